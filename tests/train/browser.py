@@ -1,4 +1,4 @@
-"""A browser to look at pages with: Chromium, headless, driven through its DevTools protocol over a pipe."""
+"""A browser that renders pages: headless Chromium, driven through its DevTools protocol over a pipe."""
 import base64
 import fcntl
 import json
@@ -14,7 +14,7 @@ PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stab
 
 
 def find_chromium():
-    """Its path, or None."""
+    """The path of Chromium, or None."""
     return next(filter(None, map(shutil.which, PROGRAMS)), None)
 
 
@@ -23,7 +23,7 @@ class Browser:
 
     def __init__(self, program, width=1100, height=900):
         self.profile = tempfile.mkdtemp(prefix="heed-browser-")
-        pipes = os.pipe() + os.pipe()  # they also occupy descriptors 3 and 4, which the browser's end up as
+        pipes = os.pipe() + os.pipe()  # occupies descriptors 3 and 4, the browser's ends of the pipes
         theirs, self.to, self.come, answers = (fcntl.fcntl(end, fcntl.F_DUPFD_CLOEXEC, 10) for end in pipes)
 
         def connect():
@@ -77,7 +77,7 @@ class Browser:
             self.events.append(answer)
 
     def open(self, path, scheme):
-        """Loads a file in a colour scheme, "light" or "dark"; returns what went wrong, in words."""
+        """Loads a file in a colour scheme, "light" or "dark"; returns the errors as text."""
         self.events = []
         self.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
         self.call("Page.navigate", url="file://" + os.path.abspath(path))
@@ -115,7 +115,7 @@ class Browser:
 
 
 def pixels(png):
-    """The (red, green, blue) of a PNG's pixels, line by line. 8 bits, RGB or RGBA, not interlaced."""
+    """The (red, green, blue) of a PNG's pixels, row by row. Supports 8 bits, RGB or RGBA, without interlacing."""
     at, data = 8, b""
     while at < len(png):
         size, kind = struct.unpack(">I4s", png[at:at + 8])

@@ -1,4 +1,4 @@
-# Shared by the tests of the commands; sourced with HEED as $1. Works in a temporary folder.
+# Functions for the tests of the commands. Source with HEED as $1. Works in a temporary folder.
 set -u
 heed=$1
 patience=$(sed -n 's/.*patience = \([0-9]*\);.*/\1/p' "${0%/*}/../patience.h")
@@ -11,7 +11,7 @@ checks=0
 
 fail() { failures=$((failures + 1)); printf 'FAILED: %s\n' "$*"; sed 's/^/    | /' err 2>/dev/null | head -12; }
 
-# status CODE ARGS...: heed exits with this code; its output is then in out and err
+# status CODE ARGS...: heed must exit with this code; its output is in the files out and err
 status() {
   expected=$1; shift
   checks=$((checks + 1))
@@ -45,7 +45,7 @@ absent() {
     [ ! -e "$path" ] || fail "$path was left behind"
   done
 }
-# soon CONDITION: waits for a condition as long as the last background process runs; the
+# soon CONDITION: waits for a condition while the last background process runs; the
 # limit only ends a test that hangs
 soon() {
   began=$(date +%s)

@@ -254,7 +254,7 @@ holds out '"passed":true' '"name":"source_positions.weight"'
 status 0 bench tiny.yaml --json --steps 30 threads=1 'bench={sequences: 16, source_length: 7, target_length: 9, vocabulary: 20}'
 holds out '"gemm_share":' '"executed_gflop_per_step":' '"products_ms":' '"first_step_ms":' '"peak_rss_mb":'
 equal 'steps measured' "$(number steps)" 30
-if ! grep -qa __asan_init "$heed"; then   # that sanitizer reuses no memory
+if ! grep -qa __asan_init "$heed"; then   # AddressSanitizer does not reuse memory
   equal 'allocations per step' "$(number allocations_per_step)" 0.0
 fi
 counted=$(number gflop_per_step)

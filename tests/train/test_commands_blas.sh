@@ -1,5 +1,5 @@
 #!/bin/sh
-# The kernel of OpenBLAS: heed restarts itself with a better one where OpenBLAS has chosen badly, and keeps a user's choice.
+# The kernel of OpenBLAS: heed restarts itself with a faster kernel if OpenBLAS has chosen a slow one; a user's choice remains.
 # Usage: test_commands_blas.sh HEED
 . "${0%/*}/commands_support.sh"
 unset OPENBLAS_CORETYPE HEED_BLAS_KERNEL
@@ -12,7 +12,7 @@ case $(uname -m) in
 esac
 config tiny
 
-# What OpenBLAS chooses by itself on this machine, and the kernel for the processor's vectors.
+# The default kernel of OpenBLAS on this machine, and the kernel for the processor's vectors.
 status 0 train tiny.yaml --run runs/calm
 cp err calm
 kernel_of() { sed -n 's/.*"blas": "OpenBLAS .* \([A-Za-z0-9]*\) MAX_THREADS.*/\1/p' "$1/run.json"; }
@@ -41,18 +41,18 @@ says "$line"
 status 0 sweep tiny.yaml train.steps=2 --seeds 2 --run runs/sweep
 equal 'the kernel of a run of a sweep' "$(kernel_of runs/sweep/001-seed=1)" "$best"
 for command in 'plot schedule' 'runs runs' 'completion bash' man 'help train' 'compare runs/calm runs/unknown'; do
-  status 0 $command                                  # these multiply nothing: no restart, no line
+  status 0 $command                                  # these commands multiply no matrices: no restart, no message
   equal "lines about kernels of heed $command" "$(grep -c kernel err)" 0
 done
 
-# A name that OpenBLAS does not know counts as unset.
+# A name unknown to OpenBLAS counts as unset.
 OPENBLAS_CORETYPE=Wrong
 export OPENBLAS_CORETYPE
 status 0 train tiny.yaml --run runs/wrong
 says "$line"
 equal 'the kernel in place of a wrong name' "$(kernel_of runs/wrong)" "$best"
 
-# The user's choice is kept, with a warning if it is far too slow.
+# The user's choice remains, with a warning if it is far too slow.
 OPENBLAS_CORETYPE=prescott
 status 0 train tiny.yaml --run runs/mine
 says 'heed: warning: OPENBLAS_CORETYPE=prescott makes matrix products several times slower' "set it to $best"
@@ -63,7 +63,7 @@ status 0 train tiny.yaml --run runs/haswell
 equal 'lines about kernels' "$(grep -c OPENBLAS_CORETYPE err)" 0
 equal 'the kernel that the user chose' "$(kernel_of runs/haswell)" Haswell
 
-# Where OpenBLAS chooses well, nothing is said.
+# No message if OpenBLAS chooses well.
 unset OPENBLAS_CORETYPE
 BLAS_SHIM_KERNEL=$best
 status 0 train tiny.yaml --run runs/known

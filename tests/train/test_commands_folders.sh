@@ -1,5 +1,5 @@
 #!/bin/sh
-# What commands may and must not overwrite: outputs, run folders, folders that are not runs.
+# Overwriting of outputs, run folders and folders that are not runs.
 # Usage: test_commands_folders.sh HEED
 . "${0%/*}/commands_support.sh"
 
@@ -8,7 +8,7 @@ status 0 train tiny.yaml
 printf 'a b c\nb\n' >src
 status 0 generate runs/tiny --input src
 cp out plain
-# same FILE: contains what generate printed
+# same FILE: the file contains the output of generate
 same() { checks=$((checks + 1)); cmp -s plain "$1" || fail "$1 does not contain the translations"; }
 
 # ---- outputs ----------------------------------------------------------------------------------------
@@ -143,7 +143,7 @@ equal 'eval with a note that cannot be printed' $? 0
 # ---- folders that are not runs -------------------------------------------------------------------------
 for name in run.json metrics.jsonl train.log best last average tokenizer.vocab; do
   mkdir mine; echo precious >mine/$name
-  for overwrite in '' --overwrite; do                    # neither message recommends the other form
+  for overwrite in '' --overwrite; do                    # neither message recommends the alternative option
     status 2 train tiny.yaml --run mine $overwrite
     says "mine/$name is not known to belong to a run" 'even with --overwrite: choose another folder with --run'
   done
@@ -164,7 +164,7 @@ for overwrite in '' --overwrite; do
   status 2 train tiny.yaml --run mine $overwrite
   says "mine/config.yaml is not known to belong to a run" 'even with --overwrite: choose another'
 done
-for lock in 'precious' '4711'; do                        # of another program
+for lock in 'precious' '4711'; do                        # lock of another program
   echo "$lock" >mine/.lock
   status 2 train tiny.yaml --run mine --overwrite
   status 2 resume mine
@@ -190,7 +190,7 @@ cp -r runs/tiny older; echo 4711 >older/.lock            # still a run
 status 0 resume older train.steps=31
 rm -r mine; mkdir mine; echo precious >mine/notes.txt      # does not interfere
 status 0 train tiny.yaml --run mine train.steps=2
-echo '{"step' >mine/metrics.jsonl.damaged                # as a resume keeps damaged metrics
+echo '{"step' >mine/metrics.jsonl.damaged                # a resume keeps damaged metrics under this name
 status 0 train tiny.yaml --run mine train.steps=2 --overwrite
 absent mine/metrics.jsonl.damaged
 holds mine/notes.txt precious

@@ -1,5 +1,5 @@
 #!/bin/sh
-# The commands that list runs and tell how heed is used: runs, completion, man.
+# The commands that list runs and document heed: runs, completion, man.
 # Usage: test_commands_help.sh HEED
 . "${0%/*}/commands_support.sh"
 skipped=
@@ -38,7 +38,7 @@ status 0 completion bash
 cp out heed.bash
 mkdir -p folder configs
 touch configs/a.yaml configs/b.yml configs/c.txt 'configs/with space.yaml'
-# completes WORDS... EXPECTED: what bash offers for the last word, sorted; = stands by itself, as bash splits words
+# completes WORDS... EXPECTED: the sorted completions of the last word in bash; = is a separate word, as in bash
 completes() {
   checks=$((checks + 1))
   got=$(bash -c '
@@ -93,7 +93,7 @@ status 0 completion zsh
 cp out _heed
 if command -v zsh >/dev/null; then
   zsh -n _heed 2>err || fail 'the completion script for zsh'
-  # A terminal of its own: each line is completed, and what it then contains is printed.
+  # A pseudo-terminal: completes each line and prints the result.
   cat >complete.zsh <<'ZSH'
 zmodload zsh/zpty
 zpty -b shell zsh -f -i

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Resuming a run: with another config, after damage, with files of other users, after a lost terminal.
+# Resuming a run: another config, damage, files of other users, a lost terminal.
 # Usage: test_commands_resume.sh HEED
 . "${0%/*}/commands_support.sh"
 
@@ -75,7 +75,7 @@ done
 rmdir unmounted/checkpoints; mv elsewhere unmounted/checkpoints
 status 0 resume unmounted train.steps=33
 says 'continuing from step 30'
-cp -rL runs/tiny copied                                  # without its links
+cp -rL runs/tiny copied                                  # a copy without links
 status 0 eval copied
 status 3 resume copied
 says 'copied/last and copied/best are folders, where a link to a checkpoint belongs'
@@ -98,7 +98,7 @@ if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
   status 0 train tiny.yaml --run others train.keep=2 train.save_every=5 train.average=1
   chown -R 65534:65534 others
   chown -R 0:0 others/checkpoints/step-00000025
-  if as_nobody eval others; then                         # if that user can run the program
+  if as_nobody eval others; then                         # the user may lack access to the program
     as_nobody resume others train.steps=45
     equal 'resume next to a checkpoint of another user' $? 0
     says "warning: an old checkpoint was not removed: cannot remove"
@@ -134,7 +134,7 @@ for other in 1 2; do       # two signals at once, as from a shell and timeout(1)
   soon 'grep -qs "train step" err'
   kill -STOP $!; kill -TERM $!; kill -$other $!; kill -CONT $!
   wait $!
-  got=$?                                                 # of the signal handled first
+  got=$?                                                 # status of the signal handled first
   case $got in 143 | $((128 + other))) got=either ;; esac
   equal "exit code after 15 and $other at once" "$got" either
   says 'stopped by SIG'

@@ -59,7 +59,7 @@ done
 status 1 sweep copy.yaml optim.lr=0.01,1e30 optim.clip_norm=0 optim.name=sgd --run failing
 says '002-lr=1e30 failed: status 5' 'the report is failing/report.html'
 holds out 'exact match'
-echo garbage >>failing/001-lr=0.01/metrics.jsonl  # a damaged run fails alone, too
+echo garbage >>failing/001-lr=0.01/metrics.jsonl  # a damaged run does not stop the other runs
 status 1 sweep copy.yaml optim.lr=0.01,1e30 optim.clip_norm=0 optim.name=sgd --run failing
 says '1 of 2  001-lr=0.01  failed: failing/001-lr=0.01/metrics.jsonl:' '2 of 2  002-lr=1e30  failed: status 5'
 "$heed" sweep copy.yaml model.heads=1,2 --run lost train.steps=20000 >out 2>err </dev/null &
@@ -79,10 +79,10 @@ wait $sweep
 
 # ---- halving ----------------------------------------------------------------------------------------
 status 0 sweep copy.yaml optim.lr=1e-5,1e-2,3e-2 optim.schedule.name=cosine --halving --run halved
-holds halved/001-lr=1e_5/config.yaml 'steps: 40$'  # of the schedule
+holds halved/001-lr=1e_5/config.yaml 'steps: 40$'  # end of the schedule
 equal 'steps of each' "$(for run in halved/0*; do sed -n 's/.*"kind":"test".*"step":\([0-9]*\).*/\1/p' $run/metrics.jsonl | tail -n 1; done | sort -n | tr '\n' ' ')" '10 20 40 '
 holds halved/001-lr=1e_5/config.yaml 'steps: 10$'
-# Continued, it decides as before: by the validations of each round, whatever came later.
+# A resumed sweep repeats its decisions: it uses the validations of each round and ignores later ones.
 best=$(grep -l '"step":40' halved/0*/metrics.jsonl) && best=${best%/*}
 sed -i '/"kind":"valid"/{/"step":40/{s/"exact_match":[0-9.e-]*/"exact_match":0/;s/"loss":[0-9.e-]*/"loss":99/}}' "$best/metrics.jsonl"
 sum=$(cat halved/*/metrics.jsonl | cksum)

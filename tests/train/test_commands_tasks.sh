@@ -1,5 +1,5 @@
 #!/bin/sh
-# Each task from its config to its output, and a run folder of an older heed.
+# Each task from its config to its output, and a run folder of an older version of heed.
 # Usage: test_commands_tasks.sh HEED
 here=$(cd "${0%/*}" && pwd)
 . "$here/commands_support.sh"
@@ -16,7 +16,7 @@ name: tag
 task: tag
 threads: 2
 data: {synthetic: {name: brackets, train: 600, valid: 40, test: 30, min_length: 2, max_length: 4}}
-tokenizer: {kind: word}  # labels have their own vocabulary
+tokenizer: {kind: word}  # labels have a separate vocabulary
 model: {d_model: 16, heads: 2, d_ff: 32, layers: 1, dropout: 0.1}
 optim: {lr: 1.0e-2, schedule: {name: constant, warmup: 5}}
 train: {steps: 60, batch_tokens: 256, validate_every: 20, save_every: 20, log_every: 10, best: exact_match}
@@ -95,7 +95,7 @@ status 3 train uneven.yaml --run never
 says 'data.train: line 2 has 0 tokens but 2 labels'
 absent never
 
-# ---- mlm, and a classifier that begins with its weights ------------------------------------------------
+# ---- mlm, and a classifier initialised with its weights ------------------------------------------------
 awk 'BEGIN { for (i = 0; i < 600; i++) { a = i % 5; b = i % 7; print "a" a " b" a " a" b " b" b } }' >lines
 cat >mlm.yaml <<CONFIG
 name: mlm
@@ -121,7 +121,7 @@ status 0 show mlm.yaml
 holds out '^segments '
 status 0 bench mlm.yaml --steps 2
 status 2 score runs/mlm --source lines --target lines
-says 'gives no probability of a whole line'
+says 'defines no probability of a whole line'
 status 2 train mlm.yaml --run never data.mask.rate=0
 says 'data.mask.rate=0: '
 status 3 train mlm.yaml --run never model.max_positions=5 data.max_length=3
@@ -182,7 +182,7 @@ cp -r "$here/old_run" old
 status 0 eval old --json
 near 'loss of an old run' "$(number loss)" 0.333609436722889
 near 'exact match of an old run' "$(number exact_match)" 0.3
-for run in old old/config.yaml; do  # a key that it lacks means what it did before it existed
+for run in old old/config.yaml; do  # a missing key has the behaviour of the older version
   status 0 show $run optim.name=adamw
   holds out '  decay: all'
   status 0 show $run
@@ -222,7 +222,7 @@ says '--share nan: expected a number from 0 to 1'
 status 2 prune runs/prunable --share 0.1 --run other model.heads=1
 status 2 prune runs/prunable --share 0.1 --run ''
 absent other
-status 2 prune few --heads 6 --run other   # one of six heads is removed already
+status 2 prune few --heads 6 --run other   # one of six heads is already removed
 says '--heads 6: the model has 5 heads'
 status 2 train prunable.yaml --run few --overwrite train.distill.teacher=few
 says 'train.distill.teacher: few is the folder of the run itself'
@@ -235,7 +235,7 @@ says 'written to page.html'
 holds page.html '<dd>a &lt;b</dd>' 'decoder.layers.0.multihead_attn' '</html>'
 status 0 attention few --input 'a b' --layer decoder.layers.0.multihead_attn --head 0 --output map.svg
 holds map.svg '^<svg xmlns' '^</svg>'
-if python3 -c '' 2>/dev/null; then  # well formed, as XML
+if python3 -c '' 2>/dev/null; then  # must be well-formed XML
   checks=$((checks + 1))
   python3 -c 'import sys, xml.dom.minidom as d; d.parse(sys.argv[1])' map.svg || fail 'map.svg is not well formed'
 fi

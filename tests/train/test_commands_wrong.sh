@@ -129,7 +129,7 @@ status 3 eval runs/tiny model.norm_kind=rms
 says 'extra: encoder.layers.0.norm1.bias'
 
 # ---- models that do not fit the machine ----------------------------------------------------------------
-# heed checks this before it allocates or computes anything. Training one encoder layer takes 3.2 GB here.
+# heed checks this before it allocates or computes anything. Training one of these encoder layers needs 3.2 GB.
 status 0 show tiny.yaml --json
 layers=$(($(number machine | cut -d. -f1) / 3200 + 1))
 set -- "model.layers={encoder: $layers, decoder: 1}" model.d_model=4096 model.heads=32 model.d_ff=16384
@@ -153,7 +153,7 @@ absent fetched/input.txt
 status 2 fetch shakespeare
 status 0 --help
 holds out '^  gradcheck '
-for command in eval generate score; do                  # the examples are keys that the command uses
+for command in eval generate score; do                  # the examples in the help are keys of the command
   status 0 $command --help
   holds out 'key=value for each config key to change, such as threads=1 or decode\.'
   checks=$((checks + 1)); grep -q 'train\.steps' out && fail "$command --help mentions train.steps"

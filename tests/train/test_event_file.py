@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""test_event_file.py HEED: trains with train.tensorboard and reads the event files with a reader of its own.
+"""test_event_file.py HEED: trains with train.tensorboard and reads the event files with an independent reader.
 
-The reader takes nothing from heed: records as tensorflow.org describes TFRecords, with CRC-32C bit by bit, and
-messages by the wire format of Protocol Buffers. What TensorBoard would show must be what metrics.jsonl holds.
+The reader shares no code with heed: it reads records as tensorflow.org describes TFRecords, with CRC-32C bit by bit,
+and messages in the wire format of Protocol Buffers. The values for TensorBoard must equal those of metrics.jsonl.
 """
 import json
 import math
@@ -25,7 +25,7 @@ decode: {beam: 1, max_length: 12}
 
 
 def crc32c(data):
-    """Bit by bit: the remainder of the bits, lowest first, divided by the reflected 0x1EDC6F41."""
+    """CRC-32C, bit by bit: the remainder of the bits, lowest first, divided by the reflected 0x1EDC6F41."""
     rest = 0xFFFFFFFF
     for byte in data:
         for bit in range(8):
@@ -62,7 +62,7 @@ def varint(data, at):
 
 
 def message(data):
-    """{field: [values]}; numbers of 4 and 8 bytes as floats."""
+    """Decodes a message to {field: [values]}; numbers of 4 and 8 bytes become floats."""
     fields, at = {}, 0
     while at < len(data):
         key, at = varint(data, at)
@@ -85,8 +85,8 @@ def step_of(event):
 
 
 def shown(folder):
-    """What TensorBoard shows of a folder: scalars {(tag, step): value} and texts {tag: text}. It reads the files by
-    name; a START after the first drops what earlier events say of its step and later ones."""
+    """The values that TensorBoard shows for a folder: scalars {(tag, step): value} and texts {tag: text}. It reads the
+    files in order of name; a START after the first discards earlier events of its step and of later steps."""
     scalars, texts, started, files = {}, {}, False, sorted(os.listdir(folder))
     for name in files:
         events = [message(body) for body in records(os.path.join(folder, name))]
@@ -142,7 +142,7 @@ def check_equal(run):
 
 
 def protoc(run, files):
-    """The same bytes through Protocol Buffers' own program, if it is installed."""
+    """Decodes the same bytes with protoc, if it is installed."""
     if shutil.which("protoc") is None:
         print("protoc is not installed: its decoder was not asked")
         return
@@ -174,7 +174,7 @@ def main():
             assert (tag, 18) in values, tag
         assert ("valid/loss", 10) in values and ("test/bleu", 20) in values
 
-        # The second checkpoint is lost: the steps after the first are trained and recorded again.
+        # The second checkpoint is lost: the steps after the first checkpoint are trained and recorded again.
         with open(f"{run}/checkpoints/step-00000020/model.safetensors", "r+b") as file:
             file.truncate(100)
         first = open(f"{run}/tensorboard/{files[0]}", "rb").read()
@@ -183,7 +183,7 @@ def main():
         assert len(files) == 2 and ("train/loss", 24) in values
         assert open(f"{run}/tensorboard/{files[0]}", "rb").read() == first, "an earlier file was changed"
 
-        # Switched off, and removed with the run that is replaced.
+        # Disabled; event files are removed with the run that is replaced.
         call("resume", run, "train.steps=26", "train.tensorboard=false")
         assert len(os.listdir(f"{run}/tensorboard")) == 2
         protoc(run, files)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """test_pages.py HEED CONFIGS FOLDER: makes every page and drawing that heed can make, and opens each in Chromium,
-in light and in dark. FOLDER then holds them, and what they look like.
+in light and dark mode. Writes pages and screenshots to FOLDER.
 
 Without Chromium, only the files are checked, and the status is 77 (skipped) if they are right.
 """
@@ -16,7 +16,7 @@ import xml.etree.ElementTree
 
 import browser
 
-# A page or drawing, and the arguments of heed that make it. {text}, {pictures} and {hostile} are small runs.
+# Pages and drawings with the arguments of heed that produce them. {text}, {pictures} and {hostile} are small runs.
 PAGES = {
     "attention.html": "attention {text} --input abcde",
     "attention.svg": "attention {text} --input abcde --layer encoder.layers.0",
@@ -46,7 +46,7 @@ PAGES = {
     "hostile-attention.svg": "attention {hostile} --input {token} --target {token} --layer encoder.layers.0",
     "hostile-model.svg": "show {hostile}",
 }
-# A script in each place where text could become markup.
+# Scripts in all places where text could become markup.
 SCRIPT = "<script>document.title='hacked'</script>"
 TOKEN = SCRIPT + "\"'`&lt;--><![CDATA[]]></text></style></title></svg><img/src=x/onerror=document.title='hacked'>\x01\x1b\x7f"
 NAME = "\"'><img src=x onerror=document.title='hacked'>&amp;"
@@ -65,7 +65,7 @@ RUNS = {
     "hostile": "name: '" + NAME.replace("'", "''") + "'\ndata: {train: {source: lines, target: lines}}\n"
                "tokenizer: {kind: word}\n" + SMALL,
 }
-# Of a drawing: the labels that are cut off, and those that overlap.
+# Returns the labels of a drawing that are cut off or overlap.
 LABELS = """(() => {
   const all = document.documentElement.getBoundingClientRect(), wrong = [], boxes = [];
   for (const text of document.querySelectorAll('text')) {
@@ -95,7 +95,7 @@ def check(right, *message):
 
 
 class References(html.parser.HTMLParser):
-    """What the elements and styles of a page refer to, other than parts of itself and data within it."""
+    """The external references of the elements and styles of a page: all except fragments and data URLs."""
 
     def __init__(self, text):
         super().__init__()
@@ -136,7 +136,7 @@ def check_file(name, path):
 
 
 def check_view(tab, name, path, scheme):
-    """Returns the brightness of its pixels."""
+    """Returns the brightness of the pixels."""
     wrong = tab.open(path, scheme)
     check(not wrong, name, scheme, wrong)
     title, text = tab.evaluate("[document.title, document.documentElement.textContent]")
@@ -158,7 +158,7 @@ def check_view(tab, name, path, scheme):
 
 
 def check_looks(name, light, dark):
-    """By the brightness of pixels."""
+    """Compares the brightness of pixels."""
     check(sum(light) / len(light) > sum(dark) / len(dark) + 20, name, "looks the same in light and in dark")
     for grey in (light, dark):
         back = statistics.mode(grey)

@@ -17,7 +17,7 @@ except ImportError:
     print("python3-jsonschema is not installed")
     sys.exit(77)
 
-# Errors that a JSON Schema cannot express, by the reader's message.
+# Errors that a JSON Schema cannot express, as messages of the reader.
 BEYOND = {
     "compares two keys": r"is not a multiple of|is odd, but|is more than|is less than|leave nothing|but \w+ ends at step"
                          r"|does not divide|needs an even width|must be more than"
@@ -61,7 +61,7 @@ def main():
         elif errors:
             refused += 1
         else:
-            # Every message of the reader must be beyond a schema.
+            # Every message of the reader must be one that a schema cannot express.
             for line in verdict.splitlines():
                 reason = next((name for name, pattern in BEYOND.items() if re.search(pattern, line)), None)
                 if reason:

@@ -21,7 +21,7 @@ def main():
         shutil.copytree(old_run, run, symlinks=True)
         with open(os.path.join(run, "metrics.jsonl"), "a", encoding="utf-8") as file:
             file.write('{"kind":"train","step":400,"loss":0.25,"gradient_norms":{"encoder.layers.0":2,"embedding":null}}\n')
-            file.write('{"kind":"train","step":500,"lo')  # being written
+            file.write('{"kind":"train","step":500,"lo')  # incomplete, as while being written
         lines = [json.loads(line) for line in open(os.path.join(run, "metrics.jsonl"), encoding="utf-8").readlines()[:-1]]
 
         result = call(run, "--to", "wandb", "--project", "p", "--dry-run")
@@ -37,7 +37,7 @@ def main():
             if record["kind"] in ("valid", "test"):
                 assert f"step {record['step']}  {record['kind']}/loss = {record['loss']!r}" in out
 
-        for tracker in ("mlflow", "wandb", "trackio"):  # -I -S: as if none were installed
+        for tracker in ("mlflow", "wandb", "trackio"):  # -I -S hide installed packages
             result = subprocess.run([sys.executable, "-I", "-S", script, run, "--to", tracker], check=False,
                                     stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
             assert result.returncode == 1 and result.stderr.startswith(f"{tracker} is not installed"), result.stderr
@@ -57,7 +57,7 @@ def config_value(run, key):
 
 
 def follow(command, run):
-    """While a process holds the run's lock, what it writes is handed on; then the script ends."""
+    """While a process holds the run's lock, the script forwards new records; then it ends."""
     path = os.path.join(run, "metrics.jsonl")
     with open(os.path.join(run, ".lock"), "w", encoding="ascii") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -67,7 +67,7 @@ def follow(command, run):
         with open(path, "a", encoding="utf-8") as file:
             file.write('ss":0.125}\n')
         seen += until(process, "step 500  train/loss = 0.125")
-        # Resumed from step 400: the last record is removed, and written again.
+        # The run resumes from step 400: the last record is removed and written again.
         with open(path, "r+", encoding="utf-8") as file:
             text = file.read()
             file.truncate(text.index('{"kind":"train","step":500'))

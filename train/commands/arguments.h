@@ -1,5 +1,5 @@
 #pragma once
-/// Arguments that several commands share.
+/// Arguments shared by several commands.
 #include <CLI/CLI.hpp>
 #include <memory>
 #include <string>
@@ -9,11 +9,11 @@
 
 namespace heed::arguments {
 
-/// The headings of options in the help.
+/// The headings of option groups in the help.
 inline constexpr const char* results = "Output";
 inline constexpr const char* choices = "Choices";
 
-/// A subcommand whose job is `run`, applied to the options that the caller binds to its arguments.
+/// Adds a subcommand whose job calls `run` with the options that the caller binds to its arguments.
 template <class Options>
 CLI::App* add_command(CLI::App& app, Job& job, const char* name, const char* help,
                       const std::shared_ptr<Options>& options, int (*run)(const Options&)) {
@@ -22,24 +22,24 @@ CLI::App* add_command(CLI::App& app, Job& job, const char* name, const char* hel
   return command;
 }
 
-/// An option of one value, listed under `group`; `type` names the value.
+/// Adds an option with one value, listed under `group`; `type` names the value.
 template <class T>
 CLI::Option* add_choice(CLI::App* command, const char* group, const char* name, T& value,
                         const char* type, const char* help) {
   return command->add_option(name, value, help)->type_name(type)->group(group);
 }
 
-/// `example`: a key that this command uses.
+/// `example`: an override shown in the help.
 void add_overrides(CLI::App* command, std::vector<std::string>& overrides, const char* example);
 void add_config(CLI::App* command, std::string& config, std::vector<std::string>& overrides,
                 const char* example);
 void add_run(CLI::App* command, std::string& run, std::vector<std::string>& overrides,
              const char* example);
-/// --weights
+/// Adds --weights.
 void add_weights(CLI::App* command, std::string& weights);
-/// --run and --overwrite of a command that makes a run folder.
+/// Adds --run and --overwrite for a command that creates a run folder.
 CLI::Option* add_new_run(CLI::App* command, std::string& folder, bool& overwrite, const char* help);
-/// --json; `what` it prints.
+/// Adds --json; `what` names its content in the help.
 void add_json(CLI::App* command, bool& json, const char* what);
 
 }  // namespace heed::arguments

@@ -36,14 +36,14 @@ namespace {
 double process_seconds() {
   std::ifstream stat("/proc/self/stat");
   std::string all((std::istreambuf_iterator<char>(stat)), {});
-  // Fields after the name, which is in parentheses and can contain anything; the start is field 22.
+  // Skips the name in parentheses, which can contain any character. The start time is field 22.
   std::istringstream fields(all.substr(std::min(all.size(), all.rfind(')') + 2)));
   std::string field;
   for (int i = 3; i <= 22 && fields >> field; ++i) {
   }
   const double ticks = field.empty() ? 0 : std::stod(field);
   timespec now{};
-  clock_gettime(CLOCK_BOOTTIME, &now);  // the clock of the start time
+  clock_gettime(CLOCK_BOOTTIME, &now);  // the start time refers to this clock
   return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec) -
          ticks / static_cast<double>(sysconf(_SC_CLK_TCK));
 }
@@ -53,7 +53,7 @@ double median(std::vector<double> values) {
   return values.empty() ? 0 : values[values.size() / 2];
 }
 
-/// Sequences of random tokens, all with the config's bench lengths.
+/// Sequences of random tokens with the lengths of the config's section bench.
 Batch batch_of_random_tokens(const Task& task, std::uint64_t number) {
   const BenchOptions& bench = task.config().bench;
   Random random({task.config().seed, Stream::data, number, 0});
@@ -66,12 +66,13 @@ Batch batch_of_random_tokens(const Task& task, std::uint64_t number) {
 }
 
 struct Measured {
-  std::vector<double> steps, replays;  ///< seconds of each step, and of its products alone
-  kernels::ProductFlops flops;         ///< of all measured steps
-  double tokens = 0;                   ///< tokens with a label, of all measured steps
-  double peak_rss_mb = 0;              ///< of training, excluding the replay
+  std::vector<double> steps,
+      replays;                  ///< duration of each step and of its products alone, in seconds
+  kernels::ProductFlops flops;  ///< sum over all measured steps
+  double tokens = 0;            ///< number of labelled tokens of all measured steps
+  double peak_rss_mb = 0;       ///< peak memory of training, without the replay
   double first_step_ms = 0;
-  std::int64_t allocations = 0;  ///< of arrays, in the measured steps
+  std::int64_t allocations = 0;  ///< number of array allocations in the measured steps
   std::int64_t parameters = 0;
   StepProfile profile;
 };
@@ -110,7 +111,7 @@ class Bench {
     return values;
   }
 
-  /// Seconds of a step on the next batch.
+  /// Runs a step on the next batch. Returns its duration in seconds.
   double step() {
     const Batch batch = stream_ ? stream_->next() : batch_of_random_tokens(*task_, number_);
     shards_ = shard(batch, config_.train.shards, cost_);
@@ -125,7 +126,8 @@ class Bench {
     return seconds;
   }
 
-  /// A step; the step repeated with its ops timed and its products listed; then the products alone.
+  /// Runs a step; repeats it with its ops timed and its products logged; then runs the products
+  /// alone.
   void round(Measured& m) {
     m.steps.push_back(step());
     m.allocations += allocations_;
@@ -161,7 +163,7 @@ class Bench {
   TokenCost cost_;
   std::optional<Optimizer> optimizer_;
   std::optional<TrainStep> step_;
-  std::vector<Batch> shards_;  ///< of the last step
+  std::vector<Batch> shards_;  ///< shards of the last step
   std::uint64_t number_ = 0;
   double tokens_ = 0;
   std::int64_t allocations_ = 0, peak_bytes_ = 0;
@@ -181,7 +183,7 @@ Measured measure(const Config& config, std::int64_t wanted_steps) {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
   m.peak_rss_mb = static_cast<double>(usage.ru_maxrss) / 1024;
-  Measured unmeasured;  // the first replay allocates memory
+  Measured unmeasured;  // discarded: the first replay allocates memory
   bench.round(unmeasured);
   constexpr double seconds = 10, turns = 3;  // a round takes about three times as long as a step
   const auto rounds =
@@ -190,7 +192,7 @@ Measured measure(const Config& config, std::int64_t wanted_steps) {
           : std::clamp<std::int64_t>(static_cast<std::int64_t>(seconds / turns / warm), 5, 400);
   for (std::int64_t i = 0; i < rounds; ++i) {
     bench.round(m);
-    // The process has grown by the replay's memory: add only the growth of later steps' arrays.
+    // The process now includes the replay's memory: adds only the growth of later steps' arrays.
     m.peak_rss_mb += static_cast<double>(std::max<std::int64_t>(bench.peak_bytes() - peak, 0)) /
                      static_cast<double>(1 << 20);
     peak = std::max(peak, bench.peak_bytes());

@@ -21,7 +21,7 @@ namespace {
 
 using namespace arguments;
 
-/// An option that can be given several times, with one file each.
+/// Adds an option that can be repeated, with one file each.
 void add_files(CLI::App* command, const char* name, std::vector<std::string>& files,
                const char* help) {
   command->add_option(name, files, help)
@@ -30,20 +30,21 @@ void add_files(CLI::App* command, const char* name, std::vector<std::string>& fi
       ->group(choices);
 }
 
-/// An override given as an option: "decode.beam=3" and "--beam 3".
+/// An override and the option that set it: "decode.beam=3" and "--beam 3".
 struct Shortcut {
   std::string override, typed;
 };
 
-/// An option equivalent to key=value; it also sets the `implied` overrides.
+/// Adds an option equivalent to key=value, which also sets the `implied` overrides.
 CLI::Option* add_shortcut(CLI::App* command, const char* name, std::vector<Shortcut>& shortcuts,
                           const char* key, const std::vector<std::string>& implied) {
   const auto take = [&shortcuts, name, key, implied](const std::string& value) {
     const std::string typed = fmt::format("{} {}", name, value);
-    for (const std::string& other : implied) shortcuts.push_back({other, typed});
+    for (const std::string& override : implied) shortcuts.push_back({override, typed});
     shortcuts.push_back({fmt::format("{}={}", key, value), typed});
   };
-  return command->add_option_function<std::string>(name, take, fmt::format("the same as {}=…", key))
+  return command
+      ->add_option_function<std::string>(name, take, fmt::format("shorthand for {}=…", key))
       ->type_name("N")
       ->group(choices);
 }
@@ -112,7 +113,7 @@ void add_sweep(CLI::App& app, Job& job) {
   command->footer(
       "Every run is a run folder within FOLDER. Called again, with the same arguments, the sweep "
       "continues:\n"
-      "runs that are finished stay, the others are resumed. A run that fails does not stop the "
+      "finished runs remain unchanged, all others are resumed. A run that fails does not stop the "
       "others. At the\n"
       "end: a table as of heed compare, and FOLDER/report.html. The values may also be in CONFIG:\n"
       "  sweep: {model.norm: [pre, post], seeds: 3}\n"
@@ -151,7 +152,7 @@ void add_eval(CLI::App& app, Job& job) {
       "  heed eval runs/multi30k-de-en --source test.de --target test.en decode.beam=10");
 }
 
-/// Errors about a shortcut name the option as typed.
+/// Names the option as typed in errors about its override.
 Error as_typed(const Error& error, const std::vector<Shortcut>& shortcuts) {
   std::string message = error.what();
   for (const Shortcut& shortcut : shortcuts) {
@@ -222,13 +223,13 @@ void add_generate(CLI::App& app, Job& job) {
              "lines read before any is translated (default: 2048; 1 at a terminal)")
       ->check(CLI::Range(1, 1'000'000));
   add_choice(command, results, "--output", options->output, "FILE",
-             "where the lines go (default: -, standard output)");
+             "output file (default: -, standard output)");
   command->footer(
-      "One line of output for each line of input, always; an empty line stays empty. A language "
+      "Every line of input has one line of output; an empty line remains empty. A language "
       "model's\n"
       "line is the prompt and its continuation, with newlines shown as \\n; an empty prompt starts "
       "a text.\n"
-      "--beam 1 always takes the likeliest token. --temperature, --top-k and --top-p imply "
+      "--beam 1 always chooses the most probable token. --temperature, --top-k and --top-p imply "
       "--sample.\n"
       "--nbest gives the best of the beam, or that many samples; SCORE is the log-probability "
       "divided by the\n"
@@ -253,7 +254,7 @@ void add_score(CLI::App& app, Job& job) {
       ->required();
   add_weights(command, options->weights);
   add_choice(command, results, "--output", options->output, "FILE",
-             "where the lines go (default: -, standard output)");
+             "output file (default: -, standard output)");
   add_json(command, options->json, "two lists, log_prob and tokens,");
   command->footer(
       "Prints, for each target line, the natural logarithm of its probability and, after a tab, "
@@ -276,7 +277,7 @@ void add_gradcheck(CLI::App& app, Job& job) {
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 40));
   add_json(command, options->json, "the table");
   command->footer(
-      "Takes a few sequences of the training data, with dropout and label smoothing, and compares "
+      "Uses a few sequences of the training data, with dropout and label smoothing, and compares "
       "the gradient\n"
       "with a five-point finite difference: for some entries of each parameter, and along two "
       "random directions.\n"
@@ -343,10 +344,11 @@ void add_quantize(CLI::App& app, Job& job, const std::vector<std::string>& typed
   add_new_run(command, options->to, options->overwrite, "the new run folder (default: RUN-int8)");
   add_json(command, options->json, "the sizes");
   command->footer(
-      "Matrices become int8 with a float32 scale for each row; vectors stay float32. The new run\n"
-      "evaluates and generates like any other, with decode.precision=int8, which other runs "
-      "accept\n"
-      "too. It cannot be resumed or pruned; model.init_from takes its values as float32.\n"
+      "Matrices become int8 with a float32 scale for each row; vectors remain float32. The new "
+      "run\n"
+      "evaluates and generates like any other, with decode.precision=int8, which works for other "
+      "runs\n"
+      "too. It cannot be resumed or pruned; model.init_from loads its values as float32.\n"
       "Examples:\n"
       "  heed quantize runs/multi30k-de-en\n"
       "  heed eval runs/multi30k-de-en-int8");
@@ -360,9 +362,9 @@ void add_fetch(CLI::App& app, Job& job) {
       ->required()
       ->type_name("");
   add_choice(command, results, "--to", options->to, "FOLDER",
-             "folder to put it into (default: data/<name>)");
+             "folder of the data set (default: data/<name>)");
   add_choice(command, choices, "--from", options->from, "FOLDER",
-             "take the files from this folder instead of the network");
+             "copy the files from this folder instead of downloading them");
   command->footer("Example:\n  heed fetch multi30k --to data/multi30k");
 }
 
@@ -374,7 +376,7 @@ void print_help(CLI::App& app, const std::string& name) {
   const std::vector<const CLI::App*> all = commands_of(app);
   const auto about = std::ranges::find(all, name, &CLI::App::get_name);
   if (about == all.end() && !name.empty()) throw Error(Exit::usage, unknown_command(app, name));
-  app.clear();  // otherwise its help would be that of `help`, the command given
+  app.clear();  // else CLI11 prints the help of `help`, the parsed subcommand
   fmt::print("{}", name.empty() ? app.help() : (*about)->help(app.get_name()));
 }
 

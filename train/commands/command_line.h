@@ -7,7 +7,7 @@
 
 namespace heed {
 
-/// What to do after the whole command line has been parsed.
+/// The function to call after the whole command line has been parsed.
 using Job = std::function<int()>;
 
 /// Adds all subcommands; parsing then sets `job`, which must outlive `app`. `typed` is the whole

@@ -1,5 +1,5 @@
 #pragma once
-/// The commands, one function each. They return the exit status and throw Error.
+/// The commands, one function each. They return the exit status or throw Error.
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -13,7 +13,7 @@ struct TrainCommand {
   std::string run;  ///< empty: runs/<name>
   bool overwrite = false;
   bool json = false;
-  std::vector<std::string> command;  ///< as typed, for run.json
+  std::vector<std::string> command;  ///< command line as typed, for run.json
 };
 int train_command(const TrainCommand& options);
 
@@ -28,12 +28,12 @@ int resume_command(const ResumeCommand& options);
 struct EvalCommand {
   std::string run;
   std::vector<std::string> overrides;
-  std::string weights;  ///< as in find_weights: best, last, average, a step, a folder, or empty
-  std::string split;    ///< valid or test; empty: test, or valid if there is no test
+  std::string weights;  ///< name for find_weights: best, last, average, a step, a folder, or empty
+  std::string split;    ///< valid or test; empty: test, or valid without test data
   std::vector<std::string> source, target, text;  ///< files instead of a split
-  bool pretokenised = false;                      ///< BLEU of text that is already tokenised
+  bool pretokenised = false;  ///< whether the lines are already tokenised for BLEU
   bool json = false;
-  std::string output;  ///< where to write the translations; empty: nowhere
+  std::string output;  ///< file for the translations; empty: none
 };
 int eval_command(const EvalCommand& options);
 
@@ -42,11 +42,11 @@ struct GenerateCommand {
   std::vector<std::string> overrides;
   std::string weights;
   std::string input = "-", output = "-";
-  std::optional<std::string> prompt;  ///< lm: this text instead of lines of input
-  std::optional<std::uint64_t> seed;  ///< of sampling; unset: the config's
-  std::string prefix;                 ///< file; line i begins output i; empty: none
-  std::int64_t nbest = 0;  ///< outputs of each line, with scores; 0: one, without a score
-  std::int64_t chunk = 0;  ///< lines read before any is translated; 0: 1 at a terminal, else 2048
+  std::optional<std::string> prompt;  ///< lm: the text to continue, instead of lines of input
+  std::optional<std::uint64_t> seed;  ///< seed of sampling; unset: the config's
+  std::string prefix;                 ///< file whose line i begins output i; empty: none
+  std::int64_t nbest = 0;  ///< number of outputs per line, with scores; 0: one, without a score
+  std::int64_t chunk = 0;  ///< number of lines read per chunk; 0: 1 at a terminal, else 2048
 };
 int generate_command(const GenerateCommand& options);
 
@@ -65,21 +65,21 @@ struct AttentionCommand {
   std::vector<std::string> overrides;
   std::string weights;
   std::string input;  ///< a line of the source; lm: a text
-  std::string
-      target;  ///< with an encoder and a decoder: its output; empty: what the model generates
-  std::string layer;                 ///< a part of the names of the layers to show; empty: all
+  /// Encoder-decoder models: the output; empty: the model generates it.
+  std::string target;
+  std::string layer;                 ///< parts of the names of the layers to show; empty: all
   std::optional<std::int64_t> head;  ///< the only head to show, from 0
   std::string output = "attention.html";
   bool json = false;
-  std::string view = "map";           ///< of a drawing: map, lines, neurons, graph, rollout
-  std::optional<std::int64_t> query;  ///< of view neurons: a row, from 0; unset: the last
-  std::optional<double> threshold;    ///< views graph and rollout: the least weight that is drawn
-  std::string width;                  ///< of a drawing: "84mm"; empty: pixels
+  std::string view = "map";           ///< kind of drawing: map, lines, neurons, graph, rollout
+  std::optional<std::int64_t> query;  ///< view neurons: row of the query, from 0; unset: the last
+  std::optional<double> threshold;    ///< views graph and rollout: minimum weight of an edge
+  std::string width;                  ///< width of a drawing: "84mm"; empty: pixels
 };
 int attention_command(const AttentionCommand& options);
 
 struct TraceCommand {
-  std::string config;  ///< or a run folder
+  std::string config;  ///< config or run folder
   std::vector<std::string> overrides;
   std::string weights;
   std::string input, target;
@@ -101,18 +101,18 @@ int compare_command(const CompareCommand& options);
 struct ReportCommand {
   std::vector<std::string> runs;
   std::vector<std::string> csv;  ///< names of curves to print instead of a page
-  bool follow = false;           ///< write the page again and again while runs go on
-  std::int64_t every = 10;       ///< seconds between two pages
-  bool profile = false;          ///< measure the time by op
+  bool follow = false;           ///< rewrite the page while the runs are in progress
+  std::int64_t every = 10;       ///< interval between two pages, in seconds
+  bool profile = false;          ///< measure the time of each op
   std::string output = "report.html";
 };
 int report_command(const ReportCommand& options);
 
 struct PlotCommand {
-  std::string what;    ///< plot_names()
-  std::string config;  ///< empty: the defaults; or the first override
+  std::string what;    ///< one of plot_names()
+  std::string config;  ///< config, or the first override; empty: the defaults
   std::vector<std::string> overrides;
-  std::int64_t length = 64;  ///< positions
+  std::int64_t length = 64;  ///< number of positions
   std::string output;        ///< empty: <what>.svg
 };
 int plot_command(const PlotCommand& options);
@@ -122,7 +122,7 @@ struct SweepCommand {
   std::vector<std::string> arguments;  ///< key=a,b,c and key=value
   std::optional<std::int64_t> seeds, random;
   bool halving = false;
-  std::int64_t jobs = 1;  ///< runs at a time
+  std::int64_t jobs = 1;  ///< number of simultaneous runs
   std::string folder;     ///< empty: runs/<name>-sweep
   bool json = false;
 };
@@ -137,25 +137,26 @@ int runs_command(const RunsCommand& options);
 struct GradcheckCommand {
   std::string config;
   std::vector<std::string> overrides;
-  std::int64_t entries = 0;  ///< to check per parameter; 0: as many as about 40 seconds allow
+  std::int64_t entries =
+      0;  ///< number of entries to check per parameter; 0: as many as fit in about 40 s
   bool json = false;
 };
 int gradcheck_command(const GradcheckCommand& options);
 
 struct ShowCommand {
-  std::string config;  ///< or a run folder
+  std::string config;  ///< config or run folder
   std::vector<std::string> overrides;
   bool json = false;
-  bool schema = false;       ///< the JSON Schema of configs instead
+  bool schema = false;       ///< print the JSON Schema of configs instead
   bool tape = false;         ///< draw the tape of a training step
-  std::string output = "-";  ///< .svg: a drawing
+  std::string output = "-";  ///< output file; .svg: a drawing
 };
 int show_command(const ShowCommand& options);
 
 struct BenchCommand {
   std::string config;
   std::vector<std::string> overrides;
-  std::int64_t steps = 0;  ///< measured; 0: as many as fit in about ten seconds
+  std::int64_t steps = 0;  ///< number of measured steps; 0: as many as fit in about ten seconds
   bool json = false;
 };
 int bench_command(const BenchCommand& options);
@@ -164,8 +165,8 @@ struct PruneCommand {
   std::string run;
   std::vector<std::string> overrides;
   std::string weights;
-  std::int64_t heads = 0;  ///< to remove, the least important first
-  double share = 0;        ///< of the weights, the smallest first
+  std::int64_t heads = 0;  ///< number of heads to remove, the least important first
+  double share = 0;        ///< share of the weights to set to zero, the smallest first
   std::string to;          ///< the new run folder
   bool overwrite = false;
   bool json = false;
@@ -185,7 +186,7 @@ int quantize_command(const QuantizeCommand& options);
 
 struct FetchCommand {
   std::string name;
-  std::string to, from;  ///< empty: data/<name>; from GitHub
+  std::string to, from;  ///< folders; empty: data/<name>, download
 };
 int fetch_command(const FetchCommand& options);
 

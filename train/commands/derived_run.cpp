@@ -20,8 +20,7 @@ void check_destination(const DerivedRun& run) {
     throw Error(Exit::usage, "--run must differ from the original run");
   RunLock::refuse_if_held(run.to.path);
   if (!run.overwrite && std::filesystem::exists(run.to.config(), ignored) &&
-      std::filesystem::exists(run.to.path / "run.json",
-                              ignored))  // without the advice to resume it
+      std::filesystem::exists(run.to.path / "run.json", ignored))  // no advice to resume it
     throw Error(Exit::usage,
                 fmt::format("{} already holds a run: choose another folder with --run, "
                             "or replace it with --overwrite",
@@ -40,7 +39,7 @@ void write_derived_run(const DerivedRun& run, const TrainedModel& original, cons
   JsonlWriter metrics(run.to.metrics());
   metrics.append(record);
   metrics.sync();
-  begin_run(run.to, config, original.tokenizers, sums, run.command);  // now it is a run
+  begin_run(run.to, config, original.tokenizers, sums, run.command);  // makes the folder a run
 }
 
 nlohmann::json record_of(const DerivedRun& run, const TrainedModel& original,

@@ -25,23 +25,23 @@ namespace {
 
 bool names_files(const FilesOptions& files) { return !files.source.empty() || !files.text.empty(); }
 
-/// The data to evaluate, and their name.
+/// The data to evaluate and their name.
 struct Subject {
   std::string name;
   Split split;
 };
 
-/// Refuses because the config lacks the requested split; the message lists the alternatives.
-[[noreturn]] void refuse_split(const std::string& name, bool other_exists, Reads reads) {
-  const std::string other = name == "test" ? "valid" : "test";
+/// Throws Error(usage): the config lacks the requested split. The message lists the alternatives.
+[[noreturn]] void refuse_split(const std::string& name, bool alternative_exists, Reads reads) {
+  const std::string alternative = name == "test" ? "valid" : "test";
   const char* const files = reads == Reads::pairs ? "--source FILE --target FILE" : "--text FILE";
-  if (other_exists)
-    refuse(fmt::format("the config has no {} split: choose --split {}, or give {}", name, other,
-                       files));
+  if (alternative_exists)
+    refuse(fmt::format("the config has no {} split: choose --split {}, or give {}", name,
+                       alternative, files));
   refuse(fmt::format("the config has neither a valid nor a test split: give {}", files));
 }
 
-/// One split, without reading the others if its own files determine it.
+/// Reads one split; reads the whole corpus only if the split is synthetic or a fraction of another.
 Subject split_subject(const EvalCommand& options, const Task& task) {
   const DataOptions& data = task.config().data;
   const bool synthetic = data.synthetic.name != SyntheticKind::none;
@@ -66,7 +66,7 @@ std::vector<std::string> files_read(const EvalCommand& options, const Config& co
   for (const auto* files : {&options.source, &options.target, &options.text})
     all.insert(all.end(), files->begin(), files->end());
   if (!all.empty()) return all;
-  const DataOptions& data = config.data;  // all splits: one may be a fraction of another
+  const DataOptions& data = config.data;  // all splits, because one may be a fraction of another
   for (const FilesOptions* split : {&data.train, &data.valid, &data.test}) {
     for (const auto* files : {&split->source, &split->target, &split->text})
       all.insert(all.end(), files->begin(), files->end());
@@ -101,9 +101,9 @@ void refuse_contradictions(const EvalCommand& options, const Config& config, con
 
 Subject subject_of(const EvalCommand& options, const Task& task) {
   const FilesOptions given{options.source, options.target, options.text};
-  const bool own_files = names_files(given) || !given.target.empty();
-  if (own_files && !options.split.empty()) refuse("--split and files cannot be combined");
-  return own_files ? Subject{"files", task.read_given(given)} : split_subject(options, task);
+  const bool has_files = names_files(given) || !given.target.empty();
+  if (has_files && !options.split.empty()) refuse("--split and files cannot be combined");
+  return has_files ? Subject{"files", task.read_given(given)} : split_subject(options, task);
 }
 
 bool reads_standard_input(const EvalCommand& options) {
@@ -113,7 +113,7 @@ bool reads_standard_input(const EvalCommand& options) {
   return has(options.source) || has(options.target) || has(options.text);
 }
 
-/// What must be the same on all ranks.
+/// The facts that must be equal on all ranks.
 std::vector<Fact> facts_of(const TrainedModel& trained, const Split& split) {
   std::string all = split.text;
   for (const auto* side : {&split.source, &split.target})
@@ -156,10 +156,11 @@ int eval_command(const EvalCommand& options) {
   if (options.output.empty() || !first) {
     evaluate();
   } else {
-    write_output(options.output, [&](const Sink& sink) {  // an unwritable output fails at once
-      evaluate();
-      for (const std::string& line : e.outputs) sink(one_line(line) + "\n");
-    });
+    write_output(options.output,
+                 [&](const Sink& sink) {  // an unwritable output fails before the evaluation
+                   evaluate();
+                   for (const std::string& line : e.outputs) sink(one_line(line) + "\n");
+                 });
   }
   if (world != nullptr) world->confirm_end();
   if (!first) return std::isfinite(e.loss()) ? 0 : static_cast<int>(Exit::non_finite);

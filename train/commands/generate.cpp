@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::size_t chunk_bytes = std::size_t{8} << 20;
 
-/// Fills `lines` with the next chunk; false if there is none.
+/// Fills `lines` with the next chunk; false at the end of the input.
 bool next_chunk(LineReader& reader, std::int64_t count, std::vector<std::string>& lines) {
   lines.clear();
   std::size_t bytes = 0;
@@ -28,7 +28,7 @@ bool next_chunk(LineReader& reader, std::int64_t count, std::vector<std::string>
   return !lines.empty();
 }
 
-/// The lines of --prefix that belong to the next `count` lines of input.
+/// Reads the lines of --prefix in step with the input.
 class Prefixes {
  public:
   explicit Prefixes(const std::string& file) : file_(file) {
@@ -59,7 +59,7 @@ class Prefixes {
   std::size_t read_ = 0;
 };
 
-/// Lines of "number<tab>score<tab>text".
+/// The lines "number<tab>score<tab>text" of --nbest.
 std::string nbest_lines(const std::vector<std::vector<GeneratedText>>& all, std::int64_t first) {
   std::string text;
   for (std::size_t i = 0; i < all.size(); ++i) {
@@ -125,7 +125,7 @@ int generate_command(const GenerateCommand& options) {
     });
     return 0;
   }
-  LineReader reader(options.input);  // before the output: a missing file leaves nothing behind
+  LineReader reader(options.input);  // opened first: a missing input must not create the output
   write_output(options.output,
                [&](const Sink& sink) { generate_lines(*generator, reader, options, sink); });
   return 0;

@@ -25,34 +25,33 @@ namespace heed {
 namespace {
 
 constexpr double allowed_seconds = 40;
-constexpr std::int64_t stencil = 4;  // forward passes per entry or direction, if it is correct
+constexpr std::int64_t stencil = 4;  // forward passes per correct entry or direction
 constexpr int directions = 2;
 constexpr std::int64_t min_entries = 4, max_entries = 256;
 
-/// A few sequences of the training data: among the first batches of three, the one whose number of
-/// tokens is nearest to forty. More would only take longer, as the loss is computed thousands of
-/// times; with fewer, attention is hardly exercised. Windows of a text are shortened for the same
-/// reason.
+/// Three sequences of the training data: of the first 16 batches, the batch whose number of tokens
+/// is closest to 40. More tokens only take longer, because the loss is computed thousands of times;
+/// fewer hardly exercise attention. Windows of a text are shortened for the same reason.
 Batch small_batch(const Config& config, const Dataset& data) {
-  constexpr std::int64_t looked_at = 16, wanted_tokens = 40;
+  constexpr std::int64_t candidates = 16, target_tokens = 40;
   BatchOptions options;
   options.batch_sequences = 3;
   options.context = std::min<std::int64_t>(batch_options(config).context, 13);
   options.seed = config.seed;
   BatchStream stream(data, options);
-  const auto off = [](const Batch& b) {
-    return std::abs(b.source.rows() + b.target.rows() - wanted_tokens);
+  const auto distance = [](const Batch& b) {
+    return std::abs(b.source.rows() + b.target.rows() - target_tokens);
   };
   Batch best = stream.next();
-  for (std::int64_t i = 1; i < looked_at; ++i) {
+  for (std::int64_t i = 1; i < candidates; ++i) {
     Batch next = stream.next();
-    if (off(next) < off(best)) best = std::move(next);
+    if (distance(next) < distance(best)) best = std::move(next);
   }
   return best;
 }
 
-/// Checks some entries of every parameter (all, if that is as quick), and random directions for the
-/// parameters of which not all entries were checked.
+/// Checks some entries of every parameter (all, if that is as fast), and random directions for the
+/// parameters whose entries are not all checked.
 class ModelCheck {
  public:
   ModelCheck(std::function<Tensor()> loss, Parameters parameters, std::int64_t entries)
@@ -76,7 +75,7 @@ class ModelCheck {
     options_.max_entries = entries_;
     table.add(gradcheck_parameters(loss_, parameters_, options_));
     options_.directions = directions;
-    options_.allow_unlisted = true;  // the small ones; the first pass has found all of them listed
+    options_.allow_unlisted = true;  // the first pass has already checked that all are listed
     if (!large.empty() && table.problem.empty())
       table.add(gradcheck_parameters(loss_, large, options_));
     bar_.finish();
@@ -86,7 +85,7 @@ class ModelCheck {
  private:
   std::int64_t affordable_entries() const {
     const NoGrad no_grad;
-    loss_();  // the first pass is slower than the others
+    loss_();  // excludes the first pass, which is slower, from the timing
     const double begin = seconds_now();
     loss_();
     const double passes = allowed_seconds / std::max(seconds_now() - begin, 1e-6) / stencil;
@@ -110,7 +109,7 @@ int gradcheck_command(const GradcheckCommand& options) {
   const ExperimentData data = load_data(config);
   const std::unique_ptr<Model> model = build_model(config, sizes_of(data.tokenizers));
   const Batch batch = small_batch(config, data.train);
-  // As in the first training step: dropout on, with that step's keys.
+  // Dropout is on, with the keys of the first training step.
   const auto loss = [&] {
     Pass pass{true, config.seed, 1, 0};
     return model->loss(model_input(batch), {config.train.label_smoothing}, pass);

@@ -28,11 +28,11 @@ using namespace heed;
 
 constexpr std::string_view no_output = "cannot write standard output";
 
-/// The descriptor of a closed standard stream must not be reused for the next opened file.
+/// Occupies the descriptors of closed standard streams, so that no opened file receives one.
 void keep_standard_streams() {
   for (const int number : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     if (fcntl(number, F_GETFD) >= 0 || errno != EBADF) continue;
-    // Opened in the wrong mode, so that using it is still an error.
+    // The wrong mode makes every use of the stream fail.
     if (open("/dev/null", number == STDIN_FILENO ? O_WRONLY : O_RDONLY) < 0)
       std::_Exit(static_cast<int>(Exit::io));
   }
@@ -44,21 +44,21 @@ bool reader_left() {
   return poll(&out, 1, 0) == 1 && (out.revents & POLLERR) != 0;
 }
 
-/// A failed write to standard output is not an error if the reader has exited: the status is then
-/// that of a program ended by SIGPIPE, without a message.
+/// Reports a failed write to standard output. If the reader has exited, returns the status of a
+/// program ended by SIGPIPE, without a message.
 int output_failed(std::string_view message) {
   if (reader_left()) return 128 + SIGPIPE;
   print_error(message);
   return static_cast<int>(Exit::io);
 }
 
-/// Whether the command runs a model; the others need no BLAS.
+/// Whether the command runs a model and so needs a BLAS.
 bool computes(std::string_view command) {
   constexpr std::array without{"compare", "completion", "fetch", "help", "man", "plot", "runs"};
   return std::ranges::find(without, command) == without.end();
 }
 
-/// Runs the job and reports any failure, including that of writing the last bytes.
+/// Runs the job and reports any failure, including a failed write of the last bytes.
 int run(const Job& job) {
   try {
     const int status = job();
@@ -68,13 +68,13 @@ int run(const Job& job) {
     return status;
   } catch (const Error& e) {
     if (std::string_view(e.what()).starts_with(no_output)) return output_failed(e.what());
-    // Without a message: another rank of a distributed run has the same error.
+    // Prints nothing: another rank of a distributed run reports the same error.
     if (*e.what() != '\0') print_error(rank_prefix() + e.what());
     return static_cast<int>(e.code);
   } catch (const std::bad_alloc&) {
     print_error(rank_prefix() + "out of memory");
     return static_cast<int>(Exit::io);
-  } catch (const std::system_error& e) {  // fmt's when it cannot print, the file system's, threads'
+  } catch (const std::system_error& e) {  // thrown by fmt, the file system or threads
     if (std::ferror(stdout))
       return output_failed(fmt::format("{}: {}", no_output, e.code().message()));
     print_error(rank_prefix() + e.what());
@@ -89,8 +89,8 @@ int run(const Job& job) {
 
 int main(int argc, char** argv) {
   keep_standard_streams();
-  std::signal(SIGPIPE, SIG_IGN);  // training continues without a reader of its messages
-  std::signal(SIGXFSZ, SIG_IGN);  // exceeding a file size limit is an ordinary error
+  std::signal(SIGPIPE, SIG_IGN);  // training continues if the reader of its messages exits
+  std::signal(SIGXFSZ, SIG_IGN);  // exceeding a file size limit becomes an error of write()
   CLI::App app{"heed trains Transformers from a YAML file, on the CPU.", "heed"};
   app.require_subcommand(1);
   app.set_version_flag("--version", fmt::format("heed {}", version));

@@ -27,7 +27,7 @@ bool same_file(const struct stat& a, const struct stat& b) {
   return a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
-/// During its lifetime, a signal that ends the process first removes the unfinished file.
+/// Removes the unfinished file if a signal ends the process during the lifetime of this object.
 class Unfinished {
  public:
   Unfinished(const std::filesystem::path& file, const struct stat& about) {
@@ -38,7 +38,7 @@ class Unfinished {
       if (before_[i].sa_handler == SIG_IGN) continue;  // set by nohup or the shell
       struct sigaction action {};
       action.sa_handler = &Unfinished::remove;
-      action.sa_flags = SA_RESETHAND;  // once; then the default action
+      action.sa_flags = SA_RESETHAND;  // a second signal has the default action
       sigaction(ending[i], &action, nullptr);
     }
   }
@@ -51,7 +51,7 @@ class Unfinished {
 
  private:
   static void remove(int number) {
-    struct stat status {};  // after the rename, another process may have created one
+    struct stat status {};  // another process may have created a file of this name after the rename
     if (::stat(path, &status) == 0 && same_file(status, ours)) ::unlink(path);
     ::raise(number);
   }
@@ -74,8 +74,8 @@ int descriptor_in(const std::string& path) {
   return -1;
 }
 
-/// The open descriptor of this file (/dev/stdout, /dev/fd/3, the name of the file that standard
-/// output goes to), or -1. Writing a new file would replace the one that the shell has opened.
+/// The open descriptor of this file (/dev/stdout, /dev/fd/3, or the file that standard output is
+/// redirected to), or -1. Writing a new file would replace the file that the shell has opened.
 int open_already(const std::string& path, const struct stat& file) {
   for (const int number : {descriptor_in(path), STDOUT_FILENO, STDERR_FILENO}) {
     struct stat open {};
@@ -85,32 +85,32 @@ int open_already(const std::string& path, const struct stat& file) {
   return -1;
 }
 
-/// The end of a chain of links; the file itself may be missing.
+/// The target of a chain of links; the target may be missing.
 std::filesystem::path behind_links(std::filesystem::path path) {
   std::error_code error;
   for (int links = 0; std::filesystem::is_symlink(path, error); ++links) {
     if (links == 40) throw_io("open", path, ELOOP);
     const std::filesystem::path target = std::filesystem::read_symlink(path, error);
     if (error) throw_io("read the link", path, error.value());
-    path = path.parent_path() / target;  // an absolute target replaces it
+    path = path.parent_path() / target;  // yields `target` if it is absolute
   }
   return path;
 }
 
-/// Exclusive use of the unfinished file's name.
+/// A lock on the unfinished file.
 class Claim {
  public:
   explicit Claim(const std::filesystem::path& unfinished) {
     for (;;) {
       file_ = open_file(unfinished, O_WRONLY | O_CREAT | O_NOFOLLOW);
-      // A file system without locks must not prevent writing.
+      // Errors of file systems without locks are ignored.
       if (::flock(file_.get(), LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK)
         throw Error(Exit::io,
                     fmt::format("{}: another process is writing it", unfinished.string()));
       struct stat status {};
       if (::fstat(file_.get(), &about_) == 0 && ::stat(unfinished.c_str(), &status) == 0 &&
           same_file(about_, status))
-        return;  // not one that has just been finished and renamed
+        return;  // else another process has renamed the file
     }
   }
   const struct stat& about() const { return about_; }
@@ -120,7 +120,7 @@ class Claim {
   struct stat about_ {};
 };
 
-/// Writes atomically. A new file takes over the permissions of the one it replaces.
+/// Writes atomically. The file keeps the permissions of the file that it replaces.
 void write_whole_file(const std::filesystem::path& path,
                       const std::function<void(const Sink&)>& produce) {
   struct stat before {};
@@ -134,8 +134,8 @@ void write_whole_file(const std::filesystem::path& path,
   });
 }
 
-/// Writes to a device or a pipe, opened at the first write, because a pipe's reader may start only
-/// after the input here has been read.
+/// Writes to a device or a pipe. Opens it at the first write, because the reader of a pipe may
+/// start only after this process has read its input.
 void write_special(const std::string& path, const std::function<void(const Sink&)>& produce) {
   std::optional<FileDescriptor> file;
   const auto open = [&] {
@@ -145,7 +145,7 @@ void write_special(const std::string& path, const std::function<void(const Sink&
     open();
     write_all(file->get(), as_bytes(text), path);
   });
-  open();  // even without output, a reader needs the end of file
+  open();  // a reader waits for the end of file even if the output is empty
   file->close(path);
 }
 
@@ -156,7 +156,7 @@ bool is_standard_output(const std::string& path) {
   struct stat about {};
   const bool exists = ::stat(path.c_str(), &about) == 0;
   if (exists && S_ISCHR(about.st_mode) && about.st_rdev == makedev(1, 3))
-    return false;  // /dev/null
+    return false;  // such as /dev/null
   return exists && open_already(path, about) == STDOUT_FILENO;
 }
 

@@ -1,5 +1,5 @@
 #pragma once
-/// Where the commands write their lines.
+/// The output of the commands: files, pipes and standard output.
 #include <functional>
 #include <string>
 #include <string_view>
@@ -9,22 +9,23 @@ namespace heed {
 
 using Sink = std::function<void(std::string_view)>;
 
-/// Lets `produce` write to a file, or to standard output for "-". A file is written atomically, and
-/// not at all if `produce` throws; links are followed. A device, a pipe and standard output itself
-/// (/dev/stdout) are written directly. Throws Error(io) if writing fails or another process is
-/// writing the same file.
+/// Calls `produce` with a sink for a file, or for standard output ("-"). Links are followed. A file
+/// is written atomically and remains unchanged if `produce` throws; a device, a pipe and standard
+/// output (/dev/stdout) are written directly. Throws Error(io) if writing fails or another process
+/// is writing the same file.
 void write_output(const std::string& path, const std::function<void(const Sink&)>& produce);
 
-/// Throws Error(usage) if the output is a regular file that is also an input, under any name:
-/// through links, as standard input or standard output ("-"). `inputs` are the names of files.
+/// Throws Error(usage) if the output is a regular file that is also an input. Compares files, so
+/// links, standard input and standard output ("-") are recognised. `inputs`: names of files.
 void refuse_output_over_input(const std::string& output, const std::vector<std::string>& inputs);
 
-/// Throws Error(usage) if the name ends as pictures and documents do that heed cannot write, such as
-/// .png; `command` is "heed plot", and `writes` says what it writes.
+/// Throws Error(usage) if the file name has the extension of an image or document format that heed
+/// cannot write, such as .png. For the message: `command`, such as "heed plot", and the formats
+/// that it `writes`.
 void refuse_other_formats(const std::string& output, const std::string& command,
                           const std::string& writes);
 
-/// Whether `path` is standard output: "-", /dev/stdout, or the name of the file it goes to.
+/// Whether `path` is standard output: "-", /dev/stdout, or the file that it is redirected to.
 bool is_standard_output(const std::string& path);
 
 }  // namespace heed

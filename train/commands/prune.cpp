@@ -21,14 +21,15 @@ nlohmann::json json_of(const HeadImportance& head) {
   return {{"attention", head.attention}, {"head", head.head}, {"importance", head.importance}};
 }
 
-/// The heads that are still there, the least important first; equal ones in the order of the model.
+/// The remaining heads, the least important first; heads of equal importance in the order of the
+/// model.
 std::vector<HeadImportance> by_importance(std::vector<HeadImportance> heads) {
   std::erase_if(heads, [](const HeadImportance& head) { return head.removed; });
   std::ranges::stable_sort(heads, {}, &HeadImportance::importance);
   return heads;
 }
 
-/// Removes heads from the model; returns a table to print, and fills `record`.
+/// Removes heads from the model. Returns a table to print and fills `record`.
 std::string prune_heads(const TrainedModel& trained, const ExperimentData& data, std::int64_t count,
                         nlohmann::json& record) {
   Team team(trained.config.threads);
@@ -65,7 +66,7 @@ int prune_command(const PruneCommand& options) {
                 fmt::format("--share {}: expected a number from 0 to 1", options.share));
   const Config config = read_run_config(RunFolder{options.run}, {}, PluginUse::leave);
   const TrainedModel trained = TrainedModel::open(options.run, options.overrides, options.weights);
-  changes_on_resume(config, trained.config);  // refuses keys that determine the model
+  changes_on_resume(config, trained.config);  // throws if an override changes the model
   if (trained.quantised)
     throw Error(Exit::usage, fmt::format("{} has int8 weights: prune a run first, then quantize it",
                                          options.run));
@@ -80,7 +81,7 @@ int prune_command(const PruneCommand& options) {
   if (options.share > 0) {
     const std::int64_t zeros = remove_weights(*trained.model, options.share);
     record["zero_weights"] = zeros;
-    text += fmt::format("{} weights are zero now\n", zeros);
+    text += fmt::format("{} weights are zero\n", zeros);
   }
   write_derived_run(run, trained, config, sums, record, [&](FileWriter& file) {
     write_safetensors(file, tensor_views(trained.model->state()), {{"format", "pt"}});

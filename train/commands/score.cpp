@@ -14,7 +14,7 @@ namespace heed {
 
 namespace {
 
-/// One line per score, or all scores as one JSON object with their weights' names.
+/// Formats one line per score, or all scores as one JSON object with the name of the weights.
 std::string listed(const std::vector<LineScore>& scores, const WeightsInfo& weights, bool json) {
   std::string text;
   nlohmann::json log_probs = nlohmann::json::array(), tokens = nlohmann::json::array();
@@ -40,10 +40,11 @@ int score_command(const ScoreCommand& options) {
   refuse_output_over_input(options.output, read);
   Team team(trained.config.threads);
   std::vector<LineScore> scores;
-  write_output(options.output, [&](const Sink& sink) {  // an unwritable output fails at once
-    scores = trained.task->score(trained.with(team), options.source, options.target);
-    sink(listed(scores, trained.weights, options.json));
-  });
+  write_output(options.output,
+               [&](const Sink& sink) {  // an unwritable output fails before the scoring
+                 scores = trained.task->score(trained.with(team), options.source, options.target);
+                 sink(listed(scores, trained.weights, options.json));
+               });
   for (std::size_t i = 0; i < scores.size(); ++i) {
     if (std::isfinite(scores[i].log_prob)) continue;
     throw Error(Exit::non_finite,

@@ -11,7 +11,7 @@ namespace heed {
 
 namespace {
 
-/// The table of what is finished, and the page.
+/// Prints the table of the finished runs and writes the page.
 void show_results(const SweepCommand& options, const SweepOptions& sweep,
                   const std::vector<std::string>& finished) {
   std::vector<History> histories;

@@ -20,7 +20,7 @@ namespace heed {
 
 namespace {
 
-/// "1 thread", "2 threads"
+/// A number with its noun: "1 thread", "2 threads".
 std::string counted(std::int64_t n, std::string_view noun) {
   return fmt::format("{} {}{}", n, noun, n == 1 ? "" : "s");
 }
@@ -54,7 +54,7 @@ int logged(RunLog& run_log, const Work& work) {
     run_log.end_progress();
     try {
       run_log.log(fmt::format("ended by an error: {}", e.what()));
-    } catch (const std::exception&) {  // perhaps a full disk; the first error matters
+    } catch (const std::exception&) {  // the log may fail, on a full disk: report the first error
     }
     throw;
   }
@@ -105,7 +105,7 @@ int run_to_end(Trainer& trainer, const RunFolder& run, const ExperimentData& dat
 
 bool is_first(const World* world) { return world == nullptr || world->first(); }
 
-/// What the other ranks do once they have the config.
+/// Runs a rank other than rank 0, after it has received the config.
 int follow(World& world, const Config& config) {
   const ExperimentData data = load_data_together(&world, config);
   require_equal_ranks(world, config, data);
@@ -156,7 +156,7 @@ RunFolder folder_of(const TrainCommand& options, const Config& config) {
                               : std::filesystem::path(options.run)};
 }
 
-/// Throws unless a new run can begin in this folder.
+/// Throws if a new run cannot start in this folder.
 void check_free(const RunFolder& run, bool overwrite) {
   RunLock::refuse_if_held(run.path);
   overwrite ? refuse_foreign_folder(run) : refuse_existing_run(run);
@@ -165,7 +165,7 @@ void check_free(const RunFolder& run, bool overwrite) {
 }  // namespace
 
 int train_command(const TrainCommand& options) {
-  std::signal(SIGUSR1, SIG_IGN);  // until there is something to save
+  std::signal(SIGUSR1, SIG_IGN);  // ignored until the trainer can save a checkpoint
   World* const world = process_world("train");
   if (!is_first(world)) silence();
   const Config config = together(world, [&] {
@@ -187,9 +187,10 @@ int train_command(const TrainCommand& options) {
   const RunFolder run = folder_of(options, config);
   RunLog run_log;
   for (const std::string& warning : config.warnings) run_log.line("warning: " + warning);
-  const ExperimentData data = load_data_together(world, config);  // bad data leaves nothing behind
+  // Loads data and model before creating the run's folder, so that their errors leave no folder.
+  const ExperimentData data = load_data_together(world, config);
   std::optional<Trainer> trainer;
-  make_trainer(trainer, config, run, data, run_log, world);  // nor does a model that does not fit
+  make_trainer(trainer, config, run, data, run_log, world);
   trainer->initialise();
   const RunLock lock = lock_new_run(run, options.overwrite);
   begin_run(run, config, data.tokenizers, data.sums, options.command);
@@ -221,11 +222,11 @@ int resume_command(const ResumeCommand& options) {
       try {
         require_run(run, options.overrides);
       } catch (const Error&) {
-        // Another process may have taken the lock since then, and may be replacing the run.
+        // Another process may have acquired the lock since has_mark() and be replacing the run.
         if (!RunLock::has_mark(run.path, false)) throw;
       }
     }
-    lock.emplace(run.path);  // before reading: a run that is being replaced has no config
+    lock.emplace(run.path);  // locks first, because a run that is being replaced has no config
     return read_run_config(run, options.overrides);
   });
   if (world != nullptr) world->broadcast(write_yaml(config));

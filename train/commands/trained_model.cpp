@@ -15,16 +15,17 @@ HEED_BEGIN
 
 namespace {
 
-/// Throws Error(bad_input) if the sum is wrong; the message lists the other weights.
+/// Throws Error(bad_input) if the checksum is wrong; the message lists the other weights of the
+/// run.
 WeightsInfo check_weights(const RunFolder& run, const std::filesystem::path& weights) {
   try {
     return {weights, check_file(weights, "model.safetensors")};
   } catch (const Error& e) {
     if (e.code != Exit::bad_input) throw;
-    const std::string others = available_weights(run);
-    throw Error(e.code, others.empty() ? e.what()
-                                       : fmt::format("{}\n--weights chooses other weights{}",
-                                                     e.what(), others));
+    const std::string alternatives = available_weights(run);
+    throw Error(e.code, alternatives.empty() ? e.what()
+                                             : fmt::format("{}\n--weights chooses other weights{}",
+                                                           e.what(), alternatives));
   }
 }
 
@@ -47,14 +48,14 @@ TrainedModel TrainedModel::open(const std::string& run, const std::vector<std::s
   trained.task = make_task(trained.config);
   trained.model = build_uninitialised(trained.config, sizes_of(trained.tokenizers));
   const std::filesystem::path file = weights / "model.safetensors";
-  // A folder from elsewhere, given by its path, may contain only weights.
+  // A folder outside the run, named by its path, may contain only weights.
   std::error_code ignored;
   const auto top = std::filesystem::weakly_canonical(folder.path, ignored);
   const auto inside = std::filesystem::weakly_canonical(weights, ignored).lexically_relative(top);
-  const bool own = !inside.empty() && *inside.begin() != "..";
+  const bool in_run = !inside.empty() && *inside.begin() != "..";
   const bool has_state =
       std::filesystem::exists(std::filesystem::symlink_status(weights / "state.json"));
-  trained.weights = own || has_state ? check_weights(folder, weights) : WeightsInfo(weights);
+  trained.weights = in_run || has_state ? check_weights(folder, weights) : WeightsInfo(weights);
   trained.quantised =
       load_weights(SafetensorsFile::read(file), trained.model->state(), file.string()).quantised;
   print_message("heed: weights: " + trained.weights.text());

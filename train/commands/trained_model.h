@@ -1,5 +1,5 @@
 #pragma once
-/// A run folder opened for use: evaluation, generation, scoring.
+/// A run opened for evaluation, generation or scoring.
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -16,10 +16,10 @@ struct TrainedModel {
   WeightsInfo weights;
   std::unique_ptr<Task> task;
   std::unique_ptr<Model> model;
-  bool quantised = false;  ///< its matrices are int8 in the file
+  bool quantised = false;  ///< whether the file contains int8 matrices
 
-  /// `name` as in find_weights. Reports the weights on standard error. Throws Error(bad_input) if
-  /// something is missing or does not fit.
+  /// `name`: as in find_weights. Prints the name of the weights to standard error. Throws
+  /// Error(bad_input) if a file is missing or does not match the config.
   static TrainedModel open(const std::string& run, const std::vector<std::string>& overrides,
                            const std::string& name);
 

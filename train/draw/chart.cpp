@@ -14,7 +14,7 @@ namespace heed {
 namespace {
 
 constexpr double left = 56, top = 26, plot_width = 400, plot_height = 190, right = 14, below = 40;
-constexpr double character = 5.6;  // about the width of one, in pixels
+constexpr double character = 5.6;  // approximate width of a character, in pixels
 
 /// Maps an interval of values to [0, 1], linearly or logarithmically.
 class Scale {
@@ -26,7 +26,7 @@ class Scale {
     if (empty_) values = {1};
     low_ = low.value_or(std::ranges::min(values));
     high_ = high.value_or(std::ranges::max(values));
-    if (high_ <= low_) {  // one value: in the middle
+    if (high_ <= low_) {  // centres a single value
       const double half = log ? low_ / 2 : std::max(std::abs(low_) / 2, 0.5);
       high_ += half;
       low_ -= low || log ? 0 : half;
@@ -38,10 +38,10 @@ class Scale {
     if (!log_) return (value - low_) / (high_ - low_);
     return value > 0 ? std::log(value / low_) / std::log(high_ / low_) : std::nan("");
   }
-  /// Round numbers within the bounds, about `wanted` of them.
+  /// About `wanted` round numbers within the bounds.
   std::vector<double> ticks(int wanted) const {
     const std::vector<double> all = log_ ? log_ticks() : even_ticks(wanted);
-    return log_ && all.size() < 3 ? even_ticks(wanted) : all;  // less than a decade
+    return log_ && all.size() < 3 ? even_ticks(wanted) : all;  // even ticks within a decade
   }
 
  private:
@@ -57,7 +57,7 @@ class Scale {
     return all;
   }
   std::vector<double> log_ticks() const {
-    const bool wide = high_ / low_ > 1000;  // or else there might be one decade within the bounds
+    const bool wide = high_ / low_ > 1000;  // else ticks at 1, 2 and 5 of each decade
     std::vector<double> all;
     const int first = static_cast<int>(std::floor(std::log10(low_))),
               last = static_cast<int>(std::ceil(std::log10(high_))), skip = 1 + (last - first) / 9;
@@ -76,7 +76,7 @@ class Scale {
   double low_ = 0, high_ = 1;
 };
 
-/// "0.05", "20k", "3M", "1e-07"
+/// The label of a tick: "0.05", "20k", "3M", "1e-07".
 std::string tick_text(double value) {
   const double size = std::abs(value);
   if (size < 1e-12) return "0";
@@ -90,7 +90,7 @@ std::string colour_class(int colour, bool line) {
                      line && colour / palette_size % 2 == 1 ? " second" : "");
 }
 
-/// The scales of a chart's two axes, and the pixels that they map to.
+/// The scales of a chart's two axes and their mapping to pixels.
 struct Plot {
   Scale x, y;
   double px(double value) const { return plot_width * x.at(value); }
@@ -137,11 +137,11 @@ std::vector<Point> visible(const std::vector<Point>& points, const Plot& plot) {
   return all;
 }
 
-/// A path through points in pixels; a tenth of a pixel is enough. A point without neighbours becomes
-/// a short dash, which can be seen.
+/// A path through points in pixels, rounded to a tenth of a pixel. A point without neighbours
+/// becomes a short dash, so that it is visible.
 std::string path_of(const std::vector<Point>& points) {
   std::string text;
-  std::size_t joined = 0;  // points of the piece so far
+  std::size_t joined = 0;  // number of points of the current piece
   const auto end_piece = [&] {
     if (joined == 1) text += "m-3 0h6";
     joined = 0;
@@ -230,7 +230,7 @@ std::string marks(const Chart& chart, const Plot& plot) {
   return body;
 }
 
-/// Not clipped: a dot may overlap the frame.
+/// Dots are not clipped, because they may overlap the frame.
 std::string dots_of(const Chart& chart, const Plot& plot) {
   std::string body;
   for (const Dot& dot : chart.dots) {
@@ -243,14 +243,14 @@ std::string dots_of(const Chart& chart, const Plot& plot) {
   return body;
 }
 
-/// The legend, below the plot. Sets `height` to that of the legend.
+/// The legend below the plot. Sets `height` to the height of the legend.
 std::string legend_of(const Chart& chart, double& height) {
-  constexpr std::size_t most = 48;  // characters of a name
+  constexpr std::size_t max_characters = 48;
   constexpr double row = 15, sample = 18, space = 14;
   std::string body;
   double x = 0, y = plot_height + below;
   const auto add = [&](int colour, bool faint, bool as_line, const std::string& name) {
-    const std::string text = excerpt(name, most);
+    const std::string text = excerpt(name, max_characters);
     const double length =
         sample + 4 + character * static_cast<double>(character_count(text)) + space;
     if (x > 0 && x + length > plot_width + right) {
@@ -288,7 +288,7 @@ Drawing drawn(const Chart& chart) {
         svg_number(plot_width), svg_number(plot_height), xml_text(chart.title),
         svg_number(plot_width / 2), svg_number(plot_height / 2));
   } else {
-    // Marks beyond the given bounds are clipped at the frame.
+    // Marks outside the chart's bounds are clipped at the frame.
     body += axes(chart, plot) + svg_element(plot_width, plot_height, marks(chart, plot)) +
             dots_of(chart, plot) + legend;
   }

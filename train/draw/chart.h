@@ -14,10 +14,10 @@ struct Point {
 
 /// Points joined by a line. It breaks at a point that is not finite.
 struct Line {
-  std::string name;  ///< in the legend; empty: not in it
-  int colour = 0;    ///< any number; after palette_size colours they repeat, dashed
+  std::string name;  ///< name in the legend; empty: none
+  int colour = 0;    ///< index of a colour; from palette_size on, colours repeat with dashed lines
   bool faint = false;
-  std::vector<Point> points;  ///< in ascending order of x
+  std::vector<Point> points;  ///< points in ascending order of x
 };
 
 /// The area between two lines over the same x.
@@ -30,17 +30,17 @@ struct Band {
 struct Bar {
   int colour = 0;
   double left = 0, right = 0, y = 0;
-  std::string text;  ///< its tooltip
+  std::string text;  ///< tooltip
 };
 
 /// A highlighted point.
 struct Dot {
   int colour = 0;
   Point at;
-  std::string text;  ///< its tooltip
+  std::string text;  ///< tooltip
 };
 
-/// A tick on the x axis with a label of its own.
+/// A labelled tick on the x axis.
 struct Tick {
   double at = 0;
   std::string text;
@@ -48,18 +48,18 @@ struct Tick {
 
 struct Chart {
   std::string title, x_label, y_label;
-  bool log_x = false, log_y = false;    ///< values that are not above 0 are then left out
-  std::optional<double> y_low, y_high;  ///< unset: from the marks
-  std::vector<Tick> x_ticks;            ///< empty: numbers
+  bool log_x = false, log_y = false;    ///< omit values that are not positive
+  std::optional<double> y_low, y_high;  ///< bounds; unset: the range of the marks
+  std::vector<Tick> x_ticks;            ///< empty: numeric ticks
   std::vector<Band> bands;
   std::vector<Bar> bars;
   std::vector<Line> lines;
   std::vector<Dot> dots;
-  std::vector<std::pair<int, std::string>> legend;  ///< colours and names besides those of lines
+  std::vector<std::pair<int, std::string>> legend;  ///< colours and names in addition to the lines'
 };
 
-/// Lines are reduced to what can be seen: in each column of pixels their first, lowest, highest and
-/// last point. A chart without marks shows "no values".
+/// Draws a chart. Of each line, a column of pixels shows the first, lowest, highest and last point.
+/// A chart without marks shows "no values".
 Drawing drawn(const Chart& chart);
 
 }  // namespace heed

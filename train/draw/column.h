@@ -1,5 +1,5 @@
 #pragma once
-/// Block diagrams: boxes above one another, with arrows between them.
+/// Block diagrams: stacked boxes with arrows between them.
 #include <functional>
 #include <string>
 #include <utility>
@@ -9,9 +9,9 @@ namespace heed {
 
 struct Box {
   std::string name;
-  std::vector<std::string> lines = {};  ///< below the name
+  std::vector<std::string> lines = {};  ///< lines of text below the name
   std::string tooltip = {};
-  int tint = 1;  ///< level of the fill (drawing_style)
+  int tint = 1;  ///< opacity level of the fill (drawing_style)
   bool reads_side_box = false;
 
   double height() const { return 20 + 12 * static_cast<double>(lines.size()); }
@@ -21,11 +21,11 @@ struct Box {
 struct Column {
   static constexpr double box_width = 190, gap = 12;
 
-  double x;      ///< of its middle
-  double side;   ///< −1 or 1: where what is beside the column is drawn
-  double width;  ///< of the boxes
+  double x;      ///< x coordinate of the centre
+  double side;   ///< side of the boxes beside the column: −1 left, 1 right
+  double width;  ///< width of the boxes
   double top = 0;
-  double beside = 0;  ///< top of the last box beside the column
+  double beside = 0;  ///< y coordinate of the top of the last box beside the column
   std::string body = {};
   std::vector<std::pair<double, double>> readers = {};  ///< left edges of boxes with reads_side_box
 
@@ -34,13 +34,13 @@ struct Column {
   double half() const { return width / 2 + 32; }  ///< half the width of a frame
   double outside() const { return x + side * (half() + 112); }
 
-  /// A line, dashed or with an arrow's tip.
+  /// Draws a line, dashed or with an arrowhead.
   void line(const std::string& path, std::string_view kind = "line tip");
   void text(double at_x, double y, std::string_view kind, const std::string& text,
             std::string_view anchor = "middle");
-  /// A line of text below what follows.
+  /// A line of text below the next element.
   void caption(const std::string& line, std::string_view kind = "name");
-  /// An upward arrow, labelled with what it carries.
+  /// An upward arrow with a label.
   void rise(const std::string& label = "", double by = 16, bool tip = true);
   void box(const Box& box) { box_at(box, x, top), top -= box.height(); }
   /// Boxes side by side with the same input; their outputs are added.
@@ -49,9 +49,9 @@ struct Column {
   void add_from(double from);
   /// A box beside the column, whose output is added to the column's.
   void add_side_box(const Box& box);
-  /// A box beside the column, whose output the frame above reads.
+  /// A box beside the column, whose output is an input of the frame above.
   void feed_from_side(const Box& box);
-  /// A frame around what `draw` draws, with lines of text beside it.
+  /// A frame around the elements that `draw` adds, with lines of text beside it.
   void frame(const std::vector<std::string>& beside, const std::function<void()>& draw);
   /// A dashed line outside all frames that joins two uses of the same matrix.
   void tie(double from, double to);

@@ -17,13 +17,13 @@ namespace {
 
 constexpr int shades = 12;
 
-/// 0 (not drawn) to shades.
+/// The opacity level of a value: 0 (not drawn) to `shades`.
 int level_of(float value, float largest) {
   if (!(value > 0) || !(largest > 0)) return 0;
   return std::clamp(static_cast<int>(std::lround(shades * value / largest)), 0, shades);
 }
 
-/// The n-th largest value of a row, or its smallest.
+/// The n-th largest value of a row, or the smallest of a shorter row.
 float nth_largest(const HeatMap& map, std::int64_t row, std::int64_t n) {
   const float* const first = map.values.data() + row * map.columns;
   std::vector<float> values(first, first + map.columns);
@@ -33,11 +33,11 @@ float nth_largest(const HeatMap& map, std::int64_t row, std::int64_t n) {
   return values[n - 1];
 }
 
-double longest_of(std::span<const std::string> names, std::size_t max_length) {
-  double longest = 0;
+double max_label_length(std::span<const std::string> names, std::size_t max_length) {
+  double length = 0;
   for (const std::string& name : names)
-    longest = std::max(longest, label_length(excerpt(name, max_length)));
-  return longest;
+    length = std::max(length, label_length(excerpt(name, max_length)));
+  return length;
 }
 
 }  // namespace
@@ -67,7 +67,7 @@ std::string heat_cells(const HeatMap& map, double width, double height) {
   for (std::int64_t r = 0; r < map.rows; ++r) {
     for (std::int64_t c = 0; c < map.columns;) {
       const int level = level_of(map.at(r, c), map.largest);
-      std::int64_t end = c + 1;  // neighbours of one level are one area
+      std::int64_t end = c + 1;  // adjacent cells of one level form one area
       while (end < map.columns && level_of(map.at(r, end), map.largest) == level) ++end;
       const double length = static_cast<double>(end - c) * width;
       paths[level] += fmt::format("M{} {}h{}v{}h-{}z", svg_number(static_cast<double>(c) * width),
@@ -87,9 +87,9 @@ std::string heat_cells(const HeatMap& map, double width, double height) {
 Drawing labelled_map(const HeatMap& map, std::span<const std::string> rows,
                      std::span<const std::string> columns) {
   constexpr double cell = 14, gap = 4;
-  constexpr std::size_t max_label = 24;  // characters of a label
-  const double left = longest_of(rows, max_label) + gap,
-               slanted = 0.71 * longest_of(columns, max_label), top = slanted + 12;
+  constexpr std::size_t max_label = 24;  // characters
+  const double left = max_label_length(rows, max_label) + gap,
+               slanted = 0.71 * max_label_length(columns, max_label), top = slanted + 12;
   const double width = cell * static_cast<double>(map.columns),
                height = cell * static_cast<double>(map.rows);
   std::string body;
@@ -107,9 +107,9 @@ Drawing labelled_map(const HeatMap& map, std::span<const std::string> rows,
   body += fmt::format("<g transform=\"translate({} {})\">\n{}", svg_number(left), svg_number(top),
                       heat_cells(map, cell, cell));
   for (std::int64_t r = 0; r < map.rows; ++r) {
-    const float least = std::max(nth_largest(map, r, 4), map.largest / 20);
+    const float threshold = std::max(nth_largest(map, r, 4), map.largest / 20);
     for (std::int64_t c = 0, drawn = 0; c < map.columns && drawn < 4; ++c) {
-      if (!(map.at(r, c) >= least) || map.largest == 0) continue;
+      if (!(map.at(r, c) >= threshold) || map.largest == 0) continue;
       ++drawn;
       body += fmt::format(
           "<rect class=\"cell\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"><title>{} → {}: "

@@ -61,7 +61,7 @@ text{font:10px system-ui,sans-serif;fill:var(--ink)}
 
 namespace {
 
-/// `unit` is that of w and h, the size on the page or on paper.
+/// w and h: the size on the page or on paper, in `unit`.
 std::string svg_of(double width, double height, double w, double h, std::string_view unit,
                    std::string_view body) {
   return fmt::format(
@@ -70,8 +70,8 @@ std::string svg_of(double width, double height, double w, double h, std::string_
       svg_number(w), unit, svg_number(h), unit, svg_number(width), svg_number(height), body);
 }
 
-/// Replaces the variables of a style by the light colours: many programs for print do not support
-/// variables.
+/// Replaces the variables of a style by the light colours, because many print programs do not
+/// support CSS variables.
 std::string on_paper(std::string style) {
   const std::string_view colours = drawing_style().substr(0, drawing_style().find('\n'));
   constexpr std::string_view use = "var(";

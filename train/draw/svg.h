@@ -6,22 +6,22 @@
 
 namespace heed {
 
-/// Text for an element or an attribute: markup is escaped, and what XML cannot hold (control
-/// characters, broken UTF-8) becomes U+FFFD.
+/// Text for an element or an attribute: markup is escaped; control characters and invalid UTF-8,
+/// which XML does not allow, become U+FFFD.
 std::string xml_text(std::string_view text);
 
-/// A length: at most two digits after the point, and none that are zero.
+/// A length with up to two decimals, without trailing zeros.
 std::string svg_number(double value);
 
-/// About the length of a label, in pixels.
+/// The approximate length of a label, in pixels.
 double label_length(std::string_view text);
 
-/// The style that all drawings share. Colours follow the reader's choice of light or dark. Values
-/// are shown by one colour of varying opacity, which readers who are colour-blind can tell apart.
+/// The style of all drawings. Colours follow the reader's choice of light or dark mode. Values are
+/// shown by one colour of varying opacity, which colour-blind readers can distinguish.
 ///   .heat       filled areas; .heat.l1 to .heat.l12: the opacity of a level
-///   .cold .heat the same in a second colour, for values below 0
-///   .frame      outlines; .grid: lines behind a chart; text: labels; .edge, .node: of graphs
-///   .s0 to .s7  a colour for the marks .line, .band, .bar and .dot within; .faint: less of it
+///   .cold .heat filled areas in a second colour, for values below 0
+///   .frame      outlines; .grid: lines behind a chart; text: labels; .edge, .node: parts of graphs
+///   .s0 to .s7  a colour for the marks .line, .band, .bar and .dot within; .faint: lower opacity
 std::string_view drawing_style();
 
 inline constexpr int palette_size = 8;
@@ -32,21 +32,21 @@ struct Drawing {
   std::string body;
 };
 
-/// Drawings side by side, in rows of `columns`.
+/// Arranges drawings side by side, in rows of `columns`.
 Drawing arranged(const std::vector<Drawing>& drawings, std::size_t columns);
 
-/// A drawing as a file of its own: `body` is drawn on width × height pixels, or, with `millimetres`, to
+/// A drawing as an SVG file: `body` on width × height pixels, or, if `millimetres` > 0, scaled to
 /// that width on paper.
 std::string svg_file(double width, double height, std::string_view body, double millimetres = 0);
 inline std::string svg_file(const Drawing& d, double millimetres = 0) {
   return svg_file(d.width, d.height, d.body, millimetres);
 }
 
-/// A self-contained HTML page. `style` is added to that of drawings, `head` to the page's head.
+/// A self-contained HTML page. `style` is added to drawing_style(), `head` to the page's head.
 std::string html_page(std::string_view title, std::string_view style, std::string_view body,
                       std::string_view head = "");
 
-/// A drawing within a page, or within another drawing. What lies outside of its size is not shown.
+/// A drawing within a page or another drawing. It is clipped to its size.
 std::string svg_element(double width, double height, std::string_view body);
 inline std::string svg_element(const Drawing& d) { return svg_element(d.width, d.height, d.body); }
 

@@ -14,11 +14,11 @@ namespace heed {
 namespace {
 
 constexpr double line = 16, heading = 24;
-constexpr std::size_t most = 24;  // characters of a name
+constexpr std::size_t max_characters = 24;  // maximum length of a node name
 
 double height_of(double node) { return heading + line * (node + 0.5); }
 
-/// The edges between two columns, in one path for each level of opacity.
+/// The edges between two columns, in one path per level of opacity.
 std::string paths(const HeatMap& edges, double from, double to, double threshold) {
   constexpr int levels = 20;
   std::map<int, std::string> by_level;
@@ -49,9 +49,9 @@ Drawing token_graph(std::span<const GraphColumn> columns, std::span<const HeatMa
   std::size_t rows = 0;
   for (const GraphColumn& column : columns) rows = std::max(rows, column.nodes.size());
   for (const std::string& name : columns.front().nodes)
-    left = std::max(left, label_length(excerpt(name, most)));
+    left = std::max(left, label_length(excerpt(name, max_characters)));
   for (const std::string& name : columns.back().nodes)
-    right = std::max(right, label_length(excerpt(name, most)));
+    right = std::max(right, label_length(excerpt(name, max_characters)));
   left = std::max(left + dot, label_length(columns.front().title) / 2);
   right = std::max(right + dot, label_length(columns.back().title) / 2);
   std::string body;
@@ -69,7 +69,7 @@ Drawing token_graph(std::span<const GraphColumn> columns, std::span<const HeatMa
       body += fmt::format("<text x=\"{}\" y=\"{}\"{}>{}</text>\n",
                           svg_number(first ? x - dot : x + dot), svg_number(y + 3.5),
                           first ? " text-anchor=\"end\"" : "",
-                          xml_text(excerpt(columns[i].nodes[r], most)));
+                          xml_text(excerpt(columns[i].nodes[r], max_characters)));
     }
   }
   return {left + gap * static_cast<double>(columns.size() - 1) + right,

@@ -13,8 +13,9 @@ struct GraphColumn {
   std::span<const std::string> nodes;
 };
 
-/// The values of edges[i] join columns i (its rows) and i + 1 (its columns): lines whose opacity is the
-/// value, from `threshold` on. The nodes of the first and last column are named; the others are dots.
+/// Draws columns of nodes. edges[i] joins column i (its rows) and column i + 1 (its columns): a
+/// value of at least `threshold` becomes a line of that opacity. The nodes of the first and last
+/// column have names.
 Drawing token_graph(std::span<const GraphColumn> columns, std::span<const HeatMap> edges,
                     double threshold);
 

@@ -1,5 +1,5 @@
 #pragma once
-/// Augmentation of a shard before the model reads it: word cutoff, and the second copy of R-Drop.
+/// Augmentation of a shard before the forward pass: word cutoff and the second copy of R-Drop.
 #include <cstdint>
 #include <optional>
 
@@ -8,8 +8,8 @@
 
 HEED_BEGIN
 
-/// The shard after StepOptions::cutoff and rdrop; none if both are off. The tokens that are cut depend on the
-/// seed, the step and the number of the shard.
+/// The shard after StepOptions::cutoff and rdrop; empty if both are off. The seed, the step and the
+/// shard's number determine which tokens are replaced.
 ///   cutoff: replaces each input token, except specials, by <unk> with this probability. Labels do not change.
 ///           Source: Shen et al., "A Simple but Tough-to-Beat Data Augmentation Approach", 2020, who set
 ///           the embedding to zero.

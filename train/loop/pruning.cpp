@@ -17,7 +17,7 @@ constexpr std::string_view projection = ".out_proj.weight";
 
 struct Attention {
   std::string name;
-  Tensor weight;  ///< of out_proj: [d, d]
+  Tensor weight;  ///< out_proj.weight: [d, d]
   std::int64_t heads;
 
   std::int64_t size() const { return weight.shape().cols() / heads; }
@@ -27,7 +27,7 @@ std::vector<Attention> attentions_of(const Model& model, const Config& config) {
   std::vector<Attention> all;
   for (const NamedTensor& p : model.parameters()) {
     if (!p.name.ends_with(projection)) continue;
-    // The stages of a Swin Transformer have heads in proportion to their width.
+    // In a Swin Transformer the number of heads of a stage is proportional to its width.
     const std::int64_t heads =
         config.model->heads * (p.tensor.shape().cols() / config.model->d_model);
     all.push_back({p.name.substr(0, p.name.size() - projection.size()), p.tensor, heads});
@@ -38,8 +38,9 @@ std::vector<Attention> attentions_of(const Model& model, const Config& config) {
 bool is_removed(const Attention& attention, std::int64_t head) {
   const Array& weight = attention.weight.value();
   for (std::int64_t r = 0; r < weight.rows(); ++r) {
-    const real* const own = weight.row(r) + head * attention.size();
-    if (std::any_of(own, own + attention.size(), [](real w) { return w != 0; })) return false;
+    const real* const columns = weight.row(r) + head * attention.size();
+    if (std::any_of(columns, columns + attention.size(), [](real w) { return w != 0; }))
+      return false;
   }
   return true;
 }
@@ -55,7 +56,7 @@ std::vector<double> gate_gradients(const Attention& attention, const Array& grad
   return sums;
 }
 
-/// At most that many sequences, evenly spaced, as evaluation sees them.
+/// Up to `max_sequences` sequences, evenly spaced, encoded as in an evaluation.
 std::vector<Batch> sequences_of(const Config& config, const Dataset& data,
                                 std::int64_t max_sequences) {
   BatchOptions options;
@@ -74,7 +75,8 @@ std::vector<HeadImportance> importance_of_heads(const Model& model, const Config
                                                 Team& team) {
   const std::vector<Attention> attentions = attentions_of(model, config);
   const std::vector<Batch> sequences = sequences_of(config, data, max_sequences);
-  std::vector<std::vector<double>> found(sequences.size());  // of each sequence, all heads
+  // ∂L/∂ξ_h of all heads, per sequence.
+  std::vector<std::vector<double>> gate_values(sequences.size());
   team.run(std::ssize(sequences), [&](std::int64_t i) {
     const Batch& batch = sequences[i];
     if (batch.label_count() == 0) return;
@@ -83,9 +85,9 @@ std::vector<HeadImportance> importance_of_heads(const Model& model, const Config
     Gradients gradients = backward(model.loss(model_input(batch), loss, evaluation));
     for (const Attention& attention : attentions) {
       const Array gradient = gradients.take(attention.weight);
-      const std::vector<double> own = gradient.defined() ? gate_gradients(attention, gradient)
-                                                         : std::vector<double>(attention.heads);
-      found[i].insert(found[i].end(), own.begin(), own.end());
+      const std::vector<double> values = gradient.defined() ? gate_gradients(attention, gradient)
+                                                            : std::vector<double>(attention.heads);
+      gate_values[i].insert(gate_values[i].end(), values.begin(), values.end());
     }
   });
   std::vector<HeadImportance> all;
@@ -95,7 +97,8 @@ std::vector<HeadImportance> importance_of_heads(const Model& model, const Config
     double squares = 0;
     for (std::int64_t head = 0; head < attention.heads; ++head, ++at) {
       double sum = 0;
-      for (const std::vector<double>& one : found) sum += one.empty() ? 0 : std::abs(one[at]);
+      for (const std::vector<double>& values : gate_values)
+        sum += values.empty() ? 0 : std::abs(values[at]);
       if (!std::isfinite(sum))
         throw Error(Exit::non_finite,
                     "the gradient of a head of " + attention.name + " is not finite");
@@ -132,14 +135,14 @@ std::int64_t remove_weights(Model& model, double share) {
   std::nth_element(magnitudes.begin(), last, magnitudes.end());
   const real limit = *last;
   std::int64_t zeros = 0;
-  std::int64_t of_limit = wanted - std::count_if(magnitudes.begin(), magnitudes.end(),
-                                                 [&](real w) { return w < limit; });
+  std::int64_t zeros_at_limit = wanted - std::count_if(magnitudes.begin(), magnitudes.end(),
+                                                       [&](real w) { return w < limit; });
   for (const NamedTensor& p : model.parameters()) {
     if (p.tensor.shape().rank() < 2) continue;
     Tensor tensor = p.tensor;
     for (real& w : tensor.mutable_value().values()) {
       const real magnitude = std::abs(w);
-      if (magnitude < limit || (magnitude == limit && of_limit-- > 0)) w = 0;
+      if (magnitude < limit || (magnitude == limit && zeros_at_limit-- > 0)) w = 0;
       zeros += w == 0 ? 1 : 0;
     }
   }

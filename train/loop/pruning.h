@@ -15,21 +15,22 @@ struct HeadImportance {
   std::string attention;  ///< "encoder.layers.0.self_attn"
   std::int64_t head = 0;
   double importance = 0;
-  bool removed = false;  ///< its columns of out_proj.weight are zero already
+  bool removed = false;  ///< whether its columns of out_proj.weight are already zero
 };
 
 /// The importance of each head of each attention, in the order of the model:
-///   I_h = mean over sequences of |∂L/∂ξ_h| at ξ_h = 1, where ξ_h multiplies what the head computes
+///   I_h = mean over sequences of |∂L/∂ξ_h| at ξ_h = 1, where ξ_h multiplies the head's output,
 /// divided by the Euclidean norm of its attention's importances. The gate ξ_h scales the columns of
-/// out_proj.weight that the head owns, so ∂L/∂ξ_h = ⟨W_h, ∂L/∂W_h⟩. L: the loss of one sequence,
-/// without dropout or augmentation; of at most `max_sequences` sequences, evenly spaced. Throws
-/// Error(non_finite) if a gradient is not finite.
+/// out_proj.weight that belong to the head, so ∂L/∂ξ_h = ⟨W_h, ∂L/∂W_h⟩. L: the loss of one
+/// sequence, without dropout or augmentation. The mean is over up to `max_sequences` evenly spaced
+/// sequences. Throws Error(non_finite) if a gradient is not finite.
 /// Source: Michel, Levy and Neubig, "Are sixteen heads really better than one?", 2019, section 4.1.
 std::vector<HeadImportance> importance_of_heads(const Model& model, const Config& config,
                                                 const Dataset& data, std::int64_t max_sequences,
                                                 Team& team);
 
-/// Sets the head's columns of out_proj.weight to zero: no output depends on the head any longer.
+/// Sets the head's columns of out_proj.weight to zero, so that the outputs no longer depend on the
+/// head.
 void remove_head(Model& model, const Config& config, const HeadImportance& head);
 
 /// Sets the given share of all matrix entries to zero, those with the smallest magnitudes first; ties are

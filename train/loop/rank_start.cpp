@@ -23,7 +23,7 @@ namespace heed {
 
 namespace {
 
-/// A new folder for the duration of this object.
+/// Creates a folder and removes it when the object is destroyed.
 class TemporaryFolder {
  public:
   TemporaryFolder() {
@@ -45,7 +45,7 @@ class TemporaryFolder {
   std::filesystem::path path_;
 };
 
-/// A file of a tokenizer.
+/// The name and the content of a tokenizer's file.
 struct NamedBytes {
   std::string name, bytes;
 };
@@ -64,7 +64,7 @@ Tokenizers tokenizers_of(const std::vector<NamedBytes>& files, const Config& con
   return load_tokenizers(folder.path(), config);
 }
 
-/// The program, the machine and the config, as far as bits depend on them.
+/// All facts about the program, the machine and the config that affect the bits of a result.
 std::vector<Fact> facts_of(const Config& config) {
   std::vector<Fact> facts{{"the program (SHA-256)", sha256_file("/proc/self/exe")},
                           {"BLAS", kernels::blas_name()},
@@ -90,8 +90,8 @@ std::vector<Fact> facts_of(const Config& config) {
 ExperimentData load_data_together(World* world, const Config& config, const Tokenizers* given) {
   if (world == nullptr) return load_data(config, given);
   world->set_timeout(config.distributed.timeout);
-  const World::ExtendedTimeout wait(
-      *world);  // rank 0 loads first, because it may train the tokenizers
+  // Rank 0 loads first, because it may train the tokenizers.
+  const World::ExtendedTimeout wait(*world);
   std::optional<ExperimentData> data;
   std::vector<NamedBytes> files;
   require_all(*world, outcome_of([&] {
@@ -114,8 +114,8 @@ ExperimentData load_data_together(World* world, const Config& config, const Toke
 }
 
 void require_equal_ranks(World& world, const Config& config, std::vector<Fact> facts) {
-  const std::vector<Fact> more = together(&world, [&] { return facts_of(config); });
-  facts.insert(facts.end(), more.begin(), more.end());
+  const std::vector<Fact> config_facts = together(&world, [&] { return facts_of(config); });
+  facts.insert(facts.end(), config_facts.begin(), config_facts.end());
   require_equal(world, facts);
 }
 

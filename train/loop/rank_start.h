@@ -1,5 +1,5 @@
 #pragma once
-/// How the ranks of a distributed run begin: with the same data, tokenizers and program.
+/// The start of a distributed run: all ranks load the same data, tokenizers and program.
 #include <vector>
 
 #include "train/config/config.h"
@@ -8,16 +8,17 @@
 
 namespace heed {
 
-/// load_data on every rank, with the tokenizers of rank 0, where they are trained or `given`. Each
-/// rank reads the data files itself. Without a world, load_data. Throws on all ranks if it fails on one.
-/// Sets the world's timeout.
+/// Calls load_data on every rank with the tokenizers of rank 0 (`given`, or trained there). Each
+/// rank reads the data files itself. If `world` is null, equals load_data. Throws on all ranks if
+/// one rank fails. Sets the world's timeout.
 ExperimentData load_data_together(World* world, const Config& config,
                                   const Tokenizers* given = nullptr);
 
-/// Throws Error(usage) on all ranks, naming those that differ, unless all would compute the same bits:
-/// program, config, data, BLAS and its code, vectors, bf16, plugins, teacher.
+/// Throws Error(usage) on all ranks, naming the ranks that differ, if the ranks would compute
+/// different bits: compares program, config, data, BLAS and its code, vectors, bf16, plugins and
+/// teacher.
 void require_equal_ranks(World& world, const Config& config, const ExperimentData& data);
-/// The same with these facts in place of the data.
+/// As above, but compares `facts` instead of the data.
 void require_equal_ranks(World& world, const Config& config, std::vector<Fact> facts);
 
 }  // namespace heed

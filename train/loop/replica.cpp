@@ -21,10 +21,10 @@ std::optional<ParameterExchange> exchange_in(World* world, const Parameters& tra
 
 }  // namespace
 
-/// From rank 0 to the others.
+/// A message from rank 0 to all other ranks.
 struct Replica::Order {
   enum Kind : std::int64_t { begin, step, weights, evaluate, collect, spread, end } kind;
-  std::int64_t number = 0;  // begin: updates made; step: its number; end: the exit status
+  std::int64_t number = 0;  // begin: number of updates; step: its number; end: the exit status
   double lr = 0;
   Position position = {};
   bool test = false;
@@ -147,9 +147,9 @@ void Replica::end(int status) {
 }
 
 int Replica::follow() {
-  const SignalRequests
-      signals;  // the launcher sends signals to every rank, and rank 0 acts on them
-  const auto stop_here = [&] {
+  // The launcher sends signals to every rank; rank 0 handles them.
+  const SignalRequests signals;
+  const auto note_stop_signal = [&] {
     world_->note_stop(signals.stop());
     return signals.stop() != 0;
   };
@@ -157,7 +157,7 @@ int Replica::follow() {
   while (true) {
     Order order{};
     {
-      const World::ExtendedTimeout wait(*world_);  // rank 0 may be saving
+      const World::ExtendedTimeout wait(*world_);  // rank 0 may be saving a checkpoint
       world_->broadcast(order);
     }
     switch (order.kind) {
@@ -169,21 +169,21 @@ int Replica::follow() {
         batches_ = std::make_unique<Prefetcher>(stream_);
         break;
       case Order::step:
-        stop_here();
+        note_stop_signal();
         try {
           run_step(order.number, order.lr);
         } catch (const Error& error) {
-          if (error.code != Exit::non_finite) throw;  // else every rank has it, and rank 0 decides
+          if (error.code != Exit::non_finite) throw;  // occurs on all ranks; rank 0 handles it
         }
         break;
       case Order::weights:
         receive_weights();
         break;
       case Order::evaluate:
-        if (order.interruptible) team_.interrupt_when(stop_here);
+        if (order.interruptible) team_.interrupt_when(note_stop_signal);
         try {
           evaluate_together(order.test, order.request);
-        } catch (const Team::Interrupted&) {  // likewise
+        } catch (const Team::Interrupted&) {  // occurs on all ranks; rank 0 handles it
         }
         team_.interrupt_when({});
         break;

@@ -1,7 +1,7 @@
 #pragma once
-/// What each process of a run has: the model, its optimizer and the batches. A run on one machine has one
-/// replica. In a distributed run every rank has one, they take their steps together, and rank 0, where
-/// the Trainer is, tells the others what to do next.
+/// The state of one process of a run: the model, its optimizer and the batches. A run of one
+/// process has one replica. In a distributed run every rank has one; all ranks run their steps
+/// together, and rank 0, which runs the Trainer, sends its orders to the other ranks.
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -22,30 +22,32 @@ HEED_BEGIN
 
 class Replica {
  public:
-  /// `world`: the ranks of a distributed run, all of which make a replica of the same config and data.
+  /// `world`: the ranks of a distributed run; each constructs a replica of the same config and
+  /// data.
   Replica(const Config& config, const ExperimentData& data, World* world = nullptr);
 
-  // ---- on rank 0, or alone; the other ranks do the same
-  /// Begins with the batch at this position, on every rank with rank 0's weights, memory and number of
-  /// updates.
+  // ---- called on rank 0 or in a run of one process; the other ranks follow
+  /// Starts at the batch at `position`. Every rank receives rank 0's weights, segment memory and
+  /// number of updates.
   void begin(Position position);
-  /// The next batch; as TrainStep::run.
+  /// Runs TrainStep::run on the next batch.
   StepResult step(std::int64_t number, double lr);
-  /// Gives the other ranks rank 0's weights and buffers.
+  /// Sends rank 0's weights and buffers to the other ranks.
   void share_weights();
-  /// Of the test or the validation split. The ranks must have the same weights. `interruptible`: throws
-  /// Team::Interrupted if a rank other than this one has received a stop signal, or as the team does.
+  /// Evaluates the test or the validation split. The ranks must have the same weights.
+  /// `interruptible`: throws Team::Interrupted if another rank has received a stop signal or the
+  /// team is interrupted.
   Evaluation evaluate(bool test, const EvaluationRequest& request, bool interruptible = false);
   /// A stop signal that another rank has received, or 0.
   int remote_stop_signal() const { return world_ != nullptr ? world_->stop() : 0; }
-  /// The optimizer's moments, whole: those in use, or in a distributed run a copy.
+  /// All moments of the optimizer: the moments in use, or a copy in a distributed run.
   std::vector<NamedTensor> moments();
-  /// Makes these, which came from moments(), the moments in use.
+  /// Copies these moments, returned by moments(), to the optimizers of all ranks.
   void set_moments(std::vector<NamedTensor>& moments);
-  /// Lets follow() return this status on the other ranks.
+  /// Makes follow() return this status on the other ranks.
   void end(int status);
 
-  // ---- on the other ranks
+  // ---- called on the other ranks
   /// Executes the orders of rank 0 until the run ends. Returns its exit status.
   int follow();
 
@@ -58,10 +60,10 @@ class Replica {
   const Optimizer& optimizer() const { return optimizer_; }
   TrainStep& steps() { return step_; }
   BatchStream& stream() { return stream_; }
-  Prefetcher& batches() { return *batches_; }  ///< after begin()
+  Prefetcher& batches() { return *batches_; }  ///< requires begin()
   bool has_begun() const { return batches_ != nullptr; }
-  /// What a step sent from here and how much of its time the exchanges took, for people;
-  /// empty for a run of one process.
+  /// A message: the traffic per step and the share of time in exchanges; empty for a run of one
+  /// process.
   std::string traffic() const;
 
  private:
@@ -78,15 +80,15 @@ class Replica {
   std::unique_ptr<Task> task_;
   Team team_;
   std::unique_ptr<Model> model_;
-  Parameters trained_;  // not frozen
+  Parameters trained_;  // the parameters that are not frozen
   std::optional<ParameterExchange> exchange_;
   Optimizer optimizer_;
   std::unique_ptr<Teacher> teacher_;
   TrainStep step_;
   BatchStream stream_;
-  TokenCost cost_;  // cuts batches into shards
+  TokenCost cost_;  // costs for cutting batches into shards
   std::unique_ptr<Prefetcher> batches_;
-  Traffic steps_traffic_;  // of all steps so far
+  Traffic steps_traffic_;  // sum over all steps so far
   std::int64_t steps_taken_ = 0;
   double step_seconds_ = 0;
 };

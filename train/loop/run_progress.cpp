@@ -9,7 +9,7 @@ namespace {
 
 using Pointer = nlohmann::json::json_pointer;
 
-/// Calls visit(path in state.json, member, whether every version of heed has written it).
+/// Calls visit(path in state.json, member, whether all versions of heed wrote the member).
 template <class P, class Visit>
 void visit_members(P& p, Visit visit) {
   visit("/step", p.step, true);

@@ -1,5 +1,5 @@
 #pragma once
-/// The progress of a run.
+/// The progress of a training run.
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -10,21 +10,21 @@
 
 HEED_BEGIN
 
-/// The state in a checkpoint besides weights and moments.
+/// The state in a checkpoint, except weights and moments.
 struct Progress {
-  std::int64_t step = 0;           ///< steps done
-  Position position;               ///< of the next batch
-  std::int64_t target_tokens = 0;  ///< seen in training
-  double seconds = 0;              ///< of training, over all sessions
+  std::int64_t step = 0;           ///< number of completed steps
+  Position position;               ///< position of the next batch
+  std::int64_t target_tokens = 0;  ///< number of target tokens trained on
+  double seconds = 0;              ///< training time over all sessions, in seconds
   std::optional<double> best;      ///< best value of the deciding metric
   std::int64_t best_step = 0;
-  std::int64_t validations_without_improvement = 0;  ///< validations since
-  std::string best_criterion;                        ///< the metric and data of `best`
-  std::string batches;                 ///< what `position` refers to: data, seed, size
-  bool validation_due = false;         ///< at this step; postponed by a signal
-  std::int64_t skipped = 0;            ///< steps skipped because they were not finite
-  std::int64_t consecutive_skips = 0;  ///< of them, the latest consecutive ones
-  LossCounts window;                   ///< since the last record of training
+  std::int64_t validations_without_improvement = 0;  ///< number of validations since the best
+  std::string best_criterion;                        ///< metric and data of `best`
+  std::string batches;                 ///< data, seed and batch size that `position` refers to
+  bool validation_due = false;         ///< whether a signal postponed this step's validation
+  std::int64_t skipped = 0;            ///< number of non-finite steps that were skipped
+  std::int64_t consecutive_skips = 0;  ///< number of consecutive skips up to this step
+  LossCounts window;                   ///< sums since the last record of kind "train"
   double window_seconds = 0;
 
   nlohmann::json json() const;

@@ -22,11 +22,11 @@
 HEED_BEGIN
 
 namespace {
-/// Pieces are handed out in runs, so that bookkeeping does not dominate small models.
+/// Number of values per task of the team: larger tasks reduce the overhead for small models.
 constexpr std::int64_t run_values = 1 << 18;
 
 /// The sequence that a row belongs to.
-std::size_t owner(std::span<const std::int32_t> offsets, std::int64_t row) {
+std::size_t sequence_of(std::span<const std::int32_t> offsets, std::int64_t row) {
   return static_cast<std::size_t>(std::upper_bound(offsets.begin(), offsets.end(), row) -
                                   offsets.begin() - 1);
 }
@@ -38,7 +38,7 @@ std::optional<std::int64_t> sample_of(const Batch& shard, const NonFinite& found
   };
   const bool source = rows_are(shard.source), target = rows_are(shard.target);
   if (source == target) return std::nullopt;
-  return shard.samples[owner((source ? shard.source : shard.target).offsets, found.row)];
+  return shard.samples[sequence_of((source ? shard.source : shard.target).offsets, found.row)];
 }
 
 std::string samples_of(const Batch& shard) {
@@ -49,9 +49,9 @@ std::string samples_of(const Batch& shard) {
                      n > shown ? fmt::format(", … ({} in all)", n) : "");
 }
 
-/// Repeats the shards of a step whose loss or gradients are not finite, checking every tensor, and
-/// reports which was the first to hold NaN or infinity, in which shard, and which samples that
-/// shard consists of. Takes a few times as long as the step.
+/// Repeats the shards of a step whose loss or gradients are not finite, checking every tensor.
+/// Reports the first tensor that contains NaN or infinity, its shard and the samples of that shard.
+/// Takes a few times as long as the step.
 std::string explain(const Model& model, std::span<const NamedTensor> parameters,
                     std::span<const Batch> shards, std::span<const Lanes> lanes, std::int64_t step,
                     const StepOptions& options) {
@@ -118,13 +118,13 @@ TrainStep::TrainStep(const Model& model, Optimizer& optimizer, Team& team,
 }
 
 StepResult TrainStep::run(std::span<const Batch> shards, std::int64_t step, double lr) {
-  // 1. The loss is a mean over the whole batch's labels, so every shard divides by their number.
+  // 1. The loss is the mean over all labels of the batch, so every shard divides by their number.
   std::int64_t tokens = 0;
   for (const Batch& shard : shards) tokens += shard.label_count();
   if (tokens == 0) throw Error(Exit::failed, "a batch without labels");
   gradients_.resize(shards.size());
   for (GradientList& list : gradients_) list.resize(optimizer_.parameters().size());
-  drop_gradients();  // of an unfinished step
+  drop_gradients();  // frees the gradients of an interrupted step
   counts_.assign(shards.size(), LossCounts{});
   half_ready_.assign(shards.size(), false);
   local_shards_ = {0, std::ssize(shards)};
@@ -132,7 +132,7 @@ StepResult TrainStep::run(std::span<const Batch> shards, std::int64_t step, doub
     local_shards_ =
         part_of(local_shards_.end, exchange_->world().rank(), exchange_->world().size());
 
-  // 2. Each shard runs forward and backward alone, on one thread.
+  // 2. Each shard runs forward and backward on one thread.
   const LaneList lanes = lanes_of(shards, memory_);
   const auto run_shard = [&](std::int64_t i, AllReduce* all_reduce) {
     forward_backward(shards[i], {lanes[i], all_reduce}, i, step, static_cast<double>(tokens));
@@ -147,7 +147,8 @@ StepResult TrainStep::run(std::span<const Batch> shards, std::int64_t step, doub
     });
   }
 
-  // 3. Their gradients are summed in a fixed tree, started above, together with the sum's norm.
+  // 3. The gradients are summed in a fixed tree, which merge_into_tree started, and their norm
+  // computed.
   StepResult result;
   result.gradient_norm = std::sqrt(sum_shards());
   for (const LossCounts& c : counts_) add_counts(result.counts, c);
@@ -183,7 +184,7 @@ void TrainStep::run_concurrently(const std::function<void(std::int64_t, AllReduc
     });
   }
   std::mutex mutex;
-  std::exception_ptr error;  // of the first shard that failed; the others fail as a consequence
+  std::exception_ptr error;  // error of the first shard that failed; its failure aborts all shards
   const auto fail_with = [&](std::exception_ptr cause) {
     const std::lock_guard lock(mutex);
     if (!error) error = std::move(cause);
@@ -214,7 +215,7 @@ void TrainStep::run_concurrently(const std::function<void(std::int64_t, AllReduc
 void TrainStep::refuse(std::span<const Batch> shards, std::span<const Lanes> lanes,
                        std::int64_t step, double loss, double gradient_norm) {
   all_ranks_finite(false);
-  drop_gradients();  // the search for the cause needs the memory
+  drop_gradients();  // frees memory for the search for the cause
   throw Error(
       Exit::non_finite,
       fmt::format("step {}: the loss is {} and the gradients' norm {}; the weights are as before "
@@ -225,7 +226,7 @@ void TrainStep::refuse(std::span<const Batch> shards, std::span<const Lanes> lan
 
 std::string TrainStep::cause(std::span<const Batch> shards, std::span<const Lanes> lanes,
                              std::int64_t step) const {
-  if (exchange_ != nullptr && !exchange_->world().first()) return "  rank 0 knows the cause";
+  if (exchange_ != nullptr && !exchange_->world().first()) return "  rank 0 reports the cause";
   return explain(model_, optimizer_.parameters(), shards, lanes, step, options_);
 }
 
@@ -246,18 +247,18 @@ void TrainStep::forward_backward(const Batch& shard, const ShardContext& context
 
 void TrainStep::merge_into_tree(std::size_t i) {
   const std::size_t count = gradients_.size();
-  // A sum of 2 width shards combines two of width shards; the right one may have fewer.
+  // The sum of 2 width shards adds two sums of width shards; the right sum may have fewer.
   for (std::size_t width = 1; 2 * width < count; width *= 2) {
     const std::size_t left = i / (2 * width) * (2 * width), right = left + width;
     if (!local_shards_.has(static_cast<std::int64_t>(left)) ||
         std::min(right + width, count) > static_cast<std::size_t>(local_shards_.end))
-      return;  // the other ranks have the rest
+      return;  // other ranks have some of its shards
     i = left;
-    if (right >= count) continue;  // no partner: it is the sum
+    if (right >= count) continue;  // no right half: the left half is the sum
     {
       const std::lock_guard lock(tree_mutex_);
       half_ready_[right] = !half_ready_[right];
-      if (half_ready_[right]) return;  // the thread with the other half continues
+      if (half_ready_[right]) return;  // the thread that completes the second half continues
     }
     add_to(left, right);
   }
@@ -293,10 +294,10 @@ void TrainStep::for_pieces(Part pieces, const Job& job) {
 }
 
 double TrainStep::sum_shards() {
-  // What no shard used has a zero gradient; what only later shards used needs an array for the sum.
-  // −0 + x is x, to the bit, for every x.
+  // A parameter without a gradient in the first shard needs an array for the sum; it is filled with
+  // −0, because −0 + x is bitwise x for every x.
   if (local_shards_.begin == std::ssize(gradients_))
-    local_shards_ = {0, 0};  // no shards here, but pieces
+    local_shards_ = {0, 0};  // this rank has pieces, but no shards
   GradientList& sums = total();
   for (std::int64_t i = local_pieces().begin; i < local_pieces().end; ++i) {
     Array& sum = sums[pieces_[i].parameter];
@@ -329,27 +330,27 @@ void TrainStep::sum_pieces(Part pieces, std::span<real* const> received) {
                  : g.defined()          ? g.data() + piece.begin
                                         : nullptr;
     }
-    real* const total_here = total()[piece.parameter].data() + piece.begin;
-    // The sum may replace the first part only.
-    real* const sum = received[0] != nullptr ? received[0] + (piece.place - place) : total_here;
+    real* const piece_total = total()[piece.parameter].data() + piece.begin;
+    // tree_sum may only write to the first part.
+    real* const sum = received[0] != nullptr ? received[0] + (piece.place - place) : piece_total;
     kernels::tree_sum(parts.data(), std::ssize(parts), sum, piece.size());
     squares_[i] = kernels::sum_squares(sum, piece.size());
-    if (sum != total_here) std::copy_n(sum, piece.size(), total_here);
+    if (sum != piece_total) std::copy_n(sum, piece.size(), piece_total);
   });
 }
 
 void TrainStep::share_counts() {
   World& world = exchange_->world();
   gather_from_shards(std::span(counts_), world);
-  std::vector<std::int64_t> of_pieces;
+  std::vector<std::int64_t> byte_bounds;
   for (const std::int64_t bound : exchange_->bounds())
-    of_pieces.push_back(bound * static_cast<std::int64_t>(sizeof(double)));
-  world.all_gather(std::as_writable_bytes(std::span(squares_)), of_pieces);
+    byte_bounds.push_back(bound * static_cast<std::int64_t>(sizeof(double)));
+  world.all_gather(std::as_writable_bytes(std::span(squares_)), byte_bounds);
 }
 
 std::map<std::string, double> TrainStep::gradient_norms() const {
   std::map<std::string, double> norms;
-  double* squares = nullptr;  // of the layer of the piece's parameter
+  double* squares = nullptr;  // sum of squares of the current layer
   for (std::size_t i = 0; i < pieces_.size(); ++i) {
     if (i == 0 || pieces_[i].parameter != pieces_[i - 1].parameter)
       squares = &norms[layers_[pieces_[i].parameter]];

@@ -17,16 +17,16 @@ HEED_BEGIN
 
 namespace {
 
-/// Keys that decide which rows a line becomes. (Augmentation may differ: a student's teacher sees
-/// its pictures.)
-constexpr const char* what_a_model_reads[] = {"data.input",          "data.lowercase",
-                                              "data.image.height",   "data.image.width",
-                                              "data.image.channels", "data.image.patch",
-                                              "data.image.mean",     "data.image.deviation",
-                                              "data.video.frames",   "data.video.tubelet",
-                                              "data.features.width", "data.features.stack",
-                                              "data.features.rate",  "data.features.window",
-                                              "data.features.hop",   "data.features.normalise"};
+/// Keys that determine the rows of a line. (Augmentation may differ: the teacher receives the
+/// student's images.)
+constexpr const char* input_keys[] = {"data.input",          "data.lowercase",
+                                      "data.image.height",   "data.image.width",
+                                      "data.image.channels", "data.image.patch",
+                                      "data.image.mean",     "data.image.deviation",
+                                      "data.video.frames",   "data.video.tubelet",
+                                      "data.features.width", "data.features.stack",
+                                      "data.features.rate",  "data.features.window",
+                                      "data.features.hop",   "data.features.normalise"};
 
 bool same_pieces(const Tokenizer& a, const Tokenizer& b) {
   if (a.size() != b.size()) return false;
@@ -40,8 +40,8 @@ bool same_pieces(const Tokenizer& a, const Tokenizer& b) {
               fmt::format("train.distill.teacher: {} {}", student.train.distill.teacher, why));
 }
 
-/// Positions of the longest sequence in training, to a model whose source has so many rows per
-/// position.
+/// Number of positions of the longest training sequence for a model whose source has `rows` rows
+/// per position.
 std::int64_t longest_sequence(const Config& student, const Dataset& data, std::int64_t rows) {
   if (!data.stream.empty()) return student.model->context;
   std::int64_t longest = 0;
@@ -51,12 +51,12 @@ std::int64_t longest_sequence(const Config& student, const Dataset& data, std::i
   return longest;
 }
 
-void require_alike(const Config& student, const Tokenizers& own, const Config& teacher,
-                   const Tokenizers& taught) {
+void require_compatible(const Config& student, const Tokenizers& student_tokenizers,
+                        const Config& teacher, const Tokenizers& teacher_tokenizers) {
   if (info_of(teacher.task).architecture != info_of(student.task).architecture)
     refuse(student, fmt::format("is a run of task: {}, not {}", info_of(teacher.task).name,
                                 info_of(student.task).name));
-  for (const char* key : what_a_model_reads) {
+  for (const char* key : input_keys) {
     const Field& field = *find_field(key);
     if (field.get(teacher) != field.get(student))
       refuse(student,
@@ -65,7 +65,8 @@ void require_alike(const Config& student, const Tokenizers& own, const Config& t
   if (teacher.data.input != InputKind::text && teacher.model->pool != student.model->pool)
     refuse(student, fmt::format("has model.pool: {}, not {}, so a class token only on one side",
                                 name_of(teacher.model->pool), name_of(student.model->pool)));
-  if (!same_pieces(*taught.source, *own.source) || !same_pieces(*taught.target, *own.target))
+  if (!same_pieces(*teacher_tokenizers.source, *student_tokenizers.source) ||
+      !same_pieces(*teacher_tokenizers.target, *student_tokenizers.target))
     refuse(
         student,
         "has another vocabulary; tokenizer.model (or source_model and target_model) may name its "
@@ -78,9 +79,9 @@ Teacher::Teacher(const Config& student, const ExperimentData& data)
     : options_(student.train.distill) {
   const RunFolder run{options_.teacher};
   const Config config = read_run_config(run);
-  const Tokenizers taught = load_tokenizers(run.path, config);
-  require_alike(student, data.tokenizers, config, taught);
-  model_ = build_uninitialised(config, sizes_of(taught));
+  const Tokenizers tokenizers = load_tokenizers(run.path, config);
+  require_compatible(student, data.tokenizers, config, tokenizers);
+  model_ = build_uninitialised(config, sizes_of(tokenizers));
   const std::int64_t limit = model_->position_limit(),
                      longest =
                          longest_sequence(student, data.train, rows_per_position(config.model));

@@ -1,5 +1,5 @@
 #pragma once
-/// Knowledge distillation: a run imitates the outputs of another (train.distill).
+/// Knowledge distillation: a run learns from the outputs of another run (train.distill).
 #include <memory>
 #include <string>
 
@@ -13,9 +13,9 @@ HEED_BEGIN
 /// The model of a finished run, in evaluation mode.
 class Teacher {
  public:
-  /// Loads the run that the student's config names: its average, else its best weights. Throws
-  /// Error(bad_input) if the run has no weights or is damaged, or if its model has another vocabulary,
-  /// reads other inputs, or accepts fewer positions than these data have.
+  /// Loads the run that the student's config names: its averaged weights, else its best. Throws
+  /// Error(bad_input) if the run has no weights or is damaged, or if its model has another
+  /// vocabulary or input format or a maximum length below the longest sequence of `data`.
   Teacher(const Config& student, const ExperimentData& data);
 
   /// The teacher's logits of a batch, without a graph, in the caller's precision (Bf16Scope).
@@ -27,9 +27,9 @@ class Teacher {
   std::unique_ptr<Model> model_;
 };
 
-/// The options of a step with this teacher, if there is one; it must outlive them.
+/// Adds the teacher, if not null, to the options. The teacher must outlive them.
 StepOptions with_teacher(StepOptions options, const Teacher* teacher);
-/// None if the config names no teacher.
+/// Null if the config names no teacher.
 std::unique_ptr<Teacher> make_teacher(const Config& student, const ExperimentData& data);
 
 HEED_END

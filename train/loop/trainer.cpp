@@ -29,7 +29,7 @@ std::int64_t steps_in_all(const Config& config, BatchStream& stream) {
       std::ceil(config.train.epochs * static_cast<double>(stream.batches_in(0))));
 }
 
-/// Everything that determines the n-th batch, as text to compare.
+/// All values that determine the n-th batch, as text for comparison.
 std::string batches_of(const Config& config, const ExperimentData& data) {
   const BatchOptions options = batch_options(config);
   return fmt::format("{} seed {} tokens {} sequences {} context {}{}", data.sums.train,
@@ -37,14 +37,15 @@ std::string batches_of(const Config& config, const ExperimentData& data) {
                      options.lanes ? " lanes" : "");
 }
 
-/// A run that is replaced or continued must not be read from.
+/// Throws Error(usage) if a key names the folder of the run itself, which is being replaced or
+/// continued.
 void refuse_itself(const RunFolder& run, const std::string& other, const char* key) {
   std::error_code ignored;
   if (!other.empty() && std::filesystem::equivalent(run.path, other, ignored))
     throw Error(Exit::usage, fmt::format("{}: {} is the folder of the run itself", key, other));
 }
 
-/// An evaluation's record in metrics.jsonl; `lines` identifies its data.
+/// The record of an evaluation in metrics.jsonl; `lines` is the checksum of its data.
 nlohmann::json figures_of(const Evaluation& e, const std::string& lines) {
   nlohmann::json figures = e.json();
   figures["lines"] = lines;
@@ -93,7 +94,7 @@ Metric Trainer::deciding_metric() const {
 }
 
 double Trainer::deciding_value(const Evaluation& e) const {
-  // The outputs of a model whose loss is NaN may have a BLEU, but the model is not usable.
+  // A model whose loss is NaN is unusable, although its outputs may have a BLEU score.
   return std::isfinite(e.loss()) ? e.value(deciding_metric()) : e.loss();
 }
 
@@ -134,22 +135,20 @@ void Trainer::log_resume_status() {
       progress_.step, limit, key, run_.path.string(), key));
 }
 
-// ---- the loop
-// ------------------------------------------------------------------------------------
+// ---- the loop -----------------------------------------------------------------------------------
 
 int Trainer::train() {
   if (!metrics_) metrics_.emplace(run_, config_, progress_.step);
   replica_.begin(progress_.position);
   log_resume_status();
-  if (!finished()) {  // they will be outdated
+  if (!finished()) {  // further training invalidates both
     remove_average();
     write_outputs(run_, {});
   }
   if (progress_.validation_due) validate();
   while (!finished() && stop() == 0) {
     one_step();
-    // Before saving, so that the checkpoint records whether it is the best; after the last step
-    // too.
+    // Validates before saving, so that the checkpoint records whether it is the best.
     if (progress_.step % config_.train.validate_every == 0 || finished()) validate();
     if (progress_.step % config_.train.save_every == 0) save(false);
     if (signals_->consume_save_request()) save(false, true);
@@ -163,14 +162,14 @@ int Trainer::train() {
                               progress_.skipped, progress_.step));
   }
   const int signal = stop();
-  signals_.reset();  // everything is saved: a stop signal now ends the process
+  signals_.reset();  // all state is saved: a stop signal now ends the process
   return signal;
 }
 
 void Trainer::one_step() {
   const double begin = seconds_now();
   const double lr = learning_rate(config_.optim, progress_.step + 1, total_steps_);
-  StepResult result{{}, std::numeric_limits<double>::quiet_NaN()};  // of a skipped step
+  StepResult result{{}, std::numeric_limits<double>::quiet_NaN()};  // remains for a skipped step
   try {
     result = replica_.step(progress_.step + 1, lr);
     progress_.consecutive_skips = 0;
@@ -205,10 +204,10 @@ void Trainer::handle_nonfinite_step(const Error& error) {
   if (config_.train.on_nonfinite == OnNonFinite::stop || many) {
     std::int64_t from = progress_.step;
     try {
-      if (last_saved_ != progress_.step) save(false, true);  // all steps before this one
+      if (last_saved_ != progress_.step) save(false, true);  // the state before this step
     } catch (const Error& unsaved) {
       if (unsaved.code != Exit::non_finite) throw;
-      from = std::max<std::int64_t>(last_saved_, 0);  // the weights themselves are lost
+      from = std::max<std::int64_t>(last_saved_, 0);  // the weights are not finite either
     }
     run_log_.end_progress();
     const std::string before = many ? fmt::format("{} steps in a row were not finite; the last, ",
@@ -245,8 +244,7 @@ void Trainer::report(const StepResult& result, double lr) {
   progress_.window_seconds = 0;
 }
 
-// ---- validation
-// ----------------------------------------------------------------------------------
+// ---- validation ---------------------------------------------------------------------------------
 
 void Trainer::validate() {
   last_validated_ = progress_.step;
@@ -299,12 +297,12 @@ std::optional<Evaluation> Trainer::validation_figures() {
 }
 
 void Trainer::share_weights() {
-  // A step gives every rank the new weights, but the means and the running statistics are here only.
+  // A step updates the weights of every rank; the means and the running statistics are on rank 0
+  // only.
   if (ema_ || !replica_.model().statistics().empty()) replica_.share_weights();
 }
 
-// ---- checkpoints
-// ---------------------------------------------------------------------------------
+// ---- checkpoints --------------------------------------------------------------------------------
 
 void Trainer::save(bool is_best, bool on_request) {
   if (last_saved_ == progress_.step) return;
@@ -312,7 +310,7 @@ void Trainer::save(bool is_best, bool on_request) {
   check_finite(moments);
   const ScopedEma ema(ema_);
   std::vector<NamedTensor> training = moments;
-  if (ema_) training.insert(training.end(), ema_->other().begin(), ema_->other().end());
+  if (ema_) training.insert(training.end(), ema_->inactive().begin(), ema_->inactive().end());
   std::vector<CheckpointFile> files{
       {"model.safetensors",
        [&](FileWriter& file) {
@@ -350,11 +348,11 @@ void Trainer::load_training(const std::filesystem::path& path) {
   const SafetensorsFile file = SafetensorsFile::read(path);
   std::vector<NamedTensor> moments = replica_.moments(), state = moments;
   const std::vector<NamedTensor>& weights = replica_.optimizer().parameters();
-  // With averaging, the model's file holds the means, and this one the weights.
+  // With train.ema, model.safetensors contains the means and this file the weights.
   const bool averaged = file.find("weights." + weights.front().name) != nullptr;
   for (std::size_t i = 0; averaged && i < weights.size(); ++i) {
     state.push_back(
-        {"weights." + weights[i].name, ema_ ? ema_->other()[i].tensor : weights[i].tensor});
+        {"weights." + weights[i].name, ema_ ? ema_->inactive()[i].tensor : weights[i].tensor});
   }
   load_weights(file, state, path.string());
   replica_.set_moments(moments);
@@ -388,7 +386,7 @@ void Trainer::warn_undeleted(const std::vector<std::string>& reasons) {
 void Trainer::check_finite(std::span<const NamedTensor> moments) {
   for (const std::span<const NamedTensor> tensors :
        {std::span(replica_.optimizer().parameters()), moments}) {
-    double squares = 0;  // in double: finite if and only if every value is
+    double squares = 0;  // a double: finite if and only if all values are finite
     for (const NamedTensor& t : tensors)
       squares += kernels::sum_squares(t.tensor.value().data(), t.tensor.size());
     if (std::isfinite(squares)) continue;
@@ -404,8 +402,7 @@ void Trainer::record(const std::string& kind, const nlohmann::json& fields) {
   metrics_->append(r);
 }
 
-// ---- resuming: what the checkpoint, the config, the data and the files say must agree
-// ------------
+// ---- resuming: what the checkpoint, the config, the data and the files say must agree -----------
 
 void Trainer::restore() {
   checkpoints_.check_links();
@@ -434,7 +431,8 @@ void Trainer::restore() {
   load_memory(folder);
   const Progress now = std::exchange(progress_, Progress::from(newest.checkpoint->state));
   adapt_progress(now);
-  replica_.stream().seek(progress_.position);  // before changing the folder: the data may differ
+  replica_.stream().seek(
+      progress_.position);  // throws before the folder changes if the data differ
   replica_.optimizer().set_steps(progress_.step - progress_.skipped);
   // If a validation is still due, the checkpoint is saved again with its result.
   if (!progress_.validation_due) last_saved_ = last_validated_ = progress_.step;
@@ -459,7 +457,7 @@ void Trainer::adapt_progress(const Progress& now) {
     p.position.batch = 0;
   }
   p.batches = now.batches;
-  if (data_.sums.valid.empty()) return;  // nothing to validate on
+  if (data_.sums.valid.empty()) return;  // no validation data
   if (p.best && !p.best_criterion.empty() && p.best_criterion != now.best_criterion) {
     run_log_.line(
         "note: the deciding metric or the validation data differ, so the best checkpoint is chosen "
@@ -472,7 +470,7 @@ void Trainer::adapt_progress(const Progress& now) {
 }
 
 void Trainer::repair_metrics() {
-  // Records after the checkpoint will be written again, and so will the final figures.
+  // The resumed run rewrites the records after the checkpoint and the final figures.
   const auto keep = [this](const nlohmann::json& r) {
     const std::string kind = r.value("kind", "");
     const auto at = r.value("step", std::int64_t{0});
@@ -491,9 +489,10 @@ void Trainer::repair_metrics() {
 }
 
 void Trainer::find_best() {
-  if (!progress_.best) return remove_tree(run_.path / "best");  // of a newer, damaged checkpoint
+  if (!progress_.best)
+    return remove_tree(run_.path / "best");  // linked by a newer, damaged checkpoint
   try {
-    if (progress_.best_step != progress_.step)  // that one is already checked
+    if (progress_.best_step != progress_.step)  // the current checkpoint is already checked
       open_checkpoint(checkpoints_.folder_of(progress_.best_step));
   } catch (const Error& lost) {
     if (lost.code != Exit::bad_input) throw;
@@ -507,12 +506,11 @@ void Trainer::find_best() {
   checkpoints_.link("best", progress_.best_step);
 }
 
-// ---- the end of a run
-// ----------------------------------------------------------------------------
+// ---- the end of a run ---------------------------------------------------------------------------
 
 namespace {
 
-/// The samples with the model's outputs; none if the task gives no output for each.
+/// The samples with the model's outputs; empty if the task has no output per sample.
 std::vector<SampleOutput> outputs_of(const Dataset& split, const Evaluation& e) {
   std::vector<SampleOutput> all;
   if (split.source_lines.size() != e.outputs.size()) return all;

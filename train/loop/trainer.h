@@ -28,59 +28,62 @@ HEED_BEGIN
 
 class Trainer {
  public:
-  /// `world`: the ranks of a distributed run, in which the others follow this one (Replica::follow).
+  /// `world`: the ranks of a distributed run; all other ranks call Replica::follow.
   Trainer(const Config& config, const RunFolder& run, const ExperimentData& data, RunLog& run_log,
           World* world = nullptr);
 
-  /// Before a new run: takes the weights that model.init_from names, if any.
+  /// Called before a new run: loads the weights of model.init_from, if set.
   void initialise();
-  /// Continues from the newest valid checkpoint of the run, or starts at step 0 if none was saved
-  /// yet; reports what it skipped. Throws Error(bad_input) if all checkpoints are damaged, and
-  /// Error(io) if the disk fails.
+  /// Continues from the newest valid checkpoint of the run, or starts at step 0 without
+  /// checkpoints. Logs the damaged checkpoints. Throws Error(bad_input) if all checkpoints are
+  /// damaged, and Error(io) if the disk fails.
   void restore();
-  /// Trains to the end, or until a signal requests a stop; saves. Returns the signal or 0. Before
-  /// this or restore(), nothing in the run's folder is changed.
+  /// Trains to the end or until a signal requests a stop, and saves. Returns the signal or 0. The
+  /// run's folder is unchanged until train() or restore() is called.
   int train();
-  /// After training: loads and records the run's weights. They are the best checkpoint's; or the
-  /// mean of the last ones, if the config requests it and it is better on the validation data
-  /// (always, without validation data).
+  /// Called after training: loads and records the run's weights. They are the best checkpoint's, or
+  /// the mean of the last checkpoints if the config requests it and it is better on the validation
+  /// data (or if there are no validation data).
   WeightsInfo choose_weights();
-  /// The metrics of the test split, or of the validation split if there is none; recorded.
+  /// Computes and records the metrics of the test split, or of the validation split without test
+  /// data.
   std::optional<Evaluation> final_evaluation();
 
-  /// Lets the other ranks end with this status. The last call.
+  /// Ends the other ranks with this status. Must be the last call.
   void end(int status) { replica_.end(status); }
 
   const Model& model() const { return replica_.model(); }
   Team& team() { return replica_.team(); }
   const Task& task() const { return replica_.task(); }
   LoadedModel loaded_model() { return replica_.loaded_model(); }
-  std::int64_t optimizer_steps() const { return replica_.optimizer().steps(); }  ///< updates made
+  std::int64_t optimizer_steps() const {
+    return replica_.optimizer().steps();
+  }  ///< number of updates
 
  private:
   bool finished();
-  /// The signal that requested a stop, here or on another rank, or 0.
+  /// The signal that requested a stop on this or another rank, or 0.
   int stop() const;
   /// The key that ended a finished run: "train.steps=2000".
   std::string reached_limit();
-  void log_resume_status();  ///< of a resumed run
-  double share_done();       ///< of the run, 0 to 1
+  void log_resume_status();
+  double share_done();  ///< completed share of the run, 0 to 1
   void one_step();
   /// Called for a non-finite step: skips it, or saves and ends the run.
   void handle_nonfinite_step(const Error& error);
-  /// Advice for the user after that; the run was saved as of step `from`.
+  /// Advice for the user after a non-finite step; the run was saved at step `from`.
   std::string advice(std::int64_t from, bool skipping) const;
-  /// Warns of each reason once.
+  /// Logs each reason once.
   void warn_undeleted(const std::vector<std::string>& reasons);
   /// Throws Error(non_finite) if a weight or moment is not finite.
   void check_finite(std::span<const NamedTensor> moments);
   void report(const StepResult& result, double lr);
   void validate();
-  /// The figures of a validation; none if a signal arrived before they were complete.
+  /// The figures of a validation; empty if a signal interrupted it.
   std::optional<Evaluation> validation_figures();
-  /// Before an evaluation or a step whose weights the other ranks do not have.
+  /// Sends rank 0's weights to the other ranks before an evaluation or a step that needs them.
   void share_weights();
-  /// `on_request`: no checkpoint was due; averages skip it.
+  /// `on_request`: saves outside the schedule of train.save_every; averages skip this checkpoint.
   void save(bool is_best, bool on_request = false);
   std::vector<NamedTensor> memory_tensors();
   /// Loads the moments and, if the checkpoint has averaged weights, the weights themselves.
@@ -88,14 +91,15 @@ class Trainer {
   /// Loads the segment memory of a checkpoint, if it has one.
   void load_memory(const std::filesystem::path& folder);
   void record(const std::string& kind, const nlohmann::json& fields);
-  /// Removes the records after the checkpoint, and continues recording.
+  /// Removes the records after the checkpoint and reopens the file.
   void repair_metrics();
-  /// If config or data differ from the checkpoint's: restarts the epoch, because its batch numbers
-  /// refer to other samples, and chooses the best weights again.
+  /// Restarts the epoch if data, seed or batch size differ from the checkpoint's, because its batch
+  /// numbers refer to other samples. Chooses the best weights again if the metric or its data
+  /// differ.
   void adapt_progress(const Progress& now);
-  /// Points `best` at the best checkpoint, or removes the link if that one is lost.
+  /// Links `best` to the best checkpoint, or removes the link if that checkpoint is lost.
   void find_best();
-  void remove_average();  ///< if there is one
+  void remove_average();  ///< removes RUN/average, if it exists
   /// Loads the mean of the last checkpoints into the model, evaluates it, and keeps it in
   /// RUN/average if it is better than the best checkpoint. Adds the results to `figures`.
   bool mean_is_better(nlohmann::json& figures);
@@ -108,13 +112,13 @@ class Trainer {
   RunLog& run_log_;
   Replica replica_;
   std::optional<WeightEma> ema_;
-  std::int64_t total_steps_;  ///< the end of schedules; 0: only time limits the run
+  std::int64_t total_steps_;  ///< end of the schedules; 0: only time limits the run
   CheckpointFolder checkpoints_;
   std::optional<RunMetrics> metrics_;                     ///< set by train() or restore()
-  std::optional<SignalRequests> signals_{std::in_place};  ///< until training is over
+  std::optional<SignalRequests> signals_{std::in_place};  ///< reset at the end of training
   Progress progress_;
   std::int64_t last_saved_ = -1, last_validated_ = -1;
-  std::set<std::string> undeleted_warnings_;  // about old checkpoints that cannot be removed
+  std::set<std::string> undeleted_warnings_;  // logged warnings about undeleted checkpoints
   bool stopped_early_ = false;
 };
 

@@ -30,7 +30,7 @@ std::string listed(const std::vector<std::string>& names) {
   return fmt::format("{}", fmt::join(groups, ", "));
 }
 
-/// Whether the file has the output projection with another number of labels.
+/// Whether the file contains the output projection with another number of labels.
 bool has_other_labels(const SafetensorsFile& file, const NamedTensor& t) {
   const TensorView* const view = file.find(t.name);
   if (view == nullptr || !t.name.starts_with("output.")) return false;
@@ -58,10 +58,10 @@ TransferReport transfer_weights(const std::string& run, Model& model) {
   Parameters fit;
   TransferReport result;
   for (NamedTensor& t : model.state()) {
-    const bool other = has_other_labels(file, t);
-    (other || file.find(t.name) == nullptr ? result.initialised : result.transferred)
+    const bool other_labels = has_other_labels(file, t);
+    (other_labels || file.find(t.name) == nullptr ? result.initialised : result.transferred)
         .push_back(t.name);
-    if (!other) fit.push_back(std::move(t));
+    if (!other_labels) fit.push_back(std::move(t));
   }
   for (const TensorView& view : file.tensors()) {
     if (std::ranges::find(result.transferred, view.name) == result.transferred.end() &&
@@ -80,7 +80,7 @@ TransferReport transfer_weights(const std::string& run, Model& model) {
 }
 
 Parameters not_frozen(const Model& model, std::span<const std::string> patterns) {
-  Parameters left = model.parameters();
+  Parameters trainable = model.parameters();
   for (const std::string& pattern : patterns) {
     const auto matches = [&](const NamedTensor& t) {
       return fnmatch(pattern.c_str(), t.name.c_str(), 0) == 0;
@@ -92,10 +92,10 @@ Parameters not_frozen(const Model& model, std::span<const std::string> patterns)
                       "such as {}",
                       pattern, model.parameters().back().name));
     }
-    std::erase_if(left, matches);
+    std::erase_if(trainable, matches);
   }
-  if (left.empty()) throw Error(Exit::usage, "model.freeze: no parameter is left to train");
-  return left;
+  if (trainable.empty()) throw Error(Exit::usage, "model.freeze: no parameter is left to train");
+  return trainable;
 }
 
 HEED_END

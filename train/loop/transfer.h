@@ -1,5 +1,5 @@
 #pragma once
-/// A run that begins with the weights of another: model.init_from and model.freeze.
+/// Initialises a run with the weights of another run: model.init_from and model.freeze.
 #include <span>
 #include <string>
 #include <vector>
@@ -8,23 +8,23 @@
 
 HEED_BEGIN
 
-/// Names of tensors, in the order of the model (`unused`: of the other run's file).
+/// Names of tensors, in the order of the model; `unused` in the order of the file.
 struct TransferReport {
   std::vector<std::string> transferred;
-  std::vector<std::string> initialised;  ///< only this model has them; not copied
-  std::vector<std::string> unused;       ///< only the other model has them
+  std::vector<std::string> initialised;  ///< missing from the file: keep their initial values
+  std::vector<std::string> unused;       ///< missing from this model
 
-  /// Three lines at most; tensors of a layer are named together.
+  /// Up to three lines; the tensors of a layer are one name.
   std::vector<std::string> text() const;
 };
 
-/// Copies those tensors of the run's weights (its average, else its best) whose names the model
-/// has. The output projection of a model with other labels is not copied; other tensors of another shape
-/// are refused. Throws Error(bad_input) if the run has no weights, is damaged, or does not fit.
+/// Copies the tensors of the run's weights (its average, else its best) whose names the model has.
+/// The output projection is not copied if the number of labels differs. Throws Error(bad_input) if
+/// the run has no weights or is damaged, or if the shape of another tensor differs.
 TransferReport transfer_weights(const std::string& run, Model& model);
 
-/// The parameters whose names match none of the patterns, in which * stands for any characters.
-/// Throws Error(usage) if a pattern matches no parameter, or if none is left.
+/// The parameters whose names match none of the patterns; * matches any characters. Throws
+/// Error(usage) if a pattern matches no parameter or if no parameter remains.
 Parameters not_frozen(const Model& model, std::span<const std::string> patterns);
 
 // ---- former names, for one release ---------------------------------------------------------

@@ -1,6 +1,6 @@
 #pragma once
-/// An exponential moving average of the weights (train.ema). It is evaluated and saved in place of the
-/// weights.
+/// An exponential moving average of the weights (train.ema), which is evaluated and saved instead
+/// of the weights.
 #include <algorithm>
 #include <cstdint>
 #include <optional>
@@ -14,49 +14,51 @@
 HEED_BEGIN
 
 /// mean += (1 − d) (weight − mean) after each update, with d = min(decay, (1 + n) / (10 + n)) after n
-/// updates, so that the initial weights do not dominate a short run.
+/// updates. The smaller d at the start keeps the initial weights from dominating a short run.
 /// Source: Polyak and Juditsky 1992; the start as in TensorFlow's ExponentialMovingAverage.
 class WeightEma {
  public:
   WeightEma(double decay, std::vector<NamedTensor> weights)
       : decay_(decay), weights_(std::move(weights)) {
     for (const NamedTensor& w : weights_)
-      other_.push_back({"weights." + w.name, Tensor(w.tensor.value().clone())});
+      inactive_.push_back({"weights." + w.name, Tensor(w.tensor.value().clone())});
   }
 
   void update(std::int64_t updates, Team& team) {
     const auto n = static_cast<double>(updates);
     const auto d = static_cast<real>(std::min(decay_, (1 + n) / (10 + n)));
     team.run(std::ssize(weights_), [&](std::int64_t i) {
-      real* const mean = data(other_[i]);
+      real* const mean = data(inactive_[i]);
       const std::int64_t size = weights_[i].tensor.size();
       kernels::scale(d, mean, mean, size);
       kernels::axpy(1 - d, data(weights_[i]), mean, size);
     });
   }
-  /// Exchanges the model's weights and their means.
+  /// Swaps the model's weights and their means.
   void swap() {
     for (std::size_t i = 0; i < weights_.size(); ++i) {
       real* const w = data(weights_[i]);
-      std::swap_ranges(w, w + weights_[i].tensor.size(), data(other_[i]));
+      std::swap_ranges(w, w + weights_[i].tensor.size(), data(inactive_[i]));
     }
   }
-  /// Starts again: the means become the current weights.
+  /// Sets the means to the current weights.
   void restart() {
     for (std::size_t i = 0; i < weights_.size(); ++i)
-      std::copy_n(data(weights_[i]), weights_[i].tensor.size(), data(other_[i]));
+      std::copy_n(data(weights_[i]), weights_[i].tensor.size(), data(inactive_[i]));
   }
-  /// What the model does not hold, named "weights.<parameter>": the means or, after swap(), the weights.
-  const std::vector<NamedTensor>& other() const { return other_; }
+  /// The tensors that the model does not use at present, named "weights.<parameter>": the means or,
+  /// after swap(), the weights.
+  const std::vector<NamedTensor>& inactive() const { return inactive_; }
+  [[deprecated("use inactive")]] const std::vector<NamedTensor>& other() const { return inactive_; }
 
  private:
   static real* data(NamedTensor& t) { return t.tensor.mutable_value().data(); }
 
   double decay_;
-  std::vector<NamedTensor> weights_, other_;
+  std::vector<NamedTensor> weights_, inactive_;
 };
 
-/// During its lifetime the model holds the means, if there are any.
+/// Swaps the means, if there are any, into the model for its lifetime.
 class ScopedEma {
  public:
   explicit ScopedEma(std::optional<WeightEma>& ema) : ema_(ema) {

@@ -15,9 +15,10 @@ std::string counted(const GradcheckRow& row) {
   return text;
 }
 
-std::size_t width(const std::vector<GradcheckRow>& rows, std::size_t least, auto text) {
-  for (const GradcheckRow& row : rows) least = std::max(least, text(row).size());
-  return least;
+std::size_t width(const std::vector<GradcheckRow>& rows, std::size_t min_width, auto text) {
+  std::size_t widest = min_width;
+  for (const GradcheckRow& row : rows) widest = std::max(widest, text(row).size());
+  return widest;
 }
 
 }  // namespace

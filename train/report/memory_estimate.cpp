@@ -17,7 +17,7 @@ namespace heed {
 
 namespace {
 
-/// The resident bytes of this process.
+/// The resident memory of this process, in bytes.
 std::int64_t resident() {
   std::ifstream file("/proc/self/statm");
   std::int64_t all = 0, pages = 0;
@@ -25,14 +25,14 @@ std::int64_t resident() {
   return pages * ::sysconf(_SC_PAGESIZE);
 }
 
-constexpr double probe_flops = 4e10;  // half a second's work
+constexpr double probe_flops = 4e10;  // about half a second of work
 
 /// The work and memory of a shard.
 struct Probe {
   double flops = 0;        ///< model FLOPs
-  double tape = 0;         ///< bytes held between forward and backward
-  double peak = 0;         ///< bytes, with the gradients
-  double from_system = 0;  ///< bytes newly requested from the system
+  double tape = 0;         ///< memory between forward and backward, in bytes
+  double peak = 0;         ///< peak memory including the gradients, in bytes
+  double from_system = 0;  ///< memory newly requested from the system, in bytes
 };
 
 Probe probe(const Config& config, const Model& model, const Batch& batch) {
@@ -72,37 +72,37 @@ MemoryEstimate probe_training(const Task& task, const Model& model,
   const std::int64_t source_length = length(work.source_tokens),
                      target_length = length(work.target_tokens);
 
-  // A shard of sequences of average length, as many as half a second allows: training takes about 6
+  // A shard of sequences of average length, as many as run in half a second: training needs about 6
   // FLOPs per weight and token (Kaplan et al. 2020, section 2.1).
-  const double values = set / sizeof(float), of_shard = std::max(work.sequences / shards, 1.0),
-               of_sequence =
+  const double values = set / sizeof(float), per_shard = std::max(work.sequences / shards, 1.0),
+               per_sequence =
                    6 * values * static_cast<double>(std::max(source_length, target_length)),
-               affordable = std::floor(probe_flops / std::max(of_sequence, 1.0));
-  const auto sequences = std::llround(std::clamp(affordable, 1.0, std::ceil(of_shard)));
-  std::int64_t token = 0;  // which tokens does not matter
+               affordable = std::floor(probe_flops / std::max(per_sequence, 1.0));
+  const auto sequences = std::llround(std::clamp(affordable, 1.0, std::ceil(per_shard)));
+  std::int64_t token = 0;  // the token ids do not affect work and memory
   const Batch batch = task.random_batch(
       sequences, source_length, target_length, vocabulary,
-      [&](std::int64_t known) { return static_cast<std::int32_t>(token++ % known); });
-  const double scale = of_shard / static_cast<double>(sequences);
+      [&](std::int64_t size) { return static_cast<std::int32_t>(token++ % size); });
+  const double scale = per_shard / static_cast<double>(sequences);
   const std::int64_t resident_before = resident();
   const Probe shard = probe(config, model, batch);
   work.flops = shard.flops * (work.source_tokens + work.target_tokens) /
                static_cast<double>(batch.source.rows() + batch.target.rows());
-  // The rest of the growth is the BLAS's, which packs matrices into a buffer per thread.
+  // The BLAS causes the remaining growth: it packs matrices into one buffer per thread.
   const double packed =
       std::max(static_cast<double>(resident() - resident_before) - shard.from_system, 0.0);
   // The tape and backward's working memory grow with the shard; gradients do not.
-  const double of_thread =
+  const double per_thread =
       std::max(scale * shard.tape, set) + scale * (shard.peak - std::max(shard.tape, set));
 
   e.program += threads * packed;
-  // Neighbours are summed as soon as both exist (step.h): a sum of each size may wait while all
-  // threads are working.
+  // Neighbouring sums are added as soon as both exist (step.h): one sum of each size may wait while
+  // all threads are working.
   e.gradients = set * std::min(shards, threads * (1 + std::floor(std::log2(shards / threads))));
-  // Real shards differ in size, and there are gaps between blocks: measured on runs of several
+  // Allowance for shards of unequal size and gaps between blocks, measured on runs of several
   // models.
   constexpr double spread = 1.15;
-  e.activations = threads * std::max(spread * of_thread - set, 0.0);
+  e.activations = threads * std::max(spread * per_thread - set, 0.0);
   return e;
 }
 

@@ -1,5 +1,5 @@
 #pragma once
-/// The work of a training step and the memory of training, measured by running a small part of it.
+/// The work of a training step and the memory of training, estimated by running a small shard.
 #include <optional>
 
 #include "nn/models/model.h"
@@ -9,25 +9,25 @@
 
 namespace heed {
 
-/// An average training step.
+/// The work of an average training step.
 struct StepWork {
   double sequences = 0, source_tokens = 0, target_tokens = 0;
-  std::optional<double> flops;  ///< model FLOPs (product_log.h); none: not counted
+  std::optional<double> flops;  ///< model FLOPs (product_log.h); unset: not counted
   std::string basis;
 };
 
-/// Bytes.
+/// Memory of training in bytes.
 struct MemoryEstimate : MinMemory {
-  std::optional<double> activations;  ///< none: not measured
+  std::optional<double> activations;  ///< unset: not measured
   double total() const { return MinMemory::total() + activations.value_or(0); }
 };
 inline MemoryEstimate at_least(const Config& config, const Model& model) {
   return {min_memory(config, model), std::nullopt};
 }
 
-/// Runs a shard of sequences of average length (a smaller one if that would take long). Sets
-/// work.flops from the counted products, and estimates the memory from the peak in use; the rest is
-/// arithmetic. Text, its tokens and decoding are not included.
+/// Runs a shard of sequences of average length (fewer if that would take long). Sets work.flops
+/// from the counted products and estimates the memory from the peak of the shard and the number of
+/// threads. Text, its tokens and decoding are not included.
 MemoryEstimate probe_training(const Task& task, const Model& model,
                               const VocabularySizes& vocabulary, StepWork& work);
 

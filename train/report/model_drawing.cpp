@@ -29,7 +29,7 @@ std::string name(Enum value) {
   return std::string(names_of(value)[static_cast<std::size_t>(value)]);
 }
 
-/// What self-attention and cross-attention have in common.
+/// Text lines common to self-attention and cross-attention.
 Texts heads_of(const ModelOptions& o) {
   const AttentionChoice& a = o.attention;
   Texts lines{fmt::format("{} head{}", o.heads, o.heads == 1 ? "" : "s")};
@@ -40,7 +40,7 @@ Texts heads_of(const ModelOptions& o) {
   return lines;
 }
 
-/// What self-attention alone has.
+/// Adds the text lines of self-attention alone.
 void add_choices(Texts& lines, const ModelOptions& o) {
   const AttentionChoice& a = o.attention;
   if (a.pattern == PatternKind::window)
@@ -93,7 +93,7 @@ class ModelDrawing {
   bool has(const std::string& part) const {
     return std::ranges::any_of(parameters_, [&](const auto& p) { return is_of(p, part); });
   }
-  /// "12 parameters", those of these parts; `list` receives a line for each.
+  /// The number of parameters of these parts, "12 parameters"; `list` receives one line per tensor.
   std::string counted(const Texts& parts, std::string& list) const {
     std::int64_t values = 0;
     for (const NamedTensor& p : parameters_) {
@@ -117,7 +117,7 @@ class ModelDrawing {
     constexpr std::array names{"Layer norm", "RMS norm", "Batch norm"};
     return box(names.at(static_cast<std::size_t>(o_.norm_kind)), {}, {part}, plain);
   }
-  /// `more`: lines that its column adds.
+  /// `more`: additional text lines.
   Box mixer(const ModelOptions& o, const std::string& block, bool causal,
             const Texts& more = {}) const {
     if (o.mixer == MixerKind::attention) {
@@ -145,7 +145,7 @@ class ModelDrawing {
                             o.d_ff, o.d_model, name(o.activation))},
                {block + ".linear1", block + ".linear2"}, wide);
   }
-  /// Sublayers that read the same rows, with their norm and residual connection.
+  /// Draws sublayers with the same input, their norm and their residual connection.
   void draw_sublayers(Column& column, const std::string& norm_name,
                       const std::vector<Box>& boxes) const {
     column.rise("", 10, false);
@@ -173,7 +173,7 @@ class ModelDrawing {
     for (std::size_t i = 0; serial && i < boxes.size(); ++i)
       draw_sublayers(column, fmt::format("{}.norm{}", block, i + 1), {boxes[i]});
   }
-  /// `n` blocks that are alike, drawn once.
+  /// Draws one of `n` equal blocks.
   template <class Draw>
   void draw_blocks(Column& column, const std::string& blocks, std::int64_t n, Draw draw) const {
     if (n == 0) return;
@@ -236,12 +236,13 @@ class ModelDrawing {
                       std::int64_t tokens, const std::string& rows) {
     Texts lines{fmt::format("{} × {}", tokens, o_.d_model)};
     if (o_.scale_embeddings) lines[0] += fmt::format(", times √{}", o_.d_model);
-    const bool again = has("embedding") && prefix == "source_";  // one table, drawn at the target
-    if (again) lines.emplace_back("the same matrix");
+    // A shared table is drawn at the target.
+    const bool repeated = has("embedding") && prefix == "source_";
+    if (repeated) lines.emplace_back("the same matrix");
     const Box embedding =
-        again ? Box{"Embedding", lines, "", weights}
-              : box("Embedding", lines, {has("embedding") ? "embedding" : prefix + "embedding"},
-                    weights);
+        repeated ? Box{"Embedding", lines, "", weights}
+                 : box("Embedding", lines, {has("embedding") ? "embedding" : prefix + "embedding"},
+                       weights);
     c.caption(what);
     c.rise(fmt::format("[{}]", rows));
     embedding_ = c.top - embedding.height() / 2;
@@ -249,24 +250,25 @@ class ModelDrawing {
     if (has("segments")) c.add_side_box(box("Segments", {"of a line"}, {"segments"}, weights));
   }
 
-  void draw_positions(Column& c, const std::string& prefix, std::int64_t longest) const {
+  void draw_positions(Column& c, const std::string& prefix, std::int64_t max_length) const {
     const Texts part{prefix + "positions"};
     if (o_.positions == PositionKind::sinusoidal)
       c.add_side_box({"Positions", {"sinusoids"}, "", weights});
     if (o_.positions == PositionKind::learned)
-      c.add_side_box(box("Positions", {fmt::format("learned, up to {}", longest)}, part, weights));
+      c.add_side_box(
+          box("Positions", {fmt::format("learned, up to {}", max_length)}, part, weights));
     if (o_.positions == PositionKind::relative_t5)
       c.feed_from_side(box("Distances", {"biases of all layers"}, part, weights));
   }
 
-  /// Describes a source that is not text, and its rows.
+  /// Draws the caption of a non-text source and its rows.
   void draw_source(Column& c, bool class_row) const {
     const ImageOptions& image = config_.data.image;
     const std::string first = class_row ? ", after a row of zeros" : "",
                       size = fmt::format("{} × {} pixels, {} channel{}", image.height, image.width,
                                          image.channels, image.channels == 1 ? "" : "s");
     if (config_.data.input == InputKind::image) {
-      c.caption("a picture: " + size);
+      c.caption("an image: " + size);
       c.caption(fmt::format("patches of {0} × {0}{1}", image.patch, first), "more");
     } else if (config_.data.input == InputKind::video) {
       const VideoOptions& video = config_.data.video;
@@ -279,7 +281,7 @@ class ModelDrawing {
       c.caption(fmt::format("{} to a row{}", features.stack, first), "more");
     }
   }
-  /// Returns a description of its rows.
+  /// Draws the front end. Returns the number of its output rows as text.
   std::string draw_front_end(Column& c, const std::string& part, const std::string& rows) const {
     const bool class_row =
         architecture_ == Architecture::encoder_of_sequences && o_.pool == Pool::first;
@@ -337,7 +339,7 @@ class ModelDrawing {
     draw_labels(c, rows, o.d_model);
   }
 
-  /// The output layers of a model without a decoder.
+  /// Draws the output layers of a model without a decoder.
   void draw_labels(Column& c, const std::string& rows, std::int64_t d) const {
     const VocabularySizes& sizes = vocabulary_.sizes;
     if (architecture_ == Architecture::encoder_of_tokens) {
@@ -363,7 +365,8 @@ class ModelDrawing {
     c.caption(what);
   }
 
-  /// Cross-attention reads the encoder's rows; one table may serve both sides.
+  /// Joins the columns: cross-attention reads the encoder's rows, and both sides may share one
+  /// table.
   void join(Column& from, const Column& to, double source_embedding) const {
     const double up = from.top - 16, channel = from.x + from.half() + 24;
     for (const auto& [x, y] : to.readers)
@@ -383,8 +386,8 @@ class ModelDrawing {
   Architecture architecture_;
   const Vocabulary& vocabulary_;
   Parameters parameters_;
-  bool both_;             ///< an encoder and a decoder
-  double embedding_ = 0;  ///< y of the table drawn last
+  bool both_;             ///< whether the model has an encoder and a decoder
+  double embedding_ = 0;  ///< y coordinate of the last embedding drawn
 };
 
 }  // namespace

@@ -7,9 +7,9 @@
 
 namespace heed {
 
-/// An SVG file: a column for each stack, read from the bottom to the top. Each part says how many
-/// parameters it has, and its tooltip lists them with their shapes, under the names that `heed show`
-/// prints; blocks that are alike are drawn once, in a frame with their number.
+/// An SVG file with one column per stack, read from bottom to top. Each part shows its number of
+/// parameters; its tooltip lists them with their shapes, under the names of `heed show`. Equal
+/// blocks are drawn once, in a frame with their number.
 std::string model_drawing(const Config& config, const Vocabulary& vocabulary);
 
 }  // namespace heed

@@ -14,20 +14,21 @@ namespace heed {
 
 namespace {
 
-constexpr std::int64_t looked_at = 16;       // batches of real data
-constexpr std::int64_t guessed_length = 32;  // tokens per sequence if nothing is known
+constexpr std::int64_t max_batches = 16;     // training batches that are averaged
+constexpr std::int64_t guessed_length = 32;  // tokens per sequence, without any data
 constexpr std::int64_t guessed_characters = 100;
 
 // ---- the vocabulary -------------------------------------------------------------------------
 
-/// Learning a SentencePiece vocabulary is slow; all others are quick.
+/// Whether training the tokenizer is slow: SentencePiece is; all other kinds are fast.
 bool learns_slowly(const TokenizerOptions& t) {
   return t.kind == TokenizerKind::sentencepiece && t.model.empty() &&
          (t.source_model.empty() || t.target_model.empty());
 }
 
 Vocabulary bound(const Config& config, const std::string& why) {
-  const bool listed = config.tokenizer.kind == TokenizerKind::characters;  // all of the text's
+  // A character vocabulary contains all characters of the text, whatever vocab_size is.
+  const bool listed = config.tokenizer.kind == TokenizerKind::characters;
   const std::int64_t size = listed ? guessed_characters : config.tokenizer.vocab_size;
   return {{size, size, config.tokenizer.shared},
           fmt::format("{}: {}", listed ? "a guess" : "tokenizer.vocab_size, an upper bound", why)};
@@ -67,7 +68,7 @@ StepWork guessed_work(const Task& task) {
 StepWork real_work(const Task& task, const Split& train, const Tokenizers& tokenizers) {
   const Dataset data = task.encode(train, tokenizers, true);
   BatchStream stream(data, batch_options(task.config()));
-  const std::int64_t n = std::min(looked_at, stream.batches_in(0));
+  const std::int64_t n = std::min(max_batches, stream.batches_in(0));
   StepWork work;
   work.basis = fmt::format("the mean of the first {} training batches", n);
   for (std::int64_t i = 0; i < n; ++i) {
@@ -76,11 +77,11 @@ StepWork real_work(const Task& task, const Split& train, const Tokenizers& token
   return work;
 }
 
-/// Vocabulary and work, as far as the data on this machine determine them.
-void look_at_data(const Task& task, const std::optional<Tokenizers>& run_tokenizers,
+/// Sets vocabulary and work from the data on this machine, where available.
+void measure_data(const Task& task, const std::optional<Tokenizers>& run_tokenizers,
                   ModelSummary& summary) {
   const Config& config = task.config();
-  std::string why = "SentencePiece learns from the training files when training begins";
+  std::string why = "SentencePiece is trained on the training files when training begins";
   std::optional<Tokenizers> tokenizers = run_tokenizers;
   if (run_tokenizers) summary.vocabulary = {sizes_of(*run_tokenizers), "the run's tokenizer"};
   try {
@@ -114,7 +115,7 @@ std::vector<LayerSummary> layers_of(const Parameters& parameters) {
 
 // ---- the table ------------------------------------------------------------------------------
 
-/// "a, b, c, …" in lines of about 100 columns, continuation lines aligned with the first.
+/// Wraps "a, b, c, …" at about 100 columns; continuation lines are aligned with the first.
 std::string wrapped(const std::vector<std::string>& words, std::size_t indent) {
   std::string text;
   std::size_t column = indent;
@@ -132,7 +133,7 @@ std::string wrapped(const std::vector<std::string>& words, std::size_t indent) {
   return text;
 }
 
-/// One entry per layer; consecutive equal layers share one.
+/// One entry per layer; consecutive equal layers share an entry.
 std::string layer_table(const std::vector<LayerSummary>& layers) {
   std::string t = fmt::format("{:<24} {:>12}  parameters\n", "layer", "values");
   for (std::size_t i = 0, next = 0; i < layers.size(); i = next) {
@@ -162,16 +163,16 @@ ModelSummary summarize_model(const Config& config,
     s.work = equal_sequences(*task, config.bench.sequences, config.bench.source_length,
                              config.bench.target_length, "the synthetic batch of heed bench");
   } else {
-    look_at_data(*task, run_tokenizers, s);
+    measure_data(*task, run_tokenizers, s);
   }
   {
     const std::unique_ptr<Model> model = build_uninitialised(config, s.vocabulary.sizes);
     s.layers = layers_of(model->parameters());
     s.memory = at_least(config, *model);
-  }  // freed, so that the model below uses the same memory
+  }  // frees this model: the model below reuses its memory
   for (const LayerSummary& layer : s.layers) s.parameters += layer.values;
   s.machine = machine_memory();
-  if (s.memory.total() <= s.machine) {  // otherwise running a shard would exhaust it
+  if (s.memory.total() <= s.machine) {  // else running a shard would exhaust the memory
     const std::unique_ptr<Model> model = build_model(config, s.vocabulary.sizes);
     s.memory = probe_training(*task, *model, s.vocabulary.sizes, s.work);
   }

@@ -1,5 +1,5 @@
 #pragma once
-/// A summary of a config before it runs: the model layer by layer, the work of a step, the memory.
+/// A summary of a config before training: the layers of the model, the work of a step, the memory.
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -15,7 +15,7 @@
 
 namespace heed {
 
-/// Vocabulary sizes and their source.
+/// The vocabulary sizes and their source.
 struct Vocabulary {
   VocabularySizes sizes;
   std::string basis;  ///< "from the training data", "a guess: …"
@@ -33,14 +33,14 @@ struct ModelSummary {
   std::vector<LayerSummary> layers;
   std::int64_t parameters = 0;
   MemoryEstimate memory;
-  double machine = 0;  ///< bytes of this machine
+  double machine = 0;  ///< memory of this machine, in bytes
 
   nlohmann::json json() const;
   std::string text() const;
 };
 
-/// `own`: the tokenizers of a run, if there is one. Without them, tokenizers are built from the
-/// training data if that is quick; unknown values are estimated, and `basis` says so.
+/// Summarises a config. `run_tokenizers`: the tokenizers of a run. If unset, they are built from
+/// the training data if that is fast. Unknown values are estimated, and `basis` names the source.
 ModelSummary summarize_model(const Config& config, const std::optional<Tokenizers>& run_tokenizers);
 
 }  // namespace heed

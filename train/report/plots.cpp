@@ -24,14 +24,14 @@ namespace heed {
 
 namespace {
 
-/// A line through f(0), f(1) … f(n − 1).
+/// The line through f(0), f(1) … f(n − 1).
 Line curve(const std::string& name, int colour, std::int64_t n, const auto& f) {
   Line line{name, colour, false, {}};
   for (std::int64_t i = 0; i < n; ++i) line.points.push_back({static_cast<double>(i), f(i)});
   return line;
 }
 
-/// A matrix under its title, without names of rows; square if it has as many columns.
+/// A matrix with a title and without labels; square if rows and columns are equal in number.
 Drawing titled_map(const std::string& title, const HeatMap& map) {
   constexpr double top = 26, left = 14, height = 190;
   const double width = map.rows == map.columns ? height : 2 * height;
@@ -104,7 +104,7 @@ void add_rotary(std::vector<Drawing>& all, const ModelOptions& model, std::int64
 
 void add_distances(std::vector<Drawing>& all, const ModelOptions& model, std::int64_t length) {
   Chart alibi;
-  alibi.title = fmt::format("ALiBi: what is added to the scores, {} heads", model.heads);
+  alibi.title = fmt::format("ALiBi: biases of the scores, {} heads", model.heads);
   alibi.x_label = "distance";
   for (std::int64_t h = 0; h < model.heads; ++h) {
     const double slope = Alibi::slope(h, model.heads);
@@ -137,35 +137,35 @@ std::vector<Drawing> position_plots(const Config& config, std::int64_t length) {
 // ---- schedules ----------------------------------------------------------------------------------
 
 std::vector<Drawing> schedule_plots(const Config& config, std::int64_t) {
-  constexpr std::int64_t points = 400, usual = 10'000;
+  constexpr std::int64_t points = 400, default_steps = 10'000;
   const std::int64_t end = config.optim.schedule.steps > 0 ? config.optim.schedule.steps
                            : config.train.steps > 0        ? config.train.steps
-                                                           : usual;
+                                                           : default_steps;
   const auto line = [&](OptimOptions optim, const std::string& name, int colour) {
-    Line own{name, colour, false, {}};
+    Line result{name, colour, false, {}};
     for (std::int64_t i = 0; i <= points; ++i) {
       const std::int64_t step = std::max<std::int64_t>(i * end / points, 1);
-      own.points.push_back({static_cast<double>(step), learning_rate(optim, step, end)});
+      result.points.push_back({static_cast<double>(step), learning_rate(optim, step, end)});
     }
-    return own;
+    return result;
   };
-  Chart own, all;
-  own.title =
+  Chart chosen, all;
+  chosen.title =
       fmt::format("learning rate: {}, peak {}, warmup {}", name_of(config.optim.schedule.name),
                   config.optim.lr, config.optim.schedule.warmup);
-  own.lines.push_back(line(config.optim, "", 0));
-  all.title = "the schedules, with the same peak and warmup";
+  chosen.lines.push_back(line(config.optim, "", 0));
+  all.title = "all schedules with the same peak and warmup";
   int colour = 0;
   for (const std::string_view name : names_of(ScheduleKind{})) {
     OptimOptions optim = config.optim;
     optim.schedule.name = static_cast<ScheduleKind>(colour);
     all.lines.push_back(line(optim, std::string(name), colour++));
   }
-  for (Chart* const chart : {&own, &all}) {
+  for (Chart* const chart : {&chosen, &all}) {
     chart->x_label = "step";
     chart->y_low = 0;
   }
-  return {drawn(own), drawn(all)};
+  return {drawn(chosen), drawn(all)};
 }
 
 // ---- softmax ------------------------------------------------------------------------------------
@@ -235,7 +235,7 @@ std::vector<Drawing> mask_plots(const Config& config, std::int64_t length) {
     all.push_back(titled_map(fmt::format("{}{}", title, causal ? ", causal" : ""),
                              mask_of(*make_pattern(choice, causal), length)));
   };
-  // The config's own sizes where they show something at this length, else smaller ones.
+  // The config's sizes, reduced if they would fill a plot of this length.
   AttentionChoice choice = config.model->attention;
   choice.window = std::min(choice.window, length / 4);
   choice.block = std::min(choice.block, std::max<std::int64_t>(length / 16, 1));
@@ -293,8 +293,8 @@ const std::vector<std::string>& plot_names() {
 }
 
 std::vector<Drawing> plots_of(std::string_view name, const Config& config, std::int64_t length) {
-  for (const auto& [own, make] : families)
-    if (own == name) return make(config, length);
+  for (const auto& [family, make] : families)
+    if (family == name) return make(config, length);
   throw Error(Exit::usage,
               fmt::format("{}: no such plot; there are {}", name, fmt::join(plot_names(), ", ")));
 }

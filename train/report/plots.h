@@ -1,5 +1,5 @@
 #pragma once
-/// Pictures that need no run: what a config's positions, schedule, masks and activations look like.
+/// Plots that need no run: positions, schedules, softmax, masks and activations of a config.
 #include <string>
 #include <string_view>
 #include <vector>
@@ -9,17 +9,17 @@
 
 namespace heed {
 
-/// One drawing or more for each of these names; throws Error(usage), listing them, for another.
-///   positions    PE, its inner products and wavelengths; how scores of rotary positions decay; the
+/// The drawings for one of these names. Throws Error(usage), listing them, for any other name.
+///   positions    PE, its inner products and wavelengths; the decay of scores with rotary positions; the
 ///                biases of ALiBi; the buckets of T5; the distances of Shaw et al.
-///   schedule     the learning rate over the steps, and with the other schedules
+///   schedule     the learning rate over the steps, for the config's schedule and for all schedules
 ///   softmax      weights and entropy over the temperature
-///   masks        which keys each query reads, for each pattern
+///   masks        the keys that each query reads, for each pattern
 ///   activations  values and derivatives
-/// `length`: positions to draw.
+/// `length`: number of positions.
 std::vector<Drawing> plots_of(std::string_view name, const Config& config, std::int64_t length);
 
-/// The names, in the order of the help.
+/// The names of all plots, in the order of the help.
 const std::vector<std::string>& plot_names();
 
 }  // namespace heed

@@ -17,9 +17,8 @@ using kernels::Trans;
 
 namespace {
 
-/// While one is alive, the calling thread takes subnormal numbers as zero. Products of arbitrary
-/// values may hold many of them, and Intel's processors multiply those a hundred times slower than
-/// others.
+/// During its lifetime the calling thread treats subnormal numbers as zero. Products of arbitrary
+/// values may contain many of them, and Intel processors multiply them a hundred times slower.
 class NoSubnormals {
  public:
 #ifdef __SSE2__
@@ -38,12 +37,12 @@ class NoSubnormals {
   NoSubnormals& operator=(const NoSubnormals&) = delete;
 };
 
-/// Addresses [begin, end).
+/// The addresses [begin, end).
 struct Stretch {
   std::uintptr_t begin = 0, end = 0;
 };
 
-/// A matrix of rows of `cols` values, `distance` apart.
+/// The addresses of a matrix with rows of `cols` values, `distance` apart.
 Stretch stretch(const real* data, std::int64_t rows, std::int64_t cols, std::int64_t distance) {
   const auto begin = reinterpret_cast<std::uintptr_t>(data);
   return {begin, begin + sizeof(real) * static_cast<std::size_t>((rows - 1) * distance + cols)};
@@ -56,7 +55,7 @@ Stretch of_b(const Product& p) {
 }
 Stretch of_c(const Product& p) { return stretch(p.c, p.m, p.n, p.ldc); }
 
-/// Maps ranges of addresses into one array. Overlapping ranges overlap there as well, and each
+/// Maps address ranges into one array. Overlapping ranges also overlap in the array, and each range
 /// keeps its alignment relative to cache lines.
 class Places {
  public:
@@ -81,7 +80,7 @@ class Places {
 
  private:
   static constexpr std::uintptr_t line = 64;
-  std::map<std::uintptr_t, std::uintptr_t> offsets_;  // of merged ranges, by their first address
+  std::map<std::uintptr_t, std::uintptr_t> offsets_;  // offsets of merged ranges, by first address
   std::uintptr_t bytes_ = 0;
 };
 
@@ -89,7 +88,7 @@ class Places {
 
 ProductReplay::ProductReplay(const std::vector<Product>& products,
                              std::span<const NamedTensor> weights) {
-  std::map<std::uintptr_t, std::uintptr_t> weight_ends;  // by first address
+  std::map<std::uintptr_t, std::uintptr_t> weight_ends;  // end of each weight, by first address
   for (const NamedTensor& w : weights) {
     const Array& values = w.tensor.value();
     if (values.size() == 0) continue;

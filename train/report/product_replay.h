@@ -1,6 +1,6 @@
 #pragma once
-/// The matrix products of a shard, executed again with nothing between them: the time a step would
-/// take if it consisted of its products alone.
+/// Executes the matrix products of a shard again, without other ops between them, to measure the
+/// time of the products alone.
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -10,15 +10,15 @@
 
 HEED_BEGIN
 
-/// The same products in the same order, on operands laid out in memory as the shard's were:
-/// products that share memory in the shard share it here, and weights are read in place. So a
-/// product that finds its operands in a cache during a step finds them there here as well, or the
-/// step waited for them in an op that is omitted here. Hence the replay cannot take longer than the
-/// step.
+/// The products of a shard in the same order, on operands with the same memory layout: products
+/// that share memory in the shard share it in the replay, and weights are read in place. So
+/// operands that are in a cache during a step are also in a cache during the replay, unless an
+/// omitted op had loaded them, in which case the step had to wait for them, too. Hence the replay
+/// cannot take longer than the step.
 class ProductReplay {
  public:
-  /// Some operands hold arbitrary values: infinities and NaN take no longer than others, and
-  /// subnormal numbers count as zero.
+  /// Some operands contain arbitrary values. They do not affect the time: infinities and NaN are as
+  /// fast as finite numbers, and subnormal numbers are treated as zero.
   ProductReplay(const std::vector<kernels::Product>& products,
                 std::span<const NamedTensor> weights);
 

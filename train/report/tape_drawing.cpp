@@ -25,10 +25,10 @@ constexpr std::string_view style =
 
 struct Link {
   std::size_t item;
-  double port = 0;  ///< where an arrow enters it, from −1/2 to 1/2 of the width
+  double port = 0;  ///< position where the arrow enters, from −1/2 to 1/2 of the width
 };
 
-/// A node, or (without a name) a place where an arrow passes a row.
+/// A node or, without a name, a point where an arrow passes a row.
 struct Item {
   std::string name, shape;
   std::array<std::string, 2> label = {};
@@ -36,13 +36,13 @@ struct Item {
   std::size_t row = 0;
   std::vector<Link> above = {}, below = {};
   double x = 0, width = 8;
-  double place = 0;  ///< in its row
+  double place = 0;  ///< index in its row
 };
 
-/// An arrow from a node to an input of an op, by the items that it passes.
+/// An arrow from a node to an input of an op: the items on its way.
 using Arrow = std::vector<Link>;
 
-/// In two lines: "encoder.layers.0" and "norm1.weight [96]", or the name and the shape.
+/// A label of two lines: "encoder.layers.0" and "norm1.weight [96]", or the name and the shape.
 std::array<std::string, 2> label_of(const std::string& name, const std::string& shape) {
   const std::size_t layers = name.find(".layers.");
   if (layers == std::string::npos) return {name, shape};
@@ -83,7 +83,7 @@ class TapeDrawing {
   }
 
  private:
-  /// The nodes that `last` depends on, in the order of the tape.
+  /// Collects the nodes that `last` depends on, in the order of the tape.
   void collect(const Node* last) {
     std::vector<const Node*> found{last};
     index_.emplace(last, 0);
@@ -118,7 +118,7 @@ class TapeDrawing {
       item.width = std::max(item.width, 12 + 5.6 * static_cast<double>(character_count(line)));
     items_.push_back(std::move(item));
   }
-  /// A parameter is directly above the first op that reads it.
+  /// Places each parameter directly above the first op that reads it.
   void place_leaves() {
     std::unordered_map<const Node*, std::size_t> first;
     for (const Node* node : nodes_) {
@@ -148,7 +148,7 @@ class TapeDrawing {
       arrows_.push_back(std::move(arrow));
     }
   }
-  /// Where the arrows of a node pass a row.
+  /// The item where the arrows of a node pass a row.
   std::size_t passing(std::size_t from, std::size_t row) {
     const auto [at, is_new] = passing_.emplace(std::pair(from, row), items_.size());
     if (is_new) items_.emplace_back().row = row;
@@ -162,17 +162,17 @@ class TapeDrawing {
     }
     for (const auto& row : rows_) place(row, [](const Item&) { return Mean{0, 1}; });
   }
-  /// The weight with which an arrow tends to be vertical; it is small for those from parameters.
+  /// The weight of an arrow's horizontal distance in the layout; small for arrows from parameters.
   static double pull(const Item& a, const Item& b) {
     if (a.leaf || b.leaf) return 0.1;
     return a.name.empty() && b.name.empty() ? 4 : 1;
   }
-  /// Sums over the ends of arrows: of weighted places, and of weights.
+  /// Sums over the ends of arrows: the sum of weighted positions and the sum of weights.
   struct Mean {
     double sum = 0, weight = 0;
   };
-  /// As close to the wanted places as the widths allow, in the order given: the least sum of weighted
-  /// squares, by pooling neighbours that would overlap.
+  /// Places the items of a row in their order with the minimum sum of weighted squared distances
+  /// from the wanted positions: pools neighbours that would overlap.
   template <class Wanted>
   void place(const std::vector<std::size_t>& row, Wanted wanted) {
     struct Pool {
@@ -204,8 +204,8 @@ class TapeDrawing {
         items_[row[at]].place = static_cast<double>(at);
       }
   }
-  /// The order with the fewest crossings among those that sweeps of barycenters, and exchanges of
-  /// neighbours, find.
+  /// Chooses the order with the fewest crossings among the results of barycenter sweeps and
+  /// exchanges of neighbours.
   void find_order() {
     std::vector<std::vector<std::size_t>> best = rows_;
     std::int64_t fewest = std::numeric_limits<std::int64_t>::max();
@@ -224,7 +224,7 @@ class TapeDrawing {
     }
     rows_ = best;
   }
-  /// Crossings of the arrows of an item with those of an item to its right.
+  /// The number of crossings between the arrows of an item and the arrows of an item to its right.
   std::int64_t crossings(const std::vector<Link>& left, const std::vector<Link>& right) const {
     const auto place = [&](const Link& link) { return items_[link.item].place + 0.9 * link.port; };
     std::int64_t count = 0;
@@ -232,7 +232,7 @@ class TapeDrawing {
       for (const Link& b : right) count += place(a) > place(b) ? 1 : 0;
     return count;
   }
-  /// Returns whether an exchange removed a crossing.
+  /// Exchanges neighbours. Returns whether an exchange removed a crossing.
   bool exchange_neighbours() {
     bool fewer = false;
     for (auto& row : rows_) {
@@ -325,7 +325,7 @@ class TapeDrawing {
   }
 
   std::unordered_map<const Node*, std::string> names_;
-  std::unordered_map<const Node*, std::size_t> index_;  ///< of items_
+  std::unordered_map<const Node*, std::size_t> index_;  ///< index into items_ of each node
   std::vector<const Node*> nodes_;
   std::vector<Item> items_;
   std::vector<Arrow> arrows_;

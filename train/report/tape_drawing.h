@@ -1,5 +1,5 @@
 #pragma once
-/// The tape of a computation (autograd/tensor.h) as a drawing.
+/// A drawing of the tape of a computation (autograd/tensor.h).
 #include <string>
 #include <vector>
 
@@ -7,14 +7,16 @@
 
 HEED_BEGIN
 
-/// An SVG file with the nodes that `result` depends on: parameters, by name, and ops, each below all
-/// that it reads, with the shape of its result. Arrows enter an op in the order of its inputs.
-/// Constants are not on the tape, and so not drawn. `head`: lines of text above.
+/// An SVG file with the nodes that `result` depends on: parameters with their names, and ops, each
+/// below its inputs, with the shape of its result. Arrows enter an op in the order of its inputs.
+/// Constants are not drawn, because the tape does not contain them. `head`: lines of text above the
+/// drawing.
 ///
-/// The rows are those of Sugiyama, Tagawa and Toda, "Methods for Visual Understanding of Hierarchical
-/// System Structures", 1981: the longest path from a parameter, and barycenters within a row.
+/// The layout follows Sugiyama, Tagawa and Toda, "Methods for Visual Understanding of Hierarchical
+/// System Structures", 1981: the row of a node is the length of the longest path from a parameter;
+/// barycenters determine the order within a row.
 ///
-/// Throws Error(usage) if there are more than `max_drawn_nodes`.
+/// Throws Error(usage) if there are more than `max_drawn_nodes` nodes.
 std::string tape_drawing(const Tensor& result, const Parameters& parameters,
                          const std::vector<std::string>& head);
 inline constexpr std::size_t max_drawn_nodes = 400;

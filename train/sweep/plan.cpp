@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::size_t max_runs = 10'000;
 
-/// A value of a config as YAML on one line.
+/// The value of a config key as YAML on one line.
 std::string flow_text(const YamlNode& node) {
   std::vector<std::string> parts;
   switch (node.kind) {
@@ -39,11 +39,11 @@ std::string flow_text(const YamlNode& node) {
   return "";
 }
 
-/// Sets a count of runs or points; false if the text is none.
-bool read_count(const std::string& text, std::int64_t least, std::int64_t& value) {
+/// Parses a number of runs or points; false if the text is not an integer from `min` to max_runs.
+bool read_count(const std::string& text, std::int64_t min, std::int64_t& value) {
   const char* const end = text.data() + text.size();
   const auto [at, error] = std::from_chars(text.data(), end, value);
-  return error == std::errc() && at == end && value >= least &&
+  return error == std::errc() && at == end && value >= min &&
          value <= static_cast<std::int64_t>(max_runs);
 }
 
@@ -70,8 +70,8 @@ void read_entry(const YamlEntry& entry, SweepPlan& plan, Problems& problems) {
   }
 }
 
-/// The parts of a value between commas that are not within brackets, braces or quotes.
-std::vector<std::string> parts_of(const std::string& value) {
+/// Splits a value at its commas, except those within brackets, braces or quotes.
+std::vector<std::string> split_at_commas(const std::string& value) {
   std::vector<std::string> parts(1);
   int depth = 0;
   char quote = 0;
@@ -93,7 +93,7 @@ std::vector<std::string> parts_of(const std::string& value) {
   return parts;
 }
 
-/// The point with this number: one value of each axis, the last axis fastest.
+/// The point with this number: one value of each axis. The last axis varies fastest.
 std::vector<std::string> point_of(const SweepPlan& plan, std::size_t number) {
   std::vector<std::string> values(plan.axes.size());
   for (std::size_t i = plan.axes.size(); i > 0; --i) {
@@ -124,7 +124,8 @@ std::vector<std::size_t> chosen_points(const SweepPlan& plan, std::uint64_t seed
   return points;
 }
 
-/// "003-norm=post-seed=2": what can be part of a file's name, without the sections of keys.
+/// "003-norm=post-seed=2": the overrides without the sections of their keys; characters unsuited to
+/// file names become "_".
 std::string folder_name(std::size_t number, const std::vector<std::string>& overrides) {
   std::string name = fmt::format("{:03}", number);
   for (const std::string& override : overrides) {
@@ -139,7 +140,7 @@ std::string folder_name(std::size_t number, const std::vector<std::string>& over
   return name.substr(0, 120);
 }
 
-/// Every run reads the file anew, so it has to be a regular one.
+/// Reads the config. Every run reads it again, so it must be a regular file.
 std::string text_of(const std::string& path) {
   try {
     return read_bytes(path, yaml_max_bytes);
@@ -149,7 +150,7 @@ std::string text_of(const std::string& path) {
   }
 }
 
-/// The settings of a config, by which equal ones are found.
+/// All settings of a config as text, for comparison.
 std::string settings_of(const Config& config) {
   std::string text;
   for (const Field& field : fields()) text += field.get(config).dump() + "\n";
@@ -168,8 +169,8 @@ void check(const SweepPlan& plan, const Config& config, const std::string& path)
   };
   if (plan.seeds > 1 && varies("seed"))
     throw Error(Exit::usage,
-                "--seeds (or sweep.seeds) sets seed, so seed cannot have values of "
-                "its own: give one of the two");
+                "--seeds (or sweep.seeds) sets seed, so seed cannot also "
+                "have a list of values: give one of the two");
   if (plan.halving && varies("train.steps"))
     throw Error(Exit::usage,
                 "--halving sets train.steps in each round, so train.steps cannot have "
@@ -201,7 +202,7 @@ void add_arguments(SweepPlan& plan, std::span<const std::string> arguments) {
     const std::string key = argument.substr(0, equals);
     const std::vector<std::string> values = equals == std::string::npos
                                                 ? std::vector<std::string>{}
-                                                : parts_of(argument.substr(equals + 1));
+                                                : split_at_commas(argument.substr(equals + 1));
     std::erase_if(plan.axes, [&](const SweepAxis& axis) { return axis.key == key; });
     if (values.size() < 2) {
       plan.overrides.push_back(argument);
@@ -216,7 +217,7 @@ std::vector<SweepMember> members_of(const SweepPlan& plan, const std::string& co
   check(plan, shared, config);
   const std::uint64_t seed = shared.seed;
   std::vector<SweepMember> members;
-  std::map<std::string, std::string> names;  // of runs, by their settings
+  std::map<std::string, std::string> names;  // names of runs by their settings
   const std::vector<std::size_t> points = chosen_points(plan, seed);
   if (points.size() * static_cast<std::size_t>(plan.seeds) > max_runs)
     throw Error(Exit::usage,

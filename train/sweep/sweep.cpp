@@ -30,10 +30,10 @@ namespace {
 
 constexpr auto pause = std::chrono::milliseconds(200);
 
-/// The file of this program, for the processes of the runs.
+/// The path of this executable, which the processes of the runs execute.
 std::string this_program() { return std::filesystem::read_symlink("/proc/self/exe").string(); }
 
-/// Why a run failed: the last line of its messages, unless it was killed.
+/// The reason why a run failed: the signal that killed it, or the last line of its messages.
 std::string reason_of(const ProgramResult& result) {
   if (result.signal != 0) {
     const char* const name = ::sigabbrev_np(result.signal);
@@ -71,8 +71,8 @@ class Sweep {
  private:
   struct State {
     bool finished = false, dropped = false;
-    std::string reason;  ///< why it failed
-    int process = 0;     ///< while it runs
+    std::string reason;  ///< cause of the failure; empty: none
+    int process = 0;     ///< process id during training, else 0
   };
 
   std::string folder_of(std::size_t i) const { return options_.folder / members_[i].name; }
@@ -84,7 +84,7 @@ class Sweep {
     return all;
   }
 
-  /// Trains these runs, options_.jobs at a time. `steps`: train.steps of this round and of the last.
+  /// A round of halving: train.steps of this round and of the last. 0: no halving.
   struct Round {
     std::int64_t steps = 0, all = 0;
   };
@@ -98,7 +98,7 @@ class Sweep {
         try {
           run_one(i, round);
           if (state_[i].finished) outcome = figure_of(i);
-        } catch (const std::exception& error) {  // a damaged file of this run, for example
+        } catch (const std::exception& error) {  // such as a damaged file of the run
           state_[i].finished = false;
           state_[i].reason = error.what();
         }
@@ -176,7 +176,7 @@ class Sweep {
       result = run_program(command_of(i, round), STDERR_FILENO,
                            [&](int process) { set_process(i, process); });
       set_process(i, 0);
-      // A process of an earlier call, which may have been killed, may still train this run.
+      // A process that an earlier, killed sweep started may still be training this run.
       if (!waits && result.status == static_cast<int>(Exit::locked))
         say(members_[i].name + "  waits for another process that is training it");
     }
@@ -205,7 +205,7 @@ class Sweep {
 
   void report(std::size_t i, std::size_t done, std::size_t all, const Round& round,
               const std::string& outcome) {
-    if (!state_[i].finished && state_[i].reason.empty()) return;  // stopped
+    if (!state_[i].finished && state_[i].reason.empty()) return;  // stopped by a signal
     say(fmt::format("{} of {}{}  {}  {}", done, all,
                     round.steps > 0 ? fmt::format(", {} steps", round.steps) : "", members_[i].name,
                     state_[i].finished ? outcome : "failed: " + state_[i].reason));
@@ -227,8 +227,8 @@ class Sweep {
     }
   }
 
-  /// The mean over a point's runs of their last validations up to `step`, so that a sweep that is
-  /// continued decides as it did before; NaN if one failed.
+  /// The mean, over the runs of a point, of the last validation up to `step`, so that a resumed
+  /// sweep repeats its decisions. NaN if a run failed.
   double value_of(std::size_t point, Metric metric, std::int64_t step) const {
     double sum = 0, count = 0;
     for (std::size_t i = 0; i < members_.size(); ++i) {
@@ -251,7 +251,8 @@ class Sweep {
     return is_better(metric, a, std::isfinite(b) ? std::optional(b) : std::nullopt);
   }
 
-  /// Points that are equal by the metric, as with an exact match of 0, are ranked by the loss.
+  /// Drops the worse half of the points. Points with equal metrics (such as an exact match of 0)
+  /// are ranked by the loss.
   void drop_worse_half(std::int64_t step) {
     const Metric metric = read_config(options_.config, members_.front().overrides).train.best;
     std::set<std::size_t> points;
@@ -296,8 +297,8 @@ nlohmann::json record_of(const SweepOptions& options, const std::vector<SweepMem
   return record;
 }
 
-/// Throws unless the folder of the sweep `old` may be continued as `now`. The settings tell whether
-/// the config was edited since; a key that either lacks is one of another version.
+/// Throws Error(usage) if the sweep `old` of the folder differs from `now`. Different settings show
+/// that the config was edited; a key that one of them lacks belongs to another version of heed.
 void require_same(const nlohmann::json& old, const nlohmann::json& now,
                   const SweepOptions& options) {
   const auto same = [&](const char* key) {
@@ -307,7 +308,7 @@ void require_same(const nlohmann::json& old, const nlohmann::json& now,
     throw Error(
         Exit::usage,
         fmt::format("{} holds another sweep: its sweep.json names other runs. Choose another "
-                    "folder with --run, or give the arguments that it was started with",
+                    "folder with --run, or repeat the arguments that it was started with",
                     options.folder.string()));
   std::vector<std::string> edited;
   if (old.contains("settings"))

@@ -1,5 +1,5 @@
 #pragma once
-/// Trains the runs of a sweep, each in a process of its own, in one folder.
+/// Trains the runs of a sweep, one process per run, in one folder.
 #include <filesystem>
 #include <functional>
 #include <string>
@@ -10,9 +10,9 @@
 namespace heed {
 
 struct SweepOptions {
-  std::string config;            ///< the file that every run is trained from
-  std::filesystem::path folder;  ///< of the runs and of sweep.json
-  std::int64_t jobs = 1;         ///< runs at a time
+  std::string config;            ///< path of the config
+  std::filesystem::path folder;  ///< folder of the runs and sweep.json
+  std::int64_t jobs = 1;         ///< number of simultaneous runs
   bool halving = false;
 };
 
@@ -21,22 +21,24 @@ struct FailedRun {
 };
 
 struct SweepResult {
-  std::vector<std::string> finished;  ///< folders of runs with final figures, dropped ones too
+  std::vector<std::string>
+      finished;  ///< folders of runs with final figures, including dropped runs
   std::vector<FailedRun> failed;
-  int signal = 0;  ///< that stopped it; 0: none
+  int signal = 0;  ///< signal that stopped the sweep; 0: none
 };
 
-/// Writes sweep.json, which says what the folder holds: its runs, and all settings of the first one.
-/// Throws Error(usage) if it holds something else already, or the config was edited since.
+/// Writes sweep.json, which describes the folder: its runs, and all settings of the first run.
+/// Throws Error(usage) if the folder contains another sweep or a run, or if the config was edited
+/// since.
 void claim_folder(const SweepOptions& options, const std::vector<SweepMember>& members);
 
-/// Trains each run, or continues it; finished ones stay. `on_message` receives a line about each as it
-/// ends. A stop signal is passed on to the runs, which save and end.
+/// Trains or continues each run; finished runs remain unchanged. `on_message` receives a line when
+/// a run ends. A stop signal is passed on to the runs, which save and end.
 ///
-/// With halving, all points are trained for a part of train.steps, the better half of them for
-/// twice as many steps, and so on, until the rest reaches train.steps (successive halving, Jamieson
-/// and Talwalkar 2016). Points are judged by the mean over their seeds of the last validation's
-/// train.best. The learning rate follows train.steps throughout.
+/// With halving, all points are trained for a fraction of train.steps, the better half for twice as
+/// many steps, and so on, until the remaining points reach train.steps (successive halving,
+/// Jamieson and Talwalkar 2016). Points are ranked by the metric train.best of the last validation,
+/// averaged over their seeds. The learning rate follows train.steps throughout.
 SweepResult run_sweep(const SweepOptions& options, const std::vector<SweepMember>& members,
                       const std::function<void(const std::string&)>& on_message);
 

@@ -1,5 +1,5 @@
-/// task: classify. One label for each line, with an encoder alone. A source line holds a text, or
-/// two texts separated by a tab; the target line is its label.
+/// task: classify. One label for each line, with an encoder alone. A source line contains a text,
+/// or two texts separated by a tab; the target line is its label.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,7 +11,7 @@ HEED_BEGIN
 
 namespace {
 
-/// The label of a line is that of its first row.
+/// The label of a line is predicted from its first row.
 class LineBatching final : public SequenceBatching {
  protected:
   Rows rows(const Dataset& data, std::int64_t sample) const override {
@@ -29,7 +29,7 @@ const Batching& labelled_lines() {
   return rule;
 }
 
-/// The first and the second text of each line; an empty second one if there is none.
+/// The first and the second text of each line; the second is empty for a line of one text.
 struct Texts {
   std::vector<std::string> first, second;
 
@@ -57,7 +57,7 @@ class ClassifyTask final : public LabelTask {
  public:
   using LabelTask::LabelTask;
 
-  /// The two words of a label of motion become one: "left-2".
+  /// Joins the two words of a motion label: "left-2".
   Corpus read() const override {
     Corpus corpus = LabelTask::read();
     if (config_.data.synthetic.name != SyntheticKind::motion) return corpus;
@@ -141,7 +141,7 @@ class ClassifyTask final : public LabelTask {
                             std::int64_t first) const override {
     Dataset data;
     data.batching = &labelled_lines();
-    const std::vector<std::int32_t> label{Tokenizer::unk};  // a batch has labels
+    const std::vector<std::int32_t> label{Tokenizer::unk};  // a placeholder: batches need labels
     if (config_.data.input != InputKind::text) {
       data.inputs = inputs_of(lines, "input");
       for (std::size_t i = 0; i < lines.size(); ++i) {

@@ -1,6 +1,6 @@
 #pragma once
-/// The data of an experiment, in memory. Independent of `real`: `heed gradcheck` reads its data
-/// here and builds its model in float64.
+/// The data of an experiment, in memory. Independent of `real`: `heed gradcheck` loads its data
+/// with these functions and builds its model in float64.
 #include "data/batches/batcher.h"
 #include "data/batches/dataset.h"
 #include "data/tokenizers/tokenizer.h"
@@ -14,21 +14,21 @@ struct ExperimentData {
   Dataset train, valid, test;
   SplitSums sums;
   /// Checksums of the evaluated lines, independent of the tokenizers: 16 hex digits of their SHA-256.
-  /// Pictures, sound and features are summed instead of their source lines. "" for an empty split.
+  /// Images, sound and features are hashed instead of their source lines. "" for an empty split.
   std::string valid_lines, test_lines;
 };
 
-/// Reads the files, builds or loads the tokenizers, encodes: Task::load of the config's task.
+/// Reads the files, builds or loads the tokenizers, and encodes: Task::load of the config's task.
 ExperimentData load_data(const Config& config, const Tokenizers* tokenizers = nullptr);
 
-/// The kind of the target's tokenizer: labels of whole lines are words.
+/// The kind of the target's tokenizer: `words` for labels of whole lines.
 TokenizerKind target_kind(const Config& config);
 /// The tokenizers of a run folder.
 Tokenizers load_tokenizers(const std::filesystem::path& folder, const Config& config);
 
 VocabularySizes sizes_of(const Tokenizers& tokenizers);
 
-/// How training data are cut into batches.
+/// The options for cutting training data into batches.
 BatchOptions batch_options(const Config& config);
 
 /// A note for the user if the key requests bf16 and this machine does not support it; else empty.

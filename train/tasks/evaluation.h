@@ -12,10 +12,10 @@
 namespace heed {
 
 struct Evaluation {
-  std::int64_t sentences = 0;         ///< windows, for a language model
-  std::int64_t tokens = 0;            ///< labels: target tokens, </s> counted
+  std::int64_t sentences = 0;         ///< number of sequences; a language model's windows
+  std::int64_t tokens = 0;            ///< number of labels: target tokens including </s>
   std::vector<std::string> outputs;   ///< one per source line, if the task produces them
-  std::vector<double> probabilities;  ///< of the outputs, if each is one label
+  std::vector<double> probabilities;  ///< probability of each output, if each is one label
   nlohmann::json notes;               ///< further keys of json()
   std::vector<std::string> details;   ///< further lines of text
 
@@ -35,7 +35,7 @@ struct Evaluation {
   std::array<std::optional<double>, metric_table.size()> figures_;
 };
 
-/// A figure for people: "0.4321", "95.20 %".
+/// A figure for display: "0.4321", "95.20 %".
 std::string text_of(Metric metric, double value);
 
 /// NaN is never better; any number is better than none.

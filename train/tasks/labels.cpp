@@ -18,7 +18,7 @@ HEED_BEGIN
 
 namespace {
 
-constexpr std::int64_t max_line_tokens = 4096;  // tokens
+constexpr std::int64_t max_line_tokens = 4096;
 
 using Labels = std::vector<std::int32_t>;
 
@@ -30,13 +30,13 @@ double probability_of(const real* chosen, const real* z, std::int64_t n) {
 
 struct Labelled {
   Labels labels;
-  double probability = 0;  // of the last one
+  double probability = 0;  // probability of the last label
 
   static auto members(auto& self) { return std::tie(self.labels, self.probability); }
 };
 
-/// The likeliest labels of each sample of a dataset, specials excluded: one for each row, or one in
-/// all.
+/// The most probable labels of each sample of a dataset, specials excluded: one per row, or one per
+/// sample.
 std::vector<Labelled> likeliest_labels(const LoadedModel& trained, const Dataset& data,
                                        const std::vector<Batch>& batches) {
   const auto& model = dynamic_cast<const Classifier&>(trained.model);
@@ -93,7 +93,7 @@ Evaluation LabelTask::evaluate(const LoadedModel& trained, const Dataset& data,
   const bool of_lines = info().architecture == Architecture::encoder_of_sequences;
   const std::vector<Labelled> all = likeliest_labels(trained, data, batches_of(data));
   Confusion confusion;
-  std::int64_t exact = 0, lines = 0;  // of lines with tokens
+  std::int64_t exact = 0, lines = 0;  // empty lines are not counted
   for (std::int64_t i = 0; i < data.size(); ++i) {
     const Labels& found = all[i].labels;
     if (of_lines) e.probabilities.push_back(all[i].probability);
@@ -181,8 +181,8 @@ void LabelTask::check_longest(const Dataset& data, const std::string& what) cons
   for (std::int64_t i = 0; i < data.size(); ++i) {
     if (data.source_rows(i) <= limit) continue;
     throw Error(Exit::bad_input,
-                fmt::format("{}: line {} has {} tokens; the model takes at most {}{}", what, i + 1,
-                            data.source_rows(i), limit,
+                fmt::format("{}: line {} has {} tokens; the model accepts at most {}{}", what,
+                            i + 1, data.source_rows(i), limit,
                             limit < max_line_tokens ? " (model.max_positions)" : ""));
   }
 }

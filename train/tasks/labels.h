@@ -1,6 +1,6 @@
 #pragma once
-/// Shared by the tasks that assign labels: `tag`, one to each token of a line, and `classify`, one
-/// to each line.
+/// The base of the tasks that assign labels: `tag`, one label for each token of a line, and
+/// `classify`, one label for each line.
 #include <vector>
 
 #include "train/tasks/task.h"
@@ -22,21 +22,21 @@ class LabelTask : public Task {
   std::vector<LineScore> score(const LoadedModel& trained, const std::string& source,
                                const std::string& target) const override;
 
-  /// The labels that the model gives to lines of text, a line each; `first` is the number of the
-  /// first line.
+  /// The labels that the model predicts for each line of text; `first` is the number of the first
+  /// line.
   std::vector<std::string> label(const LoadedModel& trained, const std::vector<std::string>& input,
                                  std::int64_t first) const;
 
  protected:
-  /// Lines without labels as a dataset whose batches have as many labels as the model gives. Lines
-  /// that are too long are cut, with a note.
+  /// Lines without labels as a dataset whose batches have as many labels as the model predicts.
+  /// Lines that are too long are cut, with a note.
   virtual Dataset encode_unlabelled(const std::vector<std::string>& lines,
                                     const Tokenizers& tokenizers, std::int64_t first) const = 0;
-  /// The tokens of a line of text that the model can read.
+  /// The maximum number of tokens of a line that the model can process.
   std::int64_t line_limit() const;
   /// Cuts the tokens of a line of an unlabelled text to `limit`, with a note.
   static void shorten(std::vector<std::int32_t>& ids, std::int64_t limit, std::int64_t line);
-  /// Throws Error(bad_input) if a line has more rows than the model can read.
+  /// Throws Error(bad_input) if a line has more rows than the model can process.
   void check_longest(const Dataset& data, const std::string& what) const;
   static void note_unknown(const Dataset& data, const std::string& what);
 };

@@ -1,4 +1,4 @@
-/// task: lm. A decoder-only language model of continuous text.
+/// task: lm. A decoder-only language model of running text.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -62,7 +62,7 @@ class Continuations final : public Generator {
     std::size_t printed = 0;
     const auto print_new = [&](bool last) {
       const std::string text = prompt.with(more);
-      // A character may still lack bytes, which later tokens bring.
+      // The last character may be incomplete: later tokens may add its bytes.
       const std::size_t end = last ? text.size() : complete_utf8(text);
       if (end > printed) on_text(std::string_view(text).substr(printed, end - printed));
       printed = std::max(printed, end);
@@ -74,7 +74,7 @@ class Continuations final : public Generator {
           more.push_back(token);
           print_new(false);
         });
-    more = all;  // a wider beam gives no tokens before its end
+    more = all;  // a beam search with a wider beam returns its tokens only at the end
     print_new(true);
     return prompt.with(all);
   }
@@ -85,20 +85,20 @@ class Continuations final : public Generator {
     std::string text;
     std::vector<std::int32_t> ids;
 
-    /// Prompt and continuation, decoded together: the tokenizer decides whether there is a space between
-    /// two tokens.
+    /// The prompt and its continuation, decoded together, so that the tokenizer decides about the
+    /// space between them.
     std::string with(const std::vector<std::int32_t>& more) const {
       std::vector<std::int32_t> all = ids;
       all.insert(all.end(), more.begin(), more.end());
-      const std::string before = tokenizer.decode(ids), whole = tokenizer.decode(all);
-      return text + (text.empty() || !whole.starts_with(before) ? tokenizer.decode(more)
-                                                                : whole.substr(before.size()));
+      const std::string prefix = tokenizer.decode(ids), decoded = tokenizer.decode(all);
+      return text + (text.empty() || !decoded.starts_with(prefix) ? tokenizer.decode(more)
+                                                                  : decoded.substr(prefix.size()));
     }
   };
   Prompt prompt_of(const std::string& line) const {
     const Tokenizer& tokenizer = *trained_.tokenizers.target;
     std::string text = config_.data.lowercase ? lowercase(line) : line;
-    // A text begins like its lines: after a newline.
+    // An empty prompt is a newline, because every line of the training text follows one.
     std::vector<std::int32_t> ids = tokenizer.encode(text.empty() ? "\n" : text);
     return {tokenizer, std::move(text), std::move(ids)};
   }
@@ -114,26 +114,26 @@ class Continuations final : public Generator {
   std::uint64_t seed_;
 };
 
-/// Windows of all lines to score, packed into batches; window w belongs to line lines[w].
+/// The windows of all lines to score, packed into batches; window w is part of line lines[w].
 struct Windows {
   std::vector<Batch> batches;
   std::vector<std::size_t> lines;
 
-  /// `next` is the target of `read`: y2 … yn after y1 … yn−1.
-  void add(std::size_t line, std::span<const std::int32_t> read, std::span<const std::int32_t> next,
-           std::int64_t most) {
+  /// `next`: the targets of `input`, y2 … yn for y1 … yn−1.
+  void add(std::size_t line, std::span<const std::int32_t> input,
+           std::span<const std::int32_t> next, std::int64_t max_tokens) {
     if (batches.empty() ||
-        batches.back().target.rows() + static_cast<std::int64_t>(read.size()) > most)
+        batches.back().target.rows() + static_cast<std::int64_t>(input.size()) > max_tokens)
       batches.emplace_back();
     Batch& batch = batches.back();
-    batch.target.push(read);
+    batch.target.push(input);
     batch.labels.insert(batch.labels.end(), next.begin(), next.end());
     batch.samples.push_back(static_cast<std::int64_t>(lines.size()));
     lines.push_back(line);
   }
 };
 
-/// The mean loss at positions 1, 2, 3–4, 5–8, 9–16, … of a window: the benefit of more context.
+/// The mean loss at positions 1, 2, 3–4, 5–8, 9–16, … of a window. It shows the benefit of context.
 class LossByPosition {
  public:
   void add(std::span<const std::int32_t> offsets, std::span<const double> losses) {
@@ -214,7 +214,7 @@ class LanguageModelTask final : public Task {
     return e;
   }
 
-  /// A text that begins at a line's start, cut to a few lines.
+  /// A few lines of generated text.
   std::vector<std::string> examples(const LoadedModel& trained, const Dataset&,
                                     const Evaluation&) const override {
     constexpr std::size_t max_lines = 10;
@@ -240,8 +240,8 @@ class LanguageModelTask final : public Task {
   Batch batch_of_line(const Tokenizers& tokenizers, const std::string& line,
                       const std::string&) const override {
     std::vector<std::int32_t> ids = tokenizers.target->encode(prepared(line));
-    const auto most = static_cast<std::size_t>(config_.model->context);
-    if (ids.size() > most) ids.erase(ids.begin(), ids.end() - static_cast<std::ptrdiff_t>(most));
+    const auto max_tokens = static_cast<std::ptrdiff_t>(config_.model->context);
+    if (std::ssize(ids) > max_tokens) ids.erase(ids.begin(), ids.end() - max_tokens);
     Batch batch;
     batch.target.push(ids);
     batch.labels.assign(ids.size(), no_label);
@@ -251,8 +251,8 @@ class LanguageModelTask final : public Task {
     return batch;
   }
 
-  /// Each line follows a newline, so that its first token is scored as well. Longer lines continue
-  /// in further windows, as in evaluation.
+  /// A newline precedes each line, so that its first token is scored as well. Longer lines are cut
+  /// into windows, as in evaluation.
   std::vector<LineScore> score(const LoadedModel& trained, const std::string& source,
                                const std::string& target) const override {
     if (!source.empty()) {
@@ -266,13 +266,13 @@ class LanguageModelTask final : public Task {
     Windows windows;
     for (std::size_t i = 0; i < lines.size(); ++i) {
       std::vector<std::int32_t> ids = tokenizer.encode("\n");
-      const std::size_t before = ids.size();
-      const std::vector<std::int32_t> own = tokenizer.encode(prepared(lines[i]));
-      ids.insert(ids.end(), own.begin(), own.end());
-      scores[i].tokens = static_cast<std::int64_t>(own.size());
-      if (before == 0 && !ids.empty())
-        ids.insert(ids.begin(), Tokenizer::eos);  // a tokenizer without newlines
-      for (std::size_t at = std::max<std::size_t>(before, 1) - 1; at + 1 < ids.size();
+      const std::size_t prefix = ids.size();
+      const std::vector<std::int32_t> line_ids = tokenizer.encode(prepared(lines[i]));
+      ids.insert(ids.end(), line_ids.begin(), line_ids.end());
+      scores[i].tokens = static_cast<std::int64_t>(line_ids.size());
+      if (prefix == 0 && !ids.empty())
+        ids.insert(ids.begin(), Tokenizer::eos);  // the tokenizer drops newlines
+      for (std::size_t at = std::max<std::size_t>(prefix, 1) - 1; at + 1 < ids.size();
            at += context) {
         const std::size_t n = std::min(context, ids.size() - 1 - at);
         windows.add(i, std::span(ids).subspan(at, n), std::span(ids).subspan(at + 1, n), 4096);

@@ -1,5 +1,5 @@
-/// task: mlm. A masked language model (Devlin et al. 2019): an encoder that predicts hidden tokens
-/// of lines.
+/// task: mlm. A masked language model (Devlin et al. 2019): an encoder that predicts the masked
+/// tokens of lines.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -19,10 +19,10 @@ HEED_BEGIN
 namespace {
 
 constexpr std::string_view mask_piece = "<mask>";
-constexpr std::string_view word_start =
-    "\xE2\x96\x81";  // "▁", with which SentencePiece begins words
+/// "▁": SentencePiece marks the first piece of a word with it.
+constexpr std::string_view word_start = "\xE2\x96\x81";
 
-/// By id: whether a piece continues the word before it. Empty if every piece is a word.
+/// Whether each piece, by id, continues the word before it. Empty if every piece is a word.
 std::vector<bool> continued_words(const Tokenizer& tokenizer) {
   std::vector<bool> all;
   if (tokenizer.kind() != TokenizerKind::sentencepiece) return all;
@@ -36,8 +36,8 @@ std::int32_t mask_of(const Tokenizer& tokenizer) {
   throw Error(Exit::usage, "the tokenizer has no special piece <mask> (tokenizer.specials)");
 }
 
-/// <s> the line </s>, with the special pieces that it names. Throws Error(bad_input) if it is too
-/// long.
+/// The ids of <s> line </s>; names of special pieces in the line become their ids. Throws
+/// Error(bad_input) if the line is too long.
 Batch read_line(const Config& config, const Tokenizer& tokenizer, const std::string& line) {
   const std::vector<std::int32_t> ids = tokenizer.encode_with_specials(
       line, [&](std::string text) { return config.data.lowercase ? lowercase(text) : text; });
@@ -107,17 +107,17 @@ class MaskedModelTask final : public Task {
     masking.first = tokenizer.first_ordinary();
     masking.vocabulary = static_cast<std::int32_t>(tokenizer.size());
     masking.continues = continued_words(tokenizer);
-    std::int64_t before = -2;  // the line of the last sample
+    std::int64_t previous = -2;  // the line of the last sample
     for (std::int64_t i = 0; i < lines.size(); ++i) {
       const std::int64_t length = lines.source.length(i);
-      if (length == 0) continue;  // between two documents
+      if (length == 0) continue;  // an empty line separates documents
       if (training && length > config_.data.max_length) {
         ++data.skipped_long;
         continue;
       }
-      if (!masking.followed.empty()) masking.followed.back() = before == i - 1;
+      if (!masking.followed.empty()) masking.followed.back() = previous == i - 1;
       masking.followed.push_back(false);
-      before = i;
+      previous = i;
       data.source.push(lines.source[i]);
       data.target.push({});
     }
@@ -162,12 +162,12 @@ class MaskedModelTask final : public Task {
     return e;
   }
 
-  /// Lines whose middle token is hidden, and what the model puts there.
+  /// Lines whose middle token is masked, with the model's predictions.
   std::vector<std::string> examples(const LoadedModel& trained, const Dataset& data,
                                     const Evaluation&) const override {
-    constexpr std::int64_t most = 10;
+    constexpr std::int64_t max_lines = 10;
     const Tokenizer& tokenizer = *trained.tokenizers.source;
-    const std::int64_t n = data.size(), shown = std::min(n, most);
+    const std::int64_t n = data.size(), shown = std::min(n, max_lines);
     std::vector<std::string> lines;
     for (std::int64_t i = 0; i < shown; ++i) {
       const auto ids = data.source[i * n / shown];
@@ -193,7 +193,7 @@ class MaskedModelTask final : public Task {
 
   std::vector<LineScore> score(const LoadedModel&, const std::string&,
                                const std::string&) const override {
-    throw Error(Exit::usage, "a masked language model gives no probability of a whole line");
+    throw Error(Exit::usage, "a masked language model defines no probability of a whole line");
   }
 };
 

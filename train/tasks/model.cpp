@@ -16,10 +16,10 @@ HEED_BEGIN
 
 namespace {
 
-/// The smallest limit of the groups (cgroups) that this process is in, as set by a container or a
-/// batch system; infinite if there is none.
+/// The lowest memory limit of the cgroups of this process, set by a container or a batch system;
+/// infinite without a limit.
 double group_memory() {
-  double least = std::numeric_limits<double>::infinity();
+  double limit = std::numeric_limits<double>::infinity();
   std::ifstream groups("/proc/self/cgroup");  // "0::/a/b" in version 2, "9:memory:/a/b" in 1
   for (std::string line; std::getline(groups, line);) {
     const bool second = line.starts_with("0::"), first = line.find(":memory:") != std::string::npos;
@@ -27,14 +27,14 @@ double group_memory() {
     if ((!first && !second) || path == std::string::npos) continue;
     const std::filesystem::path top = second ? "/sys/fs/cgroup" : "/sys/fs/cgroup/memory";
     const char* const name = second ? "memory.max" : "memory.limit_in_bytes";
-    // Upwards to the top itself: within a container the path may be that of the host.
+    // Visits every parent up to the root: inside a container the path may be the host's.
     for (std::filesystem::path at = line.substr(path + 1);; at = at.parent_path()) {
-      double bytes = 0;  // "max" is not a number
-      if (std::ifstream(top / at / name) >> bytes) least = std::min(least, bytes);
+      double bytes = 0;  // the file may contain "max", which does not parse
+      if (std::ifstream(top / at / name) >> bytes) limit = std::min(limit, bytes);
       if (at.empty()) break;
     }
   }
-  return least;
+  return limit;
 }
 
 }  // namespace

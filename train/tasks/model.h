@@ -1,5 +1,5 @@
 #pragma once
-/// Models as a config describes them.
+/// Builds the model that a config describes.
 #include <memory>
 #include <utility>
 
@@ -9,34 +9,34 @@
 
 HEED_BEGIN
 
-/// The model that the config describes, freshly initialised. (Inline, because `heed gradcheck`
-/// builds it in float64.)
+/// The model of the config, initialised. (Inline, because `heed gradcheck` builds it in float64.)
 inline std::unique_ptr<Model> build_model(const Config& config, const VocabularySizes& vocabulary) {
   return make_model(info_of(config.task).architecture, config.model, vocabulary, config.seed);
 }
-/// The same with uninitialised weights, which take no memory until they are written.
+/// The model of the config with uninitialised weights, which use no memory until they are written.
 std::unique_ptr<Model> build_uninitialised(Config config, const VocabularySizes& vocabulary);
-/// Checks a registered mixer in the roles that it has in this model (nn/layers/mixer_check.h); throws
-/// Error(failed). The tests check those that are built in. Inline for the same reason.
+/// Checks a registered mixer in its roles in this model (nn/layers/mixer_check.h). Throws
+/// Error(failed). The tests check the built-in mixers. (Inline, because `heed gradcheck` checks it
+/// in float64.)
 inline void check_mixers(const Config& config) {
   const Architecture architecture = info_of(config.task).architecture;
   if (has_encoder(architecture)) check_registered_mixer(config.model, AttentionScope::all);
   if (has_decoder(architecture)) check_registered_mixer(config.model, AttentionScope::past);
 }
-/// A model to train, after check_mixers. Throws Error(io), before allocating, if weights, gradients and moments alone
-/// need more memory than the machine has.
+/// A model to train; calls check_mixers. Throws Error(io), before allocating, if weights, gradients
+/// and moments alone need more memory than the machine has.
 std::unique_ptr<Model> build_to_train(const Config& config, const VocabularySizes& vocabulary);
 
-/// The least memory for training a model, in bytes, whatever its batches: no activations, and
-/// gradients of one shard.
+/// The minimum memory for training a model, in bytes, whatever its batches: without activations and
+/// with the gradients of one shard.
 struct MinMemory {
-  double program = 0;  ///< code, libraries, the BLAS's buffers
+  double program = 0;  ///< code, libraries and the buffers of the BLAS
   double weights = 0, gradients = 0, moments = 0;
   double total() const { return program + weights + gradients + moments; }
 };
 MinMemory min_memory(const Config& config, const Model& model);
 
-/// Bytes of this machine, swap included, or the limit of its container.
+/// The memory of this machine or the limit of its container, plus swap, in bytes.
 double machine_memory();
 
 // ---- former names, for one release ---------------------------------------------------------

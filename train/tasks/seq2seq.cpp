@@ -1,4 +1,4 @@
-/// Tasks seq2seq, text2text and denoise. Lines to lines, with an encoder and a decoder.
+/// Tasks seq2seq, text2text and denoise: lines to lines, with an encoder and a decoder.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -20,13 +20,13 @@ HEED_BEGIN
 
 namespace {
 
-/// The time of attention is quadratic in the length, so a line as long as a book would block all
-/// others: only this much of it is translated.
-constexpr std::int64_t longest_source = 4096;  // tokens
+/// Maximum number of source tokens that are translated. The time of attention is quadratic in the
+/// length, so one very long line would delay all lines.
+constexpr std::int64_t max_source_tokens = 4096;
 
 class Translations final : public Generator {
  public:
-  /// Makes the sources of lines that are not text.
+  /// Returns the inputs of source lines that name images, sounds or features.
   using InputsOf = std::function<std::shared_ptr<const Inputs>(std::span<const std::string>)>;
 
   Translations(const LoadedModel& trained, const Config& config, std::uint64_t seed,
@@ -49,12 +49,13 @@ class Translations final : public Generator {
     Dataset source;
     source.inputs = inputs_of_(request.input);
     std::vector<std::vector<std::int32_t>> prefixes;
-    std::vector<std::size_t> places;    // of the lines that are not empty
-    std::vector<std::int64_t> numbers;  // in all input: a sample must not depend on the chunk
+    std::vector<std::size_t> line_of;   // index in request.input of each non-empty line
+    std::vector<std::int64_t> numbers;  // line numbers in the whole input: they key the sampling
     const auto prepared = [&](const std::string& line) {
       return config_.data.lowercase ? lowercase(line) : line;
     };
-    const bool marks = info_of(config_.task).hides_spans;  // special pieces in lines and outputs
+    // Lines and outputs contain special pieces.
+    const bool marks = info_of(config_.task).hides_spans;
     for (std::size_t i = 0; i < request.input.size(); ++i) {
       const std::int64_t number = request.first + static_cast<std::int64_t>(i);
       if (source.inputs) {
@@ -69,7 +70,7 @@ class Translations final : public Generator {
         ids.push_back(Tokenizer::eos);
         source.source.push(ids);
       }
-      places.push_back(i);
+      line_of.push_back(i);
       numbers.push_back(number);
       if (!request.prefixes.empty())
         prefixes.push_back(trained_.tokenizers.target->encode(prepared(request.prefixes[i])));
@@ -77,22 +78,23 @@ class Translations final : public Generator {
     const std::vector<std::vector<Hypothesis>> found =
         translate(model_, source, config_.decode, seed_, trained_.team,
                   {numbers, prefixes, request.nbest, batches()});
-    std::vector<std::vector<GeneratedText>> all(request.input.size(),
-                                                {GeneratedText{}});  // of an empty line
+    std::vector<std::vector<GeneratedText>> all(
+        request.input.size(), {GeneratedText{}});  // an empty line's output is empty
     for (std::size_t k = 0; k < found.size(); ++k) {
-      all[places[k]].clear();
+      all[line_of[k]].clear();
       for (const Hypothesis& h : found[k]) {
         const Tokenizer& tokenizer = *trained_.tokenizers.target;
-        all[places[k]].push_back({one_line(marks ? tokenizer.decode_with_specials(h.tokens)
-                                                 : tokenizer.decode(h.tokens)),
-                                  h.score});
+        all[line_of[k]].push_back({one_line(marks ? tokenizer.decode_with_specials(h.tokens)
+                                                  : tokenizer.decode(h.tokens)),
+                                   h.score});
       }
     }
     return all;
   }
 
  private:
-  /// Two per thread, so that none waits long at the end; one thread takes all at once.
+  /// Number of batches: two per thread, so that no thread idles long at the end; one for one
+  /// thread.
   std::int64_t batches() const {
     if (config_.decode.precision == DecodePrecision::bf16) return usual_batches;
     return trained_.team.threads() == 1 ? 1 : 2 * trained_.team.threads();
@@ -101,7 +103,7 @@ class Translations final : public Generator {
   void shorten(std::vector<std::int32_t>& ids, std::int64_t number) const {
     const std::int64_t positions = trained_.model.position_limit();
     const std::int64_t limit =
-        (positions > 0 ? std::min(positions, longest_source) : longest_source) - 1;
+        (positions > 0 ? std::min(positions, max_source_tokens) : max_source_tokens) - 1;
     if (static_cast<std::int64_t>(ids.size()) <= limit) return;
     print_message(fmt::format("heed: note: line {} has {} tokens; only its first {} are translated",
                               number + 1, ids.size(), limit));
@@ -136,8 +138,8 @@ class Seq2SeqTask : public Task {
     return data;
   }
 
-  /// Lines of 4,096 tokens and the end token are accepted, or longer ones if the model was trained
-  /// on them.
+  /// Accepts lines of up to 4,096 tokens and the end token, or up to data.max_length if that is
+  /// more.
   void check_evaluable(const Dataset& data, const std::string& what) const override {
     EvaluationLimits limits;
     if (config_.model->positions == PositionKind::learned)
@@ -200,7 +202,7 @@ class Seq2SeqTask : public Task {
                       data.size(), trained.team);
     std::vector<LineScore> scores;
     for (std::int64_t i = 0; i < data.size(); ++i)
-      scores.push_back({log_probs[i], data.target.length(i) + 1});  // with </s>
+      scores.push_back({log_probs[i], data.target.length(i) + 1});  // + 1: </s>
     return scores;
   }
 
@@ -225,7 +227,7 @@ class Seq2SeqTask : public Task {
     e.details = {bleu.text(), bleu.signature, chrf.signature, rouge.text()};
   }
 
-  /// Exact match of each part of a mixture.
+  /// The exact match of each part of a mixture.
   static void judge_parts(Evaluation& e, const Dataset& data) {
     std::size_t line = 0;
     for (const Split::Part& part : data.parts) {
@@ -280,18 +282,19 @@ class DenoiseTask final : public Seq2SeqTask {
     return evaluate_loss(trained, data);
   }
 
-  /// Lines as the model reads them, and what it writes.
+  /// Source lines with their spans masked, and the model's outputs.
   std::vector<std::string> examples(const LoadedModel& trained, const Dataset& data,
                                     const Evaluation&) const override {
-    constexpr std::int64_t most = 10;
+    constexpr std::int64_t max_lines = 10;
     const Tokenizer& tokenizer = *trained.tokenizers.source;
-    const std::int64_t n = data.size(), shown = std::min(n, most);
-    std::vector<std::string> read;
+    const std::int64_t n = data.size(), shown = std::min(n, max_lines);
+    std::vector<std::string> sources;
     for (std::int64_t i = 0; i < shown; ++i)
-      read.push_back(tokenizer.decode_with_specials(make_batch(data, {i * n / shown}).source.ids));
-    std::vector<std::string> lines = make_generator(trained, config_.seed)->lines(read, 0);
+      sources.push_back(
+          tokenizer.decode_with_specials(make_batch(data, {i * n / shown}).source.ids));
+    std::vector<std::string> lines = make_generator(trained, config_.seed)->lines(sources, 0);
     for (std::size_t i = 0; i < lines.size(); ++i)
-      lines[i] = fmt::format("{}  ->  {}", excerpt(read[i]), excerpt(lines[i]));
+      lines[i] = fmt::format("{}  ->  {}", excerpt(sources[i]), excerpt(lines[i]));
     return lines;
   }
 
@@ -309,7 +312,7 @@ class DenoiseTask final : public Seq2SeqTask {
 
   std::vector<LineScore> score(const LoadedModel&, const std::string&,
                                const std::string&) const override {
-    throw Error(Exit::usage, "a model of hidden stretches gives no probability of a whole line");
+    throw Error(Exit::usage, "a denoising model defines no probability of a whole line");
   }
 
  private:

@@ -1,5 +1,5 @@
-/// task: tag. One label for each row of a source, with an encoder alone: for each token of a line,
-/// each patch of a picture, each frame of a sound. Target lines hold the labels.
+/// task: tag. One label for each row of a source, with an encoder alone: each token of a line,
+/// patch of an image or frame of a sound. Target lines contain the labels.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,7 +11,7 @@ HEED_BEGIN
 
 namespace {
 
-/// The labels are not a separate side: they belong to the rows of the source.
+/// Batches have no target side: their labels belong to the rows of the source.
 class LabelBatching final : public SequenceBatching {
  protected:
   Rows rows(const Dataset& data, std::int64_t sample) const override {
@@ -45,7 +45,7 @@ class TagTask final : public LabelTask {
     data.batching = &labelled();
     if (training) {
       if (data.skipped_long + data.skipped_empty > 0 || !is_even(data)) {
-        options.training = false;  // all lines, for the number of an uneven one
+        options.training = false;  // keeps all lines, so that an error names the right line number
         check_even(tokenize(split, *tokenizers.source, *tokenizers.target, options, threads()),
                    "data.train");
       }
@@ -82,7 +82,7 @@ class TagTask final : public LabelTask {
       std::vector<std::int32_t> ids = tokenizers.source->encode(lines[i]);
       shorten(ids, line_limit(), first + static_cast<std::int64_t>(i));
       data.source.push(ids);
-      data.target.push(std::vector<std::int32_t>(ids.size()));  // a batch has labels
+      data.target.push(std::vector<std::int32_t>(ids.size()));  // placeholders: batches need labels
     }
     return data;
   }

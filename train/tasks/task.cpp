@@ -54,7 +54,7 @@ namespace {
 
 [[noreturn]] void refuse(const std::string& message) { throw Error(Exit::usage, message); }
 
-/// SHA-256 of what training sees of a split; empty for an empty one.
+/// SHA-256 of the encoded samples of a split; empty for an empty split.
 std::string digest(const Dataset& data) {
   if (data.empty()) return "";
   Sha256 sum;
@@ -73,8 +73,8 @@ std::string digest_of_lines(const Split& split, const Dataset& encoded) {
   Sha256 sum;
   const auto add = [&](const std::vector<std::string>& lines) {
     for (const std::string& line : lines) {
-      const std::string whole = line + '\n';
-      sum.update(std::as_bytes(std::span(whole)));
+      const std::string with_newline = line + '\n';
+      sum.update(std::as_bytes(std::span(with_newline)));
     }
   };
   if (encoded.inputs)
@@ -103,8 +103,7 @@ ExperimentData Task::load(const Tokenizers* tokenizers) const {
   data.sums = {digest(data.train), digest(data.valid), digest(data.test)};
   data.valid_lines = digest_of_lines(corpus.valid, data.valid);
   data.test_lines = digest_of_lines(corpus.test, data.test);
-  const BatchStream anything_to_train_on(data.train,
-                                         batch_options(config_));  // throws if none
+  const BatchStream check(data.train, batch_options(config_));  // throws if there are no samples
   return data;
 }
 
@@ -113,10 +112,10 @@ Tokenizers Task::find_tokenizers(const Split& train) const {
   const std::string& run = config_.train.init_from;
   const bool labels = config_.data.input != InputKind::text && !has_decoder(info().architecture);
   if (!run.empty() && !labels && options.model.empty() && options.source_model.empty()) {
-    const Config other = read_run_config(RunFolder{run}, {}, PluginUse::leave);
-    if (other.tokenizer.kind != options.kind) {
+    const Config init_config = read_run_config(RunFolder{run}, {}, PluginUse::leave);
+    if (init_config.tokenizer.kind != options.kind) {
       refuse(fmt::format("model.init_from: {} has a tokenizer of kind {}; set tokenizer.kind to it",
-                         run, name_of(other.tokenizer.kind)));
+                         run, name_of(init_config.tokenizer.kind)));
     }
     use_tokenizers_of(run, options);
   }
@@ -132,16 +131,17 @@ void Task::use_tokenizers_of(const std::string& run, TokenizerOptions& options) 
         std::filesystem::path(run) / (name + (pieces ? ".model" : ".vocab"));
     return std::filesystem::exists(path) ? path.string() : "";
   };
-  const std::string one = file("tokenizer");
+  const std::string shared_file = file("tokenizer");
   if (options.shared || info().reads == Reads::text) {
-    if (one.empty())
+    if (shared_file.empty())
       refuse(fmt::format("model.init_from: {} has two vocabularies; set tokenizer.shared to false",
                          run));
-    options.model = one;
+    options.model = shared_file;
   } else {
-    options.source_model = one.empty() ? file("source") : one;
-    // An encoder's labels are a vocabulary of their own, learned from these data.
-    if (has_decoder(info().architecture)) options.target_model = one.empty() ? file("target") : one;
+    options.source_model = shared_file.empty() ? file("source") : shared_file;
+    // An encoder's labels are a separate vocabulary, built from these data.
+    if (has_decoder(info().architecture))
+      options.target_model = shared_file.empty() ? file("target") : shared_file;
   }
 }
 
@@ -242,7 +242,7 @@ namespace {
 
 struct BatchLoss {
   LossCounts counts;
-  std::vector<double> each;  // of each label, if asked for
+  std::vector<double> each;  // loss of each label, if on_losses is set
 
   static auto members(auto& self) { return std::tie(self.counts, self.each); }
 };
@@ -273,10 +273,10 @@ Evaluation Task::evaluate_batches(const LoadedModel& trained, std::span<const Ba
     }
   };
   if (std::optional<SegmentMemory> memory = trained.model.segment_memory()) {
-    for (const Batch& batch : batches) {  // in order: each continues the previous one
+    for (const Batch& batch : batches) {  // sequential: each batch continues the previous one
       const std::vector<Batch> parts = shard(batch, 4);
       bool interrupted = false;
-      try {  // each rank reads them all
+      try {  // each rank evaluates all batches
         evaluate_together(trained.team, parts, lanes_of(parts, memory));
       } catch (const Team::Interrupted&) {
         interrupted = true;
@@ -304,28 +304,28 @@ Batch Task::batch_of_line(const Tokenizers&, const std::string&, const std::stri
 Batch Task::random_batch(std::int64_t sequences, std::int64_t source_length,
                          std::int64_t target_length, const VocabularySizes& vocabulary,
                          const std::function<std::int32_t(std::int64_t)>& id) const {
-  const auto ids = [&](std::int64_t n, std::int64_t known) {
+  const auto ids = [&](std::int64_t n, std::int64_t vocabulary_size) {
     std::vector<std::int32_t> all;
-    for (std::int64_t i = 0; i < n; ++i) all.push_back(id(known));
+    for (std::int64_t i = 0; i < n; ++i) all.push_back(id(vocabulary_size));
     return all;
   };
   const std::int64_t width = config_.model->input_width;
-  const auto side = [&](std::int64_t length, std::int64_t known, bool features = false) {
+  const auto side = [&](std::int64_t length, std::int64_t vocabulary_size, bool features = false) {
     Side made;
     if (features) {
       made.width = width;
       for (std::int64_t i = 0; i < sequences * length * width; ++i)
         made.features.push_back(static_cast<float>(id(256)) / 128 - 1);
     } else {
-      made.ids = ids(sequences * length, known);
+      made.ids = ids(sequences * length, vocabulary_size);
     }
     for (std::int64_t i = 0; i <= sequences; ++i)
       made.offsets.push_back(static_cast<std::int32_t>(i * length));
     return made;
   };
-  const bool whole =
+  const bool fixed_rows =
       config_.model->kind == ModelKind::swin || config_.model->front_end.kind == FrontEndKind::conv;
-  if (whole && source_length > 0 && picture_rows() > 0) source_length = picture_rows();
+  if (fixed_rows && source_length > 0 && picture_rows() > 0) source_length = picture_rows();
   Batch batch;
   if (has_encoder(info().architecture))
     batch.source = side(source_length, vocabulary.source, width > 0);
@@ -385,7 +385,7 @@ BatchOptions batch_options(const Config& config) {
 }
 
 std::string bf16_note(bool requested, std::string_view key) {
-  if (!requested) return "";  // and oneDNN is not even loaded
+  if (!requested) return "";  // returns before bf16_obstacle() loads oneDNN
   const std::string& obstacle = kernels::bf16_obstacle();
   if (obstacle.empty()) return "";
   return fmt::format("note: {} is bf16, but {}; using float32 instead", key, obstacle);

@@ -21,11 +21,11 @@ TokenCost token_cost(const Task& task, const Model& model) {
     return counted.model / static_cast<double>(std::max<std::int64_t>(rows, 1));
   };
   const Architecture architecture = task.info().architecture;
-  // A front end of convolutions makes one row of so many.
+  // A convolutional front end reduces this number of input rows to one.
   const FrontEndOptions& front_end = task.config().model->front_end;
-  const std::int64_t of_one =
+  const std::int64_t rows_per_token =
       front_end.kind == FrontEndKind::conv ? std::int64_t{1} << front_end.layers : 1;
-  return {.source = has_encoder(architecture) ? flops(of_one, 0) : 0,
+  return {.source = has_encoder(architecture) ? flops(rows_per_token, 0) : 0,
           .target = has_decoder(architecture) ? flops(0, 1) : 0};
 }
 

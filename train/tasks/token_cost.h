@@ -1,5 +1,5 @@
 #pragma once
-/// The cost of a token of each side.
+/// The cost of one source token and of one target token.
 #include "data/batches/batch.h"
 #include "nn/models/model.h"
 #include "train/tasks/task.h"
@@ -7,9 +7,9 @@
 HEED_BEGIN
 
 /// Model FLOPs (autograd/kernels/gemm/product_log.h) of a forward pass with loss over one source
-/// token alone, and over one target token alone, counted by running both; 0 for a side that the task
-/// does not have. Used to cut a batch into shards of equal cost, so the bits of a result depend on
-/// it. The additional cost of attention in longer sequences is ignored.
+/// token and over one target token, counted by running both; 0 for a side that the task does not
+/// have. Batches are cut into shards of equal cost, so the bits of a result depend on it. The
+/// additional cost of attention in longer sequences is ignored.
 TokenCost token_cost(const Task& task, const Model& model);
 
 HEED_END

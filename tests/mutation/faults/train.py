@@ -185,8 +185,8 @@ fault("resume: one value that may be replaced is enough", "train/config/config.c
       "train:config")
 
 fault("pruning: a head's importance has a sign", "train/loop/pruning.cpp",
-      "std::abs(one[at])",
-      "one[at]",
+      "std::abs(values[at])",
+      "values[at]",
       "training:pruning")
 
 fault("pruning: the weights of the limit itself stay", "train/loop/pruning.cpp",

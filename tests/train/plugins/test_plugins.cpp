@@ -1,5 +1,5 @@
-/// The field table, the schema and the messages once names are registered, and the loader's
-/// refusals. (A library that loads is tested by tests/install/plugins.)
+/// The field table, the schema and the messages after names are registered, and the errors of the
+/// loader. (tests/install/plugins tests a library that loads.)
 #include <boost/test/unit_test.hpp>
 #include <filesystem>
 #include <fstream>
@@ -72,7 +72,7 @@ BOOST_AUTO_TEST_CASE(registered_names_become_choices) {
             .architecture = Architecture::encoder_decoder,
             .metrics = {Metric::loss}},
            [](const Config&) { return std::unique_ptr<Task>(); });
-  BOOST_TEST(!has(before->choices, "open.gate"));  // an earlier row stays as it was
+  BOOST_TEST(!has(before->choices, "open.gate"));  // an earlier row remains unchanged
   BOOST_TEST(has(find_field("model.mixer")->choices, "open.gate"));
   BOOST_TEST(has(find_field("model.activation")->choices, "open.same"));
   BOOST_TEST(has(find_field("task")->choices, "open.lines"));
@@ -88,7 +88,7 @@ BOOST_AUTO_TEST_CASE(registered_names_become_choices) {
   BOOST_TEST(config_json(config).at("model").at("mixer") == "open.gate");
 }
 
-BOOST_AUTO_TEST_CASE(what_goes_with_which_name) {
+BOOST_AUTO_TEST_CASE(plugin_names_are_checked_by_task) {
   const std::string gate = copy + "model: {mixer: open.gate, ";
   BOOST_TEST(refusal(gate + "positions: alibi}\n", Exit::usage) ==
              "exp.yaml:2:38: model.positions: alibi is only for mixer: attention");
@@ -102,7 +102,7 @@ BOOST_AUTO_TEST_CASE(what_goes_with_which_name) {
                  .find("only for task: seq2seq, lm") != std::string::npos);
 }
 
-BOOST_AUTO_TEST_CASE(the_schema_takes_any_registered_name) {
+BOOST_AUTO_TEST_CASE(schema_accepts_registered_names) {
   const nlohmann::json model =
       nlohmann::json::parse(json_schema()).at("properties").at("model").at("properties");
   for (const char* key : {"mixer", "activation"}) {
@@ -114,7 +114,7 @@ BOOST_AUTO_TEST_CASE(the_schema_takes_any_registered_name) {
   BOOST_TEST(model.at("norm").contains("enum"));
 }
 
-BOOST_AUTO_TEST_CASE(files_that_are_no_plugins) {
+BOOST_AUTO_TEST_CASE(files_other_than_plugins_are_refused) {
   const auto at = [](const std::string& name) { return "plugins: [" + name + "]\n" + copy; };
   const auto refused = [&](const File& file) {
     const std::string place = "exp.yaml:1:10: plugin " + file.name() + ": ";
@@ -141,7 +141,7 @@ BOOST_AUTO_TEST_CASE(files_that_are_no_plugins) {
                  .starts_with("command line: plugins=/nowhere/mine.so: plugin /nowhere/mine.so: "));
 }
 
-BOOST_AUTO_TEST_CASE(no_library_is_loaded_for_a_text_that_is_refused) {
+BOOST_AUTO_TEST_CASE(invalid_config_loads_no_library) {
   BOOST_TEST(refusal("plugins: [/nowhere/mine.so]\nplugins: [x]\n", Exit::usage).find("/nowhere") ==
              std::string::npos);
   BOOST_TEST(refusal("plugins: {a: b}\n" + copy, Exit::usage).find("plugins: expected a library") !=

@@ -1,4 +1,5 @@
-/// After the first steps, training requests memory neither from the system nor from operator new.
+/// Training allocates memory only in its first steps: later steps call neither the system nor
+/// operator new.
 #include <atomic>
 #include <cstdlib>
 #include <new>
@@ -25,14 +26,14 @@ using namespace heed::test;
 
 BOOST_AUTO_TEST_SUITE(allocations)
 
-BOOST_AUTO_TEST_CASE(a_step_allocates_nothing) {
+BOOST_AUTO_TEST_CASE(step_after_warmup_allocates_no_memory) {
   const Dataset data = reversals(24);
   std::vector<std::int64_t> samples(24);
   for (std::size_t i = 0; i < samples.size(); ++i) samples[i] = static_cast<std::int64_t>(i);
   const std::vector<Batch> shards = shard(make_batch(data, samples), 4);
   const std::unique_ptr<Model> model = small_seq2seq();
   Optimizer optimizer({}, model->parameters());
-  Team team(1);  // with more, the assignment of shards to threads differs from step to step
+  Team team(1);  // several threads would share the shards differently in each step
   TrainStep step(*model, optimizer, team, {.clip_norm = 1.0});
   for (std::int64_t t = 1; t <= 5; ++t) step.run(shards, t, 1e-3);
   const std::int64_t of_new = calls_of_new, of_arrays = arena_counters().system_allocations;

@@ -1,4 +1,4 @@
-// What is said of attention, on trained models.
+// Properties of attention in trained models.
 #include <cmath>
 #include <numeric>
 
@@ -22,7 +22,7 @@ AttentionMaps maps_of(Trainer& trainer, const std::string& line, const std::stri
                         trainer.task().batch_of_line(trained.tokenizers, line, output));
 }
 
-/// The rows of attention weights that are not convex: a weight below 0, or a sum that is not 1.
+/// The number of rows of attention weights with a negative weight or a sum other than 1.
 std::int64_t not_convex(const AttentionMaps& maps) {
   std::int64_t count = 0;
   for (const LayerWeights& layer : maps.layers) {
@@ -42,13 +42,13 @@ std::int64_t not_convex(const AttentionMaps& maps) {
 
 }  // namespace
 
-// The model must read the last symbol first, and so on: with one layer on each side, the row of the
-// decoder that writes symbol i looks at symbol n − 1 − i. Positions are sinusoids: 0.99 or more of the rows
-// with seeds 1 to 3; with learned positions it was 0.957 with one of them.
+// To reverse a line with one layer per stack, the decoder row that predicts symbol i attends to
+// symbol n − 1 − i. Sinusoidal positions: 0.99 or more of the rows do so with seeds 1 to 3; learned
+// positions reached 0.957 with one seed.
 BOOST_AUTO_TEST_CASE(cross_attention_of_reverse_is_the_anti_diagonal) {
   const TempFolder folder;
   Config c = small_run(1000);
-  c.tokenizer.kind = TokenizerKind::words;  // spaces are no tokens
+  c.tokenizer.kind = TokenizerKind::words;  // no tokens for spaces
   c.data.synthetic = {.name = SyntheticKind::reverse, .train = 8000, .valid = 20, .test = 60};
   c.data.synthetic.min_length = 3;
   c.data.synthetic.max_length = 8;
@@ -63,7 +63,7 @@ BOOST_AUTO_TEST_CASE(cross_attention_of_reverse_is_the_anti_diagonal) {
   Run run(c, folder / "run");
   Trainer trainer(run.config, run.paths(), run.data, run.run_log);
   BOOST_TEST(trainer.train() == 0);
-  // Of the mean of the heads, over lines that training has not seen.
+  // Checks the mean of the heads on test lines.
   std::int64_t right = 0, rows = 0, bad = 0;
   const Dataset& test = run.data.test;
   for (std::size_t s = 0; s < test.source_lines.size(); ++s) {
@@ -71,7 +71,7 @@ BOOST_AUTO_TEST_CASE(cross_attention_of_reverse_is_the_anti_diagonal) {
     bad += not_convex(maps);
     const LayerWeights& cross = maps.layers.back();
     BOOST_REQUIRE(cross.name == "decoder.layers.0.multihead_attn");
-    const std::int64_t n = std::ssize(maps.source) - 1;  // without </s>
+    const std::int64_t n = std::ssize(maps.source) - 1;  // excludes </s>
     for (std::int64_t i = 0; i < n; ++i) {
       std::vector<double> weights(maps.source.size());
       for (const HeadWeights& head : cross.heads)
@@ -86,9 +86,8 @@ BOOST_AUTO_TEST_CASE(cross_attention_of_reverse_is_the_anti_diagonal) {
   BOOST_TEST(static_cast<double>(right) / static_cast<double>(rows) >= 0.95);
 }
 
-// Without positions, an encoder gives each token the same output wherever it stands; with positions it
-// does not.
-BOOST_AUTO_TEST_CASE(without_positions_permuted_tokens_give_permuted_outputs) {
+// The output of an encoder for a token depends on its position only if the model has positions.
+BOOST_AUTO_TEST_CASE(encoder_without_positions_is_permutation_equivariant) {
   const TempFolder folder;
   for (const PositionKind kind : {PositionKind::none, PositionKind::sinusoidal}) {
     BOOST_TEST_CONTEXT(name_of(kind)) {

@@ -1,4 +1,4 @@
-// What heed attention shows of a trained model.
+// Attention maps of trained models, as in heed attention.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -18,7 +18,7 @@ BOOST_AUTO_TEST_SUITE(attention_of_models)
 
 namespace {
 
-/// Captions of 16 × 16 pixels, which a small model learns within seconds.
+/// Captions for images of 16 × 16 pixels, which a small model learns within seconds.
 Config captions_run(std::int64_t steps) {
   Config c = small_run(steps);
   c.task = TaskKind::seq2seq;
@@ -46,7 +46,7 @@ Config captions_run(std::int64_t steps) {
   return c;
 }
 
-/// The patches that a shape covers: "red square 3 20 8".
+/// The patches covered by a shape such as "red square 3 20 8".
 std::vector<bool> patches_of_shape(const std::string& shape) {
   std::vector<bool> covered(16);
   std::smatch found;
@@ -59,11 +59,12 @@ std::vector<bool> patches_of_shape(const std::string& shape) {
 }
 
 struct Shares {
-  double own = 0, other = 0;  // of the weights that only one of the two shapes covers
-  int nearer = 0, words = 0;  // words whose own shape has more weight; all
+  double named = 0,
+         unnamed = 0;  // weights on patches covered only by the named or the second shape
+  int named_larger = 0, words = 0;  // words whose named shape has more weight; all words
 };
 
-/// Adds the weights with which the decoder of one line looks at the shape that it names next.
+/// Adds the weights of the decoder rows of one line that predict the name of a shape.
 void add_shares(const AttentionMaps& maps, const std::string& drawing, Shares& shares) {
   const std::size_t middle = drawing.find(';');
   const std::array<std::string, 2> shapes{drawing.substr(8, middle - 8),
@@ -77,20 +78,20 @@ void add_shares(const AttentionMaps& maps, const std::string& drawing, Shares& s
                       kind = shapes[which].substr(space + 1,
                                                   shapes[which].find(' ', space + 1) - space - 1);
     for (std::size_t i = 1; i + 1 < maps.target.size(); ++i) {
-      // The row of the colour predicts the shape.
+      // The row of the colour predicts the kind of shape.
       if (maps.target[i] != colour || maps.target[i + 1] != kind) continue;
-      double own = 0, other = 0;
+      double named = 0, unnamed = 0;
       for (const HeadWeights& head : cross.heads) {
         for (std::size_t patch = 0; patch < 16; ++patch) {
           const double w = head.weights.row(static_cast<std::int64_t>(i))[patch] /
                            static_cast<double>(cross.heads.size());
-          if (covered[which][patch] && !covered[1 - which][patch]) own += w;
-          if (covered[1 - which][patch] && !covered[which][patch]) other += w;
+          if (covered[which][patch] && !covered[1 - which][patch]) named += w;
+          if (covered[1 - which][patch] && !covered[which][patch]) unnamed += w;
         }
       }
-      shares.own += own;
-      shares.other += other;
-      shares.nearer += own > other ? 1 : 0;
+      shares.named += named;
+      shares.unnamed += unnamed;
+      shares.named_larger += named > unnamed ? 1 : 0;
       ++shares.words;
     }
   }
@@ -104,7 +105,7 @@ AttentionMaps maps_of(Trainer& trainer, const std::string& line, const std::stri
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(cross_attention_lies_on_the_object_named) {
+BOOST_AUTO_TEST_CASE(cross_attention_covers_the_named_shape) {
   const TempFolder folder;
   Run run(captions_run(2500), folder / "run");
   Trainer trainer(run.config, run.paths(), run.data, run.run_log);
@@ -116,9 +117,9 @@ BOOST_AUTO_TEST_CASE(cross_attention_lies_on_the_object_named) {
                shares);
   BOOST_REQUIRE(shares.words > 150);
   const double n = shares.words;
-  BOOST_TEST(shares.own / n > 0.5);
-  BOOST_TEST(shares.other / n < 0.2);
-  BOOST_TEST(shares.nearer / n > 0.8);
+  BOOST_TEST(shares.named / n > 0.5);
+  BOOST_TEST(shares.unnamed / n < 0.2);
+  BOOST_TEST(shares.named_larger / n > 0.8);
 
   const std::string drawing = test.source_lines[0], caption = test.target_lines[0];
   AttentionMaps maps = maps_of(trainer, drawing, caption);
@@ -142,8 +143,8 @@ BOOST_AUTO_TEST_CASE(cross_attention_lies_on_the_object_named) {
   BOOST_TEST(attention_figure(maps).starts_with("<svg"));
 }
 
-// A convolution in front of the encoder leaves fewer rows than the source has.
-BOOST_AUTO_TEST_CASE(rows_are_those_behind_the_front_end) {
+// A convolutional front end has fewer output rows than the source.
+BOOST_AUTO_TEST_CASE(maps_have_the_output_rows_of_the_front_end) {
   const TempFolder folder;
   Config c = captions_run(1);
   c.data.image.patch = 2;
@@ -173,15 +174,15 @@ BOOST_AUTO_TEST_CASE(rows_are_those_behind_the_front_end) {
   c.model->grid_height = c.model->grid_width = 0;
   c.model->max_positions = 256;
   Run sound(c, folder / "sound");
-  Trainer listener(sound.config, sound.paths(), sound.data, sound.run_log);
-  listener.train();
-  const AttentionMaps heard = maps_of(listener, sound.data.test.source_lines[0], "1");
+  Trainer sound_trainer(sound.config, sound.paths(), sound.data, sound.run_log);
+  sound_trainer.train();
+  const AttentionMaps sound_maps = maps_of(sound_trainer, sound.data.test.source_lines[0], "1");
   const std::int64_t frames = sound.data.test.source_rows(0);
-  BOOST_TEST(std::ssize(heard.source) == (frames + 3) / 4);
-  BOOST_TEST(heard.layers[0].heads[0].weights.rows() == std::ssize(heard.source));
+  BOOST_TEST(std::ssize(sound_maps.source) == (frames + 3) / 4);
+  BOOST_TEST(sound_maps.layers[0].heads[0].weights.rows() == std::ssize(sound_maps.source));
 }
 
-BOOST_AUTO_TEST_CASE(tubelets_have_places_in_time) {
+BOOST_AUTO_TEST_CASE(names_of_tubelets_contain_time_and_position) {
   const TempFolder folder;
   Config c = captions_run(1);
   c.task = TaskKind::classify;
@@ -201,7 +202,7 @@ BOOST_AUTO_TEST_CASE(tubelets_have_places_in_time) {
   BOOST_TEST(maps.layers[0].heads[0].weights.rows() == 9);
 }
 
-BOOST_AUTO_TEST_CASE(the_maps_of_text) {
+BOOST_AUTO_TEST_CASE(maps_of_text_have_a_row_for_each_token) {
   const TempFolder folder;
   for (const TaskKind task : {TaskKind::lm, TaskKind::tag, TaskKind::classify}) {
     Config c = small_run(2);
@@ -225,7 +226,7 @@ BOOST_AUTO_TEST_CASE(the_maps_of_text) {
       const bool lm = task == TaskKind::lm;
       const std::vector<std::string>& names = lm ? maps.target : maps.source;
       const std::vector<std::string> expected =
-          lm ? std::vector<std::string>{"b", "c", "a", "b"}  // the last window
+          lm ? std::vector<std::string>{"b", "c", "a", "b"}  // the last window of the text
           : task == TaskKind::tag
               ? std::vector<std::string>{"a", "b", "c", "a", "b"}
               : std::vector<std::string>{"<s>", "a", "b", "c", "a", "b", "</s>"};
@@ -240,7 +241,8 @@ BOOST_AUTO_TEST_CASE(the_maps_of_text) {
           BOOST_TEST(head.entropy >= 0);
           BOOST_TEST(head.entropy <= std::log(static_cast<double>(n)) + 1e-6);
           BOOST_TEST(head.distance < static_cast<double>(n));
-          if (lm) BOOST_TEST(head.weights.row(0)[0] == 1);  // the first token sees itself alone
+          if (lm)
+            BOOST_TEST(head.weights.row(0)[0] == 1);  // the first token attends only to itself
         }
       }
       const Array all = rollout(maps, lm);

@@ -1,4 +1,4 @@
-// The drawings and the page of heed attention, of made-up weights.
+// The drawings and the page of heed attention for artificial weights.
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <regex>
@@ -20,7 +20,7 @@ Array random_array(const Shape& shape, std::uint64_t seed) {
   return x;
 }
 
-/// An encoder of given size with random queries and keys.
+/// Maps of an encoder of this size with random queries and keys.
 AttentionMaps random_maps(std::int64_t layers, std::int64_t heads, std::int64_t size,
                           const std::vector<std::string>& tokens) {
   AttentionMaps maps;
@@ -64,7 +64,7 @@ std::size_t count(const std::string& text, const std::string& part) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(names_match_in_whole_parts) {
+BOOST_AUTO_TEST_CASE(layer_names_match_in_dot_separated_parts) {
   BOOST_TEST(has_parts("encoder.layers.1.self_attn", "encoder.layers.1"));
   BOOST_TEST(!has_parts("encoder.layers.10.self_attn", "encoder.layers.1"));
   BOOST_TEST(has_parts("encoder.layers.10.self_attn", "layers.10"));
@@ -72,26 +72,26 @@ BOOST_AUTO_TEST_CASE(names_match_in_whole_parts) {
   BOOST_TEST(!has_parts("decoder.layers.0.multihead_attn", "multihead"));
 }
 
-BOOST_AUTO_TEST_CASE(a_page_of_a_large_model_stays_small) {
+BOOST_AUTO_TEST_CASE(page_of_a_large_model_omits_large_maps) {
   const std::string page = attention_page(random_maps(12, 12, 64, tokens(60)), {"large", {}});
   BOOST_TEST(page.size() < 5'000'000u);
-  BOOST_TEST(page.size() > 1'000'000u);  // it holds the weights of all heads
+  BOOST_TEST(page.size() > 1'000'000u);  // contains the weights of all heads
   BOOST_TEST(page.find("there are too many heads to draw") != std::string::npos);
   const std::string longer = attention_page(random_maps(2, 2, 8, tokens(300)), {"long", {}});
   BOOST_TEST(longer.size() < 1'000'000u);
   BOOST_TEST(longer.find("are reduced") != std::string::npos);
-  BOOST_TEST(longer.find("Queries and keys of 2 of 2 layers are left out") != std::string::npos);
+  BOOST_TEST(longer.find("The queries and keys of 2 of 2 layers are omitted") != std::string::npos);
 }
 
-BOOST_AUTO_TEST_CASE(hostile_tokens_stay_text) {
+BOOST_AUTO_TEST_CASE(hostile_tokens_are_escaped) {
   std::vector<std::string> names{"<script>alert(1)</script>", "\"'><img src=x>", "</svg>", "&lt;",
                                  std::string(10'000, 'x'),    "\x01\x1b[31m\xff"};
   const AttentionMaps maps = random_maps(1, 1, 4, names);
   const std::string page = attention_page(maps, {names[0], {{names[1], names[4]}}});
-  BOOST_TEST(count(page, "<script") == 2u);  // the data and heed's own
+  BOOST_TEST(count(page, "<script") == 2u);  // the data and heed's script
   BOOST_TEST(count(page, "</script>") == 2u);
   BOOST_TEST(page.find("<img src=x") == std::string::npos);
-  BOOST_TEST(page.find("alert(1)") != std::string::npos);  // shown
+  BOOST_TEST(page.find("alert(1)") != std::string::npos);  // visible as text
   BOOST_TEST(page.find('\x01') == std::string::npos);
   BOOST_TEST(page.find('\x1b') == std::string::npos);
   BOOST_TEST(page.size() < 400'000u);
@@ -107,7 +107,7 @@ BOOST_AUTO_TEST_CASE(hostile_tokens_stay_text) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(neurons_add_up_to_the_product) {
+BOOST_AUTO_TEST_CASE(neuron_products_sum_to_the_score) {
   const AttentionMaps maps = random_maps(1, 2, 4, tokens(3));
   const LayerWeights& layer = maps.layers[0];
   const std::string drawn = neurons_view(maps, layer, 1, 2).body;
@@ -122,7 +122,7 @@ BOOST_AUTO_TEST_CASE(neurons_add_up_to_the_product) {
   BOOST_TEST(drawn.find("query: token2") != std::string::npos);
 }
 
-BOOST_AUTO_TEST_CASE(graphs_hold_the_weights_above_the_threshold) {
+BOOST_AUTO_TEST_CASE(graph_contains_the_weights_above_the_threshold) {
   AttentionMaps maps = random_maps(2, 1, 4, tokens(3));
   for (LayerWeights& layer : maps.layers)
     layer.heads[0].weights = Array({{1, 0, 0}, {0.3F, 0.7F, 0}, {0, 0, 1}});
@@ -130,21 +130,22 @@ BOOST_AUTO_TEST_CASE(graphs_hold_the_weights_above_the_threshold) {
   BOOST_TEST(edges(graph_view(maps, false, 0.1)) == 8u);
   BOOST_TEST(edges(graph_view(maps, false, 0.5)) == 6u);
   BOOST_TEST(graph_view(maps, true, 0.1).width == 0);
-  // Key 0, at the height of 32, leads to query 1, below it, and not the other way round.
+  // The edge leads from key 0, at height 32, to query 1 below it. No edge has the reverse
+  // direction.
   const std::string body = graph_view(maps, false, 0.1).body;
   BOOST_TEST(std::regex_search(body, std::regex("M[0-9.]+ 32L[0-9.]+ 48")));
   BOOST_TEST(!std::regex_search(body, std::regex("M[0-9.]+ 48L[0-9.]+ 32")));
   maps.source_rollout = rollout(maps, false);
-  // ((A + I) / 2)²: row 1 is 0.15 + 0.15 · 0.85, 0.85².
+  // Row 1 of ((A + I) / 2)² is (0.15 + 0.15 · 0.85, 0.85²).
   BOOST_TEST(edges(rollout_view(maps, false, 0.28)) == 3u);
   BOOST_TEST(edges(rollout_view(maps, false, 0.27)) == 4u);
   BOOST_TEST(edges(lines_view(maps, maps.layers[0], maps.layers[0].heads[0].weights)) == 4u);
 }
 
-BOOST_AUTO_TEST_CASE(blocks_of_a_long_input_share_the_weight_of_a_row) {
+BOOST_AUTO_TEST_CASE(cells_of_a_reduced_map_sum_the_weights_of_a_block) {
   AttentionMaps maps = random_maps(1, 1, 4, tokens(128));
   Array& p = maps.layers[0].heads[0].weights;
-  for (std::int64_t i = 0; i < 128; ++i) {  // each token reads the one before it
+  for (std::int64_t i = 0; i < 128; ++i) {  // each token attends to the previous token
     std::fill_n(p.row(i), 128, real(0));
     p.row(i)[std::max<std::int64_t>(i - 1, 0)] = 1;
   }
@@ -155,12 +156,12 @@ BOOST_AUTO_TEST_CASE(blocks_of_a_long_input_share_the_weight_of_a_row) {
     for (std::int64_t c = 0; c < map.columns; ++c) sum += map.at(r, c);
     BOOST_TEST(std::abs(sum - 1) < 1e-6);
   }
-  BOOST_TEST(map.largest == 1);  // the first block reads itself alone
+  BOOST_TEST(map.largest == 1);  // the first block attends only to itself
   BOOST_TEST(count(lines_view(maps, maps.layers[0], p).body, "L") >= 64u);
   BOOST_TEST(count(graph_view(maps, false, 0.1).body, "L") >= 64u);
 }
 
-BOOST_AUTO_TEST_CASE(weights_of_both_signs_have_no_entropy) {
+BOOST_AUTO_TEST_CASE(signed_weights_have_no_entropy) {
   AttentionMaps maps = random_maps(1, 1, 4, tokens(3));
   maps.layers[0].heads[0].weights = Array({{2, -1, 0}, {-0.5F, 0.5F, 1}, {0, 0, 1}});
   maps.layers[0].heads[0].distance = -3;
@@ -173,7 +174,7 @@ BOOST_AUTO_TEST_CASE(weights_of_both_signs_have_no_entropy) {
   const nlohmann::json head = json_of(maps)["layers"][0]["heads"][0];
   BOOST_TEST(!head.contains("entropy"));
   BOOST_TEST(!head.contains("distance"));
-  // In the small map, a negative weight looks like 0.
+  // In the small map, a negative weight is drawn like 0.
   const auto image = [](const std::string& text) {
     const std::size_t at = text.find("data:image/png");
     return text.substr(at, text.find('"', at) - at);
@@ -183,7 +184,7 @@ BOOST_AUTO_TEST_CASE(weights_of_both_signs_have_no_entropy) {
   BOOST_TEST(image(page) == image(attention_page(clipped, {"", {}})));
 }
 
-BOOST_AUTO_TEST_CASE(a_width_on_paper_is_in_millimetres) {
+BOOST_AUTO_TEST_CASE(paper_width_is_in_millimetres) {
   const AttentionMaps maps = random_maps(1, 1, 4, tokens(5));
   const std::string file = attention_figure(maps, {.view = "lines", .millimetres = 84});
   std::smatch found;
@@ -193,7 +194,7 @@ BOOST_AUTO_TEST_CASE(a_width_on_paper_is_in_millimetres) {
           "^<svg [^>]*width=\"84mm\" height=\"([0-9.]+)mm\" viewBox=\"0 0 ([0-9.]+) ([0-9.]+)\"")));
   const double height = std::stod(found[1]), w = std::stod(found[2]), h = std::stod(found[3]);
   BOOST_TEST(std::abs(height / 84 - h / w) < 1e-3);
-  BOOST_TEST(file.find("var(") == std::string::npos);  // what prints knows no variables
+  BOOST_TEST(file.find("var(") == std::string::npos);  // print programs do not support variables
   BOOST_TEST(file.find("fill:#0b5fa5") != std::string::npos);
   BOOST_TEST(file.find("prefers-color-scheme") == std::string::npos);
 }

@@ -1,4 +1,5 @@
-// The bits of training depend on the seed and the number of shards, not on the threads.
+// The bits of training depend on the seed and the number of shards; the number of threads does not
+// affect them.
 #include "tests/train/support.h"
 #include "tests/train/training.h"
 #include "train/loop/step.h"
@@ -44,7 +45,7 @@ Trace train(bool lm, std::int64_t threads, std::int64_t shards, std::uint64_t se
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(any_number_of_threads_gives_the_same_bits) {
+BOOST_AUTO_TEST_CASE(bits_are_independent_of_the_number_of_threads) {
   for (const bool lm : {false, true}) {
     const Trace one = train(lm, 1, 4);
     for (const std::int64_t threads : {1, 2, 3, 4}) {
@@ -54,7 +55,7 @@ BOOST_AUTO_TEST_CASE(any_number_of_threads_gives_the_same_bits) {
     for (const std::int64_t shards : {2, 3, 5, 8}) {
       BOOST_TEST((train(lm, 4, shards) == train(lm, 1, shards)), shards << " shards");
     }
-    BOOST_TEST(!(train(lm, 1, 4, 2) == one));  // another seed, other dropout
+    BOOST_TEST(!(train(lm, 1, 4, 2) == one));  // a different seed changes the dropout
   }
 }
 

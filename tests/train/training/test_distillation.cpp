@@ -9,7 +9,7 @@ BOOST_AUTO_TEST_SUITE(distillation)
 
 namespace {
 
-/// A finished run that reverses words well.
+/// A finished run that has learned to reverse words.
 Run& teacher_in(const TempFolder& folder, std::optional<Run>& run) {
   Config c = small_run(600);
   c.data.synthetic.train = 1000;
@@ -33,8 +33,9 @@ Config student_of(const Run& teacher, double weight) {
 
 }  // namespace
 
-// With all weight on the divergence, the labels' loss has no part: its smoothing changes no bit.
-BOOST_AUTO_TEST_CASE(a_student_learns_from_its_teacher_alone) {
+// With the full weight on the divergence, the loss of the labels does not count: its smoothing
+// changes no bit.
+BOOST_AUTO_TEST_CASE(student_learns_from_its_teacher_alone) {
   const TempFolder folder;
   std::optional<Run> first;
   Config c = student_of(teacher_in(folder, first), 1);
@@ -50,7 +51,7 @@ BOOST_AUTO_TEST_CASE(a_student_learns_from_its_teacher_alone) {
              get(smooth.checkpoints().folder_of(600) / "model.safetensors"));
 }
 
-BOOST_AUTO_TEST_CASE(a_student_s_run_repeats_its_bits) {
+BOOST_AUTO_TEST_CASE(student_run_is_bitwise_reproducible) {
   const TempFolder folder;
   std::optional<Run> first;
   Config c = student_of(teacher_in(folder, first), 0.5);
@@ -60,7 +61,7 @@ BOOST_AUTO_TEST_CASE(a_student_s_run_repeats_its_bits) {
   check_repeats_bits(c, folder / "run");
 }
 
-BOOST_AUTO_TEST_CASE(a_teacher_of_another_kind_is_refused) {
+BOOST_AUTO_TEST_CASE(incompatible_teacher_is_refused) {
   const TempFolder folder;
   std::optional<Run> first;
   Config c = student_of(teacher_in(folder, first), 0.5);

@@ -1,5 +1,5 @@
-// Tasks with an encoder alone: labels of lines, hidden tokens, and runs that begin with the weights
-// of another.
+// Tasks with an encoder alone: labels of lines, masked tokens, and runs initialised with the
+// weights of another run.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -58,7 +58,7 @@ Config classify_run(const TempFolder& folder, std::int64_t steps) {
   return c;
 }
 
-/// Lines in which every second word says which one the next is.
+/// Lines in which every second word determines the next word.
 Config mlm_run(const TempFolder& folder, std::int64_t steps) {
   Random random({.seed = 4, .stream = Stream::check, .index = 3});
   for (const auto& [name, n] : {std::pair("mlm.train", 2000), std::pair("mlm.valid", 100)}) {
@@ -79,7 +79,7 @@ Config mlm_run(const TempFolder& folder, std::int64_t steps) {
   c.tokenizer.kind = TokenizerKind::words;
   c.tokenizer.specials = {"<mask>"};
   c.data.max_length = 30;
-  c.data.mask.rate = 0.1;  // one of ten words
+  c.data.mask.rate = 0.1;  // masks one of ten words
   c.model->d_model = 24;
   c.model->d_ff = 48;
   c.model->encoder_layers = 2;
@@ -103,7 +103,7 @@ const NamedTensor& named(const Parameters& all, const std::string& name) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(a_classifier_learns_to_compare_two_texts) {
+BOOST_AUTO_TEST_CASE(classifier_learns_to_compare_two_texts) {
   const TempFolder folder;
   Run run(classify_run(folder, 800), folder / "run");
   Trainer trainer(run.config, run.paths(), run.data, run.run_log);
@@ -121,14 +121,14 @@ BOOST_AUTO_TEST_CASE(a_classifier_learns_to_compare_two_texts) {
        std::vector<std::string>{"yes"}));
 }
 
-BOOST_AUTO_TEST_CASE(a_classifier_repeats_its_bits) {
+BOOST_AUTO_TEST_CASE(classifier_run_is_bitwise_reproducible) {
   const TempFolder folder;
   Config c = classify_run(folder, 40);
   c.model->dropout = 0.2;
   check_repeats_bits(c, folder / "run");
 }
 
-BOOST_AUTO_TEST_CASE(a_line_has_one_label) {
+BOOST_AUTO_TEST_CASE(line_with_two_labels_is_refused) {
   const TempFolder folder;
   const Config c = classify_run(folder, 1);
   std::string labels = "yes\nno maybe\n";
@@ -139,7 +139,7 @@ BOOST_AUTO_TEST_CASE(a_line_has_one_label) {
                    load_data(c));
 }
 
-BOOST_AUTO_TEST_CASE(a_masked_model_learns_what_goes_together) {
+BOOST_AUTO_TEST_CASE(masked_model_learns_word_pairs) {
   const TempFolder folder;
   Run run(mlm_run(folder, 800), folder / "run");
   Trainer trainer(run.config, run.paths(), run.data, run.run_log);
@@ -153,7 +153,7 @@ BOOST_AUTO_TEST_CASE(a_masked_model_learns_what_goes_together) {
               std::vector<std::string>{"a1 b1 a7 b7 a3 b3", "no mask here"}));
 }
 
-BOOST_AUTO_TEST_CASE(a_masked_model_repeats_its_bits) {
+BOOST_AUTO_TEST_CASE(masked_model_run_is_bitwise_reproducible) {
   const TempFolder folder;
   Config c = mlm_run(folder, 40);
   c.model->dropout = 0.2;
@@ -162,7 +162,7 @@ BOOST_AUTO_TEST_CASE(a_masked_model_repeats_its_bits) {
   check_repeats_bits(c, folder / "run");
 }
 
-BOOST_AUTO_TEST_CASE(a_run_begins_with_the_weights_of_another) {
+BOOST_AUTO_TEST_CASE(run_starts_with_the_weights_of_init_from) {
   const TempFolder folder;
   Run first(mlm_run(folder, 4), folder / "first");
   begin_run(first.paths(), first.config, first.data.tokenizers, first.data.sums, {});
@@ -178,7 +178,7 @@ BOOST_AUTO_TEST_CASE(a_run_begins_with_the_weights_of_another) {
   const TransferReport weights = transfer_weights(c.train.init_from, *model);
   BOOST_TEST((weights.initialised ==
               std::vector<std::string>{"segments.weight", "output.weight", "output.bias"}));
-  BOOST_TEST(weights.unused.empty());  // the masked model projects with its embedding
+  BOOST_TEST(weights.unused.empty());  // the masked model's output uses its embedding
   BOOST_TEST(weights.text().size() == 2u);
   BOOST_TEST(weights.text()[0] ==
              "model.init_from: taken: embedding.weight, positions.weight, encoder.layers.0.*, "
@@ -195,7 +195,7 @@ BOOST_AUTO_TEST_CASE(a_run_begins_with_the_weights_of_another) {
                name);
 }
 
-BOOST_AUTO_TEST_CASE(weights_that_do_not_fit_are_refused) {
+BOOST_AUTO_TEST_CASE(incompatible_weights_are_refused) {
   const TempFolder folder;
   Run first(mlm_run(folder, 2), folder / "first");
   begin_run(first.paths(), first.config, first.data.tokenizers, first.data.sums, {});
@@ -213,7 +213,7 @@ BOOST_AUTO_TEST_CASE(weights_that_do_not_fit_are_refused) {
                    load_data(c));
 }
 
-BOOST_AUTO_TEST_CASE(frozen_parameters_keep_their_bits) {
+BOOST_AUTO_TEST_CASE(frozen_parameters_remain_unchanged) {
   const TempFolder folder;
   Config c = mlm_run(folder, 6);
   c.train.freeze = {"encoder.layers.0.*", "embedding.weight"};
@@ -241,14 +241,14 @@ BOOST_AUTO_TEST_CASE(frozen_parameters_keep_their_bits) {
                    not_frozen(*untrained, std::vector<std::string>{"*"}));
 }
 
-/// A matrix of float32 as a .npy file.
+/// Writes a float32 matrix as a .npy file.
 std::string matrix_file(std::size_t rows, std::size_t columns, const std::vector<float>& values) {
   return testing::npy("<f4", fmt::format("({}, {})", rows, columns),
                       std::string(reinterpret_cast<const char*>(values.data()), 4 * values.size()));
 }
 
-/// Frames of three values, of which one is large; a frame's label says which one is large in the
-/// frame before it.
+/// Writes frames of three values, one of which is large. The label of a frame is the index of the
+/// large value in the previous frame.
 void write_frames(const TempFolder& folder, const std::string& name, int n, std::uint64_t seed) {
   Random random({.seed = seed, .stream = Stream::check, .index = 6});
   std::string list, labels;
@@ -272,7 +272,7 @@ void write_frames(const TempFolder& folder, const std::string& name, int n, std:
   put(folder / (name + ".labels"), labels);
 }
 
-BOOST_AUTO_TEST_CASE(each_frame_gets_a_label) {
+BOOST_AUTO_TEST_CASE(tagger_labels_each_frame) {
   const TempFolder folder;
   Config c = classify_run(folder, 300);
   c.task = TaskKind::tag;

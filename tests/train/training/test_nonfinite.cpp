@@ -1,4 +1,4 @@
-// NaN and infinities are caught in their step, before the update, and traced to their origin.
+// NaN and infinities are detected in their step, before the update, and traced to their origin.
 #include <cmath>
 #include <limits>
 
@@ -32,7 +32,7 @@ struct Steps {
     return step.run(std::vector<Batch>{make_batch(data, {0, 1, 2, 3, 4, 5, 6, 7, 8})}, ++count,
                     1e-3);
   }
-  /// The message of a step that must fail and leave weights and moments unchanged.
+  /// Runs a step that must fail and must not change weights and moments. Returns its message.
   std::string failure() {
     const Bits weights = bits_of(model->parameters()), moments = bits_of(optimizer.state());
     std::string message;
@@ -51,14 +51,14 @@ struct Steps {
 /// A run in which no step after the first succeeds.
 Config hopeless() {
   Config c = small_run(60);
-  c.optim.lr = 1e30;  // after the first update the squares of weights overflow
+  c.optim.lr = 1e30;  // the squares of the weights overflow after the first update
   c.optim.schedule.warmup = 0;
   return c;
 }
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(a_bad_weight_is_named) {
+BOOST_AUTO_TEST_CASE(nonfinite_weight_is_named) {
   Steps steps;
   Tensor weight = steps.model->parameters()[3].tensor;
   weight.mutable_value().data()[2] = not_a_number;
@@ -68,12 +68,12 @@ BOOST_AUTO_TEST_CASE(a_bad_weight_is_named) {
   BOOST_TEST(contains(message, "nan at row"), message);
 }
 
-BOOST_AUTO_TEST_CASE(the_first_result_is_named_with_its_position_and_samples) {
+BOOST_AUTO_TEST_CASE(first_nonfinite_result_is_named_with_position_and_samples) {
   Steps steps;
   Injector injector;
   steps.next();
   injector.learn();
-  // The first result is the source's embedding, with a row for each source token.
+  // The first result is the embedding of the source, one row per source token.
   injector.place = {true, 0, 5 * 12 + 7, infinity};
   const std::string message = steps.failure();
   BOOST_TEST(contains(message, "first: the result of Embedding at"), message);
@@ -81,7 +81,7 @@ BOOST_AUTO_TEST_CASE(the_first_result_is_named_with_its_position_and_samples) {
   BOOST_TEST(contains(message, "in shard 1 of 1, samples 0, 1, 2, 3, 4, 5, 6, 7, 8"), message);
 }
 
-BOOST_AUTO_TEST_CASE(a_bad_gradient_is_named_although_the_loss_is_finite) {
+BOOST_AUTO_TEST_CASE(nonfinite_gradient_is_named_if_the_loss_is_finite) {
   Steps steps;
   Injector injector;
   steps.next();
@@ -93,7 +93,7 @@ BOOST_AUTO_TEST_CASE(a_bad_gradient_is_named_although_the_loss_is_finite) {
   BOOST_TEST(!contains(message, "the loss is nan"), message);
 }
 
-BOOST_AUTO_TEST_CASE(a_fault_that_does_not_recur_is_reported_as_such) {
+BOOST_AUTO_TEST_CASE(fault_that_does_not_recur_is_reported) {
   Steps steps;
   Injector injector;
   steps.next();
@@ -103,7 +103,7 @@ BOOST_AUTO_TEST_CASE(a_fault_that_does_not_recur_is_reported_as_such) {
   BOOST_TEST(contains(steps.failure(), "every tensor of every shard is finite"));
 }
 
-BOOST_AUTO_TEST_CASE(a_run_stops_with_all_earlier_steps_saved) {
+BOOST_AUTO_TEST_CASE(run_saves_all_steps_before_a_nonfinite_step) {
   TempFolder temp;
   Run run(hopeless(), temp.path / "run");
   BOOST_CHECK_EXCEPTION(run.train(false), Error, [](const Error& e) {
@@ -122,18 +122,18 @@ BOOST_AUTO_TEST_CASE(a_run_stops_with_all_earlier_steps_saved) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(weights_that_are_not_finite_are_not_saved) {
+BOOST_AUTO_TEST_CASE(nonfinite_weights_are_not_saved) {
   TempFolder temp;
   Run run(small_run(10), temp.path / "run");
   Trainer trainer(run.config, run.paths(), run.data, run.run_log);
   Tensor table = trainer.model().parameters().front().tensor;
-  table.mutable_value().data()[0] = infinity;  // even if no sentence contains this token
+  table.mutable_value().data()[0] = infinity;  // this token occurs in no sentence
   BOOST_CHECK_EXCEPTION(trainer.train(), Error,
                         [](const Error& e) { return e.code == Exit::non_finite; });
   BOOST_TEST(run.checkpoints().steps().empty());
 }
 
-BOOST_AUTO_TEST_CASE(a_weight_hidden_by_a_relu_is_found_in_its_step) {
+BOOST_AUTO_TEST_CASE(nonfinite_weight_hidden_by_relu_is_found_in_its_step) {
   TempFolder temp;
   Run run(small_run(10), temp.path / "run");
   Trainer trainer(run.config, run.paths(), run.data, run.run_log);
@@ -161,7 +161,7 @@ BOOST_AUTO_TEST_CASE(skipped_steps_are_counted_and_recorded) {
     Injector injector;
     Trainer trainer(run.config, run.paths(), run.data, run.run_log);
     injector.place = {true, 1000, 0, not_a_number};
-    injector.results = 1 << 30;  // a place in the whole run, not in each step
+    injector.results = 1 << 30;  // counts over the whole run
     BOOST_TEST(trainer.train() == 0);
   }
   BOOST_TEST(run.count("skipped") == 1);
@@ -169,7 +169,7 @@ BOOST_AUTO_TEST_CASE(skipped_steps_are_counted_and_recorded) {
   BOOST_TEST(run.state(30).at("skipped") == 1);
   BOOST_TEST(plain.state(30).at("skipped") == 0);
   BOOST_TEST((run.file(30, "model.safetensors") != plain.file(30, "model.safetensors")));
-  // Both have read the same batches; Adam has taken one step fewer.
+  // Both runs have read the same batches; Adam has made one update fewer.
   BOOST_TEST(run.state(30).at("batch") == plain.state(30).at("batch"));
   Run again(c, temp.path / "run");
   Trainer resumed(again.config, again.paths(), again.data, again.run_log);
@@ -177,7 +177,7 @@ BOOST_AUTO_TEST_CASE(skipped_steps_are_counted_and_recorded) {
   BOOST_TEST(resumed.optimizer_steps() == 29);
 }
 
-BOOST_AUTO_TEST_CASE(a_run_that_can_only_skip_ends) {
+BOOST_AUTO_TEST_CASE(run_ends_after_too_many_consecutive_skips) {
   TempFolder temp;
   Config c = hopeless();
   c.train.on_nonfinite = OnNonFinite::skip;
@@ -187,7 +187,7 @@ BOOST_AUTO_TEST_CASE(a_run_that_can_only_skip_ends) {
                         [](const Error& e) { return e.code == Exit::non_finite; });
   BOOST_TEST(run.count("valid") > 0);
   BOOST_TEST(!run.checkpoints().linked("best"));  // the loss is NaN
-  // A resumed run does not count from 0.
+  // A resumed run continues the count of consecutive skips.
   const std::int64_t stopped = run.checkpoints().newest_valid().checkpoint->step;
   BOOST_CHECK_EXCEPTION(run.train(true), Error, [](const Error& e) {
     return contains(e.what(), "21 steps in a row were not finite");

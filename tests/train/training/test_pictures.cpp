@@ -1,4 +1,4 @@
-// Pictures, clips and sound in place of text: a label for each, and a text for each.
+// Images, videos and sound instead of text: a label for each, and a text for each.
 #include <fmt/format.h>
 
 #include "nn/layers/positions.h"
@@ -21,7 +21,7 @@ std::string idx(const std::vector<std::uint32_t>& shape, const std::string& valu
   return bytes + values;
 }
 
-/// Pictures of 8 × 8 pixels with noise, in which one of the four quarters has a bright spot.
+/// Images of 8 × 8 pixels with noise and a bright spot in one of the four quarters.
 void write_spots(const TempFolder& folder, const std::string& name, std::uint32_t n,
                  std::uint64_t seed) {
   Random random({.seed = seed, .stream = Stream::check, .index = 3});
@@ -75,8 +75,8 @@ Config picture_run(const TempFolder& folder, TaskKind task, std::int64_t steps) 
   return c;
 }
 
-/// Clips of 4 frames of 4 × 4 pixels, in which a bright spot moves to one of four sides, on a field
-/// without edges.
+/// Videos of 4 frames of 4 × 4 pixels, in which a bright spot moves in one of four directions, with
+/// wraparound at the edges.
 void write_clips(const TempFolder& folder, const std::string& name, std::uint32_t n,
                  std::uint64_t seed) {
   Random random({.seed = seed, .stream = Stream::check, .index = 4});
@@ -110,7 +110,7 @@ Config clip_run(const TempFolder& folder, TaskKind task, std::int64_t steps) {
   return c;
 }
 
-/// A front end of convolutions.
+/// A convolutional front end.
 Config with_convolutions(Config c, std::int64_t layers) {
   c.model->front_end = {FrontEndKind::conv, layers};
   if (c.data.input == InputKind::image) {
@@ -124,7 +124,7 @@ Config with_convolutions(Config c, std::int64_t layers) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(an_encoder_of_tubelets_sees_which_way_a_spot_moves) {
+BOOST_AUTO_TEST_CASE(tubelet_encoder_learns_the_direction_of_a_spot) {
   const TempFolder folder;
   for (const TaskKind task : {TaskKind::classify, TaskKind::seq2seq}) {
     const Config c = clip_run(folder, task, 400);
@@ -141,7 +141,7 @@ BOOST_AUTO_TEST_CASE(an_encoder_of_tubelets_sees_which_way_a_spot_moves) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_run_on_clips_repeats_its_bits) {
+BOOST_AUTO_TEST_CASE(video_run_is_bitwise_reproducible) {
   const TempFolder folder;
   for (const TaskKind task : {TaskKind::classify, TaskKind::seq2seq}) {
     Config c = clip_run(folder, task, 40);
@@ -151,7 +151,7 @@ BOOST_AUTO_TEST_CASE(a_run_on_clips_repeats_its_bits) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(the_labels_of_motion_are_one_word_for_a_classifier_and_two_for_a_decoder) {
+BOOST_AUTO_TEST_CASE(motion_labels_are_one_word_for_a_classifier_and_two_for_a_decoder) {
   const TempFolder folder;
   for (const TaskKind task : {TaskKind::classify, TaskKind::seq2seq}) {
     Config c = clip_run(folder, task, 1);
@@ -168,7 +168,7 @@ BOOST_AUTO_TEST_CASE(the_labels_of_motion_are_one_word_for_a_classifier_and_two_
   }
 }
 
-BOOST_AUTO_TEST_CASE(clips_of_another_length_are_refused) {
+BOOST_AUTO_TEST_CASE(video_of_another_length_is_refused) {
   const TempFolder folder;
   Config c = clip_run(folder, TaskKind::classify, 1);
   c.data.video.frames = 2;
@@ -176,7 +176,7 @@ BOOST_AUTO_TEST_CASE(clips_of_another_length_are_refused) {
   HEED_CHECK_ERROR(Exit::bad_input, "a clip of 4 frames, but data.video.frames is 2", load_data(c));
 }
 
-BOOST_AUTO_TEST_CASE(convolutions_find_the_spot) {
+BOOST_AUTO_TEST_CASE(conv_front_end_learns_the_quarter_of_a_spot) {
   const TempFolder folder;
   for (const TaskKind task : {TaskKind::classify, TaskKind::seq2seq}) {
     Config c = picture_run(folder, task, 400);
@@ -192,7 +192,7 @@ BOOST_AUTO_TEST_CASE(convolutions_find_the_spot) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_run_with_convolutions_repeats_its_bits) {
+BOOST_AUTO_TEST_CASE(conv_front_end_run_is_bitwise_reproducible) {
   const TempFolder folder;
   for (const TaskKind task : {TaskKind::classify, TaskKind::seq2seq}) {
     Config c = with_convolutions(picture_run(folder, task, 40), 1);
@@ -203,7 +203,7 @@ BOOST_AUTO_TEST_CASE(a_run_with_convolutions_repeats_its_bits) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_vision_transformer_finds_the_spot) {
+BOOST_AUTO_TEST_CASE(vision_transformer_learns_the_quarter_of_a_spot) {
   const TempFolder folder;
   for (const Pool pool : {Pool::first, Pool::mean}) {
     Config c = picture_run(folder, TaskKind::classify, 400);
@@ -232,7 +232,7 @@ Config swin_run(const TempFolder& folder, std::int64_t steps) {
   return c;
 }
 
-BOOST_AUTO_TEST_CASE(a_swin_transformer_finds_the_spot) {
+BOOST_AUTO_TEST_CASE(swin_transformer_learns_the_quarter_of_a_spot) {
   const TempFolder folder;
   Run run(swin_run(folder, 400), folder / "run");
   Trainer trainer(run.config, run.paths(), run.data, run.run_log);
@@ -241,7 +241,7 @@ BOOST_AUTO_TEST_CASE(a_swin_transformer_finds_the_spot) {
   BOOST_TEST(e.value(Metric::accuracy) > 0.95);
 }
 
-BOOST_AUTO_TEST_CASE(a_decoder_says_where_the_spot_is) {
+BOOST_AUTO_TEST_CASE(decoder_describes_the_quarter_of_a_spot) {
   const TempFolder folder;
   Run run(picture_run(folder, TaskKind::seq2seq, 900), folder / "run");
   Trainer trainer(run.config, run.paths(), run.data, run.run_log);
@@ -260,7 +260,7 @@ BOOST_AUTO_TEST_CASE(a_decoder_says_where_the_spot_is) {
   for (std::size_t i = 0; i < with.size(); ++i) BOOST_TEST((with[i].tokens == without[i].tokens));
 }
 
-BOOST_AUTO_TEST_CASE(a_run_on_pictures_repeats_its_bits) {
+BOOST_AUTO_TEST_CASE(image_run_is_bitwise_reproducible) {
   const TempFolder folder;
   for (const TaskKind task : {TaskKind::classify, TaskKind::seq2seq}) {
     Config c = picture_run(folder, task, 40);
@@ -275,7 +275,7 @@ BOOST_AUTO_TEST_CASE(a_run_on_pictures_repeats_its_bits) {
   check_repeats_bits(c, folder / "swin");
 }
 
-BOOST_AUTO_TEST_CASE(a_decoder_writes_the_digits_of_tones) {
+BOOST_AUTO_TEST_CASE(decoder_transcribes_the_digits_of_tones) {
   const TempFolder folder;
   Config c = picture_run(folder, TaskKind::seq2seq, 900);
   c.data = {};
@@ -295,7 +295,7 @@ BOOST_AUTO_TEST_CASE(a_decoder_writes_the_digits_of_tones) {
                   ->lines(run.data.valid.source_lines, 0) == e.outputs));
 }
 
-BOOST_AUTO_TEST_CASE(convolutions_hear_the_digits_of_tones) {
+BOOST_AUTO_TEST_CASE(conv_front_end_transcribes_the_digits_of_tones) {
   const TempFolder folder;
   Config c = picture_run(folder, TaskKind::seq2seq, 900);
   c.data = {};
@@ -315,7 +315,7 @@ BOOST_AUTO_TEST_CASE(convolutions_hear_the_digits_of_tones) {
                   ->lines(run.data.valid.source_lines, 0) == e.outputs));
 }
 
-BOOST_AUTO_TEST_CASE(long_sounds_are_left_out_of_training) {
+BOOST_AUTO_TEST_CASE(long_sounds_are_skipped_in_training) {
   const TempFolder folder;
   Config c = picture_run(folder, TaskKind::seq2seq, 1);
   c.data = {};
@@ -331,7 +331,7 @@ BOOST_AUTO_TEST_CASE(long_sounds_are_left_out_of_training) {
   for (std::int64_t i = 0; i < data.train.size(); ++i) BOOST_TEST(data.train.source_rows(i) <= 40);
 }
 
-BOOST_AUTO_TEST_CASE(a_run_on_sound_repeats_its_bits) {
+BOOST_AUTO_TEST_CASE(sound_run_is_bitwise_reproducible) {
   const TempFolder folder;
   Config c = picture_run(folder, TaskKind::seq2seq, 40);
   c.data = {};
@@ -345,7 +345,7 @@ BOOST_AUTO_TEST_CASE(a_run_on_sound_repeats_its_bits) {
   check_repeats_bits(c, folder / "run");
 }
 
-BOOST_AUTO_TEST_CASE(a_checksum_tells_other_pictures) {
+BOOST_AUTO_TEST_CASE(checksum_differs_for_different_images) {
   const TempFolder folder;
   const Config c = picture_run(folder, TaskKind::classify, 1);
   const std::string before = load_data(c).sums.train;
@@ -356,7 +356,7 @@ BOOST_AUTO_TEST_CASE(a_checksum_tells_other_pictures) {
   BOOST_TEST(load_data(c).sums.train != before);
 }
 
-BOOST_AUTO_TEST_CASE(pictures_of_another_size_are_refused) {
+BOOST_AUTO_TEST_CASE(image_of_another_size_is_refused) {
   const TempFolder folder;
   Config c = picture_run(folder, TaskKind::classify, 1);
   c.data.image.height = 10;

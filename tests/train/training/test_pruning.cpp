@@ -1,4 +1,4 @@
-// Heads and weights that a trained model can do without.
+// Pruning of heads and weights of a trained model.
 #include "nn/options.h"
 #include "train/loop/pruning.h"
 
@@ -27,7 +27,7 @@ struct Subject {
     trainer.emplace(run->config, run->paths(), run->data, run->run_log);
     BOOST_TEST(trainer->train() == 0);
   }
-  /// The trainer's model, which the functions under test change.
+  /// The trainer's model, to be changed by the functions under test.
   Model& model() const { return const_cast<Model&>(trainer->model()); }
   Tensor weight(const std::string& name) const {
     const Parameters all = model().parameters();
@@ -45,7 +45,8 @@ struct Subject {
 
 }  // namespace
 
-// The gate of a head scales its columns of the projection: its gradient is a difference quotient.
+// The gate of a head scales its columns of the projection, so a difference quotient gives its
+// gradient.
 BOOST_AUTO_TEST_CASE(importance_is_the_gradient_of_a_gate) {
   Subject s;
   BatchOptions one;
@@ -86,7 +87,7 @@ BOOST_AUTO_TEST_CASE(importance_is_the_gradient_of_a_gate) {
     BOOST_TEST(again[k].importance == heads[k].importance);
 }
 
-BOOST_AUTO_TEST_CASE(a_removed_head_has_no_part_in_the_outputs) {
+BOOST_AUTO_TEST_CASE(outputs_are_independent_of_a_removed_head) {
   Subject s;
   BatchStream stream(s.run->data.valid, {.batch_sequences = 4, .seed = 1});
   const Batch batch = stream.next();
@@ -99,7 +100,8 @@ BOOST_AUTO_TEST_CASE(a_removed_head_has_no_part_in_the_outputs) {
     BOOST_TEST(h.removed == (h.attention == head.attention && h.head == head.head));
   const double without = s.loss(batch);
   BOOST_TEST(without != before);
-  // Its values, rows 24 + 4 to 24 + 8 of the projection, no longer matter; those of other heads do.
+  // The projection of its values, rows 24 + 4 to 24 + 8, has no effect; the rows of other heads
+  // have one.
   Tensor tensor = s.weight("decoder.layers.0.multihead_attn.in_proj_weight");
   Array& in = tensor.mutable_value();
   for (std::int64_t r = 28; r < 32; ++r) in.row(r)[3] += 1;
@@ -108,7 +110,7 @@ BOOST_AUTO_TEST_CASE(a_removed_head_has_no_part_in_the_outputs) {
   BOOST_TEST(s.loss(batch) != without);
 }
 
-BOOST_AUTO_TEST_CASE(the_smallest_weights_become_zero) {
+BOOST_AUTO_TEST_CASE(smallest_weights_become_zero) {
   Subject s;
   std::vector<std::vector<real>> before;
   std::int64_t matrices = 0;
@@ -137,7 +139,7 @@ BOOST_AUTO_TEST_CASE(the_smallest_weights_become_zero) {
   }
   BOOST_TEST(zeros == removed);
   BOOST_TEST(largest_zero <= smallest_kept);
-  BOOST_TEST(remove_weights(s.model(), 0) == removed);  // as many as are zero already
+  BOOST_TEST(remove_weights(s.model(), 0) == removed);  // the weights that are already zero
   BOOST_TEST(remove_weights(s.model(), 1) == matrices);
   for (const NamedTensor& p : s.model().parameters()) {
     if (p.tensor.shape().rank() == 2)

@@ -1,4 +1,5 @@
-// Distributed runs: the same bits as one process, whatever the number of ranks; ranks that disagree.
+// Distributed runs: the same bits as one process for any number of ranks, and errors if ranks
+// differ.
 #include <atomic>
 #include <numeric>
 
@@ -17,8 +18,8 @@ BOOST_AUTO_TEST_SUITE(ranks)
 
 namespace {
 
-/// Runs lead(trainer) on rank 0 while the other ranks follow it; all end with its result. With one rank
-/// there is no world.
+/// Runs lead(trainer) on rank 0 while the other ranks follow; all end with its result. A single
+/// rank has no world.
 void run_on(Run& run, std::int64_t ranks, const std::function<int(Trainer&)>& lead,
             bool unequal_threads = false) {
   const auto first = [&](World* world) {
@@ -34,16 +35,16 @@ void run_on(Run& run, std::int64_t ranks, const std::function<int(Trainer&)>& le
   std::atomic<int> ended = 0;
   std::atomic<std::int64_t> sum = 0;
   on_ranks(ranks, [&](World& world) {
-    Config own = run.config;
-    if (unequal_threads) own.threads += world.rank() % 3;
-    sum += world.first() ? first(&world) : Replica(own, run.data, &world).follow();
+    Config config = run.config;
+    if (unequal_threads) config.threads += world.rank() % 3;
+    sum += world.first() ? first(&world) : Replica(config, run.data, &world).follow();
     ++ended;
   });
   BOOST_TEST(ended == ranks);
-  BOOST_TEST(sum % ranks == 0);  // one status
+  BOOST_TEST(sum % ranks == 0);  // all statuses are equal
 }
 
-/// Trains to the end, and evaluates, on so many ranks.
+/// Trains to the end and evaluates on this number of ranks.
 void train_on(Run& run, std::int64_t ranks, bool restore, bool unequal_threads = false) {
   const auto lead = [&](Trainer& trainer) {
     restore ? trainer.restore() : trainer.initialise();
@@ -76,7 +77,8 @@ Config of_lm() {
   return c;
 }
 
-/// How `work` ends on each rank: "" or "STATUS MESSAGE". (Boost.Test has one thread.)
+/// The outcome of `work` on each rank: "" or "STATUS MESSAGE". (Boost.Test allows checks in one
+/// thread only.)
 std::vector<std::string> ends(std::int64_t ranks, const std::function<void(World&)>& work) {
   std::vector<std::string> all(static_cast<std::size_t>(ranks));
   on_ranks(ranks, [&](World& world) {
@@ -90,7 +92,7 @@ std::vector<std::string> ends(std::int64_t ranks, const std::function<void(World
 }
 using Texts = std::vector<std::string>;
 
-/// The configs under test, by name. Language models read the file `text`.
+/// The configs under test with their names. Language models read the file `text`.
 std::vector<std::pair<std::string, Config>> models(const std::string& text) {
   std::vector<std::pair<std::string, Config>> all;
   Config c = small_run(20);
@@ -126,12 +128,12 @@ std::vector<std::pair<std::string, Config>> models(const std::string& text) {
   tag.model->norm_kind = NormKind::batch;
   all.emplace_back("batch norm", tag);
   Config bf16 = c;
-  bf16.train.precision = Precision::bf16;  // or float32, where the processor has no bf16
+  bf16.train.precision = Precision::bf16;  // float32 if the processor lacks bf16
   all.emplace_back("bf16", bf16);
   return all;
 }
 
-/// Writes a text for the language models; returns its path.
+/// Writes a text for the language models. Returns its path.
 std::string text_in(const TempFolder& folder) {
   std::string text;
   for (int i = 0; i < 300; ++i) text += "abcdefgh ijk lmno"[(i * i + i / 7) % 17];
@@ -147,18 +149,18 @@ BOOST_AUTO_TEST_CASE(subtrees_partition_the_shards_and_are_nodes_of_the_tree) {
     for (std::int64_t ranks = 1; ranks <= shards + 2; ++ranks) {
       std::int64_t next = 0;
       for (std::int64_t r = 0; r < ranks; ++r) {
-        const Part own = part_of(shards, r, ranks);
-        BOOST_TEST(own.begin == next);
-        next = own.end;
-        const std::vector<std::int64_t> first = subtrees(own, shards);
+        const Part part = part_of(shards, r, ranks);
+        BOOST_TEST(part.begin == next);
+        next = part.end;
+        const std::vector<std::int64_t> first = subtrees(part, shards);
         for (std::size_t i = 0; i < first.size(); ++i) {
-          const std::int64_t end = i + 1 < first.size() ? first[i + 1] : own.end;
+          const std::int64_t end = i + 1 < first.size() ? first[i + 1] : part.end;
           std::int64_t width = 1;
           while (width < end - first[i]) width *= 2;
-          BOOST_TEST(first[i] % width == 0);  // aligned, as the nodes of that width are
+          BOOST_TEST(first[i] % width == 0);  // aligned like the nodes of this width
           BOOST_TEST((width == end - first[i] || end == shards));
         }
-        BOOST_TEST((first.empty() ? own.size() == 0 : first.front() == own.begin));
+        BOOST_TEST((first.empty() ? part.size() == 0 : first.front() == part.begin));
       }
       BOOST_TEST(next == shards);
       BOOST_TEST(part_of(shards, 0, ranks).size() > 0);
@@ -166,7 +168,7 @@ BOOST_AUTO_TEST_CASE(subtrees_partition_the_shards_and_are_nodes_of_the_tree) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(any_number_of_ranks_gives_the_same_bits) {
+BOOST_AUTO_TEST_CASE(bits_are_independent_of_the_number_of_ranks) {
   const TempFolder folder;
   for (const auto& [name, config] : models(text_in(folder))) {
     Run one(config, folder.path / (name + "-1"));
@@ -186,7 +188,7 @@ BOOST_AUTO_TEST_CASE(any_number_of_ranks_gives_the_same_bits) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_run_goes_on_with_another_number_of_ranks) {
+BOOST_AUTO_TEST_CASE(run_resumes_with_another_number_of_ranks) {
   const TempFolder folder;
   for (const auto& [name, config] : models(text_in(folder))) {
     Run whole(config, folder.path / (name + "-whole"));
@@ -214,10 +216,10 @@ BOOST_AUTO_TEST_CASE(ranks_may_have_different_numbers_of_threads) {
   check_same_metrics(one, four);
 }
 
-BOOST_AUTO_TEST_CASE(a_run_on_ranks_stops_early_as_one_process_does) {
+BOOST_AUTO_TEST_CASE(early_stopping_on_ranks_equals_one_process) {
   const TempFolder folder;
   Config c = small_run(200);
-  c.optim.lr = 1;  // soon worse than at the beginning
+  c.optim.lr = 1;  // soon worse than at the start
   c.train.validate_every = 5;
   c.train.early_stopping = {.metric = Metric::loss, .patience = 1};
   Run one(c, folder / "one");
@@ -225,7 +227,7 @@ BOOST_AUTO_TEST_CASE(a_run_on_ranks_stops_early_as_one_process_does) {
   BOOST_TEST(one.checkpoints().linked("last").value() < 200);
 }
 
-BOOST_AUTO_TEST_CASE(ranks_begin_with_the_weights_of_another_run) {
+BOOST_AUTO_TEST_CASE(ranks_start_with_the_weights_of_init_from) {
   const TempFolder folder;
   Run first(small_run(10), folder / "first");
   begin_run(first.paths(), first.config, first.data.tokenizers, first.data.sums, {});
@@ -241,7 +243,7 @@ BOOST_AUTO_TEST_CASE(ranks_begin_with_the_weights_of_another_run) {
   BOOST_TEST((one.file(10, "model.safetensors") != fresh.file(10, "model.safetensors")));
 }
 
-BOOST_AUTO_TEST_CASE(every_rank_has_the_teacher) {
+BOOST_AUTO_TEST_CASE(every_rank_loads_the_teacher) {
   const TempFolder folder;
   Run teacher(small_run(10), folder / "teacher");
   begin_run(teacher.paths(), teacher.config, teacher.data.tokenizers, teacher.data.sums, {});
@@ -260,7 +262,7 @@ BOOST_AUTO_TEST_CASE(ranks_skip_the_same_steps_as_one_process) {
   c.train.shards = 8;
   c.train.on_nonfinite = OnNonFinite::skip;
   const auto train = [](Trainer& trainer) {
-    // Scaling this value overflows, but only in batches that contain the symbol.
+    // Scaling this value overflows in batches that contain the symbol.
     for (const NamedTensor& p : trainer.model().parameters()) {
       if (p.name != "source_embedding.weight") continue;
       Tensor table = p.tensor;
@@ -277,7 +279,7 @@ BOOST_AUTO_TEST_CASE(ranks_skip_the_same_steps_as_one_process) {
   check_same_metrics(one, three);  // including the reasons for skipping
 }
 
-BOOST_AUTO_TEST_CASE(ranks_end_at_a_step_that_is_not_finite) {
+BOOST_AUTO_TEST_CASE(ranks_end_at_a_nonfinite_step) {
   const TempFolder folder;
   Config c = small_run(30);
   c.optim.lr = 1e30;
@@ -315,24 +317,24 @@ BOOST_AUTO_TEST_CASE(ranks_resume_from_the_checkpoint_before_a_damaged_one) {
   BOOST_TEST((run.metrics() == metrics));
 }
 
-BOOST_AUTO_TEST_CASE(owners_alone_keep_moments) {
+BOOST_AUTO_TEST_CASE(moments_are_stored_by_their_owners_only) {
   const TempFolder folder;
   const Run run(small_run(), folder.path);
-  std::atomic<std::int64_t> owned = 0, most = 0, parameters = 0;
+  std::atomic<std::int64_t> owned = 0, max_owned = 0, parameters = 0;
   on_ranks(3, [&](World& world) {
     Replica replica(run.config, run.data, &world);
-    std::int64_t own = 0;
-    for (const NamedTensor& moment : replica.optimizer().state()) own += moment.tensor.size();
-    owned += own;
-    if (own > most) most = own;
+    std::int64_t values = 0;
+    for (const NamedTensor& moment : replica.optimizer().state()) values += moment.tensor.size();
+    owned += values;
+    if (values > max_owned) max_owned = values;
     if (!world.first()) return;
     for (const NamedTensor& p : replica.optimizer().parameters()) parameters += p.tensor.size();
   });
   BOOST_TEST(owned == 2 * parameters);
-  BOOST_TEST(most < 2 * parameters);
+  BOOST_TEST(max_owned < 2 * parameters);
 }
 
-BOOST_AUTO_TEST_CASE(a_rank_that_does_not_answer_is_named) {
+BOOST_AUTO_TEST_CASE(unresponsive_rank_is_named) {
   const Texts found = ends(3, [](World& world) {
     world.set_timeout(0.05);
     if (world.rank() != 1) world.all_gather_values(1);
@@ -341,7 +343,7 @@ BOOST_AUTO_TEST_CASE(a_rank_that_does_not_answer_is_named) {
   BOOST_TEST(found == (Texts{missing, "", missing}), boost::test_tools::per_element());
 }
 
-BOOST_AUTO_TEST_CASE(an_error_on_one_rank_ends_all) {
+BOOST_AUTO_TEST_CASE(error_on_one_rank_ends_all_ranks) {
   const Texts one = ends(3, [](World& world) {
     together(&world, [&] {
       if (world.rank() == 2) throw Error(Exit::bad_input, "cannot read x.txt");
@@ -349,20 +351,20 @@ BOOST_AUTO_TEST_CASE(an_error_on_one_rank_ends_all) {
   });
   BOOST_TEST(one == (Texts{"3 rank 2 on host 2: cannot read x.txt", "3 ", "3 "}),
              boost::test_tools::per_element());
-  const Texts all = ends(2, [](World& world) {  // what all have is reported once
+  const Texts all = ends(2, [](World& world) {  // an error of all ranks is reported once
     together(&world, []() -> int { throw Error(Exit::usage, "no such key"); });
   });
   BOOST_TEST(all == (Texts{"2 no such key", "2 "}), boost::test_tools::per_element());
 }
 
-BOOST_AUTO_TEST_CASE(ranks_that_differ_are_named) {
+BOOST_AUTO_TEST_CASE(ranks_with_different_configs_are_named) {
   const TempFolder folder;
   const Run run(small_run(), folder.path);
   const Texts found = ends(3, [&](World& world) {
     require_equal_ranks(world, run.config, run.data);
-    Config other = run.config;
-    if (world.rank() == 1) other.optim.lr = 0.5;
-    require_equal_ranks(world, other, run.data);
+    Config changed = run.config;
+    if (world.rank() == 1) changed.optim.lr = 0.5;
+    require_equal_ranks(world, changed, run.data);
   });
   BOOST_TEST(found == (Texts{"2 the ranks differ; start all with the same build, config and "
                              "data:\n  rank 1 on host 1: optim.lr is 0.5, but 0.004 on rank 0 on "
@@ -371,11 +373,11 @@ BOOST_AUTO_TEST_CASE(ranks_that_differ_are_named) {
              boost::test_tools::per_element());
 }
 
-BOOST_AUTO_TEST_CASE(a_rank_with_other_data_is_named) {
+BOOST_AUTO_TEST_CASE(rank_with_different_data_is_named) {
   const Config c = small_run();
-  Config other = c;
-  other.data.synthetic.valid = 21;
-  const ExperimentData data = load_data(c), longer = load_data(other);
+  Config longer_valid = c;
+  longer_valid.data.synthetic.valid = 21;
+  const ExperimentData data = load_data(c), longer = load_data(longer_valid);
   const Texts found =
       ends(2, [&](World& world) { require_equal_ranks(world, c, world.first() ? data : longer); });
   BOOST_TEST(
@@ -385,13 +387,13 @@ BOOST_AUTO_TEST_CASE(a_rank_with_other_data_is_named) {
   BOOST_TEST(found[1] == "2 ");
 }
 
-BOOST_AUTO_TEST_CASE(the_tokenizers_of_rank_0_reach_all) {
+BOOST_AUTO_TEST_CASE(all_ranks_use_the_tokenizers_of_rank_0) {
   for (const bool shared : {true, false}) {
     Config c = small_run();
     c.tokenizer.kind = TokenizerKind::sentencepiece;
     c.tokenizer.vocab_size = 20;
     c.tokenizer.shared = shared;
-    const ExperimentData one = load_data(c);  // what rank 1 would not learn from its own config
+    const ExperimentData one = load_data(c);  // rank 1 would train other tokenizers from its config
     c.tokenizer.vocab_size = 24;
     std::atomic<int> equal = 0;
     on_ranks(2, [&](World& world) {
@@ -403,7 +405,7 @@ BOOST_AUTO_TEST_CASE(the_tokenizers_of_rank_0_reach_all) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_signal_on_one_rank_interrupts_the_jobs_of_all) {
+BOOST_AUTO_TEST_CASE(signal_on_one_rank_interrupts_the_jobs_of_all_ranks) {
   std::atomic<int> interrupted = 0, signals = 0;
   on_ranks(3, [&](World& world) {
     Team team(1);

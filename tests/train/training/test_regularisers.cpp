@@ -40,7 +40,7 @@ std::map<std::string, std::vector<real>> tensors(const Run& run, std::int64_t st
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(a_shard_is_repeated_and_its_copies_are_cut_differently) {
+BOOST_AUTO_TEST_CASE(rdrop_repeats_a_shard_and_cutoff_differs_between_copies) {
   Batch batch;
   std::vector<std::int32_t> long_line(400, 7);
   long_line.push_back(Tokenizer::eos);
@@ -66,14 +66,14 @@ BOOST_AUTO_TEST_CASE(a_shard_is_repeated_and_its_copies_are_cut_differently) {
   BOOST_TEST((!(cut(1, 2) == cut(1, 3)) && !(cut(1, 2) == cut(0, 2))));
   const Batch some = cut(0, 1);
   const auto unknown = std::ranges::count(some.source.part(0, 1).ids, Tokenizer::unk);
-  BOOST_TEST((unknown > 70 && unknown < 130));  // of 400
+  BOOST_TEST((unknown > 70 && unknown < 130));  // 400 tokens, each replaced with probability 0.25
   BOOST_TEST((some.source.part(0, 1) != some.source.part(2, 3)));
   for (const std::int64_t i : {0, 2}) BOOST_TEST(some.source.part(i, i + 1).ids.back() == 2);
   for (std::int64_t i = 0; i < 4; ++i) BOOST_TEST(some.target.part(i, i + 1).ids.front() == 1);
   BOOST_TEST((some.labels == batch.labels));
 }
 
-BOOST_AUTO_TEST_CASE(without_dropout_r_drop_changes_nothing) {
+BOOST_AUTO_TEST_CASE(rdrop_without_dropout_changes_nothing) {
   const TempFolder folder;
   Config once = small_run(10);
   once.optim.name = OptimizerKind::sgd;  // Adam would divide rounding errors by small gradients
@@ -105,7 +105,7 @@ BOOST_AUTO_TEST_CASE(without_dropout_r_drop_changes_nothing) {
   BOOST_TEST(loss_over_nll(d) > loss_over_nll(c) + 0.05);
 }
 
-BOOST_AUTO_TEST_CASE(a_resumed_run_with_all_of_them_equals_an_uninterrupted_one) {
+BOOST_AUTO_TEST_CASE(resumed_run_with_all_regularisers_equals_an_uninterrupted_run) {
   const TempFolder folder;
   Config two_threads = regularised(40);
   two_threads.threads = 2;
@@ -113,7 +113,7 @@ BOOST_AUTO_TEST_CASE(a_resumed_run_with_all_of_them_equals_an_uninterrupted_one)
   check_resumed_equals_whole(whole, parts);
 }
 
-BOOST_AUTO_TEST_CASE(the_model_that_is_saved_is_the_mean_of_the_weights) {
+BOOST_AUTO_TEST_CASE(saved_model_is_the_mean_of_the_weights) {
   const TempFolder folder;
   Config c = small_run(3);
   c.train.ema = 0.15;  // 2/11 and 3/12 after one and two updates are larger
@@ -140,7 +140,8 @@ BOOST_AUTO_TEST_CASE(the_model_that_is_saved_is_the_mean_of_the_weights) {
       }
     }
   }
-  // A run without the average continues from the weights, and one with it can start from a run without.
+  // Without train.ema, a run resumes from the weights; with train.ema, it can resume a run without
+  // averages.
   const auto weights = tensors(run, 3, "training.safetensors");
   run.config.train.ema = 0;
   {
@@ -160,7 +161,7 @@ BOOST_AUTO_TEST_CASE(the_model_that_is_saved_is_the_mean_of_the_weights) {
   BOOST_TEST(tensors(plain, 20, "training.safetensors").count("weights.embedding.weight") == 1);
 }
 
-BOOST_AUTO_TEST_CASE(a_small_model_learns_with_all_of_them) {
+BOOST_AUTO_TEST_CASE(small_model_learns_with_all_regularisers) {
   const TempFolder folder;
   Config c = regularised(1200);
   c.data.synthetic.train = 2000;

@@ -1,4 +1,4 @@
-// Greedy search, beam search and sampling with a model given as a table.
+// Greedy search, beam search and sampling with a table of probabilities as the model.
 #include "train/decode/search.h"
 
 #include <algorithm>
@@ -41,7 +41,7 @@ std::vector<Hypothesis> search(const TableDecoding::Table& table, const DecodeOp
   return best;
 }
 
-/// Logits from probabilities of </s>, A, B, C; <unk> and <s> have none.
+/// Logits from the probabilities of </s>, A, B, C; <unk> and <s> have probability 0.
 std::vector<float> logits(double end, double a, double b, double c) {
   std::vector<float> row{never, never};
   for (const double p : {end, a, b, c})
@@ -49,7 +49,7 @@ std::vector<float> logits(double end, double a, double b, double c) {
   return row;
 }
 
-/// Random logits for every prefix, the same each time.
+/// Random logits for every prefix, reproducible.
 std::vector<float> random_row(std::uint64_t seed, std::int32_t sentence, const Tokens& tokens,
                               std::size_t n) {
   std::uint64_t index = static_cast<std::uint64_t>(sentence) + 1;
@@ -72,7 +72,7 @@ double penalty(std::size_t n, double alpha) {
   return std::pow((5.0 + static_cast<double>(n)) / 6.0, alpha);
 }
 
-/// The best of all sequences, by exhaustive search; a wide enough beam must find it.
+/// The best of all sequences, by exhaustive search; a sufficiently wide beam must find it.
 void best_of_all(const TableDecoding::Table& table, std::int64_t limit, double alpha,
                  Tokens& tokens, double log_prob, Hypothesis& best) {
   const std::vector<double> p = log_softmax(table(0, tokens));
@@ -94,7 +94,7 @@ void best_of_all(const TableDecoding::Table& table, std::int64_t limit, double a
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(greedy_equals_a_beam_of_one_and_the_argmax) {
+BOOST_AUTO_TEST_CASE(greedy_search_equals_beam_one_and_the_argmax) {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     const auto table = [seed](std::int32_t s, const Tokens& tokens) {
       return random_row(seed, s, tokens, 9);
@@ -118,8 +118,9 @@ BOOST_AUTO_TEST_CASE(greedy_equals_a_beam_of_one_and_the_argmax) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_beam_finds_what_greedy_misses) {
-  // A is likelier at first, but leads nowhere: P(A …) <= 0.6 · 0.4, P(B </s>) = 0.4 · 0.9.
+BOOST_AUTO_TEST_CASE(beam_search_finds_a_better_sequence_than_greedy) {
+  // A is more probable at first, but every sequence with A is less probable than B </s>:
+  // P(A …) <= 0.6 · 0.4, P(B </s>) = 0.4 · 0.9.
   const auto table = [](std::int32_t, const Tokens& tokens) {
     if (tokens.empty()) return logits(0, 0.6, 0.4, 0);
     if (tokens == Tokens{A}) return logits(0.4, 0.3, 0.3, 0);
@@ -134,7 +135,7 @@ BOOST_AUTO_TEST_CASE(a_beam_finds_what_greedy_misses) {
   BOOST_TEST(std::abs(beam.log_prob - std::log(0.36)) < 1e-6);
 }
 
-BOOST_AUTO_TEST_CASE(a_wide_beam_finds_the_best_of_all_sequences) {
+BOOST_AUTO_TEST_CASE(wide_beam_finds_the_best_of_all_sequences) {
   for (std::uint64_t seed = 1; seed <= 12; ++seed) {
     const auto table = [seed](std::int32_t s, const Tokens& tokens) {
       return random_row(seed, s, tokens, 6);
@@ -152,7 +153,7 @@ BOOST_AUTO_TEST_CASE(a_wide_beam_finds_the_best_of_all_sequences) {
 }
 
 BOOST_AUTO_TEST_CASE(scores_are_normalised_by_length) {
-  // </s> at once has log 0.3; A and then </s> has log(0.7 · 0.4), which is less, but longer.
+  // </s> alone scores log 0.3; A </s> scores log(0.7 · 0.4), which is lower, for a longer output.
   const auto table = [](std::int32_t, const Tokens& tokens) {
     return tokens.empty() ? logits(0.3, 0.7, 0, 0) : logits(0.4, 0, 0.3, 0.3);
   };
@@ -165,7 +166,7 @@ BOOST_AUTO_TEST_CASE(scores_are_normalised_by_length) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(ties_go_to_the_earlier_and_the_smaller) {
+BOOST_AUTO_TEST_CASE(ties_prefer_the_earlier_hypothesis_and_the_smaller_id) {
   const auto level = [](std::int32_t, const Tokens&) { return std::vector<float>(8, 1.0f); };
   BOOST_TEST(search(level, beam_of(1), 5)[0].tokens.empty());  // </s> has the smallest id
   const auto endless = [](std::int32_t, const Tokens&) {
@@ -179,7 +180,7 @@ BOOST_AUTO_TEST_CASE(ties_go_to_the_earlier_and_the_smaller) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(unknown_and_begin_are_never_generated) {
+BOOST_AUTO_TEST_CASE(unk_and_bos_are_never_generated) {
   const auto table = [](std::int32_t, const Tokens& tokens) {
     return tokens.size() < 3 ? std::vector<float>{9, 8, 1, 2, 0}
                              : std::vector<float>{9, 8, 5, 0, 0};
@@ -198,7 +199,7 @@ BOOST_AUTO_TEST_CASE(unknown_and_begin_are_never_generated) {
              1e-6);
 }
 
-BOOST_AUTO_TEST_CASE(no_hypothesis_is_longer_than_the_limit) {
+BOOST_AUTO_TEST_CASE(hypotheses_end_at_the_length_limit) {
   const auto endless = [](std::int32_t, const Tokens&) { return logits(0, 0.5, 0.3, 0.2); };
   for (const std::int64_t limit : {1, 2, 7}) {
     for (const std::int64_t beam : {1, 3}) {
@@ -210,7 +211,7 @@ BOOST_AUTO_TEST_CASE(no_hypothesis_is_longer_than_the_limit) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(finished_sentences_leave_the_batch) {
+BOOST_AUTO_TEST_CASE(finished_sentences_are_removed_from_the_batch) {
   // Sentence s ends after s + 1 tokens.
   const auto table = [](std::int32_t s, const Tokens& tokens) {
     return static_cast<std::int32_t>(tokens.size()) > s ? logits(1, 0, 0, 0) : logits(0, 1, 0, 0);
@@ -222,18 +223,18 @@ BOOST_AUTO_TEST_CASE(finished_sentences_leave_the_batch) {
              boost::test_tools::per_element());
 }
 
-BOOST_AUTO_TEST_CASE(a_finished_hypothesis_occupies_a_place_in_the_beam) {
+BOOST_AUTO_TEST_CASE(finished_hypothesis_occupies_a_place_in_the_beam) {
   const auto table = [](std::int32_t, const Tokens& tokens) {
     return tokens.size() < 4 ? logits(0.3, 0.4, 0.2, 0.1) : logits(1, 0, 0, 0);
   };
   TableDecoding decoding(1, table);
   Search(beam_of(3), 20, 1, {0}).run(decoding, {Tokenizer::bos});
-  // </s> ends, A and B continue; then A </s> ends and A A continues, alone.
+  // </s> ends; A and B continue. Then A </s> ends and only A A continues.
   BOOST_TEST(decoding.widths == (std::vector<std::int64_t>{1, 2, 1, 1, 1}),
              boost::test_tools::per_element());
 }
 
-BOOST_AUTO_TEST_CASE(a_sentence_does_not_depend_on_the_batch) {
+BOOST_AUTO_TEST_CASE(outputs_are_independent_of_the_batch) {
   const auto table = [](std::int32_t s, const Tokens& tokens) {
     return random_row(7, s, tokens, 9);
   };
@@ -261,13 +262,13 @@ BOOST_AUTO_TEST_CASE(non_finite_logits_end_the_search) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(an_empty_batch) {
+BOOST_AUTO_TEST_CASE(empty_batch_has_no_hypotheses) {
   BOOST_TEST(
       search([](std::int32_t, const Tokens&) { return logits(1, 0, 0, 0); }, beam_of(2), 5, 0)
           .empty());
 }
 
-BOOST_AUTO_TEST_CASE(an_output_does_not_end_before_its_minimum) {
+BOOST_AUTO_TEST_CASE(outputs_have_at_least_the_minimum_length) {
   const auto ends = [](std::int32_t, const Tokens&) { return logits(0.9, 0.06, 0.04, 0); };
   for (const std::int64_t beam : {1, 3}) {
     DecodeOptions o = beam_of(beam);
@@ -275,9 +276,9 @@ BOOST_AUTO_TEST_CASE(an_output_does_not_end_before_its_minimum) {
     o.min_length = 3;
     const Hypothesis found = search(ends, o, 9)[0];
     BOOST_TEST((found.tokens == Tokens{A, A, A}));
-    // Without </s>, A has 0.6 of what is left.
+    // Without </s>, A has 0.6 of the remaining probability.
     BOOST_TEST(std::abs(found.log_prob - (3 * std::log(0.6) + std::log(0.9))) < 1e-6);
-    o.min_length = 20;  // the limit ends it
+    o.min_length = 20;  // the length limit ends the output
     BOOST_TEST(search(ends, o, 5)[0].tokens.size() == 5u);
     o.sample = true;
     o.min_length = 2;
@@ -286,8 +287,8 @@ BOOST_AUTO_TEST_CASE(an_output_does_not_end_before_its_minimum) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_beam_returns_its_hypotheses_best_first) {
-  // Ends at once with 0.5; else A (0.3) or B (0.2), then the end.
+BOOST_AUTO_TEST_CASE(beam_returns_its_hypotheses_best_first) {
+  // </s> alone has 0.5; A </s> has 0.3 and B </s> has 0.2.
   const auto table = [](std::int32_t, const Tokens& tokens) {
     return tokens.empty() ? logits(0.5, 0.3, 0.2, 0) : logits(1, 0, 0, 0);
   };
@@ -323,7 +324,7 @@ BOOST_AUTO_TEST_CASE(outputs_begin_with_their_prefix) {
   BOOST_TEST((search.run(decoding, {Tokenizer::bos})[0][0].tokens == Tokens{B, A}));
 }
 
-BOOST_AUTO_TEST_CASE(tokens_are_reported_as_they_are_found) {
+BOOST_AUTO_TEST_CASE(tokens_are_reported_when_they_are_generated) {
   const auto table = [](std::int32_t, const Tokens& tokens) {
     return tokens.size() < 3 ? logits(0.1, 0.2, 0.7, 0) : logits(1, 0, 0, 0);
   };
@@ -332,22 +333,22 @@ BOOST_AUTO_TEST_CASE(tokens_are_reported_as_they_are_found) {
   Tokens reported;
   search.on_token([&](std::int32_t token) {
     reported.push_back(token);
-    BOOST_TEST(decoding.widths.size() == reported.size());  // steps so far
+    BOOST_TEST(decoding.widths.size() == reported.size());  // number of steps
   });
   BOOST_TEST((search.run(decoding, {Tokenizer::bos})[0][0].tokens == reported));
   BOOST_TEST((reported == Tokens{B, B, B}));
 }
 
-BOOST_AUTO_TEST_CASE(a_penalty_keeps_tokens_from_repeating) {
+BOOST_AUTO_TEST_CASE(repetition_penalty_prevents_repetition) {
   // Logits of </s>, A, B, C; A is positive, B negative.
   const auto same = [](std::int32_t, const Tokens&) {
     return std::vector<float>{never, never, -2, 3, -1, -1.5F};
   };
   DecodeOptions o = beam_of(1);
   BOOST_TEST((search(same, o, 3)[0].tokens == Tokens{A, A, A}));
-  o.repetition_penalty = 1.5;  // A: 3, 2, 2, however often it is there
+  o.repetition_penalty = 1.5;  // A: 3, 2, 2, however often it occurs
   BOOST_TEST((search(same, o, 3)[0].tokens == Tokens{A, A, A}));
-  o.repetition_penalty = 50;  // A: 0.06, still above the others
+  o.repetition_penalty = 50;  // A: 0.06, still the largest logit
   BOOST_TEST((search(same, o, 2)[0].tokens == Tokens{A, A}));
   const auto negative = [](std::int32_t, const Tokens&) {
     return std::vector<float>{never, never, -2.5F, -1, -1.2F, -2};

@@ -18,7 +18,7 @@ namespace {
 
 using Tokens = std::vector<std::int32_t>;
 
-/// A model trained until its sentences end and differ.
+/// A model trained until its outputs end and differ.
 std::unique_ptr<Generative> trained(bool lm) {
   const Dataset data = lm ? random_text(800) : reversals(200);
   std::unique_ptr<Generative> model = lm ? small_lm() : small_seq2seq();
@@ -39,8 +39,8 @@ const Generative& trained_lm() {
   return *model;
 }
 
-/// A language model for which every token of text is equally likely at any place, and </s> never
-/// comes.
+/// A language model that predicts every token of text with equal probability at every position, and
+/// never </s>.
 std::unique_ptr<Generative> level_lm() {
   ModelOptions o = small_model();
   o.tie_embeddings = false;
@@ -62,7 +62,7 @@ DecodeOptions options(std::int64_t beam, std::int64_t batch = 64) {
   return o;
 }
 
-/// Logits of every position with teacher forcing: [tokens, vocabulary].
+/// The logits of every position with teacher forcing: [tokens, vocabulary].
 Array forced_logits(const Generative& model, std::span<const std::int32_t> source,
                     const Tokens& target_in) {
   const Tokens source_offsets{0, static_cast<std::int32_t>(source.size())};
@@ -85,7 +85,7 @@ std::int32_t argmax(const Array& logits, std::int64_t row) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(a_translation_is_the_same_alone_and_in_any_batch) {
+BOOST_AUTO_TEST_CASE(translations_are_independent_of_the_batch) {
   const Dataset data = reversals(60, 5);
   for (const std::int64_t beam : {1, 4}) {
     Team two(2), one(1);
@@ -93,7 +93,7 @@ BOOST_AUTO_TEST_CASE(a_translation_is_the_same_alone_and_in_any_batch) {
         translate(FrozenModel(trained_seq2seq()), data, options(beam), 1, two);
     BOOST_TEST(together.size() == 60u);
     std::size_t ended = 0;
-    for (const std::int64_t batch : {1, 7, 40, 512}) {  // maximum size; 512: all in one batch
+    for (const std::int64_t batch : {1, 7, 40, 512}) {  // maximum batch size; 512: one batch
       const std::vector<Hypothesis> apart =
           translate(FrozenModel(trained_seq2seq()), data, options(beam, batch), 1, one, {}, 1);
       for (std::size_t i = 0; i < apart.size(); ++i) {
@@ -106,20 +106,21 @@ BOOST_AUTO_TEST_CASE(a_translation_is_the_same_alone_and_in_any_batch) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(an_int8_translation_is_the_same_in_any_batch_to_the_bit) {
+BOOST_AUTO_TEST_CASE(int8_translations_are_bitwise_independent_of_the_batch) {
   const Dataset data = reversals(60, 5);
   Team two(2), one(1);
-  const FrozenModel frozen(trained_seq2seq(), DecodePrecision::int8), whole(trained_seq2seq());
+  const FrozenModel frozen(trained_seq2seq(), DecodePrecision::int8),
+      unquantised(trained_seq2seq());
   for (const std::int64_t beam : {1, 4}) {
     const auto together = translate(frozen, data, options(beam), 1, two),
-               in_float = translate(whole, data, options(beam), 1, two);
+               in_float = translate(unquantised, data, options(beam), 1, two);
     std::size_t same = 0, other_scores = 0;
     for (std::size_t i = 0; i < together.size(); ++i) {
       same += together[i].tokens == in_float[i].tokens;
       other_scores += together[i].score != in_float[i].score;
     }
     BOOST_TEST(same > 50u);
-    BOOST_TEST(other_scores > 50u);  // otherwise it was not int8
+    BOOST_TEST(other_scores > 50u);  // else the model was not int8
     for (const std::int64_t batch : {1, 7, 512}) {
       const auto apart = translate(frozen, data, options(beam, batch), 1, one, {}, 1);
       for (std::size_t i = 0; i < apart.size(); ++i) {
@@ -130,7 +131,7 @@ BOOST_AUTO_TEST_CASE(an_int8_translation_is_the_same_in_any_batch_to_the_bit) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(the_cache_changes_no_token) {
+BOOST_AUTO_TEST_CASE(decoding_with_a_cache_equals_decoding_without) {
   const Dataset data = reversals(60, 9);
   Team team(2);
   for (const std::int64_t beam : {1, 5}) {
@@ -151,7 +152,7 @@ BOOST_AUTO_TEST_CASE(the_cache_changes_no_token) {
              boost::test_tools::per_element());
 }
 
-BOOST_AUTO_TEST_CASE(the_best_of_several_is_the_one) {
+BOOST_AUTO_TEST_CASE(best_of_nbest_equals_the_single_output) {
   const Dataset data = reversals(40, 6);
   Team team(2);
   const FrozenModel frozen(trained_seq2seq());
@@ -169,11 +170,11 @@ BOOST_AUTO_TEST_CASE(the_best_of_several_is_the_one) {
         if (!sample) BOOST_TEST(several[i][k].score <= several[i][k - 1].score);
       }
     }
-    BOOST_TEST(different > one.size());  // of twice as many
+    BOOST_TEST(different > one.size());  // out of twice the number of sentences
   }
 }
 
-BOOST_AUTO_TEST_CASE(each_output_begins_with_its_own_prefix) {
+BOOST_AUTO_TEST_CASE(each_output_begins_with_its_prefix) {
   const Dataset data = reversals(40, 6);
   Team team(2);
   std::vector<Tokens> prefixes;
@@ -187,7 +188,7 @@ BOOST_AUTO_TEST_CASE(each_output_begins_with_its_own_prefix) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(continuations_are_those_of_the_text) {
+BOOST_AUTO_TEST_CASE(continuations_equal_those_of_a_single_text) {
   const FrozenModel frozen(trained_lm());
   DecodeOptions o = options(3);
   o.max_length = 4;
@@ -214,7 +215,7 @@ BOOST_AUTO_TEST_CASE(continuations_are_those_of_the_text) {
   BOOST_TEST((reported == text));
 }
 
-BOOST_AUTO_TEST_CASE(sampled_translations_do_not_depend_on_the_batch) {
+BOOST_AUTO_TEST_CASE(sampled_translations_are_independent_of_the_batch) {
   const Dataset data = reversals(40, 6);
   DecodeOptions a = options(1), b = options(1, 3);
   a.sample = b.sample = true;
@@ -244,7 +245,7 @@ BOOST_AUTO_TEST_CASE(sampled_translations_depend_on_the_sentence_number) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(greedy_tokens_are_the_argmax_of_the_whole_forward_pass) {
+BOOST_AUTO_TEST_CASE(greedy_tokens_are_the_argmax_of_a_full_forward_pass) {
   const Dataset data = reversals(40, 7);
   Team team(2);
   const std::vector<Hypothesis> found =
@@ -254,7 +255,7 @@ BOOST_AUTO_TEST_CASE(greedy_tokens_are_the_argmax_of_the_whole_forward_pass) {
     Tokens in{Tokenizer::bos};
     in.insert(in.end(), h.tokens.begin(), h.tokens.end());
     Tokens out = h.tokens;
-    if (out.size() < 12) out.push_back(Tokenizer::eos);  // otherwise the limit ended it
+    if (out.size() < 12) out.push_back(Tokenizer::eos);  // else the length limit ended the output
     const Array logits = forced_logits(trained_seq2seq(), data.source[i], in);
     double log_prob = 0;
     for (std::size_t t = 0; t < out.size(); ++t) {
@@ -265,12 +266,12 @@ BOOST_AUTO_TEST_CASE(greedy_tokens_are_the_argmax_of_the_whole_forward_pass) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_beams_log_probability_is_that_of_its_tokens) {
+BOOST_AUTO_TEST_CASE(log_probability_of_a_hypothesis_equals_the_score_of_its_tokens) {
   const Dataset data = reversals(40, 8);
   Team team(2);
   const std::vector<Hypothesis> beam =
       translate(FrozenModel(trained_seq2seq()), data, options(5), 1, team);
-  Dataset scored;  // with the translations as targets
+  Dataset scored;  // its targets are the translations
   std::vector<std::size_t> which;
   for (std::size_t i = 0; i < beam.size(); ++i) {
     if (beam[i].tokens.size() == 12) continue;
@@ -291,7 +292,7 @@ BOOST_AUTO_TEST_CASE(a_beams_log_probability_is_that_of_its_tokens) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(scores_do_not_depend_on_the_rest_of_the_batch) {
+BOOST_AUTO_TEST_CASE(scores_are_independent_of_the_batch) {
   const Dataset data = reversals(40, 9);
   const FrozenModel model(trained_seq2seq());
   Team team(2);
@@ -332,14 +333,14 @@ BOOST_AUTO_TEST_CASE(learned_positions_limit_the_length) {
     BOOST_TEST(h.tokens.size() <= 9u);
 }
 
-BOOST_AUTO_TEST_CASE(an_empty_batch) {
+BOOST_AUTO_TEST_CASE(empty_batch_has_no_outputs) {
   Team team(2);
   BOOST_TEST(translate(FrozenModel(trained_seq2seq()), {}, options(5), 1, team).empty());
 }
 
 BOOST_AUTO_TEST_CASE(text_is_continued_by_the_argmax_over_the_context) {
-  // The model reads 8 tokens, and the next one depends on all of them. It must see as much of the
-  // prompt as fits.
+  // The model has a context of 8 tokens, all of which affect the next token. It must read as many
+  // tokens of the prompt as fit.
   ModelOptions o = small_model();
   o.init = InitKind::normal;
   o.init_std = 0.6;
@@ -358,11 +359,11 @@ BOOST_AUTO_TEST_CASE(text_is_continued_by_the_argmax_over_the_context) {
     }
     compared += found.size();
   }
-  BOOST_TEST(compared >= 6u);  // not all ended at once
+  BOOST_TEST(compared >= 6u);  // some outputs may end early
 }
 
-BOOST_AUTO_TEST_CASE(text_that_fills_the_context_is_read_whole_and_longer_text_from_its_last_half) {
-  ModelOptions o = small_model();  // it reads 8 tokens
+BOOST_AUTO_TEST_CASE(context_keeps_the_last_half_of_a_longer_text) {
+  ModelOptions o = small_model();  // context of 8 tokens
   o.init = InitKind::normal;
   o.init_std = 0.6;
   const std::unique_ptr<Generative> model = make_language_model(o, vocabulary, 3);
@@ -387,7 +388,7 @@ BOOST_AUTO_TEST_CASE(text_that_fills_the_context_is_read_whole_and_longer_text_f
     prompt.insert(prompt.begin(), 3);
     BOOST_TEST(continued() == next_after(Tokens(prompt.end() - 4, prompt.end())));
   }
-  BOOST_TEST(differ >= 10);  // otherwise the test would not see which tokens were read
+  BOOST_TEST(differ >= 10);  // else the test could not detect which tokens were read
 }
 
 BOOST_AUTO_TEST_CASE(text_continues_beyond_the_context) {
@@ -406,12 +407,13 @@ BOOST_AUTO_TEST_CASE(text_continues_beyond_the_context) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(each_window_of_a_sampled_text_draws_other_numbers) {
-  // The model cannot tell one place from another, so text repeats only where random numbers do.
+BOOST_AUTO_TEST_CASE(windows_of_a_sampled_text_draw_different_numbers) {
+  // The model predicts the same at every position, so text repeats only where the random numbers
+  // do.
   const std::unique_ptr<Generative> model = level_lm();
   DecodeOptions o = options(1);
   o.sample = true;
-  o.max_length = 400;  // many windows: the model reads 8 tokens
+  o.max_length = 400;  // many windows: the context has 8 tokens
   const Tokens text = continue_text(FrozenModel(*model), Tokens{4}, o, 1, 0);
   BOOST_REQUIRE(text.size() == 400u);
   for (std::size_t lag = 1; lag <= 16; ++lag) {

@@ -19,7 +19,8 @@ using Tokens = std::vector<std::int32_t>;
 constexpr float never = -std::numeric_limits<float>::infinity();
 constexpr std::int64_t draws = 20000;
 
-const std::vector<double> shares{0, 0, 0.05, 0.4, 0.25, 0.2, 0.1};  // by token; </s> is 2
+const std::vector<double> shares{0,    0,   0.05, 0.4,
+                                 0.25, 0.2, 0.1};  // probabilities by id; </s> has id 2
 
 std::vector<float> row() {
   std::vector<float> z;
@@ -30,11 +31,11 @@ std::vector<float> row() {
 DecodeOptions sampling() {
   DecodeOptions o;
   o.sample = true;
-  o.beam = 5;  // has no effect
+  o.beam = 5;  // has no effect in sampling
   return o;
 }
 
-/// One token for each of many sentences.
+/// Samples one token for each of many sentences.
 std::vector<Hypothesis> draw(const DecodeOptions& options, std::uint64_t seed = 1,
                              std::int64_t first = 0) {
   TableDecoding decoding(draws, [](std::int32_t, const Tokens&) { return row(); });
@@ -51,7 +52,7 @@ std::int32_t token_of(const Hypothesis& h) {
   return h.tokens.empty() ? Tokenizer::eos : h.tokens[0];
 }
 
-/// The frequency of each token must match these weights, which need not sum to 1.
+/// Checks the frequency of each token against these weights, which need not sum to 1.
 void check_shares(const std::vector<Hypothesis>& drawn, std::map<std::int32_t, double> weights) {
   double sum = 0;
   for (const auto& [token, w] : weights) sum += w;
@@ -91,7 +92,7 @@ BOOST_AUTO_TEST_CASE(temperature_sharpens_and_flattens) {
   check_shares(draw(cold), {{3, 1}});
 }
 
-BOOST_AUTO_TEST_CASE(top_k_keeps_the_most_likely) {
+BOOST_AUTO_TEST_CASE(top_k_keeps_the_most_probable_tokens) {
   for (const std::int64_t k : {1, 2, 3, 99}) {
     DecodeOptions o = sampling();
     o.top_k = k;
@@ -103,7 +104,7 @@ BOOST_AUTO_TEST_CASE(top_k_keeps_the_most_likely) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(top_p_keeps_the_fewest_tokens_with_that_share) {
+BOOST_AUTO_TEST_CASE(top_p_keeps_the_smallest_set_with_its_probability) {
   DecodeOptions o = sampling();
   o.top_p = 0.3;
   check_shares(draw(o), {{3, 1}});
@@ -111,14 +112,14 @@ BOOST_AUTO_TEST_CASE(top_p_keeps_the_fewest_tokens_with_that_share) {
   check_shares(draw(o), {{3, 0.4}, {4, 0.25}});
   o.top_p = 0.7;
   check_shares(draw(o), {{3, 0.4}, {4, 0.25}, {5, 0.2}});
-  o.top_k = 2;  // both: top_p applies to what top_k leaves, 0.4 / 0.65 = 0.615
+  o.top_k = 2;  // both: top_p applies after top_k, 0.4 / 0.65 = 0.615
   o.top_p = 0.61;
   check_shares(draw(o), {{3, 1}});
   o.top_p = 0.62;
   check_shares(draw(o), {{3, 0.4}, {4, 0.25}});
 }
 
-BOOST_AUTO_TEST_CASE(draws_are_a_function_of_seed_and_sentence) {
+BOOST_AUTO_TEST_CASE(draws_depend_only_on_seed_and_sentence) {
   const auto tokens = [](const std::vector<Hypothesis>& drawn, std::int64_t from = 0) {
     Tokens all;
     for (std::size_t i = static_cast<std::size_t>(from); i < drawn.size(); ++i)
@@ -128,12 +129,12 @@ BOOST_AUTO_TEST_CASE(draws_are_a_function_of_seed_and_sentence) {
   const Tokens once = tokens(draw(sampling()));
   BOOST_TEST((tokens(draw(sampling())) == once));
   BOOST_TEST((tokens(draw(sampling(), 2)) != once));
-  // Sentence 100 draws the same numbers at any place in a batch.
+  // Sentence 100 draws the same numbers at any index in a batch.
   const Tokens shifted = tokens(draw(sampling(), 1, 100));
   BOOST_TEST(std::equal(once.begin() + 100, once.end(), shifted.begin()));
 }
 
-BOOST_AUTO_TEST_CASE(a_sequence_draws_a_new_number_for_each_token) {
+BOOST_AUTO_TEST_CASE(sequence_draws_a_new_number_for_each_token) {
   const auto level = [](std::int32_t, const Tokens&) {
     std::vector<float> z(23, 0.0f);
     z[2] = never;

@@ -24,7 +24,7 @@ std::vector<Batch> some_shards(const Dataset& data, std::int64_t count = 4) {
   return shard(make_batch(data, samples), count);
 }
 
-/// The norms of the gradients of each layer, computed with autograd only.
+/// The gradient norm of each layer, computed with autograd alone.
 std::map<std::string, double> norms_of(const Model& model, const Batch& batch, double smoothing) {
   Pass pass;
   const Tensor loss =
@@ -40,8 +40,8 @@ std::map<std::string, double> norms_of(const Model& model, const Batch& batch, d
   return norms;
 }
 
-/// Of all parameters together.
-double whole_norm(const std::map<std::string, double>& norms) {
+/// The gradient norm over all layers.
+double total_norm(const std::map<std::string, double>& norms) {
   double squares = 0;
   for (const auto& [layer, norm] : norms) squares += norm * norm;
   return std::sqrt(squares);
@@ -49,7 +49,7 @@ double whole_norm(const std::map<std::string, double>& norms) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(training_learns) {
+BOOST_AUTO_TEST_CASE(training_reduces_the_loss) {
   const Dataset data = reversals(24);
   ModelOptions pre = small_model(), post = pre;
   post.norm = NormPlace::post;
@@ -72,7 +72,7 @@ BOOST_AUTO_TEST_CASE(training_learns) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(adams_constants_are_not_rounded_to_float) {
+BOOST_AUTO_TEST_CASE(constants_of_adam_are_not_rounded_to_float) {
   // With a constant gradient every step equals the learning rate, if 1 − β₂ᵗ and 1 − β₂ use the
   // same β₂; with 0.999 rounded to float they would differ by 6e-6.
   OptimOptions options;
@@ -83,33 +83,33 @@ BOOST_AUTO_TEST_CASE(adams_constants_are_not_rounded_to_float) {
   BOOST_TEST(std::abs(one[0].tensor.item() + 3) < 3e-6);
 }
 
-BOOST_AUTO_TEST_CASE(counts_and_norm_are_those_of_the_whole_batch) {
+BOOST_AUTO_TEST_CASE(counts_and_norm_of_shards_equal_those_of_the_batch) {
   const Dataset data = reversals(11);
   const std::unique_ptr<Model> model = small_seq2seq();
   const Batch batch = some_shards(data, 1).front();
   Pass pass;
-  LossCounts whole;
-  model->loss(model_input(batch), {0.1, 1, &whole}, pass);
+  LossCounts expected;
+  model->loss(model_input(batch), {0.1, 1, &expected}, pass);
   const std::map<std::string, double> norms = norms_of(*model, batch, 0.1);
   Optimizer optimizer({}, model->parameters());
   Team team(2);
   TrainStep step(*model, optimizer, team, {.label_smoothing = 0.1});
   const StepResult result = step.run(shard(batch, 4), 1, 0);  // a rate of 0 changes no weight
-  BOOST_TEST(result.counts.tokens == whole.tokens);
+  BOOST_TEST(result.counts.tokens == expected.tokens);
   BOOST_TEST(result.counts.tokens == static_cast<std::int64_t>(batch.labels.size()));
-  BOOST_TEST(result.counts.correct == whole.correct);
-  BOOST_TEST(std::abs(result.counts.loss / whole.loss - 1) < 1e-5);
-  BOOST_TEST(std::abs(result.counts.nll / whole.nll - 1) < 1e-5);
-  BOOST_TEST(std::abs(result.gradient_norm / whole_norm(norms) - 1) < 1e-5);
+  BOOST_TEST(result.counts.correct == expected.correct);
+  BOOST_TEST(std::abs(result.counts.loss / expected.loss - 1) < 1e-5);
+  BOOST_TEST(std::abs(result.counts.nll / expected.nll - 1) < 1e-5);
+  BOOST_TEST(std::abs(result.gradient_norm / total_norm(norms) - 1) < 1e-5);
   const std::map<std::string, double> by_layer = step.gradient_norms();
   BOOST_TEST((by_layer.contains("encoder.layers.0") && by_layer.contains("decoder.norm")));
   BOOST_TEST(by_layer.size() == norms.size());
   for (const auto& [layer, norm] : norms)
     BOOST_TEST(std::abs(by_layer.at(layer) / norm - 1) < 1e-5, layer);
-  BOOST_TEST(std::abs(result.gradient_norm / whole_norm(by_layer) - 1) < 1e-12);
+  BOOST_TEST(std::abs(result.gradient_norm / total_norm(by_layer) - 1) < 1e-12);
 }
 
-BOOST_AUTO_TEST_CASE(layers_by_their_names) {
+BOOST_AUTO_TEST_CASE(layer_is_found_by_parameter_name) {
   BOOST_TEST(layer_of("encoder.layers.10.norm1.weight") == "encoder.layers.10");
   BOOST_TEST(layer_of("encoder.stages.1.layers.0.positions.weight") == "encoder.stages.1.layers.0");
   BOOST_TEST(layer_of("encoder.stages.1.merge.norm.weight") == "encoder.stages.1.merge.norm");
@@ -169,7 +169,7 @@ BOOST_AUTO_TEST_CASE(non_finite_values_never_reach_the_weights) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_batch_without_targets_is_an_error) {
+BOOST_AUTO_TEST_CASE(batch_without_targets_is_refused) {
   const std::unique_ptr<Model> model = small_seq2seq();
   Optimizer optimizer({}, model->parameters());
   Team team(1);
@@ -178,7 +178,7 @@ BOOST_AUTO_TEST_CASE(a_batch_without_targets_is_an_error) {
   error_of(Exit::failed, [&] { step.run(nothing, 1, 1e-3); });
 }
 
-BOOST_AUTO_TEST_CASE(an_error_in_a_shard_is_rethrown) {
+BOOST_AUTO_TEST_CASE(error_in_a_shard_is_rethrown) {
   const std::unique_ptr<Model> model = small_seq2seq();
   Optimizer optimizer({}, model->parameters());
   Team team(2);

@@ -1,4 +1,4 @@
-// Tasks: the files they read, the batches they make, how they evaluate a trained model.
+// Tasks: the files they read, their batches, their evaluation of a trained model.
 #include "nn/layers/positions.h"
 #include "train/tasks/task.h"
 
@@ -54,7 +54,7 @@ Split tagged(std::vector<std::string> source, std::vector<std::string> target) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(the_table_names_each_task_and_its_metrics) {
+BOOST_AUTO_TEST_CASE(task_table_lists_each_task_and_its_metrics) {
   std::set<std::string> names;
   for (std::size_t i = 0; i < task_table().size(); ++i) {
     const TaskInfo& row = task_table()[i];
@@ -68,7 +68,7 @@ BOOST_AUTO_TEST_CASE(the_table_names_each_task_and_its_metrics) {
   BOOST_TEST((info_of(TaskKind::lm).name == "lm" && info_of(TaskKind::tag).name == "tag"));
 }
 
-BOOST_AUTO_TEST_CASE(an_evaluation_has_every_metric_of_its_task) {
+BOOST_AUTO_TEST_CASE(evaluation_sets_every_metric_of_its_task) {
   const TempFolder folder;
   Config text = small_run();
   text.task = TaskKind::lm;
@@ -85,7 +85,7 @@ BOOST_AUTO_TEST_CASE(an_evaluation_has_every_metric_of_its_task) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(tag_batches_have_one_side_and_a_label_for_each_of_its_rows) {
+BOOST_AUTO_TEST_CASE(tag_batch_has_a_label_for_each_source_row) {
   const Config c = tag_run();
   const ExperimentData data = load_data(c);
   BOOST_TEST(data.train.size() == 600);
@@ -109,7 +109,7 @@ BOOST_AUTO_TEST_CASE(tag_batches_have_one_side_and_a_label_for_each_of_its_rows)
   BOOST_TEST(std::set(seen.begin(), seen.end()).size() == 600u);
 }
 
-BOOST_AUTO_TEST_CASE(a_tagger_learns_how_deep_brackets_are) {
+BOOST_AUTO_TEST_CASE(tagger_learns_the_depth_of_brackets) {
   const TempFolder folder;
   Config c = tag_run(800);
   c.data.synthetic.train = 3000;
@@ -131,7 +131,7 @@ BOOST_AUTO_TEST_CASE(a_tagger_learns_how_deep_brackets_are) {
   BOOST_TEST(e.value(Metric::exact_match) > 0.8);
   BOOST_TEST(e.sentences == 10);
   const Task& task = trainer.task();
-  // Accuracy and exact match agree with the outputs, and answers are the same labels.
+  // Accuracy and exact match agree with the outputs, and generation returns the same labels.
   std::int64_t exact = 0, right = 0, labels = 0;
   for (std::size_t i = 0; i < e.outputs.size(); ++i) {
     const std::string &made = e.outputs[i], &expected = run.data.test.target_lines[i];
@@ -154,7 +154,7 @@ BOOST_AUTO_TEST_CASE(a_tagger_learns_how_deep_brackets_are) {
   BOOST_TEST(run.count("valid") == 4);
 }
 
-BOOST_AUTO_TEST_CASE(batch_norm_has_the_statistics_of_the_whole_batch) {
+BOOST_AUTO_TEST_CASE(batch_norm_uses_the_statistics_of_all_shards) {
   const TempFolder folder;
   std::vector<std::vector<real>> trained;
   for (const std::int64_t shards : {1, 3, 7}) {
@@ -173,11 +173,11 @@ BOOST_AUTO_TEST_CASE(batch_norm_has_the_statistics_of_the_whole_batch) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_run_with_batch_norm_repeats_its_bits) {
+BOOST_AUTO_TEST_CASE(batch_norm_run_is_bitwise_reproducible) {
   const TempFolder folder;
   Config threads = batch_norm_run(40), recomputed = batch_norm_run(20);
   threads.threads = 3;
-  recomputed.train.recompute = true;  // the running means must not move twice
+  recomputed.train.recompute = true;  // the running means must be updated once
   Run whole(threads, folder / "whole"), parts(recomputed, folder / "parts");
   check_resumed_equals_whole(whole, parts);
   const SafetensorsFile file =
@@ -189,7 +189,7 @@ BOOST_AUTO_TEST_CASE(a_run_with_batch_norm_repeats_its_bits) {
   BOOST_TEST(std::ranges::any_of(values, [](real v) { return std::abs(v) > 0.01; }));
 }
 
-BOOST_AUTO_TEST_CASE(a_tagger_with_batch_norm_learns) {
+BOOST_AUTO_TEST_CASE(tagger_with_batch_norm_learns) {
   const TempFolder folder;
   Config c = batch_norm_run(500);
   c.data.synthetic.train = 3000;
@@ -206,8 +206,8 @@ BOOST_AUTO_TEST_CASE(a_tagger_with_batch_norm_learns) {
   BOOST_TEST(trainer.final_evaluation()->value(Metric::token_accuracy) > 0.9);
 }
 
-// A shard that fails must not leave the others waiting for it.
-BOOST_AUTO_TEST_CASE(a_failed_shard_ends_the_step) {
+// The other shards must not wait for a failed shard.
+BOOST_AUTO_TEST_CASE(failed_shard_ends_the_step) {
   const TempFolder folder;
   const Config c = batch_norm_run(1);
   Run run(c, folder / "run");
@@ -223,12 +223,12 @@ BOOST_AUTO_TEST_CASE(a_failed_shard_ends_the_step) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(a_special_piece_is_never_a_label) {
+BOOST_AUTO_TEST_CASE(special_piece_is_never_predicted_as_a_label) {
   const TempFolder folder;
   Config c = tag_run(1);
   c.tokenizer.specials = {"<pad>", "<mask>"};
   c.data.synthetic.max_length = 4;
-  for (const std::uint64_t seed : {1, 2, 3}) {  // untrained, so that every id could be predicted
+  for (const std::uint64_t seed : {1, 2, 3}) {  // an untrained model could predict every id
     c.seed = seed;
     Run run(c, folder / std::to_string(seed));
     Trainer trainer(run.config, run.paths(), run.data, run.run_log);
@@ -239,7 +239,7 @@ BOOST_AUTO_TEST_CASE(a_special_piece_is_never_a_label) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_resumed_tag_run_equals_an_uninterrupted_one) {
+BOOST_AUTO_TEST_CASE(resumed_tag_run_equals_an_uninterrupted_run) {
   const TempFolder folder;
   Run whole(tag_run(40), folder / "whole"), parts(tag_run(20), folder / "parts");
   check_resumed_equals_whole(whole, parts);
@@ -263,7 +263,7 @@ BOOST_AUTO_TEST_CASE(unequal_numbers_of_tokens_and_labels_are_refused) {
   learned.model->max_positions = 3;
   HEED_CHECK_ERROR(
       Exit::bad_input,
-      "data.test: line 2 has 4 tokens; the model takes at most 3 (model.max_positions)",
+      "data.test: line 2 has 4 tokens; the model accepts at most 3 (model.max_positions)",
       make_task(learned)->check_evaluable(task->encode(good, tokenizers, false), "data.test"));
 }
 
@@ -285,29 +285,30 @@ BOOST_AUTO_TEST_CASE(files_that_a_task_does_not_read_are_refused) {
   refused({{"a"}, {}, {"c"}}, "--source and --target are for tasks that read pairs of lines");
 }
 
-BOOST_AUTO_TEST_CASE(synthetic_batches_have_the_sides_of_the_model) {
+BOOST_AUTO_TEST_CASE(random_batch_has_the_sides_of_the_model) {
   for (std::size_t i = 0; i < task_table().size(); ++i) {
     Config c;
     c.task = static_cast<TaskKind>(i);
     const std::unique_ptr<Task> task = make_task(c);
-    std::int64_t most = 0;
-    const Batch batch = task->random_batch(3, 4, 5, {10, 6, false}, [&](std::int64_t known) {
-      most = std::max(most, known);
-      return static_cast<std::int32_t>(known - 1);
+    std::int64_t max_size = 0;
+    const Batch batch = task->random_batch(3, 4, 5, {10, 6, false}, [&](std::int64_t size) {
+      max_size = std::max(max_size, size);
+      return static_cast<std::int32_t>(size - 1);
     });
-    const Architecture made_of = task->info().architecture;
+    const Architecture architecture = task->info().architecture;
     BOOST_TEST(batch.sequences() == 3);
-    BOOST_TEST(batch.source.rows() == (has_encoder(made_of) ? 12 : 0));
-    BOOST_TEST(batch.target.rows() == (has_decoder(made_of) ? 15 : 0));
+    BOOST_TEST(batch.source.rows() == (has_encoder(architecture) ? 12 : 0));
+    BOOST_TEST(batch.target.rows() == (has_decoder(architecture) ? 15 : 0));
     BOOST_TEST(static_cast<std::int64_t>(batch.labels.size()) == batch.labelled().rows());
-    const std::int64_t labels = made_of == Architecture::encoder_of_sequences ? 3
-                                : made_of == Architecture::encoder_of_tokens  ? 2  // rows 0 and 7
-                                : has_decoder(made_of)                        ? 15
-                                                                              : 12;
+    const std::int64_t labels = architecture == Architecture::encoder_of_sequences ? 3
+                                : architecture == Architecture::encoder_of_tokens
+                                    ? 2  // rows 0 and 7
+                                : has_decoder(architecture) ? 15
+                                                            : 12;
     BOOST_TEST(batch.label_count() == labels);
     BOOST_TEST(std::ranges::count(batch.labels, 5) == labels);
     BOOST_TEST(batch.samples.size() == 3u);
-    BOOST_TEST(most == (has_encoder(made_of) ? 10 : 6));
+    BOOST_TEST(max_size == (has_encoder(architecture) ? 10 : 6));
   }
 }
 
@@ -330,7 +331,7 @@ BOOST_AUTO_TEST_CASE(figures_are_printed_and_recorded_by_name) {
   BOOST_TEST((e.has(Metric::bleu) && !e.has(Metric::chrf)));
 }
 
-BOOST_AUTO_TEST_CASE(excerpts_fit_a_screen) {
+BOOST_AUTO_TEST_CASE(excerpts_are_single_lines_of_limited_length) {
   BOOST_TEST(excerpt("a b") == "a b");
   BOOST_TEST(excerpt("ab\ncd") == "ab cd");
   BOOST_TEST(excerpt("äöü", 3) == "äöü");

@@ -25,7 +25,7 @@ BOOST_AUTO_TEST_CASE(every_job_runs_once) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(many_short_rounds_lose_no_job) {
+BOOST_AUTO_TEST_CASE(short_rounds_run_every_job) {
   Team team(4);
   std::int64_t expected = 0;
   std::atomic<std::int64_t> sum{0};
@@ -38,10 +38,10 @@ BOOST_AUTO_TEST_CASE(many_short_rounds_lose_no_job) {
   BOOST_TEST(sum == expected);
 }
 
-BOOST_AUTO_TEST_CASE(a_round_ends_after_all_its_jobs) {
+BOOST_AUTO_TEST_CASE(round_ends_after_all_its_jobs) {
   Team team(3);
   for (int round = 0; round < 50; ++round) {
-    std::vector<int> done(6);  // not atomic: run() makes what the jobs wrote visible
+    std::vector<int> done(6);  // plain ints: run() makes the writes of the jobs visible
     team.run(6, [&](std::int64_t i) {
       if (i % 2 == 1) std::this_thread::sleep_for(std::chrono::microseconds(100));
       done[static_cast<std::size_t>(i)] = 1;
@@ -50,12 +50,12 @@ BOOST_AUTO_TEST_CASE(a_round_ends_after_all_its_jobs) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(several_threads_participate_up_to_the_requested_number) {
+BOOST_AUTO_TEST_CASE(team_uses_the_requested_number_of_threads) {
   Team team(3);
   std::set<std::thread::id> who;
   std::mutex mutex;
   std::condition_variable all_here;
-  team.run(3, [&](std::int64_t) {  // each job waits for the others, so no thread can run two
+  team.run(3, [&](std::int64_t) {  // the jobs wait for one another, so each needs its thread
     std::unique_lock lock(mutex);
     who.insert(std::this_thread::get_id());
     all_here.notify_all();
@@ -69,7 +69,7 @@ BOOST_AUTO_TEST_CASE(several_threads_participate_up_to_the_requested_number) {
   BOOST_TEST(who.count(std::this_thread::get_id()) == 1u);
 }
 
-BOOST_AUTO_TEST_CASE(an_exception_is_rethrown_and_the_team_remains_usable) {
+BOOST_AUTO_TEST_CASE(team_rethrows_an_exception_and_remains_usable) {
   for (const std::int64_t threads : {1, 2, 4}) {
     Team team(threads);
     for (const std::int64_t thrower : {0, 5, 9}) {
@@ -84,17 +84,17 @@ BOOST_AUTO_TEST_CASE(an_exception_is_rethrown_and_the_team_remains_usable) {
       team.run(10, [&](std::int64_t) { ++calls; });  // the error is not thrown again
       BOOST_TEST(calls == 10);
     }
-    BOOST_CHECK_THROW(team.run(10, [](std::int64_t) { throw 1; }), int);  // all of them
+    BOOST_CHECK_THROW(team.run(10, [](std::int64_t) { throw 1; }), int);  // every job throws
   }
 }
 
-BOOST_AUTO_TEST_CASE(an_unused_team_can_be_destroyed) {
+BOOST_AUTO_TEST_CASE(unused_team_can_be_destroyed) {
   for (int i = 0; i < 20; ++i) Team team(4);
   Team all(0);
   BOOST_TEST(all.threads() == available_processors());
 }
 
-BOOST_AUTO_TEST_CASE(teams_may_be_nested) {
+BOOST_AUTO_TEST_CASE(nested_teams_run_all_jobs) {
   Team outer(2);
   std::atomic<int> calls{0};
   outer.run(3, [&](std::int64_t) {

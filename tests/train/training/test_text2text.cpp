@@ -1,4 +1,4 @@
-// Several tasks in one model, and hidden stretches of text.
+// Several tasks in one model, and span corruption.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -36,7 +36,7 @@ Config mixture_run(std::int64_t steps) {
   return c;
 }
 
-/// Lines of words that count up: what is hidden follows from its neighbours.
+/// Lines of consecutive words: a masked span follows from its neighbours.
 Config denoise_run(const TempFolder& folder, std::int64_t steps) {
   Random random({.seed = 4, .stream = Stream::check, .index = 3});
   for (const auto& [name, n] : {std::pair("train", 1500), std::pair("valid", 100)}) {
@@ -62,8 +62,8 @@ Config denoise_run(const TempFolder& folder, std::int64_t steps) {
 
 }  // namespace
 
-// The prefix alone tells the two tasks apart.
-BOOST_AUTO_TEST_CASE(one_model_learns_two_tasks) {
+// The two tasks differ only in their prefix.
+BOOST_AUTO_TEST_CASE(model_learns_two_tasks) {
   const TempFolder folder;
   Run run(mixture_run(900), folder / "run");
   Trainer trainer(run.config, run.paths(), run.data, run.run_log);
@@ -77,7 +77,7 @@ BOOST_AUTO_TEST_CASE(one_model_learns_two_tasks) {
   BOOST_TEST(e.details.back().starts_with("reverse: exact match "));
 }
 
-BOOST_AUTO_TEST_CASE(a_mixture_repeats_its_bits) {
+BOOST_AUTO_TEST_CASE(mixture_run_is_bitwise_reproducible) {
   const TempFolder folder;
   Config c = mixture_run(40);
   c.model->dropout = 0.1;
@@ -85,13 +85,13 @@ BOOST_AUTO_TEST_CASE(a_mixture_repeats_its_bits) {
   check_repeats_bits(c, folder / "run");
 }
 
-BOOST_AUTO_TEST_CASE(hidden_stretches_are_found_from_their_neighbours) {
+BOOST_AUTO_TEST_CASE(masked_spans_are_predicted_from_their_neighbours) {
   const TempFolder folder;
   Run run(denoise_run(folder, 400), folder / "run");
   Trainer trainer(run.config, run.paths(), run.data, run.run_log);
   trainer.train();
   const Evaluation e = trainer.task().evaluate(trainer.loaded_model(), run.data.valid, {});
-  BOOST_TEST(e.value(Metric::token_accuracy) > 0.98, e.text());  // 0.125 for each word by chance
+  BOOST_TEST(e.value(Metric::token_accuracy) > 0.98, e.text());  // 0.125 by chance
   const auto generator = trainer.task().make_generator(trainer.loaded_model(), 1);
   const std::vector<std::string> filled =
       generator->lines({"w1 w2 <extra_id_0> w5 w6 <extra_id_1>", ""}, 0);
@@ -101,14 +101,14 @@ BOOST_AUTO_TEST_CASE(hidden_stretches_are_found_from_their_neighbours) {
     BOOST_TEST((line.find("<extra_id_0>") < line.find("  ->  <extra_id_0>")), line);
 }
 
-BOOST_AUTO_TEST_CASE(hidden_stretches_repeat_their_bits) {
+BOOST_AUTO_TEST_CASE(denoise_run_is_bitwise_reproducible) {
   const TempFolder folder;
   Config c = denoise_run(folder, 40);
   c.model->dropout = 0.1;
   check_repeats_bits(c, folder / "run");
 }
 
-BOOST_AUTO_TEST_CASE(a_tokenizer_without_marks_is_refused) {
+BOOST_AUTO_TEST_CASE(tokenizer_without_span_marks_is_refused) {
   const TempFolder folder;
   Config c = denoise_run(folder, 1);
   c.tokenizer.specials.erase(c.tokenizer.specials.begin() + 5);

@@ -1,4 +1,4 @@
-// heed trace: every matrix follows from those before it, and the last ones are the model's own.
+// heed trace: every matrix follows from the previous ones, and the last matrices equal the model's.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -22,7 +22,7 @@ namespace {
 
 using Rows2 = std::vector<std::vector<double>>;
 
-/// The matrices of a trace as a reader finds them in the JSON.
+/// The matrices of a trace, read from its JSON.
 struct Read {
   std::map<std::string, Rows2> matrices;
   std::map<std::string, std::string> formulas;
@@ -53,7 +53,7 @@ struct Read {
   bool has(const std::string& symbol) const { return matrices.contains(symbol); }
   const Rows2& operator[](const std::string& symbol) const { return matrices.at(symbol); }
 
-  /// The largest difference between a matrix and f(row, column).
+  /// Checks the largest difference between a matrix and f(row, column).
   template <class F>
   void equals(const std::string& symbol, F f) const {
     BOOST_TEST_CONTEXT(symbol << " = " << formulas.at(symbol)) {
@@ -71,7 +71,7 @@ struct Read {
   }
 };
 
-/// Element (i, j) of A B; of A Bᵀ and Aᵀ B.
+/// Element (i, j) of A B; below, of A Bᵀ and Aᵀ B.
 double mul(const Rows2& a, const Rows2& b, std::size_t i, std::size_t j) {
   double s = 0;
   for (std::size_t k = 0; k < b.size(); ++k) s += a[i][k] * b[k][j];
@@ -88,17 +88,18 @@ double t_mul(const Rows2& a, const Rows2& b, std::size_t i, std::size_t j) {
   return s;
 }
 
-/// Row i of x turned by i θ in pairs, or back; `halves`: columns k and k + size/2.
+/// Row i of x with its pairs of columns rotated by i θ, or by −i θ; `halves`: pairs k and k +
+/// size/2.
 double turned(const Rows2& x, std::size_t i, std::size_t c, double direction, bool halves) {
   const std::size_t size = x[i].size(), k = halves ? c % (size / 2) : c / 2;
   const bool first = halves ? c < size / 2 : c % 2 == 0;
-  const std::size_t other = halves ? (c + size / 2) % size : c ^ 1;
+  const std::size_t partner = halves ? (c + size / 2) % size : c ^ 1;
   const double angle = direction * static_cast<double>(i) *
                        std::pow(10000.0, -2.0 * static_cast<double>(k) / static_cast<double>(size));
-  return x[i][c] * std::cos(angle) + (first ? -1 : 1) * x[i][other] * std::sin(angle);
+  return x[i][c] * std::cos(angle) + (first ? -1 : 1) * x[i][partner] * std::sin(angle);
 }
 
-/// R[i − j]: the rows of R are the distances from 1 − keys on.
+/// R[i − j]: row 0 of R belongs to the distance 1 − keys.
 const std::vector<double>& of_distance(const Read& t, std::size_t i, std::size_t j) {
   return t["R"][i + t["K"].size() - 1 - j];
 }
@@ -131,7 +132,7 @@ void check_forward(const Read& t, const ModelOptions& model, bool self) {
     for (std::size_t i = 0; i < t["B"].size(); ++i)
       for (std::size_t j = 0; j < t["B"][i].size(); ++j)
         worst = std::max(worst, std::abs(t["B"][i][j] + m * std::abs(double(i) - double(j))));
-    BOOST_TEST(worst < 1e-6);  // heed's are float32
+    BOOST_TEST(worst < 1e-6);  // heed computes the slopes in float32
   }
   const bool plain = !t.has("C");
   const std::string scaled = plain ? "S" : "C";
@@ -161,7 +162,7 @@ void check_backward(const Read& t, const ModelOptions& model, bool self) {
     for (std::size_t j = 0; j < t["P"][i].size(); ++j) s += t["P"][i][j] * t["dP"][i][j];
     return s;
   });
-  // Softmax's Jacobian, written out.
+  // The Jacobian of softmax, element by element.
   t.equals("dS", [&](auto i, auto j) {
     double s = 0;
     for (std::size_t l = 0; l < t["P"][i].size(); ++l)
@@ -191,7 +192,7 @@ void check_backward(const Read& t, const ModelOptions& model, bool self) {
   t.equals("dW_V", [&](auto i, auto j) { return t_mul(t[memory], t["dV"], i, j); });
 }
 
-/// What the tape gives for the rows of in_proj_weight, against the sum of the heads' shares.
+/// Compares the tape's gradient of in_proj_weight with the sum of the heads' shares.
 void check_gradients(const std::vector<Read>& heads, const Array& g, std::int64_t key_heads) {
   const auto count = std::ssize(heads);
   const auto size = std::ssize(heads[0]["Q"][0]);
@@ -221,7 +222,7 @@ struct Line {
   std::string input, target;
 };
 
-/// Works through every head of every layer of a model that has been trained for some steps.
+/// Checks the trace of every head of every layer of a model trained for some steps.
 void check_model(const Config& c, const std::filesystem::path& folder, const Line& line) {
   Run run(c, folder);
   Trainer trainer(run.config, run.paths(), run.data, run.run_log);
@@ -266,7 +267,7 @@ Config reversing() {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(every_position_scheme) {
+BOOST_AUTO_TEST_CASE(every_position_scheme_is_traced) {
   const TempFolder folder;
   for (const PositionKind kind :
        {PositionKind::sinusoidal, PositionKind::learned, PositionKind::rotary, PositionKind::alibi,
@@ -285,7 +286,7 @@ BOOST_AUTO_TEST_CASE(every_position_scheme) {
   check_model(c, folder / "adjacent", {"abc", "cba"});
 }
 
-BOOST_AUTO_TEST_CASE(every_pattern_and_layout) {
+BOOST_AUTO_TEST_CASE(every_pattern_and_layout_is_traced) {
   const TempFolder folder;
   for (const PatternKind pattern : {PatternKind::window, PatternKind::bigbird, PatternKind::topk}) {
     BOOST_TEST_CONTEXT(name_of(pattern)) {
@@ -308,7 +309,7 @@ BOOST_AUTO_TEST_CASE(every_pattern_and_layout) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(every_kind_of_task) {
+BOOST_AUTO_TEST_CASE(every_task_is_traced) {
   const TempFolder folder;
   put(folder / "text", "a b c a b c a b c\n");
   put(folder / "source", "a b c\nb a c\n");
@@ -336,7 +337,7 @@ BOOST_AUTO_TEST_CASE(every_kind_of_task) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(text_and_page_name_what_they_show) {
+BOOST_AUTO_TEST_CASE(text_and_page_contain_symbols_shapes_and_formulas) {
   const TempFolder folder;
   Config c = reversing();
   c.model->d_model = 64;
@@ -364,7 +365,7 @@ BOOST_AUTO_TEST_CASE(text_and_page_name_what_they_show) {
   BOOST_TEST(page.find("<script") == std::string::npos);
 }
 
-BOOST_AUTO_TEST_CASE(heads_that_share_keys_show_their_shares) {
+BOOST_AUTO_TEST_CASE(gradients_of_shared_keys_are_marked_as_shares) {
   const TempFolder folder;
   Config c = reversing();
   c.model->attention.kv_heads = 2;
@@ -384,12 +385,13 @@ BOOST_AUTO_TEST_CASE(heads_that_share_keys_show_their_shares) {
                            "this head's share of ∂loss / ∂W_V, which 2 heads share",
                            "  ∂loss / ∂W_Q", "ALiBi, m = 0.00390625"})
     BOOST_TEST(some.find(part) != std::string::npos, part << " is missing in\n" << some);
-  const std::string one = text("", "decoder.layers.0.self_attn");  // one row says nothing of m
+  const std::string one =
+      text("", "decoder.layers.0.self_attn");  // m does not follow from a single row
   BOOST_TEST(one.find("ALiBi\n") != std::string::npos, one);
   BOOST_TEST(one.find("the mean over 1 label, label smoothing") != std::string::npos, one);
 }
 
-BOOST_AUTO_TEST_CASE(what_cannot_be_worked_through_is_refused) {
+BOOST_AUTO_TEST_CASE(unsupported_models_are_refused) {
   const TempFolder folder;
   Config c = reversing();
   c.model->attention.map = ScoreMap::hard;

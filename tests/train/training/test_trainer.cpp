@@ -1,4 +1,4 @@
-// The training loop: its output, when it stops, which checkpoint is the best.
+// The training loop: its output, its end, the choice of the best checkpoint.
 #include "train/loop/trainer.h"
 
 #include <cmath>
@@ -18,7 +18,7 @@ using namespace heed::test;
 
 BOOST_AUTO_TEST_SUITE(trainer)
 
-BOOST_AUTO_TEST_CASE(the_output_of_a_run) {
+BOOST_AUTO_TEST_CASE(run_writes_all_records_and_files) {
   const TempFolder folder;
   Run run(small_run(), folder / "run");
   Trainer trainer(run.config, run.paths(), run.data, run.run_log);
@@ -45,7 +45,7 @@ BOOST_AUTO_TEST_CASE(the_output_of_a_run) {
   BOOST_TEST(run.count("test") == 1);
 }
 
-BOOST_AUTO_TEST_CASE(a_language_model_trains) {
+BOOST_AUTO_TEST_CASE(language_model_learns_and_records_loss_by_position) {
   const TempFolder folder;
   std::string text;
   for (int i = 0; i < 300; ++i) text += "abcabcadb\n"[i % 10];
@@ -65,7 +65,7 @@ BOOST_AUTO_TEST_CASE(a_language_model_trains) {
     const nlohmann::json& positions = r.at("loss_by_position");
     BOOST_REQUIRE(positions.size() == 4u);
     BOOST_TEST((positions[3].at("from") == 5 && positions[3].at("to") == 8));
-    // 299 tokens to predict: 37 whole windows, and one of 3.
+    // 299 tokens to predict: 37 full windows and one of 3 tokens.
     const double counts[] = {38, 38, 37 * 2 + 1, 37 * 4};
     double sum = 0;
     for (std::size_t g = 0; g < 4; ++g) sum += counts[g] * positions[g].at("loss").get<double>();
@@ -73,8 +73,8 @@ BOOST_AUTO_TEST_CASE(a_language_model_trains) {
   }
 }
 
-/// Random pieces of 8 characters, each repeated once. A model that reads 8 characters at a time needs a
-/// memory to predict the repetition, except for one character in each pair.
+/// Random pieces of 8 characters, each repeated once. A model with a context of 8 characters needs
+/// a memory to predict the repetition, except for one character of each pair.
 Config echo_run(const TempFolder& folder, std::int64_t memory, std::int64_t steps) {
   std::string text;
   Random random({.seed = 3, .stream = Stream::check});
@@ -102,7 +102,7 @@ Config echo_run(const TempFolder& folder, std::int64_t memory, std::int64_t step
   return c;
 }
 
-BOOST_AUTO_TEST_CASE(a_memory_of_earlier_segments_is_used_learned_and_saved) {
+BOOST_AUTO_TEST_CASE(segment_memory_is_used_and_saved) {
   const TempFolder folder;
   const auto perplexity = [&](const Run& run) {
     double last = 0;
@@ -123,7 +123,7 @@ BOOST_AUTO_TEST_CASE(a_memory_of_earlier_segments_is_used_learned_and_saved) {
   BOOST_TEST((whole.file(600, "memory.safetensors") == parts.file(600, "memory.safetensors")));
 }
 
-BOOST_AUTO_TEST_CASE(threads_do_not_change_a_run) {
+BOOST_AUTO_TEST_CASE(run_is_independent_of_the_number_of_threads) {
   const TempFolder folder;
   Config one = small_run(), three = small_run();
   one.threads = 1;
@@ -135,7 +135,7 @@ BOOST_AUTO_TEST_CASE(threads_do_not_change_a_run) {
   check_same_metrics(a, b);
 }
 
-BOOST_AUTO_TEST_CASE(the_best_checkpoint_has_the_best_validation) {
+BOOST_AUTO_TEST_CASE(best_checkpoint_has_the_best_validation) {
   const TempFolder folder;
   for (const Metric metric : {Metric::loss, Metric::token_accuracy, Metric::chrf}) {
     Config c = small_run(30);
@@ -160,7 +160,7 @@ BOOST_AUTO_TEST_CASE(the_best_checkpoint_has_the_best_validation) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(validation_is_greedy_whatever_the_decode_options) {
+BOOST_AUTO_TEST_CASE(validation_is_greedy_for_any_decode_options) {
   const TempFolder folder;
   Config greedy = small_run(20);
   greedy.train.best = Metric::chrf;
@@ -175,8 +175,8 @@ BOOST_AUTO_TEST_CASE(validation_is_greedy_whatever_the_decode_options) {
   check_same_metrics(a, c);
 }
 
-BOOST_AUTO_TEST_CASE(the_last_step_can_be_the_best) {
-  // Step 20 is due for saving, but is validated only because it is the last.
+BOOST_AUTO_TEST_CASE(last_step_can_be_the_best) {
+  // At step 20 a checkpoint is due; the validation is due only because the step is the last.
   const TempFolder folder;
   Config c = small_run(20);
   c.train.validate_every = 15;
@@ -213,7 +213,7 @@ BOOST_AUTO_TEST_CASE(nan_is_never_better) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(early_stopping_ends_a_run) {
+BOOST_AUTO_TEST_CASE(early_stopping_ends_the_run) {
   const TempFolder folder;
   Config c = small_run(1000);
   c.optim.lr = 0;  // no validation is better than the first
@@ -221,14 +221,14 @@ BOOST_AUTO_TEST_CASE(early_stopping_ends_a_run) {
   c.train.early_stopping = {Metric::loss, 3};
   Run run(c, folder / "run");
   BOOST_TEST(run.train(false) == 0);
-  BOOST_TEST(run.checkpoints().linked("last").value() == 20);  // the best one and three more
+  BOOST_TEST(run.checkpoints().linked("last").value() == 20);  // the best validation and three more
   BOOST_TEST(run.checkpoints().linked("best").value() == 5);
   BOOST_TEST(run.count("valid") == 4);
   run.train(true);  // still finished after resuming
   BOOST_TEST(run.checkpoints().linked("last").value() == 20);
 }
 
-BOOST_AUTO_TEST_CASE(the_number_of_epochs_ends_a_run) {
+BOOST_AUTO_TEST_CASE(number_of_epochs_ends_the_run) {
   const TempFolder folder;
   Config c = small_run(0);
   c.train.epochs = 2;
@@ -242,14 +242,14 @@ BOOST_AUTO_TEST_CASE(the_number_of_epochs_ends_a_run) {
              stream.batches_in(0) + stream.batches_in(1));
 }
 
-BOOST_AUTO_TEST_CASE(the_average_is_the_mean_of_the_last_checkpoints) {
+BOOST_AUTO_TEST_CASE(average_is_the_mean_of_the_last_checkpoints) {
   const TempFolder folder;
   Config c = small_run();
   c.train.average = 3;
   c.train.save_every = 2;
   c.train.keep = 1;
   Run run(c, folder / "run");
-  run.data.valid = {};  // without validation data the mean is always used
+  run.data.valid = {};  // the mean is always used without validation data
   Trainer trainer(run.config, run.paths(), run.data, run.run_log);
   trainer.train();
   trainer.choose_weights();
@@ -272,7 +272,7 @@ BOOST_AUTO_TEST_CASE(the_average_is_the_mean_of_the_last_checkpoints) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(the_mean_omits_a_damaged_checkpoint) {
+BOOST_AUTO_TEST_CASE(average_omits_a_damaged_checkpoint) {
   const TempFolder folder;
   Config c = small_run();
   c.train.average = c.train.keep = 3;
@@ -300,7 +300,7 @@ BOOST_AUTO_TEST_CASE(the_mean_omits_a_damaged_checkpoint) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_checkpoint_made_on_request_changes_neither_keep_nor_the_mean) {
+BOOST_AUTO_TEST_CASE(checkpoint_on_request_affects_neither_keep_nor_average) {
   const TempFolder folder;
   Config c = small_run(36);
   c.train.average = 3;
@@ -322,7 +322,7 @@ BOOST_AUTO_TEST_CASE(a_checkpoint_made_on_request_changes_neither_keep_nor_the_m
              boost::test_tools::per_element());
 }
 
-BOOST_AUTO_TEST_CASE(further_training_removes_an_old_mean) {
+BOOST_AUTO_TEST_CASE(further_training_removes_an_old_average) {
   const TempFolder folder;
   Config c = small_run();
   c.train.average = 2;
@@ -361,7 +361,7 @@ nlohmann::json chosen(Run& run) {
   return record;
 }
 
-BOOST_AUTO_TEST_CASE(a_mean_that_is_worse_than_the_best_is_not_used) {
+BOOST_AUTO_TEST_CASE(average_worse_than_the_best_is_not_used) {
   const TempFolder folder;
   Config c = small_run(20);  // the loss always falls, so the mean is worse than the last step
   c.model->dropout = 0;
@@ -377,9 +377,9 @@ BOOST_AUTO_TEST_CASE(a_mean_that_is_worse_than_the_best_is_not_used) {
   BOOST_TEST(record.at("metric") == "loss");
 }
 
-BOOST_AUTO_TEST_CASE(a_mean_that_is_better_than_the_best_is_used) {
+BOOST_AUTO_TEST_CASE(average_better_than_the_best_is_used) {
   const TempFolder folder;
-  Config c = small_run(200);  // steps so large that the weights oscillate around the optimum
+  Config c = small_run(200);  // the steps are so large that the weights oscillate
   c.optim.lr = 5e-2;
   c.train.save_every = 4;
   c.train.validate_every = 200;
@@ -389,7 +389,8 @@ BOOST_AUTO_TEST_CASE(a_mean_that_is_better_than_the_best_is_used) {
   BOOST_TEST(record.at("weights_name") == "average");
   BOOST_TEST(record.at("average").get<double>() < record.at("best").get<double>());
   const auto before = run.metrics();
-  Trainer again(run.config, run.paths(), run.data, run.run_log);  // resuming makes the same choice
+  // Resuming makes the same choice.
+  Trainer again(run.config, run.paths(), run.data, run.run_log);
   again.restore();
   again.train();
   BOOST_TEST(again.choose_weights().name == "average");
@@ -411,7 +412,7 @@ BOOST_AUTO_TEST_CASE(checkpoints_far_apart_are_not_averaged) {
   BOOST_TEST(chosen(unjudged).at("weights_name") == "last");
 }
 
-BOOST_AUTO_TEST_CASE(a_run_stopped_before_the_first_step_has_no_best) {
+BOOST_AUTO_TEST_CASE(run_stopped_before_the_first_step_has_no_best) {
   const TempFolder folder;
   Run run(small_run(), folder / "run");
   run.data.valid = {};
@@ -422,7 +423,7 @@ BOOST_AUTO_TEST_CASE(a_run_stopped_before_the_first_step_has_no_best) {
   BOOST_TEST(!run.checkpoints().linked("best").has_value());
 }
 
-BOOST_AUTO_TEST_CASE(a_run_that_diverges_keeps_its_good_checkpoints) {
+BOOST_AUTO_TEST_CASE(diverging_run_keeps_its_finite_checkpoints) {
   const TempFolder folder;
   Config c = small_run();
   c.optim.name = OptimizerKind::sgd;

@@ -1,4 +1,4 @@
-// An interrupted and resumed run equals an uninterrupted one, to the bit.
+// A resumed run is bitwise equal to an uninterrupted run.
 #include <fmt/format.h>
 
 #include <csignal>
@@ -16,8 +16,7 @@ BOOST_AUTO_TEST_SUITE(resuming)
 
 namespace {
 
-/// Requests a stop in the middle of a run: after a given number of results of this
-/// thread's ops.
+/// Requests a stop in the middle of a run: after a number of results of this thread's ops.
 class Stopper final : public OpObserver {
  public:
   explicit Stopper(std::int64_t results) : left_(results), before_(std::exchange(active, this)) {}
@@ -43,9 +42,9 @@ BOOST_AUTO_TEST_CASE(two_runs_of_twenty_steps_equal_one_of_forty) {
   check_resumed_equals_whole(whole, parts);
 }
 
-BOOST_AUTO_TEST_CASE(a_run_killed_at_any_time_reaches_the_same_result) {
-  // Killed after the checkpoint of step 10, 20 or 30, with records of later steps, the last one
-  // incomplete.
+BOOST_AUTO_TEST_CASE(run_killed_at_any_time_reaches_the_same_result) {
+  // The run is killed after the checkpoint of step 10, 20 or 30. Records of later steps exist; the
+  // last record is incomplete.
   const TempFolder folder;
   Run whole(small_run(40), folder / "whole");
   whole.train(false);
@@ -57,7 +56,7 @@ BOOST_AUTO_TEST_CASE(a_run_killed_at_any_time_reaches_the_same_result) {
                               std::filesystem::copy_options::overwrite_existing);
     for (std::int64_t step = last + 10; step <= 40; step += 10)
       remove_tree(killed.checkpoints().folder_of(step));
-    if (last == 0) {  // before the first checkpoint there is no link
+    if (last == 0) {  // no checkpoint, so no links
       for (const char* link : {"last", "best"}) remove_tree(killed.folder / link);
     }
     std::ofstream(killed.paths().metrics(), std::ios::app) << "{\"kind\": \"tra";
@@ -67,7 +66,7 @@ BOOST_AUTO_TEST_CASE(a_run_killed_at_any_time_reaches_the_same_result) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_damaged_checkpoint_is_skipped) {
+BOOST_AUTO_TEST_CASE(damaged_checkpoint_is_skipped) {
   const TempFolder folder;
   Run whole(small_run(40), folder / "whole");
   whole.train(false);
@@ -80,11 +79,11 @@ BOOST_AUTO_TEST_CASE(a_damaged_checkpoint_is_skipped) {
   BOOST_TEST((whole.metrics() == metrics));
 }
 
-BOOST_AUTO_TEST_CASE(a_damaged_best_is_reported_and_replaced_at_the_next_validation) {
+BOOST_AUTO_TEST_CASE(damaged_best_is_reported_and_replaced_at_the_next_validation) {
   const TempFolder folder;
   Run run(small_run(40), folder / "run");
   run.train(false);
-  // As if the second had been the best and the disk had flipped a bit in it.
+  // Simulates a flipped bit in a best checkpoint other than the last.
   nlohmann::json state = open_checkpoint(run.checkpoints().folder_of(40)).state;
   state["best_step"] = 30;
   state["best"] = 0.0;
@@ -106,14 +105,14 @@ BOOST_AUTO_TEST_CASE(a_damaged_best_is_reported_and_replaced_at_the_next_validat
   BOOST_TEST(run.checkpoints().linked("best").value() == 50);
 }
 
-BOOST_AUTO_TEST_CASE(a_refused_resume_changes_nothing) {
+BOOST_AUTO_TEST_CASE(refused_resume_changes_nothing) {
   const TempFolder folder;
   Run run(small_run(20), folder / "run");
   run.train(false);
   const std::string metrics = get(run.paths().metrics()) + "{\"kind\":\"test\",\"step\":20}\n";
   put(run.paths().metrics(), metrics);
   std::filesystem::remove(run.folder / "best");
-  std::filesystem::create_directory(run.folder / "best");  // as in a copy without links
+  std::filesystem::create_directory(run.folder / "best");  // like a copy without links
   put(run.folder / "best" / "model.safetensors", "precious");
   run.config.train.steps = 30;
   const std::string message = error_of(Exit::bad_input, [&] { run.train(true); });
@@ -122,8 +121,9 @@ BOOST_AUTO_TEST_CASE(a_refused_resume_changes_nothing) {
   BOOST_TEST(get(run.folder / "best" / "model.safetensors") == "precious");
 }
 
-BOOST_AUTO_TEST_CASE(other_batches_restart_the_epoch) {
-  // The batch numbers refer to other samples: some would occur twice, or the batch does not exist.
+BOOST_AUTO_TEST_CASE(changed_batches_restart_the_epoch) {
+  // The batch numbers refer to other samples: samples would occur twice, or the batch would not
+  // exist.
   const TempFolder folder;
   Run run(small_run(20), folder / "run");
   run.train(false);
@@ -136,9 +136,9 @@ BOOST_AUTO_TEST_CASE(other_batches_restart_the_epoch) {
     std::filesystem::copy(
         run.folder, folder / "copy",
         std::filesystem::copy_options::recursive | std::filesystem::copy_options::copy_symlinks);
-    Config other = small_run(21);
-    change(other);
-    Run copy(other, folder / "copy");
+    Config changed = small_run(21);
+    change(changed);
+    Run copy(changed, folder / "copy");
     copy.run_log.log_to(copy.paths().log());
     BOOST_TEST(copy.train(true) == 0);
     const Progress after = Progress::from(copy.state_with_clocks(21));
@@ -150,7 +150,7 @@ BOOST_AUTO_TEST_CASE(other_batches_restart_the_epoch) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(another_deciding_metric_forgets_the_best) {
+BOOST_AUTO_TEST_CASE(changed_deciding_metric_discards_the_best) {
   // No accuracy is comparable with a loss of 2.3.
   const TempFolder folder;
   Run run(small_run(20), folder / "run");
@@ -166,8 +166,8 @@ BOOST_AUTO_TEST_CASE(another_deciding_metric_forgets_the_best) {
   BOOST_TEST(run.checkpoints().linked("best").value() == end.best_step);
 }
 
-BOOST_AUTO_TEST_CASE(a_newer_unreadable_checkpoint_is_an_error) {
-  // It may be intact: resuming from an older one would replace it.
+BOOST_AUTO_TEST_CASE(newer_unreadable_checkpoint_is_an_error) {
+  // The checkpoint may be intact, and resuming from an older one would replace it.
   const TempFolder folder;
   Run run(small_run(20), folder / "run");
   run.train(false);
@@ -202,7 +202,7 @@ BOOST_AUTO_TEST_CASE(a_newer_unreadable_checkpoint_is_an_error) {
   BOOST_TEST(get(run.paths().log()).find("continuing from step 20") != std::string::npos);
 }
 
-BOOST_AUTO_TEST_CASE(no_run_begins_if_every_checkpoint_is_damaged) {
+BOOST_AUTO_TEST_CASE(run_is_refused_if_every_checkpoint_is_damaged) {
   const TempFolder folder;
   Run run(small_run(20), folder / "run");
   run.train(false);
@@ -216,7 +216,7 @@ BOOST_AUTO_TEST_CASE(no_run_begins_if_every_checkpoint_is_damaged) {
   BOOST_TEST((run.metrics() == metrics));
 }
 
-BOOST_AUTO_TEST_CASE(a_run_stopped_by_a_signal_reaches_the_same_result) {
+BOOST_AUTO_TEST_CASE(run_stopped_by_a_signal_reaches_the_same_result) {
   const TempFolder folder;
   Config config = small_run(120);
   config.train.validate_every = config.train.save_every = 30;
@@ -235,7 +235,7 @@ BOOST_AUTO_TEST_CASE(a_run_stopped_by_a_signal_reaches_the_same_result) {
   check_same_metrics(whole, stopped);
 }
 
-BOOST_AUTO_TEST_CASE(early_stopping_keeps_counting_after_a_resume) {
+BOOST_AUTO_TEST_CASE(early_stopping_continues_its_count_after_a_resume) {
   const TempFolder folder;
   Config config = small_run(1000);
   config.optim.lr = 0;
@@ -247,7 +247,7 @@ BOOST_AUTO_TEST_CASE(early_stopping_keeps_counting_after_a_resume) {
   BOOST_TEST(whole.checkpoints().linked("last").value() == 25);
 }
 
-BOOST_AUTO_TEST_CASE(resuming_a_finished_run_does_not_repeat_its_figures) {
+BOOST_AUTO_TEST_CASE(resuming_a_finished_run_adds_no_figures) {
   const TempFolder folder;
   Run run(small_run(20), folder / "run");
   const auto to_the_end = [&run](bool restore) {
@@ -261,13 +261,13 @@ BOOST_AUTO_TEST_CASE(resuming_a_finished_run_does_not_repeat_its_figures) {
   const std::vector<nlohmann::json> first = to_the_end(false);
   BOOST_TEST(run.count("test") == 1);
   BOOST_TEST((to_the_end(true) == first));
-  run.config.train.steps = 30;  // after more training, the metrics are those of the final weights
+  run.config.train.steps = 30;  // the metrics then belong to the final weights
   to_the_end(true);
   BOOST_TEST(run.count("test") == 1);
   BOOST_TEST(run.metrics().back().at("step") == 30);
 }
 
-BOOST_AUTO_TEST_CASE(another_model_refuses_the_checkpoint) {
+BOOST_AUTO_TEST_CASE(checkpoint_of_another_model_is_refused) {
   const TempFolder folder;
   Run run(small_run(10), folder / "run");
   run.train(false);

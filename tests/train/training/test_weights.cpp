@@ -10,7 +10,7 @@ BOOST_AUTO_TEST_SUITE(weights)
 
 namespace {
 
-/// These tensors saved as a checkpoint and read back.
+/// Saves these tensors as a checkpoint and reads the file.
 SafetensorsFile file_of(const TempFolder& folder, std::vector<TensorView> views) {
   write_safetensors(folder / "w.safetensors", views);
   return SafetensorsFile::read(folder / "w.safetensors");
@@ -24,7 +24,7 @@ void overwrite(const Model& model, float value) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(they_are_restored_to_the_bit) {
+BOOST_AUTO_TEST_CASE(weights_are_restored_bitwise) {
   const TempFolder folder;
   const std::unique_ptr<Generative> model = small_seq2seq();
   const Bits before = bits_of(model->parameters());
@@ -40,14 +40,14 @@ BOOST_AUTO_TEST_CASE(they_are_restored_to_the_bit) {
   BOOST_TEST(same_bits(bits_of(model->parameters()), before));
 }
 
-BOOST_AUTO_TEST_CASE(loading_reaches_tied_weights) {
+BOOST_AUTO_TEST_CASE(loading_sets_tied_weights) {
   const TempFolder folder;
-  const std::unique_ptr<Generative> model = small_seq2seq(), other = small_seq2seq(0, 2);
-  const SafetensorsFile file = file_of(folder, tensor_views(other->parameters()));
+  const std::unique_ptr<Generative> model = small_seq2seq(), saved = small_seq2seq(0, 2);
+  const SafetensorsFile file = file_of(folder, tensor_views(saved->parameters()));
   load_weights(file, model->parameters(), "w");
-  const auto ours = model->output().weight.value().values(),
-             theirs = other->output().weight.value().values();
-  BOOST_TEST(std::equal(ours.begin(), ours.end(), theirs.begin(), theirs.end()));
+  const auto loaded = model->output().weight.value().values(),
+             expected = saved->output().weight.value().values();
+  BOOST_TEST(std::equal(loaded.begin(), loaded.end(), expected.begin(), expected.end()));
 }
 
 BOOST_AUTO_TEST_CASE(float64_weights_are_rounded) {
@@ -61,7 +61,7 @@ BOOST_AUTO_TEST_CASE(float64_weights_are_rounded) {
     BOOST_TEST(parameters[0].tensor.value().data()[i] == static_cast<float>(values[i]));
 }
 
-BOOST_AUTO_TEST_CASE(all_mismatches_are_named_and_nothing_is_changed) {
+BOOST_AUTO_TEST_CASE(mismatches_are_all_named_and_nothing_is_changed) {
   const TempFolder folder;
   const std::unique_ptr<Generative> model = small_seq2seq();
   std::vector<TensorView> views = tensor_views(model->parameters());
@@ -92,11 +92,11 @@ BOOST_AUTO_TEST_CASE(all_mismatches_are_named_and_nothing_is_changed) {
         "extra: decoder.layers.2.norm1.bias F32 [12]"}) {
     BOOST_TEST(contains(message, part), "no \"" << part << "\" in: " << message);
   }
-  BOOST_TEST(std::count(message.begin(), message.end(), '\n') == 6);  // and nothing else
+  BOOST_TEST(std::count(message.begin(), message.end(), '\n') == 6);  // no further lines
   BOOST_TEST(same_bits(bits_of(model->parameters()), before));
 }
 
-BOOST_AUTO_TEST_CASE(a_model_of_another_kind_does_not_fit) {
+BOOST_AUTO_TEST_CASE(weights_of_another_kind_of_model_are_refused) {
   const TempFolder folder;
   const std::unique_ptr<Generative> model = small_seq2seq(), lm = small_lm();
   const SafetensorsFile file = file_of(folder, tensor_views(lm->parameters()));

@@ -1,4 +1,4 @@
-// Charts: scales, ticks, lines reduced to what can be seen.
+// Charts: scales, ticks, reduction of lines.
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <limits>
@@ -32,7 +32,7 @@ std::string path_of_line(const Drawing& drawing) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(a_line_goes_from_corner_to_corner) {
+BOOST_AUTO_TEST_CASE(line_extends_from_corner_to_corner) {
   const Drawing drawing = drawn(with({{0, 0}, {5, 1}, {10, 4}}));
   BOOST_TEST(path_of_line(drawing) == "M0 190L200 142.5L400 0");
   BOOST_TEST(drawing.body.find("loss &lt;of&gt; it") != std::string::npos);
@@ -42,38 +42,38 @@ BOOST_AUTO_TEST_CASE(a_line_goes_from_corner_to_corner) {
     BOOST_TEST(drawing.body.find(tick) != std::string::npos, tick);
 }
 
-BOOST_AUTO_TEST_CASE(a_logarithmic_scale_has_decades) {
+BOOST_AUTO_TEST_CASE(logarithmic_scale_has_ticks_at_decades) {
   Chart chart = with({{1, 0.001}, {2, 0}, {3, 1000}});  // 0 has no logarithm
   chart.log_y = true;
   const Drawing drawing = drawn(chart);
   for (const char* tick : {">0.001<", ">0.1<", ">1<", ">1000<"})
     BOOST_TEST(drawing.body.find(tick) != std::string::npos, tick);
   BOOST_TEST(path_of_line(drawing) == "M0 190m-3 0h6M400 0m-3 0h6");
-  chart = with({{1, 0.012}, {2, 2.4}});  // it holds two decades: too few ticks
+  chart = with({{1, 0.012}, {2, 2.4}});  // two decades have too few ticks
   chart.log_y = true;
   const std::string narrow = drawn(chart).body;
   for (const char* tick : {">0.02<", ">0.05<", ">0.1<", ">0.2<", ">1<", ">2<"})
     BOOST_TEST(narrow.find(tick) != std::string::npos, tick);
 }
 
-BOOST_AUTO_TEST_CASE(a_line_breaks_where_it_is_not_finite) {
+BOOST_AUTO_TEST_CASE(line_breaks_at_nonfinite_points) {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   BOOST_TEST(path_of_line(drawn(with({{0, 0}, {1, nan}, {2, 1}}))) == "M0 190m-3 0h6M400 0m-3 0h6");
 }
 
-BOOST_AUTO_TEST_CASE(a_single_value_is_in_the_middle) {
-  BOOST_TEST(path_of_line(drawn(with({{7, 3}}))) == "M200 95m-3 0h6");  // a dash, to be seen
+BOOST_AUTO_TEST_CASE(single_value_is_centred) {
+  BOOST_TEST(path_of_line(drawn(with({{7, 3}}))) == "M200 95m-3 0h6");  // a visible dash
 }
 
-BOOST_AUTO_TEST_CASE(without_values_it_says_so) {
+BOOST_AUTO_TEST_CASE(chart_without_values_contains_a_note) {
   BOOST_TEST(drawn(Chart{}).body.find("no values") != std::string::npos);
   BOOST_TEST(drawn(with({})).body.find("no values") != std::string::npos);
   const double infinite = std::numeric_limits<double>::infinity();
   BOOST_TEST(drawn(with({{1, infinite}})).body.find("no values") != std::string::npos);
 }
 
-// A spike one step wide in 100,000 stays visible, and the path short.
-BOOST_AUTO_TEST_CASE(a_long_line_keeps_its_peaks) {
+// A spike of one step in 100,000 remains visible, and the path is short.
+BOOST_AUTO_TEST_CASE(long_line_keeps_its_peaks) {
   std::vector<Point> points;
   for (int i = 0; i < 100'000; ++i) points.push_back({double(i), i == 54'321 ? 9.0 : 1.0 + i % 2});
   const std::string path = path_of_line(drawn(with(points)));
@@ -82,7 +82,7 @@ BOOST_AUTO_TEST_CASE(a_long_line_keeps_its_peaks) {
   BOOST_TEST(path.size() < 20'000);
 }
 
-BOOST_AUTO_TEST_CASE(bars_bands_and_dots) {
+BOOST_AUTO_TEST_CASE(bars_bands_and_dots_are_scaled) {
   Chart chart = with({{0, 0}, {10, 10}});
   chart.bands.push_back({1, {0, 10}, {0, 5}, {5, 10}});
   chart.bars.push_back({2, 2, 4, 5, "two to four"});
@@ -98,7 +98,7 @@ BOOST_AUTO_TEST_CASE(bars_bands_and_dots) {
   BOOST_TEST(drawing.body.find(">bars</text>") != std::string::npos);
 }
 
-BOOST_AUTO_TEST_CASE(drawings_in_rows) {
+BOOST_AUTO_TEST_CASE(drawings_are_arranged_in_rows) {
   const Drawing all = arranged({{10, 5, "a"}, {20, 8, "b"}, {7, 3, "c"}}, 2);
   BOOST_TEST(all.width == 30);
   BOOST_TEST(all.height == 11);

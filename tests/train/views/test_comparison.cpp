@@ -16,7 +16,7 @@ struct Runs {
   TempFolder folder;
   std::vector<RunResult> results;
 
-  /// A finished run with that exact match.
+  /// Adds a finished run with this exact match.
   std::string add(const std::string& keys, double exact_match) {
     const std::string run = (folder / fmt::format("{}", results.size())).string();
     std::filesystem::create_directories(run);
@@ -28,7 +28,7 @@ struct Runs {
             fmt::format(
                 "{{\"kind\":\"test\",\"step\":3,\"seconds\":90,\"loss\":0.5,\"exact_match\":{}}}\n",
                 exact_match) +
-            "{\"kind\":\"valid\",\"step\":4,\"exact_ma");  // being written
+            "{\"kind\":\"valid\",\"step\":4,\"exact_ma");  // incomplete, as while being written
     results.push_back(read_result(run));
     return run;
   }
@@ -36,7 +36,7 @@ struct Runs {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(runs_that_differ_in_their_seed_are_one_group) {
+BOOST_AUTO_TEST_CASE(runs_that_differ_in_the_seed_form_one_group) {
   Runs runs;
   runs.add("seed: 1\nname: a\nmodel: {norm: pre}\n", 0.80);
   runs.add("seed: 1\nname: b\nmodel: {norm: post}\n", 0.90);
@@ -72,7 +72,7 @@ BOOST_AUTO_TEST_CASE(runs_that_differ_in_their_seed_are_one_group) {
   BOOST_TEST(record["groups"][1]["metrics"]["exact_match"]["low"] == 0.88);
 }
 
-BOOST_AUTO_TEST_CASE(a_difference_within_the_spread_is_none) {
+BOOST_AUTO_TEST_CASE(overlapping_ranges_are_reported) {
   Runs runs;
   runs.add("seed: 1\n", 0.80);
   runs.add("seed: 2\n", 0.90);
@@ -91,14 +91,14 @@ BOOST_AUTO_TEST_CASE(a_difference_within_the_spread_is_none) {
 
 BOOST_AUTO_TEST_CASE(runs_of_different_tasks_are_refused) {
   Runs runs;
-  const std::string other = runs.add("seed: 1\n", 0.5);
+  const std::string changed = runs.add("seed: 1\n", 0.5);
   runs.add("seed: 1\n", 0.5);
-  put(other + "/config.yaml", "task: tag\ndata: {synthetic: {name: brackets}}\n");
-  runs.results.front() = read_result(other);
+  put(changed + "/config.yaml", "task: tag\ndata: {synthetic: {name: brackets}}\n");
+  runs.results.front() = read_result(changed);
   HEED_CHECK_ERROR(Exit::usage, "/0 is a run of task tag, ", Comparison(runs.results));
 }
 
-BOOST_AUTO_TEST_CASE(a_run_counts_once_and_a_seed_counts_once) {
+BOOST_AUTO_TEST_CASE(runs_and_seeds_are_counted_once) {
   Runs runs;
   const std::string run = runs.add("seed: 1\n", 0.5);
   runs.add("seed: 1\nname: repeated\n", 0.5);
@@ -113,13 +113,13 @@ BOOST_AUTO_TEST_CASE(a_run_counts_once_and_a_seed_counts_once) {
   HEED_CHECK_ERROR(Exit::usage, "/0/. is given twice", Comparison(runs.results));
 }
 
-BOOST_AUTO_TEST_CASE(figures_of_other_data_are_not_judged) {
+BOOST_AUTO_TEST_CASE(figures_of_different_data_are_not_compared) {
   Runs runs;
   runs.add("seed: 1\n", 0.5);
-  const std::string other = runs.add("seed: 2\n", 0.5),
+  const std::string changed = runs.add("seed: 2\n", 0.5),
                     third = runs.add("model: {heads: 2}\n", 0.5);
-  put(other + "/metrics.jsonl", "{\"kind\":\"valid\",\"step\":9,\"loss\":2}\n");
-  runs.results[1] = read_result(other);
+  put(changed + "/metrics.jsonl", "{\"kind\":\"valid\",\"step\":9,\"loss\":2}\n");
+  runs.results[1] = read_result(changed);
   const Comparison comparison(runs.results);
   BOOST_TEST(comparison.verdicts().at(0) ==
              "model.heads=2: exact match was measured on other data (test)");
@@ -130,20 +130,20 @@ BOOST_AUTO_TEST_CASE(figures_of_other_data_are_not_judged) {
   BOOST_TEST(read_result(third).where == "test");
   put(third + "/metrics.jsonl",
       "{\"kind\":\"test\",\"step\":5,\"loss\":1}\n{\"kind\":\"valid\",\"step\":8}\n");
-  BOOST_TEST(read_result(third).where == "valid, step 8");  // it was resumed after its test
+  BOOST_TEST(read_result(third).where == "valid, step 8");  // the run was resumed after its test
 }
 
-BOOST_AUTO_TEST_CASE(figures_of_other_lines_are_not_judged) {
+BOOST_AUTO_TEST_CASE(figures_of_different_lines_are_not_compared) {
   Runs runs;
   runs.add("seed: 1\n", 0.5);
-  const std::string other = runs.add("model: {heads: 2}\n", 0.5);
+  const std::string changed = runs.add("model: {heads: 2}\n", 0.5);
   const auto verdict_with = [&](const std::string& lines) {
-    put(other + "/metrics.jsonl",
+    put(changed + "/metrics.jsonl",
         "{\"kind\":\"test\",\"step\":9,\"loss\":2,\"exact_match\":0.5" + lines + "}\n");
-    runs.results[1] = read_result(other);
+    runs.results[1] = read_result(changed);
     return Comparison(runs.results).verdicts().at(0);
   };
-  const std::string same = verdict_with(R"(,"lines":"ab")");  // the first has none
+  const std::string same = verdict_with(R"(,"lines":"ab")");  // the first run has no checksum
   BOOST_TEST(contains(same, "exact match the same"), same);
   runs.results[0].record["lines"] = "ab";
   BOOST_TEST(verdict_with(R"(,"lines":"ab")") == same);
@@ -153,7 +153,7 @@ BOOST_AUTO_TEST_CASE(figures_of_other_lines_are_not_judged) {
   BOOST_TEST(verdict_with(R"(,"lines":"cd")") == same);
 }
 
-BOOST_AUTO_TEST_CASE(a_field_of_another_type_is_named) {
+BOOST_AUTO_TEST_CASE(field_of_the_wrong_type_is_named) {
   Runs runs;
   const std::string run = runs.add("", 0.5), file = run + "/metrics.jsonl";
   for (const auto& [field, message] :
@@ -167,7 +167,7 @@ BOOST_AUTO_TEST_CASE(a_field_of_another_type_is_named) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(runs_without_a_test_and_without_figures) {
+BOOST_AUTO_TEST_CASE(runs_without_a_test_use_the_last_validation) {
   Runs runs;
   const std::string run = runs.add("seed: 1\n", 0.5);
   put(run + "/metrics.jsonl", "{\"kind\":\"valid\",\"step\":20,\"exact_match\":0.25}\n");

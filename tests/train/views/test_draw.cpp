@@ -15,12 +15,12 @@ BOOST_AUTO_TEST_CASE(text_is_escaped) {
   BOOST_TEST(xml_text("a < b & \"c\" > d") == "a &lt; b &amp; &quot;c&quot; &gt; d");
   BOOST_TEST(xml_text("Grüße, 世界\n") == "Grüße, 世界\n");
   BOOST_TEST(xml_text(std::string("\0\x01\x1b", 3)) == "\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD");
-  BOOST_TEST(xml_text("\xff\xc3") == "\xEF\xBF\xBD\xEF\xBF\xBD");  // broken UTF-8
+  BOOST_TEST(xml_text("\xff\xc3") == "\xEF\xBF\xBD\xEF\xBF\xBD");  // invalid UTF-8
   BOOST_TEST(html_page("<script>", "", "").find("<title>&lt;script&gt;</title>") !=
              std::string::npos);
 }
 
-BOOST_AUTO_TEST_CASE(numbers_are_short) {
+BOOST_AUTO_TEST_CASE(numbers_have_at_most_two_decimals) {
   BOOST_TEST(svg_number(1) == "1");
   BOOST_TEST(svg_number(-0.001) == "0");
   BOOST_TEST(svg_number(2.5) == "2.5");
@@ -28,7 +28,7 @@ BOOST_AUTO_TEST_CASE(numbers_are_short) {
   BOOST_TEST(svg_number(100) == "100");
 }
 
-BOOST_AUTO_TEST_CASE(base64_as_in_the_rfc) {
+BOOST_AUTO_TEST_CASE(base64_matches_the_rfc) {
   BOOST_TEST(base64("") == "");
   BOOST_TEST(base64("f") == "Zg==");
   BOOST_TEST(base64("fo") == "Zm8=");
@@ -36,7 +36,7 @@ BOOST_AUTO_TEST_CASE(base64_as_in_the_rfc) {
   BOOST_TEST(base64(std::string("\0\xff", 2)) == "AP8=");
 }
 
-BOOST_AUTO_TEST_CASE(cells_of_one_level_are_one_path) {
+BOOST_AUTO_TEST_CASE(cells_of_one_level_form_one_path) {
   const HeatMap map{2, 3, {1, 1, 0, 0, 0.5F, 0.01F}, 1};
   BOOST_TEST(heat_cells(map, 10, 5) ==
              "<path class=\"heat l6\" d=\"M10 5h10v5h-10z\"/>\n"
@@ -47,7 +47,7 @@ BOOST_AUTO_TEST_CASE(cells_of_one_level_are_one_path) {
   BOOST_TEST(heat_cells({0, 0, {}, 1}, 1, 1) == "");
 }
 
-BOOST_AUTO_TEST_CASE(large_maps_become_means_of_blocks) {
+BOOST_AUTO_TEST_CASE(large_map_is_reduced_to_means_of_blocks) {
   HeatMap map{5, 4, {}, 1};
   for (int i = 0; i < 20; ++i) map.values.push_back(static_cast<float>(i));
   const HeatMap same = reduced(map, 5);
@@ -55,13 +55,13 @@ BOOST_AUTO_TEST_CASE(large_maps_become_means_of_blocks) {
   const HeatMap small = reduced(map, 2);
   BOOST_TEST(small.rows == 2);
   BOOST_TEST(small.columns == 2);
-  // Rows 0 and 1, or 2 to 4; columns 0 and 1, or 2 and 3.
+  // The blocks: rows 0 and 1, rows 2 to 4; columns 0 and 1, columns 2 and 3.
   const std::vector<float> expected{2.5F, 4.5F, 12.5F, 14.5F};
   BOOST_TEST(small.values == expected, boost::test_tools::per_element());
   BOOST_TEST(small.largest == 14.5F);
 }
 
-BOOST_AUTO_TEST_CASE(a_labelled_map_names_its_cells) {
+BOOST_AUTO_TEST_CASE(labelled_map_names_its_cells) {
   const std::vector<std::string> rows{"<s>", "a very long token that does not fit"},
       columns{"x", "&"};
   const Drawing map = labelled_map({2, 2, {1, 0, 0.04F, 0.96F}, 1}, rows, columns);
@@ -71,7 +71,7 @@ BOOST_AUTO_TEST_CASE(a_labelled_map_names_its_cells) {
   BOOST_TEST(map.body.find("a very long token that d…</text>") != std::string::npos);
   BOOST_TEST(map.body.find("<title>&lt;s&gt; → x: 1.000</title>") != std::string::npos);
   BOOST_TEST(map.body.find("→ &amp;: 0.960</title>") != std::string::npos);
-  BOOST_TEST(map.body.find("0.040") == std::string::npos);  // too little for a tooltip
+  BOOST_TEST(map.body.find("0.040") == std::string::npos);  // too small for a tooltip
 }
 
 BOOST_AUTO_TEST_SUITE_END()

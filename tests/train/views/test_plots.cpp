@@ -1,4 +1,4 @@
-// heed plot: every drawing, and that masks show what attention reads.
+// heed plot: all drawings have marks, and their values are correct.
 #include "tests/train/support.h"
 #include "train/report/plots.h"
 
@@ -15,7 +15,7 @@ Config config_of(const std::string& text = "") {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(each_has_marks) {
+BOOST_AUTO_TEST_CASE(every_plot_has_marks) {
   for (const std::string& name : plot_names()) {
     const std::vector<Drawing> all = plots_of(name, config_of(), 32);
     BOOST_TEST(all.size() >= 2, name);
@@ -29,8 +29,9 @@ BOOST_AUTO_TEST_CASE(each_has_marks) {
                       "there are positions, schedule, softmax, masks, activations"));
 }
 
-// The two lines of inner products are one where both exist: PE(p) · PE(p + k) depends on k alone.
-BOOST_AUTO_TEST_CASE(inner_products_depend_on_the_distance) {
+// The two lines of inner products coincide where both are defined: PE(p) · PE(p + k) depends only
+// on k.
+BOOST_AUTO_TEST_CASE(inner_products_depend_only_on_the_distance) {
   const std::string body = plots_of("positions", config_of("model: {d_model: 32}\n"), 16)[1].body;
   std::vector<std::string> paths;
   for (std::size_t at = 0; (at = body.find("class=\"line s", at)) != std::string::npos; ++at) {
@@ -41,7 +42,7 @@ BOOST_AUTO_TEST_CASE(inner_products_depend_on_the_distance) {
   BOOST_TEST(paths[0].starts_with(paths[1]));
 }
 
-BOOST_AUTO_TEST_CASE(a_causal_mask_is_a_triangle) {
+BOOST_AUTO_TEST_CASE(causal_mask_is_a_triangle) {
   const Config config = config_of("model: {attention: {pattern: window, window: 2}}\n");
   const std::vector<Drawing> all = plots_of("masks", config, 4);
   // The second drawing is full attention, causal: rows of 1, 2, 3 and 4 keys.
@@ -49,7 +50,7 @@ BOOST_AUTO_TEST_CASE(a_causal_mask_is_a_triangle) {
     BOOST_TEST(contains(all[1].body, row), row);
 }
 
-BOOST_AUTO_TEST_CASE(the_schedule_is_that_of_the_config) {
+BOOST_AUTO_TEST_CASE(schedule_plot_uses_the_config) {
   const Config config =
       config_of("optim: {lr: 0.5, schedule: {name: linear, warmup: 10}}\ntrain: {steps: 100}\n");
   const std::string body = plots_of("schedule", config, 64)[0].body;

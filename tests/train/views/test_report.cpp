@@ -1,4 +1,4 @@
-// heed report: figures as in metrics.jsonl, intervals, paired tests, curves as CSV, hostile text.
+// heed report: figures of metrics.jsonl, intervals, paired tests, curves as CSV, hostile text.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -28,7 +28,7 @@ std::vector<SampleOutput> texts(int right) {
   return all;
 }
 
-/// A run that is finished, with these outputs; its figures are those of the outputs.
+/// A finished run with these outputs and their figures.
 std::string make_run(const TempFolder& folder, const std::string& name, const std::string& keys,
                      const std::vector<SampleOutput>& outputs, double scale = 1) {
   const RunFolder run{folder / name};
@@ -45,16 +45,16 @@ std::string make_run(const TempFolder& folder, const std::string& name, const st
     metrics += fmt::format("{{\"kind\":\"valid\",\"step\":{},\"loss\":{},\"bleu\":{}}}\n", step,
                            scale * 120.0 / step, step / 10.0);
   }
-  std::vector<std::string> own, right;
+  std::vector<std::string> texts, references;
   for (const SampleOutput& sample : outputs) {
-    own.push_back(sample.output);
-    right.push_back(sample.target);
+    texts.push_back(sample.output);
+    references.push_back(sample.target);
   }
   nlohmann::json test{{"kind", "test"},
                       {"step", 400},
                       {"seconds", 400.5},
                       {"loss", 0.123456789012345},
-                      {"bleu", corpus_bleu(own, right).score},
+                      {"bleu", corpus_bleu(texts, references).score},
                       {"bleu_signature", "nrefs:1|<x>"}};
   put(run.metrics(), metrics + test.dump() + "\n");
   put(run.log(), "2026-01-01 00:00:00  continuing from step 200\n");
@@ -68,7 +68,7 @@ std::string page_of(const std::vector<std::string>& runs) {
   return report_page(histories, {});
 }
 
-/// The exact values of the page's figures.
+/// The exact values of the figures in a page.
 std::vector<double> data_values(const std::string& page) {
   std::vector<double> all;
   const std::regex element("<data value=\"([^\"]*)\"");
@@ -81,7 +81,7 @@ std::vector<double> data_values(const std::string& page) {
 
 BOOST_AUTO_TEST_SUITE(report)
 
-BOOST_AUTO_TEST_CASE(figures_are_those_of_the_run_to_the_last_digit) {
+BOOST_AUTO_TEST_CASE(page_contains_the_exact_figures_of_the_run) {
   const TempFolder folder;
   const std::string run = make_run(folder, "a", "", texts(60));
   const std::string page = page_of({run});
@@ -96,12 +96,12 @@ BOOST_AUTO_TEST_CASE(figures_are_those_of_the_run_to_the_last_digit) {
   BOOST_TEST(contains(page, "norm of the gradient by layer"));
   BOOST_TEST(contains(page, "nrefs:1|&lt;x&gt;"));
   BOOST_TEST(contains(page, "95 % interval"));
-  BOOST_TEST(!contains(page, "http://") == false);  // the name space of SVG alone
+  BOOST_TEST(!contains(page, "http://") == false);  // only the namespace of SVG
   BOOST_TEST(
       !contains(std::regex_replace(page, std::regex("http://www.w3.org/2000/svg"), ""), "http"));
 }
 
-BOOST_AUTO_TEST_CASE(seeds_share_a_line_and_a_band) {
+BOOST_AUTO_TEST_CASE(runs_that_differ_in_the_seed_share_a_line_and_a_band) {
   const TempFolder folder;
   const std::string page = page_of({make_run(folder, "a", "seed: 1\n", texts(60)),
                                     make_run(folder, "b", "seed: 2\n", texts(64), 2),
@@ -113,15 +113,16 @@ BOOST_AUTO_TEST_CASE(seeds_share_a_line_and_a_band) {
   const std::string slower = make_run(folder, "d", "seed: 3\n", texts(60));
   put(slower + "/metrics.jsonl", "{\"kind\":\"train\",\"step\":1,\"seconds\":1200.5}\n");
   const std::string two = page_of({slower, (folder / "a").string()});
-  BOOST_TEST(contains(two, "</data> <span class=\"quiet\">(95 % interval"));  // of the one tested
+  BOOST_TEST(
+      contains(two, "</data> <span class=\"quiet\">(95 % interval"));  // interval of the tested run
   BOOST_TEST(contains(two, "</span> on test"));
   BOOST_TEST(contains(two, "13.3 minutes"));  // the mean
 }
 
-BOOST_AUTO_TEST_CASE(hostile_text_stays_text) {
+BOOST_AUTO_TEST_CASE(hostile_text_is_escaped) {
   const TempFolder folder;
   std::vector<SampleOutput> outputs = texts(10);
-  outputs[0] = {hostile, hostile, "", {}};  // the worst
+  outputs[0] = {hostile, hostile, "", {}};  // the worst sample
   const std::string run = make_run(folder, "<i>\"run\"</i>", "name: \"<b>'&\\\"\"\n", outputs);
   const std::string page = page_of({run});
   BOOST_TEST(!contains(page, "<script"));
@@ -129,10 +130,10 @@ BOOST_AUTO_TEST_CASE(hostile_text_stays_text) {
   BOOST_TEST(!contains(page, "<b>'"));
   BOOST_TEST(contains(page, "&lt;script&gt;"));
   BOOST_TEST(page.find('\x01') == std::string::npos);
-  BOOST_TEST(!contains(page, std::string(1000, 'x')));  // cut
+  BOOST_TEST(!contains(page, std::string(1000, 'x')));  // truncated
 }
 
-BOOST_AUTO_TEST_CASE(a_run_that_has_just_begun) {
+BOOST_AUTO_TEST_CASE(run_without_figures_has_a_page) {
   const TempFolder folder;
   const RunFolder run{folder / "new"};
   std::filesystem::create_directories(run.path);
@@ -144,8 +145,8 @@ BOOST_AUTO_TEST_CASE(a_run_that_has_just_begun) {
   BOOST_TEST(contains(page, "negative log-likelihood"));
 }
 
-// The interval belongs to the figures only if the outputs give these figures.
-BOOST_AUTO_TEST_CASE(outputs_of_other_weights_are_not_judged) {
+// An interval is shown only if the outputs reproduce the figures.
+BOOST_AUTO_TEST_CASE(outputs_of_other_weights_have_no_interval) {
   const TempFolder folder;
   const std::string run = make_run(folder, "a", "", texts(60));
   write_outputs(RunFolder{run}, texts(20));
@@ -154,7 +155,7 @@ BOOST_AUTO_TEST_CASE(outputs_of_other_weights_are_not_judged) {
   BOOST_TEST(contains(page_of({run}), "do not belong together</li>"));
 }
 
-BOOST_AUTO_TEST_CASE(a_figure_that_is_not_finite_breaks_a_curve) {
+BOOST_AUTO_TEST_CASE(nonfinite_figure_breaks_a_curve) {
   const TempFolder folder;
   const RunFolder run{folder / "a"};
   std::filesystem::create_directories(run.path);
@@ -171,11 +172,11 @@ BOOST_AUTO_TEST_CASE(a_figure_that_is_not_finite_breaks_a_curve) {
   BOOST_TEST(std::isnan(curve->points[2].y));
   const std::string page = report_page({history}, {});
   BOOST_TEST(contains(page, "M0 63.3L100 126.7M300 0L400 190"));
-  BOOST_TEST(!contains(page, "95 % interval"));  // no outputs, so no column of them
+  BOOST_TEST(!contains(page, "95 % interval"));  // the column requires outputs
   BOOST_TEST(contains(curves_csv({history}, {"train.nll"}), ",train.nll,3,nan\n"));
 }
 
-BOOST_AUTO_TEST_CASE(curves_as_csv) {
+BOOST_AUTO_TEST_CASE(curves_are_printed_as_csv) {
   const TempFolder folder;
   const std::string run = make_run(folder, "a", "seed: 3\n", texts(60));
   const std::vector<History> histories{read_history(run)};
@@ -187,7 +188,7 @@ BOOST_AUTO_TEST_CASE(curves_as_csv) {
   BOOST_TEST(contains(message, "--csv valid.blue: no run has such a curve; there are train."));
 }
 
-BOOST_AUTO_TEST_CASE(outputs_are_read_as_they_were_written) {
+BOOST_AUTO_TEST_CASE(outputs_are_unchanged_by_writing_and_reading) {
   const TempFolder folder;
   const RunFolder run{folder.path};
   BOOST_TEST(read_outputs(run).empty());
@@ -209,28 +210,29 @@ BOOST_AUTO_TEST_SUITE_END()
 
 BOOST_AUTO_TEST_SUITE(bootstrap)
 
-BOOST_AUTO_TEST_CASE(statistics_of_all_samples_are_the_metric) {
+BOOST_AUTO_TEST_CASE(statistics_of_all_samples_give_the_metric) {
   std::vector<SampleOutput> outputs = texts(60);
-  std::vector<std::string> own, right;
+  std::vector<std::string> texts, references;
   for (const SampleOutput& sample : outputs) {
-    own.push_back(sample.output);
-    right.push_back(sample.target);
+    texts.push_back(sample.output);
+    references.push_back(sample.target);
   }
   std::vector<std::uint32_t> all;
   for (std::uint32_t i = 0; i < outputs.size(); ++i) all.push_back(i);
   const auto value = [&](Metric metric) {
     return statistics_of(metric, outputs, BleuTokenizer::v13a)->of(all);
   };
-  BOOST_TEST(value(Metric::bleu) == corpus_bleu(own, right).score);
-  BOOST_TEST(value(Metric::chrf) == corpus_chrf(own, right).score);
+  BOOST_TEST(value(Metric::bleu) == corpus_bleu(texts, references).score);
+  BOOST_TEST(value(Metric::chrf) == corpus_chrf(texts, references).score);
   BOOST_TEST(value(Metric::exact_match) == 0.6);
   BOOST_TEST(!statistics_of(Metric::loss, outputs, BleuTokenizer::v13a).has_value());
   BOOST_TEST(!statistics_of(Metric::accuracy, outputs, BleuTokenizer::v13a).has_value());
   BOOST_TEST(!statistics_of(Metric::bleu, {}, BleuTokenizer::v13a).has_value());
 }
 
-// Of n samples with share p right, the share of a resampled set has the deviation √(p (1 − p) / n).
-BOOST_AUTO_TEST_CASE(an_interval_is_that_of_the_binomial_distribution) {
+// If a share p of n samples is right, the share in a resampled set has the deviation √(p (1 − p) /
+// n).
+BOOST_AUTO_TEST_CASE(interval_matches_the_binomial_distribution) {
   const std::vector<SampleOutput> outputs = texts(60);
   const Interval i =
       interval_of(resampled(*statistics_of(Metric::exact_match, outputs, BleuTokenizer::v13a)));
@@ -239,7 +241,7 @@ BOOST_AUTO_TEST_CASE(an_interval_is_that_of_the_binomial_distribution) {
   BOOST_TEST(std::abs(i.high - (0.6 + 1.96 * deviation)) < 0.02);
 }
 
-BOOST_AUTO_TEST_CASE(p_is_small_for_a_large_difference_and_1_for_none) {
+BOOST_AUTO_TEST_CASE(p_value_is_small_for_a_large_difference_and_1_for_none) {
   const auto scores = [](int right) {
     return resampled(*statistics_of(Metric::exact_match, texts(right), BleuTokenizer::v13a));
   };
@@ -248,8 +250,9 @@ BOOST_AUTO_TEST_CASE(p_is_small_for_a_large_difference_and_1_for_none) {
   BOOST_TEST(p_value(scores(20), scores(80), 0.6) < 0.01);
 }
 
-// By hand: differences 1, 2, 3 around their mean 2 are 1, 0, 1; two of three are at least 1.
-BOOST_AUTO_TEST_CASE(p_by_hand) {
+// The differences 1, 2, 3 deviate from their mean 2 by 1, 0, 1; two of three deviations are at
+// least 1.
+BOOST_AUTO_TEST_CASE(p_value_matches_a_calculation_by_hand) {
   const std::vector<double> first{0, 0, 0}, second{1, 2, 3};
   BOOST_TEST(p_value(first, second, 1) == 3.0 / 4);
   BOOST_TEST(p_value(first, second, 1.5) == 1.0 / 4);
@@ -259,18 +262,18 @@ BOOST_AUTO_TEST_SUITE_END()
 
 BOOST_AUTO_TEST_SUITE(output_charts)
 
-BOOST_AUTO_TEST_CASE(the_most_confident_mistakes_come_first) {
+BOOST_AUTO_TEST_CASE(most_confident_mistakes_come_first) {
   const std::vector<SampleOutput> outputs{
       {"a", "1", "1", 0.9}, {"b", "1", "2", 0.6}, {"c", "2", "1", 0.8}, {"d", "2", "1", 0.7}};
   BOOST_TEST(most_confident_mistakes(outputs, 2) == (std::vector<std::size_t>{2, 3}),
              boost::test_tools::per_element());
   const auto chosen = chosen_samples(outputs);
-  BOOST_TEST(chosen[0].second[0] == 2);  // the worst
-  BOOST_TEST(chosen[2].second[0] == 0);  // the best
+  BOOST_TEST(chosen[0].second[0] == 2);  // index of the worst
+  BOOST_TEST(chosen[2].second[0] == 0);  // index of the best
 }
 
 // 2 samples at 0.95, one right; 1 at 0.55, right: the error is (2·|0.5 − 0.95| + |1 − 0.55|) / 3.
-BOOST_AUTO_TEST_CASE(calibration_by_hand) {
+BOOST_AUTO_TEST_CASE(calibration_matches_a_calculation_by_hand) {
   const std::vector<SampleOutput> outputs{
       {"a", "1", "1", 0.95}, {"b", "1", "2", 0.95}, {"c", "2", "2", 0.55}};
   const Chart chart = calibration(outputs);
@@ -279,7 +282,7 @@ BOOST_AUTO_TEST_CASE(calibration_by_hand) {
   BOOST_TEST(chart.bars[1].y == 0.5);
 }
 
-BOOST_AUTO_TEST_CASE(lengths_are_grouped_without_splitting_one) {
+BOOST_AUTO_TEST_CASE(samples_of_one_length_are_in_one_group) {
   std::vector<SampleOutput> outputs;
   for (int i = 0; i < 30; ++i) {
     std::string target = "w";
@@ -291,7 +294,7 @@ BOOST_AUTO_TEST_CASE(lengths_are_grouped_without_splitting_one) {
   const std::vector<LengthSeries> runs{{"", &statistics}};
   const Chart chart = score_by_length(Metric::exact_match, outputs, runs);
   BOOST_REQUIRE(chart.bars.size() == 3);
-  for (const Bar& bar : chart.bars) BOOST_TEST(bar.y == 50);  // per cent
+  for (const Bar& bar : chart.bars) BOOST_TEST(bar.y == 50);  // percentage
   BOOST_TEST(chart.x_ticks[1].text == "2 (10)");
 }
 

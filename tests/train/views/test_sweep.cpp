@@ -31,7 +31,7 @@ struct Plan {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(a_grid_with_seeds) {
+BOOST_AUTO_TEST_CASE(grid_with_seeds_has_all_combinations) {
   const auto members =
       Plan().members({"model.norm=pre,post", "train.steps=7", "model.heads=1,2"}, 2);
   BOOST_REQUIRE(members.size() == 8);
@@ -44,7 +44,7 @@ BOOST_AUTO_TEST_CASE(a_grid_with_seeds) {
   BOOST_TEST(members[7].name == "008-norm=post-heads=2-seed=6");
 }
 
-BOOST_AUTO_TEST_CASE(commas_within_brackets_do_not_separate) {
+BOOST_AUTO_TEST_CASE(commas_within_brackets_do_not_separate_values) {
   const auto members =
       Plan().members({"model.layers={encoder: 1, decoder: 2},{encoder: 2, decoder: 1}"});
   BOOST_REQUIRE(members.size() == 2);
@@ -52,23 +52,23 @@ BOOST_AUTO_TEST_CASE(commas_within_brackets_do_not_separate) {
   BOOST_TEST(members[1].overrides[0] == "model.layers={encoder: 2, decoder: 1}");
 }
 
-BOOST_AUTO_TEST_CASE(a_section_of_the_config) {
+BOOST_AUTO_TEST_CASE(plan_is_read_from_the_config) {
   const Plan plan(base +
                   "sweep: {model.norm: [pre, post], optim.lr: [1e-3, 0.01], seeds: 2, "
                   "model.layers: [1, {encoder: 1, decoder: 2}]}\n");
   BOOST_TEST(plan.members({}).size() == 16);
-  BOOST_TEST(plan.members({"optim.lr=1,2,3"}).size() == 24);  // in place of the config's
+  BOOST_TEST(plan.members({"optim.lr=1,2,3"}).size() == 24);  // replaces the config's values
   const auto one_rate = plan.members({"optim.lr=0.5"});
   BOOST_REQUIRE(one_rate.size() == 8);
   BOOST_TEST(read_config(plan.config, one_rate.back().overrides).optim.lr == 0.5);
   BOOST_TEST(plan.members({})[2].overrides[2] == "model.layers={encoder: 1, decoder: 2}");
-  // To train such a config is possible; a warning says what becomes of the section.
+  // heed train accepts such a config with a warning about the section.
   const Config config = read_config(plan.config);
   BOOST_REQUIRE(config.warnings.size() == 1);
   BOOST_TEST(contains(config.warnings[0], "sweep: only heed sweep reads this section"));
 }
 
-BOOST_AUTO_TEST_CASE(drawn_points_are_different_ones_of_the_grid) {
+BOOST_AUTO_TEST_CASE(drawn_points_are_distinct_points_of_the_grid) {
   const auto members = Plan().members({"seed=1,2,3,4,5,6,7,8,9,10", "model.heads=1,2,4"}, 0, 12);
   BOOST_TEST(members.size() == 12);
   std::set<std::size_t> points;
@@ -78,7 +78,7 @@ BOOST_AUTO_TEST_CASE(drawn_points_are_different_ones_of_the_grid) {
   for (std::size_t i = 0; i < 12; ++i) BOOST_TEST(members[i].name == again[i].name);
 }
 
-BOOST_AUTO_TEST_CASE(mistakes_are_found_before_anything_runs) {
+BOOST_AUTO_TEST_CASE(mistakes_are_reported_before_any_run) {
   const auto message = [](const std::string& section, const std::vector<std::string>& arguments) {
     const Plan plan(base + section);
     return error_of(Exit::usage, [&] { plan.members(arguments); });
@@ -112,12 +112,12 @@ BOOST_AUTO_TEST_CASE(mistakes_are_found_before_anything_runs) {
                "more than 10000"));
 }
 
-BOOST_AUTO_TEST_CASE(a_folder_belongs_to_one_sweep) {
+BOOST_AUTO_TEST_CASE(folder_of_another_sweep_is_refused) {
   const Plan plan;
   const auto two = plan.members({"model.heads=1,2"}), three = plan.members({"model.heads=1,2,4"});
   const SweepOptions options{plan.config, plan.folder / "s", 1, false};
   claim_folder(options, two);
-  claim_folder(options, two);  // to continue
+  claim_folder(options, two);  // continues the sweep
   BOOST_TEST(contains(error_of(Exit::usage, [&] { claim_folder(options, three); }),
                       "holds another sweep"));
   put(plan.config, "# moved, or with a comment\nname: other\nthreads: 1\n" + base);

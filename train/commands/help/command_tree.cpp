@@ -11,7 +11,7 @@ namespace heed {
 
 namespace {
 
-/// The names of values, as the help shows them.
+/// The kinds of words, by the names of values in the help.
 constexpr std::array<std::pair<std::string_view, WordKind>, 7> kinds{{
     {"FILE", WordKind::file},
     {"FOLDER", WordKind::folder},
@@ -22,7 +22,7 @@ constexpr std::array<std::pair<std::string_view, WordKind>, 7> kinds{{
     {"OVERRIDE", WordKind::override_key},
 }};
 
-/// "a" and "b" of "{a,b}", as CLI::IsMember describes them.
+/// Splits the description of a CLI::IsMember: "a" and "b" of "{a,b}".
 std::vector<std::string> members(const std::string& type) {
   std::vector<std::string> all;
   const std::size_t open = type.find('{'), close = type.find('}');
@@ -69,7 +69,7 @@ CommandEntry entry(const CLI::App& app) {
   return entry;
 }
 
-/// Choices that the command line does not check itself.
+/// Adds choices that CLI11 does not check.
 void add_choices(CommandTree& tree) {
   for (CommandEntry& command : tree.commands) {
     for (Argument& a : command.positionals) {
@@ -77,7 +77,7 @@ void add_choices(CommandTree& tree) {
       if (command.name == "fetch")
         for (const FetchSet& set : fetch_sets()) choices.push_back(set.name);
       if (command.name == "help")
-        for (const CommandEntry& other : tree.commands) choices.push_back(other.name);
+        for (const CommandEntry& command : tree.commands) choices.push_back(command.name);
       if (!choices.empty()) a.words = {WordKind::choice, choices};
     }
   }
@@ -87,10 +87,10 @@ void add_choices(CommandTree& tree) {
 
 CommandTree command_tree(const CLI::App& app) {
   CommandTree tree;
-  CommandEntry own = entry(app);
-  tree.help = std::move(own.help);
-  tree.details = std::move(own.details);
-  tree.options = std::move(own.options);
+  CommandEntry root = entry(app);
+  tree.help = std::move(root.help);
+  tree.details = std::move(root.details);
+  tree.options = std::move(root.options);
   for (const CLI::App* const command : app.get_subcommands([](const CLI::App*) { return true; }))
     tree.commands.push_back(entry(*command));
   add_choices(tree);

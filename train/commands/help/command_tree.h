@@ -17,21 +17,21 @@ enum class WordKind {
   folder,         ///< a folder
   config,         ///< an experiment: a YAML file
   run,            ///< a run folder
-  config_or_run,  ///< either
-  weights,        ///< as --weights takes them
+  config_or_run,  ///< a config or a run folder
+  weights,        ///< a value of --weights
   override_key    ///< key=value
 };
 
 struct Words {
   WordKind kind = WordKind::other;
-  std::vector<std::string> choices = {};  ///< of a choice
+  std::vector<std::string> choices = {};  ///< words of WordKind::choice
 };
 
 /// An option, a flag, or a positional argument.
 struct Argument {
-  std::vector<std::string> names;  ///< {"-h", "--help"}; empty for a positional one
-  std::string value;               ///< "FOLDER", or the name of a positional; empty for a flag
-  Words words = {};                ///< what the value may be
+  std::vector<std::string> names;  ///< {"-h", "--help"}; empty for a positional argument
+  std::string value;               ///< name of the value, "FOLDER"; empty for a flag
+  Words words = {};                ///< allowed values
   std::string help = {};
   bool required = false, repeats = false;
 
@@ -45,13 +45,13 @@ struct CommandEntry {
 
 struct CommandTree {
   std::string help, details;
-  std::vector<Argument> options;  ///< of heed itself
+  std::vector<Argument> options;  ///< options of heed without a command
   std::vector<CommandEntry> commands;
 };
 
 CommandTree command_tree(const CLI::App& app);
 
-/// The values of a key of the config.
+/// The values of a config key.
 Words words_of(const Field& field);
 
 }  // namespace heed

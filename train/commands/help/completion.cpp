@@ -19,7 +19,7 @@ std::string in_quotes(const std::string& text) {
   return "'" + replace_all(text, "'", R"('\'')") + "'";
 }
 
-/// Every key, and the sections that one value sets (model.layers=3).
+/// Every key and every section that one value can set (model.layers=3).
 std::vector<std::string> keys() {
   std::vector<std::string> all;
   for (const Section& section : sections())
@@ -35,8 +35,7 @@ std::string help_of_key(const std::string& key) {
   return help.substr(0, help.find(". "));
 }
 
-// ---- bash
-// ----------------------------------------------------------------------------------------
+// ---- bash ---------------------------------------------------------------------------------------
 
 constexpr std::string_view bash_begin =
     R"sh(# bash completion for heed, printed by: heed completion bash
@@ -203,8 +202,7 @@ std::string bash_values() {
   return text + "  esac\n}\n";
 }
 
-// ---- zsh
-// -----------------------------------------------------------------------------------------
+// ---- zsh ----------------------------------------------------------------------------------------
 
 constexpr std::string_view zsh_begin = R"sh(#compdef heed
 # zsh completion for heed, printed by: heed completion zsh
@@ -229,7 +227,7 @@ constexpr std::string_view zsh_end = R"sh(
 if [[ ${funcstack[1]} == _heed ]]; then _heed "$@"; else compdef _heed heed; fi
 )sh";
 
-/// The action of _arguments for such a word.
+/// The action of _arguments for a word of this kind.
 std::string zsh_action(const Words& words) {
   switch (words.kind) {
     case WordKind::other:
@@ -254,14 +252,14 @@ std::string zsh_action(const Words& words) {
   return "";
 }
 
-/// Without the characters that mean something in a specification of _arguments.
+/// Replaces the characters that have a meaning in a specification of _arguments.
 std::string zsh_text(std::string text) {
   for (const char* special : {"\\", ":", "[", "]"})
     text = replace_all(std::move(text), special, std::string("\\") + special);
   return text;
 }
 
-/// "name:help" for _describe.
+/// An entry "name:help" for _describe.
 std::string zsh_described(const std::string& name, const std::string& help) {
   return in_quotes(replace_all(name, ":", "\\:") + ":" + help);
 }

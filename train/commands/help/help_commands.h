@@ -1,5 +1,5 @@
 #pragma once
-/// The commands that document heed: completion scripts and the man page.
+/// The commands completion and man: completion scripts and the man page.
 #include "train/commands/command_line.h"
 
 namespace heed {

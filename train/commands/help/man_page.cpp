@@ -57,7 +57,7 @@ std::string plain(std::string_view text) {
 std::string bold(std::string_view text) { return "\\fB" + plain(text) + "\\fR"; }
 std::string italic(std::string_view text) { return "\\fI" + plain(text) + "\\fR"; }
 
-/// Paragraphs; lines that begin with two spaces are printed verbatim.
+/// Formats paragraphs; lines that begin with two spaces are printed verbatim.
 std::string details(const std::string& text) {
   std::string out;
   bool in_example = false;
@@ -84,7 +84,7 @@ std::string synopsis(const CommandEntry& command) {
   return line;
 }
 
-/// `commands`: leaves out --help, which all of them have.
+/// `commands`: omits --help, which all commands have.
 std::string arguments(const std::vector<Argument>& all, bool commands) {
   std::string out;
   for (const Argument& a : all) {

@@ -18,7 +18,7 @@ namespace {
 
 [[noreturn]] void refuse(const std::string& message) { throw Error(Exit::usage, message); }
 
-/// Only these layers, and only the head --head.
+/// Keeps only these layers and, if set, this head.
 void select(AttentionMaps& maps, const std::vector<std::string>& layers,
             std::optional<std::int64_t> head) {
   std::erase_if(maps.layers, [&](const LayerWeights& layer) {
@@ -28,7 +28,7 @@ void select(AttentionMaps& maps, const std::vector<std::string>& layers,
   for (LayerWeights& layer : maps.layers) layer.heads = {layer.heads[*head]};
 }
 
-/// The width that --width gives, in millimetres; 0 if it is not given.
+/// The value of --width in millimetres; 0 without the option.
 double millimetres(const std::string& text) {
   if (text.empty()) return 0;
   double value = 0;
@@ -69,7 +69,8 @@ void check_figure(const AttentionCommand& options, const std::vector<std::string
   if (options.threshold && !graph) refuse("--threshold is for --view graph and rollout");
 }
 
-/// Throws Error(usage) if there is nothing to draw.
+/// The drawing that --view selects. Throws Error(usage) if the maps lack its rows or
+/// self-attention.
 std::string figure(const AttentionMaps& maps, const AttentionCommand& options) {
   const LayerWeights& layer = maps.layers.front();
   const auto rows = std::ssize(maps.queries(layer));

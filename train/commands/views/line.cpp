@@ -40,9 +40,9 @@ std::vector<std::string> chosen_layers(const Model& model, const Config& config,
 
 std::string tokens_read(const TrainedModel& trained, const std::string& input) {
   if (trained.task->info().architecture != Architecture::decoder) return "";
-  const std::int64_t all = std::ssize(trained.tokenizers.target->encode(input)),
-                     most = trained.config.model->context;
-  return all <= most ? "" : fmt::format("the last {} of {}", most, all);
+  const std::int64_t tokens = std::ssize(trained.tokenizers.target->encode(input)),
+                     context = trained.config.model->context;
+  return tokens <= context ? "" : fmt::format("the last {} of {}", context, tokens);
 }
 
 HEED_END

@@ -9,7 +9,7 @@
 namespace heed {
 
 int plot_command(const PlotCommand& options) {
-  // CONFIG is optional, so the first override may have been parsed as CONFIG.
+  // CONFIG is optional, so CLI11 may have parsed the first override as CONFIG.
   std::vector<std::string> overrides = options.overrides;
   const bool no_config = options.config.empty() || options.config.find('=') != std::string::npos;
   if (no_config && !options.config.empty()) overrides.insert(overrides.begin(), options.config);

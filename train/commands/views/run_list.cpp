@@ -27,8 +27,7 @@ constexpr int levels = 4;
 
 std::string_view name_of(RunState state) { return state_names.at(static_cast<std::size_t>(state)); }
 
-// ---- finding
-// ------------------------------------------------------------------------------------
+// ---- finding ------------------------------------------------------------------------------------
 
 bool is_run(const std::filesystem::path& folder) {
   if (!path_exists(folder / "config.yaml") && !path_exists(folder / "run.json")) return false;
@@ -36,10 +35,10 @@ bool is_run(const std::filesystem::path& folder) {
          RunLock::has_mark(folder, true);
 }
 
-/// Adds the runs in `folder` and its subfolders; `seen` holds the folders already visited.
+/// Adds the runs in `folder` and its subfolders; `seen` contains the visited folders.
 void find_runs(const std::filesystem::path& folder, int deeper, std::set<std::string>& seen,
                std::vector<std::string>& found) {
-  std::error_code error;  // of a folder that cannot be read: it is passed over
+  std::error_code error;  // an unreadable folder is skipped
   const std::filesystem::path real = std::filesystem::canonical(folder, error);
   if (error || !seen.insert(real.string()).second) return;
   if (is_run(folder)) found.push_back(folder.string());
@@ -55,8 +54,7 @@ void find_runs(const std::filesystem::path& folder, int deeper, std::set<std::st
   }
 }
 
-// ---- reading
-// ------------------------------------------------------------------------------------
+// ---- reading ------------------------------------------------------------------------------------
 
 std::int64_t last_change(const RunFolder& run) {
   std::int64_t time = 0;
@@ -68,8 +66,8 @@ std::int64_t last_change(const RunFolder& run) {
   return time;
 }
 
-/// Sets what follows from the records alone; whether the run is running, the lock tells.
-void take_records(RunLine& line, std::vector<nlohmann::json> records) {
+/// Sets the members that depend on the records alone. (The lock shows whether the run is running.)
+void set_from_records(RunLine& line, std::vector<nlohmann::json> records) {
   line.state = RunState::stopped;
   for (const nlohmann::json& record : records) {
     const std::string kind = record.value("kind", "");
@@ -102,10 +100,9 @@ Config config_of(const RunFolder& run) {
 
 void read_run(RunLine& line) {
   const RunFolder run{line.result.folder};
-  const bool locked =
-      RunLock::is_held(run.path);  // before reading, so that what is read is no older
+  const bool locked = RunLock::is_held(run.path);  // checked first: the files read are newer
   line.result.config = config_of(run);
-  take_records(line, read_metrics(run));
+  set_from_records(line, read_metrics(run));
   const std::vector<std::int64_t> steps = CheckpointFolder(run.path).steps();
   if (locked) {
     line.state = RunState::running;
@@ -131,14 +128,13 @@ RunLine line_of(const std::string& folder) {
   return line;
 }
 
-// ---- printing
-// -----------------------------------------------------------------------------------
+// ---- printing -----------------------------------------------------------------------------------
 
 Metric metric_of(const Config& config) {
   return config.train.early_stopping.metric.value_or(config.train.best);
 }
 
-/// "BLEU 40.61 (test)"
+/// The deciding figure: "BLEU 40.61 (test)".
 std::string figure(const RunResult& result) {
   if (result.where.empty()) return "-";
   const Metric metric = metric_of(result.config);
@@ -198,20 +194,20 @@ nlohmann::json json_of(const std::vector<RunLine>& runs) {
   nlohmann::json all = nlohmann::json::array();
   for (const RunLine& line : runs) {
     const RunResult& result = line.result;
-    nlohmann::json own{
+    nlohmann::json entry{
         {"run", result.folder}, {"state", name_of(line.state)}, {"changed", line.changed}};
     if (line.state == RunState::broken) {
-      own["error"] = line.error;
+      entry["error"] = line.error;
     } else {
-      own.update({{"name", result.config.name},
-                  {"task", info_of(result.config.task).name},
-                  {"step", line.step},
-                  {"steps", result.config.train.steps},
-                  {"seconds", line.seconds},
-                  {"metric", info_of(metric_of(result.config)).name}});
+      entry.update({{"name", result.config.name},
+                    {"task", info_of(result.config.task).name},
+                    {"step", line.step},
+                    {"steps", result.config.train.steps},
+                    {"seconds", line.seconds},
+                    {"metric", info_of(metric_of(result.config)).name}});
     }
-    if (!result.where.empty()) own.update({{"data", result.where}, {"figures", result.record}});
-    all.push_back(std::move(own));
+    if (!result.where.empty()) entry.update({{"data", result.where}, {"figures", result.record}});
+    all.push_back(std::move(entry));
   }
   return {{"runs", all}};
 }

@@ -1,5 +1,5 @@
 #pragma once
-/// What `heed runs` shows about each run below a folder.
+/// The list of `heed runs`: the runs below a folder.
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -12,18 +12,18 @@ namespace heed {
 enum class RunState { running, finished, stopped, no_checkpoint, pruned, quantised, broken };
 
 struct RunLine {
-  RunResult result;  ///< its figures are empty if there are none yet, or if the run is broken
+  RunResult result;  ///< empty figures if the run has none yet or is broken
   RunState state = RunState::broken;
-  std::string error;         ///< of a broken run: what is wrong
-  std::int64_t step = 0;     ///< of a stopped run: where resume continues
-  double seconds = 0;        ///< of training
-  std::int64_t changed = 0;  ///< the last time a record was written, in seconds since 1970
+  std::string error;         ///< cause, if the run is broken
+  std::int64_t step = 0;     ///< last step; a stopped run resumes there
+  double seconds = 0;        ///< training time in seconds
+  std::int64_t changed = 0;  ///< time of the last record, in seconds since 1970
 };
 
-/// The run folders below `folder`, or `folder` itself, the most recently changed last. Searches four
-/// levels deep and follows links. A folder counts if it holds a config.yaml or a run.json, and also
-/// checkpoints, metrics or heed's lock. Loads no plugins. A run that cannot be read is `broken`.
-/// Throws Error(usage) if there is no such folder.
+/// The runs in `folder` and up to four levels below it, the most recently changed last. Follows
+/// links. A folder is a run if it contains config.yaml or run.json, and also checkpoints, metrics
+/// or heed's lock. Loads no plugins. A run that cannot be read is `broken`. Throws Error(usage) if
+/// the folder does not exist.
 std::vector<RunLine> list_runs(const std::string& folder);
 
 /// A table; ages are relative to `now`, in seconds since 1970.

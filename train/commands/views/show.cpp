@@ -22,7 +22,7 @@ namespace heed {
 
 namespace {
 
-/// A line for each plugin: its file and what it registered.
+/// One line per plugin: its file and the names that it registered.
 std::string plugin_lines(const std::vector<Plugin>& plugins) {
   std::string text;
   for (const Plugin& plugin : plugins)
@@ -37,7 +37,7 @@ nlohmann::json plugin_records(const std::vector<Plugin>& plugins) {
   return records;
 }
 
-/// The tape of a step on one sequence of the average length.
+/// Draws the tape of a step on one sequence of the average length.
 std::string drawn_tape(const Config& config, const ModelSummary& summary) {
   const VocabularySizes& sizes = summary.vocabulary.sizes;
   const std::unique_ptr<Task> task = make_task(config);
@@ -45,7 +45,7 @@ std::string drawn_tape(const Config& config, const ModelSummary& summary) {
   const auto length = [&](double tokens) {
     return std::max<std::int64_t>(std::llround(tokens / std::max(summary.work.sequences, 1.0)), 1);
   };
-  std::int64_t token = 0;  // which tokens does not matter
+  std::int64_t token = 0;  // the token ids do not affect the tape
   const Batch batch = task->random_batch(
       1, length(summary.work.source_tokens), length(summary.work.target_tokens), sizes,
       [&](std::int64_t known) { return static_cast<std::int32_t>(token++ % known); });
@@ -78,7 +78,7 @@ std::string shown_text(const ShowCommand& options, const Config& config) {
   return record.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
-/// The config of a file or a run; a run's files must not be overwritten.
+/// Reads the config of a file or a run. The output must not overwrite a run's files.
 Config shown_config(const ShowCommand& options) {
   if (!std::filesystem::is_directory(options.config)) {
     refuse_output_over_input(options.output, {options.config});

@@ -14,7 +14,7 @@ namespace heed {
 
 namespace {
 
-/// A config's model before its first step, with the tokenizers that it would be trained with.
+/// The initial model of a config, with the tokenizers for its training.
 TrainedModel untrained(const std::string& path, const std::vector<std::string>& overrides) {
   TrainedModel made;
   made.config = read_config(path, overrides);
@@ -24,7 +24,7 @@ TrainedModel untrained(const std::string& path, const std::vector<std::string>& 
   return made;
 }
 
-/// The input of the decoder, or the labels, if --target is not given.
+/// The default of --target: the decoder's input or the labels.
 std::string default_target(const TrainedModel& trained, const LoadedModel& model,
                            const TraceCommand& options, bool is_run) {
   const bool labels = trained.task->info().architecture == Architecture::encoder;

@@ -26,9 +26,8 @@ void add_attention(CLI::App& app, Job& job) {
     job = [options] { return attention_command(*options); };
   });
   add_run(command, options->run, options->overrides, "decode.beam=1");
-  add_choice(
-      command, choices, "--input", options->input, "TEXT",
-      "a line of the source; pictures and sound: the name of a file; language models: a text")
+  add_choice(command, choices, "--input", options->input, "TEXT",
+             "a line of the source; images and sound: the name of a file; language models: a text")
       ->required();
   add_choice(command, choices, "--target", options->target, "TEXT",
              "the output that belongs to it (default: what the model generates)");
@@ -119,7 +118,7 @@ void add_compare(CLI::App& app, Job& job) {
       ->excludes(markdown)
       ->group(results);
   add_choice(command, results, "--output", options->output, "FILE",
-             "where the table goes (default: -, standard output)");
+             "output file of the table (default: -, standard output)");
   command->footer(
       "Runs that differ only in their seed share a row: mean ± standard deviation. The columns are "
       "the keys\n"
@@ -142,7 +141,7 @@ void add_show(CLI::App& app, Job& job) {
   add_overrides(command, options->overrides, "model.d_model=512");
   add_json(command, options->json, "all of it");
   add_choice(command, results, "--output", options->output, "FILE",
-             "where it goes (default: -, standard output); if it ends in .svg, the model is drawn");
+             "output file (default: -, standard output); if it ends in .svg, the model is drawn");
   command
       ->add_flag("--tape", options->tape,
                  "draw the ops of a training step, with --output NAME.svg, instead of the model")
@@ -211,7 +210,7 @@ void add_report(CLI::App& app, Job& job) {
       "their mean, with\n"
       "a band from the minimum to the maximum. Outputs come from the run's final evaluation. To "
       "show attention,\n"
-      "the run's weights must be available; to show pictures, its data.\n"
+      "the run's weights must be available; to show images, its data.\n"
       "Examples:\n"
       "  heed report runs/dates\n"
       "  heed report runs/pre-1 runs/pre-2 runs/post-1 runs/post-2 --output norms.html\n"
@@ -250,7 +249,7 @@ void add_runs(CLI::App& app, Job& job) {
   CLI::App* const command =
       add_command(app, job, "runs", "list the runs below a folder, the most recent last", options,
                   runs_command);
-  command->add_option("FOLDER", options->folder, "where to look (default: runs)")->type_name("");
+  command->add_option("FOLDER", options->folder, "folder to search (default: runs)")->type_name("");
   add_json(command, options->json, "all of it");
   command->footer(
       "The figure is that of the test, or of the last validation, by the metric that chooses the "

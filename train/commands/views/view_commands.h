@@ -1,5 +1,5 @@
 #pragma once
-/// The commands that show configs, runs and models without changing them.
+/// The commands that display configs, runs and models.
 #include <CLI/CLI.hpp>
 
 #include "train/commands/command_line.h"

@@ -18,8 +18,8 @@ namespace {
 constexpr std::string_view output_weight = ".out_proj.weight";
 constexpr std::string_view cross = ".multihead_attn";
 
-/// Of these layers, those that read their own sequence, or those that read the encoder's rows.
-std::vector<std::string> layers_that(std::vector<std::string> names, bool self) {
+/// The names of the self-attention or of the cross-attention layers.
+std::vector<std::string> layers_with(std::vector<std::string> names, bool self) {
   std::erase_if(names, [&](const std::string& name) { return name.ends_with(cross) == self; });
   return names;
 }
@@ -41,14 +41,16 @@ HeadWeights head_of(std::int64_t number, const Array& weights, bool self) {
 
 std::vector<LayerWeights> layers_of(const std::vector<AttentionRecord>& records,
                                     const std::vector<std::string>& all, bool has_source) {
-  const std::vector<std::string> own = layers_that(all, true), others = layers_that(all, false);
-  std::size_t next_own = 0, next_other = 0;
+  const std::vector<std::string> self_layers = layers_with(all, true),
+                                 cross_layers = layers_with(all, false);
+  std::size_t next_self = 0, next_cross = 0;
   std::vector<LayerWeights> layers;
   for (const AttentionRecord& record : records) {
-    std::size_t& next = record.self ? next_own : next_other;
-    const std::vector<std::string>& names = record.self ? own : others;
+    std::size_t& next = record.self ? next_self : next_cross;
+    const std::vector<std::string>& names = record.self ? self_layers : cross_layers;
     if (next == names.size())
-      throw Error(Exit::failed, "the model ran more attention than it has layers of it");
+      throw Error(Exit::failed,
+                  "the model called attention more often than it has attention layers");
     LayerWeights layer{names[next++], record.self, false, false, {}, record};
     layer.queries_are_target = !has_source || !layer.name.starts_with("encoder.");
     layer.keys_are_target = record.self && layer.queries_are_target;
@@ -65,7 +67,8 @@ std::vector<std::string> token_names(const Side& side, const Tokenizer& tokenize
   return names;
 }
 
-/// "2,3": line 2, column 3 of the patches; "1:2,3" of the first frames of a clip; else numbers from 1.
+/// "2,3": row 2, column 3 of the patches; "1:2,3": the same patch in the first frames of a video;
+/// else numbers from 1.
 std::vector<std::string> row_names(std::int64_t rows, const Config& config,
                                    const std::optional<PatchGrid>& grid) {
   const bool video = config.data.input == InputKind::video,
@@ -86,7 +89,7 @@ std::vector<std::string> row_names(std::int64_t rows, const Config& config,
   return names;
 }
 
-/// The number of rows that a source has in the encoder's layers.
+/// The number of rows of a source in the encoder's layers.
 std::int64_t encoder_rows(const Side& side, const Config& config) {
   const ModelOptions& model = config.model;
   if (model.front_end.kind == FrontEndKind::linear) return side.rows();
@@ -95,8 +98,8 @@ std::int64_t encoder_rows(const Side& side, const Config& config) {
          rows_after(model.front_end, model.grid_width);
 }
 
-/// Throws Error(failed) unless each row of each layer's weights has a name, on which the drawings
-/// rely.
+/// Throws Error(failed) if a layer's weights and the names of its rows differ in number; the
+/// drawings index the names.
 void require_names(const AttentionMaps& maps) {
   for (const LayerWeights& layer : maps.layers) {
     const Array& weights = layer.heads.front().weights;
@@ -147,7 +150,7 @@ std::vector<std::string> attention_layers(const Model& model, const Config& conf
     if (p.name.ends_with(output_weight))
       names.push_back(p.name.substr(0, p.name.size() - output_weight.size()));
   }
-  if (config.model->attention.pattern == PatternKind::linear) names = layers_that(names, false);
+  if (config.model->attention.pattern == PatternKind::linear) names = layers_with(names, false);
   if (names.empty())
     throw Error(Exit::usage,
                 "the model has no attention weights: model.mixer is not attention, or "
@@ -205,7 +208,7 @@ Array rollout(const AttentionMaps& maps, bool target) {
       all = step;
       continue;
     }
-    Array next = Array::zeros({n, n});  // of this layer, then of those below it
+    Array next = Array::zeros({n, n});  // product of this layer's matrix and the layers below
     for (std::int64_t i = 0; i < n; ++i) {
       for (std::int64_t k = 0; k < n; ++k)
         for (std::int64_t j = 0; j < n; ++j) next.row(i)[j] += step.row(i)[k] * all.row(k)[j];
@@ -220,10 +223,10 @@ nlohmann::json json_of(const AttentionMaps& maps) {
   if (!maps.source.empty()) record["source"] = maps.source;
   if (!maps.target.empty()) record["target"] = maps.target;
   for (const LayerWeights& layer : maps.layers) {
-    nlohmann::json own{{"name", layer.name},
-                       {"queries", layer.queries_are_target ? "target" : "source"},
-                       {"keys", layer.keys_are_target ? "target" : "source"},
-                       {"heads", nlohmann::json::array()}};
+    nlohmann::json entry{{"name", layer.name},
+                         {"queries", layer.queries_are_target ? "target" : "source"},
+                         {"keys", layer.keys_are_target ? "target" : "source"},
+                         {"heads", nlohmann::json::array()}};
     for (const HeadWeights& head : layer.heads) {
       nlohmann::json rows = nlohmann::json::array();
       for (std::int64_t i = 0; i < head.weights.rows(); ++i)
@@ -232,9 +235,9 @@ nlohmann::json json_of(const AttentionMaps& maps) {
       nlohmann::json one{{"head", head.number}, {"weights", rows}};
       if (maps.nonnegative) one["entropy"] = head.entropy;
       if (maps.nonnegative && layer.self) one["distance"] = head.distance;
-      own["heads"].push_back(std::move(one));
+      entry["heads"].push_back(std::move(one));
     }
-    record["layers"].push_back(std::move(own));
+    record["layers"].push_back(std::move(entry));
   }
   return record;
 }

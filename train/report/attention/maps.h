@@ -1,5 +1,5 @@
 #pragma once
-/// Where a model attends: the weights of every layer and head for one line of input.
+/// Attention maps: the weights of every layer and head for one line of input.
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -14,36 +14,36 @@ HEED_BEGIN
 
 /// One head of one layer.
 struct HeadWeights {
-  std::int64_t number = 0;  ///< within its layer
+  std::int64_t number = 0;  ///< index within its layer
   Array weights;            ///< P [queries, keys]
   double entropy = 0;       ///< mean over queries of −Σ P log P, in nats
   double distance = 0;      ///< self-attention: mean over queries of Σ P |i − j|, in rows
 };
 
 struct LayerWeights {
-  std::string name;  ///< as in the names of the weights: "encoder.layers.0.self_attn"
-  bool self = true;  ///< keys and queries are the same rows
-  bool queries_are_target = false, keys_are_target = false;  ///< rows of the target, or the source
+  std::string name;  ///< prefix of the parameters' names: "encoder.layers.0.self_attn"
+  bool self = true;  ///< whether keys and queries are the same rows
+  bool queries_are_target = false, keys_are_target = false;  ///< else of the source
   std::vector<HeadWeights> heads;
-  AttentionRecord record;  ///< of all heads
+  AttentionRecord record;  ///< record of all heads
 };
 
-/// A picture whose cells are rows of the encoder: its patches, or what a front end makes of them.
+/// An image whose cells are rows of the encoder: its patches, or the outputs of a front end.
 struct PatchGrid {
   Picture picture;
-  std::int64_t rows = 0, columns = 0;  ///< cells
-  std::int64_t side =
-      0;  ///< of a cell, in pixels; those at the right and bottom may extend beyond the picture
-  std::int64_t first = 0;  ///< row of the first cell; a class row comes before it
+  std::int64_t rows = 0, columns = 0;  ///< numbers of cells
+  /// Side of a cell in pixels; cells at the right and bottom may extend beyond the image.
+  std::int64_t side = 0;
+  std::int64_t first = 0;  ///< encoder row of the first cell; 1 if a class row precedes it
 };
 
 struct AttentionMaps {
-  std::vector<std::string> source, target;  ///< a name for each row that the layers see
-  std::vector<LayerWeights> layers;         ///< in the order of the model
-  std::optional<PatchGrid> grid;            ///< if the source is a picture
+  std::vector<std::string> source, target;  ///< names of the rows
+  std::vector<LayerWeights> layers;         ///< layers in the order of the model
+  std::optional<PatchGrid> grid;            ///< set if the source is an image
   Array source_rollout, target_rollout;     ///< rollout() of all layers, or undefined
-  /// Whether weights are at least 0; those of model.attention.map: sum may have both signs, and then
-  /// entropy and distance mean nothing.
+  /// Whether all weights are non-negative. With model.attention.map: sum they may have both signs,
+  /// and entropy and distance are meaningless.
   bool nonnegative = true;
 
   std::vector<std::string> const& queries(const LayerWeights& layer) const {
@@ -54,25 +54,25 @@ struct AttentionMaps {
   }
 };
 
-/// The picture from which the rows of a source were cut, as the model sees it; unset if the source is
-/// not one.
+/// The image from which the rows of a source were cut, with the preprocessing of the model; unset
+/// if the source is not an image.
 std::optional<PatchGrid> grid_of(const Side& side, const Config& config);
 
-/// The names of the model's layers that compute attention weights, in the order of its parameters. Throws
-/// Error(usage) if it has none, or attends within windows of a picture (Swin).
+/// The names of the layers that compute attention weights, in the order of the parameters. Throws
+/// Error(usage) if there are none, or if the model attends within windows of an image (Swin).
 std::vector<std::string> attention_layers(const Model& model, const Config& config);
 
-/// Whether the name contains these parts of a name, such as "layers.1" (which is not in "layers.10").
+/// Whether the name contains these dot-separated parts: "layers.1" is not contained in "layers.10".
 bool has_parts(std::string_view name, std::string_view parts);
 
-/// Runs the model, without dropout, on a batch of one sequence (Task::batch_of_line). `run`, if given, runs
-/// it instead. Throws as attention_layers does.
+/// Runs the model, without dropout, on a batch of one sequence (Task::batch_of_line). `run`, if
+/// set, is called instead to run the model. Throws as attention_layers does.
 AttentionMaps attention_maps(const LoadedModel& trained, const Config& config, const Batch& batch,
                              const std::function<void()>& run = {});
 
-/// How much of each row of the source or target reaches each other row through the self-attention of
-/// all layers of a stack, the mean over heads: Π (A + I) / 2, with rows that sum to 1. [rows, rows]
-/// Source: attention rollout, Abnar and Zuidema 2020. Undefined without self-attention on that side.
+/// Attention rollout: the share of each input row of a stack in each output row, through the
+/// self-attention of all layers: Π (A + I) / 2, A the mean over heads; rows sum to 1. [rows, rows]
+/// Source: Abnar and Zuidema 2020. Undefined without self-attention on that side.
 Array rollout(const AttentionMaps& maps, bool target);
 
 nlohmann::json json_of(const AttentionMaps& maps);

@@ -16,14 +16,14 @@ HEED_BEGIN
 
 namespace {
 
-constexpr double picture_side = 128;  // pixels, the longer one
+constexpr double image_side = 128;  // longer side in pixels
 constexpr double gap = 8;
 
 bool is_reduced(const AttentionMaps& maps) {
   return std::max(std::ssize(maps.source), std::ssize(maps.target)) > max_cells;
 }
 
-/// A map as an image of one pixel for each cell, in a few shades so that it stays small.
+/// A map as an image with one pixel per cell, in few shades, so that the file is small.
 std::string small_map(const Array& weights, std::size_t layer, std::size_t head,
                       const std::string& about) {
   constexpr std::array<int, 3> darkest{11, 95, 165};
@@ -45,17 +45,17 @@ std::string small_map(const Array& weights, std::size_t layer, std::size_t head,
       base64(png_of(picture)));
 }
 
-// ---- pictures ------------------------------------------------------------------------------------
+// ---- images --------------------------------------------------------------------------------------
 
-/// How large a picture is drawn, and the picture itself as an element.
-struct DrawnPicture {
+/// An image as an SVG element, with its size.
+struct DrawnImage {
   double width, height;
   std::string element;
 
-  explicit DrawnPicture(const PatchGrid& grid) {
+  explicit DrawnImage(const PatchGrid& grid) {
     const auto h = static_cast<double>(grid.picture.height),
                w = static_cast<double>(grid.picture.width);
-    const double scale = picture_side / std::max(h, w);
+    const double scale = image_side / std::max(h, w);
     width = w * scale;
     height = h * scale;
     element = fmt::format(
@@ -65,8 +65,8 @@ struct DrawnPicture {
   }
 };
 
-/// What a query attends to, over the picture: the weights of its cells.
-struct Glance {
+/// The attention weights of a query over the cells of an image.
+struct QueryWeights {
   std::string name;
   std::vector<float> weights;  // [cells]
 };
@@ -77,11 +77,11 @@ std::vector<float> patch_weights(const PatchGrid& grid, const real* row) {
   return {first, first + grid.rows * grid.columns};
 }
 
-/// The queries whose attention to the picture matters: each row of a decoder, named by the token
-/// that follows it; in the encoder (self) the class row, or the mean of all rows.
-std::vector<Glance> glances(const AttentionMaps& maps, bool self, const Array& p) {
+/// The queries to draw over the image: each row of a decoder, named after the token that follows
+/// it; in the encoder (self) the class row, or the mean of all rows.
+std::vector<QueryWeights> query_weights(const AttentionMaps& maps, bool self, const Array& p) {
   const PatchGrid& grid = *maps.grid;
-  std::vector<Glance> all;
+  std::vector<QueryWeights> all;
   if (!self) {
     for (std::int64_t i = 0; i < p.rows(); ++i) {
       all.push_back(
@@ -98,22 +98,21 @@ std::vector<Glance> glances(const AttentionMaps& maps, bool self, const Array& p
   return {{"mean of all patches", mean}};
 }
 
-bool reads_picture(const AttentionMaps& maps, const LayerWeights& layer) {
+bool reads_image(const AttentionMaps& maps, const LayerWeights& layer) {
   return maps.grid && !layer.keys_are_target;
 }
 
-/// Pictures side by side, the first without weights, each with its name below.
-Drawing strip(const PatchGrid& grid, const std::vector<Glance>& all) {
-  const DrawnPicture drawn(grid);
+/// Copies of the image side by side, the first without weights, each with a name below.
+Drawing strip(const PatchGrid& grid, const std::vector<QueryWeights>& all) {
+  const DrawnImage drawn(grid);
   const double step = drawn.width + gap, line = 16;
   std::string body;
   for (std::size_t i = 0; i <= all.size(); ++i) {
     body += fmt::format("<g transform=\"translate({} 0)\">\n{}",
                         svg_number(static_cast<double>(i) * step), drawn.element);
     if (i > 0) {
-      const Glance& glance = all[i - 1];
-      HeatMap map{grid.rows, grid.columns, glance.weights,
-                  *std::ranges::max_element(glance.weights)};
+      const QueryWeights& query = all[i - 1];
+      HeatMap map{grid.rows, grid.columns, query.weights, *std::ranges::max_element(query.weights)};
       const double cell =
           drawn.width * static_cast<double>(grid.side) / static_cast<double>(grid.picture.width);
       body += fmt::format("<g class=\"over\">{}</g>\n",
@@ -123,7 +122,7 @@ Drawing strip(const PatchGrid& grid, const std::vector<Glance>& all) {
         "<rect class=\"frame\" width=\"{}\" height=\"{}\"/>\n"
         "<text x=\"0\" y=\"{}\">{}</text>\n</g>\n",
         svg_number(drawn.width), svg_number(drawn.height), svg_number(drawn.height + 12),
-        i == 0 ? "the picture" : xml_text(all[i - 1].name));
+        i == 0 ? "the image" : xml_text(all[i - 1].name));
   }
   return {step * static_cast<double>(all.size() + 1), drawn.height + line, body};
 }
@@ -133,16 +132,16 @@ constexpr std::string_view over_style = ".over .heat{fill:#ffe100;stroke:#000;st
 std::string pictures(const AttentionMaps& maps) {
   if (!maps.grid) return "";
   std::string body =
-      "<h2>Over the picture</h2>\n<p>The mean of the heads shown, scaled to its largest weight. "
-      "A decoder's row is named by the token that follows it, which it predicts.</p>\n";
+      "<h2>Over the image</h2>\n<p>The mean of the heads shown, scaled to its largest weight. "
+      "A decoder's row is named after the token that follows it, which it predicts.</p>\n";
   for (const LayerWeights& layer : maps.layers) {
-    if (!reads_picture(maps, layer)) continue;
-    const Drawing drawn = strip(*maps.grid, glances(maps, layer.self, mean_of_heads(layer)));
+    if (!reads_image(maps, layer)) continue;
+    const Drawing drawn = strip(*maps.grid, query_weights(maps, layer.self, mean_of_heads(layer)));
     body += fmt::format("<h3>{}</h3>\n<div class=\"wide\">{}</div>\n", xml_text(layer.name),
                         svg_element(drawn.width, drawn.height, drawn.body));
   }
   if (maps.source_rollout.defined()) {
-    const Drawing drawn = strip(*maps.grid, glances(maps, true, maps.source_rollout));
+    const Drawing drawn = strip(*maps.grid, query_weights(maps, true, maps.source_rollout));
     body += fmt::format(
         "<h3>All layers of the encoder (attention rollout)</h3>\n<div "
         "class=\"wide\">{}</div>\n",
@@ -185,8 +184,8 @@ std::string drawn(const Drawing& map) {
                      svg_element(map.width, map.height, map.body));
 }
 
-/// A map of every head, with the tokens on both axes; for large models and long inputs, of each
-/// layer's mean.
+/// A map of every head with the tokens on both axes; for large models and long inputs, the mean of
+/// each layer instead.
 std::string large_maps(const AttentionMaps& maps) {
   constexpr std::int64_t max_values = 40'000;
   std::int64_t values = 0;
@@ -196,8 +195,7 @@ std::string large_maps(const AttentionMaps& maps) {
   std::string body = "<h2>Layer by layer</h2>\n";
   if (values > max_values)
     body +=
-        "<p>The mean of the heads of each layer; there are too many heads to draw each of them "
-        "here.</p>\n";
+        "<p>The mean of the heads of each layer, because there are too many heads to draw.</p>\n";
   for (std::size_t l = 0; l < maps.layers.size(); ++l) {
     const LayerWeights& layer = maps.layers[l];
     body += fmt::format("<details{}><summary>{}</summary>\n", l == 0 ? " open" : "",
@@ -243,8 +241,8 @@ Drawing drawing(const AttentionMaps& maps, const FigureOptions& options) {
                         options.query.value_or(std::ssize(maps.queries(layer)) - 1));
   const Array mean = mean_of_heads(layer);
   if (options.view == "lines") return lines_view(maps, layer, mean);
-  return reads_picture(maps, layer) ? strip(*maps.grid, glances(maps, layer.self, mean))
-                                    : map_view(maps, layer, mean);
+  return reads_image(maps, layer) ? strip(*maps.grid, query_weights(maps, layer.self, mean))
+                                  : map_view(maps, layer, mean);
 }
 
 }  // namespace

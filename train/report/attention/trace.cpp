@@ -23,7 +23,7 @@ namespace {
 
 // ---- matrices ----------------------------------------------------------------------------------
 
-/// f(row, column) for each element.
+/// The matrix of the elements f(row, column).
 template <class Element>
 Matrix matrix_of(std::int64_t rows, std::int64_t columns, Element f) {
   Matrix m(rows, columns);
@@ -44,7 +44,7 @@ Matrix product(const Matrix& a, const Matrix& b) {
 Matrix scaled(const Matrix& a, double by) {
   return matrix_of(a.rows, a.columns, [&](auto r, auto c) { return a(r, c) * by; });
 }
-/// a + b; b may have one row, which is added to each.
+/// a + b; a single row b is added to each row of a.
 Matrix sum(const Matrix& a, const Matrix& b) {
   return matrix_of(a.rows, a.columns,
                    [&](auto r, auto c) { return a(r, c) + b(b.rows == 1 ? 0 : r, c); });
@@ -54,7 +54,7 @@ Matrix softmax(const Matrix& s) {
   for (std::int64_t r = 0; r < s.rows; ++r) {
     double largest = -std::numeric_limits<double>::infinity(), total = 0;
     for (std::int64_t c = 0; c < s.columns; ++c) largest = std::max(largest, s(r, c));
-    if (std::isinf(largest)) continue;  // reads no key
+    if (std::isinf(largest)) continue;  // the row is fully masked
     for (std::int64_t c = 0; c < s.columns; ++c) total += p(r, c) = std::exp(s(r, c) - largest);
     for (std::int64_t c = 0; c < s.columns; ++c) p(r, c) /= total;
   }
@@ -66,7 +66,7 @@ double largest_difference(const Matrix& a, const Matrix& b) {
     largest = std::max(largest, std::abs(a.values[i] - b.values[i]));
   return largest;
 }
-/// Rows at a fixed distance, from the address of each.
+/// Copies rows; row(r) is the address of row r.
 template <class Row>
 Matrix rows_at(std::int64_t rows, std::int64_t columns, Row row) {
   return matrix_of(rows, columns, [&](auto r, auto c) { return double{row(r)[c]}; });
@@ -74,13 +74,13 @@ Matrix rows_at(std::int64_t rows, std::int64_t columns, Row row) {
 
 // ---- the cotangents of the op ------------------------------------------------------------------
 
-/// Keeps dO of each call of attention, the newest call first.
+/// Records dO of each call of attention, the last call first.
 struct OutputGradients final : OpObserver {
   std::vector<Array> found;
-  OpObserver* before = active;
+  OpObserver* previous = active;
 
   OutputGradients() { active = this; }
-  ~OutputGradients() override { active = before; }
+  ~OutputGradients() override { active = previous; }
   OutputGradients(const OutputGradients&) = delete;
   OutputGradients& operator=(const OutputGradients&) = delete;
   void result(const std::type_info&, const Array&, std::span<const NodeRef>) override {}
@@ -205,7 +205,7 @@ class Calculation {
     return found->tensor.value();
   }
 
-  /// W and b of one of the three projections, whose rows in in_proj begin at `first`.
+  /// W and b of the query, key or value projection, whose rows in in_proj begin at `first`.
   void add_projection(const std::string& letter, std::int64_t first) {
     const Array w = parameter("in_proj_weight"), b = parameter("in_proj_bias");
     add("W_" + letter, "",
@@ -226,7 +226,7 @@ class Calculation {
   }
 
   void forward(const Array& model_weights) {
-    trace_.forward.reserve(32);  // `at` gives references
+    trace_.forward.reserve(32);  // keeps the references that `at` returns valid
     const std::int64_t width = r_.layout.heads * size_, kv = r_.layout.key_heads * size_;
     const std::string key_rows = self_ ? "X" : "M";
     const auto array = [](const Array& a) {
@@ -273,7 +273,7 @@ class Calculation {
                                                     })));
   }
 
-  /// C = c A, then what positions add and what the pattern hides: S.
+  /// C = c A; then S, with the score terms of positions and the mask of the pattern.
   void scores(const Array& model_weights) {
     for (const ScoreTermPtr& term : r_.terms) add_term(*term);
     const bool top_k = self_ && options_.attention.pattern == PatternKind::topk;
@@ -303,7 +303,7 @@ class Calculation {
         std::move(s));
   }
 
-  /// B: what a term adds to the scores.
+  /// B: the scores that a term adds.
   void add_term(const ScoreTerm& term) {
     if (const auto* relative = dynamic_cast<const RelativeKeys*>(&term)) return add_keys(*relative);
     Array b = Array::zeros({n(), m()});
@@ -316,7 +316,7 @@ class Calculation {
                             name_of(options_.positions)),
         queries_, keys_, rows_at(n(), m(), [&](auto i) { return b.row(i); }));
   }
-  /// R, the head's keys of distances, and B from them.
+  /// R, the head's keys for distances, and B, computed from R.
   void add_keys(const RelativeKeys& term) {
     const Array r = term.inputs()[0].value();
     std::vector<std::string> names;
@@ -356,7 +356,7 @@ class Calculation {
         rotated(at("Q"), 1));
     add("K′", "K_i, " + formula, "", keys_, {}, rotated(at("K"), 1));
   }
-  /// Row i turned by i θ (autograd/ops/attention/rotary.cpp), or back.
+  /// Row i rotated by i θ (autograd/ops/attention/rotary.cpp), or by −i θ.
   Matrix rotated(const Matrix& x, double direction) const {
     const bool halves = options_.rotary_pairs == RotaryPairs::halves;
     Matrix y = x;
@@ -409,12 +409,12 @@ nlohmann::json json_of(const std::vector<TraceStep>& steps) {
   return all;
 }
 
-/// Why a line has no loss.
+/// The reason why a line has no loss, for a message.
 std::string without_loss(TaskKind task) {
   const std::string needs = "--backward needs the loss of this line: ";
   const Architecture architecture = info_of(task).architecture;
   if (architecture == Architecture::decoder)
-    return needs + "give --input at least two tokens, since the first has none before it";
+    return needs + "give --input at least two tokens, because the first token is not predicted";
   if (architecture == Architecture::encoder_of_tokens)
     return needs + fmt::format("task {} hides tokens at random and has none", info_of(task).name);
   return needs + "give its output or labels with --target";

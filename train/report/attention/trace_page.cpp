@@ -18,18 +18,20 @@ constexpr std::int64_t max_rows = 24, max_page_columns = 20;
 constexpr std::int64_t max_weights = 512;
 constexpr std::size_t text_width = 100, max_name = 12;
 
-/// The rows or columns to show, −1 where some are left out.
-std::vector<std::int64_t> chosen(std::int64_t n, std::int64_t most) {
+/// The rows or columns to show, about `max_shown` of them; −1 marks a gap.
+std::vector<std::int64_t> chosen(std::int64_t n, std::int64_t max_shown) {
   std::vector<std::int64_t> all;
-  const std::int64_t head = n <= most ? n : std::max<std::int64_t>(most - most / 3, 1);
+  const std::int64_t head =
+      n <= max_shown ? n : std::max<std::int64_t>(max_shown - max_shown / 3, 1);
   for (std::int64_t i = 0; i < head; ++i) all.push_back(i);
   if (head == n) return all;
   all.push_back(-1);
-  for (std::int64_t i = n - std::max<std::int64_t>(most / 3, 1); i < n; ++i) all.push_back(i);
+  for (std::int64_t i = n - std::max<std::int64_t>(max_shown / 3, 1); i < n; ++i) all.push_back(i);
   return all;
 }
 
-/// Columns that a text takes at a terminal: East Asian characters and pictographs take two.
+/// The width of a text at a terminal, in columns; East Asian characters and pictographs have width
+/// two.
 std::size_t width_of(std::string_view text) {
   std::size_t width = 0;
   for (std::size_t at = 0; at < text.size();) {
@@ -48,7 +50,7 @@ std::string padded(const std::string& text, std::size_t width) {
   return std::string(width - std::min(width, width_of(text)), ' ') + text;
 }
 
-/// A step as it is shown: names, and numbers divided by a power of ten if they are very large or small.
+/// The display form of a step: names, and numbers scaled by a power of ten if very large or small.
 struct Shown {
   const TraceStep& step;
   double largest = 0;
@@ -89,7 +91,7 @@ struct Shown {
   }
   std::string row(std::int64_t r) const { return name(step.rows, r); }
   std::string column(std::int64_t c) const { return name(step.columns, c); }
-  /// What is not shown, or empty.
+  /// A note about omitted rows and columns, or empty.
   std::string left_out(std::int64_t rows, std::int64_t columns) const {
     std::string text;
     if (columns < step.matrix.columns)
@@ -101,7 +103,7 @@ struct Shown {
   }
 };
 
-/// How many are shown.
+/// The number of shown rows or columns.
 std::int64_t count_of(const std::vector<std::int64_t>& some) {
   return std::ssize(some) - std::ranges::count(some, -1);
 }
@@ -188,7 +190,7 @@ std::string subject(const AttentionTrace& trace) {
 }
 std::string agreement(const AttentionTrace& trace) {
   return fmt::format(
-      "Steps are computed in float64; P and O differ by at most {:.1e} from the model's own in "
+      "Steps are computed in float64; P and O differ by at most {:.1e} from the model's values in "
       "float32.",
       trace.difference);
 }

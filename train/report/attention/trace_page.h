@@ -1,5 +1,5 @@
 #pragma once
-/// The numbers of an attention head as text and as a page.
+/// The trace of an attention head as text and as a page.
 #include <string>
 
 #include "train/report/attention/page.h"
@@ -7,12 +7,12 @@
 
 HEED_BEGIN
 
-/// Aligned matrices, each below its formula and shape. Of matrices that are wider than 100 columns of
-/// text or longer than 24 rows, the first and the last rows and columns are shown; of weights with
-/// more than 512 values only the shape.
+/// The trace as text: aligned matrices, each below its formula and shape. Shows only the first and
+/// last columns and rows of matrices wider than 100 characters or longer than 24 rows, and only the
+/// shape of weights with more than 512 values.
 std::string trace_text(const AttentionTrace& trace, const PageHead& head);
 
-/// The same as a page, its cells shaded by their magnitude.
+/// The trace as a page, with cells shaded by magnitude.
 std::string trace_page(const AttentionTrace& trace, const PageHead& head);
 
 HEED_END

@@ -19,8 +19,8 @@ HeatMap map_of(const Array& weights) {
     map.largest = std::max(map.largest, map.values.back());
   }
   HeatMap small = reduced(map, max_cells);
-  // A block of keys has the sum of their weights, or those of long inputs would be too faint to see.
-  // One factor for all blocks, although some have one key more, avoids stripes.
+  // A block of keys has the sum of their weights, because the means of long inputs would be too
+  // faint. One factor for all blocks avoids stripes, although some blocks have one key more.
   const float keys = static_cast<float>(map.columns) /
                      static_cast<float>(std::max<std::int64_t>(small.columns, 1));
   for (float& v : small.values) v *= keys;
@@ -61,12 +61,12 @@ Drawing lines_view(const AttentionMaps& maps, const LayerWeights& layer, const A
 
 namespace {
 
-/// Values of both signs as cells of two colours.
+/// Cells in two colours, for positive and negative values.
 std::string signed_cells(const HeatMap& map, double width, double height) {
-  HeatMap below = map;
-  for (float& v : below.values) v = -v;
-  return heat_cells(map, width, height) + "<g class=\"cold\">" + heat_cells(below, width, height) +
-         "</g>\n";
+  HeatMap negated = map;
+  for (float& v : negated.values) v = -v;
+  return heat_cells(map, width, height) + "<g class=\"cold\">" +
+         heat_cells(negated, width, height) + "</g>\n";
 }
 
 float largest_magnitude(const std::vector<float>& values) {
@@ -76,10 +76,10 @@ float largest_magnitude(const std::vector<float>& values) {
 }
 
 HeatMap transposed(const HeatMap& map) {
-  HeatMap other{map.columns, map.rows, {}, map.largest};
+  HeatMap result{map.columns, map.rows, {}, map.largest};
   for (std::int64_t c = 0; c < map.columns; ++c)
-    for (std::int64_t r = 0; r < map.rows; ++r) other.values.push_back(map.at(r, c));
-  return other;
+    for (std::int64_t r = 0; r < map.rows; ++r) result.values.push_back(map.at(r, c));
+  return result;
 }
 
 }  // namespace
@@ -87,23 +87,24 @@ HeatMap transposed(const HeatMap& map) {
 Drawing neurons_view(const AttentionMaps& maps, const LayerWeights& layer, std::int64_t head,
                      std::int64_t query) {
   constexpr double cell = 9, line = 14, top = 34;
-  constexpr std::size_t most = 24;
+  constexpr std::size_t max_characters = 24;
   const AttentionRecord& record = layer.record;
   const std::int64_t size = record.layout.size;
   std::vector<std::string> keys;
   for (const std::string& name : maps.keys(layer)) keys.push_back(label_of(name));
   const real* const q = record.query(query, head);
-  HeatMap own{1, size, {q, q + size}, 0}, products{std::ssize(keys), size, {}, 0};
+  HeatMap query_map{1, size, {q, q + size}, 0}, products{std::ssize(keys), size, {}, 0};
   double left = 0;
   for (std::int64_t j = 0; j < products.rows; ++j) {
     const real* const k = record.key(j, head);
     for (std::int64_t c = 0; c < size; ++c)
       products.values.push_back(static_cast<float>(q[c] * k[c]));
-    left = std::max(left, label_length(excerpt(keys[j], most)));
+    left = std::max(left, label_length(excerpt(keys[j], max_characters)));
   }
-  const std::string name = "query: " + excerpt(label_of(maps.queries(layer)[query]), most);
+  const std::string name =
+      "query: " + excerpt(label_of(maps.queries(layer)[query]), max_characters);
   left = std::max(left, label_length(name)) + 6;
-  own.largest = largest_magnitude(own.values);
+  query_map.largest = largest_magnitude(query_map.values);
   products.largest = largest_magnitude(products.values);
   const double right = left + cell * static_cast<double>(size);
   std::string body = fmt::format(
@@ -111,7 +112,7 @@ Drawing neurons_view(const AttentionMaps& maps, const LayerWeights& layer, std::
       "{4})\">\n{5}</g>\n<g transform=\"translate({3} {6})\">\n{7}</g>\n"
       "<text x=\"{8}\" y=\"{1}\">Σ q ⊙ k</text>\n<text x=\"{9}\" y=\"{1}\">weight</text>\n",
       svg_number(left - 6), svg_number(top - 14), xml_text(name), svg_number(left),
-      svg_number(top - 24), signed_cells(own, cell, line), svg_number(top),
+      svg_number(top - 24), signed_cells(query_map, cell, line), svg_number(top),
       signed_cells(products, cell, line), svg_number(right + 8), svg_number(right + 64));
   for (std::int64_t j = 0; j < products.rows; ++j) {
     double sum = 0;
@@ -120,8 +121,8 @@ Drawing neurons_view(const AttentionMaps& maps, const LayerWeights& layer, std::
     body += fmt::format(
         "<text x=\"{}\" y=\"{}\" text-anchor=\"end\">{}</text><text x=\"{}\" y=\"{}\">{:.3f}</text>"
         "<text x=\"{}\" y=\"{}\">{}</text>\n",
-        svg_number(left - 6), y, xml_text(excerpt(keys[j], most)), svg_number(right + 8), y, sum,
-        svg_number(right + 64), y,
+        svg_number(left - 6), y, xml_text(excerpt(keys[j], max_characters)), svg_number(right + 8),
+        y, sum, svg_number(right + 64), y,
         record.reads[0].row(query)[j] == 0
             ? "not read"
             : fmt::format("{:.3f}", record.of(0, head).row(query)[j]));
@@ -153,9 +154,9 @@ Drawing rollout_view(const AttentionMaps& maps, bool target, double threshold) {
 
 namespace {
 
-constexpr std::int64_t max_neurons = 900'000;  // values of queries and keys: two bytes each
+constexpr std::int64_t max_neurons = 900'000;  // values of queries and keys, two bytes per value
 
-/// Values from low to high as numbers below 4096, each as two digits of base64.
+/// Encodes values from low to high as numbers below 4096, two base64 digits each.
 template <class Values>
 std::string coded(const Values& values, double low, double high) {
   constexpr std::string_view digits =
@@ -170,7 +171,7 @@ std::string coded(const Values& values, double low, double high) {
   return text;
 }
 
-/// The queries and keys of a head, with the largest magnitude of either.
+/// The queries and keys of a head, and the largest magnitude of each.
 nlohmann::json neurons_of(const AttentionRecord& record, std::int64_t head) {
   std::vector<float> q, k;
   const std::int64_t size = record.layout.size;
@@ -182,7 +183,7 @@ nlohmann::json neurons_of(const AttentionRecord& record, std::int64_t head) {
   return {{"a", a}, {"b", b}, {"q", coded(q, -a, a)}, {"k", coded(k, -b, b)}};
 }
 
-/// What the script draws; `left_out` counts the layers without neurons.
+/// The data of the script; `left_out` counts the layers without neurons.
 nlohmann::json viewer_data(const AttentionMaps& maps, std::int64_t& left_out) {
   nlohmann::json layers = nlohmann::json::array();
   std::int64_t room = max_neurons;
@@ -211,7 +212,7 @@ nlohmann::json viewer_data(const AttentionMaps& maps, std::int64_t& left_out) {
           {"target", names_of_blocks(maps.target)}};
 }
 
-/// JSON within a script: "<" would end it.
+/// JSON within a script element, with "<" escaped because "</script>" would end it.
 std::string script_json(const nlohmann::json& data) {
   std::string text = data.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
   for (std::size_t at = 0; (at = text.find('<', at)) != std::string::npos;)
@@ -238,10 +239,10 @@ const add = (parent, tag, attributes, text) => {
 const cut = s => [...s].length > 24 ? [...s].slice(0, 23).join('') + '…' : s;
 const option = (select, label, v) => select.append(new Option(label, v));
 const fill = (select, labels) => {
-  const before = select.value;
+  const previous = select.value;
   select.replaceChildren();
   labels.forEach(([label, v]) => option(select, label, v));
-  if (labels.some(l => l[1] === before)) select.value = before;
+  if (labels.some(l => l[1] === previous)) select.value = previous;
 };
 const weights = (layer, head) => {
   const all = layer.heads.filter((h, i) => head === 'mean' || String(i) === head).map(h => decode(h.w, 0, 1));
@@ -270,9 +271,9 @@ function lines(svg, P, Q, K) {
   return [500, 16 * Math.max(Q.length, K.length) + 8];
 }
 function map(svg, P, Q, K) {
-  const most = Math.max(...P), top = 16 + 4.6 * Math.max(...K.map(name => [...cut(name)].length));
+  const largest = Math.max(...P), top = 16 + 4.6 * Math.max(...K.map(name => [...cut(name)].length));
   P.forEach((p, at) => { const i = Math.floor(at / K.length), j = at % K.length;
-    cell(svg, 170 + 14 * j, top + 6 + 14 * i, 14, 14, p / most, `${Q[i]} → ${K[j]}: ${p.toFixed(3)}`); });
+    cell(svg, 170 + 14 * j, top + 6 + 14 * i, 14, 14, p / largest, `${Q[i]} → ${K[j]}: ${p.toFixed(3)}`); });
   Q.forEach((name, i) => add(svg, 'text', {x: 164, y: top + 17 + 14 * i, 'text-anchor': 'end'}, cut(name)));
   K.forEach((name, j) => add(svg, 'text', {transform: `translate(${180 + 14 * j} ${top}) rotate(-45)`}, cut(name)));
   return [290 + 14 * K.length, top + 10 + 14 * Q.length];
@@ -282,14 +283,14 @@ function neurons(svg, P, Q, K, layer, head, row) {
   if (!h.q) { add(svg, 'text', {x: 0, y: 15}, 'Too many numbers for a page: choose a layer with heed attention --layer, or a shorter input.'); return [600, 24]; }
   const q = decode(h.q, -h.a, h.a).slice(row * n, row * n + n), k = decode(h.k, -h.b, h.b);
   const w = Math.max(5, Math.min(14, 640 / n)), right = 180 + n * w, product = k.map((v, i) => v * q[i % n]);
-  const most = product.reduce((m, v) => Math.max(m, Math.abs(v)), 0) || 1;
+  const largest = product.reduce((m, v) => Math.max(m, Math.abs(v)), 0) || 1;
   add(svg, 'text', {x: 164, y: 15, 'text-anchor': 'end'}, 'q: ' + cut(Q[row]));
   q.forEach((v, c) => cell(svg, 170 + c * w, 4, w, 14, v / (h.a || 1), `q[${c}] = ${v.toFixed(3)}`));
   add(svg, 'text', {x: right, y: 15}, `Σ q ⊙ k   (× ${layer.scale.toPrecision(3)} = score)   weight`);
   K.forEach((name, j) => {
-    const own = product.slice(j * n, j * n + n), y = 28 + 14 * j, sum = own.reduce((a, v) => a + v, 0);
+    const terms = product.slice(j * n, j * n + n), y = 28 + 14 * j, sum = terms.reduce((a, v) => a + v, 0);
     add(svg, 'text', {x: 164, y: y + 11, 'text-anchor': 'end'}, cut(name));
-    own.forEach((v, c) => cell(svg, 170 + c * w, y, w, 14, v / most, `q[${c}] k[${c}] = ${v.toFixed(3)}`));
+    terms.forEach((v, c) => cell(svg, 170 + c * w, y, w, 14, v / largest, `q[${c}] k[${c}] = ${v.toFixed(3)}`));
     add(svg, 'text', {x: right, y: y + 11}, sum.toFixed(2));
     add(svg, 'text', {x: right + 60, y: y + 11}, '= ' + (sum * layer.scale).toFixed(2));
     add(svg, 'text', {x: right + 130, y: y + 11}, decode(h.w, 0, 1)[row * K.length + j].toFixed(3));
@@ -333,7 +334,7 @@ std::string viewer(const AttentionMaps& maps) {
   const std::string note =
       left_out == 0 ? ""
                     : fmt::format(
-                          " Queries and keys of {} of {} layers are left out, because they "
+                          " The queries and keys of {} of {} layers are omitted, because there "
                           "are too many numbers.",
                           left_out, maps.layers.size());
   return fmt::format(

@@ -60,7 +60,7 @@ SampleStatistics chrf_statistics(std::span<const SampleOutput> outputs) {
   return all;
 }
 
-/// A metric that is the mean of a value of each sample.
+/// A metric that is the mean of one value per sample.
 SampleStatistics mean_of(std::span<const SampleOutput> outputs,
                          const std::function<double(const SampleOutput&)>& value) {
   SampleStatistics all{1, {}, [](std::span<const double> sums, std::size_t samples) {
@@ -94,7 +94,7 @@ std::optional<SampleStatistics> statistics_of(Metric metric, std::span<const Sam
       return chrf_statistics(outputs);
     case Metric::exact_match:
       return mean_of(outputs, [](const SampleOutput& s) { return s.output == s.target ? 1.0 : 0; });
-    case Metric::accuracy:  // of labels of lines
+    case Metric::accuracy:  // the outputs are labels of lines
       if (!outputs.front().probability) return std::nullopt;
       return mean_of(outputs, [](const SampleOutput& s) { return s.output == s.target ? 1.0 : 0; });
     case Metric::rouge_1:
@@ -122,7 +122,7 @@ std::vector<double> resampled(const SampleStatistics& statistics) {
 
 Interval interval_of(std::vector<double> values) {
   std::ranges::sort(values);
-  const std::size_t cut = values.size() / 40;  // 2.5 % at either end
+  const std::size_t cut = values.size() / 40;  // 2.5 % at each end
   return {values[cut], values[values.size() - 1 - cut]};
 }
 

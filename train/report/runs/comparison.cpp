@@ -41,7 +41,7 @@ std::int64_t seeds_of(const RunGroup& group) {
   return std::ssize(seeds);
 }
 
-/// The data that the group's figures come from: "test", or several if its runs differ.
+/// The data of the group's figures: "test", or a list if its runs differ.
 std::string data_of(const RunGroup& group) {
   std::vector<std::string> all;
   for (const RunResult* run : group.runs)
@@ -49,15 +49,15 @@ std::string data_of(const RunGroup& group) {
   return fmt::format("{}", fmt::join(all, "; "));
 }
 
-/// Whether runs with equal seeds were evaluated on the same lines, as far as their records tell.
-/// Runs with different seeds are not compared, because generated data depend on the seed.
+/// Whether runs with equal seeds were evaluated on the same lines, if their records contain
+/// checksums. Ignores runs with different seeds, because generated data depend on the seed.
 bool same_lines(const RunGroup& a, const RunGroup& b) {
   std::map<std::uint64_t, std::string> of_seed;
   for (const RunGroup* group : {&a, &b}) {
     for (const RunResult* run : group->runs) {
       if (!run->record.is_object() || !run->record.contains("lines")) continue;
-      const std::string& own = run->record["lines"].get_ref<const std::string&>();
-      if (of_seed.try_emplace(run->config.seed, own).first->second != own) return false;
+      const std::string& lines = run->record["lines"].get_ref<const std::string&>();
+      if (of_seed.try_emplace(run->config.seed, lines).first->second != lines) return false;
     }
   }
   return true;
@@ -95,8 +95,8 @@ std::string minutes_of(const RunGroup& group) {
 }  // namespace
 
 bool changes_results(std::string_view key) {
-  constexpr std::array<std::string_view, 3> others{"name", "threads", "train.tensorboard"};
-  return std::ranges::find(others, key) == others.end();
+  constexpr std::array<std::string_view, 3> neutral{"name", "threads", "train.tensorboard"};
+  return std::ranges::find(neutral, key) == neutral.end();
 }
 
 std::optional<double> figure(const RunResult& result, Metric metric) {
@@ -139,7 +139,7 @@ void set_results(RunResult& result, std::vector<nlohmann::json> records) {
       const bool last = kind == "test" || kind == "final-valid";
       if (!last && kind != "valid") continue;
       const std::int64_t at = whole_number(record.at("step"));
-      if (!last && at <= step) continue;  // a test says more than the validation of its step
+      if (!last && at <= step) continue;  // a test replaces the validation of its step
       result.where = kind == "test" ? kind : last ? "valid" : fmt::format("valid, step {}", at);
       step = at;
     } catch (const nlohmann::json::exception& e) {
@@ -218,24 +218,24 @@ std::string Comparison::label(const RunGroup& group) const {
   return fmt::format("{}", fmt::join(group.values, ", "));
 }
 
-/// "higher by 0.61"
-std::string Comparison::difference(const Spread& first, const Spread& own) const {
+/// The difference of a group from the first: "higher by 0.61".
+std::string Comparison::difference(const Spread& first, const Spread& spread) const {
   const MetricInfo& info = info_of(main_);
-  const double by = own.mean - first.mean;
+  const double by = spread.mean - first.mean;
   if (by == 0) return "the same";
   return fmt::format("{} by {:.{}f}{}", by > 0 ? "higher" : "lower",
                      (info.percent ? 100 : 1) * std::abs(by), info.digits,
                      info.percent ? " points" : "");
 }
 
-/// Whether the values of a group and of the first one overlap.
+/// A sentence: whether the ranges of a group and of the first group overlap.
 std::string Comparison::judgement(const RunGroup& group) const {
-  const std::int64_t seeds = seeds_of(group), others = seeds_of(groups_.front());
-  if (std::min(seeds, others) < 2)
+  const std::int64_t seeds = seeds_of(group), first_seeds = seeds_of(groups_.front());
+  if (std::min(seeds, first_seeds) < 2)
     return "one seed cannot show how much results vary between seeds";
-  const Spread own = spread(group, main_), first = spread(groups_.front(), main_);
-  const bool apart = own.low > first.high || own.high < first.low;
-  return fmt::format("the ranges of {} and {} seeds {}", others, seeds,
+  const Spread range = spread(group, main_), first = spread(groups_.front(), main_);
+  const bool apart = range.low > first.high || range.high < first.low;
+  return fmt::format("the ranges of {} and {} seeds {}", first_seeds, seeds,
                      apart ? "do not overlap" : "overlap");
 }
 
@@ -244,9 +244,9 @@ std::vector<std::string> Comparison::verdicts() const {
   const Spread first = spread(groups_.front(), main_);
   const MetricInfo& info = info_of(main_);
   for (std::size_t i = 1; i < groups_.size(); ++i) {
-    const Spread own = spread(groups_[i], main_);
+    const Spread group = spread(groups_[i], main_);
     const std::string name = name_of_group(groups_[i]);
-    if (own.count == 0 || first.count == 0) {
+    if (group.count == 0 || first.count == 0) {
       all.push_back(fmt::format("{}: no {} to compare", name, info.label));
       continue;
     }
@@ -259,7 +259,7 @@ std::vector<std::string> Comparison::verdicts() const {
       all.push_back(fmt::format("{}: {} was measured on other lines", name, info.label));
       continue;
     }
-    all.push_back(fmt::format("{}: {} {}: {}", name, info.label, difference(first, own),
+    all.push_back(fmt::format("{}: {} {}: {}", name, info.label, difference(first, group),
                               judgement(groups_[i])));
   }
   return all;
@@ -328,22 +328,22 @@ nlohmann::json Comparison::json() const {
                         {"groups", nlohmann::json::array()},
                         {"verdicts", verdicts()}};
   for (const RunGroup& group : groups_) {
-    nlohmann::json own{{"config", nlohmann::json::object()}, {"runs", nlohmann::json::array()}};
+    nlohmann::json entry{{"config", nlohmann::json::object()}, {"runs", nlohmann::json::array()}};
     for (const std::string& key : keys_)
-      own["config"][key] = find_field(key)->get(group.runs.front()->config);
+      entry["config"][key] = find_field(key)->get(group.runs.front()->config);
     for (const RunResult* run : group.runs)
-      own["runs"].push_back(
+      entry["runs"].push_back(
           {{"run", run->folder}, {"seed", run->config.seed}, {"data", run->where}});
     for (const Metric metric : metrics_) {
       const Spread s = spread(group, metric);
       if (s.count == 0) continue;
-      own["metrics"][std::string(info_of(metric).name)] = {{"mean", s.mean},
-                                                           {"deviation", s.deviation},
-                                                           {"low", s.low},
-                                                           {"high", s.high},
-                                                           {"count", s.count}};
+      entry["metrics"][std::string(info_of(metric).name)] = {{"mean", s.mean},
+                                                             {"deviation", s.deviation},
+                                                             {"low", s.low},
+                                                             {"high", s.high},
+                                                             {"count", s.count}};
     }
-    record["groups"].push_back(std::move(own));
+    record["groups"].push_back(std::move(entry));
   }
   return record;
 }

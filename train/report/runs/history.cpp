@@ -17,7 +17,7 @@ namespace heed {
 
 namespace {
 
-/// Fields of a record that are not figures to draw.
+/// Fields of a record that are not drawn as curves.
 constexpr std::array<std::string_view, 8> places{
     "step", "seconds", "epoch", "tokens", "target_tokens", "sentences", "beam", "decode_seconds"};
 
@@ -34,7 +34,7 @@ void add_points(Curves& curves, const std::string& prefix, const nlohmann::json&
   }
 }
 
-/// Lines of the log about anything other than normal progress.
+/// Lines of the log about incidents; lines about normal progress are omitted.
 std::vector<std::string> incidents_of(const RunFolder& run) {
   std::error_code ignored;
   if (!std::filesystem::exists(run.log(), ignored)) return {};

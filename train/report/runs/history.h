@@ -1,5 +1,5 @@
 #pragma once
-/// The records of a run, read for a report: its curves, final figures and outputs.
+/// The history of a run for a report: its curves, final figures and outputs.
 #include <string>
 #include <utility>
 #include <vector>
@@ -10,9 +10,9 @@
 
 namespace heed {
 
-/// A figure as a function of the step. Names are those of metrics.jsonl with the kind of its records before
-/// them: "train.loss", "valid.bleu", "train.gradient_norms.encoder.layers.0". A figure that is null
-/// in metrics.jsonl, since it was not finite, is NaN here.
+/// A figure as a function of the step. Its name is the kind of the record and the field in
+/// metrics.jsonl: "train.loss", "valid.bleu", "train.gradient_norms.encoder.layers.0". Non-finite
+/// figures, which are null in metrics.jsonl, become NaN.
 struct Curve {
   std::string name;
   std::vector<Point> points;
@@ -21,18 +21,18 @@ struct Curve {
 struct History {
   RunResult result;
   nlohmann::json run;         ///< run.json; null if it is missing
-  std::vector<Curve> curves;  ///< in alphabetical order
+  std::vector<Curve> curves;  ///< curves in alphabetical order
   std::vector<SampleOutput> outputs;
-  nlohmann::json weights;              ///< the record of which weights were tested; or null
-  std::vector<std::string> incidents;  ///< lines of the log: skipped steps, resumes, warnings
+  nlohmann::json weights;              ///< record of the tested weights, or null
+  std::vector<std::string> incidents;  ///< log lines: skipped steps, resumes, warnings
   std::int64_t step = 0, target_tokens = 0;
   double seconds = 0;
 
   const Curve* find(const std::string& name) const;
 };
 
-/// Reads a run folder, whose run may still be in progress. Throws Error(usage) if it is none, and
-/// Error(bad_input) if a file is damaged.
+/// Reads a run folder; the run may still be in progress. Throws Error(usage) if the folder is not a
+/// run, and Error(bad_input) if a file is damaged.
 History read_history(const std::string& folder);
 
 }  // namespace heed

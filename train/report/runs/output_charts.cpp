@@ -17,7 +17,7 @@ namespace heed {
 
 namespace {
 
-constexpr std::size_t max_samples = 6;  // samples under a title
+constexpr std::size_t max_samples = 6;  // number of samples in a group
 
 bool is_right(const SampleOutput& sample) { return sample.output == sample.target; }
 
@@ -27,7 +27,7 @@ std::vector<std::size_t> numbers(std::size_t n) {
   return all;
 }
 
-/// A value to rank outputs by: minus the probability of a wrong label, otherwise the score.
+/// The rank of an output: minus the probability of a wrong label, otherwise the score.
 double goodness(const SampleOutput& sample) {
   const double score = sample_score(sample);
   return sample.probability && !is_right(sample) ? -score : score;
@@ -77,7 +77,7 @@ Chart score_by_length(Metric metric, std::span<const SampleOutput> outputs,
   const MetricInfo& info = info_of(metric);
   chart.title = fmt::format("{} by length", info.label);
   chart.x_label = "words in the target (number of lines)";
-  // About six groups of equal size; lines of the same length stay together.
+  // About six groups of equal size; lines of the same length are in the same group.
   const std::size_t wanted = std::max<std::size_t>((order.size() + 5) / 6, 1);
   double place = 0;
   for (std::size_t begin = 0; begin < order.size();) {

@@ -1,5 +1,5 @@
 #pragma once
-/// What the outputs of a run show: the best and the worst, scores by length, calibration.
+/// Analyses of the outputs of a run: the best and the worst, scores by length, calibration.
 #include <span>
 #include <string>
 #include <utility>
@@ -10,14 +10,14 @@
 
 namespace heed {
 
-/// The probability of a label; the chrF2 of a text, 0 to 100.
+/// The score of a sample: the probability of a label, or the chrF2 of a text, 0 to 100.
 double sample_score(const SampleOutput& sample);
 
-/// Samples to show, in groups with a title each: the worst, some at random, and the best.
+/// Indices of samples to show, in titled groups: the worst, some at random, and the best.
 std::vector<std::pair<std::string, std::vector<std::size_t>>> chosen_samples(
     std::span<const SampleOutput> outputs);
 
-/// The wrong labels with the highest probabilities, at most `max_count`.
+/// Indices of up to `max_count` wrong labels, those with the highest probabilities.
 std::vector<std::size_t> most_confident_mistakes(std::span<const SampleOutput> outputs,
                                                  std::size_t max_count);
 
@@ -25,17 +25,17 @@ struct LengthSeries {
   std::string name;
   const SampleStatistics* statistics = nullptr;
 };
-/// The metric of samples in groups by the number of words of the target, for each run.
+/// The metric of each run for groups of samples, by the number of words of the target.
 Chart score_by_length(Metric metric, std::span<const SampleOutput> outputs,
                       std::span<const LengthSeries> runs);
 
-/// Accuracy over confidence, the probability of the predicted label, in ten bins; and the expected
-/// calibration error, the mean distance between the two, weighted by the samples in a bin (Guo et al.
-/// 2017, "On Calibration of Modern Neural Networks").
+/// Accuracy over confidence (the probability of the predicted label) in ten bins, and the expected
+/// calibration error: the mean distance between accuracy and confidence, weighted by the number of
+/// samples in a bin (Guo et al. 2017, "On Calibration of Modern Neural Networks").
 Chart calibration(std::span<const SampleOutput> outputs);
 
-/// For each true label (a row), the fractions of the predicted labels; at most the 40 most frequent
-/// labels.
+/// The confusion matrix: for each true label (a row), the fractions of the predicted labels; up to
+/// the 40 most frequent labels.
 Drawing confusion_map(std::span<const SampleOutput> outputs);
 
 }  // namespace heed

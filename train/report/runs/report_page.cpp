@@ -29,7 +29,7 @@ std::string section(const std::string& title, const std::string& body) {
   return body.empty() ? "" : fmt::format("<h2>{}</h2>\n{}\n", xml_text(title), body);
 }
 
-/// A table whose cells are HTML; the first row is its head.
+/// A table with cells of HTML; the first row is the head.
 std::string html_table(const Rows& rows) {
   std::string text;
   for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -51,9 +51,9 @@ std::string list(const std::vector<std::string>& lines) {
   return text.empty() ? "" : fmt::format("<ul>\n{}</ul>\n", text);
 }
 
-/// A figure that is rounded for people and keeps its exact value for programs.
+/// A figure rounded for display; the element's attributes contain the exact value.
 std::string data_element(Metric metric, double value) {
-  const std::string exact = nlohmann::json(value).dump();  // as in metrics.jsonl
+  const std::string exact = nlohmann::json(value).dump();  // spelled as in metrics.jsonl
   return fmt::format("<data value=\"{}\" title=\"{}\">{}</data>", exact, exact,
                      xml_text(text_of(metric, value)));
 }
@@ -67,7 +67,7 @@ std::string short_name(const History& h) {
   return excerpt((path.filename().empty() ? path.parent_path() : path).filename().string(), 40);
 }
 
-/// The runs of a report, in groups that differ in more than their seed.
+/// A report of runs; runs that differ only in their seed form a group.
 class Report {
  public:
   Report(const std::vector<History>& histories, const ReportExtras& extras)
@@ -78,9 +78,9 @@ class Report {
         notes_(extras.notes) {
     for (const History& h : histories_) {
       samples_.push_back(statistics_of(reported_metric(), h.outputs, h.result.config.decode.bleu));
-      // Outputs that do not give the run's figures come from other weights or data.
+      // Outputs that do not reproduce the run's figures belong to other weights or data.
       const std::optional<double> value = figure(h.result, reported_metric());
-      if (samples_.back() && !(value && is_same(whole(*samples_.back()), *value))) {
+      if (samples_.back() && !(value && is_same(score_of_all(*samples_.back()), *value))) {
         samples_.back().reset();
         if (value)
           notes_.push_back(
@@ -92,7 +92,7 @@ class Report {
     }
   }
 
-  /// The loss, and the metric that judges the runs.
+  /// The charts of the loss and of the reported metric.
   std::vector<Drawing> main_charts() const {
     std::vector<Chart> charts{
         chart_of("negative log-likelihood per token, nats", {"train.nll", "valid.loss"})};
@@ -145,7 +145,7 @@ class Report {
   static bool is_same(double a, double b) {
     return std::abs(a - b) <= 1e-9 * std::max({1.0, std::abs(a), std::abs(b)});
   }
-  static double whole(const SampleStatistics& s) {
+  static double score_of_all(const SampleStatistics& s) {
     std::vector<std::uint32_t> all(s.samples());
     for (std::size_t i = 0; i < all.size(); ++i) all[i] = static_cast<std::uint32_t>(i);
     return s.of(all);
@@ -159,8 +159,8 @@ class Report {
     return static_cast<std::size_t>(run - results_.data());
   }
   const History& history_of(const RunResult* run) const { return histories_[number_of(run)]; }
-  /// The metric of the verdict: the one that chose the best checkpoint, or, where that is the loss,
-  /// the last of those that judge outputs.
+  /// The metric of the verdict: the metric that chose the best checkpoint; if that is the loss, the
+  /// first available of BLEU, exact match and accuracy.
   Metric reported_metric() const {
     const Metric main = comparison_.main();
     if (main != Metric::loss) return main;
@@ -203,7 +203,7 @@ class Report {
     } else {
       parts.push_back(fmt::format("step {}: no figures yet", h.step));
     }
-    double minutes = 0, speed = 0;  // means over the group
+    double minutes = 0, speed = 0;  // both are means over the group
     for (const RunResult* run : group.runs) {
       const auto runs = static_cast<double>(group.runs.size());
       minutes += history_of(run).seconds / 60 / runs;
@@ -278,10 +278,10 @@ class Report {
                "of this run", "p"}};
     for (std::size_t i = 1; i < histories_.size(); ++i) {
       if (!can_pair(i)) continue;
-      const double base = whole(*samples_[0]), own = whole(*samples_[i]);
+      const double base = score_of_all(*samples_[0]), score = score_of_all(*samples_[i]);
       rows.push_back({xml_text(histories_[i].result.folder), data_element(reported_metric(), base),
-                      data_element(reported_metric(), own),
-                      fmt::format("{:.3f}", p_value(scores_[0], scores_[i], own - base))});
+                      data_element(reported_metric(), score),
+                      fmt::format("{:.3f}", p_value(scores_[0], scores_[i], score - base))});
     }
     if (rows.size() == 1) return "";
     return "<h3>Paired bootstrap</h3>\n" +
@@ -294,15 +294,15 @@ class Report {
 
   // ---- curves -----------------------------------------------------------------------------------
 
-  /// The mean of a group's curves at the steps that all of them have, and the band between the
-  /// lowest and the highest.
+  /// Adds the mean of a group's curves at their common steps, and the band between the minimum and
+  /// the maximum.
   void add_curve(Chart& chart, std::size_t number, const std::string& curve,
                  const std::string& label, bool faint) const {
     const RunGroup& group = comparison_.groups()[number];
     std::map<double, std::vector<double>> at;
     for (const RunResult* run : group.runs) {
-      if (const Curve* const own = history_of(run).find(curve))
-        for (const Point& p : own->points) at[p.x].push_back(p.y);
+      if (const Curve* const run_curve = history_of(run).find(curve))
+        for (const Point& p : run_curve->points) at[p.x].push_back(p.y);
     }
     const int colour = static_cast<int>(number);
     Line line{label, colour, faint, {}};
@@ -311,7 +311,7 @@ class Report {
       if (values.size() < group.runs.size()) continue;
       double mean = 0;
       for (const double v : values) mean += v / static_cast<double>(values.size());
-      line.points.push_back({step, mean});  // not finite if one of them is not
+      line.points.push_back({step, mean});  // one non-finite value makes the mean non-finite
       if (!std::isfinite(mean)) continue;
       const auto [low, high] = std::ranges::minmax(values);
       band.x.push_back(step);
@@ -324,11 +324,11 @@ class Report {
     if (group.runs.size() > 1) chart.bands.push_back(std::move(band));
   }
 
-  /// The name of a curve in a legend; `kind`, training or validation, if the chart has both.
+  /// The name of a curve in a legend. `kind`: training or validation, if the chart has both.
   std::string curve_label(std::size_t group, const std::string& kind) const {
     if (comparison_.groups().size() == 1) return kind;
-    const std::string own = comparison_.label(comparison_.groups()[group]);
-    return kind.empty() || own.empty() ? own : fmt::format("{}, {}", own, kind);
+    const std::string label = comparison_.label(comparison_.groups()[group]);
+    return kind.empty() || label.empty() ? label : fmt::format("{}, {}", label, kind);
   }
 
   /// Marks the best validation of each group that has only one run.
@@ -369,13 +369,13 @@ class Report {
   }
 
   std::string curves() const {
-    std::vector<Chart> others{chart_of("learning rate", {"train.lr"}),
-                              chart_of("norm of the gradient", {"train.gradient_norm"}),
-                              layer_norms(),
-                              chart_of("target tokens per second", {"train.tokens_per_s"})};
-    others[1].log_y = true;
+    std::vector<Chart> further{chart_of("learning rate", {"train.lr"}),
+                               chart_of("norm of the gradient", {"train.gradient_norm"}),
+                               layer_norms(),
+                               chart_of("target tokens per second", {"train.tokens_per_s"})};
+    further[1].log_y = true;
     std::string body;
-    for (const auto& charts : {main_charts(), drawn_if_any(others)})
+    for (const auto& charts : {main_charts(), drawn_if_any(further)})
       for (const Drawing& chart : charts) body += svg_element(chart);
     return body.empty() ? "" : fmt::format("<div class=\"charts\">\n{}</div>\n", body);
   }
@@ -426,13 +426,13 @@ class Report {
         rows[0].emplace_back(labels ? "probability" : "chrF2");
       }
       for (const std::size_t sample : chosen) {
-        const SampleOutput& own = first().outputs[sample];
-        rows.push_back(
-            {xml_text(excerpt(own.source, max_text)), xml_text(excerpt(own.target, max_text))});
+        const SampleOutput& shared = first().outputs[sample];
+        rows.push_back({xml_text(excerpt(shared.source, max_text)),
+                        xml_text(excerpt(shared.target, max_text))});
         for (const History* run : runs) {
-          const SampleOutput& theirs = run->outputs[sample];
-          rows.back().push_back(xml_text(excerpt(theirs.output, max_text)));
-          rows.back().push_back(fmt::format("{:.{}f}", sample_score(theirs), labels ? 3 : 1));
+          const SampleOutput& output = run->outputs[sample];
+          rows.back().push_back(xml_text(excerpt(output.output, max_text)));
+          rows.back().push_back(fmt::format("{:.{}f}", sample_score(output), labels ? 3 : 1));
         }
       }
       body += fmt::format("<details{}><summary>{}</summary>\n{}</details>\n",
@@ -441,7 +441,7 @@ class Report {
     return body;
   }
 
-  static constexpr std::size_t max_text = 400;  // characters of a cell
+  static constexpr std::size_t max_text = 400;  // characters per cell
 
   // ---- labels of lines --------------------------------------------------------------------------
 
@@ -461,14 +461,14 @@ class Report {
     if (!extras_.picture) return "";
     std::string shots;
     for (const std::size_t sample : most_confident_mistakes(first().outputs, 12)) {
-      const SampleOutput& own = first().outputs[sample];
-      const std::optional<Picture> picture = extras_.picture(own.source);
+      const SampleOutput& mistake = first().outputs[sample];
+      const std::optional<Picture> picture = extras_.picture(mistake.source);
       if (!picture) continue;
       shots += fmt::format(
           "<div><img width=\"96\" height=\"96\" alt=\"\" src=\"data:image/png;base64,{}\">{} "
           "predicted as {}<br><span class=\"quiet\">{:.3f}</span></div>\n",
-          base64(png_of(*picture)), xml_text(own.target), xml_text(own.output),
-          own.probability.value_or(0));
+          base64(png_of(*picture)), xml_text(mistake.target), xml_text(mistake.output),
+          mistake.probability.value_or(0));
     }
     if (shots.empty()) return "";
     return "<h3>The most confident mistakes</h3>\n" +
@@ -517,15 +517,15 @@ class Report {
   }
 
   std::string incidents() const {
-    constexpr std::size_t most = 30;
+    constexpr std::size_t max_lines = 30;
     std::string body;
     for (const History& h : histories_) {
       if (h.incidents.empty()) continue;
       std::vector<std::string> lines(
-          h.incidents.begin(),
-          h.incidents.begin() + static_cast<std::ptrdiff_t>(std::min(most, h.incidents.size())));
-      if (h.incidents.size() > most)
-        lines.push_back(fmt::format("… and {} more (train.log)", h.incidents.size() - most));
+          h.incidents.begin(), h.incidents.begin() + static_cast<std::ptrdiff_t>(
+                                                         std::min(max_lines, h.incidents.size())));
+      if (h.incidents.size() > max_lines)
+        lines.push_back(fmt::format("… and {} more (train.log)", h.incidents.size() - max_lines));
       body += fmt::format("<h3>{}</h3>\n{}", xml_text(h.result.folder), list(lines));
     }
     return body;
@@ -535,9 +535,9 @@ class Report {
   const ReportExtras extras_;
   std::vector<RunResult> results_;
   Comparison comparison_;
-  std::vector<std::optional<SampleStatistics>> samples_;  // of reported_metric(), for each run
-  std::vector<std::vector<double>> scores_;               // of resampled test sets
-  std::vector<std::string> notes_;                        // what is left out, and why
+  std::vector<std::optional<SampleStatistics>> samples_;  // statistics of each run
+  std::vector<std::vector<double>> scores_;               // resampled scores of each run
+  std::vector<std::string> notes_;                        // omitted parts, with the reasons
 };
 
 }  // namespace

@@ -10,26 +10,27 @@
 
 namespace heed {
 
-/// What a report shows of the first run besides its records: made from its weights and data, if they
-/// are available. Empty parts are left out.
+/// Parts of a report that are computed from the weights and data of the first run, if available.
+/// Empty parts are omitted.
 struct ReportExtras {
-  /// The picture of a source line; unset if sources are not pictures.
+  /// Returns the image of a source line; unset if sources are not images.
   std::function<std::optional<Picture>(const std::string& source)> picture;
-  std::string attention;  ///< elements of HTML: the attention of an example
-  std::string model;      ///< layers, parameters, FLOPs and memory, as `heed show` prints them
-  std::string profile;    ///< time by op, as `heed bench` prints it
-  std::vector<std::string> notes;  ///< why something is missing
-  int refresh = 0;                 ///< seconds after which a browser reloads the page; 0: never
+  std::string attention;  ///< HTML: the attention of an example
+  std::string model;      ///< layers, parameters, FLOPs and memory, in the form of `heed show`
+  std::string profile;    ///< time of each op, in the form of `heed bench`
+  std::vector<std::string> notes;  ///< reasons for missing parts
+  int refresh = 0;  ///< interval between reloads by the browser, in seconds; 0: no reload
 };
 
-/// `histories`: at least one, the one to compare with first. Throws as Comparison does.
+/// The page. `histories`: at least one; the others are compared with the first. Throws as
+/// Comparison does.
 std::string report_page(const std::vector<History>& histories, const ReportExtras& extras);
 
-/// The charts of that page that compare: the loss, and the metric that judges the runs.
+/// Two charts of the page: the loss and the reported metric.
 std::vector<Drawing> report_curves(const std::vector<History>& histories);
 
-/// The curves with these names, of all runs, as CSV: run, seed, curve, step, value. Throws
-/// Error(usage), listing the existing names, for a name that no run has.
+/// The curves with these names of all runs as CSV: run, seed, curve, step, value. Throws
+/// Error(usage), listing the existing names, if no run has one of the names.
 std::string curves_csv(const std::vector<History>& histories,
                        const std::vector<std::string>& names);
 
