@@ -9,7 +9,7 @@ HEED_BEGIN
 
 namespace {
 
-/// The numbers of the rows that have a label.
+/// The indices of the rows with a label.
 std::vector<std::int32_t> rows_with_labels(std::span<const std::int32_t> labels) {
   std::vector<std::int32_t> rows;
   for (std::size_t i = 0; i < labels.size(); ++i)

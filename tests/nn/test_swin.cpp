@@ -240,14 +240,14 @@ BOOST_AUTO_TEST_CASE(impossible_models_are_refused) {
   o.norm_kind = NormKind::batch;
   EXPECT_FAIL(SwinEncoder(o, init), "expected a norm of rows");
   o = two_stages();
-  EXPECT_FAIL(make_classifier(o, Labelling::rows, 0, 5, 1), "a label for each picture");
+  EXPECT_FAIL(make_classifier(o, Labelling::rows, 0, 5, 1), "a label for each image");
   const auto model = make_classifier(o, Labelling::sequences, 0, 5, 1);
   ModelOptions larger = o;
   larger.grid_width = 6;
   Pass pass;
   const Patches other(1, larger);
   EXPECT_FAIL(model->logits({other.view(), {}, {}}, pass),
-              "expected pictures of 32 patches, got 48");
+              "expected images of 32 patches, got 48");
 }
 
 BOOST_AUTO_TEST_SUITE_END()
