@@ -48,7 +48,7 @@ class MaskBatching final : public SequenceBatching {
     std::size_t begin, end;
   };
 
-  /// Any sample except the next one, if there is another.
+  /// A random sample other than the next one, if such a sample exists.
   static std::int64_t another(const Dataset& data, std::int64_t sample, Random& random) {
     const auto n = static_cast<std::uint32_t>(data.size());
     if (n < 2) return sample;
@@ -56,7 +56,7 @@ class MaskBatching final : public SequenceBatching {
     return (next + 1 + random.below(n - 1)) % n;
   }
 
-  /// What is hidden as a whole: tokens, or words.
+  /// The units that are hidden as a whole: tokens or words.
   static std::vector<Stretch> stretches(const Masking& masking, std::span<const std::int32_t> ids) {
     std::vector<Stretch> all;
     for (std::size_t i = 0; i < ids.size(); ++i) {
@@ -83,7 +83,7 @@ class MaskBatching final : public SequenceBatching {
       std::swap(left[random.below(static_cast<std::uint32_t>(left.size()))], left.back());
       const auto [begin, end] = left.back();
       left.pop_back();
-      if (hidden > 0 && hidden + end - begin > wanted) continue;  // a word too long
+      if (hidden > 0 && hidden + end - begin > wanted) continue;  // the word is too long
       hidden += end - begin;
       for (std::size_t i = begin; i < end; ++i) {
         labels[i] = ids[i];
