@@ -3,42 +3,11 @@
 #include <cstdint>
 #include <vector>
 
-#include "autograd/base/enum_names.h"
 #include "autograd/kernels/score_map.h"
 #include "autograd/ops/attention/rotary.h"
+#include "nn/option_kinds.h"
 
 namespace heed {
-
-enum class Activation : int;    // nn/layers/activations.h
-enum class MixerKind : int;     // nn/layers/mixer.h
-enum class PositionKind : int;  // nn/layers/positions.h
-enum class PatternKind : int;   // nn/layers/patterns.h
-
-/// transformer: a stack of blocks that reads whole sequences. swin: an encoder that reads images
-/// window by window (nn/models/swin.h).
-enum class ModelKind { transformer, swin };
-constexpr auto names_of(ModelKind) { return enum_names<ModelKind>("transformer", "swin"); }
-
-/// The norm before a sublayer (inside the residual), after the sum, or no norm.
-enum class NormPlace { pre, post, none };
-constexpr auto names_of(NormPlace) { return enum_names<NormPlace>("pre", "post", "none"); }
-
-/// The sublayers of a block run in sequence, or all read the same input and are summed.
-enum class BlockForm { serial, parallel };
-constexpr auto names_of(BlockForm) { return enum_names<BlockForm>("serial", "parallel"); }
-
-/// batch: statistics over all rows of a batch; for encoders only, as a causal row would read later
-/// ones.
-enum class NormKind { layer, rms, batch };
-constexpr auto names_of(NormKind) { return enum_names<NormKind>("layer", "rms", "batch"); }
-
-/// none: uninitialised, for weights that are then loaded from a file (not available in configs).
-enum class InitKind { xavier, normal, none };
-constexpr auto names_of(InitKind) { return enum_names<InitKind, 1>("xavier", "normal"); }
-
-/// The row that represents a sequence: the first row, or the mean of all rows.
-enum class Pool { first, mean };
-constexpr auto names_of(Pool) { return enum_names<Pool>("first", "mean"); }
 
 /// The dropout probabilities in training (Srivastava et al. 2014). One number sets all three.
 struct DropoutRates {
@@ -67,11 +36,6 @@ struct AttentionChoice {
   double scale = 0;  ///< factor of the products of queries and keys; 0: 1/√(size of a head)
   ScoreMap map = ScoreMap::softmax;  ///< function from scores to weights
 };
-
-/// The layer from rows of features to rows of the model (nn/models/front_end.h): a matrix, or
-/// convolutions that also halve the number of rows along each side.
-enum class FrontEndKind { linear, conv };
-constexpr auto names_of(FrontEndKind) { return enum_names<FrontEndKind>("linear", "conv"); }
 
 struct FrontEndOptions {
   FrontEndKind kind = FrontEndKind::linear;

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "autograd/named_tensor.h"
-#include "nn/options.h"
+#include "nn/option_kinds.h"
 
 HEED_BEGIN
 

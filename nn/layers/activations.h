@@ -6,7 +6,6 @@
 #include "autograd/base/open_enum.h"
 #include "autograd/kernels/unary_functions.h"
 #include "autograd/tensor.h"
-#include "nn/options.h"
 
 namespace heed {
 

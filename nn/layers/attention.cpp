@@ -9,6 +9,7 @@
 #include "autograd/ops/index.h"
 #include "autograd/ops/shape.h"
 #include "nn/layers/patterns.h"
+#include "nn/options.h"
 
 HEED_BEGIN
 

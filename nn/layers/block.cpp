@@ -2,8 +2,14 @@
 
 #include "autograd/ops/arithmetic.h"
 #include "autograd/recompute.h"
+#include "nn/options.h"
 
 HEED_BEGIN
+
+Residual::Residual(const ModelOptions& options, Init& init)
+    : place(options.norm), connected(options.residual), dropout_rate(options.dropout.residual) {
+  if (place != NormPlace::none) norm.emplace(options, init);
+}
 
 TransformerBlock::TransformerBlock(const ModelOptions& options, BlockKind kind, Init& init)
     : mixer_kind(options.mixer),

@@ -25,10 +25,7 @@ struct Residual {
   bool connected;
   double dropout_rate;
 
-  Residual(const ModelOptions& options, Init& init)
-      : place(options.norm), connected(options.residual), dropout_rate(options.dropout.residual) {
-    if (place != NormPlace::none) norm.emplace(options, init);
-  }
+  Residual(const ModelOptions& options, Init& init);
 
   template <class Sublayer>
   Tensor operator()(const Tensor& x, Pass& pass, Sublayer sublayer) const {

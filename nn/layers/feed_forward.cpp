@@ -2,6 +2,7 @@
 
 #include "autograd/ops/dropout.h"
 #include "autograd/ops/elementwise.h"
+#include "nn/options.h"
 
 HEED_BEGIN
 

@@ -5,6 +5,7 @@
 #include "nn/layers/attention.h"
 #include "nn/layers/convolution.h"
 #include "nn/layers/recurrent.h"
+#include "nn/options.h"
 
 HEED_BEGIN
 

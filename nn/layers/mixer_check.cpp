@@ -5,6 +5,7 @@
 #include <set>
 
 #include "autograd/base/enum_names.h"
+#include "nn/options.h"
 
 HEED_BEGIN
 
@@ -136,5 +137,9 @@ class Check {
 }  // namespace
 
 void check_mixer(const ModelOptions& options, AttentionScope scope) { Check(options, scope).run(); }
+
+void check_registered_mixer(const ModelOptions& options, AttentionScope scope) {
+  if (!is_built_in(options.mixer)) check_mixer(options, scope);
+}
 
 HEED_END

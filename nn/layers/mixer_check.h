@@ -11,5 +11,7 @@ HEED_BEGIN
 /// - with AttentionScope::past, decoding step by step returns the same rows as whole sequences.
 /// Throws Error(failed), naming the mixer.
 void check_mixer(const ModelOptions& options, AttentionScope scope);
+/// The same, unless the mixer is built in.
+void check_registered_mixer(const ModelOptions& options, AttentionScope scope);
 
 HEED_END

@@ -1,6 +1,16 @@
 #include "nn/layers/norm.h"
 
+#include "nn/options.h"
+
 HEED_BEGIN
+
+Norm::Norm(const ModelOptions& options, Init& init)
+    : kind(options.norm_kind),
+      eps(static_cast<real>(options.norm_eps)),
+      weight(init.ones(options.d_model)),
+      bias(kind == NormKind::rms ? Tensor() : init.zeros(options.d_model)) {
+  if (kind == NormKind::batch) statistics = std::make_shared<BatchStatistics>(options.d_model);
+}
 
 void BatchStatistics::update_running() {
   constexpr real momentum = real(0.1);

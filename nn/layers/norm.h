@@ -37,13 +37,7 @@ struct Norm {
   Tensor bias;                                  ///< [d]; undefined for RMS norm
   std::shared_ptr<BatchStatistics> statistics;  ///< batch norm only
 
-  Norm(const ModelOptions& options, Init& init)
-      : kind(options.norm_kind),
-        eps(static_cast<real>(options.norm_eps)),
-        weight(init.ones(options.d_model)),
-        bias(kind == NormKind::rms ? Tensor() : init.zeros(options.d_model)) {
-    if (kind == NormKind::batch) statistics = std::make_shared<BatchStatistics>(options.d_model);
-  }
+  Norm(const ModelOptions& options, Init& init);
 
   Tensor operator()(const Tensor& x, const Pass& pass) const;
   Parameters parameters() const {

@@ -11,6 +11,7 @@
 
 #include "nn/layers/activations.h"
 #include "nn/layers/mixer.h"
+#include "nn/options.h"
 #include "nn/plugin_entry.h"
 
 #if !defined(HEED_VERSION) || !defined(HEED_HEADERS)

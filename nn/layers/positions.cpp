@@ -14,6 +14,7 @@
 #include "autograd/ops/index.h"
 #include "autograd/ops/shape.h"
 #include "autograd/ops/shared/check.h"
+#include "nn/options.h"
 
 HEED_BEGIN
 

@@ -2,8 +2,9 @@
 #include <vector>
 
 #include "autograd/base/enum_names.h"
+#include "autograd/ops/attention/rotary.h"
 #include "nn/context.h"
-#include "nn/options.h"
+#include "nn/option_kinds.h"
 #include "nn/parameters.h"
 
 namespace heed {

@@ -5,6 +5,7 @@
 #include "autograd/ops/elementwise.h"
 #include "autograd/ops/sequences/recurrent.h"
 #include "autograd/ops/shape.h"
+#include "nn/options.h"
 
 HEED_BEGIN
 

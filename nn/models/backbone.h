@@ -9,6 +9,7 @@
 #include "nn/layers/positions.h"
 #include "nn/models/front_end.h"
 #include "nn/models/model.h"
+#include "nn/options.h"
 
 HEED_BEGIN
 

@@ -6,6 +6,7 @@
 #include "autograd/ops/index.h"
 #include "nn/models/backbone.h"
 #include "nn/models/swin.h"
+#include "nn/options.h"
 
 HEED_BEGIN
 

@@ -4,6 +4,7 @@
 
 #include "autograd/ops/elementwise.h"
 #include "autograd/ops/shape.h"
+#include "nn/options.h"
 
 HEED_BEGIN
 

@@ -5,7 +5,7 @@
 #include "autograd/ops/sequences/unfold.h"
 #include "nn/context.h"
 #include "nn/layers/linear.h"
-#include "nn/options.h"
+#include "nn/option_kinds.h"
 
 HEED_BEGIN
 

@@ -1,5 +1,6 @@
 #include "nn/models/backbone.h"
 #include "nn/models/model.h"
+#include "nn/options.h"
 
 HEED_BEGIN
 

@@ -4,6 +4,7 @@
 
 #include "autograd/ops/index.h"
 #include "nn/models/classifier.h"
+#include "nn/options.h"
 
 HEED_BEGIN
 

@@ -7,6 +7,7 @@
 #include "autograd/ops/index.h"
 #include "autograd/ops/shape.h"
 #include "nn/layers/positions.h"
+#include "nn/options.h"
 
 HEED_BEGIN
 

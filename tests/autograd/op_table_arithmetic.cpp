@@ -3,7 +3,7 @@
 
 HEED_BEGIN
 
-namespace {
+namespace op_table_arithmetic {
 
 using Inputs = std::vector<Tensor>;
 using Unary = Tensor (*)(const Tensor&);
@@ -145,9 +145,10 @@ OpRow cumsum_row() {
   return row;
 }
 
-}  // namespace
+}  // namespace op_table_arithmetic
 
 std::vector<OpRow> arithmetic_rows() {
+  using namespace op_table_arithmetic;
   OpRow scale_row{"scale", {}};
   for (const real factor : {real(-1.5), real(1), real(0)}) {
     for (const Shape& shape : shapes) {

@@ -5,7 +5,7 @@
 
 HEED_BEGIN
 
-namespace {
+namespace op_table_attention {
 
 using Inputs = std::vector<Tensor>;
 using Ids = std::vector<std::int32_t>;
@@ -183,15 +183,17 @@ std::vector<OpRow> fused_rows() {
   return {self, cross};
 }
 
-}  // namespace
+}  // namespace op_table_attention
 
 std::vector<OpRow> attention_rows() {
+  using namespace op_table_attention;
   std::vector<OpRow> rows{attention_row(), rotary_row(), linear_row()};
   for (OpRow& row : fused_rows()) rows.push_back(std::move(row));
   return rows;
 }
 
 std::vector<OpRow> loss_rows() {
+  using namespace op_table_attention;
   OpRow plain{"cross_entropy", {}}, projected{"projected_cross_entropy", {}};
   for (const real smoothing : {real(0), real(0.1), real(1)}) {
     for (const auto& [targets, classes] : {std::pair<Ids, std::int64_t>{{2, 0, 6, 2, 1}, 7},

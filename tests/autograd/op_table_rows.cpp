@@ -5,7 +5,7 @@
 
 HEED_BEGIN
 
-namespace {
+namespace op_table_rows {
 
 using Inputs = std::vector<Tensor>;
 using Ids = std::vector<std::int32_t>;
@@ -169,9 +169,10 @@ std::vector<OpRow> dropout_rows() {
   return {plain, fused};
 }
 
-}  // namespace
+}  // namespace op_table_rows
 
 std::vector<OpRow> row_op_rows() {
+  using namespace op_table_rows;
   std::vector<OpRow> rows{softmax_row("softmax", softmax), softmax_row("log_softmax", log_softmax),
                           embedding_row()};
   for (OpRow& row : index_rows()) rows.push_back(std::move(row));

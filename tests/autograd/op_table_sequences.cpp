@@ -3,7 +3,7 @@
 
 HEED_BEGIN
 
-namespace {
+namespace op_table_sequences {
 
 using Inputs = std::vector<Tensor>;
 using Ids = std::vector<std::int32_t>;
@@ -83,9 +83,10 @@ OpRow unfold_row() {
   return row;
 }
 
-}  // namespace
+}  // namespace op_table_sequences
 
 std::vector<OpRow> sequence_rows() {
+  using namespace op_table_sequences;
   return {recurrent_row("lstm", 4, lstm), recurrent_row("gru", 3, gru), unfold_row()};
 }
 

@@ -3,7 +3,7 @@
 
 HEED_BEGIN
 
-namespace {
+namespace op_table_shape {
 
 using Inputs = std::vector<Tensor>;
 
@@ -223,14 +223,16 @@ std::vector<OpCase> affine_cases(
   return cases;
 }
 
-}  // namespace
+}  // namespace op_table_shape
 
 std::vector<OpRow> shape_rows() {
+  using namespace op_table_shape;
   return {reshape_row(), transpose_row(), slice_row(),    concat_row(),
           stack_row(),   permute_row(),   broadcast_row()};
 }
 
 std::vector<OpRow> matmul_rows() {
+  using namespace op_table_shape;
   OpRow affine_row{"affine", affine_cases(affine, 3, -1, 1)};
   for (OpCase& c : affine_cases(affine, 1, -1, 1)) {
     c.name += " to 1";

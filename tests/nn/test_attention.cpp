@@ -2,9 +2,9 @@
 #include "nn/layers/attention.h"
 #include "tests/nn/support.h"
 
-BOOST_AUTO_TEST_SUITE(attention_layers)
-
 HEED_BEGIN
+
+BOOST_AUTO_TEST_SUITE(attention_layers)
 
 namespace {
 

@@ -4,9 +4,9 @@
 #include "nn/layers/attention.h"
 #include "tests/nn/support.h"
 
-BOOST_AUTO_TEST_SUITE(attention_claims)
-
 HEED_BEGIN
+
+BOOST_AUTO_TEST_SUITE(attention_claims)
 
 namespace {
 

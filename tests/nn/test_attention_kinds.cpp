@@ -8,9 +8,9 @@
 #include "tests/autograd/expect.h"
 #include "tests/nn/support.h"
 
-BOOST_AUTO_TEST_SUITE(attention_in_models)
-
 HEED_BEGIN
+
+BOOST_AUTO_TEST_SUITE(attention_in_models)
 
 namespace {
 

@@ -4,9 +4,9 @@
 #include "autograd/gradcheck.h"
 #include "tests/nn/support.h"
 
-BOOST_AUTO_TEST_SUITE(classifier)
-
 HEED_BEGIN
+
+BOOST_AUTO_TEST_SUITE(classifier)
 
 namespace {
 

@@ -5,9 +5,9 @@
 #include "tests/autograd/expect.h"
 #include "tests/nn/support.h"
 
-BOOST_AUTO_TEST_SUITE(custom_models)
-
 HEED_BEGIN
+
+BOOST_AUTO_TEST_SUITE(custom_models)
 
 BOOST_AUTO_TEST_CASE(parameters_of_prefixes_names_in_order) {
   Init init(1);

@@ -2,9 +2,9 @@
 #include "tests/autograd/expect.h"
 #include "tests/nn/support.h"
 
-BOOST_AUTO_TEST_SUITE(cached_decoding)
-
 HEED_BEGIN
+
+BOOST_AUTO_TEST_SUITE(cached_decoding)
 
 namespace {
 

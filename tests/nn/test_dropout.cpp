@@ -2,9 +2,9 @@
 // rate.
 #include "tests/nn/support.h"
 
-BOOST_AUTO_TEST_SUITE(dropout_in_layers)
-
 HEED_BEGIN
+
+BOOST_AUTO_TEST_SUITE(dropout_in_layers)
 
 namespace {
 

@@ -1,9 +1,9 @@
 // Sentences without source tokens: the decoder attends to nothing, and all values are finite.
 #include "tests/nn/support.h"
 
-BOOST_AUTO_TEST_SUITE(empty_source)
-
 HEED_BEGIN
+
+BOOST_AUTO_TEST_SUITE(empty_source)
 
 namespace {
 
@@ -51,12 +51,15 @@ BOOST_AUTO_TEST_CASE(empty_source_does_not_affect_other_sentences) {
       some.source_offsets = {0, 3, 8, 9};
       some.target_offsets = {0, 4, 7, 12};
       const Outcome with_empty = outcome_of(*model, all), without_empty = outcome_of(*model, some);
-      BOOST_TEST(difference(with.logits.sliced(0, 4), without.logits.sliced(0, 4)) < 1e-13);
-      BOOST_TEST(difference(with.logits.sliced(6, 9), without.logits.sliced(4, 7)) < 1e-13);
-      BOOST_TEST(difference(with.logits.sliced(15, 20), without.logits.sliced(7, 12)) < 1e-13);
-      BOOST_TEST(finite(with.logits));
-      BOOST_TEST(finite(with.loss));
-      for (const Array& g : with.gradients) BOOST_TEST(finite(g));
+      BOOST_TEST(difference(with_empty.logits.sliced(0, 4), without_empty.logits.sliced(0, 4)) <
+                 1e-13);
+      BOOST_TEST(difference(with_empty.logits.sliced(6, 9), without_empty.logits.sliced(4, 7)) <
+                 1e-13);
+      BOOST_TEST(difference(with_empty.logits.sliced(15, 20), without_empty.logits.sliced(7, 12)) <
+                 1e-13);
+      BOOST_TEST(finite(with_empty.logits));
+      BOOST_TEST(finite(with_empty.loss));
+      for (const Array& g : with_empty.gradients) BOOST_TEST(finite(g));
     }
   }
 }

@@ -8,9 +8,9 @@
 #include "nn/models/front_end.h"
 #include "tests/nn/golden.h"
 
-BOOST_AUTO_TEST_SUITE(golden)
-
 HEED_BEGIN
+
+BOOST_AUTO_TEST_SUITE(golden)
 
 namespace {
 

@@ -7,9 +7,9 @@
 #include "train/decode/model_input.h"
 #include "train/loop/step.h"
 
-BOOST_AUTO_TEST_SUITE(golden)
-
 HEED_BEGIN
+
+BOOST_AUTO_TEST_SUITE(golden)
 
 namespace {
 

@@ -6,9 +6,9 @@
 #include "tests/autograd/right_or_empty.h"
 #include "tests/nn/support.h"
 
-BOOST_AUTO_TEST_SUITE(gradcheck_layers)
-
 HEED_BEGIN
+
+BOOST_AUTO_TEST_SUITE(gradcheck_layers)
 
 namespace {
 

@@ -4,9 +4,9 @@
 #include "tests/autograd/expect.h"
 #include "tests/nn/support.h"
 
-BOOST_AUTO_TEST_SUITE(gradcheck_models)
-
 HEED_BEGIN
+
+BOOST_AUTO_TEST_SUITE(gradcheck_models)
 
 namespace {
 

@@ -127,5 +127,5 @@ BOOST_AUTO_TEST_CASE(error_messages_equal_documentation) {
   const std::vector<Mistake> all = guards();
   for (const Mistake& guard : all)
     BOOST_TEST(guard.message != "(no error)", guard.kind << " passes silently");
-  check_doc_table("LIBRARY.md", "## What is refused", all);
+  check_doc_table("LIBRARY.md", "## Errors", all);
 }

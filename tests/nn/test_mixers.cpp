@@ -7,9 +7,9 @@
 #include "tests/autograd/expect.h"
 #include "tests/nn/support.h"
 
-BOOST_AUTO_TEST_SUITE(mixers)
-
 HEED_BEGIN
+
+BOOST_AUTO_TEST_SUITE(mixers)
 
 namespace {
 

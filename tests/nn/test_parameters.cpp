@@ -8,9 +8,9 @@
 #include "nn/models/classifier.h"
 #include "tests/nn/support.h"
 
-BOOST_AUTO_TEST_SUITE(parameters)
-
 HEED_BEGIN
+
+BOOST_AUTO_TEST_SUITE(parameters)
 
 namespace {
 

@@ -7,9 +7,9 @@
 #include "tests/autograd/expect.h"
 #include "tests/nn/support.h"
 
-BOOST_AUTO_TEST_SUITE(position_claims)
-
 HEED_BEGIN
+
+BOOST_AUTO_TEST_SUITE(position_claims)
 
 namespace {
 
@@ -84,7 +84,7 @@ BOOST_AUTO_TEST_CASE(sinusoids_of_positions_are_distinct) {
 BOOST_AUTO_TEST_CASE(scores_of_rotated_heads_depend_on_distance) {
   const Tensor q = normal({1, 8}, 1), k = normal({1, 8}, 2);
   for (const RotaryPairs pairs : every<RotaryPairs>()) {
-    const Array queries = turned(q, 900, pairs), keys = turned(k, 900, pairs);
+    const Array queries = rotated(q, 900, pairs), keys = rotated(k, 900, pairs);
     const auto score = [&](std::int64_t i, std::int64_t j) {
       double sum = 0;
       for (std::int64_t c = 0; c < 8; ++c) sum += queries.row(i)[c] * keys.row(j)[c];
@@ -105,8 +105,8 @@ BOOST_AUTO_TEST_CASE(rotary_pair_orders_differ_by_column_permutation) {
   const Tensor x = normal({1, 8}, 3);
   Array moved({1, 8});  // 2 i and 2 i + 1 to i and i + 4
   for (std::int64_t c = 0; c < 8; ++c) moved.data()[c / 2 + 4 * (c % 2)] = x.value().data()[c];
-  const Array adjacent = turned(x, 50, RotaryPairs::adjacent),
-              halves = turned(Tensor(moved), 50, RotaryPairs::halves);
+  const Array adjacent = rotated(x, 50, RotaryPairs::adjacent),
+              halves = rotated(Tensor(moved), 50, RotaryPairs::halves);
   for (std::int64_t p = 0; p < 50; ++p) {
     for (std::int64_t c = 0; c < 8; ++c)
       BOOST_TEST(adjacent.row(p)[c] == halves.row(p)[c / 2 + 4 * (c % 2)]);

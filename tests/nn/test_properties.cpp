@@ -4,9 +4,9 @@
 #include "nn/layers/positions.h"
 #include "tests/nn/support.h"
 
-BOOST_AUTO_TEST_SUITE(properties)
-
 HEED_BEGIN
+
+BOOST_AUTO_TEST_SUITE(properties)
 
 namespace {
 

@@ -1,9 +1,9 @@
 // Models whose blocks run again in backward give bitwise equal results.
 #include "tests/nn/support.h"
 
-BOOST_AUTO_TEST_SUITE(recomputed_blocks)
-
 HEED_BEGIN
+
+BOOST_AUTO_TEST_SUITE(recomputed_blocks)
 
 namespace {
 

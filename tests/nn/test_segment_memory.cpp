@@ -5,9 +5,9 @@
 #include "autograd/gradcheck.h"
 #include "tests/nn/support.h"
 
-BOOST_AUTO_TEST_SUITE(segment_memory)
-
 HEED_BEGIN
+
+BOOST_AUTO_TEST_SUITE(segment_memory)
 
 namespace {
 

@@ -9,9 +9,9 @@
 #include "tests/nn/support.h"
 #include "train/loop/step.h"
 
-BOOST_AUTO_TEST_SUITE(shards)
-
 HEED_BEGIN
+
+BOOST_AUTO_TEST_SUITE(shards)
 
 namespace {
 

@@ -8,9 +8,9 @@
 #include "nn/models/classifier.h"
 #include "tests/nn/support.h"
 
-BOOST_AUTO_TEST_SUITE(swin)
-
 HEED_BEGIN
+
+BOOST_AUTO_TEST_SUITE(swin)
 
 namespace {
 

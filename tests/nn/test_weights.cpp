@@ -9,9 +9,9 @@
 #include "tests/nn/support.h"
 #include "tests/train/support.h"
 
-BOOST_AUTO_TEST_SUITE(weights_in_files)
-
 HEED_BEGIN
+
+BOOST_AUTO_TEST_SUITE(weights_in_files)
 
 using test::TempFolder;
 using Names = std::vector<std::string>;

@@ -9,6 +9,7 @@
 
 #include "nn/layers/activations.h"
 #include "nn/layers/positions.h"
+#include "nn/options.h"
 #include "nn/weights.h"
 #include "tests/nn/random_weights.h"
 

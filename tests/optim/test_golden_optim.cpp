@@ -4,9 +4,9 @@
 #include "optim/schedule.h"
 #include "tests/nn/golden.h"
 
-BOOST_AUTO_TEST_SUITE(golden)
-
 HEED_BEGIN
+
+BOOST_AUTO_TEST_SUITE(golden)
 
 namespace {
 

@@ -9,9 +9,9 @@
 #include "tests/autograd/expect.h"
 #include "tests/nn/support.h"
 
-BOOST_AUTO_TEST_SUITE(optimizers)
-
 HEED_BEGIN
+
+BOOST_AUTO_TEST_SUITE(optimizers)
 
 namespace {
 

@@ -86,7 +86,11 @@ void frames(Cases& cases) {
              "not a sentencepiece model");
   cases.all.back().make_eighth = [small = text_field(1, std::string(12'500, '\x0B')) + whole](
                                      const fs::path& folder) { put(folder / kName, small); };
-  cases.file("a truncated piece", text_field(1, "\x0A\x7Fabc") + whole,
+  cases.file("a truncated piece",
+             text_field(1,
+                        "\x0A\x7F"
+                        "abc") +
+                 whole,
              "not a sentencepiece model");
   cases.file("a truncated trainer", kPieces + text_field(2, "\x18") + kNormalizer,
              "not a sentencepiece model");

@@ -114,7 +114,10 @@ void characters(Cases& cases) {
   cases.source("a character truncated by the end of a line", "ein\nHa\xE2\x82\ndrei\n", at2 + "3");
   cases.source("a character truncated by the end of the file", "ein\nzwei\nHa\xC3",
                ":3: invalid UTF-8 at byte 3");
-  cases.source("UTF-16, little-endian", "\xFF\xFEe\0i\0n\0\n\0"s, ":1: invalid UTF-8 at byte 1");
+  cases.source("UTF-16, little-endian",
+               "\xFF\xFE"
+               "e\0i\0n\0\n\0"s,
+               ":1: invalid UTF-8 at byte 1");
   cases.source("UTF-16, big-endian", "\xFE\xFF\0e\0i\0n\0\n"s, ":1: invalid UTF-8 at byte 1");
   cases.source("UTF-16 without a mark", "e\0i\0n\0\n\0"s, ":1: NUL byte at byte 2");
   cases.source("UTF-32", "\xFF\xFE\0\0e\0\0\0"s, ":1: invalid UTF-8 at byte 1");
@@ -130,9 +133,15 @@ void characters(Cases& cases) {
       "a bad byte late in the file", 20'000,
       [](std::size_t lines) { return repeated("gut\n", lines) + "\xFF\n"; },
       ":20001: invalid UTF-8 at byte 1");
-  cases.source("a program", "\x7FELF\2\1\1\0\0\0\0\0"s, ":1: NUL byte at byte 8");
+  cases.source("a program",
+               "\x7F"
+               "ELF\2\1\1\0\0\0\0\0"s,
+               ":1: NUL byte at byte 8");
   cases.source("a zip file", "PK\3\4\x14\0\0\0\b\0"s, ":1: NUL byte at byte 6");
-  cases.source("an xz file", "\xFD7zXZ\0\0\4"s, ":1: invalid UTF-8 at byte 1");
+  cases.source("an xz file",
+               "\xFD"
+               "7zXZ\0\0\4"s,
+               ":1: invalid UTF-8 at byte 1");
   cases.source("a zstd file", "\x28\xB5\x2F\xFD\4\0"s, ":1: invalid UTF-8 at byte 2");
   cases.source("a bzip2 file", "BZh91AY&SY\xA0\xA1", ":1: invalid UTF-8 at byte 11");
   cases.source("a line one byte too long", "ein\n" + std::string(1'000'001, 'x') + "\ndrei\n",
@@ -178,7 +187,9 @@ void running_texts(Cases& cases) {
 std::vector<BrokenCase> sound_texts() {
   Cases cases;
   cases.source("three lines", kSource, "");
-  cases.source("a byte-order mark, Windows line ends, none at the last", "\xEF\xBB\xBFa\r\nb\r\nc",
+  cases.source("a byte-order mark, Windows line ends, none at the last",
+               "\xEF\xBB\xBF"
+               "a\r\nb\r\nc",
                "");
   cases.source("the longest line", "a\n" + std::string(1'000'000, 'x') + "\nb\n", "");
   cases.text("four bytes", "abc\n", "");

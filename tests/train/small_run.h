@@ -1,4 +1,5 @@
 #pragma once
+#include "nn/options.h"
 #include "train/config/config.h"
 
 namespace heed::test {
@@ -15,11 +16,11 @@ inline Config small_run(std::int64_t steps = 40) {
   c.data.synthetic.max_length = 6;
   c.data.synthetic.symbols = 8;
   c.tokenizer.kind = TokenizerKind::characters;
-  c.model.d_model = 12;
-  c.model.heads = 3;
-  c.model.d_ff = 20;
-  c.model.encoder_layers = c.model.decoder_layers = 1;
-  c.model.dropout = 0.2;
+  c.model->d_model = 12;
+  c.model->heads = 3;
+  c.model->d_ff = 20;
+  c.model->encoder_layers = c.model->decoder_layers = 1;
+  c.model->dropout = 0.2;
   c.optim.lr = 4e-3;
   c.optim.schedule.warmup = 10;
   c.train.steps = steps;

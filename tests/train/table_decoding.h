@@ -31,7 +31,7 @@ class TableDecoding final : public Decoding {
     const auto rows = static_cast<std::int64_t>(tokens.size());
     return Array({rows, static_cast<std::int64_t>(all.size()) / rows}, all);
   }
-  void read(std::span<const std::int32_t>) override { throw Error(Exit::failed, "no prompt"); }
+  void prefill(std::span<const std::int32_t>) override { throw Error(Exit::failed, "no prompt"); }
   void select(std::span<const std::int32_t> parents) override {
     std::vector<Hypothesis> chosen;
     for (const std::int32_t p : parents)

@@ -131,7 +131,13 @@ BOOST_AUTO_TEST_CASE(line_ends) {
   check("\x1f", {"\x1f"});
   check("\x1f\n", {"\x1f"});
   check("a\r\n\n\r\nb\rc\r", {"a", "", "", "b\rc"});
-  check("\xEF\xBB\xBFa\n\xEF\xBB\xBFb", {"a", "\xEF\xBB\xBFb"});
+  check(
+      "\xEF\xBB\xBF"
+      "a\n\xEF\xBB\xBF"
+      "b",
+      {"a",
+       "\xEF\xBB\xBF"
+       "b"});
 }
 
 BOOST_AUTO_TEST_CASE(lines_may_be_longer_than_any_buffer) {

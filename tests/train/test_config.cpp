@@ -85,16 +85,16 @@ decode: {beam: 19, length_penalty: 0, max_length: 20, batch_sequences: 21, sampl
   BOOST_TEST(config.data.max_length == 99);
   BOOST_TEST((config.tokenizer.kind == heed::TokenizerKind::words));
   BOOST_TEST(config.tokenizer.target_model == "t.txt");
-  BOOST_TEST(config.model.encoder_layers == 1);
-  BOOST_TEST(config.model.decoder_layers == 5);
-  BOOST_TEST((config.model.activation == heed::Activation::gelu_tanh));
-  BOOST_TEST((config.model.positions == heed::PositionKind::learned));
-  BOOST_TEST((config.model.attention.pattern == heed::PatternKind::window));
-  BOOST_TEST(config.model.attention.window == 40);
-  BOOST_TEST((config.model.norm == heed::NormPlace::post));
-  BOOST_TEST(!config.model.final_norm);
-  BOOST_TEST((config.model.norm_kind == heed::NormKind::rms));
-  BOOST_TEST((config.model.init == heed::InitKind::normal));
+  BOOST_TEST(config.model->encoder_layers == 1);
+  BOOST_TEST(config.model->decoder_layers == 5);
+  BOOST_TEST((config.model->activation == heed::Activation::gelu_tanh));
+  BOOST_TEST((config.model->positions == heed::PositionKind::learned));
+  BOOST_TEST((config.model->attention.pattern == heed::PatternKind::window));
+  BOOST_TEST(config.model->attention.window == 40);
+  BOOST_TEST((config.model->norm == heed::NormPlace::post));
+  BOOST_TEST(!config.model->final_norm);
+  BOOST_TEST((config.model->norm_kind == heed::NormKind::rms));
+  BOOST_TEST((config.model->init == heed::InitKind::normal));
   BOOST_TEST((config.optim.name == heed::OptimizerKind::adamw));
   BOOST_TEST(config.optim.lr == 5e-4);
   BOOST_TEST(config.optim.betas[1] == 0.9);
@@ -140,7 +140,7 @@ BOOST_AUTO_TEST_CASE(choices_map_to_their_enum_values) {
   BOOST_TEST((metric("bleu") == heed::Metric::bleu));
   BOOST_TEST((metric("chrf") == heed::Metric::chrf));
   const auto activation = [](const char* name) {
-    return parse(minimal, {std::string("model.activation=") + name}).model.activation;
+    return parse(minimal, {std::string("model->activation=") + name}).model->activation;
   };
   BOOST_TEST((activation("relu") == heed::Activation::relu));
   BOOST_TEST((activation("gelu") == heed::Activation::gelu));
@@ -169,34 +169,34 @@ BOOST_AUTO_TEST_CASE(a_measurement_needs_no_data) {
 BOOST_AUTO_TEST_CASE(a_language_model_has_no_encoder) {
   const Config config =
       parse("task: lm\ndata: {train: {text: t}}\nmodel: {layers: 4, context: 64}");
-  BOOST_TEST(config.model.encoder_layers == 0);
-  BOOST_TEST(config.model.decoder_layers == 4);
-  BOOST_TEST(config.model.context == 64);
+  BOOST_TEST(config.model->encoder_layers == 0);
+  BOOST_TEST(config.model->decoder_layers == 4);
+  BOOST_TEST(config.model->context == 64);
 }
 
 BOOST_AUTO_TEST_CASE(one_dropout_applies_to_all_or_each_is_set) {
-  const heed::DropoutRates one = parse(minimal + "model: {dropout: 0.25}\n").model.dropout;
+  const heed::DropoutRates one = parse(minimal + "model: {dropout: 0.25}\n").model->dropout;
   BOOST_TEST(one.residual == 0.25);
   BOOST_TEST(one.attention == 0.25);
   BOOST_TEST(one.activation == 0.25);
   const std::string text = minimal + "model: {dropout: {residual: 0.3, attention: 0}}\n";
-  const heed::DropoutRates own = parse(text, {"model.dropout.activation=0.2"}).model.dropout;
+  const heed::DropoutRates own = parse(text, {"model->dropout.activation=0.2"}).model->dropout;
   BOOST_TEST(own.residual == 0.3);
   BOOST_TEST(own.attention == 0);
   BOOST_TEST(own.activation == 0.2);
-  BOOST_TEST(parse(text, {"model.dropout=0"}).model.dropout.residual == 0);
+  BOOST_TEST(parse(text, {"model->dropout=0"}).model->dropout.residual == 0);
 }
 
 BOOST_AUTO_TEST_CASE(overrides_replace_the_files_values) {
   const std::string text = minimal + "model: {layers: 6, d_model: 512}\ntrain: {steps: 5}\n";
   BOOST_TEST(parse(text, {"train.steps=200"}).train.steps == 200);
   BOOST_TEST(parse(text, {"train.steps=200", "train.steps=300"}).train.steps == 300);
-  BOOST_TEST(parse(text, {"model.layers=2"}).model.encoder_layers == 2);
-  BOOST_TEST(parse(text, {"model.layers={encoder: 1, decoder: 2}"}).model.decoder_layers == 2);
+  BOOST_TEST(parse(text, {"model.layers=2"}).model->encoder_layers == 2);
+  BOOST_TEST(parse(text, {"model.layers={encoder: 1, decoder: 2}"}).model->decoder_layers == 2);
   const Config one = parse(text, {"model.layers.decoder=1"});
-  BOOST_TEST(one.model.decoder_layers == 1);
-  BOOST_TEST(one.model.encoder_layers == 6);
-  BOOST_TEST(one.model.d_model == 512);
+  BOOST_TEST(one.model->decoder_layers == 1);
+  BOOST_TEST(one.model->encoder_layers == 6);
+  BOOST_TEST(one.model->d_model == 512);
   BOOST_TEST(
       (parse(text, {"data.train.source=[a, b]", "data.train.target=[c,d]"}).data.train.source ==
        Strings{"a", "b"}));
@@ -205,7 +205,7 @@ BOOST_AUTO_TEST_CASE(overrides_replace_the_files_values) {
   BOOST_TEST((parse(text, {"optim.betas=[0.5, 0.6]"}).optim.betas[0] == 0.5));
   BOOST_TEST(parse(text, {"tokenizer.model=\"\""}).tokenizer.model.empty());
   // A whole section replaces that of the file.
-  BOOST_TEST(parse(text, {"model={heads: 2}"}).model.d_model == heed::ModelOptions{}.d_model);
+  BOOST_TEST(parse(text, {"model={heads: 2}"}).model->d_model == heed::ModelOptions{}.d_model);
   // The command line can supply everything for an empty file.
   BOOST_TEST(parse("", {"data.synthetic.name=copy"}).name == "exp");
 }
@@ -217,7 +217,7 @@ BOOST_AUTO_TEST_CASE(an_override_may_leave_keys_of_the_file_without_effect) {
   const Config config = parse(text, {"optim.name=sgd", "model.positions=sinusoidal"});
   BOOST_TEST(config.optim.betas[1] == heed::OptimOptions{}.betas[1]);
   BOOST_TEST(config.optim.weight_decay == 0.1);
-  BOOST_TEST(config.model.max_positions == heed::ModelOptions{}.max_positions);
+  BOOST_TEST(config.model->max_positions == heed::ModelOptions{}.max_positions);
   const Config again = parse(heed::write_yaml(config));  // the resolved file is consistent
   BOOST_TEST(heed::differences(config, again).empty());
 }
@@ -226,7 +226,7 @@ BOOST_AUTO_TEST_CASE(differences_name_the_keys) {
   const Config a = parse(minimal);
   Config b = a;
   BOOST_TEST(heed::differences(a, b).empty());
-  b.model.encoder_layers = 9;
+  b.model->encoder_layers = 9;
   b.seed = 7;
   b.train.early_stopping.metric = heed::Metric::loss;
   BOOST_TEST((heed::differences(a, b) ==

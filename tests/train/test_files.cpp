@@ -22,7 +22,7 @@
 using namespace heed;
 using namespace heed::test;
 
-BOOST_AUTO_TEST_SUITE(files)
+BOOST_AUTO_TEST_SUITE(files_and_folders)
 namespace fs = std::filesystem;
 
 namespace {

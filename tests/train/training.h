@@ -8,6 +8,7 @@
 #include "data/batches/batcher.h"
 #include "data/tokenizers/tokenizer.h"
 #include "nn/models/model.h"
+#include "nn/options.h"
 #include "optim/optimizer.h"
 
 namespace heed::test {

@@ -11,6 +11,7 @@
 #include "data/tokenizers/tokenizer.h"
 #include "nn/layers/mixer.h"
 #include "nn/layers/positions.h"
+#include "nn/options.h"
 #include "train/config/fields.h"
 #include "train/config/key_checks.h"
 
@@ -227,7 +228,7 @@ class Checker : KeyChecks {
                             name_of(needed)));
     }
     if (config_.data.input == InputKind::text) return;
-    if (config_.model.segments > 1)
+    if (config_.model->segments > 1)
       add_error({"model.segments", "data.input"}, "a source that is not text has no segments");
     if (config_.tokenizer.sample.alpha > 0)
       add_error({"tokenizer.sample.alpha", "data.input"}, "only for text");
@@ -286,22 +287,22 @@ class Checker : KeyChecks {
   void settle_architecture() {
     const Architecture architecture = task().architecture;
     const bool text = config_.data.input == InputKind::text;
-    config_.model.input_width = row_width(config_.data);
+    config_.model->input_width = row_width(config_.data);
     if (!text) {  // one tokenizer: that of the target
       config_.tokenizer.shared = true;
       if (!has_decoder(architecture)) config_.tokenizer.kind = TokenizerKind::words;
     }
     if (config_.data.input == InputKind::image) {
-      config_.model.grid_height = config_.data.image.height / config_.data.image.patch;
-      config_.model.grid_width = config_.data.image.width / config_.data.image.patch;
+      config_.model->grid_height = config_.data.image.height / config_.data.image.patch;
+      config_.model->grid_width = config_.data.image.width / config_.data.image.patch;
     }
-    if (!has_encoder(architecture)) config_.model.encoder_layers = 0;
+    if (!has_encoder(architecture)) config_.model->encoder_layers = 0;
     for (const std::string& name : task().specials) {
       std::vector<std::string>& specials = config_.tokenizer.specials;
       if (std::ranges::find(specials, name) == specials.end()) specials.push_back(name);
     }
     if (has_decoder(architecture)) return;
-    config_.model.decoder_layers = 0;
+    config_.model->decoder_layers = 0;
     if (architecture == Architecture::encoder_of_tokens || !text) return;
     if (config_.tokenizer.shared && tree_.place_of("tokenizer.shared").complete)
       warn({"tokenizer.shared", "task"}, "labels have their own vocabulary");
@@ -310,10 +311,10 @@ class Checker : KeyChecks {
 
   /// A Swin Transformer has its own positions and depths, and takes the mean of the patches.
   void settle_swin() {
-    if (config_.model.kind != ModelKind::swin ||
+    if (config_.model->kind != ModelKind::swin ||
         task().architecture != Architecture::encoder_of_sequences)
       return;
-    const std::vector<std::int64_t>& depths = config_.model.swin.depths;
+    const std::vector<std::int64_t>& depths = config_.model->swin.depths;
     const std::int64_t blocks = std::accumulate(depths.begin(), depths.end(), std::int64_t{0});
     if (blocks > 1000)
       add_error({"model.swin.depths"},
@@ -543,7 +544,7 @@ class Checker : KeyChecks {
         synthetic() ? data.synthetic.valid > 0 : data.valid_fraction > 0 || any_file(data.valid);
     if (train.early_stopping.metric && !validates)
       add_error({"train.early_stopping.metric", "data.valid"}, "needs validation data");
-    if (train.rdrop > 0 && config_.model.memory > 0) {
+    if (train.rdrop > 0 && config_.model->memory > 0) {
       add_error({"train.rdrop", "model.memory"},
                 "runs each sequence twice, which a segment memory does not allow; set model.memory "
                 "or train.rdrop to 0");
@@ -555,7 +556,7 @@ class Checker : KeyChecks {
             std::pair("train.distill.temperature", train.distill.temperature != usual.temperature)})
         if (changed) add_error({key, "train.distill.teacher"}, "only with train.distill.teacher");
     }
-    if (!train.distill.teacher.empty() && (train.rdrop > 0 || config_.model.memory > 0)) {
+    if (!train.distill.teacher.empty() && (train.rdrop > 0 || config_.model->memory > 0)) {
       const bool twice = train.rdrop > 0;
       add_error({"train.distill.teacher", twice ? "train.rdrop" : "model.memory"},
                 fmt::format("distillation cannot be combined with {0}; set {0} to 0",

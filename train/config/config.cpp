@@ -13,6 +13,8 @@
 #include "train/config/plugins.h"
 
 namespace heed {
+
+template class Boxed<ModelOptions>;
 namespace {
 
 /// The file's text; of a file that is too large, just enough to tell.

@@ -12,12 +12,15 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include "autograd/base/boxed.h"
 #include "data/options.h"
-#include "nn/options.h"
+#include "nn/option_kinds.h"
 #include "optim/options.h"
 #include "train/config/options.h"
 
 namespace heed {
+
+extern template class Boxed<ModelOptions>;  // in config.cpp
 
 struct Config {
   std::string name;  ///< of the run; by default the file's name without .yaml
@@ -27,7 +30,7 @@ struct Config {
   TaskKind task = TaskKind::seq2seq;
   DataOptions data;
   TokenizerOptions tokenizer;
-  ModelOptions model;
+  Boxed<ModelOptions> model;  ///< boxed because most files that read a config need none of its keys
   OptimOptions optim;
   TrainOptions train;
   DecodeOptions decode;

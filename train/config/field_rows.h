@@ -160,10 +160,17 @@ void add_model(Table& table);
 /// Expands to a key and an accessor of its member; the key is the member's path in Config.
 #define HEED_KEY(member) \
 #member, +[](Config & config) -> auto& { return config.member; }
+/// The same for a member of config.model, which is boxed.
+#define HEED_MODEL_KEY(member) \
+  "model." #member, +[](Config & config) -> auto& { return config.model->member; }
 /// Only the accessor, for the few keys that differ from their member's path.
 #define HEED_MEMBER(member)       \
   +[](Config & config) -> auto& { \
     return config.member;         \
+  }  // NOLINT(bugprone-macro-parentheses)
+#define HEED_MODEL_MEMBER(member) \
+  +[](Config & config) -> auto& { \
+    return config.model->member;  \
   }  // NOLINT(bugprone-macro-parentheses)
 
 }  // namespace heed

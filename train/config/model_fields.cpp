@@ -3,6 +3,7 @@
 #include "nn/layers/mixer.h"
 #include "nn/layers/patterns.h"
 #include "nn/layers/positions.h"
+#include "nn/options.h"
 #include "train/config/field_rows.h"
 
 namespace heed {
@@ -23,7 +24,7 @@ void add_model(Table& table) {
   const Range layers{0, 1000};
   add(table,
       {
-          row(HEED_KEY(model.kind),
+          row(HEED_MODEL_KEY(kind),
               "transformer: each block reads whole sequences. swin: blocks read a picture window "
               "by window, and later stages have fewer and wider patches (Swin Transformer); "
               "d_model, heads and d_ff are those of the first stage, and each further stage "
@@ -32,128 +33,128 @@ void add_model(Table& table) {
               .only("model.mixer", {"attention"})
               .only("model.attention.pattern", {"full", "topk"})
               .only("model.norm_kind", {"layer", "rms"}),
-          row(HEED_KEY(model.swin.window), Range{1, 1000},
+          row(HEED_MODEL_KEY(swin.window), Range{1, 1000},
               "Patches along the side of a window; every second block shifts its windows by half "
               "of it.")
               .only("model.kind", {"swin"}),
-          row(HEED_KEY(model.swin.depths), Range{1, 1000},
+          row(HEED_MODEL_KEY(swin.depths), Range{1, 1000},
               "Blocks of each stage. Between two stages, 2 x 2 patches become one.")
               .only("model.kind", {"swin"}),
-          row(HEED_KEY(model.front_end.kind),
+          row(HEED_MODEL_KEY(front_end.kind),
               "linear: a matrix for each row; conv: convolutions with a kernel of 3 and a stride "
               "of 2, which halve the rows of sound and features, and both sides of the grid of a "
               "picture's patches.")
               .only("data.input", {"image", "features"})
               .only("model.kind", {"transformer"}),
-          row(HEED_KEY(model.front_end.layers), Range{1, 8}, "Convolutions, one after the other.")
+          row(HEED_MODEL_KEY(front_end.layers), Range{1, 8}, "Convolutions, one after the other.")
               .only("model.front_end.kind", {"conv"}),
-          row(HEED_KEY(model.d_model), Range{1, 65'536},
+          row(HEED_MODEL_KEY(d_model), Range{1, 65'536},
               "Width of the model. A multiple of heads."),
-          row(HEED_KEY(model.heads), Range{1, 1024}, "Attention heads."),
-          row(HEED_KEY(model.d_ff), Range{1, million}, "Width inside the feed-forward layers."),
-          row("model.layers.encoder", HEED_MEMBER(model.encoder_layers), layers, "Encoder layers."),
-          row("model.layers.decoder", HEED_MEMBER(model.decoder_layers), layers, "Decoder layers."),
-          row(HEED_KEY(model.dropout.residual), dropout,
+          row(HEED_MODEL_KEY(heads), Range{1, 1024}, "Attention heads."),
+          row(HEED_MODEL_KEY(d_ff), Range{1, million}, "Width inside the feed-forward layers."),
+          row("model.layers.encoder", HEED_MODEL_MEMBER(encoder_layers), layers, "Encoder layers."),
+          row("model.layers.decoder", HEED_MODEL_MEMBER(decoder_layers), layers, "Decoder layers."),
+          row(HEED_MODEL_KEY(dropout.residual), dropout,
               "Of embeddings, and of what a sublayer adds to its input."),
-          row(HEED_KEY(model.dropout.attention), dropout, "Of attention weights."),
-          row(HEED_KEY(model.dropout.activation), dropout,
+          row(HEED_MODEL_KEY(dropout.attention), dropout, "Of attention weights."),
+          row(HEED_MODEL_KEY(dropout.activation), dropout,
               "Of values between the two feed-forward layers."),
-          row(HEED_KEY(model.activation),
+          row(HEED_MODEL_KEY(activation),
               "Between the two feed-forward layers. swiglu and geglu multiply half of the first "
               "layer's outputs by silu or gelu of the other half: it has 2 d_ff of them."),
-          row(HEED_KEY(model.mixer),
+          row(HEED_MODEL_KEY(mixer),
               "How the tokens of a sequence read one another in each block: by self-attention, by "
               "a recurrent layer (in an encoder, of two directions), by a gated convolution, or by "
               "a layer that a plugin registers."),
-          row(HEED_KEY(model.conv_width), Range{1, 1000},
+          row(HEED_MODEL_KEY(conv_width), Range{1, 1000},
               "Width of the convolution, in tokens: the token itself and those before it; in an "
               "encoder, those around it.")
               .only("model.mixer", {"conv"}),
-          row(HEED_KEY(model.positions),
+          row(HEED_MODEL_KEY(positions),
               "How positions are encoded. sinusoidal, learned: a vector added to each token's "
               "embedding; rotary: queries and keys are rotated; alibi: scores decrease with the "
               "distance; relative_shaw, relative_t5, relative_xl: trained keys or biases for "
               "distances (Shaw et al., T5, Transformer-XL)."),
-          row(HEED_KEY(model.rotary_pairs),
+          row(HEED_MODEL_KEY(rotary_pairs),
               "Values of a head that are rotated together: i and i + size/2, or 2 i and 2 i + 1.")
               .only("model.positions", {"rotary"}),
-          row(HEED_KEY(model.rotary_base), {1.0, 1e12, false, true},
+          row(HEED_MODEL_KEY(rotary_base), {1.0, 1e12, false, true},
               "Pair i of a head turns by position · base^(-2 i / size).")
               .only("model.positions", {"rotary"}),
-          row(HEED_KEY(model.shaw_distance), Range{1, million},
+          row(HEED_MODEL_KEY(shaw_distance), Range{1, million},
               "The longest distance with a key of its own; longer ones share it.")
               .only("model.positions", {"relative_shaw"}),
-          row(HEED_KEY(model.t5_buckets), Range{4, million},
+          row(HEED_MODEL_KEY(t5_buckets), Range{4, million},
               "Buckets of distances, in an encoder half of them on each side. A multiple of 4.")
               .only("model.positions", {"relative_t5"}),
-          row(HEED_KEY(model.t5_distance), Range{1, billion},
+          row(HEED_MODEL_KEY(t5_distance), Range{1, billion},
               "The distance from which all share a bucket.")
               .only("model.positions", {"relative_t5"}),
-          row(HEED_KEY(model.attention.pattern),
+          row(HEED_MODEL_KEY(attention.pattern),
               "Which tokens of its own sequence a token attends to: all (in a decoder, those up to "
               "itself); those in a window; those in nearby, global and random blocks (BigBird); "
               "those with the largest scores; or all, without softmax, in linear time.")
               .only("model.mixer", {"attention"}),
-          row(HEED_KEY(model.attention.window), Range{1, billion},
+          row(HEED_MODEL_KEY(attention.window), Range{1, billion},
               "Tokens in the window: the token itself and those before it; in an encoder, as many "
               "after it.")
               .only("model.attention.pattern", {"window"}),
-          row(HEED_KEY(model.attention.block), Range{1, million}, "Tokens in a block.")
+          row(HEED_MODEL_KEY(attention.block), Range{1, million}, "Tokens in a block.")
               .only("model.attention.pattern", {"bigbird"}),
-          row(HEED_KEY(model.attention.global_blocks), Range{0, million},
+          row(HEED_MODEL_KEY(attention.global_blocks), Range{0, million},
               "The first blocks, which read every token and which every token reads.")
               .only("model.attention.pattern", {"bigbird"}),
-          row(HEED_KEY(model.attention.side_blocks), Range{0, million},
+          row(HEED_MODEL_KEY(attention.side_blocks), Range{0, million},
               "Blocks that a block reads on each side of itself.")
               .only("model.attention.pattern", {"bigbird"}),
-          row(HEED_KEY(model.attention.random_blocks), Range{0, million},
+          row(HEED_MODEL_KEY(attention.random_blocks), Range{0, million},
               "Further blocks that a block reads, the same in every sequence.")
               .only("model.attention.pattern", {"bigbird"}),
-          row(HEED_KEY(model.attention.top_k), Range{1, billion},
+          row(HEED_MODEL_KEY(attention.top_k), Range{1, billion},
               "Tokens that a token attends to: those with the largest scores.")
               .only("model.attention.pattern", {"topk"}),
-          row(HEED_KEY(model.attention.kv_heads), Range{0, 1024},
+          row(HEED_MODEL_KEY(attention.kv_heads), Range{0, 1024},
               "Heads of keys and values, which groups of query heads share; a divisor of heads. 1: "
               "multi-query attention; 0: as many as heads."),
-          row(HEED_KEY(model.attention.scale), {0.0, 1e6, false, true},
+          row(HEED_MODEL_KEY(attention.scale), {0.0, 1e6, false, true},
               "Factor of the products of queries and keys. sqrt: 1 over the square root of a "
               "head's width; none: 1."),
-          row(HEED_KEY(model.attention.map),
+          row(HEED_MODEL_KEY(attention.map),
               "How scores become weights. sum: each score divided by the sum of all; hard: 1 for "
               "the largest score and 0 for the others, with softmax's gradient.")
               .only("model.attention.pattern", {"full", "window"}),
-          row(HEED_KEY(model.block),
+          row(HEED_MODEL_KEY(block),
               "serial: attention, then feed-forward, each with its norm and residual; parallel: "
               "both read the same norm, and their sum is added."),
-          row(HEED_KEY(model.residual),
+          row(HEED_MODEL_KEY(residual),
               "Whether what a sublayer computes is added to its input or replaces it."),
-          row(HEED_KEY(model.norm),
+          row(HEED_MODEL_KEY(norm),
               "pre: before each sublayer, inside the residual; post: after the sum; none: "
               "nowhere."),
-          row(HEED_KEY(model.final_norm),
+          row(HEED_MODEL_KEY(final_norm),
               "A norm after the last layer of encoder and decoder. The post-norm models of Vaswani "
               "et al., BERT and Marian have none.")
               .only("model.norm", {"post"}),
-          row(HEED_KEY(model.norm_kind),
+          row(HEED_MODEL_KEY(norm_kind),
               "Layer norm or RMS norm of each row; or batch norm of each column over the rows of a "
               "batch.")
               .only("model.norm", {"pre", "post"}),
-          row(HEED_KEY(model.norm_eps), {0.0, 1.0, false, true}, "Added to the norm's variance.")
+          row(HEED_MODEL_KEY(norm_eps), {0.0, 1.0, false, true}, "Added to the norm's variance.")
               .only("model.norm", {"pre", "post"}),
-          row(HEED_KEY(model.tie_embeddings),
+          row(HEED_MODEL_KEY(tie_embeddings),
               "Source, target and output share one matrix where they share a vocabulary."),
-          row(HEED_KEY(model.scale_embeddings),
+          row(HEED_MODEL_KEY(scale_embeddings),
               "Multiply embeddings by the square root of d_model."),
-          row(HEED_KEY(model.init), "How weights are initialised."),
-          row(HEED_KEY(model.init_std), positive, "Standard deviation of initial weights.")
+          row(HEED_MODEL_KEY(init), "How weights are initialised."),
+          row(HEED_MODEL_KEY(init_std), positive, "Standard deviation of initial weights.")
               .only("model.init", {"normal"}),
-          row(HEED_KEY(model.segments), Range{1, 16},
+          row(HEED_MODEL_KEY(segments), Range{1, 16},
               "Learned vectors that tell the texts of a line apart (<s> A </s> B </s>); 1: none."),
-          row(HEED_KEY(model.pool),
+          row(HEED_MODEL_KEY(pool),
               "What stands for a line: its first row, that of <s>, or the mean of its rows."),
-          row(HEED_KEY(model.context), Range{1, million},
+          row(HEED_MODEL_KEY(context), Range{1, million},
               "Tokens of text that the model reads at once."),
-          row(HEED_KEY(model.memory), Range{0, million},
+          row(HEED_MODEL_KEY(memory), Range{0, million},
               "Tokens before the window whose keys and values self-attention also reads, as it "
               "computed them then; each batch continues the previous one.")
               .only("model.mixer", {"attention"})
@@ -166,7 +167,7 @@ void add_model(Table& table) {
               "Parameters that training leaves as they are, by name (heed show lists the names); * "
               "stands for any characters, as in encoder.layers.0.*.")
               .in_words("a name or a list of names"),
-          row(HEED_KEY(model.max_positions), Range{1, million},
+          row(HEED_MODEL_KEY(max_positions), Range{1, million},
               "Length of the longest sequence, in tokens.")
               .only("model.positions", {"learned"}),
       });
@@ -188,11 +189,11 @@ void add_model(Table& table) {
   Field& scale = find(table, "model.attention.scale");
   scale.choices = {"sqrt", "none"};
   scale.get = [](const Config& config) -> nlohmann::json {
-    const double x = config.model.attention.scale;
+    const double x = config.model->attention.scale;
     return x == 0 ? nlohmann::json("sqrt") : x == 1 ? nlohmann::json("none") : number_json(x);
   };
   scale.set = [](Config& config, const nlohmann::json& json) {
-    config.model.attention.scale = json == "sqrt" ? 0 : json == "none" ? 1 : json.get<double>();
+    config.model->attention.scale = json == "sqrt" ? 0 : json == "none" ? 1 : json.get<double>();
   };
 }
 

@@ -52,7 +52,7 @@ std::string float64_name(const std::string& file) {
 
 /// Checks the bytes before any of them runs: that they are a library, built for this heed.
 void check_stamp(const std::string& file, std::string_view bytes, bool float64) {
-  if (!bytes.starts_with("\x7fELF")) refuse(file, "not a shared library");
+  if (!bytes.starts_with("\177ELF")) refuse(file, "not a shared library");
   const std::size_t at = bytes.find(HEED_PLUGIN_MARK "heed ");
   if (at == std::string_view::npos) {
     refuse(file,

@@ -5,6 +5,7 @@
 
 #include "autograd/base/error.h"
 #include "data/batches/batcher.h"
+#include "nn/options.h"
 #include "train/decode/model_input.h"
 #include "train/tasks/data.h"
 
@@ -28,7 +29,7 @@ std::vector<Attention> attentions_of(const Model& model, const Config& config) {
     if (!p.name.ends_with(projection)) continue;
     // The stages of a Swin Transformer have heads in proportion to their width.
     const std::int64_t heads =
-        config.model.heads * (p.tensor.shape().cols() / config.model.d_model);
+        config.model->heads * (p.tensor.shape().cols() / config.model->d_model);
     all.push_back({p.name.substr(0, p.name.size() - projection.size()), p.tensor, heads});
   }
   return all;

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "autograd/base/error.h"
+#include "nn/options.h"
 #include "nn/weights.h"
 #include "train/config/fields.h"
 #include "train/run/checkpoint_folder.h"
@@ -42,7 +43,7 @@ bool same_pieces(const Tokenizer& a, const Tokenizer& b) {
 /// Positions of the longest sequence in training, to a model whose source has so many rows per
 /// position.
 std::int64_t longest_sequence(const Config& student, const Dataset& data, std::int64_t rows) {
-  if (!data.stream.empty()) return student.model.context;
+  if (!data.stream.empty()) return student.model->context;
   std::int64_t longest = 0;
   for (std::int64_t i = 0; i < data.size(); ++i)
     longest =
@@ -61,9 +62,9 @@ void require_alike(const Config& student, const Tokenizers& own, const Config& t
       refuse(student,
              fmt::format("has {}: {}, not {}", key, field.print(teacher), field.print(student)));
   }
-  if (teacher.data.input != InputKind::text && teacher.model.pool != student.model.pool)
+  if (teacher.data.input != InputKind::text && teacher.model->pool != student.model->pool)
     refuse(student, fmt::format("has model.pool: {}, not {}, so a class token only on one side",
-                                name_of(teacher.model.pool), name_of(student.model.pool)));
+                                name_of(teacher.model->pool), name_of(student.model->pool)));
   if (!same_pieces(*taught.source, *own.source) || !same_pieces(*taught.target, *own.target))
     refuse(
         student,

@@ -8,6 +8,7 @@
 #include "nn/layers/mixer.h"
 #include "nn/layers/patterns.h"
 #include "nn/layers/positions.h"
+#include "nn/options.h"
 #include "train/draw/column.h"
 #include "train/draw/svg.h"
 

@@ -15,6 +15,7 @@
 #include "autograd/ops/attention/distance_bias.h"
 #include "nn/layers/patterns.h"
 #include "nn/layers/positions.h"
+#include "nn/options.h"
 #include "optim/schedule.h"
 #include "train/draw/chart.h"
 #include "train/draw/heat_map.h"
@@ -127,7 +128,7 @@ void add_distances(std::vector<Drawing>& all, const ModelOptions& model, std::in
 
 std::vector<Drawing> position_plots(const Config& config, std::int64_t length) {
   std::vector<Drawing> all;
-  add_sinusoidal(all, config.model.d_model, length);
+  add_sinusoidal(all, config.model->d_model, length);
   add_rotary(all, config.model, length);
   add_distances(all, config.model, length);
   return all;
@@ -235,7 +236,7 @@ std::vector<Drawing> mask_plots(const Config& config, std::int64_t length) {
                              mask_of(*make_pattern(choice, causal), length)));
   };
   // The config's own sizes where they show something at this length, else smaller ones.
-  AttentionChoice choice = config.model.attention;
+  AttentionChoice choice = config.model->attention;
   choice.window = std::min(choice.window, length / 4);
   choice.block = std::min(choice.block, std::max<std::int64_t>(length / 16, 1));
   for (const PatternKind kind : {PatternKind::full, PatternKind::window, PatternKind::bigbird}) {

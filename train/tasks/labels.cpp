@@ -9,6 +9,7 @@
 #include "autograd/base/utf8.h"
 #include "nn/layers/positions.h"
 #include "nn/models/classifier.h"
+#include "nn/options.h"
 #include "train/decode/model_input.h"
 #include "train/metrics/confusion.h"
 #include "train/terminal/run_log.h"
@@ -162,8 +163,8 @@ std::vector<std::string> LabelTask::label(const LoadedModel& trained,
 }
 
 std::int64_t LabelTask::line_limit() const {
-  return config_.model.positions == PositionKind::learned
-             ? std::min(config_.model.max_positions * rows_per_position(config_.model),
+  return config_.model->positions == PositionKind::learned
+             ? std::min(config_.model->max_positions * rows_per_position(config_.model),
                         max_line_tokens)
              : max_line_tokens;
 }

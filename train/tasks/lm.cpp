@@ -8,6 +8,7 @@
 #include "autograd/base/error.h"
 #include "autograd/base/lines.h"
 #include "autograd/base/utf8.h"
+#include "nn/options.h"
 #include "train/decode/search.h"
 #include "train/tasks/task.h"
 
@@ -239,7 +240,7 @@ class LanguageModelTask final : public Task {
   Batch batch_of_line(const Tokenizers& tokenizers, const std::string& line,
                       const std::string&) const override {
     std::vector<std::int32_t> ids = tokenizers.target->encode(prepared(line));
-    const auto most = static_cast<std::size_t>(config_.model.context);
+    const auto most = static_cast<std::size_t>(config_.model->context);
     if (ids.size() > most) ids.erase(ids.begin(), ids.end() - static_cast<std::ptrdiff_t>(most));
     Batch batch;
     batch.target.push(ids);
@@ -259,7 +260,7 @@ class LanguageModelTask final : public Task {
                   "--source is for task seq2seq; a language model scores --target alone");
     }
     const std::vector<std::string> lines = read_lines(target);
-    const auto context = static_cast<std::size_t>(config_.model.context);
+    const auto context = static_cast<std::size_t>(config_.model->context);
     const Tokenizer& tokenizer = *trained.tokenizers.target;
     std::vector<LineScore> scores(lines.size());
     Windows windows;

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "autograd/base/error.h"
+#include "nn/options.h"
 
 HEED_BEGIN
 
@@ -57,7 +58,7 @@ MinMemory min_memory(const Config& config, const Model& model) {
 }
 
 std::unique_ptr<Model> build_uninitialised(Config config, const VocabularySizes& vocabulary) {
-  config.model.init = InitKind::none;
+  config.model->init = InitKind::none;
   try {
     return build_model(config, vocabulary);
   } catch (const Error& error) {

@@ -19,10 +19,9 @@ std::unique_ptr<Model> build_uninitialised(Config config, const VocabularySizes&
 /// Checks a registered mixer in the roles that it has in this model (nn/layers/mixer_check.h); throws
 /// Error(failed). The tests check those that are built in. Inline for the same reason.
 inline void check_mixers(const Config& config) {
-  if (is_built_in(config.model.mixer)) return;
   const Architecture architecture = info_of(config.task).architecture;
-  if (has_encoder(architecture)) check_mixer(config.model, AttentionScope::all);
-  if (has_decoder(architecture)) check_mixer(config.model, AttentionScope::past);
+  if (has_encoder(architecture)) check_registered_mixer(config.model, AttentionScope::all);
+  if (has_decoder(architecture)) check_registered_mixer(config.model, AttentionScope::past);
 }
 /// A model to train, after check_mixers. Throws Error(io), before allocating, if weights, gradients and moments alone
 /// need more memory than the machine has.

@@ -7,6 +7,7 @@
 #include "autograd/base/error.h"
 #include "autograd/base/utf8.h"
 #include "nn/layers/positions.h"
+#include "nn/options.h"
 #include "train/decode/model_input.h"
 #include "train/decode/search.h"
 #include "train/metrics/bleu.h"
@@ -139,8 +140,8 @@ class Seq2SeqTask : public Task {
   /// on them.
   void check_evaluable(const Dataset& data, const std::string& what) const override {
     EvaluationLimits limits;
-    if (config_.model.positions == PositionKind::learned)
-      limits.positions = config_.model.max_positions;
+    if (config_.model->positions == PositionKind::learned)
+      limits.positions = config_.model->max_positions;
     limits.rows_per_position = rows_per_position(config_.model);
     limits.longest = std::max(limits.longest, config_.data.max_length) + 1;
     check_lengths(data, limits, what);

@@ -12,6 +12,7 @@
 #include "data/inputs/clips.h"
 #include "data/inputs/features.h"
 #include "data/inputs/pictures.h"
+#include "nn/options.h"
 #include "train/decode/model_input.h"
 #include "train/run/run_folder.h"
 #include "train/terminal/run_log.h"
@@ -201,7 +202,7 @@ std::int64_t Task::picture_rows() const {
 
 bool Task::has_class_row() const {
   return info().architecture == Architecture::encoder_of_sequences &&
-         config_.model.pool == Pool::first;
+         config_.model->pool == Pool::first;
 }
 
 std::shared_ptr<const Inputs> Task::inputs_of(std::span<const std::string> lines,
@@ -308,7 +309,7 @@ Batch Task::random_batch(std::int64_t sequences, std::int64_t source_length,
     for (std::int64_t i = 0; i < n; ++i) all.push_back(id(known));
     return all;
   };
-  const std::int64_t width = config_.model.input_width;
+  const std::int64_t width = config_.model->input_width;
   const auto side = [&](std::int64_t length, std::int64_t known, bool features = false) {
     Side made;
     if (features) {
@@ -323,7 +324,7 @@ Batch Task::random_batch(std::int64_t sequences, std::int64_t source_length,
     return made;
   };
   const bool whole =
-      config_.model.kind == ModelKind::swin || config_.model.front_end.kind == FrontEndKind::conv;
+      config_.model->kind == ModelKind::swin || config_.model->front_end.kind == FrontEndKind::conv;
   if (whole && source_length > 0 && picture_rows() > 0) source_length = picture_rows();
   Batch batch;
   if (has_encoder(info().architecture))
@@ -377,8 +378,8 @@ BatchOptions batch_options(const Config& config) {
   BatchOptions options;
   options.batch_tokens = config.train.batch_tokens;
   options.batch_sequences = config.train.batch_sequences;
-  options.context = info_of(config.task).reads == Reads::text ? config.model.context : 0;
-  options.lanes = config.model.memory > 0;
+  options.context = info_of(config.task).reads == Reads::text ? config.model->context : 0;
+  options.lanes = config.model->memory > 0;
   options.seed = config.seed;
   return options;
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "autograd/kernels/gemm/product_log.h"
+#include "nn/options.h"
 #include "train/decode/model_input.h"
 
 HEED_BEGIN
@@ -21,7 +22,7 @@ TokenCost token_cost(const Task& task, const Model& model) {
   };
   const Architecture architecture = task.info().architecture;
   // A front end of convolutions makes one row of so many.
-  const FrontEndOptions& front_end = task.config().model.front_end;
+  const FrontEndOptions& front_end = task.config().model->front_end;
   const std::int64_t of_one =
       front_end.kind == FrontEndKind::conv ? std::int64_t{1} << front_end.layers : 1;
   return {.source = has_encoder(architecture) ? flops(of_one, 0) : 0,

@@ -52,12 +52,12 @@ fault("checkpoints: those made on request count towards keep", "train/run/checkp
 fault("run lock: a process that only looks at it stops a starting run", "train/run/run_lock.cpp",
       "if (try_lock(file_.get(), LOCK_SH) < 0 || tries == 1000) refuse(run, file_.get());",
       "refuse(run, file_.get());",
-      "train:files")
+      "train:files_and_folders")
 
 fault("run lock: an empty file always counts as heed's", "train/run/run_lock.cpp",
-      "|| (accept_empty && text.empty());",
-      "|| text.empty();",
-      "train:files")
+      "|| (accept_cut && mark.starts_with(text));",
+      "|| mark.starts_with(text);",
+      "train:files_and_folders")
 
 fault("validation: samples if decode.sample is set", "train/tasks/seq2seq.cpp",
       "options.sample = false;",
@@ -147,7 +147,7 @@ fault("subprocess: the stream to be discarded reaches the terminal", "train/fetc
 fault("run lock: a process that only looks at it excludes others that do", "train/run/run_lock.cpp",
       "return try_lock(file.get(), LOCK_SH) < 0 && errno",
       "return try_lock(file.get(), LOCK_EX) < 0 && errno",
-      "train:files")
+      "train:files_and_folders")
 
 fault("overwriting: the damaged metrics of the former run stay", "train/run/run_folder.cpp",
       '"metrics.jsonl", "metrics.jsonl.damaged",',

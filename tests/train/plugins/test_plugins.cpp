@@ -8,6 +8,7 @@
 #include "autograd/base/error.h"
 #include "nn/layers/activations.h"
 #include "nn/layers/mixer.h"
+#include "nn/options.h"
 #include "nn/plugin_entry.h"
 #include "train/config/fields.h"
 #include "train/config/plugins.h"
@@ -79,8 +80,8 @@ BOOST_AUTO_TEST_CASE(registered_names_become_choices) {
   const Config config = parse_config(
       copy + "task: open.lines\nmodel: {mixer: open.gate, activation: open.same}\n", "exp.yaml");
   BOOST_TEST(name_of(config.task) == "open.lines");
-  BOOST_TEST(name_of(config.model.mixer) == "open.gate");
-  BOOST_TEST(name_of(config.model.activation) == "open.same");
+  BOOST_TEST(name_of(config.model->mixer) == "open.gate");
+  BOOST_TEST(name_of(config.model->activation) == "open.same");
   BOOST_TEST((info_of(config.task).metrics == std::vector{Metric::loss}));
   const Config again = parse_config(write_yaml(config), "exp.yaml");
   BOOST_TEST(differences(config, again).empty());
@@ -125,7 +126,9 @@ BOOST_AUTO_TEST_CASE(files_that_are_no_plugins) {
                  .starts_with("exp.yaml:1:10: plugin /nowhere/mine.so: "));
   BOOST_TEST(refused(File("text")) == "not a shared library");
   BOOST_TEST(refused(File("")) == "not a shared library");
-  const std::string elf = "\x7fELF and more ";
+  const std::string elf =
+      "\x7f"
+      "ELF and more ";
   BOOST_TEST(refused(File(elf)).starts_with("it registers nothing"));
   const std::string ours = HEED_PLUGIN_MARK "heed " HEED_VERSION " (headers ";
   BOOST_TEST(

@@ -8,8 +8,6 @@
 #include "tests/train/training.h"
 #include "train/loop/step.h"
 
-BOOST_AUTO_TEST_SUITE(allocations)
-
 namespace {
 std::atomic<std::int64_t> calls_of_new{0};
 }
@@ -24,6 +22,8 @@ void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 
 using namespace heed;
 using namespace heed::test;
+
+BOOST_AUTO_TEST_SUITE(allocations)
 
 BOOST_AUTO_TEST_CASE(a_step_allocates_nothing) {
   const Dataset data = reversals(24);

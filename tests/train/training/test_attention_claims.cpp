@@ -52,10 +52,10 @@ BOOST_AUTO_TEST_CASE(cross_attention_of_reverse_is_the_anti_diagonal) {
   c.data.synthetic = {.name = SyntheticKind::reverse, .train = 8000, .valid = 20, .test = 60};
   c.data.synthetic.min_length = 3;
   c.data.synthetic.max_length = 8;
-  c.model.d_model = 32;
-  c.model.d_ff = 64;
-  c.model.heads = 2;
-  c.model.dropout = 0;
+  c.model->d_model = 32;
+  c.model->d_ff = 64;
+  c.model->heads = 2;
+  c.model->dropout = 0;
   c.optim.lr = 3e-3;
   c.optim.schedule = {.name = ScheduleKind::cosine, .warmup = 100, .steps = c.train.steps};
   c.train.batch_tokens = 1024;
@@ -99,8 +99,8 @@ BOOST_AUTO_TEST_CASE(without_positions_permuted_tokens_give_permuted_outputs) {
       put(folder / "target", "x y z x\ny x x z\nx z z x\n");
       c.data.train = {{(folder / "source").string()}, {(folder / "target").string()}, {}};
       c.tokenizer.kind = TokenizerKind::words;
-      c.model.encoder_layers = 2;
-      c.model.positions = kind;
+      c.model->encoder_layers = 2;
+      c.model->positions = kind;
       Run run(c, folder / std::string(name_of(kind)));
       Trainer trainer(run.config, run.paths(), run.data, run.run_log);
       trainer.train();

@@ -28,14 +28,14 @@ Config captions_run(std::int64_t steps) {
   c.data.synthetic = {.name = SyntheticKind::captions, .train = 8000, .valid = 20, .test = 100};
   c.tokenizer.kind = TokenizerKind::words;
   c.tokenizer.shared = true;
-  c.model.d_model = 48;
-  c.model.d_ff = 96;
-  c.model.heads = 4;
-  c.model.encoder_layers = c.model.decoder_layers = 1;
-  c.model.input_width = patch_width(c.data.image);
-  c.model.positions = PositionKind::learned;
-  c.model.max_positions = 32;
-  c.model.dropout = 0;
+  c.model->d_model = 48;
+  c.model->d_ff = 96;
+  c.model->heads = 4;
+  c.model->encoder_layers = c.model->decoder_layers = 1;
+  c.model->input_width = patch_width(c.data.image);
+  c.model->positions = PositionKind::learned;
+  c.model->max_positions = 32;
+  c.model->dropout = 0;
   c.optim.lr = 3e-3;
   c.optim.schedule = {.name = ScheduleKind::cosine, .warmup = 100, .steps = steps};
   c.decode = {};
@@ -149,9 +149,9 @@ BOOST_AUTO_TEST_CASE(rows_are_those_behind_the_front_end) {
   c.data.image.patch = 2;
   c.data.synthetic.train = 50;
   c.data.synthetic.test = 1;
-  c.model.input_width = patch_width(c.data.image);
-  c.model.grid_height = c.model.grid_width = 8;
-  c.model.front_end = {FrontEndKind::conv, 2};
+  c.model->input_width = patch_width(c.data.image);
+  c.model->grid_height = c.model->grid_width = 8;
+  c.model->front_end = {FrontEndKind::conv, 2};
   Run run(c, folder / "run");
   Trainer trainer(run.config, run.paths(), run.data, run.run_log);
   trainer.train();
@@ -169,9 +169,9 @@ BOOST_AUTO_TEST_CASE(rows_are_those_behind_the_front_end) {
   c.data.features = {.width = 8, .rate = 4000};
   c.data.synthetic.name = SyntheticKind::tones;
   c.data.synthetic.max_length = 2;
-  c.model.input_width = 8;
-  c.model.grid_height = c.model.grid_width = 0;
-  c.model.max_positions = 256;
+  c.model->input_width = 8;
+  c.model->grid_height = c.model->grid_width = 0;
+  c.model->max_positions = 256;
   Run sound(c, folder / "sound");
   Trainer listener(sound.config, sound.paths(), sound.data, sound.run_log);
   listener.train();
@@ -189,8 +189,8 @@ BOOST_AUTO_TEST_CASE(tubelets_have_places_in_time) {
   c.data.image = {.height = 8, .width = 8, .channels = 1, .patch = 4};
   c.data.video = {.frames = 10, .tubelet = 5};
   c.data.synthetic = {.name = SyntheticKind::motion, .train = 100, .valid = 10, .test = 1};
-  c.model.input_width = 5 * 16;
-  c.model.pool = Pool::first;
+  c.model->input_width = 5 * 16;
+  c.model->pool = Pool::first;
   Run run(c, folder / "run");
   Trainer trainer(run.config, run.paths(), run.data, run.run_log);
   trainer.train();
@@ -211,7 +211,7 @@ BOOST_AUTO_TEST_CASE(the_maps_of_text) {
     if (task == TaskKind::lm) {
       put(folder / "text", "a b c a b c a b c\n");
       c.data.train.text = {(folder / "text").string()};
-      c.model.context = 4;
+      c.model->context = 4;
     } else {
       put(folder / "source", "a b c\nb a c\n");
       put(folder / "target", task == TaskKind::tag ? "x y z\ny x z\n" : "x\ny\n");
@@ -230,11 +230,12 @@ BOOST_AUTO_TEST_CASE(the_maps_of_text) {
               ? std::vector<std::string>{"a", "b", "c", "a", "b"}
               : std::vector<std::string>{"<s>", "a", "b", "c", "a", "b", "</s>"};
       BOOST_TEST(names == expected, boost::test_tools::per_element());
-      BOOST_TEST(std::ssize(maps.layers) == (lm ? c.model.decoder_layers : c.model.encoder_layers));
+      BOOST_TEST(std::ssize(maps.layers) ==
+                 (lm ? c.model->decoder_layers : c.model->encoder_layers));
       BOOST_TEST(!maps.grid);
       const auto n = std::ssize(names);
       for (const LayerWeights& layer : maps.layers) {
-        BOOST_TEST(std::ssize(layer.heads) == c.model.heads);
+        BOOST_TEST(std::ssize(layer.heads) == c.model->heads);
         for (const HeadWeights& head : layer.heads) {
           BOOST_TEST(head.entropy >= 0);
           BOOST_TEST(head.entropy <= std::log(static_cast<double>(n)) + 1e-6);
@@ -265,7 +266,7 @@ BOOST_AUTO_TEST_CASE(models_without_weights_are_refused) {
   c.data = {};
   c.data.train.text = {(folder / "text").string()};
   c.tokenizer.kind = TokenizerKind::words;
-  c.model.attention.pattern = PatternKind::linear;
+  c.model->attention.pattern = PatternKind::linear;
   Run run(c, folder / "run");
   Trainer trainer(run.config, run.paths(), run.data, run.run_log);
   BOOST_CHECK_EXCEPTION(maps_of(trainer, "a b", ""), Error, [](const Error& e) {

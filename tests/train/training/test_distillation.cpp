@@ -15,8 +15,8 @@ Run& teacher_in(const TempFolder& folder, std::optional<Run>& run) {
   c.data.synthetic.train = 1000;
   c.data.synthetic.max_length = 4;
   c.data.synthetic.symbols = 6;
-  c.model.d_model = 24;
-  c.model.dropout = 0;
+  c.model->d_model = 24;
+  c.model->dropout = 0;
   c.train.validate_every = c.train.save_every = 200;
   run.emplace(c, folder / "teacher");
   begin_run(run->paths(), run->config, run->data.tokenizers, run->data.sums, {});
@@ -26,7 +26,7 @@ Run& teacher_in(const TempFolder& folder, std::optional<Run>& run) {
 
 Config student_of(const Run& teacher, double weight) {
   Config c = teacher.config;
-  c.model.d_model = 18;
+  c.model->d_model = 18;
   c.train.distill = {.teacher = teacher.paths().path.string(), .weight = weight, .temperature = 2};
   return c;
 }
@@ -56,7 +56,7 @@ BOOST_AUTO_TEST_CASE(a_student_s_run_repeats_its_bits) {
   Config c = student_of(teacher_in(folder, first), 0.5);
   c.train.steps = 40;
   c.train.validate_every = c.train.save_every = 20;
-  c.model.dropout = 0.2;
+  c.model->dropout = 0.2;
   check_repeats_bits(c, folder / "run");
 }
 

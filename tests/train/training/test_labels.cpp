@@ -45,11 +45,11 @@ Config classify_run(const TempFolder& folder, std::int64_t steps) {
   c.data.valid = {{(folder / "valid.src").string()}, {(folder / "valid.tgt").string()}, {}};
   c.tokenizer.kind = TokenizerKind::words;
   c.tokenizer.shared = false;
-  c.model.d_model = 24;
-  c.model.d_ff = 48;
-  c.model.encoder_layers = 2;
-  c.model.segments = 2;
-  c.model.dropout = 0;
+  c.model->d_model = 24;
+  c.model->d_ff = 48;
+  c.model->encoder_layers = 2;
+  c.model->segments = 2;
+  c.model->dropout = 0;
   c.optim.lr = 5e-3;
   c.optim.schedule = {.name = ScheduleKind::cosine, .warmup = steps / 10, .steps = steps};
   c.decode = {};
@@ -80,13 +80,13 @@ Config mlm_run(const TempFolder& folder, std::int64_t steps) {
   c.tokenizer.specials = {"<mask>"};
   c.data.max_length = 30;
   c.data.mask.rate = 0.1;  // one of ten words
-  c.model.d_model = 24;
-  c.model.d_ff = 48;
-  c.model.encoder_layers = 2;
-  c.model.positions = PositionKind::learned;
-  c.model.max_positions = 32;
-  c.model.norm = NormPlace::post;
-  c.model.dropout = 0;
+  c.model->d_model = 24;
+  c.model->d_ff = 48;
+  c.model->encoder_layers = 2;
+  c.model->positions = PositionKind::learned;
+  c.model->max_positions = 32;
+  c.model->norm = NormPlace::post;
+  c.model->dropout = 0;
   c.optim.lr = 5e-3;
   c.optim.schedule = {.name = ScheduleKind::cosine, .warmup = steps / 10, .steps = steps};
   c.decode = {};
@@ -124,7 +124,7 @@ BOOST_AUTO_TEST_CASE(a_classifier_learns_to_compare_two_texts) {
 BOOST_AUTO_TEST_CASE(a_classifier_repeats_its_bits) {
   const TempFolder folder;
   Config c = classify_run(folder, 40);
-  c.model.dropout = 0.2;
+  c.model->dropout = 0.2;
   check_repeats_bits(c, folder / "run");
 }
 
@@ -156,8 +156,8 @@ BOOST_AUTO_TEST_CASE(a_masked_model_learns_what_goes_together) {
 BOOST_AUTO_TEST_CASE(a_masked_model_repeats_its_bits) {
   const TempFolder folder;
   Config c = mlm_run(folder, 40);
-  c.model.dropout = 0.2;
-  c.model.segments = 2;
+  c.model->dropout = 0.2;
+  c.model->segments = 2;
   c.data.mask.next_sentence = true;
   check_repeats_bits(c, folder / "run");
 }
@@ -169,7 +169,7 @@ BOOST_AUTO_TEST_CASE(a_run_begins_with_the_weights_of_another) {
   first.train(false);
   Config c = classify_run(folder, 4);
   c.model = first.config.model;
-  c.model.segments = 2;
+  c.model->segments = 2;
   c.tokenizer.specials = {"<mask>"};
   c.train.init_from = (folder / "first").string();
   Run second(c, folder / "second");
@@ -202,7 +202,7 @@ BOOST_AUTO_TEST_CASE(weights_that_do_not_fit_are_refused) {
   first.train(false);
   Config c = first.config;
   c.train.init_from = (folder / "first").string();
-  c.model.d_ff = 40;
+  c.model->d_ff = 40;
   const auto model = build_model(c, sizes_of(first.data.tokenizers));
   HEED_CHECK_ERROR(Exit::bad_input, "model.init_from: the weights do not fit this config's model",
                    transfer_weights(c.train.init_from, *model));
@@ -284,8 +284,8 @@ BOOST_AUTO_TEST_CASE(each_frame_gets_a_label) {
   c.data.train = {{(folder / "frames.list").string()}, {(folder / "frames.labels").string()}, {}};
   c.data.valid = {{(folder / "others.list").string()}, {(folder / "others.labels").string()}, {}};
   c.tokenizer.shared = true;
-  c.model.segments = 1;
-  c.model.input_width = 3;
+  c.model->segments = 1;
+  c.model->input_width = 3;
   Run run(c, folder / "run");
   Trainer trainer(run.config, run.paths(), run.data, run.run_log);
   BOOST_TEST(trainer.train() == 0);
@@ -296,7 +296,7 @@ BOOST_AUTO_TEST_CASE(each_frame_gets_a_label) {
                   ->lines(run.data.valid.source_lines, 0) == e.outputs));
   Config again = run.config;
   again.train.steps = 20;
-  again.model.dropout = 0.1;
+  again.model->dropout = 0.1;
   check_repeats_bits(again, folder / "again");
 
   put(folder / "others.labels", "0 1\n");

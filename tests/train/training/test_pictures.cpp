@@ -58,13 +58,13 @@ Config picture_run(const TempFolder& folder, TaskKind task, std::int64_t steps) 
   }
   c.tokenizer.kind = TokenizerKind::words;
   c.tokenizer.shared = true;
-  c.model.d_model = 24;
-  c.model.d_ff = 48;
-  c.model.encoder_layers = 2;
-  c.model.input_width = patch_width(c.data.image);
-  c.model.positions = PositionKind::learned;
-  c.model.max_positions = 20;
-  c.model.dropout = 0;
+  c.model->d_model = 24;
+  c.model->d_ff = 48;
+  c.model->encoder_layers = 2;
+  c.model->input_width = patch_width(c.data.image);
+  c.model->positions = PositionKind::learned;
+  c.model->max_positions = 20;
+  c.model->dropout = 0;
   c.optim.lr = 5e-3;
   c.optim.schedule = {.name = ScheduleKind::cosine, .warmup = steps / 10, .steps = steps};
   c.decode = {};
@@ -106,19 +106,19 @@ Config clip_run(const TempFolder& folder, TaskKind task, std::int64_t steps) {
   c.data.input = InputKind::video;
   c.data.image = {.height = 4, .width = 4, .patch = 2};
   c.data.video = {.frames = 4, .tubelet = 2};
-  c.model.input_width = row_width(c.data);
+  c.model->input_width = row_width(c.data);
   return c;
 }
 
 /// A front end of convolutions.
 Config with_convolutions(Config c, std::int64_t layers) {
-  c.model.front_end = {FrontEndKind::conv, layers};
+  c.model->front_end = {FrontEndKind::conv, layers};
   if (c.data.input == InputKind::image) {
-    c.model.grid_height = c.data.image.height / c.data.image.patch;
-    c.model.grid_width = c.data.image.width / c.data.image.patch;
+    c.model->grid_height = c.data.image.height / c.data.image.patch;
+    c.model->grid_width = c.data.image.width / c.data.image.patch;
   }
-  c.model.input_width = row_width(c.data);
-  c.model.pool = Pool::mean;
+  c.model->input_width = row_width(c.data);
+  c.model->pool = Pool::mean;
   return c;
 }
 
@@ -146,7 +146,7 @@ BOOST_AUTO_TEST_CASE(a_run_on_clips_repeats_its_bits) {
   for (const TaskKind task : {TaskKind::classify, TaskKind::seq2seq}) {
     Config c = clip_run(folder, task, 40);
     c.data.image.shift = 1;
-    c.model.dropout = 0.2;
+    c.model->dropout = 0.2;
     check_repeats_bits(c, folder / std::string(info_of(task).name));
   }
 }
@@ -157,7 +157,7 @@ BOOST_AUTO_TEST_CASE(the_labels_of_motion_are_one_word_for_a_classifier_and_two_
     Config c = clip_run(folder, task, 1);
     c.data.train = c.data.valid = {};
     c.data.video.frames = 10;
-    c.model.max_positions = 21;
+    c.model->max_positions = 21;
     c.data.image = {.height = 8, .width = 8, .patch = 4};
     c.data.synthetic = {.name = SyntheticKind::motion, .train = 400, .valid = 10, .test = 10};
     const ExperimentData data = load_data(c);
@@ -181,7 +181,7 @@ BOOST_AUTO_TEST_CASE(convolutions_find_the_spot) {
   for (const TaskKind task : {TaskKind::classify, TaskKind::seq2seq}) {
     Config c = picture_run(folder, task, 400);
     c.data.image.patch = 1;
-    c.model.max_positions = 10;  // 8 × 8 pixels become 2 × 2 rows
+    c.model->max_positions = 10;  // 8 × 8 pixels become 2 × 2 rows
     c.train.batch_tokens = 2000;
     Run run(with_convolutions(c, 2), folder / std::string(info_of(task).name));
     Trainer trainer(run.config, run.paths(), run.data, run.run_log);
@@ -196,7 +196,7 @@ BOOST_AUTO_TEST_CASE(a_run_with_convolutions_repeats_its_bits) {
   const TempFolder folder;
   for (const TaskKind task : {TaskKind::classify, TaskKind::seq2seq}) {
     Config c = with_convolutions(picture_run(folder, task, 40), 1);
-    c.model.dropout = 0.2;
+    c.model->dropout = 0.2;
     c.train.recompute = task == TaskKind::seq2seq;
     c.train.rdrop = 1;
     check_repeats_bits(c, folder / std::string(info_of(task).name));
@@ -207,7 +207,7 @@ BOOST_AUTO_TEST_CASE(a_vision_transformer_finds_the_spot) {
   const TempFolder folder;
   for (const Pool pool : {Pool::first, Pool::mean}) {
     Config c = picture_run(folder, TaskKind::classify, 400);
-    c.model.pool = pool;
+    c.model->pool = pool;
     Run run(c, folder / std::string(name_of(pool)));
     BOOST_TEST(run.data.train.source_rows(0) == (pool == Pool::first ? 17 : 16));
     Trainer trainer(run.config, run.paths(), run.data, run.run_log);
@@ -224,11 +224,11 @@ BOOST_AUTO_TEST_CASE(a_vision_transformer_finds_the_spot) {
 
 Config swin_run(const TempFolder& folder, std::int64_t steps) {
   Config c = picture_run(folder, TaskKind::classify, steps);
-  c.model.kind = ModelKind::swin;
-  c.model.swin = {2, {2, 1}};
-  c.model.grid_height = c.model.grid_width = 4;
-  c.model.positions = PositionKind::none;
-  c.model.pool = Pool::mean;
+  c.model->kind = ModelKind::swin;
+  c.model->swin = {2, {2, 1}};
+  c.model->grid_height = c.model->grid_width = 4;
+  c.model->positions = PositionKind::none;
+  c.model->pool = Pool::mean;
   return c;
 }
 
@@ -266,12 +266,12 @@ BOOST_AUTO_TEST_CASE(a_run_on_pictures_repeats_its_bits) {
     Config c = picture_run(folder, task, 40);
     c.data.image.shift = 1;
     c.data.image.flip = true;
-    c.model.dropout = 0.2;
+    c.model->dropout = 0.2;
     c.train.rdrop = 1;
     check_repeats_bits(c, folder / std::string(info_of(task).name));
   }
   Config c = swin_run(folder, 40);
-  c.model.dropout = 0.2;
+  c.model->dropout = 0.2;
   check_repeats_bits(c, folder / "swin");
 }
 
@@ -283,8 +283,8 @@ BOOST_AUTO_TEST_CASE(a_decoder_writes_the_digits_of_tones) {
   c.data.features = {.width = 16, .stack = 4, .normalise = true, .rate = 4000, .window = 32};
   c.data.synthetic = {
       .name = SyntheticKind::tones, .train = 600, .valid = 50, .test = 5, .max_length = 2};
-  c.model.input_width = row_width(c.data);
-  c.model.positions = PositionKind::sinusoidal;
+  c.model->input_width = row_width(c.data);
+  c.model->positions = PositionKind::sinusoidal;
   Run run(c, folder / "run");
   Trainer trainer(run.config, run.paths(), run.data, run.run_log);
   BOOST_TEST(trainer.train() == 0);
@@ -303,7 +303,7 @@ BOOST_AUTO_TEST_CASE(convolutions_hear_the_digits_of_tones) {
   c.data.features = {.width = 16, .normalise = true, .rate = 4000, .window = 32};
   c.data.synthetic = {
       .name = SyntheticKind::tones, .train = 600, .valid = 50, .test = 5, .max_length = 2};
-  c.model.positions = PositionKind::sinusoidal;
+  c.model->positions = PositionKind::sinusoidal;
   c.train.batch_tokens = 2000;
   Run run(with_convolutions(c, 2), folder / "run");
   Trainer trainer(run.config, run.paths(), run.data, run.run_log);
@@ -321,10 +321,10 @@ BOOST_AUTO_TEST_CASE(long_sounds_are_left_out_of_training) {
   c.data = {};
   c.data.input = InputKind::features;
   c.data.max_length = 40;
-  c.model.positions = PositionKind::sinusoidal;
+  c.model->positions = PositionKind::sinusoidal;
   c.data.synthetic = {
       .name = SyntheticKind::tones, .train = 50, .valid = 5, .test = 5, .max_length = 3};
-  c.model.input_width = row_width(c.data);
+  c.model->input_width = row_width(c.data);
   const ExperimentData data = load_data(c);
   BOOST_TEST(data.train.skipped_long > 0);
   BOOST_TEST(data.train.size() + data.train.skipped_long == 50);
@@ -339,9 +339,9 @@ BOOST_AUTO_TEST_CASE(a_run_on_sound_repeats_its_bits) {
   c.data.features = {.width = 8, .stack = 4, .rate = 4000};
   c.data.synthetic = {
       .name = SyntheticKind::tones, .train = 100, .valid = 5, .test = 5, .max_length = 2};
-  c.model.input_width = row_width(c.data);
-  c.model.positions = PositionKind::rotary;
-  c.model.dropout = 0.1;
+  c.model->input_width = row_width(c.data);
+  c.model->positions = PositionKind::rotary;
+  c.model->dropout = 0.1;
   check_repeats_bits(c, folder / "run");
 }
 

@@ -1,4 +1,5 @@
 // Heads and weights that a trained model can do without.
+#include "nn/options.h"
 #include "train/loop/pruning.h"
 
 #include <algorithm>
@@ -21,7 +22,7 @@ struct Subject {
   std::optional<Trainer> trainer;
 
   Subject() {
-    config.model.encoder_layers = 2;
+    config.model->encoder_layers = 2;
     run.emplace(config, folder / "run");
     trainer.emplace(run->config, run->paths(), run->data, run->run_log);
     BOOST_TEST(trainer->train() == 0);

@@ -71,8 +71,8 @@ Config of_lm() {
   Config c = small_run(20);
   c.task = TaskKind::lm;
   c.data.synthetic.name = SyntheticKind::none;
-  c.model.decoder_layers = 2;
-  c.model.context = 16;
+  c.model->decoder_layers = 2;
+  c.model->context = 16;
   return c;
 }
 
@@ -101,7 +101,7 @@ std::vector<std::pair<std::string, Config>> models(const std::string& text) {
   means.train.rdrop = 1;
   all.emplace_back("means", means);
   Config wide = c;
-  wide.model.d_ff = 4000;  // large enough for matrices to be divided among ranks
+  wide.model->d_ff = 4000;  // large enough for matrices to be divided among ranks
   wide.train.steps = 10;
   all.emplace_back("wide", wide);
   Config momentum = c;
@@ -115,15 +115,15 @@ std::vector<std::pair<std::string, Config>> models(const std::string& text) {
   lm.data.train.text = lm.data.valid.text = {text};
   lm.train.shards = 8;
   all.emplace_back("lm", lm);
-  lm.model.memory = 16;
-  lm.model.positions = PositionKind::relative_xl;
+  lm.model->memory = 16;
+  lm.model->positions = PositionKind::relative_xl;
   all.emplace_back("memory", lm);
   Config tag = c;
   tag.task = TaskKind::tag;
   tag.data.synthetic.name = SyntheticKind::brackets;
   tag.train.best = Metric::loss;
   all.emplace_back("tag", tag);
-  tag.model.norm_kind = NormKind::batch;
+  tag.model->norm_kind = NormKind::batch;
   all.emplace_back("batch norm", tag);
   Config bf16 = c;
   bf16.train.precision = Precision::bf16;  // or float32, where the processor has no bf16

@@ -79,7 +79,7 @@ BOOST_AUTO_TEST_CASE(without_dropout_r_drop_changes_nothing) {
   once.optim.name = OptimizerKind::sgd;  // Adam would divide rounding errors by small gradients
   once.optim.lr = 0.1;
   Config twice = once;
-  once.model.dropout = twice.model.dropout = 0.0;
+  once.model->dropout = twice.model->dropout = 0.0;
   twice.train.rdrop = 3;
   Run a(once, folder / "once"), b(twice, folder / "twice");
   a.train(false);
@@ -165,9 +165,9 @@ BOOST_AUTO_TEST_CASE(a_small_model_learns_with_all_of_them) {
   Config c = regularised(1200);
   c.data.synthetic.train = 2000;
   c.data.synthetic.max_length = 4;
-  c.model.d_model = 24;
-  c.model.d_ff = 48;
-  c.model.dropout = 0.1;
+  c.model->d_model = 24;
+  c.model->d_ff = 48;
+  c.model->dropout = 0.1;
   c.optim.lr = 1e-2;
   c.train.batch_tokens = 200;
   c.train.save_every = c.train.validate_every = 1200;

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "nn/layers/positions.h"
+#include "nn/options.h"
 #include "tests/train/support.h"
 #include "tests/train/training.h"
 #include "train/decode/search.h"

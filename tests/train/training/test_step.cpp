@@ -1,3 +1,4 @@
+#include "nn/options.h"
 #include "train/loop/step.h"
 
 #include <cmath>

@@ -28,14 +28,14 @@ Config tag_run(std::int64_t steps = 40) {
   c.data.synthetic.max_length = 3;
   c.tokenizer.kind = TokenizerKind::words;
   c.tokenizer.shared = false;
-  c.model.dropout = 0;
-  c.model.decoder_layers = 0;
+  c.model->dropout = 0;
+  c.model->decoder_layers = 0;
   return c;
 }
 
 Config batch_norm_run(std::int64_t steps) {
   Config c = tag_run(steps);
-  c.model.norm_kind = NormKind::batch;
+  c.model->norm_kind = NormKind::batch;
   return c;
 }
 
@@ -75,7 +75,7 @@ BOOST_AUTO_TEST_CASE(an_evaluation_has_every_metric_of_its_task) {
   text.data = {};
   put(folder / "text", "some text to read\nand some more of it\n");
   text.data.train.text = text.data.valid.text = {(folder / "text").string()};
-  text.model.context = 8;
+  text.model->context = 8;
   for (const Config& c : {small_run(), tag_run(), text}) {
     Run run(c, folder / std::string(info_of(c.task).name));
     Trainer trainer(run.config, run.paths(), run.data, run.run_log);
@@ -114,9 +114,9 @@ BOOST_AUTO_TEST_CASE(a_tagger_learns_how_deep_brackets_are) {
   Config c = tag_run(800);
   c.data.synthetic.train = 3000;
   c.data.synthetic.max_length = 4;
-  c.model.d_model = 24;
-  c.model.d_ff = 48;
-  c.model.encoder_layers = 2;
+  c.model->d_model = 24;
+  c.model->d_ff = 48;
+  c.model->encoder_layers = 2;
   c.optim.lr = 1e-2;
   c.train.batch_tokens = 400;
   c.train.label_smoothing = 0;
@@ -159,7 +159,7 @@ BOOST_AUTO_TEST_CASE(batch_norm_has_the_statistics_of_the_whole_batch) {
   std::vector<std::vector<real>> trained;
   for (const std::int64_t shards : {1, 3, 7}) {
     Config c = batch_norm_run(2);
-    c.model.dropout = 0.0;  // its masks depend on the shards
+    c.model->dropout = 0.0;  // its masks depend on the shards
     c.optim.name = OptimizerKind::sgd;
     c.train.shards = shards;
     Run run(c, folder / std::to_string(shards));
@@ -194,9 +194,9 @@ BOOST_AUTO_TEST_CASE(a_tagger_with_batch_norm_learns) {
   Config c = batch_norm_run(500);
   c.data.synthetic.train = 3000;
   c.data.synthetic.max_length = 4;
-  c.model.d_model = 24;
-  c.model.d_ff = 48;
-  c.model.encoder_layers = 2;
+  c.model->d_model = 24;
+  c.model->d_ff = 48;
+  c.model->encoder_layers = 2;
   c.optim.lr = 1e-2;
   c.train.batch_tokens = 400;
   c.train.validate_every = c.train.save_every = 500;
@@ -259,8 +259,8 @@ BOOST_AUTO_TEST_CASE(unequal_numbers_of_tokens_and_labels_are_refused) {
   HEED_CHECK_ERROR(Exit::bad_input, "data.valid: line 3 has 4 tokens but 3 labels",
                    task->check_evaluable(data, "data.valid"));
   Config learned = c;
-  learned.model.positions = PositionKind::learned;
-  learned.model.max_positions = 3;
+  learned.model->positions = PositionKind::learned;
+  learned.model->max_positions = 3;
   HEED_CHECK_ERROR(
       Exit::bad_input,
       "data.test: line 2 has 4 tokens; the model takes at most 3 (model.max_positions)",

@@ -24,10 +24,10 @@ Config mixture_run(std::int64_t steps) {
   data.test = 60;
   data.max_length = 3;
   data.symbols = 12;
-  c.model.dropout = 0;
-  c.model.d_model = 32;
-  c.model.heads = 4;
-  c.model.d_ff = 64;
+  c.model->dropout = 0;
+  c.model->d_model = 32;
+  c.model->heads = 4;
+  c.model->d_ff = 64;
   c.optim.lr = 8e-3;
   c.optim.schedule = {.name = ScheduleKind::cosine, .warmup = 20, .steps = steps};
   c.train.batch_tokens = 400;
@@ -80,7 +80,7 @@ BOOST_AUTO_TEST_CASE(one_model_learns_two_tasks) {
 BOOST_AUTO_TEST_CASE(a_mixture_repeats_its_bits) {
   const TempFolder folder;
   Config c = mixture_run(40);
-  c.model.dropout = 0.1;
+  c.model->dropout = 0.1;
   c.data.mixture.temperature = 2;
   check_repeats_bits(c, folder / "run");
 }
@@ -104,7 +104,7 @@ BOOST_AUTO_TEST_CASE(hidden_stretches_are_found_from_their_neighbours) {
 BOOST_AUTO_TEST_CASE(hidden_stretches_repeat_their_bits) {
   const TempFolder folder;
   Config c = denoise_run(folder, 40);
-  c.model.dropout = 0.1;
+  c.model->dropout = 0.1;
   check_repeats_bits(c, folder / "run");
 }
 

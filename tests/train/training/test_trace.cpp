@@ -238,7 +238,7 @@ void check_model(const Config& c, const std::filesystem::path& folder, const Lin
     BOOST_TEST_CONTEXT(layer) {
       const bool self = !layer.ends_with("multihead_attn");
       std::vector<Read> heads;
-      for (std::int64_t h = 0; h < config.model.heads; ++h) {
+      for (std::int64_t h = 0; h < config.model->heads; ++h) {
         const AttentionTrace trace = trace_attention(trained, config, batch, {layer, h, true});
         BOOST_TEST(trace.difference < 1e-5);
         BOOST_TEST(trace.loss == double{loss.value().item()});
@@ -249,8 +249,8 @@ void check_model(const Config& c, const std::filesystem::path& folder, const Lin
       }
       for (const NamedTensor& p : trained.model.parameters()) {
         if (p.name != layer + ".in_proj_weight") continue;
-        const std::int64_t given = config.model.attention.kv_heads;
-        check_gradients(heads, gradients[p.tensor], given == 0 ? config.model.heads : given);
+        const std::int64_t given = config.model->attention.kv_heads;
+        check_gradients(heads, gradients[p.tensor], given == 0 ? config.model->heads : given);
       }
     }
   }
@@ -258,8 +258,8 @@ void check_model(const Config& c, const std::filesystem::path& folder, const Lin
 
 Config reversing() {
   Config c = small_run(3);
-  c.model.d_model = 16;
-  c.model.heads = 4;
+  c.model->d_model = 16;
+  c.model->heads = 4;
   c.train.validate_every = c.train.save_every = 3;
   return c;
 }
@@ -274,14 +274,14 @@ BOOST_AUTO_TEST_CASE(every_position_scheme) {
         PositionKind::none}) {
     BOOST_TEST_CONTEXT(name_of(kind)) {
       Config c = reversing();
-      c.model.positions = kind;
-      c.model.shaw_distance = 2;
+      c.model->positions = kind;
+      c.model->shaw_distance = 2;
       check_model(c, folder / std::string(name_of(kind)), {"abcde", "edcba"});
     }
   }
   Config c = reversing();
-  c.model.positions = PositionKind::rotary;
-  c.model.rotary_pairs = RotaryPairs::adjacent;
+  c.model->positions = PositionKind::rotary;
+  c.model->rotary_pairs = RotaryPairs::adjacent;
   check_model(c, folder / "adjacent", {"abc", "cba"});
 }
 
@@ -290,20 +290,20 @@ BOOST_AUTO_TEST_CASE(every_pattern_and_layout) {
   for (const PatternKind pattern : {PatternKind::window, PatternKind::bigbird, PatternKind::topk}) {
     BOOST_TEST_CONTEXT(name_of(pattern)) {
       Config c = reversing();
-      c.model.attention.pattern = pattern;
-      c.model.attention.window = 3;
-      c.model.attention.top_k = 2;
-      c.model.attention.block = 2;
-      c.model.attention.global_blocks = c.model.attention.random_blocks = 1;
-      c.model.attention.side_blocks = 0;
+      c.model->attention.pattern = pattern;
+      c.model->attention.window = 3;
+      c.model->attention.top_k = 2;
+      c.model->attention.block = 2;
+      c.model->attention.global_blocks = c.model->attention.random_blocks = 1;
+      c.model->attention.side_blocks = 0;
       check_model(c, folder / std::string(name_of(pattern)), {"abcdefgh", "hgfedcba"});
     }
   }
   for (const std::int64_t kv_heads : {1, 2}) {
     Config c = reversing();
-    c.model.attention.kv_heads = kv_heads;
-    c.model.attention.scale = 0.7;
-    c.model.norm = NormPlace::post;
+    c.model->attention.kv_heads = kv_heads;
+    c.model->attention.scale = 0.7;
+    c.model->norm = NormPlace::post;
     check_model(c, folder / fmt::format("kv{}", kv_heads), {"abcd", "dcba"});
   }
 }
@@ -320,7 +320,7 @@ BOOST_AUTO_TEST_CASE(every_kind_of_task) {
       c.task = task;
       c.data = {};
       c.tokenizer.kind = TokenizerKind::words;
-      c.model.context = 4;
+      c.model->context = 4;
       const bool tag = task == TaskKind::tag;
       if (task == TaskKind::lm) {
         c.data.train.text = {(folder / "text").string()};
@@ -339,7 +339,7 @@ BOOST_AUTO_TEST_CASE(every_kind_of_task) {
 BOOST_AUTO_TEST_CASE(text_and_page_name_what_they_show) {
   const TempFolder folder;
   Config c = reversing();
-  c.model.d_model = 64;
+  c.model->d_model = 64;
   Run run(c, folder / "run");
   Trainer trainer(run.config, run.paths(), run.data, run.run_log);
   trainer.train();
@@ -367,8 +367,8 @@ BOOST_AUTO_TEST_CASE(text_and_page_name_what_they_show) {
 BOOST_AUTO_TEST_CASE(heads_that_share_keys_show_their_shares) {
   const TempFolder folder;
   Config c = reversing();
-  c.model.attention.kv_heads = 2;
-  c.model.positions = PositionKind::alibi;
+  c.model->attention.kv_heads = 2;
+  c.model->positions = PositionKind::alibi;
   Run run(c, folder / "run");
   Trainer trainer(run.config, run.paths(), run.data, run.run_log);
   trainer.train();
@@ -392,7 +392,7 @@ BOOST_AUTO_TEST_CASE(heads_that_share_keys_show_their_shares) {
 BOOST_AUTO_TEST_CASE(what_cannot_be_worked_through_is_refused) {
   const TempFolder folder;
   Config c = reversing();
-  c.model.attention.map = ScoreMap::hard;
+  c.model->attention.map = ScoreMap::hard;
   Run run(c, folder / "hard");
   Trainer trainer(run.config, run.paths(), run.data, run.run_log);
   trainer.train();
@@ -407,7 +407,7 @@ BOOST_AUTO_TEST_CASE(what_cannot_be_worked_through_is_refused) {
   Batch unlabelled = batch;
   std::ranges::fill(unlabelled.labels, no_label);
   Config soft = trainer.task().config();
-  soft.model.attention.map = ScoreMap::softmax;
+  soft.model->attention.map = ScoreMap::softmax;
   BOOST_TEST(trace(soft, unlabelled, true).find("--target") != std::string::npos);
 }
 

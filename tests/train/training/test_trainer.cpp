@@ -54,7 +54,7 @@ BOOST_AUTO_TEST_CASE(a_language_model_trains) {
   c.task = TaskKind::lm;
   c.data = {};
   c.data.train.text = c.data.valid.text = {(folder / "text").string()};
-  c.model.context = 8;
+  c.model->context = 8;
   c.train.batch_sequences = 4;
   Run run(c, folder / "run");
   BOOST_TEST(run.train(false) == 0);
@@ -88,13 +88,13 @@ Config echo_run(const TempFolder& folder, std::int64_t memory, std::int64_t step
   c.task = TaskKind::lm;
   c.data = {};
   c.data.train.text = c.data.valid.text = {(folder / "text").string()};
-  c.model.d_model = 24;
-  c.model.heads = 2;
-  c.model.dropout = 0.0;
-  c.model.encoder_layers = 0;
-  c.model.context = 8;
-  c.model.memory = memory;
-  c.model.positions = PositionKind::relative_shaw;
+  c.model->d_model = 24;
+  c.model->heads = 2;
+  c.model->dropout = 0.0;
+  c.model->encoder_layers = 0;
+  c.model->context = 8;
+  c.model->memory = memory;
+  c.model->positions = PositionKind::relative_shaw;
   c.optim.lr = 1e-2;
   c.train.batch_sequences = 10;
   c.train.shards = 4;
@@ -364,7 +364,7 @@ nlohmann::json chosen(Run& run) {
 BOOST_AUTO_TEST_CASE(a_mean_that_is_worse_than_the_best_is_not_used) {
   const TempFolder folder;
   Config c = small_run(20);  // the loss always falls, so the mean is worse than the last step
-  c.model.dropout = 0;
+  c.model->dropout = 0;
   c.optim.lr = 2e-3;
   c.train.save_every = c.train.validate_every = 1;
   c.train.average = 5;

@@ -272,7 +272,7 @@ BOOST_AUTO_TEST_CASE(another_model_refuses_the_checkpoint) {
   Run run(small_run(10), folder / "run");
   run.train(false);
   const std::string before = get(run.paths().metrics());
-  run.config.model.d_ff = 24;
+  run.config.model->d_ff = 24;
   const std::string message = error_of(Exit::bad_input, [&] { run.train(true); });
   BOOST_TEST(contains(
       message,

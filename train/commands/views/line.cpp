@@ -5,6 +5,7 @@
 
 #include "autograd/base/error.h"
 #include "autograd/base/utf8.h"
+#include "nn/options.h"
 #include "train/report/attention/maps.h"
 
 HEED_BEGIN
@@ -30,9 +31,9 @@ std::vector<std::string> chosen_layers(const Model& model, const Config& config,
                             "parts between dots; the layers with attention weights are {}",
                             layer, fmt::join(names, ", ")));
   }
-  if (head && *head >= config.model.heads) {
+  if (head && *head >= config.model->heads) {
     throw Error(Exit::usage, fmt::format("--head {}: {} has {} heads, which count from 0", *head,
-                                         chosen.front(), config.model.heads));
+                                         chosen.front(), config.model->heads));
   }
   return chosen;
 }
@@ -40,7 +41,7 @@ std::vector<std::string> chosen_layers(const Model& model, const Config& config,
 std::string tokens_read(const TrainedModel& trained, const std::string& input) {
   if (trained.task->info().architecture != Architecture::decoder) return "";
   const std::int64_t all = std::ssize(trained.tokenizers.target->encode(input)),
-                     most = trained.config.model.context;
+                     most = trained.config.model->context;
   return all <= most ? "" : fmt::format("the last {} of {}", most, all);
 }
 

@@ -8,6 +8,7 @@
 #include "autograd/base/error.h"
 #include "autograd/base/message_text.h"
 #include "nn/layers/patterns.h"
+#include "nn/options.h"
 #include "train/decode/model_input.h"
 
 HEED_BEGIN
@@ -69,7 +70,7 @@ std::vector<std::string> row_names(std::int64_t rows, const Config& config,
                                    const std::optional<PatchGrid>& grid) {
   const bool video = config.data.input == InputKind::video,
              class_row = info_of(config.task).architecture == Architecture::encoder_of_sequences &&
-                         config.model.pool == Pool::first;
+                         config.model->pool == Pool::first;
   const ImageOptions& image = config.data.image;
   const std::int64_t columns = grid ? grid->columns : image.width / image.patch,
                      patches = patches_of(image);
@@ -115,7 +116,7 @@ std::optional<PatchGrid> grid_of(const Side& side, const Config& config) {
   const std::int64_t patches = patches_of(o), columns = o.width / o.patch,
                      first = side.rows() - patches;
   if (config.data.input != InputKind::image) return std::nullopt;
-  const FrontEndOptions& front_end = config.model.front_end;
+  const FrontEndOptions& front_end = config.model->front_end;
   const bool conv = front_end.kind == FrontEndKind::conv;
   PatchGrid grid{{o.height, o.width, o.channels, {}},
                  rows_after(front_end, o.height / o.patch),
@@ -138,7 +139,7 @@ std::optional<PatchGrid> grid_of(const Side& side, const Config& config) {
 }
 
 std::vector<std::string> attention_layers(const Model& model, const Config& config) {
-  if (config.model.kind == ModelKind::swin)
+  if (config.model->kind == ModelKind::swin)
     throw Error(Exit::usage,
                 "a Swin Transformer attends within windows, which cannot be shown row by row");
   std::vector<std::string> names;
@@ -146,7 +147,7 @@ std::vector<std::string> attention_layers(const Model& model, const Config& conf
     if (p.name.ends_with(output_weight))
       names.push_back(p.name.substr(0, p.name.size() - output_weight.size()));
   }
-  if (config.model.attention.pattern == PatternKind::linear) names = layers_that(names, false);
+  if (config.model->attention.pattern == PatternKind::linear) names = layers_that(names, false);
   if (names.empty())
     throw Error(Exit::usage,
                 "the model has no attention weights: model.mixer is not attention, or "
@@ -174,7 +175,7 @@ AttentionMaps attention_maps(const LoadedModel& trained, const Config& config, c
   }
   AttentionMaps maps;
   const bool has_source = !batch.source.offsets.empty();
-  maps.nonnegative = config.model.attention.map != ScoreMap::sum;
+  maps.nonnegative = config.model->attention.map != ScoreMap::sum;
   maps.layers = layers_of(records, names, has_source);
   if (has_source) {
     maps.grid = grid_of(batch.source, config);

@@ -12,6 +12,7 @@
 #include "autograd/profile.h"
 #include "nn/layers/patterns.h"
 #include "nn/layers/positions.h"
+#include "nn/options.h"
 #include "train/decode/model_input.h"
 
 HEED_BEGIN
@@ -423,9 +424,9 @@ std::string without_loss(TaskKind task) {
 
 AttentionTrace trace_attention(const LoadedModel& trained, const Config& config, const Batch& batch,
                                const TraceRequest& request) {
-  if (config.model.attention.map != ScoreMap::softmax) {
+  if (config.model->attention.map != ScoreMap::softmax) {
     refuse(fmt::format("model.attention.map is {}: heed trace works through softmax only",
-                       name_of(config.model.attention.map)));
+                       name_of(config.model->attention.map)));
   }
   const std::int64_t labels = batch.label_count();
   if (request.backward && labels == 0) refuse(without_loss(config.task));

@@ -1,0 +1,48 @@
+#pragma once
+/// A value in memory of its own, for a member whose type need not be complete where the member is declared: what
+/// includes that header is then not compiled again when the type changes.
+#include <memory>
+#include <utility>
+
+namespace heed {
+
+/// Copies and propagates const as a T does. Moving from it leaves it without a value. The header that declares the
+/// member declares `extern template class Boxed<T>;`, and one file where T is complete has `template class Boxed<T>;`.
+template <class T>
+class Boxed {
+ public:
+  Boxed();
+  Boxed(const T& value);
+  Boxed(const Boxed& other);
+  Boxed(Boxed&& other) noexcept;
+  Boxed& operator=(Boxed other) noexcept;
+  ~Boxed();
+
+  T& operator*() { return *value_; }
+  const T& operator*() const { return *value_; }
+  T* operator->() { return value_.get(); }
+  const T* operator->() const { return value_.get(); }
+  operator const T&() const { return *value_; }
+
+ private:
+  std::unique_ptr<T> value_;
+};
+
+// Outside of the class, because `extern template` does not hold for inline functions.
+template <class T>
+Boxed<T>::Boxed() : value_(std::make_unique<T>()) {}
+template <class T>
+Boxed<T>::Boxed(const T& value) : value_(std::make_unique<T>(value)) {}
+template <class T>
+Boxed<T>::Boxed(const Boxed& other) : value_(std::make_unique<T>(*other)) {}
+template <class T>
+Boxed<T>::Boxed(Boxed&& other) noexcept : value_(std::move(other.value_)) {}
+template <class T>
+Boxed<T>& Boxed<T>::operator=(Boxed other) noexcept {
+  value_ = std::move(other.value_);
+  return *this;
+}
+template <class T>
+Boxed<T>::~Boxed() = default;
+
+}  // namespace heed
