@@ -15,7 +15,8 @@
 
 namespace heed {
 
-/// Sequences lie end to end in a matrix of rows: sequence i owns rows [offsets[i], offsets[i + 1]).
+/// Sequences are concatenated in a matrix of rows: sequence i has rows [offsets[i], offsets[i +
+/// 1]).
 using Offsets = std::span<const std::int32_t>;
 
 /// The offsets of sequences of these lengths: {3, 0, 1} gives {0, 3, 3, 4}.

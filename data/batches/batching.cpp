@@ -28,7 +28,7 @@ Random shuffler(std::uint64_t seed, std::int64_t epoch, Part part) {
                  .part = part});
 }
 
-/// Fisher-Yates.
+/// Shuffles items (Fisher-Yates).
 template <class T>
 void shuffle(std::vector<T>& items, Random random) {
   for (std::size_t i = items.size(); i > 1; --i) {
@@ -88,7 +88,7 @@ SampleGroup samples_of_epoch(const Dataset& data, const BatchOptions& options, s
   return drawn;
 }
 
-/// Groups of `size` samples, in the given order.
+/// Cuts samples into groups of `size`, in order.
 std::vector<SampleGroup> cut_by_number(const SampleGroup& samples, std::size_t size) {
   std::vector<SampleGroup> groups;
   for (std::size_t at = 0; at < samples.size(); at += size) {

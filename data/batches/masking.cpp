@@ -44,7 +44,7 @@ class MaskBatching final : public SequenceBatching {
   }
 
  private:
-  struct Stretch {
+  struct Unit {
     std::size_t begin, end;
   };
 
@@ -57,8 +57,8 @@ class MaskBatching final : public SequenceBatching {
   }
 
   /// The units that are hidden as a whole: tokens or words.
-  static std::vector<Stretch> stretches(const Masking& masking, std::span<const std::int32_t> ids) {
-    std::vector<Stretch> all;
+  static std::vector<Unit> units(const Masking& masking, std::span<const std::int32_t> ids) {
+    std::vector<Unit> all;
     for (std::size_t i = 0; i < ids.size(); ++i) {
       if (ids[i] == Tokenizer::bos || ids[i] == Tokenizer::eos) continue;
       const bool continues = masking.options.whole_words && !masking.continues.empty() &&
@@ -73,9 +73,9 @@ class MaskBatching final : public SequenceBatching {
 
   static void hide(const Masking& masking, Random& random, std::span<std::int32_t> ids,
                    std::span<std::int32_t> labels) {
-    std::vector<Stretch> left = stretches(masking, ids);
+    std::vector<Unit> left = units(masking, ids);
     std::size_t tokens = 0, hidden = 0;
-    for (const Stretch& s : left) tokens += s.end - s.begin;
+    for (const Unit& s : left) tokens += s.end - s.begin;
     const auto wanted = std::max<std::size_t>(
         1,
         static_cast<std::size_t>(std::lround(masking.options.rate * static_cast<double>(tokens))));

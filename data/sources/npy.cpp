@@ -45,7 +45,7 @@ void copy_values(std::string_view bytes, std::vector<float>& into) {
   }
 }
 
-/// An array as its file holds it: values of `size` bytes each, row by row.
+/// The content of a file: values of `size` bytes each, row by row.
 struct Stored {
   std::string file, type;
   std::vector<std::int64_t> shape;

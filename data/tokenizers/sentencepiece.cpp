@@ -143,7 +143,7 @@ class SentencePieceTokenizer final : public Tokenizer {
   }
 
   /// Byte-pair encoding that drops each possible merge of a word from each merge step with
-  /// probability `dropout`. A word is complete when a step has no merge left. Source: Provilkov,
+  /// probability `dropout`. A word is complete when no merge remains. Source: Provilkov,
   /// Emelianenko and Voita, "BPE-Dropout", 2020, algorithm 1.
   std::vector<std::int32_t> merged(std::string_view line, double dropout, Random& random) const {
     std::vector<std::string> usual;

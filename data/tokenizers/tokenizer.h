@@ -67,9 +67,9 @@ class Tokenizer {
   /// range.
   virtual std::string decode(std::span<const std::int32_t> ids) const = 0;
 
-  /// Writes `<stem>.model` (sentencepiece's own format) or `<stem>.vocab` and returns its path.
+  /// Writes `<stem>.model` (the format of sentencepiece) or `<stem>.vocab` and returns its path.
   ///
-  /// A `.vocab` is text: line n, from 0, holds the piece of id n; lines 0 to 2 are <unk>, <s>,
+  /// A `.vocab` is text: line n, from 0, contains the piece of id n; lines 0 to 2 are <unk>, <s>,
   /// </s>; further specials follow, each prefixed with \! (as "\!<mask>"). Escapes: \\ backslash,
   /// \n newline, \r return, \t tab, \s space, \xHH any other unprintable byte; a piece that looks
   /// like a special has its first character escaped. Throws Error(io).

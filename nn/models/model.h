@@ -61,8 +61,7 @@ struct LossOptions {
   std::optional<Distillation> distillation = std::nullopt;  ///< excludes rdrop
 };
 
-/// The loss of deferred logits, which are computed only for rows with a label (ignored_target:
-/// none).
+/// The loss of deferred logits. Rows with the label ignored_target are not projected.
 Tensor deferred_loss(const DeferredLogits& logits, std::span<const std::int32_t> labels,
                      const LossOptions& options);
 

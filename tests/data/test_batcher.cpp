@@ -178,7 +178,8 @@ BOOST_AUTO_TEST_CASE(all_orders_are_equally_frequent) {
   std::map<std::vector<std::int64_t>, int> seen;
   for (int e = 0; e < 6000; ++e) ++seen[all_samples(epoch(stream))];
   BOOST_TEST(seen.size() == 6u);
-  for (const auto& [order, times] : seen) BOOST_TEST(std::abs(times - 1000) < 150);  // 5 deviations
+  for (const auto& [order, times] : seen)
+    BOOST_TEST(std::abs(times - 1000) < 150);  // 5 standard deviations
 }
 
 BOOST_AUTO_TEST_CASE(seek_resumes_at_any_position) {

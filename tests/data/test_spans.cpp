@@ -87,15 +87,15 @@ BOOST_AUTO_TEST_CASE(hidden_tokens_and_spans_follow_rate_and_length) {
   const auto counts = [&](std::int64_t tokens, const SpanOptions& options) {
     const std::vector<bool> hidden = hidden_tokens(tokens, options, random);
     BOOST_REQUIRE(std::ssize(hidden) == tokens);
-    std::int64_t stretches = 0;
-    for (std::size_t i = 1; i < hidden.size(); ++i) stretches += hidden[i] && !hidden[i - 1];
-    return std::pair(std::ranges::count(hidden, true), stretches);
+    std::int64_t spans = 0;
+    for (std::size_t i = 1; i < hidden.size(); ++i) spans += hidden[i] && !hidden[i - 1];
+    return std::pair(std::ranges::count(hidden, true), spans);
   };
   BOOST_TEST((counts(100, {0.15, 3}) == std::pair(15L, 5L)));
   BOOST_TEST((counts(20, {0.15, 3}) == std::pair(3L, 1L)));
   BOOST_TEST((counts(2, {0.15, 3}) == std::pair(1L, 1L)));
   BOOST_TEST((counts(2, {0.5, 1}) == std::pair(1L, 1L)));
-  BOOST_TEST((counts(3, {0.5, 1}) == std::pair(2L, 1L)));  // one visible token, so one stretch
+  BOOST_TEST((counts(3, {0.5, 1}) == std::pair(2L, 1L)));  // one visible token, so one span
   BOOST_TEST((counts(40, {0.5, 1}) == std::pair(20L, 20L)));
 }
 

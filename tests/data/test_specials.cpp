@@ -147,7 +147,8 @@ BOOST_AUTO_TEST_CASE(learning_reports_start_and_small_vocabulary) {
   BOOST_TEST(small[1].starts_with("note: the vocabulary has "), small[1]);
   BOOST_TEST(small[1].find("not the 5000 of tokenizer.vocab_size") != std::string::npos, small[1]);
   BOOST_TEST(messages_of({.vocab_size = 50}).size() == 1u);
-  BOOST_TEST(messages_of({.kind = TokenizerKind::words}).empty());  // words take no time to learn
+  BOOST_TEST(
+      messages_of({.kind = TokenizerKind::words}).empty());  // learning words is instantaneous
 }
 
 BOOST_AUTO_TEST_CASE(more_specials_than_letters_are_accepted) {

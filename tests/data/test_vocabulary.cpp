@@ -185,12 +185,12 @@ BOOST_AUTO_TEST_CASE(source_and_target_tokenizers_are_shared_or_separate) {
   BOOST_TEST(!back.shared());
   BOOST_TEST(back.target->piece(3) == "x");
 
-  const auto given = make_tokenizers({.kind = TokenizerKind::words,
+  const auto mixed = make_tokenizers({.kind = TokenizerKind::words,
                                       .shared = false,
                                       .target_model = (dir / "tokenizer.vocab").string()},
                                      train, 1);
-  BOOST_TEST(given.source->size() == 5);
-  BOOST_TEST(given.target->size() == 8);
+  BOOST_TEST(mixed.source->size() == 5);
+  BOOST_TEST(mixed.target->size() == 8);
   const auto of_file = make_tokenizers(
       {.kind = TokenizerKind::words, .model = (dir / "tokenizer.vocab").string()}, train, 1);
   BOOST_TEST(of_file.shared());

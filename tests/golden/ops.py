@@ -180,7 +180,7 @@ def softmaxes(group):
         group.op(f"{op}_one", op, run, [normal(f"{op}_one/x0", 3, 1)])
         group.op(f"{op}_far", op, run, [600.0 * normal(f"{op}_far/x0", 3, 5)])
         # The mask applies to the last two axes and is shared by the batch axes. Hidden entries have no
-        # cotangent: log_softmax is -inf there and has no meaningful slope.
+        # cotangent: log_softmax is -inf at hidden entries and has no meaningful slope.
         seen = causal_seen(4, 4)
         visible = seen.double().expand(2, 3, 4, 4)
         added = torch.where(seen.bool(), normal(f"{op}_masked/mask", 4, 4), torch.tensor(-INF).double())

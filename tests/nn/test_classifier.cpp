@@ -143,7 +143,7 @@ BOOST_AUTO_TEST_CASE(pooled_row_is_first_row_or_mean) {
     const auto rows = make_classifier(o, Labelling::rows, vocabulary, labels, 1),
                whole = make_classifier(o, Labelling::sequences, vocabulary, labels, 1);
     randomise(rows->parameters());
-    randomise(whole->parameters());  // the same values
+    randomise(whole->parameters());  // equal values in both models
     Pass pass;
     const Array each = rows->logits(lines.input(), pass).value(),
                 one = whole->logits(lines.input(), pass).value();

@@ -103,7 +103,7 @@ BOOST_AUTO_TEST_CASE(scores_of_rotated_heads_depend_on_distance) {
 
 BOOST_AUTO_TEST_CASE(rotary_pair_orders_differ_by_column_permutation) {
   const Tensor x = normal({1, 8}, 3);
-  Array moved({1, 8});  // 2 i and 2 i + 1 to i and i + 4
+  Array moved({1, 8});  // columns 2 i and 2 i + 1 move to i and i + 4
   for (std::int64_t c = 0; c < 8; ++c) moved.data()[c / 2 + 4 * (c % 2)] = x.value().data()[c];
   const Array adjacent = rotated(x, 50, RotaryPairs::adjacent),
               halves = rotated(Tensor(moved), 50, RotaryPairs::halves);

@@ -246,8 +246,9 @@ BOOST_AUTO_TEST_CASE(invalid_options_are_refused) {
   ModelOptions larger = o;
   larger.grid_width = 6;
   Pass pass;
-  const Patches other(1, larger);
-  EXPECT_FAIL(model->logits({other.view(), {}, {}}, pass), "expected images of 32 patches, got 48");
+  const Patches wrong_size(1, larger);
+  EXPECT_FAIL(model->logits({wrong_size.view(), {}, {}}, pass),
+              "expected images of 32 patches, got 48");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

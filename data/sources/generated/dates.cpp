@@ -189,7 +189,7 @@ constexpr auto forms = std::to_array<Form>({
     {"{V} {d} {U} {y}"},
 });
 
-/// The text of a field on a day.
+/// The text of a field of a date.
 std::string field(char name, const Day& day) {
   for (const auto& in : months) {
     if (in.field == name) return std::string(in.names[day.month - 1]);
