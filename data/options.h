@@ -139,7 +139,7 @@ struct DataOptions {
   MaskOptions mask = {};
   SpanOptions spans = {};
   MixtureOptions mixture = {};
-  std::int64_t max_length = 128;  ///< in tokens; training skips pairs with a longer side
+  std::int64_t max_length = 128;  ///< tokens per side; training skips longer pairs
 };
 
 /// The number of values of a source row; 0 for text.

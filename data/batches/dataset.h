@@ -38,7 +38,7 @@ struct Sequences {
 struct Segmentation {
   std::shared_ptr<const Tokenizer> source, target;
   SegmentationOptions options;
-  std::int64_t max_length = 0;  ///< in tokens, without specials
+  std::int64_t max_length = 0;  ///< number of tokens, without specials
 };
 
 /// The samples of a split: sequences with a source and a target each, or a continuous text;

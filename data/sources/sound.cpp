@@ -103,7 +103,7 @@ class Spectrum {
     for (std::int64_t i = 0; i < n_; ++i) windowed[i] = frame[i] * window_[i];
     for (std::int64_t k = 0; k < bins(); ++k) {
       double re = 0, im = 0;
-      for (std::int64_t i = 0, at = 0; i < n_; ++i) {  // at = i k modulo n
+      for (std::int64_t i = 0, at = 0; i < n_; ++i) {  // index i k modulo n
         re += windowed[i] * cos_[at];
         im += windowed[i] * sin_[at];
         at += k;

@@ -234,7 +234,8 @@ BOOST_AUTO_TEST_CASE(motion_labels_are_correct_and_independent_of_single_frames)
       synthetic_corpus({.name = SyntheticKind::motion, .train = 16000, .valid = 50, .test = 50}, 1,
                        {.height = n, .width = n}, {.frames = frames});
   std::map<std::string, std::int64_t> labels;
-  std::map<std::string, std::map<std::int64_t, std::int64_t>> positions;  // in the middle frame
+  std::map<std::string, std::map<std::int64_t, std::int64_t>>
+      positions;  // counts in the middle frame
   std::set<std::int64_t> sizes;
   for (std::size_t i = 0; i < corpus.train.source.size(); ++i) {
     const std::string &line = corpus.train.source[i], &label = corpus.train.target[i];

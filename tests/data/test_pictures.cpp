@@ -265,7 +265,8 @@ BOOST_AUTO_TEST_CASE(drawings_equal_hand_drawn_pixels) {
   BOOST_TEST(rows == ".....w../....www./.rr..w../.rr...../");
   const Picture grey = draw_picture("drawing:red square 0 0 1;blue square 7 3 9", 4, 8, 1);
   BOOST_TEST(static_cast<int>(grey.values.front()) == (230 + 40 + 40) / 3);
-  BOOST_TEST(static_cast<int>(grey.values.back()) == (50 + 80 + 240) / 3);  // outside of the image
+  BOOST_TEST(static_cast<int>(grey.values.back()) ==
+             (50 + 80 + 240) / 3);  // the square extends beyond the image
   for (const char* wrong : {"drawing:", "drawing:red square 1 2", "drawing:red square 1 2 3 4",
                             "drawing:pink square 1 2 3", "drawing:red square 1 2 0",
                             "drawing:red square 1 2 3;", "drawing:red square 1 2 3 x"})

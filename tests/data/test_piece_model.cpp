@@ -67,7 +67,7 @@ BOOST_AUTO_TEST_CASE(character_map_offset_out_of_range_is_refused) {
   for (const unsigned normaliser : {3u, 5u}) {  // normaliser and denormaliser
     BOOST_TEST(flaw_of_map(normaliser, 0) == "");
     BOOST_TEST(flaw_of_map(normaliser, 0x80000004u) == "");  // a value: the end of the last text
-    BOOST_TEST(flaw_of_map(normaliser, 0x80000005u) == broken);       // beyond the texts
+    BOOST_TEST(flaw_of_map(normaliser, 0x80000005u) == broken);       // a value beyond the texts
     BOOST_TEST(flaw_of_map(normaliser, 200u << 10) == "");            // children in the only block
     BOOST_TEST(flaw_of_map(normaliser, 300u << 10) == broken);        // children in a missing block
     BOOST_TEST(flaw_of_map(normaliser, 200u << 10 | 1u << 8) == "");  // a child with value 0

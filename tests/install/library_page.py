@@ -72,7 +72,7 @@ def run(shell, command):
     shell.stdin.flush()
     lines = []
     for line in shell.stdout:
-        lines.append(re.sub(r"\x1b\[[0-9;]*m", "", line.rstrip("\n")))  # without colours
+        lines.append(re.sub(r"\x1b\[[0-9;]*m", "", line.rstrip("\n")))  # removes colours
         if lines[-1].startswith(end):
             break
     else:
