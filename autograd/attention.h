@@ -1,13 +1,13 @@
 #pragma once
-/// The parts of every kind of attention. With S the scores of one head of one sequence,
+/// The components of every kind of attention. With S the scores of one head of one sequence,
 ///
 ///   S = scale · Q Kᵀ + Σ terms,   P = softmax(S) over the keys that each query reads,   O = P V
 ///
-/// (kernels/score_map.h has other maps from S to P)
+/// (kernels/score_map.h contains other maps from S to P.)
 ///
 /// - the layout: query heads, key heads, the size of a head, and the scale, usually 1/√size;
 /// - a Pattern: the keys that each query reads (ops/attention/causal.h, window.h);
-/// - ScoreTerms: what is added to S (ops/attention/alibi.h, distance_bias.h, relative_keys.h).
+/// - ScoreTerms: terms added to S (ops/attention/alibi.h, distance_bias.h, relative_keys.h).
 ///
 /// ops/attention/fused_attention.cpp computes attention for whole sequences, with gradients;
 /// ops/attention/attention_step.cpp computes it for one new row, with cached keys and values.
@@ -31,11 +31,11 @@ using kernels::KeyRange;
 
 /// Queries [first, first + rows) of a sequence that has the keys [0, keys).
 struct QueryBlock {
-  std::int64_t sequence = 0;  ///< its number in the batch
+  std::int64_t sequence = 0;  ///< the index of the sequence in the batch
   std::int64_t first = 0, rows = 0, keys = 0;
 };
 
-/// The keys that a block of queries reads: stretches of adjacent keys, and for each query the part
+/// The keys that a block of queries reads: stretches of adjacent keys, and for each query the range
 /// of each stretch that it reads.
 class Stretches {
  public:
@@ -84,12 +84,12 @@ class Stretches {
   std::vector<KeyRange, ArenaAllocator<KeyRange>> rows_;
 };
 
-/// Which keys the queries of a sequence read.
+/// The rule that determines which keys the queries of a sequence read.
 class Pattern {
  public:
   virtual ~Pattern() = default;
-  /// Adds the stretches of keys that a block reads. Called for every block of queries, so its cost
-  /// should be proportional to the keys in the stretches.
+  /// Adds the stretches of keys that a block reads. It is called for every block of queries, so its
+  /// cost should be proportional to the keys in the stretches.
   virtual void stretches(const QueryBlock& block, Stretches& into) const = 0;
 };
 using PatternPtr = std::shared_ptr<const Pattern>;
@@ -108,14 +108,14 @@ inline PatternPtr full_pattern() {
 /// The scores of some queries of one head against some keys of their sequence.
 struct ScoreBlock {
   std::int64_t sequence = 0, head = 0, heads = 0;
-  std::int64_t query = 0, rows = 0;  ///< position of the first query, and how many
-  std::int64_t key = 0, keys = 0;    ///< position of the first key, and how many
+  std::int64_t query = 0, rows = 0;  ///< position of the first query, number of queries
+  std::int64_t key = 0, keys = 0;    ///< position of the first key, number of keys
   const real* q = nullptr;           ///< the head's queries: row r begins at q + r · q_stride
   std::int64_t q_stride = 0, size = 0;
-  real scale = 1;  ///< of the products of queries and keys
+  real scale = 1;  ///< factor of the products of queries and keys
 };
 
-/// Something that is added to the scores. S and dS are [rows, keys] of a block, contiguous; dS is 0
+/// A term that is added to the scores. S and dS are [rows, keys] of a block, contiguous; dS is 0
 /// where a query does not read a key.
 class ScoreTerm {
  public:
@@ -123,10 +123,10 @@ class ScoreTerm {
   /// The tensors besides q that the term depends on: its parameters, or values computed from them.
   /// They become inputs of the op.
   virtual std::span<const Tensor> inputs() const { return {}; }
-  /// s += the term.
+  /// Adds the term to s.
   virtual void add(const ScoreBlock& block, real* s) const = 0;
   /// Adds the contribution of dS to the gradients of the queries (row r at dq + r · block.q_stride)
-  /// and of inputs() (dinputs; false where not needed). A constant term adds nothing.
+  /// and of inputs() (dinputs; false if not required). A constant term adds nothing.
   virtual void backward(const ScoreBlock& /*block*/, const real* /*ds*/, real* /*dq*/,
                         std::span<const Grad> /*dinputs*/) const {}
 };
@@ -134,16 +134,16 @@ using ScoreTermPtr = std::shared_ptr<const ScoreTerm>;
 
 struct AttentionOptions {
   std::int64_t heads = 1;
-  std::int64_t key_heads = 0;  ///< a divisor of heads (HeadLayout); 0: as many as heads
-  real scale = 0;              ///< of Q Kᵀ; 0: 1/√size
-  /// Cross-attention only: the queries of a sequence have its last positions instead of its first, as
-  /// when the keys before them come from an earlier call.
+  std::int64_t key_heads = 0;  ///< a divisor of heads (HeadLayout); 0: equal to heads
+  real scale = 0;              ///< factor of Q Kᵀ; 0: 1/√size
+  /// Cross-attention only: the queries of a sequence have its last positions instead of its first,
+  /// because the keys before them come from an earlier call.
   bool queries_last = false;
   PatternPtr pattern = full_pattern();
   std::vector<ScoreTermPtr> terms = {};
-  std::int64_t top_k = 0;  ///< keys that a query keeps (keep_largest.h); 0: all that it reads
-  ScoreMap map = ScoreMap::softmax;  ///< from S to P; with top_k, softmax only
-  real dropout = 0;                  ///< of P
+  std::int64_t top_k = 0;  ///< maximum number of keys per query (keep_largest.h); 0: no limit
+  ScoreMap map = ScoreMap::softmax;  ///< the map from S to P; top_k requires softmax
+  real dropout = 0;                  ///< dropout rate of P
   RandomKey key = {};
 
   /// The layout of rows of `columns` values: q alone, or q, k and v side by side. Throws if heads,
@@ -156,14 +156,14 @@ struct AttentionOptions {
   }
 };
 
-/// Attention for one new row at a time, in decoding: the row that the op would compute for a query
-/// at that position, from keys and values cached anywhere. No gradient, no dropout.
+/// Attention for one new row at a time, in decoding: the row that the op computes for a query
+/// at that position, with keys and values at any address. It has neither a gradient nor dropout.
 class AttentionStep {
  public:
-  /// q_columns: heads · size.
+  /// `q_columns` is heads · size.
   AttentionStep(const AttentionOptions& options, std::int64_t q_columns);
 
-  /// q, out: [heads · size], of the query at `position` of sequence `sequence`, which has `keys`
+  /// q, out: [heads · size], the query and the result at `position` of sequence `sequence`, which has `keys`
   /// keys. row(t): the address of the keys [key_heads · size] of position t, followed by its
   /// values. out is 0 if the query reads no key.
   template <class Row>

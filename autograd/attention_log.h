@@ -12,21 +12,22 @@
 
 HEED_BEGIN
 
-/// One call of self_attention or cross_attention. Its inputs and outputs are shared, not copied.
+/// One call of self_attention or cross_attention. It shares the inputs and outputs of the call.
 struct AttentionRecord {
   bool self = true;  ///< queries and keys are the rows of the same sequences
   std::int64_t heads = 1;
   HeadLayout layout = {};
-  real scale = 1;  ///< of Q Kᵀ
+  real scale = 1;  ///< factor of Q Kᵀ
   std::vector<ScoreTermPtr> terms = {};
-  Array q = {};       ///< [query rows, heads · size], or q, k and v side by side (self)
-  Array kv = {};      ///< [key rows, 2 · key_heads · size]: k and v, if not self
+  Array q = {};       ///< [query rows, heads · size]; self-attention: q, k and v side by side
+  Array kv = {};      ///< [key rows, 2 · key_heads · size]: k and v; cross-attention only
   Array output = {};  ///< [query rows, heads · size]: O, with dropout
-  Array input = {},
-        encoder_output = {};  ///< the rows from which a layer made q and, if not self, k and v
-  /// [queries, keys] of each sequence: 1 where the pattern lets the query read the key, else 0.
+  /// The rows from which a layer computed q; cross-attention: k and v.
+  Array input = {}, encoder_output = {};
+  /// [queries, keys] of each sequence: 1 where the pattern permits the query to read the key, else
+  /// 0.
   std::vector<Array> reads = {};
-  /// P [queries, keys], before dropout, of each sequence and, within a sequence, of each head. Masked
+  /// P [queries, keys], before dropout, for each sequence and each of its heads. Masked
   /// keys have weight 0.
   std::vector<Array> weights = {};
 
@@ -47,8 +48,8 @@ struct AttentionRecord {
 };
 
 /// While one is alive, the calls of this thread are added to `records` in the order in which they
-/// begin. If several are alive, only the newest one records. Linear attention has no weights and is not
-/// recorded.
+/// begin. If several are alive, only the newest one records. Linear attention has no weights and is
+/// ignored.
 class AttentionLog {
  public:
   explicit AttentionLog(std::vector<AttentionRecord>& records)
@@ -59,12 +60,12 @@ class AttentionLog {
   AttentionLog(const AttentionLog&) = delete;
   AttentionLog& operator=(const AttentionLog&) = delete;
 
-  /// The rows from which a layer is about to make queries and, from `encoder_output`, keys and values.
+  /// Sets the rows from which a layer computes queries and, from `encoder_output`, keys and values.
   void enter(const Array& input, const Array& encoder_output) {
     input_ = input;
     encoder_output_ = encoder_output;
   }
-  /// A call begins; its weights are 0 until they are set.
+  /// Begins a record, with weights 0.
   void begin(AttentionRecord record, std::span<const std::int32_t> query_offsets,
              std::span<const std::int32_t> key_offsets) {
     record.input = std::exchange(input_, {});
@@ -79,8 +80,8 @@ class AttentionLog {
     records_.push_back(std::move(record));
   }
   /// Adds p [rows, keys] to the newest call, for queries from `query` and keys from `key`, which count
-  /// from the beginning of their sequence. Adds, because the stretches of a pattern may overlap:
-  /// where a query does not read a key of a stretch, p is 0.
+  /// from the beginning of their sequence. The weights are summed because the stretches of a
+  /// pattern may overlap: where a query does not read a key of a stretch, p is 0.
   void add(std::int64_t sequence, std::int64_t head, std::int64_t query, std::int64_t rows,
            std::int64_t key, std::int64_t keys, const kernels::Visible& visible, const real* p) {
     AttentionRecord& record = records_.back();

@@ -1,5 +1,5 @@
 #pragma once
-/// Finds the first tensor of a forward and backward pass that holds NaN or an infinity.
+/// Finds the first tensor of a forward and backward pass that contains NaN or an infinity.
 #include <cmath>
 #include <optional>
 #include <span>
@@ -10,31 +10,31 @@
 
 HEED_BEGIN
 
-/// A value that is not finite, and where it is.
+/// A value that is not finite, and its position.
 struct NonFinite {
-  std::string tensor;             ///< "the result of LayerNorm", …, for people
-  Shape shape;                    ///< of the tensor
-  std::int64_t row = 0, col = 0;  ///< of the value: over all axes but the last, over the last
+  std::string tensor;             ///< readable: "the result of LayerNorm"
+  Shape shape;                    ///< shape of the tensor
+  std::int64_t row = 0, col = 0;  ///< index over all axes but the last; index on the last axis
   real value = 0;
 
   /// "the result of LayerNorm after encoder.norm.weight: shape [12, 64], nan at row 3, column 0"
   std::string text() const;
 };
 
-/// x, with NaN printed without its meaningless sign.
+/// x, without the meaningless sign of a NaN.
 inline double unsigned_nan(double x) { return std::isnan(x) ? std::abs(x) : x; }
 
 /// The first value of x that is not finite.
 std::optional<NonFinite> find_non_finite(const Array& x, const std::string& tensor);
-/// The same for the first of the tensors that holds one; what = "weight", say.
+/// The first value of these tensors that is not finite; `what` is a noun such as "weight".
 std::optional<NonFinite> find_non_finite(std::span<const NamedTensor> tensors,
                                          const std::string& what);
 
-/// While one is alive, it inspects what the ops of this thread compute and keeps the first value
-/// that is not finite. An observer installed earlier still sees everything, first.
+/// While one is alive, it inspects the results of this thread's ops and keeps the first value
+/// that is not finite. An observer installed earlier is called first.
 class FiniteCheck final : public OpObserver {
  public:
-  /// The parameters' names help to say where in the model an op is.
+  /// The parameters' names locate an op in the model.
   explicit FiniteCheck(std::span<const NamedTensor> parameters);
   ~FiniteCheck() override { active = before_; }
   FiniteCheck(const FiniteCheck&) = delete;
@@ -47,7 +47,7 @@ class FiniteCheck final : public OpObserver {
                  std::span<const Grad> dx) override;
 
  private:
-  /// " at NAME" if an input is a parameter, else " after NAME" of the last op that had one.
+  /// " at NAME" if an input is a parameter, else " after NAME" with the last parameter used.
   std::string place(std::span<const NodeRef> inputs);
 
   std::unordered_map<const Node*, std::string> names_;

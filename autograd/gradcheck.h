@@ -9,9 +9,9 @@
 ///   GradcheckResult r =
 ///       gradcheck_parameters([&] { return loss(model, batch); }, model.parameters());
 ///
-/// The result is true if every gradient agrees; printed, it is a report of what is wrong, where, by
-/// how much and, if the numbers show one, the likely cause. The library does not depend on a test
-/// framework.
+/// The result is true if every gradient agrees; printed, it is a report of each error with
+/// its place, its size and, if the numbers show one, the likely cause. The library depends on no
+/// test framework.
 ///
 /// Method: f's outputs y are reduced to s = <u, y> with random weights u (the cotangent), because a
 /// plain sum hides errors: the gradient of sum(softmax(x)) is zero, so an empty backward would
@@ -19,17 +19,18 @@
 /// stencil
 ///   s'(x) ≈ (s(x−2h) − 8 s(x−h) + 8 s(x+h) − s(x+2h)) / 12h,     error h⁴ s⁽⁵⁾/30
 /// (Abramowitz and Stegun 1964, 25.3.6). If they disagree, h is halved until two step sizes agree,
-/// so strong curvature, or a kink near x, is not a failure. A kink at x itself (left and right
+/// so strong curvature, or a kink near x, causes no failure. A kink at x itself (left and right
 /// slopes converge to different values, as for relu at 0) is reported as such and accepted if the
-/// analytic value is one of the slopes or lies between them; not if all entries of a tensor are at
-/// kinks.
+/// analytic value is one of the slopes or lies between them; a tensor whose entries are all at
+/// kinks fails.
 ///
-/// Differences cannot see everything that is wrong with a backward, so every op that f runs is also
-/// tried by itself (autograd/gradcheck/audit.h): it must add to the gradients of its inputs, leave dy
-/// alone, do without the gradients of constants, give the same again, and read only what was written.
+/// Differences miss some faults of a backward, so every op that f runs is also
+/// checked separately (autograd/gradcheck/audit.h): it must add to the gradients of its inputs,
+/// leave dy unchanged, work without the gradients of constants, be deterministic, and read only
+/// initialised values.
 ///
 /// If an op declares a straight-through gradient (Op::straight_through, autograd/tensor.h), finite
-/// differences cannot agree: tensors whose gradient passes through it are named and not compared.
+/// differences cannot agree: tensors whose gradient passes through it are listed but not compared.
 ///
 /// Intended for float64. A float32 build works too, with looser defaults, but detects only gross
 /// errors.
@@ -50,35 +51,35 @@ HEED_BEGIN
 struct ParameterCheck;
 
 struct GradcheckOptions {
-  /// An entry is right if |analytic − numeric| <= abs + rel · max(|analytic|, |numeric|).
+  /// An entry is correct if |analytic − numeric| <= abs + rel · max(|analytic|, |numeric|).
   double rel = sizeof(real) == 8 ? 1e-6 : 1e-2;
   double abs = sizeof(real) == 8 ? 1e-8 : 1e-3;
   /// First step h for an entry x, as a multiple of max(1, |x|); 0 selects ε^(1/5), which balances
   /// truncation against rounding (ε^(1/3) for directions, which have many nearby kinks).
   double step = 0;
-  std::uint64_t seed = 1;  ///< of the cotangent, the directions and the choice of entries
-  std::vector<std::string> names = {};  ///< of the inputs; default "input 0", "input 1", …
-  std::int64_t max_entries = 0;         ///< entries checked per tensor, chosen at random; 0: all
-  /// Above 0, for big models: instead of single entries, this many random directions d per tensor:
-  /// <gradient, d> against the slope of s(x + t d). A few calls of f per tensor.
+  std::uint64_t seed = 1;  ///< seed of the cotangent, the directions and the choice of entries
+  std::vector<std::string> names = {};  ///< names of the inputs; default "input 0", "input 1", …
+  std::int64_t max_entries = 0;         ///< maximum of entries per tensor, chosen at random; 0: all
+  /// Above 0, for large models: the number of random directions d per tensor, instead of single
+  /// entries: <gradient, d> against the slope of s(x + t d). A few calls of f per tensor.
   int directions = 0;
-  /// Outputs that are ±inf, and stay so, are ignored (such as those of a masked log-softmax).
-  /// Otherwise they fail; NaN always fails.
+  /// Outputs that remain ±inf (a masked log-softmax has some) are ignored.
+  /// If false, they fail. NaN always fails.
   bool ignore_infinite_outputs = false;
-  /// f may depend on variables that are not checked; otherwise they fail, as they may have been left
-  /// out of parameters().
+  /// f may depend on variables that are not checked. If false, they fail, because parameters() may
+  /// have omitted them.
   bool allow_unlisted = false;
   bool stop_at_first = false;  ///< check no further tensors after a wrong one
-  /// Called after each tensor, for a progress display.
+  /// The callback after each tensor, for a progress display.
   std::function<void(const ParameterCheck&)> on_parameter = nullptr;
 };
 
-/// From harmless to harmful. A tensor has the status of its worst entry.
+/// Ordered by severity. A tensor has the status of its worst entry.
 enum class GradcheckStatus {
   ok,
   empty,       ///< the tensor has no entries: nothing to check
-  declared,    ///< its gradient passes through a straight-through op: not compared
-  kink,        ///< s is not differentiable here; the analytic value is a valid subgradient
+  declared,    ///< the gradient passes through a straight-through op: no comparison
+  kink,        ///< s is not differentiable at x; the analytic value is a valid subgradient
   unstable,    ///< the numeric derivative converges at no step size: fails
   wrong,       ///< fails
   non_finite,  ///< NaN or infinite: fails
@@ -90,13 +91,14 @@ constexpr auto names_of(GradcheckStatus) {
 inline bool passes(GradcheckStatus status) { return status <= GradcheckStatus::kink; }
 
 struct GradcheckEntry {
-  std::int64_t index = 0;  ///< flat; for a direction: its number
+  std::int64_t index = 0;  ///< flat index; with directions: number of the direction
   double analytic = 0;
   double numeric = 0;
-  /// |analytic − numeric| / (abs/rel + max(|analytic|, |numeric|)); right if at most rel.
+  /// |analytic − numeric| / (abs/rel + max(|analytic|, |numeric|)); correct if at most rel.
   double error = 0;
-  double uncertainty = 0;  ///< of the numeric value: the difference of two step sizes, or rounding
-  double left = 0, right = 0;  ///< one-sided slopes, for kinks
+  /// Error bound of the numeric value: difference of two step sizes, or rounding.
+  double uncertainty = 0;
+  double left = 0, right = 0;  ///< one-sided slopes (kinks)
   GradcheckStatus status = GradcheckStatus::ok;
 };
 
@@ -104,22 +106,22 @@ struct ParameterCheck {
   std::string name;
   Shape shape;
   std::int64_t entries = 0;  ///< values in the tensor
-  std::int64_t checked = 0;  ///< of these; in directional mode, the number of directions
-  std::int64_t wrong = 0;    ///< entries that fail, for whatever reason
+  std::int64_t checked = 0;  ///< number of entries or, in directional mode, of directions checked
+  std::int64_t wrong = 0;    ///< number of entries that fail
   std::int64_t kinks = 0;
   bool directional = false;
   double largest = 0;      ///< the largest derivative, analytic or numeric
-  double worst_error = 0;  ///< the largest error, kinks aside; infinite for NaN
+  double worst_error = 0;  ///< the largest error outside kinks; infinite for NaN
   GradcheckStatus status = GradcheckStatus::ok;
-  std::string cause;                   ///< of a failure, as far as the numbers show it
-  std::string declared_by;             ///< status declared: the straight-through op
-  std::vector<GradcheckEntry> worst;   ///< failing entries, worst first; a few
-  std::vector<GradcheckEntry> kinked;  ///< entries at kinks; a few
+  std::string cause;                   ///< cause of a failure, if the numbers show one
+  std::string declared_by;             ///< the straight-through op, if the status is declared
+  std::vector<GradcheckEntry> worst;   ///< some failing entries, worst first
+  std::vector<GradcheckEntry> kinked;  ///< some entries at kinks
 };
 
 struct GradcheckResult {
   std::vector<ParameterCheck> parameters;  ///< inputs first, then the layer's parameters
-  std::string problem;                     ///< what is wrong with f as a whole; empty if nothing
+  std::string problem;                     ///< an error of f as a whole; empty if there is none
   std::vector<std::string> notes;          ///< caveats of a passing check
   double rel = 0, abs = 0;
   std::uint64_t seed = 0;
@@ -140,8 +142,8 @@ GradcheckResult gradcheck_parameters(const std::function<Tensor()>& f,
 
 namespace gradcheck_detail {
 
-/// Lists its parameters, as a range of NamedTensors; anything else does not compile, instead of
-/// going unchecked.
+/// Lists its parameters as a range of NamedTensors. Any other `parameters()` does not compile, so no
+/// parameter remains unchecked.
 template <class F>
 concept HasParameters = requires(F& f) {
   f.parameters();
@@ -170,11 +172,11 @@ GradcheckResult check(const Function& f, const std::vector<Tensor>& inputs,
 /// with respect to each of them and, if f has `parameters()`, to each of those. The caller's tensors
 /// do not change; an undefined one stays undefined.
 ///
-/// If all gradients are right, it tries what f's users will: each input in turn as a constant; two
+/// If all gradients are right, it also checks variants: each input in turn as a constant; two
 /// inputs of equal shape as the same tensor; each extent of the inputs that no parameter has as 1 and
-/// as 0, unless f refuses such shapes by throwing.
+/// as 0, except where f throws for such shapes.
 ///
-/// Whatever needs no gradient (ids, offsets, masks) belongs in a lambda's captures.
+/// Arguments without gradients (ids, offsets, masks) belong in a lambda's captures.
 template <class F, std::convertible_to<Tensor>... Tensors>
 requires(!std::same_as<std::remove_cvref_t<F>, GradcheckOptions>) GradcheckResult
     gradcheck(const GradcheckOptions& options, F&& f, const Tensors&... inputs) {

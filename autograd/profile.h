@@ -12,7 +12,7 @@ HEED_BEGIN
 
 struct OpTime {
   double forward = 0, backward = 0;  ///< seconds
-  std::int64_t calls = 0;            ///< of forward
+  std::int64_t calls = 0;            ///< number of forward calls
 };
 using OpTimes = std::map<std::string, OpTime>;
 
@@ -20,7 +20,7 @@ using OpTimes = std::map<std::string, OpTime>;
 std::string op_name(const std::type_info& type);
 
 /// While one is alive, the ops of this thread add their times to `into`. An op composed of others
-/// does not appear: only its parts are recorded.
+/// is omitted: only the ops that it calls are recorded.
 class ProfileOps {
  public:
   explicit ProfileOps(OpTimes& into) : before_(active) { active = &into; }
@@ -57,7 +57,7 @@ class OpTimer {
  private:
   const std::type_info& type_;
   bool forward_;
-  double begin_ = 0, nested_ = 0;  ///< of which `nested_` seconds belong to other ops
+  double begin_ = 0, nested_ = 0;  ///< start time; seconds that belong to nested ops
   OpTimer* outer_ = nullptr;
 
   static inline thread_local OpTimer* innermost = nullptr;

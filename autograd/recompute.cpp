@@ -8,7 +8,7 @@ HEED_BEGIN
 
 namespace {
 
-/// A variable that f reads but that is not listed would lose its gradient in silence.
+/// A variable that f reads but that is not listed would silently lose its gradient.
 void refuse_unlisted(const Tensor& y, std::span<const Tensor> listed) {
   std::unordered_set<const Node*> seen;
   for (const Tensor& x : listed) seen.insert(x.node().get());
@@ -29,7 +29,7 @@ void refuse_unlisted(const Tensor& y, std::span<const Tensor> listed) {
 struct Recompute {
   Recomputed f;
   std::vector<Tensor> variables;
-  std::vector<Array> inputs;  // of f
+  std::vector<Array> inputs;  // the inputs of f
 
   Array forward(std::span<const Array> all) {
     inputs.assign(all.begin(), all.end() - static_cast<std::ptrdiff_t>(variables.size()));
@@ -37,14 +37,15 @@ struct Recompute {
     return f(std::vector<Tensor>(inputs.begin(), inputs.end())).value();
   }
   /// The inner backward begins with the gradients so far and adds to them in the order in which a graph
-  /// that had kept everything would have done it.
+  /// that had kept all values would use.
   void backward(const Array& dy, std::span<const Grad> dx) const {
     std::vector<Tensor> leaves;
     for (std::size_t i = 0; i < inputs.size(); ++i)
       leaves.push_back(dx[i] ? Tensor::variable(inputs[i]) : Tensor(inputs[i]));
     Tensor y;
     {
-      const kernels::DeclaredFlops counted([] { return 0.0; });  // not a part of the model's FLOPs
+      // The model's FLOPs exclude recomputation.
+      const kernels::DeclaredFlops counted([] { return 0.0; });
       y = f(leaves);
     }
     leaves.insert(leaves.end(), variables.begin(), variables.end());

@@ -23,9 +23,9 @@ NodeRef::NodeRef(const NodeRef& other) : node_(other.node_) {
 
 NodeRef::~NodeRef() {
   if (node_ == nullptr || node_->references_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
-  // The last reference to a node may hold the last reference to its input, and so on down a chain
-  // of a million: nodes that die while another is being destroyed wait in a list instead of
-  // recursing. (Plain pointers, so that this also works for static objects at program exit.)
+  // The last reference to a node may hold the last reference to its input, and so on along a chain
+  // of a million. To avoid recursion, nodes released during another node's destruction wait in a
+  // list. (Plain pointers also work for static objects at program exit.)
   thread_local Node* to_destroy = nullptr;
   thread_local bool destroying = false;
   node_->next_to_destroy_ = to_destroy;
@@ -108,7 +108,7 @@ void Grad::add(Array g) const {
     *slot_ = std::move(g);
   } else if (slot_->unique()) {
     kernels::add(slot_->data(), g.data(), slot_->data(), g.size());
-  } else {  // shared with another slot (as dy is by both sides of an addition): write elsewhere
+  } else {  // shared with another slot, as dy is by both sides of an addition
     Array total(*shape_);
     kernels::add(slot_->data(), g.data(), total.data(), g.size());
     *slot_ = std::move(total);
@@ -154,7 +154,7 @@ namespace {
 template <class T>
 using ArenaVector = std::vector<T, ArenaAllocator<T>>;
 
-/// Every node that y depends on, newest first.
+/// All nodes that y depends on, newest first.
 ArenaVector<Node*> newest_first(Node* y) {
   ArenaVector<Node*> found{y};
   std::unordered_set<Node*, std::hash<Node*>, std::equal_to<>, ArenaAllocator<Node*>> seen{y};
@@ -225,14 +225,15 @@ Gradients run_backward(const Tensor& y, Array cotangent, bool keep_graph,
       if (!input) {
         dx.push_back(Grad::not_required(dx.size()));
       } else {
-        dx.emplace_back(&slots[input.get()], &input->shape(), dx.size());  // map slots do not move
+        // Addresses of map values are stable.
+        dx.emplace_back(&slots[input.get()], &input->shape(), dx.size());
         if (input->leaf()) gradients.leaves_.push_back(input);
       }
     }
     run_node(*node, dy, dx);
     if (!keep_graph) node->release();
   }
-  for (PartialGradient& one : partial) {  // those that y does not depend on
+  for (PartialGradient& one : partial) {  // variables that y does not depend on
     const auto slot = slots.find(one.variable.node().get());
     if (slot != slots.end() && slot->second.defined())
       gradients.by_leaf_.try_emplace(slot->first, std::move(slot->second));
@@ -247,7 +248,7 @@ Gradients backward(const Tensor& y, Array cotangent, std::vector<PartialGradient
   return run_backward(y, std::move(cotangent), false, std::move(partial));
 }
 
-/// The node of a variable whose gradient is still here.
+/// The node of a variable whose gradient has not been moved out.
 const Node* Gradients::leaf_of(const Tensor& x) const {
   if (!x.defined()) fail("[gradients] an undefined tensor has no gradient");
   if (!x.needs_grad()) fail("[gradients] a constant has no gradient");

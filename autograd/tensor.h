@@ -1,7 +1,8 @@
 #pragma once
-/// Reverse-mode automatic differentiation. A Tensor is a value and, where gradients are wanted, the
-/// node that made it. Nodes point to the nodes of their inputs: that graph is the tape. `backward`
-/// walks it from the newest node to the oldest and returns the gradients as a separate value.
+/// Reverse-mode automatic differentiation. A Tensor is a value and, if it requires a gradient, the
+/// node that computed it. Nodes point to the nodes of their inputs: that graph is the tape.
+/// `backward` visits it from the newest node to the oldest and returns the gradients as a separate
+/// value.
 ///
 ///   Tensor w = Tensor::variable(Array::full({3}, 2));
 ///   Tensor loss = sum(mul(w, w));
@@ -32,7 +33,7 @@ class Node;
 class NodeRef {
  public:
   NodeRef() = default;
-  explicit NodeRef(Node* node);  ///< takes over the initial reference of a new node
+  explicit NodeRef(Node* node);  ///< acquires the initial reference of a new node
   NodeRef(const NodeRef& other);
   NodeRef(NodeRef&& other) noexcept : node_(std::exchange(other.node_, nullptr)) {}
   NodeRef& operator=(NodeRef other) noexcept {
@@ -48,31 +49,31 @@ class NodeRef {
   Node* node_ = nullptr;
 };
 
-/// Where an op's backward leaves its contribution to the gradient of one input. It can only add.
+/// The slot to which an op's backward adds its contribution to the gradient of one input.
 class Grad {
  public:
   Grad(Array* slot, const Shape* shape, std::size_t input)
       : slot_(slot), shape_(shape), input_(input) {}
-  /// For a constant, whose gradient is not required.
+  /// The Grad of a constant, whose gradient is not required.
   static Grad not_required(std::size_t input) { return {nullptr, nullptr, input}; }
   [[deprecated("use not_required")]] static Grad unwanted(std::size_t input) {
     return not_required(input);
   }
 
-  /// False if the input is a constant, so that nothing need be computed for it.
+  /// False if the input is a constant, which requires no computation.
   explicit operator bool() const { return slot_ != nullptr; }
   const Shape& shape() const;
-  /// Adds an array of the input's shape. The first one is stored without a copy. Does nothing if the
+  /// Adds an array of the input's shape. The first one is stored without a copy. No effect if the
   /// input is a constant.
   void add(Array g) const;
   /// The sum so far, initially zeros, for backward passes that scatter into it.
   Array& sum() const;
   /// The sum so far; nullptr if there is none or it is not needed.
   const Array* value() const { return slot_ != nullptr && slot_->defined() ? slot_ : nullptr; }
-  /// For kernels that compute target = beta * target + …: sets beta to 0 for the first contribution
-  /// (the target's values are then not initialised), to 1 for later ones.
+  /// The target of kernels that compute target = beta * target + …: sets beta to 0 for the first
+  /// contribution (the target's values are then not initialised), to 1 for later ones.
   Array& target(real& beta) const;
-  /// Moves the sum so far out, for a computation that goes on with it and adds it back; undefined if
+  /// Moves the sum so far out, for a computation that continues it and adds it back; undefined if
   /// there is none.
   Array take() const;
 
@@ -84,12 +85,12 @@ class Grad {
   std::size_t input_ = 0;
 };
 
-/// A value that an op saved for backward, at the version it had then.
+/// A value that an op saved for backward, and its version at that time.
 struct SavedValue {
   static constexpr std::size_t result = static_cast<std::size_t>(-1);
   Array value;
   std::uint32_t version;
-  std::size_t input;  ///< its number, or `result`
+  std::size_t input;  ///< index of the input, or `result`
 };
 using SavedValues = std::vector<SavedValue, ArenaAllocator<SavedValue>>;
 
@@ -103,21 +104,22 @@ class Node {
 
   virtual bool leaf() const { return false; }
   virtual const std::type_info& op() const = 0;
-  /// Whether backward deliberately gives another function's gradient (Op::straight_through).
+  /// Whether backward deliberately returns another function's gradient (Op::straight_through).
   virtual bool straight_through() const { return false; }
   /// Adds the op's contributions: dx[i] belongs to inputs()[i].
   virtual void backward(const Array& dy, std::span<const Grad> dx) = 0;
-  /// Frees what backward needed; the node is then `consumed`.
+  /// Frees the saved values; the node is then `consumed`.
   virtual void release() = 0;
 
   const Shape& shape() const { return shape_; }
   std::span<const NodeRef> inputs() const { return inputs_; }
   /// Increases along every path of the graph and, within a thread, over time (a Lamport clock), so
-  /// that descending order is a valid order for backward and always the same.
+  /// that descending order is a valid and deterministic order for backward.
   std::uint64_t order() const { return order_; }
   bool consumed() const { return consumed_; }
-  void save(SavedValues values) { saved_ = std::move(values); }  ///< for require_unchanged
-  /// Throws Error if a value that backward needs has been written to since forward.
+  /// Sets the values that require_unchanged checks.
+  void save(SavedValues values) { saved_ = std::move(values); }
+  /// Throws Error if a value that backward needs has been overwritten since forward.
   void require_unchanged() const;
 
   static void* operator new(std::size_t bytes) { return arena_allocate(bytes)->memory(); }
@@ -138,16 +140,16 @@ class Node {
 
 class Tensor {
  public:
-  Tensor() = default;                                ///< undefined, e.g. a bias that is left out
-  Tensor(Array value) : value_(std::move(value)) {}  ///< a constant: no gradient is computed for it
+  Tensor() = default;                                ///< undefined, e.g. an omitted bias
+  Tensor(Array value) : value_(std::move(value)) {}  ///< a constant, without a gradient
   Tensor(Array value, NodeRef node) : value_(std::move(value)), node_(std::move(node)) {}
   static Tensor variable(Array value);  ///< a leaf: backward computes its gradient
 
   bool defined() const { return value_.defined(); }
   const Array& value() const& { return value_; }
-  Array value() && { return value_; }  ///< of a temporary
-  /// For optimizers, initialisers and checkers: writes through to every copy. Call it again for each
-  /// change, so that backward can refuse a graph that needs the former value.
+  Array value() && { return value_; }  ///< overload for temporaries
+  /// Writable values, for optimizers, initialisers and checkers; all copies change. Call it again
+  /// for each change, so that backward can detect a graph that needs the former value.
   Array& mutable_value() {
     value_.mark_written();
     return value_;
@@ -155,7 +157,7 @@ class Tensor {
   const Shape& shape() const { return value_.shape(); }
   std::int64_t size() const { return value_.size(); }
   real item() const { return value_.item(); }
-  /// Entry i of the first axis, without that axis: a row of a matrix. Recorded, as an op.
+  /// Entry i of the first axis, without that axis: a row of a matrix. It is recorded as an op.
   Tensor operator[](std::int64_t i) const;
   bool needs_grad() const { return static_cast<bool>(node_); }
   const NodeRef& node() const { return node_; }
@@ -165,22 +167,22 @@ class Tensor {
   NodeRef node_;
 };
 
-/// Its value (see Array), and whether it has a gradient: "[2] [1, 2], variable".
+/// Prints the value (see Array) and whether it has a gradient: "[2] [1, 2], variable".
 std::ostream& operator<<(std::ostream& out, const Tensor& x);
 
-/// A variable with the part of its gradient that is known already: backward adds to it (recompute.h).
+/// A variable with a partial sum of its gradient, to which backward adds (recompute.h).
 struct PartialGradient {
   Tensor variable;
-  Array sum;  ///< or undefined
+  Array sum;  ///< may be undefined
 };
 
 /// The gradients of a loss with respect to the variables it was computed from.
 class Gradients {
  public:
-  /// The gradient of x, of x's shape; zeros where the loss does not depend on x. Throws for a
-  /// constant, for the result of an op, and once the gradient has been taken.
+  /// The gradient of x, of x's shape; zeros if the loss does not depend on x. Throws for a
+  /// constant, for the result of an op, and after the gradient has been taken.
   Array operator[](const Tensor& x) const;
-  /// The same, or an undefined Array where the loss does not depend on x; moves it out.
+  /// Moves the gradient of x out; an undefined Array if the loss does not depend on x.
   Array take(const Tensor& x);
   /// Whether the loss depends on x, even if no op has added to the gradient of x.
   bool depends_on(const Tensor& x) const { return by_leaf_.contains(x.node().get()); }
@@ -198,13 +200,13 @@ class Gradients {
 };
 
 /// Gradients of <cotangent, y>; the cotangent defaults to 1 for a y of size 1. Memory that only
-/// this pass needs is freed along the way, so a graph can be walked only once, unless `keep_graph`
+/// this pass needs is freed during the pass, so a graph can be used once, unless `keep_graph`
 /// is set.
 Gradients backward(const Tensor& y, Array cotangent = {}, bool keep_graph = false);
-/// The same, for variables that have part of their gradients already.
+/// The gradients, starting from the partial gradients of some variables.
 Gradients backward(const Tensor& y, Array cotangent, std::vector<PartialGradient> partial);
 
-/// While one is alive, the ops of this thread record nothing.
+/// While one is alive, this thread's ops are not recorded.
 class NoGrad {
  public:
   NoGrad();
@@ -215,10 +217,10 @@ class NoGrad {
  private:
   bool before_;
 };
-bool recording();  ///< of this thread
+bool recording();  ///< whether this thread records ops
 
-/// Observes the ops that this thread runs (finite_check.h has one). There is none by default; the
-/// cost is then one pointer test per op.
+/// Observes the ops that this thread runs (finite_check.h has an example). By default there is
+/// none, and the cost is one pointer test per op.
 class OpObserver {
  public:
   virtual ~OpObserver() = default;
@@ -238,7 +240,8 @@ class OpObserver {
 
 // ---- how an op becomes a node --------------------------------------------------------------
 
-/// The type that names an op in messages and profiles: its own, or Op::Named where a template wraps it.
+/// The type that names an op in messages and profiles: Op itself, or Op::Named where a template
+/// wraps it.
 template <class Op>
 const std::type_info& type_of() {
   if constexpr (requires { typename Op::Named; })
@@ -248,8 +251,8 @@ const std::type_info& type_of() {
 }
 
 /// An op is a struct with `Array forward(const Array&...)` and `void backward(const Array& dy,
-/// Grad...) const`; its members are what backward needs. An op whose backward deliberately gives another
-/// function's gradient declares that to gradcheck with `bool straight_through() const`.
+/// Grad...) const`; its members are what backward needs. An op whose backward deliberately returns
+/// another function's gradient declares that to gradcheck with `bool straight_through() const`.
 template <class Op, std::size_t n>
 class OpNode final : public Node {
  public:
@@ -259,7 +262,7 @@ class OpNode final : public Node {
   void backward(const Array& dy, std::span<const Grad> dx) override {
     const OpTimer timer(op(), false);
     if constexpr (n == 0) {
-      op_.backward(dy, dx);  // any number of inputs
+      op_.backward(dy, dx);  // variadic op
     } else {
       [&]<std::size_t... i>(std::index_sequence<i...>) { op_.backward(dy, dx[i]...); }
       (std::make_index_sequence<n>());
@@ -282,29 +285,30 @@ class OpNode final : public Node {
   Op op_;
 };
 
-/// op.forward, timed.
+/// Runs op.forward and times it.
 template <class Op, class... Values>
 auto run_forward(Op& op, const Values&... values) {
   const OpTimer timer(type_of<Op>(), true);
   return op.forward(values...);
 }
 
-/// A node for the op's result, of the given shape.
+/// A node for the op's result, which has this shape.
 template <std::size_t n, class Op>
 NodeRef make_node(Op op, const Shape& shape, std::span<const NodeRef> inputs) {
   return NodeRef(new OpNode<Op, n>(std::move(op), shape, inputs));
 }
 
-/// Whether an op with these inputs is recorded: the thread is recording and one needs a gradient.
+/// Whether an op with these inputs is recorded: the thread records and an input needs a gradient.
 inline bool recorded(std::span<const NodeRef> inputs) {
   return recording() && std::ranges::any_of(inputs, [](const NodeRef& x) { return bool(x); });
 }
 
 /// Finds the values that an op saves: those with more owners after forward than before, not counting the
-/// results. A thread that copies or drops a shared value in the meantime may add or hide one.
+/// results. Another thread that copies or frees a shared value meanwhile may cause a false or
+/// missed find.
 class SavedValueFinder {
  public:
-  /// Among these values, which must outlive the search.
+  /// Searches these values, which must outlive the search.
   explicit SavedValueFinder(std::span<const Array* const> values) : values_(values) {
     for (const Array* value : values) before_.push_back(value->owners());
   }
@@ -357,7 +361,7 @@ Tensor apply(Op op, const Inputs&... inputs) {
   return record<sizeof...(Inputs)>(std::move(op), std::move(y), nodes, saved);
 }
 
-/// The same for ops with any number of inputs: forward and backward take spans.
+/// Runs and records an op with any number of inputs: forward and backward have span arguments.
 template <class Op>
 Tensor apply(Op op, std::span<const Tensor> inputs) {
   std::vector<Array, ArenaAllocator<Array>> values;
@@ -374,7 +378,7 @@ Tensor apply(Op op, std::span<const Tensor> inputs) {
   return record<0>(std::move(op), std::move(y), nodes, saved);
 }
 
-// With a std::vector, the unqualified call would otherwise find std::apply, which takes tuples.
+// Otherwise the unqualified call with a std::vector would find std::apply, which expects tuples.
 template <class Op>
 Tensor apply(Op op, const std::vector<Tensor>& inputs) {
   return apply(std::move(op), std::span<const Tensor>(inputs));
@@ -390,7 +394,7 @@ Tensor apply(Op op, std::vector<Tensor>&& inputs) {
 
 // ---- ops with several results --------------------------------------------------------------
 
-/// An op with several results as the tape sees it: one result, their concatenation.
+/// An op with several results as recorded on the tape: one result, their concatenation.
 template <class Op>
 struct Results {
   using Named = Op;
@@ -409,7 +413,7 @@ struct Results {
   }
 };
 
-/// One of these results: values [begin, begin + size) of the concatenation.
+/// One result of such an op: values [begin, begin + size) of the concatenation.
 struct ResultPart {
   std::int64_t begin = 0;
   void backward(const Array& dy, Grad dall) const;

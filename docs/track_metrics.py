@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""Hands the figures of a run to MLflow, Weights & Biases or Trackio.
+"""Sends the metrics of a run to MLflow, Weights & Biases or Trackio.
 
     docs/track_metrics.py runs/dates --to mlflow
     docs/track_metrics.py runs/dates --to wandb --project translation --follow
     docs/track_metrics.py runs/dates --to trackio --dry-run
 
-Reads RUN/config.yaml and RUN/metrics.jsonl. The tracker's own package must be installed, and is asked to begin a new run
-each time; nothing in RUN is changed. A number "loss" in a record of kind "train" becomes the metric train/loss, and a
+Reads RUN/config.yaml and RUN/metrics.jsonl, and changes no file of RUN. The tracker's package must be installed; each
+call begins a new run of the tracker. A number "loss" in a record of kind "train" becomes the metric train/loss, and a
 number "encoder.layers.0" in its "gradient_norms" becomes train.gradient_norms/encoder.layers.0, at the record's step.
-Numbers that are not finite (null in the file) are left out.
+Numbers that are not finite (null in the file) are skipped.
 """
 import argparse
 import fcntl
@@ -20,7 +20,7 @@ import time
 
 
 def figures(record, group):
-    """The numbers of a record by name, also those of the objects in it."""
+    """The numbers of a record and of the objects in it, by name."""
     found = {}
     for name, value in record.items():
         if isinstance(value, dict):
@@ -46,13 +46,13 @@ def read_config(path):
             try:
                 value = json.loads(value)
             except ValueError:
-                pass  # a plain word
+                pass  # an unquoted string
             keys[".".join(sections + [name])] = value
     return keys
 
 
 def is_running(run):
-    """Whether a heed is working on the run: it then holds the lock on the file .lock."""
+    """Whether a heed process works on the run: it then holds the lock on the file .lock."""
     try:
         with open(os.path.join(run, ".lock"), "rb") as lock:
             fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
@@ -64,14 +64,14 @@ def is_running(run):
 
 
 def records(run, follow, seconds):
-    """The records of the run; with `follow`, also those that it writes until it ends. A last line without its end is
-    still being written."""
+    """Yields the records of the run; with `follow`, also the records that heed writes until the run ends. A last line
+    without a line end is incomplete and not yielded yet."""
     path = os.path.join(run, "metrics.jsonl")
-    begin, ends = 0, []  # of the records that were handed on
+    begin, ends = 0, []  # the end offset of the last yielded record, and those of all yielded records
     while True:
-        last = not follow or not is_running(run)  # asked before reading, so that nothing is missed
+        last = not follow or not is_running(run)  # tested before reading, so that no record is missed
         if os.path.exists(path):
-            while os.path.getsize(path) < begin:  # heed resume removed records that it will write again
+            while os.path.getsize(path) < begin:  # heed resume has removed records, which it writes again
                 ends.pop()
                 begin = ends[-1] if ends else 0
             with open(path, "rb") as file:
@@ -91,7 +91,7 @@ def records(run, follow, seconds):
 
 
 class DryRun:
-    """Prints what a tracker would get."""
+    """Prints what would be sent to a tracker."""
 
     def __init__(self, project, name, config):
         print(f"project {project}, run {name}")
@@ -107,14 +107,14 @@ class DryRun:
 
 
 class MLflow:
-    """mlflow.org: parameters, then metrics by step. MLFLOW_TRACKING_URI says where they go."""
+    """mlflow.org: parameters, then metrics by step. MLFLOW_TRACKING_URI names the destination."""
 
     def __init__(self, project, name, config):
         self.mlflow = package("mlflow")
         self.mlflow.set_experiment(project)
         self.mlflow.start_run(run_name=name)
         items = [(key, str(value)[:500]) for key, value in config.items()]
-        for begin in range(0, len(items), 100):  # the most that one call takes
+        for begin in range(0, len(items), 100):  # the maximum number of parameters of one call
             self.mlflow.log_params(dict(items[begin:begin + 100]))
 
     def log(self, values, step):
@@ -125,7 +125,7 @@ class MLflow:
 
 
 class Wandb:
-    """wandb.ai, and Trackio, whose interface is the same."""
+    """wandb.ai, and Trackio, which has the same interface."""
 
     def __init__(self, project, name, config, module="wandb"):
         self.module = package(module)
@@ -158,9 +158,9 @@ def main():
     parser.add_argument("run", metavar="RUN", help="run folder, such as runs/dates")
     parser.add_argument("--to", choices=TRACKERS, required=True, help="the tracker")
     parser.add_argument("--project", default="heed", help="project or experiment of the tracker (default: heed)")
-    parser.add_argument("--name", help="name of the run there (default: that of the run)")
-    parser.add_argument("--follow", action="store_true", help="go on until no heed works on the run any more")
-    parser.add_argument("--every", type=float, default=5, metavar="S", help="--follow: look each S seconds (default: 5)")
+    parser.add_argument("--name", help="name of the run in the tracker (default: the name of RUN)")
+    parser.add_argument("--follow", action="store_true", help="continue until no heed process works on the run")
+    parser.add_argument("--every", type=float, default=5, metavar="S", help="--follow: read every S seconds (default: 5)")
     parser.add_argument("--dry-run", action="store_true", help="print what would be sent; needs no tracker")
     options = parser.parse_args()
     try:
@@ -174,7 +174,7 @@ def main():
             record.pop("step", None)
             if values := figures(record, kind):
                 tracker.log(values, step)
-    except KeyboardInterrupt:  # the end of --follow
+    except KeyboardInterrupt:  # ends --follow
         pass
     tracker.end()
 

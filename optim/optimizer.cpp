@@ -16,7 +16,7 @@ void require(bool right, const char* option, const char* range, double value) {
   if (!right) fail("[optimizer] expected {} {}, got {}", option, range, value);
 }
 
-/// The same ranges as for the keys of a config, for options set in code. NaN fails.
+/// Checks options set in code against the ranges of the config's keys. NaN fails.
 void check(const OptimOptions& o) {
   require(o.lr >= 0, "lr", "of at least 0", o.lr);
   for (const double beta : o.betas) require(beta >= 0 && beta < 1, "betas", "in [0, 1)", beta);
@@ -32,7 +32,7 @@ Optimizer::Optimizer(const OptimOptions& options, std::vector<NamedTensor> param
                      ValueRange owned)
     : options_(options), parameters_(std::move(parameters)) {
   check(options_);
-  std::int64_t place = 0;  // of the parameter's first value
+  std::int64_t place = 0;  // position of the parameter's first value
   std::unordered_map<const Node*, std::string> seen;
   for (const NamedTensor& p : parameters_) {
     if (!p.tensor.defined()) fail("[optimizer] {} is an undefined tensor", p.name);
@@ -74,7 +74,7 @@ double Optimizer::decay_of(std::size_t parameter) const {
 bool Optimizer::update(std::size_t parameter, std::int64_t begin, std::int64_t end,
                        const real* gradient) {
   real* const w = parameters_[parameter].tensor.mutable_value().data() + begin;
-  const std::int64_t at = begin - owned_[parameter].begin;  // in the moments
+  const std::int64_t at = begin - owned_[parameter].begin;  // index in the moments
   real* const first = first_[parameter].data() + at;
   const std::int64_t n = end - begin;
   if (options_.name == OptimizerKind::sgd) {

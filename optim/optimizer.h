@@ -1,5 +1,6 @@
 #pragma once
-/// Turns gradients into new weights: Adam, AdamW, SGD with momentum (formulas in kernels/update.h).
+/// Updates weights from their gradients: Adam, AdamW, SGD with momentum (formulas in
+/// kernels/update.h).
 ///
 ///   Optimizer optimizer({.lr = 1e-3, .schedule = {.warmup = 100}}, model.parameters());
 ///   optimizer.step(backward(loss));
@@ -14,10 +15,10 @@
 
 HEED_BEGIN
 
-/// What a step has used.
+/// The values that a step used.
 struct OptimizerStep {
   double lr = 0;
-  double gradient_norm = 0;  ///< of all gradients together, before clipping
+  double gradient_norm = 0;  ///< norm of all gradients together, before clipping
 };
 
 inline constexpr ValueRange all_values{0, std::numeric_limits<std::int64_t>::max()};
@@ -25,8 +26,8 @@ inline constexpr ValueRange all_values{0, std::numeric_limits<std::int64_t>::max
 class Optimizer {
  public:
   /// Keeps handles to the parameters' values and allocates their moments, initially zero.
-  /// Throws unless all parameters are variables, each listed once, and every option is in its range.
-  /// `owned`, counted over all parameters, end to end: only these have moments and may be updated.
+  /// Throws if a parameter is not a variable or is listed twice, or an option is out of range.
+  /// Only the values `owned`, an index range over all parameters, have moments and may be updated.
   Optimizer(const OptimOptions& options, std::vector<NamedTensor> parameters,
             ValueRange owned = all_values);
 
@@ -36,10 +37,11 @@ class Optimizer {
   /// schedule ends with the run and schedule.steps is 0; Error(non_finite), naming the first
   /// parameter, if a gradient is NaN or infinite.
   OptimizerStep step(Gradients gradients);
-  /// The same with this learning rate, whatever the schedule.
+  /// A full step with this learning rate instead of the schedule's.
   OptimizerStep step(Gradients gradients, double lr);
 
-  /// Starts the next step: its learning rate, and the factor applied to gradients first (clipping).
+  /// Starts the next step: its learning rate, and the factor applied to the gradients first
+  /// (clipping).
   void begin_step(double lr, double grad_scale);
   /// Updates values [begin, end) of a parameter from its gradient (the whole array's data). Ranges
   /// are independent: threads may share the work without changing the result. Returns whether the
@@ -51,10 +53,10 @@ class Optimizer {
 
   const std::vector<NamedTensor>& parameters() const { return parameters_; }
   /// Moments by name ("m.<parameter>", "v.<parameter>"; "momentum.<parameter>"), for checkpoints.
-  /// They share the optimizer's values. Of a parameter that is owned in part, a moment is a
+  /// They share the optimizer's values. For a partly owned parameter, a moment is a
   /// vector of the owned values.
   std::vector<NamedTensor> state() const;
-  /// The values of a parameter that have moments.
+  /// The range of a parameter's values that have moments.
   ValueRange owned(std::size_t parameter) const { return owned_[parameter]; }
   std::int64_t steps() const { return steps_; }
   void set_steps(std::int64_t steps) { steps_ = steps; }
@@ -68,9 +70,9 @@ class Optimizer {
 
   OptimOptions options_;
   std::vector<NamedTensor> parameters_;
-  std::vector<ValueRange> owned_;  ///< of each parameter
-  std::vector<Array> first_,
-      second_;  ///< m and v of the owned values; SGD keeps its momentum in first_
+  std::vector<ValueRange> owned_;  ///< the owned range of each parameter
+  /// m and v of the owned values; SGD keeps its momentum in first_.
+  std::vector<Array> first_, second_;
   std::int64_t steps_ = 0;
   kernels::AdamStep adam_{};
 };

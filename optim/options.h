@@ -1,6 +1,6 @@
 #pragma once
-/// The settings of the optimizer, as plain values. Read from the YAML section `optim`; used by both
-/// builds.
+/// The settings of the optimizer, as plain values. They are read from the YAML section `optim` and
+/// used by both builds.
 #include <array>
 #include <cstdint>
 
@@ -26,9 +26,9 @@ constexpr auto names_of(ScheduleKind) {
 
 struct ScheduleOptions {
   ScheduleKind name = ScheduleKind::noam;
-  std::int64_t warmup = 1000;  ///< steps of rising learning rate
-  std::int64_t steps = 0;      ///< cosine, linear: where the decay ends; 0: at train.steps
-  double min_lr = 0.0;         ///< cosine, linear: the floor
+  std::int64_t warmup = 1000;  ///< number of steps with rising learning rate
+  std::int64_t steps = 0;      ///< cosine, linear: the last step of the decay; 0: train.steps
+  double min_lr = 0.0;         ///< cosine, linear: the final learning rate
 };
 
 struct OptimOptions {
@@ -38,7 +38,7 @@ struct OptimOptions {
   double eps = 1.0e-9;
   double weight_decay = 0.0;  ///< adamw: decoupled; sgd: L2
   DecayedParameters decay = DecayedParameters::matrices;
-  double momentum = 0.9;   ///< sgd
+  double momentum = 0.9;   ///< sgd only
   double clip_norm = 1.0;  ///< 0: no clipping
   ScheduleOptions schedule = {};
 };

@@ -1,5 +1,5 @@
 #pragma once
-/// The parameters of a model, end to end, in pieces.
+/// The concatenated parameters of a model, in pieces.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -12,8 +12,8 @@ HEED_BEGIN
 /// A range of one parameter, small enough to stay in cache: the unit of summing and updating.
 struct Piece {
   std::size_t parameter;
-  std::int64_t begin, end;  ///< within the parameter
-  std::int64_t place;       ///< of its first value, counted over all parameters
+  std::int64_t begin, end;  ///< range of indices in the parameter
+  std::int64_t place;       ///< index of its first value over all parameters
 
   std::int64_t size() const { return end - begin; }
 };

@@ -22,13 +22,13 @@ inline double processor_seconds() {
 /// core make work slower, never faster.
 template <class Work>
 double min_seconds(int times, const Work& work) {
-  double least = std::numeric_limits<double>::infinity();
+  double seconds = std::numeric_limits<double>::infinity();
   for (int i = 0; i < times; ++i) {
     const double begin = processor_seconds();
     work();
-    least = std::min(least, processor_seconds() - begin);
+    seconds = std::min(seconds, processor_seconds() - begin);
   }
-  return least;
+  return seconds;
 }
 
 /// Processor seconds of a fixed amount of work like a parser's: strings are created, inserted into
@@ -48,14 +48,14 @@ inline double yardstick() {
 }
 
 /// The ratio of the times for work of eight times the size: 8 if time grows linearly, 64 if
-/// quadratically. `small` and `large` work once and return processor seconds; both are repeated as
-/// long as the ratio stays above `growth_limit`, up to a maximum.
+/// quadratically. `small` and `large` do the work once and return processor seconds; both are
+/// repeated while the ratio exceeds `growth_limit`, at most ten times.
 constexpr double growth_limit = 24;
 template <class Small, class Large>
 double growth(const Small& small, const Large& large) {
-  // Freed memory stays with the process. Otherwise glibc returns it to the kernel above a threshold
-  // that only the large work reaches, and every page costs a fault each time, which on some
-  // machines takes longer than the work.
+  // The process keeps freed memory. Otherwise glibc returns it to the kernel above a threshold
+  // that only the large work reaches, and page faults then take longer than the work on some
+  // machines.
   mallopt(M_TRIM_THRESHOLD, 1 << 28);
   mallopt(M_MMAP_THRESHOLD, 1 << 25);
   double min_small = std::numeric_limits<double>::infinity(), min_large = min_small;

@@ -18,14 +18,14 @@ class AllReduce {
   explicit AllReduce(std::int64_t ranks, std::int64_t first = 0)
       : first_(first), values_(static_cast<std::size_t>(ranks)) {}
 
-  /// Includes ranks elsewhere: `gather` takes the values of these ranks, end to end, and returns those
-  /// of all ranks.
+  /// Includes the ranks of other processes: `gather` receives the concatenated values of the local
+  /// ranks and returns those of all ranks.
   using Gather = std::function<std::vector<double>(std::span<const double> local)>;
   void across(Gather gather) { gather_ = std::move(gather); }
   /// Replaces the values by their sum over all ranks, added in the order of the ranks, so that the bits do
   /// not depend on timing. Throws Error(failed) after abort().
   void sum(std::int64_t rank, std::span<double> values);
-  /// Called when a rank fails: makes sum() throw in the others, which would otherwise wait forever.
+  /// Called when a rank fails: makes sum() throw in all other ranks, which would wait forever.
   void abort();
 
  private:
@@ -33,13 +33,13 @@ class AllReduce {
   std::condition_variable complete_;
   std::int64_t first_ = 0;
   Gather gather_;
-  std::vector<std::span<double>> values_;  // of each rank, while it waits
+  std::vector<std::span<double>> values_;  // the values of each rank that waits
   std::size_t arrived_ = 0;
   std::uint64_t rounds_ = 0;
   bool aborted_ = false;
 };
 
-/// One rank of an all-reduce. Without one, sum() leaves the values as they are.
+/// One rank of an all-reduce. A default Rank is a single one: sum() leaves the values unchanged.
 struct Rank {
   AllReduce* all_reduce = nullptr;
   std::int64_t number = 0;

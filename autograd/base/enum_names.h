@@ -1,5 +1,5 @@
 #pragma once
-/// The names of an enum's values, declared right below the enum:
+/// The names of an enum's values, declared directly below the enum:
 ///
 ///   enum class NormKind { layer, rms };
 ///   constexpr auto names_of(NormKind) { return enum_names<NormKind>("layer", "rms"); }

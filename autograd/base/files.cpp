@@ -34,9 +34,10 @@ bool path_exists(const fs::path& path) {
 }
 
 Exit exit_of_reading(int error, bool named) {
-  constexpr std::array nowhere{ENOENT, ENOTDIR, ELOOP, EISDIR,
-                               ENOTSUP};                       // ENOTSUP: file_size of a pipe
-  constexpr std::array mistaken{EACCES, ENAMETOOLONG, ENXIO};  // if a user chose the path
+  // ENOTSUP: fs::file_size of a pipe.
+  constexpr std::array nowhere{ENOENT, ENOTDIR, ELOOP, EISDIR, ENOTSUP};
+  // The user's mistake, if the user chose the path.
+  constexpr std::array mistaken{EACCES, ENAMETOOLONG, ENXIO};
   const bool theirs = std::ranges::find(nowhere, error) != nowhere.end() ||
                       (named && std::ranges::find(mistaken, error) != mistaken.end());
   return theirs ? Exit::bad_input : Exit::io;
@@ -97,7 +98,7 @@ void write_all(int descriptor, std::span<const std::byte> bytes, const fs::path&
         uninterrupted([&] { return ::write(descriptor, bytes.data(), bytes.size()); });
     if (put < 0) throw_io("write", path, errno);
     if (put == 0)
-      throw_io("write", path, ENOSPC);  // no progress and no reason: do not retry forever
+      throw_io("write", path, ENOSPC);  // no progress and no error: a retry could loop forever
     bytes = bytes.subspan(put);
   }
 }
@@ -115,7 +116,7 @@ void sync_file(int descriptor, const fs::path& path) {
 
 void sync_folder(const fs::path& folder) {
   const FileDescriptor file = open_file(folder.empty() ? "." : folder, O_RDONLY | O_DIRECTORY);
-  // Some file systems cannot sync a folder and return EINVAL; there the rename has to suffice.
+  // Some file systems cannot sync a folder and return EINVAL; the rename must suffice for those.
   if (uninterrupted([&] { return ::fsync(file.get()); }) < 0 && errno != EINVAL)
     throw_io("sync", folder, errno);
 }
@@ -124,7 +125,8 @@ void sync_folder(const fs::path& folder) {
 
 FileReader::FileReader(const fs::path& path, Kinds kinds) : name_(shown_path(path)) {
   const bool named = kinds != Kinds::files, standard = named && path == "-";
-  const int wait = named ? 0 : O_NONBLOCK;  // a pipe without a writer is opened, and refused below
+  // Opens a pipe without a writer at once; it is refused below.
+  const int wait = named ? 0 : O_NONBLOCK;
   if (!standard) {
     file_ = FileDescriptor(
         uninterrupted([&] { return ::open(path.c_str(), O_RDONLY | O_CLOEXEC | wait); }));
@@ -231,7 +233,7 @@ void create_folders(const fs::path& folder) {
     if (at.has_filename()) missing.push_back(at);
     if (at == at.parent_path()) break;
   }
-  std::reverse(missing.begin(), missing.end());  // parents first
+  std::reverse(missing.begin(), missing.end());  // parents come first
   for (const fs::path& at : missing) {
     const int made = uninterrupted([&] { return ::mkdir(at.c_str(), mode_t{0777}); });
     if (made < 0 && !(errno == EEXIST && fs::is_directory(at, ignored)))
@@ -259,7 +261,7 @@ void replace_symlink(const fs::path& target, const fs::path& link) {
   }
 }
 
-bool is_refusal(int error) {  // the last: from NFS, for a file still open
+bool is_refusal(int error) {  // ENOTEMPTY: NFS reports it for a file that is still open
   return error == EACCES || error == EPERM || error == EBUSY || error == ENOTEMPTY;
 }
 

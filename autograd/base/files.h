@@ -1,7 +1,7 @@
 #pragma once
-/// Reading files, and writing files that survive a crash. What these functions report as written
-/// stays written if the process is killed or the power fails: bytes go to a temporary file in the
-/// same folder, which is synced to disk (fsync) and renamed; then the folder is synced as well.
+/// Reading files, and writing files that survive a crash. Data that these functions report as
+/// written survive a killed process or a power failure: bytes go to a temporary file in the
+/// same folder, which is synced to disk (fsync) and renamed; then the folder is synced too.
 ///
 /// Every failing system call throws Error(io) with the file and the reason; an interrupted call or
 /// a short write is continued. A temporary file left by a killed process has a fixed name,
@@ -65,20 +65,20 @@ void sync_file(int descriptor, const std::filesystem::path& path);
 void sync_folder(const std::filesystem::path& folder);
 
 /// Reads a file sequentially. The constructor throws Error(bad_input) if there is no such file or
-/// it is of another kind; reading throws Error(io) if the disk fails.
+/// it is not of a permitted kind; reading throws Error(io) if the disk fails.
 class FileReader {
  public:
-  /// What may be read. A user may name pipes ("-": standard input) and devices; a file without read
-  /// permission is then bad_input as well, but io for heed's own files.
+  /// The kinds that may be read. A user may name pipes ("-": standard input) and devices; a user's
+  /// file without read permission is bad_input, a file of heed's is io.
   enum class Kinds { files, files_and_pipes, also_devices };
 
   explicit FileReader(const std::filesystem::path& path, Kinds kinds = Kinds::files);
 
   /// The name used in messages.
   const std::string& name() const { return name_; }
-  /// Bytes of a regular file; 0 for others, whose size is unknown.
+  /// Size of a regular file in bytes; 0 for other kinds, whose size is unknown.
   std::uint64_t size() const { return size_; }
-  /// Whether it is a terminal.
+  /// Whether the input is a terminal.
   bool terminal() const;
   /// The next bytes, at least one and at most as many as fit; returns 0 at the end.
   std::size_t read_some(std::span<char> into);
@@ -89,7 +89,7 @@ class FileReader {
   int descriptor() const;
 
   std::string name_;
-  FileDescriptor file_;  // none for standard input, which stays open
+  FileDescriptor file_;  // empty for standard input, which must remain open
   std::uint64_t size_ = 0;
 };
 
@@ -109,7 +109,7 @@ class FileWriter {
 
   const std::filesystem::path& path() const { return path_; }
   std::uint64_t size() const { return size_; }           ///< bytes so far
-  const std::string& sha256() const { return sha256_; }  ///< of all bytes, once finished
+  const std::string& sha256() const { return sha256_; }  ///< sum of all bytes, after finish()
 
  private:
   void flush();
@@ -122,7 +122,7 @@ class FileWriter {
   std::uint64_t size_ = 0;
 };
 
-/// Replaces a file atomically; an older file of that name stays until then.
+/// Replaces a file atomically; an older file of that name exists until then.
 void write_file_durably(const std::filesystem::path& path,
                         const std::function<void(FileWriter&)>& write);
 void write_file_durably(const std::filesystem::path& path, std::string_view bytes);
@@ -143,18 +143,20 @@ bool is_refusal(int error);
 /// Removes a file or a folder with its contents, if it exists.
 void remove_tree(const std::filesystem::path& path);
 
-/// The same, but returns the reason for a refusal (is_refusal) instead of throwing; "" on success.
+/// As remove_tree, but returns the reason for a refusal (is_refusal) instead of throwing; "" on
+/// success.
 std::string remove_tree_if_allowed(const std::filesystem::path& path);
 
 /// The temporary name of `path` in the same folder: `.NAME.tmp`.
 std::filesystem::path temporary_name(const std::filesystem::path& path);
 
-/// Whether anything has this name, even a dangling link. Throws Error(io) if the disk fails.
+/// Whether a file of any kind has this name, even a dangling link. Throws Error(io) if the disk
+/// fails.
 bool path_exists(const std::filesystem::path& path);
 
-/// The status if open or stat fails: bad_input if the path leads to no file; io if the file may be
-/// intact and another attempt may succeed. For a file that the user `named`, a lack of read
-/// permission is bad_input too.
+/// The exit status for a failed open or stat: bad_input if the path leads to no file; io if the
+/// file may be intact and another attempt may succeed. For a file that the user `named`, a lack of
+/// read permission is bad_input too.
 Exit exit_of_reading(int error, bool named = false);
 
 /// The error for a failed open, read or stat: "PATH: no such file".

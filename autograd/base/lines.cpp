@@ -70,13 +70,13 @@ bool TextSource::read(std::string& into) {
 
 bool LineReader::next(std::string& line) {
   std::size_t newline = std::string::npos;
-  for (std::size_t looked = 0;;) {  // bytes from begin_ on that hold no newline
+  for (std::size_t looked = 0;;) {  // number of bytes after begin_ that contain no newline
     newline = text_.find('\n', begin_ + looked);
     if (newline != std::string::npos) break;
     text_.erase(0, begin_);
     begin_ = 0;
     looked = text_.size();
-    // The byte-order mark and the \r do not count.
+    // The limit excludes the byte-order mark and the \r.
     if (looked > max_bytes_ + byte_order_mark.size() + 1 || !source_.read(text_)) break;
   }
   const bool nothing = text_.empty() || (number_ == 0 && text_ == byte_order_mark);

@@ -1,5 +1,5 @@
 #pragma once
-/// Text from files, plain or gzip (told apart by content), checked as it is read. All errors are
+/// Text from files, plain or gzip (distinguished by content), checked as it is read. All errors are
 /// Error(bad_input), or Error(io) if the disk fails, and name the file by its absolute path.
 #include <cstdint>
 #include <memory>
@@ -20,8 +20,8 @@ class TextSource {
  public:
   struct Limits {
     FileReader::Kinds kinds = FileReader::Kinds::files_and_pipes;
-    std::uint64_t bytes = UINT64_MAX;  ///< packed or unpacked
-    bool kept = true;                  ///< the whole content stays in memory (GzipUnpacker)
+    std::uint64_t bytes = UINT64_MAX;  ///< maximum size, packed and unpacked
+    bool kept = true;                  ///< the whole content remains in memory (GzipUnpacker)
   };
   /// Waits for the first bytes. Throws if the file is missing, not readable, of another kind, or
   /// too long.
@@ -39,7 +39,7 @@ class TextSource {
   FileReader file_;
   std::uint64_t limit_, taken_ = 0;  // bytes
   std::unique_ptr<GzipUnpacker> unpacker_;
-  std::string packed_;  // at first: the bytes that identified the file's kind
+  std::string packed_;  // initially the bytes that identified the file's kind
 };
 
 /// Streams the lines of a file, without their ends (\n or \r\n) and without a leading byte-order
@@ -55,14 +55,15 @@ class LineReader {
   /// False at the end. Throws for invalid UTF-8, a NUL byte and a line of more than `max_bytes`
   /// bytes, each with its line number.
   bool next(std::string& line);
-  std::int64_t number() const { return number_; }  ///< of the line that next() gave, from 1
+  /// The number of the last line that next() returned, from 1.
+  std::int64_t number() const { return number_; }
   /// Whether the input is a terminal, whose user waits for the answer to each line.
   bool terminal() const { return source_.file().terminal(); }
 
  private:
   TextSource source_;
   std::size_t max_bytes_;
-  std::string text_;  // read but not yet returned, from begin_ on
+  std::string text_;  // the bytes from begin_ on are read but not yet returned
   std::size_t begin_ = 0;
   std::int64_t number_ = 0;
 };
@@ -71,15 +72,15 @@ class LineReader {
 /// TextSource does.
 std::string read_file(const std::string& path, std::uint64_t limit = UINT64_MAX);
 
-/// All lines of a file, or of several in sequence (LineReader); each of at most max_line_bytes. An
-/// empty file has no lines.
+/// All lines of a file, or of several in sequence (LineReader), each of at most max_line_bytes
+/// bytes. An empty file has no lines.
 std::vector<std::string> read_lines(const std::string& path, std::uint64_t limit = UINT64_MAX);
 std::vector<std::string> read_lines(const std::vector<std::string>& paths);
 
 /// The text of a file unchanged, line ends included. Throws for invalid UTF-8 and NUL bytes.
 std::string read_text(const std::string& path);
 
-/// Cuts a text after every \n; the pieces, views of the text, keep it.
+/// Splits a text after every \n; the results are views of the text and include the \n.
 std::vector<std::string_view> text_lines(std::string_view text);
 
 }  // namespace heed

@@ -9,7 +9,7 @@
 ///     return names;
 ///   }
 ///   inline auto names_of(MixerKind kind) { return open_names(kind).all(); }
-///   OpenTable<MixerKind, MixerFactory>& mixers();    // in a .cpp
+///   OpenTable<MixerKind, MixerFactory>& mixers();    // defined in a .cpp
 ///
 /// Names are registered before any thread reads them, and are never removed.
 #include <fmt/format.h>
@@ -30,7 +30,7 @@ constexpr bool is_registered_name(std::string_view name) {
   const auto letter = [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
   };
-  bool starts = true;  // a word
+  bool starts = true;  // a word starts at this character
   for (const char c : name) {
     if (c == '.' ? starts : !letter(c) && (starts || c < '0' || c > '9')) return false;
     starts = c == '.';
@@ -44,13 +44,13 @@ class OpenNames {
   OpenNames(std::string what, std::vector<std::string_view> built_in)
       : what_(std::move(what)), built_in_(built_in.size()), names_(std::move(built_in)) {}
 
-  /// All names in the order of their values. The views stay valid.
+  /// All names in the order of their values. The views remain valid.
   const std::vector<std::string_view>& all() const { return names_; }
   std::size_t built_in() const { return built_in_; }
   const std::string& what() const { return what_; }
 
-  /// The value with this name; registers a new name. Throws Error(bad_input) unless the name has the form
-  /// that is_registered_name describes.
+  /// The value with this name; registers a new name. Throws Error(bad_input) if the name lacks the
+  /// form that is_registered_name describes.
   std::size_t registered(std::string_view name) {
     if (!is_registered_name(name)) {
       throw Error(Exit::bad_input,
@@ -73,14 +73,14 @@ class OpenNames {
   std::string what_;
   std::size_t built_in_;
   std::vector<std::string_view> names_;
-  std::deque<std::string> texts_;  ///< of the registered names
+  std::deque<std::string> texts_;  ///< storage for the registered names
 };
 
 /// Maps the registered values of E to Values. A Value converts to bool; an empty one is not registered.
 template <class E, class Value>
 class OpenTable {
  public:
-  /// Throws Error(bad_input) if the name is registered already, or is not of the right form.
+  /// Throws Error(bad_input) if the name is registered already, or has the wrong form.
   void add(std::string_view name, Value value) {
     OpenNames& names = open_names(E{});
     const std::size_t i = names.registered(name) - names.built_in();
@@ -92,7 +92,8 @@ class OpenTable {
 
   static bool is_built_in(E e) { return static_cast<std::size_t>(e) < open_names(e).built_in(); }
 
-  /// The Value of a registered enum value. Throws Error(failed) if only the other build registers it.
+  /// The Value of a registered enum value. Throws Error(failed) if it is registered only for the
+  /// other `real` type.
   const Value& of(E e) const {
     const OpenNames& names = open_names(e);
     const std::size_t i = static_cast<std::size_t>(e) - names.built_in();

@@ -42,8 +42,9 @@ std::string sha256_hex(std::span<const std::byte> bytes) {
 std::string sha256_hex(std::string_view bytes) { return sha256_hex(as_bytes(bytes)); }
 
 std::string sha256_file(const std::filesystem::path& path) {
-  constexpr std::size_t piece = std::size_t{1} << 20;                // bytes
-  const auto bytes = std::make_unique_for_overwrite<char[]>(piece);  // clearing it takes time
+  constexpr std::size_t piece = std::size_t{1} << 20;  // bytes
+  // Zero-filling it would take time.
+  const auto bytes = std::make_unique_for_overwrite<char[]>(piece);
   FileReader file(path);
   Sha256 sum;
   while (const std::size_t got = file.read_some({bytes.get(), piece}))

@@ -20,7 +20,7 @@ class Sha256 {
   std::string hex();
 
  private:
-  std::unique_ptr<evp_md_ctx_st, void (*)(evp_md_ctx_st*)> context_;  // OpenSSL's
+  std::unique_ptr<evp_md_ctx_st, void (*)(evp_md_ctx_st*)> context_;  // OpenSSL's context
 };
 
 std::string sha256_hex(std::span<const std::byte> bytes);

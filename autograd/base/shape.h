@@ -39,7 +39,8 @@ class Shape {
   std::int64_t size() const { return size_; }
   /// Extent of an axis; negative axes count from the end.
   std::int64_t operator[](int axis) const { return extents_[normalize(axis)]; }
-  /// The last extent (1 for a scalar) and the product of the others: any array as [rows, cols].
+  /// The last extent (1 for a scalar) and the product of all other extents: any array as [rows,
+  /// cols].
   std::int64_t cols() const { return rank_ == 0 ? 1 : extents_[rank_ - 1]; }
   std::int64_t rows() const {
     std::int64_t n = 1;
@@ -81,7 +82,7 @@ class Shape {
  private:
   std::array<std::int64_t, max_rank> extents_{};
   std::int64_t size_ = 1;
-  std::int64_t nonzero_extents_size_ = 1;  // so that the product of any subset of the extents fits
+  std::int64_t nonzero_extents_size_ = 1;  // limits the product of every subset of extents
   int rank_ = 0;
 };
 

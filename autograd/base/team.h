@@ -25,14 +25,14 @@ class Team {
 
   std::int64_t threads() const { return static_cast<std::int64_t>(workers_.size()) + 1; }
   struct Interrupted {};
-  /// From now on run() calls this before each job and throws Interrupted if it returns true. An
+  /// Makes run() call this before each job and throw Interrupted if it returns true. An
   /// empty function disables this.
   void interrupt_when(std::function<bool()> requested) {
     interrupt_requested_ = std::move(requested);
   }
   /// Calls job(i) for i = 0 … count − 1, each once, on whichever thread is free, and returns when
-  /// all are done. Results must not depend on the thread. After an exception no further job begins;
-  /// the exception of the smallest i is rethrown here.
+  /// all are done. Results must not depend on the thread. After an exception no further job starts;
+  /// run() rethrows the exception of the smallest i.
   template <class Job>
   void run(std::int64_t count, const Job& job) {
     // A reference fits into a std::function without an allocation.
@@ -57,9 +57,9 @@ class Team {
   std::int64_t failed_ = 0;  ///< the job that threw it
 };
 
-/// Calls work(k, from, to) for parts [from, to) of 0 … count − 1, on at most `threads` threads (0:
-/// one per processor), so few that each has at least `least` to do: a smaller part would cost more
-/// than it saves. Returns the number of parts.
+/// Calls work(k, from, to) for ranges [from, to) of 0 … count − 1, on at most `threads` threads (0:
+/// one per processor), so few that each has at least `min_part` elements: a smaller one costs more
+/// than it saves. Returns the number of ranges.
 template <class Work>
 std::size_t in_parts(std::size_t count, std::size_t min_part, std::int64_t threads,
                      const Work& work) {

@@ -77,11 +77,11 @@ std::size_t character_count(std::string_view text) {
 }
 
 std::size_t complete_utf8(std::string_view text) {
-  const std::size_t most = std::min<std::size_t>(text.size(), 3);
-  for (std::size_t tail = 1; tail <= most; ++tail) {
+  const std::size_t max_tail = std::min<std::size_t>(text.size(), 3);
+  for (std::size_t tail = 1; tail <= max_tail; ++tail) {
     const std::size_t at = text.size() - tail;
     const auto lead = static_cast<unsigned char>(text[at]);
-    if ((lead & 0xC0u) == 0x80u) continue;  // not the first byte of a character
+    if ((lead & 0xC0u) == 0x80u) continue;  // a continuation byte
     const std::size_t length = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : lead >= 0xC0 ? 2 : 1;
     return length > tail ? at : text.size();
   }

@@ -27,13 +27,13 @@ std::size_t character_count(std::string_view text);
 /// The length of the text without an incomplete character at its end.
 std::size_t complete_utf8(std::string_view text);
 
-/// Valid UTF-8 on one line: every byte that is not well formed becomes U+FFFD, and each \n and \r a
-/// space. For output that must hold one line per input line, whatever a model generates.
+/// Valid UTF-8 on one line: every malformed byte becomes U+FFFD, and each \n and \r a
+/// space. Required where output has one line per input line, because a model may generate any text.
 std::string one_line(std::string_view text);
 
 /// Lower case by Unicode's simple mapping (UnicodeData.txt, field 13, as implemented by the C
-/// library), one code point to one code point, whatever the language: "ÄÖÜ" to "äöü", "Σ" to "σ",
-/// "İ" to "i". Malformed bytes stay.
+/// library), one code point to one code point, independent of language: "ÄÖÜ" to "äöü", "Σ" to "σ",
+/// "İ" to "i". Malformed bytes are copied.
 std::string lowercase(std::string_view text);
 
 }  // namespace heed

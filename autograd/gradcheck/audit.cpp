@@ -23,7 +23,7 @@ std::string poisoned_at(const Array& x) {
 }
 
 /// Runs one node's backward under different conditions. An array of the results is undefined where
-/// the op adds nothing.
+/// the op makes no contribution.
 class Trial {
  public:
   Trial(Node& node, const Array& dy, std::span<const Grad> dx) : node_(node), dy_(dy), dx_(dx) {}
@@ -63,9 +63,9 @@ class Trial {
 };
 
 double largest(const Array& x) {
-  double most = 0;
-  for (const real v : x.values()) most = std::max(most, std::abs(static_cast<double>(v)));
-  return most;
+  double maximum = 0;
+  for (const real v : x.values()) maximum = std::max(maximum, std::abs(static_cast<double>(v)));
+  return maximum;
 }
 
 /// a + b, where an undefined array counts as zeros.
@@ -76,7 +76,7 @@ Array sum_of(const Array& a, const Array& b) {
   return total;
 }
 
-/// Equal but for rounding, relative to the largest value seen; NaN equals NaN.
+/// Equal except for rounding, relative to `scale`; NaN equals NaN.
 bool close(const Array& a, const Array& b, double scale) {
   const double allowed = 1000 * std::numeric_limits<real>::epsilon() * scale;
   const auto at = [](const Array& x, std::int64_t i) {
@@ -90,7 +90,7 @@ bool close(const Array& a, const Array& b, double scale) {
   return true;
 }
 
-/// While one is alive, no observer sees anything: trials compute nobody's gradients.
+/// While one is alive, observers are off, because trials compute no gradients of the caller.
 struct Unobserved {
   Unobserved() : before(std::exchange(OpObserver::active, nullptr)) {}
   ~Unobserved() { OpObserver::active = before; }
@@ -99,7 +99,7 @@ struct Unobserved {
   OpObserver* before;
 };
 
-/// Whether each entry of `after` is right, or is what the op has computed without what was there.
+/// Whether each entry of `after` is either the correct sum or the op's contribution alone.
 bool some_overwritten(const Array& after, const Array& sum, const Array& first, double scale) {
   for (std::int64_t i = 0; i < after.size(); ++i) {
     const auto entry = [i](const Array& x) {
@@ -111,7 +111,7 @@ bool some_overwritten(const Array& after, const Array& sum, const Array& first, 
   return true;
 }
 
-/// Random values, as other uses of an input might have contributed.
+/// Random values, in the place of contributions from other uses of an input.
 Array contribution(const Shape& shape, double size, std::size_t input) {
   Array values(shape);
   Random random({0, Stream::check, 3, static_cast<std::uint32_t>(input)});
@@ -143,8 +143,8 @@ std::string differs_when_repeated(const Trial& trial, const Arrays& first) {
   for (std::size_t i = 0; i < first.size(); ++i) {
     if (!close(first[i], second[i], largest(first[i]))) {
       return fmt::format(
-          "gives another gradient of input {} when it runs again: it changes what forward "
-          "has kept for it",
+          "computes another gradient of input {} when it runs again: it changes values that "
+          "forward saved",
           i);
     }
   }
@@ -152,17 +152,17 @@ std::string differs_when_repeated(const Trial& trial, const Arrays& first) {
 }
 
 std::string does_not_add(const Trial& trial, const Arrays& first, std::span<const Grad> dx) {
-  Arrays others(first.size()), begun(first.size());
+  Arrays earlier(first.size()), begun(first.size());
   for (std::size_t i = 0; i < first.size(); ++i) {
     if (!dx[i]) continue;
-    others[i] = contribution(dx[i].shape(), std::max(1.0, largest(first[i])), i);
-    begun[i] = others[i].clone();
+    earlier[i] = contribution(dx[i].shape(), std::max(1.0, largest(first[i])), i);
+    begun[i] = earlier[i].clone();
   }
   const Arrays after = trial.gradients(std::move(begun));
   for (std::size_t i = 0; i < first.size(); ++i) {
-    const double scale = largest(others[i]) + largest(first[i]);
-    const Array sum = sum_of(others[i], first[i]);
-    if (!dx[i] || others[i].size() == 0 || close(after[i], sum, scale)) continue;
+    const double scale = largest(earlier[i]) + largest(first[i]);
+    const Array sum = sum_of(earlier[i], first[i]);
+    if (!dx[i] || earlier[i].size() == 0 || close(after[i], sum, scale)) continue;
     return some_overwritten(after[i], sum, first[i], scale)
                ? fmt::format(
                      "overwrites the gradient of input {} that other uses of the tensor have "
@@ -178,8 +178,8 @@ std::string does_not_add(const Trial& trial, const Arrays& first, std::span<cons
 
 std::string needs_every_gradient(const Trial& trial, const Arrays& first,
                                  std::span<const Grad> dx) {
-  const auto wanted = std::count_if(dx.begin(), dx.end(), [](const Grad& g) { return bool(g); });
-  for (std::size_t i = 0; wanted > 1 && i < dx.size(); ++i) {
+  const auto required = std::count_if(dx.begin(), dx.end(), [](const Grad& g) { return bool(g); });
+  for (std::size_t i = 0; required > 1 && i < dx.size(); ++i) {
     if (!dx[i]) continue;
     Arrays rest;
     try {
@@ -189,7 +189,8 @@ std::string needs_every_gradient(const Trial& trial, const Arrays& first,
     }
     for (std::size_t k = 0; k < first.size(); ++k) {
       if (k == i || close(rest[k], first[k], largest(first[k]))) continue;
-      return fmt::format("gives another gradient of input {} where input {} is a constant", k, i);
+      return fmt::format("computes another gradient of input {} where input {} is a constant", k,
+                         i);
     }
   }
   return {};
@@ -202,8 +203,8 @@ std::string needs_different_inputs(const Trial& trial, const Arrays& first,
       if (!dx[i] || !dx[j] || dx[i].shape() != dx[j].shape()) continue;
       if (!close(trial.of_both(i, j), sum_of(first[i], first[j]),
                  largest(first[i]) + largest(first[j]))) {
-        return fmt::format("gives a wrong gradient where inputs {} and {} are the same tensor", i,
-                           j);
+        return fmt::format("computes a wrong gradient where inputs {} and {} are the same tensor",
+                           i, j);
       }
     }
   }
@@ -254,7 +255,7 @@ void Audit::note_straight_through(const Node& node) {
   for (const NodeRef& input : node.inputs()) behind_.emplace(input.get(), name);
 }
 
-/// The first thing that is wrong, "" if nothing is.
+/// The first fault, or "".
 std::string Audit::examine(Node& node, const Array& dy, std::span<const Grad> dx) const {
   const Trial trial(node, dy, dx);
   const Array before = dy.clone();

@@ -1,7 +1,7 @@
 #pragma once
-/// What finite differences cannot see of an op's backward, because the graph at hand does not need it:
-/// that it adds, and does not overwrite; that it leaves dy alone; that constants among its inputs
-/// change nothing; that it gives the same again; that all it reads was written.
+/// Checks of an op's backward that finite differences miss, because the given graph does not need
+/// them: it adds instead of overwriting; it leaves dy unchanged; constants among its inputs
+/// change no other gradient; it is deterministic; it reads only initialised values.
 #include <span>
 #include <string>
 #include <unordered_map>
@@ -12,9 +12,9 @@
 
 HEED_BEGIN
 
-/// While one is alive, it tries every op that this thread runs, forward once and backward several
-/// times, and keeps what it finds. New arrays are poisoned (PoisonNewArrays). An observer installed
-/// earlier sees results and gradients as well.
+/// While one is alive, it checks every op of this thread, forward once and backward several
+/// times, and keeps the first fault. New arrays are poisoned (PoisonNewArrays). An observer
+/// installed earlier is called too.
 class Audit final : public OpObserver {
  public:
   explicit Audit(std::span<const NamedTensor> checked);
@@ -22,9 +22,9 @@ class Audit final : public OpObserver {
   Audit(const Audit&) = delete;
   Audit& operator=(const Audit&) = delete;
 
-  /// What is wrong with an op, which is named; "" if nothing.
+  /// The first fault of an op, naming the op; "" if there is none.
   const std::string& problem() const { return problem_; }
-  /// The variables that the graph leads to and that were not among those given, as
+  /// The variables of the graph that are not among the checked ones, such as
   /// "input 1 of Affine, of shape [2, 2]".
   const std::vector<std::string>& unlisted() const { return unlisted_; }
   /// The straight-through op that the gradient of this variable has passed through; "" if there is none.
@@ -40,11 +40,12 @@ class Audit final : public OpObserver {
   void note_unlisted(const Node& node);
   void note_straight_through(const Node& node);
 
-  std::unordered_set<const Node*> known_;  ///< variables given, or noted already
+  std::unordered_set<const Node*> known_;  ///< checked variables, and unlisted ones already noted
   std::vector<std::string> unlisted_;
-  std::unordered_map<const Node*, std::string>
-      behind_;                ///< nodes whose gradient has passed through one, and its name
-  bool in_backward_ = false;  ///< of an op; a graph that it makes has variables of its own
+  /// Nodes whose gradient passed through a straight-through op, and the op's name.
+  std::unordered_map<const Node*, std::string> behind_;
+  /// Whether an op's backward runs, whose graphs have separate variables.
+  bool in_backward_ = false;
   std::string problem_;
   PoisonNewArrays poison_;
   OpObserver* before_;

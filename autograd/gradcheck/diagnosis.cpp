@@ -11,8 +11,8 @@ HEED_BEGIN
 namespace {
 
 using Values = std::vector<double>;
-constexpr double fit =
-    sizeof(real) == 8 ? 1e-5 : 2e-2;  // how well a pattern must explain the numbers
+// Maximum deviation of a pattern from the numbers.
+constexpr double fit = sizeof(real) == 8 ? 1e-5 : 2e-2;
 
 double largest(const Values& v) {
   double m = 0;
@@ -44,7 +44,7 @@ Values minus(Values a, const Values& b) {
   return a;
 }
 
-/// An array seen along one of its axes: entry j of line l is at at(l, j).
+/// A view of an array along one of its axes: entry j of line l has the index at(l, j).
 struct Axis {
   Axis(const Shape& shape, int axis) : extent(shape[axis]) {
     for (int i = axis + 1; i < shape.rank(); ++i) stride *= shape[i];
@@ -56,7 +56,7 @@ struct Axis {
   std::int64_t extent, stride = 1, lines = 0;
 };
 
-// ---- single causes: each returns a sentence or nothing --------------------------------------
+// ---- single causes: each returns a sentence or none -----------------------------------------
 
 std::optional<std::string> nothing_arrives(const Evidence& e) {
   if (largest(e.analytic) != 0 || largest(e.numeric) == 0) return {};
@@ -81,7 +81,7 @@ std::optional<std::string> sign(const Values& a, const Values& n) {
   return "sign: the analytic gradient is -1 times the numeric one";
 }
 
-/// Names the ratio analytic / numeric if it looks like a known one.
+/// Describes the ratio analytic / numeric if it resembles a common one.
 std::string name_of_ratio(double r, const Evidence& e) {
   struct Guess {
     double value;
@@ -125,7 +125,7 @@ std::string name_of_ratio(double r, const Evidence& e) {
   return names.empty() ? names : names + ")";
 }
 
-/// With three digits of its distance from 1: "1.5", "1.0005", "1.00000203".
+/// The ratio, with three digits of its distance from 1: "1.5", "1.0005", "1.00000203".
 std::string ratio_text(double r) {
   const double off = std::abs(r - 1);
   const int digits = off < 1e-9 || off >= 1e-3 ? 6 : 4 + static_cast<int>(-std::log10(off));
@@ -150,8 +150,8 @@ std::optional<std::string> factor(const Values& a, const Values& n, const Eviden
 }
 
 /// Whether every line of the analytic gradient along an axis is a multiple of the numeric one plus a
-/// multiple of x: what remains if backward computes a statistic of the line, as a norm's root, in
-/// another way than forward.
+/// multiple of x. This happens if backward computes a statistic of the line, such as a norm's root,
+/// differently from forward.
 bool multiples_of_each_line(const Evidence& e, const Axis& axis) {
   Values rest(e.numeric.size());
   for (std::int64_t line = 0; line < axis.lines; ++line) {
@@ -181,14 +181,15 @@ std::optional<std::string> statistic_of_each_line(const Evidence& e) {
     const Axis axis(e.shape, k);
     if (axis.extent < 4 || axis.lines < 2 || !multiples_of_each_line(e, axis)) continue;
     return fmt::format(
-        "each line along axis {} has a factor of its own: a statistic of the line (a norm, its "
+        "each line along axis {} has a different factor: a statistic of the line (a norm, its "
         "epsilon, a count) differs from forward's",
         k);
   }
   return {};
 }
 
-/// The values of a tensor whose shape is the end of another, repeated for all of the other's values.
+/// The values of a tensor whose shape is the end of another, repeated to the size of that other
+/// shape.
 std::optional<Values> repeated_to(const Shape& shape, const OtherTensor& other) {
   const int skipped = shape.rank() - other.shape.rank();
   if (skipped < 0 || other.values.empty()) return {};
@@ -206,14 +207,14 @@ Values times(Values a, const Values& b) {
   return a;
 }
 
-/// Entry by entry, the gradient lacks a factor that f has at hand, or has one too many.
+/// Detects that, entry by entry, the gradient lacks a factor that f uses, or has one too many.
 std::optional<std::string> factor_of_each_entry(const Evidence& e) {
   std::vector<OtherTensor> factors{{"x itself", e.shape, e.x, {}}};
   if (e.output_shape == e.shape) {
     factors.push_back({"the output y", e.shape, e.y, {}});
     factors.push_back({"the cotangent dy", e.shape, e.cotangent, {}});
   }
-  factors.insert(factors.end(), e.others.begin(), e.others.end());
+  factors.insert(factors.end(), e.other_tensors.begin(), e.other_tensors.end());
   for (const OtherTensor& factor : factors) {
     const std::optional<Values> values = repeated_to(e.shape, factor);
     if (!values || largest(*values) == 0) continue;
@@ -230,7 +231,8 @@ std::optional<std::string> factor_of_each_entry(const Evidence& e) {
   return {};
 }
 
-/// y = x g(x): one of the product's two terms, dy g(x) = dy y / x, is all that arrived, or is missing.
+/// Detects, for y = x g(x), that one of the product's two terms, dy g(x) = dy y / x, is alone or
+/// missing.
 std::optional<std::string> product_rule(const Evidence& e) {
   if (e.shape != e.output_shape) return {};
   Values outer(e.x.size());
@@ -247,9 +249,9 @@ std::optional<std::string> product_rule(const Evidence& e) {
   return {};
 }
 
-/// The values that belong to another tensor.
+/// Detects the values of another tensor's gradient.
 std::optional<std::string> exchanged(const Evidence& e) {
-  for (const OtherTensor& other : e.others) {
+  for (const OtherTensor& other : e.other_tensors) {
     if (other.shape == e.shape && same(other.gradient, e.numeric))
       return fmt::format("exchanged: the gradient of {} holds the values that belong here",
                          other.name);
@@ -262,8 +264,8 @@ std::optional<std::string> transposed(const Evidence& e) {
   for (int p = s.rank() - 2; p >= 0; --p) {
     for (int q = s.rank() - 1; q > p; --q) {
       if (s[p] < 2 || s[q] < 2) continue;
-      // Entry [outer, i, between, j, inner] of the gradient, read from where [outer, j, between, i,
-      // inner] is in an array with axes p and q swapped.
+      // Entry [outer, i, between, j, inner] of the gradient has the value that [outer, j, between, i,
+      // inner] has in an array with axes p and q swapped.
       const std::int64_t inner = Axis(s, q).stride, between = Axis(s, p).stride / (s[q] * inner);
       Values read(e.analytic.size());
       for (std::int64_t flat = 0; flat < s.size(); ++flat) {
@@ -283,7 +285,7 @@ std::optional<std::string> transposed(const Evidence& e) {
   return {};
 }
 
-/// The entries of v that were chosen.
+/// The chosen entries of v.
 Values only(const Values& v, const std::vector<bool>& chosen) {
   Values part;
   for (std::size_t i = 0; i < v.size(); ++i) {
@@ -465,7 +467,7 @@ std::string diagnose(const Evidence& e) {
   if (const auto cause = no_influence(e)) return *cause;
   if (const auto cause = sign(e.analytic, e.numeric)) return *cause;
   if (const auto cause = factor(e.analytic, e.numeric, e)) return *cause;
-  // One part may be right, while the rest shows a pattern.
+  // Some entries may be right, while the rest shows a pattern.
   const Values a = only(e.analytic, e.wrong), n = only(e.numeric, e.wrong);
   const bool partly = a.size() < e.analytic.size() && !a.empty();
   const std::string where = e.complete() ? place(e) : std::string("at the wrong entries: ");

@@ -1,5 +1,5 @@
 #pragma once
-/// Guesses from the numbers alone why a gradient is wrong, as a sentence for the author of the
+/// Guesses from the numbers why a gradient is wrong, as a sentence for the author of the
 /// backward.
 #include <cstdint>
 #include <functional>
@@ -15,10 +15,10 @@ HEED_BEGIN
 struct OtherTensor {
   std::string name;
   Shape shape;
-  std::vector<double> values, gradient;  ///< its analytic gradient
+  std::vector<double> values, gradient;  ///< its values and its analytic gradient
 };
 
-/// All that is known about one tensor x with a wrong gradient. Entry k of the vectors `analytic`,
+/// The evidence about one tensor x with a wrong gradient. Entry k of the vectors `analytic`,
 /// `numeric` and `wrong` belongs to x's flat index `indices[k]`.
 struct Evidence {
   Shape shape;
@@ -29,19 +29,19 @@ struct Evidence {
   std::vector<bool> wrong;
   std::vector<double> x, y;       ///< all values of the tensor and of f's output
   std::vector<double> cotangent;  ///< the weight of each value of f's output
-  std::vector<OtherTensor> others;
-  bool output_has_graph = true;  ///< f's result is connected to some variable
+  std::vector<OtherTensor> other_tensors;
+  bool output_has_graph = true;  ///< f's result depends on a variable
   bool connected = true;         ///< the tape leads from f's result to x
   /// The numeric derivative of each output with respect to the entry of x at a flat index, times
-  /// the cotangent: one column of the weighted Jacobian. Costs two calls of f.
+  /// the cotangent: one column of the weighted Jacobian. It costs two calls of f.
   std::function<std::vector<double>(std::int64_t)> column;
 
   bool complete() const { return static_cast<std::int64_t>(indices.size()) == shape.size(); }
 };
 
-/// Empty if no pattern fits.
+/// The likely cause, or "" if no pattern fits.
 std::string diagnose(const Evidence& evidence);
-/// "[2, 0, 1]" for a flat index.
+/// A flat index as "[2, 0, 1]".
 std::string index_in(const Shape& shape, std::int64_t flat);
 
 HEED_END

@@ -15,14 +15,14 @@ HEED_BEGIN
 namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
-constexpr std::size_t shown = 5;      // entries kept for the report
-constexpr std::int64_t sampled = 64;  // entries examined to explain a wrong direction
+constexpr std::size_t shown = 5;      // number of entries in the report
+constexpr std::int64_t sampled = 64;  // number of entries examined to explain a wrong direction
 
 double first_step(const GradcheckOptions& options, double power) {
   return options.step > 0 ? options.step : std::pow(std::numeric_limits<real>::epsilon(), power);
 }
 
-/// All flat indices, or `count` of them at random, in order (Floyd's method, as in Bentley 1987).
+/// All flat indices, or `count` random ones in order (Floyd's method, from Bentley 1987).
 std::vector<std::int64_t> choose(std::int64_t size, std::int64_t count, std::uint64_t seed,
                                  std::uint32_t part) {
   const bool all = count <= 0 || count >= size;
@@ -40,7 +40,7 @@ std::vector<std::int64_t> choose(std::int64_t size, std::int64_t count, std::uin
 struct ParameterChecker {
   const Objective& objective;
   const NamedTensor& parameter;
-  std::uint32_t number;  ///< of the variable
+  std::uint32_t number;  ///< number of the variable
   const GradcheckOptions& options;
   const Tensor& tensor = parameter.tensor;
   const Values& gradient = objective.gradient(number);
@@ -115,8 +115,8 @@ std::vector<GradcheckEntry> ParameterChecker::directions() const {
   return found;
 }
 
-/// Whether slopes from steps far below float32's resolution, where float64 still has eight digits,
-/// differ from those of wide steps, which agree with the analytic gradient: if so, f rounds
+/// Whether slopes from steps far below float32's resolution (float64 still has eight digits)
+/// differ from those of wide steps, which agree with the analytic gradient: then f rounds
 /// internally.
 bool ParameterChecker::rounds_inside(const std::vector<GradcheckEntry>& found) const {
   if (sizeof(real) < 8) return false;
@@ -155,7 +155,7 @@ std::string ParameterChecker::explain(const std::vector<GradcheckEntry>& found) 
   e.x = values_of(tensor.value());
   e.y = objective.outputs();
   e.cotangent = objective.cotangent();
-  e.others = objective.others(number);
+  e.other_tensors = objective.other_tensors(number);
   e.column = [&](std::int64_t i) { return objective.column(tensor.value(), i); };
   std::int64_t analytic_bad = 0, numeric_bad = 0, wrong = 0;
   double uncertainty = 0;
@@ -186,7 +186,7 @@ std::string ParameterChecker::explain(const std::vector<GradcheckEntry>& found) 
   return diagnose(e);
 }
 
-/// Counts and sorts the entries; does not determine the cause.
+/// Counts and sorts the entries, without determining the cause.
 void summarize(const std::vector<GradcheckEntry>& found, ParameterCheck& c) {
   c.checked = static_cast<std::int64_t>(found.size());
   for (const GradcheckEntry& entry : found) {
@@ -225,16 +225,16 @@ ParameterCheck ParameterChecker::check() const {
   if (c.kinks == c.checked) {
     c.status = GradcheckStatus::unstable;
     c.wrong = c.kinks;
-    c.cause = "every entry sits on a kink, so nothing is shown: check at other values";
+    c.cause = "every entry is at a kink, so the check shows nothing: check at other values";
   }
   if (passes(c.status) || !c.cause.empty()) return c;
   if (c.directional) {
-    // A direction shows that something is wrong; single entries show what.
+    // A direction shows that a gradient is wrong; single entries show the cause.
     found = entries(sampled);
     if (std::all_of(found.begin(), found.end(),
                     [](const auto& entry) { return passes(entry.status); })) {
-      c.cause = fmt::format("the {} single entries looked at are right; check more of them",
-                            found.size());
+      c.cause =
+          fmt::format("the {} single entries examined are right; check more of them", found.size());
       return c;
     }
   }
@@ -242,7 +242,7 @@ ParameterCheck ParameterChecker::check() const {
   return c;
 }
 
-/// Why a tensor cannot be checked at all, or "".
+/// The reason why a tensor cannot be checked, or "".
 std::string not_checkable(const Tensor& t) {
   if (!t.needs_grad()) return "it is a constant: make it with Tensor::variable";
   if (!t.node()->leaf()) return "it is the result of an op, not a variable";
@@ -281,7 +281,8 @@ GradcheckResult gradcheck_parameters(const std::function<Tensor()>& f,
   result.abs = options.abs;
   result.seed = options.seed;
   if (sizeof(real) < 8)
-    result.notes.emplace_back("checked in float32, which sees gross errors only; link heed::f64");
+    result.notes.emplace_back(
+        "checked in float32, which detects only gross errors; link heed::f64");
   const auto report = [&](ParameterCheck c) {
     if (options.on_parameter) options.on_parameter(c);
     result.parameters.push_back(std::move(c));
@@ -290,7 +291,7 @@ GradcheckResult gradcheck_parameters(const std::function<Tensor()>& f,
 
   std::vector<NamedTensor> variables;
   for (const NamedTensor& p : parameters) {
-    if (!p.tensor.defined()) continue;  // an omitted bias
+    if (!p.tensor.defined()) continue;  // e.g. an omitted bias
     std::string cause = not_checkable(p.tensor);
     if (cause.empty()) {
       variables.push_back(p);

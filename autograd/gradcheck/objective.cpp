@@ -86,7 +86,7 @@ std::string Objective::examine(const std::vector<NamedTensor>& parameters, std::
   return audit.problem();
 }
 
-std::vector<OtherTensor> Objective::others(std::size_t number) const {
+std::vector<OtherTensor> Objective::other_tensors(std::size_t number) const {
   std::vector<OtherTensor> found;
   for (std::size_t i = 0; i < gradients_.size(); ++i) {
     const NamedTensor& p = originals_.parameters()[i];
@@ -96,7 +96,7 @@ std::vector<OtherTensor> Objective::others(std::size_t number) const {
   return found;
 }
 
-/// Weights of random sign and size 0.5 to 1.5, so that every output counts.
+/// Weights of random sign and size 0.5 to 1.5, so that every output has weight.
 std::string Objective::draw_weights(const Array& y, std::uint64_t seed,
                                     bool ignore_infinite_outputs) {
   output_shape_ = y.shape();
@@ -115,7 +115,7 @@ std::string Objective::draw_weights(const Array& y, std::uint64_t seed,
   return {};
 }
 
-/// Runs f twice more. All differences are taken from the values computed without a tape.
+/// Runs f twice more. All differences use the values computed without a tape.
 std::string Objective::repeat() {
   const NoGrad off;
   const Values once = values_of(f_().value()), twice = values_of(f_().value());
@@ -126,10 +126,10 @@ std::string Objective::repeat() {
     return "f is not a function: " + random_result +
            " (a dropout without a fixed key? a state that f changes?)";
   }
-  return unlike.empty() ? unlike : "f gives another result under NoGrad: " + unlike;
+  return unlike.empty() ? unlike : "f returns another result under NoGrad: " + unlike;
 }
 
-/// What differs between the first result and another one for the same values, or "". Rounding
+/// The difference between the first result and another one for the same values, or "". Rounding
 /// differences are allowed.
 std::string Objective::compare(const Values& y, const char* when) const {
   if (y.size() != y_.size())
@@ -156,7 +156,7 @@ Difference Objective::difference() const {
   long double sum = 0, rounding = 0;
   const real* now = y.value().data();
   for (std::size_t j = 0; j < y_.size(); ++j) {
-    if (now[j] == y_[j]) continue;  // adds no rounding either, and skips an infinite output
+    if (now[j] == y_[j]) continue;  // avoids rounding and skips an infinite output
     const double d = now[j] - y_[j];
     sum += static_cast<long double>(std::isfinite(d) ? u_[j] : 1) * d;
     rounding += std::abs(u_[j] * y_[j]);
@@ -171,7 +171,7 @@ Line Objective::along_entry(Array x, std::int64_t i) const {
     const double moved = static_cast<double>(x.data()[i]) - static_cast<double>(before);
     Difference d = difference();
     x.data()[i] = before;
-    d.value *= t / moved;  // x + t was rounded; not finite if it did not move at all
+    d.value *= t / moved;  // x + t was rounded; not finite if x did not change
     return d;
   };
 }

@@ -1,5 +1,6 @@
 #pragma once
-/// What the gradient checker measures: s = <u, f()>, its analytic gradient and its differences.
+/// The quantities that the gradient checker measures: s = <u, f()>, its analytic gradient and its
+/// differences.
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -33,20 +34,20 @@ inline Values values_of(const Array& a) { return {a.values().begin(), a.values()
 /// s as a function of the variables, whose original values are restored on destruction.
 class Objective {
  public:
-  /// Runs f, forward and backward, and checks that it is a function at all.
+  /// Runs f, forward and backward, and checks that it is a function.
   Objective(std::function<Tensor()> f, const std::vector<NamedTensor>& parameters,
             std::uint64_t seed, bool ignore_infinite_outputs);
 
-  /// What is wrong with f as a whole, or "".
+  /// An error of f as a whole, or "".
   const std::string& problem() const { return problem_; }
   const Shape& output_shape() const { return output_shape_; }
   const Values& outputs() const { return y_; }
   const Values& cotangent() const { return u_; }  ///< the random weight of each output
-  /// Variables that f's result depends on and that are not among the given ones (Audit::unlisted).
+  /// Variables that f's result depends on but that are not listed (Audit::unlisted).
   const std::vector<std::string>& unlisted() const { return unlisted_; }
-  /// All variables but that one, with their analytic gradients.
-  std::vector<OtherTensor> others(std::size_t number) const;
-  bool has_graph() const { return has_graph_; }  ///< f's result is connected to some variable
+  /// All variables except that number, with their analytic gradients.
+  std::vector<OtherTensor> other_tensors(std::size_t number) const;
+  bool has_graph() const { return has_graph_; }  ///< whether f's result depends on a variable
   /// Whether the tape leads from f's result to the variable with that number.
   bool reaches(std::size_t number) const { return reached_[number]; }
   /// The straight-through op that the variable's gradient passes through, or "".
@@ -56,7 +57,7 @@ class Objective {
 
   /// s at the variables' current values, minus s at their original ones.
   Difference difference() const;
-  /// The change of s as entry i of x moves by t, or as x moves by t d; each call restores x.
+  /// The change of s if entry i of x changes by t, or x by t d; each call restores x.
   Line along_entry(Array x, std::int64_t i) const;
   Line along(Array x, Values d) const;
   /// The derivative of each output with respect to entry i of x, times that output's weight.

@@ -9,12 +9,13 @@ HEED_BEGIN
 
 namespace {
 
-constexpr int halvings = 20;  // from ε^(1/5) down to about 1e-9 in float64
-constexpr int patience = 12;  // halvings without progress, after which there is only noise
+constexpr int halvings = 20;  // reduces ε^(1/5) to about 1e-9 in float64
+constexpr int patience = 12;  // number of halvings without progress before the search ends
 constexpr int doublings = 5;
-// The gap between the slopes from both sides shows a kink if this many halvings in a row leave it unchanged,
+// Number of halvings in a row that leave the gap between the slopes from both sides unchanged at a
+// kink.
 constexpr int halvings_of_a_kink = 3;
-// and shows that there is none if this many in a row shrink it.
+// Number of halvings in a row that shrink this gap if the function is smooth.
 constexpr int halvings_of_a_curve = 2;
 
 /// s at ±h and ±2h, minus s(0).
@@ -37,21 +38,21 @@ struct Stencil {
 };
 
 /// If the function is smooth, halving h shrinks the gap between the right and the left slope, about
-/// −s⁽⁴⁾h³/2, by 8; at a kink the gap stays. A gap below `least` does not matter.
-bool gap_stays(const Stencil& wide, const Stencil& narrow, double least, double within) {
+/// −s⁽⁴⁾h³/2, by 8; at a kink the gap remains. A gap below `min_gap` does not matter.
+bool gap_remains(const Stencil& wide, const Stencil& narrow, double min_gap, double within) {
   const double gap = narrow.gap();
-  return std::abs(gap) > std::max(least, 50 * narrow.rounding()) &&
+  return std::abs(gap) > std::max(min_gap, 50 * narrow.rounding()) &&
          std::abs(gap - wide.gap()) <= within * std::abs(gap);
 }
 
 /// Whether halving the step shrinks the gap as for a smooth function, or the gap is too small to matter.
 /// With several kinks within the stencil, two step sizes may agree on a wrong slope by accident.
-bool gap_shrinks(const Stencil& wide, const Stencil& narrow, double least) {
+bool gap_shrinks(const Stencil& wide, const Stencil& narrow, double min_gap) {
   return std::abs(narrow.gap()) <=
-         std::max({least, 50 * narrow.rounding(), 0.25 * std::abs(wide.gap())});
+         std::max({min_gap, 50 * narrow.rounding(), 0.25 * std::abs(wide.gap())});
 }
 
-/// The central slope of a kink may be the expected value, as that of |x| at 0 is; a smooth function's
+/// The central slope of a kink may be the expected value, as for |x| at 0; a smooth function's
 /// slopes from both sides are nearly equal.
 bool may_be_a_kink(const Stencil& s) {
   const double slopes = std::max(std::abs(s.from_left()), std::abs(s.from_right()));
@@ -65,11 +66,11 @@ struct Best : Slope {
 
 /// Updates `best` and returns true if the two stencils agree better than any previous pair. A smooth pair
 /// always replaces one that is not smooth.
-bool keep_better(Best& best, const Stencil& wide, const Stencil& narrow, double least) {
+bool keep_better(Best& best, const Stencil& wide, const Stencil& narrow, double min_gap) {
   const double difference = std::abs(wide.central() - narrow.central());
   if (!std::isfinite(difference)) return false;
   const double uncertainty = std::max(difference, std::min(wide.rounding(), narrow.rounding()));
-  const bool smooth = gap_shrinks(wide, narrow, least);
+  const bool smooth = gap_shrinks(wide, narrow, min_gap);
   const bool better = smooth == best.smooth ? uncertainty < best.uncertainty : smooth;
   if (best.finite && !better) return false;
   best.value = wide.rounding() < narrow.rounding() ? wide.central() : narrow.central();
@@ -84,10 +85,10 @@ bool keep_better(Best& best, const Stencil& wide, const Stencil& narrow, double 
 
 Slope measure_slope(const Line& line, double expected, double step,
                     const std::function<double(double)>& tolerance) {
-  step = std::exp2(std::floor(std::log2(step)));  // a power of two, so that halving is exact
+  step = std::exp2(std::floor(std::log2(step)));  // a power of two makes halving exact
   const Stencil first{step, line(-2 * step), line(-step), line(step), line(2 * step)};
   Best best;
-  std::optional<Slope> right;  // the first stencil's, if it agrees with what is expected
+  std::optional<Slope> right;  // slope of the first stencil, if it agrees with the expected one
   if (std::isfinite(first.central())) {
     static_cast<Slope&>(best) = {first.central(), first.rounding(),  true,
                                  false,           first.from_left(), first.from_right()};
@@ -98,46 +99,47 @@ Slope measure_slope(const Line& line, double expected, double step,
 
   Stencil now = first;
   std::optional<Stencil> bent;  // the narrowest stencil that shows a kink
-  bool stays = false;
+  bool remains = false;
   int stuck = 0, steady = 0, smooth = 0;
   for (int k = 0; k < halvings; ++k) {
     const double h = now.h / 2;
     const Stencil next{h, now.left, line(-h), line(h), now.right};
-    const double least =
+    const double min_gap =
         tolerance(std::max(std::abs(next.from_left()), std::abs(next.from_right())));
     if (bent && 50 * next.rounding() > 0.5 * std::abs(bent->gap())) {
-      stays = true;  // smaller steps cannot show that the kink is not at x: rounding would hide it
+      // Smaller steps cannot show that the kink is not at x: rounding would hide it.
+      remains = true;
       break;
     }
-    const bool before = stays;
-    stays = gap_stays(now, next, least, 0.1);
-    steady = stays ? steady + 1 : 0;
+    const bool before = remains;
+    remains = gap_remains(now, next, min_gap, 0.1);
+    steady = remains ? steady + 1 : 0;
     // While a kink lies within the stencil, two steps may agree on a mean of its slopes.
-    const bool better = !stays && keep_better(best, now, next, least);
-    stuck = better || stays || before || !best.finite ? 0 : stuck + 1;
-    smooth = gap_shrinks(now, next, least) ? smooth + 1 : 0;
+    const bool better = !remains && keep_better(best, now, next, min_gap);
+    stuck = better || remains || before || !best.finite ? 0 : stuck + 1;
+    smooth = gap_shrinks(now, next, min_gap) ? smooth + 1 : 0;
     best.smooth = best.smooth && smooth > 0;
-    const bool at_kink = stays && gap_stays(now, next, least, 1e-6);
+    const bool at_kink = remains && gap_remains(now, next, min_gap, 1e-6);
     now = next;
     if (at_kink || steady >= halvings_of_a_kink) bent = now;
     if (at_kink) break;
-    // A kink near x looks like one at x until the steps are smaller than its distance.
-    if (stays || !best.finite) continue;
-    if (right && !bent) return *right;  // curved, but no kink
+    // A kink near x resembles one at x until the steps are smaller than its distance.
+    if (remains || !best.finite) continue;
+    if (right && !bent) return *right;  // curved without a kink
     if (stuck == patience) break;
     if (best.smooth && smooth >= halvings_of_a_curve &&
         (best.uncertainty <= 0.1 * tolerance(best.value) || now.rounding() > 10 * best.uncertainty))
       break;
   }
   const bool converged = best.finite && best.uncertainty <= tolerance(best.value);
-  if (bent && (stays || !converged)) {
+  if (bent && (remains || !converged)) {
     const double value = bent->central();
     return {value, bent->rounding(),  std::isfinite(value),
             true,  bent->from_left(), bent->from_right()};
   }
   if (bent) return best;  // larger steps would agree on a mean of the kink's slopes
   const Stencil narrowest = now;
-  now = first;  // if rounding dominates, larger steps are more precise
+  now = first;  // larger steps are more precise if rounding dominates
   for (int k = 0; k < doublings && best.finite && best.uncertainty > 0.1 * tolerance(best.value);
        ++k) {
     const double h = 2 * now.h;

@@ -17,7 +17,7 @@ using Line = std::function<Difference(double t)>;
 struct Slope {
   double value = 0;
   double uncertainty = 0;  ///< the difference of two step sizes, or the possible rounding
-  bool finite = false;     ///< some step size gave a number
+  bool finite = false;     ///< some step size had a finite result
   bool kink = false;       ///< left and right slopes converge to different values
   double left = 0, right = 0;
 };

@@ -1,4 +1,4 @@
-// gradcheck(f, x…): beyond the gradients at the given inputs, how f behaves when it is called otherwise.
+// gradcheck(f, x…): checks f's gradients in variants of the call besides the given inputs.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -48,7 +48,7 @@ std::vector<NamedTensor> Variants::checked(const std::vector<Tensor>& x) const {
   return all;
 }
 
-/// Of <u, f(x)> with random weights u, which depend on the seed alone.
+/// The gradients of <u, f(x)> with random weights u, which depend only on the seed.
 Gradients Variants::gradients(const std::vector<Tensor>& x) const {
   const Tensor y = f(x);
   if (!y.needs_grad()) return {};
@@ -69,7 +69,7 @@ double largest_finite(const Array& a) {
   return size;
 }
 
-/// Equal but for the rounding of values of size `scale`, or both not finite.
+/// Equal except for the rounding of values of size `scale`, or both not finite.
 bool agrees(const Array& a, const Array& b, double scale = 0) {
   scale = std::max(scale, largest_finite(b));
   const double allowed = 1e4 * std::numeric_limits<real>::epsilon() * scale;
@@ -114,9 +114,9 @@ std::string Variants::with_equal_inputs(const Gradients& all, const std::vector<
       try {
         const Gradients two = gradients(apart), one = gradients(same);
         Array sum = two[apart[i]].clone();
-        const Array other = two[apart[j]];
-        for (std::int64_t k = 0; k < sum.size(); ++k) sum.data()[k] += other.data()[k];
-        // With equal inputs the gradient may vanish, as that of the cosine similarity does.
+        const Array second = two[apart[j]];
+        for (std::int64_t k = 0; k < sum.size(); ++k) sum.data()[k] += second.data()[k];
+        // With equal inputs the gradient may vanish, as for the cosine similarity.
         if (!agrees(one[same[i]], sum, largest_finite(all[x[i]]) + largest_finite(all[x[j]])))
           return fmt::format("the gradient is not the sum of both {}", condition);
       } catch (const Error& error) {
@@ -128,7 +128,7 @@ std::string Variants::with_equal_inputs(const Gradients& all, const std::vector<
 }
 
 /// The values of x that remain when all axes of extent `from` have extent `to`. They begin an array of
-/// x's full size, so that an f that assumes the full shape reads NaN there, and not beyond the array.
+/// x's full size, so that an f that assumes the full shape reads NaN within the array.
 Tensor shortened(const Tensor& x, std::int64_t from, std::int64_t to) {
   if (!x.defined()) return x;
   const Shape full = x.shape();
@@ -149,8 +149,8 @@ Tensor shortened(const Tensor& x, std::int64_t from, std::int64_t to) {
   return Tensor(all.sliced(0, shape.size()).reshaped(shape));
 }
 
-/// What a gradient check finds where an extent of the inputs is another; refusals are fine, and so are
-/// results that are not finite, as the mean of nothing.
+/// The fault of a gradient check with another extent of the inputs. f may throw, and its results
+/// may be non-finite, such as the mean of no values.
 std::string Variants::with_extent(std::int64_t from, std::int64_t to) const {
   std::vector<Tensor> x;
   for (const Tensor& input : inputs) {
@@ -188,15 +188,15 @@ std::string Variants::with_extent(std::int64_t from, std::int64_t to) const {
   return result.problem.empty() || nothing ? std::string() : condition + ", " + result.problem;
 }
 
-/// Extents of the inputs that are not a parameter's, as the number of rows is in most layers.
+/// Extents of the inputs that no parameter has, such as the number of rows in most layers.
 std::set<std::int64_t> Variants::free_extents() const {
   const auto extents_of = [](const Tensor& x, std::set<std::int64_t>& into) {
     for (int k = 0; x.defined() && k < x.shape().rank(); ++k) into.insert(x.shape()[k]);
   };
-  std::set<std::int64_t> free, taken;
+  std::set<std::int64_t> free, used;
   for (const Tensor& x : inputs) extents_of(x, free);
-  for (const NamedTensor& p : parameters) extents_of(p.tensor, taken);
-  for (const std::int64_t extent : taken) free.erase(extent);
+  for (const NamedTensor& p : parameters) extents_of(p.tensor, used);
+  for (const std::int64_t extent : used) free.erase(extent);
   free.erase(0);
   return free;
 }
@@ -207,9 +207,9 @@ std::string Variants::examine() const {
   if (std::string fault = with_a_constant(all, x); !fault.empty()) return fault;
   if (std::string fault = with_equal_inputs(all, x); !fault.empty()) return fault;
   for (const std::int64_t extent : free_extents()) {
-    for (const std::int64_t other : {1, 0}) {
-      if (other == extent) continue;
-      if (std::string fault = with_extent(extent, other); !fault.empty()) return fault;
+    for (const std::int64_t changed : {1, 0}) {
+      if (changed == extent) continue;
+      if (std::string fault = with_extent(extent, changed); !fault.empty()) return fault;
     }
   }
   return {};

@@ -9,7 +9,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "autograd/kernels/attend.cpp"
 #include "hwy/foreach_target.h"
-// After foreach_target:
+// These headers must follow foreach_target:
 #include "autograd/kernels/simd/lanes-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -17,7 +17,7 @@ HEED_BEGIN
 namespace kernels::HWY_NAMESPACE {
 #if HEED_SIMD
 
-/// ⟨x, y⟩ over the few values of a head, summed in `real` as in gemm.
+/// ⟨x, y⟩ over the columns of one head, summed in `real` as in gemm.
 HWY_INLINE real inner(const real* x, const real* y, std::int64_t n) {
   Vector even = set(0), odd = set(0);
   std::int64_t i = 0;

@@ -1,6 +1,6 @@
 #pragma once
 /// One query row, all heads, against cached rows at any addresses: the two products of a decoding
-/// step. rows[t] holds the keys [key_heads · size] of position t, followed by as many values.
+/// step. rows[t] contains the keys [key_heads · size] of position t, followed by as many values.
 #include <cstdint>
 
 #include "autograd/kernels/attention.h"
@@ -15,7 +15,7 @@ void attend_scores(const real* q, const real* const* rows, std::int64_t n, HeadL
 void attend_mix(const real* weights, const real* const* rows, std::int64_t n, HeadLayout layout,
                 real* out);
 
-/// By the formulas, in double.
+/// Reference implementation: the formulas in double.
 namespace plain {
 
 inline void attend_scores(const real* q, const real* const* rows, std::int64_t n, HeadLayout layout,

@@ -9,7 +9,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "autograd/kernels/attention.cpp"
 #include "hwy/foreach_target.h"
-// After foreach_target:
+// These headers must follow foreach_target:
 #include "autograd/kernels/simd/lanes-inl.h"
 #include "hwy/contrib/math/math-inl.h"
 
@@ -32,7 +32,7 @@ void attention_softmax_again(real* scores, std::int64_t rows, std::int64_t cols,
     const Vector shift = set(row_lse);
     each(reads.end - reads.begin, [=](std::int64_t i, auto io) HWY_ATTR {
       const Vector x = hn::Sub(io.load(read + i), shift);
-      // Highway's Exp gives 0 for NaN, which would hide it.
+      // Highway's Exp returns 0 for NaN, which would hide it.
       io.store(hn::IfThenElse(hn::IsNaN(x), x, hn::Exp(Tag(), x)), read + i);
     });
     std::fill(scores + reads.end, scores + cols, real(0));
@@ -87,7 +87,7 @@ void attention_add_to_lse(const real* scores, std::int64_t rows, std::int64_t co
     const KeyRange reads = visible.columns(r, cols);
     const double a = lse[r * stride];
     const double b = log_sum_exp_row(scores + reads.begin, reads.end - reads.begin);
-    const double high = a < b ? b : a, low = a < b ? a : b;  // a NaN remains in one of them
+    const double high = a < b ? b : a, low = a < b ? a : b;  // high or low is NaN if a or b is
     const bool alone = low == -std::numeric_limits<double>::infinity() || std::isinf(high);
     lse[r * stride] = static_cast<real>(alone ? high : high + std::log1p(std::exp(low - high)));
   }

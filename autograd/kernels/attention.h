@@ -8,14 +8,14 @@
 HEED_BEGIN
 namespace kernels {
 
-/// How a row's columns are divided: q has heads · size of them, k and v key_heads · size each.
+/// How a row's columns are divided: q has heads · size columns, k and v have key_heads · size each.
 /// Query head h reads key head h / (heads / key_heads): grouped queries, Ainslie et al. 2023.
 struct HeadLayout {
   std::int64_t heads = 1, key_heads = 1, size = 0;
   std::int64_t key_head(std::int64_t head) const { return head / (heads / key_heads); }
 };
 
-/// Keys [begin, end), by their positions in the sequence.
+/// Keys [begin, end), as positions in the sequence.
 struct KeyRange {
   std::int64_t begin = 0, end = 0;
 };
@@ -24,14 +24,14 @@ struct KeyRange {
 struct Visible {
   const KeyRange* rows = nullptr;
   std::int64_t first = 0;
-  /// The columns that row r reads, of `cols`.
+  /// The columns that row r reads, out of `cols`.
   KeyRange columns(std::int64_t r, std::int64_t cols) const {
     const std::int64_t begin = std::clamp<std::int64_t>(rows[r].begin - first, 0, cols);
     return {begin, std::clamp(rows[r].end - first, begin, cols)};
   }
 };
 
-/// Turns scores into weights, in place: softmax over the keys that a row reads, 0 elsewhere.
+/// Converts scores to weights in place: softmax over the keys that a row reads, 0 for all others.
 /// lse[r · stride] becomes the row's log Σ exp. A row that reads no key becomes 0, with lse −inf.
 void attention_softmax(real* scores, std::int64_t rows, std::int64_t cols, Visible visible,
                        real* lse, std::int64_t stride);

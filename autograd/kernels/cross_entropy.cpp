@@ -5,7 +5,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "autograd/kernels/cross_entropy.cpp"
 #include "hwy/foreach_target.h"
-// After foreach_target:
+// These headers must follow foreach_target:
 #include "autograd/kernels/simd/softmax-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -14,11 +14,11 @@ namespace kernels::HWY_NAMESPACE {
 #if HEED_SIMD
 
 struct RowSums {
-  double others = 0;   ///< Σ exp(x_j − m) over all but the first largest
+  double rest = 0;     ///< Σ exp(x_j − m) without the first largest
   double deficit = 0;  ///< Σ (m − x_j)
 };
 
-/// Both sums over a part of a row, in blocks; if `keep`, x becomes exp(x − m).
+/// Both sums over a range of a row, in blocks; if `keep`, x becomes exp(x − m).
 HWY_INLINE void add_sums(RowSums& sums, real* x, real m, std::int64_t n, bool smooth, bool keep) {
   HWY_ALIGN real buffer[exp_block];
   for (std::int64_t at = 0; at < n; at += exp_block) {
@@ -29,16 +29,17 @@ HWY_INLINE void add_sums(RowSums& sums, real* x, real m, std::int64_t n, bool sm
         return hn::Sub(set_wide(m), io.load(block + i));
       });
     }
-    sums.others += exp_of_block(block, m, keep ? block : buffer, size);
+    sums.rest += exp_of_block(block, m, keep ? block : buffer, size);
   }
 }
 
-/// Three passes: the largest logit, the sums, the gradient. The first largest logit is left out of
-/// the sum of exponentials, to which it would add 1 and swamp the rest: a loss near 0 is that rest.
+/// Three passes: the largest logit, the sums, the gradient. The first largest logit is excluded
+/// from the sum of exponentials, because its 1 would swamp the rest, and a loss near 0 is that
+/// rest.
 RowLoss cross_entropy_row(real* logits, std::int64_t n, std::int32_t target, real smoothing,
                           real scale, bool with_grad) {
   const real m = row_max(logits, n);
-  if (!std::isfinite(m)) {  // infinite or NaN: rare, and easier to read in the plain twin
+  if (!std::isfinite(m)) {  // infinite or NaN is rare; the plain twin is simpler
     return plain::cross_entropy_row(logits, n, target, smoothing, scale, with_grad);
   }
   const std::int64_t largest = find_first(logits, m, n);
@@ -49,22 +50,22 @@ RowLoss cross_entropy_row(real* logits, std::int64_t n, std::int32_t target, rea
   add_sums(sums, logits + largest + 1, m, n - largest - 1, smooth, with_grad);
 
   RowLoss result{};
-  const double log_total = std::log1p(sums.others);
+  const double log_total = std::log1p(sums.rest);
   result.nll = (m - x_target) + log_total;
   result.loss = (1 - eps) * result.nll;
   if (smooth) result.loss += share * sums.deficit + eps * log_total;
-  result.correct = largest == target && !std::isnan(sums.others);
+  result.correct = largest == target && !std::isnan(sums.rest);
   if (!with_grad) return result;
 
-  const double total = 1 + sums.others;
+  const double total = 1 + sums.rest;
   const double p_target = logits[target] / total;  // used if the target is not the largest
   const Vector factor = set(static_cast<real>(scale / total)),
                shift = set(static_cast<real>(scale * share));
   each(n, [=](std::int64_t j, auto io)
               HWY_ATTR { io.store(hn::MulSub(io.load(logits + j), factor, shift), logits + j); });
   logits[largest] = static_cast<real>(scale * (1 / total - share));
-  // p − 1 of a target that is the largest, without cancellation: −others / total.
-  const double error = largest == target ? eps - sums.others / total : p_target - (1 - eps);
+  // If the target is the largest, −rest / total computes p − 1 without cancellation.
+  const double error = largest == target ? eps - sums.rest / total : p_target - (1 - eps);
   logits[target] = static_cast<real>(scale * (error - share));
   return result;
 }

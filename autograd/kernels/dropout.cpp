@@ -6,7 +6,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "autograd/kernels/dropout.cpp"
 #include "hwy/foreach_target.h"
-// After foreach_target:
+// These headers must follow foreach_target:
 #include "autograd/kernels/simd/lanes-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -18,10 +18,10 @@ using WordTag = hn::CappedTag<std::uint32_t, 16>;
 using LongTag = hn::Repartition<std::uint64_t, WordTag>;
 using Words = hn::Vec<WordTag>;
 constexpr std::int64_t word_lanes = static_cast<std::int64_t>(hn::MaxLanes(WordTag()));
-constexpr std::int64_t chunk = 128;  // values from 16 blocks of Philox
+constexpr std::int64_t chunk = 128;  // number of values from 16 blocks of Philox
 
 /// A Philox counter for each 64-bit lane, in the low halves; the 32-bit products ignore the high
-/// halves, which hold garbage. So a round needs no shuffle.
+/// halves, which contain garbage. So a round needs no shuffle.
 struct Counters {
   Words c[4];
 
@@ -43,7 +43,7 @@ HWY_INLINE void philox_chunk(const RandomKey& key, std::uint32_t position, std::
   const WordTag d;
   const auto tagged = (static_cast<std::uint32_t>(key.stream) << 28) | (key.part & 0x0FFFFFFFu);
   for (std::int64_t b = 0; b < 16; b += word_lanes) {
-    // One set of counters holds the even-numbered blocks, the other the odd-numbered ones.
+    // `even` counts the even-numbered blocks, `odd` the odd-numbered ones.
     const Words first =
         hn::Add(hn::Iota(d, 0), hn::Set(d, position + static_cast<std::uint32_t>(b)));
     Counters even{{first, hn::Set(d, static_cast<std::uint32_t>(key.index)),
@@ -65,10 +65,11 @@ HWY_INLINE void philox_chunk(const RandomKey& key, std::uint32_t position, std::
   }
 }
 
-/// Which of the values [e, e + lanes) of a chunk are kept: those whose 16 bits are not below the
-/// threshold, which is passed shifted into the upper half of a word.
+/// The mask of the kept values among [e, e + lanes) of a chunk: those whose 16 bits reach the
+/// threshold, which the caller shifts to the upper half of a word.
 HWY_INLINE Mask kept(const std::uint32_t* words, std::int64_t e, std::uint32_t threshold) {
-  // lanes divides 16 and e is a multiple of lanes, so a vector never crosses into another half.
+  // lanes divides 16 and e is a multiple of lanes, so a vector never crosses the boundary of a
+  // half.
   using BitsTag = hn::Rebind<std::uint32_t, Tag>;
   const BitsTag d;
   auto bits = hn::LoadU(d, words + e / 32 * 16 + e % 16);

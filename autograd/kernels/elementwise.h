@@ -20,11 +20,11 @@ void div(const real* a, const real* b, real* y, std::int64_t n);  ///< y = a / b
 void scale(real alpha, const real* x, real* y, std::int64_t n);   ///< y = alpha x
 void axpy(real alpha, const real* x, real* y, std::int64_t n);    ///< y += alpha x
 
-/// y = f(x), within 4 units in the last place in float, denormals and ±inf included. NaN gives
-/// NaN, as do log and sqrt below 0; log(0) is -inf.
+/// y = f(x), within 4 units in the last place in float, denormals and ±inf included. NaN becomes
+/// NaN, and so do log and sqrt below 0; log(0) is -inf.
 void unary(UnaryFunction f, const real* x, real* y, std::int64_t n);
 /// dx = dy f'(x). x and y are the input and output of f; a kernel that does not need one of them
-/// (`unary_needs_x`, `unary_needs_y`) never reads it, so it may be null. f' is as exact as its
+/// (`unary_needs_x`, `unary_needs_y`) ignores it, so it may be null. f' is as exact as its
 /// operands: near tanh's limit, 1 − y² has only the few digits that y has there.
 void unary_grad(UnaryFunction f, const real* x, const real* y, const real* dy, real* dx,
                 std::int64_t n);
@@ -32,7 +32,7 @@ void unary_grad(UnaryFunction f, const real* x, const real* y, const real* dy, r
 /// y[r, c] = x[r, c] + bias[c]; y may be x.
 void add_bias(const real* x, const real* bias, real* y, std::int64_t rows, std::int64_t cols);
 /// h[r, c] = x[r, c] + bias[c], y = f(h); h may be x, or null if f's gradient does not need it; y
-/// may be x if h is not.
+/// may be x if h is another array.
 void add_bias_unary(UnaryFunction f, const real* x, const real* bias, real* h, real* y,
                     std::int64_t rows, std::int64_t cols);
 

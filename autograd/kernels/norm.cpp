@@ -8,7 +8,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "autograd/kernels/norm.cpp"
 #include "hwy/foreach_target.h"
-// After foreach_target:
+// These headers must follow foreach_target:
 #include "autograd/kernels/simd/lanes-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -44,7 +44,8 @@ void layer_norm(const real* x, const real* gain, const real* bias, real eps, rea
                                 }) /
                        count;
     const double root = plain::reciprocal_root(var + eps);
-    if (std::isnan(root) || root == 0) {  // NaN or infinity in the row, or no variance and eps = 0
+    if (std::isnan(root) ||
+        root == 0) {  // the row has NaN or infinity, or no variance with eps = 0
       plain::layer_norm(x, gain, bias, eps, y, mean + r, rstd + r, 1, cols);
       continue;
     }
@@ -80,8 +81,8 @@ void rms_norm(const real* x, const real* gain, real eps, real* y, real* rrms, st
   }
 }
 
-/// What all values of a row's gradient share: the mean of x, with the digits lost in rounding to
-/// real, mean(g) and mean(g ⊙ x̂). RMS norm has only the last; its mean is 0 by definition.
+/// The constants of a row's gradient: the mean of x, with the digits lost in rounding to
+/// real, mean(g) and mean(g ⊙ x̂). RMS norm uses only mean(g ⊙ x̂); its mean is 0 by definition.
 struct RowMeans {
   double x = 0, g = 0, gz = 0;
 };
@@ -109,7 +110,7 @@ HWY_INLINE RowMeans row_means(const real* x, const real* gain, double mean, doub
   return {mean + scale * rest, scale * g, scale * rstd * (gz - scale * rest * g)};
 }
 
-/// One row of dx = rstd (g − mean(g) − x̂ mean(g ⊙ x̂)), in double as well.
+/// One row of dx = rstd (g − mean(g) − x̂ mean(g ⊙ x̂)), also in double.
 HWY_INLINE void norm_dx(const real* x, const real* gain, RowMeans mean, double rstd, const real* dy,
                         real* dx, std::int64_t cols) {
   each_wide(cols, [=](std::int64_t c, auto io) HWY_ATTR {
@@ -163,7 +164,7 @@ HWY_INLINE void norm_grad(const real* x, const real* gain, const real* mean, con
       means[k] =
           row_means<centred>(x + row, gain, centred ? mean[r + k] : 0, rstd[r + k], dy + row, cols);
     }
-    // The columns first: dx may be dy.
+    // The columns come first, because dx may be dy.
     if (columns) {
       (four ? norm_dgain<4, centred> : norm_dgain<1, centred>)(x + at, means, rstd + r, dy + at,
                                                                sum_gain, sum_bias, cols);

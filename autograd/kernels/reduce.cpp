@@ -8,7 +8,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "autograd/kernels/reduce.cpp"
 #include "hwy/foreach_target.h"
-// After foreach_target:
+// These headers must follow foreach_target:
 #include "autograd/kernels/simd/lanes-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -39,7 +39,7 @@ std::int64_t first_above(const real* x, std::int64_t from, real bound, std::int6
   const auto above = [=](std::int64_t i)
                          HWY_ATTR { return hn::Gt(hn::LoadU(Tag(), x + i), limit); };
   std::int64_t i = from;
-  for (; i + 4 * lanes <= n; i += 4 * lanes) {  // skips almost all of a row of logits
+  for (; i + 4 * lanes <= n; i += 4 * lanes) {  // skips most of a row of logits
     const Mask any = hn::Or(hn::Or(above(i), above(i + lanes)),
                             hn::Or(above(i + 2 * lanes), above(i + 3 * lanes)));
     if (!hn::AllFalse(Tag(), any)) break;
@@ -140,7 +140,7 @@ void add_column_sums(const real* x, std::int64_t rows, std::int64_t cols, real* 
 }
 const char* vector_name() {
   const std::int64_t usable = hwy::SupportedTargets() & HWY_TARGETS;
-  return hwy::TargetName(usable & -usable);  // the lowest bit is the best
+  return hwy::TargetName(usable & -usable);  // the lowest bit is the best target
 }
 void tree_sum(const real* const* x, std::int64_t count, real* y, std::int64_t n) {
   HWY_DYNAMIC_DISPATCH(tree_sum)(x, count, y, n);

@@ -1,5 +1,5 @@
 #pragma once
-/// Kernels that treat every row of a [rows, cols] matrix alike.
+/// Kernels that process each row of a [rows, cols] matrix.
 #include <cstdint>
 
 #include "autograd/base/real.h"
@@ -7,9 +7,9 @@
 HEED_BEGIN
 namespace kernels {
 
-/// y = softmax(x) of one row of n values. -inf is a mask; a row of only -inf gives zeros.
+/// y = softmax(x) of one row of n values. -inf is a mask; a row of only -inf becomes zeros.
 /// Returns log Σ exp(x) (-inf for that row). y may be x. Values of +inf share the row evenly, as
-/// in the limit; NaN gives NaN throughout. Both results are within 4 units in the last place.
+/// in the limit; a NaN makes the whole row NaN. Both results are within 4 units in the last place.
 real softmax_row(const real* x, real* y, std::int64_t n);
 /// log Σ exp(x) of one row.
 real log_sum_exp_row(const real* x, std::int64_t n);
@@ -17,16 +17,17 @@ real log_sum_exp_row(const real* x, std::int64_t n);
 void softmax_row_grad(const real* y, const real* dy, real* dx, std::int64_t n);
 
 /// y = x − log Σ exp(x) of one row, the logarithm of softmax_row's result, within 4 units in the
-/// last place; y may be x. A masked value stays -inf, even if all are masked.
+/// last place; y may be x. A masked value remains -inf, even if all are masked.
 void log_softmax_row(const real* x, real* y, std::int64_t n);
-/// dx = dy − exp(y) Σ dy of one row, in double; dx may be dy. Where y is -inf, dy is left out and
+/// dx = dy − exp(y) Σ dy of one row, in double; dx may be dy. Where y is -inf, dy is ignored and
 /// dx is 0.
 void log_softmax_row_grad(const real* y, const real* dy, real* dx, std::int64_t n);
 
-/// Per row: mean[r], rstd[r] = 1/√(var + eps) (biased variance), y = (x − mean) rstd · gain + bias.
-/// gain and bias may be null (1 and 0). Computed in double. A row without variance gives bias, even
-/// for eps = 0. If a row holds infinities, y is the limit as they grow together (±1 for them, 0 for
-/// the rest, normalised), mean is infinite or NaN and rstd 0, so that the gradient is NaN.
+/// Computes for each row mean[r], rstd[r] = 1/√(var + eps) (biased variance), y = (x − mean) rstd ·
+/// gain + bias. gain and bias may be null (1 and 0). Computed in double. A row without variance
+/// becomes bias, even for eps = 0. If a row contains infinities, y is the limit as they grow
+/// together (±1 for them, 0 for the rest, normalised), mean is infinite or NaN and rstd 0, so that
+/// the gradient is NaN.
 void layer_norm(const real* x, const real* gain, const real* bias, real eps, real* y, real* mean,
                 real* rstd, std::int64_t rows, std::int64_t cols);
 /// With x̂ = (x − mean) rstd and g = dy ⊙ gain:
@@ -48,11 +49,11 @@ void rms_norm_grad(const real* x, const real* gain, const real* rrms, const real
 /// with scale · d loss / d logits = scale (p − (1 − ε) onehot(t) − ε/n) if `with_grad`.
 ///
 /// -inf masks a class: as the target, or with ε > 0, it makes the loss +inf. So does any logit of
-/// +inf, because training must not continue from there; the gradient is then that of softmax's
+/// +inf, because training must not continue from it; the gradient is then that of softmax's
 /// limit. NaN makes the losses and the whole gradient NaN and `correct` false. Losses near 0 keep
 /// their relative precision. n > 0, 0 ≤ target < n.
 struct RowLoss {
-  double loss;   ///< with smoothing
+  double loss;   ///< smoothed loss
   double nll;    ///< −log p[t]
   bool correct;  ///< t is the (first) largest logit
 };

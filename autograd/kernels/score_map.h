@@ -1,9 +1,9 @@
 #pragma once
-/// How attention turns the scores S of a query into weights P over the keys that it reads:
+/// Maps from the scores S of a query to weights P over the keys that it reads:
 /// - softmax: P = exp(S) / Σ exp(S)
-/// - sum: P = S / Σ S. Weights may be negative, and grow without bound as Σ S approaches 0.
-/// - hard: P = 1 for the largest score (the first of equal ones), 0 for the others. The true gradient
-///   is 0 almost everywhere, so backward uses softmax's (a straight-through estimator: Bengio, Léonard
+/// - sum: P = S / Σ S. Weights may be negative, and are unbounded as Σ S approaches 0.
+/// - hard: P = 1 for the largest score (the first of equal ones), 0 for all others. The true
+///   gradient is 0 almost everywhere, so backward uses softmax's (a straight-through estimator: Bengio, Léonard
 ///   and Courville 2013; Jang et al. 2017).
 #include <algorithm>
 #include <cmath>
@@ -30,9 +30,9 @@ inline real divide_by_sum(real* scores, std::int64_t n) {
   return static_cast<real>(sum);
 }
 
-/// Replaces softmax weights by hard ones. NaN stays NaN.
+/// Replaces softmax weights by hard ones. NaN remains NaN.
 inline void keep_first_largest(real* weights, std::int64_t n) {
-  if (n == 0 || std::isnan(weights[0])) return;  // softmax gives NaN for all keys or for none
+  if (n == 0 || std::isnan(weights[0])) return;  // softmax returns NaN for all keys or for none
   real* const largest = std::max_element(weights, weights + n);
   std::fill(weights, weights + n, real(0));
   *largest = 1;

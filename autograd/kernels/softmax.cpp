@@ -5,7 +5,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "autograd/kernels/softmax.cpp"
 #include "hwy/foreach_target.h"
-// After foreach_target:
+// These headers must follow foreach_target:
 #include "autograd/kernels/simd/softmax-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -13,8 +13,7 @@ HEED_BEGIN
 namespace kernels::HWY_NAMESPACE {
 #if HEED_SIMD
 
-// A row whose largest value is infinite or NaN goes to the plain twin: rare, and easier to read
-// there.
+// A row whose largest value is infinite or NaN uses the plain twin: it is rare, and simpler there.
 
 real log_sum_exp_row(const real* x, std::int64_t n) {
   const real m = row_max(x, n);

@@ -1,7 +1,8 @@
 #pragma once
 /// Functions of one value: their names and, in double, their formulas and derivatives. These are
 /// the plain twins of simd/unary_functions-inl.h. A new activation goes into HEED_ACTIVATIONS, any
-/// other function into the enum and its names; both need a case in each function below; the tests then include it.
+/// other function into the enum and its names; both need a case in each function below; the tests
+/// then cover it.
 #include <cmath>
 
 #include "autograd/base/enum_names.h"
@@ -30,7 +31,7 @@ inline constexpr std::size_t unary_function_count = names_of(UnaryFunction{}).si
 /// The number of activations: the functions before neg.
 inline constexpr std::size_t activation_count = static_cast<std::size_t>(UnaryFunction::neg);
 
-/// What f's derivative is computed from: x, y = f(x), or neither.
+/// The array from which f's derivative is computed: x, y = f(x), or neither.
 constexpr bool unary_needs_x(UnaryFunction f) {
   return f == UnaryFunction::log || f == UnaryFunction::gelu || f == UnaryFunction::gelu_tanh ||
          f == UnaryFunction::silu;
@@ -84,7 +85,7 @@ inline double unary_value(UnaryFunction f, double x) {
   return x;
 }
 
-/// f'(x), from x or from y = f(x), as unary_needs_x and unary_needs_y say.
+/// f'(x), from x or from y = f(x), according to unary_needs_x and unary_needs_y.
 inline double unary_derivative(UnaryFunction f, double x, double y) {
   switch (f) {
     case UnaryFunction::neg:

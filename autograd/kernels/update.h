@@ -13,7 +13,7 @@ namespace kernels {
 /// The constants are double, because 1 − β2 of a float β2 = 0.999 is wrong in its fifth digit.
 struct AdamStep {
   double lr, beta1, beta2, eps, decay, c1, c2;
-  double grad_scale;  ///< g is multiplied by this first (clipping)
+  double grad_scale;  ///< factor applied to g first (clipping)
 };
 /// Returns whether all weights were finite before the update, as does sgd. Most non-finite weights
 /// affect the loss, but −inf before a relu does not.

@@ -16,14 +16,14 @@ HEED_BEGIN
 
 namespace {
 
-constexpr std::size_t smallest = 64;    // bytes, header not counted
-constexpr std::size_t slab = 1 << 14;   // bytes cut into small blocks in one go
+constexpr std::size_t smallest = 64;    // bytes without the header
+constexpr std::size_t slab = 1 << 14;   // bytes cut into small blocks at a time
 constexpr std::size_t large = 1 << 16;  // bytes; blocks of this size and above come from the heap
 /// The number of larger classes tried before asking the heap: up to twice the size.
 constexpr std::uint32_t larger_classes = 4;
 constexpr std::uint32_t classes = 4 * 10 + larger_classes + 1;
 
-// A sanitizer cannot check inside reused blocks, so with one, nothing is reused.
+// A sanitizer cannot check inside reused blocks, so builds with a sanitizer reuse none.
 // (clang reports sanitizers by __has_feature, g++ by a macro.)
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer) && !defined(HEED_NO_ARENA)
@@ -135,7 +135,7 @@ class Arena {
 
 namespace {
 
-/// Arenas outlive their threads: blocks may still be returned, and a new thread reuses the arena.
+/// Arenas outlive their threads: blocks may be returned later, and a new thread reuses the arena.
 struct ArenaPool {
   std::mutex mutex;
   std::vector<Arena*> idle;
@@ -155,23 +155,23 @@ Arena* take_arena() {
 }
 
 /// Passes a thread's arena to the next thread when this one ends.
-struct GiveBack {
-  Arena*& mine;
-  ~GiveBack() {
+struct ArenaReturner {
+  Arena*& arena;
+  ~ArenaReturner() {
     std::lock_guard lock(pool().mutex);
-    pool().idle.push_back(std::exchange(mine, nullptr));
+    pool().idle.push_back(std::exchange(arena, nullptr));
   }
 };
 
 Arena* my_arena() {
-  // A plain pointer stays valid until the thread ends. Objects destroyed after GiveBack that still
-  // create or drop arrays take another arena, which is not given back.
-  thread_local Arena* mine = nullptr;
-  if (mine == nullptr) {
-    mine = take_arena();
-    thread_local const GiveBack at_end{mine};
+  // A plain pointer stays valid until the thread ends. Objects destroyed after ArenaReturner that
+  // still create or free arrays acquire another arena, which is never returned.
+  thread_local Arena* arena = nullptr;
+  if (arena == nullptr) {
+    arena = take_arena();
+    thread_local const ArenaReturner at_end{arena};
   }
-  return mine;
+  return arena;
 }
 
 }  // namespace

@@ -2,7 +2,7 @@
 /// Reusable memory. Training requests the same sizes at every step; the arena keeps freed blocks,
 /// so after the first steps neither malloc nor the kernel is called.
 ///
-/// For small blocks each thread has its own arena: free lists by size class (four classes per power
+/// Each thread has an arena for small blocks: free lists by size class (four classes per power
 /// of two). A block freed by another thread returns to its original arena, so memory does not
 /// migrate between threads and the peak does not grow. Large blocks belong to the heap (heap.h).
 #include <cstddef>
@@ -12,13 +12,14 @@
 
 HEED_BEGIN
 
-/// At least `bytes` bytes, not initialised, with one reference. Throws Error(Exit::io) if the
-/// system has no more.
+/// A block of at least `bytes` bytes, uninitialised, with one reference. Throws Error(Exit::io) if
+/// the system has no more.
 Block* arena_allocate(std::size_t bytes);
 /// Frees a block, from any thread. Its reference count is ignored.
 void arena_release(Block* block) noexcept;
-MemoryCounters arena_counters();  ///< of all threads; for small blocks, what the arenas hold
-void arena_reset_peak();          ///< resets the peak to what is in use now
+/// Sums over all threads. Small blocks count as the memory that the arenas hold.
+MemoryCounters arena_counters();
+void arena_reset_peak();  ///< resets the peak to the memory in use
 
 /// Lets standard containers use the arena.
 template <class T>

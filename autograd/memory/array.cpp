@@ -159,7 +159,7 @@ void Array::mark_written() {
 
 namespace {
 
-/// The values of one axis and those after it, which begin at `values`.
+/// Prints the values of this axis and the axes after it, which begin at `values`.
 void print(std::ostream& out, const Shape& shape, int axis, const real* values) {
   if (axis == shape.rank()) {
     out << fmt::format("{:.6g}", *values);

@@ -1,6 +1,6 @@
 #pragma once
 /// A dense row-major N-d array of reals. Copying an Array shares its values; `clone` copies them.
-/// Reshaping and slicing rows copy nothing: they share as well.
+/// Reshaping and slicing rows copy nothing: they share the values too.
 #include <initializer_list>
 #include <iosfwd>
 #include <span>
@@ -30,7 +30,7 @@ class Array {
   static Array zeros(const Shape& shape) { return full(shape, 0); }
   static Array full(const Shape& shape, real value);
   static Array scalar(real value) { return full({}, value); }
-  static Array of(List values);  ///< of rank 1
+  static Array of(List values);  ///< an array of rank 1
 
   bool defined() const { return block_ != nullptr; }
   const Shape& shape() const { return shape_; }
@@ -57,10 +57,10 @@ class Array {
   Array clone() const;
   /// True if no other array shares the values, so they may be written to.
   bool unique() const { return owners() == 1; }
-  std::int64_t owners() const;  ///< arrays that share the values; 0 if undefined
+  std::int64_t owners() const;  ///< number of arrays that share the values; 0 if undefined
   bool shares(const Array& other) const { return defined() && block_ == other.block_; }
 
-  /// How often mark_written was called for the values: the tape compares it, to find values that were
+  /// Number of mark_written calls for the values; the tape compares it to detect values that were
   /// changed between forward and backward.
   std::uint32_t version() const;
   void mark_written();
@@ -74,8 +74,8 @@ class Array {
 /// "[2, 3] [[1, 2, 3], [4, 5, 6]]": shape and values; of long axes only the first and last three.
 std::ostream& operator<<(std::ostream& out, const Array& x);
 
-/// While one is alive, the values of this thread's new arrays are a NaN of its own kind instead of
-/// whatever was in memory, so that a checker finds values that were read but never written.
+/// While one is alive, the values of this thread's new arrays are a distinct NaN instead of
+/// arbitrary memory contents, so that a checker finds values that were read but never written.
 class PoisonNewArrays {
  public:
   PoisonNewArrays() : before_(std::exchange(active, true)) {}
@@ -83,7 +83,7 @@ class PoisonNewArrays {
   PoisonNewArrays(const PoisonNewArrays&) = delete;
   PoisonNewArrays& operator=(const PoisonNewArrays&) = delete;
 
-  /// True for that NaN, and for what is computed from it alone or from it and numbers.
+  /// True for that NaN and for results computed from it and numbers.
   static bool is_poison(real value);
 
   static inline thread_local bool active = false;

@@ -14,23 +14,23 @@ class Arena;
 struct alignas(64) Block {
   std::atomic<std::int64_t> references{1};
   Arena* home = nullptr;      ///< the arena of a thread; nullptr: the heap
-  Block* next = nullptr;      ///< while in a free list
-  Block* previous = nullptr;  ///< the heap's: while in a free list
-  Block* below = nullptr;     ///< the heap's: the block that ends where this one begins
-  std::size_t bytes = 0;      ///< with this header; unused in an arena
+  Block* next = nullptr;      ///< the next block of a free list
+  Block* previous = nullptr;  ///< heap only: the previous block of a free list
+  Block* below = nullptr;     ///< heap only: the block that ends where this one begins
+  std::size_t bytes = 0;      ///< size including this header; unused in an arena
   std::uint32_t size_class = 0;
-  bool free = false;                      ///< the heap's
-  std::atomic<std::uint32_t> version{0};  ///< of the values: see Array::mark_written
+  bool free = false;                      ///< heap only
+  std::atomic<std::uint32_t> version{0};  ///< version of the values: see Array::mark_written
 
   void* memory() { return this + 1; }
   static Block* of(void* memory) { return static_cast<Block*>(memory) - 1; }
 };
 
 struct MemoryCounters {
-  std::int64_t system_allocations = 0;  ///< requests for more memory
-  std::int64_t system_bytes = 0;        ///< held from the system
-  std::int64_t live_bytes = 0;          ///< in blocks in use
-  std::int64_t peak_bytes = 0;          ///< maximum in use since the peak was forgotten
+  std::int64_t system_allocations = 0;  ///< number of requests for memory
+  std::int64_t system_bytes = 0;        ///< memory obtained from the system
+  std::int64_t live_bytes = 0;          ///< size of the blocks in use
+  std::int64_t peak_bytes = 0;          ///< maximum of live_bytes since the last reset
 };
 
 HEED_END

@@ -13,7 +13,7 @@ HEED_BEGIN
 namespace {
 
 constexpr std::size_t unit = sizeof(Block);  // sizes are multiples of it
-constexpr std::size_t smallest_rest = 4096;  // less is not worth a separate block
+constexpr std::size_t smallest_rest = 4096;  // a smaller rest is not worth a separate block
 constexpr std::size_t huge_page = 2u << 20;
 
 std::byte* address(Block* block) { return reinterpret_cast<std::byte*>(block); }

@@ -23,22 +23,22 @@ class Heap {
   Block* allocate(std::size_t bytes);
   void release(Block* block) noexcept;
   MemoryCounters counters();
-  void reset_peak();  ///< resets the peak to what is live now
+  void reset_peak();  ///< resets the peak to live_bytes
 
  private:
   // Four lists per power of two. Every block in a list satisfies any request for a lower list.
   static constexpr std::size_t bins = 4 * 48;
   static std::size_t bin_of(std::size_t bytes);
-  void list(Block* block);    ///< as free
-  void unlist(Block* block);  ///< as in use
+  void list(Block* block);    ///< adds a free block to its list
+  void unlist(Block* block);  ///< removes a block from its list
   Block* best_fit(std::size_t bytes);
   void grow(std::size_t bytes);
-  /// Takes the end of an unlisted free block, and lists the rest.
+  /// Cuts the end off an unlisted free block, and lists the rest.
   Block* cut(Block* block, std::size_t bytes);
 
   std::mutex mutex_;
   std::array<Block*, bins> free_{};
-  Block* lowest_ = nullptr;  ///< at the start of the memory last obtained from the system
+  Block* lowest_ = nullptr;  ///< first block of the memory last obtained from the system
   MemoryCounters counters_;
 };
 

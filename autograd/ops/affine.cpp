@@ -73,8 +73,9 @@ struct Affine {
 };
 
 /// h  = x Wᵀ + b,  a = f(h),  y = m ⊙ a / (1 − p)     m: dropout's mask (ops/dropout.cpp), or p = 0
-/// da = m ⊙ dy / (1 − p),  dh = da ⊙ f'(h),  then as above
-/// Whichever of h and a f' needs is kept. relu needs neither: y > 0 exactly where m = 1 and h > 0.
+/// da = m ⊙ dy / (1 − p),  dh = da ⊙ f'(h),  then as for Affine
+/// The op keeps h or a, whichever f' needs. relu needs neither, because
+/// y > 0 exactly where m = 1 and h > 0.
 struct AffineMap {
   kernels::UnaryFunction f = kernels::UnaryFunction::relu;
   real p = 0;

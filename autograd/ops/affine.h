@@ -1,5 +1,5 @@
 #pragma once
-/// x Wᵀ + b, alone and fused with an activation and dropout.
+/// x Wᵀ + b, with or without a fused activation and dropout.
 #include <cstdint>
 
 #include "autograd/base/random.h"
@@ -10,12 +10,12 @@ HEED_BEGIN
 
 /// x: [..., in], weight: [out, in], bias: [out] or undefined → [..., out]: x Wᵀ + b.
 Tensor affine(const Tensor& x, const Tensor& weight, const Tensor& bias = {});
-/// The same with only rows [begin, end) of weight and bias, so that q, k and v can share one
+/// affine with rows [begin, end) of weight and bias only, so that q, k and v can share one
 /// matrix.
 Tensor affine_rows(const Tensor& x, const Tensor& weight, const Tensor& bias, std::int64_t begin,
                    std::int64_t end);
 
-/// dropout(f(x Wᵀ + b)), fused: less is computed and, for relu, only the result is kept.
+/// dropout(f(x Wᵀ + b)), fused: it computes less and, for relu, keeps only the result.
 Tensor affine_activation(UnaryFunction f, const Tensor& x, const Tensor& weight, const Tensor& bias,
                          real p = 0, const RandomKey& key = {});
 
@@ -26,7 +26,7 @@ Tensor affine_activation(UnaryFunction f, const Tensor& x, const Tensor& weight,
   return affine_activation(f, x, weight, bias, p, key);
 }
 
-// ---- shared by these ops ---------------------------------------------------------------------
+// ---- shared code -----------------------------------------------------------------------------
 
 /// Rows [begin, end) of a weight [out, in] and a bias [out] (or none), applied to rows x.
 struct AffineRows {
@@ -40,7 +40,7 @@ struct AffineRows {
 
   /// Checks the shapes, keeps x and weight, and returns x Wᵀ without the bias: [..., end − begin].
   Array product(const char* op, const Array& x, const Array& weight, const Array& bias);
-  /// Adds those gradients of the three that are needed; dy: [..., end − begin].
+  /// Adds the required gradients of x, weight and bias; dy: [..., end − begin].
   void backward(const Array& dy, Grad dx, Grad dweight, Grad dbias) const;
 };
 

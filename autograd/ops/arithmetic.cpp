@@ -8,7 +8,7 @@
 #include "autograd/ops/shared/check.h"
 
 // The two inputs broadcast: a: [A], b: [B], y: [Y]. An input that is repeated along an axis feeds
-// every copy, so its gradient is the sum over the copies. sum_A stands for that sum, from [Y] to
+// every copy, so its gradient is the sum over the copies. sum_A denotes that sum, from [Y] to
 // [A].
 
 HEED_BEGIN
@@ -99,7 +99,7 @@ struct Scale {
   void backward(const Array& dy, Grad dx) const { dx.add(scaled(factor, dy)); }
 };
 
-/// f of two arrays of n values, for zip.
+/// A kernel for zip: f of two arrays of n values.
 template <class F>
 void by_value(const real* a, const real* b, real* y, std::int64_t n) {
   for (std::int64_t i = 0; i < n; ++i) y[i] = F()(a[i], b[i]);
@@ -124,7 +124,7 @@ struct Step {
 
 /// y = max(a, b)
 /// da = sum_A (dy ⊙ H(a − b)),  db = sum_B (dy ⊙ H(b − a)),  H(0) = ½
-/// minimum: the same with H(b − a) for a and H(a − b) for b
+/// minimum: H(b − a) for a and H(a − b) for b
 struct Maximum {
   bool smaller = false;
   Array a, b;

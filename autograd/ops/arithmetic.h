@@ -9,14 +9,14 @@ Tensor sub(const Tensor& a, const Tensor& b);
 Tensor mul(const Tensor& a, const Tensor& b);
 Tensor div(const Tensor& a, const Tensor& b);
 Tensor scale(const Tensor& x, real factor);  ///< factor · x
-/// The larger and the smaller of two values, or NaN if either is NaN. Equal values each get half of the
-/// gradient.
+/// The larger and the smaller of two values, or NaN if either is NaN. Equal values each receive
+/// half of the gradient.
 Tensor maximum(const Tensor& a, const Tensor& b);
 Tensor minimum(const Tensor& a, const Tensor& b);
 /// a where the condition is not 0, else b. All three broadcast.
 Tensor where(const Array& condition, const Tensor& a, const Tensor& b);
 
-/// Conditions: 1 where it holds, else 0. Constants.
+/// Conditions, as constants: 1 where true, else 0.
 Array greater(const Array& a, const Array& b);  ///< a > b
 Array equal(const Array& a, const Array& b);    ///< a = b
 

@@ -57,7 +57,7 @@ void check(const char* op, std::int64_t rows, std::int64_t classes,
   if (!(divisor > 0)) fail("[{}] expected a divisor above 0, got {}", op, divisor);
 }
 
-/// The same for R-Drop (rdrop_cross_entropy): rows r and r + n / 2 belong to target r.
+/// The losses of a chunk for R-Drop (rdrop_cross_entropy): rows r and r + n / 2 belong to target r.
 LossCounts paired_chunk_loss(Array& logits, const std::int32_t* targets, real smoothing, real alpha,
                              real factor, bool with_grad, std::vector<double>* each) {
   const std::int64_t half = logits.rows() / 2, classes = logits.cols();
@@ -89,7 +89,8 @@ LossCounts paired_chunk_loss(Array& logits, const std::int32_t* targets, real sm
   return counts;
 }
 
-/// The same for distillation. `taught`: the teacher's logits, which are overwritten.
+/// The losses of a chunk for distillation. `taught` contains the teacher's logits and is
+/// overwritten.
 LossCounts distilled_chunk_loss(Array& logits, Array& taught, const std::int32_t* targets,
                                 real smoothing, const TeacherLogits& teacher, real factor,
                                 bool with_grad, std::vector<double>* each) {
@@ -135,7 +136,7 @@ Array scaled(const Array& x, real factor) {
 
 /// loss = 1/N Σ_r [(1 − ε)(−log p_r[t_r]) + ε/n Σ_j (−log p_r[j])],   p_r = softmax(z_r)
 /// dz_r = dloss/N (p_r − (1 − ε) onehot(t_r) − ε/n)                  z: [rows, n]
-/// where r runs over the rows whose target is not ignored_target; the others have dz_r = 0.
+/// where r runs over the rows whose target is not ignored_target; all other rows have dz_r = 0.
 /// The loss ends the graph, so the gradient is computed while the row is in cache.
 /// Source: Szegedy et al., "Rethinking the Inception architecture", 2016, section 7.
 struct CrossEntropy {
@@ -164,11 +165,11 @@ struct CrossEntropy {
 
 /// The same loss of logits z = x Wᵀ + b, in chunks of rows. Each chunk's dz is used at once for
 ///   dx = dz W,  dW += dzᵀ x,  db += Σ dz
-/// so neither the whole logits nor their gradients ever exist. With R-Drop (`alpha`), a chunk
+/// so the whole logits and their gradients never exist in memory. With R-Drop (`alpha`), a chunk
 /// contains both rows of every target; with a teacher, its logits are computed chunk by chunk too.
 /// Shapes: x: [rows, in], W: [classes, in], b: [classes] or none
 struct ProjectedCrossEntropy {
-  /// Logits held at a time: enough rows to keep gemm busy, few enough to stay in the outer cache.
+  /// Logits per chunk: enough rows to keep gemm busy, few enough to fit in the outer cache.
   static constexpr std::int64_t chunk_values = std::int64_t{1} << 21;
 
   std::span<const std::int32_t> targets;
@@ -176,7 +177,7 @@ struct ProjectedCrossEntropy {
   double divisor = 1;
   std::optional<real> alpha = std::nullopt;
   const TeacherLogits* teacher = nullptr;  // read in forward only
-  bool want_x = false, want_weight = false, want_bias = false;
+  bool needs_x = false, needs_weight = false, needs_bias = false;
   LossCounts* counts = nullptr;
   Array dx, dweight, dbias;
 
@@ -187,9 +188,9 @@ struct ProjectedCrossEntropy {
     if (x.rows() % times != 0)
       fail("[{}] expected an even number of rows, got {}", name(), x.rows());
     check(name(), rows, classes, targets, smoothing, divisor);
-    if (want_x) dx = Array(x.shape());
-    if (want_weight) dweight = rows == 0 ? Array::zeros(weight.shape()) : Array(weight.shape());
-    if (want_bias) dbias = Array::zeros(bias.shape());
+    if (needs_x) dx = Array(x.shape());
+    if (needs_weight) dweight = rows == 0 ? Array::zeros(weight.shape()) : Array(weight.shape());
+    if (needs_bias) dbias = Array::zeros(bias.shape());
     const std::int64_t chunk =
         std::clamp<std::int64_t>(chunk_values / std::max<std::int64_t>(classes, 1), 64, 4096) /
         times;
@@ -201,7 +202,7 @@ struct ProjectedCrossEntropy {
       gemm(Trans::no, Trans::yes, z.rows(), classes, in, 1, input, in, weight.data(), in, 0,
            z.data(), classes);
       if (bias.defined()) kernels::add_bias(z.data(), bias.data(), z.data(), z.rows(), classes);
-      const bool with_grad = want_x || want_weight || want_bias;
+      const bool with_grad = needs_x || needs_weight || needs_bias;
       const auto factor = static_cast<real>(1 / divisor);
       const std::int32_t* const chunk_targets = targets.data() + begin;
       std::vector<double>* const each = counts != nullptr ? counts->each : nullptr;
@@ -215,12 +216,12 @@ struct ProjectedCrossEntropy {
       } else {
         accumulate(total, chunk_loss(z, chunk_targets, smoothing, factor, with_grad, each));
       }
-      if (want_weight) {
+      if (needs_weight) {
         gemm(Trans::yes, Trans::no, classes, in, z.rows(), 1, z.data(), classes, input, in,
              begin == 0 ? real(0) : real(1), dweight.data(), in);
       }
-      if (want_bias) kernels::add_column_sums(z.data(), z.rows(), classes, dbias.data());
-      if (want_x) {  // `inputs` is no longer needed; it takes dx of both passes
+      if (needs_bias) kernels::add_column_sums(z.data(), z.rows(), classes, dbias.data());
+      if (needs_x) {  // `inputs` is reused: it receives dx of both passes
         gemm(Trans::no, Trans::no, z.rows(), in, classes, 1, z.data(), classes, weight.data(), in,
              0, alpha ? inputs.data() : dx.row(begin), in);
         if (alpha) {
@@ -255,7 +256,7 @@ struct ProjectedCrossEntropy {
       kernels::add_bias(z.data(), teacher->bias.data(), z.data(), n, classes);
     return z;
   }
-  /// With R-Drop, the rows [begin, begin + n) of both passes, so that a product takes all of them.
+  /// R-Drop: the rows [begin, begin + n) of both passes together, so that one product covers them.
   Array paired_rows(const Array& x, std::int64_t begin, std::int64_t n, std::int64_t rows) const {
     if (!alpha) return {};
     Array both({2 * n, x.cols()});
@@ -320,9 +321,9 @@ Tensor projected(const Tensor& x, const Tensor& weight, const Tensor& bias,
   op.smoothing = smoothing;
   op.divisor = divisor;
   op.alpha = alpha;
-  op.want_x = recording() && x.needs_grad();
-  op.want_weight = recording() && weight.needs_grad();
-  op.want_bias = recording() && bias.needs_grad();
+  op.needs_x = recording() && x.needs_grad();
+  op.needs_weight = recording() && weight.needs_grad();
+  op.needs_bias = recording() && bias.needs_grad();
   op.counts = counts;
   return apply(std::move(op), x, weight, bias);
 }

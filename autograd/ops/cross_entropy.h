@@ -8,30 +8,30 @@
 
 HEED_BEGIN
 
-/// What a loss counted besides its value.
+/// Counts that a loss returns besides its value.
 struct LossCounts {
   double loss = 0;  ///< Σ over tokens, with label smoothing, not normalised
   double nll = 0;   ///< Σ −log p[target]
   std::int64_t tokens = 0;
-  std::int64_t correct = 0;             ///< tokens whose target had the largest logit
-  std::vector<double>* each = nullptr;  ///< if set, receives −log p[target] of each token
+  std::int64_t correct = 0;             ///< number of tokens whose target had the largest logit
+  std::vector<double>* each = nullptr;  ///< receives −log p[target] of each token; may be null
 };
-/// A row with this target adds nothing to a loss, its gradient or its counts: padding, or the words
-/// of a prompt. PyTorch's ignore_index has the same value.
+/// A row with this target is excluded from a loss, its gradient and its counts: padding, or the
+/// words of a prompt. PyTorch's ignore_index has the same value.
 inline constexpr std::int32_t ignored_target = -100;
-/// The mean of label-smoothed cross-entropy over the rows that are not ignored, of logits [rows,
-/// classes]. Throws if all are.
+/// The mean of label-smoothed cross-entropy over the rows that are not ignored, from logits [rows,
+/// classes]. Throws if all rows are ignored.
 Tensor cross_entropy(const Tensor& logits, std::span<const std::int32_t> targets,
                      real smoothing = 0, LossCounts* counts = nullptr);
-/// Σ_rows label-smoothed cross-entropy / divisor, of logits [rows, classes].
+/// Σ_rows label-smoothed cross-entropy / divisor, from logits [rows, classes].
 Tensor cross_entropy(const Tensor& logits, std::span<const std::int32_t> targets, real smoothing,
                      double divisor, LossCounts* counts = nullptr);
-/// The same for logits = x Wᵀ + b, computed and discarded in chunks of rows, so that the whole
+/// The same loss of logits x Wᵀ + b, computed and discarded in chunks of rows, so that the whole
 /// matrix of logits never exists.
 Tensor projected_cross_entropy(const Tensor& x, const Tensor& weight, const Tensor& bias,
                                std::span<const std::int32_t> targets, real smoothing,
                                double divisor, LossCounts* counts = nullptr);
-/// R-Drop: x has two rows for each target, r and r + targets.size(), which the same model computed
+/// R-Drop: x has two rows for each target, r and r + targets.size(), which one model computed
 /// with different dropout. The loss of a target is (CE(p) + CE(q)) / 2 + alpha/4 (KL(p ‖ q) + KL(q
 /// ‖ p)), half of the paper's, so that its scale is that of one pass.
 /// Source: Liang et al., "R-Drop: Regularized Dropout for Neural Networks", 2021.
@@ -39,16 +39,16 @@ Tensor rdrop_cross_entropy(const Tensor& x, const Tensor& weight, const Tensor& 
                            std::span<const std::int32_t> targets, real smoothing, real alpha,
                            double divisor, LossCounts* counts = nullptr);
 
-/// What a student imitates: the logits x Wᵀ + b of a teacher, a row for each target.
+/// The logits x Wᵀ + b of a teacher that a student imitates, a row for each target.
 struct TeacherLogits {
-  Array x;               ///< [targets, in], of the teacher
+  Array x;               ///< [targets, in], the teacher's rows
   Array weight, bias;    ///< [classes, in]; [classes] or none
-  real share = 0.5;      ///< of the divergence in the loss: λ
+  real share = 0.5;      ///< λ, the weight of the divergence in the loss
   real temperature = 1;  ///< T
 };
 /// Distillation: the loss of a target is (1 − λ) CE(p) + λ T² KL(q_T ‖ p_T), with p_T = softmax(z /
-/// T) of the student's logits and q_T that of the teacher's, which is constant. T² keeps the
-/// gradient of the divergence at the same scale for every T.
+/// T) of the student's logits z, and q_T that of the teacher's logits, which are constant. T² keeps
+/// the gradient of the divergence at the same scale for every T.
 /// Source: Hinton, Vinyals and Dean, "Distilling the knowledge in a neural network", 2015, section
 /// 2.
 Tensor distilled_cross_entropy(const Tensor& x, const Tensor& weight, const Tensor& bias,

@@ -10,8 +10,8 @@ namespace {
 
 /// y = m ⊙ x / (1 − p),  dx = m ⊙ dy / (1 − p)                         x, y: any shape
 ///
-/// m_i is 1 with probability 1 − p, else 0: a function of the key and of i alone, so backward
-/// recomputes it instead of keeping it. Source: Srivastava et al., "Dropout", JMLR 2014, scaled
+/// m_i is 1 with probability 1 − p, else 0: a function of only the key and i, so backward
+/// recomputes it. Source: Srivastava et al., "Dropout", JMLR 2014, scaled
 /// during training so that E[y] = x.
 struct Dropout {
   real p = 0;

@@ -27,7 +27,7 @@ bool contains(std::string_view letters, char letter) {
   return letters.find(letter) != std::string_view::npos;
 }
 
-/// The letters of a for which `keep` holds.
+/// The letters of a for which `keep` returns true.
 template <class Keep>
 std::string select(std::string_view a, Keep keep) {
   std::string kept;
@@ -35,7 +35,7 @@ std::string select(std::string_view a, Keep keep) {
   return kept;
 }
 
-/// Sums over the letters that are not in `needed`.
+/// Sums over the letters absent from `needed`.
 Lettered summed(Lettered one, std::string_view needed) {
   for (int axis = static_cast<int>(one.letters.size()) - 1; axis >= 0; --axis) {
     if (contains(needed, one.letters[axis])) continue;
@@ -117,7 +117,7 @@ Equation parse(std::string_view text) {
   return equation;
 }
 
-/// Throws unless each letter has the same extent everywhere.
+/// Throws if a letter has different extents.
 void require_extents(std::string_view equation, const std::vector<Lettered>& all) {
   for (const Lettered& a : all) {
     for (const Lettered& b : all) {

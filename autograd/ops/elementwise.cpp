@@ -11,9 +11,9 @@ HEED_BEGIN
 namespace {
 
 /// y = f(x), value by value            x, y: any shape
-/// dx = dy ⊙ f'(x)                     since the Jacobian is diagonal
+/// dx = dy ⊙ f'(x)                     the Jacobian is diagonal
 ///
-/// f' is written with whichever of x and y makes it short, and only that one is kept:
+/// f' is a function of x or of y, whichever is shorter; only that array is kept:
 ///
 ///   op         f(x)                                 f'(x)                                  keeps
 ///   neg        −x                                   −1
@@ -29,7 +29,8 @@ namespace {
 ///              u = √(2/π) (x + 0.044715 x³)         u' = √(2/π) (1 + 0.134145 x²)
 ///
 /// Φ and φ are the standard normal distribution and density. gelu: Hendrycks and Gimpel 2016;
-/// silu: the same, also Elfwing et al. 2017. The loops are kernels::unary and kernels::unary_grad.
+/// silu: also there and in Elfwing et al. 2017. The loops are kernels::unary and
+/// kernels::unary_grad.
 struct Elementwise {
   const char* name = "";
   kernels::UnaryFunction f = kernels::UnaryFunction::neg;
@@ -126,7 +127,7 @@ struct Cos {
 };
 
 /// y = x^p
-/// dx = dy ⊙ p x^(p − 1), which is 0 for p = 0, at x = 0 as well
+/// dx = dy ⊙ p x^(p − 1), which is 0 for p = 0, even at x = 0
 struct Pow {
   real p = 1;
   Array x;
@@ -165,7 +166,7 @@ struct Gated {
     x = x_in;
     const std::int64_t n = x.cols() / 2;
     Array y(x.shape().with(-1, n));
-    if (y.size() == 0) return y;  // rows or n may be huge
+    if (y.size() == 0) return y;  // avoids loops: rows or n may be huge
     for (std::int64_t r = 0; r < y.rows(); ++r) {
       kernels::unary(f, x.row(r), y.row(r), n);
       kernels::mul(y.row(r), x.row(r) + n, y.row(r), n);
@@ -174,7 +175,7 @@ struct Gated {
   }
   void backward(const Array& dy, Grad dx) const {
     const std::int64_t n = dy.cols();
-    if (dy.size() == 0) return dx.add(Array(x.shape()));  // rows or n may be huge
+    if (dy.size() == 0) return dx.add(Array(x.shape()));  // avoids loops: rows or n may be huge
     Array g(x.shape()), fa({n});
     for (std::int64_t r = 0; r < dy.rows(); ++r) {
       const real *const a = x.row(r), *const b = a + n;

@@ -12,7 +12,7 @@ Tensor sqrt(const Tensor& x);
 Tensor tanh(const Tensor& x);
 Tensor relu(const Tensor& x);
 Tensor gelu(const Tensor& x);       ///< x Φ(x), exact
-Tensor gelu_tanh(const Tensor& x);  ///< its approximation by tanh
+Tensor gelu_tanh(const Tensor& x);  ///< approximation of gelu by tanh
 Tensor sigmoid(const Tensor& x);
 Tensor silu(const Tensor& x);
 Tensor softplus(const Tensor& x);  ///< ln(1 + eˣ)
@@ -20,9 +20,9 @@ Tensor abs(const Tensor& x);       ///< gradient 0 at 0
 Tensor sin(const Tensor& x);
 Tensor cos(const Tensor& x);
 Tensor pow(const Tensor& x, real exponent);
-/// x limited to [low, high]; outside of it the gradient is 0.
+/// x limited to [low, high]; outside this interval the gradient is 0.
 Tensor clamp(const Tensor& x, real low, real high);
-/// f(a) ⊙ b for x = [a, b], the two halves of the last axis: [..., 2 n] → [..., n].
+/// f(a) ⊙ b where x = [a, b] are the two halves of the last axis: [..., 2 n] → [..., n].
 Tensor gated(UnaryFunction f, const Tensor& x);
 
 HEED_END

@@ -42,7 +42,7 @@ struct IndexSelect {
   }
 };
 
-/// The same op, named Embedding in messages and profiles.
+/// IndexSelect under the name Embedding, for messages and profiles.
 struct Embedding : IndexSelect {};
 
 /// y[i, …] = Σ_{t: ids[t] = i} x[t, …]                   x: [ids, …], y: [n, …]
@@ -141,7 +141,7 @@ TopK top_k(const Array& x, std::int64_t k) {
   const std::int64_t rows = x.rows(), n = x.cols();
   if (k < 0 || k > n) fail("[top_k] expected k in [0, {}] for {}, got {}", n, x.shape(), k);
   TopK best{Array(x.shape().with(-1, k)), {}};
-  if (best.values.size() == 0) return best;  // rows or n may be huge
+  if (best.values.size() == 0) return best;  // avoids loops: rows or n may be huge
   std::vector<std::int32_t> order(n);
   for (std::int64_t r = 0; r < rows; ++r) {
     const real* const row = x.row(r);

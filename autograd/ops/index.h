@@ -1,5 +1,5 @@
 #pragma once
-/// Ops that select by index, and those that find indices.
+/// Ops that select by index, and ops that find indices.
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -19,7 +19,7 @@ Tensor scatter_add(const Tensor& x, std::span<const std::int32_t> ids, std::int6
 Tensor gather(const Tensor& x, std::span<const std::int32_t> ids);
 
 /// The index of the largest value of each row of x [..., n]: [rows], a constant. Of equal values, the first
-/// wins; NaN is larger than any number.
+/// is chosen; NaN is larger than any number.
 std::vector<std::int32_t> argmax(const Array& x);
 
 /// The k largest values of each row in descending order, equal values in the order of their ids. Constants;

@@ -11,7 +11,7 @@ using kernels::Trans;
 
 namespace {
 
-/// All axes but those of the matrix.
+/// All axes except the matrix's two.
 Shape batch_of(const Shape& shape) {
   return Shape(shape.extents().first(static_cast<std::size_t>(shape.rank() - 2)));
 }
@@ -19,8 +19,8 @@ Shape batch_of(const Shape& shape) {
 constexpr Trans flag(bool transposed) { return transposed ? Trans::yes : Trans::no; }
 
 /// Y = op(A) op(B) for each pair of matrices;   A: [..., m, k], B: [..., k, n], Y: [..., m, n]
-/// dop(A) = dY op(B)ᵀ,  dop(B) = op(A)ᵀ dY      since d⟨C, AB⟩ = ⟨C, dA B⟩ + ⟨C, A dB⟩
-/// A transposed operand takes the transposed gradient; one that was broadcast sums over its uses.
+/// dop(A) = dY op(B)ᵀ,  dop(B) = op(A)ᵀ dY      because d⟨C, AB⟩ = ⟨C, dA B⟩ + ⟨C, A dB⟩
+/// A transposed operand receives the transposed gradient; a broadcast one, the sum over its uses.
 /// Source: Giles, "An extended collection of matrix derivative results", 2008, section 2.2.1.
 struct Matmul {
   bool trans_a = false, trans_b = false;
@@ -87,7 +87,7 @@ struct Matmul {
   }
 
   /// Calls visit(which matrix of a, which of b, which of y) for each matrix of a result y that has
-  /// values. (There may be too many empty matrices to count.)
+  /// values. (The number of empty matrices may be huge.)
   template <class Visit>
   void for_each_matrix(const Shape& y, Visit visit) const {
     if (y.size() == 0) return;

@@ -28,7 +28,7 @@ void require_eps(const char* op, real eps) {
 /// With g = dy ⊙ gain,
 ///   dx    = (g − mean(g) − x̂ mean(g ⊙ x̂)) / √(σ² + eps)
 ///   dgain = Σ_rows dy ⊙ x̂,  dbias = Σ_rows dy
-/// since x̂ is invariant to shifting and scaling x: the two means remove those components.
+/// because x̂ is invariant to shifting and scaling x: the two means remove those components.
 ///
 /// Shapes: x, y: [rows, n]; gain, bias: [n] or undefined.
 /// Source: Ba, Kiros and Hinton, "Layer Normalization", 2016.
@@ -53,7 +53,7 @@ struct LayerNorm {
     Array gx = dx ? Array(dx.shape()) : Array();
     Array ggain = dgain ? Array::zeros(dgain.shape()) : Array();
     Array gbias = dbias ? Array::zeros(dbias.shape()) : Array();
-    if (dy.size() > 0) {  // otherwise zeros: the ops before need a gradient too
+    if (dy.size() > 0) {  // an empty dy has an empty dx, and zeros as dgain and dbias
       kernels::layer_norm_grad(x.data(), gain.data(), mean.data(), rstd.data(), dy.data(),
                                gx.data(), ggain.data(), gbias.data(), x.rows(), x.cols());
     }
@@ -67,7 +67,7 @@ struct LayerNorm {
 /// With g = dy ⊙ gain,
 /// dx    = (g − x̂ mean(g ⊙ x̂)) / √(mean(x²) + eps)
 /// dgain = Σ_rows dy ⊙ x̂
-/// since x̂ is invariant to scaling x.
+/// because x̂ is invariant to scaling x.
 /// Source: Zhang and Sennrich, "Root Mean Square Layer Normalization", 2019.
 struct RmsNorm {
   real eps = 0;
@@ -102,7 +102,7 @@ using Sums = std::vector<double, ArenaAllocator<double>>;
 /// With the means over the rows of the whole batch,
 ///   dx    = gain r (dy − mean(dy) − x̂ mean(dy ⊙ x̂))
 ///   dgain = Σ_rows dy ⊙ x̂,  dbias = Σ_rows dy
-/// as in layer norm, but by columns. dgain and dbias sum over the shard's own rows only.
+/// as in layer norm, but by columns. dgain and dbias sum over the shard's rows only.
 ///
 /// Shapes: x, y: [rows, n]; gain, bias: [n].
 /// Source: Ioffe and Szegedy, "Batch Normalization", 2015.
@@ -111,8 +111,8 @@ struct BatchNorm {
   BatchMoments* moments = nullptr;
   Rank rank;
   Array x, gain;
-  Sums mean, root;  // μ and r of each column; mean has one more value, for the rows
-  double rows = 0;  // of the whole batch
+  Sums mean, root;  // μ and r of each column; the last value of mean is the number of rows
+  double rows = 0;  // number of rows of the whole batch
 
   Array forward(const Array& x_in, const Array& gain_in, const Array& bias) {
     require_defined("batch_norm", x_in);
@@ -180,7 +180,7 @@ struct BatchNorm {
   }
 
  private:
-  /// The number of rows, or 0 if they have no columns: a loop over them would have nothing to do.
+  /// The number of rows, or 0 if they have no columns, which skips a useless loop.
   std::int64_t rows_with_values() const { return x.size() == 0 ? 0 : x.rows(); }
   double hat(std::int64_t r, std::size_t c) const { return (x.row(r)[c] - mean[c]) * root[c]; }
   template <class Term>

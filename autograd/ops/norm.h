@@ -8,17 +8,19 @@ HEED_BEGIN
 Tensor layer_norm(const Tensor& x, const Tensor& gain, const Tensor& bias, real eps = real(1e-5));
 Tensor rms_norm(const Tensor& x, const Tensor& gain, real eps = real(1e-5));
 
-/// The mean and the variance of each column of a batch; the variance is biased (divided by the rows).
+/// The mean and the variance of each column of a batch; the variance is biased (divided by the
+/// number of rows).
 struct BatchMoments {
   Array mean, variance;   ///< [n]
-  std::int64_t rows = 0;  ///< of the whole batch
+  std::int64_t rows = 0;  ///< number of rows of the whole batch
 };
 /// Normalises each column of x [rows, n] to mean 0 and variance 1, then multiplies by gain [n] and adds
 /// bias [n]. The rows of a batch may be spread over several calls, each on its own thread: `rank` then sums
-/// over all of them, in backward too, which each must run. `moments`, if given, receives the statistics.
+/// over all calls, in backward too, which each thread must run. `moments`, if not null, receives
+/// the statistics.
 Tensor batch_norm(const Tensor& x, const Tensor& gain, const Tensor& bias, real eps = real(1e-5),
                   BatchMoments* moments = nullptr, Rank rank = {});
-/// The same with given statistics, as in evaluation; they are constants.
+/// Batch norm with constant statistics, as in evaluation.
 Tensor batch_norm(const Tensor& x, const Tensor& gain, const Tensor& bias,
                   const BatchMoments& moments, real eps = real(1e-5));
 

@@ -35,8 +35,8 @@ struct Reduce {
 };
 
 /// y = max_k x[k] along each line           x: [outer, n, inner] → y: [outer, inner]
-/// dx[k] = dy / m where x[k] = y, else 0,    m: how many values of the line equal y
-/// min: the same with the smallest. NaN equals nothing, so a line with a NaN has no gradient.
+/// dx[k] = dy / m where x[k] = y, else 0,    m: the number of values of the line equal to y
+/// min: with the smallest value. NaN equals no value, so a line with a NaN has no gradient.
 struct MaxOrMin {
   bool smallest = false;
   AxisView view;
@@ -72,7 +72,7 @@ struct MaxOrMin {
 
 /// y = ln Σ_k exp(x[k]) = M + ln Σ_k exp(x[k] − M), M = max x      along each line
 /// dx[k] = dy exp(x[k] − y)
-/// A line of −inf only gives −inf and has no gradient.
+/// A line of −inf only has the result −inf and no gradient.
 struct LogSumExp {
   AxisView view;
   Shape result;
@@ -133,10 +133,10 @@ struct CumulativeSum {
   }
 };
 
-/// The shapes of a reduction of x along `axis`, or along all of them (all_axes).
+/// The shapes of a reduction of x along `axis`, or along all axes (all_axes).
 struct Reduction {
   Shape kept;    ///< x's shape with extent 1 where it is reduced
-  Shape result;  ///< without these axes, unless they are kept
+  Shape result;  ///< x's shape without these axes, or `kept` if keep_axis is set
   AxisView view;
 
   Reduction(const char* op, const Tensor& x, int axis, bool keep_axis) {

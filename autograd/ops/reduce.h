@@ -1,5 +1,5 @@
 #pragma once
-/// Sums, extremes and other reductions along an axis, or along all of them.
+/// Sums, extremes and other reductions along one axis or all axes.
 #include <limits>
 
 #include "autograd/tensor.h"
@@ -16,7 +16,7 @@ Tensor max(const Tensor& x, int axis = all_axes, bool keep_axis = false);
 Tensor min(const Tensor& x, int axis = all_axes, bool keep_axis = false);
 /// ln Σ eˣ, without overflow.
 Tensor log_sum_exp(const Tensor& x, int axis = -1, bool keep_axis = false);
-/// Sums of the values up to each one, along an axis.
+/// Prefix sums along an axis.
 Tensor cumsum(const Tensor& x, int axis = -1);
 
 HEED_END

@@ -9,8 +9,8 @@
 #include "autograd/ops/shared/broadcast.h"
 #include "autograd/ops/shared/check.h"
 
-// These ops move values and compute nothing: their Jacobians are made of zeros and ones, and each
-// gradient goes back to where its value came from.
+// These ops move values and compute nothing: their Jacobians consist of zeros and ones, and each
+// gradient returns to the source of its value.
 
 HEED_BEGIN
 
@@ -33,12 +33,11 @@ Array swap_axes(const Array& x, int a, int b) {
   const std::int64_t na = shape[a], nb = shape[b];
   const std::int64_t outer = product(shape, 0, a), mid = product(shape, a + 1, b),
                      inner = product(shape, b + 1, shape.rank());
-  Shape swapped;  // both at once: with only one axis changed it might be too large
+  Shape swapped;  // swapped in one step: with one extent changed, the size could overflow
   for (int i = 0; i < shape.rank(); ++i) swapped.push_back(i == a ? nb : i == b ? na : shape[i]);
   if (a == b || x.size() == 0 || (mid == 1 && (na == 1 || nb == 1))) return x.reshaped(swapped);
   Array y(swapped);
-  constexpr std::int64_t tile =
-      16;  // so that what is read for one column is still in the cache for the next
+  constexpr std::int64_t tile = 16;  // values read for one column remain in the cache for the next
   for (std::int64_t o = 0; o < outer; ++o) {
     for (std::int64_t m = 0; m < mid; ++m) {
       const real* from = x.data() + (o * na * mid + m) * nb * inner;
@@ -67,7 +66,7 @@ struct Transpose {
 };
 
 /// y[o, i, …] = x[o, begin + i, …]       x: [outer, n, inner], y: [outer, end − begin, inner]
-/// dx[o, begin + i, …] = dy[o, i, …], zero elsewhere
+/// dx[o, begin + i, …] = dy[o, i, …], all other values are zero
 /// Rows of the first axis are not copied: x and y share them.
 struct Slice {
   int axis = 0;
@@ -103,8 +102,8 @@ struct Slice {
   }
 };
 
-/// y = the parts end to end along one axis    parts: [outer, n_k, inner] → y: [outer, Σ n_k, inner]
-/// dx_k = the slice of dy that came from part k
+/// y = the concatenation of the parts along one axis    parts: [outer, n_k, inner] → y: [outer, Σ n_k, inner]
+/// dx_k = the slice of dy for part k
 struct Concat {
   int axis = 0;
   std::vector<std::int64_t, ArenaAllocator<std::int64_t>> extents;  // n_k
@@ -144,7 +143,8 @@ Array permuted(const Array& x, const Axes& axes) {
   const Shape& from = x.shape();
   const int rank = from.rank();
   Shape shape;
-  std::array<std::int64_t, Shape::max_rank> stride{}, index{};  // of y's axes, in x
+  // Strides and index of y's axes, in x.
+  std::array<std::int64_t, Shape::max_rank> stride{}, index{};
   for (int k = 0; k < rank; ++k) {
     shape.push_back(from[axes[k]]);
     stride[k] = product(from, axes[k] + 1, rank);

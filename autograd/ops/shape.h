@@ -12,7 +12,7 @@ HEED_BEGIN
 Tensor reshape(const Tensor& x, const Shape& shape);
 Tensor transpose(const Tensor& x, int axis_a = -2, int axis_b = -1);
 Tensor slice(const Tensor& x, int axis, std::int64_t begin, std::int64_t end);
-/// The parts end to end along an axis.
+/// The concatenation of the parts along an axis.
 Tensor concat(std::span<const Tensor> parts, int axis);
 Tensor concat(std::initializer_list<Tensor> parts, int axis);
 /// Tensors of one shape along a new axis.
@@ -21,7 +21,7 @@ Tensor stack(std::initializer_list<Tensor> parts, int axis = 0);
 /// Axis k of the result is axis axes[k] of x: permute(x, {1, 0}) transposes a matrix.
 Tensor permute(const Tensor& x, std::span<const int> axes);
 Tensor permute(const Tensor& x, std::initializer_list<int> axes);
-/// x repeated along the axes that it lacks or has with extent 1.
+/// x repeated along axes that are missing or have extent 1.
 Tensor broadcast_to(const Tensor& x, const Shape& shape);
 /// Equal parts along an axis, whose extent is divisible by `parts`. They are slices.
 std::vector<Tensor> split(const Tensor& x, std::int64_t parts, int axis);

@@ -12,7 +12,7 @@ HEED_BEGIN
 
 namespace {
 
-/// x + mask, or x itself where there is no mask.
+/// x + mask, or x itself if there is no mask.
 Array masked(const char* op, const Array& x, const Array& mask) {
   if (!mask.defined()) return x;
   if (broadcast_shape(op, x.shape(), mask.shape()) != x.shape()) {
@@ -22,10 +22,10 @@ Array masked(const char* op, const Array& x, const Array& mask) {
 }
 
 /// y_i = exp(z_i) / Σ_j exp(z_j),  z = x + mask          x, y: [rows, n]
-/// dx  = y ⊙ (dy − ⟨dy, y⟩)                              since dy/dx = diag(y) − y yᵀ
+/// dx  = y ⊙ (dy − ⟨dy, y⟩)                              because dy/dx = diag(y) − y yᵀ
 /// An entry with z_i = −inf has y_i = 0; a row of only such entries has y = 0. Both have dx = 0.
 struct Softmax {
-  Array mask;  // for forward only
+  Array mask;  // used by forward only
   Array y;
   Array forward(const Array& x) {
     require_defined("softmax", x);
@@ -45,10 +45,10 @@ struct Softmax {
 };
 
 /// y_i = z_i − log Σ_j exp(z_j),  z = x + mask           x, y: [rows, n]
-/// dx  = dy − exp(y) Σ_j dy_j                            since dy/dx = 1 − 1 exp(y)ᵀ
-/// An entry with z_i = −inf stays −inf and is a constant: no gradient goes through it or to it.
+/// dx  = dy − exp(y) Σ_j dy_j                            because dy/dx = 1 − 1 exp(y)ᵀ
+/// An entry with z_i = −inf remains −inf and is a constant without a gradient.
 struct LogSoftmax {
-  Array mask;  // for forward only
+  Array mask;  // used by forward only
   Array y;
   Array forward(const Array& x) {
     require_defined("log_softmax", x);

@@ -5,7 +5,7 @@
 HEED_BEGIN
 
 /// mask, if defined, is added to x first and broadcasts to it; −inf hides an entry. A row with
-/// all entries hidden gives zeros (softmax) or −inf (log_softmax) and has no gradient.
+/// all entries hidden becomes zeros (softmax) or −inf (log_softmax) and has no gradient.
 Tensor softmax(const Tensor& x, const Array& mask = {});
 Tensor log_softmax(const Tensor& x, const Array& mask = {});
 

@@ -1,11 +1,11 @@
 #pragma once
-/// Shared by the tests of accuracy: errors in units in the last place, rows of difficult values,
+/// Helpers of the accuracy tests: errors in units in the last place, rows of difficult values,
 /// and reference results in long double.
 ///
 /// The unit is that of the exact result (near 0, the smallest denormal). If the result is a sum
 /// whose terms may cancel, then either `slack` allows an error of a few units of double at the
 /// largest term, for sums in double; or the unit is that of float at the largest term, if terms are
-/// rounded to float. Each test states which.
+/// rounded to float. Each test says which.
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -21,7 +21,7 @@ constexpr big infinite = std::numeric_limits<big>::infinity();
 /// The limit in float is 4. In double, sums of 65,536 values have no wider type, so the limit is
 /// higher.
 constexpr double limit = in_float ? 4 : 64;
-/// A few units in the last place of double, for sums of up to 65,536 terms.
+/// The error limit of sums of up to 65,536 terms: a few units in the last place of double.
 constexpr big in_sum = in_float ? 0x1p-49L : 0x1p-44L;
 
 /// The unit in the last place of float or double at v.
@@ -41,17 +41,17 @@ class MaxError {
     BOOST_CHECK_GT(count_, 0);
   }
   /// `largest`: the unit is that of this term if it is larger than the result.
-  void check(real got, big want, double at = 0, big slack = 0, big largest = 0) {
+  void check(real got, big expected, double at = 0, big slack = 0, big largest = 0) {
     ++count_;
-    double error = ulps(got, want);
-    if (std::isfinite(got) && !std::isnan(want)) {
-      const big apart = std::abs(got - want);
-      if (largest > std::abs(want)) error = static_cast<double>(apart / unit_at(largest));
+    double error = ulps(got, expected);
+    if (std::isfinite(got) && !std::isnan(expected)) {
+      const big apart = std::abs(got - expected);
+      if (largest > std::abs(expected)) error = static_cast<double>(apart / unit_at(largest));
       if (apart <= slack) error = 0;
     }
     worst_ = std::max(worst_, error);
-    if (error > allowed_ && ++failures_ <= 5) {  // print at most five
-      BOOST_ERROR(what_ << " at " << at << ": " << got << ", expected " << want << ", " << error
+    if (error > allowed_ && ++failures_ <= 5) {  // print at most five failures
+      BOOST_ERROR(what_ << " at " << at << ": " << got << ", expected " << expected << ", " << error
                         << " ulp");
     }
   }
@@ -82,7 +82,7 @@ inline const Row& special_values() {
   return values;
 }
 
-/// Rows of one value, and of one value with another in the middle.
+/// Rows that repeat one value, some with another value in the middle.
 inline void add_pairs(std::vector<Row>& rows) {
   for (const std::size_t n : {1, 2, 3, 16, 17, 1025, 65536}) {
     for (const real a : special_values()) {
@@ -90,7 +90,7 @@ inline void add_pairs(std::vector<Row>& rows) {
       if (n == 1) continue;
       for (const real b : special_values()) {
         if (n > 2 && b != 0 && b != -1 && b != real(1e38)) continue;
-        if (n > 2000 && b != -1) continue;  // long rows: fewer of them
+        if (n > 2000 && b != -1) continue;  // fewer long rows
         rows.emplace_back(n, b);
         rows.back()[n / 2] = a;
       }
@@ -152,9 +152,9 @@ inline bool all_finite(const Row& x) {
   return std::all_of(x.begin(), x.end(), [](real v) { return std::isfinite(v); });
 }
 
-/// Σ exp(x_j − m) over all but the first maximum; the limit if m is infinite.
+/// Σ exp(x_j − m) without the first maximum; the limit if m is infinite.
 struct ExactRow {
-  big m = -infinite, others = 0;
+  big m = -infinite, rest = 0;
   std::size_t largest = 0;
   bool has_nan = false;
 
@@ -163,53 +163,54 @@ struct ExactRow {
       has_nan = has_nan || std::isnan(x[j]);
       if (x[j] > m) m = x[largest = j];
     }
-    for (std::size_t j = 0; j < x.size(); ++j) others += j == largest ? 0 : weight(x[j]);
+    for (std::size_t j = 0; j < x.size(); ++j) rest += j == largest ? 0 : weight(x[j]);
   }
   big weight(real x) const {
     if (has_nan) return not_a_number;
     if (x == -inf) return 0;
     return x == m ? 1 : std::exp(x - m);
   }
-  /// The softmax of one value; 0 if all are −inf.
-  big softmax(real x) const { return m == -infinite && !has_nan ? 0 : weight(x) / (1 + others); }
+  /// The softmax of one value; 0 if all values are −inf.
+  big softmax(real x) const { return m == -infinite && !has_nan ? 0 : weight(x) / (1 + rest); }
   big log_sum() const {
-    return std::isinf(m) && !has_nan ? m : m + std::log1p(has_nan ? not_a_number : others);
+    return std::isinf(m) && !has_nan ? m : m + std::log1p(has_nan ? not_a_number : rest);
   }
   big log_softmax(real x) const {
     if (has_nan) return not_a_number;
     if (x == -inf) return -infinite;
-    return (x == m ? 0 : x - m) - std::log1p(others);
+    return (x == m ? 0 : x - m) - std::log1p(rest);
   }
 };
 
 /// Normalisation with limits for infinities, as in the kernels.
 struct ExactNorm {
-  std::vector<big> seen;
+  std::vector<big> norm_input;
   big mean = 0, variance = 0, square = 0, largest = 0, eps;
 
-  ExactNorm(const Row& x, big eps_) : seen(x.begin(), x.end()), eps(eps_) {
+  ExactNorm(const Row& x, big eps_) : norm_input(x.begin(), x.end()), eps(eps_) {
     const bool infinity = std::any_of(x.begin(), x.end(), [](real v) { return std::isinf(v); });
     if (infinity) {
       eps = 0;
-      for (big& v : seen) v = std::isnan(v) ? v : std::isinf(v) ? std::copysign(big{1}, v) : 0;
+      for (big& v : norm_input)
+        v = std::isnan(v) ? v : std::isinf(v) ? std::copysign(big{1}, v) : 0;
     }
     const auto n = static_cast<big>(x.size());
-    for (const big v : seen) {
+    for (const big v : norm_input) {
       mean += v;
       square += v * v / n;
       largest = std::max(largest, std::abs(v));
     }
     mean /= n;
-    big error = 0;  // a long double does not hold a sum of 65,536 doubles exactly
-    for (const big v : seen) error += (v - mean) / n;
+    big error = 0;  // a long double cannot represent a sum of 65,536 doubles exactly
+    for (const big v : norm_input) error += (v - mean) / n;
     mean += error;
-    for (const big v : seen) variance += (v - mean) * (v - mean) / n;
+    for (const big v : norm_input) variance += (v - mean) * (v - mean) / n;
   }
   static big over_root(big v, big s) { return s == 0 ? 0 : v / std::sqrt(s); }
   big layer_root() const { return over_root(1, variance + eps); }
   big rms_root() const { return over_root(1, square + eps); }
-  big layer(std::size_t i) const { return over_root(seen[i] - mean, variance + eps); }
-  big rms(std::size_t i) const { return over_root(seen[i], square + eps); }
+  big layer(std::size_t i) const { return over_root(norm_input[i] - mean, variance + eps); }
+  big rms(std::size_t i) const { return over_root(norm_input[i], square + eps); }
 };
 
 }  // namespace testing

@@ -1,7 +1,7 @@
 #pragma once
 /// The patterns and score terms that the attention tests use, each with a reference definition. A
-/// new one needs a row here: it is then checked against finite differences, against composed ops,
-/// and in decoding.
+/// new one needs a row of these tables: it is then checked against finite differences and composed
+/// ops, and in decoding.
 #include <cmath>
 #include <functional>
 #include <string>
@@ -19,7 +19,7 @@
 
 HEED_BEGIN
 
-// ---- kinds that exist only in the tests --------------------------------------------------------
+// ---- kinds used only in the tests --------------------------------------------------------------
 
 /// Two stretches: the first `prefix` keys, and a causal window after them.
 struct PrefixAndWindow final : Pattern {
@@ -74,9 +74,9 @@ inline std::vector<PatternCase> pattern_cases() {
 
 struct TermCase {
   std::string name;
-  Shape parameter;                                  ///< of its parameter; none for a constant
-  std::function<ScoreTermPtr(const Tensor&)> make;  ///< from that parameter
-  /// The same with composed ops, for a head's q [rows, size]: [rows, keys].
+  Shape parameter;  ///< shape of its parameter; empty for a constant
+  std::function<ScoreTermPtr(const Tensor&)> make;  ///< makes the term from that parameter
+  /// The term with composed ops, from a head's q [rows, size]: [rows, keys].
   std::function<Tensor(const Tensor& parameter, const Tensor& q, std::int64_t keys,
                        std::int64_t head, std::int64_t heads)>
       composed;
@@ -123,7 +123,7 @@ inline std::vector<TermCase> term_cases(const HeadLayout& layout) {
         [=](const Tensor& b) { return std::make_shared<DistanceBias>(b, causal, farthest); },
         [=](const Tensor& b, const Tensor& q, std::int64_t keys, std::int64_t head, std::int64_t) {
           const std::int64_t rows = q.shape()[0];
-          // Worked out by hand from the paper's description, for 8 buckets and distances to 6.
+          // Computed by hand from the paper's description, with 8 buckets and distances to 6.
           const auto row_of = [=](std::int64_t distance) -> std::int64_t {
             if (causal)
               return std::vector<std::int64_t>{

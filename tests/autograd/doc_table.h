@@ -1,5 +1,5 @@
 #pragma once
-/// A table of mistakes and the messages that they get, in a page of docs/, made from real runs.
+/// A table of mistakes and their messages in a page of docs/, from real runs.
 #include <boost/test/unit_test.hpp>
 #include <cstdlib>
 #include <fstream>
@@ -13,15 +13,16 @@ struct Mistake {
   std::string kind, message;
 };
 
-/// Compares the first table after `heading` with these rows. With HEED_UPDATE_DOCS=1, writes it instead.
+/// Compares the first table after `heading` with these rows. With HEED_UPDATE_DOCS=1, writes the
+/// table.
 inline void check_doc_table(const std::string& page, const std::string& heading,
                             const std::vector<Mistake>& rows) {
   std::string now = "| mistake | message |\n|---|---|\n";
   for (const Mistake& row : rows) {
-    std::string said = row.message;
-    for (std::size_t at = 0; (at = said.find('|', at)) != std::string::npos; at += 2)
-      said.insert(at, "\\");
-    now += "| " + row.kind + " | " + said + " |\n";
+    std::string reported = row.message;
+    for (std::size_t at = 0; (at = reported.find('|', at)) != std::string::npos; at += 2)
+      reported.insert(at, "\\");
+    now += "| " + row.kind + " | " + reported + " |\n";
   }
   const std::string path = std::string(HEED_SOURCE_DIR) + "/docs/" + page;
   std::ostringstream read;

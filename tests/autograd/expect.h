@@ -10,7 +10,7 @@
 #include "autograd/base/random.h"
 #include "autograd/tensor.h"
 
-/// The expression throws heed::Error and the message contains the text.
+/// Checks that the expression throws heed::Error with a message that contains the text.
 #define EXPECT_FAIL(expression, text)                                                             \
   do {                                                                                            \
     std::string expect_fail_message = "(nothing was thrown)";                                     \

@@ -1,5 +1,5 @@
 #pragma once
-/// Shared by the tests of the kernels: difficult values, distances in units in the last place, and
+/// Helpers of the kernel tests: difficult values, distances in units in the last place, and
 /// a loop over the instruction sets of this machine, including that of the plain twins.
 #include <hwy/highway.h>
 #include <sys/mman.h>
@@ -25,7 +25,8 @@ constexpr bool in_float = sizeof(real) == 4;
 constexpr real inf = Limits::infinity();
 constexpr real not_a_number = Limits::quiet_NaN();
 
-/// Runs body(name) once for each instruction set; `further`: one that only some kernels are built for.
+/// Runs body(name) once for each instruction set; `further` is one for which only some kernels are
+/// built.
 template <class Body>
 void for_each_target(const Body& body, std::int64_t further = 0) {
   struct Restore {
@@ -69,7 +70,7 @@ inline bool close(real a, real b, double tolerance, double scale = 0) {
   return std::abs(double{a} - double{b}) <= tolerance * size + slack;
 }
 
-/// Bitwise: -0 differs from 0, and NaN equals NaN.
+/// Bitwise equality: -0 differs from 0, and NaN equals NaN.
 inline bool same(real a, real b) {
   return (a == b && std::signbit(a) == std::signbit(b)) || (std::isnan(a) && std::isnan(b));
 }
@@ -181,7 +182,7 @@ inline void check_same(const std::vector<real>& a, const std::vector<real>& b) {
   }
 }
 
-/// Every length up to twice the widest vector plus one, then typical row lengths.
+/// All lengths up to twice the widest vector plus one, then typical row lengths.
 inline std::vector<std::int64_t> lengths() {
   std::vector<std::int64_t> n;
   for (std::int64_t i = 0; i <= 33; ++i) n.push_back(i);

@@ -1,6 +1,6 @@
 #pragma once
-/// The gradcheck table: every op of autograd/ops/ has a row, every row a list of cases. An op
-/// without a row fails test_op_table.cpp.
+/// The gradcheck table: every op of autograd/ops/ has a row, and every row has a list of cases. An
+/// op without a row fails test_op_table.cpp.
 #include <functional>
 #include <string>
 #include <vector>
@@ -11,9 +11,9 @@ HEED_BEGIN
 
 struct OpCase {
   std::string name;                                     ///< unique within the row
-  std::vector<Tensor> inputs;                           ///< an undefined one stays undefined
+  std::vector<Tensor> inputs;                           ///< may be undefined
   std::function<Tensor(const std::vector<Tensor>&)> f;  ///< one result of the op, of any shape
-  bool ignore_infinite_outputs = false;                 ///< of a masked log_softmax
+  bool ignore_infinite_outputs = false;                 ///< true for a masked log_softmax
 };
 
 struct OpRow {
@@ -23,7 +23,7 @@ struct OpRow {
 
 std::vector<OpRow> op_table();
 
-// The table's parts, one function for each family of ops.
+// The rows of the table, one function for each family of ops.
 std::vector<OpRow> arithmetic_rows();
 std::vector<OpRow> shape_rows();
 std::vector<OpRow> matmul_rows();
@@ -34,7 +34,7 @@ std::vector<OpRow> loss_rows();
 
 /// Random values of the given shape in [low, high]; they differ between calls but not between runs.
 Tensor uniform(const Shape& shape, real low = -1, real high = 1);
-/// The same in [0.2, 1.2] with a random sign: away from 0, where division and relu have no slope.
+/// Values in [0.2, 1.2] with a random sign: they avoid 0, where division and relu have no slope.
 Tensor off_zero(const Shape& shape);
 
 HEED_END

@@ -9,7 +9,7 @@ using Inputs = std::vector<Tensor>;
 using Unary = Tensor (*)(const Tensor&);
 using Binary = Tensor (*)(const Tensor&, const Tensor&);
 
-/// Ranks 0 to 4, odd sizes, sizes 1 and 0, more values than a vector register holds.
+/// Ranks 0 to 4, odd sizes, sizes 1 and 0, more values than a vector register.
 const std::vector<Shape> shapes = {{},     {1},       {0},       {7},          {37},
                                    {3, 5}, {2, 0, 3}, {2, 3, 5}, {1, 1, 1, 1}, {2, 1, 3, 5}};
 
@@ -18,16 +18,16 @@ struct Pair {
 };
 const std::vector<Pair> broadcasts = {
     {{}, {}},    // scalars
-    {{1}, {}},   // of different rank
-    {{7}, {7}},  // equal
+    {{1}, {}},   // different ranks
+    {{7}, {7}},  // equal shapes
     {{3, 5}, {3, 5}},
-    {{3, 5}, {5}},  // a row to every row
+    {{3, 5}, {5}},  // a row, added to every row
     {{5}, {3, 5}},
-    {{3, 5}, {3, 1}},  // a column to every column
+    {{3, 5}, {3, 1}},  // a column, added to every column
     {{3, 1}, {3, 5}},
-    {{3, 5}, {}},  // a scalar
+    {{3, 5}, {}},  // one scalar
     {{}, {3, 5}},
-    {{3, 1}, {1, 5}},  // both
+    {{3, 1}, {1, 5}},  // a row and a column
     {{4, 1, 3}, {5, 1}},
     {{2, 3, 1, 5}, {3, 4, 1}},
     {{2, 3, 4, 5}, {1, 3, 1, 5}},  // every other axis

@@ -51,7 +51,7 @@ struct Lengths {
 const std::vector<Lengths> lengths = {{"one sequence", {0, 3}, {0, 3}},
                                       {"one token", {0, 1}, {0, 1}},
                                       {"several", {0, 3, 4, 9}, {0, 3, 4, 9}},
-                                      {"with an empty one", {0, 2, 2, 5}, {0, 2, 2, 5}},
+                                      {"one empty", {0, 2, 2, 5}, {0, 2, 2, 5}},
                                       {"no token", {0, 0}, {0, 0}},
                                       {"no sequence", {0}, {0}},
                                       {"across a tile", {0, 37}, {0, 37}}};
@@ -61,7 +61,7 @@ const std::vector<Lengths> crossed = {{"fewer keys", {0, 4, 6}, {0, 1, 3}},
                                       {"a sequence without keys", {0, 2, 3}, {0, 0, 4}},
                                       {"across a tile", {0, 2}, {0, 35}}};
 
-/// Every pattern with no term and with all terms, every term alone, and grouped heads.
+/// Every pattern without terms and with all terms, every term alone, and grouped heads.
 void add_kinds(OpRow& self, OpRow& cross) {
   const HeadLayout layout{4, 2, 2};
   const Ids offsets{0, 4, 9};

@@ -20,15 +20,14 @@ struct Mask {
   Array values;
 };
 std::vector<Mask> masks() {
-  return {{"causal", {4, 4}, causal_mask(4)},
-          {"causal, for a batch", {2, 2, 3, 3}, causal_mask(3)},
-          {"of one row", {3, 4}, Array({4}, std::vector<real>{0, -inf, real(0.5), -1})},
-          {"of one column", {2, 3}, Array({2, 1}, std::vector<real>{0, -inf})},
-          {"that hides a whole row",
-           {3, 2},
-           Array({3, 2}, std::vector<real>{0, 1, -inf, -inf, -inf, 0})},
-          {"that hides everything", {2, 3}, Array::scalar(-inf)},
-          {"finite", {2, 5}, uniform({2, 5}).value()}};
+  return {
+      {"causal", {4, 4}, causal_mask(4)},
+      {"causal, for a batch", {2, 2, 3, 3}, causal_mask(3)},
+      {"one row", {3, 4}, Array({4}, std::vector<real>{0, -inf, real(0.5), -1})},
+      {"one column", {2, 3}, Array({2, 1}, std::vector<real>{0, -inf})},
+      {"hides a whole row", {3, 2}, Array({3, 2}, std::vector<real>{0, 1, -inf, -inf, -inf, 0})},
+      {"hides everything", {2, 3}, Array::scalar(-inf)},
+      {"finite", {2, 5}, uniform({2, 5}).value()}};
 }
 
 OpRow softmax_row(const char* name, Tensor (*f)(const Tensor&, const Array&)) {

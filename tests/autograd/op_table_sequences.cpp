@@ -1,4 +1,4 @@
-// Ops along sequences that lie end to end: recurrences and windows.
+// Ops along concatenated sequences: recurrences and windows.
 #include "tests/autograd/op_table.h"
 
 HEED_BEGIN
@@ -15,8 +15,8 @@ struct Lengths {
 const std::vector<Lengths> lengths = {{"one sequence", {0, 4}},
                                       {"one row", {0, 1}},
                                       {"several", {0, 2, 7, 8, 11}},
-                                      {"of equal length", {0, 3, 6}},
-                                      {"with empty ones", {0, 0, 3, 3, 5, 5}},
+                                      {"equal lengths", {0, 3, 6}},
+                                      {"some empty", {0, 0, 3, 3, 5, 5}},
                                       {"no row", {0, 0}},
                                       {"no sequence", {0}}};
 

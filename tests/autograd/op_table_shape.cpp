@@ -265,7 +265,7 @@ std::vector<OpRow> matmul_rows() {
                                   3, positive ? real(0.2) : real(-1), 1)) {
       const bool sum_of_nothing =
           positive && c.inputs[0].shape() == Shape{3, 0} && !c.inputs[2].defined();
-      if (sum_of_nothing) continue;  // log 0
+      if (sum_of_nothing) continue;  // its value would be log 0
       c.name = fmt::format("{} {}", name, c.name);
       activation_row.cases.push_back(std::move(c));
     }

@@ -1,5 +1,5 @@
 #pragma once
-/// Ops with a correct or deliberately wrong backward, given by the test.
+/// Ops with a correct or deliberately wrong backward, as defined by a test.
 #include <functional>
 #include <memory>
 #include <string>
@@ -53,7 +53,7 @@ inline bool says(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
 
-/// The check fails, and its report contains the text.
+/// Checks that gradcheck fails with a report that contains the text.
 #define EXPECT_WRONG(check, text)                                                         \
   do {                                                                                    \
     const GradcheckResult expect_wrong_result = (check);                                  \

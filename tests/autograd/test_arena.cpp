@@ -20,7 +20,7 @@ BOOST_AUTO_TEST_SUITE(arena)
 
 namespace {
 
-/// With a sanitizer the arena keeps no memory, so there is nothing to count.
+/// With a sanitizer the arena keeps no memory, so the counters remain 0.
 bool arena_keeps() {
   arena_release(arena_allocate(100));
   const auto before = arena_counters().system_allocations;
@@ -87,7 +87,7 @@ BOOST_AUTO_TEST_CASE(blocks_freed_by_another_thread_return_to_their_arena) {
     }).join();
   };
   round();
-  const auto before = arena_counters().live_bytes;  // in all arenas
+  const auto before = arena_counters().live_bytes;  // sum over all arenas
   for (int i = 0; i < 5; ++i) round();
   BOOST_TEST(arena_counters().live_bytes == before);
 }
@@ -107,11 +107,11 @@ BOOST_AUTO_TEST_CASE(a_new_thread_reuses_the_arena_of_an_ended_one) {
   BOOST_TEST(arena_counters().live_bytes == before);
 }
 
-/// Outlives its thread's arena, and allocates in its destructor.
-struct LastOfItsThread {
+/// An object that outlives its thread's arena and allocates in its destructor.
+struct AllocatesInDestructor {
   Block* early = nullptr;
   bool* alone = nullptr;
-  ~LastOfItsThread() {
+  ~AllocatesInDestructor() {
     Block* late = arena_allocate(5000);
     std::memset(late->memory(), 1, 5000);
     std::thread([&] {
@@ -124,17 +124,17 @@ struct LastOfItsThread {
   }
 };
 
-BOOST_AUTO_TEST_CASE(a_thread_gets_a_new_arena_after_returning_its_own) {
+BOOST_AUTO_TEST_CASE(a_thread_that_returned_its_arena_acquires_another) {
   bool alone = false;
   std::thread([&] {
-    thread_local LastOfItsThread last;  // constructed first, destroyed last
+    thread_local AllocatesInDestructor last;  // constructed first, destroyed last
     last.alone = &alone;
     last.early = arena_allocate(5000);
   }).join();
   BOOST_TEST(alone);
 }
 
-BOOST_AUTO_TEST_CASE(one_thread_allocates_while_another_releases) {
+BOOST_AUTO_TEST_CASE(blocks_released_by_another_thread_are_intact) {
   std::mutex mutex;
   std::condition_variable changed;
   std::vector<Block*> waiting;
@@ -142,13 +142,13 @@ BOOST_AUTO_TEST_CASE(one_thread_allocates_while_another_releases) {
   bool intact = true;
   std::thread consumer([&] {
     for (int i = 0; i < count;) {
-      std::vector<Block*> taken;
+      std::vector<Block*> received;
       {
         std::unique_lock lock(mutex);
         changed.wait(lock, [&] { return !waiting.empty(); });
-        taken.swap(waiting);
+        received.swap(waiting);
       }
-      for (Block* block : taken) {
+      for (Block* block : received) {
         intact = intact && *static_cast<int*>(block->memory()) == i++;
         arena_release(block);
       }
@@ -166,7 +166,7 @@ BOOST_AUTO_TEST_CASE(one_thread_allocates_while_another_releases) {
 }
 
 /// Limits the process to another 96 MiB, allocates blocks until memory is exhausted, releases all,
-/// and allocates as many again. True if exhaustion was an Error and did no harm.
+/// and allocates the same number again. Returns whether exhaustion was an Error without harm.
 bool survives_exhausted_memory() {
   std::size_t pages = 0;
   std::ifstream("/proc/self/statm") >> pages;
@@ -195,7 +195,7 @@ bool survives_exhausted_memory() {
 
 BOOST_AUTO_TEST_CASE(exhausted_memory_is_an_error_without_a_leak) {
 #ifdef __SANITIZE_THREAD__
-  return;  // that sanitizer allocates too, and aborts when memory is exhausted
+  return;  // the sanitizer also allocates, and aborts when memory is exhausted
 #endif
   if (!arena_keeps()) return;
   const pid_t child = ::fork();
@@ -212,7 +212,7 @@ BOOST_AUTO_TEST_CASE(exhausted_memory_is_an_error_without_a_leak) {
   BOOST_TEST(status == 0);
 }
 
-BOOST_AUTO_TEST_CASE(a_size_larger_than_memory) {
+BOOST_AUTO_TEST_CASE(a_size_larger_than_memory_is_an_error) {
   try {
     arena_release(arena_allocate(std::size_t{1} << 60));
     BOOST_ERROR("got 2^60 bytes");

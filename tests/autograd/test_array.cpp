@@ -10,7 +10,7 @@ using namespace heed;
 
 BOOST_AUTO_TEST_SUITE(array)
 
-BOOST_AUTO_TEST_CASE(shapes) {
+BOOST_AUTO_TEST_CASE(shapes_have_extents_and_a_size) {
   BOOST_TEST(Shape().rank() == 0);
   BOOST_TEST(Shape().size() == 1);
   BOOST_TEST(Shape().str() == "[]");
@@ -29,7 +29,7 @@ BOOST_AUTO_TEST_CASE(shapes) {
   BOOST_TEST(shape.str() == "[2, 3, 4]");
 }
 
-BOOST_AUTO_TEST_CASE(invalid_shapes) {
+BOOST_AUTO_TEST_CASE(invalid_shapes_are_refused) {
   EXPECT_FAIL((Shape{2, -1}), "at least 0, got -1");
   EXPECT_FAIL((Shape{1, 1, 1, 1, 1, 1, 1, 1, 1}), "at most 8 axes");
   EXPECT_FAIL((Shape{2, 3}[2]), "axis 2 does not exist in [2, 3]");
@@ -40,7 +40,7 @@ BOOST_AUTO_TEST_CASE(invalid_shapes) {
   EXPECT_FAIL((Shape{much, 2, much}), "too many elements");
 }
 
-BOOST_AUTO_TEST_CASE(an_undefined_array) {
+BOOST_AUTO_TEST_CASE(an_undefined_array_has_no_values) {
   const Array none;
   BOOST_TEST(!none.defined());
   BOOST_TEST(none.size() == 0);
@@ -50,7 +50,7 @@ BOOST_AUTO_TEST_CASE(an_undefined_array) {
   BOOST_TEST(none.values().empty());
 }
 
-BOOST_AUTO_TEST_CASE(values) {
+BOOST_AUTO_TEST_CASE(arrays_contain_the_given_values) {
   const Array x({2, 3}, std::vector<real>{1, 2, 3, 4, 5, 6});
   BOOST_TEST(x.row(1)[0] == 4);
   BOOST_TEST(x.values().size() == 6u);
@@ -86,11 +86,11 @@ BOOST_AUTO_TEST_CASE(copies_share_and_clones_do_not) {
   BOOST_TEST(moved.unique());
   BOOST_TEST(!x.defined());
   BOOST_TEST(x.size() == 0);
-  moved = *&moved;  // to itself
+  moved = *&moved;  // self-assignment
   BOOST_TEST(moved.data()[0] == 7);
 }
 
-BOOST_AUTO_TEST_CASE(reshaped_shares) {
+BOOST_AUTO_TEST_CASE(reshaped_arrays_share_values) {
   const Array x({2, 3}, std::vector<real>{1, 2, 3, 4, 5, 6});
   const Array y = x.reshaped({3, 2});
   BOOST_TEST(y.data() == x.data());
@@ -100,7 +100,7 @@ BOOST_AUTO_TEST_CASE(reshaped_shares) {
   EXPECT_FAIL(x.reshaped({4}), "[2, 3] has 6 values, but [4] has 4");
 }
 
-BOOST_AUTO_TEST_CASE(sliced_shares) {
+BOOST_AUTO_TEST_CASE(sliced_arrays_share_values) {
   const Array x({3, 2}, std::vector<real>{1, 2, 3, 4, 5, 6});
   const Array y = x.sliced(1, 3);
   BOOST_TEST(y.shape() == (Shape{2, 2}));
@@ -119,8 +119,8 @@ BOOST_AUTO_TEST_CASE(a_slice_keeps_the_whole_array_alive) {
     Array whole({2, 2}, std::vector<real>{1, 2, 3, 4});
     part = whole.sliced(1, 2);
   }
-  const Array other({2, 2},
-                    std::vector<real>{9, 9, 9, 9});  // would reuse the memory if it were free
+  // Would reuse the memory if it were free.
+  const Array other({2, 2}, std::vector<real>{9, 9, 9, 9});
   BOOST_TEST(part.row(0)[0] == 3);
   BOOST_TEST(part.row(0)[1] == 4);
 }
@@ -134,12 +134,12 @@ BOOST_AUTO_TEST_CASE(values_can_be_written_as_lists) {
   const Array cube({{{1, 2}}, {{3, 4}}, {{5, 6}}});
   BOOST_TEST(same(cube, array_of({3, 1, 2}, {1, 2, 3, 4, 5, 6})));
   BOOST_TEST(same(Array::of({7, 8}), array_of({2}, {7, 8})));
-  BOOST_TEST(Array({2, 3}).shape() == (Shape{2, 3}));  // a shape, as before
+  BOOST_TEST(Array({2, 3}).shape() == (Shape{2, 3}));  // a shape, as opposed to values
   EXPECT_FAIL(Array({{1, 2}, {3}}), "[array] expected rows of 2 values, got one of 1");
   EXPECT_FAIL(Array({{{1, 2}}, {{3, 4}, {5, 6}}}), "[array] expected matrices of shape [1, 2]");
 }
 
-BOOST_AUTO_TEST_CASE(a_value_by_its_index) {
+BOOST_AUTO_TEST_CASE(at_returns_the_value_at_an_index) {
   Array x({{1, 2, 3}, {4, 5, 6}});
   BOOST_TEST(x.at({1, 0}) == 4);
   BOOST_TEST(x.at({-1, -1}) == 6);
@@ -152,7 +152,7 @@ BOOST_AUTO_TEST_CASE(a_value_by_its_index) {
   EXPECT_FAIL(static_cast<void>(Array().item()), "undefined");
 }
 
-BOOST_AUTO_TEST_CASE(arrays_print_their_shape_and_values) {
+BOOST_AUTO_TEST_CASE(printing_an_array_shows_its_shape_and_values) {
   const auto printed = [](const auto& x) {
     std::ostringstream out;
     out << x;

@@ -17,7 +17,7 @@ using Ids = std::vector<std::int32_t>;
 constexpr bool in_double = sizeof(real) == 8;
 const double tolerance = in_double ? 1e-12 : 2e-5;
 
-/// Attention in one sequence by its definition, with ops checked elsewhere: q [queries, heads
+/// Attention in one sequence by its definition, with separately tested ops: q [queries, heads
 /// size], k and v [keys, key_heads size].
 Tensor composed(const Tensor& q, const Tensor& k, const Tensor& v, const HeadLayout& layout,
                 const PatternCase& pattern, const std::vector<TermCase>& terms,
@@ -42,7 +42,8 @@ Tensor composed(const Tensor& q, const Tensor& k, const Tensor& v, const HeadLay
   return concat(heads, 1);
 }
 
-/// q, k and v of some sequences, a pattern and terms: the op, its composed equivalent, and steps.
+/// One case (q, k and v of some sequences, a pattern and terms), computed by the op, by composed
+/// ops and in steps.
 struct Case {
   HeadLayout layout;
   PatternCase pattern;
@@ -87,18 +88,18 @@ struct Case {
     const Gradients expected = backward(plain, dy);
     for (const Tensor& fused : {self(), cross()}) {
       BOOST_TEST(same(fused.value(), plain.value(), tolerance));
-      const Gradients found = backward(fused, dy, true);  // a term may be made from ops itself
+      const Gradients found = backward(fused, dy, true);  // a term may itself be composed of ops
       for (const Tensor& x : {q, k, v}) BOOST_TEST(same(found[x], expected[x], 100 * tolerance));
       for (const Tensor& x : parameters) {
         if (x.defined()) BOOST_TEST(same(found[x], expected[x], 1000 * tolerance));
       }
     }
   }
-  /// Recomputes each row from separately stored rows; if `growing`, before the later keys exist.
+  /// Recomputes each row from separately stored rows; `growing`: before the later keys exist.
   void check_steps(bool growing) const {
     const Array whole = self().value();
     AttentionStep step(options, q.shape()[1]);
-    std::vector<std::vector<real>> cache;  // keys, then values, of each row
+    std::vector<std::vector<real>> cache;  // each row: keys, then values
     for (std::int64_t t = 0; t < k.shape()[0]; ++t) {
       std::vector<real> row(k.value().row(t), k.value().row(t) + k.shape()[1]);
       row.insert(row.end(), v.value().row(t), v.value().row(t) + v.shape()[1]);
@@ -118,7 +119,7 @@ struct Case {
   }
 };
 
-/// Every pattern with no term, with each, and with all; equal and grouped heads.
+/// Every pattern without terms, with each term and with all terms; equal and grouped heads.
 template <class Body>
 void for_each_case(const Ids& offsets, Body body) {
   for (const HeadLayout layout : {HeadLayout{2, 2, 3}, HeadLayout{6, 2, 2}, HeadLayout{3, 1, 4}}) {
@@ -137,12 +138,13 @@ void for_each_case(const Ids& offsets, Body body) {
   }
 }
 
-/// Checks that decoding, one row at a time, gives the rows of `expected`, for causal attention with one head.
+/// Checks that decoding, one row at a time, returns the rows of `expected`, for causal attention
+/// with one head.
 void check_steps(const AttentionOptions& options, const Array& q, const Array& k, const Array& v,
                  const Array& expected) {
   const std::int64_t size = q.cols();
   AttentionStep step(options, size);
-  std::vector<std::vector<real>> rows;  // of keys and values
+  std::vector<std::vector<real>> rows;  // each row: keys, then values
   for (std::int64_t t = 0; t < q.rows(); ++t) {
     rows.emplace_back(k.row(t), k.row(t) + size);
     rows.back().insert(rows.back().end(), v.row(t), v.row(t) + size);
@@ -155,10 +157,10 @@ void check_steps(const AttentionOptions& options, const Array& q, const Array& k
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(the_scale_of_the_products_is_an_option) {
+BOOST_AUTO_TEST_CASE(the_scale_option_multiplies_the_products) {
   const Tensor q(random_array({6, 4}, 1)), kv(random_array({6, 8}, 2));
   const Ids offsets{0, 6};
-  // A larger scale is a larger query.
+  // A larger scale is equivalent to a larger query.
   BOOST_TEST(
       same(cross_attention(q, kv, offsets, offsets, {.heads = 2, .scale = 3}).value(),
            cross_attention(scale(q, real(3 * std::sqrt(2.0))), kv, offsets, offsets, {.heads = 2})
@@ -173,7 +175,7 @@ BOOST_AUTO_TEST_CASE(op_equals_composed_ops) {
 BOOST_AUTO_TEST_CASE(op_equals_composed_ops_in_blocks_and_tiles) {
   for (const HeadLayout layout : {HeadLayout{2, 2, 3}, HeadLayout{4, 2, 2}}) {
     for (const PatternCase& pattern : pattern_cases()) {
-      if (pattern.name == "any pairs") continue;  // hundreds of stretches per block
+      if (pattern.name == "any pairs") continue;  // it has hundreds of stretches per block
       BOOST_TEST_CONTEXT(pattern.name) {
         Case(layout, pattern, term_cases(layout), {0, 190, 200}).check_twin();
       }
@@ -273,7 +275,7 @@ BOOST_AUTO_TEST_CASE(alibi_slopes_equal_the_papers) {
   for (std::int64_t h = 0; h < 8; ++h)
     BOOST_TEST(Alibi::slope(h, 8) == static_cast<real>(std::exp2(-static_cast<double>(h + 1))));
   BOOST_TEST(Alibi::slope(0, 1) == static_cast<real>(std::exp2(-8.0)));
-  // Not a power of two: the values of the published code.
+  // If the number of heads is not a power of two, the slopes equal those of the published code.
   const double three[] = {std::exp2(-4.0), std::exp2(-8.0), std::exp2(-2.0)};
   for (std::int64_t h = 0; h < 3; ++h)
     BOOST_TEST(Alibi::slope(h, 3) == static_cast<real>(three[h]));
@@ -283,7 +285,7 @@ BOOST_AUTO_TEST_CASE(alibi_slopes_equal_the_papers) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(patterns_that_read_everything_equal_full_attention_to_the_bit) {
+BOOST_AUTO_TEST_CASE(patterns_that_read_all_keys_equal_full_attention_to_the_bit) {
   for (const std::int64_t n : {5, 130, 1500}) {
     const Ids offsets{0, static_cast<std::int32_t>(n)};
     const Tensor qkv = Tensor::variable(random_array({n, 6}, 1));
@@ -356,10 +358,10 @@ BOOST_AUTO_TEST_CASE(top_k_keeps_the_largest_scores) {
 
 BOOST_AUTO_TEST_CASE(score_maps_equal_their_definitions) {
   for (const ScoreMap map : {ScoreMap::softmax, ScoreMap::sum, ScoreMap::hard}) {
-    for (const std::int64_t n : {6, 140}) {         // one block; several
-      const real p = n == 6 ? real(0.3) : real(0);  // one block has the mask of the op dropout
+    for (const std::int64_t n : {6, 140}) {         // one block; several blocks
+      const real p = n == 6 ? real(0.3) : real(0);  // one block has the mask of the op `dropout`
       const RandomKey key{.seed = 5, .stream = Stream::check};
-      const auto part = [&](std::uint64_t seed) {  // positive, so that Σ S is not near 0
+      const auto part = [&](std::uint64_t seed) {  // positive values keep Σ S away from 0
         Array values = random_array({n, 3}, seed);
         for (real& v : values.values()) v = std::abs(v) + real(0.1);
         return Tensor::variable(values);
@@ -436,7 +438,7 @@ BOOST_AUTO_TEST_CASE(linear_attention_equals_its_definition) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(of_equal_scores_the_earlier_keys_are_kept) {
+BOOST_AUTO_TEST_CASE(top_k_keeps_the_earlier_of_equal_scores) {
   const Tensor qkv(Array({4, 3}, std::vector<real>{0, 0, 1, 0, 0, 2, 0, 0, 4, 0, 0, 8}));
   const Array y = self_attention(qkv, Ids{0, 4}, {.top_k = 2}).value();
   for (const real value : y.values()) BOOST_TEST(value == real(1.5));

@@ -1,4 +1,4 @@
-// What AttentionLog sees: with the logged P, the op's result is P V.
+// The records of AttentionLog: with the logged P, the op's result is P V.
 #include "autograd/attention_log.h"
 #include "tests/autograd/attention_cases.h"
 #include "tests/autograd/expect.h"
@@ -42,7 +42,7 @@ BOOST_AUTO_TEST_CASE(the_result_is_the_logged_weights_times_the_values) {
   const std::vector<std::int32_t> offsets{0, 7, 7, 12};
   const Tensor qkv = random_rows(12, 3 * 6, 1);
   for (const PatternCase& pattern : pattern_cases()) {
-    if (pattern.name == "prefix") continue;  // of one number of sequences
+    if (pattern.name == "prefix") continue;  // its lengths require one number of sequences
     BOOST_TEST_CONTEXT(pattern.name) {
       AttentionOptions options{.heads = 2, .pattern = pattern.pattern};
       std::vector<AttentionRecord> records;
@@ -71,8 +71,8 @@ BOOST_AUTO_TEST_CASE(the_result_is_the_logged_weights_times_the_values) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(cross_attention_dropout_and_keys_in_tiles) {
-  const std::vector<std::int32_t> queries{0, 70, 71}, keys{0, 2500, 2503};  // tiles of 1,024 keys
+BOOST_AUTO_TEST_CASE(cross_attention_with_dropout_in_tiles_is_logged) {
+  const std::vector<std::int32_t> queries{0, 70, 71}, keys{0, 2500, 2503};  // a tile has 1,024 keys
   const Tensor q = random_rows(71, 4, 2), kv = random_rows(2503, 8, 3);
   std::vector<AttentionRecord> records, dropped;
   Array y;
@@ -87,13 +87,14 @@ BOOST_AUTO_TEST_CASE(cross_attention_dropout_and_keys_in_tiles) {
   BOOST_TEST(!records[0].self);
   check_product(records[0], 0, y, 0, kv.value(), 0, 4);
   check_product(records[0], 1, y, 70, kv.value(), 2500, 4);
-  for (std::size_t i = 0; i < records[0].weights.size(); ++i) {  // before dropout
+  for (std::size_t i = 0; i < records[0].weights.size();
+       ++i) {  // the logged weights precede dropout
     BOOST_TEST(std::ranges::equal(records[0].weights[i].values(), dropped[0].weights[i].values()));
   }
   BOOST_TEST((AttentionLog::active == nullptr));
 }
 
-BOOST_AUTO_TEST_CASE(other_maps_and_few_keys) {
+BOOST_AUTO_TEST_CASE(other_score_maps_and_top_k_are_logged) {
   const std::vector<std::int32_t> offsets{0, 9};
   const Tensor qkv = random_rows(9, 3 * 4, 4);
   for (const AttentionOptions& options : {AttentionOptions{.heads = 2, .map = ScoreMap::hard},

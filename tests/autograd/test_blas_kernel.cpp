@@ -31,10 +31,11 @@ BOOST_AUTO_TEST_CASE(kernel_chosen_by_openblas_below_the_processor_has_a_better_
   for (const char* kernel : {"Haswell", "Zen"})
     BOOST_TEST(better(kernel, BlasVectors::avx2).empty());
   BOOST_TEST(better("Prescott", BlasVectors::sse).empty());
-  BOOST_TEST(better("Kernel2040", BlasVectors::avx512).empty());  // unknown: not judged
+  // An unknown kernel is not diagnosed.
+  BOOST_TEST(better("Kernel2040", BlasVectors::avx512).empty());
 }
 
-BOOST_AUTO_TEST_CASE(name_that_openblas_ignored_counts_as_its_own_choice) {
+BOOST_AUTO_TEST_CASE(name_ignored_by_openblas_counts_as_its_choice) {
   const auto d = diagnose({"Prescott", "Foo"}, BlasVectors::avx512);
   BOOST_TEST(d.better == "SkylakeX");
   BOOST_TEST(contains(
@@ -61,7 +62,7 @@ BOOST_AUTO_TEST_CASE(kernel_beyond_the_processor_crashes) {
   BOOST_TEST(!diagnose({"Prescott", "Prescott"}, BlasVectors::avx2).crashes);
 }
 
-BOOST_AUTO_TEST_CASE(kernel_of_this_process_is_what_the_variable_names) {
+BOOST_AUTO_TEST_CASE(kernel_of_this_process_equals_the_variable) {
   const char* const requested = std::getenv("OPENBLAS_CORETYPE");
   BOOST_TEST(!kernels::blas_kernel().name.empty());
   BOOST_TEST(kernels::blas_kernel().requested == (requested != nullptr ? requested : ""));

@@ -15,7 +15,7 @@ using Json = nlohmann::json;
 
 namespace {
 
-/// One case of the file: its attributes and its tensors.
+/// One case of the file: attributes and tensors.
 class GoldenCase {
  public:
   GoldenCase(const SafetensorsFile& file, std::string name, Json attributes)
@@ -61,7 +61,7 @@ class GoldenCase {
   Tensor input(std::size_t i) const { return i < inputs.size() ? inputs[i] : Tensor(); }
 
   Json attributes;
-  std::vector<Tensor> inputs;  // variables
+  std::vector<Tensor> inputs;  // they are variables
 
  private:
   const SafetensorsFile& file_;

@@ -40,7 +40,7 @@ struct StepFunction {
   void backward(const Array& dy, Grad dx) const { dx.add(dy.clone()); }
 };
 
-/// f and df of one value, as an op.
+/// An op with f and df of one value.
 template <class F, class DF>
 auto elementwise(F f, DF df) {
   return planted(
@@ -130,7 +130,7 @@ BOOST_AUTO_TEST_CASE(values_are_restored_bit_for_bit) {
   BOOST_TEST(same(w.value(), before));
 }
 
-BOOST_AUTO_TEST_CASE(the_callers_tensors_are_left_alone) {
+BOOST_AUTO_TEST_CASE(the_callers_tensors_are_unchanged) {
   const Array x = normal({3});
   const Array before = x.clone();
   const Tensor variable = Tensor::variable(x);
@@ -167,7 +167,7 @@ BOOST_AUTO_TEST_CASE(small_slopes_of_large_values_are_found_with_larger_steps) {
   BOOST_TEST(gradcheck({.abs = 1e-12}, f, normal({4})));
 }
 
-BOOST_AUTO_TEST_CASE(kinks_are_named_and_pass_with_a_subgradient) {
+BOOST_AUTO_TEST_CASE(kinks_are_reported_and_pass_with_a_subgradient) {
   const auto rectify = [](const Tensor& x) { return relu(x); };
   const GradcheckResult result = gradcheck(rectify, array_of({2, 2}, {1, 0, -1, 2}));
   BOOST_TEST(result);
@@ -180,13 +180,13 @@ BOOST_AUTO_TEST_CASE(kinks_are_named_and_pass_with_a_subgradient) {
   const auto absolute =
       elementwise([](real v) { return std::abs(v); }, [](real v) { return v < 0 ? -1 : 1; });
   BOOST_TEST(gradcheck(absolute, array_of({2}, {0, 1})).parameters[0].kinks == 1);
-  // Curved on both sides: the numeric slope converges slowly.
+  // The function is curved on both sides, so the numeric slope converges slowly.
   const auto bent = elementwise([](real v) { return v > 0 ? std::sin(3 * v) : std::expm1(v); },
                                 [](real v) { return v > 0 ? 3 * std::cos(3 * v) : std::exp(v); });
   BOOST_TEST(gradcheck(bent, array_of({2}, {0, 1})).parameters[0].kinks == 1);
 }
 
-BOOST_AUTO_TEST_CASE(a_kink_nearby_is_stepped_around) {
+BOOST_AUTO_TEST_CASE(a_kink_near_x_passes) {
   const auto rectify = [](const Tensor& x) { return relu(x); };
   for (const double x : {1e-3, 1e-4, 1e-5, 1e-6, 1e-7}) {
     const GradcheckResult result = gradcheck(rectify, array_of({2}, {x, -x}));
@@ -198,7 +198,7 @@ BOOST_AUTO_TEST_CASE(a_kink_nearby_is_stepped_around) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_kink_too_near_to_step_around_counts_as_one_at_x) {
+BOOST_AUTO_TEST_CASE(a_kink_very_near_x_counts_as_one_at_x) {
   const auto rectify = [](const Tensor& x) { return relu(x); };
   for (const double x : {1e-8, 1e-9, 1e-10, 1e-12}) {
     for (const double sign : {1.0, -1.0})
@@ -206,7 +206,7 @@ BOOST_AUTO_TEST_CASE(a_kink_too_near_to_step_around_counts_as_one_at_x) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_slight_kink_in_a_sum_is_seen) {
+BOOST_AUTO_TEST_CASE(a_slight_kink_in_a_sum_is_detected) {
   // One of many units changes its slope within the step, as in a large network.
   const auto f = elementwise(
       [](real v) { return 5 + std::sin(v) + real(1e-5) * std::max(v - real(1 + 1e-7), real(0)); },
@@ -229,14 +229,14 @@ BOOST_AUTO_TEST_CASE(a_kink_does_not_excuse_a_wrong_value) {
   BOOST_TEST(says(result.report(), "a kink: slope"));
 }
 
-BOOST_AUTO_TEST_CASE(a_check_only_at_kinks_proves_nothing) {
+BOOST_AUTO_TEST_CASE(a_check_only_at_kinks_fails) {
   EXPECT_WRONG(gradcheck([](const Tensor& x) { return relu(x); }, Array::zeros({3})),
-               "every entry sits on a kink");
+               "every entry is at a kink");
   const auto absolute = elementwise([](real v) { return std::abs(v); },
                                     [](real v) { return v < 0   ? -1
                                                         : v > 0 ? 1
                                                                 : 0; });
-  EXPECT_WRONG(gradcheck(absolute, Array::zeros({3})), "every entry sits on a kink");
+  EXPECT_WRONG(gradcheck(absolute, Array::zeros({3})), "every entry is at a kink");
 }
 
 BOOST_AUTO_TEST_CASE(directions_check_a_model_with_few_calls) {
@@ -307,7 +307,7 @@ BOOST_AUTO_TEST_CASE(boost_test_prints_the_report) {
   const auto zero =
       planted([](const Array& x) { return x; },
               [](const Array&, const Array&, const Array& dy) { return Array::zeros(dy.shape()); });
-  // What BOOST_TEST(gradcheck(zero, ...)) evaluates and prints.
+  // The value and the text that BOOST_TEST(gradcheck(zero, ...)) evaluates and prints.
   const auto verdict =
       (boost::test_tools::assertion::seed()->*gradcheck({.names = {"w"}}, zero, normal({2})))
           .evaluate();
@@ -320,7 +320,7 @@ BOOST_AUTO_TEST_CASE(boost_test_prints_the_report) {
              message.str());
 }
 
-BOOST_AUTO_TEST_CASE(a_declared_straight_through_gradient_is_named_instead_of_compared) {
+BOOST_AUTO_TEST_CASE(a_straight_through_gradient_is_reported_without_comparison) {
   const auto f = [](const Tensor& x, const Tensor& w) { return apply(StepFunction{}, x * x) * w; };
   const GradcheckResult both = gradcheck({.names = {"x", "w"}}, f, normal({3}), normal({3}));
   BOOST_TEST(both);

@@ -24,7 +24,7 @@ auto square_with(const Backward& df) {
 }
 Array right(const Array& x, const Array& dy) { return value(scale(mul(x, dy), 2)); }
 
-/// Correct values of x²'s gradient in the given places: entry i of dx is right[place(i)].
+/// x² with its gradient's values permuted: entry i of dx is right[place(i)].
 template <class Place>
 auto square_rearranged(Place place) {
   return square_with([place](const Array& x, const Array&, const Array& dy) {
@@ -48,7 +48,7 @@ auto add_rows(const std::function<Array(const Array&)>& db) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(a_wrong_factor) {
+BOOST_AUTO_TEST_CASE(a_wrong_factor_is_named) {
   const auto slightly = square_with([](const Array& x, const Array&, const Array& dy) {
     return value(scale(mul(x, dy), real(2.001)));
   });
@@ -76,20 +76,20 @@ BOOST_AUTO_TEST_CASE(a_wrong_factor) {
   EXPECT_WRONG(gradcheck(dropped, normal({2, 5})), "dropout with p = 0.1 were missing");
 }
 
-BOOST_AUTO_TEST_CASE(a_factor_of_a_single_value) {
+BOOST_AUTO_TEST_CASE(a_wrong_factor_of_a_single_value_is_named) {
   const auto twice = square_with(
       [](const Array& x, const Array&, const Array& dy) { return value(scale(mul(x, dy), 4)); });
   EXPECT_WRONG(gradcheck(twice, normal({})), "a factor, perhaps: analytic / numeric = 2 (2)");
 }
 
-BOOST_AUTO_TEST_CASE(a_flipped_sign) {
+BOOST_AUTO_TEST_CASE(a_flipped_sign_is_named) {
   const auto flipped = square_with(
       [](const Array& x, const Array&, const Array& dy) { return value(neg(right(x, dy))); });
   EXPECT_WRONG(gradcheck(flipped, normal({3, 4})),
                "sign: the analytic gradient is -1 times the numeric one");
 }
 
-BOOST_AUTO_TEST_CASE(no_gradient_at_all) {
+BOOST_AUTO_TEST_CASE(a_zero_gradient_is_named) {
   const auto empty = square_with(
       [](const Array& x, const Array&, const Array&) { return Array::zeros(x.shape()); });
   EXPECT_WRONG(gradcheck(empty, normal({3})), "a backward on the way adds nothing");
@@ -102,13 +102,13 @@ BOOST_AUTO_TEST_CASE(no_gradient_at_all) {
                "f's result carries no gradient at all");
 }
 
-BOOST_AUTO_TEST_CASE(a_gradient_where_there_is_no_influence) {
+BOOST_AUTO_TEST_CASE(a_gradient_without_influence_is_named) {
   const auto constant = planted([](const Array& x) { return Array::full(x.shape(), 1); },
                                 [](const Array&, const Array&, const Array& dy) { return dy; });
   EXPECT_WRONG(gradcheck(constant, normal({3})), "does not change with this tensor");
 }
 
-BOOST_AUTO_TEST_CASE(softmax_without_its_second_term) {
+BOOST_AUTO_TEST_CASE(softmax_without_its_second_term_is_named) {
   const auto forgetful =
       planted([](const Array& x) { return value(softmax(x)); },
               [](const Array&, const Array& y, const Array& dy) { return value(mul(y, dy)); });
@@ -119,18 +119,18 @@ BOOST_AUTO_TEST_CASE(softmax_without_its_second_term) {
   EXPECT_WRONG(gradcheck(in_logs, normal({3, 4})), "like log-softmax's -exp(y) sum(dy)");
 }
 
-BOOST_AUTO_TEST_CASE(a_random_cotangent_reveals_what_a_sum_hides) {
+BOOST_AUTO_TEST_CASE(a_random_cotangent_reveals_an_error_that_a_sum_hides) {
   const auto empty =
       planted([](const Array& x) { return value(softmax(x)); },
               [](const Array& x, const Array&, const Array&) { return Array::zeros(x.shape()); });
   const GradcheckResult under_sum =
       gradcheck([&](const Tensor& x) { return sum(empty(x)); }, normal({1, 4}));
-  BOOST_TEST(under_sum);  // its true gradient is zero
+  BOOST_TEST(under_sum);  // the true gradient of the sum is zero
   BOOST_TEST(says(under_sum.report(), "which shows little"));
   EXPECT_WRONG(gradcheck(empty, normal({1, 4})), "zero gradient");
 }
 
-BOOST_AUTO_TEST_CASE(a_norm_without_one_of_its_terms) {
+BOOST_AUTO_TEST_CASE(a_norm_without_one_term_is_named) {
   const auto centred = planted([](const Array& x) { return value(sub(x, mean(x, -1, true))); },
                                [](const Array&, const Array&, const Array& dy) { return dy; });
   EXPECT_WRONG(gradcheck(centred, normal({3, 5})), "what is missing is constant along axis 1");
@@ -142,7 +142,7 @@ BOOST_AUTO_TEST_CASE(a_norm_without_one_of_its_terms) {
                "missing term: what is missing is, along axis 1, a multiple of");
 }
 
-BOOST_AUTO_TEST_CASE(a_transposed_gradient) {
+BOOST_AUTO_TEST_CASE(a_transposed_gradient_is_named) {
   EXPECT_WRONG(
       gradcheck(square_rearranged([](auto i) { return i % 4 * 4 + i / 4; }), normal({4, 4})),
       "transposed");
@@ -156,7 +156,7 @@ BOOST_AUTO_TEST_CASE(a_transposed_gradient) {
                "transposed: axes 1 and 2 of the analytic gradient are swapped");
 }
 
-BOOST_AUTO_TEST_CASE(a_broadcast_that_is_not_summed) {
+BOOST_AUTO_TEST_CASE(a_broadcast_without_a_sum_is_named) {
   BOOST_TEST(gradcheck(add_rows([](const Array& dy) { return value(sum(dy, 0)); }), normal({4, 3}),
                        normal({3})));
   const auto first = add_rows([](const Array& dy) { return dy.sliced(0, 1).reshaped({3}); });
@@ -172,7 +172,7 @@ BOOST_AUTO_TEST_CASE(a_broadcast_that_is_not_summed) {
   EXPECT_WRONG(gradcheck(averaged, normal({4, 3}), normal({3})), "1/4");
 }
 
-BOOST_AUTO_TEST_CASE(overwritten_instead_of_added) {
+BOOST_AUTO_TEST_CASE(an_overwritten_gradient_is_named) {
   const auto two_uses = planted(
       [](const Array& x) {
         const std::vector<Tensor> parts{reshape(x, {1, 3}), reshape(exp(x), {1, 3})};
@@ -185,7 +185,7 @@ BOOST_AUTO_TEST_CASE(overwritten_instead_of_added) {
                "only the part of output index 1 along axis 0 (of 2) has arrived");
 }
 
-BOOST_AUTO_TEST_CASE(summed_where_nothing_was_broadcast) {
+BOOST_AUTO_TEST_CASE(a_sum_without_a_broadcast_is_named) {
   const auto summed = square_with([](const Array& x, const Array&, const Array& dy) {
     return value(add(Array::zeros(x.shape()), sum(right(x, dy), 0, true)));
   });
@@ -196,7 +196,7 @@ BOOST_AUTO_TEST_CASE(summed_where_nothing_was_broadcast) {
   EXPECT_WRONG(gradcheck(averaged, normal({3, 4})), "averaged over axis 1");
 }
 
-BOOST_AUTO_TEST_CASE(right_values_in_wrong_places) {
+BOOST_AUTO_TEST_CASE(permuted_values_are_named) {
   const auto shifted = square_rearranged([](auto i) { return i / 5 * 5 + (i % 5 + 4) % 5; });
   EXPECT_WRONG(gradcheck(shifted, normal({2, 5})),
                "shifted: right values, 1 places too far along axis 1");
@@ -204,7 +204,7 @@ BOOST_AUTO_TEST_CASE(right_values_in_wrong_places) {
                "permuted: right values in wrong places");
 }
 
-BOOST_AUTO_TEST_CASE(a_missing_tail) {
+BOOST_AUTO_TEST_CASE(a_missing_tail_is_located) {
   const auto tail = square_with([](const Array& x, const Array&, const Array& dy) {
     const Array dx = right(x, dy);
     return generate(x.shape(), [&](auto i) { return i % 10 < 8 ? dx.data()[i] : 0; });
@@ -218,7 +218,7 @@ BOOST_AUTO_TEST_CASE(a_missing_tail) {
   EXPECT_WRONG(gradcheck(row, normal({3, 4})), "at index 1 of axis 0, and only there: sign");
 }
 
-BOOST_AUTO_TEST_CASE(one_wrong_entry_is_enough) {
+BOOST_AUTO_TEST_CASE(one_wrong_entry_fails) {
   const auto single = square_with([](const Array& x, const Array&, const Array& dy) {
     Array dx = right(x, dy);
     dx.data()[57] *= real(1.00001);
@@ -230,7 +230,7 @@ BOOST_AUTO_TEST_CASE(one_wrong_entry_is_enough) {
   EXPECT_WRONG(result, "relative error 1e-05");
 }
 
-BOOST_AUTO_TEST_CASE(too_little_precision) {
+BOOST_AUTO_TEST_CASE(low_precision_is_named) {
   const auto rounded = square_with([](const Array& x, const Array&, const Array& dy) {
     const Array dx = right(x, dy);
     return generate(x.shape(), [&](auto i) {
@@ -258,7 +258,7 @@ BOOST_AUTO_TEST_CASE(too_little_precision) {
   EXPECT_WRONG(gradcheck(partly_in_float, normal({20})), "as if it computed in float32 somewhere");
 }
 
-BOOST_AUTO_TEST_CASE(a_jump) {
+BOOST_AUTO_TEST_CASE(a_jump_at_x_is_named) {
   const auto step = planted(
       [](const Array& x) { return generate(x.shape(), [&](auto i) { return x.data()[i] >= 0; }); },
       [](const Array& x, const Array&, const Array&) { return Array::zeros(x.shape()); });
@@ -292,7 +292,7 @@ BOOST_AUTO_TEST_CASE(nan_never_passes) {
   EXPECT_WRONG(gradcheck(only_here, Array::full({2}, 1)), "f is not finite next to this point");
 }
 
-BOOST_AUTO_TEST_CASE(f_must_be_a_function) {
+BOOST_AUTO_TEST_CASE(an_f_with_varying_results_is_refused) {
   int calls = 0;
   const auto counts = [&](const Tensor& x) { return scale(x, static_cast<real>(++calls)); };
   EXPECT_WRONG(gradcheck(counts, normal({3})), "f is not a function");
@@ -306,7 +306,7 @@ BOOST_AUTO_TEST_CASE(f_must_be_a_function) {
   EXPECT_WRONG(gradcheck([](const Tensor&) { return Tensor(); }, normal({3})), "undefined tensor");
 }
 
-BOOST_AUTO_TEST_CASE(f_must_not_change_its_inputs) {
+BOOST_AUTO_TEST_CASE(an_f_that_changes_its_inputs_is_refused) {
   const auto overwrites = [](const Tensor& x) {
     Tensor copy = x;
     copy.mutable_value().data()[0] = 5;
@@ -339,7 +339,7 @@ BOOST_AUTO_TEST_CASE(the_wrong_parameter_of_a_layer_is_named) {
 
 namespace {
 
-/// y = x² + g(x) with g rounded to float32; backward knows x² only, if that.
+/// y = x² + g(x) with g rounded to float32; backward includes at most x².
 struct PartlyRounded {
   bool knows_square = true;
   Array x;
@@ -360,14 +360,14 @@ struct PartlyRounded {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(a_missing_gradient_of_a_part_that_is_rounded) {
+BOOST_AUTO_TEST_CASE(a_missing_gradient_of_a_rounded_part_fails) {
   for (const bool knows_square : {true, false}) {
     const auto f = [&](const Tensor& x) { return apply(PartlyRounded{knows_square, {}}, x); };
     BOOST_TEST(!static_cast<bool>(gradcheck(f, normal({3, 4}))));
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_variable_left_out_is_named_once) {
+BOOST_AUTO_TEST_CASE(an_omitted_variable_is_named_once) {
   const Tensor hidden = Tensor::variable(normal({3}, 2));
   const auto uses_it_twice = [&](const Tensor& x) { return mul(mul(x, hidden), hidden); };
   EXPECT_WRONG(gradcheck(uses_it_twice, normal({3})),
@@ -375,7 +375,7 @@ BOOST_AUTO_TEST_CASE(a_variable_left_out_is_named_once) {
                "[3]. Is it missing");
 }
 
-BOOST_AUTO_TEST_CASE(parameters_must_be_variables) {
+BOOST_AUTO_TEST_CASE(parameters_that_are_not_variables_are_refused) {
   const Tensor constant(normal({2})), variable = Tensor::variable(normal({2}));
   const auto f = [&] { return mul(constant, variable); };
   const std::vector<NamedTensor> frozen{{"frozen", constant}, {"w", variable}};

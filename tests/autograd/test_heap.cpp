@@ -12,7 +12,8 @@ BOOST_AUTO_TEST_SUITE(heap)
 
 namespace {
 
-/// Heaps are never destroyed, as blocks may be released at any time; the list avoids leak reports.
+/// Heaps are never destroyed, because blocks may be released at any time; the list avoids leak
+/// reports.
 Heap& new_heap() {
   static auto* all = new std::vector<Heap*>;
   return *all->emplace_back(new Heap);
@@ -20,9 +21,9 @@ Heap& new_heap() {
 
 constexpr std::size_t mib = 1 << 20;
 
-/// Allocates and releases blocks of random sizes, up to `most` at a time. Each is filled with its
-/// own byte, which must be unchanged when the block is released.
-bool random_blocks_stay_intact(Heap& heap, unsigned seed, int times, std::size_t most) {
+/// Allocates and releases blocks of random sizes, up to `max_held` at a time. Each is filled with a
+/// distinct byte, which must be unchanged when the block is released.
+bool random_blocks_stay_intact(Heap& heap, unsigned seed, int times, std::size_t max_held) {
   std::mt19937 random(seed);
   struct Held {
     Block* block;
@@ -31,7 +32,7 @@ bool random_blocks_stay_intact(Heap& heap, unsigned seed, int times, std::size_t
   };
   std::vector<Held> held;
   bool intact = true;
-  const auto give_back = [&](std::size_t i) {
+  const auto release = [&](std::size_t i) {
     const auto* bytes = static_cast<const unsigned char*>(held[i].block->memory());
     intact = intact && bytes[0] == held[i].mark &&
              (held[i].bytes == 1 || std::memcmp(bytes, bytes + 1, held[i].bytes - 1) == 0);
@@ -40,8 +41,8 @@ bool random_blocks_stay_intact(Heap& heap, unsigned seed, int times, std::size_t
     held.pop_back();
   };
   for (int t = 0; t < times; ++t) {
-    if (held.size() >= most || (!held.empty() && random() % 2 == 0)) {
-      give_back(random() % held.size());
+    if (held.size() >= max_held || (!held.empty() && random() % 2 == 0)) {
+      release(random() % held.size());
       continue;
     }
     const std::size_t bytes = 1 + random() % (std::size_t{64} << random() % 13);
@@ -52,7 +53,7 @@ bool random_blocks_stay_intact(Heap& heap, unsigned seed, int times, std::size_t
     std::memset(block->memory(), mark, bytes);
     held.push_back({block, bytes, mark});
   }
-  while (!held.empty()) give_back(held.size() - 1);
+  while (!held.empty()) release(held.size() - 1);
   return intact;
 }
 
@@ -70,7 +71,7 @@ BOOST_AUTO_TEST_CASE(blocks_do_not_overlap_and_are_merged_again) {
   BOOST_TEST(after.system_allocations == 1);
 }
 
-BOOST_AUTO_TEST_CASE(the_smallest_fitting_piece_is_used) {
+BOOST_AUTO_TEST_CASE(the_smallest_fitting_block_is_used) {
   Heap& heap = new_heap();
   heap.release(heap.allocate(64 * mib));
   Block* const large = heap.allocate(3 * mib);
@@ -81,7 +82,7 @@ BOOST_AUTO_TEST_CASE(the_smallest_fitting_piece_is_used) {
   heap.release(medium);
   Block* const taken = heap.allocate(2 * mib - 500);
   BOOST_TEST(taken == medium);
-  Block* const next = heap.allocate(2 * mib);  // the free pieces have 3 MiB and nearly 60
+  Block* const next = heap.allocate(2 * mib);  // the free blocks have 3 MiB and nearly 60
   BOOST_TEST((next >= large && next < large + 3 * mib / sizeof(Block)));
   for (Block* block : {between, another, taken, next}) heap.release(block);
   BOOST_TEST(heap.counters().system_allocations == 1);
@@ -90,7 +91,7 @@ BOOST_AUTO_TEST_CASE(the_smallest_fitting_piece_is_used) {
 BOOST_AUTO_TEST_CASE(a_free_block_of_exactly_the_size_is_used) {
   Heap& heap = new_heap();
   Block* const taken = heap.allocate(3 * mib);
-  Block* const below = heap.allocate(100);  // keeps it apart from the rest
+  Block* const below = heap.allocate(100);  // separates it from the rest
   heap.release(taken);
   Block* const again = heap.allocate(3 * mib);
   BOOST_TEST(again == taken);
@@ -104,15 +105,15 @@ BOOST_AUTO_TEST_CASE(a_free_block_of_exactly_the_size_is_used) {
 BOOST_AUTO_TEST_CASE(varying_sizes_fit_into_freed_memory) {
   Heap& heap = new_heap();
   std::mt19937 random(1);
-  std::int64_t most = 0;
-  for (int step = 0; step < 300; ++step) {  // forward allocates a tape, backward frees it
+  std::int64_t max_live = 0;
+  for (int step = 0; step < 300; ++step) {  // forward allocates a tape and backward frees it
     const double length = 0.7 + 0.6 * static_cast<double>(random()) / 4294967296.0;
     std::vector<Block*> tape;
     for (int layer = 0; layer < 12; ++layer) {
       for (const double width : {1.0, 3.0, 1.0, 4.0, 1.0})
         tape.push_back(heap.allocate(static_cast<std::size_t>(length * width * 300'000)));
     }
-    most = std::max(most, heap.counters().live_bytes);
+    max_live = std::max(max_live, heap.counters().live_bytes);
     for (; !tape.empty(); tape.pop_back()) {
       Block* gradient = heap.allocate(static_cast<std::size_t>(length * 300'000));
       heap.release(tape.back());
@@ -121,11 +122,11 @@ BOOST_AUTO_TEST_CASE(varying_sizes_fit_into_freed_memory) {
   }
   const MemoryCounters after = heap.counters();
   BOOST_TEST(after.live_bytes == 0);
-  BOOST_TEST(after.peak_bytes >= most);
-  BOOST_TEST(static_cast<double>(after.system_bytes) < 1.2 * static_cast<double>(most));
+  BOOST_TEST(after.peak_bytes >= max_live);
+  BOOST_TEST(static_cast<double>(after.system_bytes) < 1.2 * static_cast<double>(max_live));
 }
 
-BOOST_AUTO_TEST_CASE(the_peak_is_counted_from_its_reset) {
+BOOST_AUTO_TEST_CASE(the_peak_counts_from_its_reset) {
   Heap& heap = new_heap();
   Block* const kept = heap.allocate(mib);
   heap.release(heap.allocate(5 * mib));

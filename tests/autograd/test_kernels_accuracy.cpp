@@ -67,9 +67,9 @@ const Row& arguments() {
                             normal_values(20000, in_float ? 40 : 300, 3)}) {
       x.insert(x.end(), more.begin(), more.end());
     }
-    const real most = in_float ? real(120) : real(800);
+    const real largest = in_float ? real(120) : real(800);
     for (int i = 0; i < 20000; ++i) {
-      x.push_back(most * static_cast<real>(i - 10000) / 10000);
+      x.push_back(largest * static_cast<real>(i - 10000) / 10000);
       x.push_back((i % 2 ? 1 : -1) *
                   std::pow(real(2), static_cast<real>(i - 16000) / (in_float ? 120 : 16)));
     }
@@ -81,7 +81,7 @@ const Row& arguments() {
   return values;
 }
 
-/// The largest permitted error of each, in units in the last place.
+/// The maximum error of each function, in units in the last place.
 double allowed(UnaryFunction f) {
   switch (f) {
     case UnaryFunction::neg:
@@ -94,7 +94,7 @@ double allowed(UnaryFunction f) {
     case UnaryFunction::gelu:
       return limit;
     case UnaryFunction::gelu_tanh:
-      return in_float ? 4 : 5000;  // no wider type to compute u
+      return in_float ? 4 : 5000;  // double has no wider type to compute u
     default:
       return 4;
   }
@@ -115,7 +115,7 @@ BOOST_AUTO_TEST_CASE(unary_functions_are_accurate) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(softmax_and_log_sum_exp) {
+BOOST_AUTO_TEST_CASE(softmax_and_log_sum_exp_are_accurate) {
   for_each_accurate_target([](const std::string& target) {
     MaxError weights("softmax " + target), in_place("log Σ exp with softmax, in place " + target),
         sums("log Σ exp " + target);
@@ -133,9 +133,9 @@ BOOST_AUTO_TEST_CASE(softmax_and_log_sum_exp) {
   });
 }
 
-// Short rows whose largest value and logarithm nearly cancel. In double the sum 1 + the others may
-// also be off by a few units, as there is no wider type.
-BOOST_AUTO_TEST_CASE(log_sum_exp_near_zero) {
+// Short rows whose largest value and logarithm nearly cancel. In double the sum 1 + rest may
+// also be off by a few units, because there is no wider type.
+BOOST_AUTO_TEST_CASE(log_sum_exp_near_zero_is_accurate) {
   for_each_accurate_target([](const std::string& target) {
     MaxError sums("log Σ exp near 0 " + target);
     Random random(RandomKey{.seed = 3});
@@ -151,7 +151,7 @@ BOOST_AUTO_TEST_CASE(log_sum_exp_near_zero) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(log_softmax) {
+BOOST_AUTO_TEST_CASE(log_softmax_is_accurate) {
   for_each_accurate_target([](const std::string& target) {
     MaxError logs("log-softmax " + target);
     for (const Row& x : test_rows()) {
@@ -163,7 +163,7 @@ BOOST_AUTO_TEST_CASE(log_softmax) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(cross_entropy) {
+BOOST_AUTO_TEST_CASE(cross_entropy_is_accurate) {
   for_each_accurate_target([](const std::string& target) {
     MaxError losses("cross-entropy " + target), smoothed("cross-entropy, smoothed " + target);
     for (const Row& x : test_rows()) {
@@ -179,7 +179,7 @@ BOOST_AUTO_TEST_CASE(cross_entropy) {
                                             smoothing, 1, false)
               .loss;
         };
-        const big log_total = exact.has_nan ? big{not_a_number} : std::log1p(exact.others);
+        const big log_total = exact.has_nan ? big{not_a_number} : std::log1p(exact.rest);
         const big nll = unlikely ? infinite : (exact.m - x[t]) + log_total;
         const big soft = unlikely ? infinite : big{0.75} * nll + big{0.25} * (mean + log_total);
         losses.check(static_cast<real>(loss_of(0)), nll, x[t]);
@@ -191,7 +191,7 @@ BOOST_AUTO_TEST_CASE(cross_entropy) {
 
 // The mean and the sums are in double: if x and the mean cancel, or x̂ gain and bias do, an error
 // of a few units of double at the larger one is allowed.
-BOOST_AUTO_TEST_CASE(norms) {
+BOOST_AUTO_TEST_CASE(norms_are_accurate) {
   const real eps = real(1e-5);
   for_each_accurate_target([&](const std::string& target) {
     MaxError layer("layer norm " + target, in_float ? 4 : 512),

@@ -45,11 +45,11 @@ struct ExactNormGradient {
   }
   big z(std::size_t i) const { return centred ? norm.layer(i) : norm.rms(i); }
   big dx(std::size_t i) const { return root * (g[i] - mean_g - z(i) * mean_gz); }
-  /// rstd is stored as a float, so each term may be off by its own unit.
+  /// rstd is stored as a float, so each term may be off by its unit.
   big largest_term(std::size_t i) const {
     return root * std::max({std::abs(g[i]), std::abs(mean_g), std::abs(z(i) * mean_gz)});
   }
-  /// For the sums in double: the means of x, g and g ⊙ x̂.
+  /// Slack of the sums in double: the means of x, g and g ⊙ x̂.
   big slack(std::size_t i) const {
     return in_sum * root * largest_g * (1 + std::abs(z(i)) * largest_z) * (1 + largest_z);
   }
@@ -62,7 +62,7 @@ void check_norm_gradient(MaxError& worst, const Row& dx, const ExactNormGradient
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(softmax_and_log_softmax) {
+BOOST_AUTO_TEST_CASE(gradients_of_softmax_and_log_softmax_are_accurate) {
   for_each_target([](const std::string& target) {
     MaxError plain("gradient of softmax " + target), logs("gradient of log-softmax " + target);
     for_each_finite_row([&](const Row& x, std::int64_t n) {
@@ -90,8 +90,8 @@ BOOST_AUTO_TEST_CASE(softmax_and_log_softmax) {
   });
 }
 
-// scale (p − wanted): p is rounded to float, so the unit is that of the larger of the two.
-BOOST_AUTO_TEST_CASE(cross_entropy) {
+// scale (p − target_p): p is rounded to float, so the unit is that of the larger of the two.
+BOOST_AUTO_TEST_CASE(gradients_of_cross_entropy_are_accurate) {
   for_each_target([](const std::string& target) {
     MaxError hard("gradient of cross-entropy " + target),
         soft("gradient of smoothed cross-entropy " + target);
@@ -105,15 +105,15 @@ BOOST_AUTO_TEST_CASE(cross_entropy) {
                                      true);
           const big share = big{smoothing} / static_cast<big>(n);
           for (std::size_t j = 0; j < x.size(); ++j) {
-            const big p = exact.softmax(x[j]), wanted = share + (j == t ? 1 - big{smoothing} : 0);
+            const big p = exact.softmax(x[j]), target_p = share + (j == t ? 1 - big{smoothing} : 0);
             // p − 1 keeps its digits if the target has the largest p.
             const big g = j == t && j == exact.largest
-                              ? smoothing - exact.others / (1 + exact.others) - share
-                              : p - wanted;
+                              ? smoothing - exact.rest / (1 + exact.rest) - share
+                              : p - target_p;
             if (smoothing == 0) {
               hard.check(dx[j], scale * g, x[j]);
             } else {
-              soft.check(dx[j], scale * g, x[j], 0, scale * std::max(p, wanted));
+              soft.check(dx[j], scale * g, x[j], 0, scale * std::max(p, target_p));
             }
           }
         }
@@ -122,7 +122,7 @@ BOOST_AUTO_TEST_CASE(cross_entropy) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(norms_of_one_row) {
+BOOST_AUTO_TEST_CASE(gradients_of_norms_are_accurate) {
   const real eps = real(1e-5);
   for_each_target([&](const std::string& target) {
     MaxError layer("gradient of layer norm " + target), rms("gradient of RMS norm " + target);
@@ -142,7 +142,7 @@ BOOST_AUTO_TEST_CASE(norms_of_one_row) {
 }
 
 // Rows far from 0, whose deviations are smaller than the last place of their mean as a float.
-BOOST_AUTO_TEST_CASE(norms_of_rows_far_from_zero) {
+BOOST_AUTO_TEST_CASE(gradients_of_norms_far_from_zero_are_accurate) {
   const real eps = real(1e-12);
   for_each_target([&](const std::string& target) {
     MaxError layer("gradient of layer norm far from 0 " + target);
@@ -159,21 +159,21 @@ BOOST_AUTO_TEST_CASE(norms_of_rows_far_from_zero) {
   });
 }
 
-// Over as many rows as a batch has tokens: sums in float would be off by more than 4 units.
-BOOST_AUTO_TEST_CASE(gain_and_bias_over_many_rows) {
+// With as many rows as a batch has tokens, sums in float would be off by more than 4 units.
+BOOST_AUTO_TEST_CASE(gradients_of_gain_and_bias_over_many_rows_are_accurate) {
   const std::int64_t rows = 30001, cols = 5;
   const real eps = real(1e-5);
   Row x = normal_values(rows * cols, 1, 1);
   const Row dy = normal_values(rows * cols, 1, 2);
   for (std::size_t i = 0; i < x.size(); ++i) x[i] += i % 2 ? real(1000) : dy[i];
-  std::vector<big> want_gain(cols), want_bias(cols), want_rms(cols), largest(cols);
+  std::vector<big> expected_gain(cols), expected_bias(cols), expected_rms(cols), largest(cols);
   for (std::int64_t r = 0; r < rows; ++r) {
     const ExactNorm exact(Row(x.begin() + r * cols, x.begin() + (r + 1) * cols), eps);
-    for (std::size_t c = 0; c < want_gain.size(); ++c) {
+    for (std::size_t c = 0; c < expected_gain.size(); ++c) {
       const big d = dy[static_cast<std::size_t>(r * cols) + c];
-      want_gain[c] += d * exact.layer(c);
-      want_rms[c] += d * exact.rms(c);
-      want_bias[c] += d;
+      expected_gain[c] += d * exact.layer(c);
+      expected_rms[c] += d * exact.rms(c);
+      expected_bias[c] += d;
       largest[c] = std::max(largest[c], std::abs(d) * std::max(big{1}, std::abs(exact.layer(c))));
     }
   }
@@ -189,15 +189,15 @@ BOOST_AUTO_TEST_CASE(gain_and_bias_over_many_rows) {
     kernels::rms_norm_grad(x.data(), nullptr, rrms.data(), dy.data(), nullptr, drms.data(), rows,
                            cols);
     for (std::size_t c = 0; c < dgain.size(); ++c) {
-      gains.check(dgain[c], want_gain[c], static_cast<double>(c), 0, largest[c]);
-      biases.check(dbias[c], want_bias[c], static_cast<double>(c), in_sum * rows);
-      rms.check(drms[c], want_rms[c], static_cast<double>(c), 0, largest[c]);
+      gains.check(dgain[c], expected_gain[c], static_cast<double>(c), 0, largest[c]);
+      biases.check(dbias[c], expected_bias[c], static_cast<double>(c), in_sum * rows);
+      rms.check(drms[c], expected_rms[c], static_cast<double>(c), 0, largest[c]);
     }
   });
 }
 
-// The ends of float's range, where the difference of two values overflows.
-BOOST_AUTO_TEST_CASE(finite_inputs_give_finite_gradients) {
+// At the ends of float's range, the difference of two values overflows.
+BOOST_AUTO_TEST_CASE(finite_inputs_have_finite_gradients) {
   const Row ends = {Limits::max(), -Limits::max(),       Limits::max(),
                     Limits::min(), Limits::denorm_min(), 0,
                     real(-1e38),   -Limits::max(),       Limits::max()};
@@ -223,7 +223,7 @@ BOOST_AUTO_TEST_CASE(finite_inputs_give_finite_gradients) {
       kernels::log_softmax_row(x.data(), y.data(), n);
       kernels::log_softmax_row_grad(y.data(), dy.data(), dx.data(), n);
       finite("log-softmax", dx);
-      for (std::size_t k = 0; k <= activation_count; ++k) {  // and neg
+      for (std::size_t k = 0; k <= activation_count; ++k) {  // the activations and neg
         const UnaryFunction f = static_cast<UnaryFunction>(k);
         kernels::unary(f, x.data(), y.data(), n);
         kernels::unary_grad(f, x.data(), y.data(), dy.data(), dx.data(), n);

@@ -62,10 +62,10 @@ BOOST_AUTO_TEST_CASE(nan_and_infinity_appear_only_in_their_head) {
   for_each_target([](const std::string&) {
     const HeadLayout layout{6, 3, 19};
     const std::int64_t n = 4, size = layout.size, key_d = layout.key_heads * size;
-    for (const real odd : {not_a_number, inf, -inf}) {
+    for (const real special : {not_a_number, inf, -inf}) {
       Cache cache(n, layout);
-      cache.arrays[1].data()[size + 2] = odd;           // a key of key head 1
-      cache.arrays[2].data()[key_d + size + 18] = odd;  // a value of key head 1
+      cache.arrays[1].data()[size + 2] = special;           // a key of key head 1
+      cache.arrays[2].data()[key_d + size + 18] = special;  // a value of key head 1
       const std::vector<real> q = normal_values(layout.heads * size, 1, 1);
       std::vector<real> scores(static_cast<std::size_t>(layout.heads * n));
       kernels::attend_scores(q.data(), cache.rows.data(), n, layout, 1, scores.data());

@@ -14,7 +14,8 @@ namespace {
 
 const double epsilon = Limits::epsilon();
 
-/// The keys that rows read: the same range for all, or one that moves by one key per row.
+/// The size of a tile and the keys that its rows read: one range for all, or one that moves by one
+/// key per row.
 struct Sizes {
   std::int64_t rows, cols;
   std::vector<KeyRange> reads;
@@ -48,9 +49,10 @@ std::vector<Sizes> all_sizes() {
 std::vector<real> values(const Sizes& s, std::uint64_t seed, bool awkward) {
   std::vector<real> x = normal_values(s.rows * s.cols, 3, seed);
   if (!awkward || x.empty()) return x;
-  const real odd[] = {not_a_number,        inf, -inf, Limits::max(), -Limits::max(), 0,
-                      Limits::denorm_min()};
-  for (std::size_t i = seed % 3; i < x.size(); i += 5) x[i] = odd[(i + seed) % std::size(odd)];
+  const real special[] = {not_a_number,        inf, -inf, Limits::max(), -Limits::max(), 0,
+                          Limits::denorm_min()};
+  for (std::size_t i = seed % 3; i < x.size(); i += 5)
+    x[i] = special[(i + seed) % std::size(special)];
   return x;
 }
 
@@ -114,19 +116,19 @@ BOOST_AUTO_TEST_CASE(an_empty_stretch_adds_nothing) {
   const KeyRange none[4] = {{0, 0}, {5, 5}, {1, 4}, {-3, 0}}, all{0, 2};
   kernels::attention_add_to_lse(hidden.data(), 4, 1, {none, 0}, lse, 1);  // no row reads a key
   check_same({std::begin(lse), std::end(lse)}, before);
-  kernels::attention_add_to_lse(hidden.data() + 2, 1, 2, {&all, 0}, lse + 1,
-                                1);  // masked keys
+  // All keys are masked.
+  kernels::attention_add_to_lse(hidden.data() + 2, 1, 2, {&all, 0}, lse + 1, 1);
   BOOST_CHECK_EQUAL(lse[1], 3);
 }
 
 BOOST_AUTO_TEST_CASE(nan_and_infinity_appear_in_the_sums) {
-  for (const real odd : {not_a_number, inf}) {
+  for (const real special : {not_a_number, inf}) {
     for (const bool earlier : {false, true}) {
-      const std::vector<real> x = {1, earlier ? real(2) : odd};
-      real lse = earlier ? odd : real(0);
+      const std::vector<real> x = {1, earlier ? real(2) : special};
+      real lse = earlier ? special : real(0);
       const KeyRange all{0, 2};
       kernels::attention_add_to_lse(x.data(), 1, 2, {&all, 0}, &lse, 1);
-      BOOST_CHECK(std::isnan(odd) ? std::isnan(lse) : lse == inf);
+      BOOST_CHECK(std::isnan(special) ? std::isnan(lse) : lse == inf);
     }
   }
 }

@@ -28,16 +28,16 @@ BOOST_AUTO_TEST_CASE(rounding_is_to_nearest_even) {
   BOOST_TEST(rounded(-2.0F) == 0xC000);
   BOOST_TEST(rounded(0.0F) == 0);
   BOOST_TEST(rounded(-0.0F) == 0x8000);
-  BOOST_TEST(from_bits(0x3F807FFF) == 0x3F80);  // just below halfway: down
-  BOOST_TEST(from_bits(0x3F808000) == 0x3F80);  // halfway: to even, down
-  BOOST_TEST(from_bits(0x3F818000) == 0x3F82);  // halfway: to even, up
-  BOOST_TEST(from_bits(0x3F808001) == 0x3F81);  // just above: up
+  BOOST_TEST(from_bits(0x3F807FFF) == 0x3F80);  // just below half: rounds down
+  BOOST_TEST(from_bits(0x3F808000) == 0x3F80);  // half: rounds down to even
+  BOOST_TEST(from_bits(0x3F818000) == 0x3F82);  // half: rounds up to even
+  BOOST_TEST(from_bits(0x3F808001) == 0x3F81);  // just above half: rounds up
   BOOST_TEST(from_bits(0x7F7FFFFF) == 0x7F80);  // the largest float exceeds the largest bf16
   BOOST_TEST(from_bits(0x7F800000) == 0x7F80);  // infinity
   BOOST_TEST(from_bits(0xFF800000) == 0xFF80);
   BOOST_TEST(from_bits(0x00000001) == 0x0000);  // the smallest denormal
   BOOST_TEST(from_bits(0x00018000) == 0x0002);
-  BOOST_TEST(from_bits(0x7F800001) == 0x7FC0);  // a NaN with a truncated fraction is still NaN
+  BOOST_TEST(from_bits(0x7F800001) == 0x7FC0);  // a NaN with a truncated fraction remains NaN
   BOOST_TEST(from_bits(0xFFFFFFFF) == 0xFFFF);
 }
 
@@ -64,7 +64,7 @@ float widened(std::uint16_t half) {
   return std::bit_cast<float>(static_cast<std::uint32_t>(half) << 16);
 }
 
-/// A matrix of `rows` rows, `distance` apart, with garbage between them.
+/// A matrix whose rows are `distance` values apart, with garbage between them.
 std::vector<real> matrix(std::int64_t rows, std::int64_t distance, std::uint64_t seed) {
   return normal_values(rows * distance, 1, seed);
 }
@@ -99,14 +99,14 @@ void check_product(Trans ta, Trans tb, real beta) {
     for (std::int64_t j = 0; j < ldc; ++j) {
       const auto at = static_cast<std::size_t>(i * ldc + j);
       if (j >= n) {
-        BOOST_REQUIRE(c[at] == before[at]);  // outside of C
+        BOOST_REQUIRE(c[at] == before[at]);  // memory outside C is unchanged
         continue;
       }
       const double right = entry(ta, tb, k, a, lda, b, ldb, i, j) + double{beta} * before[at];
       worst = std::max(worst, std::abs(c[at] - right));
     }
   }
-  BOOST_TEST(worst < 1e-4);  // float sums of 150 terms; unrounded operands give 1e-1
+  BOOST_TEST(worst < 1e-4);  // float sums of 150 terms; with unrounded operands it is 1e-1
 }
 
 }  // namespace
@@ -130,9 +130,9 @@ BOOST_AUTO_TEST_CASE(only_large_products_within_the_scope_are_rounded) {
   BOOST_TEST(!takes(256));
   {
     const kernels::Bf16Scope scope(true);
-    const bool here = kernels::bf16_obstacle().empty();
-    BOOST_TEST(takes(256) == here);
-    BOOST_TEST(takes(256, 1, 1) == here);
+    const bool supported = kernels::bf16_obstacle().empty();
+    BOOST_TEST(takes(256) == supported);
+    BOOST_TEST(takes(256, 1, 1) == supported);
     BOOST_TEST(!takes(256, real(0.5)));
     BOOST_TEST(!takes(256, 1, real(0.5)));
     BOOST_TEST(!takes(15));

@@ -12,7 +12,7 @@ const RandomKey key{
     .seed = 0x123456789ABCDEF0, .stream = Stream::dropout, .index = 0x1FFFFFFFF, .part = 77};
 }
 
-BOOST_AUTO_TEST_CASE(philox_gives_the_published_numbers) {
+BOOST_AUTO_TEST_CASE(philox_returns_the_published_numbers) {
   // The test vectors of Random123 for philox4x32-10.
   BOOST_CHECK(
       (philox({0, 0, 0, 0}, 0, 0) == PhiloxBlock{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}));
@@ -23,7 +23,7 @@ BOOST_AUTO_TEST_CASE(philox_gives_the_published_numbers) {
                PhiloxBlock{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}));
 }
 
-BOOST_AUTO_TEST_CASE(equals_its_plain_twin) {
+BOOST_AUTO_TEST_CASE(dropout_equals_its_plain_twin) {
   for_each_target([](const std::string&) {
     for (const std::int64_t n : lengths()) {
       for (const std::int64_t first :
@@ -31,14 +31,14 @@ BOOST_AUTO_TEST_CASE(equals_its_plain_twin) {
             (std::int64_t{1} << 35) - 256}) {
         for (const real p : {real(0), real(1e-6), real(0.1), real(0.5), real(0.999), real(1)}) {
           const std::vector<real> x = normal_values(n, 1, 1), r = normal_values(n, 1, 2);
-          std::vector<real> want(x.size()), want_sum(x.size());
-          plain::dropout(key, first, p, x.data(), want.data(), n);
-          plain::dropout_add(key, first, p, x.data(), r.data(), want_sum.data(), n);
+          std::vector<real> expected(x.size()), expected_sum(x.size());
+          plain::dropout(key, first, p, x.data(), expected.data(), n);
+          plain::dropout_add(key, first, p, x.data(), r.data(), expected_sum.data(), n);
           Guarded y(x), z(r, 2);
           kernels::dropout_add(key, first, p, y.data(), z.data(), z.data(), n);
           kernels::dropout(key, first, p, y.data(), y.data(), n);
-          BOOST_REQUIRE(y.values() == want);
-          BOOST_REQUIRE(z.values() == want_sum);
+          BOOST_REQUIRE(y.values() == expected);
+          BOOST_REQUIRE(z.values() == expected_sum);
         }
       }
     }
@@ -54,7 +54,7 @@ BOOST_AUTO_TEST_CASE(a_value_depends_only_on_its_position) {
   check_same(parts, whole);
 }
 
-BOOST_AUTO_TEST_CASE(drops_at_its_rate_and_keeps_the_mean) {
+BOOST_AUTO_TEST_CASE(dropout_has_its_rate_and_preserves_the_mean) {
   const std::int64_t n = 1 << 20;
   const std::vector<real> x(n, 1);
   std::vector<real> y(n);

@@ -21,10 +21,10 @@ const auto all_unary_functions = [] {
 }();
 
 /// The plain twins compute in double: in the float build they are exact enough; in the double build
-/// they have errors of their own, of about x² units in gelu's tail.
+/// they have errors of about x² units in gelu's tail.
 const double tolerance = in_float ? 5e-7 : 1e-12;
 
-/// Difficult values first, then random ones.
+/// Difficult values, then random ones.
 std::vector<real> inputs(std::int64_t n) {
   std::vector<real> x = awkward_values(), rest = normal_values(n, 3, 7);
   if (n < 200) std::rotate(x.begin(), x.begin() + n % static_cast<std::int64_t>(x.size()), x.end());
@@ -44,19 +44,19 @@ using Binary = void (*)(const real*, const real*, real*, std::int64_t);
 void check_binary(Binary fast, Binary twin) {
   for (const std::int64_t n : lengths()) {
     const std::vector<real> a = inputs(n), b = normal_values(n, 2, 9);
-    std::vector<real> want(a.size());
-    twin(a.data(), b.data(), want.data(), n);
+    std::vector<real> expected(a.size());
+    twin(a.data(), b.data(), expected.data(), n);
     Guarded x(a, 1), z(b, 2), y(a, 3);
     fast(x.data(), z.data(), y.data(), n);
-    check_same(y.values(), want);
-    fast(x.data(), z.data(), x.data(), n);  // in place
-    check_same(x.values(), want);
+    check_same(y.values(), expected);
+    fast(x.data(), z.data(), x.data(), n);  // runs in place
+    check_same(x.values(), expected);
   }
 }
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(sums_and_products) {
+BOOST_AUTO_TEST_CASE(arithmetic_equals_its_plain_twins) {
   for_each_target([](const std::string&) {
     check_binary(kernels::add, plain::add);
     check_binary(kernels::sub, plain::sub);
@@ -65,33 +65,33 @@ BOOST_AUTO_TEST_CASE(sums_and_products) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(scaled) {
+BOOST_AUTO_TEST_CASE(scale_and_axpy_equal_their_plain_twins) {
   for_each_target([](const std::string&) {
     for (const std::int64_t n : lengths()) {
       const std::vector<real> x = inputs(n), start = normal_values(n, 1, 3);
-      std::vector<real> want(x.size()), sum = start;
-      plain::scale(real(1.7), x.data(), want.data(), n);
+      std::vector<real> expected(x.size()), sum = start;
+      plain::scale(real(1.7), x.data(), expected.data(), n);
       plain::axpy(real(-0.3), x.data(), sum.data(), n);
       Guarded y(x), z(start, 2);
       kernels::axpy(real(-0.3), y.data(), z.data(), n);
       kernels::scale(real(1.7), y.data(), y.data(), n);
-      check_same(y.values(), want);
+      check_same(y.values(), expected);
       check_same(z.values(), sum);
     }
   });
 }
 
-BOOST_AUTO_TEST_CASE(maps_equal_their_plain_twins) {
+BOOST_AUTO_TEST_CASE(unary_functions_equal_their_plain_twins) {
   for_each_target([](const std::string&) {
     for (const UnaryFunction f : all_unary_functions) {
       BOOST_TEST_CONTEXT(name_of(f))
       for (const std::int64_t n : lengths()) {
-        const std::vector<real> x = inputs(n), want = applied(f, x);
-        Guarded in(x, n % 5), out(want, n % 3);
+        const std::vector<real> x = inputs(n), expected = applied(f, x);
+        Guarded in(x, n % 5), out(expected, n % 3);
         kernels::unary(f, in.data(), out.data(), n);
-        check_close(out.values(), want, tolerance);
+        check_close(out.values(), expected, tolerance);
         kernels::unary(f, in.data(), in.data(), n);
-        check_same(in.values(), out.values());  // at any alignment
+        check_same(in.values(), out.values());  // alignment has no effect
       }
     }
   });
@@ -103,20 +103,20 @@ BOOST_AUTO_TEST_CASE(unary_gradients_equal_their_plain_twins) {
       BOOST_TEST_CONTEXT(name_of(f))
       for (const std::int64_t n : lengths()) {
         const std::vector<real> x = inputs(n), y = applied(f, x), dy = normal_values(n, 1, 5);
-        std::vector<real> want(x.size());
-        plain::unary_grad(f, x.data(), y.data(), dy.data(), want.data(), n);
+        std::vector<real> expected(x.size());
+        plain::unary_grad(f, x.data(), y.data(), dy.data(), expected.data(), n);
         Guarded dx(dy, 3);
         kernels::unary_grad(f, kernels::unary_needs_x(f) ? x.data() : nullptr,
                             kernels::unary_needs_y(f) ? y.data() : nullptr, dx.data(), dx.data(),
                             n);
         // A slope may be near 0, so the scale is that of dy.
-        check_close(dx.values(), want, 2 * tolerance, 1);
+        check_close(dx.values(), expected, 2 * tolerance, 1);
       }
     }
   });
 }
 
-BOOST_AUTO_TEST_CASE(nan_stays_in_its_place) {
+BOOST_AUTO_TEST_CASE(nan_remains_in_its_place) {
   for_each_target([](const std::string&) {
     const std::vector<real> x = awkward_values();
     const auto n = static_cast<std::int64_t>(x.size());
@@ -134,7 +134,7 @@ BOOST_AUTO_TEST_CASE(nan_stays_in_its_place) {
       kernels::unary(f, x.data(), y.data(), n);
       kernels::unary_grad(f, x.data(), y.data(), one.data(), dx.data(), n);
       for (std::size_t i = 0; i < x.size(); ++i) {
-        if (f == UnaryFunction::relu && std::isnan(x[i])) continue;  // passes dy on
+        if (f == UnaryFunction::relu && std::isnan(x[i])) continue;  // relu's gradient is dy or 0
         BOOST_CHECK_MESSAGE(std::isnan(dx[i]) == std::isnan(x[i]),
                             name_of(f) << "'(" << x[i] << ") = " << dx[i]);
       }
@@ -142,7 +142,7 @@ BOOST_AUTO_TEST_CASE(nan_stays_in_its_place) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(biases) {
+BOOST_AUTO_TEST_CASE(bias_kernels_equal_their_plain_twins) {
   for_each_target([](const std::string&) {
     for (const std::int64_t cols : {1, 3, 16, 17, 64, 100}) {
       const std::int64_t rows = 5, n = rows * cols;
@@ -153,12 +153,12 @@ BOOST_AUTO_TEST_CASE(biases) {
       kernels::add_bias(y.data(), bias.data(), y.data(), rows, cols);
       check_same(y.values(), sum);
       for (const UnaryFunction f : all_unary_functions) {
-        const std::vector<real> want = applied(f, sum);
+        const std::vector<real> expected = applied(f, sum);
         Guarded h(x, 2), z(x, 3);
-        kernels::add_bias_unary(f, h.data(), bias.data(), h.data(), z.data(), rows,
-                                cols);  // h is x
+        // h and x are one array.
+        kernels::add_bias_unary(f, h.data(), bias.data(), h.data(), z.data(), rows, cols);
         check_same(h.values(), sum);
-        check_close(z.values(), want, tolerance);
+        check_close(z.values(), expected, tolerance);
         Guarded in_place(x);
         kernels::add_bias_unary(f, in_place.data(), bias.data(), nullptr, in_place.data(), rows,
                                 cols);

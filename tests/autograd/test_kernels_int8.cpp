@@ -52,7 +52,7 @@ std::vector<real> product(const std::vector<real>& a, const std::vector<real>& b
   return result.values();
 }
 
-/// Also on processors with instructions for these products.
+/// Runs body for each instruction set, including that with instructions for these products.
 template <class Body>
 void for_each_set(const Body& body) {
   for_each_target(body, HWY_AVX3_DL);
@@ -68,7 +68,7 @@ bool all_nan(const real* x, std::int64_t n) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(a_row_is_whole_numbers_times_a_scale) {
+BOOST_AUTO_TEST_CASE(a_row_is_integers_times_a_scale) {
   const std::vector<real> x{127, real(-63.4), real(0.6), 0, 0.5, 1.5, -2.5, 0, 0, 0, 0, 0, 0, 0};
   const Quantised it = quantised(x, 2);
   BOOST_TEST(it.q == (std::vector<std::int8_t>{127, -63, 1, 0, 0, 2, -2, 0, 0, 0, 0, 0, 0, 0}),
@@ -83,13 +83,13 @@ BOOST_AUTO_TEST_CASE(errors_are_at_most_half_a_scale) {
     const std::vector<real> again = restored(it);
     for (std::int64_t r = 0; r < 50; ++r) {
       double largest = 0;
-      int most = 0;
+      int max_q = 0;
       for (std::int64_t i = r * 40; i < r * 40 + 40; ++i) {
         BOOST_TEST(std::abs(double{x[i]} - double{again[i]}) <= 0.50001 * double{it.scales[r]});
         largest = std::max(largest, std::abs(double{x[i]}));
-        most = std::max(most, std::abs(int{it.q[i]}));
+        max_q = std::max(max_q, std::abs(int{it.q[i]}));
       }
-      BOOST_TEST(most == 127);
+      BOOST_TEST(max_q == 127);
       BOOST_TEST(double{it.scales[r]} >= largest / 127 * (1 - 1e-7));
       BOOST_TEST(double{it.scales[r]} <= largest / 127 * (1 + 2e-5));
     }
@@ -102,17 +102,17 @@ BOOST_AUTO_TEST_CASE(quantising_again_changes_nothing) {
                     twice = quantised(restored(once), 300);
     BOOST_TEST(once.q == twice.q, boost::test_tools::per_element());
     BOOST_TEST(once.scales == twice.scales, boost::test_tools::per_element());
-    for (std::size_t i = 0; i < once.q.size(); ++i)  // exact in float
+    for (std::size_t i = 0; i < once.q.size(); ++i)  // the product is exact in float
       BOOST_TEST(double{once.scales[i / 17]} * once.q[i] == double{restored(once)[i]});
   }
 }
 
-BOOST_AUTO_TEST_CASE(what_has_no_scale) {
+BOOST_AUTO_TEST_CASE(a_row_with_nan_infinity_or_huge_values_has_no_scale) {
   const auto scale = [](double magnitude) {
     return quantised({real(0.5), static_cast<real>(-magnitude)}, 1).scales[0];
   };
-  for (const double odd : {double{not_a_number}, double{inf}, 0x1p127})
-    BOOST_TEST(std::isnan(scale(odd)));
+  for (const double special : {double{not_a_number}, double{inf}, 0x1p127})
+    BOOST_TEST(std::isnan(scale(special)));
   BOOST_TEST(scale(0x1.fffffep126) > 1e36F);
   const std::vector<real> tiny{real(0x1p-120), 0};
   BOOST_TEST(quantised(tiny, 1).scales[0] == 0);
@@ -143,7 +143,7 @@ BOOST_AUTO_TEST_CASE(products_are_near_those_of_the_values) {
   const std::vector<real> a = values(s.m, s.k, 1), b = values(s.n, s.k, 2), c = product(a, b, s);
   std::vector<real> exact(c.size());
   plain::multiply(a.data(), b.data(), s.m, s.n, s.k, exact.data());
-  for (std::size_t i = 0; i < c.size(); ++i)  // deviations of 16 of the values, 0.2 of the errors
+  for (std::size_t i = 0; i < c.size(); ++i)  // the values deviate by 16, the errors by 0.2
     BOOST_TEST(std::abs(double{c[i]} - double{exact[i]}) < 1.0);
 }
 
@@ -163,14 +163,14 @@ BOOST_AUTO_TEST_CASE(the_largest_sums_do_not_overflow) {
   for_each_set([&](const std::string&) { check_same(product(a, b, s), expected); });
 }
 
-BOOST_AUTO_TEST_CASE(nan_and_infinity_stay_in_their_row_and_column_and_never_become_numbers) {
+BOOST_AUTO_TEST_CASE(nan_and_infinity_remain_nan_in_their_row_and_column) {
   const Sizes s{14, 37, 70};
   for_each_set([&](const std::string&) {
-    for (const real odd : {not_a_number, -not_a_number, inf, -inf, real(0x1p127)}) {
+    for (const real special : {not_a_number, -not_a_number, inf, -inf, real(0x1p127)}) {
       std::vector<real> a = values(s.m, s.k, 1), b = values(s.n, s.k, 2);
       const std::vector<real> usual = product(a, b, s);
-      a[static_cast<std::size_t>(13 * s.k + 69)] = odd;
-      b[static_cast<std::size_t>(36 * s.k + 7)] = odd;
+      a[static_cast<std::size_t>(13 * s.k + 69)] = special;
+      b[static_cast<std::size_t>(36 * s.k + 7)] = special;
       const std::vector<real> c = product(a, b, s);
       check_same(c, twin(a, b, s));
       BOOST_TEST(all_nan(c.data() + 13 * s.n, s.n));
@@ -182,7 +182,7 @@ BOOST_AUTO_TEST_CASE(nan_and_infinity_stay_in_their_row_and_column_and_never_bec
   });
 }
 
-BOOST_AUTO_TEST_CASE(rows_of_zeros_and_of_tiny_values) {
+BOOST_AUTO_TEST_CASE(products_with_zero_and_tiny_rows_are_zero) {
   const Sizes s{3, 20, 33};
   for_each_set([&](const std::string&) {
     for (const real small : {real(0), real(-0.0), real(1e-40), real(1e-37)}) {
@@ -197,7 +197,7 @@ BOOST_AUTO_TEST_CASE(rows_of_zeros_and_of_tiny_values) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(gemm_takes_int8_weights_within_a_scope) {
+BOOST_AUTO_TEST_CASE(gemm_uses_int8_weights_within_a_scope) {
   const Sizes s{9, 50, 70};
   const std::vector<real> a = values(s.m, s.k, 1);
   const Array b(Shape{s.n, s.k}, values(s.n, s.k, 2));
@@ -217,7 +217,7 @@ BOOST_AUTO_TEST_CASE(gemm_takes_int8_weights_within_a_scope) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(rows_that_are_too_long_stay_in_float) {
+BOOST_AUTO_TEST_CASE(rows_beyond_the_maximum_length_are_not_quantised) {
   const Array b(Shape{1, kernels::max_int8_row + 1}), longest(Shape{1, b.cols() - 1});
   kernels::PackedWeights weights(true);
   weights.add(b);

@@ -28,11 +28,11 @@ BOOST_AUTO_TEST_CASE(values_equal_their_plain_twin) {
   for_each_target([](const std::string&) {
     for (const std::int64_t n : lengths()) {
       for (const Row& x : rows_of(n)) {
-        Row want(x.size());
-        plain::log_softmax_row(x.data(), want.data(), n);
+        Row expected(x.size());
+        plain::log_softmax_row(x.data(), expected.data(), n);
         Guarded in(x, 1), out(x, 2);
         kernels::log_softmax_row(in.data(), out.data(), n);
-        check_close(out.values(), want, in_float ? 4 * epsilon : 1e-13);
+        check_close(out.values(), expected, in_float ? 4 * epsilon : 1e-13);
         kernels::log_softmax_row(in.data(), in.data(), n);
         check_same(in.values(), out.values());
       }
@@ -44,20 +44,20 @@ BOOST_AUTO_TEST_CASE(gradients_equal_their_plain_twin) {
   for_each_target([](const std::string&) {
     for (const std::int64_t n : lengths()) {
       for (const Row& x : rows_of(n)) {
-        Row y(x.size()), want(x.size());
+        Row y(x.size()), expected(x.size());
         const Row dy = normal_values(n, 1, 3);
         plain::log_softmax_row(x.data(), y.data(), n);
-        plain::log_softmax_row_grad(y.data(), dy.data(), want.data(), n);
+        plain::log_softmax_row_grad(y.data(), dy.data(), expected.data(), n);
         Guarded dx(dy, 3);
         kernels::log_softmax_row_grad(y.data(), dx.data(), dx.data(), n);
         // The twin adds n values one by one, with a rounding error in double.
-        check_close(dx.values(), want, 2 * epsilon, in_float ? 1e-5 : static_cast<double>(n));
+        check_close(dx.values(), expected, 2 * epsilon, in_float ? 1e-5 : static_cast<double>(n));
       }
     }
   });
 }
 
-// The limit, as in softmax: values of +inf share the row, and the others have probability 0.
+// As in softmax, values of +inf share the row in the limit, and all others have probability 0.
 BOOST_AUTO_TEST_CASE(infinite_values_share_the_row) {
   for_each_target([](const std::string&) {
     Row x(40, 1), y(40), dx(40);

@@ -64,16 +64,16 @@ BOOST_AUTO_TEST_CASE(products_of_every_size_equal_the_plain_twin_bit_for_bit) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(nan_and_infinity_stay_in_their_row_and_column) {
+BOOST_AUTO_TEST_CASE(nan_and_infinity_remain_in_their_row_and_column) {
   for_each_target([](const std::string&) {
     if (!has_layout()) return;
     const Sizes s{14, 37, 300};
-    for (const real odd : {not_a_number, inf, -inf, Limits::max()}) {
+    for (const real special : {not_a_number, inf, -inf, Limits::max()}) {
       std::vector<real> a = normal_values(s.m * s.k, 1, 1), b = normal_values(s.n * s.k, 1, 2),
                         panels(static_cast<std::size_t>(kernels::packed_size(s.n, s.k))),
                         c(static_cast<std::size_t>(s.m * s.n));
-      a[static_cast<std::size_t>(13 * s.k + 299)] = odd;
-      b[static_cast<std::size_t>(36 * s.k + 7)] = odd;
+      a[static_cast<std::size_t>(13 * s.k + 299)] = special;
+      b[static_cast<std::size_t>(36 * s.k + 7)] = special;
       kernels::pack(b.data(), s.n, s.k, panels.data());
       kernels::multiply_packed(a.data(), panels.data(), s.m, s.n, s.k, c.data());
       check_same(c, twin(a.data(), b.data(), s));
@@ -93,15 +93,16 @@ BOOST_AUTO_TEST_CASE(only_rows_of_added_weights_are_packed) {
   BOOST_TEST(weights.find(second.row(4), 1, 8) != nullptr);
   BOOST_TEST(weights.find(first.data(), 40, 16) == weights.find(first.data(), 40, 16));
   BOOST_TEST(weights.find(first.data(), 39, 16) != weights.find(first.data(), 40, 16));
-  BOOST_TEST(weights.find(first.data(), 41, 16) == nullptr);      // more rows than there are
-  BOOST_TEST(weights.find(first.row(30), 11, 16) == nullptr);     // the same, from the middle
+  BOOST_TEST(weights.find(first.data(), 41, 16) == nullptr);  // more rows than the matrix has
+  // More rows than remain from the middle.
+  BOOST_TEST(weights.find(first.row(30), 11, 16) == nullptr);
   BOOST_TEST(weights.find(first.data(), 40, 8) == nullptr);       // another row length
-  BOOST_TEST(weights.find(first.data() + 1, 10, 16) == nullptr);  // not the beginning of a row
+  BOOST_TEST(weights.find(first.data() + 1, 10, 16) == nullptr);  // inside a row
   BOOST_TEST(weights.find(other.data(), 40, 16) == nullptr);
   BOOST_TEST(PackedWeights().find(first.data(), 40, 16) == nullptr);
 }
 
-BOOST_AUTO_TEST_CASE(gemm_takes_packed_weights_within_a_scope) {
+BOOST_AUTO_TEST_CASE(gemm_uses_packed_weights_within_a_scope) {
   if (!has_layout()) return;
   const Array a = matrix(9, 700, 1), b = matrix(50, 700, 2), free = matrix(50, 700, 3);
   const std::vector<real> before = product(a, b.data(), 50), of_free = product(a, free.data(), 50);
@@ -110,7 +111,7 @@ BOOST_AUTO_TEST_CASE(gemm_takes_packed_weights_within_a_scope) {
   {
     const PackedScope scope(weights);
     const std::vector<real> chains = twin(a.data(), b.data(), {9, 50, 700});
-    BOOST_TEST((before != chains));  // otherwise the bits would not show which code ran
+    BOOST_TEST((before != chains));  // the bits must show which code ran
     check_same(product(a, b.data(), 50), chains);
     check_same(product(a, b.row(20), 30), twin(a.data(), b.row(20), {9, 30, 700}));
     check_same(product(a, free.data(), 50), of_free);
@@ -126,7 +127,7 @@ BOOST_AUTO_TEST_CASE(gemm_takes_packed_weights_within_a_scope) {
 }
 
 BOOST_AUTO_TEST_CASE(other_products_with_the_weights_are_unchanged) {
-  const Array a = matrix(8, 24, 1), b = matrix(20, 20, 2);  // more of A than is multiplied
+  const Array a = matrix(8, 24, 1), b = matrix(20, 20, 2);  // A has more columns than the product
   PackedWeights weights;
   weights.add(b);
   const auto all = [&] {
@@ -141,9 +142,9 @@ BOOST_AUTO_TEST_CASE(other_products_with_the_weights_are_unchanged) {
     next(Trans::no, Trans::yes, 20, 1, 20, 20, 1, 20);
     next(Trans::no, Trans::yes, 20, 2, 20, 20, 0, 20);
     next(Trans::yes, Trans::yes, 20, 1, 6, 20, 0, 20);
-    next(Trans::no, Trans::yes, 20, 1, 24, 20, 0, 20);  // A within wider rows
-    next(Trans::no, Trans::yes, 10, 1, 20, 40, 0, 20);  // every other row of B
-    next(Trans::no, Trans::yes, 20, 1, 20, 20, 0, 40);  // C within wider rows
+    next(Trans::no, Trans::yes, 20, 1, 24, 20, 0, 20);  // A is part of wider rows
+    next(Trans::no, Trans::yes, 10, 1, 20, 40, 0, 20);  // every second row of B
+    next(Trans::no, Trans::yes, 20, 1, 20, 20, 0, 40);  // C is part of wider rows
     return c;
   };
   const std::vector<real> before = all();
@@ -156,7 +157,7 @@ BOOST_AUTO_TEST_CASE(threads_share_one_layout) {
   const Array a = matrix(3, 64, 1), b = matrix(300, 64, 2);
   PackedWeights weights;
   weights.add(b);
-  constexpr std::int64_t parts = 20;  // of B, all used by all threads at once
+  constexpr std::int64_t parts = 20;  // parts of B, which all threads use at once
   std::barrier begin(8);
   std::vector<std::vector<real>> found(8);
   std::vector<std::thread> threads;

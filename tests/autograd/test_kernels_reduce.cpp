@@ -83,27 +83,27 @@ BOOST_AUTO_TEST_CASE(nan_and_infinity_propagate) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(column_sums) {
+BOOST_AUTO_TEST_CASE(column_sums_equal_their_plain_twin) {
   for_each_target([](const std::string&) {
     for (const std::int64_t cols : {1, 5, 16, 31, 64, 130}) {
       for (const std::int64_t rows : {0, 1, 7, 8, 9, 40}) {
         const std::vector<real> x = normal_values(rows * cols, 1, 4),
                                 start = normal_values(cols, 1, 5);
-        std::vector<real> want = start;
-        plain::add_column_sums(x.data(), rows, cols, want.data());
+        std::vector<real> expected = start;
+        plain::add_column_sums(x.data(), rows, cols, expected.data());
         Guarded y(start), in(x, 3);
         kernels::add_column_sums(in.data(), rows, cols, y.data());
-        check_close(y.values(), want, epsilon, 4 * static_cast<double>(rows + 1));
+        check_close(y.values(), expected, epsilon, 4 * static_cast<double>(rows + 1));
       }
     }
   });
 }
 
-BOOST_AUTO_TEST_CASE(trees) {
+BOOST_AUTO_TEST_CASE(tree_sums_equal_their_plain_twin) {
   for_each_target([](const std::string&) {
     for (std::int64_t count = 0; count <= 17; ++count) {
       for (const std::int64_t n : {1, 15, 512, 513, 1500}) {
-        // Every set of missing entries for a few arrays, some sets for many.
+        // Every set of missing entries for few arrays, some sets for many.
         const std::int64_t sets = count <= 4 ? std::int64_t{1} << count : 3;
         for (std::int64_t missing = 0; missing < sets; ++missing) {
           std::vector<std::vector<real>> arrays;
@@ -115,14 +115,14 @@ BOOST_AUTO_TEST_CASE(trees) {
                 count <= 4 ? missing >> k & 1 : missing > 0 && k % (missing + 1) == 0;
             x.push_back(is_missing ? nullptr : arrays[static_cast<std::size_t>(k)].data());
           }
-          std::vector<real> want(static_cast<std::size_t>(n));
-          plain::tree_sum(x.data(), count, want.data(), n);
+          std::vector<real> expected(static_cast<std::size_t>(n));
+          plain::tree_sum(x.data(), count, expected.data(), n);
           Guarded y(normal_values(n, 1, 6));
           kernels::tree_sum(x.data(), count, y.data(), n);
-          BOOST_REQUIRE(y.values() == want);
-          if (count > 0 && x[0]) {  // y may be x_0
+          BOOST_REQUIRE(y.values() == expected);
+          if (count > 0 && x[0]) {  // y = x_0 runs in place
             kernels::tree_sum(x.data(), count, arrays[0].data(), n);
-            BOOST_REQUIRE(arrays[0] == want);
+            BOOST_REQUIRE(arrays[0] == expected);
           }
         }
       }

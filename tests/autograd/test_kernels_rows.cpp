@@ -37,21 +37,21 @@ BOOST_AUTO_TEST_CASE(softmax_equals_its_plain_twin) {
   for_each_target([](const std::string&) {
     for (const std::int64_t n : lengths()) {
       for (const std::vector<real>& x : rows_of(n)) {
-        std::vector<real> want(x.size()), dx(x.size());
-        const real want_log = plain::softmax_row(x.data(), want.data(), n);
+        std::vector<real> expected(x.size()), dx(x.size());
+        const real expected_log = plain::softmax_row(x.data(), expected.data(), n);
         Guarded in(x, 1), out(x, 2);
         const real log_sum = kernels::softmax_row(in.data(), out.data(), n);
-        BOOST_CHECK_MESSAGE(close(log_sum, want_log, 8 * epsilon, 0.01),
-                            log_sum << ", expected " << want_log);
+        BOOST_CHECK_MESSAGE(close(log_sum, expected_log, 8 * epsilon, 0.01),
+                            log_sum << ", expected " << expected_log);
         BOOST_CHECK(same(kernels::log_sum_exp_row(in.data(), n), log_sum));
-        check_close(out.values(), want, in_float ? 4 * epsilon : 1e-13);
-        BOOST_CHECK(same(kernels::softmax_row(in.data(), in.data(), n), log_sum));  // in place
+        check_close(out.values(), expected, in_float ? 4 * epsilon : 1e-13);
+        BOOST_CHECK(same(kernels::softmax_row(in.data(), in.data(), n), log_sum));  // runs in place
         check_same(in.values(), out.values());
 
         const std::vector<real> dy = normal_values(n, 1, 3);
-        plain::softmax_row_grad(want.data(), dy.data(), dx.data(), n);
+        plain::softmax_row_grad(expected.data(), dy.data(), dx.data(), n);
         Guarded grad(dy, 3);
-        kernels::softmax_row_grad(want.data(), grad.data(), grad.data(), n);
+        kernels::softmax_row_grad(expected.data(), grad.data(), grad.data(), n);
         check_close(grad.values(), dx, 8 * epsilon, 1);
       }
     }
@@ -75,17 +75,17 @@ BOOST_AUTO_TEST_CASE(cross_entropy_equals_its_plain_twin) {
       for (const std::vector<real>& x : rows_of(n)) {
         for (const std::int64_t target : {std::int64_t{0}, n / 2, n - 1}) {
           for (const real smoothing : {real(0), real(0.1)}) {
-            std::vector<real> want = x;
+            std::vector<real> expected = x;
             const auto t = static_cast<std::int32_t>(target);
             const auto twin =
-                plain::cross_entropy_row(want.data(), n, t, smoothing, real(0.25), true);
+                plain::cross_entropy_row(expected.data(), n, t, smoothing, real(0.25), true);
             Guarded logits(x, 1);
             const auto bare =
                 kernels::cross_entropy_row(logits.data(), n, t, smoothing, real(0.25), false);
-            check_same(logits.values(), x);  // unchanged without a gradient
+            check_same(logits.values(), x);  // logits are unchanged without a gradient
             const auto fast =
                 kernels::cross_entropy_row(logits.data(), n, t, smoothing, real(0.25), true);
-            check_close(logits.values(), want, in_float ? 4 * epsilon : 1e-13,
+            check_close(logits.values(), expected, in_float ? 4 * epsilon : 1e-13,
                         in_float ? 0.25 * smoothing / static_cast<double>(n) + 1e-9 : 0.25);
             const double tolerance = in_float ? 2 * epsilon : 1e-13;
             BOOST_CHECK(fast.correct == twin.correct && bare.correct == twin.correct);
@@ -112,17 +112,18 @@ BOOST_AUTO_TEST_CASE(symmetric_kl_equals_its_plain_twin) {
       const std::vector<real> x = normal_values(n, 2, 1), y = normal_values(n, 2, 2);
       plain::log_softmax_row(x.data(), log_p.data(), n);
       plain::log_softmax_row(y.data(), log_q.data(), n);
-      std::vector<real> want_p = log_p, want_q = log_q;
-      const double want = plain::symmetric_kl_row(want_p.data(), want_q.data(), n, real(0.5), true);
+      std::vector<real> expected_p = log_p, expected_q = log_q;
+      const double expected =
+          plain::symmetric_kl_row(expected_p.data(), expected_q.data(), n, real(0.5), true);
       Guarded p(log_p, 1), q(log_q, 1);
       const double tolerance = in_float ? 1e-5 : 1e-12;
-      BOOST_CHECK_SMALL(kernels::symmetric_kl_row(p.data(), q.data(), n, real(0.5), false) - want,
-                        tolerance);
-      check_same(p.values(), log_p);  // unchanged without a gradient
-      BOOST_CHECK_SMALL(kernels::symmetric_kl_row(p.data(), q.data(), n, real(0.5), true) - want,
-                        tolerance);
-      check_close(p.values(), want_p, in_float ? 1e-5 : 1e-12, 1);
-      check_close(q.values(), want_q, in_float ? 1e-5 : 1e-12, 1);
+      BOOST_CHECK_SMALL(
+          kernels::symmetric_kl_row(p.data(), q.data(), n, real(0.5), false) - expected, tolerance);
+      check_same(p.values(), log_p);  // rows are unchanged without a gradient
+      BOOST_CHECK_SMALL(
+          kernels::symmetric_kl_row(p.data(), q.data(), n, real(0.5), true) - expected, tolerance);
+      check_close(p.values(), expected_p, in_float ? 1e-5 : 1e-12, 1);
+      check_close(q.values(), expected_q, in_float ? 1e-5 : 1e-12, 1);
     }
   });
 }
@@ -139,7 +140,7 @@ BOOST_AUTO_TEST_CASE(the_first_of_equal_logits_is_the_prediction) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(an_infinite_logit_gives_an_infinite_loss) {
+BOOST_AUTO_TEST_CASE(an_infinite_logit_has_an_infinite_loss) {
   for_each_target([](const std::string&) {
     for (const std::size_t at : {0, 7, 49}) {
       std::vector<real> x(50, 1);
@@ -165,21 +166,21 @@ BOOST_AUTO_TEST_CASE(norms_equal_their_plain_twins) {
       const std::vector<real> none(static_cast<std::size_t>(rows));
       for (const bool affine : {true, false}) {
         const real *g = affine ? gain.data() : nullptr, *b = affine ? bias.data() : nullptr;
-        std::vector<real> want(x.size()), mean = none, rstd = none, rrms = none;
+        std::vector<real> expected(x.size()), mean = none, rstd = none, rrms = none;
         Guarded y(x, 2), got_mean(none), got_rstd(none), got_rrms(none);
-        plain::layer_norm(x.data(), g, b, real(1e-5), want.data(), mean.data(), rstd.data(), rows,
-                          cols);
+        plain::layer_norm(x.data(), g, b, real(1e-5), expected.data(), mean.data(), rstd.data(),
+                          rows, cols);
         kernels::layer_norm(y.data(), g, b, real(1e-5), y.data(), got_mean.data(), got_rstd.data(),
                             rows, cols);
         const double tolerance = in_float ? 2 * epsilon : 1e-12;
-        check_close(y.values(), want, tolerance, in_float ? 0 : 10);
+        check_close(y.values(), expected, tolerance, in_float ? 0 : 10);
         check_close(got_mean.values(), mean, tolerance, in_float ? 0 : 10);
         check_close(got_rstd.values(), rstd, tolerance);
 
         Guarded z(x, 3);
-        plain::rms_norm(x.data(), g, real(1e-5), want.data(), rrms.data(), rows, cols);
+        plain::rms_norm(x.data(), g, real(1e-5), expected.data(), rrms.data(), rows, cols);
         kernels::rms_norm(z.data(), g, real(1e-5), z.data(), got_rrms.data(), rows, cols);
-        check_close(z.values(), want, tolerance);
+        check_close(z.values(), expected, tolerance);
         check_close(got_rrms.values(), rrms, tolerance);
       }
     }

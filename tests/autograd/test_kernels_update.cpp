@@ -47,7 +47,7 @@ BOOST_AUTO_TEST_CASE(adam_keeps_the_digits_of_beta2) {
   real g = 1, w = 0, m = 0, v = 0;
   kernels::adam(step, &g, &w, &m, &v, 1);
   BOOST_CHECK_CLOSE_FRACTION(v, 0.001, 4 * Limits::epsilon());
-  BOOST_CHECK_CLOSE_FRACTION(w, -1e-3, 1e-6);  // the first step is lr for any gradient
+  BOOST_CHECK_CLOSE_FRACTION(w, -1e-3, 1e-6);  // the first step equals lr for any gradient
 }
 
 BOOST_AUTO_TEST_CASE(sgd_equals_its_plain_twin) {

@@ -34,7 +34,7 @@ Ids offsets_of(const std::vector<std::int32_t>& lengths) {
   for (const std::int32_t n : lengths) offsets.push_back(offsets.back() + n);
   return offsets;
 }
-/// The rows of the sequences that have a key.
+/// The rows of all sequences with a key.
 Array with_keys(const Array& x, const Ids& offsets, const Ids& key_offsets) {
   std::vector<real> rows;
   for (std::size_t s = 0; s + 1 < offsets.size(); ++s) {
@@ -76,7 +76,7 @@ Outcome composed(const Array& q, const Array& k, const Array& v, const Array& dy
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(fused_attention_to_empty_sources) {
+BOOST_AUTO_TEST_CASE(fused_attention_to_empty_sources_returns_zeros) {
   struct Case {
     std::vector<std::int32_t> queries, keys;
   };
@@ -117,7 +117,7 @@ BOOST_AUTO_TEST_CASE(fused_attention_to_empty_sources) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(fused_attention_where_no_sequence_has_a_key) {
+BOOST_AUTO_TEST_CASE(fused_attention_without_any_key_returns_zeros) {
   const std::int64_t d = 4;
   const Ids queries{0, 3, 3, 200}, keys{0, 0, 0, 0};
   const Array q = random_array({200, d}, 1), dy = random_array({200, d}, 2);
@@ -126,7 +126,7 @@ BOOST_AUTO_TEST_CASE(fused_attention_where_no_sequence_has_a_key) {
   BOOST_TEST(zero(all.gradients[0].data(), all.gradients[0].size()));
 }
 
-BOOST_AUTO_TEST_CASE(self_attention_with_empty_sequences) {
+BOOST_AUTO_TEST_CASE(self_attention_ignores_empty_sequences) {
   const std::int64_t d = 4;
   const Array x = random_array({9, 3 * d}, 1), dy = random_array({9, d}, 2);
   const auto run = [&](const Ids& offsets, bool causal) {
@@ -145,7 +145,7 @@ BOOST_AUTO_TEST_CASE(self_attention_with_empty_sequences) {
 }
 
 // If all scores overflow to −inf, the query also has no key.
-BOOST_AUTO_TEST_CASE(a_query_whose_scores_are_all_minus_infinity) {
+BOOST_AUTO_TEST_CASE(a_query_with_all_scores_minus_infinity_reads_no_key) {
   const std::int64_t d = 2;
   const real huge = std::sqrt(std::numeric_limits<real>::max()) * 8;
   for (const std::int32_t keys : {3, 1200}) {
@@ -163,12 +163,12 @@ BOOST_AUTO_TEST_CASE(a_query_whose_scores_are_all_minus_infinity) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(composed_attention_with_a_batch_element_masked) {
+BOOST_AUTO_TEST_CASE(composed_attention_of_a_masked_batch_element_is_zero) {
   const Array q = random_array({3, 5, 4}, 1), k = random_array({3, 7, 4}, 2),
               v = random_array({3, 7, 2}, 3), dy = random_array({3, 5, 2}, 4);
   Array mask = Array::zeros({3, 1, 7}), open = Array::zeros({2, 1, 7});
   std::fill_n(mask.data() + 7, 7, -inf);
-  const auto others = [](const Array& x) {  // elements 0 and 2
+  const auto unmasked = [](const Array& x) {  // batch elements 0 and 2
     const std::int64_t n = x.size() / 3;
     Array two({2, x.shape()[1], x.shape()[2]});
     std::copy_n(x.data(), n, two.data());
@@ -176,17 +176,17 @@ BOOST_AUTO_TEST_CASE(composed_attention_with_a_batch_element_masked) {
     return two;
   };
   const Outcome all = composed(q, k, v, dy, mask),
-                two = composed(others(q), others(k), others(v), others(dy), open);
+                two = composed(unmasked(q), unmasked(k), unmasked(v), unmasked(dy), open);
   BOOST_TEST(zero(all.y.data() + 10, 10));
-  BOOST_TEST(same_bits(others(all.y), two.y));
+  BOOST_TEST(same_bits(unmasked(all.y), two.y));
   for (std::size_t i = 0; i < 3; ++i) {
     const std::int64_t n = all.gradients[i].size() / 3;
     BOOST_TEST(zero(all.gradients[i].data() + n, n));
-    BOOST_TEST(same_bits(others(all.gradients[i]), two.gradients[i]));
+    BOOST_TEST(same_bits(unmasked(all.gradients[i]), two.gradients[i]));
   }
 }
 
-BOOST_AUTO_TEST_CASE(composed_attention_with_single_rows_masked) {
+BOOST_AUTO_TEST_CASE(composed_attention_of_masked_rows_is_zero) {
   const std::int64_t queries = 70, keys = 33, d = 8;
   const Array q = random_array({queries, d}, 1), k = random_array({keys, d}, 2),
               v = random_array({keys, d}, 3), dy = random_array({queries, d}, 4);
@@ -207,13 +207,13 @@ BOOST_AUTO_TEST_CASE(composed_attention_with_single_rows_masked) {
       BOOST_TEST(same_bits(masked.gradients[0].row(r), all.gradients[0].row(r), d));
     }
   }
-  // A hidden row contributes to no key and no value.
+  // A hidden row contributes to no gradient of a key or value.
   for (const std::size_t i : {std::size_t{1}, std::size_t{2}}) {
     BOOST_TEST(same_bits(masked.gradients[i], all.gradients[i]));
   }
 }
 
-BOOST_AUTO_TEST_CASE(softmax_of_nothing_but_minus_infinity) {
+BOOST_AUTO_TEST_CASE(softmax_of_only_minus_infinity_has_no_gradient) {
   for (const std::int64_t n : {1, 2, 7, 16, 33, 1025}) {
     const Array ordinary = random_array({4, n}, 1), dy = random_array({4, n}, 2);
     Array x = ordinary.clone();

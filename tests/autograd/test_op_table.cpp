@@ -78,7 +78,7 @@ void check_case(const OpCase& c) {
     BOOST_TEST_CONTEXT("input " << i << " constant")
     if (c.inputs[i].defined()) check_right(check(c, c.f, i));
   }
-  // The inputs have another use, which backward reaches first: the op must add its gradient.
+  // Backward reaches another use of the inputs first, so the op must add its gradient.
   const auto used_twice = [&](const std::vector<Tensor>& x) {
     std::vector<Tensor> parts{flat(c.f(x))};
     for (const Tensor& one : x) {
@@ -93,7 +93,7 @@ void check_case(const OpCase& c) {
 
 BOOST_AUTO_TEST_CASE(every_op_has_a_row_and_every_row_an_op) {
   const std::set<std::string> declared = declared_ops();
-  BOOST_TEST(declared.size() > 30u);  // the pattern still matches
+  BOOST_TEST(declared.size() > 30u);  // the pattern still matches the headers
   std::set<std::string> rows;
   for (const OpRow& row : op_table()) {
     BOOST_TEST(rows.insert(row.op).second, row.op << " has two rows");
@@ -107,7 +107,7 @@ BOOST_AUTO_TEST_CASE(every_op_has_a_row_and_every_row_an_op) {
     BOOST_TEST(rows.contains(op), op << " has no row in the gradcheck table");
 }
 
-BOOST_AUTO_TEST_CASE(every_header_of_ops_is_in_the_one_for_all) {
+BOOST_AUTO_TEST_CASE(ops_h_includes_every_header_of_ops) {
   const std::string all = read_file(root + "/autograd/ops.h");
   for (const auto& entry : std::filesystem::directory_iterator(root + "/autograd/ops")) {
     if (entry.path().extension() != ".h") continue;
@@ -138,7 +138,7 @@ BOOST_AUTO_TEST_CASE(gradients_agree_with_finite_differences) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(without_variables_nothing_is_recorded_and_values_are_the_same) {
+BOOST_AUTO_TEST_CASE(ops_on_constants_record_nothing_and_return_the_same_values) {
   for (const OpRow& row : op_table()) {
     for (const OpCase& c : row.cases) {
       BOOST_TEST_CONTEXT(row.op << " " << c.name) {
@@ -152,7 +152,7 @@ BOOST_AUTO_TEST_CASE(without_variables_nothing_is_recorded_and_values_are_the_sa
         BOOST_TEST(recorded.shape() == plain.shape());
         BOOST_TEST(std::ranges::equal(recorded.value().values(), plain.value().values()));
         const NoGrad no_grad;
-        const Tensor unrecorded = c.f(variables);  // x itself, for dropout with p = 0
+        const Tensor unrecorded = c.f(variables);  // dropout with p = 0 returns x itself
         BOOST_TEST((!unrecorded.needs_grad() || unrecorded.node()->leaf()));
       }
     }

@@ -1,4 +1,4 @@
-// What finite differences do not test: edge cases, sharing of memory, masks, randomness.
+// Properties that finite differences do not test: edge cases, sharing of memory, masks, randomness.
 #include <array>
 #include <boost/test/unit_test.hpp>
 #include <cmath>
@@ -32,7 +32,7 @@ std::int64_t zeros_in(const Array& x) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(arithmetic_with_broadcasting) {
+BOOST_AUTO_TEST_CASE(arithmetic_broadcasts) {
   const Tensor matrix = array_of({2, 3}, {1, 2, 3, 4, 5, 6}), row = array_of({3}, {10, 20, 30});
   const Tensor column = array_of({2, 1}, {100, 200});
   BOOST_TEST(same(add(matrix, row).value(), array_of({2, 3}, {11, 22, 33, 14, 25, 36})));
@@ -46,12 +46,13 @@ BOOST_AUTO_TEST_CASE(arithmetic_with_broadcasting) {
   BOOST_TEST(scale(matrix, 0).value().data()[5] == 0);
 }
 
-BOOST_AUTO_TEST_CASE(extremes_with_ties_and_nan) {
+BOOST_AUTO_TEST_CASE(extremes_share_ties_and_propagate_nan) {
   const real nan = std::numeric_limits<real>::quiet_NaN();
   const Tensor x = variable({2, 3}, {1, 5, 5, -inf, -inf, -inf});
   BOOST_TEST(same(max(x, 1).value(), array_of({2}, {5, -inf})));
   BOOST_TEST(same(min(x).value(), Array::scalar(-inf)));
-  const Gradients g = backward(max(x, 1), array_of({2}, {1, 3}));  // equal values share evenly
+  // Equal values share the gradient evenly.
+  const Gradients g = backward(max(x, 1), array_of({2}, {1, 3}));
   BOOST_TEST(same(g[x], array_of({2, 3}, {0, 0.5, 0.5, 1, 1, 1}), tiny));
   const Tensor with_nan = Array::of({1, nan, 3});
   BOOST_TEST(std::isnan(max(with_nan).item()));
@@ -62,7 +63,7 @@ BOOST_AUTO_TEST_CASE(extremes_with_ties_and_nan) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(log_sum_exp_at_its_limits) {
+BOOST_AUTO_TEST_CASE(log_sum_exp_is_exact_at_its_limits) {
   const Tensor x = variable({4, 2}, {1000, 1000, -1000, -1000, -inf, 0, -inf, -inf});
   const Tensor y = log_sum_exp(x);
   BOOST_TEST(
@@ -76,7 +77,8 @@ BOOST_AUTO_TEST_CASE(conditions_and_indices_are_constants) {
   BOOST_TEST(same(greater(a, Array::of({2, 2})), array_of({2, 2}, {0, 0, 1, 1})));
   BOOST_TEST(same(equal(a, Array::scalar(3)), array_of({2, 2}, {0, 0, 1, 0})));
   const Array rows = array_of({2, 4}, {1, 7, 7, 0, -1, -3, -1, -2});
-  BOOST_TEST((argmax(rows) == std::vector<std::int32_t>{1, 0}));  // of equal values the first
+  // The first of equal values is chosen.
+  BOOST_TEST((argmax(rows) == std::vector<std::int32_t>{1, 0}));
   const TopK best = top_k(rows, 3);
   BOOST_TEST(same(best.values, array_of({2, 3}, {7, 7, 1, -1, -1, -2})));
   BOOST_TEST((best.ids == std::vector<std::int32_t>{1, 2, 0, 0, 2, 3}));
@@ -96,13 +98,13 @@ BOOST_AUTO_TEST_CASE(a_split_is_undone_by_concat) {
       same(concat({parts[0], parts[2]}, 1).value(), array_of({2, 4}, {0, 1, 4, 5, 6, 7, 10, 11})));
 }
 
-BOOST_AUTO_TEST_CASE(einsum_agrees_with_the_ops_it_is_made_of) {
+BOOST_AUTO_TEST_CASE(einsum_equals_its_composition) {
   const Tensor a = random_array({2, 3, 4}, 1), b = random_array({2, 5, 4}, 2);
   BOOST_TEST(same(einsum("bij,bkj->bik", {a, b}).value(), matmul(a, b, false, true).value(), tiny));
   BOOST_TEST(same(einsum(" bij -> jb ", {a}).value(), transpose(sum(a, 1)).value(), tiny));
 }
 
-BOOST_AUTO_TEST_CASE(an_array_without_values_takes_no_time_however_long_its_axes) {
+BOOST_AUTO_TEST_CASE(ops_on_empty_arrays_with_long_axes_are_fast) {
   constexpr std::int64_t huge = std::int64_t{1} << 40;
   const Tensor x = Tensor::variable(Array({huge, 0})), y = Tensor::variable(Array({huge, 1, 0}));
   BOOST_TEST(cumsum(x, 1).shape() == x.shape());
@@ -117,8 +119,8 @@ BOOST_AUTO_TEST_CASE(an_array_without_values_takes_no_time_however_long_its_axes
   BOOST_TEST(top_k(Array({0, huge}), 1).ids.empty());
 }
 
-BOOST_AUTO_TEST_CASE(every_broadcast_of_two_shapes_of_up_to_four_axes) {
-  // Against the definition, index by index: each axis of each input is full, 1, or missing.
+BOOST_AUTO_TEST_CASE(every_broadcast_of_up_to_four_axes_equals_its_definition) {
+  // Compares with the definition, index by index: each axis of each input is full, 1, or missing.
   const std::int64_t extents[] = {2, 3, 1, 4};
   const auto shape_of = [&](int ones, int missing) {
     Shape shape;
@@ -159,7 +161,7 @@ BOOST_AUTO_TEST_CASE(every_broadcast_of_two_shapes_of_up_to_four_axes) {
   BOOST_TEST(wrong == 0);
 }
 
-BOOST_AUTO_TEST_CASE(sums_and_means) {
+BOOST_AUTO_TEST_CASE(sums_and_means_reduce_their_axes) {
   const Tensor x = array_of({2, 3}, {1, 2, 3, 4, 5, 6});
   BOOST_TEST(same(sum(x).value(), array_of({}, {21})));
   BOOST_TEST(same(sum(x, all_axes, true).value(), array_of({1, 1}, {21})));
@@ -183,7 +185,7 @@ BOOST_AUTO_TEST_CASE(relu_has_slope_zero_at_zero_and_propagates_nan) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(arithmetic_as_it_is_written) {
+BOOST_AUTO_TEST_CASE(operators_equal_their_ops) {
   const Tensor x = variable({2, 2}, {1, 2, 3, 4}), row = array_of({2}, {10, 20});
   BOOST_TEST(same((x + row).value(), add(x, row).value()));
   BOOST_TEST(same((x - row).value(), sub(x, row).value()));
@@ -197,7 +199,7 @@ BOOST_AUTO_TEST_CASE(arithmetic_as_it_is_written) {
   BOOST_TEST(same(backward(sum(3 * x * x))[x], array_of({2, 2}, {6, 12, 18, 24})));
 }
 
-BOOST_AUTO_TEST_CASE(a_row_by_its_index) {
+BOOST_AUTO_TEST_CASE(an_index_selects_a_row) {
   const Tensor x = variable({3, 2}, {1, 2, 3, 4, 5, 6});
   BOOST_TEST(same(x[1].value(), array_of({2}, {3, 4})));
   BOOST_TEST(same(x[-1].value(), array_of({2}, {5, 6})));
@@ -209,7 +211,7 @@ BOOST_AUTO_TEST_CASE(a_row_by_its_index) {
   EXPECT_FAIL(Tensor()[0], "an undefined one");
 }
 
-BOOST_AUTO_TEST_CASE(moving_values) {
+BOOST_AUTO_TEST_CASE(shape_ops_move_values_to_their_places) {
   const Tensor x = array_of({2, 3}, {1, 2, 3, 4, 5, 6});
   BOOST_TEST(same(transpose(x).value(), array_of({3, 2}, {1, 4, 2, 5, 3, 6})));
   BOOST_TEST(same(slice(x, 1, 1, 3).value(), array_of({2, 2}, {2, 3, 5, 6})));
@@ -223,7 +225,7 @@ BOOST_AUTO_TEST_CASE(moving_values) {
              static_cast<real>(((0 * 3 + 2) * 2 + 1) * 5 + 4));
 }
 
-BOOST_AUTO_TEST_CASE(transposes_of_every_two_axes_of_small_shapes) {
+BOOST_AUTO_TEST_CASE(transposes_of_every_two_axes_equal_their_definition) {
   for (const std::int64_t a : {1, 2, 3}) {
     for (const std::int64_t b : {1, 2}) {
       for (const std::int64_t c : {1, 3}) {
@@ -265,7 +267,7 @@ BOOST_AUTO_TEST_CASE(moving_ops_share_memory_if_possible) {
   BOOST_TEST(transpose(x, 1, 1).value().data() == x.value().data());
 }
 
-BOOST_AUTO_TEST_CASE(softmax_and_its_logarithm) {
+BOOST_AUTO_TEST_CASE(log_softmax_is_the_logarithm_of_softmax) {
   const Tensor x = array_of({2, 2}, {0, std::log(3.0), 1000, 1000});
   BOOST_TEST(same(softmax(x).value(), array_of({2, 2}, {0.25, 0.75, 0.5, 0.5}), tiny));
   BOOST_TEST(same(log_softmax(x).value(),
@@ -280,7 +282,7 @@ BOOST_AUTO_TEST_CASE(a_mask_hides_entries_and_whole_rows) {
   const Array log_y = log_softmax(x, mask).value();
   BOOST_TEST(same(log_y, array_of({2, 3}, {std::log(0.5), -inf, std::log(0.5), -inf, -inf, -inf}),
                   10 * tiny));
-  // The gradient is never NaN, and a hidden entry neither receives nor contributes any.
+  // The gradient is never NaN, and a hidden entry neither receives nor contributes a gradient.
   const Array dy = array_of({2, 3}, {1, 100, 2, 3, 4, 5});
   const Array of_softmax = backward(softmax(x, mask), dy)[x],
               of_log = backward(log_softmax(x, mask), dy)[x];
@@ -329,7 +331,7 @@ BOOST_AUTO_TEST_CASE(dropout_is_a_function_of_its_key) {
   const Array y = dropout(x, real(0.5), dropout_key(1)).value();
   BOOST_TEST(same(y, dropout(x, real(0.5), dropout_key(1)).value()));
   BOOST_TEST(!same(y, dropout(x, real(0.5), dropout_key(2)).value()));
-  // Dropping depends neither on the values nor on the rest of the array.
+  // The mask depends neither on the values nor on the rest of the array.
   const Array shorter = dropout(Array::full({300}, 3), real(0.5), dropout_key(1)).value();
   for (std::int64_t i = 0; i < 300; ++i) BOOST_TEST((shorter.data()[i] == 0) == (y.data()[i] == 0));
 }
@@ -379,7 +381,7 @@ BOOST_AUTO_TEST_CASE(attention_returns_weights_that_sum_to_one) {
 }
 
 BOOST_AUTO_TEST_CASE(the_loss_of_no_rows_has_zero_gradients) {
-  const PoisonNewArrays poison;  // what is not written is not 0 by chance
+  const PoisonNewArrays poison;  // unwritten values are NaN instead of accidental zeros
   const Tensor x = Tensor::variable(Array({0, 2})),
                weight = Tensor::variable(Array::full({3, 2}, 1)),
                bias = Tensor::variable(Array::full({3}, 1));
@@ -390,7 +392,7 @@ BOOST_AUTO_TEST_CASE(the_loss_of_no_rows_has_zero_gradients) {
 }
 
 BOOST_AUTO_TEST_CASE(a_loss_ignores_rows_without_a_target) {
-  const PoisonNewArrays poison;  // gradients of ignored rows are written
+  const PoisonNewArrays poison;  // the gradients of ignored rows must be written
   const Tensor all = Tensor::variable(random_array({4, 3}, 1)),
                some = Tensor::variable(
                    concat(std::vector<Tensor>{slice(all, 0, 1, 2), slice(all, 0, 3, 4)}, 0)
@@ -398,7 +400,7 @@ BOOST_AUTO_TEST_CASE(a_loss_ignores_rows_without_a_target) {
   const std::vector<std::int32_t> targets{ignored_target, 2, ignored_target, 0}, kept{2, 0};
   LossCounts of_all, of_some;
   const Tensor a = cross_entropy(all, targets, real(0.1), &of_all),
-               b = cross_entropy(some, kept, real(0.1), 2.0, &of_some);  // the mean over two rows
+               b = cross_entropy(some, kept, real(0.1), 2.0, &of_some);  // divisor of two rows
   BOOST_TEST(a.item() == b.item());
   BOOST_TEST(of_all.tokens == 2);
   BOOST_TEST(of_all.correct == of_some.correct);
@@ -481,8 +483,8 @@ BOOST_AUTO_TEST_CASE(distillation_equals_its_composition) {
               "expected a share within [0, 1] and a temperature above 0, got 0.3 and 0");
 }
 
-BOOST_AUTO_TEST_CASE(the_loss_in_chunks_equals_that_of_all_rows) {
-  // A chunk holds at most 4,096 rows.
+BOOST_AUTO_TEST_CASE(the_loss_in_chunks_equals_the_loss_of_all_rows) {
+  // A chunk has at most 4,096 rows.
   const std::int64_t rows = 4100, in = 2, classes = 3;
   std::vector<std::int32_t> targets;
   for (std::int64_t r = 0; r < rows; ++r) targets.push_back(static_cast<std::int32_t>(r % classes));
@@ -491,7 +493,7 @@ BOOST_AUTO_TEST_CASE(the_loss_in_chunks_equals_that_of_all_rows) {
                bias = Tensor::variable(random_array({classes}, 3));
   const Tensor chunked = projected_cross_entropy(x, weight, bias, targets, real(0.1), 7),
                whole = cross_entropy(affine(x, weight, bias), targets, real(0.1), 7);
-  const double tolerance = sizeof(real) == 8 ? 1e-9 : 0.05;  // for a loss in the hundreds
+  const double tolerance = sizeof(real) == 8 ? 1e-9 : 0.05;  // the loss is in the hundreds
   BOOST_TEST(same(chunked.value(), whole.value(), tolerance));
   const Gradients a = backward(chunked), b = backward(whole);
   for (const Tensor& p : {x, weight, bias}) BOOST_TEST(same(a[p], b[p], tolerance));

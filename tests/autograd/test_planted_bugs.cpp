@@ -1,5 +1,5 @@
 // Kinds of mistakes in a backward, each planted in an op or layer: the checker must catch and name
-// them. docs/GRADCHECK.md shows the table, with the messages of these very runs.
+// them. docs/GRADCHECK.md shows the table, with the messages of these runs.
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <cstdlib>
@@ -19,7 +19,7 @@ namespace {
 
 using Values = std::vector<Array>;
 
-/// An op of any number of inputs, given by functions. `backward` may add to each Grad.
+/// An op with any number of inputs, defined by functions. `backward` may add to each Grad.
 struct Custom {
   struct Functions {
     std::function<Array(std::span<const Array>)> forward;
@@ -56,7 +56,7 @@ template <class Backward>
 auto square(Backward backward) {
   return custom([](std::span<const Array> x) { return value(mul(x[0], x[0])); }, backward);
 }
-/// 2 x dy.
+/// The correct backward: 2 x dy.
 Array right(const Values& x, const Array& dy) { return value(scale(mul(x[0], dy), 2)); }
 
 /// Normalises rows of x by sqrt(mean x² + eps); backward uses the given root.
@@ -99,7 +99,7 @@ struct Gate {
 
 struct Bug {
   std::string kind;
-  std::string name;  ///< what the report must say
+  std::string name;  ///< text that the report must contain
   std::function<GradcheckResult()> check;
 };
 
@@ -157,8 +157,7 @@ std::vector<Bug> bugs() {
                     dx[1].add(db(dy));
                   });
   };
-  add("a bias's gradient taken from one row",
-      "broadcast not summed: only the part of output index 0",
+  add("a bias's gradient of one row only", "broadcast not summed: only the part of output index 0",
       add_bias([](D dy) { return dy.sliced(0, 1).reshaped({3}).clone(); }), normal({4, 3}),
       normal({3}));
   add("a bias's gradient without the last row",
@@ -192,7 +191,7 @@ std::vector<Bug> bugs() {
             return value(div(x, heed::add(sum(mul(x, x), -1, true), Array::scalar(real(0.01)))));
           },
           [](D x, D, D dy) {
-            // As if the sum were of another tensor, so that only its epsilon is wrong.
+            // Uses the correct sum, so that only the epsilon is wrong.
             const Array s = value(heed::add(sum(mul(x, x), -1, true), Array::scalar(real(0.01))));
             const Array wrong =
                 value(heed::add(sum(mul(x, x), -1, true), Array::scalar(real(0.1))));
@@ -226,7 +225,7 @@ std::vector<Bug> bugs() {
   add(
       "a value taken out of its tensor", "the tape does not lead from f's result to this tensor",
       [](const Tensor& x, const Tensor& w) { return mul(x, w.value()); }, x33(), normal({3, 4}, 2));
-  add("only the first row handled", "at indices 1 to 2 of axis 0, and only there: zero gradient",
+  add("only the first row computed", "at indices 1 to 2 of axis 0, and only there: zero gradient",
       square([](V x, D, D dy, G dx) {
         const Array full = right(x, dy);
         dx[0].add(generate(x[0].shape(), [&](auto i) { return i < 4 ? full.data()[i] : 0; }));
@@ -246,7 +245,7 @@ std::vector<Bug> bugs() {
           std::copy_n(dy.row(static_cast<std::int64_t>(i)), x[0].cols(), dx[0].sum().row(ids[i]));
       }),
       normal({5, 3}));
-  add("the same, into an array of its own",
+  add("a scatter that overwrites in a separate array",
       "at index 3 of axis 0, and only there: broadcast not summed: only the part of output index 2",
       lookup([](V x, D, D dy, G dx) {
         Array table = Array::zeros(x[0].shape());
@@ -314,7 +313,7 @@ std::vector<Bug> bugs() {
           },
           [](V, D, D dy, G dx) { dx[0].add(dy.clone()); }),
       x33());
-  add("what forward kept is used up", "when it runs again: it changes what forward has kept",
+  add("backward consumes a saved value", "when it runs again: it changes values that forward saved",
       square([](V x, D y, D dy, G dx) {
         const Array full = right(x, dy);
         Array kept = y;
@@ -346,7 +345,7 @@ std::vector<Bug> bugs() {
         dx[0].add(full);
       }),
       x33());
-  add("relu's mask taken from dy", "zero gradient",
+  add("relu's mask computed from dy", "zero gradient",
       unary([](D x) { return value(relu(x)); },
             [](D x, D, D dy) {
               return generate(x.shape(), [&](auto i) {
@@ -372,7 +371,7 @@ std::vector<Bug> bugs() {
   return all;
 }
 
-/// The message that names the mistake: the likely cause, or what is wrong as a whole.
+/// The message that names the mistake: the likely cause, or the problem of the whole check.
 std::string message(const GradcheckResult& result) {
   if (!result.problem.empty()) return result.problem;
   for (const ParameterCheck& c : result.parameters) {
@@ -396,7 +395,7 @@ BOOST_AUTO_TEST_CASE(every_planted_bug_is_caught_and_named) {
 BOOST_AUTO_TEST_CASE(the_documentation_shows_these_messages) {
   std::vector<Mistake> rows;
   for (const Bug& bug : bugs()) rows.push_back({bug.kind, message(bug.check())});
-  check_doc_table("GRADCHECK.md", "## What it says", rows);
+  check_doc_table("GRADCHECK.md", "## What it reports", rows);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -8,8 +8,8 @@ using namespace heed;
 
 BOOST_AUTO_TEST_SUITE(random_numbers)
 
-// Known answers from the authors' implementation: Random123's kat_vectors, philox4x32 10.
-BOOST_AUTO_TEST_CASE(philox_gives_the_published_values) {
+// Test vectors of the authors' implementation: Random123's kat_vectors, philox4x32 10.
+BOOST_AUTO_TEST_CASE(philox_returns_the_published_values) {
   static_assert(philox({0, 0, 0, 0}, 0, 0) ==
                 PhiloxBlock{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8});
   constexpr std::uint32_t ones = 0xffffffff;
@@ -20,9 +20,9 @@ BOOST_AUTO_TEST_CASE(philox_gives_the_published_values) {
   BOOST_TEST((pi == PhiloxBlock{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}));
 }
 
-BOOST_AUTO_TEST_CASE(every_part_of_a_key_and_the_position_matter) {
+BOOST_AUTO_TEST_CASE(every_part_of_a_key_and_the_position_change_the_numbers) {
   const RandomKey key{.seed = 1, .stream = Stream::dropout, .index = 2, .part = 3};
-  const std::vector<RandomKey> others = {
+  const std::vector<RandomKey> changed_keys = {
       {.seed = 2, .stream = Stream::dropout, .index = 2, .part = 3},
       {.seed = 1 | (1ull << 40), .stream = Stream::dropout, .index = 2, .part = 3},
       {.seed = 1, .stream = Stream::shuffle, .index = 2, .part = 3},
@@ -30,12 +30,12 @@ BOOST_AUTO_TEST_CASE(every_part_of_a_key_and_the_position_matter) {
       {.seed = 1, .stream = Stream::dropout, .index = 2 | (1ull << 40), .part = 3},
       {.seed = 1, .stream = Stream::dropout, .index = 2, .part = 4}};
   std::set<PhiloxBlock> blocks{key.block(0), key.block(1)};
-  for (const RandomKey& other : others) blocks.insert(other.block(0));
-  BOOST_TEST(blocks.size() == 2 + others.size());
+  for (const RandomKey& changed : changed_keys) blocks.insert(changed.block(0));
+  BOOST_TEST(blocks.size() == 2 + changed_keys.size());
   BOOST_TEST((key.block(5) == RandomKey(key).block(5)));
 }
 
-BOOST_AUTO_TEST_CASE(a_walk_visits_the_blocks_in_order) {
+BOOST_AUTO_TEST_CASE(iteration_returns_the_blocks_in_order) {
   const RandomKey key{.seed = 11, .stream = Stream::init, .index = 0, .part = 7};
   Random random(key);
   for (std::uint32_t position = 0; position < 3; ++position) {
@@ -57,7 +57,7 @@ BOOST_AUTO_TEST_CASE(below_is_uniform) {
   BOOST_TEST(std::abs(low - 10000) < 410);
 }
 
-BOOST_AUTO_TEST_CASE(uniform_and_normal) {
+BOOST_AUTO_TEST_CASE(uniform_and_normal_numbers_have_their_moments) {
   Random random(RandomKey{.seed = 5, .stream = Stream::check, .index = 0, .part = 0});
   double sum = 0, squares = 0, normal_sum = 0, normal_squares = 0, normal_fourth = 0;
   constexpr int n = 100000;
@@ -71,7 +71,7 @@ BOOST_AUTO_TEST_CASE(uniform_and_normal) {
     normal_squares += z * z;
     normal_fourth += z * z * z * z;
   }
-  // Within five standard deviations of each mean.
+  // The tolerance is five standard deviations of each mean.
   BOOST_TEST(std::abs(sum / n - 0.5) < 5 * std::sqrt(1.0 / 12 / n));
   BOOST_TEST(std::abs(squares / n - 1.0 / 3) < 5 * std::sqrt(4.0 / 45 / n));
   BOOST_TEST(std::abs(normal_sum / n) < 5 * std::sqrt(1.0 / n));

@@ -28,7 +28,7 @@ struct Layer {
   }
 };
 
-/// The loss and gradients of a few layers, of which one weight and `other` are used by all.
+/// The loss and gradients of a few layers, which share one weight and `other`.
 std::vector<Array> outcome(bool again) {
   const std::vector<Layer> layers(3);
   const Layer shared;
@@ -55,7 +55,7 @@ std::vector<Array> outcome(bool again) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(bits_are_those_of_a_graph_that_keeps_everything) {
+BOOST_AUTO_TEST_CASE(recomputation_equals_a_kept_graph_to_the_bit) {
   const std::vector<Array> kept = outcome(false), again = outcome(true);
   for (std::size_t i = 0; i < kept.size(); ++i)
     BOOST_TEST(same_bits(again[i], kept[i]), "result " << i);
@@ -70,7 +70,7 @@ BOOST_AUTO_TEST_CASE(gradients_agree_with_finite_differences) {
       {{"x", x}, {"other", other}, {"weight", layer.weight}, {"bias", layer.bias}}));
 }
 
-BOOST_AUTO_TEST_CASE(constants_and_parts_may_nest) {
+BOOST_AUTO_TEST_CASE(nested_parts_and_constants_are_recomputed) {
   const Tensor x = Tensor::variable(random_array({5}, 1)), constant(random_array({5}, 2));
   const auto inner = [](std::span<const Tensor> in) { return mul(in[0], in[1]); };
   const auto outer = [&](std::span<const Tensor> in) { return exp(recompute(inner, in, {})); };
@@ -83,7 +83,7 @@ BOOST_AUTO_TEST_CASE(constants_and_parts_may_nest) {
   BOOST_TEST(same_bits(backward(half)[x], Array::full({5}, 3)));
 }
 
-BOOST_AUTO_TEST_CASE(variables_that_are_not_listed_are_refused) {
+BOOST_AUTO_TEST_CASE(unlisted_variables_are_refused) {
   const Tensor x = Tensor::variable(random_array({2}, 1)),
                w = Tensor::variable(random_array({2}, 2));
   const auto f = [&](std::span<const Tensor> in) { return mul(in[0], w); };
@@ -92,7 +92,7 @@ BOOST_AUTO_TEST_CASE(variables_that_are_not_listed_are_refused) {
               "gradient");
 }
 
-BOOST_AUTO_TEST_CASE(only_variables_can_be_listed) {
+BOOST_AUTO_TEST_CASE(constants_listed_as_variables_are_refused) {
   const Tensor x = Tensor::variable(random_array({2}, 1));
   const auto f = [](std::span<const Tensor> in) { return in[0]; };
   EXPECT_FAIL(recompute(f, std::vector{x}, std::vector{scale(x, 2)}),

@@ -18,7 +18,7 @@ Tensor variable(const Shape& shape, std::initializer_list<double> values) {
   return Tensor::variable(array_of(shape, values));
 }
 
-/// Runs f on a thread whose stack holds 256 KiB.
+/// Runs f on a thread with a stack of 256 KiB.
 template <class F>
 void on_small_stack(F f) {
   pthread_attr_t attributes;
@@ -42,7 +42,7 @@ Tensor chain(const Tensor& x, int length) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(the_example_in_the_header) {
+BOOST_AUTO_TEST_CASE(the_example_of_the_header_is_right) {
   const Tensor w = Tensor::variable(Array::full({3}, 2));
   const Tensor loss = sum(mul(w, w));
   BOOST_TEST(loss.item() == 12);
@@ -50,11 +50,11 @@ BOOST_AUTO_TEST_CASE(the_example_in_the_header) {
   BOOST_TEST(same(g[w], array_of({3}, {4, 4, 4})));
 }
 
-BOOST_AUTO_TEST_CASE(a_tensor_used_in_many_places_collects_all_gradients) {
+BOOST_AUTO_TEST_CASE(a_tensor_used_many_times_sums_all_gradients) {
   const Tensor x = variable({2}, {3, 5});
-  const Tensor y = mul(x, x);                    // 2 x
-  const Tensor z = add(add(y, y), mul(y, x));    // + 2 y' + 3 x²
-  const Gradients g = backward(sum(add(z, x)));  // + 1
+  const Tensor y = mul(x, x);                    // gradient: 2 x
+  const Tensor z = add(add(y, y), mul(y, x));    // adds 2 y' + 3 x²
+  const Gradients g = backward(sum(add(z, x)));  // adds 1
   BOOST_TEST(same(g[x], array_of({2}, {2 * 6 + 27 + 1, 2 * 10 + 75 + 1})));
 }
 
@@ -65,18 +65,18 @@ BOOST_AUTO_TEST_CASE(a_value_changed_between_forward_and_backward_is_refused) {
   EXPECT_FAIL(backward(sum(y)),
               "[backward of Mul] input 0 of shape [2], which backward needs, was changed after the "
               "forward pass: call backward before changing it");
-  // A result that the op keeps.
+  // A result that the op saves.
   Tensor e = exp(x);
   e.mutable_value().values()[0] = 1;
   EXPECT_FAIL(backward(sum(e)), "[backward of Elementwise] the result of shape [2]");
-  // Values that are shared: the view is changed, the original is needed.
+  // Shared values: the view is changed, the original is needed.
   Tensor view = reshape(x, {1, 2});
   const Tensor square = mul(view, view);
   x.mutable_value().values()[1] = 2;
   EXPECT_FAIL(backward(sum(square)), "[backward of Mul] input 0 of shape [1, 2]");
 }
 
-BOOST_AUTO_TEST_CASE(a_value_kept_by_an_op_with_a_list_of_inputs_is_guarded_too) {
+BOOST_AUTO_TEST_CASE(a_changed_input_of_a_variadic_op_is_refused) {
   Tensor qkv = variable({1, 3}, {1, 2, 3});
   const std::vector<std::int32_t> offsets{0, 1};
   const Tensor y = self_attention(qkv, offsets, {});
@@ -84,12 +84,12 @@ BOOST_AUTO_TEST_CASE(a_value_kept_by_an_op_with_a_list_of_inputs_is_guarded_too)
   EXPECT_FAIL(backward(sum(y)), "input 0 of shape [1, 3], which backward needs, was changed");
 }
 
-BOOST_AUTO_TEST_CASE(views_keep_nothing) {
+BOOST_AUTO_TEST_CASE(views_save_no_values) {
   Tensor x = variable({2}, {3, 5});
   const Tensor y = sum(slice(reshape(x, {2, 1}), 0, 0, 1));
   x.mutable_value().data()[0] = 7;
   BOOST_TEST(same(backward(y)[x], array_of({2}, {1, 0})));
-  // Nor does a view's node hold memory that nothing else needs.
+  // A view's node keeps no memory alive.
   const Tensor big = reshape(add(x, x), {1, 2});
   BOOST_TEST(big.value().owners() == 1);
 }
@@ -99,7 +99,7 @@ BOOST_AUTO_TEST_CASE(a_value_that_backward_does_not_need_may_change) {
   const Tensor y = add(x, scale(x, 2));
   x.mutable_value().values()[0] = 7;
   BOOST_TEST(same(backward(sum(y))[x], array_of({2}, {3, 3})));
-  // As in training: the next graph sees the new values.
+  // The next graph uses the new values, as in training.
   const Tensor next = sum(mul(x, x));
   BOOST_TEST(same(backward(next)[x], array_of({2}, {14, 10})));
 }
@@ -132,7 +132,7 @@ struct SineAndProduct {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(an_op_with_several_results) {
+BOOST_AUTO_TEST_CASE(an_op_with_several_results_has_a_gradient_through_each) {
   const Tensor x = variable({2}, {0, 1}), w = variable({2}, {3, 4});
   const std::vector<Tensor> y = apply_many(SineAndProduct{}, x, w);
   BOOST_REQUIRE(y.size() == 2);
@@ -141,7 +141,7 @@ BOOST_AUTO_TEST_CASE(an_op_with_several_results) {
   const Gradients both = backward(sum(add(y[0], scale(y[1], 2))));
   BOOST_TEST(same(both[x], array_of({2}, {1 + 6, std::cos(1.0) + 8}), 1e-6));
   BOOST_TEST(same(both[w], array_of({2}, {0, 2})));
-  // A result that nobody uses has no cotangent, and so none for what leads to it alone.
+  // An unused result has no cotangent, and neither have the variables that only it depends on.
   const std::vector<Tensor> again = apply_many(SineAndProduct{}, x, w);
   const Gradients one = backward(sum(again[0]));
   BOOST_TEST(same(one[x], array_of({2}, {1, std::cos(1.0)}), 1e-7));
@@ -168,7 +168,7 @@ BOOST_AUTO_TEST_CASE(a_given_cotangent_is_not_changed) {
   BOOST_TEST(same(cotangent, array_of({2}, {5, 7})));
 }
 
-BOOST_AUTO_TEST_CASE(a_variable_is_its_own_loss) {
+BOOST_AUTO_TEST_CASE(a_variable_as_the_loss_has_gradient_one) {
   const Tensor x = variable({}, {3});
   BOOST_TEST(same(backward(x)[x], array_of({}, {1})));
 }
@@ -212,9 +212,9 @@ BOOST_AUTO_TEST_CASE(no_grad_applies_to_its_scope_and_thread) {
       BOOST_TEST(!sum(x).needs_grad());
     }
     BOOST_TEST(!sum(x).needs_grad());
-    bool elsewhere = false;
-    std::thread([&] { elsewhere = sum(x).needs_grad(); }).join();
-    BOOST_TEST(elsewhere);
+    bool in_other_thread = false;
+    std::thread([&] { in_other_thread = sum(x).needs_grad(); }).join();
+    BOOST_TEST(in_other_thread);
   }
   BOOST_TEST(recording());
   BOOST_TEST(sum(x).needs_grad());
@@ -226,8 +226,8 @@ BOOST_AUTO_TEST_CASE(backward_consumes_the_graph) {
   const Tensor loss = sum(y);
   backward(loss);
   EXPECT_FAIL(backward(loss), "backward has already run on this graph");
-  EXPECT_FAIL(backward(sum(y)),
-              "backward has already run on this graph");  // shares a consumed part with a new root
+  // A new root shares a consumed part.
+  EXPECT_FAIL(backward(sum(y)), "backward has already run on this graph");
 }
 
 BOOST_AUTO_TEST_CASE(backward_can_keep_the_graph) {
@@ -238,7 +238,7 @@ BOOST_AUTO_TEST_CASE(backward_can_keep_the_graph) {
   EXPECT_FAIL(backward(loss), "backward has already run on this graph");
 }
 
-BOOST_AUTO_TEST_CASE(backward_frees_what_it_has_consumed) {
+BOOST_AUTO_TEST_CASE(backward_frees_consumed_values) {
   const Tensor x = Tensor::variable(Array::full({4}, 2));
   const Tensor kept = exp(x);
   BOOST_TEST(!kept.value().unique());  // exp keeps y for its backward
@@ -247,7 +247,7 @@ BOOST_AUTO_TEST_CASE(backward_frees_what_it_has_consumed) {
   BOOST_TEST(kept.value().unique());
 }
 
-BOOST_AUTO_TEST_CASE(errors_of_backward) {
+BOOST_AUTO_TEST_CASE(backward_refuses_invalid_results) {
   const Tensor x = variable({2}, {1, 2});
   EXPECT_FAIL(backward(mul(x, x)), "expected a loss of one value, got shape [2]");
   EXPECT_FAIL(backward(mul(x, x), Array::zeros({3})), "cotangent [3] for a result [2]");
@@ -257,7 +257,7 @@ BOOST_AUTO_TEST_CASE(errors_of_backward) {
   EXPECT_FAIL(g[y], "only variables have gradients");
 }
 
-/// x, with a backward that the test gives.
+/// The identity, with a backward defined by the test.
 struct Given {
   void (*df)(const Array& dy, const Grad& dx) = nullptr;
   Array forward(const Array& x) { return x.clone(); }
@@ -304,10 +304,10 @@ BOOST_AUTO_TEST_CASE(values_can_change_between_graphs) {
   BOOST_TEST(same(backward(sum(mul(copy, copy)))[x], array_of({2}, {20, 4})));
 }
 
-BOOST_AUTO_TEST_CASE(a_chain_of_a_million_ops_on_a_small_stack) {
+BOOST_AUTO_TEST_CASE(a_chain_of_a_million_ops_fits_on_a_small_stack) {
   constexpr int length = 1'000'000;
   real value = 0;
-  bool right = false;  // Boost.Test's log is not for two threads
+  bool right = false;  // Boost.Test's log supports one thread
   on_small_stack([&] {
     const Tensor x = variable({}, {3});
     Tensor y = chain(x, length);
@@ -316,13 +316,13 @@ BOOST_AUTO_TEST_CASE(a_chain_of_a_million_ops_on_a_small_stack) {
     right = same(g[x], array_of({}, {1}));
     y = Tensor();  // frees the chain after backward
     y = chain(x, length);
-    y = Tensor();  // and a chain without backward
+    y = Tensor();  // frees a chain without backward
   });
   BOOST_TEST(value == 3);
   BOOST_TEST(right);
 }
 
-BOOST_AUTO_TEST_CASE(a_ladder_with_exponentially_many_paths_is_walked_once) {
+BOOST_AUTO_TEST_CASE(a_graph_with_exponentially_many_paths_is_visited_once) {
   Tensor y = variable({}, {1});
   const Tensor x = y;
   for (int i = 0; i < 60; ++i) y = scale(add(y, y), real(0.5));
@@ -359,7 +359,7 @@ BOOST_AUTO_TEST_CASE(shards_share_parameters_and_run_backward_concurrently) {
   BOOST_TEST(equal == shards * rounds);
 }
 
-BOOST_AUTO_TEST_CASE(a_gradient_that_has_been_taken_is_not_zero_but_gone) {
+BOOST_AUTO_TEST_CASE(a_gradient_taken_twice_is_an_error) {
   const Tensor x = variable({2}, {1, 2}), unrelated = variable({1}, {1});
   Gradients g = backward(sum(mul(x, x)));
   BOOST_TEST(same(g.take(x), array_of({2}, {2, 4})));
@@ -386,7 +386,7 @@ struct SumOfAll {
   }
 };
 
-BOOST_AUTO_TEST_CASE(an_op_takes_a_vector_of_inputs) {
+BOOST_AUTO_TEST_CASE(an_op_accepts_a_vector_of_inputs) {
   std::vector<Tensor> inputs{variable({1}, {1}), variable({1}, {2})};
   const std::vector<Tensor>& fixed = inputs;
   BOOST_TEST(apply(SumOfAll{}, inputs).item() == 3);
@@ -394,12 +394,12 @@ BOOST_AUTO_TEST_CASE(an_op_takes_a_vector_of_inputs) {
   BOOST_TEST(apply(SumOfAll{}, std::vector<Tensor>{inputs[0]}).item() == 1);
 }
 
-BOOST_AUTO_TEST_CASE(a_graph_that_another_thread_has_begun_can_be_continued) {
+BOOST_AUTO_TEST_CASE(a_graph_begun_on_another_thread_can_be_continued) {
   const Tensor x = variable({1}, {3});
   Tensor begun;
   std::thread([&] { begun = chain(x, 50); }).join();
   Tensor loss;
-  std::thread([&] { loss = mul(begun, begun); }).join();  // on a thread that has run no op before
+  std::thread([&] { loss = mul(begun, begun); }).join();  // this thread has run no op before
   BOOST_TEST(same(backward(loss)[x], array_of({1}, {6})));
 }
 
@@ -417,7 +417,7 @@ BOOST_AUTO_TEST_CASE(training_steps_after_the_first_need_no_system_allocation) {
   arena_release(arena_allocate(100));
   const auto warm = arena_counters().system_allocations;
   arena_release(arena_allocate(100));
-  if (arena_counters().system_allocations != warm) return;  // with a sanitizer no memory is kept
+  if (arena_counters().system_allocations != warm) return;  // sanitizer builds keep no memory
   for (int i = 0; i < 3; ++i) step();
   const MemoryCounters before = arena_counters();
   for (int i = 0; i < 20; ++i) step();

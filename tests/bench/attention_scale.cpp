@@ -1,11 +1,11 @@
-// What the scale 1/√d_k of attention's scores does in the first steps of training, for heads of several
-// sizes. Prints CSV: size of a head, scale, step, loss, entropy of the attention weights (nats), norm of
-// the loss's gradient for the scores. The last two are means over steps, heads and queries since the line
-// before.
-//   build/release/tests/bench/attention_scale [STEPS]      (plotted by tests/bench/mechanisms scale)
+// Measures the effect of the scale 1/√d_k of attention's scores on the first steps of training, for heads of
+// several sizes. Prints CSV: size of a head, scale, step, loss, entropy of the attention weights (nats), norm of
+// the loss's gradient with respect to the scores. The last two are means over the steps, heads and queries
+// since the previous line.
+//   build/release/tests/bench/attention_scale [STEPS]      (tests/bench/mechanisms scale plots the output)
 //
 // One causal layer of width 512 predicts the second half of lines that repeat 32 random symbols of 64. Each
-// query has to find the symbol that is 31 places before it.
+// query has to find the symbol 31 positions before it.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -23,7 +23,7 @@ namespace {
 
 constexpr std::int64_t width = 512, symbols = 64, half = 32, sequences = 8;
 
-/// Adds nothing to the scores, and looks at them and at their gradient.
+/// Leaves the scores unchanged; records their entropy and the norm of their gradient.
 struct Probe final : ScoreTerm {
   mutable double entropy = 0, squares = 0;
   mutable std::int64_t queries = 0, passes = 0;

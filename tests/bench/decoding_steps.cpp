@@ -1,9 +1,9 @@
-// The time of one decoding step at several positions, for full and for linear attention. Prints
-// Markdown.
+// Measures the time of one decoding step at several positions, with full and with linear attention.
+// Prints a Markdown table.
 //   build/release/tests/bench/decoding_steps
 //
-// A language model of width 256 with 4 layers and random weights; one hypothesis; medians of 64
-// steps.
+// The model is a language model of width 256 with 4 layers and random weights; it decodes one
+// hypothesis. Times are medians of 64 steps.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -18,7 +18,7 @@ using namespace heed;
 
 namespace {
 
-constexpr std::int64_t vocabulary = 256, measured = 64, positions[] = {10, 100, 1000, 10000};
+constexpr std::int64_t vocabulary = 256, steps = 64, positions[] = {10, 100, 1000, 10000};
 
 double step_us(Decoding& decoding) {
   const std::int32_t token[] = {7};
@@ -43,9 +43,9 @@ std::vector<double> medians(PatternKind pattern) {
   for (const std::int64_t position : positions) {
     for (; at < position; ++at) step_us(*decoding);
     std::vector<double> times;
-    for (std::int64_t i = 0; i < measured; ++i, ++at) times.push_back(step_us(*decoding));
-    std::ranges::nth_element(times, times.begin() + measured / 2);
-    all.push_back(times[measured / 2]);
+    for (std::int64_t i = 0; i < steps; ++i, ++at) times.push_back(step_us(*decoding));
+    std::ranges::nth_element(times, times.begin() + steps / 2);
+    all.push_back(times[steps / 2]);
   }
   return all;
 }

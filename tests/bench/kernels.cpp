@@ -20,7 +20,7 @@ using namespace heed;
 
 namespace {
 
-constexpr std::int64_t rows = 512;  // for kernels that work on several rows
+constexpr std::int64_t rows = 512;  // number of rows for kernels of several rows
 
 std::vector<real> values(std::int64_t n, std::uint64_t seed = 1) {
   Random random({.seed = seed, .stream = Stream::check, .index = 0, .part = 0});
@@ -58,7 +58,7 @@ void shapes(benchmark::internal::Benchmark* b) {
 BENCHMARK_CAPTURE(product, float32, false)->Apply(shapes);
 BENCHMARK_CAPTURE(product, bf16, true)->Args({1024, 1024, 256})->Args({1024, 2048, 512});
 
-/// The same with B packed once, as in decoding.
+/// The product with B packed once, as in decoding.
 void packed_product(benchmark::State& state) {
   const std::int64_t m = state.range(0), n = state.range(1), k = state.range(2);
   const auto a = values(m * k), b = values(n * k, 2);
@@ -71,7 +71,7 @@ void packed_product(benchmark::State& state) {
 }
 BENCHMARK(packed_product)->Apply(shapes)->Args({1, 8000, 256})->Args({16, 8000, 256});
 
-/// The same with B in int8; quantising A is part of it.
+/// The product with B in int8; its time includes the quantisation of A.
 void int8_product(benchmark::State& state) {
   const std::int64_t m = state.range(0), n = state.range(1), k = state.range(2);
   const auto a = values(m * k), b = values(n * k, 2);

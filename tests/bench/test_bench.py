@@ -23,7 +23,7 @@ torch.set_num_threads(1)
 
 class Flops(unittest.TestCase):
     def counted(self, workload):
-        """The matrix FLOPs of one step, as counted by PyTorch's profiler."""
+        """The matrix FLOPs of one step that PyTorch's profiler counts."""
         torch_step.OPTIONS = type("Options", (), {"dropout": "none", "attention": "baddbmm",
                                                   "precision": "float32"})
         step = torch_step.trainer(workload)
@@ -32,7 +32,7 @@ class Flops(unittest.TestCase):
         products = ("aten::mm", "aten::addmm", "aten::bmm", "aten::baddbmm")
         return sum(e.flops for e in profile.key_averages() if e.key in products)
 
-    def test_formula_agrees_with_the_profiler(self):
+    def test_flop_formula_equals_the_profilers_count(self):
         for kind, more in ((TRANSLATION, {}), (TRANSLATION, {"relative": True}), (LANGUAGE_MODEL, {}), (BERT, {}),
                            (VIT, {"patch": 6})):
             workload = Workload("small", 24, 3, 40, 2, 19, 5, 7, kind, **more)
@@ -64,7 +64,7 @@ class Compare(unittest.TestCase):
         self.assertAlmostEqual(result["heed_step_ms"], 2.0)
         self.assertAlmostEqual(result["ratio"], result["torch_step_ms"] / 2.0)
 
-    def test_other_shapes_are_refused(self):
+    def test_different_flops_are_refused(self):
         done = self.compare(self.report(1.1 * WORKLOADS["nmt-toy"].flops() / 1e9))
         self.assertEqual(done.returncode, 1)
         self.assertIn("not the same work", done.stderr)

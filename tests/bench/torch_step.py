@@ -6,7 +6,7 @@
 Prints one JSON object: step_ms (median), tokens_per_s, gflop_per_step, gflops, peak_rss_mb. The model
 is optimised for PyTorch 1.13 on CPUs: time-first layout, so that the heads are views; one product for
 q, k, v; baddbmm, which scales and masks; foreach Adam. The program restarts itself with OpenBLAS's
-OpenMP build and a malloc that keeps its memory.
+OpenMP build, and configures malloc to keep freed memory.
 """
 import argparse
 import json
@@ -24,7 +24,7 @@ DROPOUT, SMOOTHING = 0.1, 0.1
 
 
 def restart_under(threads, isa):
-    """Sets variables that libraries read only at their start, and restarts the program."""
+    """Sets environment variables that libraries read only when they are loaded, and restarts the program."""
     wanted = {"OMP_NUM_THREADS": str(threads), "ATEN_CPU_CAPABILITY": isa,
               "MALLOC_TRIM_THRESHOLD_": str(1 << 40), "MALLOC_MMAP_THRESHOLD_": str(1 << 40),
               "MALLOC_TOP_PAD_": str(1 << 28)}
@@ -95,14 +95,14 @@ class Attention(nn.Module):
         self.in_proj, self.out_proj = nn.Linear(d, 3 * d), nn.Linear(d, d)
         self.d, self.heads, self.scale = d, heads, 1.0 / math.sqrt(d // heads)
 
-    def forward(self, x, memory=None, mask=None):
-        """x: [T, B, d]; attends to memory if given, else to itself. mask: [T, T], added."""
-        if memory is None:
+    def forward(self, x, encoder_output=None, mask=None):
+        """x: [T, B, d]; attends to encoder_output if given, else to itself. mask: [T, T], added."""
+        if encoder_output is None:
             q, k, v = self.in_proj(x).chunk(3, -1)
         else:
             w, b = self.in_proj.weight.split([self.d, 2 * self.d]), self.in_proj.bias.split([self.d, 2 * self.d])
             q = F.linear(x, w[0], b[0])
-            k, v = F.linear(memory, w[1], b[1]).chunk(2, -1)
+            k, v = F.linear(encoder_output, w[1], b[1]).chunk(2, -1)
         length, batch, _ = x.shape
         heads = lambda t: t.unflatten(-1, (self.heads, -1)).flatten(1, 2).transpose(0, 1)  # views
         q, k, v = heads(q), heads(k), heads(v)  # [B heads, T, d_k]
@@ -118,7 +118,7 @@ class Attention(nn.Module):
 
 
 class Block(nn.Module):
-    """Self-attention, with `cross` attention to the encoder, feed-forward; a norm before each, or after it in BERT."""
+    """Self-attention, with `cross` attention to the encoder, and feed-forward; a norm before each, in BERT after it."""
 
     def __init__(self, w, cross=False):
         super().__init__()
@@ -137,10 +137,10 @@ class Block(nn.Module):
     def feed(self, x):
         return self.linear2(dropout(self.activation(self.linear1(x))))
 
-    def forward(self, x, memory=None, mask=None):
+    def forward(self, x, encoder_output=None, mask=None):
         x = self.around(self.norms[0], x, lambda rows: self.attention(rows, mask=mask))
         if self.cross is not None:
-            x = self.around(self.norms[1], x, lambda rows: self.cross(rows, memory))
+            x = self.around(self.norms[1], x, lambda rows: self.cross(rows, encoder_output))
         return self.around(self.norms[-1], x, self.feed)
 
 
@@ -160,7 +160,7 @@ class DistanceBias(nn.Module):
         self.register_buffer("bucket", bucket if causal else bucket + side * (distance < 0))
 
     def forward(self, batch):
-        return self.weight[self.bucket].permute(2, 0, 1).repeat(batch, 1, 1)  # as many as baddbmm has products
+        return self.weight[self.bucket].permute(2, 0, 1).repeat(batch, 1, 1)  # one for each product of baddbmm
 
 
 class Model(nn.Module):
@@ -193,19 +193,19 @@ class Model(nn.Module):
         return dropout(x if self.biases else x + self.positions)
 
     def forward(self, source, target):
-        """[T, B], or patches [T, B, values], to logits: of every target token, every seventh token, or each picture."""
-        memory, mask = None, self.causal
+        """[T, B], or patches [T, B, values], to logits: of every target token, every seventh token, or each image."""
+        encoder_output, mask = None, self.causal
         if self.encoder:
-            own = self.biases[1](self.batch) if self.biases else None
-            memory = self.embed(source)
+            bias = self.biases[1](self.batch) if self.biases else None
+            encoder_output = self.embed(source)
             for block in self.encoder:
-                memory = block(memory, mask=own)
-            memory = self.norms[1](memory)
+                encoder_output = block(encoder_output, mask=bias)
+            encoder_output = self.norms[1](encoder_output)
         if self.biases:
             mask = mask + self.biases[0](self.batch)
         x = self.embed(target)
         for block in self.decoder:
-            x = block(x, memory, mask)
+            x = block(x, encoder_output, mask)
         if self.norms:
             x = self.norms[0](x)
         if self.kind == VIT:

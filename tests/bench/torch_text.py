@@ -4,9 +4,9 @@
     torch_text.py --tokenizer RUN/tokenizer.model --source F --target F [--batches N] [--batch-tokens N]
                   [torch_step.py's options]
 
-Uses the tokenized lengths of the pairs, and random ids, which cost the same. As usual, the pairs are
-sorted by length, grouped into batches of --batch-tokens target tokens, padded to the longest of each batch,
-and the batches shuffled. Prints one JSON object: target tokens per second without padding, the median
+Uses the tokenised lengths of the pairs, and random ids, which cost the same. As usual, the pairs are
+sorted by length, grouped into batches of --batch-tokens target tokens and padded to the maximum length of each
+batch, and the batches are shuffled. Prints one JSON object: target tokens per second without padding, the median
 of ten parts of the run. Needs python3-sentencepiece.
 """
 import argparse
@@ -22,14 +22,14 @@ for name in ("--tokenizer", "--source", "--target"):
     ARGUMENTS.add_argument(name, required=True)
 ARGUMENTS.add_argument("--batches", type=int, default=100, help="batches timed, after 5 of warm-up")
 ARGUMENTS.add_argument("--batch-tokens", type=int, default=4096)
-OWN, REST = ARGUMENTS.parse_known_args()
-WHOLE = sys.argv[1:]
-sys.argv[1:] = ["nmt-small", *REST]  # for torch_step, which may restart this program
+OPTIONS, REST = ARGUMENTS.parse_known_args()
+ALL_ARGUMENTS = sys.argv[1:]
+sys.argv[1:] = ["nmt-small", *REST]  # torch_step reads these and may restart this program
 
 import torch_step  # noqa: E402
 
 torch_step.OPTIONS = torch_step.arguments()
-sys.argv[1:] = WHOLE
+sys.argv[1:] = ALL_ARGUMENTS
 torch_step.restart_under(torch_step.OPTIONS.threads, torch_step.OPTIONS.isa)
 
 import sentencepiece  # noqa: E402
@@ -40,27 +40,27 @@ PAD = 0
 
 
 class PaddedModel(torch_step.Model):
-    """nmt-small with padding masked: in the keys of encoder and cross-attention, and in the loss."""
+    """nmt-small; masks padding in the keys of encoder and cross-attention, and in the loss."""
 
     def forward(self, source, target):
         heads = self.encoder[0].attention.heads
         hidden = torch.zeros_like(source, dtype=torch.float).masked_fill_(source == PAD, float("-inf"))
         keys = hidden.t().repeat_interleave(heads, 0)[:, None]  # [B heads, 1, S]
-        memory = self.embed(source)
+        encoder_output = self.embed(source)
         for block in self.encoder:
-            memory = block(memory, mask=keys)
-        memory = self.norms[1](memory)
+            encoder_output = block(encoder_output, mask=keys)
+        encoder_output = self.norms[1](encoder_output)
         x = self.embed(target)
         causal = self.causal[:len(target), :len(target)]
         for block in self.decoder:
-            x = self.decode(block, x, memory, causal, keys)
+            x = self.decode(block, x, encoder_output, causal, keys)
         return F.linear(self.norms[0](x), self.embedding.weight)
 
     @staticmethod
-    def decode(block, x, memory, causal, keys):
+    def decode(block, x, encoder_output, causal, keys):
         dropout = torch_step.dropout
         x = x + dropout(block.attention(block.norms[0](x), mask=causal))
-        x = x + dropout(block.cross(block.norms[1](x), memory, mask=keys))
+        x = x + dropout(block.cross(block.norms[1](x), encoder_output, mask=keys))
         hidden = dropout(block.activation(block.linear1(block.norms[-1](x))))
         return x + dropout(block.linear2(hidden))
 
@@ -70,16 +70,16 @@ class PaddedModel(torch_step.Model):
 
 def tokens_of(path):
     """The number of tokens of each line, including the end of the sentence."""
-    model = sentencepiece.SentencePieceProcessor(model_file=OWN.tokenizer)
+    model = sentencepiece.SentencePieceProcessor(model_file=OPTIONS.tokenizer)
     with (gzip.open if path.endswith(".gz") else open)(path, "rt", encoding="utf-8") as lines:
         return [len(model.encode(line.rstrip("\n"))) + 1 for line in lines]
 
 
-def cut(lengths, most):
-    """Batches of pairs of similar length, with up to `most` padded target tokens."""
+def batches_of(lengths, max_tokens):
+    """Batches of pairs of similar length, with at most `max_tokens` padded target tokens."""
     batches, current = [], []
     for pair in sorted(lengths, key=lambda p: (p[1], p[0])):
-        if current and pair[1] * (len(current) + 1) > most:
+        if current and pair[1] * (len(current) + 1) > max_tokens:
             batches.append(current)
             current = []
         current.append(pair)
@@ -93,7 +93,7 @@ def padded(lengths, vocabulary):
 
 def main():
     w = torch_step.WORKLOADS["nmt-small"]
-    lengths = list(zip(tokens_of(OWN.source), tokens_of(OWN.target)))
+    lengths = list(zip(tokens_of(OPTIONS.source), tokens_of(OPTIONS.target)))
     object.__setattr__(w, "length", max(max(pair) for pair in lengths) + 1)
     torch.set_num_threads(torch_step.OPTIONS.threads)
     torch.manual_seed(1)
@@ -113,17 +113,17 @@ def main():
         optimizer.step()
         return sum(t for _, t in pairs)
 
-    batches = cut(lengths, OWN.batch_tokens)
+    batches = batches_of(lengths, OPTIONS.batch_tokens)
     random.Random(1).shuffle(batches)
     for pairs in batches[:5]:
         step(pairs)
-    rates, part = [], max(1, OWN.batches // 10)
-    for begin in range(5, 5 + OWN.batches, part):
+    rates, part = [], max(1, OPTIONS.batches // 10)
+    for begin in range(5, 5 + OPTIONS.batches, part):
         start = time.perf_counter()
         tokens = sum(step(batches[i % len(batches)]) for i in range(begin, begin + part))
         rates.append(tokens / (time.perf_counter() - start))
-    print(json.dumps({"tokens_per_s": statistics.median(rates), "batches": OWN.batches,
-                      "batch_tokens": OWN.batch_tokens, "precision": torch_step.OPTIONS.precision,
+    print(json.dumps({"tokens_per_s": statistics.median(rates), "batches": OPTIONS.batches,
+                      "batch_tokens": OPTIONS.batch_tokens, "precision": torch_step.OPTIONS.precision,
                       "dropout": torch_step.OPTIONS.dropout}))
 
 

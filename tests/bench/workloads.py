@@ -10,17 +10,17 @@ class Workload:
     d: int          # d_model
     heads: int
     ff: int
-    layers: int     # of one side; an encoder-decoder has two
-    vocab: int      # tokens; of VIT, labels
-    batch: int      # sequences, pairs or pictures
-    length: int     # tokens of every sequence, on both sides; of VIT, patches and the class token
+    layers: int     # layers of one side; an encoder-decoder has two sides
+    vocab: int      # tokens; labels of VIT
+    batch: int      # sequences, pairs or images
+    length: int     # tokens of every sequence, on both sides; patches and class token of VIT
     kind: str = TRANSLATION
     patch: int = 0          # VIT: values of a patch
     relative: bool = False  # T5's biases in place of sinusoids
 
     @property
     def tokens(self):
-        """Labels of a step, as counted by tokens_per_s: of BERT every seventh token, of ViT one for each picture."""
+        """Labels of a step, which tokens_per_s counts: every seventh token of BERT, one for each image of ViT."""
         rows = self.batch * self.length
         return {BERT: (rows + 6) // 7, VIT: self.batch}.get(self.kind, rows)
 

@@ -1,10 +1,10 @@
-/// A folder of checkpoints, as read by resume. The input is a list of files and links:
+/// A folder of checkpoints, read as by `resume`. The input is a list of files and links:
 ///   ==== checkpoints/step-00000010/model.safetensors
 ///   (the file's bytes, without the last newline)
 ///   ==== checkpoints/step-00000010/state.json sealed
 ///   {"step": 10, "state": {}, "files": {"model.safetensors": {}}}
 ///   ==== last -> checkpoints/step-00000010
-/// "sealed" fills in checksums that mutation would never find: sizes and SHA-256 of the files, then
+/// "sealed" adds checksums that mutation would never find: sizes and SHA-256 of the files, then
 /// the seal of state.json itself, and writes it in its canonical form.
 #include <nlohmann/json.hpp>
 #include <vector>
@@ -22,7 +22,7 @@ using nlohmann::json;
 constexpr std::string_view mark = "==== ";
 constexpr int max_files = 12;
 
-/// A name that stays inside the scratch folder.
+/// Whether a name remains inside the scratch folder.
 bool is_safe(std::string_view name) {
   if (name.empty() || name.size() > 200 || name.front() == '/') return false;
   for (Bytes parts(name); !parts.empty();) {
@@ -113,7 +113,7 @@ void target(std::string_view input) {
   }
   if (!newest.checkpoint) throw Error(Exit::bad_input, "no checkpoint to continue from");
   require_whole(*newest.checkpoint);
-  if (newest.skipped.empty()) {  // as after a save
+  if (newest.skipped.empty()) {  // the state after a save
     must_work([&] {
       folder.prune(2);
       const CheckpointFolder::Newest left = folder.newest_valid();
@@ -121,7 +121,7 @@ void target(std::string_view input) {
               "pruning leaves the newest");
     });
   }
-  Progress::from(newest.checkpoint->state);  // as in resume
+  Progress::from(newest.checkpoint->state);  // `resume` does this too
 }
 
 }  // namespace heed::fuzz

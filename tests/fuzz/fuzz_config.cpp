@@ -1,4 +1,4 @@
-/// YAML to a config. An accepted config must be printed and read back to the bit.
+/// YAML as a config. An accepted config must be printed and read back to the bit.
 #include "tests/fuzz/target.h"
 #include "train/config/config.h"
 
@@ -6,7 +6,7 @@ namespace heed::fuzz {
 
 namespace {
 
-/// Leaves the plugins alone: an input must not choose what code this process runs.
+/// Loads no plugins: an input must not choose the code that this process runs.
 Config parse(std::string_view text, const char* file) {
   return parse_config(text, file, {}, false, PluginUse::leave);
 }

@@ -1,7 +1,7 @@
-/// Pictures, matrices of features and sound: a letter for the kind of file, a newline, then the
-/// file.
-///   p  a picture, read in colour   g  the same in grey   i  an IDX file   n  a .npy file   w  a
-///   WAV file   v  a .npy file of a clip   m  not a file: the description of a clip
+/// Images, matrices of features, sound and video: a letter for the kind of file, a newline, then
+/// the file.
+///   p  a colour image   g  an image, read in grey   i  an IDX file   n  a .npy file   w  a WAV file
+///   v  a .npy file of a video   m  no file: the description of a video
 #include <cmath>
 
 #include "data/inputs/clips.h"
@@ -16,7 +16,7 @@
 namespace heed::fuzz {
 namespace {
 
-/// An error must be about the data, and begin with the file's name.
+/// An error must be bad_input, with a message that begins with the file's name.
 void refused_by_name(const std::string& path, const std::function<void()>& read) {
   try {
     read();
@@ -29,16 +29,16 @@ void refused_by_name(const std::string& path, const std::function<void()>& read)
 void read_one_picture(const std::string& path, std::int64_t channels) {
   Picture picture;
   refused_by_name(path, [&] { picture = read_picture(path, channels); });
-  require(picture.height > 0 && picture.width > 0, "a picture has pixels");
-  require(picture.channels == channels, "a picture has the channels that were asked for");
+  require(picture.height > 0 && picture.width > 0, "an image has pixels");
+  require(picture.channels == channels, "an image has the requested channels");
   require(std::ssize(picture.values) == picture.height * picture.width * channels,
-          "a picture has a value for each pixel and channel");
+          "an image has a value for each pixel and channel");
 }
 
 void read_idx(const std::string& path) {
   IdxFile file;
   refused_by_name(path, [&] { file = IdxFile::read(path); });
-  require(IdxFile::is(path), "what was read begins as an IDX file");
+  require(IdxFile::is(path), "an accepted file begins as an IDX file");
   std::size_t values = 0, item = 1;
   for (std::size_t d = 1; d < file.shape().size(); ++d)
     item *= static_cast<std::size_t>(file.shape()[d]);
@@ -52,7 +52,7 @@ void read_matrix(const std::string& path) {
   refused_by_name(path, [&] { matrix = read_npy(path); });
   require(std::ssize(matrix.values) == matrix.rows * matrix.columns, "a matrix has its values");
   if (matrix.columns < 1 || matrix.columns > 64) return;
-  // What the model would read is finite.
+  // The model's input must be finite.
   const FeatureOptions options{.width = matrix.columns, .stack = 2, .normalise = true};
   const std::vector<std::string> lines{path};
   const Features features(lines, options, true, "data", 1);
@@ -76,7 +76,8 @@ void read_clip(const std::string& path) {
     Side side;
     Clips(lines, image, {.frames = array.shape[0], .tubelet = 1}, true, "data", 1)
         .push(0, {}, side);
-    require(side.features.size() == values + 1, "a clip has a row for each pixel, and a class row");
+    require(side.features.size() == values + 1,
+            "a video has a row for each pixel, and a class row");
   });
 }
 
@@ -84,8 +85,8 @@ void draw_clip(const std::string& moves) {
   const std::string line = "clip:" + moves;
   const Clip clip = draw_motion(line, 9, 7, 3);
   require(clip.frames >= 1 && std::ssize(clip.values) == clip.frames * 9 * 7 * 3,
-          "a clip has its frames");
-  require(motion_length(line) == clip.frames, "a clip has as many frames as announced");
+          "a video has its frames");
+  require(motion_length(line) == clip.frames, "a video has the announced number of frames");
 }
 
 void read_sound(const std::string& path) {

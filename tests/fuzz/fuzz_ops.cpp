@@ -1,5 +1,5 @@
 /// Random graphs of ops. The input is a program: 'v' or 'c' (a variable or a constant) with a
-/// shape, and op bytes with operands; then backward from the last result. A wrong shape must
+/// shape, and op bytes with operands; then backward runs from the last result. A wrong shape must
 /// throw Error; a valid one must run, forward and backward, with finite results and gradients for
 /// tame operands.
 #include <algorithm>
@@ -17,9 +17,9 @@ using fuzz::require;
 
 constexpr int max_steps = 24;
 constexpr std::int64_t max_values = 1 << 10;
-constexpr std::int64_t far_too_many = std::int64_t{1} << 31;  // more than any machine's memory
+constexpr std::int64_t far_too_many = std::int64_t{1} << 31;  // exceeds any machine's memory
 
-/// Whether ops on such an array could take long without being refused for lack of memory. The array
+/// Whether ops on such an array could run long without an Error for lack of memory. The array
 /// may be empty: [n, 0] times [0, n] has n² values.
 bool laborious(const Shape& shape) {
   std::int64_t values = 1;
@@ -49,7 +49,7 @@ class Graph {
  public:
   explicit Graph(std::string_view program) : bytes_(program) {}
 
-  /// Runs the program. After a refused step the others continue; the first Error is thrown at the
+  /// Runs the program. After a refused step the program continues; the first Error is thrown at the
   /// end.
   void run() {
     for (int i = 0; i < max_steps && !bytes_.empty(); ++i) {
@@ -88,8 +88,8 @@ class Graph {
     if (variable) variables_.push_back(made_.back().tensor);
   }
 
-  /// Backward gives the same bits twice while the graph is kept, gradients of the right shapes, and
-  /// an Error once the graph is consumed.
+  /// Checks that backward returns the same bits twice while the graph is kept, gradients of the
+  /// right shapes, and an Error once the graph is consumed.
   void check_backward(const Made& y) {
     if (!y.tensor.needs_grad()) return;
     const Array ones = Array::full(y.tensor.shape(), 1);
@@ -100,7 +100,7 @@ class Graph {
       require(a.shape() == x.shape() && b.shape() == x.shape(), "a gradient has its shape");
       for (std::int64_t i = 0; i < a.size(); ++i)
         require(a.data()[i] == b.data()[i] || std::isnan(a.data()[i]), "backward is repeatable");
-      // In float a correct product of many factors may overflow.
+      // A correct product of many factors may overflow in float.
       const bool wide = sizeof(real) == sizeof(double);
       require(!wide || !y.tame || all_finite(a), "a gradient is finite");
     }

@@ -19,7 +19,7 @@ optim: {name: adam, lr: 1.0e-3}
 train: {steps: 100, batch_tokens: 512}
 )";
 
-/// Leaves the plugins alone: an input must not choose what code this process runs.
+/// Loads no plugins: an input must not choose the code that this process runs.
 Config parse(std::string_view text, const char* file, std::span<const std::string> overrides) {
   return parse_config(text, file, overrides, false, PluginUse::leave);
 }

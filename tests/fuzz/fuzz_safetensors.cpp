@@ -1,4 +1,4 @@
-/// A safetensors file. Accepted tensors must lie within the file, and survive a round trip.
+/// A safetensors file. Accepted tensors must be within the file and survive a round trip.
 #include <cstring>
 #include <optional>
 
@@ -27,10 +27,10 @@ void require_sound(const SafetensorsFile& file, std::size_t input_size) {
 
 void require_same(const SafetensorsFile& a, const SafetensorsFile& b) {
   require(a.metadata() == b.metadata(), "the metadata are read back");
-  require(a.tensors().size() == b.tensors().size(), "as many tensors are read back");
+  require(a.tensors().size() == b.tensors().size(), "the number of tensors is read back");
   for (const TensorView& x : a.tensors()) {
     const TensorView* y = b.find(x.name);
-    require(y != nullptr && y->dtype == x.dtype && y->shape == x.shape, x.name + " comes back");
+    require(y != nullptr && y->dtype == x.dtype && y->shape == x.shape, x.name + " is read back");
     require(x.bytes.empty() || std::memcmp(x.bytes.data(), y->bytes.data(), x.bytes.size()) == 0,
             "the values are read back");
   }
@@ -57,13 +57,13 @@ void target(std::string_view input) {
 }  // namespace heed::fuzz
 
 #if defined(HEED_FUZZ)
-extern "C" std::size_t LLVMFuzzerMutate(std::uint8_t* data, std::size_t size, std::size_t most);
+extern "C" std::size_t LLVMFuzzerMutate(std::uint8_t* data, std::size_t size, std::size_t max_size);
 
 /// Blind mutation nearly always breaks the header's length; three times out of four it is corrected
 /// to the last brace.
 extern "C" std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data, std::size_t size,
-                                               std::size_t most, unsigned seed) {
-  size = LLVMFuzzerMutate(data, size, most);
+                                               std::size_t max_size, unsigned seed) {
+  size = LLVMFuzzerMutate(data, size, max_size);
   if (size <= heed::fuzz::length_bytes || seed % 4 == 0) return size;
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   const std::size_t brace = text.find_last_of('}');

@@ -1,6 +1,6 @@
-/// Texts to train on: letters for the options, a newline, then the source and, after a line "====",
+/// Training texts: letters for the options, a newline, then the source and, after a line "====",
 /// the target. The letters:
-///   t  a continuous text; the target is not read   l  lowercase
+///   t  a continuous text; the target is ignored   l  lowercase
 ///   s  the source is packed with gzip first        v  a tenth is split off for validation
 #include "autograd/base/formats/gzip.h"
 #include "autograd/base/lines.h"
@@ -50,7 +50,7 @@ void require_sound(const Split& split) {
   Tokenizers tokenizers;
   try {
     tokenizers = make_tokenizers(options, split, 1);
-  } catch (const Error& error) {  // lines without any character
+  } catch (const Error& error) {  // the lines have no characters
     return require_refusal(error, Exit::bad_input, "tokenizer: ");
   }
   require_sound(split.source, *tokenizers.source);
@@ -64,13 +64,13 @@ void require_sound(const Split& split) {
 void target(std::string_view input) {
   Bytes bytes(input);
   const std::string_view letters = bytes.until("\n");
-  const auto wants = [&](char letter) { return letters.find(letter) != std::string_view::npos; };
+  const auto requests = [&](char letter) { return letters.find(letter) != std::string_view::npos; };
   std::string source(bytes.until("\n====\n"));
-  if (wants('s')) source = pack_gzip(source);
-  DataOptions options{.valid_fraction = wants('v') ? 0.1 : 0.0, .lowercase = wants('l')};
+  if (requests('s')) source = pack_gzip(source);
+  DataOptions options{.valid_fraction = requests('v') ? 0.1 : 0.0, .lowercase = requests('l')};
   const std::string source_path = put("x.src", source).string();
   if (is_gzip(source)) require_same_unpacked(source, source_path);
-  if (wants('t')) {
+  if (requests('t')) {
     options.train.text = {source_path};
   } else {
     options.train.source = {source_path};
@@ -78,15 +78,16 @@ void target(std::string_view input) {
   }
   Corpus corpus;
   try {
-    corpus = read_corpus(options, wants('t') ? Reads::text : Reads::pairs, 1);
+    corpus = read_corpus(options, requests('t') ? Reads::text : Reads::pairs, 1);
   } catch (const Error& error) {
-    const bool of_data = std::string_view(error.what()).starts_with("data.");  // too few to split
+    // Too few lines to split.
+    const bool of_data = std::string_view(error.what()).starts_with("data.");
     const bool of_both = std::string_view(error.what()).starts_with("source and target differ");
     require_refusal(error, Exit::bad_input, of_data || of_both ? "" : scratch().string());
     throw;
   }
-  require(!corpus.train.empty(), "something is left to train on");
-  require(corpus.valid.empty() != wants('v'), "validation data exist if requested");
+  require(!corpus.train.empty(), "the training data are not empty");
+  require(corpus.valid.empty() != requests('v'), "validation data exist if requested");
   must_work([&] { require_sound(corpus.train); });
 }
 

@@ -13,7 +13,7 @@ TokenizerKind kind_of(unsigned char byte) {
                        : TokenizerKind::characters;
 }
 
-/// Any text can be encoded; one without unknown pieces survives a round trip.
+/// Checks that any text can be encoded, and that one without unknown pieces survives a round trip.
 void require_text_works(const Tokenizer& tokenizer, std::string_view text) {
   bool unknown = false;
   const std::vector<std::int32_t> ids = tokenizer.encode(text);

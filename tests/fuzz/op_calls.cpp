@@ -51,7 +51,8 @@ Tensor call_slice(Operands& o) {
   return slice(x, axis, begin, end);
 }
 Tensor call_concat(Operands& o) {
-  const std::array<Tensor, 3> parts = {o.tensor(), o.tensor(), o.tensor()};  // braces: in order
+  // Braces evaluate the operands in order.
+  const std::array<Tensor, 3> parts = {o.tensor(), o.tensor(), o.tensor()};
   const auto count = static_cast<std::size_t>(o.extent()) % 4;
   return concat(std::span(parts).first(count), o.axis());
 }
@@ -132,7 +133,8 @@ Tensor call_cumsum(Operands& o) {
   return cumsum(x, o.axis());
 }
 Tensor call_stack(Operands& o) {
-  const std::array<Tensor, 3> parts = {o.tensor(), o.tensor(), o.tensor()};  // braces: in order
+  // Braces evaluate the operands in order.
+  const std::array<Tensor, 3> parts = {o.tensor(), o.tensor(), o.tensor()};
   const auto count = static_cast<std::size_t>(o.extent()) % 4;
   return stack(std::span(parts).first(count), o.axis());
 }
@@ -269,7 +271,7 @@ constexpr auto calls = std::to_array<OpCall>({
     {"affine_rows", true, call_affine_rows},
     {"affine_activation", true, call_affine_activation},
     {"softmax", true, call_softmax},
-    {"log_softmax", false, call_log_softmax},  // -inf for hidden entries
+    {"log_softmax", false, call_log_softmax},  // hidden entries are -inf
     {"layer_norm", true, call_layer_norm},
     {"batch_norm", true, call_batch_norm},
     {"rms_norm", true, call_rms_norm},

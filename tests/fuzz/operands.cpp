@@ -82,7 +82,7 @@ std::vector<std::int32_t> Operands::ids() {
   return ids;
 }
 
-/// Bytes are differences, so that most offsets ascend.
+/// Bytes are differences, because most offsets should ascend.
 std::vector<std::int32_t> Operands::offsets() {
   std::vector<std::int32_t> offsets = {0};
   for (int left = bytes_.byte() % 6; left > 0; --left) {
@@ -101,7 +101,7 @@ UnaryFunction Operands::unary_function() {
 AttentionOptions Operands::attention() {
   AttentionOptions options;
   options.heads = extent();
-  const unsigned char kind = bytes_.byte();  // causal by its lowest bit
+  const unsigned char kind = bytes_.byte();  // the lowest bit selects causal
   if (kind % 2 == 1) options.pattern = causal_pattern();
   if (kind / 2 % 4 == 1) options.pattern = window_pattern(extent(), kind % 2 == 1 ? 0 : extent());
   if (kind / 8 % 4 == 1) options.terms.push_back(std::make_shared<Alibi>());

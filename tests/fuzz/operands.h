@@ -23,7 +23,7 @@ class Operands {
  public:
   Operands(fuzz::Bytes& bytes, const std::vector<Made>& pool) : bytes_(bytes), pool_(pool) {}
 
-  Tensor tensor();  ///< of the pool, or (one time in sixteen) an undefined one
+  Tensor tensor();  ///< a tensor of the pool or, one time in sixteen, an undefined one
   std::int64_t extent();
   Shape shape();
   int axis() { return static_cast<signed char>(bytes_.byte()) % 10; }
@@ -37,7 +37,7 @@ class Operands {
   AttentionOptions attention();
   Array mask();
 
-  bool tame() const { return tame_; }  ///< all returned tensors
+  bool tame() const { return tame_; }  ///< whether all returned tensors are tame
   void wild() { tame_ = false; }
 
  private:
@@ -46,10 +46,10 @@ class Operands {
   bool tame_ = true;
 };
 
-/// An op: takes its operands from the bytes, returns its result.
+/// Calls an op with operands read from the bytes; returns its result.
 struct OpCall {
   const char* name;
-  bool total;  ///< finite for all finite operands, with bounded derivatives
+  bool total;  ///< whether the op is finite for all finite operands, with bounded derivatives
   Tensor (*run)(Operands&);
 };
 std::span<const OpCall> op_calls();

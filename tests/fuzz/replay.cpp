@@ -2,7 +2,7 @@
 ///
 ///   fuzz_NAME FOLDER
 ///
-/// A corpus must contain both accepted and refused inputs; otherwise it proves nothing.
+/// A corpus must contain both accepted and refused inputs; otherwise the run proves nothing.
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -15,7 +15,7 @@ namespace {
 
 constexpr rlim_t max_memory = 1 << 10;  // MiB of address space: huge shapes must end in an Error
 
-/// Sanitizers reserve terabytes of address space, so with them there is no limit.
+/// Sanitizers reserve terabytes of address space, so builds with them have no limit.
 void limit_memory() {
 #if !defined(HEED_FUZZ_SANITIZED)
   const rlimit limit{max_memory << 20, max_memory << 20};

@@ -1,5 +1,5 @@
 #pragma once
-/// Shared by the fuzz targets. A target is a file fuzz_NAME.cpp that defines `target`, which is
+/// Helpers of the fuzz targets. A target is a file fuzz_NAME.cpp that defines `target`, which is
 /// called by verdict.cpp for libFuzzer, or without libFuzzer for replay.cpp.
 #include <cstddef>
 #include <filesystem>
@@ -12,22 +12,23 @@
 namespace heed::fuzz {
 
 /// Processes one input: returns if it is accepted, throws Error with a message if it is refused.
-/// Everything else is a finding.
+/// Any other outcome is a finding.
 void target(std::string_view input);
 
-/// True if target() accepted the input, false if it refused it. Anything else aborts the program.
+/// True if target() accepted the input, false if it refused it. Any other outcome aborts the
+/// program.
 bool accepts(std::string_view input);
 
 /// Aborts the program with a message if the condition is false.
 void require(bool holds, const std::string& what);
 
-/// Uses an accepted input; must not throw an Error.
+/// Runs `use` on an accepted input; an Error aborts the program.
 void must_work(const std::function<void()>& work);
 
-/// The error must have this code and a message with this beginning.
+/// Requires the error's code and the beginning of its message.
 void require_refusal(const Error& error, Exit code, std::string_view beginning);
 
-/// Reads an input from its front; missing bytes are zero.
+/// Reads an input from its beginning; missing bytes are zero.
 class Bytes {
  public:
   explicit Bytes(std::string_view bytes) : left_(bytes) {}
@@ -42,7 +43,7 @@ class Bytes {
   std::string_view left_;
 };
 
-/// A folder for this process, in memory if possible, removed at the end.
+/// A temporary folder of this process, in memory if possible.
 const std::filesystem::path& scratch();
 
 /// Writes a file with this name and these bytes into the scratch folder.

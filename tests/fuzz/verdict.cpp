@@ -31,11 +31,11 @@ bool accepts(std::string_view input) {
   bool accepted = false;
   const auto work = [&] { accepted = judge(input); };
   double seconds = test::min_seconds(1, work);
-  if (seconds < 0.1) return accepted;  // far below the limit; most take a thousandth of it
-  const double most = max_yardsticks * test::yardstick();
-  for (int i = 0; i < 2 && seconds > most; ++i)  // the machine may have been busy
+  if (seconds < 0.1) return accepted;  // far below the limit
+  const double max_seconds = max_yardsticks * test::yardstick();
+  for (int i = 0; i < 2 && seconds > max_seconds; ++i)  // the machine may be busy
     seconds = std::min(seconds, test::min_seconds(1, work));
-  require(seconds <= most, "an input takes at most 100 times as long as the yardstick");
+  require(seconds <= max_seconds, "an input takes at most 100 times as long as the yardstick");
   return accepted;
 }
 

@@ -1,6 +1,6 @@
 #!/bin/sh
-# test_launcher.sh LAUNCHER: runs ./heed in a fake clone, with apt-get, sudo, cmake and others replaced
-# by scripts that record their calls. Nothing is installed and nothing is built.
+# test_launcher.sh LAUNCHER: runs ./heed in a fake clone. Scripts that record their calls replace apt-get, sudo, cmake
+# and other commands: the test installs and builds nothing.
 set -eu
 launcher=$1
 patience=$(sed -n 's/.*patience = \([0-9]*\);.*/\1/p' "${0%/*}/../patience.h")
@@ -20,7 +20,7 @@ fake() {
 
 # ---- the fake clone and machine ------------------------------------------------------------------
 mkdir -p "$bin" "$clone"
-for room in autograd nn optim data train; do mkdir "$clone/$room"; : >"$clone/$room/x.cpp"; done
+for module in autograd nn optim data train; do mkdir "$clone/$module"; : >"$clone/$module/x.cpp"; done
 : >"$clone/CMakeLists.txt"; : >"$clone/CMakePresets.json"
 cp "$launcher" "$clone/heed"
 
@@ -31,7 +31,7 @@ done
 fake dpkg-query <<END
 for p in "\$@"; do grep -qx -- "\$p" "$dir/installed" && printf ' %s=installed ' "\$p"; done; true
 END
-# until_err TEXT: waits until the launcher has printed it
+# until_err TEXT: waits until the launcher has printed TEXT
 fake until_err <<END
 began=\$(date +%s)
 until grep -qsF "\$1" "$dir/err"; do
@@ -58,7 +58,7 @@ case "\$*" in
   --build*-n) [ -f "$dir/no-work" ] && echo 'ninja: no work to do.' ;;
   --build*)
     [ -f "$dir/build-fails" ] && { echo 'x.cpp:1: error: planted'; exit 1; }
-    began=\$(date +%s)               # slow: until another launcher waits
+    began=\$(date +%s)               # slow: builds until another launcher waits
     while [ -f "$dir/slow" ] && ! grep -qs waiting "$dir/err" "$dir/err2"; do
       [ \$((\$(date +%s) - began)) -lt $patience ] || break
       sleep 0.05
@@ -92,14 +92,14 @@ vars=
 as=
 
 fail() { echo "FAILED: $*"; for f in out err calls; do echo "--- $f"; cat "$dir/$f"; done; failures=$((failures + 1)); }
-expect_status() { [ "$status" = "$1" ] || fail "$what: exit status $status, not $1"; }
+expect_status() { [ "$status" = "$1" ] || fail "$what: exit status $status instead of $1"; }
 expect() { grep -qF -- "$2" "$dir/$1" || fail "$what: not in $1: $2"; }
 expect_no() { ! grep -qF -- "$2" "$dir/$1" || fail "$what: unexpected in $1: $2"; }
 # all_built: the sources are old, the launcher's stamp is current, and files touched next are newer
 all_built() {
   find "$clone" -exec touch -d '2 hours ago' {} +
   touch "$clone/build/release/.launcher-built"
-  sleep 0.05                        # file times advance in steps of up to 10 ms
+  sleep 0.05                        # file times have steps of up to 10 ms
 }
 
 fake id <<'END'
@@ -113,7 +113,7 @@ expect_status 1; expect err '  g++'; expect err '  libopenblas-dev'; expect err 
 expect_no calls 'apt-get '; expect_no calls 'cmake --'
 [ -s "$dir/out" ] && fail "$what: wrote to standard output"
 
-what='without root and sudo, prints the command to run'
+what='without root and sudo, the launcher prints the command to run'
 mv "$bin/sudo" "$dir/sudo"; run train; mv "$dir/sudo" "$bin/sudo"
 expect_status 1; expect err 'no sudo'; expect err 'apt-get update && apt-get install --no-install-recommends g++'
 expect_no calls 'apt-get '
@@ -122,7 +122,7 @@ what='a failing apt-get shows its error'
 touch "$dir/apt-fails"; run train; rm "$dir/apt-fails"
 expect_status 1; expect err 'E: no such mirror'; expect err 'could not install'; expect_no calls 'cmake --'
 
-what='a user with sudo: installs what is missing, configures, builds, runs'
+what='with sudo, the launcher installs missing packages, configures, builds and runs'
 echo g++ >"$dir/installed"; cd "$dir"; run train 'my file.yaml' a=b ''
 expect_status 0
 expect err 'installing through apt-get, with sudo: cmake ninja-build'
@@ -143,24 +143,24 @@ expect err 'installing packages, '; expect err ' s: Setting up g++ (12.2)'
 expect err 'building, '; expect err ' s: 120 of 350 steps'
 
 all_built
-what='with nothing to build, runs at once'
+what='an up-to-date program runs at once'
 run show x
 expect_status 0; expect out '[show]'; [ -s "$calls" ] && fail "$what: called another command"
 [ -s "$dir/err" ] && fail "$what: wrote to standard error"
 
-what='passes on the exit status'
+what='the program'"'"'s exit status is returned'
 run fail; expect_status 5
 
-what='passes on standard input'
+what='standard input reaches the program'
 echo 'some text' | env -i PATH="$bin" "$clone/heed" read >"$dir/out"; expect out 'some text'
 
-what='replaces itself by the program, so that signals reach it'
+what='the program replaces the launcher, so that signals reach it'
 env -i PATH="$bin" "$clone/heed" pid >"$dir/out" & child=$!; wait $child; expect out "pid $child"
 
-what='through links, absolute and relative'
-mkdir "$dir/elsewhere"; ln -s "$clone/heed" "$dir/elsewhere/first"; ln -s first "$dir/elsewhere/second"
-as=$dir/elsewhere/second; run show; expect_status 0; expect out '[show]'
-cd "$dir/elsewhere"; as=./second; run show; expect_status 0
+what='absolute and relative links start the launcher'
+mkdir "$dir/links"; ln -s "$clone/heed" "$dir/links/first"; ln -s first "$dir/links/second"
+as=$dir/links/second; run show; expect_status 0; expect out '[show]'
+cd "$dir/links"; as=./second; run show; expect_status 0
 cd "$clone/nn"; as=../heed; run show; expect_status 0; expect out "in $clone/nn"
 cd "$clone"; as=./heed; run show; expect_status 0; cd "$dir"; as=
 
@@ -186,7 +186,7 @@ touch "$clone/train/x.cpp" "$dir/no-work"; run show; rm "$dir/no-work"
 all_built; what='a failing build shows the error and does not run the old program'
 touch "$clone/train/x.cpp" "$dir/build-fails"; run show
 expect_status 1; expect err 'error: planted'; [ -s "$dir/out" ] && fail "$what: ran the program"
-what='... nor the next time'; run show; expect_status 1; rm "$dir/build-fails"; run show; expect_status 0
+what='a failed build is repeated at the next start'; run show; expect_status 1; rm "$dir/build-fails"; run show; expect_status 0
 
 all_built; what='a failing configure shows the error'
 touch "$clone/CMakePresets.json" "$dir/configure-fails"; run show; rm "$dir/configure-fails"
@@ -196,7 +196,7 @@ what='a moved clone is configured from scratch'
 all_built; mv "$clone" "$dir/moved"; clone=$dir/moved; touch "$clone/nn/x.cpp"; run show
 expect_status 0; expect calls 'cmake --fresh --preset release'
 
-what='of two at the same time, one builds and the other waits'
+what='of two concurrent launchers, one builds and the other waits'
 all_built; touch "$clone/nn/x.cpp" "$dir/slow"; : >"$calls"
 env -i PATH="$bin" "$clone/heed" first >"$dir/out" 2>"$dir/err" & one=$!
 env -i PATH="$bin" "$clone/heed" second >"$dir/out2" 2>"$dir/err2" || fail "$what"
@@ -217,7 +217,7 @@ END
 rm "$bin/sudo"; : >"$dir/installed"; rm -r "$clone/build"; run show
 expect_status 0; expect calls 'apt-get -q'; expect calls 'cmake --preset release'
 
-what='without apt-get, tries to build; without cmake, lists the requirements'
+what='without apt-get, the launcher builds; without cmake, it lists the requirements'
 rm "$bin/apt-get" "$bin/dpkg-query"; rm -r "$clone/build"; run show
 expect_status 0; expect err libyaml-cpp-dev
 mv "$bin/cmake" "$dir/cmake"; rm -r "$clone/build"; run show

@@ -1,23 +1,23 @@
 #!/bin/sh
 # check.sh ROOT: checks the source tree against docs/ARCHITECTURE.md. Prints each violation; exits 1 if there is one.
 #
-# Rooms (folders that are libraries) include one another in one direction only, and so do the folders of a room; each
+# Modules (folders that are libraries) include one another in one direction only, and so do the folders of a module; each
 # external library is included in one place only; files have at most 600 lines and folders at most 24 files; tests
-# mirror the rooms; the top level contains only known names.
+# mirror the modules; the top level contains only known names.
 set -eu
 cd "$1"
 max_lines=600
 max_files=24
 violations=$(mktemp)
 trap 'rm -f "$violations"' EXIT
-rooms='autograd nn optim data train'
+modules='autograd nn optim data train'
 
 sources() {
   find "$@" \( -name '*.cpp' -o -name '*.h' \) -type f | LC_ALL=C sort
 }
 
 # ---- includes ------------------------------------------------------------------------------------
-# What a room may include, by path from the root. A quoted include is the path of one of our files
+# The files that a module may include, as paths from the root. A quoted include is the path of a file of heed
 # from the root, or a header of Highway, which are quoted by convention.
 may_include() {
   case $1 in
@@ -29,22 +29,22 @@ may_include() {
   esac
 }
 
-for room in $rooms; do
-  sources "$room" | while read -r file; do
-    awk -v allowed="$(may_include "$room")" -v room="$room" '
+for module in $modules; do
+  sources "$module" | while read -r file; do
+    awk -v allowed="$(may_include "$module")" -v module="$module" '
       match($0, /^[ \t]*#[ \t]*include[ \t]*["<][^">]+[">]/) {
         name = substr($0, RSTART, RLENGTH)
         quoted = name ~ /"$/
         sub(/^[^"<]*["<]/, "", name); sub(/[">]$/, "", name)
-        ours = (quoted && name !~ /^hwy\//) || name ~ /^(autograd|nn|optim|data|train|tests)\//
-        if (ours && name !~ allowed)
-          printf "%s:%d: %s/ must not include %s\n", FILENAME, FNR, room, name
+        internal = (quoted && name !~ /^hwy\//) || name ~ /^(autograd|nn|optim|data|train|tests)\//
+        if (internal && name !~ allowed)
+          printf "%s:%d: %s/ must not include %s\n", FILENAME, FNR, module, name
       }' "$file"
   done
 done >>"$violations"
 
-# The folders of a room, lowest first, "." for the room's own files: each includes only earlier ones. A file beside a
-# folder that has its name, as ops.h beside ops/, counts as part of that folder.
+# The folders of a module, lowest first; "." is the module's top folder. Each folder includes only earlier ones. A file
+# that has the name of a folder, as ops.h beside ops/, counts as part of that folder.
 folders_of() {
   case $1 in
     autograd) echo 'base memory kernels . ops gradcheck' ;;
@@ -54,13 +54,13 @@ folders_of() {
   esac
 }
 
-for room in $rooms; do
-  order=$(folders_of "$room")
+for module in $modules; do
+  order=$(folders_of "$module")
   [ -n "$order" ] || continue
-  sources "$room" | while read -r file; do
-    awk -v room="$room" -v order="$order" '
-      function level(path,   parts, n) {   # of a file of this room; 0 if its folder is not listed above
-        sub("^" room "/", "", path)
+  sources "$module" | while read -r file; do
+    awk -v module="$module" -v order="$order" '
+      function level(path,   parts, n) {   # level of a file of this module; 0 if its folder is not listed above
+        sub("^" module "/", "", path)
         n = split(path, parts, "/")
         if (n == 1) { sub(/\.(h|cpp)$/, "", path); return path in place ? place[path] : place["."] }
         return place[parts[1]]
@@ -70,56 +70,56 @@ for room in $rooms; do
       match($0, /^[ \t]*#[ \t]*include[ \t]*["<][^">]+[">]/) {
         name = substr($0, RSTART, RLENGTH)
         sub(/^[^"<]*["<]/, "", name); sub(/[">]$/, "", name)
-        if (index(name, room "/") == 1 && level(name) > level(FILENAME))
+        if (index(name, module "/") == 1 && level(name) > level(FILENAME))
           printf "%s:%d: a lower folder must not include %s\n", FILENAME, FNR, name
       }' "$file"
   done
 done >>"$violations"
 
 # ---- one place for each external library ---------------------------------------------------------
-# door PATTERN-OF-HEADER PATTERN-OF-FILES-THAT-MAY
-door() {
+# only_in HEADERS FILES: only files that match FILES may include headers that match HEADERS (patterns)
+only_in() {
   # shellcheck disable=SC2086
-  sources $rooms | xargs grep -nE "^[[:space:]]*#[[:space:]]*include[[:space:]]*[<\"]($1)" /dev/null |
+  sources $modules | xargs grep -nE "^[[:space:]]*#[[:space:]]*include[[:space:]]*[<\"]($1)" /dev/null |
     grep -vE "^($2)" | sed 's/:[[:space:]]*#[[:space:]]*include[[:space:]]*/: not the place to include /' || true
 }
 {
-  door 'cblas|openblas' 'autograd/kernels/'
-  door 'hwy/' 'autograd/kernels/'
-  door 'yaml-cpp/' 'train/'
-  door 'CLI/' 'train/'
-  door 'sentencepiece' 'data/'
-  door 'zlib' 'autograd/base/'
-  door 'png\.h|turbojpeg' 'data/sources/picture\.cpp'
+  only_in 'cblas|openblas' 'autograd/kernels/'
+  only_in 'hwy/' 'autograd/kernels/'
+  only_in 'yaml-cpp/' 'train/'
+  only_in 'CLI/' 'train/'
+  only_in 'sentencepiece' 'data/'
+  only_in 'zlib' 'autograd/base/'
+  only_in 'png\.h|turbojpeg' 'data/sources/picture\.cpp'
 } >>"$violations"
 
 # ---- files ---------------------------------------------------------------------------------------
 # shellcheck disable=SC2086
 {
-  find $rooms tests \( -name '*.cpp' -o -name '*.h' -o -name '*.py' -o -name '*.sh' -o -name '*.cmake' \
+  find $modules tests \( -name '*.cpp' -o -name '*.h' -o -name '*.py' -o -name '*.sh' -o -name '*.cmake' \
     -o -name CMakeLists.txt \) -type f -exec awk -v max=$max_lines '
       FNR == max + 1 { printf "%s: more than %d lines\n", FILENAME, max }' {} +
   # Highway includes files named *-inl.h once for each instruction set.
-  sources $rooms tests | grep '\.h$' | grep -v -e '-inl\.h$' | xargs grep -L '^#pragma once' /dev/null |
+  sources $modules tests | grep '\.h$' | grep -v -e '-inl\.h$' | xargs grep -L '^#pragma once' /dev/null |
     sed '/^\/dev\/null$/d; s/$/: a header without #pragma once/' || true
 } >>"$violations"
 
-for room in $rooms; do
-  sources "$room" | sed 's,/[^/]*$,,' | uniq -c | awk -v max=$max_files '
+for module in $modules; do
+  sources "$module" | sed 's,/[^/]*$,,' | uniq -c | awk -v max=$max_files '
     $1 > max { printf "%s: more than %d files of code in one folder\n", $2, max }'
 done >>"$violations"
 
-# ---- tests mirror the rooms ----------------------------------------------------------------------
+# ---- tests mirror the modules ----------------------------------------------------------------------
 for folder in tests/*/; do
   folder=$(basename "$folder")
-  case " $rooms golden fuzz relcheck mutation bench mpi install layout launcher " in
+  case " $modules golden fuzz relcheck mutation bench mpi install layout launcher " in
     *" $folder "*) ;;
-    *) echo "tests/$folder: neither a room nor a known kind of test" ;;
+    *) echo "tests/$folder: neither a module nor a known kind of test" ;;
   esac
 done >>"$violations"
-for room in $rooms; do
-  if sources "$room" | grep -q '\.cpp$' && [ ! -f "tests/$room/CMakeLists.txt" ]; then
-    echo "$room: has sources but no tests/$room/CMakeLists.txt"
+for module in $modules; do
+  if sources "$module" | grep -q '\.cpp$' && [ ! -f "tests/$module/CMakeLists.txt" ]; then
+    echo "$module: has sources but no tests/$module/CMakeLists.txt"
   fi
 done >>"$violations"
 
@@ -144,10 +144,10 @@ sources tests | grep '\.cpp$' | while read -r file; do
 done >>"$violations"
 
 # ---- the top level -------------------------------------------------------------------------------
-# Only committed files count; notes and runs may be kept next to the sources.
+# Only committed files count; notes and runs may be next to the sources.
 if git ls-files >/dev/null 2>&1; then
   git ls-files | sed 's,/.*,,' | sort -u | grep -v '^\.' | while read -r name; do
-    case " $rooms configs tests docs CMakeLists.txt CMakePresets.json README.md LICENSE CONTRIBUTING.md heed " in
+    case " $modules configs tests docs CMakeLists.txt CMakePresets.json README.md LICENSE CONTRIBUTING.md heed " in
       *" $name "*) ;;
       *) echo "$name: does not belong at the top level" ;;
     esac
@@ -161,4 +161,4 @@ if [ -s "$violations" ]; then
   exit 1
 fi
 # shellcheck disable=SC2086
-echo "layout: $(sources $rooms | wc -l) sources checked, no violation"
+echo "layout: $(sources $modules | wc -l) sources checked, no violation"

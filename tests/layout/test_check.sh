@@ -5,16 +5,16 @@ check=$(cd "$(dirname "$0")" && pwd)/check.sh
 tree=$(mktemp -d)
 trap 'rm -rf "$tree"' EXIT
 
-for room in autograd nn optim data train; do
-  mkdir -p "$tree/$room" "$tree/tests/$room"
-  printf '#pragma once\n#include <vector>\n' >"$tree/$room/$room.h"
-  printf '#include "%s/%s.h"\n' $room $room >"$tree/$room/$room.cpp"
-  : >"$tree/$room/CMakeLists.txt"
-  : >"$tree/tests/$room/CMakeLists.txt"
+for module in autograd nn optim data train; do
+  mkdir -p "$tree/$module" "$tree/tests/$module"
+  printf '#pragma once\n#include <vector>\n' >"$tree/$module/$module.h"
+  printf '#include "%s/%s.h"\n' $module $module >"$tree/$module/$module.cpp"
+  : >"$tree/$module/CMakeLists.txt"
+  : >"$tree/tests/$module/CMakeLists.txt"
 done
 printf '#include "autograd/base/error.h"\n#include "autograd/base/random.h"\n' >>"$tree/data/data.h"
 mkdir "$tree/autograd/kernels"
-printf '#include "hwy/highway.h"\n' >"$tree/autograd/kernels/lanes-inl.h"   # both are allowed
+printf '#include "hwy/highway.h"\n' >"$tree/autograd/kernels/lanes-inl.h"   # both kinds of include are allowed
 printf '#include "autograd/autograd.h"\n' | tee -a "$tree/nn/nn.h" >>"$tree/optim/optim.h"
 printf '#include "nn/nn.h"\n#include "optim/optim.h"\n#include "data/data.h"\n' >>"$tree/train/train.h"
 
@@ -23,15 +23,15 @@ sh "$check" "$tree" >"$tree/out" || { echo "a clean tree is rejected:"; cat "$tr
 
 # planted MESSAGE FILE TEXT: adds the text to the file, expects the message, restores the file
 planted() {
-  cp "$tree/$2" "$tree/kept" 2>/dev/null || rm -f "$tree/kept"
+  cp "$tree/$2" "$tree/backup" 2>/dev/null || rm -f "$tree/backup"
   mkdir -p "$(dirname "$tree/$2")"
   printf '%b' "$3" >>"$tree/$2"
   if sh "$check" "$tree" >"$tree/out"; then
     echo "not found: $1"; failed=1
   elif ! grep -qF "$1" "$tree/out"; then
-    echo "another message than: $1"; cat "$tree/out"; failed=1
+    echo "expected another message: $1"; cat "$tree/out"; failed=1
   fi
-  if [ -f "$tree/kept" ]; then cp "$tree/kept" "$tree/$2"; else rm "$tree/$2"; fi
+  if [ -f "$tree/backup" ]; then cp "$tree/backup" "$tree/$2"; else rm "$tree/$2"; fi
 }
 for upper in nn optim data train tests; do
   planted "autograd.h:3: autograd/ must not include $upper/x.h" autograd/autograd.h "#include \"$upper/x.h\"\n"
@@ -57,7 +57,7 @@ planted 'not the place to include <yaml-cpp/yaml.h>' data/data.cpp '#include <ya
 planted 'nn/nn.cpp: more than 600 lines' nn/nn.cpp "$(printf '%600s' '' | sed 's/ /\\n/g')"
 planted 'nn/b.h: a header without #pragma once' nn/b.h 'int x;\n'
 planted 'tests/nn/test_x.cpp: no CMakeLists.txt names this source' tests/nn/test_x.cpp 'int x;\n'
-planted 'tests/misc: neither a room nor' tests/misc/x.cpp 'int x;\n'
+planted 'tests/misc: neither a module nor' tests/misc/x.cpp 'int x;\n'
 rm -rf "$tree/tests/misc" "$tree/tests/optim"
 planted 'optim: has sources but no tests/optim/CMakeLists.txt' optim/optim.cpp '\n'
 mkdir "$tree/tests/optim" && : >"$tree/tests/optim/CMakeLists.txt"

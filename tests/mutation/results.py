@@ -11,7 +11,7 @@ class Results:
         if resume and path.exists():
             for record in map(json.loads, path.read_text().splitlines()):
                 self.known[record["fault"]] = record
-            # Survivors are tried again: there may be a new test.
+            # Survivors are tested again, because new tests may exist.
             self.known = {key: record for key, record in self.known.items() if record["verdict"] == "caught"}
         path.write_text("".join(json.dumps(record) + "\n" for record in self.known.values()))
 

@@ -52,8 +52,8 @@ class Workshop:
     # ---- sources -----------------------------------------------------------------------------
 
     def copy_sources(self):
-        """Copies changed files only, so that the build is incremental; also restores a file with a
-        leftover fault."""
+        """Copies changed files only, so that the build is incremental; also restores a file that still contains a
+        fault."""
         total = hashlib.sha256()
         for name in source_files(self.root):
             content = (self.root / name).read_bytes()
@@ -65,7 +65,7 @@ class Workshop:
         self.state = total.hexdigest()
 
     def misfit(self, fault):
-        """Why a fault cannot be planted, or None."""
+        """The reason why a fault cannot be planted, or None."""
         path = self.source / fault.file
         count = path.read_text().count(fault.old) if path.exists() else 0
         if count != 1:
@@ -113,8 +113,8 @@ class Workshop:
             raise DidNotBuild(first_error(done.stdout) or done.stdout[-400:])
 
     def syntax_error(self, file):
-        """The first compiler error in a file, or None; a header is checked through the first source that
-        includes it, or else by itself."""
+        """The first compiler error in a file, or None. A header is compiled with the first source that includes it, or
+        alone if no source does."""
         commands = json.loads((self.made / "compile_commands.json").read_text())
         inside = f"{self.source}/"
         sources = {entry["file"].removeprefix(inside): entry for entry in commands}
@@ -143,15 +143,15 @@ class Workshop:
         seconds = {}
         for test in wanted:
             began = time.monotonic()
-            if seen := self.run(test):
-                raise SystemExit(f"mutate: {test} fails without a fault: {seen}")
+            if failure := self.run(test):
+                raise SystemExit(f"mutate: {test} fails without a fault: {failure}")
             seconds[test] = time.monotonic() - began
         self.limits = seconds
         record.write_text(json.dumps({"state": self.state, "seconds": seconds}, indent=1))
         return True
 
     def run(self, test):
-        """Runs a test until its first failure; returns what failed, or None."""
+        """Runs a test until its first failure; returns the failure, or None."""
         name, _, part = test.partition(":")
         command = self.command_of(name) + ([f"--run_test={part}"] if part else [])
         limit = 60 + 10 * self.limits.get(test, 60)
@@ -167,7 +167,7 @@ class Workshop:
         if failure:
             return f"{name}: {failure}"
         if time.monotonic() - began >= limit:
-            return f"{name}: not done after {limit:.0f} s"
+            return f"{name}: timed out after {limit:.0f} s"
         return None if process.returncode in (0, SKIPPED) else f"{name}: exit {process.returncode}, {last}"
 
     def command_of(self, name):
@@ -200,7 +200,7 @@ def first_error(text):
 
 
 def source_files(root):
-    """All files that git tracks or would track; without git, all files except builds and runs."""
+    """All files that git tracks or would track; without git, all files outside build and runs."""
     listed = subprocess.run(["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"], cwd=root,
                             text=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
     if listed.returncode == 0:

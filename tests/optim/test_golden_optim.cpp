@@ -1,4 +1,4 @@
-// Updates, learning rates and clipping against PyTorch's.
+// Updates, learning rates and clipping compared with PyTorch's.
 #include "optim/clip.h"
 #include "optim/optimizer.h"
 #include "optim/schedule.h"
@@ -29,7 +29,7 @@ OptimOptions options_of(const nlohmann::json& a) {
   if (a.contains("betas")) o.betas = {a.at("betas")[0], a.at("betas")[1]};
   o.eps = a.value("eps", o.eps);
   o.weight_decay = a.value("weight_decay", 0.0);
-  o.decay = DecayedParameters::all;  // as in PyTorch's optimizers
+  o.decay = DecayedParameters::all;  // the default of PyTorch's optimizers
   o.momentum = a.value("momentum", 0.0);
   o.schedule.name = schedule_of(a.value("schedule", "constant"));
   o.schedule.warmup = a.value("warmup", std::int64_t{0});
@@ -78,7 +78,7 @@ void check_schedule(const GoldenCase& c) {
   for (std::int64_t t = 1; t <= y.size(); ++t) {
     BOOST_TEST(std::abs(learning_rate(options, t, 1000) - y.data()[t - 1]) < 1e-16, "step " << t);
   }
-  options.schedule.steps = 0;  // the decay ends at the end of training
+  options.schedule.steps = 0;  // 0: the decay ends with the training
   for (std::int64_t t = 1; t <= y.size(); ++t) {
     BOOST_TEST(std::abs(learning_rate(options, t, a.at("steps")) - y.data()[t - 1]) < 1e-16,
                "step " << t);

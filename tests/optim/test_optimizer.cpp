@@ -33,8 +33,8 @@ constexpr OptimizerKind kinds[] = {OptimizerKind::adam, OptimizerKind::adamw, Op
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(adam_is_algorithm_1) {
-  // Kingma and Ba 2015, algorithm 1, for one number.
+BOOST_AUTO_TEST_CASE(adam_equals_algorithm_1) {
+  // Kingma and Ba 2015, algorithm 1, with one number.
   double m = 0, v = 0, w = 0.3;
   const double lr = 0.01, b1 = 0.9, b2 = 0.98, eps = 1e-9;
   Parameters parameters{{"w", Tensor::variable(Array::full({1}, 0.3))}};
@@ -55,7 +55,7 @@ BOOST_AUTO_TEST_CASE(adams_first_step_is_the_learning_rate) {
     Optimizer optimizer(options_of(OptimizerKind::adam), parameters);
     optimizer.step({Array::full({1}, g)}, 0.01);
     BOOST_TEST(std::abs(parameters[0].tensor.item() + std::copysign(0.01, g)) <
-               1.1e-5);  // eps matters at 1e-6
+               1.1e-5);  // eps affects 1e-6
   }
 }
 
@@ -71,7 +71,7 @@ BOOST_AUTO_TEST_CASE(decay_is_decoupled_in_adamw_and_absent_in_adam) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(norms_and_biases_are_not_decayed_unless_all_are) {
+BOOST_AUTO_TEST_CASE(decay_of_matrices_excludes_norms_and_biases) {
   for (const OptimizerKind kind : {OptimizerKind::adamw, OptimizerKind::sgd}) {
     for (const DecayedParameters decayed : {DecayedParameters::matrices, DecayedParameters::all}) {
       OptimOptions o = options_of(kind);
@@ -88,7 +88,7 @@ BOOST_AUTO_TEST_CASE(norms_and_biases_are_not_decayed_unless_all_are) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(updates_of_all_ranges_equal_a_whole_update) {
+BOOST_AUTO_TEST_CASE(updates_of_all_ranges_equal_a_full_update) {
   for (const OptimizerKind kind : kinds) {
     Parameters whole = some_parameters(), parts = some_parameters();
     Optimizer a(options_of(kind), whole), b(options_of(kind), parts);
@@ -127,8 +127,8 @@ BOOST_AUTO_TEST_CASE(a_range_does_not_change_the_rest) {
 
 BOOST_AUTO_TEST_CASE(the_scale_multiplies_the_gradients) {
   for (const OptimizerKind kind : kinds) {
-    Parameters scaled = some_parameters(), given = some_parameters();
-    Optimizer a(options_of(kind), scaled), b(options_of(kind), given);
+    Parameters scaled = some_parameters(), unscaled = some_parameters();
+    Optimizer a(options_of(kind), scaled), b(options_of(kind), unscaled);
     for (std::uint32_t t = 1; t <= 3; ++t) {
       const std::vector<Array> g{normal({7, 11}, t), normal({5}, t + 50)};
       std::vector<Array> quarter;
@@ -140,7 +140,7 @@ BOOST_AUTO_TEST_CASE(the_scale_multiplies_the_gradients) {
       b.step(quarter, 0.01, 1);
     }
     for (std::size_t i = 0; i < 2; ++i)
-      BOOST_TEST(difference(scaled[i].tensor.value(), given[i].tensor.value()) < 1e-15);
+      BOOST_TEST(difference(scaled[i].tensor.value(), unscaled[i].tensor.value()) < 1e-15);
   }
 }
 
@@ -172,7 +172,7 @@ BOOST_AUTO_TEST_CASE(a_restored_state_continues_bit_for_bit) {
     second.set_steps(first.steps());
     for (std::size_t i = 0; i < first.state().size(); ++i) {
       BOOST_TEST(first.state()[i].name == second.state()[i].name);
-      Tensor into = second.state()[i].tensor;  // shares its values with the optimizer
+      Tensor into = second.state()[i].tensor;  // it shares its values with the optimizer
       const Array from = first.state()[i].tensor.value();
       std::copy_n(from.data(), from.size(), into.mutable_value().data());
     }
@@ -209,10 +209,10 @@ BOOST_AUTO_TEST_CASE(clipping_only_limits_the_norm) {
     BOOST_TEST(clip_factor(norm, 1.0) * norm > 0.999998);
   }
   for (const double norm : {0.1, 10.0, 1e300})
-    BOOST_TEST(clip_factor(norm, 0.0) == 1.0);  // 0: no clipping
+    BOOST_TEST(clip_factor(norm, 0.0) == 1.0);  // max_norm 0: no clipping
 }
 
-BOOST_AUTO_TEST_CASE(parameters_and_gradients_that_do_not_fit_are_refused) {
+BOOST_AUTO_TEST_CASE(invalid_parameters_and_gradients_are_refused) {
   const OptimOptions o = options_of(OptimizerKind::adam);
   const Tensor w = Tensor::variable(normal({2, 3}, 1));
   EXPECT_FAIL(Optimizer(o, {{"w", Tensor()}}), "[optimizer] w is an undefined tensor");
@@ -227,7 +227,7 @@ BOOST_AUTO_TEST_CASE(parameters_and_gradients_that_do_not_fit_are_refused) {
   BOOST_TEST(optimizer.steps() == 0);
 }
 
-BOOST_AUTO_TEST_CASE(a_variable_is_listed_once) {
+BOOST_AUTO_TEST_CASE(a_variable_listed_twice_is_refused) {
   const Tensor w = Tensor::variable(normal({2, 3}, 1));
   EXPECT_FAIL(Optimizer({}, {{"in", w}, {"out", w}}),
               "[optimizer] in and out are the same variable: list it once");
@@ -276,20 +276,21 @@ BOOST_AUTO_TEST_CASE(a_step_from_gradients_follows_the_schedule_and_clips) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_step_may_be_given_its_learning_rate) {
+BOOST_AUTO_TEST_CASE(a_step_uses_the_given_learning_rate) {
   const Parameters one = some_parameters(), other = some_parameters();
   OptimOptions o = options_of(OptimizerKind::adam);
-  o.schedule = {.name = ScheduleKind::linear};  // without an end, it has no rate of its own
+  o.schedule = {.name = ScheduleKind::linear};  // linear has no rate without a last step
   Optimizer a(o, one), b(o, other);
   const Array g = normal({7, 11}, 1);
-  const OptimizerStep used = a.step(backward(sum(one[0].tensor * g)), 0.3);  // not of "b"
+  // The loss is independent of "b".
+  const OptimizerStep used = a.step(backward(sum(one[0].tensor * g)), 0.3);
   BOOST_TEST(used.lr == 0.3);
   b.step({g, Array()}, 0.3, clip_factor(used.gradient_norm, o.clip_norm));
   for (std::size_t i = 0; i < 2; ++i)
     BOOST_TEST(same_bits(one[i].tensor.value(), other[i].tensor.value()));
 }
 
-BOOST_AUTO_TEST_CASE(steps_that_make_no_sense_change_nothing) {
+BOOST_AUTO_TEST_CASE(invalid_steps_change_nothing) {
   const Parameters parameters = some_parameters();
   const Array before = parameters[0].tensor.value().clone();
   const Tensor &w = parameters[0].tensor, foreign = Tensor::variable(normal({2}, 1));

@@ -43,7 +43,7 @@ BOOST_AUTO_TEST_CASE(schedules_are_continuous) {
   for (const ScheduleKind kind : kinds) {
     for (const double floor : {0.0, 1e-4}) {
       const OptimOptions o = options(kind, warmup, floor);
-      // The steepest part, the warmup, changes by lr / warmup per step.
+      // The warmup, the steepest part, changes by lr / warmup per step.
       for (std::int64_t t = 1; t <= steps + 100; ++t) {
         BOOST_TEST(std::abs(learning_rate(o, t + 1, steps) - learning_rate(o, t, steps)) <
                    1.001 * o.lr / warmup);
@@ -73,20 +73,21 @@ BOOST_AUTO_TEST_CASE(noam_equals_the_paper) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(cosine_and_linear_end_at_the_floor_and_stay_there) {
+BOOST_AUTO_TEST_CASE(cosine_and_linear_remain_at_min_lr_after_their_end) {
   for (const ScheduleKind kind : {ScheduleKind::cosine, ScheduleKind::linear}) {
     const OptimOptions o = options(kind, 10, 1e-4);
-    BOOST_TEST(std::abs(learning_rate(o, 110, 210) - (o.lr + 1e-4) / 2) < 1e-17);  // halfway
+    BOOST_TEST(std::abs(learning_rate(o, 110, 210) - (o.lr + 1e-4) / 2) <
+               1e-17);  // half of the decay
     BOOST_TEST(std::abs(learning_rate(o, 210, 210) - 1e-4) < 1e-17);
     BOOST_TEST(std::abs(learning_rate(o, 100000, 210) - 1e-4) < 1e-17);
-    OptimOptions own = o;  // its own end takes precedence over the run's
-    own.schedule.steps = 210;
+    OptimOptions shorter = o;  // schedule.steps overrides the run's last step
+    shorter.schedule.steps = 210;
     for (const std::int64_t t : {11, 50, 209, 211})
-      BOOST_TEST(learning_rate(own, t, 999) == learning_rate(o, t, 210));
+      BOOST_TEST(learning_rate(shorter, t, 999) == learning_rate(o, t, 210));
   }
 }
 
-BOOST_AUTO_TEST_CASE(without_warmup_and_without_an_end_rates_are_finite) {
+BOOST_AUTO_TEST_CASE(rates_without_warmup_or_end_are_finite) {
   for (const ScheduleKind kind : kinds) {
     const OptimOptions o = options(kind, 0);
     BOOST_TEST(learning_rate(o, 1, 0) > 0);

@@ -1,6 +1,6 @@
 """Checks from the metrics that every sample occurs exactly once per epoch, across stops and kills. Each batch
-holds one sample. Pairs are identified by their number of target tokens, which is unique; windows of a text
-by nll: each is a different pair of letters, and the learning rate is too small to change a weight."""
+contains one sample. The number of target tokens identifies a pair, since it is unique; nll identifies a window of a
+text, since each window is a different pair of letters and the learning rate is too small to change a weight."""
 import collections
 import json
 import random
@@ -77,9 +77,9 @@ def interrupted(ground, config, run, count):
     ground.run("train", config, "--run", run, env=Shim(ground).signals(run, steps[0], signal.SIGTERM), check=143)
     for i, step in enumerate(steps[1:]):
         stopped_at(ground, "", run, step, (signal.SIGKILL, signal.SIGTERM)[i % 2])
-    status, said = finish(ground, "", run)
+    status, stderr = finish(ground, "", run)
     if status != 0:
-        raise RuntimeError(f"order: exit {status}\n{said}")
+        raise RuntimeError(f"order: exit {status}\n{stderr}")
 
 
 def samples_by_epoch(run, kind):
@@ -89,8 +89,8 @@ def samples_by_epoch(run, kind):
         record = json.loads(line)
         if record["kind"] != "train":
             continue
-        done = record["epoch"]  # after this step: 2.0 is the last step of epoch 1
-        tokens = record["target_tokens"] - before  # including </s>
+        done = record["epoch"]  # epochs completed by this step: 2.0 at the last step of epoch 1
+        tokens = record["target_tokens"] - before  # </s> included
         epochs[int(done) - (done == int(done))].append(tokens - 1 if kind == "seq2seq" else record["nll"])
         before = record["target_tokens"]
     return dict(epochs)

@@ -6,14 +6,14 @@ import signal
 import batch_order
 import decoding
 from harness import PATIENCE, digest, metrics_without_clocks, note
-from interrupt import finish, linked_step, outcome, resume_run, stop, stopped_at, told
+from interrupt import finish, linked_step, outcome, resume_run, stop, stopped_at, status_line
 
 KINDS = ("seq2seq", "lm", "synthetic")
 THREADS = (1, 2, 3, 4, 8)
 
 
 def on_one_core():
-    """Pins the child process to the first of our cores."""
+    """Pins the child process to the first available core."""
     os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
 
 
@@ -33,7 +33,7 @@ def repeats(check, ground):
                     digest(ground.train(kind, "repeat", "seed=6")))
 
 
-def crowd(ground, kind, count, *overrides):
+def concurrent_digests(ground, kind, count, *overrides):
     """The digests of `count` concurrent runs."""
     runs = [ground.folder(f"crowd{i}") for i in range(count)]
     config = ground.config(kind)
@@ -45,7 +45,7 @@ def crowd(ground, kind, count, *overrides):
 
 
 def threads(check, ground):
-    """Eight shards on fewer, as many and more threads than cores; pinned to one core; four runs at once."""
+    """Eight shards on 1 to 8 threads, the same pinned to one core, and four concurrent runs."""
     for kind in KINDS:
         shards = "train.shards=8"
         one = digest(ground.train(kind, "threads", shards, "threads=1"))
@@ -56,7 +56,7 @@ def threads(check, ground):
                  for n in THREADS]
         count_equal(check, f"{kind}: threads as above, pinned to one core", one, found, other)
         count_equal(check, f"{kind}: 8 threads, 4 concurrent runs", one,
-                    crowd(ground, kind, 4, shards, "threads=8"), other)
+                    concurrent_digests(ground, kind, 4, shards, "threads=8"), other)
 
 
 def epoch_edges(run):
@@ -82,7 +82,7 @@ class Edges:
         self.steps, self.hits = steps, {-1: 0, 0: 0, +1: 0}
 
     def aim(self, edge):
-        """The step with the offset from the edge that was hit least often."""
+        """The step whose offset from the edge has the fewest hits."""
         return edge + min(self.hits, key=self.hits.get)
 
     def count(self, step):
@@ -91,9 +91,9 @@ class Edges:
             self.hits[offset] += step - offset in self.steps
 
 
-def go_on_until(ground, kind, run, step, number, overrides):
+def continue_until(ground, kind, run, step, number, overrides):
     """Continues with a random number of threads until a signal stops the run at `step` (0: at once). Returns
-    whether it did."""
+    whether the signal stopped it."""
     overrides = (*overrides, f"threads={ground.random.choice(THREADS)}")
     if step:
         status = stopped_at(ground, kind, run, step, number, *overrides)
@@ -105,7 +105,7 @@ def go_on_until(ground, kind, run, step, number, overrides):
 
 
 def stops(check, ground):
-    """A chain of stops of one run; each continues with a random number of threads."""
+    """Stops one run many times; each continuation uses a random number of threads."""
     chains, count = (10, 20) if ground.long else (1, 20)
     steps = 200
     for kind in KINDS:
@@ -114,7 +114,7 @@ def stops(check, ground):
         edges = Edges(epoch_edges(ground.train(kind, "edges", *overrides)))
         # Losses between two records are summed; a checkpoint has to store the sum.
         overrides += ["train.log_every=3"] if kind == "lm" else []
-        whole = ground.train(kind, "whole", *overrides)
+        reference = ground.train(kind, "reference", *overrides)
         equal = stopped = 0
         for _ in range(chains):
             run = ground.folder("stopped")
@@ -122,18 +122,18 @@ def stops(check, ground):
             plan = [(0, signal.SIGKILL), plan[0], (0, signal.SIGTERM), *plan[1:]]
             for step, number in plan:
                 at = edges.aim(step) if step in edges.steps else step
-                stopped += go_on_until(ground, kind, run, at, number, overrides)
+                stopped += continue_until(ground, kind, run, at, number, overrides)
                 if step and number == signal.SIGTERM:
                     edges.count(linked_step(run))
-            status, said = finish(ground, kind, run, *overrides)
-            equal += status == 0 and outcome(run) == outcome(whole)
+            status, stderr = finish(ground, kind, run, *overrides)
+            equal += status == 0 and outcome(run) == outcome(reference)
             if status != 0:
-                note(f"{kind}: {told(status, said)}")
+                note(f"{kind}: {status_line(status, stderr)}")
         check(f"{kind}: {chains * count} stops, each resumed", f"{equal} of {chains} runs equal", "all",
               equal == chains)
         check(f"{kind}: stops before the end of the run", f"{stopped} of {chains * count}", "all",
               stopped == chains * count)
-        if kind != "lm":  # its records are too sparse to aim at a step
+        if kind != "lm":  # too few records of lm to aim at a step
             check(f"{kind}: stops at epoch edges - 1, + 0, + 1", " ".join(map(str, edges.hits.values())),
                   ">= 1 each", min(edges.hits.values()) >= 1)
 
@@ -141,17 +141,17 @@ def stops(check, ground):
 def averages(check, ground):
     """The mean of the last checkpoints must not depend on additional checkpoints from stops."""
     overrides = ["train.average=3", "train.steps=60", "train.keep=5", "train.save_every=5", "data.synthetic.valid=0"]
-    whole = ground.train("synthetic", "whole", *overrides)
+    reference = ground.train("synthetic", "reference", *overrides)
     run = ground.folder("stopped")
     for step in (15, 35, 47, 53):
-        go_on_until(ground, "synthetic", run, step, signal.SIGTERM, overrides)
-    status, said = finish(ground, "synthetic", run)
+        continue_until(ground, "synthetic", run, step, signal.SIGTERM, overrides)
+    status, stderr = finish(ground, "synthetic", run)
     if status != 0:
-        note(told(status, said))
-    same = status == 0 and outcome(run) == outcome(whole)
+        note(status_line(status, stderr))
+    same = status == 0 and outcome(run) == outcome(reference)
     if status == 0 and not same:
         means = [(one / "average" / "state.json").read_text().split("mean_of_steps")[1].split("]")[0]
-                 for one in (whole, run)]
+                 for one in (reference, run)]
         note("means of steps" + "; ".join(" ".join(mean.split()) for mean in means))
     check("train.average: stopped 4 times", "equal" if same else "differs", "equal", same)
 
@@ -162,7 +162,7 @@ def measure(check, ground):
     threads(check, ground)
     stops(check, ground)
     averages(check, ground)
-    for name in ("whole", "edges", "stopped", "repeat", "threads"):
+    for name in ("reference", "edges", "stopped", "repeat", "threads"):
         shutil.rmtree(ground.path / name, ignore_errors=True)
     batch_order.measure(check, ground)
     decoding.measure(check, ground)

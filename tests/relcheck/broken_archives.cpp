@@ -1,4 +1,4 @@
-/// Texts in gzip files (RFC 1952) that are truncated, damaged, or unpack to far too much.
+/// Texts in gzip files (RFC 1952) that are truncated, damaged, or decompress to far too much.
 #include "autograd/base/formats/gzip.h"
 #include "autograd/base/lines.h"
 #include "tests/relcheck/broken_case.h"
@@ -7,7 +7,7 @@ namespace heed::relcheck {
 namespace {
 namespace fs = std::filesystem;
 
-/// Lines without long repetitions, so that the file is about as long as its content.
+/// Lines without long repetitions: the compressed file is about as long as its content.
 std::string lines() {
   std::string text;
   for (std::uint32_t i = 0, x = 12345; i < 400; ++i) {
@@ -28,9 +28,9 @@ struct Cases {
   }
 };
 
-/// The same bytes, with others written over them at an offset.
-std::string with(std::string bytes, std::size_t at, const std::string& others) {
-  return bytes.replace(at, others.size(), others);
+/// A copy of `bytes` with `patch` written over it at an offset.
+std::string with(std::string bytes, std::size_t at, const std::string& patch) {
+  return bytes.replace(at, patch.size(), patch);
 }
 
 void damages(Cases& cases) {
@@ -38,7 +38,7 @@ void damages(Cases& cases) {
   const std::size_t size = whole.size();
   for (const std::size_t keep :
        {std::size_t{3}, std::size_t{10}, std::size_t{11}, size / 4, size - 9, size - 5, size - 2})
-    cases.file(fmt::format("cut to {}", keep), whole.substr(0, keep), "truncated");
+    cases.file(fmt::format("truncated to {} bytes", keep), whole.substr(0, keep), "truncated");
   cases.file("another method", with(whole, 2, "\7"), "damaged");
   cases.file("reserved flags", with(whole, 3, "\xE0"), "damaged");
   cases.file("an unterminated name", with(whole, 3, "\x08").substr(0, 200), ": ");
@@ -53,12 +53,12 @@ void damages(Cases& cases) {
   cases.file("a second member with a wrong magic number", whole + with(whole, 0, "\x1e"), "");
   cases.file("text after the end", whole + "more lines\nand more\n", "");
   cases.file("a sector of zeros after the end", whole + std::string(512, '\0'), "");
-  cases.file("packed twice", pack_gzip(whole), ":1: ");
+  cases.file("compressed twice", pack_gzip(whole), ":1: ");
   cases.file("Latin-1 inside", pack_gzip("gut\nsch\xF6n\n"), ":2: invalid UTF-8 at byte 4");
   cases.file("a NUL inside", pack_gzip(std::string("gut\na\0b\n", 8)), ":2: NUL byte at byte 2");
 }
 
-/// Members of 1 MiB each, compressed a thousandfold: 1 GiB from a file of 1 MiB.
+/// Members of 1 MiB each, compressed to a thousandth: a file of 1 MiB decompresses to 1 GiB.
 void bombs(Cases& cases) {
   const auto bomb = [&](const std::string& name, const std::string& piece) {
     const std::string mebibyte = repeated(piece, (1u << 20) / piece.size());
@@ -75,8 +75,8 @@ void bombs(Cases& cases) {
 std::vector<BrokenCase> sound_archives() {
   Cases cases;
   const std::string whole = pack_gzip(lines());
-  cases.file("one", whole, "");
-  cases.file("three, one empty", whole + pack_gzip("") + whole, "");
+  cases.file("one member", whole, "");
+  cases.file("three members, one empty", whole + pack_gzip("") + whole, "");
   cases.file("5 MB of the same line", pack_gzip(repeated("the same line\n", 350'000)), "");
   return cases.all;
 }

@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr double kMaxYardsticks = 10;
-constexpr double kMaxMilliseconds = 500;  // depends on the machine: long form only
+constexpr double kMaxMilliseconds = 500;  // machine-dependent: long form only
 constexpr std::int64_t kMaxMebibytes = 512;
 
 /// The result of reading one case. `status`: an exit code of heed, −1 if the file was accepted,
@@ -29,7 +29,7 @@ struct Outcome {
   std::string message;
 };
 
-/// In the child: reads, and writes "status seconds message" to the pipe.
+/// Runs in the child process: reads the file and writes "status seconds message" to the pipe.
 [[noreturn]] void attempt(const BrokenCase& broken, const fs::path& folder, int pipe) {
   alarm(test::patience);
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
@@ -84,7 +84,7 @@ Outcome outcome_of(const BrokenCase& broken, const fs::path& folder) {
   return outcome;
 }
 
-/// Processor seconds of reading what `make` writes.
+/// Processor seconds of reading the file that `make` writes.
 double reading_seconds(const BrokenCase& broken,
                        const std::function<void(const fs::path& folder)>& make) {
   const Scratch scratch;
@@ -97,24 +97,24 @@ class Times {
  public:
   Times(const std::string& kind, bool timed) : kind_(kind), timed_(timed) {}
 
-  void look_at(const BrokenCase& broken, const Outcome& outcome) {
-    if (outcome.status == -3) {  // do not repeat a hang
+  void record(const BrokenCase& broken, const Outcome& outcome) {
+    if (outcome.status == -3) {  // a hang: not repeated
       slowest_ = std::numeric_limits<double>::infinity();
       slowest_name_ = broken.name;
       return;
     }
     double seconds = outcome.seconds;
-    for (int i = 0; i < 4 && seconds > max_seconds(); ++i)  // the machine may have been busy
+    for (int i = 0; i < 4 && seconds > max_seconds(); ++i)  // repeat: the machine may be busy
       seconds = std::min(seconds, reading_seconds(broken, broken.make));
     if (seconds > max_seconds())
       Measures::note(fmt::format("{}: {}: {:.0f} ms", kind_, broken.name, 1e3 * seconds));
     if (seconds > slowest_) slowest_ = seconds, slowest_name_ = broken.name;
-    if (broken.make_eighth) look_at_growth(broken);
+    if (broken.make_eighth) record_growth(broken);
   }
 
   void report(Measures& measures) const {
-    Measures::note(fmt::format("{}: slowest: {}, {:.1f} ms; grows most: {}", kind_, slowest_name_,
-                               1e3 * slowest_, steepest_name_));
+    Measures::note(fmt::format("{}: slowest: {}, {:.1f} ms; largest growth: {}", kind_,
+                               slowest_name_, 1e3 * slowest_, steepest_name_));
     measures.line(fmt::format("broken {}: slowest, in yardsticks", kind_),
                   fmt::format("{:.2f}", slowest_ / test::yardstick()),
                   fmt::format("<= {}", kMaxYardsticks),
@@ -132,11 +132,11 @@ class Times {
 
  private:
   double max_seconds() const {
-    const double most = kMaxYardsticks * test::yardstick();
-    return timed_ ? std::min(most, 1e-3 * kMaxMilliseconds) : most;
+    const double limit = kMaxYardsticks * test::yardstick();
+    return timed_ ? std::min(limit, 1e-3 * kMaxMilliseconds) : limit;
   }
 
-  void look_at_growth(const BrokenCase& broken) {
+  void record_growth(const BrokenCase& broken) {
     ++grown_;
     const double times = test::growth([&] { return reading_seconds(broken, broken.make_eighth); },
                                       [&] { return reading_seconds(broken, broken.make); });
@@ -153,8 +153,9 @@ class Times {
   std::string slowest_name_ = "none", steepest_name_ = "none";
 };
 
-/// The first part that the message lacks; "" if it contains all.
-std::string unsaid(const BrokenCase& broken, const fs::path& folder, const std::string& message) {
+/// The first expected part that the message does not contain; "" if it contains all.
+std::string missing_part(const BrokenCase& broken, const fs::path& folder,
+                         const std::string& message) {
   for (std::string part : broken.says) {
     if (const auto word = part.find("FOLDER"); word != std::string::npos)
       part.replace(word, 6, folder.string());
@@ -188,7 +189,7 @@ void measure_sound(Measures& measures, const std::vector<BrokenCase>& cases) {
 }
 
 void measure(Measures& measures, const std::string& kind, Exit code,
-             const std::vector<BrokenCase>& cases, std::size_t least, bool timed) {
+             const std::vector<BrokenCase>& cases, std::size_t min_cases, bool timed) {
   std::size_t refused = 0, in_bounds = 0;
   Times times(kind, timed);
   Outcome largest;
@@ -197,21 +198,22 @@ void measure(Measures& measures, const std::string& kind, Exit code,
     const Scratch scratch;
     broken.make(scratch.path);
     const Outcome outcome = outcome_of(broken, scratch.path);
-    const std::string lacks = unsaid(broken, scratch.path, outcome.message);
-    const bool right = outcome.status == static_cast<int>(code) && lacks.empty();
+    const std::string missing = missing_part(broken, scratch.path, outcome.message);
+    const bool right = outcome.status == static_cast<int>(code) && missing.empty();
     refused += right;
     if (!right) {
-      Measures::note(fmt::format(
-          "{}: {}: {}{}: {}", kind, broken.name,
-          outcome.status == -1 ? "accepted" : fmt::format("status {}", outcome.status),
-          lacks.empty() ? "" : ", does not say \"" + lacks + "\"", short_form(outcome.message)));
+      Measures::note(
+          fmt::format("{}: {}: {}{}: {}", kind, broken.name,
+                      outcome.status == -1 ? "accepted" : fmt::format("status {}", outcome.status),
+                      missing.empty() ? "" : ", the message lacks \"" + missing + "\"",
+                      short_form(outcome.message)));
     }
-    times.look_at(broken, outcome);
+    times.record(broken, outcome);
     in_bounds += outcome.mebibytes <= kMaxMebibytes;
     if (outcome.mebibytes > largest.mebibytes) largest = outcome, largest_name = broken.name;
   }
   measures.line(fmt::format("broken {}: kinds", kind), fmt::format("{}", cases.size()),
-                fmt::format(">= {}", least), cases.size() >= least);
+                fmt::format(">= {}", min_cases), cases.size() >= min_cases);
   measures.all_of(fmt::format("broken {}: refused, naming file and place", kind), refused,
                   cases.size());
   times.report(measures);

@@ -16,22 +16,23 @@ struct BrokenCase {
   std::function<void(const std::filesystem::path& folder)> make;
   /// Reads the file; must throw an Error.
   std::function<void(const std::filesystem::path& folder)> read;
-  /// What the message must contain besides the file's name; FOLDER stands for the folder's path, a
-  /// final # for a digit.
+  /// Texts that the message must contain. FOLDER is replaced by the folder's path; a final # matches
+  /// a digit.
   std::vector<std::string> says;
-  /// If the reading time depends on the size: the same file at an eighth of the size.
+  /// Writes the same file at an eighth of the size; empty if the reading time does not depend on the
+  /// size.
   std::function<void(const std::filesystem::path& folder)> make_eighth = {};
 };
 
 /// Reads every case in a separate process, so that a crash, a hang or a bomb fails only this case.
-/// Prints how many cases were refused with the expected code and message, the longest time relative
-/// to the yardstick of processor_time.h, how time grows with size, and the peak memory. `least`:
-/// the minimum number of cases. `timed` adds a limit in milliseconds, for an idle machine like that
-/// of docs/RELIABILITY.md.
+/// Prints the number of cases refused with the expected code and message, the maximum time relative
+/// to the yardstick of processor_time.h, the growth of time with size, and the peak memory.
+/// `min_cases` is the required number of cases. `timed` adds a limit in milliseconds for an idle
+/// machine like that of docs/RELIABILITY.md.
 void measure(Measures& measures, const std::string& kind, Exit code,
-             const std::vector<BrokenCase>& cases, std::size_t least, bool timed);
+             const std::vector<BrokenCase>& cases, std::size_t min_cases, bool timed);
 
-/// Intact files, which must be accepted; otherwise the refusals would prove nothing.
+/// Reads intact files, which must be accepted; otherwise the refusals would prove nothing.
 void measure_sound(Measures& measures, const std::vector<BrokenCase>& cases);
 
 std::vector<BrokenCase> sound_safetensors();
@@ -43,9 +44,9 @@ std::vector<BrokenCase> sound_archives();
 
 std::vector<BrokenCase> broken_safetensors();
 std::vector<BrokenCase> broken_yaml_text();    ///< characters, syntax, structure
-std::vector<BrokenCase> broken_yaml_values();  ///< keys, numbers, truth values
+std::vector<BrokenCase> broken_yaml_values();  ///< keys, numbers, Boolean values
 std::vector<BrokenCase> broken_yaml_costly();  ///< meant to exhaust time, memory or the stack
-std::vector<BrokenCase> broken_models();       ///< sentencepiece
+std::vector<BrokenCase> broken_models();       ///< SentencePiece models
 std::vector<BrokenCase> broken_vocabularies();
 std::vector<BrokenCase> broken_texts();
 std::vector<BrokenCase> broken_archives();

@@ -51,8 +51,7 @@ struct Cases {
               const std::string& says) {
     all.push_back({name,
                    std::move(make),
-                   // An accepted model must also work: errors must not appear only when a
-                   // sentence is encoded.
+                   // An accepted model must also encode and decode a sentence without an error.
                    [](const fs::path& folder) {
                      const auto read = load_tokenizer(folder / kName, TokenizerKind::sentencepiece);
                      read->decode(read->encode("a b abab \u00E4 \u2581 <s> \n"));
@@ -98,10 +97,10 @@ void frames(Cases& cases) {
              "not a sentencepiece model");
   cases.file("another program's vocabulary", "{\"version\": \"1.0\", \"model\": {\"vocab\": {}}}",
              broken);
-  cases.file("its own text form", "<unk>\t0\n<s>\t0\n</s>\t0\n\u2581a\t-1\n", broken);
-  cases.file("all zeros", std::string(10'000, '\0'), broken);
+  cases.file("SentencePiece's text form", "<unk>\t0\n<s>\t0\n</s>\t0\n\u2581a\t-1\n", broken);
+  cases.file("a file of zeros", std::string(10'000, '\0'), broken);
   const std::string packed = pack_gzip(whole);
-  cases.file("packed and truncated", packed.substr(0, packed.size() - 9), "truncated");
+  cases.file("compressed and truncated", packed.substr(0, packed.size() - 9), "truncated");
 }
 
 void specials(Cases& cases) {
@@ -147,18 +146,18 @@ void pieces(Cases& cases) {
 }
 
 /// A model written by the library, with a character map.
-std::string learnt_model() {
+std::string learned_model() {
   const Scratch scratch;
   const std::vector<std::string> lines(50, "the quick brown fox jumps over a lazy dog");
   return get(train_tokenizer({.vocab_size = 40}, lines, 1)->save(scratch / "m"));
 }
 
-/// The same with a changed node in the trie of its character map.
+/// The learned model with a changed node in the trie of its character map.
 std::string with_node(std::size_t node, const std::string& bytes) {
   const std::string name = "nmt_nfkc";
-  std::string model = learnt_model();
+  std::string model = learned_model();
   std::size_t at = model.find(name) + name.size();
-  if (model.at(at) != '\x12') throw Error(Exit::failed, "where is the character map?");
+  if (model.at(at) != '\x12') throw Error(Exit::failed, "the learned model has no character map");
   do ++at;  // past the tag and the length
   while ((model.at(at) & 0x80) != 0);
   const std::size_t trie = at + 1 + sizeof(std::uint32_t);
@@ -181,7 +180,7 @@ void normalisers(Cases& cases) {
   map("a character map with a trie of all ones",
       std::string("\0\x04\0\0", 4) + std::string(1024, '\xFF') + "abc");
   map("a character map of zeros", std::string(64, '\0'));
-  // The root marks its first child as a value; the child is not one, but is taken for it.
+  // The root marks its first child as a value, although the child is an inner node.
   map("a text offset beyond the texts, in a node that is not a leaf",
       std::string("\0\x04\0\0\0\x05\0\0\x64\0\0\0", 12) + std::string(1016, '\0') +
           std::string("abc\0", 4));
@@ -219,9 +218,9 @@ void places(Cases& cases) {
 
 std::vector<BrokenCase> sound_models() {
   Cases cases;
-  cases.file("learnt", learnt_model(), "");
-  cases.file("whole", kPieces + kEnd, "");
-  cases.file("packed", pack_gzip(kPieces + kEnd), "");
+  cases.file("a learned model", learned_model(), "");
+  cases.file("a complete model", kPieces + kEnd, "");
+  cases.file("a compressed model", pack_gzip(kPieces + kEnd), "");
   cases.file("a field from a newer version", kPieces + kEnd + text_field(9, "new"), "");
   return cases.all;
 }

@@ -10,7 +10,7 @@ namespace {
 const std::string kName = "m.safetensors";
 const std::string kTooLong = fmt::format("at most {}", safetensors_max_header);
 
-/// A header length in the file's format, then the rest.
+/// A header length in the file's format, followed by `rest`.
 std::string framed(std::uint64_t length, const std::string& rest) {
   std::string bytes(sizeof length, '\0');
   std::memcpy(bytes.data(), &length, sizeof length);
@@ -37,7 +37,7 @@ struct Cases {
                    [](const auto& folder) { SafetensorsFile::read(folder / kName); },
                    {"FOLDER/" + kName, says}});
   }
-  /// A file with a header of this size, and one with an eighth of it.
+  /// Adds a file with a header of this size, and one with an eighth of it.
   void sized(const std::string& name, std::size_t size,
              const std::function<std::string(std::size_t)>& inside, std::size_t data,
              const std::string& says) {
@@ -46,7 +46,7 @@ struct Cases {
     all.back().make_eighth = [bytes = framed(text.size(), text + std::string(data, '\7'))](
                                  const auto& folder) { put(folder / kName, bytes); };
   }
-  /// A file with this header in braces, and `bytes` of data.
+  /// Adds a file with this header in braces and `data` bytes of data.
   void header(const std::string& name, const std::string& inside, std::size_t data,
               const std::string& says) {
     const std::string text = "{" + inside + "}";
@@ -62,8 +62,8 @@ void frames(Cases& cases) {
   cases.file("a length of 2^63 - 1", framed((std::uint64_t{1} << 63) - 1, good), kTooLong);
   cases.file("a length of 2^64 - 8", framed(~std::uint64_t{7}, good), kTooLong);
   cases.file("a length of 2^32", framed(std::uint64_t{1} << 32, good), kTooLong);
-  cases.file("a length too large by 1", framed(safetensors_max_header + 1, good), kTooLong);
-  cases.file("the largest length in a short file", framed(safetensors_max_header, good),
+  cases.file("a length one above the maximum", framed(safetensors_max_header + 1, good), kTooLong);
+  cases.file("the maximum length in a short file", framed(safetensors_max_header, good),
              "but only");
   cases.file("a length one too small", framed(good.size() - 1, good + "\7\7\7\7"),
              "not valid JSON");
@@ -146,7 +146,7 @@ void json(Cases& cases) {
                "a number is out of range");
   cases.header("an extent of 4.0000000000000001",
                tensor("a", "U8", "[4.0000000000000001]", "[0,4]"), 4, "whole numbers from 0");
-  cases.header("minus nothing", tensor("a", "U8", "[-0]", "[0,0]"), 0,
+  cases.header("an extent of -0", tensor("a", "U8", "[-0]", "[0,0]"), 0,
                "\"a\": shape must be a list of at most 8 whole numbers");
   cases.header("half a surrogate pair in a name", R"("\ud800":{})", 0, "not valid JSON");
   cases.header("an overlong character in a name", "\"\xC0\x80\":{}", 0, "not valid JSON");
@@ -167,7 +167,7 @@ void json(Cases& cases) {
                "__metadata__ must be an object");
   cases.header("metadata that is null", R"("__metadata__":null)", 0,
                "__metadata__ must be an object");
-  cases.header("metadata with a truth value", R"("__metadata__":{"k":true})", 0,
+  cases.header("metadata with a Boolean value", R"("__metadata__":{"k":true})", 0,
                "must hold strings; \"k\" is not one");
   cases.header("a duplicate escaped key in metadata", R"("__metadata__":{"k":"1","\u006b":"2"})", 0,
                "duplicate key \"k\"");
@@ -256,9 +256,9 @@ void several_tensors(Cases& cases) {
         return many;
       },
       4, "(an overlap)");
-  constexpr std::size_t longest = safetensors_max_header - 200;
+  constexpr std::size_t max_size = safetensors_max_header - 200;
   cases.sized(
-      "the longest header, with an error at its end", longest,
+      "the longest header, with an error at its end", max_size,
       [](std::size_t size) {
         std::string full;
         for (int i = 0; full.size() < size; ++i)
@@ -267,7 +267,7 @@ void several_tensors(Cases& cases) {
       },
       0, "header: ");
   cases.sized(
-      "the longest header, full of metadata keys", longest,
+      "the longest header, full of metadata keys", max_size,
       [](std::size_t size) {
         std::string keys;
         for (int i = 0; keys.size() < size; ++i) keys += fmt::format("\"{}\":\"\",", i);
@@ -275,7 +275,7 @@ void several_tensors(Cases& cases) {
       },
       0, "header: ");
   cases.sized(
-      "the longest header, an unterminated string", longest,
+      "the longest header, an unterminated string", max_size,
       [](std::size_t size) { return "\"__metadata__\":{\"k\":\"" + std::string(size, 'x') + "}"; },
       0, "not valid JSON");
   cases.header("a NUL followed by other bytes",

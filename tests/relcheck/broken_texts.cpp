@@ -11,7 +11,8 @@ using Make = std::function<void(const fs::path&)>;
 const std::string kSource = "ein Haus\nzwei Haeuser\ndrei\n";
 const std::string kTarget = "a house\ntwo houses\nthree\n";
 
-/// A config that trains on train.src and train.tgt of a folder, with valid and test if they exist.
+/// A config that trains on train.src and train.tgt of a folder, and uses valid and test if they
+/// exist.
 DataOptions pairs_in(const fs::path& folder) {
   DataOptions options;
   const auto files = [&](FilesOptions& split, const std::string& name) {
@@ -34,7 +35,7 @@ struct Cases {
                    [](const fs::path& folder) { read_corpus(pairs_in(folder), Reads::pairs, 1); },
                    std::move(says)});
   }
-  /// A source with these bytes, with a valid target.
+  /// Adds a source with these bytes and a valid target.
   void source(const std::string& name, const std::string& bytes, const std::string& says) {
     pairs(name,
           [bytes](const fs::path& folder) {
@@ -43,7 +44,7 @@ struct Cases {
           },
           {"FOLDER/train.src" + says});
   }
-  /// A source of this size, and of an eighth of it.
+  /// Adds a source of this size, and one of an eighth of it.
   void sized(const std::string& name, std::size_t size,
              const std::function<std::string(std::size_t)>& bytes, const std::string& says) {
     source(name, bytes(size), says);
@@ -52,7 +53,7 @@ struct Cases {
       put(folder / "train.tgt", kTarget);
     };
   }
-  /// Something other than a file as the target.
+  /// Adds a target that is not a regular file.
   void target(const std::string& name, Make make, const std::string& says) {
     pairs(name,
           [make](const fs::path& folder) {
@@ -110,7 +111,8 @@ void characters(Cases& cases) {
   cases.source("an overlong slash", "ein\na\xC0\xAF\ndrei\n", at2 + "2 of the line (0xC0)");
   cases.source("an overlong euro sign", "ein\n\xF0\x82\x82\xAC\ndrei\n", at2 + "1");
   cases.source("half a surrogate pair", "ein\n\xED\xA0\x80\ndrei\n", at2 + "1 of the line (0xED)");
-  cases.source("beyond Unicode", "ein\nx\xF4\x90\x80\x80\ndrei\n", at2 + "2 of the line (0xF4)");
+  cases.source("a code point beyond Unicode", "ein\nx\xF4\x90\x80\x80\ndrei\n",
+               at2 + "2 of the line (0xF4)");
   cases.source("a character truncated by the end of a line", "ein\nHa\xE2\x82\ndrei\n", at2 + "3");
   cases.source("a character truncated by the end of the file", "ein\nzwei\nHa\xC3",
                ":3: invalid UTF-8 at byte 3");
@@ -119,7 +121,7 @@ void characters(Cases& cases) {
                "e\0i\0n\0\n\0"s,
                ":1: invalid UTF-8 at byte 1");
   cases.source("UTF-16, big-endian", "\xFE\xFF\0e\0i\0n\0\n"s, ":1: invalid UTF-8 at byte 1");
-  cases.source("UTF-16 without a mark", "e\0i\0n\0\n\0"s, ":1: NUL byte at byte 2");
+  cases.source("UTF-16 without a byte-order mark", "e\0i\0n\0\n\0"s, ":1: NUL byte at byte 2");
   cases.source("UTF-32", "\xFF\xFE\0\0e\0\0\0"s, ":1: invalid UTF-8 at byte 1");
   cases.source("a NUL in a line", "ein Haus\nzwei\0Haeuser\ndrei\n"s, ":2: NUL byte at byte 5");
   cases.source("a sector of zeros at the end", kSource + std::string(512, '\0'),
@@ -187,11 +189,11 @@ void running_texts(Cases& cases) {
 std::vector<BrokenCase> sound_texts() {
   Cases cases;
   cases.source("three lines", kSource, "");
-  cases.source("a byte-order mark, Windows line ends, none at the last",
+  cases.source("a byte-order mark, Windows line ends, none at the end",
                "\xEF\xBB\xBF"
                "a\r\nb\r\nc",
                "");
-  cases.source("the longest line", "a\n" + std::string(1'000'000, 'x') + "\nb\n", "");
+  cases.source("a line of the maximum length", "a\n" + std::string(1'000'000, 'x') + "\nb\n", "");
   cases.text("four bytes", "abc\n", "");
   return cases.all;
 }

@@ -25,7 +25,7 @@ struct Cases {
     put_in(
         name, kind, [bytes](const fs::path& folder) { put(folder / "t.vocab", bytes); }, says);
   }
-  /// A file of this size, and one of an eighth of it.
+  /// Adds a file of this size, and one of an eighth of it.
   void sized(const std::string& name, TokenizerKind kind, std::size_t size,
              const std::function<std::string(std::size_t)>& bytes, const std::string& says) {
     file(name, kind, bytes(size), says);
@@ -33,7 +33,7 @@ struct Cases {
       put(folder / "t.vocab", small);
     };
   }
-  /// The fourth line, and the message about it.
+  /// Adds a file with this fourth line; `says` is the message about the line.
   void line(const std::string& name, TokenizerKind kind, const std::string& line,
             const std::string& says) {
     file(name, kind, kSpecials + line + "\n", ":4: " + says);
@@ -132,7 +132,7 @@ void places(Cases& cases) {
       "an empty device", words,
       [](const fs::path& folder) { fs::create_symlink("/dev/null", folder / "t.vocab"); }, ":");
   const std::string packed = pack_gzip(kSpecials + "a\n");
-  cases.file("packed, with a wrong checksum", characters,
+  cases.file("compressed, with a wrong checksum", characters,
              packed.substr(0, packed.size() - 8) + "\1\2\3\4" + packed.substr(packed.size() - 4),
              ": ");
   cases.all.back().says.push_back("damaged");
@@ -142,9 +142,9 @@ void places(Cases& cases) {
 
 std::vector<BrokenCase> sound_vocabularies() {
   Cases cases;
-  cases.file("of characters", characters, kSpecials + "a\n\\x01\n\\s\n\u00E4\n", "");
-  cases.file("of words", words, kSpecials + "the\n\\n\nhou\\\\se\n", "");
-  cases.file("of bytes", bytes, kSpecials + byte_lines(0, 256), "");
+  cases.file("a vocabulary of characters", characters, kSpecials + "a\n\\x01\n\\s\n\u00E4\n", "");
+  cases.file("a vocabulary of words", words, kSpecials + "the\n\\n\nhou\\\\se\n", "");
+  cases.file("a vocabulary of bytes", bytes, kSpecials + byte_lines(0, 256), "");
   return cases.all;
 }
 

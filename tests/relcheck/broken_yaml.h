@@ -15,16 +15,16 @@ inline const std::string kRuns = "data: {synthetic: {name: copy}}\n";
 struct YamlCases {
   std::vector<BrokenCase> all;
 
-  /// A config; `says` begins with a position: "2:7: seed: …".
+  /// Adds a config; `says` begins with a position: "2:7: seed: …".
   void text(const std::string& name, const std::string& text, const std::string& says);
-  /// The same after a valid first line.
+  /// Adds a config that begins with a valid first line.
   void after(const std::string& name, const std::string& lines, const std::string& says) {
     text(name, kRuns + lines, says);
   }
-  /// The same at the largest accepted size and at an eighth of it, to measure how time grows.
+  /// Adds a config at the maximum size and at an eighth of it, to measure how time grows.
   void sized(const std::string& name, const std::function<std::string(std::size_t bytes)>& of_size,
              const std::string& says);
-  /// Something other than a text file; `says` is the message without the path.
+  /// Adds a file that is not a text file; `says` is the message without the path.
   void other(const std::string& name, std::function<void(const std::filesystem::path&)> make,
              const std::string& says);
 };

@@ -1,16 +1,16 @@
-/// Configs meant to exhaust time, memory or the stack, of the largest accepted size if it matters.
+/// Configs designed to exhaust time, memory or the stack; of the maximum size where size matters.
 #include "tests/relcheck/broken_yaml.h"
 #include "train/config/yaml.h"
 
 namespace heed::relcheck {
 namespace {
 
-/// As many copies as fit into the given number of bytes.
+/// The maximum number of copies that fits into the given number of bytes.
 std::function<std::string(std::size_t)> full_of(const std::string& piece) {
   return [piece](std::size_t bytes) { return repeated(piece, bytes / piece.size()); };
 }
 
-/// line(0), line(1), … as long as they fit.
+/// line(0), line(1), … up to the given number of bytes.
 std::function<std::string(std::size_t)> numbered(std::function<std::string(std::size_t)> line) {
   return [line = std::move(line)](std::size_t bytes) {
     std::string text;
@@ -28,7 +28,7 @@ void nested(YamlCases& cases) {
   };
   deep("full of opening brackets", "[");
   deep("full of opening braces", "{");
-  deep("full of both", "[{");
+  deep("full of brackets and braces", "[{");
   deep("full of lists with a value", "[1,");
   deep("full of maps with a key", "{a: ");
   deep("full of maps with a quoted key", "{\"a\":");
@@ -85,7 +85,7 @@ void wide(YamlCases& cases) {
   cases.sized("full of unknown keys with long values",
               numbered([&](std::size_t i) { return fmt::format("k{}: {}\n", i, value); }),
               "1:1: k0: unknown key");
-  cases.sized("as many unknown keys as fit",
+  cases.sized("the maximum number of unknown keys",
               numbered([](std::size_t i) { return fmt::format("k{}: 1\n", i); }), "");
   const auto around = [&](const std::string& name, const std::string& open,
                           const std::string& filling, const std::string& close) {
@@ -124,7 +124,7 @@ void exploding(YamlCases& cases) {
   cases.text("a billion laughs without content", laughs("[]", "[", ",", "]"), "");
   const auto aliases = full_of("- *a\n");
   cases.sized(
-      "one alias as often as fits",
+      "the maximum number of aliases",
       [&](std::size_t bytes) {
         const std::string first = "- &a [1, 2]\n";
         return first + aliases(bytes - first.size());
@@ -140,12 +140,12 @@ void exploding(YamlCases& cases) {
              "- &a " + std::string(1000, 'x') + "\n" + repeated("- {*a : 1}\n", 2000),
              "aliases expand to more than");
   cases.all.back().says = {"FOLDER/exp.yaml:", "aliases expand to more than"};
-  std::string kept;
-  for (int i = 0; i < 30; ++i) kept += fmt::format("&a{} [", i);
-  const auto within = [&](std::size_t bytes) {  // at the full size, 49,152 values
-    return kept + repeated("1,", bytes * 3 / 8) + std::string(30, ']') + "\n";
+  std::string anchors;
+  for (int i = 0; i < 30; ++i) anchors += fmt::format("&a{} [", i);
+  const auto nested_lists = [&](std::size_t bytes) {  // 49,152 values at the full size
+    return anchors + repeated("1,", bytes * 3 / 8) + std::string(30, ']') + "\n";
   };
-  cases.sized("nested anchors with many values", within, "1:");
+  cases.sized("nested anchors with many values", nested_lists, "1:");
   cases.text("nested anchors", repeated("&a [", 30) + "1" + std::string(30, ']') + "\n",
              "1:1: expected");
 }

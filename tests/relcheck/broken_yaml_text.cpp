@@ -17,8 +17,8 @@ void YamlCases::text(const std::string& name, const std::string& text, const std
 void YamlCases::sized(const std::string& name,
                       const std::function<std::string(std::size_t bytes)>& of_size,
                       const std::string& says) {
-  text(name, of_size(yaml_most_bytes), says);
-  all.back().make_eighth = [small = of_size(yaml_most_bytes / 8)](const fs::path& folder) {
+  text(name, of_size(yaml_max_bytes), says);
+  all.back().make_eighth = [small = of_size(yaml_max_bytes / 8)](const fs::path& folder) {
     put(folder / "exp.yaml", small);
   };
 }
@@ -33,7 +33,7 @@ void YamlCases::other(const std::string& name, std::function<void(const fs::path
 
 namespace {
 
-/// Every byte followed by a NUL, or preceded by one.
+/// Text with a NUL after every byte, or before every byte if big-endian.
 std::string utf16(const std::string& text, bool big_endian) {
   std::string wide;
   for (const char c : text) wide += big_endian ? "\0"s + c : c + "\0"s;
@@ -42,7 +42,8 @@ std::string utf16(const std::string& text, bool big_endian) {
 
 void characters(YamlCases& cases) {
   cases.text("UTF-16, big-endian", "\xFE\xFF" + utf16(kRuns, true), "1:1: invalid UTF-8");
-  cases.text("UTF-16 without a mark", utf16(kRuns, false), "1:2: control character 0x00");
+  cases.text("UTF-16 without a byte-order mark", utf16(kRuns, false),
+             "1:2: control character 0x00");
   cases.text("UTF-32", "\0\0\xFE\xFF\0\0\0d"s, "1:1: control character 0x00");
   cases.text("Latin-1", kRuns + "name: M\xFCller\n", "2:8: invalid UTF-8");
   cases.text("encoded surrogate pairs (CESU-8)", kRuns + "name: \xED\xA0\xBD\xED\xB8\x80\n",
@@ -64,7 +65,7 @@ void characters(YamlCases& cases) {
   cases.text("all zeros", std::string(4096, '\0'), "1:1: control character 0x00");
   cases.text("a gzip file", "\x1F\x8B\x08\0\0\0\0\0"s, "1:1: control character 0x1f");
   cases.text("an ELF program", "\x7F"s + "ELF\2\1\1", "1:1: control character 0x7f");
-  cases.text("a picture", "\x89PNG\r\n\x1A\n", "1:1: invalid UTF-8");
+  cases.text("a PNG image", "\x89PNG\r\n\x1A\n", "1:1: invalid UTF-8");
   cases.text("a byte-order mark in the middle", kRuns + "\xEF\xBB\xBFseed: 1\n", "2:1: ");
   cases.text("no-break spaces as indentation", kRuns + "train:\n\u00A0\u00A0steps: 5\n", "3:");
 }
@@ -87,18 +88,18 @@ void places(YamlCases& cases) {
         fs::resize_file(folder / "exp.yaml", std::uintmax_t{1} << 40);
       },
       "larger than ");
-  cases.text("one byte too many", kRuns + "#" + std::string(yaml_most_bytes - kRuns.size(), 'x'),
-             "1:1: larger than ");
+  cases.text("a file one byte too large",
+             kRuns + "#" + std::string(yaml_max_bytes - kRuns.size(), 'x'), "1:1: larger than ");
 }
 
 void syntax(YamlCases& cases) {
   cases.text("a list of sections", "- data: {synthetic: {name: copy}}\n- seed: 1\n",
              "1:1: expected");
-  cases.text("JSON cut short", R"({"data": {"synthetic": {"name": "copy"}, "seed": )", "1:");
+  cases.text("truncated JSON", R"({"data": {"synthetic": {"name": "copy"}, "seed": )", "1:");
   cases.text("a quoted config", "\"seed: 1\"\n", "1:1: expected keys and values");
   cases.text("a block of text", "|\n  seed: 1\n", "1:1: expected keys and values");
   cases.after("an extra brace at the end", "train: {steps: 5}}\n", "2:");
-  cases.after("brackets crossed", "name: {a: [1}]\n", "2:");
+  cases.after("crossed brackets", "name: {a: [1}]\n", "2:");
   cases.after("a brace that closes nothing", "}\n", "2:1: ");
   cases.after("a tab after the indentation", "train:\n  \tsteps: 5\n", "3:");
   cases.after("indentation reduced by half", "train:\n    steps: 5\n  keep: 3\n", "4:");
@@ -169,11 +170,11 @@ void anchors(YamlCases& cases) {
 std::vector<BrokenCase> sound_yaml() {
   YamlCases cases;
   cases.text("one line", kRuns, "");
-  cases.text("a mark, a document's head, Windows' line ends, its end",
+  cases.text("a byte-order mark, document marks, Windows line ends",
              "\xEF\xBB\xBF---\r\n" + kRuns + "seed: 3\r\n...\r\n", "");
   cases.text("anchors and aliases", kRuns + "train: {steps: &n 5, keep: *n}\n", "");
-  cases.text("as large as may be",
-             kRuns + "#" + std::string(yaml_most_bytes - kRuns.size() - 1, 'x'), "");
+  cases.text("a file of the maximum size",
+             kRuns + "#" + std::string(yaml_max_bytes - kRuns.size() - 1, 'x'), "");
   cases.text("brackets in quotes and comments",
              kRuns + "name: '" + std::string(100, '[') + "' # " + std::string(100, '{') + "\n", "");
   return cases.all;

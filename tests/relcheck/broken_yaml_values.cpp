@@ -9,7 +9,7 @@ void keys(YamlCases& cases) {
   cases.after("a key with a trailing space", "\"seed \": 1\n", "2:1: seed : unknown key");
   cases.after("a zero-width key", "\u200B: 1\n", "2:1: \u200B: unknown key");
   cases.after("a number as a key", "1: 2\n", "2:1: 1: unknown key");
-  cases.after("a truth value as a key", "true: 1\n", "2:1: true: unknown key");
+  cases.after("a Boolean value as a key", "true: 1\n", "2:1: true: unknown key");
   cases.after("a path as a key", "../../etc/passwd: 1\n", "2:1: ../../etc/passwd: unknown key");
   cases.after("a key of many lines", "? |\n  a\n  b\n: 1\n", "2:3: a\\nb\\n: unknown key");
   cases.after("a list as a key", "? [seed]\n: 1\n", "2:3: a key must be text");
@@ -47,13 +47,13 @@ void whole_numbers(YamlCases& cases) {
   steps("a date", "2026-01-01");
   steps("2^63", "9223372036854775808");
   steps("-2^63 - 1", "-9223372036854775809");
-  steps("a million digits' first thousand", std::string(1000, '9'));
+  steps("a number of a thousand digits", std::string(1000, '9'));
   steps("a variable", "$STEPS");
   steps("a command", "$(nproc)");
   steps("a number sign without a space", "5#10");
   steps("a quoted number", "'5'");
   steps("infinity", ".inf");
-  steps("less than allowed", "-1");
+  steps("a number below the minimum", "-1");
   cases.after("a seed of 2^64", "seed: 18446744073709551616\n", "2:7: seed: ");
   cases.after("a negative seed", "seed: -1\n", "2:7: seed: ");
 }
@@ -65,8 +65,8 @@ void fractions(YamlCases& cases) {
   lr("NaN in capitals", ".NaN");
   lr("infinity with a plus sign", "+.inf");
   lr("infinity in letters", "Infinity");
-  lr("a number beyond the largest", "1e400");
-  lr("a fraction below the smallest", "1e-400");
+  lr("a number above the maximum", "1e400");
+  lr("a fraction below the minimum", "1e-400");
   lr("an exponent without digits", "1e+");
   lr("two points", "1.2.3");
   lr("a point in an exponent", "1e2.5");

@@ -28,8 +28,8 @@ def whole_steps(run):
 
 
 def reported(calls):
-    """Maps a call's number to the step that heed considers saved from then on: `last` points to it, and the
-    folder was synced, or should have been: heed continued with another call."""
+    """Maps a call's number to the step that heed considers saved from then on: `last` points to the step, and the
+    folder was synced, or heed continued with another call as if it were."""
     found, links, waiting = {}, {}, 0
     for call in calls:
         if call.result < 0:
@@ -57,8 +57,8 @@ def promised(calls, before=()):
     return steps
 
 
-def spoil(path):
-    """Changes a byte in the middle of a file."""
+def flip_byte(path):
+    """Changes the byte in the middle of a file."""
     content = bytearray(path.read_bytes())
     content[len(content) // 2] ^= 1
     path.write_bytes(content)

@@ -16,14 +16,14 @@ namespace fs = std::filesystem;
 /// One way to damage the newest checkpoint, in many places.
 class Damages {
  public:
-  /// In every `every`-th trial, the run is also asked for its newest valid checkpoint.
+  /// Every `every`-th trial also looks up the newest valid checkpoint of the run.
   Damages(fs::path run, std::size_t every) : run_(std::move(run)), every_(every) {}
 
   const fs::path& run() const { return run_; }
   fs::path newest() const { return checkpoint_of(run_, kNewest); }
   fs::path file(const std::string& name) const { return newest() / name; }
 
-  /// The damaged newest checkpoint must be refused with a message that names `named`.
+  /// Checks that the damaged newest checkpoint is refused with a message that names `named`.
   void expect_refused(const fs::path& named, const std::string& how) {
     ++tried_;
     std::string message = "accepted";
@@ -43,19 +43,19 @@ class Damages {
   /// the refusals would prove nothing.
   void report(Measures& measures, const std::string& name) {
     measures.all_of("damage: " + name + ": refused", detected_, tried_);
-    measures.all_of("damage: " + name + ": fell back to the older one", fell_back_, asked_);
+    measures.all_of("damage: " + name + ": fell back to the older one", fell_back_, lookups_);
     try {
       open_checkpoint(newest());
     } catch (const Error& error) {
       measures.line("damage: " + name + ": restored", "refused", "accepted", false);
       Measures::note(error.what());
     }
-    tried_ = detected_ = asked_ = fell_back_ = noted_ = 0;
+    tried_ = detected_ = lookups_ = fell_back_ = noted_ = 0;
   }
 
  private:
   void expect_older(const fs::path& named, const std::string& how) {
-    ++asked_;
+    ++lookups_;
     const CheckpointFolder::Newest found = CheckpointFolder(run_).newest_valid();
     const bool right = found.checkpoint && found.checkpoint->step == kOlder &&
                        found.skipped.size() == 1 && contains(found.skipped[0], named.string());
@@ -68,7 +68,7 @@ class Damages {
 
   fs::path run_;
   std::size_t every_;
-  std::size_t tried_ = 0, detected_ = 0, asked_ = 0, fell_back_ = 0, noted_ = 0;
+  std::size_t tried_ = 0, detected_ = 0, lookups_ = 0, fell_back_ = 0, noted_ = 0;
 };
 
 /// The size of a safetensors file's header, including its length field.
@@ -89,7 +89,8 @@ std::vector<std::uint64_t> tensor_edges(const fs::path& path, const std::string&
   return edges;
 }
 
-/// Truncates at every byte of the header, at and next to each tensor's edges; state.json anywhere.
+/// Truncates safetensors files at every byte of the header and at and beside each tensor's edges, and
+/// state.json at every byte.
 void cut(Damages& damages, Measures& measures) {
   for (const std::string& name : kCheckpointFiles) {
     const fs::path file = damages.file(name);
@@ -179,10 +180,10 @@ void append(Damages& damages, Measures& measures) {
 }
 
 void exchange(const fs::path& a, const fs::path& b) {
-  const fs::path between = a.parent_path() / ".between";
-  fs::rename(a, between);
+  const fs::path temporary = a.parent_path() / ".temporary";
+  fs::rename(a, temporary);
   fs::rename(b, a);
-  fs::rename(between, b);
+  fs::rename(temporary, b);
 }
 
 void swap_files(Damages& damages, Measures& measures) {
@@ -195,13 +196,13 @@ void swap_files(Damages& damages, Measures& measures) {
   const std::vector<std::string>& names = kCheckpointFiles;
   for (const std::string& name : names) {
     for (const std::string& other : names) {
-      // The message names the file that is read first.
+      // The message names the file that heed reads first.
       const bool state = name == "state.json" || other == "state.json";
       if (name < other)
         swapped(damages.file(name), damages.file(other),
                 damages.file(state ? "state.json" : std::min(name, other)));
     }
-    // Between checkpoints: the checksums do not match these files, nor the step this folder.
+    // Swapped between checkpoints: checksums do not match the files, nor the step its folder.
     swapped(damages.file(name), partner / name,
             name == "state.json" ? damages.newest() : damages.file(name));
   }
@@ -210,18 +211,18 @@ void swap_files(Damages& damages, Measures& measures) {
 }
 
 void replace(Damages& damages, Measures& measures) {
-  const fs::path aside = damages.run() / "aside";
+  const fs::path backup = damages.run() / "backup";
   for (const std::string& name : kCheckpointFiles) {
     for (const Replacement& replacement : replacements()) {
       const fs::path file = damages.file(name);
-      fs::rename(file, aside);
+      fs::rename(file, backup);
       replacement.put(file);
       // Another checkpoint's state.json contains a step that does not match this folder.
       const bool whole = name == "state.json" && contains(replacement.name, "another");
       damages.expect_refused(whole ? damages.newest() : file,
                              fmt::format("{} in place of {}", replacement.name, name));
       fs::remove_all(file);
-      fs::rename(aside, file);
+      fs::rename(backup, file);
     }
   }
   damages.report(measures, "files replaced by something else");

@@ -1,5 +1,5 @@
 #pragma once
-/// A run to damage: a small language model, trained by heed, with three checkpoints.
+/// The run that is damaged: a small language model, trained by heed, with three checkpoints.
 #include <cstdint>
 #include <filesystem>
 #include <string>
@@ -22,23 +22,23 @@ struct Done {
 /// Runs heed in this folder, without a shell.
 Done run_heed(const std::filesystem::path& folder, const std::vector<std::string>& arguments);
 
-/// Trains into FOLDER/run and returns its path. A checkpoint takes about 10 KB, that of a large
-/// model about 1 MB.
+/// Trains into FOLDER/run and returns its path. A checkpoint has about 10 KB; a large model's has
+/// about 1 MB.
 std::filesystem::path train_small_run(const std::filesystem::path& folder, bool large);
 
 std::filesystem::path checkpoint_of(const std::filesystem::path& run, std::int64_t step);
 
-/// Flips bits of a file in place.
+/// Flips one bit of a file in place.
 void flip_bit(const std::filesystem::path& file, std::uint64_t bit);
 
-/// Replaces a file by something else.
+/// Puts a folder, a pipe, a link or another file in place of a file.
 struct Replacement {
   std::string name;
   void (*put)(const std::filesystem::path& file);
 };
 const std::vector<Replacement>& replacements();
 
-/// The commands on damaged runs: messages, exit status, and the checkpoint they resume from.
+/// Checks the commands on damaged runs: messages, exit status, the checkpoint they resume from.
 void measure_commands(Measures& measures, const std::filesystem::path& run);
 
 }  // namespace heed::relcheck

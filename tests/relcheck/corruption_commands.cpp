@@ -9,7 +9,7 @@ namespace {
 
 struct Damage {
   std::string name;
-  std::string file;  ///< of the checkpoint; the message must name it
+  std::string file;  ///< file of the checkpoint, which the message must name
   std::function<void(const fs::path& file)> make;
 };
 
@@ -30,12 +30,12 @@ std::vector<Damage> damages_of(const std::string& file) {
   return all;
 }
 
-/// A fresh copy of the run, to be damaged.
+/// A copy of the run, which a measure may damage.
 class Copy {
  public:
   explicit Copy(const fs::path& run) {
-    const fs::path around = run.parent_path();
-    fs::copy_file(around / "text.txt", scratch_ / "text.txt");
+    const fs::path parent = run.parent_path();
+    fs::copy_file(parent / "text.txt", scratch_ / "text.txt");
     fs::copy(run, path(), fs::copy_options::recursive | fs::copy_options::copy_symlinks);
   }
   fs::path path() const { return scratch_ / "run"; }
@@ -47,6 +47,7 @@ class Copy {
   Scratch scratch_;
 };
 
+/// Counts correct results and prints the wrong ones.
 class Count {
  public:
   void operator()(bool right, const std::string& how, const Done& done) {
@@ -62,7 +63,7 @@ class Count {
   std::size_t tried_ = 0, right_ = 0;
 };
 
-/// eval and generate with damaged weights or damaged checksums: exit 3.
+/// Runs eval and generate with damaged weights or damaged checksums: exit 3.
 void measure_readers(Measures& measures, const fs::path& run, const std::string& command,
                      const std::vector<std::string>& more) {
   Count count;
@@ -80,7 +81,7 @@ void measure_readers(Measures& measures, const fs::path& run, const std::string&
   count.report(measures, fmt::format("damage: heed {}: exit 3", command));
 }
 
-/// Without --weights eval uses the best ones; if it uses others, it must print a message.
+/// Without --weights, eval uses the best weights; if it uses others, it must print a message.
 void measure_best(Measures& measures, const fs::path& run) {
   Count count;
   for (const Damage& damage : damages_of("model.safetensors")) {
@@ -103,7 +104,7 @@ bool same_weights(const fs::path& a, const fs::path& b) {
   return true;
 }
 
-/// resume falls back, names what it skipped, and reaches the same bits.
+/// resume falls back, names the skipped checkpoint, and ends with the same bits.
 void measure_resume(Measures& measures, const fs::path& run) {
   Count warned, same;
   for (const std::string& file : kCheckpointFiles) {
@@ -126,7 +127,7 @@ void measure_resume(Measures& measures, const fs::path& run) {
   same.report(measures, "damage: heed resume: the same final weights");
 }
 
-/// All three at once: all are named, and no new run begins.
+/// All three checkpoints are damaged: resume names them all and begins no new run.
 void measure_nothing_left(Measures& measures, const fs::path& run) {
   const Copy copy(run);
   Count count;

@@ -44,7 +44,7 @@ seed: 5
 }  // namespace
 
 Done run_heed(const fs::path& folder, const std::vector<std::string>& arguments) {
-  const fs::path output = folder / "talk.txt";
+  const fs::path output = folder / "output.txt";
   const pid_t child = fork();
   if (child < 0) throw_io("start", HEED_PROGRAM, errno);
   if (child == 0) become_heed(folder, arguments, output);

@@ -4,14 +4,14 @@ import random
 
 
 # With BLAS, the bits of a row would depend on the number of rows: OpenBLAS uses other code for small
-# matrices; for SkylakeX these are results of up to 1,200 values. A single row of this model is below that
-# limit, a batch above it.
+# matrices (for SkylakeX: results of up to 1,200 values). One row of this model is below that limit, a batch
+# above it.
 TRAINING = ("model.d_model=64", "model.d_ff=256", "model.heads=4", "model.layers=2", "train.steps=200",
             "train.batch_tokens=1500", "train.validate_every=200", "train.save_every=200",
             "decode.max_length=30")
 
 
-# Every other way to mix tokens (docs/MECHANISMS.md), checked in the long form.
+# The other position schemes, patterns and mixers (docs/MECHANISMS.md), checked in the long form.
 NO_POSITIONS = ("model.positions=none",)
 KINDS = {
     **{f"positions {name}": (f"model.positions={name}",)
@@ -29,7 +29,7 @@ KINDS = {
 
 
 def check_kinds(check, ground, lines, count):
-    """The outputs of each kind, in batches, with and without a cache."""
+    """Compares the outputs of each kind of model, in batches, with and without a cache."""
     for name, overrides in KINDS.items():
         run = ground.train("seq2seq", "decoding-" + name.replace(" ", "-"), *TRAINING, *overrides)
         with_cache, without = (decode(ground, run, lines, 256, cached, 1) for cached in ("true", "false"))
@@ -39,7 +39,7 @@ def check_kinds(check, ground, lines, count):
 
 
 def write_lines(ground, count):
-    """Writes random sentences of the training words."""
+    """Writes sentences of random words of the training data; returns the path."""
     words = sorted(set((ground.path / "train.src").read_text().split()))
     chance = random.Random(13)
     path = ground.path / "alone.src"
@@ -65,7 +65,8 @@ def score(ground, run, pairs):
 
 
 def measure(check, ground):
-    """1,000 lines (long: 20,000, and 1,000 of each kind of model), alone and in batches of 256, with and without a cache, beam 1 and 4; 100 scores."""
+    """Decodes 1,000 lines alone and in batches of 256, with and without a cache, with beam 1 and 4; scores 100 pairs.
+    The long form decodes 20,000 lines, and 1,000 with each kind of model."""
     count = 20000 if ground.long else 1000
     run = ground.train("seq2seq", "decoding", *TRAINING)
     lines = write_lines(ground, count)
@@ -82,7 +83,7 @@ def measure(check, ground):
     if ground.long:
         check_kinds(check, ground, write_lines(ground, 1000), 1000)
     pairs = list(zip(lines.read_text().split("\n"), expected))
-    together = score(ground, run, pairs)[:100]
-    equal = sum(score(ground, run, [pair]) == [value] for pair, value in zip(pairs, together))
-    check("scores: alone equals batched, to all digits", f"{equal} of {len(together)}", "all",
-          equal == len(together) == 100)
+    batched = score(ground, run, pairs)[:100]
+    equal = sum(score(ground, run, [pair]) == [value] for pair, value in zip(pairs, batched))
+    check("scores: alone equals batched, to all digits", f"{equal} of {len(batched)}", "all",
+          equal == len(batched) == 100)

@@ -30,20 +30,20 @@ class Tally:
 
 
 class Runs:
-    """A short run to repeat under failures, and the digest of its undisturbed result."""
+    """A short run that is repeated under failures, and the digest of its undisturbed result."""
 
     def __init__(self, ground):
         self.ground = ground
         self.config = ground.config("synthetic")
-        self.whole = ground.path / "disk-whole"
-        ground.run(*self.train(self.whole), check=0)
-        self.end = digest(self.whole)
+        self.reference = ground.path / "disk-reference"
+        ground.run(*self.train(self.reference), check=0)
+        self.end = digest(self.reference)
 
     def train(self, run, *more):
         return "train", self.config, "--run", run, *SMALL, *more
 
     def resumes(self, run):
-        """Continues the run with enough room; returns "" if it ends with the same bits, or why not."""
+        """Continues the run with enough disk space; returns "" if it ends with the same bits, or an error."""
         begun = (run / "config.yaml").exists()
         done = self.ground.run(*(("resume", run) if begun else self.train(run)), timeout=PATIENCE)
         if done.returncode != 0:
@@ -52,21 +52,21 @@ class Runs:
 
 
 def refusal(done, *words):
-    """Returns "" if the command exited with 4 and a message that contains `words`, or why not."""
+    """Returns "" if the command exited with 4 and a message that contains `words`, or an error."""
     if done.returncode != 4:
         return f"exit {done.returncode}, not 4: {last_line(done)}"
     missing = [word for word in words if str(word) not in last_line(done)]
     return f"no {missing[0]!r} in: {last_line(done)}" if missing or not last_line(done).startswith("heed: ") else ""
 
 
-def departure(done):
-    """Returns "" if the command exited silently with SIGPIPE's status, or why not."""
+def silent_exit(done):
+    """Returns "" if the command exited silently with SIGPIPE's status, or an error."""
     if done.returncode != 141:
         return f"exit {done.returncode}, not 141: {last_line(done)}"
     return f"prints an error: {last_line(done)}" if "standard output" in done.stderr else ""
 
 
-# ---- a file system with little room --------------------------------------------------------------
+# ---- a small file system -------------------------------------------------------------------------
 
 def mounter(ground):
     """The prefix of a command that may mount in its own namespace, or None."""
@@ -78,7 +78,7 @@ def mounter(ground):
     return None
 
 
-def train_in_little_room(runs, unshare, limit, shim):
+def train_on_small_disk(runs, unshare, limit, shim):
     """Trains on a tmpfs of limited size and copies the folder out of it. Returns the finished process, the steps
     that must exist, and the copy."""
     ground = runs.ground
@@ -104,7 +104,7 @@ def full_disk(check, runs, shim):
     step, inodes = (16, range(2, 34)) if runs.ground.long else (160, range(4, 34, 6))
     tally, stopped = Tally(), 0
     for limit in [f"size={kib}k" for kib in range(16, 1400, step)] + [f"nr_inodes={n}" for n in inodes]:
-        done, must, run = train_in_little_room(runs, unshare, limit, shim)
+        done, must, run = train_on_small_disk(runs, unshare, limit, shim)
         stopped += done.returncode != 0
         why = "" if done.returncode == 0 else refusal(done, "No space left", "disk-mount/work")
         if not why and must - whole_steps(run):
@@ -123,10 +123,10 @@ def file_size_limit(check, runs):
         for limit in limits if runs.ground.long else limits[::3]:
             run = runs.ground.folder("disk-limit") / "run"
 
-            def little(limit=limit, action=action):
+            def limit_file_size(limit=limit, action=action):
                 resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
                 signal.signal(signal.SIGXFSZ, action)
-            done = runs.ground.run(*runs.train(run), preexec_fn=little, timeout=PATIENCE)
+            done = runs.ground.run(*runs.train(run), preexec_fn=limit_file_size, timeout=PATIENCE)
             tally.add(f"files of {limit} bytes, SIGXFSZ {name}",
                       refusal(done, "File too large", run) or runs.resumes(run))
         tally.line(check, f"file size limit, SIGXFSZ {name}: exit 4, resumes")
@@ -137,17 +137,17 @@ def file_size_limit(check, runs):
 def commands(runs, run):
     """Maps the name of every command that prints to its arguments."""
     path = runs.ground.path
-    return {"train --json": runs.train(run, "--json"), "resume --json": ("resume", runs.whole, "--json"),
-            "eval": ("eval", runs.whole), "eval --json": ("eval", runs.whole, "--json"),
-            "generate": ("generate", runs.whole, "--input", path / "test.src"),
-            "score": ("score", runs.whole, "--source", path / "test.src", "--target", path / "test.tgt"),
-            "show RUN": ("show", runs.whole), "show CONFIG --json": ("show", runs.config, "--json"),
+    return {"train --json": runs.train(run, "--json"), "resume --json": ("resume", runs.reference, "--json"),
+            "eval": ("eval", runs.reference), "eval --json": ("eval", runs.reference, "--json"),
+            "generate": ("generate", runs.reference, "--input", path / "test.src"),
+            "score": ("score", runs.reference, "--source", path / "test.src", "--target", path / "test.tgt"),
+            "show RUN": ("show", runs.reference), "show CONFIG --json": ("show", runs.config, "--json"),
             "show reference": ("show", "reference"), "gradcheck": ("gradcheck", runs.config),
             "--help": ("--help",), "train --help": ("train", "--help"), "--version": ("--version",)}
 
 
 def start(runs, arguments, **streams):
-    """Like ground.run, with the given streams; stderr is captured unless it is one of them."""
+    """Like ground.run, with the given streams; stderr is captured unless it is given."""
     return subprocess.run([runs.ground.heed, *map(str, arguments)], cwd=runs.ground.path, text=True, timeout=PATIENCE,
                           check=False, stdin=subprocess.DEVNULL, **{"stderr": subprocess.PIPE, **streams})
 
@@ -166,7 +166,7 @@ def standard_output(check, runs):
             shutil.rmtree(run, ignore_errors=True)
             stream = opened()
             done = start(runs, arguments, stdout=stream)
-            why = refusal(done, "standard output") if name == "/dev/full" else departure(done)
+            why = refusal(done, "standard output") if name == "/dev/full" else silent_exit(done)
             os.close(stream)
             if not why and command == "train --json":
                 why = "" if digest(run) == runs.end else "the run has different bits"
@@ -184,11 +184,11 @@ def standard_error(check, runs):
         os.close(stream)
         why = f"exit {done.returncode}" if done.returncode != 0 else ""
         tally.add(f"stderr is {name}", why or ("" if digest(run) == runs.end else "different bits"))
-    tally.line(check, "stderr is /dev/full or a closed pipe: trains on")
+    tally.line(check, "stderr full or a closed pipe: training continues")
 
 
 def head(check, runs):
-    """A reader that exits after the first line: of a training's output, and of more lines than a pipe holds."""
+    """Pipes the output of a training, and of more lines than a pipe holds, to a reader that exits after one line."""
     tally, run = Tally(), runs.ground.folder("disk-head") / "run"
     heed, many = shlex.quote(str(runs.ground.heed)), runs.ground.path / "many.txt"
     many.write_text("1 May 1999\n" * 6000)
@@ -196,22 +196,22 @@ def head(check, runs):
     script = f"set -o pipefail; {heed} {arguments} 2>&1 | head -1"
     done = subprocess.run(["bash", "-c", script], cwd=runs.ground.path, capture_output=True, timeout=PATIENCE,
                           check=False)
-    whole = done.returncode == 0 and digest(run) == runs.end
-    tally.add("train 2>&1 | head -1", "" if whole else f"exit {done.returncode}")
-    script = (f"set -o pipefail; {heed} generate {shlex.quote(str(runs.whole))} --input {shlex.quote(str(many))}"
+    complete = done.returncode == 0 and digest(run) == runs.end
+    tally.add("train 2>&1 | head -1", "" if complete else f"exit {done.returncode}")
+    script = (f"set -o pipefail; {heed} generate {shlex.quote(str(runs.reference))} --input {shlex.quote(str(many))}"
               " | head -1")
     done = subprocess.run(["bash", "-c", script], cwd=runs.ground.path, capture_output=True, text=True,
                           timeout=PATIENCE, check=False)
-    tally.add("generate | head -1", departure(done))
+    tally.add("generate | head -1", silent_exit(done))
     tally.line(check, "| head -1: no hang, the run is complete")
 
 
 def full_metrics(check, runs):
-    """Links to /dev/full in place of a file that grows with the run."""
+    """Replaces a file that grows with the run by a link to /dev/full."""
     for name in ("metrics.jsonl", "train.log"):
         run = runs.ground.folder("disk-full") / "run"
         run.mkdir()
-        (run / ".lock").touch()  # as in a run that has just begun: heed refuses to write into other folders
+        (run / ".lock").touch()  # marks a run that has just begun: heed refuses to write into other folders
         (run / name).symlink_to("/dev/full")
         why = refusal(runs.ground.run(*runs.train(run), timeout=PATIENCE), run / name, "No space left")
         (run / name).unlink()

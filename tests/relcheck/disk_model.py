@@ -1,4 +1,4 @@
-"""A model of a disk with a write cache: what may remain of a folder when the power fails.
+"""A model of a disk with a write cache: the contents that a folder may have after a power failure.
 
 A file's bytes are safe once fsync has returned, a name once fsync of its folder has returned. Everything
 newer is pending, and any subset of it may have reached the disk, in any order. Pending bytes of a file may be
@@ -27,7 +27,7 @@ class File:
         self.safe, self.kept = self.content, len(self.content)
 
     def after_cut(self, random):
-        """Random content that the disk may hold. Safe bytes that were not overwritten are unchanged."""
+        """Random content that the disk may contain. Safe bytes that were not overwritten are unchanged."""
         if self.content == self.safe:
             return self.safe
         how = random.choice(("old", "new", "prefix", "zeros", "blocks", "blocks", "blocks"))
@@ -41,7 +41,7 @@ class File:
         return blocks if random.random() < 0.7 else blocks[:random.randint(self.kept, len(blocks))]
 
     def some_blocks(self, random, begin):
-        """The bytes from `begin` on: each block is old, new, zero, or left over from another file."""
+        """The bytes from `begin` on: each block is old, new, zero, or a remainder of another file."""
         size, result = random.choice(BLOCKS), b""
         while begin < len(self.content):
             end = min(begin // size * size + size, len(self.content))
@@ -63,7 +63,7 @@ class Folder:
         self.names, self.safe, self.pending = {}, {}, []
 
     def change(self, *ways):
-        """The first way is what happened; the others are what the disk may hold instead."""
+        """The first way is the change that happened; the others are states that the disk may contain instead."""
         ways[0](self.names)
         self.pending.append(ways)
 
@@ -92,8 +92,8 @@ def both(first, second):
 
 
 class Disk:
-    """Replays a log of calls (shim.Call). `lies`: fsync of a file reports success and does nothing, so that
-    names may exist before the bytes."""
+    """Replays a log of calls (shim.Call). With `lies`, fsync of a file reports success and does nothing: a name may
+    exist before its bytes."""
 
     def __init__(self, base, lies=False):
         self.root, self.files, self.lies = self.copied(base), {}, lies
@@ -129,7 +129,7 @@ class Disk:
         return node
 
     def play(self, call, bytes_):
-        """Applies a call that succeeded; `bytes_`: those of a write."""
+        """Applies a call that succeeded; `bytes_`: the bytes of a write."""
         getattr(self, call.name)(call, bytes_)
 
     def open(self, call, _):

@@ -1,13 +1,13 @@
 /* A library for LD_PRELOAD that intercepts a process's calls on the files of one folder: it numbers
  * and logs them, and makes one of them fail.
  *
- *   FAULT_FOLDER  the folder, as an absolute path; calls on other files are ignored
+ *   FAULT_FOLDER  the absolute path of the folder; calls on files outside it are ignored
  *   FAULT_LOG     a file that receives one line per call, separated by tabs:
  *                 number, name, result, errno, fault (1: injected failure), descriptor,
  *                 flags, offset, length, path, second path (of a rename; the text of a symlink)
  *   FAULT_DATA    a file that receives the bytes of all writes, concatenated
  *   FAULT_AT      the number of the call that fails, from 1
- *   FAULT_KIND    how it fails: the number of an errno; "short" (a write takes half, other calls
+ *   FAULT_KIND    how it fails: the number of an errno; "short" (a write writes half, other calls
  *                 succeed); "half" (the same, and the next write fails with ENOSPC); "kill"
  *                 (SIGKILL, after half of a write); "exit" (the same, with _exit)
  *   FAULT_LASTS   if set, all later calls fail as well, as on a removed or full disk
@@ -39,7 +39,7 @@ static size_t folder_length;
 static long count, fault_at, signal_step;
 static const char* kind = "";
 static int fault_errno, lasts, now_full, signal_number, log_file = -1, data_file = -1;
-static char* paths[kDescriptors]; /* of open descriptors; null: not watched */
+static char* paths[kDescriptors]; /* paths of the open descriptors; null: not watched */
 
 typedef struct {
   const char* name;
@@ -105,7 +105,7 @@ static void absolute(int at, const char* path, char* into) {
   if (snprintf(into, kPath, "%s/%s", base, path) >= kPath) into[0] = 0;
 }
 
-static int ours(const char* path) {
+static int in_folder(const char* path) {
   return folder && strncmp(path, folder, folder_length) == 0 &&
          (path[folder_length] == '/' || path[folder_length] == 0);
 }
@@ -125,11 +125,11 @@ static void die(void) {
   for (;;) pause();
 }
 
-static int deadly(const Call* call) {
+static int ends_process(const Call* call) {
   return call->fault && (strcmp(kind, "kill") == 0 || strcmp(kind, "exit") == 0);
 }
 
-static void write_down(const Call* call, long result, int error) {
+static void log_call(const Call* call, long result, int error) {
   char line[3 * kPath];
   const int length =
       snprintf(line, sizeof line, "%ld\t%s\t%ld\t%d\t%d\t%d\t%d\t%ld\t%ld\t%s\t%s\n", call->number,
@@ -138,11 +138,11 @@ static void write_down(const Call* call, long result, int error) {
   if (log_file >= 0 && length > 0) syscall(SYS_write, log_file, line, (size_t)length);
 }
 
-/* Before a call other than a write: exits if requested; true if the call must fail. */
+/* Called before a call other than a write: exits if requested; true if the call must fail. */
 static int fails(Call* call) {
   number(call);
-  if (deadly(call)) {
-    write_down(call, -1, 0);
+  if (ends_process(call)) {
+    log_call(call, -1, 0);
     die();
   }
   if (fault_errno == 0) call->fault = 0; /* "short" applies to writes only */
@@ -151,7 +151,7 @@ static int fails(Call* call) {
 
 static long end(const Call* call, long result) {
   const int error = errno;
-  write_down(call, result, error);
+  log_call(call, result, error);
   pthread_mutex_unlock(&mutex);
   errno = error;
   return result;
@@ -174,10 +174,10 @@ static int open_at(int at, const char* path, int flags, mode_t mode) {
   Call call = {.name = "open", .descriptor = -1};
   call.flags = flags;
   absolute(at, path, call.path);
-  if (!ours(call.path)) {
-    const int other = (int)syscall(SYS_openat, at, path, flags, mode);
-    remember(other, NULL);
-    return other;
+  if (!in_folder(call.path)) {
+    const int descriptor = (int)syscall(SYS_openat, at, path, flags, mode);
+    remember(descriptor, NULL);
+    return descriptor;
   }
   if (fails(&call)) return (int)failed(&call);
   call.descriptor = (int)syscall(SYS_openat, at, path, flags, mode);
@@ -217,7 +217,7 @@ static int flags_of(const char* mode) {
     Call call = {.name = "open", .descriptor = -1};          \
     call.flags = flags_of(mode);                             \
     absolute(AT_FDCWD, path, call.path);                     \
-    if (!ours(call.path)) return REAL(function, path, mode); \
+    if (!in_folder(call.path)) return REAL(function, path, mode); \
     if (fails(&call)) {                                      \
       failed(&call);                                         \
       return NULL;                                           \
@@ -257,7 +257,7 @@ int fclose(FILE* file) {
   return (int)(fail ? failed(&call) : end(&call, result));
 }
 
-/* Not counted: the end of a directory listing. But the descriptor is free again. */
+/* The end of a directory listing is not counted, but frees the descriptor. */
 int closedir(DIR* entries) {
   remember(dirfd(entries), NULL);
   return REAL(closedir, entries);
@@ -286,13 +286,13 @@ TRUNCATE(ftruncate64)
 
 /* ---- writes --------------------------------------------------------------------------------- */
 
-/* offset < 0: the current position. */
+/* offset < 0 means the current position. */
 static ssize_t put(int descriptor, const char* bytes, size_t length, long offset) {
   return offset < 0 ? syscall(SYS_write, descriptor, bytes, length)
                     : syscall(SYS_pwrite64, descriptor, bytes, length, offset);
 }
 
-/* After a write: sends the signal if this was the awaited record. */
+/* Called after a write: sends the signal if this was the awaited record. */
 static void signal_at_step(const Call* call, const char* bytes, size_t length) {
   const char* const name = strrchr(call->path, '/');
   char record[kPath] = "";
@@ -322,12 +322,12 @@ static ssize_t write_ours(int descriptor, const char* bytes, size_t length, long
   const ssize_t result = put(descriptor, bytes, length, offset);
   call.offset = offset >= 0 ? offset : lseek(descriptor, 0, SEEK_CUR) - (result > 0 ? result : 0);
   if (data_file >= 0 && result > 0) syscall(SYS_write, data_file, bytes, (size_t)result);
-  if (!deadly(&call)) {
+  if (!ends_process(&call)) {
     end(&call, result);
     signal_at_step(&call, bytes, length);
     return result;
   }
-  write_down(&call, result, errno);
+  log_call(&call, result, errno);
   die();
   return -1;
 }
@@ -365,7 +365,7 @@ static int rename_at(int from_at, const char* from, int to_at, const char* to, u
   call.flags = (int)flags;
   absolute(from_at, from, call.path);
   absolute(to_at, to, call.second);
-  const int watched = ours(call.path) || ours(call.second);
+  const int watched = in_folder(call.path) || in_folder(call.second);
   if (watched && fails(&call)) return (int)failed(&call);
   const long result = syscall(SYS_renameat2, from_at, from, to_at, to, flags);
   return (int)(watched ? end(&call, result) : result);
@@ -382,7 +382,7 @@ int renameat2(int from_at, const char* from, int to_at, const char* to, unsigned
 int mkdirat(int at, const char* path, mode_t mode) {
   Call call = {.name = "mkdir", .descriptor = -1};
   absolute(at, path, call.path);
-  const int watched = ours(call.path);
+  const int watched = in_folder(call.path);
   if (watched && fails(&call)) return (int)failed(&call);
   const long result = syscall(SYS_mkdirat, at, path, mode);
   return (int)(watched ? end(&call, result) : result);
@@ -392,7 +392,7 @@ int mkdir(const char* path, mode_t mode) { return mkdirat(AT_FDCWD, path, mode);
 int unlinkat(int at, const char* path, int flags) {
   Call call = {.name = flags & AT_REMOVEDIR ? "rmdir" : "unlink", .descriptor = -1};
   absolute(at, path, call.path);
-  const int watched = ours(call.path);
+  const int watched = in_folder(call.path);
   if (watched && fails(&call)) return (int)failed(&call);
   const long result = syscall(SYS_unlinkat, at, path, flags);
   return (int)(watched ? end(&call, result) : result);
@@ -409,7 +409,7 @@ int remove(const char* path) {
 int symlinkat(const char* target, int at, const char* path) {
   Call call = {.name = "symlink", .descriptor = -1};
   absolute(at, path, call.path);
-  const int watched = ours(call.path);
+  const int watched = in_folder(call.path);
   snprintf(call.second, kPath, "%s", target);
   if (watched && fails(&call)) return (int)failed(&call);
   const long result = syscall(SYS_symlinkat, target, at, path);

@@ -6,7 +6,7 @@ import pathlib
 import shutil
 import subprocess
 
-from checkpoints import promised, spoil, whole_steps
+from checkpoints import flip_byte, promised, whole_steps
 from harness import digest, note
 from shim import Shim, read_log
 
@@ -28,7 +28,7 @@ class Scenario:
         if prepare:
             prepare(self.base)
         self.whole = whole_steps(self.base / "run")
-        self.kept = set() if name == "overwrite" else self.whole  # the existing steps that must stay
+        self.kept = set() if name == "overwrite" else self.whole  # existing steps that must remain
         work = self.copy("calm")
         log = ground.path / f"faults-{name}.log"
         done = self.start(work, shim.environment(work, log))
@@ -49,10 +49,10 @@ class Scenario:
         return self.ground.run(*self.command(work / "run"), env=environment)
 
     def needs(self, number):
-        """Whether heed must report an error of this call because data could be lost."""
+        """Whether heed must report an error of this call, because data could be lost."""
         call, follows = self.calls[number - 1], self.calls[number:number + 1]
         if call.path == "run/.lock":
-            return call.name == "open"  # the number in it is only used in messages
+            return call.name == "open"  # only messages use the number in it
         if call.name == "exchange":
             return False  # heed has a fallback for file systems without exchange
         if call.name == "close":
@@ -62,8 +62,8 @@ class Scenario:
         return True
 
     def unsafe(self, close):
-        """Whether the closed file was written to after its last fsync. A run closes its log last, when it can no
-        longer report an error."""
+        """Whether the closed file was written to after its last fsync. The log is an exception: a run closes it last and
+        cannot report an error any more."""
         before = [call.name for call in self.calls[:close.number - 1]
                   if call.path == close.path and call.name in ("write", "fsync")]
         return before[-1:] == ["write"] and close.path != "run/train.log"
@@ -113,7 +113,7 @@ class Case:
             self.wrong["message"] = f"does not name the file: {last_line(done)}"
 
     def names(self):
-        """The names a message may use for the file: its own, its final one, or the tree being removed."""
+        """The names a message may use for the file: its path, its final path, or the folder being removed."""
         for call in self.failed:
             for path in map(pathlib.PurePath, filter(None, (call.path, call.second))):
                 yield str(path)
@@ -124,7 +124,7 @@ class Case:
             yield call.path or self.work.name  # the folder that contains the run
 
     def judge_folder(self, run, calls, done):
-        """Checks the folder before resuming."""
+        """Checks the run folder before the run is resumed."""
         missing = promised(calls, self.scenario.kept) - whole_steps(run)
         if missing:
             self.wrong["checkpoint"] = f"step {max(missing)} was reported but is missing or damaged"
@@ -133,10 +133,10 @@ class Case:
         if any(not (line.startswith(b"{") and line.endswith(b"}")) for line in lines[:-1]):
             self.wrong["metrics"] = "a broken line that is not the last"
         elif self.kind in ERRORS[:4] and done.returncode == 4 and lines and lines[-1]:
-            self.wrong["metrics"] = "half a record was left behind"
+            self.wrong["metrics"] = "metrics.jsonl ends with half a record"
 
     def judge_end(self, run, done):
-        """Continuing gives the same bits, and nothing has to be cleaned up."""
+        """Checks that the continued run has the same bits and that no temporary files remain."""
         if done.returncode != 0:
             begun = (run / "config.yaml").exists()
             done = self.scenario.ground.run(*(("resume", run) if begun else self.scenario.command(run)))
@@ -147,7 +147,7 @@ class Case:
             self.wrong["end"] = "weights, moments or metrics differ from the undisturbed run"
         more = names_of(run) - self.scenario.names
         if any(name.startswith(".") for path in more for name in path.split("/")):
-            self.wrong["left"] = f"left behind: {', '.join(sorted(more))}"
+            self.wrong["left"] = f"unexpected files: {', '.join(sorted(more))}"
 
     def place(self):
         where = self.scenario.calls[self.number - 1]
@@ -182,7 +182,7 @@ def scenarios(ground, shim):
                      if call.name == "write" and "step-00000006.tmp" in call.path)
         subprocess.run([ground.heed, *train(base / "run"), "--overwrite"], cwd=ground.path, check=False,
                        env=shim.environment(base, log, point, "kill"), capture_output=True)
-        spoil(base / "run/checkpoints/step-00000004/model.safetensors")
+        flip_byte(base / "run/checkpoints/step-00000004/model.safetensors")
 
     return [Scenario(ground, shim, "begin", train),
             Scenario(ground, shim, "resume", lambda run: ("resume", run), stopped),
@@ -191,7 +191,7 @@ def scenarios(ground, shim):
 
 
 def kinds_for(call):
-    """The failures that apply to a call: some only to writes; a full disk not to reads."""
+    """The failures that apply to a call: some apply to writes only, a full disk does not apply to reads."""
     reads = call.name == "open" and not call.writes()
     return [kind for kind in EVERY if (call.name == "write" or kind not in WRITES_ONLY)
             and not (reads and kind in ("ENOSPC", "EDQUOT"))]
@@ -204,14 +204,14 @@ def every_case(scenario):
 
 
 def sample(ground, scenario, known):
-    """For calls that differ only in the step: one with an error, and one with another failure. `known`: the kinds
-    of calls that earlier scenarios have covered."""
-    alike = {}
+    """Draws, of each group of calls that differ only in the step, one with an error and one with another failure.
+    `known`: the groups that earlier scenarios have covered."""
+    groups = {}
     for call in scenario.calls:
         if call.kind() not in known:
-            alike.setdefault(call.kind(), []).append(call.number)
-    known.update(alike)
-    for (name, *_), numbers in alike.items():
+            groups.setdefault(call.kind(), []).append(call.number)
+    known.update(groups)
+    for (name, *_), numbers in groups.items():
         kinds = kinds_for(scenario.calls[numbers[0] - 1])
         yield ground.random.choice(numbers), ground.random.choice([kind for kind in kinds if kind in ERRORS])
         if any(map(scenario.needs, numbers)):
@@ -227,7 +227,7 @@ ASKED = {"exit": ("errors: exit 4, or the same result", ERRORS),
          "checkpoint": ("reported checkpoints exist", EVERY),
          "metrics": ("metrics: complete records", EVERY),
          "end": ("resumed: the same bits", EVERY),
-         "left": ("nothing left to clean up", EVERY)}
+         "left": ("no temporary files remain", EVERY)}
 
 
 def measure(check, ground):
@@ -239,7 +239,7 @@ def measure(check, ground):
             cases = list(pool.map(lambda pick, s=scenario: Case(s, *pick), chosen))
         for what, (title, kinds) in ASKED.items():
             asked = [case for case in cases if case.kind in kinds]
-            if not asked:  # none in this scenario's sample
+            if not asked:  # no such case in this scenario's sample
                 continue
             never_asked.discard(what)
             wrong = [case for case in asked if what in case.wrong]

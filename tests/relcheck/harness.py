@@ -1,4 +1,4 @@
-"""Shared by the measures: result lines, a scratch folder, the program under test, runs to compare."""
+"""Helpers of the measures: result lines, a scratch folder, the program under test, configs of small runs."""
 import hashlib
 import json
 import os
@@ -9,9 +9,9 @@ import shutil
 import subprocess
 import tempfile
 
-# A wait for an event that is due soon on any machine fails as hung after this many seconds.
+# Seconds after which a wait for an event that is due soon on any machine fails as hung.
 PATIENCE = int(re.search(r"patience = (\d+);", (pathlib.Path(__file__).parents[1] / "patience.h").read_text())[1])
-CLOCK_FIELDS = ("seconds", "tokens_per_s", "decode_seconds")  # of metrics.jsonl: differ between any two runs
+CLOCK_FIELDS = ("seconds", "tokens_per_s", "decode_seconds")  # fields of metrics.jsonl that differ between runs
 
 
 class Check:
@@ -37,10 +37,10 @@ def note(text):
     print(f"#   {text}", flush=True)
 
 
-def check_seconds(check, ground, name, seconds, most):
+def check_seconds(check, ground, name, seconds, max_seconds):
     """Checks a limit on wall-clock time in the long form only: it needs an idle machine."""
     if ground.long:
-        check(name, f"{seconds:.2f} s", f"<= {most} s", seconds <= most)
+        check(name, f"{seconds:.2f} s", f"<= {max_seconds} s", seconds <= max_seconds)
     else:
         note(f"{name}: {seconds:.2f} s")
 
@@ -59,7 +59,7 @@ class Ground:
 
     def __exit__(self, *_):
         if self.keep:
-            note(f"kept: {self.path}")
+            note(f"scratch folder: {self.path}")
         else:
             shutil.rmtree(self.path, ignore_errors=True)
 
@@ -71,8 +71,8 @@ class Ground:
         return path
 
     def config(self, kind):
-        """The path of a small config: "seq2seq" (text, dropout), "lm" or "synthetic". 40 steps, about a
-        second; a checkpoint every 10 steps, a validation every 20, 3 shards, 2 threads."""
+        """The path of a small config: "seq2seq" (text, dropout), "lm" or "synthetic". The run has 40 steps, 3 shards
+        and 2 threads, and takes about a second; it saves every 10 steps and validates every 20."""
         path = self.path / f"{kind}.yaml"
         path.write_text(CONFIGS[kind])
         return path
@@ -136,7 +136,7 @@ def tree(folder):
 
 
 def write_texts(folder):
-    """Writes sentences of random words, and as targets the same with every word reversed."""
+    """Writes sentences of random words; the targets are the same sentences with every word reversed."""
     words = random.Random(7)
     vocabulary = ["".join(words.choices("abcdefghijklmnop", k=words.randint(2, 6))) for _ in range(60)]
     for name, count in (("train", 600), ("valid", 40), ("test", 40)):

@@ -1,4 +1,4 @@
-"""Helpers to start, resume, watch and stop runs, and to read the files they leave."""
+"""Helpers that start, resume, watch and stop runs and read their files."""
 import json
 import os
 import pathlib
@@ -9,7 +9,7 @@ import harness
 from harness import PATIENCE
 from shim import Shim
 
-# So many steps that the run is always stopped or killed before its end.
+# Enough steps that the run is always stopped or killed before its end.
 ENDLESS = ("train.steps=100000", "train.save_every=100000", "train.validate_every=100000")
 
 
@@ -19,7 +19,7 @@ def shell_status(returncode):
 
 
 def resume_run(ground, kind, run, *overrides, **keywords):
-    """Starts the next command of a user: train if there is no run yet, otherwise resume."""
+    """Starts train if the run does not exist, otherwise resume."""
     if (run / "config.yaml").exists():
         return ground.start("resume", run, *overrides, **keywords)
     return ground.start("train", ground.config(kind), "--run", run, *overrides, **keywords)
@@ -32,7 +32,7 @@ def newest_record(run):
             file.seek(max(0, os.fstat(file.fileno()).st_size - 4096))
             lines = file.read().split(b"\n")[:-1]
         return json.loads(lines[-1])["step"] if lines else 0
-    except (FileNotFoundError, ValueError):  # not begun, or truncated while being read
+    except (FileNotFoundError, ValueError):  # no file yet, or truncated during the read
         return 0
 
 
@@ -45,7 +45,7 @@ def linked_step(run, link="last"):
 
 
 def names_in(folder):
-    """The names in a folder, which may be missing."""
+    """The names in a folder; none if the folder does not exist."""
     try:
         return os.listdir(folder)
     except FileNotFoundError:
@@ -100,8 +100,8 @@ def stop_watching(process, number, count):
 
 
 def stopped_at(ground, kind, run, step, number, *overrides):
-    """Continues a run, which sends itself a signal when it records this step or a later one, so that timing does
-    not matter. Returns the exit status as a shell shows it."""
+    """Continues a run, which sends itself a signal when it records this step or a later one: the result does not
+    depend on timing. Returns the exit status as a shell shows it."""
     environment = Shim(ground).signals(run, max(step, newest_record(run) + 1), number)
     process = resume_run(ground, kind, run, *overrides, env=environment)
     return shell_status(process.wait(PATIENCE))
@@ -110,17 +110,17 @@ def stopped_at(ground, kind, run, step, number, *overrides):
 def finish(ground, kind, run, *overrides):
     """Continues a run to its end; returns the exit status and standard error."""
     process = resume_run(ground, kind, run, *overrides, stderr=-1)
-    said = process.communicate(timeout=PATIENCE)[1]
-    return shell_status(process.returncode), said
+    stderr = process.communicate(timeout=PATIENCE)[1]
+    return shell_status(process.returncode), stderr
 
 
-def told(status, said):
+def status_line(status, stderr):
     """The exit status and the first lines of standard error, in one line."""
-    return f"exit {status}: {' | '.join(said.splitlines()[:3])}"
+    return f"exit {status}: {' | '.join(stderr.splitlines()[:3])}"
 
 
 def broken_lines(run, unfinished=False):
-    """How many lines of metrics.jsonl are not complete records; `unfinished`: ignores the last one."""
+    """The number of lines of metrics.jsonl that are not complete records; `unfinished` ignores the last line."""
     try:
         lines = (run / "metrics.jsonl").read_bytes().split(b"\n")
     except FileNotFoundError:
@@ -136,7 +136,7 @@ def broken_lines(run, unfinished=False):
 
 
 def outcome(run):
-    """What an interrupted run must share with an uninterrupted one: weights, moments, metrics, links."""
+    """The parts in which an interrupted run must equal an uninterrupted one: weights, moments, metrics, links."""
     weights = run / "average" / "model.safetensors"
     mean = harness.tree(weights.parent) if weights.exists() else {}
     return (harness.digest(run), linked_step(run, "last"), linked_step(run, "best"),
@@ -144,7 +144,7 @@ def outcome(run):
 
 
 def copy_run(run, name):
-    """Copies a run folder next to the original; links are kept."""
+    """Copies a run folder next to the original; links remain links."""
     copy = pathlib.Path(run).with_name(name)
     shutil.rmtree(copy, ignore_errors=True)
     shutil.copytree(run, copy, symlinks=True)

@@ -8,24 +8,24 @@ import time
 
 from harness import note
 from interrupt import (broken_lines, copy_run, finish, let_run, linked_step, names_in, newest_record, outcome,
-                       resume_run, stop, told, wait_for_link, wait_until)
+                       resume_run, stop, status_line, wait_for_link, wait_until)
 
 KINDS = ("seq2seq", "lm", "synthetic")
 STEPS = 20
 # A checkpoint of 7 MB every step, with pruning: saves take about half of the time.
 OVERRIDES = (f"train.steps={STEPS}", "train.save_every=1", "train.validate_every=3", "model.d_model=128",
              "model.d_ff=512")
-CHAIN = 5  # kills of one run
+CHAIN = 5  # number of kills of one run
 
 
 def traces_of_saving(run):
-    """What unfinished saves have left: hidden names, or a step newer than `last`."""
+    """The traces of unfinished saves: hidden names, or a step newer than `last`."""
     traces = set()
     for folder in (run, run / "checkpoints"):
         for name in names_in(folder):
             if re.fullmatch(r"\.(step-\d+|last|best)\.\w+", name):
-                about = os.lstat(folder / name)
-                traces.add((name, about.st_ino, about.st_mtime_ns))
+                status = os.lstat(folder / name)
+                traces.add((name, status.st_ino, status.st_mtime_ns))
     newest = newest_step(run)
     return traces | ({newest} if newest > linked_step(run) else set())
 
@@ -44,27 +44,27 @@ def written(path):
 
 
 class Aim:
-    """Chooses when to kill. `seconds`, `save`: the duration of a whole run and of a save."""
+    """Chooses when to kill. `seconds`, `save`: the duration of a reference run and of a save."""
 
     def __init__(self, random, seconds, save):
         self.random, self.seconds, self.save = random, seconds, save
 
     def any_moment(self, process, run):
-        """Uniformly from the start to the expected end of the process; False if it ends first."""
+        """A uniform moment from the start to the expected end of the process; False if the process ends first."""
         left = self.seconds * (1 - 0.9 * linked_step(run) / STEPS)
         return let_run(process, self.random.uniform(0, left))
 
     def at_the_start(self, process, _):
-        """While the run is being created or read."""
+        """A moment at which the run is being created or read."""
         return let_run(process, self.random.uniform(0, 0.05))
 
     def in_a_save(self, process, run):
-        """Uniformly within one of the next saves: while writing files, or between renaming and linking."""
+        """A uniform moment within one of the next saves: during the writes, or between renaming and linking."""
         name = f"step-{newest_step(run) + self.random.randint(1, 3):08}"
         done, begun = run / "checkpoints" / name, run / "checkpoints" / f".{name}.tmp"
-        if self.random.random() < 0.3:  # the new name exists, the links do not yet
+        if self.random.random() < 0.3:  # the new name exists, its links do not
             return wait_until(process, done.exists, 2e-5)
-        older = written(begun)  # left over from an earlier kill
+        older = written(begun)  # the folder of an earlier kill
         if not wait_until(process, lambda: written(begun) not in (None, older), 5e-5):
             return False
         return let_run(process, self.random.uniform(0, self.save), 5e-5)
@@ -72,28 +72,28 @@ class Aim:
 
 def timed(ground, kind):
     """An uninterrupted run, its seconds, and the mean seconds of a save."""
-    run = ground.folder(f"whole-{kind}")
+    run = ground.folder(f"reference-{kind}")
     began = time.monotonic()
     process = resume_run(ground, kind, run, *OVERRIDES)
-    looks = saving = 0
+    samples = saving = 0
     while process.poll() is None:
-        looks += 1
+        samples += 1
         saving += any(name.startswith(".step-") for name in names_in(run / "checkpoints"))
         time.sleep(2e-4)
     if process.returncode != 0:
         raise RuntimeError(f"{kind}: exit {process.returncode}")
     seconds = time.monotonic() - began
-    return run, seconds, seconds * saving / looks / STEPS
+    return run, seconds, seconds * saving / samples / STEPS
 
 
-def lost_steps(said, before):
-    """Whether a resumed run continued from an earlier checkpoint than it had reported."""
-    found = re.search(r"(?:continuing from|already finished, at) step (\d+)|no checkpoint", said)
+def lost_steps(stderr, before):
+    """Whether a resumed run continued from an earlier checkpoint than the reported one."""
+    found = re.search(r"(?:continuing from|already finished, at) step (\d+)|no checkpoint", stderr)
     return found is not None and int(found[1] or 0) < before
 
 
 def killed_chain(ground, kind, run, aim, tally):
-    """Kills one run up to CHAIN times, resumes it after each kill, and finally lets it finish."""
+    """Kills one run up to CHAIN times, resumes it after each kill, and finally runs it to its end."""
     for _ in range(CHAIN):
         before, records, traces = linked_step(run), written(run / "metrics.jsonl"), traces_of_saving(run)
         words = ground.path / "words"
@@ -104,43 +104,43 @@ def killed_chain(ground, kind, run, aim, tally):
             kill_when = aim.in_a_save if choice % 2 else aim.any_moment if choice else aim.at_the_start
             alive = kill_when(process, run)
             status = stop(process, signal.SIGKILL)[0] if alive else process.wait()
-        said = words.read_text(errors="replace")
-        tally["lost"] += lost_steps(said, before)
+        stderr = words.read_text(errors="replace")
+        tally["lost"] += lost_steps(stderr, before)
         tally["torn"] += broken_lines(run, unfinished=True)
         if status != 128 + signal.SIGKILL:
             tally["refused"] += status != 0
             if status != 0:
-                note(f"{kind}: {told(status, said)}")
+                note(f"{kind}: {status_line(status, stderr)}")
             break
         tally["kills"] += 1
         tally["in a save"] += not traces_of_saving(run) <= traces
         tally["starting"] += written(run / "metrics.jsonl") == records or newest_record(run) <= before
     before = linked_step(run)
-    status, said = finish(ground, kind, run, *OVERRIDES)
-    tally["lost"] += lost_steps(said, before)
+    status, stderr = finish(ground, kind, run, *OVERRIDES)
+    tally["lost"] += lost_steps(stderr, before)
     tally["torn"] += broken_lines(run)
     tally["refused"] += status != 0
     if status != 0:
-        note(f"{kind}: {told(status, said)}")
+        note(f"{kind}: {status_line(status, stderr)}")
     return status == 0
 
 
 def killed_runs(check, ground):
-    """Chains of kills until there are enough in total and of each kind; on a busy machine more of them miss."""
+    """Kills runs until the numbers of kills, in total and of each kind, suffice; on a busy machine more kills miss."""
     wanted = 2000 if ground.long else 100
     wanted_of = {"kills": wanted, "in a save": 0.4 * wanted, "starting": 0.05 * wanted}
-    whole, aims = {}, {}
+    reference, aims = {}, {}
     for kind in KINDS:
         run, seconds, save = timed(ground, kind)
-        whole[kind], aims[kind] = outcome(run), Aim(ground.random, seconds, save)
+        reference[kind], aims[kind] = outcome(run), Aim(ground.random, seconds, save)
     tally = collections.Counter()
-    while any(tally[what] < least for what, least in wanted_of.items()) and tally["chains"] < 3 * wanted:
+    while any(tally[what] < minimum for what, minimum in wanted_of.items()) and tally["chains"] < 3 * wanted:
         kind = KINDS[tally["chains"] % len(KINDS)]
         run = ground.folder("killed")
         ended = killed_chain(ground, kind, run, aims[kind], tally)
-        same = ended and outcome(run) == whole[kind]
+        same = ended and outcome(run) == reference[kind]
         if ended and not same:
-            parts = [name for name, a, b in zip(("digest", "last", "best", "mean"), outcome(run), whole[kind])
+            parts = [name for name, a, b in zip(("digest", "last", "best", "mean"), outcome(run), reference[kind])
                      if a != b]
             note(f"{kind}: chain {tally['chains']}: {' and '.join(parts)} differ")
         tally["chains"] += 1
@@ -158,26 +158,26 @@ def killed_runs(check, ground):
 
 
 def between_rename_and_links(check, ground):
-    """A kill between the renaming of a checkpoint and the update of `last` and `best`."""
-    whole = ground.train("synthetic", "whole", "train.keep=4")
-    run = copy_run(whole, "unlinked")
+    """Kills a run between the renaming of a checkpoint and the update of `last` and `best`."""
+    reference = ground.train("synthetic", "reference", "train.keep=4")
+    run = copy_run(reference, "unlinked")
     for link, step in (("last", 30), ("best", 20)):
         (run / link).unlink()
         os.symlink(f"checkpoints/step-{step:08}", run / link)
-    if linked_step(whole, "best") != 40 or not (run / "best").exists():
+    if linked_step(reference, "best") != 40 or not (run / "best").exists():
         raise RuntimeError("the last checkpoint of this run should be its best")
     lines = (run / "metrics.jsonl").read_text().splitlines(keepends=True)
     (run / "metrics.jsonl").write_text("".join(line for line in lines if '"kind":"test"' not in line))
-    status, said = finish(ground, "synthetic", run)
-    same = status == 0 and outcome(run) == outcome(whole)
+    status, stderr = finish(ground, "synthetic", run)
+    same = status == 0 and outcome(run) == outcome(reference)
     if not same:
-        note(f"best is step {linked_step(run, 'best')}, last {linked_step(run)}; {told(status, said)}")
+        note(f"best is step {linked_step(run, 'best')}, last {linked_step(run)}; {status_line(status, stderr)}")
     check("SIGKILL: between a checkpoint's name and its links", "equal" if same else "differs", "equal", same)
 
 
 def half_replaced(check, ground):
-    """A kill while --overwrite clears the older run: the new run must not take over its checkpoints."""
-    whole = outcome(ground.train("seq2seq", "whole"))
+    """Kills a run while --overwrite clears the older run, whose checkpoints the new run must not use."""
+    reference = outcome(ground.train("seq2seq", "reference"))
     good = 0
     for arguments in (("--overwrite",), ()):
         run = ground.train("seq2seq", "replaced", "seed=6")
@@ -188,17 +188,17 @@ def half_replaced(check, ground):
         if process.wait() == 2:  # refused
             good += 1
             continue
-        status, said = finish(ground, "seq2seq", run)
-        same = status == 0 and outcome(run) == whole
+        status, stderr = finish(ground, "seq2seq", run)
+        same = status == 0 and outcome(run) == reference
         good += same
         if not same:
-            note(f"train {' '.join(arguments)}: {told(status, said)}")
+            note(f"train {' '.join(arguments)}: {status_line(status, stderr)}")
     check("SIGKILL: while --overwrite clears a run", f"{good} of 2 equal", "all", good == 2)
 
 
 def killed_while_replacing(check, ground):
     """Kills --overwrite at random moments; repeating the command gives the undisturbed result."""
-    whole = outcome(ground.train("seq2seq", "whole"))
+    reference = outcome(ground.train("seq2seq", "reference"))
     older = ground.train("seq2seq", "older", "seed=6")
     rounds = 100 if ground.long else 10
     good = 0
@@ -210,9 +210,9 @@ def killed_while_replacing(check, ground):
             time.sleep(ground.random.uniform(0, 0.01))
             stop(process, signal.SIGKILL)
         done = ground.run(*command)
-        good += done.returncode == 0 and outcome(run) == whole
+        good += done.returncode == 0 and outcome(run) == reference
         if done.returncode != 0:
-            note(told(done.returncode, done.stderr))
+            note(status_line(done.returncode, done.stderr))
     check("SIGKILL: --overwrite, killed and repeated", f"{good} of {rounds} equal", "all", good == rounds)
 
 
@@ -222,5 +222,5 @@ def measure(check, ground):
     between_rename_and_links(check, ground)
     half_replaced(check, ground)
     killed_while_replacing(check, ground)
-    for name in [f"whole-{kind}" for kind in KINDS] + ["killed", "whole", "unlinked", "replaced", "older"]:
+    for name in [f"reference-{kind}" for kind in KINDS] + ["killed", "reference", "unlinked", "replaced", "older"]:
         shutil.rmtree(ground.path / name, ignore_errors=True)

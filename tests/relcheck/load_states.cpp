@@ -3,9 +3,11 @@
 ///   relcheck_load_states < FOLDERS      one folder per line; prints a line of JSON for each:
 ///   {"valid": [4, 6], "newest": 6, "last": 6, "weights": "…/model.safetensors", "error": ""}
 ///
-/// valid: the steps with correct checksums. newest: the step to resume from, or 0. last: the step
-/// that the link points to, or 0. weights: what eval would use, with a verified checksum. error:
-/// why a run with a checkpoint could not be resumed or used.
+/// valid: the steps with correct checksums.
+/// newest: the step to resume from, or 0.
+/// last: the step that the link points to, or 0.
+/// weights: the file that eval would use, with a verified checksum.
+/// error: the reason why a run with a checkpoint cannot be resumed or used.
 #include <fmt/format.h>
 
 #include <filesystem>
@@ -33,7 +35,7 @@ std::vector<std::int64_t> valid_steps(const CheckpointFolder& checkpoints) {
   return valid;
 }
 
-nlohmann::json look_at(const std::filesystem::path& path) {
+nlohmann::json inspect(const std::filesystem::path& path) {
   const RunFolder run{path};
   const CheckpointFolder checkpoints(path);
   const CheckpointFolder::Newest newest = checkpoints.newest_valid();
@@ -60,7 +62,7 @@ nlohmann::json look_at(const std::filesystem::path& path) {
 int main() {
   try {
     for (std::string folder; std::getline(std::cin, folder);)
-      std::cout << look_at(folder).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)
+      std::cout << inspect(folder).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)
                 << std::endl;
     return 0;
   } catch (const std::exception& error) {

@@ -27,7 +27,7 @@ class Measures {
     std::fflush(stdout);
     failed_ = failed_ || !passed;
   }
-  /// "a of b"; passes if a = b > 0.
+  /// Prints "a of b"; passes if a = b > 0.
   void all_of(const std::string& name, std::size_t count, std::size_t total) {
     line(name, fmt::format("{} of {}", count, total), "all", count == total && total > 0);
   }

@@ -8,7 +8,7 @@ import time
 from harness import note
 from interrupt import ENDLESS, stop, wait_for_step
 
-STEADY_AFTER = 500  # steps: by then every array size has been allocated
+STEADY_AFTER = 500  # steps after which every array size has been allocated
 
 
 def status(pid, key):
@@ -50,7 +50,7 @@ def watch(ground, steps):
     samples = []
     while process.poll() is None:
         step, resident, open_files = last_step(run), status(process.pid, "VmRSS"), descriptors(process.pid)
-        if step < steps and resident is not None and open_files is not None:  # at the end beam search uses more
+        if step < steps and resident is not None and open_files is not None:  # the final beam search uses more memory
             samples.append((step, resident, open_files))
         time.sleep(0.005)
     if process.returncode != 0:
@@ -60,7 +60,7 @@ def watch(ground, steps):
 
 def steady(check, ground):
     steps = 10_000 if ground.long else 2_000
-    for _ in range(10):  # on a busy machine samples may be missing
+    for _ in range(10):  # repeated because samples may be missing on a busy machine
         settled = [s for s in watch(ground, steps) if s[0] >= STEADY_AFTER]
         early = [s for s in settled if s[0] < STEADY_AFTER + 100]
         if len(early) >= 5 and settled[-1][0] >= steps * 0.9:
@@ -70,7 +70,7 @@ def steady(check, ground):
         return
     growth = max(s[1] for s in settled) - max(s[1] for s in early)
     check(f"memory: growth from step {STEADY_AFTER} to {steps}", f"{growth} KiB", "<= 1024 KiB", growth <= 1024)
-    # A save or validation may hold files open while they are counted; the minimum is what stays open.
+    # A save or validation may have files open while they are counted; the minimum counts the lasting ones.
     half = len(settled) // 2
     first, second = (min(s[2] for s in part) for part in (settled[:half], settled[half:]))
     check("memory: descriptors that stay open", f"{first}, later {second}", "equal", first == second)
@@ -103,7 +103,7 @@ def predicted(check, ground):
         process = ground.start("train", ground.config(kind), "--run", run, *overrides, *ENDLESS)
         if not wait_for_step(process, run, steps):
             raise RuntimeError(f"{name}: no step {steps}")
-        peak = status(process.pid, "VmHWM") or 0  # before the end of the run, where beam search uses more
+        peak = status(process.pid, "VmHWM") or 0  # read before the final beam search, which uses more memory
         stop(process, signal.SIGKILL)
         peak_mb = peak * 1024 / 1e6
         ratio = estimate / peak_mb if peak_mb else 0

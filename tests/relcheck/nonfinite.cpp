@@ -1,4 +1,5 @@
-// The promises of docs/RELIABILITY.md about non-finite numbers, with 100 faults (long: 2,000).
+// Checks the promises of docs/RELIABILITY.md about non-finite numbers with 100 faults (long form:
+// 2,000).
 #include <fmt/format.h>
 
 #include <cmath>
@@ -87,11 +88,11 @@ Outcome outcome_of(Fault fault, Random& random) {
     trial.step.run(trial.batch, 4, 1e-3);
   } catch (const Error& e) {
     const bool reported = std::string_view(e.what()).find("first: ") != std::string_view::npos;
-    // A weight that does not affect the loss is found when it is updated, and is NaN as before.
-    const bool kept = same_bits(trial.bits(), before) || fault == Fault::weight;
-    return e.code == Exit::non_finite && reported && kept ? Outcome::caught : Outcome::missed;
+    // A weight that does not affect the loss is detected when it is updated, and remains NaN.
+    const bool unchanged = same_bits(trial.bits(), before) || fault == Fault::weight;
+    return e.code == Exit::non_finite && reported && unchanged ? Outcome::caught : Outcome::missed;
   }
-  // For example in the gradient of a value that a relu hides.
+  // A fault without effect: for example in the gradient of a value that a relu sets to zero.
   return same_bits(trial.bits(), clean_bits()) ? Outcome::without_effect : Outcome::missed;
 }
 
@@ -127,8 +128,8 @@ bool checkpoints_are_finite(const std::filesystem::path& run, std::size_t& check
   return true;
 }
 
-/// A whole run that saves after every step, with a fault at a random step. False if the fault ended
-/// it.
+/// Trains a whole run that saves after every step, with a fault at a random step. Returns false if
+/// the fault ended the run.
 bool run_with_fault(const Config& config, const std::filesystem::path& folder, Random& random) {
   const ExperimentData data = load_data(config);
   RunLog run_log;
@@ -158,9 +159,9 @@ void checkpoints_stay_finite(Measures& measures, std::int64_t runs) {
     config.train.on_nonfinite = i % 2 == 0 ? OnNonFinite::stop : OnNonFinite::skip;
     stopped += !run_with_fault(config, scratch.path, random);
     skipped += contains(get(scratch / "metrics.jsonl"), "\"kind\":\"skipped\"");
-    std::size_t here = 0;
-    if (checkpoints_are_finite(scratch.path, here)) finite += here;
-    checkpoints += here;
+    std::size_t count = 0;
+    if (checkpoints_are_finite(scratch.path, count)) finite += count;
+    checkpoints += count;
   }
   measures.all_of("nonfinite: checkpoints with only finite values", finite, checkpoints);
   measures.line("nonfinite: runs that stopped and that skipped steps",
@@ -169,19 +170,19 @@ void checkpoints_stay_finite(Measures& measures, std::int64_t runs) {
 }
 
 /// The cost of the check without a fault: each op tests once whether an observer is installed.
-void the_watch_is_cheap(Measures& measures) {
+void check_is_cheap(Measures& measures) {
   Trial trial;
-  const std::int64_t looks = trial.injector.results + trial.injector.gradients_seen;
+  const std::int64_t checks = trial.injector.results + trial.injector.gradients_seen;
   OpObserver* const observer = std::exchange(OpObserver::active, nullptr);
   std::int64_t t = 3;
   const double step = min_seconds(200, [&] { trial.step.run(trial.batch, ++t, 1e-3); });
   volatile bool any = false;
   constexpr int times = 1'000'000;
-  const double look = min_seconds(10, [&] {
+  const double seconds = min_seconds(10, [&] {
     for (int i = 0; i < times; ++i) any = any || OpObserver::active != nullptr;
   });
   OpObserver::active = observer;
-  const double share = static_cast<double>(looks) * look / times / step;
+  const double share = static_cast<double>(checks) * seconds / times / step;
   measures.line("nonfinite: cost of the check, share of a tiny step",
                 fmt::format("{:.3f} %", 100 * share), "< 0.5 %", share < 0.005);
 }
@@ -193,6 +194,6 @@ int main(int count, char** arguments) {
   Measures measures;
   faults_are_caught(measures, full ? 2000 : 100);
   checkpoints_stay_finite(measures, full ? 400 : 24);
-  the_watch_is_cheap(measures);
+  check_is_cheap(measures);
   return measures.exit_status();
 }

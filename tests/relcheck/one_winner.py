@@ -20,15 +20,15 @@ def command(config, kind, run):
 
 
 def race(ground, kinds, run):
-    """Starts all at the same time; returns the winner's index, or None, and the exit statuses of the others."""
-    config = ground.config("synthetic")  # written once: no process may read half of it
+    """Starts all processes at once; returns the winner's index, or None, and the exit statuses of the losers."""
+    config = ground.config("synthetic")  # written once: no process reads a partial file
     recorded = newest_record(run)
     processes = [ground.start(*command(config, kind, run)) for kind in kinds]
     limit = time.monotonic() + PATIENCE
     while sum(process.poll() is None for process in processes) > 1 and time.monotonic() < limit:
         time.sleep(1e-3)
     alive = [i for i, process in enumerate(processes) if process.poll() is None]
-    if len(alive) == 1:  # does it make progress?
+    if len(alive) == 1:  # the winner must make progress
         if not wait_until(processes[alive[0]], lambda: newest_record(run) not in (0, recorded)):
             alive = []
     statuses = {i: shell_status(process.returncode) for i, process in enumerate(processes)
@@ -39,7 +39,7 @@ def race(ground, kinds, run):
 
 
 def fair(kinds, winner, statuses):
-    """Whether one trains and the others report a locked folder, or for a plain train that it contains a run."""
+    """Whether one process trains and the others report a locked folder; a plain train may report an existing run."""
     return winner is not None and all(
         status == LOCKED or (status == 2 and kinds[i] == "train" and "resume" in kinds)
         for i, status in statuses.items())
@@ -78,7 +78,7 @@ def times(folder):
 
 
 def untouched(check, ground):
-    """The holder of the lock is paused while others try, so that any change comes from them."""
+    """Pauses the holder of the lock, so that only the other processes can change a file."""
     run = ground.folder("held")
     config = ground.config("synthetic")
     process = ground.start(*command(config, "train", run))
@@ -98,19 +98,19 @@ def untouched(check, ground):
             statuses.append(f"{kind} did not exit")
         changed += (tree(run), times(run)) != before
         if statuses[-1] == f"{kind} did not exit":
-            break  # the others would time out as well
+            break  # further processes would time out as well
     process.send_signal(signal.SIGCONT)
-    went_on = stop(process, signal.SIGTERM)[0] == 143
+    continued = stop(process, signal.SIGTERM)[0] == 143
     check("locked: losers that changed a file or its time", f"{changed} of {len(tries)}", 0, not changed)
     check("locked: losers that exit 6", f"{statuses.count(LOCKED)} of {len(tries)}", "all",
           statuses == [LOCKED] * len(tries))
     check("locked: losers that name the holder", f"{named} of {len(tries)}", "all", named == len(tries))
-    check("locked: the holder continues", "yes" if went_on else "no", "yes", went_on)
+    check("locked: the holder continues", "yes" if continued else "no", "yes", continued)
 
 
 def stale_locks(check, ground):
-    """A process is killed while it holds the lock: the next one resumes without help, to the same result."""
-    whole = ground.train("synthetic", "whole")
+    """Kills a process that holds the lock: the next process resumes without help and ends with the same bits."""
+    reference = ground.train("synthetic", "reference")
     rounds = 100 if ground.long else 10
     good = 0
     for i in range(rounds):
@@ -119,8 +119,8 @@ def stale_locks(check, ground):
         if wait_for_step(process, run, 1 + i * 3 % 35):
             stop(process, signal.SIGKILL)
         if not (run / ".lock").exists():
-            raise RuntimeError("stale: no lock file was left over")
-        good += finish(ground, "synthetic", run)[0] == 0 and outcome(run) == outcome(whole)
+            raise RuntimeError("stale: the killed process had no lock file")
+        good += finish(ground, "synthetic", run)[0] == 0 and outcome(run) == outcome(reference)
     check("locked: resumed at once after SIGKILL", f"{good} of {rounds}", "all", good == rounds)
 
 

@@ -19,12 +19,12 @@ from faults import scenarios
 from harness import digest, note
 from shim import Shim, read_log
 
-IGNORED = ("run/train.log", "run/.lock")  # without guarantees: ignored when states are compared
-FIXED = ("run/config.yaml", "run/tokenizer.vocab")  # written once; every checkpoint needs them
+IGNORED = ("run/train.log", "run/.lock")  # files without guarantees, ignored when states are compared
+FIXED = ("run/config.yaml", "run/tokenizer.vocab")  # files that are written once and that every checkpoint needs
 
 
 class Recording:
-    """A run's log, and the expected content at each point of it."""
+    """The log of a run, and the expected content after each call."""
 
     def __init__(self, scenario, ground):
         self.scenario = scenario
@@ -64,7 +64,7 @@ class Recording:
         return true
 
     def points(self, lies=False):
-        """Yields after every call: the disk, the steps that must exist, and how metrics.jsonl must begin."""
+        """Yields after every call: the disk, the steps that must exist, and the required beginning of metrics.jsonl."""
         disk, reports, records, synced = Disk(self.scenario.base, lies), reported(self.calls), b"", b""
         for number, call in enumerate(self.calls, 1):
             self.play(disk, call)
@@ -76,12 +76,12 @@ class Recording:
 
 
 class Loader:
-    """Queries heed's own loading code (load_states.cpp) about run folders."""
+    """Inspects run folders with heed's loading code (load_states.cpp)."""
 
     def __init__(self, program):
         self.process = subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
-    def look_at(self, run):
+    def inspect(self, run):
         self.process.stdin.write(f"{run}\n")
         self.process.stdin.flush()
         return json.loads(self.process.stdout.readline())
@@ -129,14 +129,14 @@ class Verdicts:
         self.recording, self.loader, self.folder = recording, loader, folder
         self.seen, self.lost, self.corrupt, self.refused = set(), [], [], 0
 
-    def look_at(self, state, must, records):
+    def inspect(self, state, must, records):
         """Returns False if the state was seen before."""
         key = key_of(state)
         if key in self.seen:
             return False
         self.seen.add(key)
         put_on_disk(state, self.folder)
-        found = self.loader.look_at(self.folder / "run")
+        found = self.loader.inspect(self.folder / "run")
         if why := self.loss(state, found, must, records):
             self.lost.append(why)
         if why := self.accepted_wrong(state, found):
@@ -146,8 +146,9 @@ class Verdicts:
         return True
 
     def loss(self, state, found, must, records):
-        """Describes what is lost although the steps `must` were reported as saved, or "". `records`: how metrics.jsonl
-        must begin; empty until this process has reported a step, when `last` may point at the damaged checkpoint."""
+        """Describes a loss although the steps `must` were reported as saved, or "". `records`: the beginning that
+        metrics.jsonl must have; empty until this process has reported a step, when `last` may point at the damaged
+        checkpoint."""
         if not must:
             return ""
         if missing := must - set(found["valid"]):
@@ -166,19 +167,19 @@ class Verdicts:
         return ""
 
     def accepted_wrong(self, state, found):
-        """Describes a file that was accepted with content the run never wrote, or ""."""
-        taken = [path for path, what in state.items() if isinstance(what, bytes)
+        """Describes an accepted file with content that the run never wrote, or ""."""
+        accepted = [path for path, what in state.items() if isinstance(what, bytes)
                  and step_of(pathlib.PurePath(path).parent) in found["valid"]]
         if found["weights"]:
-            taken.append(os.path.relpath(found["weights"], os.path.realpath(self.folder)))
-        for path in taken:
+            accepted.append(os.path.relpath(found["weights"], os.path.realpath(self.folder)))
+        for path in accepted:
             if sha256(state[path]) not in self.recording.true.get(path, ()):
                 return f"{path} was accepted"
         return ""
 
 
 def resumes(ground, state, must, folder, scenario):
-    """Resumes a state; returns "" if the result has the same bits, or what is wrong."""
+    """Resumes a state; returns "" if the result has the same bits, or an error."""
     put_on_disk(state, folder)
     run = folder / "run"
     done = ground.run("resume", run)
@@ -198,7 +199,7 @@ def examine(verdicts, per_point, random, lies=False, keep=0):
         new = old = 0
         while new < per_point and old < 2 + per_point // 10:
             state = disk.after_cut(random)
-            if not verdicts.look_at(state, must, records):
+            if not verdicts.inspect(state, must, records):
                 old += 1
                 continue
             new, old = new + 1, 0
@@ -217,32 +218,32 @@ def report_wrong(case, wrong):
 
 
 def examine_scenario(ground, scenario):
-    """Returns the verdicts on an honest disk and on one that lies, and the results of resuming some of the states."""
+    """Returns the verdicts on an honest and on a lying disk, and the results of resuming some of the states."""
     recording, place = Recording(scenario, ground), ground.path / "power-state"
     with Loader(ground.programs / "relcheck_load_states") as loader:
         honest, liar = (Verdicts(recording, loader, place) for _ in range(2))
         kept = examine(honest, 160 if ground.long else 2, ground.random, keep=40 if ground.long else 4)
         examine(liar, 2 if ground.long else 1, ground.random, lies=True)
-    went = [resumes(ground, state, must, place, scenario) for state, must in kept]
+    resumed = [resumes(ground, state, must, place, scenario) for state, must in kept]
     note(f"{scenario.name}: {len(honest.seen)} states, and {len(liar.seen)} of a lying disk")
     report_wrong(f"{scenario.name}, lost", honest.lost)
     report_wrong(f"{scenario.name}, accepted", honest.corrupt + liar.corrupt)
-    report_wrong(f"{scenario.name}, resume", list(filter(None, went)))
-    return honest, liar, went
+    report_wrong(f"{scenario.name}, resume", list(filter(None, resumed)))
+    return honest, liar, resumed
 
 
 def measure(check, ground):
     found = [examine_scenario(ground, scenario) for scenario in scenarios(ground, Shim(ground))]
-    honest, liars, went = [one[0] for one in found], [one[1] for one in found], sum((one[2] for one in found), [])
-    distinct, least = sum(len(one.seen) for one in honest), 5000 if ground.long else 300
+    honest, liars, resumed = [one[0] for one in found], [one[1] for one in found], sum((one[2] for one in found), [])
+    distinct, min_states = sum(len(one.seen) for one in honest), 5000 if ground.long else 300
     lost = sum(len(one.lost) for one in honest)
     corrupt = sum(len(one.corrupt) for one in honest + liars)
-    check("power cut: distinct states examined", distinct, least, distinct >= least)
+    check("power cut: distinct states examined", distinct, min_states, distinct >= min_states)
     check("power cut: reported checkpoints lost", lost, 0, lost == 0)
     check("power cut: corrupt checkpoints accepted", corrupt, 0, corrupt == 0)
-    check("power cut: states resumed to the same bits", f"{went.count('')} of {len(went)}", "all",
-          went.count("") == len(went) > 0)
-    # On a disk that lies the same checks must find losses and torn files.
+    check("power cut: states resumed to the same bits", f"{resumed.count('')} of {len(resumed)}", "all",
+          resumed.count("") == len(resumed) > 0)
+    # The same checks must find losses and torn files on a lying disk.
     lost, torn = sum(len(one.lost) for one in liars), sum(one.refused for one in liars)
     check("power cut: lying disk: states with a loss", lost, "some", lost > 0)
     check("power cut: lying disk: torn checkpoints refused", torn, "some", torn > 0)

@@ -57,7 +57,7 @@ class Shim:
 
 
     def signals(self, folder, step, number):
-        """An environment in which the process signals itself once this or a later step is in `folder`'s metrics."""
+        """An environment in which the process sends itself a signal at this step of `folder`'s metrics or a later one."""
         return {**os.environ, "LD_PRELOAD": str(self.library), "FAULT_FOLDER": str(folder),
                 "FAULT_SIGNAL": str(int(number)), "FAULT_STEP": str(step)}
 

@@ -1,7 +1,7 @@
 """Signals to a run, and several processes on one folder.
 
-How soon a run ends is measured by the work it still does: it finishes the current step but no other, and
-abandons a validation. Only the long form measures time.
+The measure of how soon a run ends is the work after the signal: a run finishes the current step, starts no further
+step, and abandons a validation. Only the long form measures time.
 """
 import json
 import shutil
@@ -11,7 +11,7 @@ import time
 import one_winner
 from harness import check_seconds, note
 from interrupt import (ENDLESS, finish, let_run, linked_step, names_in, newest_record, outcome, resume_run,
-                       shell_status, stop, stop_watching, told, wait_for_link, wait_for_step, wait_until)
+                       shell_status, stop, stop_watching, status_line, wait_for_link, wait_for_step, wait_until)
 
 # Checkpoints of 60 MB, steps of a few tenths of a second.
 LARGE = ("model.d_model=256", "model.d_ff=1024", "model.layers=3", "train.batch_tokens=1500",
@@ -26,31 +26,32 @@ def slow(times):
 
 
 def moments(check, ground):
-    """SIGINT and SIGTERM at random moments: runs end within a step, with the right status, and can be resumed."""
+    """Sends SIGINT and SIGTERM at random moments: runs end within a step with the right status and can be resumed."""
     wanted = 60 if ground.long else 10
     began = time.monotonic()
-    whole = ground.train("synthetic", "whole", *LARGE)
-    all_of_it = time.monotonic() - began
-    longest, most, done, chains, equal, bad = 0.0, 0, 0, 0, 0, []
+    reference = ground.train("synthetic", "reference", *LARGE)
+    run_seconds = time.monotonic() - began
+    max_seconds, max_steps, done, chains, equal, bad = 0.0, 0, 0, 0, 0, []
     while done < wanted and chains < 10 * wanted:
         run = ground.folder("signalled")
         for _ in range(8):
             number = (signal.SIGINT, signal.SIGTERM)[done % 2]
             process = resume_run(ground, "synthetic", run, *LARGE)
-            if not let_run(process, ground.random.uniform(0.01, 0.4) * all_of_it):
+            if not let_run(process, ground.random.uniform(0.01, 0.4) * run_seconds):
                 break
             status, seconds, before, after = stop_watching(process, number, lambda path=run: newest_record(path))
-            done, longest, most = done + 1, max(longest, seconds), max(most, after - before)
+            done += 1
+            max_seconds, max_steps = max(max_seconds, seconds), max(max_steps, after - before)
             if status != 128 + number and not (status == 0 and (run / "last").exists()):
                 bad.append(status)
-        status, said = finish(ground, "synthetic", run, *LARGE)
+        status, stderr = finish(ground, "synthetic", run, *LARGE)
         if status != 0:
-            note(told(status, said))
+            note(status_line(status, stderr))
         chains += 1
-        equal += status == 0 and outcome(run) == outcome(whole)
+        equal += status == 0 and outcome(run) == outcome(reference)
     check(f"{done} SIGINT and SIGTERM: wrong exit statuses", bad or 0, 0, not bad and done >= wanted)
-    check("SIGINT, SIGTERM: most steps after the signal", most, "<= 1", most <= 1)
-    check_seconds(check, ground, "SIGINT, SIGTERM: longest time to exit", longest, 5)
+    check("SIGINT, SIGTERM: maximum steps after the signal", max_steps, "<= 1", max_steps <= 1)
+    check_seconds(check, ground, "SIGINT, SIGTERM: maximum time to exit", max_seconds, 5)
     check("SIGINT, SIGTERM: results equal after resume", f"{equal} of {chains}", "all", equal == chains)
 
 
@@ -80,9 +81,9 @@ def slow_run(ground, times):
 
 
 def ended_by_the_second(ground, first, second):
-    """Returns whether a second signal ends a run before its current step, the exit status, and the seconds until the
-    exit. A step may be too short, or on a busy machine two signals may arrive as one: then both steps and pause
-    are made longer."""
+    """Returns whether a second signal ends a run before the end of its current step, the exit status, and the seconds
+    until the exit. If a step is too short, or two signals arrive as one on a busy machine, the function repeats the
+    run with longer steps and a longer pause."""
     for times in (1, 2, 4, 8, 16, 32):
         run, process = slow_run(ground, times)
         process.send_signal(first)
@@ -111,14 +112,14 @@ def second_signal(check, ground):
 
 
 def validations(run):
-    """How many validations were completed."""
+    """The number of completed validations."""
     return sum(json.loads(line)["kind"] == "valid" for line in (run / "metrics.jsonl").read_text().splitlines(True)
                if line.endswith("\n"))
 
 
 def during_validation(check, ground):
     """A stop does not wait for a long validation; resume repeats an abandoned one."""
-    for sentences in (4000, 16_000, 64_000):  # longer if the validation ended before the signal
+    for sentences in (4000, 16_000, 64_000):  # repeated with more if the validation ended before the signal
         run = ground.folder("signalled")
         process = resume_run(ground, "synthetic", run, *LARGE, "train.validate_every=1", "threads=1",
                         f"data.synthetic.valid={sentences}")
@@ -132,20 +133,20 @@ def during_validation(check, ground):
           not after and status == 143)
     check_seconds(check, ground, "SIGTERM in a long validation: time to exit", seconds, 5)
     small = [*LARGE, "train.validate_every=1", "train.steps=2", "threads=1", "data.synthetic.valid=300"]
-    whole = ground.train("synthetic", "whole", *small)
+    reference = ground.train("synthetic", "reference", *small)
     run = ground.folder("signalled")
     process = resume_run(ground, "synthetic", run, *small)
     if wait_for_step(process, run, 1):
         stop(process, signal.SIGTERM)
-    status, said = finish(ground, "synthetic", run)
-    same = status == 0 and outcome(run) == outcome(whole)
+    status, stderr = finish(ground, "synthetic", run)
+    same = status == 0 and outcome(run) == outcome(reference)
     if not same:
-        note(told(status, said))
+        note(status_line(status, stderr))
     check("SIGTERM in a validation: result after resume", "equal" if same else "differs", "equal", same)
 
 
 def checkpoints_on_request(check, ground):
-    """SIGUSR1 at steps without a due checkpoint: each adds one, and the result is the same."""
+    """Sends SIGUSR1 at steps without a due checkpoint: each signal adds a checkpoint, and the result is the same."""
     overrides = ("train.save_every=100000", "train.validate_every=100000", "train.keep=100")
     wanted = 20 if ground.long else 5
     run = ground.folder("asked")
@@ -162,11 +163,11 @@ def checkpoints_on_request(check, ground):
     kept = {int(name[5:]) for name in names_in(run / "checkpoints") if name.startswith("step-")}
     check("SIGUSR1: checkpoints made", len(steps), wanted, len(steps) == wanted and steps <= kept and status == 143)
     overrides = (*overrides, f"train.steps={linked_step(run) + 20}")
-    whole = ground.train("synthetic", "whole", *overrides)
-    status, said = finish(ground, "synthetic", run, *overrides)
-    same = status == 0 and outcome(run) == outcome(whole)
+    reference = ground.train("synthetic", "reference", *overrides)
+    status, stderr = finish(ground, "synthetic", run, *overrides)
+    same = status == 0 and outcome(run) == outcome(reference)
     if not same:
-        note(told(status, said))
+        note(status_line(status, stderr))
     check("SIGUSR1: resumes to the same result", "equal" if same else f"differs, exit {status}", "equal", same)
 
 
@@ -198,6 +199,6 @@ def measure(check, ground):
     during_validation(check, ground)
     checkpoints_on_request(check, ground)
     request_at_other_times(check, ground)
-    for name in ("whole", "signalled", "slow", "asked"):
+    for name in ("reference", "signalled", "slow", "asked"):
         shutil.rmtree(ground.path / name, ignore_errors=True)
     one_winner.measure(check, ground)

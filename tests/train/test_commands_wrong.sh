@@ -155,7 +155,7 @@ status 0 --help
 holds out '^  gradcheck '
 for command in eval generate score; do                  # the examples are keys that the command uses
   status 0 $command --help
-  holds out 'config keys to change, such as threads=1 or decode\.'
+  holds out 'key=value for each config key to change, such as threads=1 or decode\.'
   checks=$((checks + 1)); grep -q 'train\.steps' out && fail "$command --help mentions train.steps"
 done
 status 0 generate --help

@@ -140,7 +140,7 @@ BOOST_AUTO_TEST_CASE(choices_map_to_their_enum_values) {
   BOOST_TEST((metric("bleu") == heed::Metric::bleu));
   BOOST_TEST((metric("chrf") == heed::Metric::chrf));
   const auto activation = [](const char* name) {
-    return parse(minimal, {std::string("model->activation=") + name}).model->activation;
+    return parse(minimal, {std::string("model.activation=") + name}).model->activation;
   };
   BOOST_TEST((activation("relu") == heed::Activation::relu));
   BOOST_TEST((activation("gelu") == heed::Activation::gelu));
@@ -180,11 +180,11 @@ BOOST_AUTO_TEST_CASE(one_dropout_applies_to_all_or_each_is_set) {
   BOOST_TEST(one.attention == 0.25);
   BOOST_TEST(one.activation == 0.25);
   const std::string text = minimal + "model: {dropout: {residual: 0.3, attention: 0}}\n";
-  const heed::DropoutRates own = parse(text, {"model->dropout.activation=0.2"}).model->dropout;
+  const heed::DropoutRates own = parse(text, {"model.dropout.activation=0.2"}).model->dropout;
   BOOST_TEST(own.residual == 0.3);
   BOOST_TEST(own.attention == 0);
   BOOST_TEST(own.activation == 0.2);
-  BOOST_TEST(parse(text, {"model->dropout=0"}).model->dropout.residual == 0);
+  BOOST_TEST(parse(text, {"model.dropout=0"}).model->dropout.residual == 0);
 }
 
 BOOST_AUTO_TEST_CASE(overrides_replace_the_files_values) {

@@ -11,8 +11,8 @@
 namespace heed {
 namespace {
 
-/// Text shrinks to a tenth at best. A file that grows by this factor, beyond the first bytes, is
-/// designed to exhaust memory.
+/// Text shrinks to a tenth of its size at best. A file that grows by this factor, beyond the first
+/// bytes, is designed to exhaust memory.
 constexpr std::uint64_t kMaxTimes = 200, kNoBomb = std::uint64_t{8} << 20;
 
 constexpr int kGzipWindow = 15 + 16;  // zlib: the largest window, with gzip's header and trailer
@@ -28,7 +28,7 @@ bool is_gzip(std::string_view bytes) { return bytes.starts_with("\x1f\x8b"); }
 struct GzipUnpacker::State {
   std::string name;
   std::uint64_t limit, packed = 0, unpacked = 0;  // bytes
-  bool kept, within = false;                      // within: inside a member
+  bool kept, within = false;                      // within: the position is inside a member
   z_stream stream{};
 };
 
@@ -70,7 +70,7 @@ void GzipUnpacker::unpack(std::string_view packed, std::string& into) {
       fail(fmt::format("unpacks to more than {} times its size", kMaxTimes));
     if (state_->unpacked > state_->limit)
       fail(fmt::format("unpacks to more than {} bytes", state_->limit));
-    if (status == Z_STREAM_END) {  // what inflate has not used belongs to the next member
+    if (status == Z_STREAM_END) {  // unused input belongs to the next member
       state_->within = full = false;
       inflateReset(&stream);
     }

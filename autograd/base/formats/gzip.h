@@ -10,17 +10,18 @@ namespace heed {
 /// Whether the bytes begin with the gzip magic number.
 bool is_gzip(std::string_view bytes);
 
-/// Unpacks a gzip stream; a file may hold several members in sequence. (zlib's gzread ignores
-/// garbage after a member, and waits for full buffers on a terminal.) Errors in the data are
-/// Error(bad_input) and begin with `name`.
+/// Unpacks a gzip stream; a file may contain several members in sequence. (zlib's gzread ignores
+/// garbage after a member, and waits for full buffers on a terminal.) Damaged data throw
+/// Error(bad_input), whose message begins with `name`.
 class GzipUnpacker {
  public:
-  /// Content of more than `limit` bytes is refused; if it is `kept` in memory, so is content of
-  /// more than 200 times its packed size, the first 8 MiB aside.
+  /// Content of more than `limit` bytes is an error; if it is `kept` in memory, so is content of
+  /// more than 200 times its packed size beyond the first 8 MiB.
   GzipUnpacker(std::string name, std::uint64_t limit, bool kept);
   ~GzipUnpacker();
 
-  /// Appends what the next bytes unpack to. Throws if they are damaged, or belong to no member.
+  /// Appends the unpacked content of the next bytes. Throws if they are damaged or outside of a
+  /// member.
   void unpack(std::string_view packed, std::string& into);
   /// Throws if the last member is incomplete.
   void finish() const;
@@ -30,11 +31,11 @@ class GzipUnpacker {
   std::unique_ptr<State> state_;
 };
 
-/// The content. Throws Error(bad_input), beginning with `name`, if it is damaged, truncated,
-/// followed by something else, or longer than `limit` bytes.
+/// The unpacked content. Throws Error(bad_input), beginning with `name`, if it is damaged,
+/// truncated, followed by something else, or longer than `limit` bytes.
 std::string unpack_gzip(std::string_view bytes, std::uint64_t limit, const std::string& name);
 
-/// The same content always gives the same bytes: no time and no name are stored.
+/// Packs the content. Equal content has equal packed bytes: the header has no time and no name.
 std::string pack_gzip(std::string_view content);
 
 }  // namespace heed

@@ -12,16 +12,16 @@ namespace heed {
 namespace {
 
 /// nlohmann::json's messages begin with its own error number and position: "[json.exception…] parse
-/// error at line 1, column 5: …". The rest is for people; it may quote bytes of the file, which
-/// must not reach a terminal unescaped.
+/// error at line 1, column 5: …". The returned rest may quote bytes of the file, so it is escaped
+/// for the terminal.
 std::string plain_reason(const nlohmann::json::exception& error) {
   const std::string_view text = error.what();
   return shown(text.substr(text.find(": ") + 2), 500);
 }
 
-/// Checks a text before it becomes a value (nlohmann's SAX interface). A parser callback could do
-/// the same, but after each object the parser walks over all members of the enclosing one:
-/// quadratic in their number.
+/// Checks a text before it becomes a value (nlohmann's SAX interface). A parser callback could
+/// check it too, but after each object the parser visits all members of the enclosing object:
+/// the time would be quadratic in their number.
 class Strict {
  public:
   Strict(const std::string& name, int depth) : name_(name), depth_(depth) {}
@@ -59,13 +59,13 @@ class Strict {
 
   const std::string& name_;
   int depth_, level_ = 0;
-  std::vector<std::set<std::string>> keys_;  // of the objects still open
+  std::vector<std::set<std::string>> keys_;  // keys of each object that is still open
 };
 
 }  // namespace
 
 nlohmann::json parse_json(std::string_view text, const std::string& name, int depth) {
-  // The parser treats a NUL as the end of the text and would ignore what follows.
+  // The parser treats a NUL as the end of the text and would ignore the rest.
   if (const auto nul = text.find('\0'); nul != std::string_view::npos)
     throw Error(Exit::bad_input,
                 fmt::format("{}: byte {}: not valid JSON: a NUL byte", name, nul + 1));

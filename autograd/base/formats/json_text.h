@@ -7,7 +7,7 @@
 namespace heed {
 
 /// One JSON value, strictly: no duplicate keys, at most `depth` levels (serialising recurses once
-/// per level), valid UTF-8, nothing after it. Throws Error(bad_input) with a message that begins
+/// per level), valid UTF-8, no text after it. Throws Error(bad_input) with a message that begins
 /// with `name`.
 nlohmann::json parse_json(std::string_view text, const std::string& name, int depth = 32);
 

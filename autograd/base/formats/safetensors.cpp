@@ -21,7 +21,7 @@ static_assert(std::endian::native == std::endian::little, "elements are written 
 
 constexpr std::uint64_t kLengthBytes = 8;  // the header's length comes first
 
-/// A tensor in the header; its bytes are counted from the header's end.
+/// A tensor's entry in the header; byte offsets count from the end of the header.
 struct HeaderEntry {
   std::string name;
   DType dtype = DType::f32;
@@ -29,24 +29,24 @@ struct HeaderEntry {
   std::uint64_t begin = 0, end = 0;
 };
 
-/// {"dtype": "F32", "shape": [2, 3], "data_offsets": [0, 24]}, of the size that the shape needs.
+/// {"dtype": "F32", "shape": [2, 3], "data_offsets": [0, 24]}, and the size must match the shape.
 HeaderEntry read_entry(const std::string& name, const nlohmann::json& about,
                        const std::string& file) {
   const auto fail = [&](const std::string& what) {
     throw Error(Exit::bad_input,
                 fmt::format("{}: header: \"{}\": {}", file, shown(name, 200), what));
   };
-  const auto numbers = [&](const char* key, std::size_t least, std::size_t most) {
+  const auto numbers = [&](const char* key, std::size_t min_size, std::size_t max_size) {
     std::vector<std::int64_t> values;
     const nlohmann::json& list = about.at(key);
-    bool right = list.is_array() && list.size() >= least && list.size() <= most;
+    bool right = list.is_array() && list.size() >= min_size && list.size() <= max_size;
     for (std::size_t i = 0; right && i < list.size(); ++i) {
       right = list[i].is_number_unsigned() && list[i].get<std::uint64_t>() <= INT64_MAX;
       values.push_back(right ? list[i].get<std::int64_t>() : 0);
     }
     if (!right)
       fail(fmt::format("{} must be a list of {}{} whole numbers from 0 to 2^63 - 1", key,
-                       least == most ? "" : "at most ", most));
+                       min_size == max_size ? "" : "at most ", max_size));
     return values;
   };
   if (!about.is_object()) fail("must be an object");
@@ -94,8 +94,8 @@ TensorMetadata read_metadata(const nlohmann::json& about, const std::string& fil
   return metadata;
 }
 
-/// Entries must be contiguous from byte 0 to the last; zero-sized ones may be anywhere between two
-/// others.
+/// Entries must be contiguous from byte 0 to the last; empty ones may lie between any two
+/// other entries.
 void check_layout(std::vector<HeaderEntry>& entries, std::uint64_t data_size,
                   const std::string& name) {
   std::sort(entries.begin(), entries.end(), [](const HeaderEntry& a, const HeaderEntry& b) {
@@ -202,7 +202,7 @@ SafetensorsFile SafetensorsFile::load(std::uint64_t size, const Take& take,
   }
   check_layout(entries, size, name);
 
-  // Other programs may have written elements unaligned: each tensor gets its own words.
+  // Other programs may have written elements unaligned: each tensor is copied to separate words.
   const auto words_of = [](const HeaderEntry& entry) {
     return (entry.end - entry.begin + sizeof(std::uint64_t) - 1) / sizeof(std::uint64_t);
   };

@@ -20,7 +20,7 @@
 namespace heed {
 
 enum class DType { boolean, u8, i8, u16, i16, f16, bf16, u32, i32, f32, u64, i64, f64 };
-constexpr auto names_of(DType) {  // as in the file
+constexpr auto names_of(DType) {  // the file's spelling
   return enum_names<DType>("BOOL", "U8", "I8", "U16", "I16", "F16", "BF16", "U32", "I32", "F32",
                            "U64", "I64", "F64");
 }
@@ -34,7 +34,7 @@ inline constexpr std::uint64_t safetensors_max_header = std::uint64_t{4} << 20; 
 inline constexpr std::size_t safetensors_max_rank = 8;
 inline constexpr std::size_t safetensors_max_names = 65'536;  // tensors; also keys of metadata
 
-/// One tensor; it does not own its bytes.
+/// A view of one tensor, whose bytes belong to another object.
 struct TensorView {
   std::string name;
   DType dtype = DType::f32;
@@ -54,26 +54,26 @@ struct TensorView {
 using TensorMetadata = std::map<std::string, std::string>;
 
 /// A file read entirely into memory. Reading throws Error(bad_input), naming the file and the
-/// place, for anything the format does not allow: a header that is truncated, too long or not JSON;
+/// place, for every violation of the format: a header that is truncated, too long or not JSON;
 /// duplicate names; unknown types; more than 8 dimensions; sizes that overflow or disagree with the
 /// shape; elements that overlap, leave gaps, or end before or after the file does.
 class SafetensorsFile {
  public:
   static SafetensorsFile read(const std::filesystem::path& path);
-  /// From bytes in memory; messages name the file `name`.
+  /// Parses bytes in memory; messages name the file `name`.
   static SafetensorsFile parse(std::string_view bytes, const std::string& name);
 
-  /// In the order of their bytes.
+  /// The tensors in the order of their bytes.
   const std::vector<TensorView>& tensors() const& { return tensors_; }
-  /// Null if there is none of that name.
+  /// The tensor of that name, or null.
   const TensorView* find(std::string_view name) const&;
   const TensorMetadata& metadata() const& { return metadata_; }
-  // Views into a temporary, as in `for (auto& t : read(path).tensors())`.
+  // Deleted: the views would point into a temporary, as in `for (auto& t : read(path).tensors())`.
   const std::vector<TensorView>& tensors() && = delete;
   const TensorView* find(std::string_view name) && = delete;
   const TensorMetadata& metadata() && = delete;
 
-  // The views point into data_, so a file moves but is not copied.
+  // The views point into data_, so a file can be moved only.
   SafetensorsFile(SafetensorsFile&&) noexcept = default;
   SafetensorsFile& operator=(SafetensorsFile&&) noexcept = default;
 
@@ -82,27 +82,27 @@ class SafetensorsFile {
   using Take = std::function<void(std::span<std::byte>)>;
 
   SafetensorsFile() = default;
-  /// Header first: it is checked before any memory is allocated or data read according to it.
+  /// Checks the header before it allocates memory or reads data according to it.
   static SafetensorsFile load(std::uint64_t size, const Take& take, const std::string& name);
 
   std::vector<TensorView> tensors_;
-  std::map<std::string, std::size_t, std::less<>> index_;  // name to index in tensors_
+  std::map<std::string, std::size_t, std::less<>> index_;  // maps a name to its index in tensors_
   TensorMetadata metadata_;
   struct Free {
     void operator()(std::uint64_t* words) const noexcept { std::free(words); }
   };
-  // 64-bit words, so that elements are aligned; from malloc, which leaves them uninitialised and
+  // 64-bit words align the elements. malloc leaves them uninitialised and
   // reports a lack of memory without an exception.
   std::unique_ptr<std::uint64_t[], Free> data_;
 };
 
 /// Writes the tensors, the widest types first and by name within a type, so that each is aligned
-/// and the same tensors always give the same bytes. Throws Error(failed) for a duplicate name or
+/// and the same tensors always have the same bytes. Throws Error(failed) for a duplicate name or
 /// bytes that do not fit the shape.
 void write_safetensors(FileWriter& file, std::span<const TensorView> tensors,
                        const TensorMetadata& metadata = {});
 
-/// The same as a file, written atomically.
+/// Writes a safetensors file atomically.
 void write_safetensors(const std::filesystem::path& path, std::span<const TensorView> tensors,
                        const TensorMetadata& metadata = {});
 

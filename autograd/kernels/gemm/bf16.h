@@ -10,7 +10,7 @@
 HEED_BEGIN
 namespace kernels {
 
-/// Why this program cannot use bf16 on this machine; empty if it can.
+/// The reason why this program cannot use bf16 on this machine; empty if it can.
 const std::string& bf16_obstacle();
 
 /// While one is alive, gemm on this thread uses bf16 where that is faster: for large
@@ -28,12 +28,12 @@ class Bf16Scope {
 
 /// True if gemm currently uses bf16 for a product of this size.
 bool supports_bf16(std::int64_t m, std::int64_t n, std::int64_t k, real alpha, real beta);
-/// C = op(A) op(B), or C += op(A) op(B); shapes and strides as for gemm.
+/// C = op(A) op(B), or C += op(A) op(B); shapes and strides as in gemm.
 void gemm_bf16(Trans trans_a, Trans trans_b, std::int64_t m, std::int64_t n, std::int64_t k,
                const real* a, std::int64_t lda, const real* b, std::int64_t ldb, bool accumulate,
                real* c, std::int64_t ldc);
 
-/// y[i] = x[i] as the upper half of a float, rounded to nearest, ties to even; NaN stays NaN.
+/// y[i] = x[i] as the upper half of a float, rounded to nearest, ties to even; NaN remains NaN.
 void to_bf16(const float* x, std::uint16_t* y, std::int64_t n);
 namespace plain {
 void to_bf16(const float* x, std::uint16_t* y, std::int64_t n);

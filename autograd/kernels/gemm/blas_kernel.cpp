@@ -51,7 +51,7 @@ std::optional<BlasVectors> vectors_of(const std::string& kernel) {
   return std::nullopt;
 }
 
-/// The vectors of this processor, as far as the system has enabled them; none if it is not an x86.
+/// The vectors of this processor that the system has enabled; none if it is not an x86.
 std::optional<BlasVectors> processor_vectors() {
 #if defined(__x86_64__)
   __builtin_cpu_init();

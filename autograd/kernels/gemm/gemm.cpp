@@ -60,7 +60,7 @@ void gemm(Trans trans_a, Trans trans_b, std::int64_t m, std::int64_t n, std::int
   }
   if (bf16) return gemm_bf16(trans_a, trans_b, m, n, k, a, lda, b, ldb, beta == 1, c, ldc);
   if (packed != nullptr) return packed->multiply(a, m, c);
-  // BLAS counts in blasint, and refuses a row stride of 0, which arrays with an empty axis have.
+  // BLAS counts in blasint, and rejects a row stride of 0, which arrays with an empty axis have.
   if (std::max({m, n, k, lda, ldb, ldc}) > std::numeric_limits<blasint>::max())
     fail("[gemm] too many rows or columns for BLAS: {} x {} times {} x {}", m, k, k, n);
   const auto distance = [](std::int64_t ld) {
@@ -77,7 +77,7 @@ void gemm(Trans trans_a, Trans trans_b, std::int64_t m, std::int64_t n, std::int
 }
 
 const char* blas_name() {
-  static const std::string name = openblas_get_config();  // which writes to a buffer of its own
+  static const std::string name = openblas_get_config();  // it writes to a static buffer
   return name.c_str();
 }
 

@@ -10,14 +10,15 @@ namespace kernels {
 enum class Trans : bool { no, yes };
 
 /// C = alpha op(A) op(B) + beta C, all row-major; op(A) is m x k, op(B) is k x n, C is m x n.
-/// lda, ldb, ldc are the strides of the rows as stored. beta = 0 never reads C.
+/// lda, ldb, ldc are the strides of the stored rows. beta = 0 never reads C.
 /// In a Bf16Scope (bf16.h) large products round their operands; in a PackedScope (packed.h) weights
-/// are packed once, in int8 if it asks for that (int8.h). A ProductLog (product_log.h) counts the products.
+/// are packed once, in int8 if it requests that (int8.h). A ProductLog (product_log.h) counts the
+/// products.
 void gemm(Trans trans_a, Trans trans_b, std::int64_t m, std::int64_t n, std::int64_t k, real alpha,
           const real* a, std::int64_t lda, const real* b, std::int64_t ldb, real beta, real* c,
           std::int64_t ldc);
 
-/// The library's own description: "OpenBLAS 0.3.21 ... SkylakeX".
+/// The library's description of itself: "OpenBLAS 0.3.21 ... SkylakeX".
 const char* blas_name();
 
 }  // namespace kernels

@@ -19,7 +19,7 @@ namespace kernels {
 
 namespace {
 thread_local bool enabled_here = false;
-/// Below this many multiplications, rounding the operands costs more than the product gains.
+/// Below this many multiplications, rounding the operands costs more than bf16 saves.
 constexpr std::int64_t min_work = std::int64_t{1} << 22;
 constexpr std::int64_t min_extent = 16;
 }  // namespace
@@ -112,8 +112,8 @@ struct OneDnn {
     find(primitive_desc_destroy, "dnnl_primitive_desc_destroy");
     find(primitive_destroy, "dnnl_primitive_destroy");
     find(stream_destroy, "dnnl_stream_destroy");
-    find(set_threads,
-         "omp_set_num_threads");  // of the OpenMP library that oneDNN loaded
+    // This function belongs to the OpenMP library that oneDNN loaded.
+    find(set_threads, "omp_set_num_threads");
     if (!obstacle.empty()) return;
     constexpr auto needed = static_cast<unsigned>(dnnl_cpu_isa_avx512_core_bf16);
     if ((static_cast<unsigned>(cpu_isa()) & needed) != needed) {
@@ -129,7 +129,8 @@ void check(dnnl_status_t status, const char* what) {
   throw Error(Exit::failed, std::string("oneDNN: ") + what + " failed");
 }
 
-/// A matrix [rows, cols], stored transposed or not; if the size is not known yet, only which stride is 1.
+/// A matrix [rows, cols], stored transposed or not; while the size is unknown, it says only which
+/// stride is 1.
 class MatrixDescription {
  public:
   MatrixDescription(dnnl_data_type_t type, Trans stored, std::int64_t rows, std::int64_t cols,
@@ -142,7 +143,7 @@ class MatrixDescription {
   }
   MatrixDescription(const MatrixDescription&) = delete;
   MatrixDescription& operator=(const MatrixDescription&) = delete;
-#if DNNL_VERSION_MAJOR == 2  // a struct; in 3 a handle
+#if DNNL_VERSION_MAJOR == 2  // a struct; a handle in version 3
   const dnnl_memory_desc_t* get() const { return &description_; }
 #else
   ~MatrixDescription() { OneDnn::get().memory_desc_destroy(description_); }
@@ -158,7 +159,7 @@ class Products {
  public:
   Products() {
     const OneDnn& dnnl = OneDnn::get();
-    dnnl.set_threads(1);  // of this thread; parallelism is above the ops
+    dnnl.set_threads(1);  // this thread's number; parallelism is above the ops
     check(dnnl.stream_create(&stream_, dnnl.engine, dnnl_stream_default_flags), "making a stream");
   }
 
@@ -241,7 +242,7 @@ class Products {
 
 using Halves = std::vector<std::uint16_t, ArenaAllocator<std::uint16_t>>;
 
-/// The matrix in bf16, as stored but without gaps between its rows.
+/// The matrix in bf16, in the stored order without gaps between its rows.
 Halves rounded(const float* x, std::int64_t rows, std::int64_t cols, std::int64_t distance) {
   Halves y(static_cast<std::size_t>(rows * cols));
   if (distance == cols) {

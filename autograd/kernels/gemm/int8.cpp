@@ -11,7 +11,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "autograd/kernels/gemm/int8.cpp"
 #include "hwy/foreach_target.h"
-// After foreach_target:
+// These headers must follow foreach_target:
 #include "autograd/kernels/simd/lanes-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -22,15 +22,15 @@ namespace kernels::HWY_NAMESPACE {
 using IntTag = hn::RebindToSigned<Tag>;
 using Ints = hn::Vec<IntTag>;
 
-// One instruction adds to each 32-bit lane the products of `group` neighbours: of four unsigned
-// bytes of A with four signed ones of B, or of two 16-bit numbers. To be unsigned, numbers of A are
+// One instruction adds to each 32-bit lane the products of `group` neighbours: four unsigned
+// bytes of A times four signed ones of B, or two 16-bit numbers. To be unsigned, numbers of A are
 // raised by 128; a sum then begins with −128 times the sum over the row of B.
 #if HWY_TARGET <= HWY_AVX3_DL
-using Number = std::uint8_t;  // of A
+using Number = std::uint8_t;  // a number of A
 constexpr std::int64_t group = 4;
 constexpr std::int32_t raised = 128;
-/// In assembly, because Highway 1.0 compiles this target without avx512vnni, although it selects it
-/// only for processors that have it.
+/// This is assembly, because Highway 1.0 compiles this target without avx512vnni, although it
+/// selects it only for processors that have it.
 HWY_INLINE Ints add_products(Ints sum, Ints a, const std::int8_t* b) {
   const Ints four = hn::BitCast(IntTag(), hn::LoadU(hn::Repartition<std::int8_t, IntTag>(), b));
   asm("vpdpbusd %2, %1, %0" : "+v"(sum.raw) : "v"(a.raw), "v"(four.raw));
@@ -49,7 +49,8 @@ HWY_INLINE Ints add_products(Ints sum, Ints a, const std::int8_t* b) {
 }
 #endif
 
-// Tiles as in packed.cpp, but a sum runs over all of k: a panel of bytes is a quarter as large.
+// Tiles as in packed.cpp, but a sum covers all of k, because a panel of bytes is a quarter as
+// large.
 constexpr std::int64_t panel_width = 2 * lanes;
 constexpr int tall = HWY_TARGET == HWY_AVX2 ? 6 : 12;
 constexpr std::int64_t block_rows = 21 * 12;
@@ -79,12 +80,12 @@ void lay_out(const std::int8_t* q, const float* scales, Int8Weights::Layout& int
 /// Quantises a row of A; returns its scale. Writes whole vectors of numbers.
 HWY_INLINE float quantise_row(const real* x, std::int64_t k, Number* q) {
   const Ints magnitude = hn::Set(IntTag(), std::numeric_limits<std::int32_t>::max());
-  Ints most = hn::Zero(IntTag());  // as integers, magnitudes have the same order, then ∞, NaN
+  Ints largest = hn::Zero(IntTag());  // magnitudes as integers are in order, then ∞, NaN
   each(k, [&](std::int64_t i, auto io) HWY_ATTR {
-    most = hn::Max(most, hn::And(magnitude, hn::BitCast(IntTag(), io.load(x + i))));
+    largest = hn::Max(largest, hn::And(magnitude, hn::BitCast(IntTag(), io.load(x + i))));
   });
   const float scale =
-      scale_for(static_cast<std::uint32_t>(hn::GetLane(hn::MaxOfLanes(IntTag(), most))));
+      scale_for(static_cast<std::uint32_t>(hn::GetLane(hn::MaxOfLanes(IntTag(), largest))));
   const Vector inverse = set(scale > 0 ? 1 / scale : 0);
   each(k, [&](std::int64_t i, auto io) HWY_ATTR {
     const Ints nearest = hn::NearestInt(hn::Mul(io.load(x + i), inverse));
@@ -94,7 +95,7 @@ HWY_INLINE float quantise_row(const real* x, std::int64_t k, Number* q) {
   return scale;
 }
 
-/// Quantised rows of A, a panel of B, and where their products go.
+/// Quantised rows of A, a panel of B, and the destination of their products.
 struct Block {
   const Number* a;
   std::int64_t lda;
@@ -148,20 +149,20 @@ HWY_INLINE void tile(const Block& it) {
   }
 }
 
-/// tile<rows>, for a number of rows known at run time.
-template <int most>
+/// tile<rows>, where the number of rows is known only at run time.
+template <int max_rows>
 HWY_INLINE void some_rows(std::int64_t rows, const Block& it) {
-  if constexpr (most > 0) {
-    if (rows == most) return tile<most>(it);
-    some_rows<most - 1>(rows, it);
+  if constexpr (max_rows > 0) {
+    if (rows == max_rows) return tile<max_rows>(it);
+    some_rows<max_rows - 1>(rows, it);
   }
 }
 
 void multiply_int8(const real* a, const Int8Weights::Layout& b, std::int64_t m, real* c) {
   const std::int64_t lda = (b.k + lanes - 1) / lanes * lanes, groups = groups_of(b.k),
-                     most = std::min(block_rows, m);
-  Int8Weights::Layout::Values<Number> rows(static_cast<std::size_t>(most * lda));
-  Int8Weights::Layout::Values<float> scales(static_cast<std::size_t>(most));
+                     buffered = std::min(block_rows, m);
+  Int8Weights::Layout::Values<Number> rows(static_cast<std::size_t>(buffered * lda));
+  Int8Weights::Layout::Values<float> scales(static_cast<std::size_t>(buffered));
   for (std::int64_t top = 0; top < m; top += block_rows) {
     const std::int64_t rows_in_block = std::min(block_rows, m - top);
     for (std::int64_t r = 0; r < rows_in_block; ++r)
@@ -217,10 +218,10 @@ float scale_for(std::uint32_t magnitude_bits) {
 void quantise_rows(const real* x, std::int64_t rows, std::int64_t cols, std::int8_t* q,
                    float* scales) {
   for (std::int64_t r = 0; r < rows; ++r, x += cols, q += cols) {
-    std::uint32_t most = 0;
+    std::uint32_t largest = 0;
     for (std::int64_t i = 0; i < cols; ++i)
-      most = std::max(most, std::bit_cast<std::uint32_t>(std::abs(static_cast<float>(x[i]))));
-    const float scale = scales[r] = scale_for(most);
+      largest = std::max(largest, std::bit_cast<std::uint32_t>(std::abs(static_cast<float>(x[i]))));
+    const float scale = scales[r] = scale_for(largest);
     if (!(scale > 0)) {
       std::fill_n(q, cols, std::int8_t{0});
       continue;

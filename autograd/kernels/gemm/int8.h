@@ -2,11 +2,12 @@
 /// Products of int8 matrices: a row holds integers from −127 to 127, which one float scale multiplies.
 ///   x ≈ s q,   s = max |x| / 127,   q = x (1 / s) rounded to nearest, ties to even
 /// Scales are rounded up to 17 significant bits, so that s q is exact in float32: quantising s q
-/// gives s and q again. An error is at most s / 2.
+/// returns s and q. An error is at most s / 2.
 ///   (A Bᵀ)[i, j] ≈ sᵃᵢ sᵇⱼ Σ qᵃ[i, p] qᵇ[j, p]
-/// The sums are exact, so a value depends on its two rows only: not on the other rows, nor on the
-/// instruction set. A row with NaN, with an infinity or with a magnitude from 2^127 up has the scale
-/// NaN, as do the products with it. A row below 127 · 2^-126 in magnitude counts as zeros.
+/// The sums are exact, so a value depends only on its two rows, and is independent of the other
+/// rows and the instruction set. A row with NaN, with an infinity or with a magnitude of 2^127 or
+/// above has the scale NaN, as do the products with it. A row of magnitudes below 127 · 2^-126
+/// counts as zeros.
 /// Source: Wu, Judd, Zhang, Isaev and Micikevicius, "Integer quantization for deep learning
 /// inference", 2020, sections 3.1 and 3.2 (scale quantisation, per-channel weights).
 #include <cstdint>
@@ -21,13 +22,13 @@ namespace kernels {
 /// Quantises each row of x [rows, cols].
 void quantise_rows(const real* x, std::int64_t rows, std::int64_t cols, std::int8_t* q,
                    float* scales);
-/// x = s q.
+/// Computes x = s q.
 void dequantise_rows(const std::int8_t* q, const float* scales, std::int64_t rows,
                      std::int64_t cols, real* x);
-/// The scale of a row whose largest magnitude is that of a float with these bits.
+/// The scale of a row, from the bits of its largest magnitude as a float.
 float scale_for(std::uint32_t magnitude_bits);
 
-/// Sums of more products could exceed 31 bits.
+/// The maximum length of a row; sums of more products could exceed 31 bits.
 constexpr std::int64_t max_int8_row = std::int64_t{1} << 17;
 
 /// B [n, k], quantised and laid out for products on this processor; k from 1 to max_int8_row.
@@ -38,16 +39,16 @@ class Int8Weights {
   /// C = A Bᵀ: A is [m, k], C [m, n], both row-major without gaps. The rows of A are quantised first.
   void multiply(const real* a, std::int64_t m, real* c) const;
 
-  /// What the loops for an instruction set read. Consecutive panels hold w rows of B each: for each
-  /// group of g columns, these of the first row, of the second, … (w and g: of the instruction set);
-  /// zeros fill the last panel and the last group.
+  /// B in the order of an instruction set's loops. Each panel contains w rows of B: for each
+  /// group of g columns, those columns of the first row, of the second, … (w and g depend on the
+  /// instruction set); zeros fill the last panel and the last group.
   struct Layout {
     template <class T>
     using Values = std::vector<T, ArenaAllocator<T>>;
     std::int64_t n = 0, k = 0;
     Values<std::int8_t> panels;
     Values<std::int32_t> starts;  ///< initial value of each row's sums
-    Values<float> scales;         ///< one for each row
+    Values<float> scales;         ///< scale of each row
   };
 
  private:
@@ -55,7 +56,7 @@ class Int8Weights {
 };
 
 namespace plain {
-/// The same product, with B as quantise_rows gives it.
+/// The reference product, with B as quantise_rows returns it.
 void multiply_int8(const real* a, const std::int8_t* b, const float* scales, std::int64_t m,
                    std::int64_t n, std::int64_t k, real* c);
 }  // namespace plain

@@ -9,7 +9,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "autograd/kernels/gemm/packed.cpp"
 #include "hwy/foreach_target.h"
-// After foreach_target:
+// These headers must follow foreach_target:
 #include "autograd/kernels/simd/lanes-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -17,12 +17,12 @@ HEED_BEGIN
 namespace kernels::HWY_NAMESPACE {
 #if HEED_SIMD
 
-// A tile of C stays in registers throughout the loop over k: `tall` rows of two vectors, with room
-// for two vectors of B and one value of A (Goto and van de Geijn 2008, "Anatomy of
+// A tile of C remains in registers throughout the loop over k: `tall` rows of two vectors, with
+// room for two vectors of B and one value of A (Goto and van de Geijn 2008, "Anatomy of
 // High-Performance Matrix Multiplication", section 6).
 constexpr std::int64_t panel_width = 2 * lanes;
-constexpr int tall = HWY_TARGET == HWY_AVX2 ? 6 : 12;  // of 16 registers, or 32
-// A block of A stays in the L2 cache, and a panel of B of the same depth in the L1 cache.
+constexpr int tall = HWY_TARGET == HWY_AVX2 ? 6 : 12;  // there are 16 or 32 registers
+// A block of A remains in the L2 cache, and a panel of B of the same depth in the L1 cache.
 constexpr std::int64_t block_rows = 21 * 12, block_depth = 256;
 
 std::int64_t packed_size(std::int64_t n, std::int64_t k) {
@@ -30,7 +30,7 @@ std::int64_t packed_size(std::int64_t n, std::int64_t k) {
 }
 
 void pack(const real* b, std::int64_t n, std::int64_t k, real* panels) {
-  constexpr std::int64_t line = 16;  // columns of b at a time, about as many as a cache line holds
+  constexpr std::int64_t line = 16;  // columns of b at a time, about one cache line
   for (std::int64_t row = 0; row < n; row += panel_width, panels += panel_width * k) {
     for (std::int64_t from = 0; from < k; from += line) {
       for (std::int64_t j = 0; j < panel_width; ++j) {
@@ -41,7 +41,7 @@ void pack(const real* b, std::int64_t n, std::int64_t k, real* panels) {
   }
 }
 
-/// A block of C (+)= A Bᵀ: as deep as one block of A and B, as wide as one panel.
+/// A block of C (+)= A Bᵀ: the depth of one block of A and B, the width of one panel.
 struct Block {
   const real* a;
   std::int64_t lda;
@@ -61,7 +61,7 @@ template <int rows>
 HWY_INLINE void tile(const Block& it) {
   const bool whole = it.width == panel_width;
   Vector left[rows], right[rows];
-  HWY_ALIGN real part[panel_width] = {};  // of C, if the block has fewer columns than a panel
+  HWY_ALIGN real part[panel_width] = {};  // columns of C, if the block is narrower than a panel
 #pragma GCC unroll 12
   for (int r = 0; r < rows; ++r) {
     const real* const c = it.c + r * it.ldc;
@@ -88,12 +88,12 @@ HWY_INLINE void tile(const Block& it) {
   }
 }
 
-/// tile<rows>, for a number of rows known at run time.
-template <int most>
+/// tile<rows>, where the number of rows is known only at run time.
+template <int max_rows>
 HWY_INLINE void some_rows(std::int64_t rows, const Block& it) {
-  if constexpr (most > 0) {
-    if (rows == most) return tile<most>(it);
-    some_rows<most - 1>(rows, it);
+  if constexpr (max_rows > 0) {
+    if (rows == max_rows) return tile<max_rows>(it);
+    some_rows<max_rows - 1>(rows, it);
   }
 }
 

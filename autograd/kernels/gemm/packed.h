@@ -1,7 +1,7 @@
 #pragma once
 /// Products with weights that stay constant over many calls, as in decoding. They are packed once,
 /// in the order in which the product reads them, whereas BLAS packs them at each call. This doubles
-/// the memory of the weights. Quantised to int8 (int8.h), they take only a quarter more.
+/// the memory of the weights. Quantised to int8 (int8.h), they need only a quarter more.
 #include <cstdint>
 #include <map>
 #include <mutex>
@@ -16,8 +16,8 @@ namespace kernels {
 /// B [n, k], packed.
 struct PackedMatrix {
   std::int64_t n = 0, k = 0;
-  Array panels;      ///< as pack() makes them; undefined if B is
-  Int8Weights int8;  ///< quantised
+  Array panels;      ///< result of pack(); undefined if B is in int8
+  Int8Weights int8;  ///< B in int8; empty if in panels
 
   PackedMatrix() = default;
   PackedMatrix(const real* b, std::int64_t n, std::int64_t k, bool as_int8);
@@ -25,7 +25,7 @@ struct PackedMatrix {
   void multiply(const real* a, std::int64_t m, real* c) const;
 };
 
-/// Matrices whose products may use this layout; each (or the rows of it that a product takes) is
+/// Matrices whose products may use this layout; each (or the rows of it that a product reads) is
 /// packed on first use. Their values must not change during its lifetime. Threads may share one.
 class PackedWeights {
  public:
@@ -45,12 +45,12 @@ class PackedWeights {
     PackedMatrix matrix;
   };
   bool int8_;
-  std::map<const real*, Array> matrices_;  // by start address
+  std::map<const real*, Array> matrices_;  // the key is the start address
   std::mutex mutex_;                       // guards packed_
   std::map<std::pair<const real*, std::int64_t>, Packed> packed_;
 };
 
-/// While one is alive, gemm on this thread uses packed weights for C = A Bᵀ if B is among them.
+/// While one is alive, gemm on this thread uses packed weights for C = A Bᵀ if B is one of them.
 /// Processors without fused multiply-add vectors use BLAS, unless weights are int8.
 class PackedScope {
  public:
@@ -63,17 +63,18 @@ class PackedScope {
   PackedWeights* before_;
 };
 
-/// The packed layout of B [n, k] for gemm to use, or nullptr.
+/// The packed layout of B [n, k] that gemm uses, or nullptr.
 const PackedMatrix* find_packed(const real* b, std::int64_t n, std::int64_t k);
 
 /// The number of values in the packed layout of [n, k], including zeros that fill the last panel.
-/// 0: there is none.
+/// 0 if there is no packed layout.
 std::int64_t packed_size(std::int64_t n, std::int64_t k);
-/// B as consecutive panels of w rows: panel p holds, for each of the k columns of B, that column's
-/// values in rows [p w, (p + 1) w).
+/// B as consecutive panels of w rows: panel p contains, for each of the k columns of B, that
+/// column's values in rows [p w, (p + 1) w).
 void pack(const real* b, std::int64_t n, std::int64_t k, real* panels);
 /// C = A Bᵀ with B packed: A is [m, k], B [n, k], C [m, n], all row-major without gaps, k > 0. Each
-/// value is one chain of fused multiply-adds in the order of k, whatever m and the vector width.
+/// value is one chain of fused multiply-adds in the order of k, independent of m and the vector
+/// width.
 void multiply_packed(const real* a, const real* panels, std::int64_t m, std::int64_t n,
                      std::int64_t k, real* c);
 namespace plain {

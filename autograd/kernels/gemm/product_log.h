@@ -1,5 +1,6 @@
 #pragma once
-/// Counts matrix products as they are executed. Off by default; gemm then only tests one pointer.
+/// Counts matrix products as they are executed. Off by default; the cost is then one pointer test
+/// per product.
 ///
 /// There are two counts. A product of m x k and k x n has 2 m n k FLOPs:
 ///   executed  what gemm multiplies: attention skips blocks that a mask hides, and recomputes some
@@ -14,7 +15,7 @@
 HEED_BEGIN
 namespace kernels {
 
-/// Who multiplies: BLAS, oneDNN in bf16 (bf16.h), or heed with packed weights (packed.h).
+/// The code that multiplies: BLAS, oneDNN in bf16 (bf16.h), or heed with packed weights (packed.h).
 enum class Multiplier { blas, bf16, packed };
 
 /// A product as gemm executes it: C = alpha op(A) op(B) + beta C.
@@ -65,12 +66,12 @@ class ProductLog {
   ProductFlops& flops_;
   std::vector<Product>* products_;
   ProductLog* before_;
-  int declared_ = 0;  ///< unfinished computations that have declared their model FLOPs
+  int declared_ = 0;  ///< number of unfinished computations with declared model FLOPs
 };
 
-/// For a computation whose products differ from those of its definition: while one is alive, they
-/// count only as executed, and `flops()` gives the model FLOPs of the computation. `flops` is
-/// called only if there is a log.
+/// Declares a computation whose products differ from those of its definition: while one is alive,
+/// they count only as executed, and `flops()` returns the model FLOPs of the computation. `flops`
+/// is called only if there is a log.
 class DeclaredFlops {
  public:
   template <class Flops>
@@ -88,7 +89,7 @@ class DeclaredFlops {
   ProductLog* log_;
 };
 
-using CountedAsWhole [[deprecated("use DeclaredFlops")]] = DeclaredFlops;  // for one release
+using CountedAsWhole [[deprecated("use DeclaredFlops")]] = DeclaredFlops;  // kept for one release
 
 }  // namespace kernels
 HEED_END

@@ -1,6 +1,6 @@
 #pragma once
-/// The plain twins of the kernels: one loop each, in the order of the formula and mostly in double,
-/// to be read next to the source of the formula and to test the fast kernels against.
+/// The plain twins of the kernels: one loop each, in the order of the formula and mostly in double.
+/// They can be read beside the source of the formula, and the fast kernels are tested against them.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -88,7 +88,7 @@ inline void add_column_sums(const real* x, std::int64_t rows, std::int64_t cols,
     y[c] = static_cast<real>(y[c] + total);
   }
 }
-/// Element i of x_0 + … + x_(count-1): the left half takes the largest power of two below count.
+/// Element i of x_0 + … + x_(count-1): the left half has the largest power of two below count.
 inline real tree_sum_value(const real* const* x, std::int64_t count, std::int64_t i) {
   if (count == 0) return 0;
   if (count == 1) return x[0] ? x[0][i] : 0;

@@ -5,7 +5,7 @@
 HEED_BEGIN
 namespace kernels::plain {
 
-/// The largest of n values; NaN if there is one, -inf if there are none.
+/// The largest of n values; NaN if any is NaN, -inf if n = 0.
 inline double largest(const real* x, std::int64_t n) {
   double m = -infinity;
   for (std::int64_t i = 0; i < n; ++i) {
@@ -14,20 +14,20 @@ inline double largest(const real* x, std::int64_t n) {
   }
   return m;
 }
-/// exp(x − m) with m the largest value of the row. For an infinite m it is the limit: values that
-/// are +inf share the row evenly; if all are -inf, all weights are 0.
+/// exp(x − m) where m is the largest value of the row. For an infinite m it is the limit: values
+/// that are +inf share the row evenly; if all are -inf, all weights are 0.
 inline double weight(double x, double m) {
   if (x == -infinity) return 0;
   return x == m ? 1 : std::exp(x - m);
 }
 inline double sum_of_weights(const real* x, double m, std::int64_t n) {
-  long double total = 0;  // its logarithm may cancel with m
+  long double total = 0;  // long double because its logarithm may cancel with m
   for (std::int64_t i = 0; i < n; ++i) total += weight(x[i], m);
   return static_cast<double>(total);
 }
 
-/// log Σ exp(x − m) of a row with a finite m. The first largest value is left out of the sum, to
-/// which it would add 1 and swamp the rest: a logarithm near 0 is that rest.
+/// log Σ exp(x − m) of a row with a finite m. The first largest value is excluded from the sum,
+/// because its 1 would swamp the rest, and a logarithm near 0 is that rest.
 inline double log_of_weights(const real* x, double m, std::int64_t n) {
   const std::int64_t first = std::find(x, x + n, static_cast<real>(m)) - x;
   if (first == n) return m;  // NaN
@@ -50,7 +50,7 @@ inline void softmax_row_grad(const real* y, const real* dy, real* dx, std::int64
   const double inner = dot_in_double(y, dy, n);
   for (std::int64_t i = 0; i < n; ++i) dx[i] = static_cast<real>(y[i] * (dy[i] - inner));
 }
-/// Values of +inf share the row evenly here too: −log of their number.
+/// Values of +inf share the row evenly: each is −log of their number.
 inline void log_softmax_row(const real* x, real* y, std::int64_t n) {
   const double m = largest(x, n);
   const double log_total =
@@ -68,31 +68,32 @@ inline void log_softmax_row_grad(const real* y, const real* dy, real* dx, std::i
   }
 }
 
-/// With an infinite largest logit the loss is +inf, so that training stops; the gradient stays that
-/// of softmax's limit. A class at -inf has p = 0: its loss is +inf as target or under smoothing.
+/// With an infinite largest logit the loss is +inf, so that training stops; the gradient remains
+/// that of softmax's limit. A class at -inf has p = 0: its loss is +inf as target or under
+/// smoothing.
 inline RowLoss cross_entropy_row(real* logits, std::int64_t n, std::int32_t target, real smoothing,
                                  real scale, bool with_grad) {
   const double m = largest(logits, n), t = logits[target], eps = smoothing;
   const std::int64_t first_largest = std::find(logits, logits + n, static_cast<real>(m)) - logits;
-  double others = 0, deficit = 0;  // Σ_(j ≠ first largest) e^(x_j − m), Σ_j (m − x_j)
+  double rest = 0, deficit = 0;  // Σ_(j ≠ first largest) e^(x_j − m), Σ_j (m − x_j)
   for (std::int64_t j = 0; j < n; ++j) {
-    if (j != first_largest) others += weight(logits[j], m);
+    if (j != first_largest) rest += weight(logits[j], m);
     deficit += m - logits[j];
   }
   RowLoss result{infinity, infinity, first_largest == target};
   if (!std::isinf(m)) {
-    const double log_total = std::log1p(others);  // keeps a loss near 0 exact
+    const double log_total = std::log1p(rest);  // keeps a loss near 0 exact
     result.nll = (m - t) + log_total;
     result.loss = (1 - eps) * result.nll;
     if (eps > 0) result.loss += eps * (deficit / static_cast<double>(n) + log_total);
   }
   if (m == -infinity) result.correct = false;  // no class has a probability above 0
   if (!with_grad) return result;
-  const double total = m == -infinity ? 1 : 1 + others;
+  const double total = m == -infinity ? 1 : 1 + rest;
   for (std::int64_t j = 0; j < n; ++j) {
     const double p = weight(logits[j], m) / total;
-    // p − 1 of the largest logit without cancellation: −others / total.
-    const double error = j == first_largest && m > -infinity ? -others / total : p - 1;
+    // For the largest logit, −rest / total computes p − 1 without cancellation.
+    const double error = j == first_largest && m > -infinity ? -rest / total : p - 1;
     const double above = j == target ? error + eps : p;
     logits[j] = static_cast<real>(scale * (above - eps / static_cast<double>(n)));
   }
@@ -116,9 +117,9 @@ inline double symmetric_kl_row(real* log_p, real* log_q, std::int64_t n, real sc
   return a + b;
 }
 
-/// A value as the norms see it: itself, or, in a row with infinities, its limit as these grow
-/// together: ±1 for them and 0 for the rest. NaN stays.
-inline double seen(double x, bool row_has_infinity) {
+/// The value that the norms use: x, or, in a row with infinities, its limit as these grow
+/// together: ±1 for them and 0 for all others. NaN remains.
+inline double norm_input(double x, bool row_has_infinity) {
   if (!row_has_infinity || std::isnan(x)) return x;
   return std::isinf(x) ? std::copysign(1.0, x) : 0;
 }
@@ -134,14 +135,14 @@ inline void layer_norm(const real* x, const real* gain, const real* bias, real e
     const bool inf = has_infinity(x, cols);
     const double n = static_cast<double>(cols);
     double mu = 0, error = 0, var = 0;
-    for (std::int64_t c = 0; c < cols; ++c) mu += seen(x[c], inf) / n;
-    for (std::int64_t c = 0; c < cols; ++c) error += seen(x[c], inf) - mu;
-    mu += error / n;  // so that equal values have no variance
-    for (std::int64_t c = 0; c < cols; ++c) var += std::pow(seen(x[c], inf) - mu, 2);
+    for (std::int64_t c = 0; c < cols; ++c) mu += norm_input(x[c], inf) / n;
+    for (std::int64_t c = 0; c < cols; ++c) error += norm_input(x[c], inf) - mu;
+    mu += error / n;  // equal values then have no variance
+    for (std::int64_t c = 0; c < cols; ++c) var += std::pow(norm_input(x[c], inf) - mu, 2);
     var /= n;
     const double root = reciprocal_root(var + (inf ? 0 : eps));
     for (std::int64_t c = 0; c < cols; ++c) {
-      const double z = (seen(x[c], inf) - mu) * root;
+      const double z = (norm_input(x[c], inf) - mu) * root;
       y[c] = static_cast<real>(z * (gain ? gain[c] : 1) + (bias ? bias[c] : 0));
     }
     mean[r] = static_cast<real>(inf ? mu * infinity : mu);
@@ -153,7 +154,7 @@ inline void layer_norm_grad(const real* x, const real* gain, const real* mean, c
                             std::int64_t cols) {
   std::vector<double> sum_gain(cols), sum_bias(cols);
   for (std::int64_t r = 0; r < rows; ++r) {
-    double rest = 0;  // what the mean lost in rounding
+    double rest = 0;  // the digits that the mean lost in rounding
     for (std::int64_t c = 0; c < cols; ++c) rest += double{x[r * cols + c]} - mean[r];
     const double mu = mean[r] + rest / static_cast<double>(cols);
     const auto z = [&](std::int64_t c) { return (double{x[r * cols + c]} - mu) * rstd[r]; };
@@ -180,11 +181,11 @@ inline void rms_norm(const real* x, const real* gain, real eps, real* y, real* r
   for (std::int64_t r = 0; r < rows; ++r, x += cols, y += cols) {
     const bool inf = has_infinity(x, cols);
     double mean_square = 0;
-    for (std::int64_t c = 0; c < cols; ++c) mean_square += std::pow(seen(x[c], inf), 2);
+    for (std::int64_t c = 0; c < cols; ++c) mean_square += std::pow(norm_input(x[c], inf), 2);
     mean_square /= static_cast<double>(cols);
     const double root = reciprocal_root(mean_square + (inf ? 0 : eps));
     for (std::int64_t c = 0; c < cols; ++c) {
-      y[c] = static_cast<real>(seen(x[c], inf) * root * (gain ? gain[c] : 1));
+      y[c] = static_cast<real>(norm_input(x[c], inf) * root * (gain ? gain[c] : 1));
     }
     rrms[r] = static_cast<real>(inf ? root * 0 : root);
   }

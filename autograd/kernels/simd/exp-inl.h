@@ -1,5 +1,5 @@
-/// e^x for vectors of float or double, to within one unit in the last place, with nothing flushed
-/// to zero and NaN kept: used by softmax, cross-entropy and the activations.
+/// e^x for vectors of float or double, to within one unit in the last place, without flushing
+/// to zero and with NaN kept. Softmax, cross-entropy and the activations use it.
 #if defined(HEED_KERNELS_EXP_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef HEED_KERNELS_EXP_INL_H_
 #undef HEED_KERNELS_EXP_INL_H_
@@ -48,8 +48,8 @@ struct ExpConstants<double> {
       1.0 / 40320, 1.0 / 362880, 1.0 / 3628800, 1.0 / 39916800, 1.0 / 479001600, 1.0 / 6227020800};
 };
 
-/// e^x as (1 + m) 2^n with m in [-0.3, 0.42] and n an integer. Separate so that a factor can be
-/// applied before anything is rounded: here for 1 + m, in times_power for denormal results.
+/// e^x as (1 + m) 2^n with m in [-0.3, 0.42] and n an integer. Both are kept so that a factor can be
+/// applied before rounding: `times` applies one to 1 + m, times_power handles denormal results.
 template <class V>
 struct Power {
   V m, n;
@@ -65,7 +65,7 @@ HWY_INLINE V exp_polynomial(V r) {
 }
 
 /// e^(x + rest) with |rest| at most half a unit in the last place of x: the part of an argument
-/// that did not fit into x. Without it the error of e^x would be |x| times that of x.
+/// that x cannot represent. Without it the error of e^x would be |x| times that of x.
 template <class V>
 HWY_INLINE Power<V> exp_power(V x, V rest) {
   const hn::DFromV<V> d;
@@ -102,7 +102,7 @@ HWY_INLINE V times_power(V v, V n) {
     }
   }
 #endif
-  // In two steps, because 2^n alone may not be a normal number. Only the second step rounds.
+  // Two steps, because 2^n alone may be no normal number. Only the second step rounds.
   const V half = hn::Round(hn::Mul(n, hn::Set(d, static_cast<T>(0.5))));
   const auto power = [&](V k) HWY_ATTR {
     constexpr int mantissa = std::numeric_limits<T>::digits - 1;
@@ -113,7 +113,7 @@ HWY_INLINE V times_power(V v, V n) {
   return hn::IfThenZeroElse(vanishes, hn::Mul(hn::Mul(v, power(half)), power(hn::Sub(n, half))));
 }
 
-/// e^(x + rest) for x ≤ 0; -inf gives 0.
+/// e^(x + rest) for x ≤ 0; -inf returns 0.
 template <class V>
 HWY_INLINE V exp_negative(V x, V rest) {
   const Power<V> e = exp_power(x, rest);
@@ -125,7 +125,7 @@ HWY_INLINE V exp_negative(V x, V rest) {
 template <class V>
 HWY_INLINE V exp_difference(V x, V m) {
   const V s = hn::Sub(x, m);
-  const V b = hn::Sub(s, x);  // −m as far as it went into s
+  const V b = hn::Sub(s, x);  // the part of −m that s contains
   const V rest = hn::Sub(hn::Sub(x, hn::Sub(s, b)), hn::Add(m, b));
   return exp_negative(s, rest);
 }

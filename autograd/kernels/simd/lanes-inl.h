@@ -1,5 +1,5 @@
 /// Vectors of `real` for the kernels: loads and stores at the ends of arrays, and sums in double.
-/// Included once for each instruction set (see hwy/foreach_target.h), hence the odd guard.
+/// Included once for each instruction set (see hwy/foreach_target.h), hence the unusual guard.
 #if defined(HEED_KERNELS_LANES_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef HEED_KERNELS_LANES_INL_H_
 #undef HEED_KERNELS_LANES_INL_H_
@@ -16,8 +16,8 @@
 #include "hwy/highway.h"
 
 /// 1 if the target has partial loads and vectors with fused multiply-add, which exp and related
-/// functions need for their last digits: on x86, AVX2 and later. Elsewhere the plain twins are the
-/// kernels (packed.cpp: BLAS).
+/// functions need for their last digits: on x86, AVX2 and later. On other targets the plain twins
+/// are the kernels (packed.cpp: BLAS).
 #undef HEED_SIMD
 #if HWY_TARGET == HWY_SCALAR || HWY_TARGET == HWY_EMU128 || (HWY_ARCH_X86 && HWY_TARGET > HWY_AVX2)
 #define HEED_SIMD 0
@@ -36,7 +36,7 @@ using Vector = hn::Vec<Tag>;
 using Mask = hn::Mask<Tag>;
 constexpr std::int64_t lanes = static_cast<std::int64_t>(hn::MaxLanes(Tag()));
 
-/// Vectors of double, into which the values of half a vector of float fit.
+/// Vectors of double, each with the values of half a vector of float.
 using WideTag = hn::ScalableTag<double>;
 using Wide = hn::Vec<WideTag>;
 constexpr std::int64_t wide_lanes = static_cast<std::int64_t>(hn::MaxLanes(WideTag()));
@@ -52,8 +52,8 @@ HWY_INLINE Wide widen(hn::Vec<NarrowTag> v) { return hn::PromoteTo(WideTag(), v)
 HWY_INLINE hn::Vec<NarrowTag> narrow(Wide v) { return hn::DemoteTo(NarrowTag(), v); }
 #endif
 
-/// How a loop reads and writes a whole vector, and how the last, partial one: lanes beyond the end
-/// read as 0 (or as `rest`) and are not written.
+/// Access to a whole vector (Whole) and to the partial one at the end of a loop (Part): lanes
+/// beyond the end are read as 0 (or as `rest`) and never written.
 template <class D>
 struct Whole {
   using T = hn::TFromD<D>;
@@ -97,7 +97,7 @@ HWY_INLINE void each(std::int64_t n, const Body& body) {
   if (i < n) body(i, Part<Tag>(n - i));
 }
 
-/// The same for half vectors, which are processed in double.
+/// Access to half vectors, which are processed in double.
 struct WideWhole {
   HWY_INLINE Wide load(const real* p) const { return widen(Whole<NarrowTag>().load(p)); }
   HWY_INLINE Wide keep(Wide v) const { return v; }
@@ -123,10 +123,10 @@ HWY_INLINE void each_wide(std::int64_t n, const Body& body) {
 
 /// Several sums over n values at once, in double: term(i, io, v) sets v[t] to the values of sum t.
 /// Each sum has 32 partial sums, number j over the values j, j + 32, j + 64, …; they are added by
-/// halves. So the order is the same for every vector width.
+/// halves. The order is thus the same for every vector width.
 template <int terms, class Term>
 HWY_INLINE std::array<double, terms> wide_sums(std::int64_t n, const Term& term) {
-  constexpr std::int64_t count = 32 / wide_lanes;  // 4 or 8 or 16 vectors
+  constexpr std::int64_t count = 32 / wide_lanes;  // number of vectors: 4, 8 or 16
   Wide sums[terms][count], v[terms];
   for (auto& parts : sums) {
 #pragma GCC unroll 16

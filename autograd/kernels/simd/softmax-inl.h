@@ -1,5 +1,5 @@
-/// What softmax, log-sum-exp and cross-entropy share: the largest value of a row and the sum of
-/// exp(x − m).
+/// Functions shared by softmax, log-sum-exp and cross-entropy: the largest value of a row and the
+/// sum of exp(x − m).
 #if defined(HEED_KERNELS_SOFTMAX_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef HEED_KERNELS_SOFTMAX_INL_H_
 #undef HEED_KERNELS_SOFTMAX_INL_H_
@@ -33,7 +33,7 @@ HWY_INLINE real row_max(const real* x, std::int64_t n) {
   return hn::GetLane(hn::MaxOfLanes(Tag(), hn::Max(hn::Max(m0, m1), hn::Max(m2, m3))));
 }
 
-constexpr std::int64_t exp_block = 1024;  // stays in the L1 cache while it is summed
+constexpr std::int64_t exp_block = 1024;  // fits in the L1 cache while it is summed
 
 /// y = exp(x − m) for one block of a row, m ≥ x and finite; returns the sum. y may be x.
 HWY_INLINE double exp_of_block(const real* x, real m, real* y, std::int64_t n) {
@@ -41,7 +41,7 @@ HWY_INLINE double exp_of_block(const real* x, real m, real* y, std::int64_t n) {
               HWY_ATTR { io.store(exp_difference(io.load(x + i), set(m)), y + i); });
   return wide_sum(n, [=](std::int64_t i, auto io) HWY_ATTR { return io.load(y + i); });
 }
-/// The same for a whole row; if y is null, only the sum is computed.
+/// y = exp(x − m) for a whole row; returns the sum. If y is null, it computes only the sum.
 HWY_INLINE double exp_of_row(const real* x, real m, real* y, std::int64_t n) {
   HWY_ALIGN real buffer[exp_block];
   double total = 0;
@@ -63,7 +63,7 @@ HWY_INLINE std::int64_t find_first(const real* x, real m, std::int64_t n) {
 }
 
 /// log Σ exp(x), from the largest value m and `total`, the sum of exp(x − m) to float precision. If
-/// m and log(total) cancel to something smaller than the part of the other values, a float error in
+/// m and log(total) cancel to less than the part of the other values, a float error in
 /// that part would be visible: the sum is then recomputed in double, without the 1 of the largest
 /// value.
 HWY_INLINE double log_total(const real* x, real m, double total, std::int64_t n) {
@@ -72,12 +72,12 @@ HWY_INLINE double log_total(const real* x, real m, double total, std::int64_t n)
   const bool nearly_zero = total - 1 < 1e-7 && std::abs(result) < 1e-6;
   if (!cancels && !nearly_zero) return result;
   const std::int64_t largest = find_first(x, m, n);
-  const auto others = [=](std::int64_t begin, std::int64_t end) HWY_ATTR {
+  const auto sum_of = [=](std::int64_t begin, std::int64_t end) HWY_ATTR {
     return wide_sum(end - begin, [=](std::int64_t i, auto io) HWY_ATTR {
       return exp_difference(io.load(x + begin + i), set_wide(m));
     });
   };
-  return m + std::log1p(others(0, largest) + others(largest + 1, n));
+  return m + std::log1p(sum_of(0, largest) + sum_of(largest + 1, n));
 }
 
 }  // namespace kernels::HWY_NAMESPACE

@@ -1,7 +1,7 @@
 #pragma once
-/// The instruction sets for which the kernels are compiled; include it before any Highway header.
-/// Each kernel is built for AVX-512 and AVX2 with FMA on x86 and for NEON on Arm, and selected at
-/// run time by processor. Older processors run the plain twins.
+/// The instruction sets for which the kernels are compiled; include this file before any Highway
+/// header. Each kernel is built for AVX-512 and AVX2 with FMA on x86 and for NEON on Arm, and
+/// selected at run time according to the processor. Older processors run the plain twins.
 #include "hwy/detect_targets.h"
 
 #undef HWY_DISABLED_TARGETS

@@ -1,5 +1,6 @@
 /// The functions of unary_functions.h and their derivatives, on vectors of `real`. `value(x)` is f(x)
-/// and `gradient(x, y, dy)` is dy f'(x), from the one of x and y = f(x) that the function needs.
+/// and `gradient(x, y, dy)` is dy f'(x), computed from x or from y = f(x), whichever the function
+/// needs.
 #if defined(HEED_KERNELS_UNARY_FUNCTIONS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef HEED_KERNELS_UNARY_FUNCTIONS_INL_H_
 #undef HEED_KERNELS_UNARY_FUNCTIONS_INL_H_
@@ -42,11 +43,11 @@ struct Exp {
 struct Log {
   static constexpr bool needs_x = true, needs_y = false;
   static HWY_INLINE Vector value(Vector x) {
-    // Highway's Log is for positive, finite numbers only.
+    // Highway's Log supports only positive, finite numbers.
     Vector y = hn::Log(Tag(), x);
     y = hn::IfThenElse(hn::Eq(x, set(real_infinity)), x, y);
     y = hn::IfThenElse(hn::Eq(x, zero()), set(-real_infinity), y);
-    const Mask in_domain = hn::Ge(x, zero());  // false for NaN too
+    const Mask in_domain = hn::Ge(x, zero());  // NaN is outside the domain
     return hn::IfThenElse(in_domain, y, hn::NaN(Tag()));
   }
   static HWY_INLINE Vector gradient(Vector x, Vector, Vector dy) { return hn::Div(dy, x); }
@@ -88,13 +89,13 @@ struct SigmoidParts {
     return times_power(e.times(hn::Mul(factor, c)), e.n);
   }
 };
-/// x σ(u) for u with the sign of x; 0 if x is so negative that it vanishes, -inf included.
+/// x σ(u) for u with the sign of x; 0 if x is so negative that the result vanishes, or -inf.
 HWY_INLINE Vector times_sigmoid(Vector x, Power<Vector> e) {
   const SigmoidParts s(e);
   return hn::IfThenElse(negative(x), s.small(x), hn::Mul(x, s.c));
 }
-/// σ(u) + x σ(u) σ(−u) u', the derivative of x σ(u); `far` marks where the second term vanishes
-/// (and might be inf · 0).
+/// σ(u) + x σ(u) σ(−u) u', the derivative of x σ(u); `far` marks lanes where the second term
+/// vanishes (and might be inf · 0).
 HWY_INLINE Vector times_sigmoid_slope(Vector x, Power<Vector> e, Vector du, Mask far) {
   const SigmoidParts s(e);
   const Vector small = s.small(set(1));
@@ -158,13 +159,13 @@ struct Gelu {
     return exp_power(s, hn::MulSub(x, half, s));
   }
 
-  /// x Φ(x): x times the tail on the left, where 1 + erf would cancel; x minus that on the right.
+  /// x Φ(x): for x < 0, where 1 + erf would cancel, x times the tail; otherwise x minus that.
   static HWY_INLINE Vector value(Vector x) {
     const Power<Vector> e = bell(x);
     const Vector four = set(4), t = hn::Abs(x), sum = hn::Add(t, four);
     const Vector part = hn::Div(x, sum), scaled = scaled_tail(hn::Abs(part));
     const Vector product = hn::Mul(part, scaled);
-    // The rounding errors of the sum and the product go into m, or float would be off by 4.5 ulp.
+    // The rounding errors of the sum and the product enter m; otherwise float would be off by 4.5 ulp.
     const Vector lost_sum = hn::Sub(t, hn::Sub(sum, four)),
                  lost = hn::MulSub(part, scaled, product);
     const Vector inverse = hn::NegMulAdd(hn::Abs(part), set(real(0.25)), set(real(0.25)));  // 1/sum
@@ -177,7 +178,7 @@ struct Gelu {
     const Power<Vector> e = bell(x);
     const Vector w = hn::Div(set(1), hn::Add(hn::Abs(x), set(4)));
     const Vector tail = hn::Mul(w, scaled_tail(hn::Mul(hn::Abs(x), w)));
-    // Left: e (tail + x / √(2π)). Right: 1 + e (x / √(2π) − tail). One exponential serves both
+    // x < 0: e (tail + x / √(2π)). x ≥ 0: 1 + e (x / √(2π) − tail). One exponential serves both
     // terms.
     const Vector density = hn::Mul(x, set(real(0.39894228040143267794)));
     const Vector both = hn::IfThenElse(negative(x), hn::Add(density, tail), hn::Sub(density, tail));
@@ -190,7 +191,7 @@ struct GeluTanh {
   static constexpr bool needs_x = true, needs_y = false;
   static constexpr double c = 1.5957691216057307118, k = 0.044715;  // c: 2 √(2/π)
 
-  /// e^−|2u|, 2u = c x (1 + k x²), since (1 + tanh u) / 2 = σ(2u). In float the exponent is
+  /// e^−|2u|, 2u = c x (1 + k x²), because (1 + tanh u) / 2 = σ(2u). In float the exponent is
   /// computed in double, because its error is multiplied by its size.
   static HWY_INLINE Power<Vector> power(Vector x) {
 #ifdef HEED_DOUBLE
@@ -228,7 +229,7 @@ HWY_INLINE void with_struct(const Body& body) {
   body(F());
 }
 
-/// Calls body(F()) with the struct above that belongs to f.
+/// Calls body(F()) with the struct F of the function f.
 template <class Body>
 HWY_INLINE void with_unary_function(UnaryFunction f, const Body& body) {
   switch (f) {

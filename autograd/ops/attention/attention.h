@@ -1,6 +1,6 @@
 #pragma once
-/// Attention, composed and as one op. autograd/attention.h has its parts: heads, which keys a
-/// query reads, terms of the scores.
+/// Attention, composed and as one op. autograd/attention.h has its components: heads, the keys that
+/// a query reads, terms of the scores.
 #include <cstdint>
 #include <span>
 
@@ -11,17 +11,18 @@ HEED_BEGIN
 
 struct AttentionResult {
   Tensor output;   ///< [..., Tq, d]
-  Tensor weights;  ///< [..., Tq, Tk], after softmax
+  Tensor weights;  ///< [..., Tq, Tk], the result of softmax
 };
-/// Plain composed scaled dot-product attention: softmax(q kᵀ / √d + mask) v, on [..., T, d].
+/// Scaled dot-product attention, composed of other ops: softmax(q kᵀ / √d + mask) v, on [..., T, d].
 AttentionResult attention(const Tensor& q, const Tensor& k, const Tensor& v,
                           const Array& mask = {});
 /// A mask for `attention`: 0 on and below the diagonal, −inf above: [t, t].
 Array causal_mask(std::int64_t t);
 
-/// One op, for sequences that lie end to end; attention.h has its options: heads, which keys a
-/// query reads, terms of the scores. offsets: [sequences + 1], where each sequence begins. It never
-/// stores a T × T matrix: memory is linear in the tokens. With `size` columns per head:
+/// One op for concatenated sequences; attention.h has its options: heads, the keys that a
+/// query reads, terms of the scores. offsets: [sequences + 1], the first row of each sequence. The
+/// op never stores a T × T matrix: its memory is linear in the number of tokens. With `size`
+/// columns per head:
 /// Self-attention: qkv [tokens, (heads + 2 key_heads) size] = q, k, v → [tokens, heads size].
 Tensor self_attention(const Tensor& qkv, std::span<const std::int32_t> offsets,
                       const AttentionOptions& options);

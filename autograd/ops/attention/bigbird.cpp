@@ -27,7 +27,7 @@ BigBirdPattern::Blocks BigBirdPattern::read_by(std::int64_t queries, std::int64_
       all.push_back(b);
   };
   add(0, std::min(options_.global_blocks, count) - 1);
-  const std::int64_t side = std::min(options_.side_blocks, count);  // no sum can overflow
+  const std::int64_t side = std::min(options_.side_blocks, count);  // prevents overflow in sums
   add(queries - side, queries + side);
   Random random(
       {.seed = 0, .stream = Stream::pattern, .index = static_cast<std::uint64_t>(queries)});
@@ -43,29 +43,30 @@ BigBirdPattern::Blocks BigBirdPattern::read_by(std::int64_t queries, std::int64_
 void BigBirdPattern::stretches(const QueryBlock& block, Stretches& into) const {
   const std::int64_t size = options_.block, count = (block.keys + size - 1) / size;
   const std::int64_t first = block.first / size, last = (block.first + block.rows - 1) / size;
-  std::vector<Blocks> read;  // by each block of queries
-  Blocks all;                // by any of them
+  std::vector<Blocks> read;  // blocks of keys that each block of queries reads
+  Blocks all;                // blocks of keys that any block of queries reads
   for (std::int64_t q = first; q <= last; ++q) {
     read.push_back(read_by(q, count));
     all.insert(all.end(), read.back().begin(), read.back().end());
   }
   std::ranges::sort(all);
   all.erase(std::unique(all.begin(), all.end()), all.end());
-  // Later keys may count as read: a causal query reads none of them in any case.
+  // Later keys may be listed: a causal query never reads them.
   const auto reads = [&](std::int64_t queries, std::int64_t keys) {
     return (options_.causal && keys > queries) ||
            std::ranges::binary_search(read[queries - first], keys);
   };
-  const auto alike = [&](std::int64_t a, std::int64_t b) {  // to all blocks of queries
+  // Whether each block of queries reads both or neither.
+  const auto equally_read = [&](std::int64_t a, std::int64_t b) {
     for (std::int64_t q = first; q <= last; ++q) {
       if (reads(q, a) != reads(q, b)) return false;
     }
     return true;
   };
-  for (std::size_t i = 0;
-       i < all.size();) {  // a stretch for each run of adjacent blocks that are alike
+  for (std::size_t i = 0; i < all.size();) {  // one stretch per run of equally read blocks
     std::size_t end = i + 1;
-    while (end < all.size() && all[end] == all[end - 1] + 1 && alike(all[end], all[i])) ++end;
+    while (end < all.size() && all[end] == all[end - 1] + 1 && equally_read(all[end], all[i]))
+      ++end;
     const std::int64_t begin_key = all[i] * size, end_key = (all[end - 1] + 1) * size;
     into.add(block, [&](std::int64_t query) {
       if (!reads(query / size, begin_key / size)) return KeyRange{};

@@ -6,16 +6,16 @@
 HEED_BEGIN
 
 struct BigBirdOptions {
-  std::int64_t block = 64;  ///< positions in a block
-  std::int64_t global_blocks =
-      2;  ///< the first blocks: they read everything, and everything reads them
-  std::int64_t side_blocks = 1;    ///< a block reads itself and this many blocks on each side
-  std::int64_t random_blocks = 3;  ///< and this many others, the same for every sequence
-  bool causal = false;             ///< a query reads no later key, and chooses among earlier blocks
+  std::int64_t block = 64;  ///< number of positions in a block
+  /// Number of global blocks: the first ones, which read all keys and are read by all queries.
+  std::int64_t global_blocks = 2;
+  std::int64_t side_blocks = 1;    ///< number of neighbour blocks read on each side
+  std::int64_t random_blocks = 3;  ///< number of random blocks read, equal for every sequence
+  bool causal = false;  ///< queries read earlier keys, and random blocks are earlier ones
 };
 
-/// Sparse attention by blocks: global, window and random. Cost and memory are linear in the tokens, but
-/// for the few global queries. With enough blocks it is full attention, to the bit.
+/// Sparse attention by blocks: global, window and random. Cost and memory are linear in the tokens,
+/// except for the few global queries. With enough blocks it equals full attention to the bit.
 /// Source: Zaheer et al., "Big Bird", 2020, section 2 and appendix D (internal global tokens).
 class BigBirdPattern final : public Pattern {
  public:
@@ -24,7 +24,7 @@ class BigBirdPattern final : public Pattern {
 
  private:
   using Blocks = std::vector<std::int64_t, ArenaAllocator<std::int64_t>>;
-  /// The blocks of keys, ascending, that a block of queries reads, of `count`.
+  /// The blocks of keys, ascending, that a block of queries reads, out of `count` blocks.
   Blocks read_by(std::int64_t queries, std::int64_t count) const;
 
   BigBirdOptions options_;

@@ -1,12 +1,12 @@
 #pragma once
-/// Scores by the distance between query and key, for terms that depend on it alone.
+/// Scores by the distance between query and key, for terms that depend only on it.
 #include "autograd/attention.h"
 
 HEED_BEGIN
 
 /// The distances i − j between the queries i and keys j of a block. Scores of equal distance lie on
 /// a diagonal; diagonal 0 is that of the last query and the first key. In row r, the keys in their
-/// order lie on the diagonals [first(r), first(r) + keys).
+/// order are on the diagonals [first(r), first(r) + keys).
 struct Diagonals {
   std::int64_t rows, count, farthest;
 

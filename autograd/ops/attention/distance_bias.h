@@ -8,9 +8,10 @@ HEED_BEGIN
 
 /// A trained bias for each bucket of distances and each head:   S_ij += B[bucket(i − j), head]
 ///   dB[b, head] = Σ dS_ij over all i, j with bucket(i − j) = b
-/// Half of the buckets hold one short distance each; the others grow with the logarithm of the
-/// distance, up to `farthest`; the last one holds all longer distances. Attention in both directions
-/// uses the first half of the table for keys at or before the query and the second for keys after it.
+/// Half of the buckets contain one short distance each; the other buckets grow with the logarithm
+/// of the distance, up to `farthest`; the last one contains all longer distances. Attention in both
+/// directions uses the first half of the table for keys at or before the query and the second for
+/// keys after it.
 /// Source: Raffel et al., "Exploring the Limits of Transfer Learning" (T5), 2020, section 2.1, and its
 /// published code (32 buckets, distances to 128).
 struct DistanceBias final : ScoreTerm {
@@ -46,7 +47,7 @@ struct DistanceBias final : ScoreTerm {
 
   void add(const ScoreBlock& block, real* s) const override {
     const Diagonals all(block);
-    std::vector<real, ArenaAllocator<real>> bias;  // of each diagonal
+    std::vector<real, ArenaAllocator<real>> bias;  // the bias of each diagonal
     for (std::int64_t e = 0; e < all.count; ++e)
       bias.push_back(table.value().row(bucket(all.distance(e)))[block.head]);
     for (std::int64_t r = 0; r < block.rows; ++r) {
@@ -58,7 +59,7 @@ struct DistanceBias final : ScoreTerm {
                 std::span<const Grad> dinputs) const override {
     if (!dinputs[0]) return;
     const Diagonals all(block);
-    std::vector<real, ArenaAllocator<real>> total(all.count);  // of dS along each diagonal
+    std::vector<real, ArenaAllocator<real>> total(all.count);  // the sum of dS along each diagonal
     for (std::int64_t r = 0; r < block.rows; ++r) {
       real* const from = total.data() + all.first(r);
       kernels::add(from, ds + r * block.keys, from, block.keys);

@@ -43,15 +43,15 @@ using InputGradients = Operands<real>;
 /// Attention of queries to keys and values, per sequence and head:
 ///   S = c Q Kᵀ + Σ terms,  P = softmax(S) over what each query reads,  P' = dropout(P),
 ///   O = P' V
-/// where c is 1/√size unless the options say otherwise, and its gradient, where D_i = ⟨dO_i, O_i⟩ = Σ_j P_ij dP_ij:
+/// where c is 1/√size unless the options say otherwise, and its gradient, with D_i = ⟨dO_i, O_i⟩ = Σ_j P_ij dP_ij:
 ///   dV = P'ᵀ dO,  dP = dropout(dO Vᵀ),  dS = P ⊙ (dP − D),  dQ = c dS K,  dK = c dSᵀ Q
-/// Of the other maps from S to P (kernels/score_map.h), sum has dS = (dP − D) / Σ S, and hard has softmax's dS, with
+/// For the other maps from S to P (kernels/score_map.h), sum has dS = (dP − D) / Σ S, and hard has softmax's dS, with
 /// D_i = Σ_j P_ij dP_ij of softmax's P.
-/// Queries are taken in blocks, and the keys of long sequences in tiles, so only a tile of S exists
-/// at a time. Backward recomputes P from S and the log-sum-exp of its rows, as does forward if a
-/// block has several tiles. A query that reads no key gives exactly 0 and has no gradient.
-/// Memory is linear in the tokens. Source: Vaswani et al. 2017, section 3.2; recomputation after
-/// Dao et al., "FlashAttention", 2022.
+/// Queries are processed in blocks, and the keys of long sequences in tiles, so only a tile of S
+/// exists at a time. Backward recomputes P from S and the log-sum-exp of its rows, as does forward
+/// if a block has several tiles. A query that reads no key has the output 0 and no gradient.
+/// Memory is linear in the number of tokens. Source: Vaswani et al. 2017, section 3.2;
+/// recomputation after Dao et al., "FlashAttention", 2022.
 struct FusedAttention {
   /// Query rows per block: causal attention skips the blocks above the diagonal.
   static constexpr std::int64_t block_rows = 64;
@@ -61,7 +61,7 @@ struct FusedAttention {
   std::int64_t tile_keys(const QueryBlock& queries) const {
     return compares_all(queries.keys) ? queries.keys : 1024;
   }
-  /// Whether a tile must hold all scores of a query, because the largest or their sum is needed.
+  /// Whether a tile must contain all scores of a query, because their maximum or sum is needed.
   bool compares_all(std::int64_t keys) const {
     return (options.top_k > 0 && options.top_k < keys) || options.map != ScoreMap::softmax;
   }
@@ -73,24 +73,24 @@ struct FusedAttention {
   HeadLayout layout;
   real scale = 1;          // c
   bool self = true;        // x[0] is qkv; otherwise q, and x[1] is kv
-  std::array<Array, 2> x;  // further inputs of the op belong to the terms
-  Array output, lse;       // [query tokens, heads · size], [query tokens, heads]; of map sum: Σ S
+  std::array<Array, 2> x;  // the op's further inputs belong to the terms
+  Array output, lse;       // [query tokens, heads · size], [query tokens, heads]; map sum: Σ S
 
   /// A block of queries of one sequence, in one head.
   struct Block {
     QueryBlock queries;
     std::int64_t query_row, key_row;  ///< rows of its first query, and of its sequence's first key
     std::int64_t head;
-    std::int64_t number;  ///< where the block's dropout mask begins
+    std::int64_t number;  ///< first index of the block's dropout mask
   };
   /// A block's queries against some of the keys of one stretch: scores [rows, keys].
   struct Tile {
     std::int64_t head;
-    std::int64_t query_row, rows;  ///< first row of q, and how many
-    std::int64_t key_row, keys;    ///< first row of k and v, and how many
+    std::int64_t query_row, rows;  ///< first row of q, number of rows
+    std::int64_t key_row, keys;    ///< first row of k and v, number of keys
     kernels::Visible visible;
-    std::int64_t number;  ///< where the tile's dropout mask begins
-    ScoreBlock scores;    ///< the tile as terms see it
+    std::int64_t number;  ///< first index of the tile's dropout mask
+    ScoreBlock scores;    ///< the tile in the form that terms receive
   };
 
   std::int64_t columns() const { return layout.heads * layout.size; }
@@ -113,7 +113,7 @@ struct FusedAttention {
 
   // ---- which scores exist: blocks of queries, their stretches of keys, and tiles ----------------
 
-  /// The stretches of a block: at least one, so that its output is written.
+  /// The stretches of a block: at least one, because its output must be written.
   void find_stretches(const QueryBlock& queries, Stretches& stretches) const {
     stretches.clear();
     options.pattern->stretches(queries, stretches);
@@ -130,7 +130,7 @@ struct FusedAttention {
     for (std::size_t s = 0; s + 1 < query_offsets.size(); ++s) {
       const std::int64_t queries = query_offsets[s + 1] - query_offsets[s];
       const std::int64_t keys = key_offsets[s + 1] - key_offsets[s];
-      if (queries == 0) continue;  // skips a loop over possibly very many heads
+      if (queries == 0) continue;  // skips a loop over a possibly huge number of heads
       const std::int64_t before = options.queries_last ? keys - queries : 0;
       const std::int64_t step = queries * keys <= whole_values ? queries : block_rows;
       for (std::int64_t head = 0; head < heads; ++head) {
@@ -146,7 +146,7 @@ struct FusedAttention {
       }
     }
   }
-  /// The count of random numbers that a stretch's dropout mask takes.
+  /// The number of random numbers in a stretch's dropout mask.
   static std::int64_t mask_values(const QueryBlock& queries, KeyRange keys) {
     return (queries.rows * (keys.end - keys.begin) + 127) / 128 * 128;
   }
@@ -205,7 +205,7 @@ struct FusedAttention {
     for (const ScoreTermPtr& term : options.terms) term->add(t.scores, s.data());
     if (options.top_k > 0) keep_largest(options.top_k, s.data(), t.rows, t.keys, t.visible);
   }
-  /// P of a block of one tile in p, and the log-sum-exp of its rows in `sums`.
+  /// Writes P of a block of one tile to p, and the log-sum-exp of its rows to `sums`.
   void weights(const Tile& t, const Inputs& in, Array& p, real* sums) const {
     scores(t, in, p);
     if (options.map == ScoreMap::sum) {
@@ -217,7 +217,7 @@ struct FusedAttention {
     kernels::attention_softmax(p.data(), t.rows, t.keys, t.visible, sums, layout.heads);
     if (options.map == ScoreMap::hard) harden(t, p);
   }
-  /// Only the log-sum-exp, for a block of any number of tiles.
+  /// Computes only the log-sum-exp, for a block of any number of tiles.
   void log_sums(const Block& block, const Stretches& stretches, const Inputs& in, Array& s,
                 real* sums) const {
     for (std::int64_t r = 0; r < block.queries.rows; ++r)
@@ -227,7 +227,7 @@ struct FusedAttention {
       kernels::attention_add_to_lse(s.data(), t.rows, t.keys, t.visible, sums, layout.heads);
     });
   }
-  /// P from the log-sum-exp; of map hard, softmax's.
+  /// P from the log-sum-exp; for map hard, softmax's P.
   void weights_again(const Tile& t, const Inputs& in, Array& p, const real* sums) const {
     scores(t, in, p);
     if (options.map == ScoreMap::sum) {
@@ -242,7 +242,7 @@ struct FusedAttention {
       kernels::keep_first_largest(weights, n);
     });
   }
-  /// P' from P, and dP from dP': the same mask.
+  /// P' from P, or dP from dP', with the same mask.
   void drop(const Tile& t, const Array& from, Array& to) const {
     kernels::dropout(options.key, t.number, options.dropout, from.data(), to.data(),
                      t.rows * t.keys);
@@ -298,7 +298,7 @@ struct FusedAttention {
     return output;
   }
 
-  /// Room for the values of one tile, and D of one block.
+  /// Buffers for the values of one tile and D of one block.
   struct Scratch {
     Array p, dropped, dp;
     std::vector<real, ArenaAllocator<real>> delta;
@@ -361,7 +361,7 @@ struct FusedAttention {
          dk.stride);
   }
   bool uses_other_weights() const { return options.dropout > 0 || options.map == ScoreMap::hard; }
-  /// P' from scratch.p; in scratch.dropped if they differ.
+  /// P' from scratch.p; stored in scratch.dropped if they differ.
   const Array& used_weights(const Tile& t, Scratch& scratch) const {
     if (!uses_other_weights()) return scratch.p;
     const Array* from = &scratch.p;
@@ -373,7 +373,7 @@ struct FusedAttention {
     if (options.dropout > 0) drop(t, *from, scratch.dropped);
     return scratch.dropped;
   }
-  /// What the terms add to dQ, and to the gradients of their inputs.
+  /// Adds the terms' contributions to dQ and to the gradients of their inputs.
   void terms_backward(const Tile& t, const Array& ds, View<real> dq,
                       std::span<const Grad> dterms) const {
     for (const ScoreTermPtr& term : options.terms) {
@@ -400,7 +400,7 @@ struct FusedAttention {
   }
 };
 
-/// Two names, so that a profile tells them apart.
+/// Two names distinguish the ops in a profile.
 struct SelfAttention : FusedAttention {};
 struct CrossAttention : FusedAttention {};
 
@@ -438,7 +438,7 @@ HeadLayout AttentionOptions::layout(const char* op, std::int64_t columns,
   if (pattern == nullptr) fail("[{}] expected a pattern, got none", op);
   if (std::ranges::count(terms, nullptr) > 0) fail("[{}] expected a score term, got none", op);
   if (columns == 0) return l;
-  const bool too_many = heads > columns;  // in which case the sum of heads could overflow
+  const bool too_many = heads > columns;  // avoids an overflow of the sum of heads
   const std::int64_t parts = with_keys_and_values && !too_many ? heads + 2 * l.key_heads : heads;
   const bool fits = !too_many && columns % parts == 0;
   if (!fits && with_keys_and_values) {

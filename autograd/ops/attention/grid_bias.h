@@ -7,16 +7,16 @@
 
 HEED_BEGIN
 
-/// Square windows of a picture as sequences: for each window the positions of its patches. Windows
-/// at the edge may be smaller. All pictures of a batch are partitioned identically, so its sequence
+/// Square windows of an image as sequences: for each window the positions of its patches. Windows
+/// at the edge may be smaller. All images of a batch are partitioned identically, so its sequence
 /// s is window s mod the number of windows.
 struct GridWindows {
-  std::int64_t side = 1;              ///< patches along the side of a whole window
-  std::vector<std::int32_t> offsets;  ///< [windows + 1], of the positions
-  std::vector<std::int32_t> y, x;     ///< row and column of each patch in the picture
+  std::int64_t side = 1;              ///< number of patches along the side of a full window
+  std::vector<std::int32_t> offsets;  ///< [windows + 1], first position of each window
+  std::vector<std::int32_t> y, x;     ///< row and column of each patch in the image
 
   std::int64_t windows() const { return std::ssize(offsets) - 1; }
-  /// The number of relative positions that two patches of a window can have.
+  /// The number of possible relative positions of two patches of a window.
   std::int64_t differences() const { return (2 * side - 1) * (2 * side - 1); }
 };
 

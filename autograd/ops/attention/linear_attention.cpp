@@ -13,18 +13,18 @@ using kernels::Trans;
 
 namespace {
 
-/// φ(x) = elu(x) + 1 = x + 1 above 0, eˣ below: what takes the place of the exponential of a score.
+/// φ(x) = elu(x) + 1 = x + 1 above 0, eˣ below: it replaces the exponential of a score.
 /// φ'(x) = 1 above 0, eˣ below = min(φ(x), 1)
 real phi(real x) { return x > 0 ? x + 1 : std::exp(x); }
 
-constexpr real epsilon = real(1e-6);  // added to n, which may vanish where all φ do
+constexpr real epsilon = real(1e-6);  // added to n, which may vanish with all φ
 
 /// With Q = φ(q), K = φ(k) and V' = [V, 1], per sequence and head:
 ///   N'_i = [N_i, n_i] = Q_i Σ_j K_jᵀ V'_j,   O_i = N_i / n_i         j: all keys or, if causal, j ≤ i
 /// The column of ones in V' makes n, the sum of the weights. With dN' = [dO/n, −⟨dO, O⟩/n]:
 ///   dQ_i = dN'_i (Σ_j K_jᵀ V'_j)ᵀ,  dK_j = V'_j (Σ_i Q_iᵀ dN'_i)ᵀ,  dV'_j = K_j Σ_i Q_iᵀ dN'_i
-/// and dq = dQ ⊙ φ'(q), dk = dK ⊙ φ'(k). Causal sums run over chunks of rows: S holds Σ K_jᵀ V'_j of the
-/// chunks before, T holds Σ Q_iᵀ dN'_i of the chunks after, and within a chunk the pairs j ≤ i are a
+/// and dq = dQ ⊙ φ'(q), dk = dK ⊙ φ'(k). Causal sums run over chunks of rows: S contains Σ K_jᵀ V'_j of the
+/// earlier chunks, T contains Σ Q_iᵀ dN'_i of the later chunks, and within a chunk the pairs j ≤ i are a
 /// lower triangle. Source: Katharopoulos et al., "Transformers are RNNs", 2020, sections 3.2 to 3.4.
 struct LinearAttention {
   static constexpr std::int64_t chunk = 64;
@@ -76,7 +76,7 @@ struct LinearAttention {
     }
   }
   std::int64_t chunks(std::int64_t rows) const { return causal ? (rows + chunk - 1) / chunk : 1; }
-  /// Chunk i; without causality there is one, of all rows.
+  /// Chunk i; without causality, one chunk contains all rows.
   Rows rows_of(std::int64_t i, std::int64_t rows) const {
     return causal ? Rows{i * chunk, std::min((i + 1) * chunk, rows)} : Rows{0, rows};
   }
@@ -106,7 +106,7 @@ struct LinearAttention {
          a.cols(), 1, y.row(r.begin), y.cols());
   }
 
-  /// y_i = a_i Σ_j b_jᵀ c_j over all j or, if causal, j ≤ i. For a sum over j ≥ i: `later`.
+  /// y_i = a_i Σ_j b_jᵀ c_j over all j or, if causal, j ≤ i. `later` selects a sum over j ≥ i.
   Array mixed(const Array& a, const Array& b, const Array& c, bool later, Trans trans) const {
     const std::int64_t rows = a.rows(), count = chunks(rows);
     Array sum = Array::zeros({b.cols(), c.cols()});

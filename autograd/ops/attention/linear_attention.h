@@ -9,20 +9,20 @@
 
 HEED_BEGIN
 
-/// qkv [tokens, (heads + 2 key_heads) size] = q, k, v, sequences end to end → [tokens, heads size].
-/// causal: a row reads its own row and earlier ones; otherwise its whole sequence. Of the options only
-/// heads and key_heads apply.
+/// qkv [tokens, (heads + 2 key_heads) size] = q, k, v of concatenated sequences
+/// → [tokens, heads size]. causal: a row reads itself and earlier rows; otherwise its whole
+/// sequence. Only the options heads and key_heads apply.
 Tensor linear_attention(const Tensor& qkv, std::span<const std::int32_t> offsets, bool causal,
                         const AttentionOptions& options);
 
 /// The causal op for one new row at a time, in decoding.
 class LinearAttentionStep {
  public:
-  /// q_columns: heads · size.
+  /// `q_columns` is heads · size.
   LinearAttentionStep(const AttentionOptions& options, std::int64_t q_columns)
       : layout_(options.layout("linear_attention_step", q_columns, false)) {}
 
-  /// The number of values of a state; a sequence begins with zeros.
+  /// The number of values of a state; the initial state is zeros.
   std::int64_t state_size() const { return layout_.key_heads * layout_.size * (layout_.size + 1); }
   /// q, out: [heads · size]; kv: the new row's keys, then values. Adds the row to the state.
   void operator()(const real* q, const real* kv, real* state, real* out) const;

@@ -6,9 +6,9 @@
 
 HEED_BEGIN
 
-/// Any mask: a query reads the keys for which `reads` holds. Stretch n holds the n-th run of adjacent
-/// keys of each query, so a mask of few long runs is the fastest. `reads` is asked about every pair of a
-/// block.
+/// Any mask: a query reads the keys for which `reads` returns true. Stretch n contains the n-th run
+/// of adjacent keys of each query, so a mask of few long runs is the fastest. `reads` is called for
+/// every pair of a block.
 struct MaskPattern final : Pattern {
   using Reads = std::function<bool(std::int64_t sequence, std::int64_t query, std::int64_t key)>;
   Reads reads;
@@ -16,7 +16,7 @@ struct MaskPattern final : Pattern {
   explicit MaskPattern(Reads pairs) : reads(std::move(pairs)) {}
 
   void stretches(const QueryBlock& block, Stretches& into) const override {
-    std::vector<std::vector<KeyRange>> runs(block.rows);  // of each query
+    std::vector<std::vector<KeyRange>> runs(block.rows);  // the runs of each query
     std::size_t most = 0;
     for (std::int64_t r = 0; r < block.rows; ++r) {
       for (std::int64_t key = 0; key < block.keys; ++key) {

@@ -9,7 +9,7 @@ HEED_BEGIN
 /// rows up to itself: query i of sequence s reads keys 0 … max(i, lengths[s] − 1).
 /// Source: Raffel et al., "Exploring the Limits of Transfer Learning", 2020, section 3.2.1 (prefix LM).
 struct PrefixPattern final : Pattern {
-  std::vector<std::int64_t> lengths;  ///< of each sequence's prefix
+  std::vector<std::int64_t> lengths;  ///< length of each sequence's prefix
 
   explicit PrefixPattern(std::vector<std::int64_t> prefix_lengths)
       : lengths(std::move(prefix_lengths)) {}

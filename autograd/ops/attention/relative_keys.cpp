@@ -51,8 +51,7 @@ Array RelativeKeys::queries_of(const ScoreBlock& block) const {
 void RelativeKeys::add(const ScoreBlock& block, real* s) const {
   const Diagonals all(block);
   const Array q = queries_of(block), keys = keys_of(block);
-  Array products(
-      {block.rows, all.count});  // c (q_i + w) Rᵀ, of which a row needs its own diagonals
+  Array products({block.rows, all.count});  // c (q_i + w) Rᵀ; each row uses its own diagonals
   gemm(Trans::no, Trans::yes, block.rows, all.count, block.size, block.scale, q.data(), block.size,
        keys.data(), block.size, 0, products.data(), all.count);
   for (std::int64_t r = 0; r < block.rows; ++r) {
@@ -66,7 +65,7 @@ void RelativeKeys::backward(const ScoreBlock& block, const real* ds, real* dq,
   const Diagonals all(block);
   const std::int64_t size = block.size;
   const Array keys = keys_of(block);
-  Array g = Array::zeros({block.rows, all.count});  // of the products
+  Array g = Array::zeros({block.rows, all.count});  // gradient of the products
   for (std::int64_t r = 0; r < block.rows; ++r)
     std::copy_n(ds + r * block.keys, block.keys, g.row(r) + all.first(r));
   Array product({block.rows, size});  // c g R

@@ -25,7 +25,7 @@ Array turns(std::int64_t positions, std::int64_t size, double base) {
   return table;
 }
 
-/// The table does not change, so each thread keeps the rows that it has needed so far.
+/// The table is constant, so each thread caches the rows computed so far.
 Array turns_up_to(std::int64_t positions, std::int64_t size, double base) {
   thread_local Array kept;
   thread_local double kept_base = 0;
@@ -38,7 +38,7 @@ Array turns_up_to(std::int64_t positions, std::int64_t size, double base) {
 
 /// With (a, b) a pair of a head at position p, and θ = p · base^(−2i/size):
 ///   y_a = x_a cos θ − x_b sin θ,    y_b = x_b cos θ + x_a sin θ
-///   dx = dy rotated by −θ, for the inverse of a rotation is its transpose
+///   dx = dy rotated by −θ, because the inverse of a rotation is its transpose
 /// Source: Su et al., "RoFormer", 2021, section 3.2.2, equation 34.
 struct Rotary {
   RotaryOptions options;
@@ -64,7 +64,7 @@ struct Rotary {
     }
     return y;
   }
-  /// n pairs: the first values are `step` apart, and so are the second.
+  /// Rotates n pairs; first values and second values are each `step` apart.
   template <std::int64_t step>
   static void rotate(const real* a, const real* b, real* ya, real* yb, const real* cosine,
                      const real* sine, real direction, std::int64_t n) {

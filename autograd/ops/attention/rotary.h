@@ -8,8 +8,8 @@
 
 namespace heed {
 
-/// Which values of a head are rotated together: i and i + size/2 (as in Llama), or 2i and 2i + 1 (as
-/// in the paper). The two differ by a permutation of a head's columns.
+/// The pairs of a head's values that are rotated together: i and i + size/2 (as in Llama), or 2i
+/// and 2i + 1 (as in the paper). The two differ by a permutation of a head's columns.
 enum class RotaryPairs { halves, adjacent };
 constexpr auto names_of(RotaryPairs) { return enum_names<RotaryPairs>("halves", "adjacent"); }
 
@@ -18,15 +18,15 @@ constexpr auto names_of(RotaryPairs) { return enum_names<RotaryPairs>("halves", 
 HEED_BEGIN
 
 struct RotaryOptions {
-  std::int64_t size = 0;  ///< of a head; even
-  std::int64_t columns =
-      0;  ///< the first ones of a row are rotated, a multiple of `size`; the rest is copied
+  std::int64_t size = 0;  ///< size of a head; even
+  /// Number of columns to rotate, a multiple of `size`; the rest is copied.
+  std::int64_t columns = 0;
   RotaryPairs pairs = RotaryPairs::halves;
   double base = 10000;  ///< pair i turns by position · base^(−2i/size)
 };
 
 /// Rotates each row's heads by the row's position: [rows, d] → [rows, d]. The product of a query and
-/// a key then depends on their distance alone. positions: one for each row, from 0.
+/// a key then depends only on their distance. positions: one for each row, from 0.
 Tensor rotary(const Tensor& x, std::span<const std::int32_t> positions,
               const RotaryOptions& options);
 

@@ -15,7 +15,7 @@ struct WindowPattern final : Pattern {
       fail("[window_pattern] expected back and ahead of at least 0, got {} and {}", back, ahead);
   }
   void stretches(const QueryBlock& block, Stretches& into) const override {
-    // The keys that exist bound both reaches: no sum can overflow.
+    // The number of keys bounds both reaches, which prevents overflow.
     const std::int64_t clipped_back = std::min(back, block.first + block.rows),
                        clipped_ahead = std::min(ahead, block.keys);
     into.add(block, [=](std::int64_t i) {

@@ -14,10 +14,10 @@ using kernels::Trans;
 
 namespace {
 
-/// The sequences by falling length, so that those with a row at step t are the first `active(t)`.
+/// The sequences by descending length, so that the first `active(t)` have a row at step t.
 struct Steps {
   struct Sequence {
-    std::int64_t first, length;  // the row of step 0, and the number of rows
+    std::int64_t first, length;  // the row of step 0; the number of rows
   };
   std::vector<Sequence, ArenaAllocator<Sequence>> sequences;
   std::int64_t direction = 1;  // -1: step 0 is the last row
@@ -45,15 +45,16 @@ struct Steps {
   }
 };
 
-/// The values of one sequence at one step, and those of the step before: zeros at the first step.
+/// The values of one sequence at one step, and of the step before, which are zeros at the first
+/// step.
 template <class T>
 struct Row {
-  T *gates, *kept, *h;  ///< gates: on entry to forward, x
+  T *gates, *kept, *h;  ///< gates contains x on entry to forward
   const real *kept_before, *h_before;
 };
 
-/// dh and dkept: on entry to backward, of this step; on return, of the step before, but dh without
-/// the part Wᵀ du. If du_is_dx, both are one array and only dx is written.
+/// dh and dkept: on entry to backward, those of this step; on return, of the step before, where dh
+/// lacks the term Wᵀ du. If du_is_dx, both are one array and only dx is written.
 struct RowGradient {
   real *dh, *dkept, *dx, *du;
 };
@@ -74,7 +75,7 @@ struct LstmCell {
   static void forward(const real* u, const Row<real>& at, std::int64_t d) {
     real *const i = at.gates, *const f = i + d, *const g = f + d, *const o = g + d;
     kernels::add(i, u, i, gates * d);
-    kernels::unary(UnaryFunction::sigmoid, i, i, 2 * d);  // i and f
+    kernels::unary(UnaryFunction::sigmoid, i, i, 2 * d);  // the gates i and f
     kernels::unary(UnaryFunction::tanh, g, g, d);
     kernels::unary(UnaryFunction::sigmoid, o, o, d);
     for (std::int64_t k = 0; k < d; ++k) at.kept[k] = f[k] * at.kept_before[k] + i[k] * g[k];
@@ -86,7 +87,7 @@ struct LstmCell {
     const real *const i = at.gates, *const f = i + d, *const g = f + d, *const o = g + d;
     real *const dx_i = to.dx, *const dx_f = dx_i + d, *const dx_g = dx_f + d,
                 *const dx_o = dx_g + d;
-    kernels::unary(UnaryFunction::tanh, at.kept, dx_o, d);  // tanh(c), until dx_o replaces it
+    kernels::unary(UnaryFunction::tanh, at.kept, dx_o, d);  // tanh(c); dx_o replaces it below
     for (std::int64_t k = 0; k < d; ++k) {
       const real tanh_c = dx_o[k], dh = to.dh[k];
       const real dc = to.dkept[k] + dh * o[k] * (1 - tanh_c * tanh_c);
@@ -115,7 +116,7 @@ struct GruCell {
   static void forward(const real* u, const Row<real>& at, std::int64_t d) {
     real *const r = at.gates, *const z = r + d, *const n = z + d;
     kernels::add(r, u, r, 2 * d);
-    kernels::unary(UnaryFunction::sigmoid, r, r, 2 * d);  // r and z
+    kernels::unary(UnaryFunction::sigmoid, r, r, 2 * d);  // the gates r and z
     std::copy_n(u + 2 * d, d, at.kept);
     for (std::int64_t k = 0; k < d; ++k) n[k] += r[k] * at.kept[k];
     kernels::unary(UnaryFunction::tanh, n, n, d);
@@ -146,7 +147,7 @@ struct Recurrence {
   std::int64_t d() const { return weight.cols(); }
   std::int64_t columns() const { return Cell::gates * d(); }
 
-  /// Sequence i at step t, of a const op or another.
+  /// Sequence i at step t; `self` may be const.
   template <class Op>
   static auto row(Op& op, std::int64_t i, std::int64_t t) {
     using T = std::remove_pointer_t<decltype(op.h.data())>;
@@ -208,7 +209,7 @@ struct Recurrence {
   }
 };
 
-// The names that a profile shows.
+// Names for profiles.
 struct Lstm : Recurrence<LstmCell> {};
 struct Gru : Recurrence<GruCell> {};
 

@@ -35,10 +35,10 @@ struct Unfold {
   UnfoldWindow window;
 
   /// Calls visit(at, s, n) for each stretch of rows: rows [s, s + n) of x are rows [at, at + n) of y,
-  /// whose windows lie one below the other.
+  /// in adjacent windows.
   template <class Visit>
   void for_each_stretch(const Array& y, Visit visit) const {
-    if (y.size() == 0) return;  // without columns, windows may be of any width
+    if (y.size() == 0) return;  // rows without columns permit windows of any width
     std::int64_t at = 0;
     for (std::size_t i = 0; i + 1 < offsets.size(); ++i) {
       const Grid grid(offsets[i + 1] - offsets[i], window);

@@ -10,7 +10,7 @@
 HEED_BEGIN
 
 /// A window of height × width rows, from `above` lines above and `before` rows before the row that it
-/// belongs to. The rows of a sequence lie in lines of `line` rows, or in one line (0). Every row has
+/// belongs to. The rows of a sequence form lines of `line` rows, or one line (0). Every row has
 /// a window, or with a stride every stride-th row of every stride-th line, beginning with the first:
 /// a line of n rows has ⌈n / stride⌉ windows.
 struct UnfoldWindow {
@@ -21,10 +21,11 @@ struct UnfoldWindow {
 };
 
 /// x: [rows, d] → [windows, height · width, d]: the rows of each window, line by line, with zeros
-/// outside of the sequence and of its lines. offsets: [sequences + 1], where each sequence begins.
+/// outside of the sequence and of its lines. offsets: [sequences + 1], the first row of each
+/// sequence.
 Tensor unfold(const Tensor& x, std::span<const std::int32_t> offsets, const UnfoldWindow& window);
 
-/// Where the windows of each sequence begin.
+/// The first window of each sequence.
 std::vector<std::int32_t, ArenaAllocator<std::int32_t>> unfolded_offsets(
     std::span<const std::int32_t> offsets, const UnfoldWindow& window);
 

@@ -31,11 +31,11 @@ struct AxisView {
     return view;
   }
 
-  /// Calls visit(line, first): lines are numbered as the values of [outer, inner]; value k of a line is at
-  /// first + k · inner.
+  /// Calls visit(line, first): lines have the order of the values of [outer, inner]; value k of a
+  /// line is at first + k · inner.
   template <class Visit>
   void for_each_line(Visit visit) const {
-    if (outer == 0 || n == 0 || inner == 0) return;  // without values; the other two may be huge
+    if (outer == 0 || n == 0 || inner == 0) return;  // no values; the other extents may be huge
     for (std::int64_t o = 0; o < outer; ++o) {
       for (std::int64_t i = 0; i < inner; ++i) visit(o * inner + i, o * n * inner + i);
     }

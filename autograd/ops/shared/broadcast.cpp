@@ -35,7 +35,8 @@ Shape broadcast_shape(const char* op, const Shape& a, const Shape& b) {
 
 BroadcastWalk::BroadcastWalk(const Shape& y, const Shape& a_shape, const Shape& b_shape)
     : size(y.size()) {
-  std::array<bool, Shape::max_rank> repeats_a{}, repeats_b{};  // of each merged axis
+  // Whether a, b repeats along each merged axis.
+  std::array<bool, Shape::max_rank> repeats_a{}, repeats_b{};
   for (int i = 0; i < y.rank(); ++i) {
     if (y[i] == 1) continue;
     const bool of_a = aligned_extent(a_shape, y.rank(), i) == 1,
@@ -91,7 +92,7 @@ Array sum_to(const Array& x, const Shape& shape) {
     });
     return y;
   }
-  // The last axis stays, so the one before it is summed (axes broadcast alike have been merged):
+  // The last axis remains, so the one before it is summed (equally broadcast axes are merged):
   // one matrix [rows, cols] at a time.
   const std::int64_t cols = walk.run();
   --walk.rank;

@@ -13,30 +13,31 @@ HEED_BEGIN
 /// The shape that a and b broadcast to; none if they are incompatible.
 std::optional<Shape> broadcast(const Shape& a, const Shape& b);
 
-/// The same, but throws with the op's name if they are incompatible.
+/// The broadcast shape of a and b; throws, naming the op, if they are incompatible.
 Shape broadcast_shape(const char* op, const Shape& a, const Shape& b);
 
-/// x repeated along the axes it lacks or has with extent 1. Shares x's values where nothing is
+/// x repeated along axes that are missing or have extent 1. Shares x's values if nothing is
 /// repeated.
 Array broadcast_to(const Array& x, const Shape& shape);
 
 /// x summed over the axes along which `shape` would be repeated to give x's shape.
-/// Shares x's values where there is nothing to sum.
+/// Shares x's values if there is nothing to sum.
 Array sum_to(const Array& x, const Shape& shape);
 
-/// A walk over the values of y in their order, and over those of a and b along with it.
-/// Adjacent axes that a and b treat alike are merged: equal shapes become one axis, a matrix
-/// plus a row two.
+/// Iterates over the values of y in order, and over the matching values of a and b.
+/// Adjacent axes that both a and b repeat, or neither, are merged: equal shapes become one axis, a
+/// matrix plus a row two.
 struct BroadcastWalk {
   BroadcastWalk(const Shape& y, const Shape& a, const Shape& b);
 
-  int rank = 0;  ///< at least 1
+  int rank = 0;  ///< number of merged axes, minimum 1
   std::int64_t size = 0;
-  std::array<std::int64_t, Shape::max_rank> extent{}, a{},
-      b{};  ///< strides of a, b: 0 where repeated
+  /// Strides of a and b; 0 on repeated axes.
+  std::array<std::int64_t, Shape::max_rank> extent{}, a{}, b{};
 
   std::int64_t run() const { return extent[static_cast<std::size_t>(rank - 1)]; }
-  bool repeats_a() const { return a[static_cast<std::size_t>(rank - 1)] == 0; }  ///< within a run
+  /// Whether a repeats its value within a run.
+  bool repeats_a() const { return a[static_cast<std::size_t>(rank - 1)] == 0; }
   bool repeats_b() const { return b[static_cast<std::size_t>(rank - 1)] == 0; }
 
   /// Calls visit(offset in a, in b, in y) for each run of the last axis.

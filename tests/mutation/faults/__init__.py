@@ -1,7 +1,7 @@
 """Typical programming errors: each is one replacement in one file, with the tests that should detect it.
 
-`old` occurs exactly once in the file. `tests` are ctest names; "nn_f64:golden" is only the suite golden of
-nn_f64. These tests run first; if they pass, all others run. If a change of the code removes `old`,
+`old` occurs exactly once in the file. `tests` are names of ctest; "nn_f64:golden" selects the suite golden of
+nn_f64. These tests run first; if they pass, all remaining tests run. If a change of the code removes `old`,
 `mutate --fit` fails: rewrite the fault for the new code.
 """
 from typing import NamedTuple

@@ -92,7 +92,7 @@ fault("dropout: a different mask in backward", "autograd/ops/dropout.cpp",
       "  }",
       "autograd_f64:op_table_suite")
 
-fault("matmul: dA with the other operand transposed", "autograd/ops/matmul.cpp",
+fault("matmul: dA transposes the wrong operand", "autograd/ops/matmul.cpp",
       "gemm(Trans::no, flag(!trans_b), m(), k(), n(), 1, g, n(), pb, b.cols(), 1,",
       "gemm(Trans::no, flag(trans_b), m(), k(), n(), 1, g, n(), pb, b.cols(), 1,",
       "autograd_f64:op_table_suite")

@@ -63,7 +63,7 @@ fault("sentencepiece: after an overlong word, its line is dropped", "data/tokeni
       ": line->size();",
       "data:sentencepiece")
 
-fault("tokenizer: a text of a single line is learnt as if it were a sentence", "data/tokenizers/tokenizer.cpp",
+fault("tokenizer: a text of one line is learned as one sentence", "data/tokenizers/tokenizer.cpp",
       "      if (text && !lines.back().ends_with('\\n')) lines.back() += '\\n';\n",
       "",
       "data:sentencepiece")

@@ -53,7 +53,7 @@ fault("xavier: bound from one side only", "nn/parameters.cpp",
       "static_cast<double>(in + in)",
       "nn_f64:parameters")
 
-fault("decoding: a selection leaves the sources where they were", "nn/context.h",
+fault("decoding: a selection does not reorder the sources", "nn/context.h",
       "    sequence = std::move(chosen.sequence);\n",
       "",
       "nn_f64:cached_decoding")

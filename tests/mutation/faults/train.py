@@ -119,7 +119,7 @@ fault("cutoff: the same in every step", "train/loop/augment.cpp",
       ".index = 0 * static_cast<std::uint64_t>(step),",
       "training:regularisers")
 
-fault("beam: a finished hypothesis leaves its place to another", "train/decode/search.cpp",
+fault("beam: another hypothesis replaces a finished one", "train/decode/search.cpp",
       "const std::int64_t places = beam - static_cast<std::int64_t>(finished_[sentence].size());",
       "const std::int64_t places = beam;",
       "training:searching")
@@ -174,7 +174,7 @@ fault("chrF: a hypothesis counts for an order that its reference is too short fo
       "",
       "train:chrf")
 
-fault("config: a key of the command line is reset without a word", "train/config/checks.cpp",
+fault("config: a key of the command line is reset without a message", "train/config/checks.cpp",
       "(condition.chooser) &&\n                        !from_command_line(field.key))) {",
       "(condition.chooser))) {",
       "train:config_checks")
