@@ -15,7 +15,8 @@
 
 namespace heed {
 
-/// Sequences lie end to end in a matrix of rows: sequence i owns rows [offsets[i], offsets[i + 1]).
+/// Sequences are concatenated in a matrix of rows: sequence i has rows [offsets[i], offsets[i +
+/// 1]).
 using Offsets = std::span<const std::int32_t>;
 
 /// The offsets of sequences of these lengths: {3, 0, 1} gives {0, 3, 3, 4}.
@@ -26,15 +27,15 @@ inline std::vector<std::int32_t> offsets_of(const std::vector<std::int32_t>& len
 }
 
 /// One run of a model over one shard: whether it trains (dropout on), and the source of its random
-/// numbers. Each dropout takes the next key, so a mask is a function of (seed, step, shard, number
+/// numbers. Each dropout uses the next key, so a mask is a function of (seed, step, shard, number
 /// of the dropout).
 struct Pass {
   bool training = false;
   std::uint64_t seed = 0;
   std::uint64_t step = 0;
-  std::uint32_t shard = 0;          ///< below 4096
-  std::uint32_t dropouts = 0;       ///< dropout keys taken so far; below 65536
-  bool recompute = false;           ///< blocks keep their inputs only, and run again in backward
+  std::uint32_t shard = 0;          ///< number of the shard, less than 4096
+  std::uint32_t dropouts = 0;       ///< number of dropout keys used so far, less than 65536
+  bool recompute = false;           ///< blocks store only their inputs and run again in backward
   AllReduce* all_reduce = nullptr;  ///< sums batch statistics over the shards of the step
 
   RandomKey next_key() { return {seed, Stream::dropout, step, (shard << 16) | dropouts++}; }
@@ -48,8 +49,8 @@ HEED_BEGIN
 /// Offsets that a model computes in each step.
 using ComputedOffsets = std::vector<std::int32_t, ArenaAllocator<std::int32_t>>;
 
-/// The output of the encoder, which cross-attention reads: sequence i of x attends to sequence i of
-/// it.
+/// The output of the encoder, which cross-attention reads: sequence i of the decoder attends to
+/// sequence i of the encoder.
 struct EncoderOutput {
   Tensor rows;  ///< [encoder rows, d]
   ComputedOffsets offsets;
@@ -58,19 +59,19 @@ struct EncoderOutput {
   EncoderOutput(Tensor r, Offsets o) : rows(std::move(r)), offsets(o.begin(), o.end()) {}
 };
 
-/// The cache of one layer. Self-attention keeps rows of keys and values side by side, [rows, 2 d];
-/// another mixer stores what it needs of each position, by default its input (Mixer::step).
+/// The cache of one layer. Self-attention stores keys next to values, [rows, 2 d]; any other mixer
+/// stores a state for each position, by default its input (Mixer::step).
 struct LayerCache {
-  std::vector<Array> entries;  ///< entries[t]: position t, a row for each hypothesis at that step
-  Array encoder_keys_values;   ///< of cross-attention, computed when first needed
-  Array distances;  ///< keys of distances 0 and up, as many as were needed (LayerPositions)
+  std::vector<Array> entries;  ///< entries[t]: position t, a row for each hypothesis of that step
+  Array encoder_keys_values;   ///< keys and values of cross-attention, computed once
+  Array distances;             ///< relative_xl: keys of the distances 0, 1, … (LayerPositions)
 };
 
 /// The cache of decoding, so that a step computes one new row per hypothesis instead of whole
 /// sequences. The rows of earlier positions never move: when a beam search keeps, drops or copies
-/// hypotheses, only `paths` and `sequence` change, and they are shared by all layers.
+/// hypotheses, only `paths` and `sequence` change, which all layers share.
 struct Cache {
-  std::int64_t position = -1;                    ///< of each hypothesis's newest row
+  std::int64_t position = -1;                    ///< position of the newest row of each hypothesis
   std::vector<std::vector<std::int32_t>> paths;  ///< paths[i][t]: hypothesis i's row in entries[t]
   std::vector<std::int32_t> sequence;            ///< the encoder sequence that hypothesis i reads
   std::vector<LayerCache> layers;
@@ -78,7 +79,7 @@ struct Cache {
   explicit Cache(std::int64_t hypotheses) : paths(hypotheses), sequence(hypotheses) {
     std::iota(sequence.begin(), sequence.end(), 0);
   }
-  /// Adds a row to each hypothesis: row i of the new position is hypothesis i's.
+  /// Adds a position, in which hypothesis i has row i.
   void grow() {
     ++position;
     for (std::size_t i = 0; i < paths.size(); ++i) paths[i].push_back(static_cast<std::int32_t>(i));
@@ -95,22 +96,22 @@ struct Cache {
   }
 };
 
-/// The context in which a block runs. With a cache, x holds one new row for each hypothesis, and no
+/// The context in which a block runs. With a cache, x contains one new row per hypothesis, and no
 /// gradients are recorded.
 struct Context {
-  Offsets offsets;                      ///< of the rows of x
-  const EncoderOutput* encoder_output;  ///< for blocks with cross-attention; else nullptr
+  Offsets offsets;                      ///< offsets of the sequences in x
+  const EncoderOutput* encoder_output;  ///< input of cross-attention; nullptr if the block has none
   Pass& pass;
   Cache* cache = nullptr;  ///< decoding: row i of x is the new row of hypothesis i
-  bool prefill = false;    ///< with a cache: x holds the rows of a prompt that all hypotheses share
-  std::size_t layer = 0;   ///< whose cache or segment memory a block uses; counted by the stack
-  std::span<const ScoreTermPtr> terms = {};  ///< of self-attention's scores (Positions)
-  /// Which rows self-attention reads, in place of the model's own choice: a prefix
-  /// (autograd/ops/attention/prefix.h), any mask (mask.h). It must be causal where the block is.
+  bool prefill = false;    ///< x contains a prompt that all hypotheses share (requires a cache)
+  std::size_t layer = 0;   ///< number of the block in its stack, which selects its cache
+  std::span<const ScoreTermPtr> terms = {};  ///< score terms of self-attention (Positions)
+  /// Replaces the model's pattern of self-attention: a prefix (autograd/ops/attention/prefix.h) or
+  /// any mask (mask.h). A causal block requires a causal pattern.
   PatternPtr pattern = nullptr;
-  Lanes lanes = {};  ///< where self-attention finds the keys of earlier segments
+  Lanes lanes = {};  ///< the segment memory of self-attention
 
-  /// The position of a sequence's first row.
+  /// The position of the first row of each sequence.
   std::int64_t first_position() const { return cache != nullptr ? cache->position : 0; }
 };
 

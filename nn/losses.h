@@ -1,13 +1,13 @@
 #pragma once
-/// Losses for your own models. Those of classes and tokens are ops.
+/// The mean squared error. The losses of classes and tokens are ops (cross_entropy.h).
 #include "autograd/ops/arithmetic.h"
 #include "autograd/ops/cross_entropy.h"  // IWYU pragma: export
 #include "autograd/ops/reduce.h"
 
 HEED_BEGIN
 
-/// mean((x − target)²). The shapes must be equal: with broadcasting, x [n, 1] and a target [n] would give
-/// differences [n, n].
+/// mean((x − target)²). The shapes must be equal: with broadcasting, x [n, 1] and a target [n]
+/// would give differences [n, n].
 inline Tensor mean_squared_error(const Tensor& x, const Tensor& target) {
   if (x.shape() != target.shape())
     fail("[mean_squared_error] expected a target of the shape of x, {}, got {}", x.shape(),

@@ -1,6 +1,5 @@
 #pragma once
-/// Common to all layers: a layer lists its parameters by name and takes their initial values from
-/// an Init.
+/// The parameters of layers: their names, and Init, which creates their initial values.
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -10,10 +9,10 @@
 
 HEED_BEGIN
 
-/// The parameters of a layer, in a fixed order. The tensors share their values with the layer's.
+/// The parameters of a layer, in a fixed order. The tensors share their values with the layer.
 using Parameters = std::vector<NamedTensor>;
 
-/// Appends the parameters of a part, their names prefixed with "name."; with "", unprefixed.
+/// Appends the parameters of a part, with "name." before each name; "" adds no prefix.
 template <class Part>
 void append(Parameters& all, const std::string& name, const Part& part) {
   const std::string prefix = name.empty() ? "" : name + ".";
@@ -21,18 +20,18 @@ void append(Parameters& all, const std::string& name, const Part& part) {
 }
 
 /// The parameters of several parts: parameters_of("encoder", encoder, "output", output).
-template <class Part, class... Others>
-Parameters parameters_of(const std::string& name, const Part& part, const Others&... others) {
+template <class Part, class... MoreParts>
+Parameters parameters_of(const std::string& name, const Part& part, const MoreParts&... more) {
   Parameters all;
   append(all, name, part);
-  if constexpr (sizeof...(others) > 0) {
-    for (NamedTensor& p : parameters_of(others...)) all.push_back(std::move(p));
+  if constexpr (sizeof...(more) > 0) {
+    for (NamedTensor& p : parameters_of(more...)) all.push_back(std::move(p));
   }
   return all;
 }
 
-/// Creates the initial values of parameters. Each has its own random stream, numbered in order of
-/// creation, so a layer added at the end of a model leaves the values of the others unchanged.
+/// Creates the initial values of parameters. Each parameter has a separate random stream, numbered
+/// in order of creation, so a layer added at the end of a model does not change earlier values.
 class Init {
  public:
   explicit Init(std::uint64_t seed) : Init(InitKind::xavier, 0, seed) {}
@@ -40,10 +39,10 @@ class Init {
   Init(InitKind kind, double std, std::uint64_t seed) : kind_(kind), std_(std), seed_(seed) {}
 
   /// A weight [out, in]. xavier: uniform within ±√(6 / (in + out)) (Glorot and Bengio 2010);
-  /// normal: N(0, std²); none: uninitialised, which takes no memory until it is written.
+  /// normal: N(0, std²); none: uninitialised, which occupies no memory until it is written.
   Tensor matrix(std::int64_t out, std::int64_t in);
-  /// An embedding table [n, d]: N(0, 1/d) with xavier, so that a table scaled by √d starts at unit
-  /// variance (Vaswani et al. 2017, section 3.4); N(0, std²) with normal.
+  /// An embedding table [n, d]. xavier: N(0, 1/d), so that a table scaled by √d starts at unit
+  /// variance (Vaswani et al. 2017, section 3.4); normal: N(0, std²).
   Tensor table(std::int64_t n, std::int64_t d);
   Tensor zeros(std::int64_t n);
   Tensor ones(std::int64_t n);

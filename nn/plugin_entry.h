@@ -1,10 +1,11 @@
 #pragma once
-/// The interface between a plugin's library and the program that loads it (train/config/plugins.cpp).
+/// The interface between the library of a plugin and the program that loads it
+/// (train/config/plugins.cpp).
 /// Plugins include nn/layers/plugin.h or train/tasks/plugin.h.
 #include <string_view>
 
-/// A library contains this text, up to the end of the line, and is loaded only if it equals the program's:
-/// both were then compiled from the same headers, so their types agree.
+/// A library contains this text, up to the end of the line. It is loaded only if the program
+/// contains the same text: both were then compiled from the same headers, so their types agree.
 #define HEED_PLUGIN_MARK "a plugin for "
 #if defined(_LIBCPP_VERSION)
 #define HEED_PLUGIN_LIBRARY "libc++"
@@ -20,26 +21,26 @@
 namespace heed {
 
 /// A name that a plugin registers. Entries are static objects, chained when the library is loaded;
-/// the program then walks the chain, so that errors are thrown by ordinary calls. Hidden: each
-/// library has a chain of its own.
+/// the program then walks the chain, so that errors are thrown by ordinary calls. Hidden
+/// visibility gives each library a separate chain.
 struct __attribute__((visibility("hidden"))) PluginEntry {
   using Add = void (*)(std::string_view name);
 
   const char* what;  ///< mixer, activation, task
   const char* name;
   Add add;
-  bool in_both_builds;  ///< gradcheck needs it with real = double too
+  bool in_both_builds;  ///< false: float only (tasks)
   const PluginEntry* next;
 
-  PluginEntry(const char* kind, const char* its_name, bool both, Add how)
-      : what(kind), name(its_name), add(how), in_both_builds(both), next(newest) {
+  PluginEntry(const char* kind, const char* entry_name, bool both, Add adder)
+      : what(kind), name(entry_name), add(adder), in_both_builds(both), next(newest) {
     newest = this;
   }
 
   static inline const PluginEntry* newest = nullptr;
 };
 
-/// The one function that a plugin exports, under this name: its newest entry.
+/// The only function that a plugin exports, plugin_entries_name, which returns the newest entry.
 using PluginEntries = const PluginEntry* (*)();
 inline constexpr const char* plugin_entries_name = "heed_plugin_entries";
 

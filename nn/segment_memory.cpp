@@ -4,12 +4,12 @@
 
 HEED_BEGIN
 
-void SegmentMemory::begin(bool continues, std::int64_t lanes, std::int64_t longest) {
+void SegmentMemory::begin(bool continues, std::int64_t lanes, std::int64_t max_length) {
   if (!continues || kept_.empty() || !kept_.front().defined()) {
     length_ = 0;
     std::fill(kept_.begin(), kept_.end(), Array({lanes, 0, width_}));
   }
-  next_length_ = std::min(tokens_, length_ + longest);
+  next_length_ = std::min(tokens_, length_ + max_length);
   for (std::size_t layer = 0; layer < kept_.size(); ++layer) {
     if (kept_[layer].shape()[0] < lanes)
       fail("[segment_memory] {} lanes cannot continue {}", lanes, kept_[layer].shape()[0]);

@@ -8,28 +8,29 @@
 
 HEED_BEGIN
 
-/// The keys and values that each self-attention layer computed for the last tokens of earlier segments.
-/// Tokens attend to them as to those of their own segment, but they receive no gradient and keep the
-/// values that the weights of their own step gave them. The sequences of a batch are lanes: lane i
-/// continues lane i of the previous batch.
-/// Source: Dai et al., "Transformer-XL", 2019, section 3.2; they store the layers' inputs instead.
+/// The keys and values that each self-attention layer computed for the last tokens of earlier
+/// segments. Tokens attend to them as to those of the current segment. They receive no gradient and
+/// are not recomputed when the weights change. The sequences of a batch are lanes: lane i continues
+/// lane i of the previous batch.
+/// Source: Dai et al., "Transformer-XL", 2019, section 3.2, which stores the inputs of the layers.
 ///
-/// Each shard reads and writes its own lanes only, so shards may run concurrently. New values are read
-/// from the next segment on (advance), so running a shard twice has no effect.
+/// Each shard reads and writes only its lanes, so shards may run concurrently. New values become
+/// readable in the next segment (advance), so running a shard twice has no effect.
 class SegmentMemory {
  public:
   SegmentMemory() = default;
-  /// For the last `tokens` tokens, in each of `layers` layers, with `width` values per token.
+  /// Stores the last `tokens` tokens in each of `layers` layers, with `width` values per token.
   SegmentMemory(std::int64_t tokens, std::int64_t layers, std::int64_t width)
       : tokens_(tokens), width_(width), kept_(layers), next_(layers) {}
 
-  /// Starts a batch of `lanes` sequences of at most `longest` tokens. Clears the memory unless the batch
-  /// continues the previous one; it may then have fewer lanes (the last ones have ended), but not more.
-  void begin(bool continues, std::int64_t lanes, std::int64_t longest);
-  /// Ends the batch: what the layers wrote becomes the memory.
+  /// Starts a batch of `lanes` sequences of at most `max_length` tokens. Clears the memory, or
+  /// keeps it if the batch continues the previous one. A batch that continues may have fewer lanes
+  /// (the last ones have ended); with more lanes, begin throws Error(failed).
+  void begin(bool continues, std::int64_t lanes, std::int64_t max_length);
+  /// Ends the batch: the values that the layers wrote become the memory.
   void advance();
 
-  std::int64_t length() const { return length_; }  ///< tokens remembered in each lane
+  std::int64_t length() const { return length_; }  ///< number of stored tokens per lane
   /// The rows of one lane in a layer: [length(), width], keys next to values.
   const real* lane(std::size_t layer, std::int64_t lane) const {
     return kept_[layer].data() + lane * length_ * width_;
@@ -47,7 +48,8 @@ class SegmentMemory {
   std::vector<Array> kept_, next_;
 };
 
-/// The lanes of a shard: its sequence i is lane first + i. Without a memory, each sequence is read alone.
+/// The lanes of a shard: sequence i of the shard is lane first + i. Without a memory, sequences are
+/// independent.
 struct Lanes {
   SegmentMemory* memory = nullptr;
   std::int64_t first = 0;

@@ -14,7 +14,7 @@ HEED_BEGIN
 
 namespace {
 
-constexpr DType own_type = sizeof(real) == 4 ? DType::f32 : DType::f64;
+constexpr DType real_type = sizeof(real) == 4 ? DType::f32 : DType::f64;
 
 bool has_fractions(DType type) {
   return type == DType::f64 || type == DType::f32 || type == DType::bf16 || type == DType::f16;
@@ -37,12 +37,14 @@ float from_f16(std::uint16_t bits) {
   return (bits >> 15u) != 0 ? -magnitude : magnitude;
 }
 
-/// A line for each of the first names.
+/// One line for each of the first `max_listed` names.
 std::string listed(const std::vector<std::string>& misfits) {
-  constexpr std::size_t most = 100;  // per kind; a file may have 65,536 names
+  constexpr std::size_t max_listed = 100;  // a file may have 65,536 names
   std::string text;
-  for (std::size_t i = 0; i < std::min(misfits.size(), most); ++i) text += "\n  " + misfits[i];
-  if (misfits.size() > most) text += fmt::format("\n  … and {} more", misfits.size() - most);
+  for (std::size_t i = 0; i < std::min(misfits.size(), max_listed); ++i)
+    text += "\n  " + misfits[i];
+  if (misfits.size() > max_listed)
+    text += fmt::format("\n  … and {} more", misfits.size() - max_listed);
   return text;
 }
 
@@ -52,7 +54,7 @@ std::vector<std::int64_t> extents(const Shape& shape) {
 
 constexpr std::string_view scale_suffix = ".scale";
 
-/// Rows of a quantised tensor: what has a scale of its own.
+/// The number of rows of a quantised tensor; each row has a scale.
 std::int64_t rows_of(const TensorView& tensor) {
   return tensor.shape.empty() ? 1 : tensor.shape.front();
 }
@@ -74,7 +76,7 @@ void copy_tensor(const SafetensorsFile& file, const TensorView& tensor, std::spa
                            rows == 0 ? 0 : tensor.size() / rows, into.data());
 }
 
-/// The names that do not fit, as lines of a message, and those that do.
+/// The result of a comparison: lines of the error message, and the names on each side.
 struct Comparison {
   std::vector<std::string> missing, mismatched, extra;
   LoadedWeights names;
@@ -97,7 +99,7 @@ Comparison compare(const SafetensorsFile& file, std::span<const NamedTensor> par
                !(has_fractions(tensor->dtype) || scaled)) {
       found.mismatched.push_back(
           fmt::format("shape or type differs: {} is {} in the file, {} {} in the model", p.name,
-                      tensor->description(), name_of(own_type), p.tensor.shape()));
+                      tensor->description(), name_of(real_type), p.tensor.shape()));
       if (tensor->dtype == DType::i8 && !scaled)
         found.mismatched.back() +=
             fmt::format(", and {}{} is not F32 [{}]", p.name, scale_suffix, rows_of(*tensor));
@@ -122,7 +124,7 @@ std::vector<TensorView> tensor_views(std::span<const NamedTensor> parameters) {
     if (!p.tensor.defined())
       fail("[save_weights] {} is an undefined tensor: leave it out of parameters()", p.name);
     views.push_back(
-        {p.name, own_type, extents(p.tensor.shape()), std::as_bytes(p.tensor.value().values())});
+        {p.name, real_type, extents(p.tensor.shape()), std::as_bytes(p.tensor.value().values())});
   }
   return views;
 }

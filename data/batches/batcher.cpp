@@ -48,8 +48,8 @@ Batch BatchStream::next() {
 
 std::int64_t BatchStream::batches_in(std::int64_t epoch) {
   if (epoch == plan_epoch_) return static_cast<std::int64_t>(plan_->size());
-  BatchStream other = *this;  // keeps the current plan
-  return static_cast<std::int64_t>(other.plan(epoch).size());
+  BatchStream copy = *this;  // preserves the current plan
+  return static_cast<std::int64_t>(copy.plan(epoch).size());
 }
 
 void BatchStream::seek(Position position) {
@@ -77,7 +77,7 @@ void Prefetcher::begin_next() {
   const auto make = [this] { return stream_.next(); };
   try {
     batch_ = std::async(std::launch::async, make);
-  } catch (const std::system_error&) {  // no thread is available: made on request
+  } catch (const std::system_error&) {  // no thread is available: next() makes the batch
     batch_ = std::async(std::launch::deferred, make);
   }
 }

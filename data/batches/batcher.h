@@ -1,6 +1,6 @@
 #pragma once
-/// From samples to batches. The order is a function of (seed, epoch), so a run can be resumed at any
-/// position, and does not depend on the number of threads.
+/// Batches of the samples of a dataset. Their order is a function of (seed, epoch), so a run can be
+/// resumed at any position, and does not depend on the number of threads.
 #include <cstdint>
 #include <future>
 #include <memory>
@@ -11,7 +11,7 @@
 
 namespace heed {
 
-/// A position in the run: `batch` batches of `epoch` have been returned.
+/// A position in a run: the number of batches of the epoch that have been returned.
 struct Position {
   std::int64_t epoch = 0;
   std::int64_t batch = 0;
@@ -19,20 +19,20 @@ struct Position {
   friend bool operator==(const Position&, const Position&) = default;
 };
 
-/// The endless sequence of training batches: each epoch has every sample exactly once, in the order
-/// of the dataset's Batching.
+/// The infinite sequence of training batches: each epoch contains every sample exactly once, in the
+/// order of Dataset::batching.
 ///
 /// A copy is independent. The dataset must outlive the stream.
 class BatchStream {
  public:
-  /// Throws Error(bad_input) if there is nothing to train on.
+  /// Throws Error(bad_input) if the dataset contains no trainable sample.
   BatchStream(const Dataset& data, const BatchOptions& options);
 
   Batch next();
-  Position position() const { return position_; }  ///< of the batch that next() gives
-  void seek(Position position);                    ///< Error(bad_input) if there is no such batch
+  Position position() const { return position_; }  ///< position of the next batch
+  void seek(Position position);  ///< throws Error(bad_input) if the position does not exist
   std::int64_t batches_in(std::int64_t epoch);
-  double epochs_done();  ///< position as a fraction, for example 2.5
+  double epochs_done();  ///< position in epochs, for example 2.5
 
  private:
   const std::vector<SampleGroup>& plan(std::int64_t epoch);
@@ -40,12 +40,12 @@ class BatchStream {
   const Dataset* data_;
   BatchOptions options_;
   Position position_;
-  std::shared_ptr<const std::vector<SampleGroup>> plan_;  // of plan_epoch_; copies share it
+  std::shared_ptr<const std::vector<SampleGroup>> plan_;  // plan of plan_epoch_, shared by copies
   std::int64_t plan_epoch_ = -1;
 };
 
-/// Makes the next batch of a stream on another thread while training uses the current one. next()
-/// rethrows what the stream throws. To seek, create a new one.
+/// Makes the next batch of a stream on a second thread while training uses the current one. next()
+/// rethrows errors of the stream. To seek, construct a new Prefetcher.
 class Prefetcher {
  public:
   explicit Prefetcher(BatchStream stream);
@@ -53,8 +53,8 @@ class Prefetcher {
   Prefetcher& operator=(const Prefetcher&) = delete;
 
   Batch next();
-  Position position() const { return position_; }  ///< of the batch that next() gives
-  double epochs_done() const { return epochs_; }   ///< after the batches returned so far
+  Position position() const { return position_; }  ///< position of the next batch
+  double epochs_done() const { return epochs_; }   ///< position in epochs
 
  private:
   void begin_next();
@@ -62,19 +62,19 @@ class Prefetcher {
   BatchStream stream_;  // used only by the thread that makes the next batch
   Position position_;
   double epochs_;
-  std::future<Batch> batch_;  // waits for its thread when destroyed
+  std::future<Batch> batch_;  // its destructor waits for the thread
 };
 
-/// A whole split, in the order of Batching::evaluation. An empty dataset gives no batches.
+/// The batches of a split, in the order of Batching::evaluation; none for an empty dataset.
 std::vector<Batch> evaluation_batches(const Dataset& data, const BatchOptions& options);
 
-/// The given samples, in that order, as a batch; for a text, windows of up to `context` tokens that
-/// begin there.
+/// A batch of the given samples, in the given order; samples of a text are windows of at most
+/// `context` tokens.
 Batch make_batch(const Dataset& data, const SampleGroup& samples, std::int64_t context = 0);
 
-/// Cuts a batch into at most `count` contiguous groups of whole sequences with about the same cost:
-/// a group exceeds the mean by less than the costliest sequence. No group is empty, so there are
-/// fewer if sequences are few or very unequal. Depends only on batch and cost.
+/// Cuts a batch into at most `count` contiguous groups of whole sequences with similar costs: a
+/// group exceeds the mean by less than the cost of the costliest sequence. No group is empty, so
+/// few or very unequal sequences give fewer groups. Depends only on the batch and the cost.
 std::vector<Batch> shard(const Batch& batch, std::int64_t count, TokenCost cost = {});
 
 }  // namespace heed

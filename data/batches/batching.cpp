@@ -15,9 +15,9 @@
 namespace heed {
 namespace {
 
-/// Samples are sorted by length within stretches of this many batches: with more, batches are more
-/// uniform in length; with fewer, batches repeat less often from epoch to epoch.
-constexpr std::int64_t batches_a_stretch = 100;
+/// The number of batches in a chunk of samples that is sorted by length: a larger number makes the
+/// lengths in a batch more uniform; a smaller number makes batches differ more between epochs.
+constexpr std::int64_t batches_per_chunk = 100;
 
 enum Part : std::uint32_t { samples_part = 0, batches_part = 1, shift_part = 2, parts_part = 3 };
 
@@ -28,7 +28,7 @@ Random shuffler(std::uint64_t seed, std::int64_t epoch, Part part) {
                  .part = part});
 }
 
-/// Fisher-Yates.
+/// Shuffles items (Fisher-Yates).
 template <class T>
 void shuffle(std::vector<T>& items, Random random) {
   for (std::size_t i = items.size(); i > 1; --i) {
@@ -42,8 +42,8 @@ SampleGroup all_samples(const Dataset& data) {
   return order;
 }
 
-/// Numbers of samples that an epoch draws of each part, proportional to min(size, limit)^(1 /
-/// temperature); in all, as many as there are samples.
+/// The number of samples that an epoch draws from each part, proportional to min(size, limit)^(1 /
+/// temperature). Their sum is the size of the dataset.
 std::vector<std::int64_t> drawn_of_parts(const Dataset& data) {
   std::vector<double> rates;
   double sum = 0;
@@ -65,8 +65,8 @@ std::vector<std::int64_t> drawn_of_parts(const Dataset& data) {
   return counts;
 }
 
-/// The samples of an epoch, in random order: each once, or as many of each part as the mixture
-/// says. A part that has fewer is repeated: the whole of it, then some of its samples.
+/// The samples of an epoch, in random order: each sample once, or the number of samples per part
+/// that the mixture requires. A part with fewer samples is repeated as a whole, then in part.
 SampleGroup samples_of_epoch(const Dataset& data, const BatchOptions& options, std::int64_t epoch) {
   SampleGroup order = all_samples(data);
   shuffle(order, shuffler(options.seed, epoch, samples_part));
@@ -77,17 +77,18 @@ SampleGroup samples_of_epoch(const Dataset& data, const BatchOptions& options, s
   std::int64_t begin = 0;
   for (std::size_t part = 0; part < wanted.size(); ++part) {
     const std::int64_t end = begin + static_cast<std::int64_t>(data.parts[part].size);
-    SampleGroup own;
-    std::ranges::copy_if(order, std::back_inserter(own),
+    SampleGroup candidates;
+    std::ranges::copy_if(order, std::back_inserter(candidates),
                          [&](std::int64_t i) { return begin <= i && i < end; });
-    for (std::int64_t k = 0; k < wanted[part]; ++k) drawn.push_back(own[k % std::ssize(own)]);
+    for (std::int64_t k = 0; k < wanted[part]; ++k)
+      drawn.push_back(candidates[k % std::ssize(candidates)]);
     begin = end;
   }
   shuffle(drawn, shuffler(options.seed, epoch, parts_part));
   return drawn;
 }
 
-/// Groups of `size` samples, in the given order.
+/// Cuts samples into groups of `size`, in order.
 std::vector<SampleGroup> cut_by_number(const SampleGroup& samples, std::size_t size) {
   std::vector<SampleGroup> groups;
   for (std::size_t at = 0; at < samples.size(); at += size) {
@@ -150,7 +151,7 @@ class WindowBatching final : public Batching {
 
   Batch batch(const Dataset& data, const SampleGroup& starts, const BatchOptions& options,
               std::optional<std::int64_t> epoch) const override {
-    // The window at 0 ends where the grid begins.
+    // The first window ends at the first point of the grid.
     const std::int64_t first = epoch ? shift(data, options, *epoch) : 0;
     const std::int64_t last = static_cast<std::int64_t>(data.stream.size()) - 1;
     const std::span<const std::int32_t> text(data.stream);
@@ -175,8 +176,7 @@ class WindowBatching final : public Batching {
     for (std::size_t i = 0; i < starts.size(); ++i) groups[i % length].push_back(starts[i]);
     return groups;
   }
-  /// Lanes of equal length. The shorter windows at the start and at the end of the text are
-  /// omitted.
+  /// Lanes of equal length, without the shorter windows at the start and at the end of the text.
   static std::vector<SampleGroup> whole_lanes(const Dataset& data, SampleGroup starts,
                                               const BatchOptions& options, std::int64_t first) {
     const auto last = static_cast<std::int64_t>(data.stream.size()) - 1;
@@ -194,8 +194,8 @@ class WindowBatching final : public Batching {
         std::max<std::int64_t>(1, options.batch_tokens / options.context));
   }
 
-  /// Starts of the windows that predict tokens 1 … n − 1 once each: [0, shift), then every
-  /// `context`.
+  /// The starts of windows that predict tokens 1 … n − 1 once each: [0, shift), then one every
+  /// `context` tokens.
   static SampleGroup window_starts(const Dataset& data, std::int64_t context, std::int64_t shift) {
     const auto tokens = static_cast<std::int64_t>(data.stream.size());
     SampleGroup starts;
@@ -204,8 +204,7 @@ class WindowBatching final : public Batching {
     return starts;
   }
 
-  /// The shift of an epoch's windows: in [0, context), and leaving at least one prediction after
-  /// it.
+  /// The shift of the windows of an epoch, in [0, context), with at least one prediction after it.
   static std::int64_t shift(const Dataset& data, const BatchOptions& options, std::int64_t epoch) {
     const auto limit =
         std::min<std::int64_t>(options.context, static_cast<std::int64_t>(data.stream.size()) - 1);
@@ -265,24 +264,24 @@ std::vector<SampleGroup> SequenceBatching::cut(const Dataset& data, const Sample
 std::vector<SampleGroup> SequenceBatching::epoch(const Dataset& data, const BatchOptions& options,
                                                  std::int64_t epoch) const {
   const SampleGroup order = samples_of_epoch(data, options, epoch);
-  SampleGroup stretch;
+  SampleGroup chunk;
   std::vector<SampleGroup> groups;
   std::int64_t filled = 0;
   const bool count = options.batch_sequences > 0;
   const std::int64_t room =
-      batches_a_stretch * (count ? options.batch_sequences : options.batch_tokens);
+      batches_per_chunk * (count ? options.batch_sequences : options.batch_tokens);
   const auto flush = [&] {
-    // By target length, then source length; stable, so that ties keep the shuffled order.
-    std::ranges::stable_sort(stretch, {}, [&](std::int64_t i) {
+    // Sorts by target length, then source length; stable, so that ties keep the shuffled order.
+    std::ranges::stable_sort(chunk, {}, [&](std::int64_t i) {
       const Rows of = rows(data, i);
       return std::pair(of.target, of.source);
     });
-    for (SampleGroup& group : cut(data, stretch, options)) groups.push_back(std::move(group));
-    stretch.clear();
+    for (SampleGroup& group : cut(data, chunk, options)) groups.push_back(std::move(group));
+    chunk.clear();
     filled = 0;
   };
   for (const std::int64_t i : order) {
-    stretch.push_back(i);
+    chunk.push_back(i);
     const Rows of = rows(data, i);
     filled += count ? 1 : std::max(of.source, of.target);
     if (filled >= room) flush();
@@ -295,7 +294,7 @@ std::vector<SampleGroup> SequenceBatching::epoch(const Dataset& data, const Batc
 std::vector<SampleGroup> SequenceBatching::evaluation(const Dataset& data,
                                                       const BatchOptions& options) const {
   SampleGroup order = all_samples(data);
-  // By source length first: decoding knows only that one.
+  // Sorts by source length first: decoding has no target length.
   std::ranges::stable_sort(order, {}, [&](std::int64_t i) {
     const Rows of = rows(data, i);
     return std::pair(of.source, of.target);

@@ -11,14 +11,14 @@
 namespace heed {
 namespace {
 
-/// Below this many lines a thread costs more than it saves.
-constexpr std::size_t lines_a_thread = 512;
+/// The minimum number of lines for which a thread saves more time than it costs.
+constexpr std::size_t lines_per_thread = 512;
 
-/// Every thread encodes a contiguous part, and the parts are joined in order.
+/// Encodes a contiguous part of the lines on each thread and joins the parts in order.
 template <class Line>
 Sequences encode(std::span<const Line> lines, const Tokenizer& tokenizer, int threads) {
-  std::vector<Sequences> parts(lines.size() / lines_a_thread + 1);
-  const std::size_t n = in_parts(lines.size(), lines_a_thread, threads,
+  std::vector<Sequences> parts(lines.size() / lines_per_thread + 1);
+  const std::size_t n = in_parts(lines.size(), lines_per_thread, threads,
                                  [&](std::size_t k, std::size_t from, std::size_t to) {
                                    for (std::size_t i = from; i < to; ++i)
                                      parts[k].push(tokenizer.encode(lines[i]));
@@ -37,9 +37,9 @@ Sequences encode(std::span<const Line> lines, const Tokenizer& tokenizer, int th
 }  // namespace
 
 std::int64_t Sequences::longest() const {
-  std::int64_t most = 0;
-  for (std::int64_t i = 0; i < size(); ++i) most = std::max(most, length(i));
-  return most;
+  std::int64_t max_length = 0;
+  for (std::int64_t i = 0; i < size(); ++i) max_length = std::max(max_length, length(i));
+  return max_length;
 }
 
 Dataset tokenize_text(const std::string& text, const Tokenizer& tokenizer, int threads) {
@@ -47,7 +47,7 @@ Dataset tokenize_text(const std::string& text, const Tokenizer& tokenizer, int t
   data.batching = &windows();
   const auto lines = text_lines(text);
   data.stream = encode(std::span<const std::string_view>(lines), tokenizer, threads).ids;
-  // Words drop spaces, and all unknown words share one id: their loss says nothing about the text.
+  // Words omit spaces and share one unknown id, so their loss cannot be converted to bits per byte.
   const bool whole = tokenizer.kind() != TokenizerKind::words;
   data.text_bytes = whole ? static_cast<std::int64_t>(text.size()) : 0;
   return data;

@@ -1,5 +1,5 @@
 #pragma once
-/// A split as concatenated token ids.
+/// The samples of a split as concatenated token ids.
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -33,37 +33,37 @@ struct Sequences {
   std::int64_t longest() const;
 };
 
-/// How training draws the segmentation of a line: a function of seed, epoch and sample. A line that
-/// would exceed max_length keeps its usual segmentation.
+/// Random segmentation of lines in training, a function of seed, epoch and sample. A line that
+/// would exceed max_length keeps its deterministic segmentation.
 struct Segmentation {
   std::shared_ptr<const Tokenizer> source, target;
   SegmentationOptions options;
-  std::int64_t max_length = 0;  ///< in tokens, not counting specials
+  std::int64_t max_length = 0;  ///< number of tokens, without specials
 };
 
-/// The samples of a split: sequences with a source and a target each, or a continuous text. The
-/// batching rule defines how they become batches.
+/// The samples of a split: sequences with a source and a target each, or a continuous text;
+/// `batching` makes batches of them.
 struct Dataset {
   const Batching* batching = &pairs();
 
   Sequences source;                       ///< seq2seq: each ends in </s>
-  std::shared_ptr<const Inputs> inputs;   ///< in place of source
+  std::shared_ptr<const Inputs> inputs;   ///< sources that are not text, used in place of `source`
   std::vector<std::int64_t> input_of;     ///< the number of each sample's input
-  Sequences target;                       ///< without specials; batches add <s> and </s>
+  Sequences target;                       ///< no specials; batches add <s> and </s>
   std::vector<std::string> source_lines;  ///< the raw text of every sample, if requested
   std::vector<std::string> target_lines;
   std::optional<Segmentation> segmentation;  ///< requires source_lines and target_lines
-  std::optional<Masking> masking;            ///< for masked_lines()
+  std::optional<Masking> masking;            ///< required by masked_lines()
   std::optional<HiddenSpans> spans;          ///< required by hidden_spans()
   std::vector<Split::Part> parts;  ///< the tasks of a mixture, in the order of their samples
-  MixtureOptions mixture;          ///< how an epoch draws from the parts
-  std::int64_t skipped_long = 0;   ///< pairs longer than max_length on a side
-  std::int64_t skipped_empty = 0;  ///< pairs with no token on a side
+  MixtureOptions mixture;          ///< numbers of samples that an epoch draws per part
+  std::int64_t skipped_long = 0;   ///< number of pairs with a side longer than max_length
+  std::int64_t skipped_empty = 0;  ///< number of pairs with an empty side
 
-  std::vector<std::int32_t> stream;  ///< all of a continuous text, no specials
-  std::int64_t text_bytes = 0;       ///< of the text that the tokens spell; 0 if they do not
+  std::vector<std::int32_t> stream;  ///< tokens of a continuous text, no specials
+  std::int64_t text_bytes = 0;       ///< size of the text; 0 if decoding does not restore it
 
-  std::int64_t size() const {  ///< sequences
+  std::int64_t size() const {  ///< number of samples
     return inputs ? static_cast<std::int64_t>(input_of.size()) : source.size();
   }
   std::int64_t source_rows(std::int64_t sample) const {
@@ -77,29 +77,29 @@ struct Dataset {
 };
 
 struct TokenizeOptions {
-  /// Leave out pairs that are empty, or longer than max_length, and count them; otherwise sample i
-  /// is always line i.
+  /// true: skip and count pairs that are empty or longer than max_length; false: sample i is line
+  /// i.
   bool training = false;
-  std::int64_t max_length = 0;  ///< tokens per side, specials not counted; 0: no limit
-  bool keep_lines = true;       ///< fill source_lines and target_lines
-  bool end_sources = true;      ///< each source ends in </s>
-  std::shared_ptr<const Inputs> inputs = {};  ///< of the lines, in place of their tokens
-  bool limit_inputs = false;                  ///< max_length is for their rows too
+  std::int64_t max_length = 0;                ///< tokens per side, without specials; 0: no limit
+  bool keep_lines = true;                     ///< fill source_lines and target_lines
+  bool end_sources = true;                    ///< each source ends in </s>
+  std::shared_ptr<const Inputs> inputs = {};  ///< inputs of the source lines, in place of tokens
+  bool limit_inputs = false;                  ///< max_length also limits the rows of inputs
 };
 
-/// Encodes the lines of a split on `threads` threads (0: one per core; the result is the same).
-/// A split with only source lines (to be translated) gets empty targets.
+/// Encodes the lines of a split on `threads` threads (0: one per core), which do not affect the
+/// result. A split with only source lines (to be translated) gets empty targets.
 Dataset tokenize(const Split& split, const Tokenizer& source, const Tokenizer& target,
                  const TokenizeOptions& options = {}, int threads = 0);
-/// The same for a continuous text.
+/// Encodes a continuous text.
 Dataset tokenize_text(const std::string& text, const Tokenizer& tokenizer, int threads = 0);
 
 /// Limits for the lines of an evaluation split, where sample i is line i.
 struct EvaluationLimits {
-  std::int64_t positions = 0;          ///< of the model; 0: any number
-  std::int64_t rows_per_position = 1;  ///< of the source
-  /// Tokens of a line, its end counted. The time of attention is quadratic in it, so a line as long
-  /// as a book would block all others.
+  std::int64_t positions = 0;          ///< maximum number of positions of the model; 0: no limit
+  std::int64_t rows_per_position = 1;  ///< number of source rows per position
+  /// The maximum number of tokens of a line, </s> included. The time of attention is quadratic in
+  /// it, so a very long line would block all others.
   std::int64_t longest = 4096;
 };
 

@@ -6,8 +6,8 @@
 
 namespace heed {
 
-/// What determines the random choices in a sample: training makes new ones in each epoch, an
-/// evaluation (no epoch) always the same, whatever the seed.
+/// The values that determine the random choices in a sample. Training makes new choices in each
+/// epoch; an evaluation (no epoch) makes the same choices for every seed.
 struct Draw {
   std::uint64_t seed = 0;
   std::optional<std::int64_t> epoch = std::nullopt;

@@ -1,5 +1,5 @@
 #pragma once
-/// Sources that are not text: each gives rows of numbers, where a line gives token ids.
+/// Sources that are not text: each input is a sequence of rows of numbers in place of token ids.
 #include <cstdint>
 
 #include "autograd/base/sha256.h"
@@ -11,11 +11,11 @@ namespace heed {
 class Inputs {
  public:
   virtual ~Inputs() = default;
-  /// Rows of an input in a batch.
+  /// The number of rows of an input in a batch.
   virtual std::int64_t rows(std::int64_t input) const = 0;
-  /// Appends an input as a sequence. `draw` determines how training varies it.
+  /// Appends an input as a sequence. `draw` determines its random changes in training.
   virtual void push(std::int64_t input, const Draw& draw, Side& side) const = 0;
-  /// Adds what training reads of an input to a checksum.
+  /// Adds the values of an input to a checksum.
   virtual void add_to(Sha256& sum, std::int64_t input) const = 0;
 };
 

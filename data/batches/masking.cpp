@@ -44,11 +44,11 @@ class MaskBatching final : public SequenceBatching {
   }
 
  private:
-  struct Stretch {
+  struct Unit {
     std::size_t begin, end;
   };
 
-  /// Any sample except the next one, if there is another.
+  /// A random sample other than the next one, if such a sample exists.
   static std::int64_t another(const Dataset& data, std::int64_t sample, Random& random) {
     const auto n = static_cast<std::uint32_t>(data.size());
     if (n < 2) return sample;
@@ -56,9 +56,9 @@ class MaskBatching final : public SequenceBatching {
     return (next + 1 + random.below(n - 1)) % n;
   }
 
-  /// What is hidden as a whole: tokens, or words.
-  static std::vector<Stretch> stretches(const Masking& masking, std::span<const std::int32_t> ids) {
-    std::vector<Stretch> all;
+  /// The units that are hidden as a whole: tokens or words.
+  static std::vector<Unit> units(const Masking& masking, std::span<const std::int32_t> ids) {
+    std::vector<Unit> all;
     for (std::size_t i = 0; i < ids.size(); ++i) {
       if (ids[i] == Tokenizer::bos || ids[i] == Tokenizer::eos) continue;
       const bool continues = masking.options.whole_words && !masking.continues.empty() &&
@@ -73,9 +73,9 @@ class MaskBatching final : public SequenceBatching {
 
   static void hide(const Masking& masking, Random& random, std::span<std::int32_t> ids,
                    std::span<std::int32_t> labels) {
-    std::vector<Stretch> left = stretches(masking, ids);
+    std::vector<Unit> left = units(masking, ids);
     std::size_t tokens = 0, hidden = 0;
-    for (const Stretch& s : left) tokens += s.end - s.begin;
+    for (const Unit& s : left) tokens += s.end - s.begin;
     const auto wanted = std::max<std::size_t>(
         1,
         static_cast<std::size_t>(std::lround(masking.options.rate * static_cast<double>(tokens))));
@@ -83,7 +83,7 @@ class MaskBatching final : public SequenceBatching {
       std::swap(left[random.below(static_cast<std::uint32_t>(left.size()))], left.back());
       const auto [begin, end] = left.back();
       left.pop_back();
-      if (hidden > 0 && hidden + end - begin > wanted) continue;  // a word too long
+      if (hidden > 0 && hidden + end - begin > wanted) continue;  // the word is too long
       hidden += end - begin;
       for (std::size_t i = begin; i < end; ++i) {
         labels[i] = ids[i];

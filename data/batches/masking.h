@@ -1,6 +1,6 @@
 #pragma once
-/// Masked language modelling (Devlin et al., "BERT", 2019): a model reads lines of which some
-/// tokens are hidden, and predicts them.
+/// Masked language modelling (Devlin et al., "BERT", 2019): a model reads lines with hidden tokens
+/// and predicts these tokens.
 #include <cstdint>
 #include <vector>
 
@@ -9,21 +9,22 @@
 
 namespace heed {
 
-/// How a line is masked, a function of seed, epoch and sample; evaluation always hides the same
+/// The masking of lines, a function of seed, epoch and sample; evaluation always hides the same
 /// tokens.
 struct Masking {
   MaskOptions options;
   std::int32_t mask = 0;        ///< the id of <mask>
   std::int32_t first = 0;       ///< the first id that is not a special piece
   std::int32_t vocabulary = 0;  ///< random tokens are drawn from [first, vocabulary)
-  std::vector<bool> continues;  ///< by id: the piece continues a word; empty: none does
-  std::vector<bool> followed;  ///< by sample: the next sample is the next line of the same document
+  std::vector<bool> continues;  ///< indexed by id: the piece continues a word; may be empty
+  std::vector<bool> followed;   ///< indexed by sample: the next line belongs to the same document
 };
 
-/// Lines as "<s> A </s>". The model predicts a share options.rate of a line's tokens, at least one: 80 %
-/// of them are replaced by <mask>, 10 % by a random token, and 10 % are left unchanged. Requires
-/// Dataset::masking. With options.next_sentence, a sample is "<s> A </s> B </s>"; B is the line after A
-/// with probability 1/2, else a random line. The label of <s> is <s> if B follows A, else </s>.
+/// Lines as "<s> A </s>". The model predicts a share options.rate of the tokens of a line, at least
+/// one: 80 % of them are replaced by <mask>, 10 % by a random token, and 10 % are unchanged.
+/// Requires Dataset::masking. With options.next_sentence, a sample is "<s> A </s> B </s>"; B is the
+/// line after A with probability 1/2, else a random line. The label of <s> is <s> if B follows A,
+/// else </s>.
 const Batching& masked_lines();
 
 }  // namespace heed

@@ -10,7 +10,7 @@ namespace heed {
 namespace {
 
 struct Sizes {
-  std::int64_t hidden, stretches;
+  std::int64_t hidden, spans;
 };
 
 Sizes sizes_of(std::int64_t tokens, const SpanOptions& options) {
@@ -20,10 +20,10 @@ Sizes sizes_of(std::int64_t tokens, const SpanOptions& options) {
   return {hidden, std::min(rounded(static_cast<double>(hidden) / options.length), tokens - hidden)};
 }
 
-/// Cuts `items` into `parts` parts of at least one, uniformly among all ways: the lengths.
+/// The lengths of `parts` non-empty parts of `items` items; all cuts are equally likely.
 std::vector<std::int64_t> cut(std::int64_t items, std::int64_t parts, Random& random) {
   std::vector<std::int64_t> lengths(1, 1);
-  std::int64_t cuts = parts - 1;  // to be placed in the gaps that are left
+  std::int64_t cuts = parts - 1;  // cuts to place in the remaining gaps
   for (std::int64_t gap = items - 1; gap > 0; --gap) {
     if (random.below(static_cast<std::uint32_t>(gap)) < static_cast<std::uint32_t>(cuts)) {
       lengths.push_back(0);
@@ -38,8 +38,8 @@ class SpanBatching final : public SequenceBatching {
  protected:
   Rows rows(const Dataset& data, std::int64_t sample) const override {
     const std::int64_t n = data.source.length(sample);
-    const auto [hidden, stretches] = sizes_of(n, data.spans->options);
-    return {n - hidden + stretches + 1, hidden + stretches + 1};
+    const auto [hidden, spans] = sizes_of(n, data.spans->options);
+    return {n - hidden + spans + 1, hidden + spans + 1};
   }
 
   void add(const Dataset& data, const Draw& draw, Batch& batch) const override {
@@ -64,9 +64,9 @@ class SpanBatching final : public SequenceBatching {
 }  // namespace
 
 std::vector<bool> hidden_tokens(std::int64_t tokens, const SpanOptions& options, Random& random) {
-  const auto [hidden, stretches] = sizes_of(tokens, options);
-  const std::vector<std::int64_t> dark = cut(hidden, stretches, random),
-                                  light = cut(tokens - hidden, stretches, random);
+  const auto [hidden, spans] = sizes_of(tokens, options);
+  const std::vector<std::int64_t> dark = cut(hidden, spans, random),
+                                  light = cut(tokens - hidden, spans, random);
   std::vector<bool> all;
   for (std::size_t k = 0; k < dark.size(); ++k) {
     all.insert(all.end(), static_cast<std::size_t>(light[k]), false);

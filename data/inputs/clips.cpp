@@ -17,7 +17,7 @@ namespace {
 
 void check_frames(std::int64_t frames, const VideoOptions& video, const std::string& line) {
   if (frames == video.frames) return;
-  refuse(fmt::format("{}a clip of {} frames, but data.video.frames is {}",
+  refuse(fmt::format("{}a video of {} frames, but data.video.frames is {}",
                      is_motion(line) ? fmt::format("\"{}\": ", shown(line)) : "", frames,
                      video.frames));
 }
@@ -33,20 +33,20 @@ Clip clip_of(const std::string& line, const ImageOptions& options, const VideoOp
     const IdxFile& file = files.open(item.path);
     const std::vector<std::int64_t>& shape = file.shape();
     if (shape.size() != 4)
-      refuse(fmt::format("{}: an IDX file of {}, not of clips (clips x frames x height x width)",
+      refuse(fmt::format("{}: an IDX file of {}, not of videos (videos x frames x height x width)",
                          shown_path(item.path), fmt::join(shape, " x ")));
-    const auto values = file.item(item, "clips");
+    const auto values = file.item(item, "videos");
     return {shape[1], shape[2], shape[3], 1, {values.begin(), values.end()}};
   }
   if (!line.ends_with(".npy"))
     refuse(
-        "not a clip: a .npy file, an item of an IDX file (FILE#17) or a description (clip:...) "
+        "not a video: a .npy file, an item of an IDX file (FILE#17) or a description (clip:...) "
         "is expected");
   ByteArray array = read_npy_bytes(line);
   const std::vector<std::int64_t>& shape = array.shape;
   if (shape.size() != 3 && shape.size() != 4)
     refuse(
-        fmt::format("an array of shape ({}), not a clip: frames, height, width and, with several "
+        fmt::format("an array of shape ({}), not a video: frames, height, width and, with several "
                     "channels, channels",
                     fmt::join(shape, ", ")));
   return {shape[0], shape[1], shape[2], shape.size() == 4 ? shape[3] : 1, std::move(array.values)};
@@ -64,9 +64,9 @@ Clips::Clips(std::span<const std::string> lines, const ImageOptions& options,
     all[i] = clip_of(lines[i], options, video, files);
     check_frames(all[i].frames, video, lines[i]);
     if (all[i].channels != options.channels)
-      refuse(fmt::format("a clip with {} channels, but data.image.channels is {}", all[i].channels,
+      refuse(fmt::format("a video with {} channels, but data.image.channels is {}", all[i].channels,
                          options.channels));
-    check_size(all[i].height, all[i].width, "clip");
+    check_size(all[i].height, all[i].width, "a video");
   });
   for (Clip& clip : all) keep(clip);
 }

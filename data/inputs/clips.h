@@ -1,19 +1,21 @@
 #pragma once
-/// Clips as sequences of tubelets (Arnab et al., "ViViT: A Video Vision Transformer", 2021, section
-/// 3.2).
+/// Videos as sequences of tubelets (Arnab et al., "ViViT: A Video Vision Transformer", 2021,
+/// section 3.2).
 #include "data/inputs/pictures.h"
 
 namespace heed {
 
 /// A row is a tubelet: patch × patch pixels of `tubelet` consecutive frames, frame by frame, each
-/// line by line, as a patch of a picture is. Rows are in the order of time, then from top to bottom,
-/// then from left to right. Training shifts, crops and mirrors all frames of a clip in the same way.
+/// line by line, as in a patch of an image. Rows are in the order of time, then from top to bottom,
+/// then from left to right. Training shifts, crops and mirrors all frames of a video in the same
+/// way.
 class Clips final : public Pictures {
  public:
-  /// A line names a .npy file of uint8 ([frames, height, width] or [frames, height, width, channels])
-  /// or an item of an IDX file of four dimensions ("FILE#17": [clips, frames, height, width]), or is
-  /// a description (data/sources/generated/motion.h). Throws Error(bad_input), naming `what`, the line and the
-  /// file, for a file that cannot be read or a clip of another length, size or number of channels.
+  /// A line names a .npy file of uint8 ([frames, height, width] or [frames, height, width,
+  /// channels]) or an item of an IDX file of four dimensions ("FILE#17": [videos, frames, height,
+  /// width]), or is a description (data/sources/generated/motion.h). Throws Error(bad_input),
+  /// naming `what`, the line and the file, if the file cannot be read or the video has a wrong
+  /// length, size or number of channels.
   Clips(std::span<const std::string> lines, const ImageOptions& options, const VideoOptions& video,
         bool class_row, const std::string& what, std::int64_t threads);
 };

@@ -1,5 +1,5 @@
 #pragma once
-/// What all inputs do for each line.
+/// The loop over the lines of an input, with errors that name the line.
 #include <fmt/format.h>
 
 #include <span>
@@ -13,23 +13,23 @@
 namespace heed {
 
 /// Calls work(i) for each line, on `threads` threads. Errors begin with `what`, the number of the
-/// line and, unless the message has it already, the line.
+/// line and, if the message does not contain it, the line.
 template <class Work>
 void for_each_line(std::span<const std::string> lines, const std::string& what,
                    std::int64_t threads, const Work& work) {
-  constexpr std::size_t lines_a_thread = 64;
-  in_parts(lines.size(), lines_a_thread, static_cast<int>(threads),
+  constexpr std::size_t lines_per_thread = 64;
+  in_parts(lines.size(), lines_per_thread, static_cast<int>(threads),
            [&](std::size_t, std::size_t from, std::size_t to) {
              for (std::size_t i = from; i < to; ++i) {
                try {
                  work(i);
                } catch (const Error& e) {
-                 const std::string named = e.what();
-                 const bool names_it = named.find(shown_path(lines[i])) != std::string::npos ||
-                                       named.find(shown(lines[i])) != std::string::npos;
+                 const std::string message = e.what();
+                 const bool names_it = message.find(shown_path(lines[i])) != std::string::npos ||
+                                       message.find(shown(lines[i])) != std::string::npos;
                  throw Error(e.code,
                              fmt::format("{}: line {}: {}{}", what, i + 1,
-                                         names_it ? "" : shown_path(lines[i]) + ": ", named));
+                                         names_it ? "" : shown_path(lines[i]) + ": ", message));
                }
              }
            });

@@ -27,8 +27,8 @@ std::vector<float> frames_of(const std::string& line, const FeatureOptions& opti
                  options);
 }
 
-/// A value that is not finite would end the training at its first step, and the file would not be
-/// known.
+/// Throws for a value that is not finite: training would fail at its first step without naming the
+/// file.
 void require_finite(std::span<const float> frames, std::int64_t width) {
   const auto found = std::ranges::find_if(frames, [](float v) { return !std::isfinite(v); });
   if (found == frames.end()) return;
@@ -66,11 +66,11 @@ Features::Features(std::span<const std::string> lines, const FeatureOptions& opt
     if (options.normalise) normalise(all[i], options.width);
     all[i].resize((all[i].size() + width_ - 1) / width_ * width_);
   });
-  for (std::vector<float>& own : all) {
+  for (std::vector<float>& input : all) {
     if (class_row) values_.resize(values_.size() + width_);
-    values_.insert(values_.end(), own.begin(), own.end());
+    values_.insert(values_.end(), input.begin(), input.end());
     begins_.push_back(std::ssize(values_) / width_);
-    own = {};
+    input = {};
   }
 }
 
@@ -80,10 +80,10 @@ std::span<const float> Features::values(std::int64_t input) const {
 }
 
 void Features::push(std::int64_t input, const Draw&, Side& side) const {
-  const auto own = values(input);
+  const auto rows_of_input = values(input);
   side.width = width_;
   if (side.offsets.empty()) side.offsets.push_back(0);
-  side.features.insert(side.features.end(), own.begin(), own.end());
+  side.features.insert(side.features.end(), rows_of_input.begin(), rows_of_input.end());
   side.offsets.push_back(side.offsets.back() + static_cast<std::int32_t>(rows(input)));
 }
 

@@ -1,5 +1,5 @@
 #pragma once
-/// Rows of numbers for each line: matrices from files, and sound as log-mel features.
+/// Feature rows for each line: matrices from files, and sound as log-mel features.
 #include <span>
 #include <string>
 #include <vector>
@@ -12,11 +12,11 @@ namespace heed {
 /// A line names a .npy file (a matrix of options.width columns) or a .wav file (log_mel), or is a
 /// line of tones (data/sources/sound.h). With options.normalise, each column of an input has mean 0
 /// and standard deviation 1 over the rows of that input. options.stack consecutive frames form a
-/// row; frames of zeros fill up the last one.
+/// row; zeros complete the last row.
 class Features final : public Inputs {
  public:
-  /// With `class_row`, a row of zeros precedes those of each input. Throws Error(bad_input), naming
-  /// `what`, the line and the file, for a file that cannot be read, has another width, or has no
+  /// With `class_row`, each input begins with a row of zeros. Throws Error(bad_input), naming
+  /// `what`, the line and the file, if a file cannot be read, has a different width, or has no
   /// frame.
   Features(std::span<const std::string> lines, const FeatureOptions& options, bool class_row,
            const std::string& what, std::int64_t threads);
@@ -30,8 +30,8 @@ class Features final : public Inputs {
  private:
   std::span<const float> values(std::int64_t input) const;
 
-  std::int64_t width_;                      // of a row
-  std::vector<std::int64_t> begins_ = {0};  // in rows
+  std::int64_t width_;                      // number of values of a row
+  std::vector<std::int64_t> begins_ = {0};  // offsets of the inputs, in rows
   std::vector<float> values_;
 };
 

@@ -22,14 +22,14 @@ Clip picture_of(const std::string& line, const ImageOptions& options, IdxFiles& 
   if (!IdxItem::parse(line, item)) return still(read_picture(line, channels));
   const IdxFile& file = files.open(item.path);
   const std::vector<std::int64_t>& shape = file.shape();
-  const std::int64_t own = shape.size() == 4 ? shape[3] : 1;
-  if (shape.size() < 3 || own != channels) {
+  const std::int64_t image_channels = shape.size() == 4 ? shape[3] : 1;
+  if (shape.size() < 3 || image_channels != channels) {
     throw Error(Exit::bad_input,
-                fmt::format("{}: an IDX file of {}, not of pictures with data.image.channels: {}",
+                fmt::format("{}: an IDX file of {}, not of images with data.image.channels: {}",
                             shown_path(item.path), fmt::join(shape, " x "), channels));
   }
-  const auto values = file.item(item, "pictures");
-  return {1, shape[1], shape[2], own, {values.begin(), values.end()}};
+  const auto values = file.item(item, "images");
+  return {1, shape[1], shape[2], image_channels, {values.begin(), values.end()}};
 }
 
 }  // namespace
@@ -41,7 +41,7 @@ Pictures::Pictures(std::span<const std::string> lines, const ImageOptions& optio
   std::vector<Clip> all(lines.size());
   for_each_line(lines, what, threads, [&](std::size_t i) {
     all[i] = picture_of(lines[i], options, files);
-    check_size(all[i].height, all[i].width, "picture");
+    check_size(all[i].height, all[i].width, "an image");
   });
   for (Clip& picture : all) keep(picture);
 }
@@ -50,7 +50,7 @@ void Pictures::check_size(std::int64_t height, std::int64_t width, const char* n
   const bool same = height == options_.height && width == options_.width,
              enough = height >= options_.height && width >= options_.width;
   if (same || (options_.crop && enough)) return;
-  throw Error(Exit::bad_input, fmt::format("a {} of {} x {} pixels, but data.image has {} x {}{}",
+  throw Error(Exit::bad_input, fmt::format("{} of {} x {} pixels, but data.image has {} x {}{}",
                                            noun, height, width, options_.height, options_.width,
                                            enough ? " (data.image.crop accepts larger ones)" : ""));
 }

@@ -1,6 +1,6 @@
 #pragma once
-/// Pictures as sequences of patches (Dosovitskiy et al., "An image is worth 16x16 words", 2021); also
-/// what clips share with them (data/inputs/clips.h).
+/// Images as sequences of patches (Dosovitskiy et al., "An image is worth 16x16 words", 2021). Also
+/// the base of videos (data/inputs/clips.h).
 #include <memory>
 #include <span>
 #include <string>
@@ -12,18 +12,18 @@
 
 namespace heed {
 
-/// A row is a patch, read line by line: patch × patch × channels values, each (v / 255 − mean) /
-/// deviation. With `class_row`, a row of zeros comes first; projected, it is the bias plus the first
-/// position, which serves as the class token.
+/// A row is a patch, line by line: patch × patch × channels values, each (v / 255 − mean) /
+/// deviation. With `class_row`, each image begins with a row of zeros; its projection, the bias
+/// plus the first position, serves as the class token.
 ///
-/// In training, the options may shift a picture by up to options.shift pixels in each direction (the
-/// border is filled with black), crop it at a random position, and mirror it with probability 1/2.
-/// Evaluation crops the middle.
+/// Depending on the options, training shifts an image by at most options.shift pixels in each
+/// direction (black fills the border), crops it at a random position, and mirrors it with
+/// probability 1/2. Evaluation crops the middle.
 class Pictures : public Inputs {
  public:
   /// A line names a file (read_picture) or an item of an IDX file ("FILE#17"), or is a drawing
-  /// (drawings.h). Throws Error(bad_input), naming
-  /// `what`, the line and the file, for a file that cannot be read or a picture of another size.
+  /// (drawings.h). Throws Error(bad_input), naming `what`, the line and the file, if the file
+  /// cannot be read or the image has a wrong size.
   Pictures(std::span<const std::string> lines, const ImageOptions& options, bool class_row,
            const std::string& what, std::int64_t threads);
 
@@ -32,17 +32,17 @@ class Pictures : public Inputs {
   void add_to(Sha256& sum, std::int64_t input) const override;
 
  protected:
-  /// Without pictures: those of `keep`. A picture is a clip of one frame.
+  /// An empty set, which keep() fills. An image is a video of one frame.
   Pictures(const ImageOptions& options, const VideoOptions& video, bool class_row)
       : options_(options), video_(video), class_row_(class_row) {}
-  /// Throws Error(bad_input) if the options do not accept the size; `noun` is for the message.
+  /// Throws Error(bad_input) if the options do not accept the size; the message begins with `noun`.
   void check_size(std::int64_t height, std::int64_t width, const char* noun) const;
-  /// Adds a clip and frees its pixels.
+  /// Adds a video and frees its pixels.
   void keep(Clip& clip);
 
  private:
   struct Item {
-    std::size_t begin = 0;  // in pixels_
+    std::size_t begin = 0;  // index in pixels_
     std::int64_t height = 0, width = 0;
   };
   std::span<const std::uint8_t> pixels(const Item& item) const;

@@ -36,7 +36,7 @@ std::string listed(const std::vector<std::string>& paths) {
 
 [[noreturn]] void refuse(Exit code, const std::string& message) { throw Error(code, message); }
 
-/// The items of IDX files as lines; of other files, their lines.
+/// Adds one line for each item of an IDX file, or the lines of any other file.
 void add_listed(const std::string& path, Split& split) {
   const std::filesystem::path folder = std::filesystem::path(path).parent_path();
   const auto file = [&](const std::string& name) { return (folder / name).string(); };
@@ -61,8 +61,8 @@ void add_listed(const std::string& path, Split& split) {
 
 void add_targets(const std::string& path, std::vector<std::string>& lines) {
   if (path == "-" || !IdxFile::is(path)) {
-    const std::vector<std::string> own = read_lines(path);
-    lines.insert(lines.end(), own.begin(), own.end());
+    const std::vector<std::string> targets = read_lines(path);
+    lines.insert(lines.end(), targets.begin(), targets.end());
     return;
   }
   const IdxFile file = IdxFile::read(path);
@@ -78,7 +78,7 @@ std::string part_name(const std::string& prefix) {
   return end == std::string::npos ? "(no prefix)" : prefix.substr(0, end + 1);
 }
 
-/// Adds the lines of each source file, each line preceded by the prefix of its file. Each file is a
+/// Adds the lines of each source file, with the prefix of the file before each line. Each file is a
 /// part.
 void add_prefixed(const std::vector<std::string>& paths, const std::vector<std::string>& prefixes,
                   Split& split) {
@@ -134,7 +134,7 @@ void cut_fractions(Corpus& corpus, double valid, double test) {
   const bool lines = corpus.train.text.empty();
   const std::size_t n = lines ? corpus.train.source.size() : corpus.train.text.size();
   std::string& text = corpus.train.text;
-  const auto upto = [&](double share) {  // 1e-9: 0.9 may be 0.8999999999999999 here
+  const auto upto = [&](double share) {  // 1e-9: 0.9 may be 0.8999999999999999
     const double at = std::floor(static_cast<double>(n) * share + 1e-9);
     return between_characters(text, static_cast<std::size_t>(at));
   };
@@ -156,7 +156,7 @@ void cut_fractions(Corpus& corpus, double valid, double test) {
   text.resize(train_end);
 }
 
-/// Throws bad_input for the first missing file, with the option that names it.
+/// Throws Error(bad_input) for the first missing file, with the option that names it.
 void require_files(const std::vector<std::string>& paths, const std::string& split,
                    const char* side) {
   const bool option = split == "train" || split == "valid" || split == "test";
@@ -172,8 +172,7 @@ void require_files(const std::vector<std::string>& paths, const std::string& spl
   }
 }
 
-/// The files of continuous text, wildcards replaced by what they match. Of those, empty ones are
-/// left out.
+/// The files of a continuous text. Wildcards are replaced by the non-empty files that match.
 std::vector<std::string> text_files(const std::vector<std::string>& names,
                                     const std::string& split) {
   std::vector<std::string> all;
@@ -257,14 +256,14 @@ Corpus read_corpus(const DataOptions& options, Reads reads, std::uint64_t seed) 
     return corpus;
   }
   Corpus corpus;
-  const ReadOptions how{reads, options.input, options.lowercase, options.mixture.prefixes};
-  corpus.train = read_split(options.train, how, "train");
-  const bool own_valid = names_files(options.valid), own_test = names_files(options.test);
-  const double valid = own_valid ? 0.0 : options.valid_fraction;
-  const double test = own_test ? 0.0 : options.test_fraction;
+  const ReadOptions read_options{reads, options.input, options.lowercase, options.mixture.prefixes};
+  corpus.train = read_split(options.train, read_options, "train");
+  const bool has_valid = names_files(options.valid), has_test = names_files(options.test);
+  const double valid = has_valid ? 0.0 : options.valid_fraction;
+  const double test = has_test ? 0.0 : options.test_fraction;
   if (valid != 0.0 || test != 0.0) cut_fractions(corpus, valid, test);
-  if (own_valid) corpus.valid = read_split(options.valid, how, "valid");
-  if (own_test) corpus.test = read_split(options.test, how, "test");
+  if (has_valid) corpus.valid = read_split(options.valid, read_options, "valid");
+  if (has_test) corpus.test = read_split(options.test, read_options, "test");
   return corpus;
 }
 

@@ -1,6 +1,6 @@
 #pragma once
-/// IDX files, the format of MNIST: numbers of one byte in one to four dimensions, plain or gzip.
-/// http://yann.lecun.com/exdb/mnist describes it.
+/// IDX files, the format of MNIST (http://yann.lecun.com/exdb/mnist): unsigned bytes in one to four
+/// dimensions, plain or gzip.
 #include <cstdint>
 #include <map>
 #include <mutex>
@@ -11,28 +11,29 @@
 
 namespace heed {
 
-/// A line that names an item of an IDX file: "FILE#17", counted from 0.
+/// A line that names an item of an IDX file: "FILE#17"; numbers begin at 0.
 struct IdxItem {
   std::string path;
   std::int64_t number = 0;
   std::string text() const { return path + "#" + std::to_string(number); }
-  /// Whether a line has that form; the parts are then in `into`.
+  /// Returns whether a line has that form and, if so, stores its parts in `into`.
   static bool parse(std::string_view line, IdxItem& into);
 };
 
 class IdxFile {
  public:
-  /// Throws Error(bad_input) if the file is missing, is no IDX file of bytes, or its size is not
-  /// that of its dimensions.
+  /// Throws Error(bad_input) if the file is missing, is no IDX file of bytes, or its size does not
+  /// match its dimensions.
   static IdxFile read(const std::string& path);
-  /// Whether a file begins as one. Throws Error(bad_input) if it cannot be read.
+  /// Whether a file begins as an IDX file. Throws Error(bad_input) if it cannot be read.
   static bool is(const std::string& path);
 
   const std::vector<std::int64_t>& shape() const { return shape_; }
   std::int64_t size() const { return shape_.front(); }
   /// Item i along the first dimension.
   std::span<const std::uint8_t> operator[](std::int64_t i) const;
-  /// The item of that number; `noun` says what it is. Throws Error(bad_input) if there is none.
+  /// The item with the number of `item`. Throws Error(bad_input), with `noun`, if it does not
+  /// exist.
   std::span<const std::uint8_t> item(const IdxItem& item, std::string_view noun) const;
 
  private:
@@ -41,7 +42,7 @@ class IdxFile {
   std::size_t begin_ = 0, item_ = 1;
 };
 
-/// IDX files that have been read, each once. Any number of threads may call it.
+/// A cache of IDX files, each read once. Thread-safe.
 class IdxFiles {
  public:
   const IdxFile& open(const std::string& path);

@@ -16,7 +16,7 @@
 namespace heed {
 namespace {
 
-/// What follows 'key': in the header, up to the comma, bracket or brace that ends it.
+/// The value of a key in the header, up to the comma, bracket or brace that ends it.
 std::string_view value_of(std::string_view header, std::string_view key) {
   const std::size_t at = header.find(fmt::format("'{}':", key));
   if (at == std::string_view::npos) return {};
@@ -45,7 +45,7 @@ void copy_values(std::string_view bytes, std::vector<float>& into) {
   }
 }
 
-/// An array as its file holds it: values of `size` bytes each, row by row.
+/// The content of a file: values of `size` bytes each, row by row.
 struct Stored {
   std::string file, type;
   std::vector<std::int64_t> shape;
@@ -54,8 +54,8 @@ struct Stored {
   std::string_view values() const { return std::string_view(file).substr(begin); }
 };
 
-/// `size_of` gives the bytes of a value of a type, 0 for types that the caller does not read; `types`
-/// names the others.
+/// `size_of` returns the size in bytes of a value of a type, 0 for types that the caller does not
+/// accept; `types` lists the accepted types.
 Stored read_stored(const std::string& path, std::size_t (*size_of)(std::string_view),
                    std::string_view types) {
   Stored stored;
@@ -82,12 +82,12 @@ Stored read_stored(const std::string& path, std::size_t (*size_of)(std::string_v
   return stored;
 }
 
-/// Refuses a file that has not as many values as its shape says.
+/// Refuses a file whose number of values differs from its shape.
 void require_all_values(const std::string& path, const Stored& stored) {
-  const auto most = static_cast<std::int64_t>(stored.values().size() / stored.size);
+  const auto max_values = static_cast<std::int64_t>(stored.values().size() / stored.size);
   std::int64_t values = std::ranges::count(stored.shape, 0) > 0 ? 0 : 1;
   for (const std::int64_t n : stored.shape)
-    values = n < 0 || values < 0 || (n > 0 && values > most / n) ? -1 : values * n;
+    values = n < 0 || values < 0 || (n > 0 && values > max_values / n) ? -1 : values * n;
   if (values * static_cast<std::int64_t>(stored.size) == std::ssize(stored.values())) return;
   refuse_file(path, fmt::format("{} bytes of values, which is not {}", stored.values().size(),
                                 fmt::join(stored.shape, " x ")));

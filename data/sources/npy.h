@@ -11,8 +11,8 @@ struct Matrix {
   std::vector<float> values;  ///< [rows, columns]
 };
 
-/// A matrix of float32 or float64, row by row ('<f4' or '<f8', fortran_order False). Throws
-/// Error(bad_input), naming the file, if it is missing, truncated, of another type or has another
+/// Reads a matrix of float32 or float64, row by row ('<f4' or '<f8', fortran_order False). Throws
+/// Error(bad_input), naming the file, if it is missing or truncated or has a different type or
 /// number of dimensions.
 Matrix read_npy(const std::string& path);
 
@@ -21,7 +21,7 @@ struct ByteArray {
   std::vector<std::uint8_t> values;
 };
 
-/// An array of uint8 with any number of dimensions, row by row. Throws as read_npy does.
+/// Reads an array of uint8 with any number of dimensions, row by row. Throws as read_npy does.
 ByteArray read_npy_bytes(const std::string& path);
 
 }  // namespace heed

@@ -21,9 +21,9 @@ constexpr std::int64_t max_pixels = std::int64_t{1} << 24;
 
 void check_size(const std::string& path, std::int64_t height, std::int64_t width) {
   if (height <= 0 || width <= 0 || height > max_pixels / width)
-    refuse_file(
-        path, fmt::format("a picture of {} x {} pixels; it must have at least one, and at most {}",
-                          height, width, max_pixels));
+    refuse_file(path,
+                fmt::format("an image of {} x {} pixels; it must have at least one, and at most {}",
+                            height, width, max_pixels));
 }
 
 Picture sized(const std::string& path, std::int64_t height, std::int64_t width,
@@ -74,8 +74,8 @@ Picture from_jpeg(const std::string& path, const std::string& bytes, std::int64_
   return picture;
 }
 
-/// The numbers of a PGM or PPM header: white space and comments (# to the end of the line) separate
-/// them.
+/// Reads a number of a PGM or PPM header. White space and comments (# to the end of the line)
+/// separate numbers.
 std::int64_t header_number(std::string_view bytes, std::size_t& at) {
   const auto space = [](char c) { return c == ' ' || (c >= '\t' && c <= '\r'); };
   while (at < bytes.size() && (space(bytes[at]) || bytes[at] == '#'))
@@ -89,19 +89,19 @@ std::int64_t header_number(std::string_view bytes, std::size_t& at) {
 Picture from_pnm(const std::string& path, const std::string& bytes, std::int64_t channels) {
   std::size_t at = 2;
   const std::int64_t width = header_number(bytes, at), height = header_number(bytes, at),
-                     most = header_number(bytes, at), own = bytes[1] == '5' ? 1 : 3;
-  if (most != 255) refuse_file(path, "a PGM or PPM file whose values do not go from 0 to 255");
+                     max_value = header_number(bytes, at), file_channels = bytes[1] == '5' ? 1 : 3;
+  if (max_value != 255) refuse_file(path, "a PGM or PPM file whose values do not go from 0 to 255");
   ++at;  // one white space
   check_size(path, height, width);
-  if (bytes.size() < at + static_cast<std::size_t>(height * width * own))
+  if (bytes.size() < at + static_cast<std::size_t>(height * width * file_channels))
     refuse_file(path, "a PGM or PPM file that ends too early");
   Picture picture = sized(path, height, width, channels);
   const auto* from = reinterpret_cast<const std::uint8_t*>(bytes.data() + at);
   for (std::size_t i = 0; i < picture.values.size();
-       i += static_cast<std::size_t>(channels), from += own) {
-    if (own == channels) {
+       i += static_cast<std::size_t>(channels), from += file_channels) {
+    if (file_channels == channels) {
       std::memcpy(&picture.values[i], from, static_cast<std::size_t>(channels));
-    } else if (own == 1) {
+    } else if (file_channels == 1) {
       std::memset(&picture.values[i], *from, 3);
     } else {  // the luma of JPEG (ITU-R BT.601), rounded
       picture.values[i] =

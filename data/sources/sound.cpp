@@ -21,7 +21,7 @@ namespace {
 
 // ---- WAV ----------------------------------------------------------------------------------------
 
-/// Little-endian, `bytes` of them from `at` on.
+/// The little-endian number in `bytes` bytes at `at`.
 std::uint32_t little_endian(std::string_view text, std::size_t at, std::size_t bytes) {
   std::uint32_t n = 0;
   for (std::size_t k = bytes; k-- > 0;) n = n << 8 | static_cast<unsigned char>(text[at + k]);
@@ -54,7 +54,7 @@ float sample_at(const Format& format, std::string_view data, std::size_t at) {
   const std::size_t bytes = format.bits / 8;
   const std::uint32_t n = little_endian(data, at, bytes);
   if (format.kind == floats) return std::bit_cast<float>(n);
-  if (bytes == 1) return (static_cast<float>(n) - 128) / 128;  // 8 bits have no sign
+  if (bytes == 1) return (static_cast<float>(n) - 128) / 128;  // 8-bit samples are unsigned
   const auto shifted = static_cast<std::int32_t>(n << (32 - format.bits));
   return static_cast<float>(shifted) / 2147483648.0F;
 }
@@ -68,7 +68,7 @@ double hertz_of(double mel) {
   return mel < 15 ? mel * 200 / 3 : 1000 * std::exp((mel - 15) * std::log(6.4) / 27);
 }
 
-/// The weights of each frequency for each band: [bands, bins].
+/// The weight of each frequency in each band: [bands, bins].
 std::vector<double> mel_filters(std::int64_t bands, std::int64_t bins, double rate) {
   std::vector<double> edges;
   for (std::int64_t k = 0; k < bands + 2; ++k)
@@ -103,7 +103,7 @@ class Spectrum {
     for (std::int64_t i = 0; i < n_; ++i) windowed[i] = frame[i] * window_[i];
     for (std::int64_t k = 0; k < bins(); ++k) {
       double re = 0, im = 0;
-      for (std::int64_t i = 0, at = 0; i < n_; ++i) {  // at = i k modulo n
+      for (std::int64_t i = 0, at = 0; i < n_; ++i) {  // index i k modulo n
         re += windowed[i] * cos_[at];
         im += windowed[i] * sin_[at];
         at += k;
@@ -180,8 +180,8 @@ std::vector<float> play_tones(std::string_view line, std::int64_t rate) {
     if (error != std::errc() || stop != end) refuse_tones(line);
   }
   Random random({.seed = take, .stream = Stream::data, .index = 0x746F6E65});
-  const auto seconds = [&](double least, double most) {
-    return static_cast<std::int64_t>((least + (most - least) * random.uniform()) *
+  const auto seconds = [&](double min, double max) {
+    return static_cast<std::int64_t>((min + (max - min) * random.uniform()) *
                                      static_cast<double>(rate));
   };
   std::vector<float> samples;

@@ -22,10 +22,10 @@ namespace {
 constexpr std::string_view alphabet =
     "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
 
-/// The splits, as parts of the stream of random numbers.
+/// The splits; each has a separate part of the random stream.
 enum class Part : std::uint32_t { valid, test, train };
 constexpr auto names_of(Part) { return enum_names<Part>("valid", "test", "train"); }
-constexpr std::uint32_t shares = 10;  // valid: 1 of these, test: 1, train: the rest
+constexpr std::uint32_t shares = 10;  // valid has 1 share, test 1, train the remaining shares
 
 /// FNV-1a (Fowler, Noll, Vo), 64 bits.
 std::uint64_t hash(std::string_view text) {
@@ -36,7 +36,7 @@ std::uint64_t hash(std::string_view text) {
 
 struct Pair {
   std::string source, target;
-  std::uint64_t key = hash(source);  // pairs with the same key are in the same split
+  std::uint64_t key = hash(source);  // all pairs with this key are in one split
 };
 
 Part part_of(std::uint64_t key, std::uint64_t seed) {
@@ -111,8 +111,9 @@ Pair date_pair(Random& random) {
 /// Balanced brackets of three kinds, and the depth of each.
 Pair brackets_pair(const SyntheticOptions& options, Random& random) {
   constexpr std::string_view opening = "([{", closing = ")]}";
-  std::int64_t left = draw(random, options.min_length, options.max_length);  // pairs to open
-  std::vector<std::uint32_t> open;                                           // and to close
+  std::int64_t left =
+      draw(random, options.min_length, options.max_length);  // number of pairs to open
+  std::vector<std::uint32_t> open;                           // kinds of the open brackets
   std::string source, target;
   const auto add = [&](char bracket) {
     const char* const space = source.empty() ? "" : " ";
@@ -205,17 +206,17 @@ Pair make_pair(const Recipe& recipe, Random& random) {
   }
 }
 
-/// Sample i of a split, from its own random numbers: drawn until a pair belongs to the split.
+/// Sample i of a split. Draws pairs from the random stream of the sample until one is in the split.
 Pair sample(const Recipe& recipe, Part part, std::uint64_t i,
-            const std::unordered_set<std::string>& taken) {
-  constexpr int patience = 20'000;  // unsuccessful draws
+            const std::unordered_set<std::string>& used) {
+  constexpr int max_draws = 20'000;
   Random random({.seed = recipe.seed,
                  .stream = Stream::data,
                  .index = i,
                  .part = 0x73796E0 + static_cast<std::uint32_t>(part)});
-  for (int draws = 0; draws < patience; ++draws) {
+  for (int draws = 0; draws < max_draws; ++draws) {
     Pair pair = make_pair(recipe, random);
-    if (part_of(pair.key, recipe.seed) == part && taken.count(pair.source) == 0) return pair;
+    if (part_of(pair.key, recipe.seed) == part && used.count(pair.source) == 0) return pair;
   }
   throw Error(Exit::usage,
               fmt::format("data.synthetic: too few different lines for a {} split (found {}); ask "
@@ -223,13 +224,13 @@ Pair sample(const Recipe& recipe, Part part, std::uint64_t i,
                           name_of(part), i));
 }
 
-/// Lines of train may repeat, so they can be generated in any order.
+/// Lines of train may repeat, so threads generate them independently.
 Split make_train(const Recipe& recipe) {
-  constexpr std::size_t lines_a_thread = 2048;
+  constexpr std::size_t lines_per_thread = 2048;
   Split split;
   split.source.resize(recipe.options.train);
   split.target.resize(split.source.size());
-  in_parts(split.source.size(), lines_a_thread, 0,
+  in_parts(split.source.size(), lines_per_thread, 0,
            [&](std::size_t, std::size_t from, std::size_t to) {
              for (std::size_t i = from; i < to; ++i) {
                Pair pair = sample(recipe, Part::train, i, {});
@@ -242,10 +243,10 @@ Split make_train(const Recipe& recipe) {
 
 Split make_different(const Recipe& recipe, Part part, std::int64_t count) {
   Split split;
-  std::unordered_set<std::string> taken;
+  std::unordered_set<std::string> used;
   for (std::int64_t i = 0; i < count; ++i) {
-    Pair pair = sample(recipe, part, static_cast<std::uint64_t>(i), taken);
-    taken.insert(pair.source);
+    Pair pair = sample(recipe, part, static_cast<std::uint64_t>(i), used);
+    used.insert(pair.source);
     split.source.push_back(std::move(pair.source));
     split.target.push_back(std::move(pair.target));
   }
@@ -259,7 +260,7 @@ void append(const std::string& name, Split&& part, Split& all) {
   std::ranges::move(part.target, std::back_inserter(all.target));
 }
 
-/// Each task's corpus, its lines with the task's name in front.
+/// The corpora of the tasks, with the name of the task before each source line.
 Corpus mixture_corpus(Recipe recipe) {
   Corpus all;
   for (const std::string& name : recipe.options.of) {

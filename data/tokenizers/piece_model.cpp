@@ -27,7 +27,7 @@ std::optional<std::uint64_t> take_number(std::string_view& from) {
   return std::nullopt;
 }
 
-/// The first field; nothing if none can be read.
+/// Removes the first field; returns nullopt if it cannot be read.
 std::optional<Field> take_field(std::string_view& from) {
   const auto tag = take_number(from);
   if (!tag) return std::nullopt;
@@ -50,10 +50,10 @@ std::optional<Field> take_field(std::string_view& from) {
 
 /// A character map: the size of the trie (four bytes, little-endian), the trie, and the texts it
 /// points to, each terminated by a NUL. The trie is a double array as built by darts-clone (Yata
-/// 2008): a node of four bytes holds a label, a value (the highest bit set), or the offset to its
-/// children, which all lie in one block of 256; if bit 8 is set, the first child is read as a value,
-/// whatever its own bits say. Every step that a node allows must end within the array, and every
-/// value within the texts.
+/// 2008): a node of four bytes contains a label, a value (the highest bit set), or the offset to
+/// its children, which are all in one block of 256; if bit 8 is set, the first child is read as a
+/// value regardless of its highest bit. Every offset must be within the array and every value
+/// within the texts.
 bool whole_character_map(std::string_view map) {
   std::uint32_t size = 0;
   if (map.size() <= sizeof size) return map.empty();
@@ -83,8 +83,8 @@ bool whole_character_map(std::string_view map) {
   return true;
 }
 
-/// Whether a message can be read, and all its fields of that number are bytes for which `holds` is
-/// true.
+/// Whether a message can be read and all its fields with the given number are bytes for which
+/// `holds` is true.
 template <class Holds>
 bool whole_message(std::string_view message, std::uint64_t number, Holds holds) {
   while (!message.empty()) {
@@ -95,13 +95,13 @@ bool whole_message(std::string_view message, std::uint64_t number, Holds holds) 
   return true;
 }
 
-/// A normaliser's field 2 is its character map.
+/// Field 2 of a normaliser is its character map.
 bool whole_normaliser(std::string_view message) {
   return whole_message(message, 2, whole_character_map);
 }
 
-/// A piece's field 1 is its text. The library builds its index from C strings: it ignores what
-/// follows a NUL, and a text that begins with one ends the process.
+/// Field 1 of a piece is its text. The library builds its index from C strings: it ignores the text
+/// after a NUL, and a text that begins with NUL ends the process.
 bool whole_piece(std::string_view message) {
   return whole_message(
       message, 1, [](std::string_view text) { return text.find('\0') == std::string_view::npos; });
@@ -118,7 +118,7 @@ std::string flaw_in_piece_model(std::string_view proto) {
     if (field->number < 6) found[field->number] = true;
     if (field->number == 1 && !whole_piece(field->bytes))
       return "not a sentencepiece model (one of its pieces is broken)";
-    const bool normaliser = field->number == 3 || field->number == 5;  // 5: back to text
+    const bool normaliser = field->number == 3 || field->number == 5;  // 5: denormaliser
     if (normaliser && !whole_normaliser(field->bytes))
       return "not a sentencepiece model (its character map is broken)";
   }

@@ -19,14 +19,16 @@
 namespace heed {
 namespace {
 
-/// With more lines than this, a vocabulary is learned from a random sample: more only take time.
+/// The maximum number of lines for training; a larger corpus is sampled, because more lines only
+/// take time.
 constexpr std::size_t learn_from = 2'000'000;
 
-/// Bytes of a line; SentencePiece's own limit. With more than about ten thousand bytes without a
-/// space, its trainer takes minutes, or ends the process when a probability underflows.
+/// The maximum length of a line for training, in bytes, as in SentencePiece. On more than about ten
+/// thousand bytes without a space, its trainer takes minutes or, when a probability underflows,
+/// ends the process.
 constexpr std::size_t max_learnt_bytes = 4192;
-constexpr std::size_t max_part_bytes = 8192;      // bytes encoded in one call
-constexpr std::string_view word_mark = "\u2581";  // a space in SentencePiece's normalised text
+constexpr std::size_t max_part_bytes = 8192;      // maximum size of one call to encode
+constexpr std::string_view word_mark = "\u2581";  // a space in normalised text
 
 void check(const sentencepiece::util::Status& status) {
   if (!status.ok()) throw Error(Exit::failed, fmt::format("sentencepiece: {}", status.message()));
@@ -34,7 +36,7 @@ void check(const sentencepiece::util::Status& status) {
 
 class SentencePieceTokenizer final : public Tokenizer {
  public:
-  /// `from` is used in messages.
+  /// Messages call the model `from`.
   SentencePieceTokenizer(std::string proto, const std::string& from) : proto_(std::move(proto)) {
     const auto refuse = [&](const std::string& why) {
       throw Error(Exit::bad_input, fmt::format("{}: {}", from, why));
@@ -49,7 +51,7 @@ class SentencePieceTokenizer final : public Tokenizer {
                       processor_.unk_id(), processor_.bos_id(), processor_.eos_id()));
     }
     std::vector<std::vector<int>> nbest;
-    is_bpe_ = !processor_.NBestEncode("a", 2, &nbest).ok();  // only unigram models have it
+    is_bpe_ = !processor_.NBestEncode("a", 2, &nbest).ok();  // only unigram models support it
     for (int id = 0; id < processor_.GetPieceSize(); ++id) {
       const std::string& text = processor_.IdToPiece(id);
       if (invalid_utf8(text) != std::string::npos) refuse(fmt::format("piece {} is not UTF-8", id));
@@ -107,8 +109,8 @@ class SentencePieceTokenizer final : public Tokenizer {
   }
 
  private:
-  /// The library's time is quadratic in the length of a line, so a long one is cut before a space,
-  /// where pieces end anyway; or, within a word that long, between two characters.
+  /// The length of the first part of a line. The time of the library is quadratic in the length, so
+  /// a long line is cut before a space, where pieces end; a longer word, between two characters.
   static std::size_t part_length(std::string_view line) {
     if (line.size() <= max_part_bytes) return line.size();
     const std::size_t space = line.rfind(' ', max_part_bytes);
@@ -118,7 +120,7 @@ class SentencePieceTokenizer final : public Tokenizer {
     return end;
   }
 
-  /// One of the likeliest segmentations, with probability proportional to p^alpha (Kudo 2018).
+  /// One of the most probable segmentations, with probability proportional to p^alpha (Kudo 2018).
   std::vector<std::int32_t> one_of_nbest(std::string_view line, const SegmentationOptions& options,
                                          Random& random) const {
     std::vector<std::vector<int>> nbest;
@@ -141,7 +143,7 @@ class SentencePieceTokenizer final : public Tokenizer {
   }
 
   /// Byte-pair encoding that drops each possible merge of a word from each merge step with
-  /// probability `dropout`. A word is complete when a step has no merge left. Source: Provilkov,
+  /// probability `dropout`. A word is complete when no merge remains. Source: Provilkov,
   /// Emelianenko and Voita, "BPE-Dropout", 2020, algorithm 1.
   std::vector<std::int32_t> merged(std::string_view line, double dropout, Random& random) const {
     std::vector<std::string> usual;
@@ -149,12 +151,12 @@ class SentencePieceTokenizer final : public Tokenizer {
     std::string text;  // normalised
     for (const std::string& piece : usual) text += piece;
     std::vector<std::int32_t> ids;
-    for (std::size_t begin = 0; begin < text.size();) {  // a word begins with the mark of its space
+    for (std::size_t begin = 0; begin < text.size();) {  // a word begins with word_mark
       const std::size_t end = std::min(text.find(word_mark, begin + 1), text.size());
       for (const std::int32_t id :
            merged_word(std::string_view(text).substr(begin, end - begin), dropout, random))
         if (id != unk || ids.empty() || ids.back() != unk)
-          ids.push_back(id);  // adjacent unknowns are one, as in the library
+          ids.push_back(id);  // adjacent unknowns merge, as in the library
       begin = end;
     }
     return ids;
@@ -191,9 +193,9 @@ class SentencePieceTokenizer final : public Tokenizer {
     return ids;
   }
 
-  std::string proto_;  // as read, so that saving copies it byte for byte
+  std::string proto_;  // the file, which save() copies byte for byte
   sentencepiece::SentencePieceProcessor processor_;
-  bool is_bpe_ = false;  // otherwise a unigram model
+  bool is_bpe_ = false;  // false: unigram model
 };
 
 /// Passes lines to the trainer.
@@ -210,7 +212,7 @@ class Lines final : public sentencepiece::SentenceIterator {
   std::size_t at_ = 0;
 };
 
-/// The lines, with long ones cut at spaces into `parts`. An overlong word is left out.
+/// The lines; long lines are cut at spaces into `parts`, and overlong words are skipped.
 std::vector<const std::string*> shorter(const std::vector<const std::string*>& lines,
                                         std::deque<std::string>& parts) {
   std::vector<const std::string*> all;
@@ -230,7 +232,7 @@ std::vector<const std::string*> shorter(const std::vector<const std::string*>& l
         parts.push_back(line->substr(begin, end - begin));
         all.push_back(&parts.back());
       }
-      begin = end;  // the space belongs to what follows it
+      begin = end;  // the space belongs to the following part
     }
   }
   return all;
@@ -245,8 +247,8 @@ sentencepiece::util::Status train(const Arguments& arguments,
   return sentencepiece::SentencePieceTrainer::Train(arguments, &iterator, &proto);
 }
 
-/// What the trainer uses of a line besides blanks: it knows the specials, and leaves out lines with
-/// the character that it writes for unknown characters.
+/// The characters of a line that the trainer uses: it removes specials and blanks, and skips lines
+/// that contain its mark of unknown characters.
 std::string without_marks(std::string line, std::vector<std::string> specials) {
   if (line.find("\u2585") != std::string::npos) return "";
   specials.insert(specials.end(), {"<unk>", "<s>", "</s>", " ", "\t", "\r", "\n"});
@@ -257,8 +259,8 @@ std::string without_marks(std::string line, std::vector<std::string> specials) {
   return line;
 }
 
-/// Whether any line is non-empty after normalisation. If none is, the library's trainer ends the
-/// process, so its normaliser is tried first, in a model of one letter.
+/// Whether any line is non-empty after normalisation. The trainer ends the process if all lines are
+/// empty, so a model of one letter tries the normaliser first.
 bool teach_anything(const std::vector<const std::string*>& lines, Arguments arguments,
                     const std::vector<std::string>& specials) {
   arguments["model_type"] = "bpe";
@@ -287,18 +289,18 @@ std::int64_t needed_size(std::string_view message) {
 
 }  // namespace
 
-std::vector<const std::string*> sample_lines(std::span<const std::string> lines, std::size_t most,
-                                             std::uint64_t seed) {
+std::vector<const std::string*> sample_lines(std::span<const std::string> lines,
+                                             std::size_t max_lines, std::uint64_t seed) {
   std::vector<const std::string*> chosen;
   for (const auto& line : lines) chosen.push_back(&line);
-  if (chosen.size() <= most) return chosen;
-  // A partial Fisher-Yates shuffle: place i gets one of the lines without a place.
+  if (chosen.size() <= max_lines) return chosen;
+  // A partial Fisher-Yates shuffle: position i gets one of the remaining lines.
   Random random({.seed = seed, .stream = Stream::data, .index = 0x73656E74});
-  for (std::size_t i = 0; i < most; ++i) {
+  for (std::size_t i = 0; i < max_lines; ++i) {
     const auto left = static_cast<std::uint32_t>(chosen.size() - i);
     std::swap(chosen[i], chosen[i + random.below(left)]);
   }
-  chosen.resize(most);
+  chosen.resize(max_lines);
   return chosen;
 }
 
@@ -318,10 +320,10 @@ std::unique_ptr<Tokenizer> train_sentencepiece(const TokenizerOptions& options,
   Arguments arguments{
       {"model_type", options.algorithm == PieceAlgorithm::bpe ? "bpe" : "unigram"},
       {"vocab_size", std::to_string(options.vocab_size)},
-      {"hard_vocab_limit", "false"},  // a small corpus gives a smaller vocabulary, not an error
+      {"hard_vocab_limit", "false"},  // a small corpus gives a smaller vocabulary
       {"character_coverage", "1.0"},
       {"max_sentence_length", std::to_string(max_learnt_bytes)},
-      {"num_threads", "4"},  // part of the result: partial sums are added per thread, in order
+      {"num_threads", "4"},  // affects the result: each thread adds up a partial sum
       {"unk_id", std::to_string(Tokenizer::unk)},
       {"bos_id", std::to_string(Tokenizer::bos)},
       {"eos_id", std::to_string(Tokenizer::eos)},

@@ -31,9 +31,9 @@ std::vector<std::int32_t> Tokenizer::encode_with_specials(
     std::string_view line, const std::function<std::string(std::string)>& prepare) const {
   std::vector<std::int32_t> ids;
   const auto add = [&](std::string_view text) {
-    const std::vector<std::int32_t> own =
+    const std::vector<std::int32_t> piece_ids =
         prepare ? encode(prepare(std::string(text))) : encode(text);
-    ids.insert(ids.end(), own.begin(), own.end());
+    ids.insert(ids.end(), piece_ids.begin(), piece_ids.end());
   };
   std::size_t begin = line.find('<');
   while (begin != std::string_view::npos) {
@@ -117,9 +117,9 @@ Tokenizers Tokenizers::load(const std::filesystem::path& folder, TokenizerKind k
   Tokenizers both;
   std::error_code ignored;
   if (std::filesystem::exists(file("source", kind), ignored)) {
-    const TokenizerKind other = target.value_or(kind);
+    const TokenizerKind target_kind = target.value_or(kind);
     both.source = load_tokenizer(file("source", kind), kind);
-    both.target = load_tokenizer(file("target", other), other);
+    both.target = load_tokenizer(file("target", target_kind), target_kind);
   } else {
     both.source = both.target = load_tokenizer(file("tokenizer", kind), kind);
   }
@@ -168,10 +168,10 @@ Tokenizers make_tokenizers(const TokenizerOptions& options, const Split& train, 
                            const std::function<void(const std::string&)>& on_message,
                            std::optional<TokenizerKind> target) {
   const bool text = !train.text.empty();
-  const auto make = [&](const TokenizerOptions& own, const std::string& file,
+  const auto make = [&](const TokenizerOptions& side_options, const std::string& file,
                         std::span<const std::string> lines) {
-    return std::shared_ptr<const Tokenizer>(file.empty() ? learn(own, lines, seed, on_message)
-                                                         : load(file, own));
+    return std::shared_ptr<const Tokenizer>(
+        file.empty() ? learn(side_options, lines, seed, on_message) : load(file, side_options));
   };
   Tokenizers both;
   if (options.shared || text) {
@@ -180,7 +180,7 @@ Tokenizers make_tokenizers(const TokenizerOptions& options, const Split& train, 
       lines = train.source;
       for (const std::string_view line : text_lines(train.text)) lines.emplace_back(line);
       lines.insert(lines.end(), train.target.begin(), train.target.end());
-      // Newlines mark a continuous text (see train_tokenizer), even of a single line.
+      // A newline marks a continuous text (see train_tokenizer), even one of a single line.
       if (text && !lines.back().ends_with('\n')) lines.back() += '\n';
     }
     both.source = both.target = make(options, options.model, lines);
@@ -196,7 +196,7 @@ Tokenizers make_tokenizers(const TokenizerOptions& options, const Split& train, 
 void write_file(const std::filesystem::path& file, std::string_view content) {
   FileDescriptor out = open_file(file, O_WRONLY | O_CREAT | O_TRUNC);
   write_all(out.get(), as_bytes(content), file);
-  sync_file(out.get(), file);  // a run's checkpoints are useless without its tokenizer
+  sync_file(out.get(), file);  // checkpoints are useless without the tokenizer
   out.close(file);
 }
 

@@ -18,7 +18,7 @@ namespace heed {
 namespace {
 
 constexpr std::array<std::string_view, 3> special_pieces = {"<unk>", "<s>", "</s>"};
-constexpr std::string_view special_mark = "\\!";  // before further specials, in a file
+constexpr std::string_view special_mark = "\\!";  // precedes further specials in a file
 
 bool is_space(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\v' || c == '\f'; }
 
@@ -48,7 +48,7 @@ void each_piece(TokenizerKind kind, std::string_view line, Visit visit) {
   }
 }
 
-/// Characters with an escape of their own, and its letter.
+/// Characters with a short escape, and the letter of the escape.
 constexpr auto escapes = std::to_array<std::pair<char, char>>(
     {{'\\', '\\'}, {'\n', 'n'}, {'\r', 'r'}, {'\t', 't'}, {' ', 's'}});
 
@@ -179,7 +179,7 @@ class VocabularyTokenizer final : public Tokenizer {
   std::vector<std::string> pieces_;
   std::size_t first_;  ///< id of the first piece of text
   std::unordered_map<std::string, std::int32_t, StringHash, std::equal_to<>> ids_;
-  std::array<std::int32_t, 256> single_{};  ///< ids of the pieces of one byte, without a search
+  std::array<std::int32_t, 256> single_{};  ///< ids of the pieces of one byte
 };
 
 std::vector<std::string> all_bytes() {
@@ -189,7 +189,7 @@ std::vector<std::string> all_bytes() {
   return pieces;
 }
 
-/// Whether a piece could have come from each_piece.
+/// Whether each_piece can produce a piece.
 bool fits(TokenizerKind kind, const std::string& piece) {
   std::int64_t count = 0;
   each_piece(kind, piece,
@@ -233,7 +233,7 @@ std::unique_ptr<Tokenizer> train_vocabulary(const TokenizerOptions& options,
   }
   std::vector<std::string> pieces;
   pieces.reserve(sorted.size());
-  std::uint64_t bytes = 0;  // of the file
+  std::uint64_t bytes = 0;  // size of the file
   for (auto& [piece, count] : sorted) {
     bytes += escaped(piece).size() + 1;
     pieces.push_back(std::move(piece));

@@ -9,25 +9,24 @@
 
 namespace heed {
 
-/// A tokenizer of the pieces found in lines; see train_tokenizer.
+/// A tokenizer of the pieces in the lines; see train_tokenizer.
 std::unique_ptr<Tokenizer> train_vocabulary(const TokenizerOptions& options,
                                             std::span<const std::string> lines);
 
 std::unique_ptr<Tokenizer> load_vocabulary(const std::filesystem::path& file, TokenizerKind kind);
 
-/// The sentencepiece kind (sentencepiece.cpp).
+/// Tokenizers of kind sentencepiece (sentencepiece.cpp).
 std::unique_ptr<Tokenizer> load_sentencepiece(const std::filesystem::path& file);
 std::unique_ptr<Tokenizer> train_sentencepiece(const TokenizerOptions& options,
                                                std::span<const std::string> lines,
                                                std::uint64_t seed);
 
-/// What is wrong with the file of a sentencepiece model, or "" (piece_model.cpp). The library trusts
-/// its contents: the protocol buffer must be complete and hold what a model needs (pieces without
-/// NUL, trainer, normaliser), and the character maps of its normalisers must not point outside
-/// themselves.
+/// The error in the file of a sentencepiece model, or "" (piece_model.cpp). The library does not
+/// check files: the protocol buffer must be complete and contain pieces without NUL, a trainer and
+/// a normaliser, and the character maps of its normalisers must contain no offset out of range.
 std::string flaw_in_piece_model(std::string_view proto);
 
-/// All lines, in their order, if there are at most `max_lines`; else `max_lines` of them, drawn without
+/// All lines in order or, if there are more than `max_lines`, a sample of `max_lines` lines without
 /// replacement, in the order of drawing, which depends only on the seed (sentencepiece.cpp).
 std::vector<const std::string*> sample_lines(std::span<const std::string> lines,
                                              std::size_t max_lines, std::uint64_t seed);

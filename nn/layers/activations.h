@@ -1,5 +1,5 @@
 #pragma once
-/// The functions that a config can choose between the two feed-forward layers.
+/// The activations between the two feed-forward layers.
 #include <optional>
 #include <string_view>
 
@@ -9,9 +9,10 @@
 
 namespace heed {
 
-/// The first activations have the numbers of the first unary functions (autograd/kernels/unary_functions.h)
-/// and are fused with the layer before them (affine_activation). The gated ones multiply a function of one half
-/// of that layer's result by the other half (`gated`). Plugins register others.
+/// The first activations have the numbers of the first unary functions
+/// (autograd/kernels/unary_functions.h) and are fused with the preceding layer (affine_activation).
+/// A gated activation multiplies a function of the first half of that layer's output by the second
+/// half (`gated`). Plugins register further activations.
 #define HEED_ENUMERATOR(name) name,
 enum class Activation : int { HEED_ACTIVATIONS(HEED_ENUMERATOR) swiglu, geglu };
 #undef HEED_ENUMERATOR
@@ -38,14 +39,13 @@ constexpr std::optional<UnaryFunction> gate_of(Activation f) {
 
 HEED_BEGIN
 
-/// f(x), value by value, for x of any shape; the result has the same shape. Composed of ops, so that it has
-/// a gradient.
+/// f(x), elementwise: any shape → the same shape. Composed of ops, so that it has a gradient.
 using ActivationFunction = Tensor (*)(const Tensor& x);
 
-/// Adds an activation by name. Throws Error(bad_input) if the name is taken or has no dot.
+/// Adds an activation by name. Throws Error(bad_input) if the name exists or has no dot.
 void add_activation(std::string_view name, ActivationFunction f);
-/// The registered function, or nullptr for a built-in activation. Throws Error(failed) if only the other
-/// build (real = float or double) registers it.
+/// The registered function, or nullptr for a built-in activation. Throws Error(failed) if the
+/// plugin registers it only for the other type of `real`.
 ActivationFunction registered_function(Activation activation);
 
 HEED_END

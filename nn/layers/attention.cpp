@@ -61,7 +61,7 @@ Tensor MultiHeadAttention::operator()(const Tensor& x, const Context& context) c
 }
 
 AttentionOptions MultiHeadAttention::attention_options(const Context& context,
-                                                       std::int64_t longest) const {
+                                                       std::int64_t max_length) const {
   AttentionOptions options{.heads = heads,
                            .key_heads = kv_heads,
                            .scale = static_cast<real>(scale),
@@ -71,18 +71,18 @@ AttentionOptions MultiHeadAttention::attention_options(const Context& context,
   if (context.pattern != nullptr) options.pattern = context.pattern;
   options.top_k = top_k;
   options.terms.assign(context.terms.begin(), context.terms.end());
-  positions.add_terms(options.terms, longest,
+  positions.add_terms(options.terms, max_length,
                       context.cache != nullptr ? &context.cache->layers[context.layer] : nullptr);
   return options;
 }
 
 namespace {
 
-std::int64_t longest_of(Offsets offsets) {
-  std::int32_t longest = 0;
+std::int64_t max_length_of(Offsets offsets) {
+  std::int32_t max_length = 0;
   for (std::size_t s = 0; s + 1 < offsets.size(); ++s)
-    longest = std::max(longest, offsets[s + 1] - offsets[s]);
-  return longest;
+    max_length = std::max(max_length, offsets[s + 1] - offsets[s]);
+  return max_length;
 }
 
 }  // namespace
@@ -94,7 +94,8 @@ Tensor MultiHeadAttention::whole_sequences(const Tensor& x, const Context& conte
                               : Array());
   const std::int64_t remembered =
       context.lanes.memory != nullptr ? context.lanes.memory->length() : 0;
-  AttentionOptions options = attention_options(context, remembered + longest_of(context.offsets));
+  AttentionOptions options =
+      attention_options(context, remembered + max_length_of(context.offsets));
   options.dropout = static_cast<real>(context.pass.rate(dropout_rate));
   options.key = context.pass.next_key();
   if (scope == AttentionScope::encoder_output) {
@@ -135,8 +136,9 @@ Tensor MultiHeadAttention::prefill(const Tensor& x, const Context& context) cons
   return out_proj(y);
 }
 
-/// The rows of x attend to the keys in their lane's memory and to their own. Keys are stored before they
-/// are rotated, because positions count from the oldest stored token and so change with each segment.
+/// The rows of x attend to the stored keys of their lane and to the keys of their segment. Keys are
+/// stored unrotated, because positions count from the oldest stored token and so change with each
+/// segment.
 Tensor MultiHeadAttention::next_segment(const Tensor& x, const Context& context,
                                         AttentionOptions options) const {
   SegmentMemory& memory = *context.lanes.memory;
@@ -144,7 +146,7 @@ Tensor MultiHeadAttention::next_segment(const Tensor& x, const Context& context,
                      lanes = std::ssize(context.offsets) - 1;
   const Tensor q = queries(x), kv = keys_and_values(x);
   Array past({lanes * m, width});
-  std::vector<std::int32_t> order, key_offsets{0};  // of the rows of past, then kv
+  std::vector<std::int32_t> order, key_offsets{0};  // rows of concat(past, kv)
   for (std::int64_t i = 0; i < lanes; ++i) {
     const std::int64_t lane = context.lanes.first + i, begin = context.offsets[i],
                        rows = context.offsets[i + 1] - begin;

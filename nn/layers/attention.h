@@ -8,13 +8,14 @@
 HEED_BEGIN
 
 /// Multi-head attention (Vaswani et al. 2017, section 3.2.2), with PyTorch's parameters: one matrix
-/// makes queries, keys and values. Head h owns columns [h d / heads, (h + 1) d / heads) of each:
+/// projects to queries, keys and values. Head h has columns [h d / heads, (h + 1) d / heads) of
+/// each:
 ///   out_h = softmax(q_h k_hᵀ / √(d / heads)) v_h,     output = out_proj(out_1 … out_heads)
-/// With fewer key heads than query heads, groups of query heads share a head of keys and values: one
-/// head is multi-query attention (Shazeer 2019), several are grouped-query attention (Ainslie et al.
-/// 2023). Keys and values are then narrower: width e = key heads · d / heads.
+/// With fewer key heads than query heads, groups of query heads share a head of keys and values:
+/// one head is multi-query attention (Shazeer 2019), several are grouped-query attention (Ainslie
+/// et al. 2023). Keys and values are then narrower: width e = key heads · d / heads.
 struct MultiHeadAttention : Mixer {
-  Tensor in_proj_weight;  ///< [d + 2 e, d]: rows for q, then k, then v
+  Tensor in_proj_weight;  ///< [d + 2 e, d]: rows of q, then k, then v
   Tensor in_proj_bias;    ///< [d + 2 e]
   Linear out_proj;        ///< [d, d]
   std::int64_t d, heads, kv_heads;
@@ -22,15 +23,16 @@ struct MultiHeadAttention : Mixer {
   ScoreMap map;
   double dropout_rate;
   AttentionScope scope;
-  PatternPtr pattern;        ///< which keys a query reads, unless the context says otherwise
-  bool linear = false;       ///< self-attention without scores
-  std::int64_t top_k = 0;    ///< keys that a query keeps; 0: all that it reads
-  LayerPositions positions;  ///< used in self-attention only
+  PatternPtr pattern;        ///< keys that a query reads, unless the context has a pattern
+  bool linear = false;       ///< linear attention, which has no scores
+  std::int64_t top_k = 0;    ///< number of keys that a query keeps; 0: all
+  LayerPositions positions;  ///< used by self-attention only
 
   MultiHeadAttention(const ModelOptions& options, AttentionScope which, Init& init);
 
-  /// x: [rows, d] → [rows, d]. With a cache, the keys and values of x are added to it. Throws Error
-  /// if the output of an encoder is needed and there is none, or if a cache is used while a tape is recording.
+  /// x: [rows, d] → [rows, d]. With a cache, appends the keys and values of x to it. Throws
+  /// Error(failed) if cross-attention gets no encoder output, or if a cache is used while a tape is
+  /// recording.
   Tensor operator()(const Tensor& x, const Context& context) const override;
   Tensor step(const Tensor& x, const Context& context) const override {
     return (*this)(x, context);
@@ -42,8 +44,8 @@ struct MultiHeadAttention : Mixer {
   std::int64_t in_rows() const { return d + 2 * kv_heads * (d / heads); }
   Tensor queries(const Tensor& x) const;          ///< [rows, d] → [rows, d]
   Tensor keys_and_values(const Tensor& x) const;  ///< [rows, d] → [rows, 2 e]
-  /// `longest`: rows of the longest sequence, of self-attention.
-  AttentionOptions attention_options(const Context& context, std::int64_t longest) const;
+  /// `max_length`: maximum number of rows of a sequence in self-attention.
+  AttentionOptions attention_options(const Context& context, std::int64_t max_length) const;
   Tensor whole_sequences(const Tensor& x, const Context& context) const;
   /// Queries, keys and values side by side, with rotary positions applied: [rows, d + 2 e].
   Tensor rotated_qkv(const Tensor& x, Offsets offsets) const;

@@ -84,8 +84,8 @@ Stack::Stack(const ModelOptions& options, std::int64_t depth, BlockKind kind, In
 
 namespace {
 
-/// The block's result, without what its ops would keep for backward. What backward needs of the context
-/// is copied: only the model lives that long.
+/// The output of the block, without the values that its ops would store for backward. The parts of
+/// the context that backward needs are copied, because only the model outlives the call.
 Tensor recomputed(const TransformerBlock& block, const Tensor& x, const Context& context) {
   std::vector<Tensor> inputs{x}, variables;
   ComputedOffsets encoder_offsets;
@@ -96,20 +96,19 @@ Tensor recomputed(const TransformerBlock& block, const Tensor& x, const Context&
   for (const NamedTensor& p : block.parameters()) variables.push_back(p.tensor);
   for (const ScoreTermPtr& term : context.terms)
     variables.insert(variables.end(), term->inputs().begin(), term->inputs().end());
-  const auto after =
-      std::make_shared<Pass>();  // the pass once the block has taken its random numbers
+  const auto after = std::make_shared<Pass>();  // the pass after the dropouts of the block
   const ComputedOffsets offsets(context.offsets.begin(), context.offsets.end());
   const auto run = [&block, encoder_offsets, after, offsets, start = context.pass,
                     terms = context.terms, pattern = context.pattern, layer = context.layer,
-                    lanes = context.lanes](std::span<const Tensor> given) {
+                    lanes = context.lanes](std::span<const Tensor> args) {
     *after = start;
-    const EncoderOutput encoded{given.back(), encoder_offsets};
-    Context inner{offsets, given.size() > 1 ? &encoded : nullptr, *after};
+    const EncoderOutput encoded{args.back(), encoder_offsets};
+    Context inner{offsets, args.size() > 1 ? &encoded : nullptr, *after};
     inner.terms = terms;
     inner.pattern = pattern;
     inner.layer = layer;
     inner.lanes = lanes;
-    return block(given[0], inner);
+    return block(args[0], inner);
   };
   const Tensor y = recompute(run, inputs, variables);
   context.pass = *after;

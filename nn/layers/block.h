@@ -10,16 +10,15 @@
 
 HEED_BEGIN
 
-/// encoder: rows see their whole sequence. causal: rows see themselves and those before them, as in
-/// a language model. decoder: causal, with cross-attention to the output
-/// of the encoder.
+/// encoder: a row reads its whole sequence. causal: a row reads itself and earlier rows, as in a
+/// language model. decoder: causal, with cross-attention to the output of the encoder.
 enum class BlockKind { encoder, causal, decoder };
 
 /// A residual connection around a sublayer, with its norm:
 ///   pre:   x + dropout(sublayer(norm(x)))      (Xiong et al. 2020)
 ///   post:  norm(x + dropout(sublayer(x)))      (Vaswani et al. 2017)
 ///   none:  x + dropout(sublayer(x))
-/// Without the connection (ModelOptions::residual), "x +" is left out.
+/// With ModelOptions::residual false, "x +" is omitted.
 struct Residual {
   std::optional<Norm> norm;
   NormPlace place;
@@ -38,28 +37,28 @@ struct Residual {
   }
 };
 
-/// A layer of a Transformer: a mixer (self-attention, unless the options name another), cross-attention
-/// if the kind has it, and feed-forward. Serial: each has its residual. Parallel: they read
-/// the same rows, and their sum has one residual (Wang and Komatsuzaki, GPT-J, 2021).
+/// A layer of a Transformer: a mixer (by default self-attention), cross-attention in a decoder, and
+/// a feed-forward layer. Serial: each of them has a residual. Parallel: all of them read the same
+/// rows, and their sum has one residual (Wang and Komatsuzaki, GPT-J, 2021).
 struct TransformerBlock {
   MixerKind mixer_kind;
   std::shared_ptr<const Mixer> mixer;
   std::optional<MultiHeadAttention> cross_attention;
   FeedForward feed_forward;
-  Residual around_mixer;  ///< of a parallel block: around all of it
+  Residual around_mixer;  ///< residual of the mixer or, in a parallel block, of the sum
   std::optional<Residual> around_cross, around_feed_forward;
 
   TransformerBlock(const ModelOptions& options, BlockKind kind, Init& init);
 
-  /// x: [rows, d] → [rows, d]; with a cache, x holds the new rows only.
+  /// x: [rows, d] → [rows, d]; with a cache, x contains only the new rows.
   Tensor operator()(const Tensor& x, const Context& context) const;
-  /// Named as in nn.TransformerEncoderLayer or, with cross-attention, nn.TransformerDecoderLayer. A mixer
-  /// other than self-attention is named "mixer".
+  /// Named as in nn.TransformerEncoderLayer or, with cross-attention, nn.TransformerDecoderLayer. A
+  /// mixer other than self-attention is named "mixer".
   Parameters parameters() const;
-  std::vector<NamedStatistics> statistics() const;  ///< of batch norms
+  std::vector<NamedStatistics> statistics() const;  ///< statistics of the batch norms
 };
 
-/// Blocks in sequence, and a norm after the last (ModelOptions::final_norm): [rows, d] → [rows, d].
+/// Blocks in sequence, then a norm (ModelOptions::final_norm): [rows, d] → [rows, d].
 /// Named as in nn.TransformerEncoder and nn.TransformerDecoder.
 struct Stack {
   std::vector<TransformerBlock> blocks;

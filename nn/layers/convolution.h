@@ -4,15 +4,15 @@
 
 HEED_BEGIN
 
-/// A gated convolution along the sequence (Dauphin et al. 2017, "Language Modeling with Gated Convolutional
-/// Networks"), with `width` rows of x around a row, or up to it where rows see the past:
+/// A gated convolution along the sequence (Dauphin et al. 2017, "Language Modeling with Gated
+/// Convolutional Networks"). Its window has `width` rows, centred on a row or, if causal, ending at
+/// it. Rows outside the sequence are zeros.
 ///   y = (x * W + b) ⊙ σ(x * V + c)
-/// Outside of its sequence a row reads zeros.
 struct GatedConvolution : Mixer {
   Linear
-      conv;  ///< [2 d, width d]: rows for W, then V; columns j d + c: channel c of the window's row j
+      conv;  ///< [2 d, width d]: rows of W, then V; columns j d + c: channel c of row j of the window
   std::int64_t d, width;
-  std::int64_t before;  ///< rows of the window that precede its own row
+  std::int64_t before;  ///< number of rows of the window before the current row
 
   GatedConvolution(const ModelOptions& options, AttentionScope scope, Init& init);
   Tensor operator()(const Tensor& x, const Context& context) const override;

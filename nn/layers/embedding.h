@@ -7,7 +7,7 @@
 
 HEED_BEGIN
 
-/// Rows of a table by token id, multiplied by √d if `scaled` (Vaswani et al. 2017, section 3.4).
+/// Looks up rows of a table by id, times √d if `scaled` (Vaswani et al. 2017, section 3.4).
 struct Embedding {
   Tensor weight;  ///< [vocabulary, d]
   bool scaled = true;
@@ -16,7 +16,7 @@ struct Embedding {
   Embedding(std::int64_t vocabulary, std::int64_t d, bool scale, Init& init)
       : weight(init.table(vocabulary, d)), scaled(scale) {}
 
-  /// ids: n of them → [n, d]
+  /// n ids → [n, d]
   Tensor operator()(std::span<const std::int32_t> ids) const {
     return embedding(weight, ids,
                      scaled ? std::sqrt(static_cast<real>(weight.shape().cols())) : real(1));

@@ -7,11 +7,11 @@
 HEED_BEGIN
 
 /// linear2(dropout(f(linear1(x)))): [rows, d] → [rows, d_ff] → [rows, d]. With a gated activation
-/// (swiglu, geglu) linear1 gives [rows, 2 d_ff], of which f makes [rows, d_ff].
+/// (swiglu, geglu), linear1 returns [rows, 2 d_ff] and f reduces it to [rows, d_ff].
 struct FeedForward {
   Linear linear1, linear2;
   Activation activation;
-  ActivationFunction registered;  ///< of an activation that is not built in, else nullptr
+  ActivationFunction registered;  ///< activation of a plugin; nullptr if built in
   double dropout_rate;
 
   FeedForward(const ModelOptions& options, Init& init);
@@ -20,7 +20,7 @@ struct FeedForward {
   Parameters parameters() const;
 
  private:
-  /// dropout(f(linear1(x))): one op for a built-in activation without a gate.
+  /// dropout(f(linear1(x))), fused into one op for a built-in activation without a gate.
   Tensor hidden(const Tensor& x, Pass& pass) const;
 };
 

@@ -1,7 +1,7 @@
 #pragma once
-/// Token mixers: the first part of a block (block.h), where the rows of a sequence read one another.
-/// Self-attention, recurrent layers (recurrent.h) and a gated convolution (convolution.h) are built in; others
-/// are registered by name (docs/PLUGINS.md).
+/// Token mixers: the first part of a block (block.h), where the rows of a sequence read one
+/// another. Self-attention, recurrent layers (recurrent.h) and a gated convolution (convolution.h)
+/// are built in; plugins register others by name (docs/PLUGINS.md).
 #include <functional>
 #include <memory>
 #include <string_view>
@@ -29,8 +29,8 @@ inline bool is_built_in(MixerKind kind) {
 
 HEED_BEGIN
 
-/// Which rows a row attends to: all rows of its sequence; itself and earlier ones; or the output of the
-/// encoder (cross-attention only).
+/// The rows that a row attends to: all rows of its sequence; itself and earlier rows; or the output
+/// of the encoder (cross-attention only).
 enum class AttentionScope {
   all,
   past,
@@ -43,39 +43,40 @@ class Mixer {
  public:
   virtual ~Mixer() = default;
 
-  /// x: [rows, d] → [rows, d]. Sequence i owns rows [context.offsets[i], context.offsets[i + 1]) of
-  /// both. Dropout takes its rate and its key from context.pass.
+  /// x: [rows, d] → [rows, d]. Sequence i has rows [context.offsets[i], context.offsets[i + 1]) of
+  /// input and output. Dropout uses the rate and the key of context.pass.
   virtual Tensor operator()(const Tensor& x, const Context& context) const = 0;
-  /// The weights by name. The names must not change: checkpoints use them.
+  /// The weights by name. Checkpoints contain the names, so they must not change.
   virtual Parameters parameters() const = 0;
 
-  /// A step of decoding, for a mixer with AttentionScope::past: context.cache is set, row i of x is the
-  /// newest of hypothesis i, and so is row i of the result: [hypotheses, d] → [hypotheses, d]. By
-  /// default it stores x in the cache and runs whole sequences: the time of a step is then
-  /// proportional to the rows so far. An override stores its state in
+  /// A decoding step of a mixer with AttentionScope::past: context.cache is set, and row i of x and
+  /// of the result is the newest row of hypothesis i: [hypotheses, d] → [hypotheses, d]. The
+  /// default stores x in the cache and runs whole sequences, so the time of a step is proportional
+  /// to the number of rows so far. An override stores its state in
   /// context.cache->layers[context.layer].entries (see Cache). Throws Error(failed) while a tape is
   /// recording.
   virtual Tensor step(const Tensor& x, const Context& context) const;
 
-  /// Processes the rows of a prompt that all hypotheses share, [rows, d] → [rows, d], and fills the empty
-  /// cache. By default it calls step() for each row; self-attention processes all rows in one pass.
+  /// Processes a prompt that all hypotheses share, [rows, d] → [rows, d], and fills the empty
+  /// cache. The default calls step() for each row; self-attention processes all rows in one pass.
   virtual Tensor prefill(const Tensor& x, const Context& context) const;
 
  protected:
-  /// For a step that needs only what the step before left, `width` values for each hypothesis:
-  /// [hypotheses, width], zeros at first. What the step leaves in it is there in the next step, in the order
-  /// of the hypotheses then. Throws Error(failed) while a tape is recording.
+  /// The running state of decoding, for a step() that depends on the past only through `width`
+  /// values per hypothesis: [hypotheses, width], initially zero. The step updates it in place; the
+  /// next step receives it in the new order of the hypotheses. Throws Error(failed) while a tape is
+  /// recording.
   static Array& running_state(const Context& context, std::int64_t hypotheses, std::int64_t width);
 };
 
 using MixerFactory = std::function<std::unique_ptr<Mixer>(const ModelOptions& options,
                                                           AttentionScope scope, Init& init)>;
 
-/// Adds a mixer by name. `scope` is AttentionScope::all in an encoder and AttentionScope::past in a decoder. Throws
-/// Error(bad_input) if the name is taken or has no dot.
+/// Adds a mixer by name. The factory gets AttentionScope::all in an encoder and
+/// AttentionScope::past in a decoder. Throws Error(bad_input) if the name exists or has no dot.
 void add_mixer(std::string_view name, MixerFactory make);
-/// The mixer that options.mixer names. Throws Error(failed) if only the other build (real = float or
-/// double) registers it.
+/// The mixer that options.mixer names. Throws Error(failed) if the plugin registers it only for the
+/// other type of `real`.
 std::unique_ptr<Mixer> make_mixer(const ModelOptions& options, AttentionScope scope, Init& init);
 
 using Sees [[deprecated("use AttentionScope")]] = AttentionScope;

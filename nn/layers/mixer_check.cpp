@@ -11,7 +11,7 @@ HEED_BEGIN
 
 namespace {
 
-// Long enough to notice a row that reads far ahead.
+// Sequences long enough to detect a row that reads far ahead.
 constexpr std::int64_t first_length = 40, second_length = 7;
 constexpr std::int64_t rows = first_length + second_length;
 constexpr std::int64_t steps = 8;
@@ -20,9 +20,9 @@ void fill(Array& values, double scale, Random& random) {
   for (real& v : values.values()) v = static_cast<real>(scale * random.normal());
 }
 
-/// Tolerates the rounding of a different order of operations.
+/// Whether two rows differ by more than the rounding of a different order of operations.
 bool differ(const Array& a, std::int64_t i, const Array& b, std::int64_t j) {
-  constexpr double tolerance = 1e-3;  // a row that reads another changes by much more
+  constexpr double tolerance = 1e-3;  // a dependence changes a row by much more
   for (std::int64_t k = 0; k < a.cols(); ++k) {
     const double x = a.row(i)[k], y = b.row(j)[k];
     if (!(std::abs(x - y) <= tolerance * (1 + std::abs(x)))) return true;
@@ -36,7 +36,7 @@ class Check {
       : name_(name_of(options.mixer)), d_(options.d_model), scope_(scope) {
     Init init(InitKind::xavier, options.init_std, 1);
     mixer_ = make_mixer(options, scope, init);
-    // Initial values may be zero, or hide an input behind a gate.
+    // Random weights: initial values may be zero or close a gate.
     std::set<std::string> names;
     for (NamedTensor& p : mixer_->parameters()) {
       if (!names.insert(p.name).second)
@@ -75,14 +75,14 @@ class Check {
     return (*mixer_)(Tensor(x), {offsets, nullptr, pass}).value();
   }
 
-  /// Gives rows [begin, end), the end of a sequence, other values.
+  /// Checks that new values in rows [begin, end), the end of a sequence, change no earlier row.
   void check_change(const Array& x, const Array& y, std::int64_t begin, std::int64_t end) {
     Array changed = x.clone();
     for (std::int64_t i = begin; i < end; ++i)
       for (std::int64_t k = 0; k < d_; ++k) changed.row(i)[k] = static_cast<real>(random_.normal());
-    const Array now = run_whole(changed, {0, first_length, rows});
+    const Array y_changed = run_whole(changed, {0, first_length, rows});
     for (std::int64_t i = 0; i < rows; ++i) {
-      if ((i >= begin && i < end) || !differ(y, i, now, i)) continue;
+      if ((i >= begin && i < end) || !differ(y, i, y_changed, i)) continue;
       const bool same_sequence = (i < first_length) == (begin < first_length);
       if (!same_sequence)
         reject(
@@ -96,7 +96,7 @@ class Check {
     }
   }
 
-  /// Two hypotheses, of which the second replaces the first halfway.
+  /// Decodes two hypotheses; halfway, the second replaces the first.
   void check_steps() {
     const NoGrad no_grad;
     Cache cache(2);

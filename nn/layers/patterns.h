@@ -1,7 +1,7 @@
 #pragma once
-/// The patterns that a config can choose for self-attention. A new one needs its own file in
-/// autograd/ops/attention/ and, here, an include, a value, a name and a case; the tests then
-/// include it. (Cross-attention always reads all rows of the encoder.)
+/// The patterns of self-attention that a config can choose. A new pattern requires a file in
+/// autograd/ops/attention/ and an include, a value, a name and a case in this file; the tests then
+/// cover it. (Cross-attention always reads all rows of the encoder.)
 
 #include "autograd/base/enum_names.h"
 #include "autograd/ops/attention/bigbird.h"
@@ -11,8 +11,8 @@
 
 namespace heed {
 
-/// topk: as full, but a query keeps its largest scores only (AttentionOptions::top_k). linear: without
-/// scores (autograd/ops/attention/linear_attention.h).
+/// topk: as full, but a query keeps only its largest scores (AttentionOptions::top_k). linear:
+/// attention without scores (autograd/ops/attention/linear_attention.h).
 enum class PatternKind : int { full, window, bigbird, topk, linear };
 constexpr auto names_of(PatternKind) {
   return enum_names<PatternKind>("full", "window", "bigbird", "topk", "linear");

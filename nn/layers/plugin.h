@@ -1,11 +1,12 @@
 #pragma once
-/// For plugins: registers layers by name (docs/PLUGINS.md). Write this at namespace scope in a source file:
+/// Macros with which a plugin registers layers by name (docs/PLUGINS.md), at namespace scope in a
+/// source file:
 ///
 ///   HEED_MIXER("mine.gate", Gate)            // Gate: heed::Mixer, made from (options, scope, init)
 ///   HEED_ACTIVATION("mine.squash", squash)   // heed::Tensor squash(const heed::Tensor&)
 ///
-/// A plugin is compiled twice, with real = float and, with HEED_DOUBLE, with real = double, into two
-/// libraries, libmine.so and libmine_f64.so; heed_add_plugin does that.
+/// heed_add_plugin compiles a plugin twice: real = float into libmine.so and, with HEED_DOUBLE,
+/// real = double into libmine_f64.so.
 #include <memory>
 
 #include "nn/layers/activations.h"

@@ -34,11 +34,11 @@ Array sinusoids(std::int64_t first, std::int64_t n, std::int64_t d) {
 
 namespace {
 
-using Places = std::vector<std::int32_t, ArenaAllocator<std::int32_t>>;
+using PositionIds = std::vector<std::int32_t, ArenaAllocator<std::int32_t>>;
 
 /// The position of each row within its sequence, starting at `first`.
-Places places(Offsets offsets, std::int64_t first) {
-  Places all;
+PositionIds position_ids(Offsets offsets, std::int64_t first) {
+  PositionIds all;
   all.reserve(offsets.empty() ? 0 : offsets.back() - offsets.front());
   for (std::size_t s = 0; s + 1 < offsets.size(); ++s) {
     for (std::int32_t p = 0; p < offsets[s + 1] - offsets[s]; ++p)
@@ -47,12 +47,12 @@ Places places(Offsets offsets, std::int64_t first) {
   return all;
 }
 
-/// The table does not change, so each thread caches the rows it has needed so far.
+/// The table is constant, so each thread caches the rows that it has used.
 const Array& sinusoids_up_to(std::int64_t n, std::int64_t d) {
-  thread_local Array kept;
-  if (!kept.defined() || kept.cols() != d || kept.rows() < n)
-    kept = sinusoids(0, std::max<std::int64_t>(2 * n, 128), d);
-  return kept;
+  thread_local Array cached;
+  if (!cached.defined() || cached.cols() != d || cached.rows() < n)
+    cached = sinusoids(0, std::max<std::int64_t>(2 * n, 128), d);
+  return cached;
 }
 
 }  // namespace
@@ -70,7 +70,7 @@ Positions::Positions(const ModelOptions& options, bool causal, Init& init)
 Tensor Positions::operator()(const Tensor& x, Offsets offsets, std::int64_t first) const {
   if (kind != PositionKind::sinusoidal && kind != PositionKind::learned) return x;
   require_offsets("positions", offsets, x.shape().rows());
-  const Places rows = places(offsets, first);
+  const PositionIds rows = position_ids(offsets, first);
   const std::int32_t last = rows.empty() ? 0 : *std::max_element(rows.begin(), rows.end());
   if (kind == PositionKind::learned) {
     if (!rows.empty() && last >= weight.shape().rows())
@@ -121,20 +121,20 @@ Tensor LayerPositions::rotated(const Tensor& x, std::int64_t heads, Offsets offs
   if (kind != PositionKind::rotary) return x;
   RotaryOptions options = rotary;
   options.columns = heads * rotary.size;
-  return heed::rotary(x, places(offsets, first), options);
+  return heed::rotary(x, position_ids(offsets, first), options);
 }
 
-void LayerPositions::add_terms(std::vector<ScoreTermPtr>& terms, std::int64_t longest,
+void LayerPositions::add_terms(std::vector<ScoreTermPtr>& terms, std::int64_t max_length,
                                LayerCache* cache) const {
   if (kind == PositionKind::relative_shaw)
     terms.push_back(std::make_shared<RelativeKeys>(weight, causal ? 0 : -farthest));
   if (kind != PositionKind::relative_xl) return;
-  // The table is made for twice the length while decoding, so that few steps have to make it anew.
+  // Decoding computes the table for twice the length, so that few steps recompute it.
   const bool decoding = cache != nullptr;
-  const std::int64_t n = std::max<std::int64_t>(decoding ? 2 * longest : longest, 1);
+  const std::int64_t n = std::max<std::int64_t>(decoding ? 2 * max_length : max_length, 1);
   const std::int64_t first = causal ? 0 : 1 - n;
   Tensor keys;
-  if (decoding && cache->distances.defined() && cache->distances.rows() >= longest) {
+  if (decoding && cache->distances.defined() && cache->distances.rows() >= max_length) {
     keys = Tensor(cache->distances);
   } else {
     keys = affine(Tensor(sinusoids(first, n - first, d)), weight);

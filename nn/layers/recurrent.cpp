@@ -26,11 +26,11 @@ Parameters Recurrent::parameters() const {
   Parameters all;
   for (std::size_t i = 0; i < directions.size(); ++i) {
     const Direction& w = directions[i];
-    const std::string end = i == 0 ? "_l0" : "_l0_reverse";
-    all.insert(all.end(), {{"weight_ih" + end, w.weight_ih},
-                           {"weight_hh" + end, w.weight_hh},
-                           {"bias_ih" + end, w.bias_ih},
-                           {"bias_hh" + end, w.bias_hh}});
+    const std::string suffix = i == 0 ? "_l0" : "_l0_reverse";
+    all.insert(all.end(), {{"weight_ih" + suffix, w.weight_ih},
+                           {"weight_hh" + suffix, w.weight_hh},
+                           {"bias_ih" + suffix, w.bias_ih},
+                           {"bias_hh" + suffix, w.bias_hh}});
   }
   return all;
 }
@@ -53,7 +53,7 @@ Tensor Recurrent::step(const Tensor& x, const Context& context) const {
   const std::int64_t states = has_cell ? 2 : 1, gates = has_cell ? 4 : 3;
   const Direction& w = directions[0];
   Array& state = running_state(context, x.shape()[0], states * x.shape()[1]);
-  const std::vector<Tensor> before = split(state, states, 1);  // h, and for lstm c
+  const std::vector<Tensor> before = split(state, states, 1);  // h and, for lstm, c
   const std::vector<Tensor> v = split(affine(x, w.weight_ih, w.bias_ih), gates, 1),
                             u = split(affine(before[0], w.weight_hh, w.bias_hh), gates, 1);
   Tensor h;

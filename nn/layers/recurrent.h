@@ -5,15 +5,15 @@
 
 HEED_BEGIN
 
-/// A recurrent layer in place of self-attention, with PyTorch's parameters (nn.LSTM, nn.GRU) and formulas
-/// (autograd/ops/sequences/recurrent.cpp):
+/// A recurrent layer in place of self-attention, with the parameters and formulas of PyTorch's
+/// nn.LSTM and nn.GRU (autograd/ops/sequences/recurrent.cpp):
 /// - lstm: Hochreiter and Schmidhuber 1997, with forget gates
 /// - gru: Cho et al. 2014
-/// A causal mixer runs forward, with width d. In an encoder, it is bidirectional with width d/2 each way:
-/// columns [0, d/2) run forward, [d/2, d) backward (Schuster and Paliwal 1997). Every step of decoding
-/// takes the same time.
+/// A causal mixer runs forward, with width d. In an encoder, it is bidirectional with width d/2 per
+/// direction: columns [0, d/2) run forward, [d/2, d) backward (Schuster and Paliwal 1997). The time
+/// of a decoding step is constant.
 struct Recurrent : Mixer {
-  /// The weights of one direction of width h: 4 gates for lstm, 3 for gru.
+  /// The weights of one direction of width h; lstm has 4 gates, gru 3.
   struct Direction {
     Tensor weight_ih;         ///< [gates h, d]
     Tensor weight_hh;         ///< [gates h, h]

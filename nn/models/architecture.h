@@ -1,12 +1,12 @@
 #pragma once
-/// The kinds of model, as plain values. Used by both builds.
+/// The architectures of models, as plain values; used by both builds.
 #include <cstdint>
 
 namespace heed {
 
-/// The parts of a model: an encoder of the source, a decoder of the target, or both. An encoder
-/// alone labels its rows, its sequences, or its rows with their own tokens (Labelling,
-/// nn/models/classifier.h).
+/// The parts of a model: an encoder of the source, a decoder of the target, or both. A model with
+/// only an encoder is a classifier: encoder labels rows, encoder_of_sequences labels sequences, and
+/// encoder_of_tokens predicts the token of each row (Labelling, nn/models/classifier.h).
 enum class Architecture {
   encoder_decoder,
   decoder,
@@ -19,8 +19,8 @@ constexpr bool has_decoder(Architecture a) {
   return a == Architecture::encoder_decoder || a == Architecture::decoder;
 }
 
-/// Tokens that a model knows; for an encoder alone, `target` counts labels. `shared`: source and
-/// target share one vocabulary.
+/// The numbers of tokens in the vocabularies; for a classifier, `target` is the number of labels.
+/// `shared`: source and target share one vocabulary.
 struct VocabularySizes {
   std::int64_t source = 0, target = 0;
   bool shared = true;

@@ -13,15 +13,15 @@
 
 HEED_BEGIN
 
-/// From token ids, or rows of features, to rows: embedding or front end, positions, dropout, a
-/// stack of blocks. A model with other parameter
-/// names (those of torch.nn.Transformer) or a shared table builds and lists the parts itself.
+/// The part of a Transformer from token ids or feature rows to hidden rows: embedding or front end,
+/// positions, dropout, a stack of blocks. A model with the parameter names of torch.nn.Transformer
+/// or a shared table constructs and lists the parts itself.
 struct Backbone {
   static constexpr std::int32_t end_token = 2;  ///< </s>, in every vocabulary of heed
 
   Embedding embedding;
-  std::optional<FrontEnd> input;      ///< of rows of features, in place of the embedding
-  std::optional<Embedding> segments;  ///< added to the embedding (segments_of)
+  std::optional<FrontEnd> input;      ///< input layer of feature rows, in place of the embedding
+  std::optional<Embedding> segments;  ///< embeddings of segments (segments_of)
   Positions positions;
   double dropout_rate = 0;
   Stack stack;
@@ -41,17 +41,18 @@ struct Backbone {
       segments.emplace(options.segments, options.d_model, options.scale_embeddings, init);
   }
 
-  /// The front end of an encoder's rows of features; none if its rows are token ids.
+  /// The front end of an encoder that reads feature rows; nullopt for token ids.
   static std::optional<FrontEnd> input_of(const ModelOptions& options, BlockKind kind, Init& init) {
     if (!reads_features(options, kind)) return std::nullopt;
     return FrontEnd(options, init);
   }
-  /// Where the rows of each sequence of a side begin.
+  /// The offsets of the hidden rows of each sequence of a side.
   ComputedOffsets row_offsets(Offsets offsets) const {
     if (input) return input->offsets_after(offsets);
     return {offsets.begin(), offsets.end()};
   }
-  /// A side of n rows → [n, d], or fewer (row_offsets); the context's offsets are those of the side.
+  /// A side of n rows → [n, d], or fewer rows (row_offsets). context.offsets are the offsets of the
+  /// side.
   Tensor operator()(const SideView& side, const Context& context) const {
     Tensor x = input ? (*input)(rows_of_features(side), context.offsets) : embedding(side.ids);
     if (segments) x = add(x, (*segments)(segments_of(side.ids, context.offsets)));
@@ -68,16 +69,16 @@ struct Backbone {
   Tensor operator()(std::span<const std::int32_t> ids, const Context& context) const {
     return (*this)(SideView{ids, context.offsets}, context);
   }
-  /// The same without an encoder's output and without a cache.
+  /// n ids → [n, d], without encoder output and cache.
   Tensor operator()(std::span<const std::int32_t> ids, Offsets offsets, Pass& pass) const {
     return (*this)(ids, {offsets, nullptr, pass});
   }
-  /// Outside of training: no dropout.
+  /// n ids → [n, d], in evaluation: without dropout.
   Tensor operator()(std::span<const std::int32_t> ids, Offsets offsets) const {
     Pass evaluation;
     return (*this)(ids, offsets, evaluation);
   }
-  /// Of the embedding or of the front end.
+  /// The parameters of the embedding or of the front end.
   Parameters input_parameters() const {
     return input ? parameters_of("input", *input) : parameters_of("embedding", embedding);
   }

@@ -12,8 +12,8 @@ HEED_BEGIN
 
 namespace {
 
-/// The label of each sequence: that of its first row. (With R-Drop, labels are those of the first
-/// half.)
+/// The label of each sequence, which is the label of its first row. (With R-Drop, only the first
+/// half of the sequences has labels.)
 std::vector<std::int32_t> labels_of_sequences(const ModelInput& input) {
   std::vector<std::int32_t> labels;
   for (std::size_t s = 0; s + 1 < input.source.offsets.size(); ++s) {
@@ -26,14 +26,15 @@ std::vector<std::int32_t> labels_of_sequences(const ModelInput& input) {
 /// The mean of each sequence's rows: [rows, d] → [sequences, d].
 Tensor mean_of_sequences(const Tensor& x, Offsets offsets) {
   const std::int64_t sequences = std::ssize(offsets) - 1;
-  std::vector<std::int32_t> owner;
+  std::vector<std::int32_t> sequence_of_row;
   Array share({sequences, 1});
   for (std::int64_t s = 0; s < sequences; ++s) {
     const std::int32_t length = offsets[s + 1] - offsets[s];
-    owner.insert(owner.end(), static_cast<std::size_t>(length), static_cast<std::int32_t>(s));
+    sequence_of_row.insert(sequence_of_row.end(), static_cast<std::size_t>(length),
+                           static_cast<std::int32_t>(s));
     share.data()[s] = 1 / static_cast<real>(std::max(length, 1));
   }
-  return mul(scatter_add(x, owner, sequences), Tensor(share));
+  return mul(scatter_add(x, sequence_of_row, sequences), Tensor(share));
 }
 
 class EncoderClassifier final : public Classifier {
@@ -48,13 +49,14 @@ class EncoderClassifier final : public Classifier {
     Init init(options.init, options.init_std, seed);
     if (options.kind == ModelKind::swin) {
       if (labelling != Labelling::sequences || pool_ != Pool::mean)
-        fail("[classifier] swin expected a label for each picture, from the mean of its rows");
+        fail("[classifier] swin expected a label for each image, from the mean of its rows");
       swin_.emplace(options, init);
       output_ = Linear(swin_->width(), labels, init);
       return;
     }
-    const bool fewer = options.input_width > 0 && options.front_end.kind == FrontEndKind::conv;
-    if (fewer && (labelling != Labelling::sequences || pool_ != Pool::mean))
+    const bool conv_front_end =
+        options.input_width > 0 && options.front_end.kind == FrontEndKind::conv;
+    if (conv_front_end && (labelling != Labelling::sequences || pool_ != Pool::mean))
       fail(
           "[classifier] a front end of convolutions expected a label for each sequence, from the "
           "mean of its rows");
@@ -93,7 +95,7 @@ class EncoderClassifier final : public Classifier {
  private:
   struct Encoded {
     Tensor rows;
-    ComputedOffsets offsets;  ///< of the rows of each sequence
+    ComputedOffsets offsets;  ///< offsets of the rows of each sequence
   };
   Encoded encoded(const SideView& side, Pass& pass) const {
     if (!swin_) {
@@ -104,7 +106,7 @@ class EncoderClassifier final : public Classifier {
     const std::vector<std::int32_t> offsets = offsets_of(lengths);
     return {(*swin_)(side, pass), {offsets.begin(), offsets.end()}};
   }
-  /// The encoder's rows, or one for each sequence.
+  /// The rows to label: all encoder rows, or one pooled row per sequence.
   Tensor labelled_rows(const ModelInput& input, Pass& pass) const {
     const auto [x, offsets] = encoded(input.source, pass);
     if (!of_sequences()) return x;
@@ -120,7 +122,7 @@ class EncoderClassifier final : public Classifier {
   double dropout_rate_;
   std::int64_t position_limit_;
   Backbone encoder_;
-  std::optional<SwinEncoder> swin_;  ///< in place of encoder_
+  std::optional<SwinEncoder> swin_;  ///< used in place of encoder_
   Linear output_;
 };
 

@@ -3,26 +3,25 @@
 
 HEED_BEGIN
 
-/// A model that assigns a label to each row of the source, or to each sequence. Its loss is the
-/// label-smoothed cross-entropy of the labels; a row whose label is ignored_target is not
-/// projected.
+/// A model that assigns a label to each row or to each sequence of the source. Its loss is the
+/// label-smoothed cross-entropy of the labels; rows with the label ignored_target are skipped.
 class Classifier : public Model {
  public:
-  /// A label for each sequence. In a batch, it is the label of the sequence's first row; the other
-  /// rows have none.
+  /// Whether the model labels sequences. In a batch, the first row of each sequence has its label;
+  /// further rows have none.
   virtual bool of_sequences() const = 0;
   /// [source rows, labels], or [sequences, labels]
   virtual Tensor logits(const ModelInput& input, Pass& pass) const = 0;
 };
 
-/// What a classifier's labels belong to, and where they come from.
+/// The items that a classifier labels.
 enum class Labelling {
-  rows,       ///< a label for each row
-  sequences,  ///< a label for each sequence, from options.pool
-  tokens,     ///< the row's own token: masked language modelling. The labels are the vocabulary.
+  rows,       ///< one label per row
+  sequences,  ///< one label per sequence, pooled by options.pool
+  tokens,     ///< masked language modelling: the label of a row is its token
 };
 
-/// An encoder and a projection to labels. With Labelling::tokens and tied embeddings, the
+/// An encoder with a projection to labels. With Labelling::tokens and tied embeddings, the
 /// projection is the embedding table.
 std::unique_ptr<Classifier> make_classifier(const ModelOptions& options, Labelling labelling,
                                             std::int64_t vocabulary, std::int64_t labels,

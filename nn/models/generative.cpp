@@ -34,9 +34,9 @@ Tensor Generative::loss(const ModelInput& input, const LossOptions& options, Pas
 
 namespace {
 
-/// Rows of the encoder, computed some sequences at a time.
+/// The output of the encoder, computed in parts of whole sequences.
 EncoderOutput encode_in_parts(const Generative& model, const SideView& source) {
-  constexpr std::int32_t part = 2048;  // rows: a layer's results stay in the caches
+  constexpr std::int32_t part = 2048;  // rows; intermediate results fit into the processor's caches
   const Offsets offsets = source.offsets;
   const std::int32_t total = offsets.back(), parts = std::max(1, (total + part - 1) / part);
   std::vector<Array> rows;
@@ -44,7 +44,7 @@ EncoderOutput encode_in_parts(const Generative& model, const SideView& source) {
   all_parts.offsets = {0};
   std::size_t begin = 0;
   for (std::int32_t i = 1; begin + 1 < offsets.size(); ++i) {
-    // Whole sequences up to an equal share of all rows, so that no part has only a few.
+    // Whole sequences up to an equal share of all rows, so that parts have similar sizes.
     const auto share = static_cast<std::int32_t>(std::int64_t{total} * std::min(i, parts) / parts);
     std::size_t end = begin + 1;
     while (end + 1 < offsets.size() && offsets[end] < share) ++end;
@@ -62,7 +62,7 @@ EncoderOutput encode_in_parts(const Generative& model, const SideView& source) {
   if (rows.empty()) return all_parts;
   Array rows_of_all({all_parts.offsets.back(), rows.front().cols()});
   real* at = rows_of_all.data();
-  for (const Array& some : rows) at = std::copy_n(some.data(), some.size(), at);
+  for (const Array& block : rows) at = std::copy_n(block.data(), block.size(), at);
   all_parts.rows = Tensor(std::move(rows_of_all));
   return all_parts;
 }
@@ -98,10 +98,11 @@ class CachedDecoding final : public Decoding {
     const NoGrad no_grad;
     Pass pass;
     cache_.grow();
-    std::vector<std::int32_t> offsets(tokens.size() + 1);  // each hypothesis: a sequence of one row
+    std::vector<std::int32_t> offsets(tokens.size() +
+                                      1);  // each hypothesis is a sequence of one row
     std::iota(offsets.begin(), offsets.end(), 0);
     const Tensor rows = model_.decoder_rows(tokens, {offsets, &encoder_output_, pass, &cache_});
-    encoder_output_.rows = {};  // each layer has its own keys and values now
+    encoder_output_.rows = {};  // each layer has cached its keys and values
     return model_.output()(rows).value();
   }
   void prefill(std::span<const std::int32_t> tokens) override {
@@ -109,7 +110,7 @@ class CachedDecoding final : public Decoding {
     if (tokens.empty()) return;
     const NoGrad no_grad;
     Pass pass;
-    cache_.position = 0;  // of the first row
+    cache_.position = 0;  // position of the first row
     for (std::vector<std::int32_t>& path : cache_.paths) path.assign(tokens.size(), 0);
     const std::int32_t offsets[] = {0, static_cast<std::int32_t>(tokens.size())};
     Context context{offsets, &encoder_output_, pass, &cache_};
@@ -172,7 +173,7 @@ class PlainDecoding final : public Decoding {
  private:
   struct Hypothesis {
     std::vector<std::int32_t> source, target;
-    std::vector<float> features;  // of the source, in place of ids
+    std::vector<float> features;  // rows of the source, in place of ids
   };
   struct Side {
     std::vector<std::int32_t> ids, offsets{0};
@@ -190,7 +191,7 @@ class PlainDecoding final : public Decoding {
 
   const Generative& model_;
   bool has_source_ = false;
-  std::int64_t width_ = 0;  // of a row of features
+  std::int64_t width_ = 0;  // number of values of a feature row
   std::vector<Hypothesis> hypotheses_;
 };
 

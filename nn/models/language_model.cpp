@@ -7,7 +7,7 @@ HEED_BEGIN
 namespace {
 
 /// A decoder-only language model (Radford et al. 2018): causal blocks and an output projection,
-/// tied to the embedding or not. The blocks have the parameters of encoder layers, under
+/// which may be tied to the embedding. The blocks have the parameters of encoder layers, under
 /// `decoder.layers.…`.
 class LanguageModel final : public Generative {
  public:

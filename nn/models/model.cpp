@@ -10,7 +10,7 @@ HEED_BEGIN
 
 namespace {
 
-/// The numbers of the rows that have a label.
+/// The indices of the rows with a label.
 std::vector<std::int32_t> rows_with_labels(std::span<const std::int32_t> labels) {
   std::vector<std::int32_t> rows;
   for (std::size_t i = 0; i < labels.size(); ++i)
@@ -33,16 +33,18 @@ DeferredLogits Model::deferred_logits(const ModelInput&, Pass&) const {
 Tensor deferred_loss(const DeferredLogits& logits, std::span<const std::int32_t> labels,
                      const LossOptions& options) {
   if (std::ranges::find(labels, ignored_target) != labels.end()) {
-    std::vector<std::int32_t> labelled = rows_with_labels(labels), kept;
-    for (const std::int32_t row : labelled) kept.push_back(labels[static_cast<std::size_t>(row)]);
-    LossOptions of_kept = options;
+    std::vector<std::int32_t> labelled = rows_with_labels(labels), label_values;
+    for (const std::int32_t row : labelled)
+      label_values.push_back(labels[static_cast<std::size_t>(row)]);
+    LossOptions label_options = options;
     if (options.distillation) {
-      Tensor& rows = of_kept.distillation->teacher.rows;
+      Tensor& rows = label_options.distillation->teacher.rows;
       rows = index_select(rows, labelled);
     }
     for (std::size_t i = 0, n = labelled.size(); options.rdrop && i < n; ++i)
       labelled.push_back(labelled[i] + static_cast<std::int32_t>(labels.size()));
-    return deferred_loss({index_select(logits.rows, labelled), logits.output}, kept, of_kept);
+    return deferred_loss({index_select(logits.rows, labelled), logits.output}, label_values,
+                         label_options);
   }
   const auto smoothing = static_cast<real>(options.label_smoothing);
   const Linear& output = logits.output;

@@ -1,6 +1,6 @@
 #pragma once
-/// The interface of a model: parameters and the loss of a batch; for one that generates, also
-/// logits and decoding.
+/// The interface of a model: parameters and the loss of a batch; a generative model also has logits
+/// and decoding.
 #include <memory>
 #include <optional>
 #include <span>
@@ -14,38 +14,38 @@
 
 HEED_BEGIN
 
-/// One side of a batch, sequences end to end: token ids, or rows of features.
+/// One side of a batch: concatenated sequences of token ids or of rows of features.
 struct SideView {
   std::span<const std::int32_t> ids;
   Offsets offsets;
-  std::span<const float> features = {};  ///< [rows, width], in place of ids
+  std::span<const float> features = {};  ///< [rows, width], used in place of ids
   std::int64_t width = 0;
 
-  /// The rows from `begin` to `end` − 1; `part_offsets` are their offsets.
+  /// Rows [begin, end); `part_offsets` are their offsets.
   SideView part(std::int64_t begin, std::int64_t end, Offsets part_offsets) const {
     if (width == 0) return {ids.subspan(begin, end - begin), part_offsets};
     return {{}, part_offsets, features.subspan(begin * width, (end - begin) * width), width};
   }
 };
 
-/// The rows of features of a side: [rows, width]
+/// The feature rows of a side: [rows, width].
 Tensor rows_of_features(const SideView& side);
 
-/// The input of a model: a batch. A model with one side only (a language model) has no source.
+/// The input of a model: a batch. For a language model, the source is empty.
 struct ModelInput {
   SideView source, target;
-  std::span<const std::int32_t> labels = {};  ///< what the loss compares the logits with
-  Lanes lanes = {};  ///< for a model with a segment memory (Model::segment_memory)
+  std::span<const std::int32_t> labels = {};  ///< labels of the logits
+  Lanes lanes = {};                           ///< used by a model with a segment memory
 };
 
-/// Logits that are not computed yet: rows Wᵀ + b, a row for each label. The loss computes them part by part.
+/// Deferred logits: rows Wᵀ + b, one row for each label. The loss computes them part by part.
 struct DeferredLogits {
   Tensor rows;
   Linear output;
 };
 
-/// A student's loss (distilled_cross_entropy): its teacher's logits of the same batch, without a
-/// graph.
+/// The loss of a student (distilled_cross_entropy) from the logits of its teacher for the same
+/// batch, without a graph.
 struct Distillation {
   DeferredLogits teacher;
   double share = 0.5, temperature = 1;
@@ -53,15 +53,15 @@ struct Distillation {
 
 struct LossOptions {
   double label_smoothing = 0;
-  double divisor = 1;            ///< the sum over labels is divided by it
-  LossCounts* counts = nullptr;  ///< receives the loss's counts, if not null
-  /// The weight of R-Drop's divergence (rdrop_cross_entropy). If set, the rows hold every sequence
-  /// twice: their second half repeats the first. The labels are not repeated.
+  double divisor = 1;            ///< divides the sum over labels
+  LossCounts* counts = nullptr;  ///< receives the counts of the loss, if not null
+  /// The weight of the R-Drop divergence (rdrop_cross_entropy). If set, the second half of the rows
+  /// repeats the sequences of the first half; the labels are given once.
   std::optional<double> rdrop = std::nullopt;
-  std::optional<Distillation> distillation = std::nullopt;  ///< not together with rdrop
+  std::optional<Distillation> distillation = std::nullopt;  ///< excludes rdrop
 };
 
-/// The loss of these logits. Those of rows with the label ignored_target are not computed.
+/// The loss of deferred logits. Rows with the label ignored_target are not projected.
 Tensor deferred_loss(const DeferredLogits& logits, std::span<const std::int32_t> labels,
                      const LossOptions& options);
 
@@ -70,44 +70,44 @@ class Model {
   virtual ~Model() = default;
   /// The trained tensors, in a fixed order.
   virtual Parameters parameters() const = 0;
-  /// The statistics of its batch norms.
+  /// The statistics of the batch norms.
   virtual std::vector<NamedStatistics> statistics() const { return {}; }
-  /// Tensors of the model that are not trained: by default, the running means of its batch norms.
+  /// The untrained tensors: by default, the running statistics of the batch norms.
   virtual Parameters buffers() const;
-  /// What a checkpoint holds of the model: parameters, then buffers.
+  /// The tensors that a checkpoint contains: parameters, then buffers.
   Parameters state() const;
   /// The loss of a batch, a scalar: Σ over labels / divisor.
   virtual Tensor loss(const ModelInput& input, const LossOptions& options, Pass& pass) const = 0;
-  /// The logits that the loss compares with the labels, not computed yet. Throws Error(failed) if the
-  /// model has none: it can then be neither a teacher nor a student.
+  /// The logits that the loss compares with the labels, deferred. Throws Error(failed) for a model
+  /// that overrides only loss(); such a model can be neither a teacher nor a student.
   virtual DeferredLogits deferred_logits(const ModelInput& input, Pass& pass) const;
-  /// A new, empty memory if the model uses one (ModelOptions::memory).
+  /// A new, empty segment memory, if the model uses one (ModelOptions::memory).
   virtual std::optional<SegmentMemory> segment_memory() const { return std::nullopt; }
   /// The maximum number of positions of a sequence; 0: no limit.
   virtual std::int64_t position_limit() const = 0;
 };
 
-/// Hypotheses being decoded: one sequence of tokens each, growing together, one token per step.
+/// The hypotheses of a decoding run: token sequences of equal length; each step appends one token.
 class Decoding {
  public:
   virtual ~Decoding() = default;
-  /// Appends tokens[i] to hypothesis i and returns the logits of the next token: [hypotheses,
+  /// Appends tokens[i] to hypothesis i. Returns the logits of the next token: [hypotheses,
   /// vocabulary].
   virtual Array step(std::span<const std::int32_t> tokens) = 0;
-  /// Appends a prompt to every hypothesis, in one pass. Throws after the first step, and if the
-  /// model has a source.
+  /// Appends a prompt to every hypothesis, in one pass. Throws Error(failed) after the first step
+  /// and for a model with a source.
   virtual void prefill(std::span<const std::int32_t> tokens) = 0;
-  /// Hypothesis i becomes a continuation of old hypothesis parents[i]; their number may change.
-  /// Throws if there is no such hypothesis.
+  /// New hypothesis i continues old hypothesis parents[i]; the number of hypotheses may change.
+  /// Throws Error(failed) if a parent does not exist.
   virtual void select(std::span<const std::int32_t> parents) = 0;
 };
 
 /// A model that generates tokens: an optional encoder, a decoder, an output projection.
 class Generative : public Model {
  public:
-  /// What the decoder's cross-attention reads. Empty for a language model.
+  /// The input of the decoder's cross-attention; empty for a language model.
   virtual EncoderOutput encode(const SideView& source, Pass& pass) const;
-  /// The decoder's last rows, before the output projection: n ids → [n, d].
+  /// The rows of the decoder before the output projection: n ids → [n, d].
   virtual Tensor decoder_rows(std::span<const std::int32_t> ids, const Context& context) const = 0;
   /// The projection to logits: weight [vocabulary, d], bias [vocabulary] or undefined.
   virtual const Linear& output() const = 0;
@@ -119,17 +119,17 @@ class Generative : public Model {
   }
   /// [target tokens, vocabulary]
   Tensor logits(const ModelInput& input, Pass& pass) const { return output()(hidden(input, pass)); }
-  /// Label-smoothed cross-entropy; the logits of a batch never exist at once.
+  /// Label-smoothed cross-entropy, computed part by part without storing all logits of a batch.
   Tensor loss(const ModelInput& input, const LossOptions& options, Pass& pass) const final;
-  /// Begins decoding: one hypothesis for each source sequence, or `count` of them without a source.
-  /// Without `cached`, each step runs the whole model on all tokens so far: slow, but a simple
-  /// reference for testing the cache. The model must outlive the result; the source need not.
+  /// Begins decoding: one hypothesis for each source sequence, or `count` hypotheses without a
+  /// source. With `cached` false, each step runs the model on all tokens so far: a slow reference
+  /// for tests of the cache. The model must outlive the result.
   std::unique_ptr<Decoding> decode(const SideView& source, std::int64_t count,
                                    bool cached = true) const;
 };
 
-/// An encoder-decoder model. Source and target have one table if embeddings are tied and
-/// `shared_vocabulary` holds, with vocabularies of equal size.
+/// An encoder-decoder model. Source and target share an embedding table if options.tie_embeddings
+/// and `shared_vocabulary` are true and the vocabularies have equal sizes.
 std::unique_ptr<Generative> make_seq2seq(const ModelOptions& options,
                                          std::int64_t source_vocabulary,
                                          std::int64_t target_vocabulary, bool shared_vocabulary,
@@ -137,7 +137,7 @@ std::unique_ptr<Generative> make_seq2seq(const ModelOptions& options,
 /// A decoder-only language model.
 std::unique_ptr<Generative> make_language_model(const ModelOptions& options,
                                                 std::int64_t vocabulary, std::uint64_t seed);
-/// The model of that architecture, freshly initialised.
+/// A newly initialised model of the given architecture.
 std::unique_ptr<Model> make_model(Architecture architecture, const ModelOptions& options,
                                   const VocabularySizes& vocabulary, std::uint64_t seed);
 

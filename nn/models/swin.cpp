@@ -15,16 +15,16 @@ namespace {
 
 using Order = std::vector<std::int32_t>;
 
-/// Where the parts of `length` patches begin, and where the last one ends. With a shift, the first
-/// part has that many patches.
+/// The borders of windows along `length` patches, including 0 and `length`. With a shift, the first
+/// window has `shift` patches.
 Order cuts(std::int64_t length, std::int64_t side, std::int64_t shift) {
-  Order begins{0};
+  Order borders{0};
   if (length > side) {
     for (std::int64_t at = shift > 0 ? shift : side; at < length; at += side)
-      begins.push_back(static_cast<std::int32_t>(at));
+      borders.push_back(static_cast<std::int32_t>(at));
   }
-  begins.push_back(static_cast<std::int32_t>(length));
-  return begins;
+  borders.push_back(static_cast<std::int32_t>(length));
+  return borders;
 }
 
 Order line_by_line(std::int64_t patches) {
@@ -33,22 +33,22 @@ Order line_by_line(std::int64_t patches) {
   return order;
 }
 
-/// Rows that lie in the order `from` within each picture, in the order `to`.
-Tensor reordered(const Tensor& x, const Order& from, const Order& to, std::int64_t pictures) {
+/// Reorders the rows of each image from the patch order `from` to the patch order `to`.
+Tensor reordered(const Tensor& x, const Order& from, const Order& to, std::int64_t images) {
   if (from == to) return x;
   Order row_of(from.size());
   for (std::size_t row = 0; row < from.size(); ++row)
     row_of[from[row]] = static_cast<std::int32_t>(row);
   Order ids;
-  ids.reserve(to.size() * pictures);
-  for (std::int64_t p = 0; p < pictures; ++p) {
+  ids.reserve(to.size() * images);
+  for (std::int64_t p = 0; p < images; ++p) {
     const auto first = static_cast<std::int32_t>(p * std::ssize(to));
     for (const std::int32_t patch : to) ids.push_back(first + row_of[patch]);
   }
   return index_select(x, ids);
 }
 
-/// The patches of height × width in groups of the 2 × 2 that are merged.
+/// The order of height × width patches in which each group of 2 × 2 is adjacent.
 Order merge_order(std::int64_t height, std::int64_t width) {
   Order order;
   for (std::int64_t y = 0; y < height; y += 2) {
@@ -60,9 +60,9 @@ Order merge_order(std::int64_t height, std::int64_t width) {
   return order;
 }
 
-std::vector<std::int32_t> offsets_of(const GridWindows& grid, std::int64_t pictures) {
+std::vector<std::int32_t> offsets_of(const GridWindows& grid, std::int64_t images) {
   std::vector<std::int32_t> offsets{0};
-  for (std::int64_t p = 0; p < pictures; ++p) {
+  for (std::int64_t p = 0; p < images; ++p) {
     const std::int32_t first = offsets.back();
     for (std::int64_t w = 0; w < grid.windows(); ++w)
       offsets.push_back(first + grid.offsets[w + 1]);
@@ -133,15 +133,16 @@ SwinEncoder::SwinEncoder(const ModelOptions& options, Init& init)
     norm_.emplace(with_width(options, width_), init);
 }
 
-/// A stage that merges receives height × width patches of half the width.
+/// Adds a stage with height × width input patches; a stage that merges has half the width per
+/// patch.
 void SwinEncoder::add_stage(const ModelOptions& options, std::int64_t depth, std::int64_t height,
                             std::int64_t width, bool merges, Init& init) {
   Stage stage;
   const std::int64_t d = options.d_model;
   if (merges) {
-    ModelOptions four = options;
-    four.d_model = 2 * d;
-    stage.merge = {merge_order(height, width), Norm(four, init), Linear(2 * d, d, init, false)};
+    ModelOptions merged = options;
+    merged.d_model = 2 * d;
+    stage.merge = {merge_order(height, width), Norm(merged, init), Linear(2 * d, d, init, false)};
     height /= 2;
     width /= 2;
   }
@@ -158,23 +159,23 @@ void SwinEncoder::add_stage(const ModelOptions& options, std::int64_t depth, std
   stages_.push_back(std::move(stage));
 }
 
-std::int64_t SwinEncoder::pictures_of(const SideView& side) const {
+std::int64_t SwinEncoder::images_of(const SideView& side) const {
   for (std::size_t i = 0; i + 1 < side.offsets.size(); ++i) {
     if (side.offsets[i + 1] - side.offsets[i] != input_patches_)
-      fail("[swin] expected pictures of {} patches, got {}", input_patches_,
+      fail("[swin] expected images of {} patches, got {}", input_patches_,
            side.offsets[i + 1] - side.offsets[i]);
   }
   return std::ssize(side.offsets) - 1;
 }
 
 Tensor SwinEncoder::operator()(const SideView& side, Pass& pass) const {
-  const std::int64_t pictures = pictures_of(side);
+  const std::int64_t images = images_of(side);
   Tensor x = input_norm_(input_(rows_of_features(side)), pass);
   x = dropout(x, static_cast<real>(pass.rate(dropout_rate_)), pass.next_key());
   Order order = line_by_line(input_patches_);
-  const auto arrange = [&](const Order& wanted) {
-    x = reordered(x, order, wanted, pictures);
-    order = wanted;
+  const auto arrange = [&](const Order& target) {
+    x = reordered(x, order, target, images);
+    order = target;
   };
   for (const Stage& stage : stages_) {
     if (stage.merge) {
@@ -185,7 +186,7 @@ Tensor SwinEncoder::operator()(const SideView& side, Pass& pass) const {
     }
     for (const Block& block : stage.blocks) {
       arrange(block.windows.order);
-      const std::vector<std::int32_t> offsets = offsets_of(*block.windows.grid, pictures);
+      const std::vector<std::int32_t> offsets = offsets_of(*block.windows.grid, images);
       Context context{offsets, nullptr, pass};
       context.terms = block.terms;
       x = block.block(x, context);

@@ -10,41 +10,41 @@
 
 HEED_BEGIN
 
-/// A picture cut into windows, and the order in which its patches then lie.
+/// The windows of an image and the order of the patches by window.
 struct Windowed {
   std::shared_ptr<const GridWindows> grid;
-  std::vector<std::int32_t> order;  ///< row → patch, counted line by line
+  std::vector<std::int32_t> order;  ///< row → number of the patch, line by line
 };
 
-/// Cuts a picture of height × width patches into windows of side × side. With a shift, the first
+/// Cuts an image of height × width patches into windows of side × side. With a shift, the first
 /// window along each dimension longer than a window has `shift` patches, so windows at both edges
-/// are smaller. (The paper rolls the picture by −shift and masks windows that then join opposite
-/// edges: the same.)
+/// are smaller. (Equivalent to the paper, which rolls the image by −shift and masks windows that
+/// join opposite edges.)
 Windowed cut_into_windows(std::int64_t height, std::int64_t width, std::int64_t side,
                           std::int64_t shift);
 
 /// The encoder of a Swin Transformer (Liu et al., "Swin Transformer: hierarchical vision
-/// transformer using shifted windows", 2021): the blocks of other encoders, with attention among
+/// transformer using shifted windows", 2021): the usual encoder blocks, with attention among
 /// the patches of a window and a relative position bias. Every second block shifts its windows by
-/// half a window, so that information crosses window borders. Between two stages, 2 × 2 patches are
+/// half a window, so that information crosses the borders. Between two stages, 2 × 2 patches are
 /// merged into one of twice the width:
 ///   stage 0:  x = norm(patches Wᵀ + b)
 ///   stage s:  x = norm([x(0,0), x(1,0), x(0,1), x(1,1)]) Wᵀ,   W: [2 d, 4 d]
-/// The time of a block is linear in the patches.
+/// The time of a block is proportional to the number of patches.
 class SwinEncoder {
  public:
   SwinEncoder(const ModelOptions& options, Init& init);
 
-  /// Pictures as rows of patches, line by line → [pictures · patches of the last stage, width()].
-  /// The rows of a picture are contiguous; their order is unspecified.
+  /// Images as rows of patches, line by line → [images · patches of the last stage, width()].
+  /// The rows of an image are contiguous; their order is unspecified.
   Tensor operator()(const SideView& side, Pass& pass) const;
-  std::int64_t width() const { return width_; }  ///< d_model, doubled by each stage but the first
-  std::int64_t patches() const { return patches_; }  ///< of a picture after the last stage
+  std::int64_t width() const { return width_; }  ///< d_model, doubled by each stage after the first
+  std::int64_t patches() const { return patches_; }  ///< patches per image after the last stage
   Parameters parameters() const;
 
  private:
-  struct Merge {                      ///< of 2 × 2 patches
-    std::vector<std::int32_t> order;  ///< row → patch: the four of a new patch are adjacent
+  struct Merge {                      ///< the merge of 2 × 2 patches
+    std::vector<std::int32_t> order;  ///< row → patch; the four patches of a group are adjacent
     Norm norm;
     Linear projection;
   };
@@ -61,7 +61,7 @@ class SwinEncoder {
 
   void add_stage(const ModelOptions& options, std::int64_t depth, std::int64_t height,
                  std::int64_t width, bool merges, Init& init);
-  std::int64_t pictures_of(const SideView& side) const;
+  std::int64_t images_of(const SideView& side) const;
 
   std::int64_t input_patches_, patches_, width_;
   double dropout_rate_;

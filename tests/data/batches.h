@@ -7,13 +7,14 @@
 
 namespace heed::testing {
 
-/// Pairs of random lengths 1 … longest; tokens are numbered 10, 11, 12, … over the whole dataset.
-inline Dataset random_pairs(std::int64_t n, std::uint32_t longest, std::uint64_t seed = 1) {
+/// Pairs of random lengths 1 … max_length; tokens are numbered 10, 11, 12, … over the whole
+/// dataset.
+inline Dataset random_pairs(std::int64_t n, std::uint32_t max_length, std::uint64_t seed = 1) {
   Random random({.seed = seed, .stream = Stream::check, .index = 5});
   Dataset data;
   std::int32_t token = 10;
   const auto sequence = [&](bool end) {
-    std::vector<std::int32_t> ids(1 + random.below(longest));
+    std::vector<std::int32_t> ids(1 + random.below(max_length));
     for (auto& id : ids) id = token++;
     if (end) ids.push_back(Tokenizer::eos);
     return ids;
@@ -32,7 +33,7 @@ inline Dataset counting_text(std::int32_t n) {
   return data;
 }
 
-/// The batches of an epoch, of up to 400 tokens.
+/// The batches of an epoch, with at most 400 tokens each.
 inline std::vector<Batch> batches_of(const Dataset& data, std::int64_t epoch,
                                      std::uint64_t seed = 1) {
   BatchStream stream(data, {.batch_tokens = 400, .seed = seed});
@@ -42,7 +43,7 @@ inline std::vector<Batch> batches_of(const Dataset& data, std::int64_t epoch,
   return all;
 }
 
-/// Checks that offsets match the tokens, and for pairs that sequences are those in `samples`.
+/// Checks that offsets match the tokens and that sequences of pairs are those of `samples`.
 inline void check_batch(const Batch& b, const Dataset& data) {
   const auto n = b.sequences();
   BOOST_REQUIRE(n > 0);

@@ -1,5 +1,5 @@
 #pragma once
-/// Shared by the tests of data/.
+/// Support for the tests of data/.
 #include <stdlib.h>
 #include <zlib.h>
 
@@ -34,7 +34,7 @@ class TempDir {
 
   std::filesystem::path operator/(std::string_view name) const { return path_ / name; }
 
-  /// Both return the path of the written file.
+  /// write and write_gz return the path of the written file.
   std::string write(std::string_view name, std::string_view content) const {
     const auto file = path_ / name;
     std::ofstream(file, std::ios::binary) << content;

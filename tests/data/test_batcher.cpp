@@ -55,7 +55,7 @@ BOOST_AUTO_TEST_CASE(every_sample_occurs_once_per_epoch) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(each_epoch_draws_other_segmentations_of_the_same_lines) {
+BOOST_AUTO_TEST_CASE(each_epoch_draws_new_segmentations) {
   const std::vector<std::string> lines = sentences(60, 1);
   const std::shared_ptr<const Tokenizer> tokenizer = train_tokenizer(
       {.kind = TokenizerKind::sentencepiece, .algorithm = PieceAlgorithm::bpe, .vocab_size = 150},
@@ -69,7 +69,7 @@ BOOST_AUTO_TEST_CASE(each_epoch_draws_other_segmentations_of_the_same_lines) {
   };
   BatchStream stream(data, {.batch_tokens = 200}), again(data, {.batch_tokens = 200});
   std::map<std::int64_t, std::set<std::vector<std::int32_t>>> seen;
-  std::size_t pairs_alike = 0;
+  std::size_t equal_pairs = 0;
   for (int e = 0; e < 4; ++e) {
     const std::vector<Batch> batches = epoch(stream);
     check_permutation(all_samples(batches), 60);
@@ -82,22 +82,22 @@ BOOST_AUTO_TEST_CASE(each_epoch_draws_other_segmentations_of_the_same_lines) {
         BOOST_TEST(line_of(b.target, i) == line);
         const Side source = b.source.part(i, i + 1), target = b.target.part(i, i + 1);
         seen[b.samples[i]].insert(source.ids);
-        const bool alike = std::equal(source.ids.begin(), source.ids.end() - 1,
+        const bool equal = std::equal(source.ids.begin(), source.ids.end() - 1,
                                       target.ids.begin() + 1, target.ids.end());
-        pairs_alike += alike ? 1 : 0;
+        equal_pairs += equal ? 1 : 0;
       }
     }
   }
-  BOOST_TEST(pairs_alike < 60u);  // of 240: the sides are drawn separately
+  BOOST_TEST(equal_pairs < 60u);  // 240 pairs; the sides are drawn separately
   for (const auto& [sample, segmentations] : seen) BOOST_TEST(segmentations.size() > 1u);
-  // Evaluation is not affected, nor is a line that would become too long.
+  // Segmentation affects neither evaluation nor a line that would become too long.
   BOOST_TEST((evaluation_batches(data, {.batch_tokens = 200}) == usual));
   data.segmentation->max_length = 1;
   BatchStream short_lines(data, {.batch_tokens = 200});
   for (const Batch& b : epoch(short_lines)) check_batch(b, data);
 }
 
-BOOST_AUTO_TEST_CASE(budgets_hold_and_are_used) {
+BOOST_AUTO_TEST_CASE(batches_fill_budget_without_exceeding_it) {
   const Dataset data = random_pairs(5000, 30);
   BatchStream stream(data, {.batch_tokens = 300});
   const auto batches = epoch(stream);
@@ -109,15 +109,15 @@ BOOST_AUTO_TEST_CASE(budgets_hold_and_are_used) {
   BOOST_TEST(static_cast<double>(total) / static_cast<double>(batches.size()) > 0.9 * 300);
 
   BatchStream counted(data, {.batch_tokens = 300, .batch_sequences = 16});
-  std::size_t odd = 0;
+  std::size_t incomplete = 0;
   for (const auto& b : epoch(counted)) {
     BOOST_TEST(b.sequences() <= 16);
-    odd += b.sequences() != 16;
+    incomplete += b.sequences() != 16;
   }
-  BOOST_TEST(odd <= 4u);  // the last one of each chunk of 1,600 samples
+  BOOST_TEST(incomplete <= 4u);  // the last batch of each chunk of 1,600 samples
 }
 
-BOOST_AUTO_TEST_CASE(a_sample_beyond_the_budget_is_a_batch_alone) {
+BOOST_AUTO_TEST_CASE(sample_beyond_budget_is_separate_batch) {
   Dataset data = random_pairs(50, 5);
   data.source.push(std::vector<std::int32_t>{9, 9, Tokenizer::eos});
   data.target.push(std::vector<std::int32_t>(100, 7));
@@ -144,15 +144,15 @@ BOOST_AUTO_TEST_CASE(similar_lengths_are_batched_together) {
   BOOST_TEST(spread / static_cast<double>(batches.size()) < 3.0);  // random batches: about 55
 }
 
-BOOST_AUTO_TEST_CASE(a_function_of_seed_and_epoch) {
+BOOST_AUTO_TEST_CASE(batch_order_is_function_of_seed_and_epoch) {
   const Dataset data = random_pairs(2000, 12);
   BatchStream a(data, {.batch_tokens = 100, .seed = 5}), b(data, {.batch_tokens = 100, .seed = 5});
-  BatchStream other(data, {.batch_tokens = 100, .seed = 6});
+  BatchStream other_seed(data, {.batch_tokens = 100, .seed = 6});
   std::vector<std::vector<std::int64_t>> orders;
   for (int e = 0; e < 3; ++e) {
     orders.push_back(all_samples(epoch(a)));
     BOOST_TEST((orders.back() == all_samples(epoch(b))));
-    BOOST_TEST((orders.back() != all_samples(epoch(other))));
+    BOOST_TEST((orders.back() != all_samples(epoch(other_seed))));
   }
   BOOST_TEST((orders[0] != orders[1] && orders[1] != orders[2]));
 
@@ -178,10 +178,11 @@ BOOST_AUTO_TEST_CASE(all_orders_are_equally_frequent) {
   std::map<std::vector<std::int64_t>, int> seen;
   for (int e = 0; e < 6000; ++e) ++seen[all_samples(epoch(stream))];
   BOOST_TEST(seen.size() == 6u);
-  for (const auto& [order, times] : seen) BOOST_TEST(std::abs(times - 1000) < 150);  // 5 deviations
+  for (const auto& [order, times] : seen)
+    BOOST_TEST(std::abs(times - 1000) < 150);  // 5 standard deviations
 }
 
-BOOST_AUTO_TEST_CASE(seeking) {
+BOOST_AUTO_TEST_CASE(seek_resumes_at_any_position) {
   for (const bool text : {false, true}) {
     const Dataset data = text ? counting_text(2000) : random_pairs(500, 12);
     const BatchOptions o{.batch_tokens = 100, .context = 10, .seed = 3};
@@ -203,11 +204,11 @@ BOOST_AUTO_TEST_CASE(seeking) {
     expect_error(Exit::bad_input, {"epoch 7"}, [&] { straight.seek({7, n}); });
     expect_error(Exit::bad_input, {"batch -1"}, [&] { straight.seek({7, -1}); });
     expect_error(Exit::bad_input, {"epoch -1"}, [&] { straight.seek({-1, 0}); });
-    BOOST_TEST((straight.position() == Position{8, 0}));  // unchanged by a failed seek
+    BOOST_TEST((straight.position() == Position{8, 0}));  // a failed seek changes no position
   }
 }
 
-BOOST_AUTO_TEST_CASE(windows_of_a_text) {
+BOOST_AUTO_TEST_CASE(text_windows_predict_each_token_once) {
   for (const std::int32_t n : {2, 3, 10, 11, 12, 500}) {
     const Dataset data = counting_text(n);
     for (const BatchOptions& o : {BatchOptions{.batch_tokens = 50, .context = 10},
@@ -230,14 +231,14 @@ BOOST_AUTO_TEST_CASE(windows_of_a_text) {
           }
           for (const auto token : b.labels) predicted.push_back(token - 101);
         }
-        check_permutation(predicted, n - 1);  // every token except the first, once
+        check_permutation(predicted, n - 1);  // every token except the first is predicted once
       }
       if (n == 500 && o.context == 10) BOOST_TEST(shifts.size() >= 7u);  // the grid is shifted
     }
   }
 }
 
-BOOST_AUTO_TEST_CASE(lanes_of_a_text_continue_across_batches) {
+BOOST_AUTO_TEST_CASE(text_lanes_continue_across_batches) {
   for (const std::int32_t n : {2, 9, 10, 11, 12, 45, 500}) {
     const Dataset data = counting_text(n);
     const BatchOptions o{.batch_sequences = 3, .context = 10, .lanes = true};
@@ -275,7 +276,7 @@ BOOST_AUTO_TEST_CASE(lanes_of_a_text_continue_across_batches) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(evaluation_of_pairs) {
+BOOST_AUTO_TEST_CASE(evaluation_contains_each_pair_once) {
   const Dataset data = random_pairs(700, 20);
   const auto batches = evaluation_batches(data, {.batch_tokens = 100});
   const auto again = evaluation_batches(data, {.batch_tokens = 100, .seed = 9});
@@ -284,7 +285,7 @@ BOOST_AUTO_TEST_CASE(evaluation_of_pairs) {
   for (std::size_t i = 0; i < batches.size(); ++i) {
     check_batch(batches[i], data);
     BOOST_TEST(cost(batches[i]) <= 100);
-    BOOST_TEST((batches[i] == again[i]));  // for any seed
+    BOOST_TEST((batches[i] == again[i]));  // evaluation ignores the seed
     for (const auto s : batches[i].samples) {
       BOOST_TEST(data.source.length(s) >= before);
       before = data.source.length(s);
@@ -294,7 +295,7 @@ BOOST_AUTO_TEST_CASE(evaluation_of_pairs) {
   BOOST_TEST(evaluation_batches(Dataset{}, {}).empty());
 }
 
-BOOST_AUTO_TEST_CASE(evaluation_of_a_text) {
+BOOST_AUTO_TEST_CASE(evaluation_predicts_each_token_of_text_once) {
   for (const std::int32_t n : {2, 10, 11, 12, 95, 101}) {
     const Dataset data = counting_text(n);
     std::int32_t next = 101;
@@ -312,14 +313,14 @@ BOOST_AUTO_TEST_CASE(evaluation_of_a_text) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_batch_by_name) {
+BOOST_AUTO_TEST_CASE(make_batch_contains_given_samples) {
   const Dataset data = random_pairs(10, 5);
   const Batch b = make_batch(data, {7, 2, 2});
   check_batch(b, data);
   BOOST_TEST(b.samples == (std::vector<std::int64_t>{7, 2, 2}), boost::test_tools::per_element());
 }
 
-BOOST_AUTO_TEST_CASE(impossible_options) {
+BOOST_AUTO_TEST_CASE(untrainable_dataset_is_refused) {
   Dataset nothing;
   nothing.skipped_long = 12;
   expect_error(Exit::bad_input, {"no pair", "12 longer", "data.max_length"},

@@ -1,4 +1,4 @@
-// Clips: from files, drawn from descriptions, and as rows of tubelets.
+// Videos: from files, drawn from descriptions, and as rows of tubelets.
 #include "data/inputs/clips.h"
 
 #include <fmt/format.h>
@@ -27,7 +27,7 @@ std::string counting(std::size_t n) {
   return bytes;
 }
 
-/// Values are read as they are in the file.
+/// Options that read values unchanged.
 ImageOptions plain(std::int64_t height, std::int64_t width, std::int64_t patch) {
   return {.height = height, .width = width, .patch = patch, .mean = 0, .deviation = 1.0 / 255};
 }
@@ -38,7 +38,7 @@ Side rows_of(const Inputs& inputs, std::int64_t input, const Draw& draw = {}) {
   return side;
 }
 
-/// Row by row, as whole numbers.
+/// The rows as integers.
 std::vector<std::vector<int>> numbers(const Side& side) {
   std::vector<std::vector<int>> rows(static_cast<std::size_t>(side.rows()));
   for (std::size_t i = 0; i < side.features.size(); ++i)
@@ -48,9 +48,9 @@ std::vector<std::vector<int>> numbers(const Side& side) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(tubelets_by_hand) {
+BOOST_AUTO_TEST_CASE(tubelets_equal_hand_computed_rows) {
   const TempDir dir;
-  // 4 frames of 2 x 4 pixels: frame t, line y, column x holds 8 t + 4 y + x.
+  // 4 frames of 2 x 4 pixels: frame t, line y, column x contains 8 t + 4 y + x.
   const std::vector<std::string> lines{dir.write("a.npy", npy("|u1", "(4, 2, 4)", counting(32)))};
   const Clips one(lines, plain(2, 4, 2), {.frames = 4, .tubelet = 2}, false, "data", 1);
   BOOST_TEST(one.rows(0) == 4);
@@ -78,7 +78,7 @@ BOOST_AUTO_TEST_CASE(tubelets_by_hand) {
               std::vector<std::vector<int>>{{0, 1, 2, 6, 7, 8}, {3, 4, 5, 9, 10, 11}}));
 }
 
-BOOST_AUTO_TEST_CASE(a_clip_of_one_frame_is_a_picture) {
+BOOST_AUTO_TEST_CASE(video_of_one_frame_equals_image) {
   const TempDir dir;
   const std::string file = dir.write("x", idx({1, 4, 6}, counting(24)));
   const std::vector<std::string> picture{file + "#0"},
@@ -90,10 +90,10 @@ BOOST_AUTO_TEST_CASE(a_clip_of_one_frame_is_a_picture) {
     BOOST_TEST((rows_of(pictures, 0, {3, epoch, 0}) == rows_of(clips, 0, {3, epoch, 0})));
 }
 
-BOOST_AUTO_TEST_CASE(training_changes_all_frames_of_a_clip_alike) {
+BOOST_AUTO_TEST_CASE(training_transforms_all_frames_equally) {
   const TempDir dir;
   std::string dots(2 * 5 * 5, '\0');
-  dots[12] = dots[25 + 12] = '\1';  // in the middle of both frames
+  dots[12] = dots[25 + 12] = '\1';  // the centre of both frames
   const std::vector<std::string> lines{dir.write("x.npy", npy("|u1", "(2, 5, 5)", dots))};
   ImageOptions o = plain(5, 5, 5);
   o.shift = 1;
@@ -108,7 +108,7 @@ BOOST_AUTO_TEST_CASE(training_changes_all_frames_of_a_clip_alike) {
   BOOST_TEST(numbers(rows_of(shifted, 0))[1][12] == 1);  // evaluation does not shift
 }
 
-BOOST_AUTO_TEST_CASE(items_of_idx_files) {
+BOOST_AUTO_TEST_CASE(idx_items_are_read_as_videos) {
   const TempDir dir;
   FilesOptions files{{dir.write("x", idx({3, 2, 2, 2}, counting(24)))},
                      {dir.write("y", idx({3}, counting(3)))},
@@ -121,14 +121,14 @@ BOOST_AUTO_TEST_CASE(items_of_idx_files) {
   BOOST_TEST((numbers(rows_of(all, 2)) ==
               std::vector<std::vector<int>>{{16, 17, 18, 19}, {20, 21, 22, 23}}));
   split.source.push_back(files.source[0] + "#3");
-  expect_error(Exit::bad_input, {"data: line 4: ", "x: has 3 clips, so there is no #3"},
+  expect_error(Exit::bad_input, {"data: line 4: ", "x: has 3 videos, so there is no #3"},
                [&] { Clips(split.source, o, video, false, "data", 1); });
   const std::vector<std::string> still{dir.write("z", idx({3, 2, 4}, counting(24))) + "#0"};
-  expect_error(Exit::bad_input, {"z: an IDX file of 3 x 2 x 4, not of clips"},
+  expect_error(Exit::bad_input, {"z: an IDX file of 3 x 2 x 4, not of videos"},
                [&] { Clips(still, o, video, false, "data", 1); });
 }
 
-BOOST_AUTO_TEST_CASE(broken_and_unfitting_clips_are_refused_by_line_and_file) {
+BOOST_AUTO_TEST_CASE(broken_video_is_refused_with_line_and_file) {
   const TempDir dir;
   const std::string good = dir.write("good.npy", npy("|u1", "(4, 2, 4)", counting(32)));
   const auto refused = [&](const std::string& line, const std::string& why) {
@@ -139,12 +139,12 @@ BOOST_AUTO_TEST_CASE(broken_and_unfitting_clips_are_refused_by_line_and_file) {
   };
   const auto file = [&](const std::string& bytes) { return dir.write("bad.npy", bytes); };
   refused(file(npy("|u1", "(3, 2, 4)", counting(24))),
-          "a clip of 3 frames, but data.video.frames is 4");
+          "a video of 3 frames, but data.video.frames is 4");
   refused(file(npy("|u1", "(4, 4, 2)", counting(32))),
-          "a clip of 4 x 2 pixels, but data.image has 2 x 4");
+          "a video of 4 x 2 pixels, but data.image has 2 x 4");
   refused(file(npy("|u1", "(4, 2, 4, 3)", counting(96))),
-          "a clip with 3 channels, but data.image.channels is 1");
-  refused(file(npy("|u1", "(4, 8)", counting(32))), "an array of shape (4, 8), not a clip");
+          "a video with 3 channels, but data.image.channels is 1");
+  refused(file(npy("|u1", "(4, 8)", counting(32))), "an array of shape (4, 8), not a video");
   refused(file(npy("|u1", "(4, 2, 4)", counting(31))),
           "31 bytes of values, which is not 4 x 2 x 4");
   refused(file(npy("|u1", "(4611686018427387904, 2, 4)", counting(32))), "which is not");
@@ -153,13 +153,13 @@ BOOST_AUTO_TEST_CASE(broken_and_unfitting_clips_are_refused_by_line_and_file) {
   refused(file(npy("|u1", "(4, 2, 4)", counting(32), "True")), "in columns");
   refused(file("\x93NUMPY"), "not a .npy file");
   refused((dir / "nowhere.npy").string(), "nowhere.npy");
-  refused((dir / "picture.png").string(), "not a clip: a .npy file");
+  refused((dir / "picture.png").string(), "not a video: a .npy file");
   refused("clip:1 2 1 rr",
-          "line 2: \"clip:1 2 1 rr\": a clip of 3 frames, but data.video.frames is 4");
-  refused("clip:1 2 0 rrr", "\"clip:1 2 0 rrr\" is not a clip");
+          "line 2: \"clip:1 2 1 rr\": a video of 3 frames, but data.video.frames is 4");
+  refused("clip:1 2 0 rrr", "\"clip:1 2 0 rrr\" is not a video");
 }
 
-BOOST_AUTO_TEST_CASE(descriptions_by_hand) {
+BOOST_AUTO_TEST_CASE(drawn_motion_equals_hand_drawn_frames) {
   const Clip clip = draw_motion("clip:3 0 2 rdl", 3, 5, 1);
   BOOST_TEST((clip.frames == 4 && clip.height == 3 && clip.width == 5 && clip.channels == 1));
   std::string drawn;
@@ -173,13 +173,13 @@ BOOST_AUTO_TEST_CASE(descriptions_by_hand) {
   for (const char* wrong :
        {"clip:", "clip:1 2 3", "clip:1 2 3  r", "clip:1 2 0 r", "clip:-1 2 3 r", "clip:1 2 3 x",
         "clip:1 2 3 r ", "clip:70000 2 3 r", "clip:1 2 99999999999999999999 r", "clip:1 2 r"})
-    expect_error(Exit::bad_input, {wrong, "is not a clip", "LEFT TOP SIZE MOVES"},
+    expect_error(Exit::bad_input, {wrong, "is not a video", "LEFT TOP SIZE MOVES"},
                  [&] { draw_motion(wrong, 4, 8, 3); });
 }
 
 namespace {
 
-/// The side of the square, from the number of white pixels of a frame.
+/// The side of the square, computed from the number of white pixels of a frame.
 std::int64_t side_of(const std::uint8_t* frame, std::int64_t pixels) {
   const auto white = std::count(frame, frame + pixels, 255);
   return std::lround(std::sqrt(static_cast<double>(white)));
@@ -198,7 +198,7 @@ std::pair<std::int64_t, std::int64_t> corner_of(const std::uint8_t* frame, std::
   return {-1, -1};
 }
 
-/// The label of a clip, from its frames.
+/// The label of a video, determined from its frames.
 std::string watched(const std::string& line, std::int64_t frames, std::int64_t n) {
   const Clip clip = draw_motion(line, n, n, 1);
   BOOST_REQUIRE(clip.frames == frames);
@@ -209,17 +209,18 @@ std::string watched(const std::string& line, std::int64_t frames, std::int64_t n
   for (std::int64_t t = 0; t + 1 < frames; ++t) {
     const auto a = corner_of(clip.values.data() + t * n * n, n),
                b = corner_of(clip.values.data() + (t + 1) * n * n, n);
-    const std::string& way = names.at({(b.first - a.first + n) % n, (b.second - a.second + n) % n});
-    if (t == 0) first = way;
-    const bool turned = t > 0 && way != last;
+    const std::string& direction =
+        names.at({(b.first - a.first + n) % n, (b.second - a.second + n) % n});
+    if (t == 0) first = direction;
+    const bool turned = t > 0 && direction != last;
     if (turned) {
-      const auto upright = [](const std::string& name) { return name == "up" || name == "down"; };
-      BOOST_TEST(upright(way) != upright(last));  // by 90 degrees
+      const auto vertical = [](const std::string& name) { return name == "up" || name == "down"; };
+      BOOST_TEST(vertical(direction) != vertical(last));  // a turn is by 90 degrees
       BOOST_TEST(run >= 2);
       ++turns;
     }
     run = turned || t == 0 ? 1 : run + 1;
-    last = way;
+    last = direction;
   }
   BOOST_TEST(run >= 2);
   return fmt::format("{} {}", first, turns);
@@ -227,13 +228,14 @@ std::string watched(const std::string& line, std::int64_t frames, std::int64_t n
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(labels_of_motion_are_true_and_no_frame_tells_them) {
+BOOST_AUTO_TEST_CASE(motion_labels_are_correct_and_independent_of_single_frames) {
   constexpr std::int64_t n = 16, frames = 9;
   const Corpus corpus =
       synthetic_corpus({.name = SyntheticKind::motion, .train = 16000, .valid = 50, .test = 50}, 1,
                        {.height = n, .width = n}, {.frames = frames});
   std::map<std::string, std::int64_t> labels;
-  std::map<std::string, std::map<std::int64_t, std::int64_t>> places;  // of the middle frame
+  std::map<std::string, std::map<std::int64_t, std::int64_t>>
+      positions;  // counts in the middle frame
   std::set<std::int64_t> sizes;
   for (std::size_t i = 0; i < corpus.train.source.size(); ++i) {
     const std::string &line = corpus.train.source[i], &label = corpus.train.target[i];
@@ -242,17 +244,17 @@ BOOST_AUTO_TEST_CASE(labels_of_motion_are_true_and_no_frame_tells_them) {
     const Clip clip = draw_motion(line, n, n, 1);
     const std::uint8_t* const middle = clip.values.data() + frames / 2 * n * n;
     const auto [x, y] = corner_of(middle, n);
-    ++places[label][y / 4 * 4 + x / 4];
+    ++positions[label][y / 4 * 4 + x / 4];
     sizes.insert(side_of(middle, n * n));
   }
   BOOST_TEST((sizes == std::set<std::int64_t>{2, 3, 4}));
   BOOST_TEST(labels.size() == 16u);
   for (const auto& [label, count] : labels) {
     BOOST_TEST(std::abs(count - 1000) < 160, label);  // 5 standard deviations
-    double chi_squared = 0;  // of 16 equally likely squares of the field: 15 degrees of freedom
+    double chi_squared = 0;  // 16 equally likely squares of the field: 15 degrees of freedom
     for (std::int64_t square = 0; square < 16; ++square) {
       const double expected = static_cast<double>(count) / 16,
-                   off = static_cast<double>(places[label][square]) - expected;
+                   off = static_cast<double>(positions[label][square]) - expected;
       chi_squared += off * off / expected;
     }
     BOOST_TEST(chi_squared < 45, label);  // p = 8e-5

@@ -30,7 +30,7 @@ std::string numbered(int n, const std::string& word) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(three_splits) {
+BOOST_AUTO_TEST_CASE(three_splits_are_read_from_files) {
   Files f;
   f.pairs(f.options.train, "train", "eins\nzwei\n\n", "one\ntwo\nthree\n");
   f.pairs(f.options.valid, "valid", "drei\n", "three\n");
@@ -44,7 +44,7 @@ BOOST_AUTO_TEST_CASE(three_splits) {
   BOOST_TEST(corpus.test.source == (Lines{"vier", "fünf"}), boost::test_tools::per_element());
 }
 
-BOOST_AUTO_TEST_CASE(a_text_is_all_files_that_match) {
+BOOST_AUTO_TEST_CASE(wildcard_reads_all_matching_files) {
   Files f;
   for (const char* folder : {"src", "src/a", "src/a/b", "src/.git", "other"})
     create_directories(f.dir / folder);
@@ -71,7 +71,7 @@ BOOST_AUTO_TEST_CASE(a_text_is_all_files_that_match) {
   expect_error(Exit::bad_input, {"src/none.py: no such file"}, [&] { read("src/none.py"); });
 }
 
-BOOST_AUTO_TEST_CASE(splits_not_in_the_config_are_empty) {
+BOOST_AUTO_TEST_CASE(splits_without_files_are_empty) {
   Files f;
   f.pairs(f.options.train, "train", "eins\n", "one\n");
   const Corpus corpus = f.read();
@@ -80,7 +80,7 @@ BOOST_AUTO_TEST_CASE(splits_not_in_the_config_are_empty) {
   BOOST_TEST(corpus.test.empty());
 }
 
-BOOST_AUTO_TEST_CASE(fractions_are_taken_from_the_end) {
+BOOST_AUTO_TEST_CASE(fractions_are_cut_from_end_of_train) {
   Files f;
   f.pairs(f.options.train, "train", numbered(100, "de"), numbered(100, "en"));
   f.options.valid_fraction = 0.1;
@@ -102,7 +102,7 @@ BOOST_AUTO_TEST_CASE(fractions_are_taken_from_the_end) {
   BOOST_TEST(corpus.test.source.size() == 5u);
 }
 
-BOOST_AUTO_TEST_CASE(fractions_of_a_text) {
+BOOST_AUTO_TEST_CASE(fractions_of_text_are_cut_between_characters) {
   Files f;
   f.options.train.text = {f.dir.write("text", "0123456789")};
   f.options.valid_fraction = 0.25;
@@ -117,12 +117,12 @@ BOOST_AUTO_TEST_CASE(fractions_of_a_text) {
   corpus = f.read(Reads::text);
   BOOST_TEST(corpus.train.text + corpus.valid.text == "aßaßaßaß");
   BOOST_TEST((corpus.valid.text == "ß" || corpus.valid.text == "aß"));
-  f.options.valid_fraction = 1.0 / 12.0;  // only the second byte of ß would be left, so nothing is
+  f.options.valid_fraction = 1.0 / 12.0;  // the second byte of ß alone gives an empty split
   expect_error(Exit::bad_input, {"12 bytes are too few to cut fractions from"},
                [&] { f.read(Reads::text); });
 }
 
-BOOST_AUTO_TEST_CASE(fractions_of_lines_without_a_target) {
+BOOST_AUTO_TEST_CASE(fractions_are_cut_from_lines_without_target) {
   Files f;
   f.options.train.text = {f.dir.write("lines", "a\nb\n\nc\nd\n")};
   f.options.valid_fraction = f.options.test_fraction = 0.2;
@@ -133,7 +133,7 @@ BOOST_AUTO_TEST_CASE(fractions_of_lines_without_a_target) {
   BOOST_TEST(corpus.train.target.empty());
 }
 
-BOOST_AUTO_TEST_CASE(a_text_without_a_final_newline_gets_one_before_the_next) {
+BOOST_AUTO_TEST_CASE(texts_without_final_newline_are_separated) {
   Files f;
   f.options.train.text = {f.dir.write("a", "abc def"), f.dir.write("b", "ghi")};
   BOOST_TEST(f.read(Reads::text).train.text == "abc def\nghi");
@@ -147,7 +147,7 @@ BOOST_AUTO_TEST_CASE(texts_are_joined_unchanged) {
   BOOST_TEST(corpus.train.source.empty());
 }
 
-BOOST_AUTO_TEST_CASE(lower_case_everywhere) {
+BOOST_AUTO_TEST_CASE(lowercase_option_applies_to_all_splits) {
   Files f;
   f.pairs(f.options.train, "train", "EINS Ä\n", "ONE\n");
   f.pairs(f.options.test, "test", "ZWEI\n", "Two\n");
@@ -161,7 +161,7 @@ BOOST_AUTO_TEST_CASE(lower_case_everywhere) {
   BOOST_TEST(f.read(Reads::text).train.text == "àb\n");
 }
 
-BOOST_AUTO_TEST_CASE(errors) {
+BOOST_AUTO_TEST_CASE(wrong_files_are_refused) {
   Files f;
   expect_error(Exit::usage, {"data.train.source"}, [&] { f.read(); });
   expect_error(Exit::usage, {"data.train.text"}, [&] { f.read(Reads::text); });
@@ -180,14 +180,14 @@ BOOST_AUTO_TEST_CASE(errors) {
   expect_error(Exit::bad_input, {"empty.txt.gz: empty file"}, [&] { f.read(Reads::text); });
 }
 
-BOOST_AUTO_TEST_CASE(a_broken_later_split_is_detected) {
+BOOST_AUTO_TEST_CASE(broken_test_split_is_refused) {
   Files f;
   f.pairs(f.options.train, "train", "x\n", "x\n");
   f.pairs(f.options.test, "test", "x\n", "\xFF\n");
   expect_error(Exit::bad_input, {"test.en:1: invalid UTF-8"}, [&] { f.read(); });
 }
 
-BOOST_AUTO_TEST_CASE(fractions_that_leave_nothing) {
+BOOST_AUTO_TEST_CASE(fraction_that_leaves_split_empty_is_refused) {
   Files f;
   f.pairs(f.options.train, "train", "a\nb\n", "a\nb\n");
   f.options.valid_fraction = 0.9;
@@ -195,7 +195,7 @@ BOOST_AUTO_TEST_CASE(fractions_that_leave_nothing) {
   expect_error(Exit::bad_input, {"data.train", "2 lines", "too few"}, [&] { f.read(); });
 }
 
-BOOST_AUTO_TEST_CASE(synthetic_pairs) {
+BOOST_AUTO_TEST_CASE(synthetic_corpus_has_requested_counts) {
   DataOptions options;
   options.synthetic = {.name = SyntheticKind::copy, .train = 20, .valid = 3, .test = 4};
   const Corpus corpus = read_corpus(options, Reads::pairs, 1);

@@ -26,7 +26,7 @@ const Split split{.source = {"a b", "", "c", "a a a", "b", "a b c"},
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(every_line_is_a_sample) {
+BOOST_AUTO_TEST_CASE(every_line_is_one_sample_in_evaluation) {
   const Dataset data = tokenize(split, words(), words());
   BOOST_TEST(data.size() == 6);
   BOOST_TEST((data.batching == &pairs()));
@@ -40,14 +40,14 @@ BOOST_AUTO_TEST_CASE(every_line_is_a_sample) {
   BOOST_TEST(data.skipped_empty == 0);
 }
 
-BOOST_AUTO_TEST_CASE(training_skips_and_counts_lines) {
+BOOST_AUTO_TEST_CASE(training_skips_and_counts_unfit_lines) {
   const Dataset data =
       tokenize(split, words(), words(), {.training = true, .max_length = 3, .keep_lines = false});
   BOOST_TEST(data.size() == 3);
   BOOST_TEST(data.skipped_empty == 2);
   BOOST_TEST(data.skipped_long == 1);
   BOOST_TEST(ids(data.source[1]) == (Ids{3, 3, 3, 2}),
-             boost::test_tools::per_element());  // 3 tokens are not too long
+             boost::test_tools::per_element());  // 3 tokens fit
   BOOST_TEST(ids(data.target[2]) == (Ids{5, 4, 3}), boost::test_tools::per_element());
   BOOST_TEST(data.source_lines.empty());
   const Dataset all = tokenize(split, words(), words(), {.training = true});
@@ -56,7 +56,7 @@ BOOST_AUTO_TEST_CASE(training_skips_and_counts_lines) {
   BOOST_TEST(all.target_lines[2] == "b b b b");
 }
 
-BOOST_AUTO_TEST_CASE(sources_only) {
+BOOST_AUTO_TEST_CASE(sources_without_targets_get_empty_targets) {
   const Dataset data = tokenize({.source = {"a", "b"}, .target = {}, .text = {}}, words(), words());
   BOOST_TEST(data.size() == 2);
   BOOST_TEST(data.target.size() == 2);
@@ -66,18 +66,20 @@ BOOST_AUTO_TEST_CASE(sources_only) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(results_do_not_depend_on_the_number_of_threads) {
+BOOST_AUTO_TEST_CASE(tokens_do_not_depend_on_number_of_threads) {
   Split big{.source = sentences(5000, 1), .target = sentences(5000, 2), .text = {}};
   const auto t = train_tokenizer({.kind = TokenizerKind::words}, big.source, 1);
   const Dataset one = tokenize(big, *t, *t, {}, 1);
   for (const int threads : {0, 2, 3, 7}) {
-    const Dataset many = tokenize(big, *t, *t, {}, threads);
-    BOOST_TEST((one.source.ids == many.source.ids && one.source.offsets == many.source.offsets));
-    BOOST_TEST((one.target.ids == many.target.ids && one.target.offsets == many.target.offsets));
+    const Dataset threaded = tokenize(big, *t, *t, {}, threads);
+    BOOST_TEST(
+        (one.source.ids == threaded.source.ids && one.source.offsets == threaded.source.offsets));
+    BOOST_TEST(
+        (one.target.ids == threaded.target.ids && one.target.offsets == threaded.target.offsets));
   }
 }
 
-BOOST_AUTO_TEST_CASE(an_error_on_a_thread_is_rethrown) {
+BOOST_AUTO_TEST_CASE(error_on_thread_is_rethrown) {
   struct Failing : Tokenizer {
     TokenizerKind kind() const override { return TokenizerKind::words; }
     std::int64_t size() const override { return 3; }
@@ -95,7 +97,7 @@ BOOST_AUTO_TEST_CASE(an_error_on_a_thread_is_rethrown) {
   expect_error(Exit::failed, {"line 4999"}, [&] { tokenize(big, Failing(), Failing(), {}, 3); });
 }
 
-BOOST_AUTO_TEST_CASE(a_continuous_text) {
+BOOST_AUTO_TEST_CASE(continuous_text_is_encoded_completely) {
   std::string text;
   for (const auto& line : sentences(3000, 3)) text += line + "\n";
   const Split lm{.source = {}, .target = {}, .text = text + "no end"};

@@ -1,4 +1,4 @@
-// The generator of dates against an independent parser of dates.
+// The generator of dates, checked by an independent parser of dates.
 #include "data/sources/generated/dates.h"
 
 #include <cctype>
@@ -126,11 +126,11 @@ const std::map<std::string, int>& weekday_words() {
 int ordinal_word(const std::string& word) {
   static const std::vector<std::string> ones = {"first", "second",  "third",  "fourth", "fifth",
                                                 "sixth", "seventh", "eighth", "ninth"};
-  static const std::map<std::string, int> others = {
+  static const std::map<std::string, int> further = {
       {"tenth", 10},      {"eleventh", 11},   {"twelfth", 12},   {"thirteenth", 13},
       {"fourteenth", 14}, {"fifteenth", 15},  {"sixteenth", 16}, {"seventeenth", 17},
       {"eighteenth", 18}, {"nineteenth", 19}, {"twentieth", 20}, {"thirtieth", 30}};
-  if (const auto found = others.find(word); found != others.end()) return found->second;
+  if (const auto found = further.find(word); found != further.end()) return found->second;
   for (std::size_t i = 0; i < ones.size(); ++i) {
     const int n = static_cast<int>(i) + 1;
     if (word == ones[i]) return n;
@@ -140,7 +140,7 @@ int ordinal_word(const std::string& word) {
   return 0;
 }
 
-/// Digits and separators only.
+/// Parses a date of digits and separators.
 Read read_numbers(const std::string& text) {
   if (text.size() == 8 && text.find_first_not_of("0123456789") == std::string::npos) {
     return {.year = std::stoi(text.substr(0, 4)),
@@ -160,8 +160,7 @@ Read read_numbers(const std::string& text) {
 Read read_date(const std::string& written) {
   if (written.find("年") != std::string::npos) return read_chinese(written);
   if (written.find_first_not_of("0123456789-/.") == std::string::npos) return read_numbers(written);
-  // Splits into runs of digits and of letters; a hyphen belongs to words such as twenty-first
-  // only.
+  // Splits into runs of digits and of letters; a hyphen belongs only to words such as twenty-first.
   Read date;
   std::vector<std::string> tokens;
   std::string lower;
@@ -231,7 +230,7 @@ void check(const std::string& written, std::chrono::sys_days day) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(every_form_can_be_read) {
+BOOST_AUTO_TEST_CASE(every_form_is_parsed) {
   Random random({.seed = 1, .stream = Stream::check});
   BOOST_TEST(date_forms() >= 20);
   using namespace std::chrono;
@@ -243,7 +242,7 @@ BOOST_AUTO_TEST_CASE(every_form_can_be_read) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(every_day_can_be_read) {
+BOOST_AUTO_TEST_CASE(every_day_has_unambiguous_text) {
   Random random({.seed = 2, .stream = Stream::check});
   std::map<std::string, std::chrono::sys_days> meaning;
   for (int round = 0; round < 2; ++round) {
@@ -251,12 +250,12 @@ BOOST_AUTO_TEST_CASE(every_day_can_be_read) {
       const auto written = write_date(day, random);
       check(written, day);
       const auto [entry, fresh] = meaning.emplace(written, day);
-      if (!fresh && entry->second != day) BOOST_ERROR(written << " stands for two days");
+      if (!fresh && entry->second != day) BOOST_ERROR(written << " is the text of two days");
     }
   }
 }
 
-BOOST_AUTO_TEST_CASE(iso) {
+BOOST_AUTO_TEST_CASE(iso_date_has_standard_format) {
   using namespace std::chrono;
   BOOST_TEST(iso_date(sys_days{year{2021} / 3 / 3}) == "2021-03-03");
   BOOST_TEST(iso_date(first_date) == "1900-01-01");
@@ -264,7 +263,7 @@ BOOST_AUTO_TEST_CASE(iso) {
   BOOST_TEST(iso_date(sys_days{year{2000} / 2 / 29}) == "2000-02-29");
 }
 
-BOOST_AUTO_TEST_CASE(expected_forms) {
+BOOST_AUTO_TEST_CASE(expected_forms_occur) {
   using namespace std::chrono;
   const sys_days day{year{2021} / 3 / 3};
   Random random({.seed = 3, .stream = Stream::check});
@@ -290,7 +289,7 @@ BOOST_AUTO_TEST_CASE(expected_forms) {
                            "the third of March 2021",
                            "2021年3月3日 星期三",
                            "20210303"}) {
-    BOOST_TEST(seen.contains(form), form << " never came");
+    BOOST_TEST(seen.contains(form), form << " did not occur");
   }
 }
 

@@ -1,4 +1,4 @@
-// Rows of numbers and sound in place of text.
+// Feature rows and sound in place of text.
 #include "data/inputs/features.h"
 
 #include <fmt/format.h>
@@ -45,7 +45,7 @@ Side pushed(const Features& features, std::int64_t input) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(samples_of_each_format) {
+BOOST_AUTO_TEST_CASE(wav_samples_of_each_format_are_read) {
   const TempDir dir;
   const auto read = [&](const std::string& bytes) {
     return read_wav(dir.write("a.wav", bytes), 8000);
@@ -59,12 +59,12 @@ BOOST_AUTO_TEST_CASE(samples_of_each_format) {
   BOOST_TEST((read(wav(1, 1, 32, 8000, little(0xC0000000, 4))) == Floats{-0.5}));
   BOOST_TEST((read(wav(3, 1, 32, 8000, bytes_of<float>({0.125F}))) == Floats{0.125}));
   BOOST_TEST((read(wav(1, 2, 16, 8000, little(0x4000, 2) + little(0x2000, 2))) == Floats{0.375}));
-  // a chunk of odd length before the samples, and its padding
+  // A chunk of odd length and its padding precede the samples.
   BOOST_TEST((read(wav(1, 1, 16, 8000, little(0x4000, 2), "LIST" + little(3, 4) + "abc" + '\0')) ==
               Floats{0.5}));
 }
 
-BOOST_AUTO_TEST_CASE(broken_sound) {
+BOOST_AUTO_TEST_CASE(broken_wav_is_refused) {
   const TempDir dir;
   const std::string good = wav(1, 1, 16, 8000, little(0, 2) + little(1, 2));
   const auto refused = [&](const std::string& bytes, const std::string& why) {
@@ -87,7 +87,7 @@ BOOST_AUTO_TEST_CASE(broken_sound) {
   BOOST_CHECK_THROW(read_wav((dir / "missing.wav").string(), 8000), Error);
 }
 
-BOOST_AUTO_TEST_CASE(matrices) {
+BOOST_AUTO_TEST_CASE(npy_matrix_is_read_and_broken_file_refused) {
   const TempDir dir;
   const std::string f4 = bytes_of<float>({1, 2, 3, 4, 5, 6}), f8 = bytes_of<double>({1, 2});
   const Matrix m = read_npy(dir.write("a.npy", npy("<f4", "(2, 3)", f4)));
@@ -106,7 +106,7 @@ BOOST_AUTO_TEST_CASE(matrices) {
   refused(npy("<f4", "(4611686018427387904, 4)", f4), "which is not");
 }
 
-BOOST_AUTO_TEST_CASE(log_mel_equals_the_reference) {
+BOOST_AUTO_TEST_CASE(log_mel_equals_reference) {
   std::vector<float> samples;
   for (int i = 0; i < 720; ++i)
     samples.push_back(static_cast<float>(0.5 * std::sin(0.05 * i + 0.0003 * i * i) +
@@ -122,8 +122,8 @@ BOOST_AUTO_TEST_CASE(log_mel_equals_the_reference) {
   BOOST_TEST(log_mel(std::vector<float>(200), options).front() == std::log(1e-10F));  // silence
 }
 
-// Each digit is a tone of its own: the loudest band of its frames says which.
-BOOST_AUTO_TEST_CASE(tones_sound_like_their_digits) {
+// Each digit is a different tone, which the loudest band of its frames identifies.
+BOOST_AUTO_TEST_CASE(loudest_band_of_tone_identifies_digit) {
   const FeatureOptions options{.width = 40, .rate = 8000};
   std::map<std::size_t, char> heard;
   for (char digit = '0'; digit <= '9'; ++digit) {
@@ -142,7 +142,7 @@ BOOST_AUTO_TEST_CASE(tones_sound_like_their_digits) {
     expect_error(Exit::bad_input, {"is not a line of tones"}, [&] { play_tones(wrong, 8000); });
 }
 
-BOOST_AUTO_TEST_CASE(rows_are_stacked_frames) {
+BOOST_AUTO_TEST_CASE(feature_rows_are_stacked_frames) {
   const TempDir dir;
   const std::string path =
       dir.write("a.npy", npy("<f4", "(3, 2)", bytes_of<float>({1, 2, 3, 4, 5, 6})));
@@ -176,7 +176,7 @@ BOOST_AUTO_TEST_CASE(rows_are_stacked_frames) {
   refused({empty}, {"data.train: line 1: ", "empty.npy: has no frame"});
 }
 
-BOOST_AUTO_TEST_CASE(generated_digits_of_test_are_not_in_train) {
+BOOST_AUTO_TEST_CASE(digits_of_test_tones_are_not_in_train) {
   const Corpus corpus = synthetic_corpus({.name = SyntheticKind::tones,
                                           .train = 2000,
                                           .valid = 50,

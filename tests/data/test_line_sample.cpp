@@ -8,25 +8,25 @@ using namespace heed;
 
 BOOST_AUTO_TEST_SUITE(line_sample)
 
-BOOST_AUTO_TEST_CASE(a_few_lines_are_all_taken_in_order) {
+BOOST_AUTO_TEST_CASE(few_lines_are_all_returned_in_order) {
   const std::vector<std::string> lines{"a", "b", "c"};
-  for (const std::size_t most : {3, 4}) {
-    const auto taken = sample_lines(lines, most, 1);
-    BOOST_TEST(taken.size() == 3u);
-    for (std::size_t i = 0; i < taken.size(); ++i) BOOST_TEST(taken[i] == &lines[i]);
+  for (const std::size_t max_lines : {3, 4}) {
+    const auto sample = sample_lines(lines, max_lines, 1);
+    BOOST_TEST(sample.size() == 3u);
+    for (std::size_t i = 0; i < sample.size(); ++i) BOOST_TEST(sample[i] == &lines[i]);
   }
   BOOST_TEST(sample_lines({}, 3, 1).empty());
 }
 
-BOOST_AUTO_TEST_CASE(of_many_lines_each_is_equally_likely_and_none_repeated) {
+BOOST_AUTO_TEST_CASE(sample_of_many_lines_is_uniform_without_repeats) {
   const std::vector<std::string> lines(20);
   std::vector<int> times(lines.size());
   for (std::uint64_t seed = 0; seed < 2000; ++seed) {
-    const auto taken = sample_lines(lines, 5, seed);
-    BOOST_TEST(taken.size() == 5u);
-    BOOST_TEST(std::set(taken.begin(), taken.end()).size() == 5u);
-    BOOST_TEST((taken == sample_lines(lines, 5, seed)));
-    for (const std::string* line : taken) ++times[static_cast<std::size_t>(line - lines.data())];
+    const auto sample = sample_lines(lines, 5, seed);
+    BOOST_TEST(sample.size() == 5u);
+    BOOST_TEST(std::set(sample.begin(), sample.end()).size() == 5u);
+    BOOST_TEST((sample == sample_lines(lines, 5, seed)));
+    for (const std::string* line : sample) ++times[static_cast<std::size_t>(line - lines.data())];
   }
   // 2000 times 5 of 20: 500 each, with a standard deviation of 19.
   for (const int count : times) BOOST_TEST((count > 400 && count < 600));

@@ -13,7 +13,7 @@ using namespace heed::testing;
 BOOST_AUTO_TEST_SUITE(lines)
 using Lines = std::vector<std::string>;
 
-BOOST_AUTO_TEST_CASE(lines_and_their_ends) {
+BOOST_AUTO_TEST_CASE(line_ends_are_recognised) {
   const TempDir dir;
   const auto check = [&](std::string_view content, const Lines& expected) {
     BOOST_TEST(read_lines(dir.write("plain", content)) == expected,
@@ -32,7 +32,7 @@ BOOST_AUTO_TEST_CASE(lines_and_their_ends) {
   check("a\vb\u2028c\rd\n", {"a\vb\u2028c\rd"});  // only \n ends a line
 }
 
-BOOST_AUTO_TEST_CASE(text_is_not_changed) {
+BOOST_AUTO_TEST_CASE(text_is_read_unchanged) {
   const TempDir dir;
   const std::string text = "one\r\n\n  two\n\nend";
   BOOST_TEST(read_text(dir.write("t", text)) == text);
@@ -44,7 +44,7 @@ BOOST_AUTO_TEST_CASE(text_is_not_changed) {
   BOOST_TEST(joined == text);
 }
 
-BOOST_AUTO_TEST_CASE(several_files_and_members) {
+BOOST_AUTO_TEST_CASE(files_and_gzip_members_are_joined) {
   const TempDir dir;
   const auto a = dir.write("a", "1\n2\n"), b = dir.write_gz("b", "3\n");
   BOOST_TEST(read_lines(Lines{a, b, a}) == (Lines{"1", "2", "3", "1", "2"}),
@@ -54,7 +54,7 @@ BOOST_AUTO_TEST_CASE(several_files_and_members) {
   BOOST_TEST(read_lines(both) == (Lines{"3", "4"}), boost::test_tools::per_element());
 }
 
-BOOST_AUTO_TEST_CASE(a_large_gz_file_equals_plain_text) {
+BOOST_AUTO_TEST_CASE(large_gzip_file_equals_plain_text) {
   const TempDir dir;
   std::string content;
   for (const auto& line : sentences(30000, 5)) content += line + "\n";
@@ -62,7 +62,7 @@ BOOST_AUTO_TEST_CASE(a_large_gz_file_equals_plain_text) {
   BOOST_TEST((read_lines(dir.write("p", content)) == read_lines(dir.write_gz("z", content))));
 }
 
-BOOST_AUTO_TEST_CASE(a_pipe_is_read_to_its_end) {  // its size is unknown
+BOOST_AUTO_TEST_CASE(pipe_is_read_to_end) {  // the size of a pipe is unknown
   const TempDir dir;
   const std::string path = (dir / "pipe").string();
   BOOST_REQUIRE_EQUAL(mkfifo(path.c_str(), 0600), 0);
@@ -75,7 +75,7 @@ BOOST_AUTO_TEST_CASE(a_pipe_is_read_to_its_end) {  // its size is unknown
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_limit_holds_for_files_packed_files_and_pipes) {
+BOOST_AUTO_TEST_CASE(size_limit_applies_to_files_gzip_and_pipes) {
   const TempDir dir;
   const std::string content(10'000, 'x'), longer = "longer than 9999 bytes";
   const auto plain = dir.write("plain", content), packed = dir.write_gz("packed", content);
@@ -93,18 +93,18 @@ BOOST_AUTO_TEST_CASE(a_limit_holds_for_files_packed_files_and_pipes) {
   writer.join();
 }
 
-BOOST_AUTO_TEST_CASE(missing_and_unreadable) {
+BOOST_AUTO_TEST_CASE(missing_file_or_folder_is_refused) {
   const TempDir dir;
   expect_error(Exit::bad_input, {(dir / "nowhere.de").string(), "no such file"},
                [&] { read_lines((dir / "nowhere.de").string()); });
-  const auto here = std::filesystem::current_path().string();
-  expect_error(Exit::bad_input, {here + "/no-such-file.de: no such file"},
+  const auto folder = std::filesystem::current_path().string();
+  expect_error(Exit::bad_input, {folder + "/no-such-file.de: no such file"},
                [] { read_lines("./no-such-file.de"); });
   expect_error(Exit::bad_input, {(dir / "").string(), "folder"},
                [&] { read_lines((dir / "").string()); });
 }
 
-BOOST_AUTO_TEST_CASE(broken_text) {
+BOOST_AUTO_TEST_CASE(invalid_text_is_refused_with_position) {
   const TempDir dir;
   const auto file = dir.write("t.de", "gut\ngut\nna\xEFve\n");
   for (const bool text : {false, true}) {
@@ -117,7 +117,7 @@ BOOST_AUTO_TEST_CASE(broken_text) {
   expect_error(Exit::bad_input, {nul + ":2: NUL byte"}, [&] { read_text(nul); });
 }
 
-BOOST_AUTO_TEST_CASE(very_long_lines) {
+BOOST_AUTO_TEST_CASE(very_long_line_is_refused) {
   const TempDir dir;
   const auto most = dir.write("most", "x\n" + std::string(1'000'000, 'a') + "\n");
   BOOST_TEST(read_lines(most).back().size() == 1'000'000u);
@@ -127,8 +127,8 @@ BOOST_AUTO_TEST_CASE(very_long_lines) {
   BOOST_TEST(read_text(more).size() == 1'000'004u);  // a continuous text may be longer
 }
 
-BOOST_AUTO_TEST_CASE(a_mark_and_a_return_do_not_count_in_the_length) {
-  // Wherever the pieces end in which a file is read: here after 64 KiB, amid the first line's end.
+BOOST_AUTO_TEST_CASE(byte_order_mark_and_return_do_not_count_in_length) {
+  // Files are read in pieces; a piece of 64 KiB ends within the end of the first line.
   const TempDir dir;
   for (std::size_t longest = 65'530; longest < 65'540; ++longest) {
     for (const std::string mark : {"", "\xEF\xBB\xBF"}) {
@@ -146,7 +146,7 @@ BOOST_AUTO_TEST_CASE(a_mark_and_a_return_do_not_count_in_the_length) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(damaged_gzip) {
+BOOST_AUTO_TEST_CASE(damaged_gzip_file_is_refused) {
   const TempDir dir;
   std::string content;
   for (const auto& line : sentences(2000, 1)) content += line + "\n";
@@ -161,7 +161,7 @@ BOOST_AUTO_TEST_CASE(damaged_gzip) {
   const auto file = dir.write("bad.gz", bad);
   expect_error(Exit::bad_input, {file, "gzip"}, [&] { read_lines(file); });
   bad = whole;
-  bad[whole.size() - 6] = static_cast<char>(bad[whole.size() - 6] ^ 1);  // in the checksum
+  bad[whole.size() - 6] = static_cast<char>(bad[whole.size() - 6] ^ 1);  // a bit of the checksum
   expect_error(Exit::bad_input, {"damaged"}, [&] { read_lines(dir.write("sum.gz", bad)); });
 }
 

@@ -14,8 +14,8 @@ namespace {
 
 constexpr std::int32_t mask = 3, first = 4, vocabulary = 1004;
 
-/// Lines of 20 tokens; line i has tokens from 4 + 20 i on, so that a token names its line and
-/// place.
+/// Lines of 20 tokens; the tokens of line i begin at 4 + 20 i, so that a token identifies its line
+/// and position.
 Dataset lines(std::int64_t n, const MaskOptions& options) {
   Dataset data;
   data.batching = &masked_lines();
@@ -33,16 +33,16 @@ Dataset lines(std::int64_t n, const MaskOptions& options) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(of_15_percent_80_are_masked_10_random_and_10_stay) {
+BOOST_AUTO_TEST_CASE(hidden_tokens_are_masked_random_or_unchanged_80_10_10) {
   const Dataset data = lines(3000, {});
-  std::int64_t labels = 0, masked = 0, kept = 0, random = 0;
+  std::int64_t labels = 0, masked = 0, unchanged = 0, random = 0;
   for (const Batch& batch : batches_of(data, 0)) {
     for (std::int64_t i = 0; i < batch.sequences(); ++i) {
       const auto ids = batch.source.part(i, i + 1).ids;
       const auto line = data.source[batch.samples[i]];
       BOOST_REQUIRE(ids.size() == 22u);
       BOOST_TEST((ids.front() == Tokenizer::bos && ids.back() == Tokenizer::eos));
-      std::int64_t here = 0;
+      std::int64_t hidden = 0;
       for (std::size_t k = 0; k < line.size(); ++k) {
         const std::int32_t label = batch.labels[batch.source.offsets[i] + k + 1], id = ids[k + 1];
         if (label == no_label) {
@@ -50,24 +50,24 @@ BOOST_AUTO_TEST_CASE(of_15_percent_80_are_masked_10_random_and_10_stay) {
           continue;
         }
         BOOST_REQUIRE(label == line[k]);
-        ++here;
+        ++hidden;
         masked += id == mask;
-        kept += id == label;
+        unchanged += id == label;
         random += id != mask && id != label;
         BOOST_REQUIRE((id == mask || id >= first));
       }
-      BOOST_TEST(here == 3);  // 15 % of 20
-      labels += here;
+      BOOST_TEST(hidden == 3);  // 15 % of 20
+      labels += hidden;
     }
   }
   BOOST_REQUIRE(labels == 9000);
   // 5 standard deviations of a binomial distribution
   BOOST_TEST(std::abs(static_cast<double>(masked) - 0.8 * 9000) < 5 * std::sqrt(0.16 * 9000));
-  BOOST_TEST(std::abs(static_cast<double>(kept) - 0.1 * 9000) < 5 * std::sqrt(0.09 * 9000));
+  BOOST_TEST(std::abs(static_cast<double>(unchanged) - 0.1 * 9000) < 5 * std::sqrt(0.09 * 9000));
   BOOST_TEST(std::abs(static_cast<double>(random) - 0.1 * 9000) < 5 * std::sqrt(0.09 * 9000));
 }
 
-BOOST_AUTO_TEST_CASE(each_epoch_hides_other_tokens_and_an_evaluation_always_the_same) {
+BOOST_AUTO_TEST_CASE(epochs_hide_new_tokens_and_evaluation_fixed_tokens) {
   const Dataset data = lines(100, {});
   const std::vector<Batch> zero = batches_of(data, 0);
   BOOST_TEST((batches_of(data, 0) == zero));
@@ -83,14 +83,14 @@ BOOST_AUTO_TEST_CASE(each_epoch_hides_other_tokens_and_an_evaluation_always_the_
     return all;
   };
   const auto a = hidden(zero), b = hidden(batches_of(data, 1));
-  std::int64_t alike = 0;
-  for (const auto& [sample, labels] : a) alike += labels == b.at(sample);
-  BOOST_TEST(alike < 5);
+  std::int64_t equal = 0;
+  for (const auto& [sample, labels] : a) equal += labels == b.at(sample);
+  BOOST_TEST(equal < 5);
   const BatchOptions one{.batch_tokens = 400, .seed = 1}, two{.batch_tokens = 60, .seed = 9};
   BOOST_TEST((hidden(evaluation_batches(data, one)) == hidden(evaluation_batches(data, two))));
 }
 
-BOOST_AUTO_TEST_CASE(short_lines_have_a_label_and_the_rate_is_the_users) {
+BOOST_AUTO_TEST_CASE(short_line_has_label_and_rate_is_configurable) {
   Dataset data = lines(50, {.rate = 0.5});
   data.source = {};
   for (std::int32_t i = 0; i < 50; ++i) data.source.push(std::vector<std::int32_t>{first + i});
@@ -121,7 +121,7 @@ BOOST_AUTO_TEST_CASE(whole_words_are_hidden_together) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(half_of_the_second_lines_follow_the_first) {
+BOOST_AUTO_TEST_CASE(half_of_second_lines_follow_first) {
   const Dataset data = lines(3000, {.next_sentence = true});
   std::int64_t follows = 0, all = 0;
   for (const Batch& b : batches_of(data, 0)) {
@@ -131,7 +131,7 @@ BOOST_AUTO_TEST_CASE(half_of_the_second_lines_follow_the_first) {
       BOOST_REQUIRE(ids.size() == 43u);
       BOOST_REQUIRE((ids[21] == Tokenizer::eos && ids[42] == Tokenizer::eos));
       BOOST_REQUIRE((label == Tokenizer::bos || label == Tokenizer::eos));
-      // A token of the second line, hidden or not, tells which line it is, unless it was replaced.
+      // A token of the second line identifies its line unless it was replaced.
       const auto next = data.source[std::min<std::int64_t>(b.samples[i] + 1, data.size() - 1)];
       std::int64_t same = 0;
       for (std::size_t k = 0; k < 20; ++k) same += ids[22 + k] == next[k];

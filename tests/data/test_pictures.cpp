@@ -1,4 +1,4 @@
-// Pictures: from files, and as rows of patches.
+// Images: from files, and as rows of patches.
 #include "data/inputs/pictures.h"
 
 #include <fmt/format.h>
@@ -59,7 +59,7 @@ Side rows_of(const Inputs& inputs, std::int64_t input, const Draw& draw = {}) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(files_give_the_pixels_that_were_written) {
+BOOST_AUTO_TEST_CASE(read_picture_returns_written_pixels) {
   const TempDir dir;
   for (const std::int64_t channels : {1, 3}) {
     const Picture p = counting(5, 7, channels);
@@ -71,11 +71,11 @@ BOOST_AUTO_TEST_CASE(files_give_the_pixels_that_were_written) {
     const Picture read = read_picture(dir.write("picture", jpeg(p)), channels);
     BOOST_REQUIRE(read.values.size() == p.values.size());
     for (std::size_t i = 0; i < p.values.size(); ++i)
-      BOOST_TEST(std::abs(read.values[i] - p.values[i]) <= 12);  // JPEG loses some
+      BOOST_TEST(std::abs(read.values[i] - p.values[i]) <= 12);  // JPEG is lossy
   }
 }
 
-BOOST_AUTO_TEST_CASE(colours_become_grey_and_grey_becomes_colours) {
+BOOST_AUTO_TEST_CASE(channels_are_converted) {
   const TempDir dir;
   const Picture grey = counting(3, 4, 1);
   for (const std::string& bytes : {png_of(grey), pnm(grey)}) {
@@ -89,7 +89,7 @@ BOOST_AUTO_TEST_CASE(colours_become_grey_and_grey_becomes_colours) {
   BOOST_TEST((luma.values == std::vector<std::uint8_t>{76, 150, 29}));  // BT.601
 }
 
-BOOST_AUTO_TEST_CASE(broken_pictures_are_refused) {
+BOOST_AUTO_TEST_CASE(broken_image_is_refused) {
   const TempDir dir;
   const Picture p = counting(40, 40, 3);
   const auto refused = [&](const std::string& bytes, const char* why) {
@@ -98,24 +98,24 @@ BOOST_AUTO_TEST_CASE(broken_pictures_are_refused) {
   };
   refused("", "empty file");
   refused("GIF89a....", "not a PNG, JPEG, PGM or PPM file");
-  const std::string whole_png = png_of(p), whole_jpeg = jpeg(p);
-  refused(whole_png.substr(0, whole_png.size() / 2), "a broken PNG file");
-  refused(whole_png.substr(0, 12), "a broken PNG file");
-  refused(whole_jpeg.substr(0, whole_jpeg.size() / 2), "a broken JPEG file");
-  refused(whole_jpeg.substr(0, 10), "a broken JPEG file");
-  std::string damaged = whole_png;
+  const std::string png = png_of(p), jpeg_file = jpeg(p);
+  refused(png.substr(0, png.size() / 2), "a broken PNG file");
+  refused(png.substr(0, 12), "a broken PNG file");
+  refused(jpeg_file.substr(0, jpeg_file.size() / 2), "a broken JPEG file");
+  refused(jpeg_file.substr(0, 10), "a broken JPEG file");
+  std::string damaged = png;
   damaged[damaged.size() / 2] ^= 0x55;
   refused(damaged, "a broken PNG file");
   refused(pnm(p).substr(0, 200), "a PGM or PPM file that ends too early");
   refused("P6\n40 40\n65535\n", "whose values do not go from 0 to 255");
-  refused("P6\n0 40\n255\n", "a picture of 40 x 0 pixels");
-  refused("P6\n-1 40\n255\n", "a picture of 40 x -1 pixels");
-  refused("P6\n99999999 99999999\n255\n", "a picture of 99999999 x 99999999 pixels");
+  refused("P6\n0 40\n255\n", "an image of 40 x 0 pixels");
+  refused("P6\n-1 40\n255\n", "an image of 40 x -1 pixels");
+  refused("P6\n99999999 99999999\n255\n", "an image of 99999999 x 99999999 pixels");
   expect_error(Exit::bad_input, {"nowhere.png"},
                [&] { read_picture((dir / "nowhere.png").string(), 3); });
 }
 
-BOOST_AUTO_TEST_CASE(idx_files) {
+BOOST_AUTO_TEST_CASE(idx_file_is_read_and_broken_one_refused) {
   const TempDir dir;
   const std::string two = bytes_of(counting(4, 3, 1));
   const IdxFile file = IdxFile::read(dir.write_gz("x.gz", idx({2, 2, 3}, two)));
@@ -129,7 +129,7 @@ BOOST_AUTO_TEST_CASE(idx_files) {
     expect_error(Exit::bad_input, {why, path}, [&] { IdxFile::read(path); });
   };
   refused("", "not an IDX file");
-  refused("\xEF\xBB\xBF" + idx({2, 2, 3}, two), "not an IDX file");  // a text's byte-order mark
+  refused("\xEF\xBB\xBF" + idx({2, 2, 3}, two), "not an IDX file");  // a byte-order mark
   refused(idx({2, 2, 3}, two).substr(0, 9), "ends in its header");
   refused(idx({2, 2, 3}, two + "x"), "announces 2 x 2 x 3 values, but 13 follow");
   refused(idx({1u << 31, 1u << 31, 2}, two), "values, but 12 follow");
@@ -167,38 +167,38 @@ BOOST_AUTO_TEST_CASE(patches_are_read_line_by_line) {
   BOOST_CHECK_SMALL(normal.features[1] - (1.0 / 255 - 0.5) / 0.25, 1e-6);
 }
 
-BOOST_AUTO_TEST_CASE(training_shifts_crops_and_mirrors_and_evaluation_does_not) {
+BOOST_AUTO_TEST_CASE(training_augments_images_and_evaluation_does_not) {
   const TempDir dir;
   Picture dot{5, 5, 1, std::vector<std::uint8_t>(25)};
-  dot.values[12] = 255;  // in the middle
+  dot.values[12] = 255;  // the centre
   const std::vector<std::string> lines{dir.write("dot", pnm(dot))};
   ImageOptions o{.height = 5, .width = 5, .patch = 1, .shift = 1, .mean = 0, .deviation = 1};
   const Pictures shifted(lines, o, false, "data", 1);
-  const auto place = [](const Side& side) {
+  const auto position = [](const Side& side) {
     return std::ranges::find(side.features, 1.0f) - side.features.begin();
   };
-  BOOST_TEST(place(rows_of(shifted, 0)) == 12);
+  BOOST_TEST(position(rows_of(shifted, 0)) == 12);
   std::set<std::int64_t> seen;
   for (std::int64_t epoch = 0; epoch < 100; ++epoch) {
     const Draw draw{7, epoch, 0};
     const Side side = rows_of(shifted, 0, draw);
     BOOST_TEST((rows_of(shifted, 0, draw) == side));
-    seen.insert(place(side));
+    seen.insert(position(side));
   }
   BOOST_TEST((seen == std::set<std::int64_t>{6, 7, 8, 11, 12, 13, 16, 17, 18}));
   o.height = o.width = 3;
   o.shift = 0;
   expect_error(Exit::bad_input,
                {"data.train: line 1: ", "dot",
-                "a picture of 5 x 5 pixels, but data.image has 3 x 3 "
+                "an image of 5 x 5 pixels, but data.image has 3 x 3 "
                 "(data.image.crop accepts larger ones)"},
                [&] { Pictures(lines, o, false, "data.train", 1); });
   o.crop = true;
   const Pictures cropped(lines, o, false, "data", 1);
-  BOOST_TEST(place(rows_of(cropped, 0)) == 4);
+  BOOST_TEST(position(rows_of(cropped, 0)) == 4);
   seen.clear();
   for (std::int64_t epoch = 0; epoch < 200; ++epoch)
-    seen.insert(place(rows_of(cropped, 0, {7, epoch, 0})));
+    seen.insert(position(rows_of(cropped, 0, {7, epoch, 0})));
   BOOST_TEST(seen.size() == 9u);
   Picture left{1, 4, 1, {255, 0, 0, 0}};
   const std::vector<std::string> one{dir.write("left", pnm(left))};
@@ -207,18 +207,18 @@ BOOST_AUTO_TEST_CASE(training_shifts_crops_and_mirrors_and_evaluation_does_not) 
       "data", 1);
   int right = 0;
   for (std::int64_t epoch = 0; epoch < 400; ++epoch)
-    right += place(rows_of(mirrored, 0, {7, epoch, 0})) == 3 ? 1 : 0;
+    right += position(rows_of(mirrored, 0, {7, epoch, 0})) == 3 ? 1 : 0;
   BOOST_TEST(std::abs(right - 200) < 5 * 10);  // 5 standard deviations
-  BOOST_TEST(place(rows_of(mirrored, 0)) == 0);
+  BOOST_TEST(position(rows_of(mirrored, 0)) == 0);
 }
 
-BOOST_AUTO_TEST_CASE(splits_of_pictures) {
+BOOST_AUTO_TEST_CASE(image_splits_are_read_from_idx_files_and_lists) {
   const TempDir dir;
   const std::string pictures = idx({3, 2, 2}, bytes_of(counting(3, 4, 1))),
                     labels = idx({3}, {'\7', '\0', '\11'});
   FilesOptions files{{dir.write("x", pictures)}, {dir.write_gz("y.gz", labels)}, {}};
-  const ReadOptions how{Reads::pairs, InputKind::image, false};
-  Split split = read_split(files, how, "train");
+  const ReadOptions read_options{Reads::pairs, InputKind::image, false};
+  Split split = read_split(files, read_options, "train");
   BOOST_TEST(
       (split.source == std::vector<std::string>{files.source[0] + "#0", files.source[0] + "#1",
                                                 files.source[0] + "#2"}));
@@ -228,29 +228,29 @@ BOOST_AUTO_TEST_CASE(splits_of_pictures) {
                        false, "data", 1);
   BOOST_CHECK_SMALL(rows_of(album, 2).features[3] - 11.0f, 1e-4f);
   split.source.push_back(files.source[0] + "#3");
-  expect_error(Exit::bad_input, {"line 4", "has 3 pictures, so there is no #3"},
+  expect_error(Exit::bad_input, {"line 4", "has 3 images, so there is no #3"},
                [&] { Pictures(split.source, {.height = 2, .width = 2}, false, "data", 1); });
   files.source = {dir.write("list.csv", "a.png,a cat, perhaps\nb/c.png,dog\n")};
   files.target = {};
-  split = read_split(files, how, "train");
+  split = read_split(files, read_options, "train");
   BOOST_TEST((split.source ==
               std::vector<std::string>{(dir / "a.png").string(), (dir / "b/c.png").string()}));
   BOOST_TEST((split.target == std::vector<std::string>{"a cat, perhaps", "dog"}));
   files.source = {dir.write("list.csv", "a.png,cat\nb.png\n")};
   expect_error(Exit::bad_input, {"line 2 has no comma: FILE,TARGET is expected"},
-               [&] { read_split(files, how, "train"); });
+               [&] { read_split(files, read_options, "train"); });
   files.target = {dir.write("t", "x\ny\n")};
   expect_error(Exit::usage,
                {"data.train.target: the .csv files of data.train.source hold the targets too"},
-               [&] { read_split(files, how, "train"); });
+               [&] { read_split(files, read_options, "train"); });
   files.source = {dir.write("list", "a.png\nb.png\n")};
-  BOOST_TEST(read_split(files, how, "train").target[1] == "y");
+  BOOST_TEST(read_split(files, read_options, "train").target[1] == "y");
   files.target = {dir.write("pictures", pictures)};
   expect_error(Exit::bad_input, {"an IDX file of 3 x 2 x 2, not of labels"},
-               [&] { read_split(files, how, "train"); });
+               [&] { read_split(files, read_options, "train"); });
 }
 
-BOOST_AUTO_TEST_CASE(drawings_by_hand) {
+BOOST_AUTO_TEST_CASE(drawings_equal_hand_drawn_pixels) {
   const Picture p = draw_picture("drawing:red square 1 2 2;white cross 4 0 3", 4, 8, 3);
   BOOST_TEST((p.height == 4 && p.width == 8 && p.channels == 3));
   const auto at = [&](std::int64_t y, std::int64_t x) {
@@ -265,14 +265,15 @@ BOOST_AUTO_TEST_CASE(drawings_by_hand) {
   BOOST_TEST(rows == ".....w../....www./.rr..w../.rr...../");
   const Picture grey = draw_picture("drawing:red square 0 0 1;blue square 7 3 9", 4, 8, 1);
   BOOST_TEST(static_cast<int>(grey.values.front()) == (230 + 40 + 40) / 3);
-  BOOST_TEST(static_cast<int>(grey.values.back()) == (50 + 80 + 240) / 3);  // the rest lies outside
+  BOOST_TEST(static_cast<int>(grey.values.back()) ==
+             (50 + 80 + 240) / 3);  // the square extends beyond the image
   for (const char* wrong : {"drawing:", "drawing:red square 1 2", "drawing:red square 1 2 3 4",
                             "drawing:pink square 1 2 3", "drawing:red square 1 2 0",
                             "drawing:red square 1 2 3;", "drawing:red square 1 2 3 x"})
     expect_error(Exit::bad_input, {"is not a drawing", "with colours red, green"},
                  [&] { draw_picture(wrong, 4, 8, 3); });
   BOOST_TEST((is_drawing("drawing:x") && !is_drawing("picture.png")));
-  // as a line of data, a broken one is named by its number
+  // An error in a line of data contains its number.
   expect_error(Exit::bad_input, {"data: line 2: \"drawing:red\" is not a drawing"}, [] {
     Pictures(std::vector<std::string>{"drawing:red square 1 2 3", "drawing:red"},
              {.height = 8, .width = 8, .channels = 3}, false, "data", 1);
@@ -294,7 +295,7 @@ std::array<std::int64_t, 4> box(const std::string& shape, std::int64_t side) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(captions_are_true_and_test_has_other_ones_than_training) {
+BOOST_AUTO_TEST_CASE(captions_are_correct_and_splits_share_none) {
   const ImageOptions image{.height = 32, .width = 32, .channels = 3};
   const Corpus corpus = synthetic_corpus(
       {.name = SyntheticKind::captions, .train = 3000, .valid = 100, .test = 200}, 1, image);

@@ -11,7 +11,7 @@ BOOST_AUTO_TEST_SUITE(piece_model)
 
 namespace {
 
-/// A field of up to 2^14 bytes (protocol buffers: field and type, length, bytes).
+/// A field of at most 2^14 bytes (protocol buffers: field and type, length, bytes).
 std::string field(unsigned number, const std::string& bytes) {
   const char head[] = {static_cast<char>(number << 3 | 2),
                        static_cast<char>(0x80 | (bytes.size() & 0x7F)),
@@ -37,7 +37,7 @@ std::string flaw_of_map(unsigned normaliser, std::uint32_t node) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(a_model_has_pieces_trainer_and_normaliser) {
+BOOST_AUTO_TEST_CASE(incomplete_model_is_refused) {
   const std::string cut = "not a sentencepiece model, or truncated";
   BOOST_TEST(flaw_in_piece_model(pieces + trainer + field(3, "")) == "");
   BOOST_TEST(flaw_in_piece_model(pieces + trainer) == cut);
@@ -47,7 +47,7 @@ BOOST_AUTO_TEST_CASE(a_model_has_pieces_trainer_and_normaliser) {
   BOOST_TEST(flaw_in_piece_model(pieces + trainer + field(3, "") + "\x0A\x05") == cut);
 }
 
-BOOST_AUTO_TEST_CASE(no_piece_contains_a_nul) {
+BOOST_AUTO_TEST_CASE(piece_with_nul_is_refused) {
   const std::string broken = "not a sentencepiece model (one of its pieces is broken)";
   const auto flaw_of = [](const std::string& piece) {
     return flaw_in_piece_model(pieces + field(1, piece) + trainer + field(3, ""));
@@ -57,19 +57,19 @@ BOOST_AUTO_TEST_CASE(no_piece_contains_a_nul) {
   BOOST_TEST(flaw_of(field(1, std::string("\0", 1))) == broken);
   BOOST_TEST(flaw_of(field(1, std::string("a\0b", 3))) == broken);
   BOOST_TEST(flaw_of(field(1, "ab") + field(1, std::string("a\0", 2))) ==
-             broken);                         // the last one counts
+             broken);                         // the last text is used
   BOOST_TEST(flaw_of("\x08\x05") == broken);  // a number
   BOOST_TEST(flaw_of("\xFF") == broken);
 }
 
-BOOST_AUTO_TEST_CASE(a_character_map_has_no_offset_out_of_range) {
+BOOST_AUTO_TEST_CASE(character_map_offset_out_of_range_is_refused) {
   const std::string broken = "not a sentencepiece model (its character map is broken)";
-  for (const unsigned normaliser : {3u, 5u}) {  // before encoding, and after decoding
+  for (const unsigned normaliser : {3u, 5u}) {  // normaliser and denormaliser
     BOOST_TEST(flaw_of_map(normaliser, 0) == "");
-    BOOST_TEST(flaw_of_map(normaliser, 0x80000004u) == "");      // a value: the last text's end
-    BOOST_TEST(flaw_of_map(normaliser, 0x80000005u) == broken);  // beyond the texts
-    BOOST_TEST(flaw_of_map(normaliser, 200u << 10) == "");       // children in the only block
-    BOOST_TEST(flaw_of_map(normaliser, 300u << 10) == broken);   // in a missing block
+    BOOST_TEST(flaw_of_map(normaliser, 0x80000004u) == "");  // a value: the end of the last text
+    BOOST_TEST(flaw_of_map(normaliser, 0x80000005u) == broken);       // a value beyond the texts
+    BOOST_TEST(flaw_of_map(normaliser, 200u << 10) == "");            // children in the only block
+    BOOST_TEST(flaw_of_map(normaliser, 300u << 10) == broken);        // children in a missing block
     BOOST_TEST(flaw_of_map(normaliser, 200u << 10 | 1u << 8) == "");  // a child with value 0
   }
   BOOST_TEST(flaw_in_piece_model(pieces + trainer + field(3, "\xFF\xFF\xFF")) == broken);

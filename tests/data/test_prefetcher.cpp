@@ -8,7 +8,7 @@ using namespace heed::testing;
 
 BOOST_AUTO_TEST_SUITE(prefetcher)
 
-BOOST_AUTO_TEST_CASE(batches_equal_those_without_a_prefetcher) {
+BOOST_AUTO_TEST_CASE(prefetched_batches_equal_stream) {
   for (const bool text : {false, true}) {
     const Dataset data = text ? counting_text(3000) : random_pairs(800, 12);
     const BatchOptions o{.batch_tokens = 100, .context = 10};
@@ -24,20 +24,20 @@ BOOST_AUTO_TEST_CASE(batches_equal_those_without_a_prefetcher) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(can_be_destroyed_at_any_moment) {
+BOOST_AUTO_TEST_CASE(prefetcher_is_destroyed_safely_at_any_time) {
   const Dataset data = random_pairs(300, 12);
-  for (int taken = 0; taken < 50; ++taken) {
+  for (int batches = 0; batches < 50; ++batches) {
     Prefetcher prefetcher(BatchStream(data, {.batch_tokens = 50}));
-    for (int i = 0; i < taken; ++i) prefetcher.next();
-    if (taken % 3 == 0) std::this_thread::yield();
+    for (int i = 0; i < batches; ++i) prefetcher.next();
+    if (batches % 3 == 0) std::this_thread::yield();
   }
 }
 
-BOOST_AUTO_TEST_CASE(failures_are_rethrown_to_the_reader) {
+BOOST_AUTO_TEST_CASE(stream_error_is_rethrown_by_next) {
   Dataset data = random_pairs(300, 12);
   BatchStream stream(data, {.batch_tokens = 50});
   while (stream.position().epoch == 0) stream.next();
-  data.source = {};  // makes the next epoch fail
+  data.source = {};  // the next epoch fails
   data.target = {};
   Prefetcher prefetcher(stream);
   expect_error(Exit::failed, {"no batch"}, [&] { prefetcher.next(); });

@@ -37,7 +37,7 @@ BOOST_AUTO_TEST_CASE(long_lines_encoded_in_parts_equal_whole_lines) {
     at = end + 1;
   }
   BOOST_TEST((example().encode(line) == words));
-  const std::string unknown(900'000, '\x7E');  // in one part, the library would need an hour
+  const std::string unknown(900'000, '\x7E');  // encoding it in one part takes the library an hour
   BOOST_TEST(!example().encode(unknown).empty());
   // Such a long word is split between two characters.
   for (const std::string start : {"", "a", "ab", " "}) {
@@ -46,13 +46,13 @@ BOOST_AUTO_TEST_CASE(long_lines_encoded_in_parts_equal_whole_lines) {
     std::string back = example().decode(example().encode(word));
     back.erase(std::remove(back.begin(), back.end(), ' '), back.end());
     word.erase(std::remove(word.begin(), word.end(), ' '), word.end());
-    BOOST_TEST((back == word));  // except for spaces between the parts
+    BOOST_TEST((back == word));  // ignores spaces between the parts
   }
-  // Each byte that is not text is a part; the result is not specified.
+  // Each invalid byte is a part; the result is unspecified.
   BOOST_TEST(!example().encode(std::string(8'200, '\x80')).empty());
 }
 
-BOOST_AUTO_TEST_CASE(other_segmentations_spell_the_same_line) {
+BOOST_AUTO_TEST_CASE(sampled_segmentations_spell_same_line) {
   for (const PieceAlgorithm algorithm : {PieceAlgorithm::unigram, PieceAlgorithm::bpe}) {
     const bool merges = algorithm == PieceAlgorithm::bpe;
     const auto tokenizer = train_tokenizer(
@@ -66,7 +66,7 @@ BOOST_AUTO_TEST_CASE(other_segmentations_spell_the_same_line) {
     lines.insert(lines.end(), {"", " ", "日本 is unknown 日本", "a\tb"});
     for (const std::string& line : lines) {
       const Ids usual = tokenizer->encode(line);
-      // Nothing is skipped, or the likeliest is far ahead of the others.
+      // Without skipped merges, or with a large alpha, the most probable segmentation is drawn.
       if (merges || line == lines[0]) BOOST_TEST((draw(line, merges ? 0 : 1e6, 1) == usual));
       std::set<Ids> drawn;
       for (std::uint64_t i = 0; i < 20; ++i) {
@@ -79,13 +79,13 @@ BOOST_AUTO_TEST_CASE(other_segmentations_spell_the_same_line) {
       if (usual.size() > 4) BOOST_TEST(drawn.size() > 3u, line << ": " << drawn.size());
     }
     if (!merges) continue;
-    for (const std::int32_t id : draw(lines[0], 1, 1))  // every merge skipped: characters
+    for (const std::int32_t id : draw(lines[0], 1, 1))  // all merges skipped: characters
       BOOST_TEST((tokenizer->piece(id).size() == 1 || tokenizer->piece(id) == "▁"));
   }
 }
 
-// The shares of the two likeliest segmentations, which unigram probabilities give: p1^a : p2^a.
-BOOST_AUTO_TEST_CASE(segmentations_are_drawn_by_their_probabilities) {
+// The unigram model gives the two most probable segmentations in the ratio p1^a : p2^a.
+BOOST_AUTO_TEST_CASE(segmentations_are_drawn_by_probability) {
   const auto tokenizer = learn(sentences(400, 1), 150);
   const std::string line = "gardens";
   const auto share = [&](double alpha) {
@@ -102,14 +102,14 @@ BOOST_AUTO_TEST_CASE(segmentations_are_drawn_by_their_probabilities) {
   BOOST_CHECK_CLOSE(std::log(twice / (1 - twice)), 2 * once, 20);
 }
 
-BOOST_AUTO_TEST_CASE(lines_of_any_length_can_be_learned) {
+BOOST_AUTO_TEST_CASE(long_lines_are_learned_and_long_words_skipped) {
   Random random({.seed = 1, .stream = Stream::check, .index = 0, .part = 0});
   std::string noise, words;
   while (noise.size() < 200'000) noise += static_cast<char>('a' + random.below(26));
   for (const auto& line : sentences(5000, 3)) words += line + ' ';
   std::vector<std::string> lines = sentences(400, 1);
   lines.push_back(noise);                      // one word: skipped
-  lines.push_back(std::string(300'000, 'a'));  // likewise
+  lines.push_back(std::string(300'000, 'a'));  // one word: skipped
   lines.push_back(" " + noise + " ");
   const auto without = learn(sentences(400, 1), 64), with = learn(lines, 64);
   for (const auto& line : sentences(20, 2)) {
@@ -118,12 +118,12 @@ BOOST_AUTO_TEST_CASE(lines_of_any_length_can_be_learned) {
   BOOST_TEST(words.size() > 100'000u);
   const auto of_one_line = learn({words}, 64);  // split at its spaces
   BOOST_TEST(of_one_line->decode(of_one_line->encode(sentences(1, 3)[0])) == sentences(1, 3)[0]);
-  const auto after_noise = learn({noise + " " + words}, 64);  // only the long word is left out
+  const auto after_noise = learn({noise + " " + words}, 64);  // only the long word is skipped
   BOOST_TEST(after_noise->decode(after_noise->encode(sentences(1, 3)[0])) == sentences(1, 3)[0]);
   expect_error(Exit::bad_input, {"4192 bytes"}, [&] { learn({noise}, 64); });
 }
 
-BOOST_AUTO_TEST_CASE(byte_pair_encoding_merges_what_is_frequent) {
+BOOST_AUTO_TEST_CASE(byte_pair_encoding_merges_frequent_pairs) {
   // "ab" occurs everywhere, so it is merged first, then "ab" and "c".
   const std::vector<std::string> lines(50, "abc abd abc");
   const auto t = train_tokenizer(
@@ -144,7 +144,7 @@ BOOST_AUTO_TEST_CASE(byte_pair_encoding_merges_what_is_frequent) {
   BOOST_TEST(by_merging != by_model);
 }
 
-BOOST_AUTO_TEST_CASE(round_trips) {
+BOOST_AUTO_TEST_CASE(decoding_restores_encoded_text) {
   const auto& t = example();
   BOOST_TEST(t.size() == 64);
   BOOST_TEST(t.piece(0) == "<unk>");
@@ -163,7 +163,7 @@ BOOST_AUTO_TEST_CASE(round_trips) {
   BOOST_TEST(t.decode(Ids{}) == "");
 }
 
-BOOST_AUTO_TEST_CASE(unseen_text) {
+BOOST_AUTO_TEST_CASE(unseen_text_becomes_unk) {
   const auto ids = example().encode("house ☃");
   BOOST_TEST(std::count(ids.begin(), ids.end(), Tokenizer::unk) == 1);
   BOOST_TEST(example().decode(ids).find("house") == 0u);
@@ -174,14 +174,14 @@ BOOST_AUTO_TEST_CASE(unseen_text) {
   BOOST_CHECK_NO_THROW(example().encode("\xFF\xC3("));
 }
 
-BOOST_AUTO_TEST_CASE(the_same_lines_give_the_same_file) {
+BOOST_AUTO_TEST_CASE(same_lines_give_same_file) {
   const TempDir dir;
   for (const char* stem : {"a", "b"}) learn(sentences(400, 1), 64)->save(dir / stem);
   BOOST_TEST(slurp(dir / "a.model") == slurp(dir / "b.model"));
   BOOST_TEST(!slurp(dir / "a.model").empty());
 }
 
-BOOST_AUTO_TEST_CASE(saved_and_loaded) {
+BOOST_AUTO_TEST_CASE(loaded_model_equals_saved) {
   const TempDir dir;
   const auto file = example().save(dir / "stem");
   BOOST_TEST(file.string() == (dir / "stem.model").string());
@@ -194,9 +194,8 @@ BOOST_AUTO_TEST_CASE(saved_and_loaded) {
   BOOST_TEST(slurp(dir / "again.model") == slurp(file));
 }
 
-BOOST_AUTO_TEST_CASE(small_corpora) {
-  BOOST_TEST(learn({"a b c", "b c d"}, 8000)->size() <
-             20);  // fewer pieces than requested, but no error
+BOOST_AUTO_TEST_CASE(small_corpus_gives_small_vocabulary_or_error) {
+  BOOST_TEST(learn({"a b c", "b c d"}, 8000)->size() < 20);  // fewer pieces than requested
   BOOST_TEST(learn({"x"}, 8000)->size() >= 4);
   expect_error(Exit::usage, {"tokenizer.vocab_size", "10", "too small"},
                [] { learn(sentences(100, 1), 10); });
@@ -216,7 +215,7 @@ BOOST_AUTO_TEST_CASE(small_corpora) {
   BOOST_TEST(learn({"\x01", "a"}, 100)->size() >= 4);
 }
 
-BOOST_AUTO_TEST_CASE(a_continuous_text_is_kept_to_the_byte) {
+BOOST_AUTO_TEST_CASE(continuous_text_is_preserved_bytewise) {
   auto lines = sentences(200, 4);
   for (auto& line : lines) line += "\n";
   lines.push_back("\n");
@@ -233,13 +232,13 @@ BOOST_AUTO_TEST_CASE(a_continuous_text_is_kept_to_the_byte) {
   BOOST_TEST(by_line == whole, boost::test_tools::per_element());
 }
 
-BOOST_AUTO_TEST_CASE(a_continuous_text_without_any_newline) {
+BOOST_AUTO_TEST_CASE(continuous_text_without_newline_is_preserved) {
   const Split text{.text = "the ½ house  and the houses  and the ½ house"};
   const auto t = make_tokenizers({.vocab_size = 40}, text, 1).target;
   BOOST_TEST(t->decode(t->encode(text.text)) == text.text);
 }
 
-BOOST_AUTO_TEST_CASE(broken_models) {
+BOOST_AUTO_TEST_CASE(broken_model_is_refused) {
   const TempDir dir;
   const std::string model = slurp(example().save(dir / "whole"));
   const auto refused = [&](const std::string& content) {
@@ -251,7 +250,8 @@ BOOST_AUTO_TEST_CASE(broken_models) {
   refused("this is no model at all\n");
   refused(std::string(1000, '\xFF'));
   refused(std::string("\0\0\0\0", 4));
-  // The pieces come first: truncated there, at a field's end or inside, the model is incomplete.
+  // The pieces come first: a model truncated among them, within a field or after one, is
+  // incomplete.
   for (std::size_t keep = 1; keep < model.size() / 20; keep += 7) refused(model.substr(0, keep));
   refused(model.substr(0, model.size() - 1));
   refused(model + "x");
@@ -268,7 +268,7 @@ BOOST_AUTO_TEST_CASE(broken_models) {
                [&] { load_tokenizer(dir / "none.model", TokenizerKind::sentencepiece); });
 }
 
-BOOST_AUTO_TEST_CASE(misuse) {
+BOOST_AUTO_TEST_CASE(id_out_of_range_is_refused) {
   for (const std::int32_t id : {-1, 64, 1 << 30}) {
     expect_error(Exit::failed, {std::to_string(id), "64 pieces"}, [&] {
       example().decode(Ids{3, id});
@@ -277,7 +277,7 @@ BOOST_AUTO_TEST_CASE(misuse) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(several_threads_at_once) {
+BOOST_AUTO_TEST_CASE(concurrent_threads_get_equal_results) {
   const auto lines = sentences(200, 6);
   std::vector<Ids> expected;
   for (const auto& line : lines) expected.push_back(example().encode(line));

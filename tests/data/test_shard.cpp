@@ -69,7 +69,7 @@ BOOST_AUTO_TEST_CASE(shards_cover_the_batch_and_are_balanced) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_side_that_costs_more_weighs_more) {
+BOOST_AUTO_TEST_CASE(shards_balance_cost_of_sides) {
   // Four pairs: two with long sources and short targets, then two with the opposite.
   Dataset data;
   for (const auto& [source, target] : {std::pair{30, 2}, {30, 2}, {2, 30}, {2, 30}}) {
@@ -89,7 +89,7 @@ BOOST_AUTO_TEST_CASE(equal_sequences_are_distributed_evenly) {
   for (const auto& part : shard(batches[0], 4)) BOOST_TEST(part.sequences() == 3);
 }
 
-BOOST_AUTO_TEST_CASE(feature_rows_are_split_by_their_width) {
+BOOST_AUTO_TEST_CASE(feature_rows_are_split_by_width) {
   Batch batch;
   batch.source.width = 3;
   batch.source.offsets = {0, 2, 3, 7};
@@ -106,7 +106,7 @@ BOOST_AUTO_TEST_CASE(feature_rows_are_split_by_their_width) {
   BOOST_TEST((parts[2].labels == std::vector<std::int32_t>{13, 14, 15, 16}));
 }
 
-BOOST_AUTO_TEST_CASE(a_source_alone_has_the_labels) {
+BOOST_AUTO_TEST_CASE(labels_follow_source_without_target) {
   Batch batch;
   for (const int length : {1, 2, 3, 1, 1})
     batch.source.push(std::vector<std::int32_t>(static_cast<std::size_t>(length), length));
@@ -122,7 +122,7 @@ BOOST_AUTO_TEST_CASE(a_source_alone_has_the_labels) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(few_or_no_sequences) {
+BOOST_AUTO_TEST_CASE(few_sequences_give_fewer_shards) {
   const Dataset data = random_pairs(3, 5);
   BOOST_TEST(shard(make_batch(data, {0, 1, 2}), 8).size() == 3u);
   BOOST_TEST(shard(Batch{}, 4).empty());

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::int32_t first_mark = 3, first_token = 103;
 
-/// Lines of 2, 3, … tokens, which are numbered from 103 on in each line.
+/// Lines of 2, 3, … tokens; the tokens of each line are 103, 104, ….
 Dataset lines(std::int64_t n, const SpanOptions& options = {}) {
   Dataset data;
   data.batching = &hidden_spans();
@@ -29,8 +29,8 @@ Dataset lines(std::int64_t n, const SpanOptions& options = {}) {
   return data;
 }
 
-/// The line that source and labels of a sample come from: each mark of the source replaced by the
-/// tokens that follow it in the labels.
+/// The line of a sample, restored from source and labels: the tokens after a mark in the labels
+/// replace the mark in the source.
 Ids joined(const Ids& source, const Ids& labels) {
   std::map<std::int32_t, Ids> hidden;
   std::int32_t mark = -1;
@@ -60,7 +60,7 @@ Ids joined(const Ids& source, const Ids& labels) {
 
 BOOST_AUTO_TEST_SUITE(spans)
 
-BOOST_AUTO_TEST_CASE(marks_replace_stretches_and_the_target_has_what_they_hide) {
+BOOST_AUTO_TEST_CASE(marks_replace_spans_and_target_contains_hidden_tokens) {
   const Dataset data = lines(120);
   std::set<std::int64_t> seen;
   for (const Batch& batch : batches_of(data, 0)) {
@@ -82,26 +82,26 @@ BOOST_AUTO_TEST_CASE(marks_replace_stretches_and_the_target_has_what_they_hide) 
   BOOST_TEST(seen.size() == 120u);
 }
 
-BOOST_AUTO_TEST_CASE(how_many_tokens_and_stretches_are_hidden) {
+BOOST_AUTO_TEST_CASE(hidden_tokens_and_spans_follow_rate_and_length) {
   Random random({.seed = 1, .stream = Stream::check});
   const auto counts = [&](std::int64_t tokens, const SpanOptions& options) {
     const std::vector<bool> hidden = hidden_tokens(tokens, options, random);
     BOOST_REQUIRE(std::ssize(hidden) == tokens);
-    std::int64_t stretches = 0;
-    for (std::size_t i = 1; i < hidden.size(); ++i) stretches += hidden[i] && !hidden[i - 1];
-    return std::pair(std::ranges::count(hidden, true), stretches);
+    std::int64_t spans = 0;
+    for (std::size_t i = 1; i < hidden.size(); ++i) spans += hidden[i] && !hidden[i - 1];
+    return std::pair(std::ranges::count(hidden, true), spans);
   };
   BOOST_TEST((counts(100, {0.15, 3}) == std::pair(15L, 5L)));
   BOOST_TEST((counts(20, {0.15, 3}) == std::pair(3L, 1L)));
   BOOST_TEST((counts(2, {0.15, 3}) == std::pair(1L, 1L)));
   BOOST_TEST((counts(2, {0.5, 1}) == std::pair(1L, 1L)));
-  BOOST_TEST((counts(3, {0.5, 1}) == std::pair(2L, 1L)));  // one visible token, so one stretch
+  BOOST_TEST((counts(3, {0.5, 1}) == std::pair(2L, 1L)));  // one visible token, so one span
   BOOST_TEST((counts(40, {0.5, 1}) == std::pair(20L, 20L)));
 }
 
-// 6 tokens of which 2 are hidden in one stretch of a line that begins with a visible one: always at
-// the end. With 2 stretches of one token, the 4 visible tokens can be cut in 3 ways.
-BOOST_AUTO_TEST_CASE(every_way_to_hide_is_equally_likely) {
+// A line begins with a visible token. One span of 2 hidden tokens among 6 is always at the end.
+// With 2 spans of one token, the 4 visible tokens can be cut in 3 ways.
+BOOST_AUTO_TEST_CASE(all_cuts_are_equally_likely) {
   Random random({.seed = 2, .stream = Stream::check});
   std::map<std::vector<bool>, double> found;
   for (int i = 0; i < 9000; ++i) ++found[hidden_tokens(6, {0.34, 1}, random)];
@@ -110,7 +110,7 @@ BOOST_AUTO_TEST_CASE(every_way_to_hide_is_equally_likely) {
     BOOST_TEST(std::abs(count - 3000) < 5 * std::sqrt(2000.0));  // 5 standard deviations
 }
 
-BOOST_AUTO_TEST_CASE(each_epoch_hides_other_tokens_and_an_evaluation_always_the_same) {
+BOOST_AUTO_TEST_CASE(epochs_hide_new_tokens_and_evaluation_fixed_tokens) {
   const Dataset data = lines(60);
   BOOST_TEST((batches_of(data, 0) == batches_of(data, 0)));
   BOOST_TEST((batches_of(data, 0) != batches_of(data, 0, 2)));
@@ -138,7 +138,7 @@ Dataset parts(const MixtureOptions& options) {
   return data;
 }
 
-/// How often each sample occurs in an epoch.
+/// The number of times that each sample occurs in an epoch.
 std::map<std::int64_t, int> counts(const Dataset& data, std::int64_t epoch) {
   std::map<std::int64_t, int> counts;
   for (const Batch& batch : batches_of(data, epoch))
@@ -154,25 +154,25 @@ std::array<int, 3> of_parts(const std::map<std::int64_t, int>& counts) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(without_a_limit_an_epoch_has_every_sample_once) {
+BOOST_AUTO_TEST_CASE(epoch_without_limit_has_every_sample_once) {
   const auto found = counts(parts({}), 0);
   BOOST_TEST(found.size() == 420u);
   for (const auto& [sample, count] : found) BOOST_TEST(count == 1);
 }
 
-BOOST_AUTO_TEST_CASE(parts_are_drawn_in_proportion_to_their_limited_size) {
+BOOST_AUTO_TEST_CASE(parts_are_drawn_in_proportion_to_limited_size) {
   // min(size, 100): 100, 100, 20 of 220
   const auto limited = counts(parts({.limit = 100}), 0);
   BOOST_TEST((of_parts(limited) == std::array{191, 191, 38}));
-  for (const auto& [sample, count] : limited)  // small: 100 samples, 191 times
+  for (const auto& [sample, count] : limited)  // part "small": 100 samples, drawn 191 times
     BOOST_TEST((sample < 300 ? count == 1 : count == 1 || count == 2));
-  // a high temperature: all alike
+  // high temperature: uniform
   BOOST_TEST((of_parts(counts(parts({.temperature = 1000}), 0)) == std::array{140, 140, 140}));
   // sqrt: 17.3, 10, 4.5
   BOOST_TEST((of_parts(counts(parts({.temperature = 2}), 0)) == std::array{229, 132, 59}));
 }
 
-BOOST_AUTO_TEST_CASE(another_epoch_draws_other_samples_of_a_large_part) {
+BOOST_AUTO_TEST_CASE(epochs_draw_different_samples_of_large_part) {
   const Dataset data = parts({.limit = 100});
   BOOST_TEST((batches_of(data, 3) == batches_of(data, 3)));
   std::set<std::int64_t> seen;
@@ -182,7 +182,7 @@ BOOST_AUTO_TEST_CASE(another_epoch_draws_other_samples_of_a_large_part) {
   BOOST_TEST(seen.size() > 290u);
 }
 
-BOOST_AUTO_TEST_CASE(parts_count_the_samples_that_training_keeps) {
+BOOST_AUTO_TEST_CASE(part_sizes_exclude_skipped_samples) {
   const Split split{.source = {"a b", "", "a", "b"},
                     .target = {"a", "b", "a", "b"},
                     .parts = {{"one", 2}, {"none", 0}, {"two", 2}}};
@@ -195,7 +195,7 @@ BOOST_AUTO_TEST_CASE(parts_count_the_samples_that_training_keeps) {
   BOOST_TEST((data.parts[2].name == "two" && data.parts[2].size == 2));
 }
 
-BOOST_AUTO_TEST_CASE(prefixes_begin_the_lines_of_their_files) {
+BOOST_AUTO_TEST_CASE(prefixes_are_added_to_lines_of_files) {
   const TempDir dir;
   const std::string a = dir.write("a", "x\ny\n"), b = dir.write("b", "z\n"),
                     t = dir.write("t", "1\n2\n3\n");

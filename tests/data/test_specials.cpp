@@ -1,4 +1,4 @@
-/// Special pieces beyond <unk>, <s> and </s>, in every kind of tokenizer; and messages during
+/// Special pieces after <unk>, <s> and </s>, in every kind of tokenizer, and messages during
 /// learning.
 #include "data/tokenizers/tokenizer.h"
 #include "tests/data/support.h"
@@ -24,7 +24,7 @@ std::unique_ptr<Tokenizer> learn(TokenizerKind kind, const Lines& specials,
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(specials_follow_the_first_three) {
+BOOST_AUTO_TEST_CASE(further_specials_begin_at_id_3) {
   for (const TokenizerKind kind : kinds) {
     const auto t = learn(kind, names);
     for (std::size_t i = 0; i < names.size(); ++i) {
@@ -40,7 +40,7 @@ BOOST_AUTO_TEST_CASE(specials_follow_the_first_three) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(text_never_becomes_a_special_and_decoding_drops_specials) {
+BOOST_AUTO_TEST_CASE(text_never_becomes_special_and_decoding_drops_specials) {
   for (const TokenizerKind kind : kinds) {
     const auto t = learn(kind, names);
     const std::string line = sentences(1, 1)[0], marked = line + " <mask> " + line;
@@ -54,7 +54,7 @@ BOOST_AUTO_TEST_CASE(text_never_becomes_a_special_and_decoding_drops_specials) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(saved_and_loaded) {
+BOOST_AUTO_TEST_CASE(loaded_tokenizer_preserves_specials) {
   const TempDir dir;
   for (const TokenizerKind kind : kinds) {
     const auto t = learn(kind, names);
@@ -69,7 +69,7 @@ BOOST_AUTO_TEST_CASE(saved_and_loaded) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_vocabulary_file_marks_them) {
+BOOST_AUTO_TEST_CASE(vocabulary_file_marks_specials) {
   const TempDir dir;
   const auto t = train_tokenizer({.kind = TokenizerKind::words, .specials = {"<mask>"}},
                                  Lines{"<mask> a", "a"}, 1);
@@ -78,8 +78,8 @@ BOOST_AUTO_TEST_CASE(a_vocabulary_file_marks_them) {
   BOOST_TEST(t->encode("<mask>").front() == 5);  // the word
 }
 
-// Files written before special pieces existed: the same bytes give the same ids.
-BOOST_AUTO_TEST_CASE(older_vocabularies_have_none) {
+// Vocabulary files without special pieces: the same bytes give the same ids.
+BOOST_AUTO_TEST_CASE(older_vocabulary_has_no_further_specials) {
   const TempDir dir;
   const std::string old = "<unk>\n<s>\n</s>\na\n\\x3Cs>\n<pad>\n";
   const auto t = load_tokenizer(dir.write("old.vocab", old), TokenizerKind::words);
@@ -95,7 +95,7 @@ BOOST_AUTO_TEST_CASE(older_vocabularies_have_none) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(missing_pieces_and_invalid_names_are_errors) {
+BOOST_AUTO_TEST_CASE(missing_or_invalid_special_is_refused) {
   const TempDir dir;
   for (const TokenizerKind kind : kinds) {
     const std::string file = learn(kind, {"<pad>"})->save(dir / "v").string();
@@ -133,24 +133,25 @@ BOOST_AUTO_TEST_CASE(missing_pieces_and_invalid_names_are_errors) {
                [&] { learn(TokenizerKind::words, names, 6); });
 }
 
-BOOST_AUTO_TEST_CASE(learning_reports_its_work_and_a_small_vocabulary) {
-  const auto said = [](const TokenizerOptions& options) {
+BOOST_AUTO_TEST_CASE(learning_reports_start_and_small_vocabulary) {
+  const auto messages_of = [](const TokenizerOptions& options) {
     Split train;
     train.source = train.target = sentences(100, 1);
     Lines all;
     make_tokenizers(options, train, 1, [&](const std::string& line) { all.push_back(line); });
     return all;
   };
-  const Lines small = said({.vocab_size = 5000});
+  const Lines small = messages_of({.vocab_size = 5000});
   BOOST_REQUIRE(small.size() == 2u);
   BOOST_TEST(small[0] == "learning a vocabulary of 5000 pieces from 200 lines");
   BOOST_TEST(small[1].starts_with("note: the vocabulary has "), small[1]);
   BOOST_TEST(small[1].find("not the 5000 of tokenizer.vocab_size") != std::string::npos, small[1]);
-  BOOST_TEST(said({.vocab_size = 50}).size() == 1u);
-  BOOST_TEST(said({.kind = TokenizerKind::words}).empty());  // because it takes no time
+  BOOST_TEST(messages_of({.vocab_size = 50}).size() == 1u);
+  BOOST_TEST(
+      messages_of({.kind = TokenizerKind::words}).empty());  // learning words is instantaneous
 }
 
-BOOST_AUTO_TEST_CASE(there_may_be_more_specials_than_letters) {
+BOOST_AUTO_TEST_CASE(more_specials_than_letters_are_accepted) {
   Lines many;
   for (int i = 0; i < 150; ++i) many.push_back("<extra_id_" + std::to_string(i) + ">");
   for (const TokenizerKind kind : kinds) {
@@ -160,7 +161,7 @@ BOOST_AUTO_TEST_CASE(there_may_be_more_specials_than_letters) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(text_with_specials_goes_to_ids_and_back) {
+BOOST_AUTO_TEST_CASE(text_with_specials_is_restored_from_ids) {
   for (const TokenizerKind kind : kinds) {
     const auto t = learn(kind, names);
     const auto ids = t->encode_with_specials("<mask>in the<pad> text <unk> <mask");

@@ -35,7 +35,7 @@ void each_pair(const Corpus& corpus, Check check) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(counts_and_disjoint_splits) {
+BOOST_AUTO_TEST_CASE(splits_are_disjoint_with_given_counts) {
   for (const auto kind : all_kinds) {
     const Corpus corpus = synthetic_corpus(options(kind), 7);
     BOOST_TEST(corpus.train.source.size() == 3000u);
@@ -53,7 +53,7 @@ BOOST_AUTO_TEST_CASE(counts_and_disjoint_splits) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(train_contains_no_date_of_valid_and_test_in_any_form) {
+BOOST_AUTO_TEST_CASE(train_contains_no_date_of_valid_or_test) {
   const Corpus corpus = synthetic_corpus(
       {.name = SyntheticKind::dates, .train = 50000, .valid = 1000, .test = 1000}, 1);
   const std::set<std::string> train(corpus.train.target.begin(), corpus.train.target.end());
@@ -63,7 +63,7 @@ BOOST_AUTO_TEST_CASE(train_contains_no_date_of_valid_and_test_in_any_form) {
     BOOST_TEST((!train.contains(date) && !valid.contains(date)));
 }
 
-BOOST_AUTO_TEST_CASE(a_function_of_the_seed) {
+BOOST_AUTO_TEST_CASE(corpus_is_function_of_seed) {
   for (const auto kind : all_kinds) {
     const Corpus a = synthetic_corpus(options(kind), 7), b = synthetic_corpus(options(kind), 7);
     const Corpus c = synthetic_corpus(options(kind), 8);
@@ -72,7 +72,7 @@ BOOST_AUTO_TEST_CASE(a_function_of_the_seed) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(brackets_and_how_deep_they_are) {
+BOOST_AUTO_TEST_CASE(bracket_labels_equal_nesting_depth) {
   auto o = options(SyntheticKind::brackets);
   o.min_length = 2;
   std::set<std::size_t> lengths;
@@ -97,13 +97,13 @@ BOOST_AUTO_TEST_CASE(brackets_and_how_deep_they_are) {
   BOOST_TEST(depths.size() >= 6u);
 }
 
-BOOST_AUTO_TEST_CASE(recall_of_a_value_at_a_distance) {
+BOOST_AUTO_TEST_CASE(recall_label_is_value_at_distance) {
   for (const std::int64_t distance : {0, 1, 3}) {
     auto o = options(SyntheticKind::recall);
     o.min_length = 3;
     o.symbols = 9;
     o.distance = distance;
-    std::set<std::size_t> places;
+    std::set<std::size_t> positions;
     std::set<std::string> values;
     each_pair(synthetic_corpus(o, 3), [&](const std::string& source, const std::string& target) {
       const auto words = split_at(source, ' '), labels = split_at(target, ' ');
@@ -112,7 +112,7 @@ BOOST_AUTO_TEST_CASE(recall_of_a_value_at_a_distance) {
       std::map<std::string, std::string> value_of;
       for (std::size_t i = 0; i + 2 < words.size(); i += 2) {
         BOOST_REQUIRE(value_of.emplace(words[i], words[i + 1]).second);
-        if (words[i] == words.back()) places.insert((words.size() - 2 - i) / 2);
+        if (words[i] == words.back()) positions.insert((words.size() - 2 - i) / 2);
       }
       BOOST_REQUIRE((value_of.size() >= 3 && value_of.size() <= 8));
       BOOST_REQUIRE(labels.back() == value_of.at(words.back()));
@@ -120,12 +120,12 @@ BOOST_AUTO_TEST_CASE(recall_of_a_value_at_a_distance) {
       for (std::size_t i = 0; i + 1 < labels.size(); ++i) BOOST_REQUIRE(labels[i] == "-");
     });
     BOOST_TEST(values.size() == 10u);
-    BOOST_TEST(places.size() == (distance == 0 ? 8u : 1u));
-    if (distance > 0) BOOST_TEST(*places.begin() == static_cast<std::size_t>(distance));
+    BOOST_TEST(positions.size() == (distance == 0 ? 8u : 1u));
+    if (distance > 0) BOOST_TEST(*positions.begin() == static_cast<std::size_t>(distance));
   }
 }
 
-BOOST_AUTO_TEST_CASE(copy_reverse_and_sort) {
+BOOST_AUTO_TEST_CASE(copy_reverse_and_sort_targets_are_correct) {
   for (const auto kind : {SyntheticKind::copy, SyntheticKind::reverse, SyntheticKind::sort}) {
     auto o = options(kind);
     o.min_length = 2;
@@ -145,7 +145,7 @@ BOOST_AUTO_TEST_CASE(copy_reverse_and_sort) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(addition) {
+BOOST_AUTO_TEST_CASE(addition_targets_are_sums) {
   auto o = options(SyntheticKind::addition);
   std::set<std::size_t> digits;
   each_pair(synthetic_corpus(o, 3), [&](const std::string& source, const std::string& target) {
@@ -167,7 +167,7 @@ BOOST_AUTO_TEST_CASE(addition) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(summands_have_every_digit) {
+BOOST_AUTO_TEST_CASE(summands_contain_every_digit) {
   for (const std::int64_t length : {1, 3}) {
     const SyntheticOptions o{.name = SyntheticKind::addition,
                              .train = 3000,
@@ -175,7 +175,7 @@ BOOST_AUTO_TEST_CASE(summands_have_every_digit) {
                              .test = 5,
                              .min_length = length,
                              .max_length = length};
-    std::map<std::size_t, std::string> found;  // by place in the source
+    std::map<std::size_t, std::string> found;  // key: position in the source
     each_pair(synthetic_corpus(o, 3), [&](const std::string& source, const std::string&) {
       for (std::size_t i = 0; i < source.size(); ++i) {
         std::string& digits = found[i];
@@ -184,17 +184,17 @@ BOOST_AUTO_TEST_CASE(summands_have_every_digit) {
     });
     const auto n = static_cast<std::size_t>(length);
     BOOST_TEST(found.size() == 2 * n + 1);
-    for (auto& [place, digits] : found) {
-      if (place == n) continue;  // the plus sign
+    for (auto& [position, digits] : found) {
+      if (position == n) continue;  // the plus sign
       std::sort(digits.begin(), digits.end());
-      const bool leads = n > 1 && (place == 0 || place == n + 1);  // 0 itself is a summand
+      const bool leads = n > 1 && (position == 0 || position == n + 1);  // 0 itself is a summand
       BOOST_TEST(digits == (leads ? "123456789" : "0123456789"));
     }
   }
 }
 
-// A word alone does not tell its tag, but a sentence does.
-BOOST_AUTO_TEST_CASE(each_word_of_a_grammar_has_a_tag) {
+// The tag of a word depends on its sentence.
+BOOST_AUTO_TEST_CASE(grammar_has_one_tag_per_word) {
   SyntheticOptions o = options(SyntheticKind::grammar);
   o.max_length = 3;
   std::map<std::string, std::set<std::string>> tags_of_word, tags_of_sentence;
@@ -220,12 +220,12 @@ BOOST_AUTO_TEST_CASE(each_word_of_a_grammar_has_a_tag) {
 }
 
 // Without the clauses that begin with a conjunction, the text is the summary.
-BOOST_AUTO_TEST_CASE(summaries_have_the_main_clauses) {
+BOOST_AUTO_TEST_CASE(summary_contains_main_clauses) {
   SyntheticOptions o = options(SyntheticKind::summary);
   o.max_length = 3;
   std::set<std::int64_t> sentences;
   each_pair(synthetic_corpus(o, 3), [&](const std::string& source, const std::string& target) {
-    std::string kept;
+    std::string main_clauses;
     for (std::size_t begin = 0; begin < source.size();) {
       const std::size_t end = source.find('.', begin);
       const std::string sentence = source.substr(begin, end - begin);
@@ -238,19 +238,19 @@ BOOST_AUTO_TEST_CASE(summaries_have_the_main_clauses) {
                                  .contains(first);
         if (!depends) {
           clause[0] = static_cast<char>(std::toupper(clause[0]));
-          kept += (kept.empty() ? "" : " ") + clause + ".";
+          main_clauses += (main_clauses.empty() ? "" : " ") + clause + ".";
         }
         at = comma + 2;
       }
       begin = end + 2;
     }
-    BOOST_TEST(kept == target);
+    BOOST_TEST(main_clauses == target);
     sentences.insert(std::ranges::count(target, '.'));
   });
   BOOST_TEST((sentences == std::set<std::int64_t>{1, 2, 3}));
 }
 
-BOOST_AUTO_TEST_CASE(a_mixture_has_the_pairs_of_its_tasks_with_their_names) {
+BOOST_AUTO_TEST_CASE(mixture_contains_named_pairs_of_tasks) {
   SyntheticOptions o = options(SyntheticKind::mixture);
   o.of = {"sort", "addition"};
   const Corpus all = synthetic_corpus(o, 5);
@@ -258,19 +258,19 @@ BOOST_AUTO_TEST_CASE(a_mixture_has_the_pairs_of_its_tasks_with_their_names) {
   std::size_t begin = 0;
   for (const auto& [kind, name] : {std::pair(SyntheticKind::sort, std::string("sort")),
                                    std::pair(SyntheticKind::addition, std::string("addition"))}) {
-    const Split own = synthetic_corpus(options(kind), 5).test;
+    const Split expected = synthetic_corpus(options(kind), 5).test;
     BOOST_REQUIRE(all.test.source.size() == 400u);
-    for (std::size_t i = 0; i < own.source.size(); ++i) {
-      BOOST_TEST(all.test.source[begin + i] == name + ": " + own.source[i]);
-      BOOST_TEST(all.test.target[begin + i] == own.target[i]);
+    for (std::size_t i = 0; i < expected.source.size(); ++i) {
+      BOOST_TEST(all.test.source[begin + i] == name + ": " + expected.source[i]);
+      BOOST_TEST(all.test.target[begin + i] == expected.target[i]);
     }
-    begin += own.source.size();
+    begin += expected.source.size();
   }
   BOOST_REQUIRE(all.test.parts.size() == 2u);
   BOOST_TEST((all.test.parts[1].name == "addition" && all.test.parts[1].size == 200));
 }
 
-BOOST_AUTO_TEST_CASE(too_few_different_lines) {
+BOOST_AUTO_TEST_CASE(too_few_different_lines_are_refused) {
   SyntheticOptions o = options(SyntheticKind::copy);
   o.symbols = 2;
   o.max_length = 3;  // 14 lines in total

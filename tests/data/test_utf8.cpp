@@ -4,7 +4,7 @@
 
 BOOST_AUTO_TEST_SUITE(utf8)
 
-BOOST_AUTO_TEST_CASE(every_code_point_survives_and_only_those_are_valid) {
+BOOST_AUTO_TEST_CASE(all_code_points_and_only_those_are_valid) {
   for (char32_t code = 0; code < 0x110000; ++code) {
     std::string text;
     heed::utf8_append(text, code);
@@ -17,7 +17,7 @@ BOOST_AUTO_TEST_CASE(every_code_point_survives_and_only_those_are_valid) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(malformed_sequences) {
+BOOST_AUTO_TEST_CASE(malformed_sequence_is_located) {
   using namespace std::string_literals;
   // Unicode Standard, table 3-7: overlong forms, lone continuation bytes, surrogates, too large
   // values, truncation.
@@ -32,24 +32,24 @@ BOOST_AUTO_TEST_CASE(malformed_sequences) {
   BOOST_TEST(heed::invalid_utf8("") == std::string::npos);
 }
 
-BOOST_AUTO_TEST_CASE(one_line_stays_on_one_line) {
+BOOST_AUTO_TEST_CASE(one_line_replaces_newlines_and_bad_bytes) {
   BOOST_TEST(heed::one_line("a\nb\r\nc") == "a b  c");
   BOOST_TEST(heed::one_line("a\xE2\x82z") == "a\uFFFD\uFFFDz");
   BOOST_TEST(heed::one_line("grün 日本") == "grün 日本");
   BOOST_TEST(heed::one_line("") == "");
 }
 
-BOOST_AUTO_TEST_CASE(lower_case) {
+BOOST_AUTO_TEST_CASE(lowercase_maps_all_scripts) {
   BOOST_TEST(heed::lowercase("Hello, WORLD 123") == "hello, world 123");
   BOOST_TEST(heed::lowercase("ÄÖÜß ÀÉÎÕŸ ŁŻŐŘĞ ẞ") == "äöüß àéîõÿ łżőřğ ß");
   BOOST_TEST(heed::lowercase("ΑΒΓΔΩ ΆΈΏ Σ") == "αβγδω άέώ σ");
   BOOST_TEST(heed::lowercase("АБВЯ ЁЂЇҐ ԱՖ Ⴀ") == "абвя ёђїґ աֆ ⴀ");
   BOOST_TEST(heed::lowercase("İI ǅ Ⓐ Ａ 𐐀 𞤀 K Å") == "ii ǆ ⓐ ａ 𐐨 𞤢 k å");
   BOOST_TEST(heed::lowercase("×÷日本 ª ʻ") == "×÷日本 ª ʻ");
-  BOOST_TEST(heed::lowercase("A\xC3(B") == "a\xC3(b");  // malformed bytes are kept
+  BOOST_TEST(heed::lowercase("A\xC3(B") == "a\xC3(b");  // malformed bytes are unchanged
 }
 
-BOOST_AUTO_TEST_CASE(lower_case_is_idempotent) {
+BOOST_AUTO_TEST_CASE(lowercase_is_idempotent) {
   int changed = 0;
   for (char32_t code = 0; code < 0x110000; ++code) {
     if (0xD800 <= code && code < 0xE000) continue;
@@ -60,7 +60,7 @@ BOOST_AUTO_TEST_CASE(lower_case_is_idempotent) {
     if (heed::lowercase(once) != once)
       BOOST_ERROR("U+" << std::hex << static_cast<std::uint32_t>(code));
   }
-  BOOST_TEST(changed >= 1433);  // what UnicodeData.txt 14.0 maps; later ones map more
+  BOOST_TEST(changed >= 1433);  // mappings in UnicodeData.txt 14.0; later versions have more
 }
 
 BOOST_AUTO_TEST_SUITE_END()

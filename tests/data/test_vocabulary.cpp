@@ -1,4 +1,4 @@
-// The tokenizers that list their pieces: characters, bytes, words.
+// The tokenizers with a list of pieces: characters, bytes, words.
 #include <sys/stat.h>
 
 #include <thread>
@@ -22,7 +22,7 @@ std::unique_ptr<Tokenizer> learn(TokenizerKind kind, const Lines& lines, std::in
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(characters) {
+BOOST_AUTO_TEST_CASE(characters_are_learned_in_code_point_order) {
   const auto t = learn(TokenizerKind::characters, {"bäd a", "日a\n"});
   BOOST_TEST(t->size() == 3 + 7);  // \n, space, a, b, d, ä, 日: by code point
   BOOST_TEST(t->piece(3) == "\n");
@@ -38,7 +38,7 @@ BOOST_AUTO_TEST_CASE(characters) {
                  ->size() == 3 + 2);
 }
 
-BOOST_AUTO_TEST_CASE(bytes) {
+BOOST_AUTO_TEST_CASE(byte_vocabulary_restores_any_text) {
   const auto t = learn(TokenizerKind::bytes, {});
   BOOST_TEST(t->size() == 259);
   std::string all;
@@ -49,10 +49,10 @@ BOOST_AUTO_TEST_CASE(bytes) {
   BOOST_TEST(t->decode(t->encode("日本 </s>")) == "日本 </s>");
 }
 
-BOOST_AUTO_TEST_CASE(words) {
+BOOST_AUTO_TEST_CASE(words_are_learned_by_frequency) {
   const auto t = learn(TokenizerKind::words, {"b a  c", "\ta b\r", "a"});
   BOOST_TEST(t->size() == 6);
-  BOOST_TEST(t->piece(3) == "a");  // by descending frequency
+  BOOST_TEST(t->piece(3) == "a");  // the most frequent word
   BOOST_TEST(t->piece(4) == "b");
   BOOST_TEST(t->encode(" c \v\fa\tx ") == (Ids{5, 3, Tokenizer::unk}),
              boost::test_tools::per_element());
@@ -62,13 +62,13 @@ BOOST_AUTO_TEST_CASE(words) {
   BOOST_TEST(small->encode("c") == (Ids{Tokenizer::unk}), boost::test_tools::per_element());
 }
 
-BOOST_AUTO_TEST_CASE(words_of_a_continuous_text) {
+BOOST_AUTO_TEST_CASE(words_of_continuous_text_include_newlines) {
   const auto t = learn(TokenizerKind::words, {"to be\n", "\n", "or not\n"});
   const std::string text = "or be\n\nto not\n";
   BOOST_TEST(t->decode(t->encode(text)) == text);
 }
 
-BOOST_AUTO_TEST_CASE(text_never_becomes_a_special) {
+BOOST_AUTO_TEST_CASE(text_never_becomes_special) {
   for (const auto kind : {TokenizerKind::characters, TokenizerKind::bytes, TokenizerKind::words}) {
     const auto t = learn(kind, {"<s> </s> <unk> x"});
     for (const auto id : t->encode("<s> x </s> <unk>")) BOOST_TEST(id > 2);
@@ -76,7 +76,7 @@ BOOST_AUTO_TEST_CASE(text_never_becomes_a_special) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(saved_and_loaded) {
+BOOST_AUTO_TEST_CASE(loaded_vocabulary_equals_saved) {
   const TempDir dir;
   const std::string awkward =
       " \\ \\n \t \r\n \x01\x7F <s> </s> <unk> grün 日本 \u00A0\u2028 \\x41";
@@ -88,7 +88,7 @@ BOOST_AUTO_TEST_CASE(saved_and_loaded) {
     BOOST_TEST(back->size() == t->size());
     for (std::int32_t id = 0; id < t->size(); ++id) BOOST_TEST(back->piece(id) == t->piece(id));
     BOOST_TEST(back->encode(awkward) == t->encode(awkward), boost::test_tools::per_element());
-    // For other programs, the line number is the id.
+    // The line number is the id.
     const auto lines = read_lines(file.string());
     BOOST_TEST(static_cast<std::int64_t>(lines.size()) == t->size());
     BOOST_TEST(lines[0] == "<unk>");
@@ -100,13 +100,13 @@ BOOST_AUTO_TEST_CASE(saved_and_loaded) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(the_file_format) {
+BOOST_AUTO_TEST_CASE(vocabulary_file_has_documented_format) {
   const TempDir dir;
   const auto t = learn(TokenizerKind::characters, {"a \\\n\t\x01é"});
   BOOST_TEST(slurp(t->save(dir / "v")) == "<unk>\n<s>\n</s>\n\\x01\n\\t\n\\n\n\\s\n\\\\\na\né\n");
 }
 
-BOOST_AUTO_TEST_CASE(broken_files) {
+BOOST_AUTO_TEST_CASE(broken_vocabulary_file_is_refused) {
   const TempDir dir;
   const auto load = [&](std::string_view content, TokenizerKind kind = TokenizerKind::characters) {
     const auto file = dir.write("x.vocab", content);
@@ -140,7 +140,7 @@ BOOST_AUTO_TEST_CASE(broken_files) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(misuse) {
+BOOST_AUTO_TEST_CASE(wrong_arguments_and_full_disk_are_refused) {
   const auto t = learn(TokenizerKind::words, {"a b"});
   for (const std::int32_t id : {-1, 5, 1000000}) {
     expect_error(Exit::failed, {std::to_string(id), "5 pieces"}, [&] { t->decode(Ids{3, id}); });
@@ -152,7 +152,7 @@ BOOST_AUTO_TEST_CASE(misuse) {
   expect_error(Exit::bad_input, {"no text"}, [&] { learn(TokenizerKind::characters, {}); });
   expect_error(Exit::io, {"cannot create /no-such-folder/x.vocab"},
                [&] { t->save("/no-such-folder/x"); });
-  Lines long_words;  // 70 MB of them: load_tokenizer would refuse the file
+  Lines long_words;  // a file of 70 MB, which load_tokenizer would refuse
   for (char c = 0; c < 70; ++c)
     long_words.push_back(std::string(1'000'000, static_cast<char>('0' + c)));
   expect_error(Exit::usage, {"MiB, and 64 are allowed", "tokenizer.vocab_size"},
@@ -166,7 +166,7 @@ BOOST_AUTO_TEST_CASE(misuse) {
                [&] { t->save(dir / "null"); });
 }
 
-BOOST_AUTO_TEST_CASE(a_pair_of_tokenizers) {
+BOOST_AUTO_TEST_CASE(source_and_target_tokenizers_are_shared_or_separate) {
   const TempDir dir;
   const Split train{.source = {"a b"}, .target = {"x y z"}, .text = {}};
   const auto shared = make_tokenizers({.kind = TokenizerKind::words}, train, 1);
@@ -185,12 +185,12 @@ BOOST_AUTO_TEST_CASE(a_pair_of_tokenizers) {
   BOOST_TEST(!back.shared());
   BOOST_TEST(back.target->piece(3) == "x");
 
-  const auto given = make_tokenizers({.kind = TokenizerKind::words,
+  const auto mixed = make_tokenizers({.kind = TokenizerKind::words,
                                       .shared = false,
                                       .target_model = (dir / "tokenizer.vocab").string()},
                                      train, 1);
-  BOOST_TEST(given.source->size() == 5);
-  BOOST_TEST(given.target->size() == 8);
+  BOOST_TEST(mixed.source->size() == 5);
+  BOOST_TEST(mixed.target->size() == 8);
   const auto of_file = make_tokenizers(
       {.kind = TokenizerKind::words, .model = (dir / "tokenizer.vocab").string()}, train, 1);
   BOOST_TEST(of_file.shared());

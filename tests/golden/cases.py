@@ -44,7 +44,7 @@ class Group:
             self.put(case, f"dx{i}", gradient)
 
     def layer(self, case, layer, module, function, inputs, constants=None, **attributes):
-        """The same for a module: also stores its weights w/NAME and their gradients dw/NAME."""
+        """Does the same for a module, and stores its weights w/NAME and their gradients dw/NAME."""
         names = [name for name, _ in module.named_parameters()]
         weights = [weight for _, weight in module.named_parameters()]
         self.describe(case, layer=layer, **attributes)
@@ -65,7 +65,7 @@ class Group:
 
 
 def stream(name):
-    """Random numbers that depend only on the name, so that a new case does not change the others.
+    """Random numbers that depend only on the name, so that a new case changes no other case.
 
     MT19937 through RandomState, whose output is frozen in numpy.
     """
@@ -96,7 +96,7 @@ def randomise(module, name):
 
 
 def offsets(lengths):
-    """The offsets of the sequences in the rows, and the end: [3, 5, 1] gives [0, 3, 8, 9]."""
+    """The offsets of sequences with these lengths, with the end: [3, 5, 1] gives [0, 3, 8, 9]."""
     return torch.tensor(np.cumsum([0] + list(lengths)))
 
 

@@ -12,8 +12,8 @@ from torch import nn
 from cases import Group, integers, normal, offsets, randomise, rows_of
 
 D_MODEL, HEADS, D_FF, LAYERS = 12, 3, 20, 2
-VOCABULARY, LONGEST, END = 9, 8, 2  # of the model "bert"
-PATCH = 5  # values of a patch, for the model "vit"
+VOCABULARY, MAX_LENGTH, END = 9, 8, 2  # sizes and end token of the model "bert"
+PATCH = 5  # number of values of a patch, in the model "vit"
 SOURCE_LENGTHS, TARGET_LENGTHS = (3, 5, 1), (4, 2, 6)
 ACTIVATIONS = {"relu": F.relu, "gelu": F.gelu, "silu": F.silu,
                "gelu_tanh": lambda x: F.gelu(x, approximate="tanh")}
@@ -59,7 +59,7 @@ def layer_norm(group):
 
 
 class RmsNorm(nn.Module):
-    """Zhang and Sennrich 2019; PyTorch 1.13 has none."""
+    """RMS norm (Zhang and Sennrich 2019), which PyTorch 1.13 does not have."""
 
     def __init__(self, width, eps=1e-5):
         super().__init__()
@@ -77,7 +77,7 @@ def rms_norm(group):
 
 
 def sinusoids(length, d_model):
-    """Vaswani et al. 2017, section 3.5: row p holds sin(p / 10000^(2i/d)), cos(…) alternately."""
+    """Vaswani et al. 2017, section 3.5: row p contains sin(p / 10000^(2i/d)), cos(…) alternately."""
     angles = [[p / 10000.0 ** (2 * (i // 2) / d_model) for i in range(d_model)]
               for p in range(length)]
     return torch.tensor([[math.cos(a) if i % 2 else math.sin(a) for i, a in enumerate(row)]
@@ -111,7 +111,7 @@ def attention(group):
 
 
 def recurrent(group):
-    """Both directions of half the width, concatenated, or one; of nn.LSTM and nn.GRU."""
+    """nn.LSTM and nn.GRU with one direction, or with two concatenated directions of half the width."""
     for mixer, kind in (("lstm", nn.LSTM), ("gru", nn.GRU)):
         for causal in (False, True):
             case = f"{mixer}_{'causal' if causal else 'both'}"
@@ -147,7 +147,7 @@ def convolution(group):
 
 
 class FrontEnd(nn.Module):
-    """Convolutions with a kernel of 3, a stride of 2 and GELU, over time or, with a grid, over pictures.
+    """Convolutions with a kernel of 3, a stride of 2 and GELU, over time or, with a grid, over images.
 
     Columns (3 p + q) c + k of a weight: input channel k, row p and column q of the kernel.
     """
@@ -245,12 +245,12 @@ def encoder(group):
 
 
 class Bert(nn.Module):
-    """<s> A </s> B </s> in post-norm layers: hidden tokens (Devlin et al. 2019) or a label of the whole."""
+    """<s> A </s> B </s> in post-norm layers: hidden tokens (Devlin et al. 2019) or a label of the sequence."""
 
     def __init__(self, activation, tokens):
         super().__init__()
         self.embedding, self.segments = nn.Embedding(VOCABULARY, D_MODEL), nn.Embedding(2, D_MODEL)
-        self.positions = nn.Embedding(LONGEST, D_MODEL)
+        self.positions = nn.Embedding(MAX_LENGTH, D_MODEL)
         self.encoder = nn.TransformerEncoder(
             nn.TransformerEncoderLayer(**options("post", activation)), LAYERS, nn.LayerNorm(D_MODEL))
         self.output = nn.Linear(D_MODEL, VOCABULARY if tokens else 3)
@@ -279,7 +279,7 @@ class Vit(nn.Module):
     def __init__(self, pool):
         super().__init__()
         self.input = nn.Linear(PATCH, D_MODEL)
-        self.positions = nn.Embedding(LONGEST, D_MODEL)
+        self.positions = nn.Embedding(MAX_LENGTH, D_MODEL)
         self.encoder = nn.TransformerEncoder(
             nn.TransformerEncoderLayer(**options("pre", "gelu")), LAYERS, nn.LayerNorm(D_MODEL))
         self.output = nn.Linear(D_MODEL, 3)

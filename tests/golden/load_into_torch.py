@@ -62,7 +62,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--model", required=True, help="heed's model.safetensors")
     parser.add_argument("--case", required=True, help="token ids, logits and settings")
-    parser.add_argument("--tolerance", type=float, default=1e-4, help="largest difference allowed")
+    parser.add_argument("--tolerance", type=float, default=1e-4, help="maximum difference")
     arguments = parser.parse_args()
     weights, _ = tensorfile.read(arguments.model)
     case, metadata = tensorfile.read(arguments.case)

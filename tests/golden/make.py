@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Writes the golden files of this folder, or with --check compares them with what it would write.
+"""Writes the golden files of this folder or, with --check, compares them with newly computed values.
 
 Needs PyTorch 1.13 or later (Debian: python3-torch) and takes a few seconds. README.md describes the
 files. On one machine they are reproducible to the bit; on others, rounding may differ.

@@ -10,7 +10,7 @@ from layers import ACTIVATIONS, sinusoids
 
 
 class Seq2Seq(nn.Transformer):
-    """Weights have heed's names: those of nn.Transformer, and embedding.weight, or if untied,
+    """Weights have heed's names: the names of nn.Transformer, and embedding.weight or, if untied,
     source_embedding.weight, target_embedding.weight and output.weight.
     """
 
@@ -53,6 +53,6 @@ class Seq2Seq(nn.Transformer):
         return F.linear(x, self.embedding.weight) if self.tied else self.output(x)
 
     def batch_logits(self, source, source_offsets, target_in, target_offsets):
-        """The same for concatenated sequences: rows in the order of target_in."""
+        """Logits of concatenated sequences, as rows in the order of target_in."""
         return torch.cat([self(s, t) for s, t in zip(rows_of(source, source_offsets),
                                                      rows_of(target_in, target_offsets))])

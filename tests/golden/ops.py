@@ -55,7 +55,7 @@ def more_arithmetic(group):
                  [positive(f"pow_{exponent}/x0", 3, 4)], exponent=exponent)
     group.op("pow_of_zero", "pow", lambda x: torch.pow(x, 2.0), [torch.tensor([0.0, -3.0]).double()],
              exponent=2.0)
-    limits = torch.tensor([-2.0, -1.0, 0.25, 1.5, 3.0]).double()  # two of them are the limits
+    limits = torch.tensor([-2.0, -1.0, 0.25, 1.5, 3.0]).double()  # includes both limits
     group.op("clamp", "clamp", lambda x: torch.clamp(x, -1.0, 1.5), [limits], low=-1.0, high=1.5)
 
 
@@ -180,7 +180,7 @@ def softmaxes(group):
         group.op(f"{op}_one", op, run, [normal(f"{op}_one/x0", 3, 1)])
         group.op(f"{op}_far", op, run, [600.0 * normal(f"{op}_far/x0", 3, 5)])
         # The mask applies to the last two axes and is shared by the batch axes. Hidden entries have no
-        # cotangent: log_softmax is -inf there and has no meaningful slope.
+        # cotangent: log_softmax is -inf at hidden entries and has no meaningful slope.
         seen = causal_seen(4, 4)
         visible = seen.double().expand(2, 3, 4, 4)
         added = torch.where(seen.bool(), normal(f"{op}_masked/mask", 4, 4), torch.tensor(-INF).double())
@@ -193,7 +193,7 @@ def softmaxes(group):
 
 
 def rms_norm(x, weight, eps):
-    """y = x / sqrt(mean(x^2) + eps) * weight (Zhang and Sennrich 2019); PyTorch 1.13 has none."""
+    """y = x / sqrt(mean(x^2) + eps) * weight (Zhang and Sennrich 2019); PyTorch 1.13 does not have it."""
     return x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + eps) * weight
 
 
@@ -280,7 +280,7 @@ def attention_fused(group):
 
 
 def cross_entropy(group):
-    """Summed over rows and divided by a normaliser, which need not be the number of rows."""
+    """Summed over rows and divided by a normaliser, which may differ from the number of rows."""
     def loss(logits, targets, smoothing, normaliser):
         total = F.cross_entropy(logits, targets, label_smoothing=smoothing, reduction="sum")
         return total / normaliser

@@ -75,7 +75,7 @@ def learning_rate(name, t, peak, warmup, steps=0, floor=0.0):
 
 
 def check_against_torch():
-    """Compares the two schedules that PyTorch also has, without warmup; PyTorch counts steps from 0."""
+    """Compares two schedules with PyTorch's, without warmup; PyTorch counts steps from 0."""
     schedulers = torch.optim.lr_scheduler
     for name, make_scheduler in (
             ("cosine", lambda o: schedulers.CosineAnnealingLR(o, 30, 1e-4)),

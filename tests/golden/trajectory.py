@@ -14,7 +14,7 @@ LR, WARMUP, CLIP, SMOOTHING = 1e-2, 10, 1.0, 0.1
 
 
 def initialise(model):
-    """Xavier-like weights; biases differ from 0 and norms from 1, so that each one matters."""
+    """Xavier-like weights; biases differ from 0 and norms from 1, so that each has an effect."""
     model.double().train()
     for name, weight in model.named_parameters():
         noise = normal(f"trajectory/{name}", *weight.shape)

@@ -1,6 +1,6 @@
 # cmake -DHEED_BUILD=… -DCONSUMER=… -DCXX=… -DGENERATOR=… -DSANITIZE=… -DPYTHON=… -DLIBRARY_PAGE=…
 #       -P install_and_consume.cmake
-# Works in a temporary folder and leaves nothing behind.
+# Works in a temporary folder, which it removes.
 cmake_minimum_required(VERSION 3.25)
 execute_process(COMMAND mktemp -d OUTPUT_VARIABLE dir OUTPUT_STRIP_TRAILING_WHITESPACE
                 COMMAND_ERROR_IS_FATAL ANY)
@@ -27,12 +27,12 @@ function(expect text)
   endif()
 endfunction()
 
-# `./heed` does not build all libraries, for example not this one.
+# `./heed` does not build all libraries; this one is missing.
 set(library ${HEED_BUILD}/optim/libheed_optim_f64.a)
 file(RENAME ${library} ${library}.aside)
 execute_process(COMMAND ${CMAKE_COMMAND} --install ${HEED_BUILD} --prefix ${dir}/first
                 RESULT_VARIABLE status OUTPUT_VARIABLE out ERROR_VARIABLE out)
-file(RENAME ${library}.aside ${library})   # with its old time, so that nothing is linked again
+file(RENAME ${library}.aside ${library})   # keeps its time stamp, so that nothing is linked again
 if(status)
   fail("a library that was not built yet: exit status ${status}\n${out}")
 endif()
@@ -72,7 +72,7 @@ if(PYTHON)
   endif()
   # Commands of the page name the prefix without quotes, so it has no space in its name.
   file(RENAME "${dir}/the prefix" ${dir}/prefix)
-  # Its cmake commands name no generator, and the default one needs make.
+  # Its cmake commands name no generator, and the default generator requires make.
   step(${CMAKE_COMMAND} -E env CMAKE_GENERATOR=${GENERATOR}
        ${PYTHON} -B ${CMAKE_CURRENT_LIST_DIR}/library_page.py ${LIBRARY_PAGE} ${dir}/prefix ${CXX} ${flags})
   message(STATUS "${out}")

@@ -1,15 +1,15 @@
-"""Compiles and runs docs/LIBRARY.md as a reader would, against an installed heed.
+"""Compiles and runs the programs of docs/LIBRARY.md against an installed heed.
 
     library_page.py PAGE PREFIX COMPILER [FLAG …]
 
 The page's blocks, by the words after the three backquotes:
 
     cpp FILE, cmake FILE   appended to FILE, with an empty line between two blocks of one file
-    console                lines that begin with "$ " are commands, the others what they print. In those, … stands
-                           for any text, and a line that holds nothing else for any lines
+    console                lines that begin with "$ " are commands, other lines their output, in which … matches any
+                           text and a line that consists of … matches any lines
 
-All files are written first; then the commands run in the order of the page, in one shell, each successfully. In the
-page, heed is installed in $HOME/.local; here, that is PREFIX. g++ is COMPILER with the flags.
+All files are written first; then the commands run in the order of the page, in one shell, and must succeed. $HOME/.local,
+the prefix in the page, is a link to PREFIX; g++ is COMPILER with the flags.
 """
 import fnmatch
 import os
@@ -20,7 +20,7 @@ import subprocess
 import sys
 import tempfile
 
-TOGETHER = (("linear.cpp", "reverse.cpp"), 60)  # these programs have at most that many lines together
+TOGETHER = (("linear.cpp", "reverse.cpp"), 60)  # programs, and the maximum of their total number of lines
 PROMPT = "$ "
 ANY = "…"
 
@@ -72,7 +72,7 @@ def run(shell, command):
     shell.stdin.flush()
     lines = []
     for line in shell.stdout:
-        lines.append(re.sub(r"\x1b\[[0-9;]*m", "", line.rstrip("\n")))  # without colours
+        lines.append(re.sub(r"\x1b\[[0-9;]*m", "", line.rstrip("\n")))  # removes colours
         if lines[-1].startswith(end):
             break
     else:
@@ -102,10 +102,10 @@ def main():
     page, prefix, compiler, *flags = sys.argv[1:]
     page = pathlib.Path(page).read_text()
     files = files_of(page)
-    names, most = TOGETHER
+    names, max_lines = TOGETHER
     lines = {name: files[name].count("\n") for name in names}
-    if sum(lines.values()) > most:
-        raise SystemExit(f"more than {most} lines together: {lines}")
+    if sum(lines.values()) > max_lines:
+        raise SystemExit(f"more than {max_lines} lines together: {lines}")
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
         (folder / "work").mkdir()
@@ -121,7 +121,7 @@ def main():
         shell.stdin.close()
         shell.wait()
     print(f"library page: {len(files)} files, {len(commands_of(page))} commands; {lines}, together "
-          f"{sum(lines.values())} of {most} lines")
+          f"{sum(lines.values())} of {max_lines} lines")
 
 
 main()

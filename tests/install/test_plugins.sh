@@ -1,13 +1,13 @@
 #!/bin/sh
-# Plugins, as a user has them: the files of docs/PLUGINS.md are built against an installed heed, and every command runs
-# with them; then everything that heed must refuse.
+# Plugins: builds the files of docs/PLUGINS.md against an installed heed and runs every command with them; then checks
+# the plugins that heed refuses.
 # Usage: test_plugins.sh HEED PREFIX DOCS CXX GENERATOR FLAGS
 here=$(cd "${0%/*}" && pwd)
 prefix=$2 docs=$3 cxx=$4 generator=$5 flags=$6
 . "$here/../train/commands_support.sh"
 
 # ---- building ------------------------------------------------------------------------------------------
-# block NAME: the code block of the page that begins with a comment of this name
+# block NAME FOLDER: writes the code block of the page that begins with the comment NAME into FOLDER
 block() { awk -v name="$1" '/^```/ { inside = 0 } inside { print } !inside && ($0 == "// " name || $0 == "# " name) { inside = 1 }' "$docs" >"$2/$1"; }
 # build FOLDER
 build() {
@@ -50,7 +50,7 @@ status 0 train gate.yaml --run parts train.steps=6 threads=1
 status 0 train gate.yaml --run whole train.steps=6 threads=2
 equal 'weights on one and two threads' "$(cksum <parts/last/model.safetensors)" "$(cksum <whole/last/model.safetensors)"
 
-# A task, with the mixer of the other plugin.
+# A task, with the mixer of the first plugin.
 cat >echo.yaml <<CONFIG
 plugins: [$more/libmore.so, build/libmine.so]
 task: more.echo

@@ -1,5 +1,5 @@
 #pragma once
-/// Shared by the tests of layers: small models, pairs of sequences, comparisons.
+/// Support for the tests of layers: small models, pairs of sequences, comparisons.
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <cmath>
@@ -17,7 +17,7 @@
 
 HEED_BEGIN
 
-/// Pairs of sequences with targets, as read by a model.
+/// Pairs of sequences with targets, the input of a model.
 struct Pairs {
   std::vector<std::int32_t> source, source_offsets, target_in, target_out, target_offsets;
 
@@ -32,7 +32,7 @@ struct Pairs {
   SideView source_side() const { return {source, source_offsets}; }
   ModelInput input() const { return {source_side(), {target_in, target_offsets}, target_out}; }
   std::int64_t sequences() const { return static_cast<std::int64_t>(target_offsets.size()) - 1; }
-  /// One of the pairs alone.
+  /// Pair i alone.
   Pairs only(std::int64_t i) const {
     Pairs one = *this;
     const auto cut = [i](const std::vector<std::int32_t>& all,
@@ -49,7 +49,7 @@ struct Pairs {
   }
 };
 
-/// The largest |a − b| / max(1, |b|); infinite for different shapes or NaN.
+/// The maximum of |a − b| / max(1, |b|); infinite for different shapes or NaN.
 inline double difference(const Array& a, const Array& b) {
   constexpr double never = std::numeric_limits<double>::infinity();
   if (a.shape() != b.shape()) return never;
@@ -87,7 +87,7 @@ Layered<F> layered(Parameters parameters, F f) {
   return {std::move(parameters), std::move(f)};
 }
 
-/// All values of an enum with names, for tests of every kind.
+/// All values of a named enum.
 template <class E>
 std::vector<E> every() {
   std::vector<E> all;
@@ -95,7 +95,7 @@ std::vector<E> every() {
   return all;
 }
 
-/// Options of a small model; tests change what they need.
+/// Options of a small model, which tests modify.
 inline ModelOptions small_options() {
   ModelOptions o;
   o.d_model = 6;

@@ -8,7 +8,7 @@ BOOST_AUTO_TEST_SUITE(attention_layers)
 
 namespace {
 
-/// [n, d] of one sequence to [heads, n, d / heads].
+/// Splits one sequence into heads: [n, d] → [heads, n, d / heads].
 Tensor split_heads(const Tensor& rows, std::int64_t heads) {
   const std::int64_t n = rows.shape()[0], d = rows.shape()[1];
   return transpose(reshape(rows, {n, heads, d / heads}), 0, 1);
@@ -18,7 +18,7 @@ Tensor join_heads(const Tensor& x) {
   return reshape(transpose(x, 0, 1), {n, heads * width});
 }
 
-/// The layer by its definition, one sequence at a time, with ops checked elsewhere.
+/// The layer by its definition, one sequence at a time, composed of ops with separate tests.
 Tensor composed(const MultiHeadAttention& layer, const Tensor& x, const Tensor& encoder_rows,
                 const std::vector<std::int32_t>& offsets, const std::vector<std::int32_t>& ends) {
   const bool causal = layer.scope == AttentionScope::past;
@@ -62,7 +62,7 @@ void check_same(const std::vector<Tensor>& leaves, const Tensor& fused, const Te
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(fused_equals_composed) {
+BOOST_AUTO_TEST_CASE(fused_attention_equals_composed_ops) {
   const std::vector<std::int32_t> offsets = offsets_of({3, 1, 9, 2}),
                                   ends = offsets_of({5, 2, 1, 17});
   for (const std::int64_t heads : {1, 2, 3, 4}) {
@@ -87,7 +87,7 @@ BOOST_AUTO_TEST_CASE(fused_equals_composed) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(scores_far_from_zero_neither_overflow_nor_vanish) {
+BOOST_AUTO_TEST_CASE(large_scores_neither_overflow_nor_vanish) {
   Init init = test_init();
   const MultiHeadAttention layer = attention_of(6, 2, AttentionScope::past, 0, init);
   randomise(layer.parameters());
@@ -99,7 +99,7 @@ BOOST_AUTO_TEST_CASE(scores_far_from_zero_neither_overflow_nor_vanish) {
              1e-8);
 }
 
-BOOST_AUTO_TEST_CASE(wrong_inputs_are_errors) {
+BOOST_AUTO_TEST_CASE(wrong_inputs_are_refused) {
   const auto about = [](const std::string& text) {
     return [text](const Error& e) { return std::string(e.what()).find(text) != std::string::npos; };
   };

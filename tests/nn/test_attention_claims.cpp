@@ -25,16 +25,17 @@ double variance_of_products(const Array& q, const Array& k) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(the_product_of_unit_rows_has_the_variance_of_their_length) {
+BOOST_AUTO_TEST_CASE(product_of_unit_rows_has_variance_of_row_length) {
   for (const std::int64_t size : {8, 64, 512}) {
     const double variance = variance_of_products(normal({4000, size}, 1), normal({4000, size}, 2));
     BOOST_TEST(std::abs(variance / static_cast<double>(size) - 1) < 0.1, size << ": " << variance);
   }
 }
 
-/// The claim assumes that queries and keys have unit variance. With Glorot's initialisation of in_proj
-/// [3 d, d] they have variance 1/2, so the variance of their products is a quarter of their length.
-BOOST_AUTO_TEST_CASE(at_initialisation_the_variance_is_a_quarter_of_the_length) {
+/// The claim assumes that queries and keys have unit variance. With Glorot's initialisation of
+/// in_proj [3 d, d] they have variance 1/2, so the variance of their products is a quarter of their
+/// length.
+BOOST_AUTO_TEST_CASE(initial_score_variance_is_quarter_of_row_length) {
   for (const std::int64_t d : {8, 64, 512}) {
     double ratio = 0;
     constexpr int draws = 5;

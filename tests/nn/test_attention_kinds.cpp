@@ -1,5 +1,6 @@
-// Every kind of positions with every pattern of self-attention, and every other built-in mixer, in whole
-// models: gradients, cached decoding, learning. New kinds are included automatically by their names.
+// Every position scheme with every pattern of self-attention, and every other built-in mixer, in
+// whole models: gradients, cached decoding, learning. The lists of names include new kinds
+// automatically.
 #include <algorithm>
 
 #include "autograd/gradcheck.h"
@@ -15,15 +16,15 @@ namespace {
 
 constexpr std::uint32_t vocabulary = 9;
 
-/// Runs body(options, whether it is a language model) for all combinations, with a description for
-/// failures.
+/// Runs body(options, lm) for all combinations, with a description for failures. lm: whether the
+/// model is a language model.
 template <class Body>
 void for_each_kind(Body body) {
   for (const bool lm : {false, true}) {
     for (const PositionKind positions : every<PositionKind>()) {
       for (const PatternKind pattern : every<PatternKind>()) {
         const bool scores = positions == PositionKind::rotary || !by_distance(positions);
-        if (pattern == PatternKind::linear && !scores) continue;  // refused by the config
+        if (pattern == PatternKind::linear && !scores) continue;  // the config refuses this
         ModelOptions o = small_options();
         o.d_model = 8;  // an even width for each head
         o.positions = positions;
@@ -74,7 +75,7 @@ bool zero(const Array& x) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(gradients_agree_with_finite_differences) {
+BOOST_AUTO_TEST_CASE(model_gradients_pass_gradcheck) {
   for_each_kind([](const ModelOptions& o, bool lm) {
     const std::unique_ptr<Generative> model = model_of(o, lm);
     const Pairs pairs = some_pairs(lm, {5, 1, 6});
@@ -88,7 +89,7 @@ BOOST_AUTO_TEST_CASE(gradients_agree_with_finite_differences) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(cached_decoding_equals_plain) {
+BOOST_AUTO_TEST_CASE(cached_decoding_equals_uncached) {
   for_each_kind([](ModelOptions o, bool lm) {
     o.encoder_layers = o.decoder_layers = 2;
     const std::unique_ptr<Generative> model = model_of(o, lm);
@@ -109,7 +110,7 @@ BOOST_AUTO_TEST_CASE(cached_decoding_equals_plain) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(a_prompt_read_in_one_pass_equals_single_steps) {
+BOOST_AUTO_TEST_CASE(prefill_of_prompt_equals_single_steps) {
   for_each_kind([](ModelOptions o, bool lm) {
     if (!lm) return;
     o.decoder_layers = 2;
@@ -131,7 +132,7 @@ BOOST_AUTO_TEST_CASE(a_prompt_read_in_one_pass_equals_single_steps) {
       }
       EXPECT_FAIL(at_once->prefill(text), "[decoding] a prompt must be read before the first step");
     }
-    model->decode({}, 1)->prefill({});  // no tokens: nothing to do
+    model->decode({}, 1)->prefill({});  // an empty prompt has no effect
   });
   const std::unique_ptr<Generative> translator = model_of(small_options(), false);
   const Pairs pairs = some_pairs(false, {5});
@@ -139,7 +140,7 @@ BOOST_AUTO_TEST_CASE(a_prompt_read_in_one_pass_equals_single_steps) {
               "by a model without a source");
 }
 
-BOOST_AUTO_TEST_CASE(a_model_learns) {
+BOOST_AUTO_TEST_CASE(training_halves_loss) {
   for_each_kind([](ModelOptions o, bool lm) {
     o.d_model = 12;
     const std::unique_ptr<Generative> model = model_of(o, lm);
@@ -161,7 +162,7 @@ BOOST_AUTO_TEST_CASE(a_model_learns) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(a_token_outside_the_window_has_no_influence) {
+BOOST_AUTO_TEST_CASE(token_outside_window_has_no_influence) {
   ModelOptions o = small_options();
   o.attention = {PatternKind::window, 3};
   const std::int64_t n = 9;
@@ -184,7 +185,7 @@ BOOST_AUTO_TEST_CASE(a_token_outside_the_window_has_no_influence) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(alibi_sets_no_limit_and_adds_no_parameter) {
+BOOST_AUTO_TEST_CASE(alibi_has_no_position_limit_and_no_parameter) {
   ModelOptions o = small_options();
   o.positions = PositionKind::alibi;
   BOOST_TEST(model_of(o, true)->position_limit() == 0);

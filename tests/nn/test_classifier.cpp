@@ -1,4 +1,4 @@
-// Models that label each row of their source, each sequence, or hidden tokens.
+// Models that label each source row, each sequence, or hidden tokens.
 #include "nn/models/classifier.h"
 
 #include "autograd/gradcheck.h"
@@ -20,7 +20,7 @@ struct Labelled {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(every_parameter_has_the_right_gradient) {
+BOOST_AUTO_TEST_CASE(row_classifier_passes_gradcheck) {
   const Labelled lines;
   for (const NormPlace norm : {NormPlace::pre, NormPlace::post}) {
     for (const double dropout : {0.0, 0.3}) {
@@ -41,7 +41,7 @@ BOOST_AUTO_TEST_CASE(every_parameter_has_the_right_gradient) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(the_loss_is_the_cross_entropy_of_the_logits) {
+BOOST_AUTO_TEST_CASE(loss_equals_cross_entropy_of_logits) {
   const Labelled lines;
   const std::unique_ptr<Classifier> model =
       make_classifier(small_options(), Labelling::rows, vocabulary, labels, 1);
@@ -58,7 +58,7 @@ BOOST_AUTO_TEST_CASE(the_loss_is_the_cross_entropy_of_the_logits) {
   BOOST_TEST(counts.correct == plain_counts.correct);
 }
 
-BOOST_AUTO_TEST_CASE(the_labels_of_a_line_do_not_depend_on_the_batch) {
+BOOST_AUTO_TEST_CASE(labels_of_line_do_not_depend_on_batch) {
   const Labelled lines;
   const std::unique_ptr<Classifier> model =
       make_classifier(small_options(), Labelling::rows, vocabulary, labels, 1);
@@ -73,7 +73,7 @@ BOOST_AUTO_TEST_CASE(the_labels_of_a_line_do_not_depend_on_the_batch) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(an_encoder_without_a_decoder_is_a_tagger) {
+BOOST_AUTO_TEST_CASE(encoder_architecture_makes_row_classifier) {
   const ModelOptions o = small_options();
   const Parameters made =
                        make_model(Architecture::encoder, o, {vocabulary, labels}, 1)->parameters(),
@@ -85,8 +85,8 @@ BOOST_AUTO_TEST_CASE(an_encoder_without_a_decoder_is_a_tagger) {
   }
 }
 
-// With the statistics of its own batch, a line's labels would depend on the other lines.
-BOOST_AUTO_TEST_CASE(batch_norm_in_evaluation_uses_its_running_means) {
+// With statistics of the batch, the labels of a line would depend on other lines.
+BOOST_AUTO_TEST_CASE(batch_norm_in_evaluation_uses_running_means) {
   ModelOptions o = small_options();
   o.norm_kind = NormKind::batch;
   const std::unique_ptr<Classifier> model =
@@ -108,12 +108,12 @@ BOOST_AUTO_TEST_CASE(batch_norm_in_evaluation_uses_its_running_means) {
   BOOST_TEST(difference(logits_of(lines.pairs), together) > 1e-3);
 }
 
-/// A label at the first row of each line; the others have none.
+/// A label at the first row of each line, and no label at further rows.
 std::vector<std::int32_t> labels_of_lines() {
   return {4, ignored_target, ignored_target, 0, 2, ignored_target, ignored_target, ignored_target};
 }
 
-BOOST_AUTO_TEST_CASE(labels_of_sequences_have_the_right_gradients) {
+BOOST_AUTO_TEST_CASE(sequence_classifier_passes_gradcheck) {
   Labelled lines;
   lines.pairs.target_out = labels_of_lines();
   for (const Pool pool : {Pool::first, Pool::mean}) {
@@ -135,7 +135,7 @@ BOOST_AUTO_TEST_CASE(labels_of_sequences_have_the_right_gradients) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_line_is_its_first_row_or_the_mean_of_its_rows) {
+BOOST_AUTO_TEST_CASE(pooled_row_is_first_row_or_mean) {
   const Labelled lines;
   for (const Pool pool : {Pool::first, Pool::mean}) {
     ModelOptions o = small_options();
@@ -143,7 +143,7 @@ BOOST_AUTO_TEST_CASE(a_line_is_its_first_row_or_the_mean_of_its_rows) {
     const auto rows = make_classifier(o, Labelling::rows, vocabulary, labels, 1),
                whole = make_classifier(o, Labelling::sequences, vocabulary, labels, 1);
     randomise(rows->parameters());
-    randomise(whole->parameters());  // the same values
+    randomise(whole->parameters());  // equal values in both models
     Pass pass;
     const Array each = rows->logits(lines.input(), pass).value(),
                 one = whole->logits(lines.input(), pass).value();
@@ -160,7 +160,7 @@ BOOST_AUTO_TEST_CASE(a_line_is_its_first_row_or_the_mean_of_its_rows) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(hidden_tokens_have_the_right_gradients) {
+BOOST_AUTO_TEST_CASE(token_classifier_passes_gradcheck) {
   Labelled lines;
   lines.pairs.target_out = {ignored_target, 3, ignored_target, 1, ignored_target,
                             ignored_target, 6, ignored_target};
@@ -183,8 +183,8 @@ BOOST_AUTO_TEST_CASE(hidden_tokens_have_the_right_gradients) {
   }
 }
 
-// Rows without a label are not projected, but the loss is as if they were and counted nothing.
-BOOST_AUTO_TEST_CASE(rows_without_labels_do_not_count) {
+// Skipping the projection of rows without a label does not change the loss.
+BOOST_AUTO_TEST_CASE(rows_without_label_do_not_affect_loss) {
   Labelled lines;
   lines.pairs.target_out = {ignored_target, 3, ignored_target, 1, ignored_target,
                             ignored_target, 4, ignored_target};
@@ -217,7 +217,7 @@ struct Features {
   std::int64_t width_;
 };
 
-BOOST_AUTO_TEST_CASE(rows_of_features_have_the_right_gradients) {
+BOOST_AUTO_TEST_CASE(feature_classifier_passes_gradcheck) {
   Labelled lines;
   const Features features(lines.pairs, 5);
   ModelOptions o = small_options();
@@ -250,7 +250,7 @@ BOOST_AUTO_TEST_CASE(rows_of_features_have_the_right_gradients) {
 }
 
 // Segment 0 up to the first </s>, then segment 1.
-BOOST_AUTO_TEST_CASE(a_segment_ends_with_its_end_token) {
+BOOST_AUTO_TEST_CASE(segment_ends_after_end_token) {
   ModelOptions o = small_options();
   o.segments = 2;
   const auto model = make_classifier(o, Labelling::rows, vocabulary, labels, 1);
@@ -266,7 +266,7 @@ BOOST_AUTO_TEST_CASE(a_segment_ends_with_its_end_token) {
   for (std::int64_t c = 0; c < o.d_model; ++c)
     table.mutable_value().row(1)[c] += static_cast<real>(1 + c % 3);
   const Array after = logits();
-  BOOST_TEST(difference(after.sliced(5, 8), before.sliced(5, 8)) == 0);  // one text: no segment 1
+  BOOST_TEST(difference(after.sliced(5, 8), before.sliced(5, 8)) == 0);  // no segment 1
   BOOST_TEST(difference(after.sliced(0, 5), before.sliced(0, 5)) > 1e-3);
 }
 

@@ -1,4 +1,4 @@
-// Step-by-step decoding with cached keys and values, against the whole forward pass.
+// Step-by-step decoding with cached keys and values, compared with the whole forward pass.
 #include "tests/autograd/expect.h"
 #include "tests/nn/support.h"
 
@@ -49,10 +49,10 @@ void check_decoding(const Generative& model, bool lm, bool cached, std::uint32_t
           difference(logits.sliced(row, row + 1), forward_row(model, sources, paths[i], lm));
       BOOST_TEST(off < 1e-10, "step " << step << ", hypothesis " << i << " is off by " << off);
     }
-    if (step % 3 == 2) continue;  // a search that keeps all hypotheses does not call select
+    if (step % 3 == 2) continue;  // all hypotheses continue without select
     std::vector<std::int32_t> parents;
     std::vector<Path> chosen;
-    const std::uint32_t count = 1 + random.below(6);  // more, fewer, or as many
+    const std::uint32_t count = 1 + random.below(6);  // may grow, shrink or remain
     for (std::uint32_t i = 0; i < count; ++i) {
       parents.push_back(
           static_cast<std::int32_t>(random.below(static_cast<std::uint32_t>(paths.size()))));
@@ -65,7 +65,7 @@ void check_decoding(const Generative& model, bool lm, bool cached, std::uint32_t
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(steps_equal_the_whole_forward_pass) {
+BOOST_AUTO_TEST_CASE(steps_equal_whole_forward_pass) {
   std::uint32_t seed = 1;
   for (const bool lm : {false, true}) {
     for (const NormPlace place : {NormPlace::pre, NormPlace::post}) {
@@ -75,7 +75,7 @@ BOOST_AUTO_TEST_CASE(steps_equal_the_whole_forward_pass) {
           o.d_model = 12;
           o.heads = 3;
           o.encoder_layers = o.decoder_layers = 2;
-          o.dropout = 0.5;  // must have no effect
+          o.dropout = 0.5;  // evaluation ignores it
           o.norm = place;
           o.final_norm = place == NormPlace::pre || tied;
           o.norm_kind = tied ? NormKind::layer : NormKind::rms;
@@ -91,7 +91,7 @@ BOOST_AUTO_TEST_CASE(steps_equal_the_whole_forward_pass) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_source_without_tokens_can_be_decoded) {
+BOOST_AUTO_TEST_CASE(empty_source_is_decoded) {
   const std::unique_ptr<Generative> model =
       make_seq2seq(small_options(), vocabulary, vocabulary, true, 1);
   randomise(model->parameters());
@@ -107,7 +107,7 @@ BOOST_AUTO_TEST_CASE(a_source_without_tokens_can_be_decoded) {
       1e-10);
 }
 
-BOOST_AUTO_TEST_CASE(a_step_takes_one_token_for_each_hypothesis) {
+BOOST_AUTO_TEST_CASE(step_with_wrong_token_count_is_refused) {
   const std::unique_ptr<Generative> model = make_language_model(small_options(), vocabulary, 1);
   const std::vector<std::int32_t> two{3, 4};
   for (const bool cached : {true, false}) {
@@ -117,7 +117,7 @@ BOOST_AUTO_TEST_CASE(a_step_takes_one_token_for_each_hypothesis) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(parents_are_hypotheses) {
+BOOST_AUTO_TEST_CASE(unknown_parent_is_refused) {
   const std::unique_ptr<Generative> model = make_language_model(small_options(), vocabulary, 1);
   const std::vector<std::int32_t> two{3, 4};
   for (const bool cached : {true, false}) {
@@ -130,7 +130,7 @@ BOOST_AUTO_TEST_CASE(parents_are_hypotheses) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_language_model_refuses_more_than_its_context) {
+BOOST_AUTO_TEST_CASE(sequence_beyond_context_is_refused) {
   ModelOptions options = small_options();
   options.context = 4;
   const std::unique_ptr<Generative> model = make_language_model(options, vocabulary, 1);
@@ -144,7 +144,7 @@ BOOST_AUTO_TEST_CASE(a_language_model_refuses_more_than_its_context) {
   EXPECT_FAIL(decoding->step(token), "a sequence of 5 tokens exceeds the context of 4");
 }
 
-BOOST_AUTO_TEST_CASE(steps_record_no_tape) {
+BOOST_AUTO_TEST_CASE(decoding_step_records_no_tape) {
   const std::unique_ptr<Generative> model = make_language_model(small_options(), vocabulary, 1);
   const std::unique_ptr<Decoding> decoding = model->decode({}, 1);
   const std::vector<std::int32_t> token{3};
@@ -152,8 +152,8 @@ BOOST_AUTO_TEST_CASE(steps_record_no_tape) {
   BOOST_TEST(recording());  // recording continues afterwards
 }
 
-BOOST_AUTO_TEST_CASE(sources_encoded_in_parts_are_not_mixed_up) {
-  // Sources are encoded about 2,048 tokens at a time.
+BOOST_AUTO_TEST_CASE(sources_encoded_in_parts_equal_single_sources) {
+  // Each part of the sources has about 2,048 tokens.
   const std::int32_t sentences = 50, length = 60;
   const auto count = static_cast<std::size_t>(sentences);
   const Pairs sources(std::vector<std::int32_t>(count, length), std::vector<std::int32_t>(count, 1),

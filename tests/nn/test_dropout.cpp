@@ -1,4 +1,5 @@
-// Dropout masks are a function of (seed, step, shard, dropout's index) and have the right rate.
+// Dropout masks are a function of (seed, step, shard, number of the dropout) and have the right
+// rate.
 #include "tests/nn/support.h"
 
 HEED_BEGIN
@@ -35,7 +36,7 @@ BOOST_AUTO_TEST_CASE(masks_depend_only_on_seed_step_and_shard) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(each_rate_acts_only_in_its_place) {
+BOOST_AUTO_TEST_CASE(each_dropout_rate_acts_only_at_its_place) {
   const std::vector<std::int32_t> offsets{0, 4, 9};
   const Tensor x(normal({9, 6}, 1));
   for (double DropoutRates::*const rate :
@@ -63,7 +64,7 @@ BOOST_AUTO_TEST_CASE(each_rate_acts_only_in_its_place) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(each_dropout_takes_its_own_key_from_the_pass) {
+BOOST_AUTO_TEST_CASE(each_dropout_uses_next_key_of_pass) {
   const ModelOptions o = with_dropout(0.5);
   Init init = test_init();
   const FeedForward feed(o, init);
@@ -95,7 +96,7 @@ BOOST_AUTO_TEST_CASE(each_dropout_takes_its_own_key_from_the_pass) {
       [&](Pass& pass) { return around(x, pass, [](const Tensor& rows) { return rows; }).value(); });
 }
 
-BOOST_AUTO_TEST_CASE(without_training_there_is_no_dropout) {
+BOOST_AUTO_TEST_CASE(evaluation_applies_no_dropout) {
   const Pairs pairs({4, 3}, {3, 5}, 11);
   const std::unique_ptr<Generative> with = make_seq2seq(with_dropout(0.5), 11, 11, true, 1);
   const std::unique_ptr<Generative> without = make_seq2seq(with_dropout(0), 11, 11, true, 1);
@@ -103,7 +104,7 @@ BOOST_AUTO_TEST_CASE(without_training_there_is_no_dropout) {
       same_bits(run(*with, pairs, {false, 5, 17, 2}), run(*without, pairs, {true, 9, 1, 0})));
 }
 
-BOOST_AUTO_TEST_CASE(every_dropout_of_a_run_has_its_own_key) {
+BOOST_AUTO_TEST_CASE(all_dropouts_of_run_have_distinct_keys) {
   Pass pass{true, 5, 17, 3};
   std::vector<std::uint32_t> parts;
   for (int i = 0; i < 1000; ++i) parts.push_back(pass.next_key().part);
@@ -113,8 +114,8 @@ BOOST_AUTO_TEST_CASE(every_dropout_of_a_run_has_its_own_key) {
   BOOST_TEST((std::adjacent_find(parts.begin(), parts.end()) == parts.end()));
 }
 
-// Each dropout of a layer is tested alone.
-BOOST_AUTO_TEST_CASE(the_residual_drops_at_its_rate_and_keeps_the_mean) {
+// Tests each dropout of a layer alone.
+BOOST_AUTO_TEST_CASE(residual_dropout_has_its_rate_and_preserves_mean) {
   Init init = test_init();
   const Tensor x(Array::zeros({400, 50}));
   for (const double p : {0.1, 0.5, 0.9}) {
@@ -124,19 +125,19 @@ BOOST_AUTO_TEST_CASE(the_residual_drops_at_its_rate_and_keeps_the_mean) {
     const Array y = Residual(o, init)(x, pass, [](const Tensor& rows) {
                       return Tensor(Array::full(rows.shape(), 1));
                     }).value();
-    std::int64_t kept = 0;
-    const double q = std::round(65536 * p) / 65536;  // 16 random bits per value decide
+    std::int64_t remaining = 0;
+    const double q = std::round(65536 * p) / 65536;  // each value uses 16 random bits
     for (const real v : y.values()) {
       BOOST_TEST((v == 0 || std::abs(v * (1 - q) - 1) < 1e-12));
-      kept += v != 0;
+      remaining += v != 0;
     }
     const double n = 20000, expected = (1 - p) * n, spread = std::sqrt(n * p * (1 - p));
-    BOOST_TEST(std::abs(static_cast<double>(kept) - expected) < 4 * spread,
-               "p " << p << ": " << kept << " kept");
+    BOOST_TEST(std::abs(static_cast<double>(remaining) - expected) < 4 * spread,
+               "p " << p << ": " << remaining << " values remain");
   }
 }
 
-BOOST_AUTO_TEST_CASE(attention_and_feed_forward_keep_their_mean) {
+BOOST_AUTO_TEST_CASE(attention_and_feed_forward_dropout_preserve_mean) {
   // Over many masks, the mean of a linear function of values equals that without dropout.
   ModelOptions o = with_dropout(0.25);
   Init init = test_init();

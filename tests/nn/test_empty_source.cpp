@@ -29,12 +29,12 @@ bool finite(const Array& x) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(sentences_without_a_source_do_not_change_the_others) {
+BOOST_AUTO_TEST_CASE(empty_source_does_not_affect_other_sentences) {
   for (const NormPlace norm : {NormPlace::pre, NormPlace::post}) {
     for (const PositionKind positions : every<PositionKind>()) {
       ModelOptions o = small_options();
       o.norm = norm;
-      o.heads = 3;  // of width 2: rotary needs an even one
+      o.heads = 3;  // heads of width 2: rotary requires an even width
       o.positions = positions;
       const std::unique_ptr<Generative> model = make_seq2seq(o, 11, 11, true, 1);
       randomise(model->parameters());
@@ -50,18 +50,21 @@ BOOST_AUTO_TEST_CASE(sentences_without_a_source_do_not_change_the_others) {
       }
       some.source_offsets = {0, 3, 8, 9};
       some.target_offsets = {0, 4, 7, 12};
-      const Outcome with = outcome_of(*model, all), without = outcome_of(*model, some);
-      BOOST_TEST(difference(with.logits.sliced(0, 4), without.logits.sliced(0, 4)) < 1e-13);
-      BOOST_TEST(difference(with.logits.sliced(6, 9), without.logits.sliced(4, 7)) < 1e-13);
-      BOOST_TEST(difference(with.logits.sliced(15, 20), without.logits.sliced(7, 12)) < 1e-13);
-      BOOST_TEST(finite(with.logits));
-      BOOST_TEST(finite(with.loss));
-      for (const Array& g : with.gradients) BOOST_TEST(finite(g));
+      const Outcome with_empty = outcome_of(*model, all), without_empty = outcome_of(*model, some);
+      BOOST_TEST(difference(with_empty.logits.sliced(0, 4), without_empty.logits.sliced(0, 4)) <
+                 1e-13);
+      BOOST_TEST(difference(with_empty.logits.sliced(6, 9), without_empty.logits.sliced(4, 7)) <
+                 1e-13);
+      BOOST_TEST(difference(with_empty.logits.sliced(15, 20), without_empty.logits.sliced(7, 12)) <
+                 1e-13);
+      BOOST_TEST(finite(with_empty.logits));
+      BOOST_TEST(finite(with_empty.loss));
+      for (const Array& g : with_empty.gradients) BOOST_TEST(finite(g));
     }
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_batch_without_any_source_token_has_finite_gradients) {
+BOOST_AUTO_TEST_CASE(batch_of_empty_sources_has_finite_gradients) {
   const std::unique_ptr<Generative> model = make_seq2seq(small_options(), 11, 11, true, 1);
   randomise(model->parameters());
   const Outcome outcome = outcome_of(*model, Pairs({0, 0}, {4, 2}, 11));

@@ -1,5 +1,5 @@
-// Front ends of convolutions: against plain loops, within models, and in decoding. Golden values:
-// test_golden_layers.cpp.
+// Front ends of convolutions, compared with plain loops, within models, and in decoding. Golden
+// values are in test_golden_layers.cpp.
 #include "nn/models/front_end.h"
 
 #include "autograd/gradcheck.h"
@@ -23,7 +23,7 @@ ModelOptions conv_options(std::int64_t layers, std::int64_t height = 0, std::int
   return o;
 }
 
-/// Rows of features of sequences of these lengths.
+/// Feature rows of sequences with the given lengths.
 struct Source {
   std::vector<std::int32_t> offsets;
   std::vector<float> values;
@@ -70,7 +70,7 @@ Array convolved(const Array& x, std::int64_t height, std::int64_t width, const L
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(convolutions_are_those_of_plain_loops) {
+BOOST_AUTO_TEST_CASE(sequence_convolutions_equal_plain_loops) {
   Init init = test_init();
   for (const std::int64_t depth : {1, 2, 3}) {
     const FrontEnd layer(conv_options(depth), init);
@@ -90,7 +90,7 @@ BOOST_AUTO_TEST_CASE(convolutions_are_those_of_plain_loops) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(convolutions_over_pictures_are_those_of_plain_loops) {
+BOOST_AUTO_TEST_CASE(image_convolutions_equal_plain_loops) {
   Init init = test_init();
   for (const auto& [height, width] : {std::pair(4, 4), {5, 7}, {1, 6}, {6, 1}}) {
     const FrontEnd layer(conv_options(2, height, width), init);
@@ -107,7 +107,7 @@ BOOST_AUTO_TEST_CASE(convolutions_over_pictures_are_those_of_plain_loops) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(gradients) {
+BOOST_AUTO_TEST_CASE(front_end_passes_gradcheck) {
   Init init = test_init();
   for (const auto& [o, lengths] :
        {std::pair(conv_options(2), std::vector<std::int32_t>{5, 0, 1, 4}),
@@ -121,7 +121,7 @@ BOOST_AUTO_TEST_CASE(gradients) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(sequences_do_not_see_one_another) {
+BOOST_AUTO_TEST_CASE(sequences_do_not_affect_each_other) {
   ModelOptions o = conv_options(2);
   o.positions = PositionKind::learned;
   o.max_positions = 3;
@@ -135,7 +135,7 @@ BOOST_AUTO_TEST_CASE(sequences_do_not_see_one_another) {
   const Array together = logits(source);
   for (std::size_t i = 0; i < 3; ++i)
     BOOST_TEST(difference(together.sliced(i, i + 1), logits(source.only(i))) < 1e-12);
-  source.values[3 * 9] += 1;  // of the second
+  source.values[3 * 9] += 1;  // first row of the second sequence
   const Array changed = logits(source);
   BOOST_TEST(difference(changed.sliced(0, 1), together.sliced(0, 1)) == 0);
   BOOST_TEST(difference(changed.sliced(1, 2), together.sliced(1, 2)) > 1e-6);
@@ -147,7 +147,7 @@ BOOST_AUTO_TEST_CASE(sequences_do_not_see_one_another) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(whole_models_have_the_right_gradients) {
+BOOST_AUTO_TEST_CASE(models_with_front_end_pass_gradcheck) {
   const Source source({6, 1, 4}), pictures({12, 12, 12}, 56);
   for (const bool grid : {false, true}) {
     const ModelOptions o = grid ? conv_options(1, 3, 4) : conv_options(2);
@@ -156,7 +156,7 @@ BOOST_AUTO_TEST_CASE(whole_models_have_the_right_gradients) {
     const auto seq2seq = make_seq2seq(o, 0, 7, true, 1);
     randomise(seq2seq->parameters());
     for (const bool recompute :
-         {false, true}) {  // backward runs when the encoder's offsets are gone
+         {false, true}) {  // backward runs after the encoder's offsets are destroyed
       BOOST_TEST(gradcheck_parameters(
           [&] {
             Pass pass;
@@ -180,7 +180,7 @@ BOOST_AUTO_TEST_CASE(whole_models_have_the_right_gradients) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(decoding_reads_the_rows_after_the_front_end) {
+BOOST_AUTO_TEST_CASE(decoding_after_front_end_equals_whole_forward_pass) {
   const ModelOptions o = conv_options(2);
   const auto model = make_seq2seq(o, 0, 7, true, 1);
   randomise(model->parameters());
@@ -196,10 +196,10 @@ BOOST_AUTO_TEST_CASE(decoding_reads_the_rows_after_the_front_end) {
     BOOST_TEST(difference(a, b) < 1e-10);
     for (std::size_t i = 0; i < 4; ++i) {
       read[i].push_back(tokens[i]);
-      const Source own = source.only(sources[i]);
+      const Source single = source.only(sources[i]);
       const std::vector<std::int32_t> ends{0, static_cast<std::int32_t>(step) + 1};
       Pass pass;
-      const Array whole = model->logits({own.side(), {read[i], ends}}, pass).value();
+      const Array whole = model->logits({single.side(), {read[i], ends}}, pass).value();
       BOOST_TEST(difference(a.sliced(i, i + 1), whole.sliced(step, step + 1)) < 1e-10);
     }
     if (step != 0) continue;
@@ -211,7 +211,7 @@ BOOST_AUTO_TEST_CASE(decoding_reads_the_rows_after_the_front_end) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_first_row_and_labels_of_rows_are_refused) {
+BOOST_AUTO_TEST_CASE(first_row_pooling_and_row_labels_are_refused) {
   ModelOptions o = conv_options(1);
   BOOST_CHECK_THROW(make_classifier(o, Labelling::rows, 0, 4, 1), std::exception);
   o.pool = Pool::first;

@@ -1,5 +1,5 @@
-// Every layer against the PyTorch module with the same names: output, and gradients of inputs and
-// weights.
+// Every layer compared with the PyTorch module with the same parameter names: output, and gradients
+// of inputs and weights.
 #include <set>
 
 #include "nn/layers/embedding.h"
@@ -194,7 +194,7 @@ Subject vit(const GoldenCase& c) {
       make_classifier(o, Labelling::sequences, 0, c.array("y").cols(), 1);
   return {model->parameters(), [model, c, patches, o](const auto&) {
             Pass pass;
-            // With a class token, each picture begins with a row of zeros (data/inputs/pictures.h).
+            // With a class token, each image begins with a row of zeros (data/inputs/pictures.h).
             std::vector<float> rows;
             std::vector<std::int32_t> offsets{0};
             const std::vector<std::int32_t> bounds = c.ids("offsets0");
@@ -242,10 +242,10 @@ const std::map<std::string, std::function<Subject(const GoldenCase&)>> layers{
     {"vit", vit},
     {"transformer", transformer}};
 
-double worst = 0;  // over all cases, for the final message
+double worst = 0;  // maximum over all cases, for the final message
 
-void compare(const Array& ours, const Array& theirs, const std::string& what) {
-  const double d = difference(ours, theirs);
+void compare(const Array& actual, const Array& expected, const std::string& what) {
+  const double d = difference(actual, expected);
   worst = std::max(worst, d);
   BOOST_TEST(d <= tolerance, what << " differs by " << d);
 }

@@ -1,4 +1,4 @@
-// Fifty training steps against PyTorch: the same weights and batches give the same losses.
+// Fifty training steps compared with PyTorch: equal weights and batches give equal losses.
 #include "autograd/base/team.h"
 #include "data/batches/batcher.h"
 #include "optim/optimizer.h"
@@ -57,7 +57,7 @@ Batch batch_of(const GoldenCase& c, std::int64_t step) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(the_first_step_in_detail) {
+BOOST_AUTO_TEST_CASE(first_step_agrees_with_pytorch) {
   const SafetensorsFile file = golden_file("trajectory.safetensors");
   const GoldenCase c(file, "trajectory");
   const Setting setting(c.attributes());
@@ -78,7 +78,7 @@ BOOST_AUTO_TEST_CASE(the_first_step_in_detail) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(fifty_steps_follow_pytorch) {
+BOOST_AUTO_TEST_CASE(fifty_steps_agree_with_pytorch) {
   const SafetensorsFile file = golden_file("trajectory.safetensors");
   const GoldenCase c(file, "trajectory");
   const Setting setting(c.attributes());

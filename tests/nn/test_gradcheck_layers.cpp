@@ -1,4 +1,4 @@
-// The gradients of every layer, for its input and each of its parameters, against finite
+// The gradients of every layer for its input and each of its parameters, compared with finite
 // differences.
 #include "autograd/gradcheck.h"
 #include "nn/layers/embedding.h"
@@ -22,7 +22,7 @@ const std::vector<std::vector<std::int32_t>> length_lists{{3, 1, 5}, {1}, {0, 2,
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(linear) {
+BOOST_AUTO_TEST_CASE(linear_layer_passes_gradcheck) {
   for (const auto& [in, out] : {std::pair{5, 3}, {1, 1}, {3, 1}, {1, 4}}) {
     for (const bool bias : {true, false}) {
       Init init = test_init();
@@ -38,7 +38,7 @@ BOOST_AUTO_TEST_CASE(linear) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(embedding_scaled_and_unscaled) {
+BOOST_AUTO_TEST_CASE(embedding_passes_gradcheck) {
   for (const bool scaled : {true, false}) {
     Init init = test_init();
     const Embedding layer(7, 5, scaled, init);
@@ -55,7 +55,7 @@ BOOST_AUTO_TEST_CASE(embedding_scaled_and_unscaled) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(norms) {
+BOOST_AUTO_TEST_CASE(norms_pass_gradcheck) {
   for (const NormKind kind : every<NormKind>()) {
     for (const std::int64_t d : {2, 5, 16, 17}) {
       ModelOptions o = small_options();
@@ -74,7 +74,7 @@ BOOST_AUTO_TEST_CASE(norms) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(feed_forward_with_each_activation) {
+BOOST_AUTO_TEST_CASE(feed_forward_passes_gradcheck_with_each_activation) {
   for (std::size_t i = 0; i < activation_count; ++i) {
     const auto activation = static_cast<Activation>(i);
     for (const double dropout : dropouts) {
@@ -97,7 +97,7 @@ BOOST_AUTO_TEST_CASE(feed_forward_with_each_activation) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(self_attention_with_any_heads_and_lengths) {
+BOOST_AUTO_TEST_CASE(self_attention_passes_gradcheck) {
   for (const std::int64_t heads : {1, 2, 3}) {
     for (const AttentionScope scope : {AttentionScope::all, AttentionScope::past}) {
       for (const double dropout : dropouts) {
@@ -120,7 +120,7 @@ BOOST_AUTO_TEST_CASE(self_attention_with_any_heads_and_lengths) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(cross_attention_with_any_heads_and_lengths) {
+BOOST_AUTO_TEST_CASE(cross_attention_passes_gradcheck) {
   const std::vector<std::pair<std::vector<std::int32_t>, std::vector<std::int32_t>>> sides{
       {{3, 1, 5}, {2, 4, 1}}, {{1}, {7}}, {{0, 2}, {3, 1}}, {{2, 2}, {1, 0}}};
   for (const std::int64_t heads : {1, 2, 3}) {
@@ -146,7 +146,7 @@ BOOST_AUTO_TEST_CASE(cross_attention_with_any_heads_and_lengths) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(positions) {
+BOOST_AUTO_TEST_CASE(positions_pass_gradcheck) {
   for (const PositionKind kind :
        {PositionKind::sinusoidal, PositionKind::learned, PositionKind::alibi, PositionKind::none}) {
     ModelOptions o = small_options();
@@ -160,7 +160,7 @@ BOOST_AUTO_TEST_CASE(positions) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(residuals_before_and_after) {
+BOOST_AUTO_TEST_CASE(residuals_pass_gradcheck) {
   for (const NormPlace place : {NormPlace::pre, NormPlace::post, NormPlace::none}) {
     for (const double dropout : dropouts) {
       ModelOptions o = small_options();
@@ -181,7 +181,7 @@ BOOST_AUTO_TEST_CASE(residuals_before_and_after) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(blocks_of_every_kind) {
+BOOST_AUTO_TEST_CASE(blocks_pass_gradcheck) {
   const std::vector<std::int32_t> offsets = offsets_of({3, 1, 0, 2}),
                                   ends = offsets_of({1, 3, 2, 1});
   for (const NormPlace place : every<NormPlace>()) {
@@ -220,7 +220,7 @@ BOOST_AUTO_TEST_CASE(blocks_of_every_kind) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(stacks_with_and_without_a_final_norm) {
+BOOST_AUTO_TEST_CASE(stacks_pass_gradcheck) {
   const std::vector<std::int32_t> offsets = offsets_of({3, 2}), ends = offsets_of({1, 4});
   for (const double dropout : dropouts) {
     for (const bool final_norm : {true, false}) {

@@ -1,4 +1,4 @@
-// The gradient of a whole model's loss, for each of its parameters, against finite differences.
+// The gradients of the loss of whole models for each parameter, compared with finite differences.
 #include "autograd/gradcheck.h"
 #include "nn/models/classifier.h"
 #include "tests/autograd/expect.h"
@@ -25,7 +25,7 @@ GradcheckResult check_loss(const Model& model, const Pairs& pairs, double dropou
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(seq2seq_tied_and_untied) {
+BOOST_AUTO_TEST_CASE(seq2seq_passes_gradcheck_tied_and_untied) {
   const Pairs pairs({3, 1, 2}, {2, 4, 1}, 7);
   for (const bool tied : {true, false}) {
     for (const bool shared : {true, false}) {
@@ -42,8 +42,8 @@ BOOST_AUTO_TEST_CASE(seq2seq_tied_and_untied) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(seq2seq_with_each_norm_and_position_scheme) {
-  const Pairs pairs({3, 0, 2}, {2, 1, 3}, 7);  // one source without tokens
+BOOST_AUTO_TEST_CASE(seq2seq_passes_gradcheck_with_each_norm_and_position_scheme) {
+  const Pairs pairs({3, 0, 2}, {2, 1, 3}, 7);  // the second source is empty
   for (const NormPlace place : {NormPlace::pre, NormPlace::post}) {
     for (const PositionKind positions : every<PositionKind>()) {
       ModelOptions o = small_options();
@@ -60,12 +60,12 @@ BOOST_AUTO_TEST_CASE(seq2seq_with_each_norm_and_position_scheme) {
 }
 
 /// Every combination of norms and blocks that a config can choose, in each kind of model.
-BOOST_AUTO_TEST_CASE(every_norm_and_block) {
+BOOST_AUTO_TEST_CASE(models_pass_gradcheck_with_every_norm_and_block) {
   const Pairs pairs({3, 1, 4}, {2, 4, 1}, 7);
   int combinations = 0;
   for (const NormPlace place : every<NormPlace>()) {
     for (const NormKind kind : every<NormKind>()) {
-      if (place == NormPlace::none && kind != NormKind::layer) continue;  // there is none to choose
+      if (place == NormPlace::none && kind != NormKind::layer) continue;  // the kind has no effect
       for (const bool final_norm : {true, false}) {
         if (!final_norm && place != NormPlace::post) continue;
         for (const BlockForm form : every<BlockForm>()) {
@@ -103,7 +103,7 @@ BOOST_AUTO_TEST_CASE(every_norm_and_block) {
   BOOST_TEST(combinations == 96);
 }
 
-BOOST_AUTO_TEST_CASE(two_layers_per_side_in_random_directions) {
+BOOST_AUTO_TEST_CASE(deep_seq2seq_passes_gradcheck_in_random_directions) {
   const Pairs pairs({3, 1, 4}, {2, 4, 1}, 7);
   ModelOptions o = small_options();
   o.encoder_layers = o.decoder_layers = 2;
@@ -118,7 +118,7 @@ BOOST_AUTO_TEST_CASE(two_layers_per_side_in_random_directions) {
       model->parameters(), {.directions = 3}));
 }
 
-BOOST_AUTO_TEST_CASE(language_model_tied_and_untied) {
+BOOST_AUTO_TEST_CASE(language_model_passes_gradcheck_tied_and_untied) {
   Pairs pairs({}, {3, 1, 5}, 7);
   pairs.source_offsets.clear();
   for (const bool tied : {true, false}) {

@@ -1,4 +1,4 @@
-// What the library refuses, and what it then says.
+// Mistakes that the library refuses, and their messages.
 #include <boost/test/unit_test.hpp>
 #include <functional>
 
@@ -13,8 +13,8 @@ using namespace heed;
 
 namespace {
 
-/// The message of the error that f ends with.
-std::string said(const std::function<void()>& f) {
+/// The message of the error that f throws.
+std::string message_of(const std::function<void()>& f) {
   try {
     f();
   } catch (const Error& error) {
@@ -25,13 +25,13 @@ std::string said(const std::function<void()>& f) {
 
 Tensor variable(const Shape& shape) { return Tensor::variable(Array::full(shape, 1)); }
 
-/// y = x², with a gradient of another shape.
+/// y = x², with a gradient of a wrong shape.
 struct WrongShape {
   Array forward(const Array& x) { return x.clone(); }
   void backward(const Array&, Grad dx) const { dx.add(Array::zeros({2})); }
 };
 
-/// Uses the gradient of its second input without asking for it.
+/// Uses the gradient of its second input without testing whether it is required.
 struct Unasked {
   Array forward(const Array& x, const Array&) { return x.clone(); }
   void backward(const Array&, Grad, Grad dw) const { dw.sum(); }
@@ -50,7 +50,7 @@ ModelOptions small_model() {
 std::vector<Mistake> guards() {
   std::vector<Mistake> all;
   const auto add = [&](const char* mistake, const std::function<void()>& f) {
-    all.push_back({mistake, said(f)});
+    all.push_back({mistake, message_of(f)});
   };
   const auto optimizer = [](std::vector<NamedTensor> parameters) {
     return Optimizer(OptimOptions{}, std::move(parameters));
@@ -123,9 +123,9 @@ std::vector<Mistake> guards() {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(each_guard_has_its_message_in_the_documentation) {
+BOOST_AUTO_TEST_CASE(error_messages_equal_documentation) {
   const std::vector<Mistake> all = guards();
   for (const Mistake& guard : all)
     BOOST_TEST(guard.message != "(no error)", guard.kind << " passes silently");
-  check_doc_table("LIBRARY.md", "## What is refused", all);
+  check_doc_table("LIBRARY.md", "## Errors", all);
 }

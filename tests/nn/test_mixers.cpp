@@ -1,5 +1,5 @@
-// Registered mixers and activations, as plugins have them: in whole models, and what check_mixer
-// refuses. The built-in mixers pass the same checks.
+// Registered mixers and activations, as in plugins: within whole models, and the mistakes that
+// check_mixer refuses. The built-in mixers pass the same checks.
 #include "autograd/gradcheck.h"
 #include "nn/layers/attention.h"
 #include "nn/layers/feed_forward.h"
@@ -13,29 +13,36 @@ BOOST_AUTO_TEST_SUITE(mixers)
 
 namespace {
 
-/// What one of the mixers below does besides its work.
-enum class Habit { none, reads_ahead, reads_others, widens, divides_by_zero, forgets_in_steps };
+/// The mistake of a test mixer.
+enum class MixerMistake {
+  none,
+  reads_ahead,
+  reads_others,
+  widens,
+  divides_by_zero,
+  forgets_in_steps
+};
 
-/// The mean of the rows so far (or of all), times a weight. Without a step of its own.
+/// The mean of the rows so far (or of all rows), times a weight. Uses the default step().
 struct MeanMixer : Mixer {
   MeanMixer(const ModelOptions& options, AttentionScope which, Init& init,
-            Habit its_habit = Habit::none)
-      : proj(options.d_model, options.d_model, init), scope(which), habit(its_habit) {}
+            MixerMistake mixer_mistake = MixerMistake::none)
+      : proj(options.d_model, options.d_model, init), scope(which), mistake(mixer_mistake) {}
 
   Tensor operator()(const Tensor& x, const Context& context) const override {
     std::vector<std::int32_t> offsets(context.offsets.begin(), context.offsets.end());
-    if (habit == Habit::reads_others) offsets = {0, offsets.back()};
+    if (mistake == MixerMistake::reads_others) offsets = {0, offsets.back()};
     std::vector<Tensor> means;
     for (std::size_t s = 0; s + 1 < offsets.size(); ++s) {
       const std::int64_t n = offsets[s + 1] - offsets[s];
       if (n == 0) continue;
-      const bool past = scope == AttentionScope::past && habit != Habit::reads_ahead;
+      const bool past = scope == AttentionScope::past && mistake != MixerMistake::reads_ahead;
       const Tensor weights = softmax(Array::zeros({n, n}), past ? causal_mask(n) : Array());
       means.push_back(matmul(weights, slice(x, 0, offsets[s], offsets[s + 1])));
     }
     const Tensor y = proj(concat(means, 0));
-    if (habit == Habit::widens) return concat(std::vector<Tensor>{y, y}, 1);
-    if (habit == Habit::divides_by_zero) return div(y, scale(y, 0));
+    if (mistake == MixerMistake::widens) return concat(std::vector<Tensor>{y, y}, 1);
+    if (mistake == MixerMistake::divides_by_zero) return div(y, scale(y, 0));
     return y;
   }
   Parameters parameters() const override {
@@ -46,10 +53,10 @@ struct MeanMixer : Mixer {
 
   Linear proj;
   AttentionScope scope;
-  Habit habit;
+  MixerMistake mistake;
 };
 
-/// The same with a step that adds up rows: entries[t] holds the sum of the rows up to t.
+/// A MeanMixer with a step() that adds up rows: entries[t] contains the sum of the rows up to t.
 struct RunningMean final : MeanMixer {
   using MeanMixer::MeanMixer;
 
@@ -59,7 +66,7 @@ struct RunningMean final : MeanMixer {
     Array sums = x.value().clone();
     for (std::int64_t i = 0; i < sums.rows() && !entries.empty(); ++i) {
       const std::size_t before = entries.size() - 1;
-      const auto row = habit == Habit::forgets_in_steps ? i : cache.paths[i][before];
+      const auto row = mistake == MixerMistake::forgets_in_steps ? i : cache.paths[i][before];
       for (std::int64_t k = 0; k < sums.cols(); ++k) sums.row(i)[k] += entries[before].row(row)[k];
     }
     entries.push_back(sums);
@@ -68,23 +75,23 @@ struct RunningMean final : MeanMixer {
 };
 
 template <class Type>
-MixerKind registered(const std::string& name, Habit habit) {
-  add_mixer(name, [habit](const ModelOptions& o, AttentionScope scope, Init& init) {
-    return std::make_unique<Type>(o, scope, init, habit);
+MixerKind registered(const std::string& name, MixerMistake mistake) {
+  add_mixer(name, [mistake](const ModelOptions& o, AttentionScope scope, Init& init) {
+    return std::make_unique<Type>(o, scope, init, mistake);
   });
   return static_cast<MixerKind>(names_of(MixerKind{}).size() - 1);
 }
 
 MixerKind mean_mixer() {
-  static const MixerKind kind = registered<MeanMixer>("test.mean", Habit::none);
+  static const MixerKind kind = registered<MeanMixer>("test.mean", MixerMistake::none);
   return kind;
 }
 MixerKind running_mean() {
-  static const MixerKind kind = registered<RunningMean>("test.running", Habit::none);
+  static const MixerKind kind = registered<RunningMean>("test.running", MixerMistake::none);
   return kind;
 }
 
-/// The built-in mixers that keep a running state when they decode.
+/// The built-in mixers with a running state in decoding.
 constexpr std::array running{MixerKind::lstm, MixerKind::gru, MixerKind::conv};
 
 ModelOptions options_with(MixerKind mixer) {
@@ -105,7 +112,7 @@ constexpr std::uint32_t vocabulary = 9;
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(names_need_a_dot_and_are_registered_once) {
+BOOST_AUTO_TEST_CASE(name_without_dot_or_registered_twice_is_refused) {
   const auto refused = [](const std::string& name) -> std::string {
     try {
       add_activation(name, squash);
@@ -129,14 +136,14 @@ BOOST_AUTO_TEST_CASE(names_need_a_dot_and_are_registered_once) {
   BOOST_TEST(names_of(MixerKind{}).front() == "attention");
 }
 
-BOOST_AUTO_TEST_CASE(a_name_of_the_other_build_is_refused) {
+BOOST_AUTO_TEST_CASE(mixer_of_other_build_is_refused) {
   const std::size_t number = open_names(MixerKind{}).registered("test.elsewhere");
   Init init = test_init();
   EXPECT_FAIL(make_mixer(options_with(static_cast<MixerKind>(number)), AttentionScope::all, init),
               "mixer test.elsewhere is not registered");
 }
 
-BOOST_AUTO_TEST_CASE(parameters_of_a_mixer_have_its_prefix) {
+BOOST_AUTO_TEST_CASE(mixer_parameters_have_mixer_prefix) {
   Init init = test_init(), same = test_init();
   const TransformerBlock block(options_with(mean_mixer()), BlockKind::decoder, init);
   std::vector<std::string> names;
@@ -147,7 +154,7 @@ BOOST_AUTO_TEST_CASE(parameters_of_a_mixer_have_its_prefix) {
   BOOST_TEST(attention.parameters()[0].name == "self_attn.in_proj_weight");
 }
 
-BOOST_AUTO_TEST_CASE(a_model_has_the_right_gradients) {
+BOOST_AUTO_TEST_CASE(model_with_mixer_passes_gradcheck) {
   for (const bool lm : {false, true}) {
     ModelOptions o = options_with(mean_mixer());
     static const Activation activation = registered_activation("test.squash", squash);
@@ -166,7 +173,7 @@ BOOST_AUTO_TEST_CASE(a_model_has_the_right_gradients) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(cached_decoding_equals_plain) {
+BOOST_AUTO_TEST_CASE(cached_decoding_equals_uncached) {
   for (const MixerKind mixer :
        {mean_mixer(), running_mean(), MixerKind::lstm, MixerKind::gru, MixerKind::conv}) {
     for (const bool lm : {false, true}) {
@@ -193,7 +200,7 @@ BOOST_AUTO_TEST_CASE(cached_decoding_equals_plain) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_step_records_no_gradients) {
+BOOST_AUTO_TEST_CASE(step_while_recording_is_refused) {
   for (const MixerKind kind : {mean_mixer(), MixerKind::lstm, MixerKind::gru, MixerKind::conv}) {
     Init init = test_init();
     const auto mixer = make_mixer(options_with(kind), AttentionScope::past, init);
@@ -205,7 +212,7 @@ BOOST_AUTO_TEST_CASE(a_step_records_no_gradients) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_running_state_does_not_grow) {
+BOOST_AUTO_TEST_CASE(running_state_has_constant_size) {
   for (const MixerKind kind : running) {
     Init init = test_init();
     const auto mixer = make_mixer(options_with(kind), AttentionScope::past, init);
@@ -224,7 +231,7 @@ BOOST_AUTO_TEST_CASE(a_running_state_does_not_grow) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(two_directions_need_an_even_width) {
+BOOST_AUTO_TEST_CASE(odd_width_of_two_directions_is_refused) {
   for (const MixerKind kind : {MixerKind::lstm, MixerKind::gru}) {
     ModelOptions o = options_with(kind);
     o.d_model = 5;
@@ -236,7 +243,7 @@ BOOST_AUTO_TEST_CASE(two_directions_need_an_even_width) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(names_of_both_directions_are_those_of_pytorch) {
+BOOST_AUTO_TEST_CASE(parameter_names_of_directions_equal_pytorch) {
   Init init = test_init();
   std::vector<std::string> names;
   for (const NamedTensor& p :
@@ -250,7 +257,7 @@ BOOST_AUTO_TEST_CASE(names_of_both_directions_are_those_of_pytorch) {
       boost::test_tools::per_element());
 }
 
-BOOST_AUTO_TEST_CASE(a_registered_activation_is_what_it_composes) {
+BOOST_AUTO_TEST_CASE(registered_activation_equals_fused) {
   // relu, registered, equals the fused one: values, dropout and gradients.
   static const Activation plain = registered_activation("test.relu", relu);
   ModelOptions o = small_options();
@@ -272,7 +279,7 @@ BOOST_AUTO_TEST_CASE(a_registered_activation_is_what_it_composes) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(mistakes_of_a_mixer_are_named) {
+BOOST_AUTO_TEST_CASE(wrong_mixer_is_refused_by_name) {
   const auto verdict = [](MixerKind mixer, AttentionScope scope) -> std::string {
     try {
       check_mixer(options_with(mixer), scope);
@@ -288,23 +295,24 @@ BOOST_AUTO_TEST_CASE(mistakes_of_a_mixer_are_named) {
     BOOST_TEST(verdict(mean_mixer(), scope) == "accepted");
     BOOST_TEST(verdict(running_mean(), scope) == "accepted");
   }
-  const MixerKind ahead = registered<MeanMixer>("test.ahead", Habit::reads_ahead);
+  const MixerKind ahead = registered<MeanMixer>("test.ahead", MixerMistake::reads_ahead);
   BOOST_TEST(verdict(ahead, AttentionScope::all) == "accepted");
   BOOST_TEST(verdict(ahead, AttentionScope::past) ==
              "mixer test.ahead: row 0 of a sequence changes with rows 1 and later; in a decoder "
              "(AttentionScope::past) a row reads only itself and those before it");
-  const MixerKind others = registered<MeanMixer>("test.others", Habit::reads_others);
+  const MixerKind others = registered<MeanMixer>("test.others", MixerMistake::reads_others);
   for (const AttentionScope scope : {AttentionScope::all, AttentionScope::past})
     BOOST_TEST(verdict(others, scope) ==
                "mixer test.others: a sequence changes with another one of its batch; "
                "context.offsets holds where each begins");
-  const MixerKind wide = registered<MeanMixer>("test.wide", Habit::widens);
+  const MixerKind wide = registered<MeanMixer>("test.wide", MixerMistake::widens);
   BOOST_TEST(verdict(wide, AttentionScope::all).find("expected the same shape") !=
              std::string::npos);
-  const MixerKind endless = registered<MeanMixer>("test.endless", Habit::divides_by_zero);
+  const MixerKind endless = registered<MeanMixer>("test.endless", MixerMistake::divides_by_zero);
   BOOST_TEST(verdict(endless, AttentionScope::all) ==
              "mixer test.endless: its output is not finite for finite rows");
-  const MixerKind forgetful = registered<RunningMean>("test.forgetful", Habit::forgets_in_steps);
+  const MixerKind forgetful =
+      registered<RunningMean>("test.forgetful", MixerMistake::forgets_in_steps);
   BOOST_TEST(verdict(forgetful, AttentionScope::all) == "accepted");
   BOOST_TEST(verdict(forgetful, AttentionScope::past) ==
              "mixer test.forgetful: decoding step by step differs from whole sequences at position "

@@ -86,7 +86,7 @@ const Array& value(const Model& model, const std::string& name) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(layers_have_pytorchs_names) {
+BOOST_AUTO_TEST_CASE(layer_names_equal_pytorch) {
   ModelOptions o = small_options();
   Init init = test_init();
   check_names(MultiHeadAttention(o, AttentionScope::all, init).parameters(), attention_names);
@@ -114,7 +114,7 @@ BOOST_AUTO_TEST_CASE(layers_have_pytorchs_names) {
   check_names(tagger->buffers(), buffers);
 }
 
-BOOST_AUTO_TEST_CASE(models_have_the_names_of_torch_nn_transformer) {
+BOOST_AUTO_TEST_CASE(model_names_equal_torch_nn_transformer) {
   for (const bool tied : {true, false}) {
     for (const bool shared : {true, false}) {
       ModelOptions o = small_options();
@@ -136,7 +136,7 @@ BOOST_AUTO_TEST_CASE(models_have_the_names_of_torch_nn_transformer) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_final_norm_may_be_omitted) {
+BOOST_AUTO_TEST_CASE(final_norm_off_removes_its_parameters) {
   ModelOptions o = small_options();
   o.norm = NormPlace::post;
   o.final_norm = false;
@@ -149,7 +149,7 @@ BOOST_AUTO_TEST_CASE(a_final_norm_may_be_omitted) {
   check_names(make_language_model(o, 7, 1)->parameters(), of_lm);
 }
 
-BOOST_AUTO_TEST_CASE(language_models_and_learned_positions) {
+BOOST_AUTO_TEST_CASE(language_model_and_position_names_are_as_documented) {
   ModelOptions o = small_options();
   o.decoder_layers = 2;
   o.positions = PositionKind::learned;
@@ -165,7 +165,7 @@ BOOST_AUTO_TEST_CASE(language_models_and_learned_positions) {
   BOOST_TEST(std::count(names.begin(), names.end(), "target_positions.weight [16, 6]") == 1);
 }
 
-BOOST_AUTO_TEST_CASE(a_models_state_is_its_parameters_and_its_buffers) {
+BOOST_AUTO_TEST_CASE(model_state_contains_parameters_and_buffers) {
   struct Counting final : Model {
     Tensor weight = Tensor::variable(normal({2, 2}, 1)), count = Tensor(Array::zeros({1}));
     Parameters parameters() const override { return {{"weight", weight}}; }
@@ -179,7 +179,7 @@ BOOST_AUTO_TEST_CASE(a_models_state_is_its_parameters_and_its_buffers) {
              boost::test_tools::per_element());
 }
 
-BOOST_AUTO_TEST_CASE(a_tied_table_is_one_tensor) {
+BOOST_AUTO_TEST_CASE(tied_table_is_one_tensor) {
   const ModelOptions o = small_options();
   const std::unique_ptr<Generative> model = make_seq2seq(o, 7, 7, true, 1);
   BOOST_TEST(model->parameters().front().tensor.value().data() ==
@@ -189,7 +189,7 @@ BOOST_AUTO_TEST_CASE(a_tied_table_is_one_tensor) {
   BOOST_TEST(lm->parameters().front().tensor.value().data() == lm->output().weight.value().data());
 }
 
-BOOST_AUTO_TEST_CASE(xavier_starts_uniform_within_its_bounds) {
+BOOST_AUTO_TEST_CASE(xavier_values_are_uniform_within_bounds) {
   ModelOptions o;
   o.d_model = 64;
   o.d_ff = 256;
@@ -201,7 +201,7 @@ BOOST_AUTO_TEST_CASE(xavier_starts_uniform_within_its_bounds) {
     const Moments m = moments(p.tensor.value());
     const auto n = static_cast<double>(p.tensor.size());
     BOOST_TEST_CONTEXT(p.name) {
-      if (shape.rank() == 1) {  // norms begin as the identity, biases at zero
+      if (shape.rank() == 1) {  // norms are initially the identity, biases zero
         const bool gain = p.name.find("norm") != std::string::npos && p.name.ends_with(".weight");
         BOOST_TEST((m.mean == (gain ? 1.0 : 0.0) && m.deviation == 0.0));
         continue;
@@ -216,7 +216,7 @@ BOOST_AUTO_TEST_CASE(xavier_starts_uniform_within_its_bounds) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(normal_starts_with_its_deviation) {
+BOOST_AUTO_TEST_CASE(normal_values_have_given_deviation) {
   ModelOptions o;
   o.d_model = 64;
   o.d_ff = 256;
@@ -236,7 +236,7 @@ BOOST_AUTO_TEST_CASE(normal_starts_with_its_deviation) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(initial_values_depend_on_the_seed) {
+BOOST_AUTO_TEST_CASE(initial_values_depend_on_seed) {
   const ModelOptions o = small_options();
   const auto a = make_seq2seq(o, 7, 7, true, 1), b = make_seq2seq(o, 7, 7, true, 1),
              c = make_seq2seq(o, 7, 7, true, 2);
@@ -247,7 +247,7 @@ BOOST_AUTO_TEST_CASE(initial_values_depend_on_the_seed) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(no_two_matrices_start_equal) {
+BOOST_AUTO_TEST_CASE(initial_matrices_are_distinct) {
   ModelOptions o = small_options();
   o.encoder_layers = o.decoder_layers = 3;
   o.tie_embeddings = false;
@@ -262,14 +262,14 @@ BOOST_AUTO_TEST_CASE(no_two_matrices_start_equal) {
   BOOST_TEST(first.size() == matrices);
 }
 
-BOOST_AUTO_TEST_CASE(a_deeper_model_keeps_the_first_layers) {
+BOOST_AUTO_TEST_CASE(first_layers_do_not_depend_on_depth) {
   ModelOptions o = small_options();
   const std::unique_ptr<Generative> shallow = make_language_model(o, 7, 1);
   o.decoder_layers = 3;
   const std::unique_ptr<Generative> deep = make_language_model(o, 7, 1);
   const std::string name = "decoder.layers.0.linear2.weight";
-  const Array kept = value(*shallow, name);
-  BOOST_TEST(same_bits(kept, value(*deep, name)));
+  const Array shallow_value = value(*shallow, name);
+  BOOST_TEST(same_bits(shallow_value, value(*deep, name)));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -1,5 +1,5 @@
-// What papers say about positions, as tests: the sinusoids of Vaswani et al. 2017, section 3.5, and
-// the rotations of Su et al. 2021, section 3.2.
+// Claims of papers about positions: the sinusoids of Vaswani et al. 2017, section 3.5, and the
+// rotations of Su et al. 2021, section 3.2.
 #include <cmath>
 
 #include "autograd/ops/attention/rotary.h"
@@ -21,24 +21,25 @@ double inner(const Array& table, std::int64_t p, std::int64_t q) {
   return sum;
 }
 
-/// One head at every position from 0: [positions, size].
-Array turned(const Tensor& head, std::int64_t positions, RotaryPairs pairs) {
+/// One head rotated by positions 0, 1, …: [positions, size].
+Array rotated(const Tensor& head, std::int64_t positions, RotaryPairs pairs) {
   const std::int64_t size = head.shape()[1];
-  std::vector<std::int32_t> places;
-  for (std::int64_t p = 0; p < positions; ++p) places.push_back(static_cast<std::int32_t>(p));
-  return rotary(broadcast_to(head, {positions, size}), places,
+  std::vector<std::int32_t> positions_of_rows;
+  for (std::int64_t p = 0; p < positions; ++p)
+    positions_of_rows.push_back(static_cast<std::int32_t>(p));
+  return rotary(broadcast_to(head, {positions, size}), positions_of_rows,
                 {.size = size, .columns = size, .pairs = pairs})
       .value();
 }
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(a_shift_of_sinusoids_is_a_linear_map) {
+BOOST_AUTO_TEST_CASE(shift_of_sinusoids_is_linear_map) {
   const Array table = sinusoids(0, 3000, width);
   for (const std::int64_t k : {1, 7, 100, 1000}) {
     for (const std::int64_t p : {0, 1, 50, 1999}) {
       for (std::int64_t c = 0; c < width; c += 2) {
-        // M_k turns each pair by k · 10000^(−c/d), whatever p is.
+        // M_k rotates each pair by k · 10000^(−c/d), for every p.
         const double angle =
             static_cast<double>(k) * std::pow(10000.0, -static_cast<double>(c) / width);
         const double sine = table.row(p)[c], cosine = table.row(p)[c + 1];
@@ -58,21 +59,21 @@ BOOST_AUTO_TEST_CASE(sinusoids_are_bounded_and_of_equal_length) {
     BOOST_REQUIRE_SMALL(inner(table, p, p) - width / 2.0, 1e-10);
 }
 
-BOOST_AUTO_TEST_CASE(products_of_sinusoids_depend_on_the_distance) {
+BOOST_AUTO_TEST_CASE(products_of_sinusoids_depend_on_distance) {
   const Array table = sinusoids(0, 2000, width);
   for (const std::int64_t distance : {1, 2, 10, 500}) {
     for (const std::int64_t p : {1, 77, 1499})
       BOOST_TEST(std::abs(inner(table, p, p + distance) - inner(table, 0, distance)) < 1e-10);
     BOOST_TEST(std::abs(inner(table, 600, 600 - distance) - inner(table, 600, 600 + distance)) <
-               1e-10);  // in both directions
+               1e-10);  // both directions
   }
-  // It falls at first, but not always: the paper does not claim that it does.
+  // It decreases at first, but not monotonically, which the paper does not claim.
   BOOST_TEST(inner(table, 0, 1) < inner(table, 0, 0));
   BOOST_TEST(inner(table, 0, 2) < inner(table, 0, 1));
 }
 
-BOOST_AUTO_TEST_CASE(no_two_positions_have_equal_sinusoids) {
-  // The distance between two rows depends on how far apart they are, so one row stands for all.
+BOOST_AUTO_TEST_CASE(sinusoids_of_positions_are_distinct) {
+  // The difference of two rows depends only on their distance, so comparing with one row suffices.
   const Array table = sinusoids(0, 10'000, width);
   double least = 1e9;
   for (std::int64_t p = 1; p < table.rows(); ++p)
@@ -80,10 +81,10 @@ BOOST_AUTO_TEST_CASE(no_two_positions_have_equal_sinusoids) {
   BOOST_TEST(least > 0.5);
 }
 
-BOOST_AUTO_TEST_CASE(scores_of_rotated_heads_depend_on_the_distance) {
+BOOST_AUTO_TEST_CASE(scores_of_rotated_heads_depend_on_distance) {
   const Tensor q = normal({1, 8}, 1), k = normal({1, 8}, 2);
   for (const RotaryPairs pairs : every<RotaryPairs>()) {
-    const Array queries = turned(q, 900, pairs), keys = turned(k, 900, pairs);
+    const Array queries = rotated(q, 900, pairs), keys = rotated(k, 900, pairs);
     const auto score = [&](std::int64_t i, std::int64_t j) {
       double sum = 0;
       for (std::int64_t c = 0; c < 8; ++c) sum += queries.row(i)[c] * keys.row(j)[c];
@@ -96,39 +97,39 @@ BOOST_AUTO_TEST_CASE(scores_of_rotated_heads_depend_on_the_distance) {
       }
     }
     BOOST_TEST(std::abs(score(3, 0) - score(0, 3)) > 1e-3);  // the order matters
-    BOOST_TEST(same_bits(queries.sliced(0, 1), q.value()));  // position 0 is not turned
+    BOOST_TEST(same_bits(queries.sliced(0, 1), q.value()));  // position 0 is not rotated
   }
 }
 
-BOOST_AUTO_TEST_CASE(the_two_orders_of_pairs_differ_by_a_permutation_of_columns) {
+BOOST_AUTO_TEST_CASE(rotary_pair_orders_differ_by_column_permutation) {
   const Tensor x = normal({1, 8}, 3);
-  Array moved({1, 8});  // 2 i and 2 i + 1 to i and i + 4
+  Array moved({1, 8});  // columns 2 i and 2 i + 1 move to i and i + 4
   for (std::int64_t c = 0; c < 8; ++c) moved.data()[c / 2 + 4 * (c % 2)] = x.value().data()[c];
-  const Array adjacent = turned(x, 50, RotaryPairs::adjacent),
-              halves = turned(Tensor(moved), 50, RotaryPairs::halves);
+  const Array adjacent = rotated(x, 50, RotaryPairs::adjacent),
+              halves = rotated(Tensor(moved), 50, RotaryPairs::halves);
   for (std::int64_t p = 0; p < 50; ++p) {
     for (std::int64_t c = 0; c < 8; ++c)
       BOOST_TEST(adjacent.row(p)[c] == halves.row(p)[c / 2 + 4 * (c % 2)]);
   }
 }
 
-BOOST_AUTO_TEST_CASE(wrong_rotations_are_refused) {
+BOOST_AUTO_TEST_CASE(wrong_rotary_arguments_are_refused) {
   const Tensor x = normal({2, 6}, 1);
-  const std::vector<std::int32_t> places{0, 1};
-  EXPECT_FAIL(rotary(normal({6}, 1), places, {.size = 2, .columns = 2}),
+  const std::vector<std::int32_t> positions_of_rows{0, 1};
+  EXPECT_FAIL(rotary(normal({6}, 1), positions_of_rows, {.size = 2, .columns = 2}),
               "[rotary] expected x [rows, d], got [6]");
-  EXPECT_FAIL(rotary(x, places, {.size = 3, .columns = 6}),
+  EXPECT_FAIL(rotary(x, positions_of_rows, {.size = 3, .columns = 6}),
               "[rotary] expected heads of an even size, got 3");
-  EXPECT_FAIL(rotary(x, places, {.size = 4, .columns = 6}),
+  EXPECT_FAIL(rotary(x, positions_of_rows, {.size = 4, .columns = 6}),
               "[rotary] expected whole heads of size 4 within [2, 6], got 6 columns");
-  EXPECT_FAIL(rotary(x, places, {.size = 2, .columns = 8}), "got 8 columns");
+  EXPECT_FAIL(rotary(x, positions_of_rows, {.size = 2, .columns = 8}), "got 8 columns");
   EXPECT_FAIL(rotary(x, std::vector<std::int32_t>{0}, {.size = 2, .columns = 2}),
               "[rotary] expected a position for each of 2 rows, got 1");
   EXPECT_FAIL(rotary(x, std::vector<std::int32_t>{0, -1}, {.size = 2, .columns = 2}),
               "[rotary] expected positions of at least 0, got -1");
 }
 
-BOOST_AUTO_TEST_CASE(schemes_by_distance_set_no_limit) {
+BOOST_AUTO_TEST_CASE(distance_schemes_have_no_position_limit) {
   for (const PositionKind kind : every<PositionKind>()) {
     ModelOptions o = small_options();
     o.positions = kind;

@@ -26,7 +26,7 @@ Array logits_of(const Generative& model, const Pairs& pairs) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(a_later_token_does_not_change_earlier_rows) {
+BOOST_AUTO_TEST_CASE(later_token_does_not_change_earlier_rows) {
   for (const bool lm : {false, true}) {
     for (const std::int32_t length : {2, 5, 9}) {
       ModelOptions o = two_layers();
@@ -36,10 +36,10 @@ BOOST_AUTO_TEST_CASE(a_later_token_does_not_change_earlier_rows) {
       const Pairs pairs({4, 3}, {length, length}, 11);
       const Array before = logits_of(*model, pairs);
       for (std::int32_t changed = 0; changed < length; ++changed) {
-        Pairs other = pairs;
-        std::int32_t& token = other.target_in[static_cast<std::size_t>(changed)];
+        Pairs modified = pairs;
+        std::int32_t& token = modified.target_in[static_cast<std::size_t>(changed)];
         token = (token + 1) % 11;
-        const Array after = logits_of(*model, other);
+        const Array after = logits_of(*model, modified);
         BOOST_TEST(same_bits(before.sliced(0, changed), after.sliced(0, changed)));
         BOOST_TEST(
             !same_bits(before.sliced(changed, changed + 1), after.sliced(changed, changed + 1)));
@@ -55,9 +55,9 @@ BOOST_AUTO_TEST_CASE(every_source_token_affects_every_target_row) {
   const Pairs pairs({5}, {4}, 11);
   const Array before = logits_of(*model, pairs);
   for (std::size_t i = 0; i < pairs.source.size(); ++i) {
-    Pairs other = pairs;
-    other.source[i] = (other.source[i] + 1) % 11;
-    const Array after = logits_of(*model, other);
+    Pairs modified = pairs;
+    modified.source[i] = (modified.source[i] + 1) % 11;
+    const Array after = logits_of(*model, modified);
     for (std::int64_t r = 0; r < 4; ++r)
       BOOST_TEST(!same_bits(before.sliced(r, r + 1), after.sliced(r, r + 1)));
   }
@@ -81,7 +81,7 @@ BOOST_AUTO_TEST_CASE(sequences_do_not_affect_each_other) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(losses_of_parts_add_up) {
+BOOST_AUTO_TEST_CASE(losses_of_batch_parts_add_up) {
   const std::unique_ptr<Generative> model = make_seq2seq(two_layers(), 11, 11, true, 1);
   const Pairs pairs({4, 1, 7, 3}, {2, 6, 1, 5}, 11);
   Pass pass;
@@ -105,7 +105,7 @@ BOOST_AUTO_TEST_CASE(losses_of_parts_add_up) {
   BOOST_TEST(whole.correct == parts.correct);
 }
 
-BOOST_AUTO_TEST_CASE(without_positions_the_encoder_ignores_the_order) {
+BOOST_AUTO_TEST_CASE(encoder_without_positions_ignores_order) {
   const ModelOptions o = two_layers();
   Init init = test_init();
   const Stack encoder(o, 2, BlockKind::encoder, init);
@@ -125,7 +125,7 @@ BOOST_AUTO_TEST_CASE(without_positions_the_encoder_ignores_the_order) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(positions_make_the_order_matter) {
+BOOST_AUTO_TEST_CASE(encoder_with_positions_depends_on_order) {
   for (const PositionKind kind : {PositionKind::sinusoidal, PositionKind::learned}) {
     ModelOptions o = two_layers();
     o.positions = kind;
@@ -138,7 +138,7 @@ BOOST_AUTO_TEST_CASE(positions_make_the_order_matter) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(positions_restart_in_each_sequence_and_may_begin_late) {
+BOOST_AUTO_TEST_CASE(positions_begin_at_first_in_each_sequence) {
   for (const PositionKind kind : {PositionKind::sinusoidal, PositionKind::learned}) {
     Init init = test_init();
     ModelOptions o = small_options();
@@ -159,7 +159,7 @@ BOOST_AUTO_TEST_CASE(positions_restart_in_each_sequence_and_may_begin_late) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_position_beyond_the_learned_table_is_an_error) {
+BOOST_AUTO_TEST_CASE(position_beyond_learned_table_is_refused) {
   ModelOptions o = two_layers();
   o.positions = PositionKind::learned;
   o.max_positions = 4;
@@ -170,7 +170,7 @@ BOOST_AUTO_TEST_CASE(a_position_beyond_the_learned_table_is_an_error) {
   BOOST_CHECK_THROW(logits_of(*model, Pairs({4}, {5}, 11)), Error);
 }
 
-BOOST_AUTO_TEST_CASE(a_sequence_without_tokens_is_allowed) {
+BOOST_AUTO_TEST_CASE(empty_sequence_is_accepted) {
   const std::unique_ptr<Generative> model = make_seq2seq(two_layers(), 11, 11, true, 1);
   randomise(model->parameters());
   const Pairs pairs({0, 3, 0}, {2, 2, 0}, 11);
@@ -180,7 +180,7 @@ BOOST_AUTO_TEST_CASE(a_sequence_without_tokens_is_allowed) {
   BOOST_TEST(difference(logits.sliced(2, 4), logits_of(*model, pairs.only(1))) < 1e-12);
 }
 
-BOOST_AUTO_TEST_CASE(heads_must_divide_the_width) {
+BOOST_AUTO_TEST_CASE(heads_that_do_not_divide_d_model_are_refused) {
   ModelOptions o = small_options();
   Init init = test_init();
   for (const std::int64_t heads : {4, 0}) {

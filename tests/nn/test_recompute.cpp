@@ -1,4 +1,4 @@
-// Models whose blocks run again in backward: the same bits, less memory.
+// Models whose blocks run again in backward give bitwise equal results.
 #include "tests/nn/support.h"
 
 HEED_BEGIN
@@ -19,7 +19,7 @@ std::vector<Array> outcome(const Generative& model, const ModelInput& input, boo
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(bits_are_the_same_for_every_position_scheme_and_block) {
+BOOST_AUTO_TEST_CASE(recomputed_gradients_are_bitwise_equal) {
   const Pairs pairs({5, 0, 3}, {4, 2, 6}, 9);
   for (const PositionKind positions : every<PositionKind>()) {
     for (const BlockForm form : every<BlockForm>()) {
@@ -31,11 +31,11 @@ BOOST_AUTO_TEST_CASE(bits_are_the_same_for_every_position_scheme_and_block) {
       o.encoder_layers = o.decoder_layers = 3;
       const auto model = make_seq2seq(o, 9, 9, true, 1);
       randomise(model->parameters());
-      const std::vector<Array> kept = outcome(*model, pairs.input(), false),
+      const std::vector<Array> stored = outcome(*model, pairs.input(), false),
                                again = outcome(*model, pairs.input(), true);
       BOOST_TEST_CONTEXT(name_of(positions) << ", " << name_of(form)) {
-        for (std::size_t i = 0; i < kept.size(); ++i)
-          BOOST_TEST(same_bits(kept[i], again[i]), "result " << i);
+        for (std::size_t i = 0; i < stored.size(); ++i)
+          BOOST_TEST(same_bits(stored[i], again[i]), "result " << i);
       }
     }
   }

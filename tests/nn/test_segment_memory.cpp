@@ -1,4 +1,4 @@
-// A language model that remembers keys and values of earlier segments (ModelOptions::memory).
+// A language model that stores keys and values of earlier segments (ModelOptions::memory).
 #include <algorithm>
 #include <numeric>
 
@@ -25,7 +25,7 @@ ModelOptions remembering(std::int64_t memory) {
   return o;
 }
 
-/// Segment [begin, end) of each of some texts of equal length.
+/// Segment [begin, end) of several texts of equal length.
 struct Segment {
   std::vector<std::int32_t> ids, labels, offsets{0};
 
@@ -92,15 +92,16 @@ BOOST_AUTO_TEST_CASE(segments_with_memory_equal_one_long_window) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(no_more_tokens_are_remembered_than_the_options_say) {
+BOOST_AUTO_TEST_CASE(memory_length_is_limited_by_options) {
   const std::vector<std::int32_t> text = texts(1, 14).front();
   ModelOptions o = remembering(3);
-  o.decoder_layers = 1;  // so that keys and values depend on single tokens only
+  o.decoder_layers = 1;  // keys and values then depend on single tokens only
   o.positions = PositionKind::none;
   const auto model = make_language_model(o, vocabulary, 1);
   randomise(model->parameters());
   const Array found = in_segments(*model, text, {5, 10, 13});
-  for (const std::int64_t row : {5, 7, 9, 10, 12}) {  // from 3 tokens before its segment
+  for (const std::int64_t row :
+       {5, 7, 9, 10, 12}) {  // the row reads at most 3 tokens before its segment
     const std::int64_t from = (row < 10 ? 5 : 10) - 3;
     Pass pass;
     const Array logits =
@@ -111,7 +112,7 @@ BOOST_AUTO_TEST_CASE(no_more_tokens_are_remembered_than_the_options_say) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(the_end_of_earlier_segments_is_remembered_lane_by_lane) {
+BOOST_AUTO_TEST_CASE(each_lane_stores_end_of_earlier_segments) {
   SegmentMemory memory(4, 1, 2);
   const auto write = [&](std::int64_t lanes, std::int64_t rows, real first) {
     for (std::int64_t lane = 0; lane < lanes; ++lane) {
@@ -124,7 +125,7 @@ BOOST_AUTO_TEST_CASE(the_end_of_earlier_segments_is_remembered_lane_by_lane) {
   const auto lane = [&](std::int64_t i) {
     return std::vector<real>(memory.lane(0, i), memory.lane(0, i) + 2 * memory.length());
   };
-  memory.begin(true, 2, 3);  // nothing to continue yet
+  memory.begin(true, 2, 3);  // the memory is still empty
   BOOST_TEST(memory.length() == 0);
   write(2, 3, 0);
   BOOST_TEST((lane(1) == std::vector<real>{100, 101, 102, 103, 104, 105}));
@@ -139,7 +140,7 @@ BOOST_AUTO_TEST_CASE(the_end_of_earlier_segments_is_remembered_lane_by_lane) {
   BOOST_TEST(memory.length() == 0);
 }
 
-BOOST_AUTO_TEST_CASE(gradients_with_a_memory_agree_and_recomputing_gives_the_same_bits) {
+BOOST_AUTO_TEST_CASE(gradients_with_memory_pass_gradcheck_and_recompute_bitwise) {
   for (const PositionKind positions :
        {PositionKind::rotary, PositionKind::relative_xl, PositionKind::relative_t5}) {
     ModelOptions o = remembering(4);
@@ -160,12 +161,12 @@ BOOST_AUTO_TEST_CASE(gradients_with_a_memory_agree_and_recomputing_gives_the_sam
     };
     BOOST_TEST(
         gradcheck_parameters([&] { return loss(false); }, model->parameters(), {.directions = 3}));
-    const Gradients kept = backward(loss(false)), again = backward(loss(true));
+    const Gradients stored = backward(loss(false)), again = backward(loss(true));
     for (const NamedTensor& p : model->parameters())
-      BOOST_TEST(same_bits(kept[p.tensor], again[p.tensor]), p.name);
+      BOOST_TEST(same_bits(stored[p.tensor], again[p.tensor]), p.name);
     memory->advance();
     const std::vector<real> after(memory->lane(1, 1), memory->lane(1, 1) + 4 * memory->width());
-    // The second lane alone, as another shard has it.
+    // The second lane alone, as in a second shard.
     std::optional<SegmentMemory> alone = model->segment_memory();
     for (const auto& [begin, end] : {std::pair{0, 5}, std::pair{5, 8}}) {
       alone->begin(begin > 0, 2, end - begin);

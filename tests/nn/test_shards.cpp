@@ -80,8 +80,8 @@ struct Outcome {
   StepResult result;
 };
 
-/// The gradients of one step, recovered from the weights after plain descent, w − rate · g; at this
-/// rate they keep all digits even if they are small compared with w.
+/// The gradients of one step, recovered from the weights after plain descent, w − rate · g. The
+/// rate preserves all digits even of gradients that are small compared with w.
 Outcome gradients_of(const std::vector<Batch>& shards, std::int64_t threads,
                      const Setting& setting = {}) {
   const double rate = std::ldexp(1.0, 40);
@@ -113,8 +113,8 @@ double largest_of(const Array& x) {
   return largest;
 }
 
-/// The largest difference of the two gradients of any parameter, relative to the largest value of
-/// that parameter's gradient. A parameter without a gradient is an error.
+/// The maximum difference of the two gradients of a parameter, relative to the maximum value of the
+/// gradient, over all parameters. A parameter without a gradient is an error.
 double worst_difference(const Outcome& a, const Outcome& b) {
   double worst = 0;
   for (std::size_t i = 0; i < b.gradients.size(); ++i) {
@@ -130,7 +130,7 @@ double worst_difference(const Outcome& a, const Outcome& b) {
   return worst;
 }
 
-/// Models of both kinds: pre and post norm, every kind of positions, tied and untied, with and
+/// Seq2seq and language models: pre and post norm, every position scheme, tied and untied, with and
 /// without smoothing, both norms, one or two embedding tables.
 std::vector<Setting> settings() {
   std::vector<Setting> all;
@@ -158,7 +158,7 @@ std::vector<Setting> settings() {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(one_shard_of_32_and_32_of_one_agree) {
+BOOST_AUTO_TEST_CASE(gradients_do_not_depend_on_shards) {
   double worst = 0;
   for (const Setting& setting : settings()) {
     BOOST_TEST_CONTEXT(setting.name()) {
@@ -184,7 +184,7 @@ BOOST_AUTO_TEST_CASE(one_shard_of_32_and_32_of_one_agree) {
   BOOST_TEST_MESSAGE("gradients of any split differ by up to " << worst);
 }
 
-BOOST_AUTO_TEST_CASE(a_shard_without_targets_is_allowed) {
+BOOST_AUTO_TEST_CASE(shard_without_targets_is_accepted) {
   const Batch batch = random_batch(3);
   std::vector<Batch> shards{batch};
   shards.insert(shards.begin(), Batch{});

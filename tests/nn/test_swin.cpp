@@ -1,4 +1,4 @@
-// Swin Transformers: windows of a picture, against the masks of the paper on whole pictures.
+// Swin Transformers: windows of an image, compared with the masks of the paper on whole images.
 #include "nn/models/swin.h"
 
 #include <algorithm>
@@ -14,7 +14,7 @@ BOOST_AUTO_TEST_SUITE(swin)
 
 namespace {
 
-/// Pictures of 4 side × 2 side patches in two stages, the first of which has shifted windows.
+/// Images of 4 side × 2 side patches in two stages, the first of which has shifted windows.
 ModelOptions two_stages(std::int64_t side = 2) {
   ModelOptions o = small_options();
   o.kind = ModelKind::swin;
@@ -46,7 +46,7 @@ struct Patches {
   SideView view() const { return {{}, offsets, values, width}; }
 };
 
-/// A picture of height × width patches, rolled by `shift` towards its origin and cut into windows,
+/// An image of height × width patches, rolled by `shift` towards its origin and cut into windows,
 /// as in section 3.2 of the paper.
 struct Roll {
   std::int64_t height, width, side, shift;
@@ -78,7 +78,7 @@ struct Rolled {
   }
 };
 
-/// The bias of whole pictures, patch by patch.
+/// The bias of whole images, patch by patch.
 struct DenseBias final : ScoreTerm {
   Tensor table;
   Roll roll;
@@ -96,17 +96,17 @@ struct DenseBias final : ScoreTerm {
 };
 
 void take_values(const Parameters& to, const std::string& prefix, const Parameters& from) {
-  for (const NamedTensor& own : to) {
-    const auto found = std::ranges::find(from, prefix + own.name, &NamedTensor::name);
-    BOOST_REQUIRE_MESSAGE(found != from.end(), prefix + own.name);
-    Tensor tensor = own.tensor;
+  for (const NamedTensor& target : to) {
+    const auto found = std::ranges::find(from, prefix + target.name, &NamedTensor::name);
+    BOOST_REQUIRE_MESSAGE(found != from.end(), prefix + target.name);
+    Tensor tensor = target.tensor;
     const Array& values = found->tensor.value();
     BOOST_REQUIRE((tensor.shape() == values.shape()));
     std::copy_n(values.data(), values.size(), tensor.mutable_value().data());
   }
 }
 
-/// A block on whole pictures: each patch reads those of its window, by a mask.
+/// A block on whole images: by a mask, each patch reads the patches of its window.
 Tensor dense_block(const ModelOptions& o, const Parameters& weights, const std::string& name,
                    const Tensor& x, const Roll& roll) {
   Init init(1);
@@ -130,7 +130,7 @@ Tensor rows(const Tensor& x, const std::vector<std::int32_t>& ids) { return inde
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(windows_are_the_paper_s_masks_on_whole_pictures) {
+BOOST_AUTO_TEST_CASE(windows_equal_masks_of_paper_on_whole_images) {
   for (const std::int64_t side : {2, 3, 4}) {
     ModelOptions o = two_stages(side);
     o.attention.kv_heads = side == 3 ? 1 : 0;
@@ -176,12 +176,12 @@ BOOST_AUTO_TEST_CASE(windows_are_the_paper_s_masks_on_whole_pictures) {
                1);
     x = reduce(merged(x, pass));
     x = last(dense_block(wide, weights, "stages.1.layers.0", x, {h / 2, w / 2, side, 0}), pass);
-    // The rows of the last windows, each as wide as the picture, are those of the picture.
+    // The last windows are as wide as the image, so their rows are the rows of the image.
     BOOST_TEST(difference(got, x.value()) < 1e-12);
   }
 }
 
-BOOST_AUTO_TEST_CASE(windows_at_the_edge_are_smaller) {
+BOOST_AUTO_TEST_CASE(windows_at_edges_are_smaller) {
   const Windowed whole = cut_into_windows(4, 4, 2, 0), shifted = cut_into_windows(4, 4, 2, 1);
   BOOST_TEST((whole.grid->offsets == std::vector<std::int32_t>{0, 4, 8, 12, 16}));
   BOOST_TEST((whole.order ==
@@ -189,13 +189,14 @@ BOOST_AUTO_TEST_CASE(windows_at_the_edge_are_smaller) {
   BOOST_TEST(
       (shifted.grid->offsets == std::vector<std::int32_t>{0, 1, 3, 4, 6, 10, 12, 13, 15, 16}));
   BOOST_TEST((cut_into_windows(1, 14, 7, 3).grid->offsets ==
-              std::vector<std::int32_t>{0, 3, 10, 14}));  // as after a roll by -3
-  // A picture no larger than a window is one window, shifted or not; a rest is a window of its own.
+              std::vector<std::int32_t>{0, 3, 10, 14}));  // equal to a roll by -3
+  // An image no larger than a window is one window, with or without a shift; a remainder is a
+  // window.
   BOOST_TEST(cut_into_windows(4, 3, 4, 2).grid->windows() == 1);
   BOOST_TEST((cut_into_windows(1, 5, 2, 0).grid->offsets == std::vector<std::int32_t>{0, 2, 4, 5}));
 }
 
-BOOST_AUTO_TEST_CASE(every_parameter_has_the_right_gradient) {
+BOOST_AUTO_TEST_CASE(swin_passes_gradcheck) {
   for (const NormPlace norm : {NormPlace::pre, NormPlace::post}) {
     for (const double dropout : {0.0, 0.3}) {
       ModelOptions o = two_stages();
@@ -216,7 +217,7 @@ BOOST_AUTO_TEST_CASE(every_parameter_has_the_right_gradient) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_picture_s_logits_do_not_depend_on_the_batch) {
+BOOST_AUTO_TEST_CASE(logits_of_image_do_not_depend_on_batch) {
   const ModelOptions o = two_stages();
   const auto model = make_classifier(o, Labelling::sequences, 0, 5, 1);
   randomise(model->parameters());
@@ -231,7 +232,7 @@ BOOST_AUTO_TEST_CASE(a_picture_s_logits_do_not_depend_on_the_batch) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(impossible_models_are_refused) {
+BOOST_AUTO_TEST_CASE(invalid_options_are_refused) {
   ModelOptions o = two_stages();
   o.grid_width = 3;
   Init init(1);
@@ -240,14 +241,14 @@ BOOST_AUTO_TEST_CASE(impossible_models_are_refused) {
   o.norm_kind = NormKind::batch;
   EXPECT_FAIL(SwinEncoder(o, init), "expected a norm of rows");
   o = two_stages();
-  EXPECT_FAIL(make_classifier(o, Labelling::rows, 0, 5, 1), "a label for each picture");
+  EXPECT_FAIL(make_classifier(o, Labelling::rows, 0, 5, 1), "a label for each image");
   const auto model = make_classifier(o, Labelling::sequences, 0, 5, 1);
   ModelOptions larger = o;
   larger.grid_width = 6;
   Pass pass;
-  const Patches other(1, larger);
-  EXPECT_FAIL(model->logits({other.view(), {}, {}}, pass),
-              "expected pictures of 32 patches, got 48");
+  const Patches wrong_size(1, larger);
+  EXPECT_FAIL(model->logits({wrong_size.view(), {}, {}}, pass),
+              "expected images of 32 patches, got 48");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

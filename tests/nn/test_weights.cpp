@@ -1,4 +1,4 @@
-// Weights in files, through the library: saving, strict and partial loading, types.
+// Weight files: saving, strict and partial loading, types.
 #include "nn/weights.h"
 
 #include <cmath>
@@ -27,7 +27,7 @@ SafetensorsFile file_of(const TempFolder& folder, DType type, const std::vector<
   return SafetensorsFile::read(folder / "a");
 }
 
-/// What a parameter "a" holds after loading.
+/// The values of a parameter "a" after loading.
 template <class T>
 std::vector<double> loaded(DType type, const std::vector<T>& values) {
   const TempFolder folder;
@@ -44,11 +44,11 @@ Linear linear(std::int64_t in, std::int64_t out, std::uint64_t seed) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(a_saved_model_is_restored_to_the_bit) {
+BOOST_AUTO_TEST_CASE(saved_model_is_restored_bitwise) {
   const TempFolder folder;
-  Init init(1), other(2);
+  Init init(1), second_init(2);
   const Backbone saved(small_options(), 5, BlockKind::causal, init),
-      backbone(small_options(), 5, BlockKind::causal, other);
+      backbone(small_options(), 5, BlockKind::causal, second_init);
   save_weights(folder / "w", saved.parameters());
   const LoadedWeights names = load_weights(folder / "w", backbone.parameters());
   BOOST_TEST(names.loaded.size() == saved.parameters().size());
@@ -60,7 +60,7 @@ BOOST_AUTO_TEST_CASE(a_saved_model_is_restored_to_the_bit) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_file_says_that_its_names_are_pytorchs) {
+BOOST_AUTO_TEST_CASE(metadata_are_saved_with_pytorch_format_by_default) {
   const TempFolder folder;
   save_weights(folder / "w", linear(2, 3, 1).parameters());
   save_weights(folder / "steps", linear(2, 3, 1).parameters(), {{"steps", "7"}});
@@ -71,7 +71,7 @@ BOOST_AUTO_TEST_CASE(a_file_says_that_its_names_are_pytorchs) {
   BOOST_TEST(steps.metadata().size() == 1u);
 }
 
-BOOST_AUTO_TEST_CASE(strict_loading_lists_all_that_does_not_fit_and_changes_nothing) {
+BOOST_AUTO_TEST_CASE(strict_loading_lists_all_misfits_and_changes_nothing) {
   const TempFolder folder;
   const Tensor w = Tensor::variable(normal({2, 3}, 1)), b = Tensor::variable(normal({3}, 2)),
                c = Tensor::variable(normal({4}, 3));
@@ -91,7 +91,7 @@ BOOST_AUTO_TEST_CASE(strict_loading_lists_all_that_does_not_fit_and_changes_noth
     BOOST_TEST(same_bits(p.tensor.value(), Array::zeros(p.tensor.shape())));
 }
 
-BOOST_AUTO_TEST_CASE(partial_loading_takes_what_both_have_and_reports_the_rest) {
+BOOST_AUTO_TEST_CASE(partial_loading_copies_common_names_and_reports_others) {
   const TempFolder folder;
   const Tensor w = Tensor::variable(normal({2, 3}, 1)), b = Tensor::variable(normal({3}, 2));
   save_weights(folder / "w", Parameters{{"w", w}, {"old", b}});
@@ -105,7 +105,7 @@ BOOST_AUTO_TEST_CASE(partial_loading_takes_what_both_have_and_reports_the_rest) 
   BOOST_TEST(same_bits(model[1].tensor.value(), w.value()));
 }
 
-BOOST_AUTO_TEST_CASE(partial_loading_refuses_other_shapes_and_files_without_a_common_name) {
+BOOST_AUTO_TEST_CASE(partial_loading_with_wrong_shape_or_no_common_name_is_refused) {
   const TempFolder folder;
   const LoadOptions partial{.strict = false};
   const Tensor w = Tensor::variable(normal({2, 3}, 1)), b = Tensor::variable(normal({3}, 2));
@@ -122,7 +122,7 @@ BOOST_AUTO_TEST_CASE(partial_loading_refuses_other_shapes_and_files_without_a_co
   BOOST_TEST(test::contains(names, "missing: layer.w [2, 3]\n  extra: b F64 [3]\n"));
 }
 
-BOOST_AUTO_TEST_CASE(a_long_list_of_misfits_ends) {
+BOOST_AUTO_TEST_CASE(long_list_of_misfits_is_cut) {
   const TempFolder folder;
   Parameters many;
   for (int i = 0; i < 103; ++i)
@@ -133,7 +133,7 @@ BOOST_AUTO_TEST_CASE(a_long_list_of_misfits_ends) {
   BOOST_TEST(test::contains(message, "missing: p99 [1]\n  … and 3 more\n  extra: bias F64 [3]"));
 }
 
-BOOST_AUTO_TEST_CASE(names_that_cannot_be_told_apart_are_refused) {
+BOOST_AUTO_TEST_CASE(duplicate_names_and_undefined_tensors_are_refused) {
   const TempFolder folder;
   const Tensor w = Tensor::variable(normal({2}, 1));
   const Parameters twice{{"w", w}, {"w", w}}, undefined{{"b", Tensor()}};
@@ -146,20 +146,20 @@ BOOST_AUTO_TEST_CASE(names_that_cannot_be_told_apart_are_refused) {
   EXPECT_FAIL(load_weights(folder / "w", undefined), "[load_weights] b is an undefined tensor");
 }
 
-BOOST_AUTO_TEST_CASE(files_that_are_not_there) {
+BOOST_AUTO_TEST_CASE(missing_file_or_folder_is_refused) {
   const TempFolder folder;
   const Parameters w{{"w", Tensor::variable(normal({2}, 1))}};
   HEED_CHECK_ERROR(Exit::bad_input, "none: no such file", load_weights(folder / "none", w));
   HEED_CHECK_ERROR(Exit::io, "/no/", save_weights(folder / "no/w", w));
 }
 
-BOOST_AUTO_TEST_CASE(types_are_converted) {
+BOOST_AUTO_TEST_CASE(file_types_are_converted_to_real) {
   constexpr double inf = std::numeric_limits<double>::infinity();
   const std::vector<double> f64 = loaded<double>(DType::f64, {0.1, -1e300}),
                             f32 = loaded<float>(DType::f32, {0.1f, -3e38f});
   BOOST_TEST(f64 == (std::vector<double>{0.1, -1e300}), boost::test_tools::per_element());
   BOOST_TEST(f32 == (std::vector<double>{0.1f, -3e38f}), boost::test_tools::per_element());
-  // 1, −2, the largest, the smallest normal and the smallest subnormal number, −0, infinities.
+  // 1, −2, the maximum, the minimum normal and the minimum subnormal number, −0, infinities.
   const std::vector<double> f16 = loaded<std::uint16_t>(
       DType::f16, {0x3c00, 0xc000, 0x7bff, 0x0400, 0x0001, 0x8000, 0x7c00, 0xfc00, 0x3555});
   BOOST_TEST(f16 == (std::vector<double>{1, -2, 65504, 0x1p-14, 0x1p-24, 0, inf, -inf, 0x1.554p-2}),
@@ -204,7 +204,7 @@ BOOST_AUTO_TEST_CASE(quantised_weights_are_restored_within_half_a_scale) {
   BOOST_TEST(std::ranges::equal(again.views()[1].bytes, file.find("w.scale")->bytes));
 }
 
-BOOST_AUTO_TEST_CASE(quantised_weights_that_do_not_fit_are_refused) {
+BOOST_AUTO_TEST_CASE(unfitting_quantised_weights_are_refused) {
   const TempFolder folder;
   const std::vector<std::int8_t> q(6, 1);
   const std::vector<float> scales(3, 1);
@@ -229,17 +229,17 @@ BOOST_AUTO_TEST_CASE(quantised_weights_that_do_not_fit_are_refused) {
   BOOST_TEST(same_bits(w[0].tensor.value(), Array::zeros({2, 3})));
 }
 
-BOOST_AUTO_TEST_CASE(weights_that_are_not_finite_have_no_scale) {
-  for (const double odd : {std::numeric_limits<double>::quiet_NaN(), 1e39, 0x1p127}) {
+BOOST_AUTO_TEST_CASE(quantising_nonfinite_weights_is_refused) {
+  for (const double value : {std::numeric_limits<double>::quiet_NaN(), 1e39, 0x1p127}) {
     Array x = Array::zeros({3, 2});
-    x.row(1)[1] = odd;
+    x.row(1)[1] = value;
     const Parameters w{{"layer.w", Tensor::variable(x)}};
     HEED_CHECK_ERROR(Exit::non_finite, "layer.w: row 1 has a weight that is not finite",
                      QuantisedWeights{w});
   }
 }
 
-BOOST_AUTO_TEST_CASE(whole_numbers_are_no_weights) {
+BOOST_AUTO_TEST_CASE(integer_tensors_are_refused_as_weights) {
   const TempFolder folder;
   const SafetensorsFile file = file_of<std::int32_t>(folder, DType::i32, {1, 2});
   const Parameters a{{"a", Tensor::variable(Array::zeros({2}))}};

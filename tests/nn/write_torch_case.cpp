@@ -1,6 +1,6 @@
-// write_torch_case FOLDER VARIANT: writes FOLDER/model.safetensors, the weights of a model as in a
-// checkpoint, and FOLDER/case.safetensors, token ids and the model's logits for them, for
-// tests/golden/load_into_torch.py. Without arguments: prints the variants.
+// write_torch_case FOLDER VARIANT: writes the input of tests/golden/load_into_torch.py:
+// FOLDER/model.safetensors, the weights of a model as in a checkpoint, and FOLDER/case.safetensors,
+// token ids and the logits of the model for them. Prints the variants if called without arguments.
 #include <fmt/format.h>
 
 #include <iostream>

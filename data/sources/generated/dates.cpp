@@ -61,7 +61,7 @@ constexpr std::array<std::string_view, 31> ordinal_words = {
 
 /// The parts of a date.
 struct Day {
-  int year, month, day, weekday;  // month and day from 1, weekday from Monday = 0
+  int year, month, day, weekday;  // month and day begin at 1; weekday: Monday = 0
 
   explicit Day(std::chrono::sys_days days) {
     const std::chrono::year_month_day date{days};
@@ -97,7 +97,7 @@ std::string chinese_year(int year, std::string_view zero) {
   return out;
 }
 
-/// English mostly in normal case, sometimes in all lower case or all capitals.
+/// English text, usually unchanged, sometimes in lower case or in capitals.
 std::string any_case(std::string text, Random& random) {
   const auto draw = random.below(8);
   for (char& c : text) {
@@ -107,7 +107,7 @@ std::string any_case(std::string text, Random& random) {
   return text;
 }
 
-/// A form is a pattern in which {} fields are replaced; see write().
+/// The pattern of a date; write() replaces its {} fields.
 struct Form {
   std::string_view pattern;
   bool any_case = false;
@@ -189,7 +189,7 @@ constexpr auto forms = std::to_array<Form>({
     {"{V} {d} {U} {y}"},
 });
 
-/// The text of a field on a day.
+/// The text of a field of a date.
 std::string field(char name, const Day& day) {
   for (const auto& in : months) {
     if (in.field == name) return std::string(in.names[day.month - 1]);

@@ -1,7 +1,7 @@
 #pragma once
-/// Dates in the forms that people use.
+/// Dates in the usual forms of several languages.
 ///
-/// No form is ambiguous. Where conventions differ, the separator decides:
+/// No form is ambiguous. Where conventions differ, the separator determines the order:
 ///   27.3.2021, 27-03-2021   day first (German, Dutch)
 ///   3/27/2021               month first (American)
 ///   2021-03-27, 2021/3/27   year first, if the first number has four digits
@@ -19,12 +19,12 @@ inline constexpr std::chrono::sys_days last_date{std::chrono::year{2099} / 12 / 
 /// "2021-03-27"
 std::string iso_date(std::chrono::sys_days day);
 
-/// One of many forms, drawn from `random`: numbers in many orders, English with and without
-/// weekday, ordinals, abbreviations and capitals, Chinese in both kinds of digits, German, French,
-/// Spanish, Italian, Dutch, Roman months. For days from first_date to last_date.
+/// A date in a random form: numbers in several orders, English with and without weekdays, ordinals,
+/// abbreviations and capitals, Chinese in both kinds of digits, German, French, Spanish, Italian,
+/// Dutch, Roman months. `day` is from first_date to last_date.
 std::string write_date(std::chrono::sys_days day, Random& random);
 
-/// The same with a given form, from 0 to date_forms() − 1.
+/// A date in a given form, from 0 to date_forms() − 1.
 std::string write_date(std::chrono::sys_days day, int form, Random& random);
 int date_forms();
 

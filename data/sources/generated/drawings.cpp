@@ -65,8 +65,7 @@ std::vector<Shape> shapes_of(std::string_view line) {
   }
 }
 
-/// Whether the pixel at (x, y) within the shape's square is part of it; the middle of a pixel
-/// counts.
+/// Whether the centre of pixel (x, y) in the square around a shape belongs to the shape.
 bool covers(const Shape& shape, std::int64_t x, std::int64_t y) {
   const auto size = static_cast<double>(shape.size);
   const double u = (static_cast<double>(x) + 0.5) / size, v = (static_cast<double>(y) + 0.5) / size;
@@ -113,12 +112,13 @@ Scene make_scene(std::int64_t height, std::int64_t width, Random& random) {
   const auto below = [&](std::int64_t n) {
     return static_cast<std::int64_t>(random.below(static_cast<std::uint32_t>(n)));
   };
-  const std::int64_t least = std::min(height, width) / 5, most = std::min(height, width) * 3 / 8;
+  const std::int64_t min_size = std::min(height, width) / 5,
+                     max_size = std::min(height, width) * 3 / 8;
   const auto shape = [&] {
     Shape one;
     one.colour = random.below(static_cast<std::uint32_t>(colours.size()));
     one.kind = random.below(static_cast<std::uint32_t>(shapes.size()));
-    one.size = least + below(most - least + 1);
+    one.size = min_size + below(max_size - min_size + 1);
     one.left = below(width - one.size + 1);
     one.top = below(height - one.size + 1);
     return one;
@@ -126,12 +126,13 @@ Scene make_scene(std::int64_t height, std::int64_t width, Random& random) {
   for (;;) {
     const Shape a = shape(), b = shape();
     if (a.colour >= b.colour) continue;
-    // of the middles, in half pixels
+    // distance of the centres, in half pixels
     const std::int64_t dx = 2 * (b.left - a.left) + b.size - a.size,
                        dy = 2 * (b.top - a.top) + b.size - a.size, sizes = a.size + b.size;
     const std::int64_t larger = std::max(std::abs(dx), std::abs(dy)),
                        smaller = std::min(std::abs(dx), std::abs(dy));
-    if (larger < sizes || larger < smaller + 4) continue;  // they touch, or both directions fit
+    if (larger < sizes || larger < smaller + 4)
+      continue;  // the shapes touch, or both relations hold
     const char* const relation = std::abs(dx) > std::abs(dy) ? (dx > 0 ? "left of" : "right of")
                                                              : (dy > 0 ? "above" : "below");
     return {fmt::format("{}{};{}", drawing_prefix, a.text(), b.text()),

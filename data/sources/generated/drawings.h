@@ -1,10 +1,10 @@
 #pragma once
-/// Pictures of two shapes, drawn from a line of text.
+/// Images of two shapes, drawn from a line of text.
 ///
 ///   drawing:red square 3 20 8;blue circle 18 5 10     colour, shape, left, top, size; in pixels
 ///
-/// A description takes the place of a file name (data/inputs/pictures.h), so drawings and files are
-/// read by the same code.
+/// A description is used in place of a file name (data/inputs/pictures.h), so the same code reads
+/// drawings and files.
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -17,15 +17,15 @@ namespace heed {
 /// Whether a line describes a drawing.
 bool is_drawing(std::string_view line);
 
-/// Shapes on black. Grey is the mean of the colours. Throws Error(bad_input) if the line is not of
-/// the form above.
+/// Draws the shapes on black. Grey is the mean of the colours. Throws Error(bad_input) if the line
+/// does not have the form above.
 Picture draw_picture(std::string_view line, std::int64_t height, std::int64_t width,
                      std::int64_t channels);
 
-/// A drawing and its caption: "a red square left of a blue circle". The caption names the colour
-/// first that comes first in red, green, blue, yellow, purple, white, so that each drawing has
-/// exactly one caption. The shapes do not overlap and lie within height x width pixels, each at
-/// least 16. The relation is along the axis with the larger distance.
+/// A drawing and its caption: "a red square left of a blue circle". The caption names the colours
+/// in the order red, green, blue, yellow, purple, white, so each drawing has exactly one caption.
+/// The shapes do not overlap and lie within height x width pixels, each at least 16. The relation
+/// is along the axis with the larger distance.
 struct Scene {
   std::string drawing, caption;
 };

@@ -70,7 +70,7 @@ class Writer {
     predicate(plural);
   }
 
-  /// Whether it is plural.
+  /// Adds a subject; returns whether it is plural.
   bool subject() {
     if (chance(3)) {
       one_of(subjects, "PRON");
@@ -100,7 +100,7 @@ class Writer {
     if (chance(4)) {
       one_of(helpers, "AUX");
       if (chance(4)) add("not", "PART");
-      plural = true;  // its verb has no ending
+      plural = true;  // the verb has no ending
     } else if (chance(5)) {
       add(plural ? "are" : "is", "AUX");
       if (chance(4)) one_of(manners, "ADV");

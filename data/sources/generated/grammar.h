@@ -12,10 +12,10 @@ struct TaggedSentence {
   std::string tags;   ///< one for each word: "PRON VERB DET NOUN PUNCT"
 };
 
-/// A sentence of one clause or several (`clauses` ≥ 1). Tags are those of Universal Dependencies: ADJ,
-/// ADP, ADV, AUX, CCONJ, DET, NOUN, PART, PRON, PUNCT, SCONJ, VERB. Many words have several ("the guards
-/// watch", "she guards the watch", "like a light ship", "ships like light"), so the tag of
-/// a word depends on its neighbours.
+/// A sentence of `clauses` ≥ 1 clauses. The tags are from Universal Dependencies: ADJ, ADP, ADV,
+/// AUX, CCONJ, DET, NOUN, PART, PRON, PUNCT, SCONJ, VERB. Many words have several tags ("the guards
+/// watch", "she guards the watch", "like a light ship", "ships like light"), so the tag of a word
+/// depends on its neighbours.
 TaggedSentence tagged_sentence(std::int64_t clauses, Random& random);
 
 }  // namespace heed

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::string_view clip_prefix = "clip:";
 
-/// In the order of a turn to the right.
+/// The directions, in the order of turns to the right.
 struct Direction {
   char letter;
   std::string_view name;
@@ -32,7 +32,7 @@ struct Path {
 
 [[noreturn]] void refuse_clip(std::string_view line) {
   throw Error(Exit::bad_input,
-              fmt::format("\"{}\" is not a clip: \"clip:LEFT TOP SIZE MOVES\" is expected, with "
+              fmt::format("\"{}\" is not a video: \"clip:LEFT TOP SIZE MOVES\" is expected, with "
                           "numbers below 65536, a size of at least 1, and moves l, r, u and d",
                           shown(line)));
 }
@@ -90,7 +90,7 @@ Motion make_motion(std::int64_t frames, std::int64_t height, std::int64_t width,
   const std::int64_t turns = below(max_turns + 1), first = below(std::ssize(directions)),
                      size = 2 + below(std::min(height, width) / 4 - 1), left = below(width),
                      top = below(height);
-  // Moves beyond the shortest runs go to random ones.
+  // Moves beyond the minimum lengths extend random runs.
   std::array<std::int64_t, max_turns + 1> runs{};
   std::fill_n(runs.begin(), turns + 1, min_run);
   for (std::int64_t i = (turns + 1) * min_run; i < frames - 1; ++i) ++runs[below(turns + 1)];

@@ -1,5 +1,5 @@
 #pragma once
-/// Sentences made from templates, and what a summary keeps of them.
+/// Sentences made from templates, and their summaries.
 #include <cstdint>
 #include <string>
 
@@ -11,10 +11,10 @@ struct Summary {
   std::string text, summary;
 };
 
-/// `sentences` sentences of a main clause and one or two clauses that depend on it. The main clause
-/// comes first, or after the other one. The summary has the main clauses only:
-///   "A cook sold the old lamp, because it was raining. When the bell rang, a nurse found a green
-///   boat." "A cook sold the old lamp. A nurse found a green boat."
+/// Generates `sentences` sentences, each with a main clause and one or two dependent clauses before
+/// or after it. The summary contains only the main clauses:
+///   text     "A cook sold the old lamp, because it was raining. When the bell rang, a nurse …"
+///   summary  "A cook sold the old lamp. A nurse …"
 Summary write_summary(std::int64_t sentences, Random& random);
 
 }  // namespace heed

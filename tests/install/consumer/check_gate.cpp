@@ -1,4 +1,4 @@
-/// In double: checks the gradients of the op and of the layer, and that an error is detected.
+/// Checks the gradients of the op and of the layer in double, and that a wrong gradient is detected.
 #define BOOST_TEST_MODULE gate
 #define BOOST_TEST_DYN_LINK
 #include <boost/test/unit_test.hpp>
@@ -11,18 +11,18 @@
 using heed::gradcheck;
 static_assert(std::is_same_v<heed::real, double>, "heed::f64 is double");
 
-BOOST_AUTO_TEST_CASE(the_op) {
+BOOST_AUTO_TEST_CASE(op_passes_gradcheck) {
   BOOST_TEST(gradcheck(heed::cube, heed::Tensor(heed::example({3, 5}))));
 }
 
-BOOST_AUTO_TEST_CASE(the_layer_and_its_parameters) {
+BOOST_AUTO_TEST_CASE(layer_and_parameters_pass_gradcheck) {
   const heed::GradcheckResult result =
       gradcheck(heed::Gate(3, 2, 1), heed::Tensor(heed::example({5, 3})));
   BOOST_TEST(result);
   BOOST_TEST(result.parameters.size() == 4u);  // x, w, b, v
 }
 
-/// The same op with a wrong 2 x² instead of 3 x².
+/// The op with the wrong derivative 2 x² in place of 3 x².
 struct WrongCube : heed::Cube {
   void backward(const heed::Array& dy, heed::Grad dx) const {
     heed::Array g(x.shape());
@@ -32,7 +32,7 @@ struct WrongCube : heed::Cube {
   }
 };
 
-BOOST_AUTO_TEST_CASE(a_wrong_gradient_fails_and_is_named) {
+BOOST_AUTO_TEST_CASE(wrong_gradient_fails_and_is_named) {
   const auto wrong = [](const heed::Tensor& x) { return heed::apply(WrongCube{}, x); };
   const heed::GradcheckResult result =
       gradcheck({.names = {"the input"}}, wrong, heed::Tensor(heed::example({3, 5})));

@@ -50,7 +50,7 @@ struct Gate {
   std::vector<NamedTensor> parameters() const { return {{"w", w}, {"b", b}, {"v", v}}; }
 };
 
-/// Input values.
+/// Random input values.
 inline Array example(const Shape& shape) {
   Random random({.seed = 7, .stream = Stream::data});
   Array x(shape);

@@ -1,4 +1,4 @@
-/// A round trip with a newly trained tokenizer.
+/// Encodes and decodes a text with a newly trained tokenizer.
 #include <cstdio>
 #include <string>
 #include <vector>

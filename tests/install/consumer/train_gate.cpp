@@ -1,4 +1,4 @@
-/// In float: gradient descent trains one gate to imitate another.
+/// Trains one gate to imitate another by gradient descent in float.
 #include <cstdio>
 #include <type_traits>
 
@@ -9,12 +9,12 @@
 int main() {
   static_assert(std::is_same_v<heed::real, float>, "heed::f32 is float");
   const heed::Tensor x(heed::example({64, 3}));
-  const heed::Tensor wanted(heed::Gate(3, 2, 1).forward(x).value());  // a constant
+  const heed::Tensor targets(heed::Gate(3, 2, 1).forward(x).value());  // constant
   heed::Gate gate(3, 2, 2);
 
   float first = 0, last = 0;
   for (int step = 0; step < 500; ++step) {
-    const heed::Tensor difference = heed::sub(gate.forward(x), wanted);
+    const heed::Tensor difference = heed::sub(gate.forward(x), targets);
     const heed::Tensor loss = heed::mean(heed::mul(difference, difference));
     last = loss.item();
     if (step == 0) first = last;

@@ -1,4 +1,4 @@
-/// A task: each token of a line is its own label. An encoder learns it within a few steps.
+/// A task in which each token is its label. An encoder learns it within a few steps.
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -11,7 +11,7 @@ namespace {
 
 using namespace heed;
 
-/// Labels belong to the rows of the source.
+/// Batching with labels for the rows of the source.
 class EchoBatching final : public SequenceBatching {
  protected:
   Rows rows(const Dataset& data, std::int64_t sample) const override {

@@ -5,7 +5,7 @@
 namespace {
 
 #ifdef AHEAD
-/// Reads the row after each one, in a decoder too.
+/// Reads the next row, even in a decoder.
 struct Ahead final : heed::Mixer {
   Ahead(const heed::ModelOptions&, heed::AttentionScope, heed::Init& init) : gain(init.ones(1)) {}
   heed::Tensor operator()(const heed::Tensor& x, const heed::Context& context) const override {

@@ -68,9 +68,9 @@ fault("tokenizer: a text of one line is learned as one sentence", "data/tokenize
       "",
       "data:sentencepiece")
 
-fault("order: after the first stretch, each sample is a batch", "data/batches/batching.cpp",
-      "    stretch.clear();\n    filled = 0;\n",
-      "    stretch.clear();\n",
+fault("order: after the first chunk, each sample is a batch", "data/batches/batching.cpp",
+      "    chunk.clear();\n    filled = 0;\n",
+      "    chunk.clear();\n",
       "data:batcher")
 
 fault("order: a position just past the end of an epoch is accepted", "data/batches/batcher.cpp",

@@ -24,8 +24,8 @@ fault("decoding: off by one position", "nn/context.h",
       "nn_f64:cached_decoding")
 
 fault("decoding: a later part of the sources overwrites the first", "nn/models/generative.cpp",
-      "at = std::copy_n(some.data(), some.size(), at);",
-      "std::copy_n(some.data(), some.size(), at);",
+      "at = std::copy_n(block.data(), block.size(), at);",
+      "std::copy_n(block.data(), block.size(), at);",
       "nn_f64:cached_decoding", "training:searching_with_models")
 
 fault("decoding: a reordered sentence reads another source", "nn/layers/attention.cpp",
@@ -126,7 +126,7 @@ fault("segment memory: not restored with a checkpoint", "train/loop/trainer.cpp"
       "training:trainer")
 
 fault("a text read in one pass: rows begin one position late", "nn/models/generative.cpp",
-      "cache_.position = 0;  // of the first row",
+      "cache_.position = 0;  // position of the first row",
       "cache_.position = 1;",
       "nn_f64:attention_in_models")
 

@@ -173,7 +173,7 @@ BOOST_AUTO_TEST_CASE(video_of_another_length_is_refused) {
   Config c = clip_run(folder, TaskKind::classify, 1);
   c.data.video.frames = 2;
   HEED_CHECK_ERROR(Exit::bad_input, "data.train: line 1: ", load_data(c));
-  HEED_CHECK_ERROR(Exit::bad_input, "a clip of 4 frames, but data.video.frames is 2", load_data(c));
+  HEED_CHECK_ERROR(Exit::bad_input, "a video of 4 frames, but data.video.frames is 2", load_data(c));
 }
 
 BOOST_AUTO_TEST_CASE(conv_front_end_learns_the_quarter_of_a_spot) {
@@ -361,7 +361,7 @@ BOOST_AUTO_TEST_CASE(image_of_another_size_is_refused) {
   Config c = picture_run(folder, TaskKind::classify, 1);
   c.data.image.height = 10;
   HEED_CHECK_ERROR(Exit::bad_input, "data.train: line 1: ", load_data(c));
-  HEED_CHECK_ERROR(Exit::bad_input, "a picture of 8 x 8 pixels, but data.image has 10 x 8",
+  HEED_CHECK_ERROR(Exit::bad_input, "an image of 8 x 8 pixels, but data.image has 10 x 8",
                    load_data(c));
 }
 

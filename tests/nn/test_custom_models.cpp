@@ -1,4 +1,4 @@
-// The parts from which a user of the library builds a model: lists of parameters, a backbone, losses.
+// The parts of custom models: lists of parameters, a backbone, losses.
 #include "autograd/gradcheck.h"
 #include "nn/losses.h"
 #include "nn/models/backbone.h"
@@ -7,9 +7,9 @@
 
 HEED_BEGIN
 
-BOOST_AUTO_TEST_SUITE(own_models)
+BOOST_AUTO_TEST_SUITE(custom_models)
 
-BOOST_AUTO_TEST_CASE(parameters_of_several_parts_have_their_names_in_order) {
+BOOST_AUTO_TEST_CASE(parameters_of_prefixes_names_in_order) {
   Init init(1);
   const Linear first(2, 3, init), second(3, 1, init, false);
   std::string names;
@@ -18,13 +18,13 @@ BOOST_AUTO_TEST_CASE(parameters_of_several_parts_have_their_names_in_order) {
   BOOST_TEST(names == "first.weight first.bias weight again.weight ");
 }
 
-BOOST_AUTO_TEST_CASE(offsets_of_lengths) {
+BOOST_AUTO_TEST_CASE(offsets_are_sums_of_lengths) {
   BOOST_TEST(offsets_of({3, 0, 1}) == (std::vector<std::int32_t>{0, 3, 3, 4}),
              boost::test_tools::per_element());
   BOOST_TEST(offsets_of({}).size() == 1u);
 }
 
-BOOST_AUTO_TEST_CASE(a_backbone_has_the_depth_of_its_side) {
+BOOST_AUTO_TEST_CASE(kind_of_backbone_determines_depth) {
   ModelOptions o = small_options();
   o.encoder_layers = 2;
   o.decoder_layers = 3;
@@ -33,7 +33,7 @@ BOOST_AUTO_TEST_CASE(a_backbone_has_the_depth_of_its_side) {
   BOOST_TEST(Backbone(o, 5, BlockKind::causal, init).stack.blocks.size() == 3u);
 }
 
-BOOST_AUTO_TEST_CASE(a_backbone_has_the_gradients_of_all_its_parameters) {
+BOOST_AUTO_TEST_CASE(backbone_passes_gradcheck) {
   ModelOptions o = small_options();
   o.positions = PositionKind::learned;
   o.activation = Activation::gelu;
@@ -44,7 +44,7 @@ BOOST_AUTO_TEST_CASE(a_backbone_has_the_gradients_of_all_its_parameters) {
   BOOST_TEST(gradcheck(f));
 }
 
-BOOST_AUTO_TEST_CASE(a_backbone_drops_values_only_when_it_trains) {
+BOOST_AUTO_TEST_CASE(backbone_applies_dropout_only_in_training) {
   ModelOptions o = small_options();
   o.dropout = 0.5;
   Init init(1);
@@ -57,7 +57,7 @@ BOOST_AUTO_TEST_CASE(a_backbone_drops_values_only_when_it_trains) {
   BOOST_TEST(!same_bits(backbone(ids, offsets, training).value(), plain));
 }
 
-BOOST_AUTO_TEST_CASE(wrong_sequences_are_refused_by_the_first_layer_that_sees_them) {
+BOOST_AUTO_TEST_CASE(wrong_offsets_are_refused_by_first_layer) {
   ModelOptions o = small_options();
   o.max_positions = 4;
   Init init(1);
@@ -76,20 +76,20 @@ BOOST_AUTO_TEST_CASE(wrong_sequences_are_refused_by_the_first_layer_that_sees_th
               "[positions] a sequence of 5 rows exceeds the table of 4 positions");
 }
 
-BOOST_AUTO_TEST_CASE(an_init_with_a_seed_alone_is_xavier) {
+BOOST_AUTO_TEST_CASE(default_init_is_xavier) {
   Init by_seed(5), in_full(InitKind::xavier, 0.02, 5);
   BOOST_TEST(same_bits(by_seed.matrix(3, 4).value(), in_full.matrix(3, 4).value()));
   BOOST_TEST(same_bits(by_seed.table(3, 4).value(), in_full.table(3, 4).value()));
 }
 
-BOOST_AUTO_TEST_CASE(mean_squared_error_by_its_definition) {
+BOOST_AUTO_TEST_CASE(mean_squared_error_equals_definition) {
   const Tensor x = Tensor::variable(array_of({2, 2}, {1, 2, 3, 5})),
                y = array_of({2, 2}, {0, 2, 5, 1});
   BOOST_TEST(std::abs(mean_squared_error(x, y).item() - (1 + 0 + 4 + 16) / 4.0) < 1e-15);
   BOOST_TEST(gradcheck(mean_squared_error, x, y));
 }
 
-BOOST_AUTO_TEST_CASE(mean_squared_error_broadcasts_nothing) {
+BOOST_AUTO_TEST_CASE(mean_squared_error_of_unequal_shapes_is_refused) {
   EXPECT_FAIL(mean_squared_error(normal({3, 1}, 1), normal({3}, 2)),
               "[mean_squared_error] expected a target of the shape of x, [3, 1], got [3]");
   EXPECT_FAIL(mean_squared_error(Tensor(), normal({}, 2)), "an undefined one");
