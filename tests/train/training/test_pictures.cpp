@@ -173,7 +173,8 @@ BOOST_AUTO_TEST_CASE(video_of_another_length_is_refused) {
   Config c = clip_run(folder, TaskKind::classify, 1);
   c.data.video.frames = 2;
   HEED_CHECK_ERROR(Exit::bad_input, "data.train: line 1: ", load_data(c));
-  HEED_CHECK_ERROR(Exit::bad_input, "a video of 4 frames, but data.video.frames is 2", load_data(c));
+  HEED_CHECK_ERROR(Exit::bad_input, "a video of 4 frames, but data.video.frames is 2",
+                   load_data(c));
 }
 
 BOOST_AUTO_TEST_CASE(conv_front_end_learns_the_quarter_of_a_spot) {
