@@ -1,4 +1,5 @@
 #pragma once
+#include "tests/learning.h"
 #include "train/config/config.h"
 
 namespace heed::test {
@@ -8,6 +9,7 @@ inline Config small_run(std::int64_t steps = 40) {
   Config c;
   c.name = "small";
   c.threads = 1;
+  c.seed = training_seed();
   c.data.synthetic.name = SyntheticKind::reverse;
   c.data.synthetic.train = 150;
   c.data.synthetic.valid = 20;

@@ -214,7 +214,8 @@ BOOST_AUTO_TEST_CASE(ranks_may_have_different_numbers_of_threads) {
   check_same_metrics(one, four);
 }
 
-BOOST_AUTO_TEST_CASE(a_run_on_ranks_stops_early_as_one_process_does) {
+BOOST_AUTO_TEST_CASE(a_run_on_ranks_stops_early_as_one_process_does,
+                     *boost::unit_test::label("learns")) {
   const TempFolder folder;
   Config c = small_run(200);
   c.optim.lr = 1;  // soon worse than at the beginning
@@ -222,7 +223,8 @@ BOOST_AUTO_TEST_CASE(a_run_on_ranks_stops_early_as_one_process_does) {
   c.train.early_stopping = {.metric = Metric::loss, .patience = 1};
   Run one(c, folder / "one");
   check_same_on_ranks(one, folder / "three");
-  BOOST_TEST(one.checkpoints().linked("last").value() < 200);
+  HEED_CHECK_TRAINED("last step", static_cast<double>(one.checkpoints().linked("last").value()), <,
+                     200);
 }
 
 BOOST_AUTO_TEST_CASE(ranks_begin_with_the_weights_of_another_run) {
