@@ -1,5 +1,6 @@
 #pragma once
 #include "nn/options.h"
+#include "tests/learning.h"
 #include "train/config/config.h"
 
 namespace heed::test {
@@ -9,6 +10,7 @@ inline Config small_run(std::int64_t steps = 40) {
   Config c;
   c.name = "small";
   c.threads = 1;
+  c.seed = training_seed();
   c.data.synthetic.name = SyntheticKind::reverse;
   c.data.synthetic.train = 150;
   c.data.synthetic.valid = 20;

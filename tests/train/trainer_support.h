@@ -20,6 +20,7 @@ struct Run {
 
   Run(const Config& c, const std::filesystem::path& path)
       : config(c), folder(path), data(load_data(c)) {
+    config.optim.lr = training_rate(c.optim.lr);
     create_folders(folder);
   }
   RunFolder paths() const { return {folder}; }

@@ -1,4 +1,5 @@
 /// Trains one gate to imitate another by gradient descent in float.
+#include <cmath>
 #include <cstdio>
 #include <type_traits>
 
@@ -19,10 +20,17 @@ int main() {
     last = loss.item();
     if (step == 0) first = last;
     const heed::Gradients gradients = heed::backward(loss);
+    double squares = 0;
+    for (const heed::NamedTensor& p : gate.parameters()) {
+      const heed::Array g = gradients[p.tensor];
+      for (const float value : g.values()) squares += value * value;
+    }
+    // Of one length, because the gradients of cubes differ so much that no one rate suits all weights.
+    const auto rate = static_cast<float>(0.02 / std::sqrt(squares));
     for (heed::NamedTensor& p : gate.parameters()) {
       const heed::Array g = gradients[p.tensor];
       for (std::int64_t i = 0; i < g.size(); ++i)
-        p.tensor.mutable_value().data()[i] -= 0.02f * g.data()[i];
+        p.tensor.mutable_value().data()[i] -= rate * g.data()[i];
     }
   }
   std::printf("mean squared error: %.5f at first, %.5f at last\n", static_cast<double>(first),

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "nn/layers/activations.h"
 #include "tests/train/trainer_support.h"
 #include "train/decode/model_input.h"
 
@@ -23,6 +24,7 @@ struct Subject {
 
   Subject() {
     config.model->encoder_layers = 2;
+    config.model->activation = Activation::gelu;  // the quotients of a relu have kinks
     run.emplace(config, folder / "run");
     trainer.emplace(run->config, run->paths(), run->data, run->run_log);
     BOOST_TEST(trainer->train() == 0);
@@ -47,7 +49,7 @@ struct Subject {
 
 // The gate of a head scales its columns of the projection, so a difference quotient gives its
 // gradient.
-BOOST_AUTO_TEST_CASE(importance_is_the_gradient_of_a_gate) {
+BOOST_AUTO_TEST_CASE(importance_is_the_gradient_of_a_gate, *boost::unit_test::label("learns")) {
   Subject s;
   BatchOptions one;
   one.batch_sequences = 1;
@@ -71,15 +73,19 @@ BOOST_AUTO_TEST_CASE(importance_is_the_gradient_of_a_gate) {
       }
       return s.loss(batch);
     };
-    quotients.push_back(std::abs(loss_at(1.05) - loss_at(0.95)) / 0.1);
+    // Of the fourth order: the loss is not linear, and a smaller distance would measure rounding.
+    quotients.push_back(
+        std::abs(8 * (loss_at(1.05) - loss_at(0.95)) - (loss_at(1.1) - loss_at(0.9))) / 0.6);
     loss_at(1);
   }
+  double worst = 0;
   for (std::size_t first = 0; first < heads.size(); first += 3) {
     double squares = 0;
     for (std::size_t k = first; k < first + 3; ++k) squares += quotients[k] * quotients[k];
     for (std::size_t k = first; k < first + 3; ++k)
-      BOOST_CHECK_SMALL(heads[k].importance - quotients[k] / std::sqrt(squares), 0.02);
+      worst = std::max(worst, std::abs(heads[k].importance - quotients[k] / std::sqrt(squares)));
   }
+  HEED_CHECK_TRAINED("difference from a quotient", worst, <, 0.02);
   Team two(2);
   const std::vector<HeadImportance> again =
       importance_of_heads(s.model(), s.config, s.run->data.valid, 1, two);

@@ -216,7 +216,8 @@ BOOST_AUTO_TEST_CASE(ranks_may_have_different_numbers_of_threads) {
   check_same_metrics(one, four);
 }
 
-BOOST_AUTO_TEST_CASE(early_stopping_on_ranks_equals_one_process) {
+BOOST_AUTO_TEST_CASE(early_stopping_on_ranks_equals_one_process,
+                     *boost::unit_test::label("learns")) {
   const TempFolder folder;
   Config c = small_run(200);
   c.optim.lr = 1;  // soon worse than at the start
@@ -224,7 +225,8 @@ BOOST_AUTO_TEST_CASE(early_stopping_on_ranks_equals_one_process) {
   c.train.early_stopping = {.metric = Metric::loss, .patience = 1};
   Run one(c, folder / "one");
   check_same_on_ranks(one, folder / "three");
-  BOOST_TEST(one.checkpoints().linked("last").value() < 200);
+  HEED_CHECK_TRAINED("last step", static_cast<double>(one.checkpoints().linked("last").value()), <,
+                     200);
 }
 
 BOOST_AUTO_TEST_CASE(ranks_start_with_the_weights_of_init_from) {

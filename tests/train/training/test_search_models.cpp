@@ -1,9 +1,12 @@
 // Search with real models: translation in batches, text generation, scores.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 
 #include "nn/layers/positions.h"
 #include "nn/options.h"
+#include "tests/learning.h"
 #include "tests/train/support.h"
 #include "tests/train/training.h"
 #include "train/decode/search.h"
@@ -21,13 +24,14 @@ using Tokens = std::vector<std::int32_t>;
 /// A model trained until its outputs end and differ.
 std::unique_ptr<Generative> trained(bool lm) {
   const Dataset data = lm ? random_text(800) : reversals(200);
-  std::unique_ptr<Generative> model = lm ? small_lm() : small_seq2seq();
+  std::unique_ptr<Generative> model =
+      lm ? small_lm(0, training_seed()) : small_seq2seq(0, training_seed());
   BatchStream stream(data,
                      {.batch_tokens = 150, .batch_sequences = lm ? 8 : 0, .context = lm ? 8 : 0});
   Optimizer optimizer({}, model->parameters());
   Team team(2);
   TrainStep step(*model, optimizer, team, {.clip_norm = 1.0});
-  for (std::int64_t t = 1; t <= 120; ++t) step.run(shard(stream.next(), 4), t, 4e-3);
+  for (std::int64_t t = 1; t <= 120; ++t) step.run(shard(stream.next(), 4), t, training_rate(4e-3));
   return model;
 }
 const Generative& trained_seq2seq() {
@@ -85,7 +89,8 @@ std::int32_t argmax(const Array& logits, std::int64_t row) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(translations_are_independent_of_the_batch) {
+BOOST_AUTO_TEST_CASE(translations_are_independent_of_the_batch,
+                     *boost::unit_test::label("learns")) {
   const Dataset data = reversals(60, 5);
   for (const std::int64_t beam : {1, 4}) {
     Team two(2), one(1);
@@ -102,11 +107,12 @@ BOOST_AUTO_TEST_CASE(translations_are_independent_of_the_batch) {
         ended += apart[i].tokens.size() < 12;
       }
     }
-    BOOST_TEST(ended > 120u);  // the model has learned </s>
+    HEED_CHECK_LEARNED(fmt::format("beam {}: outputs with an end", beam), ended, >, 120);
   }
 }
 
-BOOST_AUTO_TEST_CASE(int8_translations_are_bitwise_independent_of_the_batch) {
+BOOST_AUTO_TEST_CASE(int8_translations_are_bitwise_independent_of_the_batch,
+                     *boost::unit_test::label("learns")) {
   const Dataset data = reversals(60, 5);
   Team two(2), one(1);
   const FrozenModel frozen(trained_seq2seq(), DecodePrecision::int8),
@@ -119,8 +125,9 @@ BOOST_AUTO_TEST_CASE(int8_translations_are_bitwise_independent_of_the_batch) {
       same += together[i].tokens == in_float[i].tokens;
       other_scores += together[i].score != in_float[i].score;
     }
-    BOOST_TEST(same > 50u);
-    BOOST_TEST(other_scores > 50u);  // else the model was not int8
+    HEED_CHECK_TRAINED(fmt::format("beam {}: outputs that int8 keeps", beam), same, >, 40);
+    // else the model was not int8
+    HEED_CHECK_TRAINED(fmt::format("beam {}: scores that int8 changes", beam), other_scores, >, 50);
     for (const std::int64_t batch : {1, 7, 512}) {
       const auto apart = translate(frozen, data, options(beam, batch), 1, one, {}, 1);
       for (std::size_t i = 0; i < apart.size(); ++i) {
@@ -152,7 +159,7 @@ BOOST_AUTO_TEST_CASE(decoding_with_a_cache_equals_decoding_without) {
              boost::test_tools::per_element());
 }
 
-BOOST_AUTO_TEST_CASE(best_of_nbest_equals_the_single_output) {
+BOOST_AUTO_TEST_CASE(best_of_nbest_equals_the_single_output, *boost::unit_test::label("learns")) {
   const Dataset data = reversals(40, 6);
   Team team(2);
   const FrozenModel frozen(trained_seq2seq());
@@ -170,7 +177,9 @@ BOOST_AUTO_TEST_CASE(best_of_nbest_equals_the_single_output) {
         if (!sample) BOOST_TEST(several[i][k].score <= several[i][k - 1].score);
       }
     }
-    BOOST_TEST(different > one.size());  // out of twice the number of sentences
+    // out of twice the number of sentences
+    HEED_CHECK_TRAINED(sample ? "sampled: further outputs" : "beam: further outputs", different, >,
+                       one.size());
   }
 }
 
@@ -266,7 +275,8 @@ BOOST_AUTO_TEST_CASE(greedy_tokens_are_the_argmax_of_a_full_forward_pass) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(log_probability_of_a_hypothesis_equals_the_score_of_its_tokens) {
+BOOST_AUTO_TEST_CASE(log_probability_of_a_hypothesis_equals_the_score_of_its_tokens,
+                     *boost::unit_test::label("learns")) {
   const Dataset data = reversals(40, 8);
   Team team(2);
   const std::vector<Hypothesis> beam =
@@ -279,7 +289,7 @@ BOOST_AUTO_TEST_CASE(log_probability_of_a_hypothesis_equals_the_score_of_its_tok
     scored.target.push(beam[i].tokens);
     which.push_back(i);
   }
-  BOOST_TEST(which.size() > 30u);
+  HEED_CHECK_LEARNED("outputs with an end", which.size(), >, 30);
   const std::vector<Batch> batches = evaluation_batches(scored, {.batch_tokens = 64});
   const std::vector<double> scores =
       score_targets(FrozenModel(trained_seq2seq()), batches, scored.size(), team);
