@@ -106,7 +106,7 @@ BOOST_AUTO_TEST_CASE(a_translation_is_the_same_alone_and_in_any_batch,
         ended += apart[i].tokens.size() < 12;
       }
     }
-    HEED_CHECK_LEARNED(fmt::format("beam {}: outputs with an end", beam), ended, >, 120);
+    HEED_CHECK_TRAINED(fmt::format("beam {}: outputs with an end", beam), ended, >, 120);
   }
 }
 
@@ -287,7 +287,7 @@ BOOST_AUTO_TEST_CASE(a_beams_log_probability_is_that_of_its_tokens,
     scored.target.push(beam[i].tokens);
     which.push_back(i);
   }
-  HEED_CHECK_LEARNED("outputs with an end", which.size(), >, 30);
+  HEED_CHECK_TRAINED("outputs with an end", which.size(), >, 30);
   const std::vector<Batch> batches = evaluation_batches(scored, {.batch_tokens = 64});
   const std::vector<double> scores =
       score_targets(FrozenModel(trained_seq2seq()), batches, scored.size(), team);
