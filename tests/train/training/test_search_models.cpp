@@ -107,7 +107,7 @@ BOOST_AUTO_TEST_CASE(translations_are_independent_of_the_batch,
         ended += apart[i].tokens.size() < 12;
       }
     }
-    HEED_CHECK_LEARNED(fmt::format("beam {}: outputs with an end", beam), ended, >, 120);
+    HEED_CHECK_TRAINED(fmt::format("beam {}: outputs with an end", beam), ended, >, 120);
   }
 }
 
@@ -289,7 +289,7 @@ BOOST_AUTO_TEST_CASE(log_probability_of_a_hypothesis_equals_the_score_of_its_tok
     scored.target.push(beam[i].tokens);
     which.push_back(i);
   }
-  HEED_CHECK_LEARNED("outputs with an end", which.size(), >, 30);
+  HEED_CHECK_TRAINED("outputs with an end", which.size(), >, 30);
   const std::vector<Batch> batches = evaluation_batches(scored, {.batch_tokens = 64});
   const std::vector<double> scores =
       score_targets(FrozenModel(trained_seq2seq()), batches, scored.size(), team);
