@@ -142,7 +142,7 @@ BOOST_AUTO_TEST_CASE(prefill_of_prompt_equals_single_steps) {
 }
 
 BOOST_AUTO_TEST_CASE(training_halves_loss, *boost::unit_test::label("learns")) {
-  double worst = 0;  // of all kinds
+  double worst = 0;  // maximum over all kinds
   for_each_kind([&](ModelOptions o, bool lm) {
     o.d_model = 12;
     const std::unique_ptr<Generative> model = model_of(o, lm, test::training_seed());

@@ -182,7 +182,7 @@ BOOST_AUTO_TEST_CASE(last_step_can_be_the_best, *boost::unit_test::label("learns
   const TempFolder folder;
   Config c = small_run(20);
   c.model->dropout = 0;
-  c.optim.lr = 5e-4;  // so small that the loss falls steadily
+  c.optim.lr = 5e-4;  // small: the loss must fall steadily
   c.train.validate_every = 15;
   Run run(c, folder / "run");
   run.train(false);
