@@ -17,6 +17,8 @@ status() {
   checks=$((checks + 1))
   "$heed" "$@" >out 2>err </dev/null
   got=$?
+  # What heed prints about OpenBLAS's kernel depends on the machine; only test_commands_blas.sh expects it.
+  [ -n "${blas_messages-}" ] || sed -i '/^heed: .*OpenBLAS chose its kernel\|^heed: warning: OPENBLAS_CORETYPE/d' err
   [ $got -eq "$expected" ] || fail "heed $*: exit code $got, expected $expected"
 }
 # says TEXT...: standard error of the last command contains each text

@@ -3,6 +3,7 @@
 # Usage: test_commands_blas.sh HEED
 . "${0%/*}/commands_support.sh"
 unset OPENBLAS_CORETYPE HEED_BLAS_KERNEL
+blas_messages=yes
 skip() { echo "skipped: $*"; exit 77; }
 
 ${CC:-cc} -O1 -shared -fPIC -o shim.so "${0%/*}/blas_shim.c" -ldl || skip "no C compiler for the shim"

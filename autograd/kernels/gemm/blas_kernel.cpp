@@ -114,8 +114,9 @@ BlasDiagnosis diagnose_blas_kernel() {
 
 void warn_about_blas_kernel() {
   if (blas_kernel_checked.exchange(true)) return;
-  const std::string problem = diagnose_blas_kernel().problem;
-  if (!problem.empty()) std::fputs(("heed: warning: " + problem + "\n").c_str(), stderr);
+  const BlasDiagnosis diagnosis = diagnose_blas_kernel();
+  if (diagnosis.better.empty()) return;  // also if the user has requested a slow kernel
+  std::fputs(("heed: warning: " + diagnosis.problem + "\n").c_str(), stderr);
 }
 
 }  // namespace kernels

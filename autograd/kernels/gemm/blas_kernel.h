@@ -43,8 +43,8 @@ BlasDiagnosis diagnose(const BlasKernel& kernel, BlasVectors processor);
 /// single kernel.
 BlasDiagnosis diagnose_blas_kernel();
 
-/// Prints the problem, if there is one, to stderr, once per process, except if blas_kernel_checked:
-/// for programs that use heed as a library.
+/// Prints the problem to stderr if another kernel is better, once per process, except if
+/// blas_kernel_checked: for programs that use heed as a library.
 void warn_about_blas_kernel();
 
 }  // namespace kernels
