@@ -328,3 +328,15 @@ fault("distillation: the gradient lacks the temperature", "autograd/ops/cross_en
       "kernels::axpy(factor * share * t, log_p.data(), z, classes);",
       "kernels::axpy(factor * share, log_p.data(), z, classes);",
       "autograd_f64", "autograd_f32")
+
+# ---- autograd: OpenBLAS's kernel -----------------------------------------------------------------
+
+fault("blas kernel: a slow choice of OpenBLAS is accepted", "autograd/kernels/gemm/blas_kernel.cpp",
+      "if (*vectors == processor) return {};",
+      "if (*vectors <= processor) return {};",
+      "kernels_f32:blas_kernel_suite")
+
+fault("blas kernel: the choice of the user is replaced", "autograd/kernels/gemm/blas_kernel.cpp",
+      "if (kernel.is_requested()) {",
+      "if (false) {",
+      "kernels_f32:blas_kernel_suite")
