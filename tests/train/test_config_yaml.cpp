@@ -5,6 +5,13 @@ using namespace std::string_literals;
 
 BOOST_AUTO_TEST_SUITE(config_yaml)
 
+BOOST_AUTO_TEST_CASE(undefined_anchor_is_refused_with_its_place) {
+  const std::string message = refusal(copy + "name: *nobody\n", {});
+  // yaml-cpp 0.8 adds the name of the anchor.
+  BOOST_TEST(
+      message.starts_with("exp.yaml:2:7: not valid YAML: the referenced anchor is not defined"));
+}
+
 BOOST_AUTO_TEST_CASE(invalid_yaml_is_refused_with_its_place) {
   check_all({
       {"",
@@ -26,8 +33,6 @@ BOOST_AUTO_TEST_CASE(invalid_yaml_is_refused_with_its_place) {
       {copy + "name: @x\n", "exp.yaml:2:7: not valid YAML: unknown token"},
       {copy + "name: [a\n", "exp.yaml:3:1: not valid YAML: end of sequence flow not found"},
       {copy + "train: {steps 5\n", "exp.yaml:3:1: not valid YAML: end of map flow not found"},
-      {copy + "name: *nobody\n",
-       "exp.yaml:2:7: not valid YAML: the referenced anchor is not defined"},
       {copy + "name: \"a\" b\n", "exp.yaml:2:11: not valid YAML: end of map not found"},
       {"%YAML 1.2\n%YAML 1.2\n---\ndata: {synthetic: {name: copy}}\n",
        "exp.yaml:2:1: not valid YAML: repeated YAML directive"},
