@@ -31,7 +31,7 @@ BlasKernel blas_kernel();
 
 /// The problem of a kernel on a processor.
 struct BlasDiagnosis {
-  std::string better;  ///< a kernel with wider vectors, to request instead; empty if there is none
+  std::string better;    ///< the kernel to request instead; empty if there is none
   bool crashes = false;  ///< the kernel needs vectors that the processor lacks
   std::string problem;   ///< one line, with the remedy; empty if there is none
 };
