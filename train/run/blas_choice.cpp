@@ -15,7 +15,7 @@ namespace {
 
 /// A restart sets this variable to two kernels, OpenBLAS's choice and heed's: "Prescott SkylakeX".
 /// The processes that heed starts inherit it.
-constexpr const char* mark = "HEED_BLAS_KERNEL";
+constexpr const char* restart_variable = "HEED_BLAS_KERNEL";
 
 struct Restart {
   std::string before, chosen;
@@ -24,7 +24,7 @@ struct Restart {
 /// The restart that led to this process; empty if there was none, or if the user has since chosen a
 /// kernel.
 Restart find_restart() {
-  const char* const value = std::getenv(mark);
+  const char* const value = std::getenv(restart_variable);
   const char* const requested = std::getenv("OPENBLAS_CORETYPE");
   if (value == nullptr || requested == nullptr) return {};
   const std::string text = value;
@@ -49,9 +49,9 @@ void use_best_blas_kernel(char** argv, bool quiet) {
   if (diagnosis.crashes) throw Error(Exit::usage, diagnosis.problem);
   if (!diagnosis.better.empty() && restart.chosen.empty()) {
     ::setenv("OPENBLAS_CORETYPE", diagnosis.better.c_str(), 1);
-    ::setenv(mark, fmt::format("{} {}", kernel.name, diagnosis.better).c_str(), 1);
+    ::setenv(restart_variable, fmt::format("{} {}", kernel.name, diagnosis.better).c_str(), 1);
     ::execv("/proc/self/exe", argv);
-    ::unsetenv(mark);  // execv failed: continue with the slow kernel
+    ::unsetenv(restart_variable);  // execv failed: continue with the slow kernel
     ::unsetenv("OPENBLAS_CORETYPE");
   }
   if (quiet) return;
