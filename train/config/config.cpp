@@ -181,6 +181,15 @@ Config read_config(const std::string& path, std::span<const std::string> overrid
   return parse_config(read_text_file(path), path, overrides, of_a_run, plugins);
 }
 
+ModelSizes model_sizes(const Config& config) {
+  const ModelOptions& model = config.model;
+  return {.d_model = model.d_model,
+          .heads = model.heads,
+          .context = model.context,
+          .positions = model.positions == PositionKind::learned ? model.max_positions : 0,
+          .rows_per_position = rows_per_position(model)};
+}
+
 std::vector<std::string> differences(const Config& a, const Config& b) {
   std::vector<std::string> keys;
   for (const Field& field : fields()) {

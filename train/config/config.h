@@ -71,6 +71,15 @@ std::string reference_yaml();
 /// exclude one another. Only read_config makes the checks that need arithmetic or the command line.
 std::string json_schema();
 
+/// The sizes in `model` on which lines of text, other files and options of commands depend.
+struct ModelSizes {
+  std::int64_t d_model, heads;
+  std::int64_t context;            ///< language model: window length
+  std::int64_t positions;          ///< of a learned table (model.max_positions); 0: no limit
+  std::int64_t rows_per_position;  ///< source rows for each position of the encoder
+};
+ModelSizes model_sizes(const Config& config);
+
 /// The keys whose values differ, in the order of the reference page.
 std::vector<std::string> differences(const Config& a, const Config& b);
 

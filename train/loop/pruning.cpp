@@ -5,7 +5,6 @@
 
 #include "autograd/base/error.h"
 #include "data/batches/batcher.h"
-#include "nn/options.h"
 #include "train/decode/model_input.h"
 #include "train/tasks/data.h"
 
@@ -24,12 +23,12 @@ struct Attention {
 };
 
 std::vector<Attention> attentions_of(const Model& model, const Config& config) {
+  const ModelSizes sizes = model_sizes(config);
   std::vector<Attention> all;
   for (const NamedTensor& p : model.parameters()) {
     if (!p.name.ends_with(projection)) continue;
     // In a Swin Transformer the number of heads of a stage is proportional to its width.
-    const std::int64_t heads =
-        config.model->heads * (p.tensor.shape().cols() / config.model->d_model);
+    const std::int64_t heads = sizes.heads * (p.tensor.shape().cols() / sizes.d_model);
     all.push_back({p.name.substr(0, p.name.size() - projection.size()), p.tensor, heads});
   }
   return all;

@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "autograd/base/error.h"
-#include "nn/options.h"
 #include "nn/weights.h"
 #include "train/config/fields.h"
 #include "train/run/checkpoint_folder.h"
@@ -43,7 +42,7 @@ bool same_pieces(const Tokenizer& a, const Tokenizer& b) {
 /// Number of positions of the longest training sequence for a model whose source has `rows` rows
 /// per position.
 std::int64_t longest_sequence(const Config& student, const Dataset& data, std::int64_t rows) {
-  if (!data.stream.empty()) return student.model->context;
+  if (!data.stream.empty()) return model_sizes(student).context;
   std::int64_t longest = 0;
   for (std::int64_t i = 0; i < data.size(); ++i)
     longest =
@@ -56,15 +55,15 @@ void require_compatible(const Config& student, const Tokenizers& student_tokeniz
   if (info_of(teacher.task).architecture != info_of(student.task).architecture)
     refuse(student, fmt::format("is a run of task: {}, not {}", info_of(teacher.task).name,
                                 info_of(student.task).name));
-  for (const char* key : input_keys) {
+  const auto require_equal = [&](const char* key, std::string_view consequence = "") {
     const Field& field = *find_field(key);
     if (field.get(teacher) != field.get(student))
-      refuse(student,
-             fmt::format("has {}: {}, not {}", key, field.print(teacher), field.print(student)));
-  }
-  if (teacher.data.input != InputKind::text && teacher.model->pool != student.model->pool)
-    refuse(student, fmt::format("has model.pool: {}, not {}, so a class token only on one side",
-                                name_of(teacher.model->pool), name_of(student.model->pool)));
+      refuse(student, fmt::format("has {}: {}, not {}{}", key, field.print(teacher),
+                                  field.print(student), consequence));
+  };
+  for (const char* key : input_keys) require_equal(key);
+  if (teacher.data.input != InputKind::text)
+    require_equal("model.pool", ", so a class token only on one side");
   if (!same_pieces(*teacher_tokenizers.source, *student_tokenizers.source) ||
       !same_pieces(*teacher_tokenizers.target, *student_tokenizers.target))
     refuse(
@@ -83,8 +82,8 @@ Teacher::Teacher(const Config& student, const ExperimentData& data)
   require_compatible(student, data.tokenizers, config, tokenizers);
   model_ = build_uninitialised(config, sizes_of(tokenizers));
   const std::int64_t limit = model_->position_limit(),
-                     longest =
-                         longest_sequence(student, data.train, rows_per_position(config.model));
+                     longest = longest_sequence(student, data.train,
+                                                model_sizes(config).rows_per_position);
   if (limit > 0 && longest > limit)
     refuse(student,
            fmt::format("reads at most {} positions, but a sequence has {}", limit, longest));

@@ -9,7 +9,6 @@
 #include "autograd/base/utf8.h"
 #include "nn/layers/positions.h"
 #include "nn/models/classifier.h"
-#include "nn/options.h"
 #include "train/decode/model_input.h"
 #include "train/metrics/confusion.h"
 #include "train/terminal/run_log.h"
@@ -163,10 +162,9 @@ std::vector<std::string> LabelTask::label(const LoadedModel& trained,
 }
 
 std::int64_t LabelTask::line_limit() const {
-  return config_.model->positions == PositionKind::learned
-             ? std::min(config_.model->max_positions * rows_per_position(config_.model),
-                        max_line_tokens)
-             : max_line_tokens;
+  const ModelSizes sizes = model_sizes(config_);
+  return sizes.positions > 0 ? std::min(sizes.positions * sizes.rows_per_position, max_line_tokens)
+                             : max_line_tokens;
 }
 
 void LabelTask::shorten(std::vector<std::int32_t>& ids, std::int64_t limit, std::int64_t line) {

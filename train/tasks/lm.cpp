@@ -8,7 +8,6 @@
 #include "autograd/base/error.h"
 #include "autograd/base/lines.h"
 #include "autograd/base/utf8.h"
-#include "nn/options.h"
 #include "train/decode/search.h"
 #include "train/tasks/task.h"
 
@@ -240,7 +239,7 @@ class LanguageModelTask final : public Task {
   Batch batch_of_line(const Tokenizers& tokenizers, const std::string& line,
                       const std::string&) const override {
     std::vector<std::int32_t> ids = tokenizers.target->encode(prepared(line));
-    const auto max_tokens = static_cast<std::ptrdiff_t>(config_.model->context);
+    const auto max_tokens = static_cast<std::ptrdiff_t>(model_sizes(config_).context);
     if (std::ssize(ids) > max_tokens) ids.erase(ids.begin(), ids.end() - max_tokens);
     Batch batch;
     batch.target.push(ids);
@@ -260,7 +259,7 @@ class LanguageModelTask final : public Task {
                   "--source is for task seq2seq; a language model scores --target alone");
     }
     const std::vector<std::string> lines = read_lines(target);
-    const auto context = static_cast<std::size_t>(config_.model->context);
+    const auto context = static_cast<std::size_t>(model_sizes(config_).context);
     const Tokenizer& tokenizer = *trained.tokenizers.target;
     std::vector<LineScore> scores(lines.size());
     Windows windows;

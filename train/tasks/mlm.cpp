@@ -9,7 +9,6 @@
 #include "data/batches/masking.h"
 #include "nn/layers/positions.h"
 #include "nn/models/classifier.h"
-#include "nn/options.h"
 #include "train/decode/model_input.h"
 #include "train/tasks/task.h"
 #include "train/terminal/run_log.h"
@@ -41,8 +40,8 @@ std::int32_t mask_of(const Tokenizer& tokenizer) {
 Batch read_line(const Config& config, const Tokenizer& tokenizer, const std::string& line) {
   const std::vector<std::int32_t> ids = tokenizer.encode_with_specials(
       line, [&](std::string text) { return config.data.lowercase ? lowercase(text) : text; });
-  const std::int64_t limit = config.model->max_positions;
-  if (config.model->positions == PositionKind::learned && std::ssize(ids) + 2 > limit)
+  const std::int64_t limit = model_sizes(config).positions;
+  if (limit > 0 && std::ssize(ids) + 2 > limit)
     throw Error(Exit::bad_input,
                 fmt::format("a line of {} tokens is longer than the model's {} positions allow",
                             ids.size(), limit));
@@ -129,8 +128,8 @@ class MaskedModelTask final : public Task {
       throw Error(Exit::bad_input, fmt::format("{}: no line has a token", what));
     const std::int64_t texts = config_.data.mask.next_sentence ? 2 : 1,
                        longest = data.source.longest(), rows = texts * (longest + 1) + 1,
-                       limit = config_.model->max_positions;
-    if (config_.model->positions != PositionKind::learned || rows <= limit) return;
+                       limit = model_sizes(config_).positions;
+    if (limit == 0 || rows <= limit) return;
     throw Error(Exit::bad_input,
                 fmt::format("{}: the longest line has {} tokens; a sample of {} and its special "
                             "tokens does not fit into {} positions (model.max_positions)",

@@ -7,7 +7,6 @@
 #include "autograd/base/error.h"
 #include "autograd/base/utf8.h"
 #include "nn/layers/positions.h"
-#include "nn/options.h"
 #include "train/decode/model_input.h"
 #include "train/decode/search.h"
 #include "train/metrics/bleu.h"
@@ -141,10 +140,9 @@ class Seq2SeqTask : public Task {
   /// Accepts lines of up to 4,096 tokens and the end token, or up to data.max_length if that is
   /// more.
   void check_evaluable(const Dataset& data, const std::string& what) const override {
-    EvaluationLimits limits;
-    if (config_.model->positions == PositionKind::learned)
-      limits.positions = config_.model->max_positions;
-    limits.rows_per_position = rows_per_position(config_.model);
+    const ModelSizes sizes = model_sizes(config_);
+    EvaluationLimits limits{.positions = sizes.positions,
+                            .rows_per_position = sizes.rows_per_position};
     limits.longest = std::max(limits.longest, config_.data.max_length) + 1;
     check_lengths(data, limits, what);
   }

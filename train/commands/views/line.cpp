@@ -5,7 +5,6 @@
 
 #include "autograd/base/error.h"
 #include "autograd/base/utf8.h"
-#include "nn/options.h"
 #include "train/report/attention/maps.h"
 
 HEED_BEGIN
@@ -31,9 +30,10 @@ std::vector<std::string> chosen_layers(const Model& model, const Config& config,
                             "parts between dots; the layers with attention weights are {}",
                             layer, fmt::join(names, ", ")));
   }
-  if (head && *head >= config.model->heads) {
+  const std::int64_t heads = model_sizes(config).heads;
+  if (head && *head >= heads) {
     throw Error(Exit::usage, fmt::format("--head {}: {} has {} heads, which count from 0", *head,
-                                         chosen.front(), config.model->heads));
+                                         chosen.front(), heads));
   }
   return chosen;
 }
@@ -41,7 +41,7 @@ std::vector<std::string> chosen_layers(const Model& model, const Config& config,
 std::string tokens_read(const TrainedModel& trained, const std::string& input) {
   if (trained.task->info().architecture != Architecture::decoder) return "";
   const std::int64_t tokens = std::ssize(trained.tokenizers.target->encode(input)),
-                     context = trained.config.model->context;
+                     context = model_sizes(trained.config).context;
   return tokens <= context ? "" : fmt::format("the last {} of {}", context, tokens);
 }
 
