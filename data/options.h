@@ -65,7 +65,7 @@ constexpr auto names_of(InputKind) {
   return enum_names<InputKind>("text", "image", "features", "video");
 }
 
-/// Images as sequences of patches (data/inputs/pictures.h), and the frames of videos.
+/// Images as sequences of patches (data/inputs/images.h), and the frames of videos.
 struct ImageOptions {
   std::int64_t height = 28, width = 28;  ///< size that the model reads, in pixels
   std::int64_t channels = 1;             ///< 1: grey; 3: red, green, blue
@@ -83,7 +83,7 @@ constexpr std::int64_t patches_of(const ImageOptions& o) {
   return (o.height / o.patch) * (o.width / o.patch);
 }
 
-/// Videos as sequences of tubelets (data/inputs/clips.h): patches that extend over several frames.
+/// Videos as sequences of tubelets (data/inputs/videos.h): patches that extend over several frames.
 struct VideoOptions {
   std::int64_t frames = 16;  ///< number of frames of each video
   std::int64_t tubelet = 2;  ///< number of frames of a tubelet; divides frames

@@ -182,7 +182,7 @@ Pair make_pair(const Recipe& recipe, Random& random) {
     case SyntheticKind::motion: {
       Motion motion =
           make_motion(recipe.video.frames, recipe.image.height, recipe.image.width, random);
-      return {.source = std::move(motion.clip), .target = std::move(motion.label)};
+      return {.source = std::move(motion.video), .target = std::move(motion.label)};
     }
     case SyntheticKind::summary: {
       Summary summary = write_summary(draw(random, options.min_length, options.max_length), random);

@@ -15,7 +15,7 @@ namespace {
 constexpr std::int32_t first_mark = 3, first_token = 103;
 
 /// Lines of 2, 3, … tokens; the tokens of each line are 103, 104, ….
-Dataset lines(std::int64_t n, const SpanOptions& options = {}) {
+Dataset span_lines(std::int64_t n, const SpanOptions& options = {}) {
   Dataset data;
   data.batching = &hidden_spans();
   data.spans = {options, first_mark};
@@ -61,7 +61,7 @@ Ids joined(const Ids& source, const Ids& labels) {
 BOOST_AUTO_TEST_SUITE(spans)
 
 BOOST_AUTO_TEST_CASE(marks_replace_spans_and_target_contains_hidden_tokens) {
-  const Dataset data = lines(120);
+  const Dataset data = span_lines(120);
   std::set<std::int64_t> seen;
   for (const Batch& batch : batches_of(data, 0)) {
     BOOST_TEST(std::max(batch.source.rows(), batch.target.rows()) <= 400);
@@ -111,7 +111,7 @@ BOOST_AUTO_TEST_CASE(all_cuts_are_equally_likely) {
 }
 
 BOOST_AUTO_TEST_CASE(epochs_hide_new_tokens_and_evaluation_fixed_tokens) {
-  const Dataset data = lines(60);
+  const Dataset data = span_lines(60);
   BOOST_TEST((batches_of(data, 0) == batches_of(data, 0)));
   BOOST_TEST((batches_of(data, 0) != batches_of(data, 0, 2)));
   const Batch usual = make_batch(data, {40});

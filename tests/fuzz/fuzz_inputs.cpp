@@ -4,12 +4,12 @@
 ///   v  a .npy file of a video   m  no file: the description of a video
 #include <cmath>
 
-#include "data/inputs/clips.h"
 #include "data/inputs/features.h"
+#include "data/inputs/videos.h"
 #include "data/sources/generated/motion.h"
 #include "data/sources/idx.h"
+#include "data/sources/image.h"
 #include "data/sources/npy.h"
-#include "data/sources/picture.h"
 #include "data/sources/sound.h"
 #include "tests/fuzz/target.h"
 
@@ -26,12 +26,12 @@ void refused_by_name(const std::string& path, const std::function<void()>& read)
   }
 }
 
-void read_one_picture(const std::string& path, std::int64_t channels) {
-  Picture picture;
-  refused_by_name(path, [&] { picture = read_picture(path, channels); });
-  require(picture.height > 0 && picture.width > 0, "an image has pixels");
-  require(picture.channels == channels, "an image has the requested channels");
-  require(std::ssize(picture.values) == picture.height * picture.width * channels,
+void read_one_image(const std::string& path, std::int64_t channels) {
+  Image image;
+  refused_by_name(path, [&] { image = read_image(path, channels); });
+  require(image.height > 0 && image.width > 0, "an image has pixels");
+  require(image.channels == channels, "an image has the requested channels");
+  require(std::ssize(image.values) == image.height * image.width * channels,
           "an image has a value for each pixel and channel");
 }
 
@@ -61,32 +61,32 @@ void read_matrix(const std::string& path) {
   for (const float v : side.features) require(std::isfinite(v), "a feature is finite");
 }
 
-void read_clip(const std::string& path) {
+void read_video(const std::string& path) {
   ByteArray array;
   refused_by_name(path, [&] { array = read_npy_bytes(path); });
   std::size_t values = 1;
   for (const std::int64_t n : array.shape) values *= static_cast<std::size_t>(n);
   require(array.values.size() == values, "an array has its values");
-  const bool clip = array.shape.size() == 3 && values > 0 && array.shape[0] < 64 &&
-                    array.shape[1] < 64 && array.shape[2] < 64;
-  if (!clip) return;
+  const bool video = array.shape.size() == 3 && values > 0 && array.shape[0] < 64 &&
+                     array.shape[1] < 64 && array.shape[2] < 64;
+  if (!video) return;
   const ImageOptions image{.height = array.shape[1], .width = array.shape[2], .patch = 1};
   const std::vector<std::string> lines{path};
   must_work([&] {
     Side side;
-    Clips(lines, image, {.frames = array.shape[0], .tubelet = 1}, true, "data", 1)
+    Videos(lines, image, {.frames = array.shape[0], .tubelet = 1}, true, "data", 1)
         .push(0, {}, side);
     require(side.features.size() == values + 1,
             "a video has a row for each pixel, and a class row");
   });
 }
 
-void draw_clip(const std::string& moves) {
+void draw_video(const std::string& moves) {
   const std::string line = "clip:" + moves;
-  const Clip clip = draw_motion(line, 9, 7, 3);
-  require(clip.frames >= 1 && std::ssize(clip.values) == clip.frames * 9 * 7 * 3,
+  const Video video = draw_motion(line, 9, 7, 3);
+  require(video.frames >= 1 && std::ssize(video.values) == video.frames * 9 * 7 * 3,
           "a video has its frames");
-  require(motion_length(line) == clip.frames, "a video has the announced number of frames");
+  require(motion_length(line) == video.frames, "a video has the announced number of frames");
 }
 
 void read_sound(const std::string& path) {
@@ -107,13 +107,13 @@ void target(std::string_view input) {
   Bytes bytes(input);
   const std::string_view kind = bytes.until("\n");
   const auto file = [&](const char* name) { return put(name, bytes.rest()).string(); };
-  if (kind == "p") return read_one_picture(file("x.png"), 3);
-  if (kind == "g") return read_one_picture(file("x.png"), 1);
+  if (kind == "p") return read_one_image(file("x.png"), 3);
+  if (kind == "g") return read_one_image(file("x.png"), 1);
   if (kind == "i") return read_idx(file("x.idx"));
   if (kind == "n") return read_matrix(file("x.npy"));
   if (kind == "w") return read_sound(file("x.wav"));
-  if (kind == "v") return read_clip(file("x.npy"));
-  if (kind == "m") return draw_clip(std::string(bytes.rest()));
+  if (kind == "v") return read_video(file("x.npy"));
+  if (kind == "m") return draw_video(std::string(bytes.rest()));
   throw Error(Exit::bad_input, "no such kind of file");
 }
 

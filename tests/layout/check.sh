@@ -90,7 +90,7 @@ only_in() {
   only_in 'CLI/' 'train/'
   only_in 'sentencepiece' 'data/'
   only_in 'zlib' 'autograd/base/'
-  only_in 'png\.h|turbojpeg' 'data/sources/picture\.cpp'
+  only_in 'png\.h|turbojpeg' 'data/sources/image\.cpp'
 } >>"$violations"
 
 # ---- files ---------------------------------------------------------------------------------------

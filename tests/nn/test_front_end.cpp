@@ -148,10 +148,10 @@ BOOST_AUTO_TEST_CASE(sequences_do_not_affect_each_other) {
 }
 
 BOOST_AUTO_TEST_CASE(models_with_front_end_pass_gradcheck) {
-  const Source source({6, 1, 4}), pictures({12, 12, 12}, 56);
+  const Source source({6, 1, 4}), images({12, 12, 12}, 56);
   for (const bool grid : {false, true}) {
     const ModelOptions o = grid ? conv_options(1, 3, 4) : conv_options(2);
-    const Source& read = grid ? pictures : source;
+    const Source& read = grid ? images : source;
     const Pairs pairs({1, 1, 1}, {3, 1, 2}, 7);
     const auto seq2seq = make_seq2seq(o, 0, 7, true, 1);
     randomise(seq2seq->parameters());

@@ -36,11 +36,11 @@ struct Patches {
   std::vector<std::int32_t> offsets;
   std::int64_t width;
 
-  Patches(std::int64_t pictures, const ModelOptions& o) : width(o.input_width) {
+  Patches(std::int64_t images, const ModelOptions& o) : width(o.input_width) {
     const std::int64_t patches = o.grid_height * o.grid_width;
-    const Array random = normal({pictures * patches, width}, 31);
+    const Array random = normal({images * patches, width}, 31);
     values.assign(random.values().begin(), random.values().end());
-    for (std::int64_t p = 0; p <= pictures; ++p)
+    for (std::int64_t p = 0; p <= images; ++p)
       offsets.push_back(static_cast<std::int32_t>(p * patches));
   }
   SideView view() const { return {{}, offsets, values, width}; }
@@ -162,10 +162,10 @@ BOOST_AUTO_TEST_CASE(windows_equal_masks_of_paper_on_whole_images) {
     x = dense_block(o, weights, "stages.0.layers.0", x, {h, w, side, 0});
     x = dense_block(o, weights, "stages.0.layers.1", x, {h, w, side, side / 2});
     std::vector<std::int32_t> corners[4];
-    for (std::int64_t picture = 0; picture < 2; ++picture) {
+    for (std::int64_t image = 0; image < 2; ++image) {
       for (std::int64_t y = 0; y < h; y += 2) {
         for (std::int64_t at = 0; at < w; at += 2) {
-          const std::int64_t corner = (picture * h + y) * w + at;
+          const std::int64_t corner = (image * h + y) * w + at;
           const std::int64_t of[] = {corner, corner + w, corner + 1, corner + w + 1};
           for (std::size_t k = 0; k < 4; ++k)
             corners[k].push_back(static_cast<std::int32_t>(of[k]));

@@ -16,15 +16,15 @@ import xml.etree.ElementTree
 
 import browser
 
-# Pages and drawings with the arguments of heed that produce them. {text}, {pictures} and {hostile} are small runs.
+# Pages and drawings with the arguments of heed that produce them. {text}, {images} and {hostile} are small runs.
 PAGES = {
     "attention.html": "attention {text} --input abcde",
     "attention.svg": "attention {text} --input abcde --layer encoder.layers.0",
-    "attention-picture.html": "attention {pictures} --input 'drawing:red square 3 20 8;blue circle 18 5 10'",
-    "attention-picture.svg": "attention {pictures} --input 'drawing:red square 3 20 8;blue circle 18 5 10'"
+    "attention-image.html": "attention {images} --input 'drawing:red square 3 20 8;blue circle 18 5 10'",
+    "attention-image.svg": "attention {images} --input 'drawing:red square 3 20 8;blue circle 18 5 10'"
                              " --layer decoder.layers.0.multihead_attn",
     "model.svg": "show {text}",
-    "model-picture.svg": "show {pictures} model.block=parallel model.norm=post",
+    "model-image.svg": "show {images} model.block=parallel model.norm=post",
     "model-swin.svg": "show {configs}/swin-mnist.yaml",
     "model-bert.svg": "show {configs}/bert-multi30k.yaml model.positions=relative_t5",
     "model-sound.svg": "show {configs}/tones.yaml data.features.stack=1 model.front_end.kind=conv model.residual=false"
@@ -34,7 +34,7 @@ PAGES = {
     "tape.svg": "show {text} --tape",
     "report.html": "report {text}",
     "curves.svg": "report {text}",
-    "report-pictures.html": "report {pictures} --profile",
+    "report-images.html": "report {images} --profile",
     "trace.html": "trace {text} --input abcde",
     "positions.svg": "plot positions --length 32",
     "schedule.svg": "plot schedule {configs}/multi30k-de-en.yaml",
@@ -60,7 +60,7 @@ decode: {beam: 1, max_length: 12}
 RUNS = {
     "text": "name: text\ndata: {synthetic: {name: copy, train: 100, valid: 10, test: 10, max_length: 5, symbols: 5}}\n"
             "tokenizer: {kind: char}\n" + SMALL,
-    "pictures": "name: pictures\ndata: {input: image, image: {height: 32, width: 32, channels: 3, patch: 8},"
+    "images": "name: images\ndata: {input: image, image: {height: 32, width: 32, channels: 3, patch: 8},"
                 " synthetic: {name: captions, train: 60, valid: 5, test: 5}}\ntokenizer: {kind: word}\n" + SMALL,
     "hostile": "name: '" + NAME.replace("'", "''") + "'\ndata: {train: {source: lines, target: lines}}\n"
                "tokenizer: {kind: word}\n" + SMALL,

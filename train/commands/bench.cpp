@@ -57,7 +57,7 @@ double median(std::vector<double> values) {
 Batch batch_of_random_tokens(const Task& task, std::uint64_t number) {
   const BenchOptions& bench = task.config().bench;
   Random random({task.config().seed, Stream::data, number, 0});
-  const std::int64_t rows = task.picture_rows();
+  const std::int64_t rows = task.image_rows();
   return task.random_batch(
       bench.sequences, rows > 0 ? rows : bench.source_length, bench.target_length,
       {bench.vocabulary, bench.vocabulary, true}, [&](std::int64_t known) {

@@ -5,7 +5,13 @@
 #include <string>
 #include <vector>
 
+#include "autograd/base/error.h"
+
 namespace heed {
+
+[[noreturn]] inline void refuse_arguments(const std::string& message) {
+  throw Error(Exit::usage, message);
+}
 
 struct TrainCommand {
   std::string config;

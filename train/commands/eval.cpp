@@ -21,8 +21,6 @@ namespace heed {
 
 namespace {
 
-[[noreturn]] void refuse(const std::string& message) { throw Error(Exit::usage, message); }
-
 bool names_files(const FilesOptions& files) { return !files.source.empty() || !files.text.empty(); }
 
 /// The data to evaluate and their name.
@@ -36,9 +34,9 @@ struct Subject {
   const std::string alternative = name == "test" ? "valid" : "test";
   const char* const files = reads == Reads::pairs ? "--source FILE --target FILE" : "--text FILE";
   if (alternative_exists)
-    refuse(fmt::format("the config has no {} split: choose --split {}, or give {}", name,
-                       alternative, files));
-  refuse(fmt::format("the config has neither a valid nor a test split: give {}", files));
+    refuse_arguments(fmt::format("the config has no {} split: choose --split {}, or give {}", name,
+                                 alternative, files));
+  refuse_arguments(fmt::format("the config has neither a valid nor a test split: give {}", files));
 }
 
 /// Reads one split; reads the whole corpus only if the split is synthetic or a fraction of another.
@@ -88,11 +86,12 @@ void print_for_people(const Evaluation& e, const Subject& subject) {
 
 void refuse_contradictions(const EvalCommand& options, const Config& config, const Task& task) {
   if (options.pretokenised && !task.info().has(Metric::bleu))
-    refuse(fmt::format("--pretokenised is for BLEU, which task {} lacks", task.info().name));
+    refuse_arguments(
+        fmt::format("--pretokenised is for BLEU, which task {} lacks", task.info().name));
   if (!options.output.empty() && task.info().reads != Reads::pairs)
-    refuse("--output is for tasks whose evaluation produces a line per input line");
+    refuse_arguments("--output is for tasks whose evaluation produces a line per input line");
   if (options.json && is_standard_output(options.output))
-    refuse("--json and the outputs cannot both go to standard output");
+    refuse_arguments("--json and the outputs cannot both go to standard output");
   if (!options.output.empty()) {
     refuse_output_over_input(options.output, files_of({options.run}));
     refuse_output_over_input(options.output, files_read(options, config));
@@ -102,7 +101,7 @@ void refuse_contradictions(const EvalCommand& options, const Config& config, con
 Subject subject_of(const EvalCommand& options, const Task& task) {
   const FilesOptions given{options.source, options.target, options.text};
   const bool has_files = names_files(given) || !given.target.empty();
-  if (has_files && !options.split.empty()) refuse("--split and files cannot be combined");
+  if (has_files && !options.split.empty()) refuse_arguments("--split and files cannot be combined");
   return has_files ? Subject{"files", task.read_given(given)} : split_subject(options, task);
 }
 
@@ -135,7 +134,7 @@ int eval_command(const EvalCommand& options) {
     opened.emplace(TrainedModel::open(options.run, options.overrides, options.weights));
     refuse_contradictions(options, opened->config, *opened->task);
     if (world != nullptr && reads_standard_input(options))
-      refuse("under a launcher, only one process has standard input: give files");
+      refuse_arguments("under a launcher, only one process has standard input: give files");
     subject = subject_of(options, *opened->task);
     data = opened->task->encode(subject.split, opened->tokenizers, false);
     opened->task->check_evaluable(data, subject.name);

@@ -9,9 +9,9 @@
 #include "autograd/base/sha256.h"
 #include "autograd/base/utf8.h"
 #include "autograd/kernels/gemm/bf16.h"
-#include "data/inputs/clips.h"
 #include "data/inputs/features.h"
-#include "data/inputs/pictures.h"
+#include "data/inputs/images.h"
+#include "data/inputs/videos.h"
 #include "nn/options.h"
 #include "train/decode/model_input.h"
 #include "train/run/run_folder.h"
@@ -195,7 +195,7 @@ std::vector<std::string> Task::example_pairs(const Dataset& data, const Evaluati
   return lines;
 }
 
-std::int64_t Task::picture_rows() const {
+std::int64_t Task::image_rows() const {
   const std::int64_t patches = patches_of(config_.data);
   return patches > 0 ? patches + (has_class_row() ? 1 : 0) : 0;
 }
@@ -212,10 +212,10 @@ std::shared_ptr<const Inputs> Task::inputs_of(std::span<const std::string> lines
     case InputKind::text:
       break;
     case InputKind::image:
-      return std::make_shared<Pictures>(lines, config_.data.image, class_row, what, threads());
+      return std::make_shared<Images>(lines, config_.data.image, class_row, what, threads());
     case InputKind::video:
-      return std::make_shared<Clips>(lines, config_.data.image, config_.data.video, class_row, what,
-                                     threads());
+      return std::make_shared<Videos>(lines, config_.data.image, config_.data.video, class_row,
+                                      what, threads());
     case InputKind::features:
       return std::make_shared<Features>(lines, config_.data.features, class_row, what, threads());
   }
@@ -325,7 +325,7 @@ Batch Task::random_batch(std::int64_t sequences, std::int64_t source_length,
   };
   const bool fixed_rows =
       config_.model->kind == ModelKind::swin || config_.model->front_end.kind == FrontEndKind::conv;
-  if (fixed_rows && source_length > 0 && picture_rows() > 0) source_length = picture_rows();
+  if (fixed_rows && source_length > 0 && image_rows() > 0) source_length = image_rows();
   Batch batch;
   if (has_encoder(info().architecture))
     batch.source = side(source_length, vocabulary.source, width > 0);

@@ -113,7 +113,7 @@ class Task {
     return random_batch(sequences, source_length, target_length, vocabulary, id);
   }
   /// Number of rows of a source, if sources are images or videos; else 0.
-  std::int64_t picture_rows() const;
+  std::int64_t image_rows() const;
 
   // ---- a trained model
   virtual Evaluation evaluate(const LoadedModel& trained, const Dataset& data,

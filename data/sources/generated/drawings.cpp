@@ -85,10 +85,10 @@ bool covers(const Shape& shape, std::int64_t x, std::int64_t y) {
 
 bool is_drawing(std::string_view line) { return line.starts_with(drawing_prefix); }
 
-Picture draw_picture(std::string_view line, std::int64_t height, std::int64_t width,
-                     std::int64_t channels) {
-  Picture picture{height, width, channels, {}};
-  picture.values.resize(static_cast<std::size_t>(height * width * channels));
+Image draw_image(std::string_view line, std::int64_t height, std::int64_t width,
+                 std::int64_t channels) {
+  Image image{height, width, channels, {}};
+  image.values.resize(static_cast<std::size_t>(height * width * channels));
   for (const Shape& shape : shapes_of(line)) {
     for (std::int64_t y = 0; y < shape.size; ++y) {
       for (std::int64_t x = 0; x < shape.size; ++x) {
@@ -97,7 +97,7 @@ Picture draw_picture(std::string_view line, std::int64_t height, std::int64_t wi
           continue;
         const auto& [r, g, b] = rgb[shape.colour];
         std::uint8_t* const at =
-            picture.values.data() + static_cast<std::size_t>((row * width + column) * channels);
+            image.values.data() + static_cast<std::size_t>((row * width + column) * channels);
         if (channels == 3)
           std::ranges::copy(rgb[shape.colour], at);
         else
@@ -105,7 +105,7 @@ Picture draw_picture(std::string_view line, std::int64_t height, std::int64_t wi
       }
     }
   }
-  return picture;
+  return image;
 }
 
 Scene make_scene(std::int64_t height, std::int64_t width, Random& random) {

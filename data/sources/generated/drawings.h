@@ -3,14 +3,14 @@
 ///
 ///   drawing:red square 3 20 8;blue circle 18 5 10     colour, shape, left, top, size; in pixels
 ///
-/// A description is used in place of a file name (data/inputs/pictures.h), so the same code reads
+/// A description is used in place of a file name (data/inputs/images.h), so the same code reads
 /// drawings and files.
 #include <cstdint>
 #include <string>
 #include <string_view>
 
 #include "autograd/base/random.h"
-#include "data/sources/picture.h"
+#include "data/sources/image.h"
 
 namespace heed {
 
@@ -19,8 +19,8 @@ bool is_drawing(std::string_view line);
 
 /// Draws the shapes on black. Grey is the mean of the colours. Throws Error(bad_input) if the line
 /// does not have the form above.
-Picture draw_picture(std::string_view line, std::int64_t height, std::int64_t width,
-                     std::int64_t channels);
+Image draw_image(std::string_view line, std::int64_t height, std::int64_t width,
+                 std::int64_t channels);
 
 /// A drawing and its caption: "a red square left of a blue circle". The caption names the colours
 /// in the order red, green, blue, yellow, purple, white, so each drawing has exactly one caption.

@@ -12,7 +12,7 @@
 namespace heed {
 namespace {
 
-constexpr std::string_view clip_prefix = "clip:";
+constexpr std::string_view prefix = "clip:";
 
 /// The directions, in the order of turns to the right.
 struct Direction {
@@ -30,7 +30,7 @@ struct Path {
   std::string_view moves;
 };
 
-[[noreturn]] void refuse_clip(std::string_view line) {
+[[noreturn]] void refuse_video(std::string_view line) {
   throw Error(Exit::bad_input,
               fmt::format("\"{}\" is not a video: \"clip:LEFT TOP SIZE MOVES\" is expected, with "
                           "numbers below 65536, a size of at least 1, and moves l, r, u and d",
@@ -38,16 +38,16 @@ struct Path {
 }
 
 Path parse_path(std::string_view line) {
-  std::string_view rest = line.substr(clip_prefix.size());
+  std::string_view rest = line.substr(prefix.size());
   Path path;
   for (std::int64_t* const n : {&path.left, &path.top, &path.size}) {
     const auto [stop, error] = std::from_chars(rest.data(), rest.data() + rest.size(), *n);
     rest.remove_prefix(static_cast<std::size_t>(stop - rest.data()));
-    if (error != std::errc() || *n < 0 || *n > 65535 || !rest.starts_with(' ')) refuse_clip(line);
+    if (error != std::errc() || *n < 0 || *n > 65535 || !rest.starts_with(' ')) refuse_video(line);
     rest.remove_prefix(1);
   }
   path.moves = rest;
-  if (path.size < 1 || rest.find_first_not_of("lrud") != std::string_view::npos) refuse_clip(line);
+  if (path.size < 1 || rest.find_first_not_of("lrud") != std::string_view::npos) refuse_video(line);
   return path;
 }
 
@@ -55,18 +55,18 @@ std::int64_t wrapped(std::int64_t at, std::int64_t side) { return (at % side + s
 
 }  // namespace
 
-bool is_motion(std::string_view line) { return line.starts_with(clip_prefix); }
+bool is_motion(std::string_view line) { return line.starts_with(prefix); }
 
 std::int64_t motion_length(std::string_view line) { return std::ssize(parse_path(line).moves) + 1; }
 
-Clip draw_motion(std::string_view line, std::int64_t height, std::int64_t width,
-                 std::int64_t channels) {
+Video draw_motion(std::string_view line, std::int64_t height, std::int64_t width,
+                  std::int64_t channels) {
   const Path path = parse_path(line);
-  Clip clip{motion_length(line), height, width, channels, {}};
+  Video video{motion_length(line), height, width, channels, {}};
   const std::int64_t frame = height * width * channels;
-  clip.values.resize(static_cast<std::size_t>(clip.frames * frame));
+  video.values.resize(static_cast<std::size_t>(video.frames * frame));
   std::int64_t left = path.left, top = path.top;
-  for (std::int64_t t = 0; t < clip.frames; ++t) {
+  for (std::int64_t t = 0; t < video.frames; ++t) {
     if (t > 0) {
       const auto& move = *std::ranges::find(directions, path.moves[t - 1], &Direction::letter);
       left += move.x;
@@ -75,12 +75,12 @@ Clip draw_motion(std::string_view line, std::int64_t height, std::int64_t width,
     for (std::int64_t y = 0; y < std::min(path.size, height); ++y) {
       for (std::int64_t x = 0; x < std::min(path.size, width); ++x) {
         const std::int64_t pixel = wrapped(top + y, height) * width + wrapped(left + x, width);
-        std::fill_n(clip.values.begin() + t * frame + pixel * channels, channels,
+        std::fill_n(video.values.begin() + t * frame + pixel * channels, channels,
                     std::uint8_t{255});
       }
     }
   }
-  return clip;
+  return video;
 }
 
 Motion make_motion(std::int64_t frames, std::int64_t height, std::int64_t width, Random& random) {
@@ -100,7 +100,7 @@ Motion make_motion(std::int64_t frames, std::int64_t height, std::int64_t width,
     if (run > 0) direction = (direction + 1 + 2 * below(2)) % std::ssize(directions);
     moves.append(static_cast<std::size_t>(runs[run]), directions[direction].letter);
   }
-  return {fmt::format("{}{} {} {} {}", clip_prefix, left, top, size, moves),
+  return {fmt::format("{}{} {} {} {}", prefix, left, top, size, moves),
           fmt::format("{} {}", directions[first].name, turns)};
 }
 

@@ -128,8 +128,8 @@ BOOST_AUTO_TEST_CASE(cross_attention_covers_the_named_shape, *boost::unit_test::
   BOOST_TEST(maps.source[5] == "2,2");
   BOOST_TEST(maps.target.front() == "<s>");
   BOOST_REQUIRE(maps.grid);
-  const Picture drawn = draw_picture(drawing, 16, 16, 3);
-  BOOST_TEST((maps.grid->picture.values == drawn.values));
+  const Image drawn = draw_image(drawing, 16, 16, 3);
+  BOOST_TEST((maps.grid->image.values == drawn.values));
   BOOST_REQUIRE(maps.layers.size() == 3);
   BOOST_TEST(maps.layers[0].name == "encoder.layers.0.self_attn");
   BOOST_TEST(maps.layers[1].name == "decoder.layers.0.self_attn");
@@ -164,7 +164,7 @@ BOOST_AUTO_TEST_CASE(maps_have_the_output_rows_of_the_front_end) {
   BOOST_TEST((maps.layers[0].heads[0].weights.shape() == Shape{4, 4}));
   BOOST_REQUIRE(maps.grid);
   BOOST_TEST(maps.grid->side == 8);
-  BOOST_TEST((maps.grid->picture.values == draw_picture(drawing, 16, 16, 3).values));
+  BOOST_TEST((maps.grid->image.values == draw_image(drawing, 16, 16, 3).values));
   BOOST_TEST(attention_page(maps, {"conv", {}}).find("2,2 → 1,1") != std::string::npos);
 
   c.data.input = InputKind::features;

@@ -16,8 +16,6 @@ namespace heed {
 
 namespace {
 
-[[noreturn]] void refuse(const std::string& message) { throw Error(Exit::usage, message); }
-
 /// Keeps only these layers and, if set, this head.
 void select(AttentionMaps& maps, const std::vector<std::string>& layers,
             std::optional<std::int64_t> head) {
@@ -35,7 +33,8 @@ double millimetres(const std::string& text) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   const std::string_view unit(end, text.data() + text.size() - end);
   if (error != std::errc() || (!unit.empty() && unit != "mm") || !(value >= 1 && value <= 10000))
-    refuse(fmt::format("--width {}: expected millimetres from 1 to 10000, such as 84mm", text));
+    refuse_arguments(
+        fmt::format("--width {}: expected millimetres from 1 to 10000, such as 84mm", text));
   return value;
 }
 
@@ -45,7 +44,7 @@ void check_figure(const AttentionCommand& options, const std::vector<std::string
   for (const auto& [name, given] :
        {std::pair("--view", options.view != "map"), {"--width", !options.width.empty()}}) {
     if (given && !drawing)
-      refuse(
+      refuse_arguments(
           fmt::format("{} is for drawings: give --output with a name that ends in .svg (a page "
                       "has all views)",
                       name));
@@ -56,17 +55,18 @@ void check_figure(const AttentionCommand& options, const std::vector<std::string
   if (graph && std::ranges::any_of(layers, [&](const std::string& name) {
         return stack(name) != stack(layers.front());
       }))
-    refuse(fmt::format("--view {} draws one stack; give --layer encoder or decoder", options.view));
+    refuse_arguments(
+        fmt::format("--view {} draws one stack; give --layer encoder or decoder", options.view));
   if (!graph && layers.size() > 1) {
-    refuse(
+    refuse_arguments(
         fmt::format("an SVG file holds one layer, but {} are chosen; give --layer with one of {}",
                     layers.size(), fmt::join(layers, ", ")));
   }
-  if (options.view == "neurons" && !options.head) refuse("--view neurons needs --head");
+  if (options.view == "neurons" && !options.head) refuse_arguments("--view neurons needs --head");
   if (options.view == "rollout" && options.head)
-    refuse("--view rollout takes the mean of the heads: leave out --head");
-  if (options.query && options.view != "neurons") refuse("--query is for --view neurons");
-  if (options.threshold && !graph) refuse("--threshold is for --view graph and rollout");
+    refuse_arguments("--view rollout takes the mean of the heads: leave out --head");
+  if (options.query && options.view != "neurons") refuse_arguments("--query is for --view neurons");
+  if (options.threshold && !graph) refuse_arguments("--threshold is for --view graph and rollout");
 }
 
 /// The drawing that --view selects. Throws Error(usage) if the maps lack its rows or
@@ -75,10 +75,11 @@ std::string figure(const AttentionMaps& maps, const AttentionCommand& options) {
   const LayerWeights& layer = maps.layers.front();
   const auto rows = std::ssize(maps.queries(layer));
   if (options.query.value_or(0) >= rows)
-    refuse(fmt::format("--query {}: there are {} rows, which count from 0", *options.query, rows));
+    refuse_arguments(
+        fmt::format("--query {}: there are {} rows, which count from 0", *options.query, rows));
   const bool self = std::ranges::any_of(maps.layers, &LayerWeights::self);
   if (!self && (options.view == "graph" || options.view == "rollout"))
-    refuse(
+    refuse_arguments(
         fmt::format("--view {} draws self-attention, which {} is not", options.view, layer.name));
   return attention_figure(
       maps, {options.view, options.query, options.threshold.value_or(FigureOptions().threshold),
@@ -96,7 +97,8 @@ int attention_command(const AttentionCommand& options) {
   const TrainedModel trained = TrainedModel::open(options.run, options.overrides, options.weights);
   const bool has_target = reads_pairs(*trained.task);
   if (!options.target.empty() && !has_target)
-    refuse("--target is for models with an encoder and a decoder; this one reads --input alone");
+    refuse_arguments(
+        "--target is for models with an encoder and a decoder; this one reads --input alone");
   refuse_output_over_input(options.output, files_of({options.run}));
   const std::vector<std::string> layers =
       chosen_layers(*trained.model, trained.config, options.layer, options.head);
@@ -117,7 +119,7 @@ int attention_command(const AttentionCommand& options) {
   select(maps, layers, options.head);
   if (std::ranges::any_of(maps.layers,
                           [&](const LayerWeights& layer) { return maps.queries(layer).empty(); }))
-    refuse("--input: a line without tokens gives no attention");
+    refuse_arguments("--input: a line without tokens gives no attention");
   write_output(options.output, [&](const Sink& sink) {
     if (options.json) {
       nlohmann::json record = json_of(maps);

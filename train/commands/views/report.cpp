@@ -67,17 +67,17 @@ std::string attention_of(const History& history) {
 }
 
 /// Returns a function that loads the image of a source line, or nothing if its file has been moved.
-std::function<std::optional<Picture>(const std::string&)> pictures_of(const History& history) {
+std::function<std::optional<Image>(const std::string&)> images_of(const History& history) {
   const Config& config = history.result.config;
   if (config.data.input != InputKind::image) return {};
   const auto tokenizers =
       std::make_shared<Tokenizers>(load_tokenizers(history.result.folder, config));
   const std::shared_ptr<Task> task = make_task(config);
-  return [tokenizers, task](const std::string& source) -> std::optional<Picture> {
+  return [tokenizers, task](const std::string& source) -> std::optional<Image> {
     try {
       const Batch batch = task->batch_of_line(*tokenizers, source, "");
       const std::optional<PatchGrid> grid = grid_of(batch.source, task->config());
-      return grid ? std::optional(grid->picture) : std::nullopt;
+      return grid ? std::optional(grid->image) : std::nullopt;
     } catch (const Error&) {  // the file has been moved
       return std::nullopt;
     }
@@ -100,7 +100,7 @@ ReportExtras extras_of(const ReportCommand& options, const History& history, boo
   if (running) return extras;  // keeps the page fast; the weights still change
   if (!history.outputs.empty())
     try_part(extras, "attention", [&] { extras.attention = attention_of(history); });
-  try_part(extras, "pictures", [&] { extras.picture = pictures_of(history); });
+  try_part(extras, "images", [&] { extras.image = images_of(history); });
   try_part(extras, "model", [&] {
     const Config& config = history.result.config;
     extras.model = summarize_model(config, load_tokenizers(history.result.folder, config)).text();

@@ -126,7 +126,7 @@ std::optional<PatchGrid> grid_of(const Side& side, const Config& config) {
                  rows_after(front_end, columns),
                  conv ? o.patch << front_end.layers : o.patch,
                  first};
-  grid.picture.values.resize(static_cast<std::size_t>(o.height * o.width * o.channels));
+  grid.image.values.resize(static_cast<std::size_t>(o.height * o.width * o.channels));
   const float* value = side.features.data() + first * side.width;
   for (std::int64_t patch = 0; patch < patches; ++patch) {
     const std::int64_t top = patch / columns * o.patch, left = patch % columns * o.patch;
@@ -134,7 +134,7 @@ std::optional<PatchGrid> grid_of(const Side& side, const Config& config) {
       const std::int64_t pixel = k / o.channels, y = top + pixel / o.patch,
                          x = left + pixel % o.patch;
       const double v = 255 * (*value * o.deviation + o.mean);
-      grid.picture.values[(y * o.width + x) * o.channels + k % o.channels] =
+      grid.image.values[(y * o.width + x) * o.channels + k % o.channels] =
           static_cast<std::uint8_t>(std::clamp(std::lround(v), 0L, 255L));
     }
   }

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "autograd/attention_log.h"
-#include "data/sources/picture.h"
+#include "data/sources/image.h"
 #include "train/tasks/task.h"
 
 HEED_BEGIN
@@ -30,7 +30,7 @@ struct LayerWeights {
 
 /// An image whose cells are rows of the encoder: its patches, or the outputs of a front end.
 struct PatchGrid {
-  Picture picture;
+  Image image;
   std::int64_t rows = 0, columns = 0;  ///< numbers of cells
   /// Side of a cell in pixels; cells at the right and bottom may extend beyond the image.
   std::int64_t side = 0;

@@ -29,20 +29,20 @@ std::string small_map(const Array& weights, std::size_t layer, std::size_t head,
   constexpr std::array<int, 3> darkest{11, 95, 165};
   constexpr int shades = 15;
   const HeatMap map = map_of(weights);
-  Picture picture{map.rows, map.columns, 3, {}};
+  Image image{map.rows, map.columns, 3, {}};
   for (const float w : map.values) {
     const double share = w > 0 ? std::round(shades * w / map.largest) / shades : 0;
     for (const int c : darkest)
-      picture.values.push_back(static_cast<std::uint8_t>(std::lround(255 - share * (255 - c))));
+      image.values.push_back(static_cast<std::uint8_t>(std::lround(255 - share * (255 - c))));
   }
-  if (picture.values.empty()) return "";
+  if (image.values.empty()) return "";
   const double cell = 96 / static_cast<double>(std::max(map.rows, map.columns));
   return fmt::format(
       "<a href=\"#viewer\" data-layer=\"{}\" data-head=\"{}\"><img class=\"map\" width=\"{}\" "
       "height=\"{}\" alt=\"{}\" title=\"{}\" src=\"data:image/png;base64,{}\"></a>",
       layer, head, svg_number(cell * static_cast<double>(map.columns)),
       svg_number(cell * static_cast<double>(map.rows)), xml_text(about), xml_text(about),
-      base64(png_of(picture)));
+      base64(png_of(image)));
 }
 
 // ---- images --------------------------------------------------------------------------------------
@@ -53,15 +53,15 @@ struct DrawnImage {
   std::string element;
 
   explicit DrawnImage(const PatchGrid& grid) {
-    const auto h = static_cast<double>(grid.picture.height),
-               w = static_cast<double>(grid.picture.width);
+    const auto h = static_cast<double>(grid.image.height),
+               w = static_cast<double>(grid.image.width);
     const double scale = image_side / std::max(h, w);
     width = w * scale;
     height = h * scale;
     element = fmt::format(
         "<image width=\"{}\" height=\"{}\" preserveAspectRatio=\"none\" "
         "style=\"image-rendering:pixelated\" href=\"data:image/png;base64,{}\"/>\n",
-        svg_number(width), svg_number(height), base64(png_of(grid.picture)));
+        svg_number(width), svg_number(height), base64(png_of(grid.image)));
   }
 };
 
@@ -114,7 +114,7 @@ Drawing strip(const PatchGrid& grid, const std::vector<QueryWeights>& all) {
       const QueryWeights& query = all[i - 1];
       HeatMap map{grid.rows, grid.columns, query.weights, *std::ranges::max_element(query.weights)};
       const double cell =
-          drawn.width * static_cast<double>(grid.side) / static_cast<double>(grid.picture.width);
+          drawn.width * static_cast<double>(grid.side) / static_cast<double>(grid.image.width);
       body += fmt::format("<g class=\"over\">{}</g>\n",
                           svg_element(drawn.width, drawn.height, heat_cells(map, cell, cell)));
     }
@@ -129,7 +129,7 @@ Drawing strip(const PatchGrid& grid, const std::vector<QueryWeights>& all) {
 
 constexpr std::string_view over_style = ".over .heat{fill:#ffe100;stroke:#000;stroke-width:.3}\n";
 
-std::string pictures(const AttentionMaps& maps) {
+std::string images(const AttentionMaps& maps) {
   if (!maps.grid) return "";
   std::string body =
       "<h2>Over the image</h2>\n<p>The mean of the heads shown, scaled to its largest weight. "
@@ -272,7 +272,7 @@ std::string attention_page(const AttentionMaps& maps, const PageHead& head) {
       "@media(prefers-color-scheme:dark){.map{filter:invert(1) hue-rotate(180deg)}}\n";
   return html_page(
       head.title, fmt::format("{}{}{}{}", page_style, style, viewer_style, over_style),
-      body + pictures(maps) + overview(maps) + viewer(maps) + graphs(maps) + large_maps(maps));
+      body + images(maps) + overview(maps) + viewer(maps) + graphs(maps) + large_maps(maps));
 }
 
 Drawing attention_drawing(const AttentionMaps& maps, const FigureOptions& options) {

@@ -454,20 +454,20 @@ class Report {
     return paragraph(
                "The charts show the first run. Each row of the confusion matrix is a true label; "
                "its cells are the fractions of the predicted labels.") +
-           body + worst_pictures();
+           body + worst_images();
   }
 
-  std::string worst_pictures() const {
-    if (!extras_.picture) return "";
+  std::string worst_images() const {
+    if (!extras_.image) return "";
     std::string shots;
     for (const std::size_t sample : most_confident_mistakes(first().outputs, 12)) {
       const SampleOutput& mistake = first().outputs[sample];
-      const std::optional<Picture> picture = extras_.picture(mistake.source);
-      if (!picture) continue;
+      const std::optional<Image> image = extras_.image(mistake.source);
+      if (!image) continue;
       shots += fmt::format(
           "<div><img width=\"96\" height=\"96\" alt=\"\" src=\"data:image/png;base64,{}\">{} "
           "predicted as {}<br><span class=\"quiet\">{:.3f}</span></div>\n",
-          base64(png_of(*picture)), xml_text(mistake.target), xml_text(mistake.output),
+          base64(png_of(*image)), xml_text(mistake.target), xml_text(mistake.output),
           mistake.probability.value_or(0));
     }
     if (shots.empty()) return "";

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "data/sources/picture.h"
+#include "data/sources/image.h"
 #include "train/report/runs/history.h"
 
 namespace heed {
@@ -14,7 +14,7 @@ namespace heed {
 /// Empty parts are omitted.
 struct ReportExtras {
   /// Returns the image of a source line; unset if sources are not images.
-  std::function<std::optional<Picture>(const std::string& source)> picture;
+  std::function<std::optional<Image>(const std::string& source)> image;
   std::string attention;  ///< HTML: the attention of an example
   std::string model;      ///< layers, parameters, FLOPs and memory, in the form of `heed show`
   std::string profile;    ///< time of each op, in the form of `heed bench`

@@ -1,6 +1,6 @@
 #pragma once
 /// Images as sequences of patches (Dosovitskiy et al., "An image is worth 16x16 words", 2021). Also
-/// the base of videos (data/inputs/clips.h).
+/// the base of videos (data/inputs/videos.h).
 #include <memory>
 #include <span>
 #include <string>
@@ -8,7 +8,7 @@
 
 #include "data/batches/inputs.h"
 #include "data/options.h"
-#include "data/sources/picture.h"
+#include "data/sources/image.h"
 
 namespace heed {
 
@@ -19,13 +19,13 @@ namespace heed {
 /// Depending on the options, training shifts an image by at most options.shift pixels in each
 /// direction (black fills the border), crops it at a random position, and mirrors it with
 /// probability 1/2. Evaluation crops the middle.
-class Pictures : public Inputs {
+class Images : public Inputs {
  public:
-  /// A line names a file (read_picture) or an item of an IDX file ("FILE#17"), or is a drawing
+  /// A line names a file (read_image) or an item of an IDX file ("FILE#17"), or is a drawing
   /// (drawings.h). Throws Error(bad_input), naming `what`, the line and the file, if the file
   /// cannot be read or the image has a wrong size.
-  Pictures(std::span<const std::string> lines, const ImageOptions& options, bool class_row,
-           const std::string& what, std::int64_t threads);
+  Images(std::span<const std::string> lines, const ImageOptions& options, bool class_row,
+         const std::string& what, std::int64_t threads);
 
   std::int64_t rows(std::int64_t) const override;
   void push(std::int64_t input, const Draw& draw, Side& side) const override;
@@ -33,12 +33,12 @@ class Pictures : public Inputs {
 
  protected:
   /// An empty set, which keep() fills. An image is a video of one frame.
-  Pictures(const ImageOptions& options, const VideoOptions& video, bool class_row)
+  Images(const ImageOptions& options, const VideoOptions& video, bool class_row)
       : options_(options), video_(video), class_row_(class_row) {}
   /// Throws Error(bad_input) if the options do not accept the size; the message begins with `noun`.
   void check_size(std::int64_t height, std::int64_t width, const char* noun) const;
   /// Adds a video and frees its pixels.
-  void keep(Clip& clip);
+  void keep(Video& video);
 
  private:
   struct Item {

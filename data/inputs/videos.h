@@ -1,7 +1,7 @@
 #pragma once
 /// Videos as sequences of tubelets (Arnab et al., "ViViT: A Video Vision Transformer", 2021,
 /// section 3.2).
-#include "data/inputs/pictures.h"
+#include "data/inputs/images.h"
 
 namespace heed {
 
@@ -9,15 +9,15 @@ namespace heed {
 /// line by line, as in a patch of an image. Rows are in the order of time, then from top to bottom,
 /// then from left to right. Training shifts, crops and mirrors all frames of a video in the same
 /// way.
-class Clips final : public Pictures {
+class Videos final : public Images {
  public:
   /// A line names a .npy file of uint8 ([frames, height, width] or [frames, height, width,
   /// channels]) or an item of an IDX file of four dimensions ("FILE#17": [videos, frames, height,
   /// width]), or is a description (data/sources/generated/motion.h). Throws Error(bad_input),
   /// naming `what`, the line and the file, if the file cannot be read or the video has a wrong
   /// length, size or number of channels.
-  Clips(std::span<const std::string> lines, const ImageOptions& options, const VideoOptions& video,
-        bool class_row, const std::string& what, std::int64_t threads);
+  Videos(std::span<const std::string> lines, const ImageOptions& options, const VideoOptions& video,
+         bool class_row, const std::string& what, std::int64_t threads);
 };
 
 }  // namespace heed

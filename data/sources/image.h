@@ -6,13 +6,13 @@
 
 namespace heed {
 
-struct Picture {
+struct Image {
   std::int64_t height = 0, width = 0, channels = 0;
   std::vector<std::uint8_t> values;  ///< [height, width, channels]
 };
 
 /// A video.
-struct Clip {
+struct Video {
   std::int64_t frames = 0, height = 0, width = 0, channels = 0;
   std::vector<std::uint8_t> values;  ///< [frames, height, width, channels]
 };
@@ -21,9 +21,9 @@ struct Clip {
 /// channels: 1 (grey) or 3 (red, green, blue). Transparent pixels become black. Throws
 /// Error(bad_input) if the file is missing, damaged, truncated or of an unknown format, or has more
 /// than 2^24 pixels.
-Picture read_picture(const std::string& path, std::int64_t channels);
+Image read_image(const std::string& path, std::int64_t channels);
 
 /// The image as the bytes of a PNG file.
-std::string png_of(const Picture& picture);
+std::string png_of(const Image& image);
 
 }  // namespace heed

@@ -9,7 +9,7 @@
 using namespace heed;
 using namespace heed::test;
 
-BOOST_AUTO_TEST_SUITE(pictures)
+BOOST_AUTO_TEST_SUITE(images)
 
 namespace {
 
@@ -25,24 +25,24 @@ std::string idx(const std::vector<std::uint32_t>& shape, const std::string& valu
 void write_spots(const TempFolder& folder, const std::string& name, std::uint32_t n,
                  std::uint64_t seed) {
   Random random({.seed = seed, .stream = Stream::check, .index = 3});
-  std::string pictures, labels, texts;
+  std::string images, labels, texts;
   for (std::uint32_t i = 0; i < n; ++i) {
-    std::string picture(64, '\0');
-    for (char& pixel : picture) pixel = static_cast<char>(random.below(120));
+    std::string image(64, '\0');
+    for (char& pixel : image) pixel = static_cast<char>(random.below(120));
     const std::uint32_t quarter = random.below(4), y = quarter / 2 * 4 + random.below(4),
                         x = quarter % 2 * 4 + random.below(4);
-    picture[y * 8 + x] = static_cast<char>(255);
-    pictures += picture;
+    image[y * 8 + x] = static_cast<char>(255);
+    images += image;
     labels += static_cast<char>(quarter);
     texts += fmt::format("{} {}\n", quarter / 2 == 0 ? "top" : "bottom",
                          quarter % 2 == 0 ? "left" : "right");
   }
-  put(folder / (name + ".pictures"), idx({n, 8, 8}, pictures));
+  put(folder / (name + ".images"), idx({n, 8, 8}, images));
   put(folder / (name + ".labels"), idx({n}, labels));
   put(folder / (name + ".texts"), texts);
 }
 
-Config picture_run(const TempFolder& folder, TaskKind task, std::int64_t steps) {
+Config image_run(const TempFolder& folder, TaskKind task, std::int64_t steps) {
   const std::string target = task == TaskKind::classify ? ".labels" : ".texts";
   Config c = small_run(steps);
   c.task = task;
@@ -52,7 +52,7 @@ Config picture_run(const TempFolder& folder, TaskKind task, std::int64_t steps) 
   for (const auto& [name, n, files] :
        {std::tuple("train", 1500U, &c.data.train), std::tuple("valid", 100U, &c.data.valid)}) {
     write_spots(folder, name, n, n);
-    *files = {{(folder / (std::string(name) + ".pictures")).string()},
+    *files = {{(folder / (std::string(name) + ".images")).string()},
               {(folder / (name + target)).string()},
               {}};
   }
@@ -77,10 +77,10 @@ Config picture_run(const TempFolder& folder, TaskKind task, std::int64_t steps) 
 
 /// Videos of 4 frames of 4 × 4 pixels, in which a bright spot moves in one of four directions, with
 /// wraparound at the edges.
-void write_clips(const TempFolder& folder, const std::string& name, std::uint32_t n,
-                 std::uint64_t seed) {
+void write_videos(const TempFolder& folder, const std::string& name, std::uint32_t n,
+                  std::uint64_t seed) {
   Random random({.seed = seed, .stream = Stream::check, .index = 4});
-  std::string clips, labels, texts;
+  std::string videos, labels, texts;
   constexpr std::array<std::pair<std::uint32_t, std::uint32_t>, 4> ways{
       {{1, 0}, {3, 0}, {0, 1}, {0, 3}}};
   for (std::uint32_t i = 0; i < n; ++i) {
@@ -89,20 +89,20 @@ void write_clips(const TempFolder& folder, const std::string& name, std::uint32_
     for (int t = 0; t < 4; ++t, x += ways[way].first, y += ways[way].second) {
       std::string frame(16, '\0');
       frame[y % 4 * 4 + x % 4] = static_cast<char>(255);
-      clips += frame;
+      videos += frame;
     }
     labels += static_cast<char>(way);
     texts += fmt::format("{} {}\n", way < 2 ? "along" : "across", way % 2 == 0 ? "forth" : "back");
   }
-  put(folder / (name + ".pictures"), idx({n, 4, 4, 4}, clips));
+  put(folder / (name + ".images"), idx({n, 4, 4, 4}, videos));
   put(folder / (name + ".labels"), idx({n}, labels));
   put(folder / (name + ".texts"), texts);
 }
 
-Config clip_run(const TempFolder& folder, TaskKind task, std::int64_t steps) {
-  Config c = picture_run(folder, task, steps);
-  write_clips(folder, "train", 1500, 1500);
-  write_clips(folder, "valid", 100, 100);
+Config video_run(const TempFolder& folder, TaskKind task, std::int64_t steps) {
+  Config c = image_run(folder, task, steps);
+  write_videos(folder, "train", 1500, 1500);
+  write_videos(folder, "valid", 100, 100);
   c.data.input = InputKind::video;
   c.data.image = {.height = 4, .width = 4, .patch = 2};
   c.data.video = {.frames = 4, .tubelet = 2};
@@ -128,7 +128,7 @@ BOOST_AUTO_TEST_CASE(tubelet_encoder_learns_the_direction_of_a_spot,
                      *boost::unit_test::label("learns")) {
   const TempFolder folder;
   for (const TaskKind task : {TaskKind::classify, TaskKind::seq2seq}) {
-    const Config c = clip_run(folder, task, 400);
+    const Config c = video_run(folder, task, 400);
     Run run(c, folder / std::string(info_of(task).name));
     BOOST_TEST(run.data.train.source_rows(0) == (task == TaskKind::classify ? 9 : 8));
     Trainer trainer(run.config, run.paths(), run.data, run.run_log);
@@ -145,7 +145,7 @@ BOOST_AUTO_TEST_CASE(tubelet_encoder_learns_the_direction_of_a_spot,
 BOOST_AUTO_TEST_CASE(video_run_is_bitwise_reproducible) {
   const TempFolder folder;
   for (const TaskKind task : {TaskKind::classify, TaskKind::seq2seq}) {
-    Config c = clip_run(folder, task, 40);
+    Config c = video_run(folder, task, 40);
     c.data.image.shift = 1;
     c.model->dropout = 0.2;
     check_repeats_bits(c, folder / std::string(info_of(task).name));
@@ -155,7 +155,7 @@ BOOST_AUTO_TEST_CASE(video_run_is_bitwise_reproducible) {
 BOOST_AUTO_TEST_CASE(motion_labels_are_one_word_for_a_classifier_and_two_for_a_decoder) {
   const TempFolder folder;
   for (const TaskKind task : {TaskKind::classify, TaskKind::seq2seq}) {
-    Config c = clip_run(folder, task, 1);
+    Config c = video_run(folder, task, 1);
     c.data.train = c.data.valid = {};
     c.data.video.frames = 10;
     c.model->max_positions = 21;
@@ -171,7 +171,7 @@ BOOST_AUTO_TEST_CASE(motion_labels_are_one_word_for_a_classifier_and_two_for_a_d
 
 BOOST_AUTO_TEST_CASE(video_of_another_length_is_refused) {
   const TempFolder folder;
-  Config c = clip_run(folder, TaskKind::classify, 1);
+  Config c = video_run(folder, TaskKind::classify, 1);
   c.data.video.frames = 2;
   HEED_CHECK_ERROR(Exit::bad_input, "data.train: line 1: ", load_data(c));
   HEED_CHECK_ERROR(Exit::bad_input, "a video of 4 frames, but data.video.frames is 2",
@@ -182,7 +182,7 @@ BOOST_AUTO_TEST_CASE(conv_front_end_learns_the_quarter_of_a_spot,
                      *boost::unit_test::label("learns")) {
   const TempFolder folder;
   for (const TaskKind task : {TaskKind::classify, TaskKind::seq2seq}) {
-    Config c = picture_run(folder, task, 400);
+    Config c = image_run(folder, task, 400);
     c.data.image.patch = 1;
     c.model->max_positions = 10;  // 8 × 8 pixels become 2 × 2 rows
     c.train.batch_tokens = 2000;
@@ -198,7 +198,7 @@ BOOST_AUTO_TEST_CASE(conv_front_end_learns_the_quarter_of_a_spot,
 BOOST_AUTO_TEST_CASE(conv_front_end_run_is_bitwise_reproducible) {
   const TempFolder folder;
   for (const TaskKind task : {TaskKind::classify, TaskKind::seq2seq}) {
-    Config c = with_convolutions(picture_run(folder, task, 40), 1);
+    Config c = with_convolutions(image_run(folder, task, 40), 1);
     c.model->dropout = 0.2;
     c.train.recompute = task == TaskKind::seq2seq;
     c.train.rdrop = 1;
@@ -210,7 +210,7 @@ BOOST_AUTO_TEST_CASE(vision_transformer_learns_the_quarter_of_a_spot,
                      *boost::unit_test::label("learns")) {
   const TempFolder folder;
   for (const Pool pool : {Pool::first, Pool::mean}) {
-    Config c = picture_run(folder, TaskKind::classify, 400);
+    Config c = image_run(folder, TaskKind::classify, 400);
     c.model->pool = pool;
     Run run(c, folder / std::string(name_of(pool)));
     BOOST_TEST(run.data.train.source_rows(0) == (pool == Pool::first ? 17 : 16));
@@ -228,7 +228,7 @@ BOOST_AUTO_TEST_CASE(vision_transformer_learns_the_quarter_of_a_spot,
 }
 
 Config swin_run(const TempFolder& folder, std::int64_t steps) {
-  Config c = picture_run(folder, TaskKind::classify, steps);
+  Config c = image_run(folder, TaskKind::classify, steps);
   c.model->kind = ModelKind::swin;
   c.model->swin = {2, {2, 1}};
   c.model->grid_height = c.model->grid_width = 4;
@@ -249,7 +249,7 @@ BOOST_AUTO_TEST_CASE(swin_transformer_learns_the_quarter_of_a_spot,
 
 BOOST_AUTO_TEST_CASE(decoder_describes_the_quarter_of_a_spot, *boost::unit_test::label("learns")) {
   const TempFolder folder;
-  Run run(picture_run(folder, TaskKind::seq2seq, 900), folder / "run");
+  Run run(image_run(folder, TaskKind::seq2seq, 900), folder / "run");
   Trainer trainer(run.config, run.paths(), run.data, run.run_log);
   BOOST_TEST(trainer.train() == 0);
   const Evaluation e = trainer.task().evaluate(trainer.loaded_model(), run.data.valid, {});
@@ -269,7 +269,7 @@ BOOST_AUTO_TEST_CASE(decoder_describes_the_quarter_of_a_spot, *boost::unit_test:
 BOOST_AUTO_TEST_CASE(image_run_is_bitwise_reproducible) {
   const TempFolder folder;
   for (const TaskKind task : {TaskKind::classify, TaskKind::seq2seq}) {
-    Config c = picture_run(folder, task, 40);
+    Config c = image_run(folder, task, 40);
     c.data.image.shift = 1;
     c.data.image.flip = true;
     c.model->dropout = 0.2;
@@ -283,7 +283,7 @@ BOOST_AUTO_TEST_CASE(image_run_is_bitwise_reproducible) {
 
 BOOST_AUTO_TEST_CASE(decoder_transcribes_the_digits_of_tones, *boost::unit_test::label("learns")) {
   const TempFolder folder;
-  Config c = picture_run(folder, TaskKind::seq2seq, 900);
+  Config c = image_run(folder, TaskKind::seq2seq, 900);
   c.data = {};
   c.data.input = InputKind::features;
   c.data.features = {.width = 16, .stack = 4, .normalise = true, .rate = 4000, .window = 32};
@@ -304,7 +304,7 @@ BOOST_AUTO_TEST_CASE(decoder_transcribes_the_digits_of_tones, *boost::unit_test:
 BOOST_AUTO_TEST_CASE(conv_front_end_transcribes_the_digits_of_tones,
                      *boost::unit_test::label("learns")) {
   const TempFolder folder;
-  Config c = picture_run(folder, TaskKind::seq2seq, 900);
+  Config c = image_run(folder, TaskKind::seq2seq, 900);
   c.data = {};
   c.data.input = InputKind::features;
   c.data.features = {.width = 16, .normalise = true, .rate = 4000, .window = 32};
@@ -324,7 +324,7 @@ BOOST_AUTO_TEST_CASE(conv_front_end_transcribes_the_digits_of_tones,
 
 BOOST_AUTO_TEST_CASE(long_sounds_are_skipped_in_training) {
   const TempFolder folder;
-  Config c = picture_run(folder, TaskKind::seq2seq, 1);
+  Config c = image_run(folder, TaskKind::seq2seq, 1);
   c.data = {};
   c.data.input = InputKind::features;
   c.data.max_length = 40;
@@ -340,7 +340,7 @@ BOOST_AUTO_TEST_CASE(long_sounds_are_skipped_in_training) {
 
 BOOST_AUTO_TEST_CASE(sound_run_is_bitwise_reproducible) {
   const TempFolder folder;
-  Config c = picture_run(folder, TaskKind::seq2seq, 40);
+  Config c = image_run(folder, TaskKind::seq2seq, 40);
   c.data = {};
   c.data.input = InputKind::features;
   c.data.features = {.width = 8, .stack = 4, .rate = 4000};
@@ -354,18 +354,18 @@ BOOST_AUTO_TEST_CASE(sound_run_is_bitwise_reproducible) {
 
 BOOST_AUTO_TEST_CASE(checksum_differs_for_different_images) {
   const TempFolder folder;
-  const Config c = picture_run(folder, TaskKind::classify, 1);
+  const Config c = image_run(folder, TaskKind::classify, 1);
   const std::string before = load_data(c).sums.train;
   BOOST_TEST(load_data(c).sums.train == before);
-  std::string bytes = get(folder / "train.pictures");
+  std::string bytes = get(folder / "train.images");
   bytes.back() ^= 1;
-  put(folder / "train.pictures", bytes);
+  put(folder / "train.images", bytes);
   BOOST_TEST(load_data(c).sums.train != before);
 }
 
 BOOST_AUTO_TEST_CASE(image_of_another_size_is_refused) {
   const TempFolder folder;
-  Config c = picture_run(folder, TaskKind::classify, 1);
+  Config c = image_run(folder, TaskKind::classify, 1);
   c.data.image.height = 10;
   HEED_CHECK_ERROR(Exit::bad_input, "data.train: line 1: ", load_data(c));
   HEED_CHECK_ERROR(Exit::bad_input, "an image of 8 x 8 pixels, but data.image has 10 x 8",

@@ -1,4 +1,4 @@
-#include "data/inputs/pictures.h"
+#include "data/inputs/images.h"
 
 #include <fmt/format.h>
 
@@ -7,19 +7,19 @@
 #include "data/inputs/each_line.h"
 #include "data/sources/generated/drawings.h"
 #include "data/sources/idx.h"
-#include "data/sources/picture.h"
+#include "data/sources/image.h"
 
 namespace heed {
 namespace {
 
-Clip picture_of(const std::string& line, const ImageOptions& options, IdxFiles& files) {
-  const auto still = [](Picture&& p) {
-    return Clip{1, p.height, p.width, p.channels, std::move(p.values)};
+Video image_of(const std::string& line, const ImageOptions& options, IdxFiles& files) {
+  const auto still = [](Image&& p) {
+    return Video{1, p.height, p.width, p.channels, std::move(p.values)};
   };
   const std::int64_t channels = options.channels;
-  if (is_drawing(line)) return still(draw_picture(line, options.height, options.width, channels));
+  if (is_drawing(line)) return still(draw_image(line, options.height, options.width, channels));
   IdxItem item;
-  if (!IdxItem::parse(line, item)) return still(read_picture(line, channels));
+  if (!IdxItem::parse(line, item)) return still(read_image(line, channels));
   const IdxFile& file = files.open(item.path);
   const std::vector<std::int64_t>& shape = file.shape();
   const std::int64_t image_channels = shape.size() == 4 ? shape[3] : 1;
@@ -34,19 +34,19 @@ Clip picture_of(const std::string& line, const ImageOptions& options, IdxFiles& 
 
 }  // namespace
 
-Pictures::Pictures(std::span<const std::string> lines, const ImageOptions& options, bool class_row,
-                   const std::string& what, std::int64_t threads)
-    : Pictures(options, {.frames = 1, .tubelet = 1}, class_row) {
+Images::Images(std::span<const std::string> lines, const ImageOptions& options, bool class_row,
+               const std::string& what, std::int64_t threads)
+    : Images(options, {.frames = 1, .tubelet = 1}, class_row) {
   IdxFiles files;
-  std::vector<Clip> all(lines.size());
+  std::vector<Video> all(lines.size());
   for_each_line(lines, what, threads, [&](std::size_t i) {
-    all[i] = picture_of(lines[i], options, files);
+    all[i] = image_of(lines[i], options, files);
     check_size(all[i].height, all[i].width, "an image");
   });
-  for (Clip& picture : all) keep(picture);
+  for (Video& image : all) keep(image);
 }
 
-void Pictures::check_size(std::int64_t height, std::int64_t width, const char* noun) const {
+void Images::check_size(std::int64_t height, std::int64_t width, const char* noun) const {
   const bool same = height == options_.height && width == options_.width,
              enough = height >= options_.height && width >= options_.width;
   if (same || (options_.crop && enough)) return;
@@ -55,23 +55,23 @@ void Pictures::check_size(std::int64_t height, std::int64_t width, const char* n
                                            enough ? " (data.image.crop accepts larger ones)" : ""));
 }
 
-void Pictures::keep(Clip& clip) {
-  items_.push_back({pixels_.size(), clip.height, clip.width});
-  pixels_.insert(pixels_.end(), clip.values.begin(), clip.values.end());
-  clip.values = {};
+void Images::keep(Video& video) {
+  items_.push_back({pixels_.size(), video.height, video.width});
+  pixels_.insert(pixels_.end(), video.values.begin(), video.values.end());
+  video.values = {};
 }
 
-std::int64_t Pictures::rows(std::int64_t) const {
+std::int64_t Images::rows(std::int64_t) const {
   return (class_row_ ? 1 : 0) + patches_of(options_) * (video_.frames / video_.tubelet);
 }
 
-std::span<const std::uint8_t> Pictures::pixels(const Item& item) const {
+std::span<const std::uint8_t> Images::pixels(const Item& item) const {
   return std::span(pixels_).subspan(
       item.begin,
       static_cast<std::size_t>(video_.frames * item.height * item.width * options_.channels));
 }
 
-void Pictures::push(std::int64_t input, const Draw& draw, Side& side) const {
+void Images::push(std::int64_t input, const Draw& draw, Side& side) const {
   const Item& item = items_[input];
   const std::span<const std::uint8_t> values = pixels(item);
   Random random = draw.random(Stream::augment);
@@ -119,7 +119,7 @@ void Pictures::push(std::int64_t input, const Draw& draw, Side& side) const {
   side.offsets.push_back(side.offsets.back() + static_cast<std::int32_t>(rows(input)));
 }
 
-void Pictures::add_to(Sha256& sum, std::int64_t input) const {
+void Images::add_to(Sha256& sum, std::int64_t input) const {
   sum.update(std::as_bytes(pixels(items_[input])));
 }
 

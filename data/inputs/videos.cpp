@@ -1,4 +1,4 @@
-#include "data/inputs/clips.h"
+#include "data/inputs/videos.h"
 
 #include <fmt/format.h>
 
@@ -22,8 +22,8 @@ void check_frames(std::int64_t frames, const VideoOptions& video, const std::str
                      video.frames));
 }
 
-Clip clip_of(const std::string& line, const ImageOptions& options, const VideoOptions& video,
-             IdxFiles& files) {
+Video video_of(const std::string& line, const ImageOptions& options, const VideoOptions& video,
+               IdxFiles& files) {
   if (is_motion(line)) {
     check_frames(motion_length(line), video, line);
     return draw_motion(line, options.height, options.width, options.channels);
@@ -54,21 +54,21 @@ Clip clip_of(const std::string& line, const ImageOptions& options, const VideoOp
 
 }  // namespace
 
-Clips::Clips(std::span<const std::string> lines, const ImageOptions& options,
-             const VideoOptions& video, bool class_row, const std::string& what,
-             std::int64_t threads)
-    : Pictures(options, video, class_row) {
+Videos::Videos(std::span<const std::string> lines, const ImageOptions& options,
+               const VideoOptions& video, bool class_row, const std::string& what,
+               std::int64_t threads)
+    : Images(options, video, class_row) {
   IdxFiles files;
-  std::vector<Clip> all(lines.size());
+  std::vector<Video> all(lines.size());
   for_each_line(lines, what, threads, [&](std::size_t i) {
-    all[i] = clip_of(lines[i], options, video, files);
+    all[i] = video_of(lines[i], options, video, files);
     check_frames(all[i].frames, video, lines[i]);
     if (all[i].channels != options.channels)
       refuse(fmt::format("a video with {} channels, but data.image.channels is {}", all[i].channels,
                          options.channels));
     check_size(all[i].height, all[i].width, "a video");
   });
-  for (Clip& clip : all) keep(clip);
+  for (Video& video : all) keep(video);
 }
 
 }  // namespace heed

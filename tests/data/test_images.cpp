@@ -1,5 +1,5 @@
 // Images: from files, and as rows of patches.
-#include "data/inputs/pictures.h"
+#include "data/inputs/images.h"
 
 #include <fmt/format.h>
 #include <turbojpeg.h>
@@ -10,7 +10,7 @@
 #include "data/sources/corpus.h"
 #include "data/sources/generated/drawings.h"
 #include "data/sources/idx.h"
-#include "data/sources/picture.h"
+#include "data/sources/image.h"
 #include "data/sources/synthetic.h"
 #include "tests/data/files.h"
 #include "tests/data/support.h"
@@ -18,24 +18,24 @@
 using namespace heed;
 using namespace heed::testing;
 
-BOOST_AUTO_TEST_SUITE(pictures)
+BOOST_AUTO_TEST_SUITE(images)
 
 namespace {
 
 /// height × width × channels values: 0, 1, 2, … (modulo 256).
-Picture counting(std::int64_t height, std::int64_t width, std::int64_t channels) {
-  Picture p{height, width, channels, {}};
+Image counting(std::int64_t height, std::int64_t width, std::int64_t channels) {
+  Image p{height, width, channels, {}};
   for (std::int64_t i = 0; i < height * width * channels; ++i)
     p.values.push_back(static_cast<std::uint8_t>(i));
   return p;
 }
 
-std::string pnm(const Picture& p, const std::string& comment = "") {
+std::string pnm(const Image& p, const std::string& comment = "") {
   return fmt::format("P{}\n{}{} {}\n255\n", p.channels == 1 ? 5 : 6, comment, p.width, p.height) +
          std::string(p.values.begin(), p.values.end());
 }
 
-std::string jpeg(const Picture& p) {
+std::string jpeg(const Image& p) {
   const tjhandle encoder = tjInitCompress();
   unsigned char* bytes = nullptr;
   unsigned long size = 0;
@@ -49,7 +49,7 @@ std::string jpeg(const Picture& p) {
   return result;
 }
 
-std::string bytes_of(const Picture& p) { return {p.values.begin(), p.values.end()}; }
+std::string bytes_of(const Image& p) { return {p.values.begin(), p.values.end()}; }
 
 Side rows_of(const Inputs& inputs, std::int64_t input, const Draw& draw = {}) {
   Side side;
@@ -59,16 +59,16 @@ Side rows_of(const Inputs& inputs, std::int64_t input, const Draw& draw = {}) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(read_picture_returns_written_pixels) {
+BOOST_AUTO_TEST_CASE(read_image_returns_written_pixels) {
   const TempDir dir;
   for (const std::int64_t channels : {1, 3}) {
-    const Picture p = counting(5, 7, channels);
+    const Image p = counting(5, 7, channels);
     for (const std::string& bytes : {png_of(p), pnm(p), pnm(p, "# a comment\n")}) {
-      const Picture read = read_picture(dir.write("picture", bytes), channels);
+      const Image read = read_image(dir.write("image", bytes), channels);
       BOOST_TEST((read.height == 5 && read.width == 7 && read.channels == channels));
       BOOST_TEST((read.values == p.values));
     }
-    const Picture read = read_picture(dir.write("picture", jpeg(p)), channels);
+    const Image read = read_image(dir.write("image", jpeg(p)), channels);
     BOOST_REQUIRE(read.values.size() == p.values.size());
     for (std::size_t i = 0; i < p.values.size(); ++i)
       BOOST_TEST(std::abs(read.values[i] - p.values[i]) <= 12);  // JPEG is lossy
@@ -77,24 +77,24 @@ BOOST_AUTO_TEST_CASE(read_picture_returns_written_pixels) {
 
 BOOST_AUTO_TEST_CASE(channels_are_converted) {
   const TempDir dir;
-  const Picture grey = counting(3, 4, 1);
+  const Image grey = counting(3, 4, 1);
   for (const std::string& bytes : {png_of(grey), pnm(grey)}) {
-    const Picture colours = read_picture(dir.write("grey", bytes), 3);
+    const Image colours = read_image(dir.write("grey", bytes), 3);
     for (std::size_t i = 0; i < 12; ++i) {
       for (std::size_t c = 0; c < 3; ++c) BOOST_TEST(colours.values[3 * i + c] == grey.values[i]);
     }
   }
-  Picture colours{1, 3, 3, {255, 0, 0, 0, 255, 0, 0, 0, 255}};
-  const Picture luma = read_picture(dir.write("colours", pnm(colours)), 1);
+  Image colours{1, 3, 3, {255, 0, 0, 0, 255, 0, 0, 0, 255}};
+  const Image luma = read_image(dir.write("colours", pnm(colours)), 1);
   BOOST_TEST((luma.values == std::vector<std::uint8_t>{76, 150, 29}));  // BT.601
 }
 
 BOOST_AUTO_TEST_CASE(broken_image_is_refused) {
   const TempDir dir;
-  const Picture p = counting(40, 40, 3);
+  const Image p = counting(40, 40, 3);
   const auto refused = [&](const std::string& bytes, const char* why) {
     const std::string path = dir.write("broken", bytes);
-    expect_error(Exit::bad_input, {why, path}, [&] { read_picture(path, 3); });
+    expect_error(Exit::bad_input, {why, path}, [&] { read_image(path, 3); });
   };
   refused("", "empty file");
   refused("GIF89a....", "not a PNG, JPEG, PGM or PPM file");
@@ -112,7 +112,7 @@ BOOST_AUTO_TEST_CASE(broken_image_is_refused) {
   refused("P6\n-1 40\n255\n", "an image of 40 x -1 pixels");
   refused("P6\n99999999 99999999\n255\n", "an image of 99999999 x 99999999 pixels");
   expect_error(Exit::bad_input, {"nowhere.png"},
-               [&] { read_picture((dir / "nowhere.png").string(), 3); });
+               [&] { read_image((dir / "nowhere.png").string(), 3); });
 }
 
 BOOST_AUTO_TEST_CASE(idx_file_is_read_and_broken_one_refused) {
@@ -145,7 +145,7 @@ BOOST_AUTO_TEST_CASE(patches_are_read_line_by_line) {
   const std::vector<std::string> lines{dir.write("p", pnm(counting(4, 6, 3)))};
   ImageOptions o{
       .height = 4, .width = 6, .channels = 3, .patch = 2, .mean = 0, .deviation = 1.0 / 255};
-  const Pictures plain(lines, o, false, "data", 1);
+  const Images plain(lines, o, false, "data", 1);
   BOOST_TEST(plain.rows(0) == 6);
   const Side side = rows_of(plain, 0);
   BOOST_TEST((side.width == 12 && side.rows() == 6 && side.features.size() == 72u));
@@ -156,24 +156,24 @@ BOOST_AUTO_TEST_CASE(patches_are_read_line_by_line) {
       BOOST_CHECK_SMALL(side.features[4 * 12 + y * 6 + k] - expected, 1e-3);
     }
   }
-  const Side with_class = rows_of(Pictures(lines, o, true, "data", 1), 0);
+  const Side with_class = rows_of(Images(lines, o, true, "data", 1), 0);
   BOOST_TEST(with_class.rows() == 7);
   for (std::size_t i = 0; i < 12; ++i) BOOST_TEST(with_class.features[i] == 0);
   BOOST_TEST((std::vector<float>(with_class.features.begin() + 12, with_class.features.end()) ==
               side.features));
   o.mean = 0.5;
   o.deviation = 0.25;
-  const Side normal = rows_of(Pictures(lines, o, false, "data", 1), 0);
+  const Side normal = rows_of(Images(lines, o, false, "data", 1), 0);
   BOOST_CHECK_SMALL(normal.features[1] - (1.0 / 255 - 0.5) / 0.25, 1e-6);
 }
 
 BOOST_AUTO_TEST_CASE(training_augments_images_and_evaluation_does_not) {
   const TempDir dir;
-  Picture dot{5, 5, 1, std::vector<std::uint8_t>(25)};
+  Image dot{5, 5, 1, std::vector<std::uint8_t>(25)};
   dot.values[12] = 255;  // the centre
   const std::vector<std::string> lines{dir.write("dot", pnm(dot))};
   ImageOptions o{.height = 5, .width = 5, .patch = 1, .shift = 1, .mean = 0, .deviation = 1};
-  const Pictures shifted(lines, o, false, "data", 1);
+  const Images shifted(lines, o, false, "data", 1);
   const auto position = [](const Side& side) {
     return std::ranges::find(side.features, 1.0f) - side.features.begin();
   };
@@ -192,17 +192,17 @@ BOOST_AUTO_TEST_CASE(training_augments_images_and_evaluation_does_not) {
                {"data.train: line 1: ", "dot",
                 "an image of 5 x 5 pixels, but data.image has 3 x 3 "
                 "(data.image.crop accepts larger ones)"},
-               [&] { Pictures(lines, o, false, "data.train", 1); });
+               [&] { Images(lines, o, false, "data.train", 1); });
   o.crop = true;
-  const Pictures cropped(lines, o, false, "data", 1);
+  const Images cropped(lines, o, false, "data", 1);
   BOOST_TEST(position(rows_of(cropped, 0)) == 4);
   seen.clear();
   for (std::int64_t epoch = 0; epoch < 200; ++epoch)
     seen.insert(position(rows_of(cropped, 0, {7, epoch, 0})));
   BOOST_TEST(seen.size() == 9u);
-  Picture left{1, 4, 1, {255, 0, 0, 0}};
+  Image left{1, 4, 1, {255, 0, 0, 0}};
   const std::vector<std::string> one{dir.write("left", pnm(left))};
-  const Pictures mirrored(
+  const Images mirrored(
       one, {.height = 1, .width = 4, .patch = 1, .flip = true, .mean = 0, .deviation = 1}, false,
       "data", 1);
   int right = 0;
@@ -214,22 +214,22 @@ BOOST_AUTO_TEST_CASE(training_augments_images_and_evaluation_does_not) {
 
 BOOST_AUTO_TEST_CASE(image_splits_are_read_from_idx_files_and_lists) {
   const TempDir dir;
-  const std::string pictures = idx({3, 2, 2}, bytes_of(counting(3, 4, 1))),
+  const std::string images = idx({3, 2, 2}, bytes_of(counting(3, 4, 1))),
                     labels = idx({3}, {'\7', '\0', '\11'});
-  FilesOptions files{{dir.write("x", pictures)}, {dir.write_gz("y.gz", labels)}, {}};
+  FilesOptions files{{dir.write("x", images)}, {dir.write_gz("y.gz", labels)}, {}};
   const ReadOptions read_options{Reads::pairs, InputKind::image, false};
   Split split = read_split(files, read_options, "train");
   BOOST_TEST(
       (split.source == std::vector<std::string>{files.source[0] + "#0", files.source[0] + "#1",
                                                 files.source[0] + "#2"}));
   BOOST_TEST((split.target == std::vector<std::string>{"7", "0", "9"}));
-  const Pictures album(split.source,
-                       {.height = 2, .width = 2, .patch = 2, .mean = 0, .deviation = 1.0 / 255},
-                       false, "data", 1);
+  const Images album(split.source,
+                     {.height = 2, .width = 2, .patch = 2, .mean = 0, .deviation = 1.0 / 255},
+                     false, "data", 1);
   BOOST_CHECK_SMALL(rows_of(album, 2).features[3] - 11.0f, 1e-4f);
   split.source.push_back(files.source[0] + "#3");
   expect_error(Exit::bad_input, {"line 4", "has 3 images, so there is no #3"},
-               [&] { Pictures(split.source, {.height = 2, .width = 2}, false, "data", 1); });
+               [&] { Images(split.source, {.height = 2, .width = 2}, false, "data", 1); });
   files.source = {dir.write("list.csv", "a.png,a cat, perhaps\nb/c.png,dog\n")};
   files.target = {};
   split = read_split(files, read_options, "train");
@@ -245,13 +245,13 @@ BOOST_AUTO_TEST_CASE(image_splits_are_read_from_idx_files_and_lists) {
                [&] { read_split(files, read_options, "train"); });
   files.source = {dir.write("list", "a.png\nb.png\n")};
   BOOST_TEST(read_split(files, read_options, "train").target[1] == "y");
-  files.target = {dir.write("pictures", pictures)};
+  files.target = {dir.write("images", images)};
   expect_error(Exit::bad_input, {"an IDX file of 3 x 2 x 2, not of labels"},
                [&] { read_split(files, read_options, "train"); });
 }
 
 BOOST_AUTO_TEST_CASE(drawings_equal_hand_drawn_pixels) {
-  const Picture p = draw_picture("drawing:red square 1 2 2;white cross 4 0 3", 4, 8, 3);
+  const Image p = draw_image("drawing:red square 1 2 2;white cross 4 0 3", 4, 8, 3);
   BOOST_TEST((p.height == 4 && p.width == 8 && p.channels == 3));
   const auto at = [&](std::int64_t y, std::int64_t x) {
     const auto* const v = p.values.data() + (y * 8 + x) * 3;
@@ -263,7 +263,7 @@ BOOST_AUTO_TEST_CASE(drawings_equal_hand_drawn_pixels) {
     rows += '/';
   }
   BOOST_TEST(rows == ".....w../....www./.rr..w../.rr...../");
-  const Picture grey = draw_picture("drawing:red square 0 0 1;blue square 7 3 9", 4, 8, 1);
+  const Image grey = draw_image("drawing:red square 0 0 1;blue square 7 3 9", 4, 8, 1);
   BOOST_TEST(static_cast<int>(grey.values.front()) == (230 + 40 + 40) / 3);
   BOOST_TEST(static_cast<int>(grey.values.back()) ==
              (50 + 80 + 240) / 3);  // the square extends beyond the image
@@ -271,12 +271,12 @@ BOOST_AUTO_TEST_CASE(drawings_equal_hand_drawn_pixels) {
                             "drawing:pink square 1 2 3", "drawing:red square 1 2 0",
                             "drawing:red square 1 2 3;", "drawing:red square 1 2 3 x"})
     expect_error(Exit::bad_input, {"is not a drawing", "with colours red, green"},
-                 [&] { draw_picture(wrong, 4, 8, 3); });
-  BOOST_TEST((is_drawing("drawing:x") && !is_drawing("picture.png")));
+                 [&] { draw_image(wrong, 4, 8, 3); });
+  BOOST_TEST((is_drawing("drawing:x") && !is_drawing("image.png")));
   // An error in a line of data contains its number.
   expect_error(Exit::bad_input, {"data: line 2: \"drawing:red\" is not a drawing"}, [] {
-    Pictures(std::vector<std::string>{"drawing:red square 1 2 3", "drawing:red"},
-             {.height = 8, .width = 8, .channels = 3}, false, "data", 1);
+    Images(std::vector<std::string>{"drawing:red square 1 2 3", "drawing:red"},
+           {.height = 8, .width = 8, .channels = 3}, false, "data", 1);
   });
 }
 
@@ -284,7 +284,7 @@ namespace {
 
 /// Left, top, right and bottom of the pixels of a shape that is drawn alone.
 std::array<std::int64_t, 4> box(const std::string& shape, std::int64_t side) {
-  const Picture p = draw_picture("drawing:" + shape, side, side, 1);
+  const Image p = draw_image("drawing:" + shape, side, side, 1);
   std::array<std::int64_t, 4> box{side, side, -1, -1};
   for (std::int64_t y = 0; y < side; ++y)
     for (std::int64_t x = 0; x < side; ++x)

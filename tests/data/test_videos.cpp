@@ -1,5 +1,5 @@
 // Videos: from files, drawn from descriptions, and as rows of tubelets.
-#include "data/inputs/clips.h"
+#include "data/inputs/videos.h"
 
 #include <fmt/format.h>
 
@@ -16,7 +16,7 @@
 using namespace heed;
 using namespace heed::testing;
 
-BOOST_AUTO_TEST_SUITE(clips)
+BOOST_AUTO_TEST_SUITE(videos)
 
 namespace {
 
@@ -52,18 +52,18 @@ BOOST_AUTO_TEST_CASE(tubelets_equal_hand_computed_rows) {
   const TempDir dir;
   // 4 frames of 2 x 4 pixels: frame t, line y, column x contains 8 t + 4 y + x.
   const std::vector<std::string> lines{dir.write("a.npy", npy("|u1", "(4, 2, 4)", counting(32)))};
-  const Clips one(lines, plain(2, 4, 2), {.frames = 4, .tubelet = 2}, false, "data", 1);
+  const Videos one(lines, plain(2, 4, 2), {.frames = 4, .tubelet = 2}, false, "data", 1);
   BOOST_TEST(one.rows(0) == 4);
   BOOST_TEST((numbers(rows_of(one, 0)) ==
               std::vector<std::vector<int>>{{0, 1, 4, 5, 8, 9, 12, 13},
                                             {2, 3, 6, 7, 10, 11, 14, 15},
                                             {16, 17, 20, 21, 24, 25, 28, 29},
                                             {18, 19, 22, 23, 26, 27, 30, 31}}));
-  const Clips lower(lines, plain(2, 4, 1), {.frames = 4, .tubelet = 4}, false, "data", 1);
+  const Videos lower(lines, plain(2, 4, 1), {.frames = 4, .tubelet = 4}, false, "data", 1);
   const auto rows = numbers(rows_of(lower, 0));  // the second line follows the first
   BOOST_TEST((rows[1] == std::vector<int>{1, 9, 17, 25}));
   BOOST_TEST((rows[4] == std::vector<int>{4, 12, 20, 28}));
-  const Clips with_class(lines, plain(2, 4, 2), {.frames = 4, .tubelet = 2}, true, "data", 1);
+  const Videos with_class(lines, plain(2, 4, 2), {.frames = 4, .tubelet = 2}, true, "data", 1);
   const auto marked = numbers(rows_of(with_class, 0));
   BOOST_TEST((with_class.rows(0) == 5 && marked.size() == 5u));
   BOOST_TEST((marked[0] == std::vector<int>(8, 0)));
@@ -74,20 +74,20 @@ BOOST_AUTO_TEST_CASE(tubelets_equal_hand_computed_rows) {
   const std::vector<std::string> coloured{
       dir.write("b.npy", npy("|u1", "(2, 1, 2, 3)", counting(12)))};
   BOOST_TEST((numbers(rows_of(
-                  Clips(coloured, colours, {.frames = 2, .tubelet = 2}, false, "data", 1), 0)) ==
+                  Videos(coloured, colours, {.frames = 2, .tubelet = 2}, false, "data", 1), 0)) ==
               std::vector<std::vector<int>>{{0, 1, 2, 6, 7, 8}, {3, 4, 5, 9, 10, 11}}));
 }
 
 BOOST_AUTO_TEST_CASE(video_of_one_frame_equals_image) {
   const TempDir dir;
   const std::string file = dir.write("x", idx({1, 4, 6}, counting(24)));
-  const std::vector<std::string> picture{file + "#0"},
-      clip{dir.write("x.npy", npy("|u1", "(1, 4, 6)", counting(24)))};
+  const std::vector<std::string> image{file + "#0"},
+      video{dir.write("x.npy", npy("|u1", "(1, 4, 6)", counting(24)))};
   const ImageOptions o{.height = 4, .width = 6, .patch = 2, .shift = 2, .flip = true};
-  const Pictures pictures(picture, o, true, "data", 1);
-  const Clips clips(clip, o, {.frames = 1, .tubelet = 1}, true, "data", 1);
+  const Images images(image, o, true, "data", 1);
+  const Videos videos(video, o, {.frames = 1, .tubelet = 1}, true, "data", 1);
   for (std::int64_t epoch = 0; epoch < 20; ++epoch)
-    BOOST_TEST((rows_of(pictures, 0, {3, epoch, 0}) == rows_of(clips, 0, {3, epoch, 0})));
+    BOOST_TEST((rows_of(images, 0, {3, epoch, 0}) == rows_of(videos, 0, {3, epoch, 0})));
 }
 
 BOOST_AUTO_TEST_CASE(training_transforms_all_frames_equally) {
@@ -97,7 +97,7 @@ BOOST_AUTO_TEST_CASE(training_transforms_all_frames_equally) {
   const std::vector<std::string> lines{dir.write("x.npy", npy("|u1", "(2, 5, 5)", dots))};
   ImageOptions o = plain(5, 5, 5);
   o.shift = 1;
-  const Clips shifted(lines, o, {.frames = 2, .tubelet = 1}, false, "data", 1);
+  const Videos shifted(lines, o, {.frames = 2, .tubelet = 1}, false, "data", 1);
   std::set<std::vector<int>> seen;
   for (std::int64_t epoch = 0; epoch < 100; ++epoch) {
     const auto frames = numbers(rows_of(shifted, 0, {7, epoch, 0}));
@@ -117,15 +117,15 @@ BOOST_AUTO_TEST_CASE(idx_items_are_read_as_videos) {
   BOOST_TEST(split.source.size() == 3u);
   const ImageOptions o = plain(2, 2, 2);
   const VideoOptions video{.frames = 2, .tubelet = 1};
-  const Clips all(split.source, o, video, false, "data", 1);
+  const Videos all(split.source, o, video, false, "data", 1);
   BOOST_TEST((numbers(rows_of(all, 2)) ==
               std::vector<std::vector<int>>{{16, 17, 18, 19}, {20, 21, 22, 23}}));
   split.source.push_back(files.source[0] + "#3");
   expect_error(Exit::bad_input, {"data: line 4: ", "x: has 3 videos, so there is no #3"},
-               [&] { Clips(split.source, o, video, false, "data", 1); });
+               [&] { Videos(split.source, o, video, false, "data", 1); });
   const std::vector<std::string> still{dir.write("z", idx({3, 2, 4}, counting(24))) + "#0"};
   expect_error(Exit::bad_input, {"z: an IDX file of 3 x 2 x 4, not of videos"},
-               [&] { Clips(still, o, video, false, "data", 1); });
+               [&] { Videos(still, o, video, false, "data", 1); });
 }
 
 BOOST_AUTO_TEST_CASE(broken_video_is_refused_with_line_and_file) {
@@ -134,7 +134,7 @@ BOOST_AUTO_TEST_CASE(broken_video_is_refused_with_line_and_file) {
   const auto refused = [&](const std::string& line, const std::string& why) {
     const std::vector<std::string> lines{good, line};
     expect_error(Exit::bad_input, {"data.train: line 2: ", line, why}, [&] {
-      Clips(lines, plain(2, 4, 2), {.frames = 4, .tubelet = 2}, false, "data.train", 2);
+      Videos(lines, plain(2, 4, 2), {.frames = 4, .tubelet = 2}, false, "data.train", 2);
     });
   };
   const auto file = [&](const std::string& bytes) { return dir.write("bad.npy", bytes); };
@@ -153,23 +153,23 @@ BOOST_AUTO_TEST_CASE(broken_video_is_refused_with_line_and_file) {
   refused(file(npy("|u1", "(4, 2, 4)", counting(32), "True")), "in columns");
   refused(file("\x93NUMPY"), "not a .npy file");
   refused((dir / "nowhere.npy").string(), "nowhere.npy");
-  refused((dir / "picture.png").string(), "not a video: a .npy file");
+  refused((dir / "image.png").string(), "not a video: a .npy file");
   refused("clip:1 2 1 rr",
           "line 2: \"clip:1 2 1 rr\": a video of 3 frames, but data.video.frames is 4");
   refused("clip:1 2 0 rrr", "\"clip:1 2 0 rrr\" is not a video");
 }
 
 BOOST_AUTO_TEST_CASE(drawn_motion_equals_hand_drawn_frames) {
-  const Clip clip = draw_motion("clip:3 0 2 rdl", 3, 5, 1);
-  BOOST_TEST((clip.frames == 4 && clip.height == 3 && clip.width == 5 && clip.channels == 1));
+  const Video video = draw_motion("clip:3 0 2 rdl", 3, 5, 1);
+  BOOST_TEST((video.frames == 4 && video.height == 3 && video.width == 5 && video.channels == 1));
   std::string drawn;
-  for (std::size_t i = 0; i < clip.values.size(); ++i) {
-    drawn += clip.values[i] == 255 ? '#' : '.';
+  for (std::size_t i = 0; i < video.values.size(); ++i) {
+    drawn += video.values[i] == 255 ? '#' : '.';
     if (i % 5 == 4) drawn += i % 15 == 14 ? ' ' : '/';
   }
   BOOST_TEST(drawn == "...##/...##/..... #...#/#...#/..... ...../#...#/#...# ...../...##/...## ");
   BOOST_TEST(draw_motion("clip:0 0 9 ", 3, 5, 3).values.size() == 45u);  // one frame, all white
-  BOOST_TEST((is_motion("clip:x") && !is_motion("clip.npy")));
+  BOOST_TEST((is_motion("clip:x") && !is_motion("video.npy")));
   for (const char* wrong :
        {"clip:", "clip:1 2 3", "clip:1 2 3  r", "clip:1 2 0 r", "clip:-1 2 3 r", "clip:1 2 3 x",
         "clip:1 2 3 r ", "clip:70000 2 3 r", "clip:1 2 99999999999999999999 r", "clip:1 2 r"})
@@ -200,15 +200,15 @@ std::pair<std::int64_t, std::int64_t> corner_of(const std::uint8_t* frame, std::
 
 /// The label of a video, determined from its frames.
 std::string watched(const std::string& line, std::int64_t frames, std::int64_t n) {
-  const Clip clip = draw_motion(line, n, n, 1);
-  BOOST_REQUIRE(clip.frames == frames);
+  const Video video = draw_motion(line, n, n, 1);
+  BOOST_REQUIRE(video.frames == frames);
   const std::map<std::pair<std::int64_t, std::int64_t>, std::string> names{
       {{1, 0}, "right"}, {{n - 1, 0}, "left"}, {{0, 1}, "down"}, {{0, n - 1}, "up"}};
   std::string first, last;
   int turns = 0, run = 2;
   for (std::int64_t t = 0; t + 1 < frames; ++t) {
-    const auto a = corner_of(clip.values.data() + t * n * n, n),
-               b = corner_of(clip.values.data() + (t + 1) * n * n, n);
+    const auto a = corner_of(video.values.data() + t * n * n, n),
+               b = corner_of(video.values.data() + (t + 1) * n * n, n);
     const std::string& direction =
         names.at({(b.first - a.first + n) % n, (b.second - a.second + n) % n});
     if (t == 0) first = direction;
@@ -241,8 +241,8 @@ BOOST_AUTO_TEST_CASE(motion_labels_are_correct_and_independent_of_single_frames)
     const std::string &line = corpus.train.source[i], &label = corpus.train.target[i];
     ++labels[label];
     if (i < 2000) BOOST_TEST(watched(line, frames, n) == label, line);
-    const Clip clip = draw_motion(line, n, n, 1);
-    const std::uint8_t* const middle = clip.values.data() + frames / 2 * n * n;
+    const Video video = draw_motion(line, n, n, 1);
+    const std::uint8_t* const middle = video.values.data() + frames / 2 * n * n;
     const auto [x, y] = corner_of(middle, n);
     ++positions[label][y / 4 * 4 + x / 4];
     sizes.insert(side_of(middle, n * n));

@@ -1,4 +1,4 @@
-#include "data/sources/picture.h"
+#include "data/sources/image.h"
 
 #include <fmt/format.h>
 #include <png.h>
@@ -26,36 +26,36 @@ void check_size(const std::string& path, std::int64_t height, std::int64_t width
                             height, width, max_pixels));
 }
 
-Picture sized(const std::string& path, std::int64_t height, std::int64_t width,
-              std::int64_t channels) {
+Image sized(const std::string& path, std::int64_t height, std::int64_t width,
+            std::int64_t channels) {
   check_size(path, height, width);
   return {height, width, channels, std::vector<std::uint8_t>(height * width * channels)};
 }
 
-Picture from_png(const std::string& path, const std::string& bytes, std::int64_t channels) {
-  png_image image{};
-  image.version = PNG_IMAGE_VERSION;
+Image from_png(const std::string& path, const std::string& bytes, std::int64_t channels) {
+  png_image png{};
+  png.version = PNG_IMAGE_VERSION;
   const auto check = [&](int fine) {
-    if (fine != 0 && image.warning_or_error < 2) return;
-    const std::string why = image.message;
-    png_image_free(&image);
+    if (fine != 0 && png.warning_or_error < 2) return;
+    const std::string why = png.message;
+    png_image_free(&png);
     refuse_file(path, fmt::format("a broken PNG file ({})", why));
   };
-  check(png_image_begin_read_from_memory(&image, bytes.data(), bytes.size()));
-  image.format = channels == 1 ? PNG_FORMAT_GRAY : PNG_FORMAT_RGB;
-  Picture picture;
+  check(png_image_begin_read_from_memory(&png, bytes.data(), bytes.size()));
+  png.format = channels == 1 ? PNG_FORMAT_GRAY : PNG_FORMAT_RGB;
+  Image image;
   try {
-    picture = sized(path, image.height, image.width, channels);
+    image = sized(path, png.height, png.width, channels);
   } catch (...) {
-    png_image_free(&image);
+    png_image_free(&png);
     throw;
   }
   constexpr png_color black{0, 0, 0};
-  check(png_image_finish_read(&image, &black, picture.values.data(), 0, nullptr));
-  return picture;
+  check(png_image_finish_read(&png, &black, image.values.data(), 0, nullptr));
+  return image;
 }
 
-Picture from_jpeg(const std::string& path, const std::string& bytes, std::int64_t channels) {
+Image from_jpeg(const std::string& path, const std::string& bytes, std::int64_t channels) {
   const std::unique_ptr<void, int (*)(void*)> decoder(tjInitDecompress(), tjDestroy);
   if (decoder == nullptr) throw Error(Exit::io, "libjpeg-turbo cannot be initialised");
   const auto check = [&](int failed) {
@@ -67,11 +67,11 @@ Picture from_jpeg(const std::string& path, const std::string& bytes, std::int64_
   check(tjDecompressHeader3(decoder.get(), data, bytes.size(), &width, &height, &subsampling,
                             &colours));
   if (width <= 0 || height <= 0) refuse_file(path, "a broken JPEG file (no header)");
-  Picture picture = sized(path, height, width, channels);
-  check(tjDecompress2(decoder.get(), data, bytes.size(), picture.values.data(), width, 0, height,
+  Image image = sized(path, height, width, channels);
+  check(tjDecompress2(decoder.get(), data, bytes.size(), image.values.data(), width, 0, height,
                       channels == 1 ? TJPF_GRAY : TJPF_RGB,
                       TJFLAG_STOPONWARNING | TJFLAG_ACCURATEDCT));
-  return picture;
+  return image;
 }
 
 /// Reads a number of a PGM or PPM header. White space and comments (# to the end of the line)
@@ -86,7 +86,7 @@ std::int64_t header_number(std::string_view bytes, std::size_t& at) {
   return error == std::errc() ? number : -1;
 }
 
-Picture from_pnm(const std::string& path, const std::string& bytes, std::int64_t channels) {
+Image from_pnm(const std::string& path, const std::string& bytes, std::int64_t channels) {
   std::size_t at = 2;
   const std::int64_t width = header_number(bytes, at), height = header_number(bytes, at),
                      max_value = header_number(bytes, at), file_channels = bytes[1] == '5' ? 1 : 3;
@@ -95,25 +95,25 @@ Picture from_pnm(const std::string& path, const std::string& bytes, std::int64_t
   check_size(path, height, width);
   if (bytes.size() < at + static_cast<std::size_t>(height * width * file_channels))
     refuse_file(path, "a PGM or PPM file that ends too early");
-  Picture picture = sized(path, height, width, channels);
+  Image image = sized(path, height, width, channels);
   const auto* from = reinterpret_cast<const std::uint8_t*>(bytes.data() + at);
-  for (std::size_t i = 0; i < picture.values.size();
+  for (std::size_t i = 0; i < image.values.size();
        i += static_cast<std::size_t>(channels), from += file_channels) {
     if (file_channels == channels) {
-      std::memcpy(&picture.values[i], from, static_cast<std::size_t>(channels));
+      std::memcpy(&image.values[i], from, static_cast<std::size_t>(channels));
     } else if (file_channels == 1) {
-      std::memset(&picture.values[i], *from, 3);
+      std::memset(&image.values[i], *from, 3);
     } else {  // the luma of JPEG (ITU-R BT.601), rounded
-      picture.values[i] =
+      image.values[i] =
           static_cast<std::uint8_t>((299 * from[0] + 587 * from[1] + 114 * from[2] + 500) / 1000);
     }
   }
-  return picture;
+  return image;
 }
 
 }  // namespace
 
-Picture read_picture(const std::string& path, std::int64_t channels) {
+Image read_image(const std::string& path, std::int64_t channels) {
   const std::string bytes = read_binary_file(path);
   const std::string_view begin = std::string_view(bytes).substr(0, 8);
   if (begin == "\x89PNG\r\n\x1a\n") return from_png(path, bytes, channels);
@@ -122,17 +122,16 @@ Picture read_picture(const std::string& path, std::int64_t channels) {
   refuse_file(path, bytes.empty() ? "empty file" : "not a PNG, JPEG, PGM or PPM file");
 }
 
-std::string png_of(const Picture& picture) {
-  png_image image{};
-  image.version = PNG_IMAGE_VERSION;
-  image.height = static_cast<png_uint_32>(picture.height);
-  image.width = static_cast<png_uint_32>(picture.width);
-  image.format = picture.channels == 1 ? PNG_FORMAT_GRAY : PNG_FORMAT_RGB;
-  png_alloc_size_t size = PNG_IMAGE_PNG_SIZE_MAX(image);
+std::string png_of(const Image& image) {
+  png_image png{};
+  png.version = PNG_IMAGE_VERSION;
+  png.height = static_cast<png_uint_32>(image.height);
+  png.width = static_cast<png_uint_32>(image.width);
+  png.format = image.channels == 1 ? PNG_FORMAT_GRAY : PNG_FORMAT_RGB;
+  png_alloc_size_t size = PNG_IMAGE_PNG_SIZE_MAX(png);
   std::string bytes(size, '\0');
-  if (png_image_write_to_memory(&image, bytes.data(), &size, 0, picture.values.data(), 0,
-                                nullptr) == 0)
-    throw Error(Exit::failed, fmt::format("libpng: {}", image.message));
+  if (png_image_write_to_memory(&png, bytes.data(), &size, 0, image.values.data(), 0, nullptr) == 0)
+    throw Error(Exit::failed, fmt::format("libpng: {}", png.message));
   bytes.resize(size);
   return bytes;
 }
