@@ -56,7 +56,7 @@ void BatchStream::seek(Position position) {
   if (position.epoch < 0 || position.batch < 0 ||
       position.batch >= static_cast<std::int64_t>(plan(position.epoch).size())) {
     throw Error(Exit::bad_input,
-                fmt::format("there is no batch {} in epoch {} of this data; has it changed?",
+                fmt::format("there is no batch {} in epoch {}: have the data changed?",
                             position.batch, position.epoch));
   }
   position_ = position;

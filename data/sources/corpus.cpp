@@ -134,7 +134,7 @@ void cut_fractions(Corpus& corpus, double valid, double test) {
   const bool lines = corpus.train.text.empty();
   const std::size_t n = lines ? corpus.train.source.size() : corpus.train.text.size();
   std::string& text = corpus.train.text;
-  const auto upto = [&](double share) {  // 1e-9 corrects rounding: 0.8999999999999999
+  const auto upto = [&](double share) {  // 1e-9: a share of 0.9 may be 0.8999999999999999
     const double at = std::floor(static_cast<double>(n) * share + 1e-9);
     return between_characters(text, static_cast<std::size_t>(at));
   };

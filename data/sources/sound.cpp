@@ -140,7 +140,7 @@ std::vector<float> read_wav(const std::string& path, std::int64_t rate) {
     const std::string_view name = file.substr(at, 4);
     const std::size_t size = little_endian(file, at + 4, 4), begin = at + 8;
     if (size > file.size() - begin)
-      refuse_file(path, fmt::format("a truncated WAV file: {} bytes are announced, but {} follow",
+      refuse_file(path, fmt::format("a truncated WAV file: {} bytes are declared, but {} follow",
                                     size, file.size() - begin));
     if (name == "fmt ") format = format_of(path, file.substr(begin, size));
     if (name == "data") {

@@ -220,7 +220,7 @@ Pair sample(const Recipe& recipe, Part part, std::uint64_t i,
   }
   throw Error(Exit::usage,
               fmt::format("data.synthetic: too few different lines for a {} split (found {}); "
-                          "request fewer or longer lines",
+                          "choose fewer or longer lines",
                           name_of(part), i));
 }
 

@@ -74,7 +74,7 @@ BOOST_AUTO_TEST_CASE(broken_wav_is_refused) {
   refused("RIFF", "not a WAV file");
   refused("", "not a WAV file");
   refused(good.substr(0, good.size() - 1),
-          "a truncated WAV file: 4 bytes are announced, but 3 follow");
+          "a truncated WAV file: 4 bytes are declared, but 3 follow");
   refused(good.substr(0, 36), "a WAV file without samples");
   refused(wav(1, 1, 16, 44100, ""), "has 44100 samples per second, but data.features.rate is 8000");
   refused(wav(1, 1, 12, 8000, ""), "format 1 with 12 bits and 1 channels");

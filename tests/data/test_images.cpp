@@ -131,7 +131,7 @@ BOOST_AUTO_TEST_CASE(idx_file_is_read_and_broken_one_refused) {
   refused("", "not an IDX file");
   refused("\xEF\xBB\xBF" + idx({2, 2, 3}, two), "not an IDX file");  // a byte-order mark
   refused(idx({2, 2, 3}, two).substr(0, 9), "ends in its header");
-  refused(idx({2, 2, 3}, two + "x"), "announces 2 x 2 x 3 values, but 13 follow");
+  refused(idx({2, 2, 3}, two + "x"), "declares 2 x 2 x 3 values, but 13 follow");
   refused(idx({1u << 31, 1u << 31, 2}, two), "values, but 12 follow");
   refused(idx({2}, "ab", 0x0D), "whose values are not bytes");
   IdxItem item;
