@@ -48,9 +48,9 @@ struct SyntheticOptions {
   std::int64_t train = 50000;
   std::int64_t valid = 1000;
   std::int64_t test = 1000;
-  /// Limits of a length. copy, reverse, sort: number of symbols; addition: digits of a summand;
-  /// tones: digits; brackets: pairs of brackets; recall: keys with their values; summary:
-  /// sentences; grammar: clauses.
+  /// The minimum and maximum length of a source line. The unit of length is, for copy, reverse and
+  /// sort: a symbol; addition: a digit of a summand; tones: a digit; brackets: a pair of brackets;
+  /// recall: a key with its value; summary: a sentence; grammar: a clause.
   std::int64_t min_length = 1;
   std::int64_t max_length = 20;
   /// copy, reverse, sort: size of the alphabet (at most 26 + 26 + 10); recall: number of different

@@ -1,6 +1,6 @@
 #pragma once
-/// The context in which a layer runs: the rows of each sequence, the output of the encoder, the mode
-/// (training or evaluation) and, in decoding, the cache.
+/// The context in which a layer runs: the rows of each sequence, the output of the encoder, the
+/// mode (training or evaluation) and, in decoding, the cache.
 #include <cstdint>
 #include <numeric>
 #include <span>
@@ -59,10 +59,11 @@ struct EncoderOutput {
   EncoderOutput(Tensor r, Offsets o) : rows(std::move(r)), offsets(o.begin(), o.end()) {}
 };
 
-/// The cache of one layer. Self-attention stores keys next to values, [rows, 2 d]; any other mixer
-/// stores a state for each position, by default its input (Mixer::step).
+/// The cache of one layer. Self-attention stores keys next to values, [hypotheses, 2 e] for each
+/// position (nn/layers/attention.h); any other mixer stores a state for each position, by default
+/// its input (Mixer::step).
 struct LayerCache {
-  std::vector<Array> entries;  ///< entries[t]: position t, a row for each hypothesis of that step
+  std::vector<Array> entries;  ///< entries[t]: position t, one row per hypothesis at that step
   Array encoder_keys_values;   ///< keys and values of cross-attention, computed once
   Array distances;             ///< relative_xl: keys of the distances 0, 1, … (LayerPositions)
 };

@@ -13,8 +13,8 @@ namespace heed {
 struct Dataset;
 
 struct BatchOptions {
-  /// The maximum number of rows on each side of a batch, <s> or </s> included; a longer sample is a
-  /// separate batch.
+  /// The maximum number of rows on each side of a batch, <s> or </s> included; a longer sample
+  /// forms a batch by itself.
   std::int64_t batch_tokens = 4096;
   std::int64_t batch_sequences = 0;  ///< number of samples per batch; 0: limited by batch_tokens
   std::int64_t context = 256;        ///< length of a window of a text, in tokens

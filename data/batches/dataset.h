@@ -104,10 +104,10 @@ struct EvaluationLimits {
   std::int64_t longest = 4096;
 };
 
-/// Throws bad_input, naming `what` and the line, if a sequence, specials included, is longer than
-/// the limits allow.
+/// Throws Error(bad_input), naming `what` and the line, if a sequence, specials included, is longer
+/// than the limits allow.
 void check_lengths(const Dataset& data, const EvaluationLimits& limits, const std::string& what);
-/// Throws bad_input, naming `what`, if a text has fewer than two tokens.
+/// Throws Error(bad_input), naming `what`, if a text has fewer than two tokens.
 void check_text(const Dataset& data, const std::string& what);
 
 }  // namespace heed

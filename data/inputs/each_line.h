@@ -1,5 +1,5 @@
 #pragma once
-/// The loop over the lines of an input, with errors that name the line.
+/// A loop over source lines, whose errors name the line.
 #include <fmt/format.h>
 
 #include <span>

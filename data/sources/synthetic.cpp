@@ -150,7 +150,7 @@ Pair recall_pair(const SyntheticOptions& options, Random& random) {
           .target = fmt::format("{}- {}", target, values[count - from_end])};
 }
 
-/// Random digits, separated by spaces: "3 1 4".
+/// `count` random digits, separated by spaces: "3 1 4".
 std::string digits_of(std::int64_t count, Random& random) {
   std::string line;
   for (std::int64_t i = 0; i < count; ++i)

@@ -36,7 +36,7 @@ namespace {
 
 /// The output of the encoder, computed in parts of whole sequences.
 EncoderOutput encode_in_parts(const Generative& model, const SideView& source) {
-  constexpr std::int32_t part = 2048;  // rows; intermediate results fit into the processor's caches
+  constexpr std::int32_t part = 2048;  // rows, whose intermediate results fit into the CPU caches
   const Offsets offsets = source.offsets;
   const std::int32_t total = offsets.back(), parts = std::max(1, (total + part - 1) / part);
   std::vector<Array> rows;
@@ -192,7 +192,7 @@ class PlainDecoding final : public Decoding {
 
   const Generative& model_;
   bool has_source_ = false;
-  std::int64_t width_ = 0;  // number of values of a feature row
+  std::int64_t width_ = 0;  // number of values in a feature row
   std::vector<Hypothesis> hypotheses_;
 };
 

@@ -38,7 +38,8 @@ struct ModelInput {
   Lanes lanes = {};                           ///< used by a model with a segment memory
 };
 
-/// Logits that the loss computes part by part: rows Wᵀ + b. A label belongs to each row.
+/// Logits that the loss computes part by part: rows Wᵀ + b. Each label has one row, or two with
+/// R-Drop.
 struct DeferredLogits {
   Tensor rows;
   Linear output;

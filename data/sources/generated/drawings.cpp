@@ -65,8 +65,8 @@ std::vector<Shape> shapes_of(std::string_view line) {
   }
 }
 
-/// Whether a shape contains the centre of pixel (x, y), counted from the corner of the square
-/// around the shape.
+/// Whether a shape contains the centre of pixel (x, y), counted from the top left corner of the
+/// square around the shape.
 bool covers(const Shape& shape, std::int64_t x, std::int64_t y) {
   const auto size = static_cast<double>(shape.size);
   const double u = (static_cast<double>(x) + 0.5) / size, v = (static_cast<double>(y) + 0.5) / size;
