@@ -1,5 +1,5 @@
 #pragma once
-/// The options of data and tokenizers, as plain values. Read from the YAML sections `data` and
+/// The options of data and tokenizers, as plain values, read from the YAML sections `data` and
 /// `tokenizer`.
 #include <cstdint>
 #include <string>
@@ -44,12 +44,13 @@ constexpr auto names_of(SyntheticKind) {
 /// A generated task. train, valid and test are numbers of pairs; splits share no source line.
 struct SyntheticOptions {
   SyntheticKind name = SyntheticKind::none;
-  std::vector<std::string> of = {};  ///< mixture: names of tasks; each has the numbers below
+  std::vector<std::string> of = {};  ///< mixture: names of tasks; the numbers below apply to each
   std::int64_t train = 50000;
   std::int64_t valid = 1000;
   std::int64_t test = 1000;
-  /// copy, reverse, sort: symbols; addition: digits of a summand; brackets: pairs of brackets;
-  /// recall: keys with their values; summary: sentences; grammar: clauses.
+  /// The minimum and maximum length of a source line. The unit of length is, for copy, reverse and
+  /// sort: a symbol; addition: a digit of a summand; tones: a digit; brackets: a pair of brackets;
+  /// recall: a key with its value; summary: a sentence; grammar: a clause.
   std::int64_t min_length = 1;
   std::int64_t max_length = 20;
   /// copy, reverse, sort: size of the alphabet (at most 26 + 26 + 10); recall: number of different
@@ -67,55 +68,55 @@ constexpr auto names_of(InputKind) {
 
 /// Images as sequences of patches (data/inputs/images.h), and the frames of videos.
 struct ImageOptions {
-  std::int64_t height = 28, width = 28;  ///< size that the model reads, in pixels
+  std::int64_t height = 28, width = 28;  ///< size of the model's input, in pixels
   std::int64_t channels = 1;             ///< 1: grey; 3: red, green, blue
   std::int64_t patch = 4;                ///< side of a patch, in pixels; divides height and width
   std::int64_t shift = 0;                ///< maximum random shift in training, in pixels
-  bool crop = false;                     ///< crop larger images; false: refuse them
-  bool flip = false;                     ///< training mirrors half of the images
+  bool crop = false;  ///< true: larger images are cropped; false: they are an error
+  bool flip = false;  ///< training mirrors an image with probability 1/2
   /// The model reads (v − mean) / deviation, with v from 0 to 1.
   double mean = 0.5, deviation = 0.5;
 };
-/// The number of values of a patch.
+/// The number of values in a patch.
 constexpr std::int64_t patch_width(const ImageOptions& o) { return o.patch * o.patch * o.channels; }
-/// The number of patches of an image.
+/// The number of patches in an image.
 constexpr std::int64_t patches_of(const ImageOptions& o) {
   return (o.height / o.patch) * (o.width / o.patch);
 }
 
 /// Videos as sequences of tubelets (data/inputs/videos.h): patches that extend over several frames.
 struct VideoOptions {
-  std::int64_t frames = 16;  ///< number of frames of each video
-  std::int64_t tubelet = 2;  ///< number of frames of a tubelet; divides frames
+  std::int64_t frames = 16;  ///< number of frames in each video
+  std::int64_t tubelet = 2;  ///< number of frames in a tubelet; divides `frames`
 };
 
 /// Feature rows, or audio as log-mel features (data/inputs/features.h).
 struct FeatureOptions {
-  std::int64_t width = 80;    ///< number of columns of a .npy file, or of mel bands
+  std::int64_t width = 80;    ///< number of columns in a .npy file, or of mel bands
   std::int64_t stack = 1;     ///< number of frames per row
   bool normalise = false;     ///< scale each column of an input to mean 0 and standard deviation 1
   std::int64_t rate = 16000;  ///< sampling rate of .wav files, in Hz
   double window = 25.0;       ///< length of a frame, in ms
-  double hop = 10.0;          ///< distance between the starts of two frames, in ms
+  double hop = 10.0;          ///< distance between the starts of consecutive frames, in ms
 };
 constexpr std::int64_t row_width(const FeatureOptions& o) { return o.width * o.stack; }
 
 /// Several tasks in one model (Raffel et al. 2020, section 3.5.2): the number of samples that an
 /// epoch draws from a task is proportional to min(size, limit)^(1 / temperature).
 struct MixtureOptions {
-  std::vector<std::string> prefixes = {};  ///< one per file, placed before each source line
+  std::vector<std::string> prefixes = {};  ///< one per file, placed before each of its source lines
   std::int64_t limit = 0;                  ///< 0: no limit
   double temperature = 1.0;
 };
 
 /// Span corruption (Raffel et al. 2020): the encoder reads a line in which <extra_id_0>,
-/// <extra_id_1>, … replace spans of tokens; the decoder writes each mark and the tokens of its
-/// span.
+/// <extra_id_1>, … replace spans of tokens; the decoder generates each of these sentinels and the
+/// tokens of its span.
 struct SpanOptions {
   double rate = 0.15;   ///< share of tokens to hide
   double length = 3.0;  ///< mean length of a span
 };
-/// The number of span marks, as in T5.
+/// The number of sentinels, as in T5.
 inline constexpr std::int64_t span_marks = 100;
 
 /// Masked language modelling.
@@ -128,21 +129,22 @@ struct MaskOptions {
 struct DataOptions {
   FilesOptions train = {}, valid = {}, test = {};
   double valid_fraction = 0.0;  ///< share cut from the end of train if `valid` has no files
-  double test_fraction = 0.0;   ///< share cut for test, which follows valid
+  double test_fraction = 0.0;   ///< share cut for test, after that for valid
   SyntheticOptions synthetic = {};
   InputKind input = InputKind::text;
   ImageOptions image = {};
   VideoOptions video = {};
   FeatureOptions features = {};
-  bool lowercase = false;  ///< lower-case both sides before tokenising (Unicode simple mapping)
+  bool lowercase = false;  ///< convert both sides to lower case (Unicode simple mapping)
   double cutoff = 0.0;     ///< probability that an input token becomes <unk> in training
   MaskOptions mask = {};
   SpanOptions spans = {};
   MixtureOptions mixture = {};
-  std::int64_t max_length = 128;  ///< tokens per side; training skips longer pairs
+  /// The maximum number of tokens per side; training skips longer pairs.
+  std::int64_t max_length = 128;
 };
 
-/// The number of values of a source row; 0 for text.
+/// The number of values in a source row; 0 for text.
 constexpr std::int64_t row_width(const DataOptions& o) {
   return o.input == InputKind::image      ? patch_width(o.image)
          : o.input == InputKind::video    ? patch_width(o.image) * o.video.tubelet
@@ -150,7 +152,7 @@ constexpr std::int64_t row_width(const DataOptions& o) {
                                           : 0;
 }
 
-/// The number of patches of an image or of tubelets of a video; 0 for other sources.
+/// The number of patches in an image or of tubelets in a video; 0 for other sources.
 constexpr std::int64_t patches_of(const DataOptions& o) {
   return o.input == InputKind::image   ? patches_of(o.image)
          : o.input == InputKind::video ? patches_of(o.image) * (o.video.frames / o.video.tubelet)
@@ -172,7 +174,7 @@ constexpr auto names_of(PieceAlgorithm) { return enum_names<PieceAlgorithm>("uni
 /// encoding: each merge step drops each possible merge with probability alpha (Provilkov et al.
 /// 2020).
 struct SegmentationOptions {
-  double alpha = 0.0;  ///< 0: the deterministic segmentation
+  double alpha = 0.0;  ///< 0: deterministic segmentation
   std::int64_t nbest = 64;
 };
 
@@ -184,8 +186,8 @@ struct TokenizerOptions {
   std::vector<std::string> specials = {};
   SegmentationOptions sample = {};
   bool shared = true;             ///< one vocabulary for source and target
-  std::string model = {};         ///< load this `.model` or `.vocab` file instead of training
-  std::string source_model = {};  ///< files of separate tokenizers
+  std::string model = {};         ///< a `.model` or `.vocab` file to load instead of training
+  std::string source_model = {};  ///< the same for separate tokenizers
   std::string target_model = {};
 };
 

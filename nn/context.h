@@ -1,6 +1,6 @@
 #pragma once
-/// The context in which a layer runs: the rows of each sequence, the output of the
-/// encoder, whether the model trains, and, when decoding, the cache.
+/// The context in which a layer runs: the rows of each sequence, the output of the encoder, the
+/// mode (training or evaluation) and, in decoding, the cache.
 #include <cstdint>
 #include <numeric>
 #include <span>
@@ -15,8 +15,8 @@
 
 namespace heed {
 
-/// Sequences are concatenated in a matrix of rows: sequence i has rows [offsets[i], offsets[i +
-/// 1]).
+/// Sequences are concatenated in a matrix of rows: sequence i has rows offsets[i] to
+/// offsets[i + 1] − 1.
 using Offsets = std::span<const std::int32_t>;
 
 /// The offsets of sequences of these lengths: {3, 0, 1} gives {0, 3, 3, 4}.
@@ -26,16 +26,16 @@ inline std::vector<std::int32_t> offsets_of(const std::vector<std::int32_t>& len
   return offsets;
 }
 
-/// One run of a model over one shard: whether it trains (dropout on), and the source of its random
-/// numbers. Each dropout uses the next key, so a mask is a function of (seed, step, shard, number
-/// of the dropout).
+/// One pass of a model over one shard: the mode (dropout is active only in training) and the source
+/// of random numbers. Each dropout uses the next key, so a mask is a function of (seed, step,
+/// shard, index of the dropout).
 struct Pass {
   bool training = false;
   std::uint64_t seed = 0;
   std::uint64_t step = 0;
-  std::uint32_t shard = 0;          ///< number of the shard, less than 4096
+  std::uint32_t shard = 0;          ///< index of the shard, less than 4096
   std::uint32_t dropouts = 0;       ///< number of dropout keys used so far, less than 65536
-  bool recompute = false;           ///< blocks store only their inputs and run again in backward
+  bool recompute = false;           ///< blocks store only their inputs; backward runs them again
   AllReduce* all_reduce = nullptr;  ///< sums batch statistics over the shards of the step
 
   RandomKey next_key() { return {seed, Stream::dropout, step, (shard << 16) | dropouts++}; }
@@ -59,15 +59,16 @@ struct EncoderOutput {
   EncoderOutput(Tensor r, Offsets o) : rows(std::move(r)), offsets(o.begin(), o.end()) {}
 };
 
-/// The cache of one layer. Self-attention stores keys next to values, [rows, 2 d]; any other mixer
-/// stores a state for each position, by default its input (Mixer::step).
+/// The cache of one layer. Self-attention stores keys next to values, [hypotheses, 2 e] for each
+/// position (nn/layers/attention.h); any other mixer stores a state for each position, by default
+/// its input (Mixer::step).
 struct LayerCache {
-  std::vector<Array> entries;  ///< entries[t]: position t, a row for each hypothesis of that step
+  std::vector<Array> entries;  ///< entries[t]: position t, one row per hypothesis at that step
   Array encoder_keys_values;   ///< keys and values of cross-attention, computed once
   Array distances;             ///< relative_xl: keys of the distances 0, 1, … (LayerPositions)
 };
 
-/// The cache of decoding, so that a step computes one new row per hypothesis instead of whole
+/// The cache for decoding, with which a step computes one new row per hypothesis instead of whole
 /// sequences. The rows of earlier positions never move: when a beam search keeps, drops or copies
 /// hypotheses, only `paths` and `sequence` change, which all layers share.
 struct Cache {
@@ -96,15 +97,15 @@ struct Cache {
   }
 };
 
-/// The context in which a block runs. With a cache, x contains one new row per hypothesis, and no
-/// gradients are recorded.
+/// The context in which a block runs. With a cache, x contains one new row per hypothesis (or a
+/// prompt, see `prefill`), and no gradients are recorded.
 struct Context {
   Offsets offsets;                      ///< offsets of the sequences in x
   const EncoderOutput* encoder_output;  ///< input of cross-attention; nullptr if the block has none
   Pass& pass;
   Cache* cache = nullptr;  ///< decoding: row i of x is the new row of hypothesis i
   bool prefill = false;    ///< x contains a prompt that all hypotheses share (requires a cache)
-  std::size_t layer = 0;   ///< number of the block in its stack, which selects its cache
+  std::size_t layer = 0;   ///< index of the block in its stack, which selects its cache
   std::span<const ScoreTermPtr> terms = {};  ///< score terms of self-attention (Positions)
   /// Replaces the model's pattern of self-attention: a prefix (autograd/ops/attention/prefix.h) or
   /// any mask (mask.h). A causal block requires a causal pattern.

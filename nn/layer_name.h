@@ -1,5 +1,5 @@
 #pragma once
-/// The layer that a parameter belongs to, found from its name.
+/// The layer that a parameter belongs to, derived from the name of the parameter.
 #include <string>
 #include <string_view>
 

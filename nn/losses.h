@@ -1,5 +1,6 @@
 #pragma once
-/// The mean squared error. The losses of classes and tokens are ops (cross_entropy.h).
+/// The mean squared error. The losses for classification and token prediction are ops
+/// (cross_entropy.h).
 #include "autograd/ops/arithmetic.h"
 #include "autograd/ops/cross_entropy.h"  // IWYU pragma: export
 #include "autograd/ops/reduce.h"

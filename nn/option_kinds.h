@@ -1,6 +1,6 @@
 #pragma once
-/// The enumerations of model options, separate from options.h: a new option does not recompile code
-/// that includes only this header.
+/// The enumerations of model options, separate from options.h: adding an option does not recompile
+/// code that includes only this header.
 #include "autograd/base/enum_names.h"
 
 namespace heed {
@@ -19,16 +19,18 @@ enum class PatternKind : int;   // nn/layers/patterns.h
 enum class ModelKind { transformer, swin };
 constexpr auto names_of(ModelKind) { return enum_names<ModelKind>("transformer", "swin"); }
 
-/// The norm before a sublayer (inside the residual), after the sum, or no norm.
+/// The place of the norm: before a sublayer (inside the residual branch), after the residual sum,
+/// or no norm.
 enum class NormPlace { pre, post, none };
 constexpr auto names_of(NormPlace) { return enum_names<NormPlace>("pre", "post", "none"); }
 
-/// The sublayers of a block run in sequence, or all read the same input and are summed.
+/// How the sublayers of a block are connected: in sequence, or in parallel, where all read the same
+/// input and their outputs are summed.
 enum class BlockForm { serial, parallel };
 constexpr auto names_of(BlockForm) { return enum_names<BlockForm>("serial", "parallel"); }
 
-/// batch: statistics over all rows of a batch; encoders only, because a causal row would depend on
-/// later rows.
+/// batch: statistics over all rows of a batch; encoders only, because in a causal model a row would
+/// depend on later rows.
 enum class NormKind { layer, rms, batch };
 constexpr auto names_of(NormKind) { return enum_names<NormKind>("layer", "rms", "batch"); }
 
@@ -40,8 +42,8 @@ constexpr auto names_of(InitKind) { return enum_names<InitKind, 1>("xavier", "no
 enum class Pool { first, mean };
 constexpr auto names_of(Pool) { return enum_names<Pool>("first", "mean"); }
 
-/// The layer from feature rows to rows of the model (nn/models/front_end.h): a matrix, or
-/// convolutions that also halve the number of rows along each side.
+/// The layer from feature rows to rows of the model (nn/models/front_end.h): a linear projection,
+/// or convolutions, each of which also halves the number of rows (of an image: along each side).
 enum class FrontEndKind { linear, conv };
 constexpr auto names_of(FrontEndKind) { return enum_names<FrontEndKind>("linear", "conv"); }
 

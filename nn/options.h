@@ -1,5 +1,6 @@
 #pragma once
-/// The shape of a model, as plain values. Read from the YAML section `model`; used by both builds.
+/// The options of a model, as plain values, read from the YAML section `model`. Used by both
+/// builds.
 #include <cstdint>
 #include <vector>
 
@@ -11,29 +12,30 @@ namespace heed {
 
 /// The dropout probabilities in training (Srivastava et al. 2014). One number sets all three.
 struct DropoutRates {
-  double residual = 0.1;    ///< embeddings, and the output of a sublayer before the sum
+  double residual = 0.1;    ///< embeddings, and the output of a sublayer before the residual sum
   double attention = 0.1;   ///< attention weights
-  double activation = 0.1;  ///< values between the two feed-forward layers
+  double activation = 0.1;  ///< hidden values of the feed-forward layer
 
   DropoutRates() = default;
   DropoutRates(double all) : residual(all), attention(all), activation(all) {}
 };
 
-/// The keys that self-attention reads, and the score function of all attention layers.
+/// The keys that self-attention reads, and the key heads, scale and score map of all attention
+/// layers.
 struct AttentionChoice {
   PatternKind pattern{};  ///< default: full
-  /// Pattern window: the number of keys that a token reads, itself and earlier tokens; an encoder
-  /// also reads as many later tokens.
+  /// Pattern window: the number of keys that a token reads, those of itself and of the window − 1
+  /// tokens before it; in an encoder, it also reads those of the window − 1 tokens after it.
   std::int64_t window = 128;
   /// The number of key heads, each shared by a group of query heads; must divide `heads`; 0: the
   /// number of query heads.
   std::int64_t kv_heads = 0;
-  std::int64_t block = 64;         ///< pattern bigbird: positions in a block
-  std::int64_t global_blocks = 2;  ///< pattern bigbird (ops/attention/bigbird.h)
-  std::int64_t side_blocks = 1;    ///< pattern bigbird
-  std::int64_t random_blocks = 3;  ///< pattern bigbird
-  std::int64_t top_k = 16;         ///< pattern topk: number of keys that a query keeps
-  double scale = 0;  ///< factor of the products of queries and keys; 0: 1/√(size of a head)
+  std::int64_t block = 64;           ///< pattern bigbird: positions in a block
+  std::int64_t global_blocks = 2;    ///< pattern bigbird (autograd/ops/attention/bigbird.h)
+  std::int64_t side_blocks = 1;      ///< pattern bigbird
+  std::int64_t random_blocks = 3;    ///< pattern bigbird
+  std::int64_t top_k = 16;           ///< pattern topk: number of keys that a query keeps
+  double scale = 0;                  ///< factor of the products q · k; 0: 1/√(size of a head)
   ScoreMap map = ScoreMap::softmax;  ///< function from scores to weights
 };
 
@@ -41,7 +43,8 @@ struct FrontEndOptions {
   FrontEndKind kind = FrontEndKind::linear;
   std::int64_t layers = 2;  ///< conv: number of convolutions
 };
-/// The number of rows after a front end, of n rows of a sequence or along a side of an image.
+/// The number of rows that a front end returns for n rows of a sequence or along a side of an
+/// image.
 constexpr std::int64_t rows_after(const FrontEndOptions& o, std::int64_t n) {
   if (o.kind == FrontEndKind::linear) return n;
   const std::int64_t stride = std::int64_t{1} << o.layers;
@@ -51,7 +54,7 @@ constexpr std::int64_t rows_after(const FrontEndOptions& o, std::int64_t n) {
 /// The encoder of a Swin Transformer (nn/models/swin.h).
 struct SwinOptions {
   std::int64_t window = 7;                    ///< side of a window, in patches
-  std::vector<std::int64_t> depths = {2, 2};  ///< number of blocks of each stage
+  std::vector<std::int64_t> depths = {2, 2};  ///< number of blocks in each stage
 };
 
 struct ModelOptions {
@@ -64,35 +67,35 @@ struct ModelOptions {
   DropoutRates dropout = {};
   Activation activation{};      ///< default: relu
   MixerKind mixer{};            ///< default: attention
-  std::int64_t conv_width = 5;  ///< mixer conv: number of tokens in a window
+  std::int64_t conv_width = 5;  ///< mixer conv: number of tokens in the convolution window
   PositionKind positions{};     ///< default: sinusoidal
   AttentionChoice attention = {};
   BlockForm block = BlockForm::serial;
   bool residual = true;  ///< the output of a sublayer is added to its input
   NormPlace norm = NormPlace::pre;
-  bool final_norm = true;  ///< a norm after the last layer of a stack
+  bool final_norm = true;  ///< a norm after the last block of a stack
   NormKind norm_kind = NormKind::layer;
   double norm_eps = 1e-5;
-  bool tie_embeddings = true;    ///< source, target and output share one matrix where shapes allow
-  bool scale_embeddings = true;  ///< multiply embeddings by sqrt(d_model)
+  bool tie_embeddings = true;  ///< embeddings and output projection share a matrix, if shapes allow
+  bool scale_embeddings = true;  ///< embeddings are multiplied by √d_model
   InitKind init = InitKind::xavier;
   double init_std = 0.02;  ///< standard deviation of InitKind::normal
-  /// Number of values of a source row, which the encoder projects in place of an embedding; 0: the
-  /// rows are token ids.
+  /// Number of values in a source row of features, which the encoder projects instead of looking up
+  /// an embedding; 0: the source rows are token ids.
   std::int64_t input_width = 0;
   std::int64_t grid_height = 0, grid_width = 0;  ///< size of an image in patches; 0: no images
   FrontEndOptions front_end = {};                ///< used if input_width > 0
   SwinOptions swin = {};
-  std::int64_t segments = 1;          ///< encoder alone: number of segments with an embedding each
+  std::int64_t segments = 1;          ///< encoder-only model: number of segment embeddings
   Pool pool = Pool::first;            ///< used by classifiers of sequences
   std::int64_t context = 256;         ///< language model: window length, in tokens
-  std::int64_t memory = 0;            ///< language model: number of earlier tokens with stored keys
+  std::int64_t memory = 0;            ///< language model: number of tokens in the segment memory
   std::int64_t max_positions = 1024;  ///< rows of a learned position table
   RotaryPairs rotary_pairs{};         ///< default: halves
-  double rotary_base = 10000;         ///< pair i turns by position · base^(−2i/size)
+  double rotary_base = 10000;         ///< pair i is rotated by position · base^(−2i/size)
   std::int64_t shaw_distance = 16;  ///< relative_shaw: maximum distance; longer ones share its key
   std::int64_t t5_buckets = 32;     ///< relative_t5: number of buckets, a multiple of 4
-  std::int64_t t5_distance = 128;   ///< relative_t5: longer distances share a bucket
+  std::int64_t t5_distance = 128;   ///< relative_t5: distances from this one on share a bucket
 };
 
 /// The number of source rows for each position of the encoder.

@@ -12,7 +12,7 @@ HEED_BEGIN
 /// The parameters of a layer, in a fixed order. The tensors share their values with the layer.
 using Parameters = std::vector<NamedTensor>;
 
-/// Appends the parameters of a part, with "name." before each name; "" adds no prefix.
+/// Appends the parameters of a part, with the prefix "name."; an empty `name` adds no prefix.
 template <class Part>
 void append(Parameters& all, const std::string& name, const Part& part) {
   const std::string prefix = name.empty() ? "" : name + ".";
@@ -31,7 +31,8 @@ Parameters parameters_of(const std::string& name, const Part& part, const MorePa
 }
 
 /// Creates the initial values of parameters. Each parameter has a separate random stream, numbered
-/// in order of creation, so a layer added at the end of a model does not change earlier values.
+/// in order of creation, so adding a layer at the end of a model does not change the initial values
+/// of the other layers.
 class Init {
  public:
   explicit Init(std::uint64_t seed) : Init(InitKind::xavier, 0, seed) {}
@@ -39,7 +40,7 @@ class Init {
   Init(InitKind kind, double std, std::uint64_t seed) : kind_(kind), std_(std), seed_(seed) {}
 
   /// A weight [out, in]. xavier: uniform within ±√(6 / (in + out)) (Glorot and Bengio 2010);
-  /// normal: N(0, std²); none: uninitialised, which occupies no memory until it is written.
+  /// normal: N(0, std²); none: uninitialised values, which occupy no memory until they are written.
   Tensor matrix(std::int64_t out, std::int64_t in);
   /// An embedding table [n, d]. xavier: N(0, 1/d), so that a table scaled by √d starts at unit
   /// variance (Vaswani et al. 2017, section 3.4); normal: N(0, std²).

@@ -12,10 +12,11 @@ HEED_BEGIN
 /// segments. Tokens attend to them as to those of the current segment. They receive no gradient and
 /// are not recomputed when the weights change. The sequences of a batch are lanes: lane i continues
 /// lane i of the previous batch.
-/// Source: Dai et al., "Transformer-XL", 2019, section 3.2, which stores the inputs of the layers.
+/// Source: Dai et al., "Transformer-XL", 2019, section 3.2 (where the memory contains the inputs of
+/// the layers instead).
 ///
 /// Each shard reads and writes only its lanes, so shards may run concurrently. New values become
-/// readable in the next segment (advance), so running a shard twice has no effect.
+/// readable in the next segment (advance), so running a shard twice gives the same result.
 class SegmentMemory {
  public:
   SegmentMemory() = default;
@@ -25,13 +26,13 @@ class SegmentMemory {
 
   /// Starts a batch of `lanes` sequences of at most `max_length` tokens. Clears the memory, or
   /// keeps it if the batch continues the previous one. A batch that continues may have fewer lanes
-  /// (the last ones have ended); with more lanes, begin throws Error(failed).
+  /// (the texts of the last lanes have ended); with more lanes, begin throws Error(failed).
   void begin(bool continues, std::int64_t lanes, std::int64_t max_length);
   /// Ends the batch: the values that the layers wrote become the memory.
   void advance();
 
   std::int64_t length() const { return length_; }  ///< number of stored tokens per lane
-  /// The rows of one lane in a layer: [length(), width], keys next to values.
+  /// The stored rows of one lane in a layer: [length(), width()], keys next to values.
   const real* lane(std::size_t layer, std::int64_t lane) const {
     return kept_[layer].data() + lane * length_ * width_;
   }

@@ -23,7 +23,7 @@ bool has_fractions(DType type) {
 /// bfloat16 is the upper half of a float.
 float from_bf16(std::uint16_t bits) { return std::bit_cast<float>(std::uint32_t{bits} << 16); }
 
-/// IEEE 754 binary16: the sign, 5 bits of exponent, 10 of fraction.
+/// IEEE 754 binary16: 1 sign bit, 5 exponent bits, 10 fraction bits.
 float from_f16(std::uint16_t bits) {
   constexpr std::uint32_t highest = 31;
   const std::uint32_t exponent = bits >> 10u & highest, fraction = bits & 1023u;
@@ -59,7 +59,7 @@ std::int64_t rows_of(const TensorView& tensor) {
   return tensor.shape.empty() ? 1 : tensor.shape.front();
 }
 
-/// The scales of an I8 tensor, or null if the file has none of the right type and size.
+/// The scales of an I8 tensor, or nullptr if the file contains none of the right type and size.
 const TensorView* scales_of(const SafetensorsFile& file, const TensorView& tensor) {
   const TensorView* const scales = file.find(tensor.name + std::string(scale_suffix));
   const bool fit = tensor.dtype == DType::i8 && scales != nullptr && scales->dtype == DType::f32 &&
@@ -152,8 +152,8 @@ void QuantisedWeights::add(const TensorView& matrix, const Array& values) {
   for (std::int64_t r = 0; r < rows; ++r) {
     if (std::isnan(scales[r]))
       throw Error(Exit::non_finite,
-                  fmt::format("{}: row {} has a weight that is not finite or at least 2^127, so "
-                              "int8 cannot represent it",
+                  fmt::format("{}: row {} has a weight that is not finite or has a magnitude of "
+                              "2^127 or more, which int8 cannot represent",
                               matrix.name, r));
   }
   views_.push_back({matrix.name, DType::i8, matrix.shape, std::as_bytes(std::span(q))});
@@ -193,7 +193,7 @@ LoadedWeights load_weights(const SafetensorsFile& file, std::span<const NamedTen
 
 void copy_values(const TensorView& tensor, std::span<real> into) {
   if (!has_fractions(tensor.dtype) || static_cast<std::int64_t>(into.size()) != tensor.size())
-    fail("[copy_values] {}, a {}, cannot become {} reals", tensor.name, tensor.description(),
+    fail("[copy_values] cannot copy tensor {} ({}) to {} values", tensor.name, tensor.description(),
          into.size());
   const auto convert = [&](auto values, auto number) {
     for (std::size_t i = 0; i < into.size(); ++i) into[i] = static_cast<real>(number(values[i]));

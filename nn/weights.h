@@ -9,7 +9,7 @@
 /// file with safetensors.torch.load_file and load_state_dict.
 ///
 /// Quantised weights: a matrix NAME is I8 in the file, and an F32 tensor NAME.scale contains one
-/// scale for each index of the first axis (a row). A value is its integer times the scale of its
+/// scale for each row (index of the first axis). A weight is its integer times the scale of its
 /// row. Both builds read such files too.
 #include <cstdint>
 #include <deque>
@@ -30,8 +30,8 @@ std::vector<TensorView> tensor_views(std::span<const NamedTensor> parameters);
 
 /// Writes the values of the parameters atomically: an older file remains until the new one is
 /// complete. Throws Error(failed) if a parameter is undefined or two have the same name, Error(io)
-/// if the disk fails. The metadata are arbitrary texts; "format": "pt" means that names and shapes
-/// follow PyTorch.
+/// if the file cannot be written. The metadata are arbitrary strings; "format": "pt" means that
+/// names and shapes follow PyTorch.
 void save_weights(const std::filesystem::path& path, std::span<const NamedTensor> parameters,
                   const TensorMetadata& metadata = {{"format", "pt"}});
 
@@ -56,7 +56,7 @@ class QuantisedWeights {
   std::vector<TensorView> views_;
 };
 
-/// Whether this tensor contains the scales of a quantised tensor in the file.
+/// Whether `name` names the scales of a quantised tensor in the file.
 bool is_scale(const SafetensorsFile& file, std::string_view name);
 
 struct LoadOptions {
@@ -69,19 +69,19 @@ struct LoadedWeights {
   std::vector<std::string> loaded;   ///< names in the file and in the model
   std::vector<std::string> missing;  ///< names in the model only: parameters left unchanged
   std::vector<std::string> extra;    ///< names in the file only
-  bool quantised = false;            ///< some of the loaded tensors are int8 in the file
+  bool quantised = false;            ///< at least one loaded tensor is int8 in the file
 };
 
 /// Copies the tensors of a file into the parameters of the same names, converted to `real`. Throws
-/// Error(bad_input), listing every name that does not fit, before it changes a value. A tensor fits
-/// if its shape is equal and its type is floating-point or I8 with scales. With `strict` false,
-/// names in the file only or in the model only are accepted if at least one name is in both. (To
-/// keep a parameter whose shape differs, leave it out of `parameters`.) Throws Error(failed) if two
-/// parameters have the same name.
+/// Error(bad_input), listing every name that does not fit, before any value is changed. A tensor
+/// fits if its shape is equal and its type is floating-point or I8 with scales. With `strict`
+/// false, names in the file only or in the model only are accepted if at least one name is in both.
+/// (To keep a parameter whose shape differs, leave it out of `parameters`.) Throws Error(failed) if
+/// two parameters have the same name.
 LoadedWeights load_weights(const std::filesystem::path& path,
                            std::span<const NamedTensor> parameters,
                            const LoadOptions& options = {});
-/// Loads weights from a file in memory; messages call it `file_name`.
+/// Loads weights from a file in memory; error messages name it `file_name`.
 LoadedWeights load_weights(const SafetensorsFile& file, std::span<const NamedTensor> parameters,
                            const std::string& file_name, const LoadOptions& options = {});
 

@@ -12,7 +12,7 @@ namespace heed {
 struct Side {
   std::vector<std::int32_t> ids;
   std::vector<float> features;        ///< rows() × width values, used in place of ids
-  std::int64_t width = 0;             ///< number of values of a feature row; 0: the rows are ids
+  std::int64_t width = 0;             ///< number of values in a feature row; 0: the rows are ids
   std::vector<std::int32_t> offsets;  ///< n + 1 entries, from 0 to rows()
 
   std::int64_t rows() const { return offsets.empty() ? 0 : offsets.back(); }
@@ -32,7 +32,7 @@ struct Side {
   friend bool operator==(const Side&, const Side&) = default;
 };
 
-/// The label of a row that the loss ignores.
+/// The label of rows that the loss ignores.
 inline constexpr std::int32_t no_label = -100;
 
 /// The input of a model and the labels of its loss. A language model has only a target, a
@@ -40,10 +40,10 @@ inline constexpr std::int32_t no_label = -100;
 struct Batch {
   Side source;  ///< seq2seq: each sequence ends in </s>
   Side target;  ///< input of the decoder; seq2seq: <s> y1 … yn
-  /// One label, or no_label, for each row of labelled(); seq2seq: y1 … yn </s>. The label of a
-  /// sequence belongs to its first row.
+  /// One label, or no_label, for each row of labelled(); seq2seq: y1 … yn </s>. A classifier of
+  /// sequences has one label per sequence, at its first row.
   std::vector<std::int32_t> labels;
-  std::vector<std::int64_t> samples;  ///< numbers of the samples in the dataset
+  std::vector<std::int64_t> samples;  ///< indices of the samples in the dataset
   bool continues = false;  ///< sequence i continues sequence i of the previous batch (lanes)
 
   std::int64_t sequences() const { return std::max(source.sequences(), target.sequences()); }

@@ -56,14 +56,14 @@ void BatchStream::seek(Position position) {
   if (position.epoch < 0 || position.batch < 0 ||
       position.batch >= static_cast<std::int64_t>(plan(position.epoch).size())) {
     throw Error(Exit::bad_input,
-                fmt::format("there is no batch {} in epoch {} of this data; has it changed?",
+                fmt::format("there is no batch {} in epoch {}: have the data changed?",
                             position.batch, position.epoch));
   }
   position_ = position;
 }
 
 double BatchStream::epochs_done() {
-  if (position_.batch == 0) return static_cast<double>(position_.epoch);  // needs no plan
+  if (position_.batch == 0) return static_cast<double>(position_.epoch);  // requires no plan
   return static_cast<double>(position_.epoch) +
          static_cast<double>(position_.batch) / static_cast<double>(plan(position_.epoch).size());
 }
@@ -119,7 +119,7 @@ std::vector<Batch> shard(const Batch& batch, std::int64_t count, TokenCost cost)
 
   std::int64_t from = 0;
   for (std::int64_t k = 1; k <= count && from < n; ++k) {
-    // Group k ends at the sequence boundary nearest to k/count of the cost.
+    // Shard k ends at the sequence boundary nearest to k/count of the cost.
     const double end = static_cast<double>(k) * total;
     std::int64_t to = from;
     while (to < n && (cost_before(to) + cost_before(to + 1)) * parts <= 2 * end) ++to;

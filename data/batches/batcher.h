@@ -1,6 +1,6 @@
 #pragma once
-/// Batches of the samples of a dataset. Their order is a function of (seed, epoch), so a run can be
-/// resumed at any position, and does not depend on the number of threads.
+/// Batches of the samples of a dataset. Their order is a function of (seed, epoch) and independent
+/// of the number of threads, so a run can be resumed at any position.
 #include <cstdint>
 #include <future>
 #include <memory>
@@ -11,7 +11,7 @@
 
 namespace heed {
 
-/// A position in a run: the number of batches of the epoch that have been returned.
+/// A position in a run: the epoch, and the number of its batches that have been returned.
 struct Position {
   std::int64_t epoch = 0;
   std::int64_t batch = 0;
@@ -22,7 +22,7 @@ struct Position {
 /// The infinite sequence of training batches: each epoch contains every sample exactly once, in the
 /// order of Dataset::batching.
 ///
-/// A copy is independent. The dataset must outlive the stream.
+/// A copy advances independently. The dataset must outlive the stream.
 class BatchStream {
  public:
   /// Throws Error(bad_input) if the dataset contains no trainable sample.
@@ -32,7 +32,7 @@ class BatchStream {
   Position position() const { return position_; }  ///< position of the next batch
   void seek(Position position);  ///< throws Error(bad_input) if the position does not exist
   std::int64_t batches_in(std::int64_t epoch);
-  double epochs_done();  ///< position in epochs, for example 2.5
+  double epochs_done();  ///< number of completed epochs, for example 2.5
 
  private:
   const std::vector<SampleGroup>& plan(std::int64_t epoch);
@@ -54,7 +54,7 @@ class Prefetcher {
 
   Batch next();
   Position position() const { return position_; }  ///< position of the next batch
-  double epochs_done() const { return epochs_; }   ///< position in epochs
+  double epochs_done() const { return epochs_; }   ///< number of completed epochs, for example 2.5
 
  private:
   void begin_next();
@@ -62,7 +62,7 @@ class Prefetcher {
   BatchStream stream_;  // used only by the thread that makes the next batch
   Position position_;
   double epochs_;
-  std::future<Batch> batch_;  // its destructor waits for the thread
+  std::future<Batch> batch_;  // the destructor waits for the thread
 };
 
 /// The batches of a split, in the order of Batching::evaluation; none for an empty dataset.
@@ -72,9 +72,10 @@ std::vector<Batch> evaluation_batches(const Dataset& data, const BatchOptions& o
 /// `context` tokens.
 Batch make_batch(const Dataset& data, const SampleGroup& samples, std::int64_t context = 0);
 
-/// Cuts a batch into at most `count` contiguous groups of whole sequences with similar costs: a
-/// group exceeds the mean by less than the cost of the costliest sequence. No group is empty, so
-/// few or very unequal sequences give fewer groups. Depends only on the batch and the cost.
+/// Cuts a batch into at most `count` shards with similar costs, each of consecutive whole
+/// sequences: a shard exceeds the mean by less than the cost of the costliest sequence. No shard is
+/// empty, so few or very unequal sequences give fewer shards. Depends only on the batch and the
+/// cost.
 std::vector<Batch> shard(const Batch& batch, std::int64_t count, TokenCost cost = {});
 
 }  // namespace heed

@@ -66,7 +66,7 @@ std::vector<std::int64_t> drawn_of_parts(const Dataset& data) {
 }
 
 /// The samples of an epoch, in random order: each sample once, or the number of samples per part
-/// that the mixture requires. A part with fewer samples is repeated as a whole, then in part.
+/// that the mixture requires. If a part has fewer samples than required, they are repeated in turn.
 SampleGroup samples_of_epoch(const Dataset& data, const BatchOptions& options, std::int64_t epoch) {
   SampleGroup order = all_samples(data);
   shuffle(order, shuffler(options.seed, epoch, samples_part));
@@ -151,7 +151,7 @@ class WindowBatching final : public Batching {
 
   Batch batch(const Dataset& data, const SampleGroup& starts, const BatchOptions& options,
               std::optional<std::int64_t> epoch) const override {
-    // The first window ends at the first point of the grid.
+    // With a shift, the first window has only `first` tokens.
     const std::int64_t first = epoch ? shift(data, options, *epoch) : 0;
     const std::int64_t last = static_cast<std::int64_t>(data.stream.size()) - 1;
     const std::span<const std::int32_t> text(data.stream);
@@ -234,7 +234,7 @@ Random Draw::random(Stream stream, std::uint32_t part) const {
 void SequenceBatching::check_trainable(const Dataset& data) const {
   if (data.size() > 0) return;
   throw Error(Exit::bad_input,
-              fmt::format("data.train: no pair is left to train on ({} empty, {} longer than "
+              fmt::format("data.train: no sample is left to train on ({} empty, {} longer than "
                           "data.max_length)",
                           data.skipped_empty, data.skipped_long));
 }
@@ -294,7 +294,7 @@ std::vector<SampleGroup> SequenceBatching::epoch(const Dataset& data, const Batc
 std::vector<SampleGroup> SequenceBatching::evaluation(const Dataset& data,
                                                       const BatchOptions& options) const {
   SampleGroup order = all_samples(data);
-  // Sorts by source length first: decoding has no target length.
+  // Sorts by source length first, because decoding does not depend on the target length.
   std::ranges::stable_sort(order, {}, [&](std::int64_t i) {
     const Rows of = rows(data, i);
     return std::pair(of.source, of.target);

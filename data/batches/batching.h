@@ -13,18 +13,18 @@ namespace heed {
 struct Dataset;
 
 struct BatchOptions {
-  /// The maximum number of rows on each side of a batch, <s> or </s> included; a longer sample is a
-  /// separate batch.
+  /// The maximum number of rows on each side of a batch, <s> or </s> included; a longer sample
+  /// forms a batch by itself.
   std::int64_t batch_tokens = 4096;
-  std::int64_t batch_sequences = 0;  ///< number of samples per batch; 0: batch_tokens decides
-  std::int64_t context = 256;        ///< window of a text, in tokens
+  std::int64_t batch_sequences = 0;  ///< number of samples per batch; 0: limited by batch_tokens
+  std::int64_t context = 256;        ///< length of a window of a text, in tokens
   /// Texts only: sequence i of a batch continues sequence i of the previous batch. The text is cut
   /// into one lane per sequence of a batch, and each lane is read from start to end.
   bool lanes = false;
   std::uint64_t seed = 1;
 };
 
-/// The sample numbers of one batch.
+/// The indices of the samples of one batch.
 using SampleGroup = std::vector<std::int64_t>;
 
 /// A rule that plans the batches of an epoch and makes them. All functions are pure.
@@ -46,8 +46,8 @@ class Batching {
 };
 
 /// Batching of sequences. An epoch shuffles the samples, cuts them into chunks of about 100
-/// batches, sorts each chunk by length, cuts it into batches, and shuffles all batches. Similar
-/// lengths in a batch make its shards similar in cost.
+/// batches, sorts each chunk by length, cuts it into batches, and shuffles all batches. Sequences
+/// of similar length in a batch give its shards similar costs.
 class SequenceBatching : public Batching {
  public:
   void check_trainable(const Dataset& data) const override;
@@ -72,8 +72,8 @@ class SequenceBatching : public Batching {
 };
 
 /// Pairs of sequences: the decoder reads <s> y1 … yn and predicts y1 … yn </s>. With
-/// Dataset::segmentation, each epoch draws new segmentations; the deterministic segmentations
-/// determine the batches.
+/// Dataset::segmentation, each epoch draws new segmentations; samples are still grouped by the
+/// lengths of their deterministic segmentations.
 const Batching& pairs();
 
 /// Appends <s> y1 … yn to the target of a batch, and y1 … yn </s> to its labels.
@@ -81,7 +81,7 @@ void push_target(std::span<const std::int32_t> target, Batch& batch);
 
 /// Windows of `context` tokens of a continuous text, in random order. Each epoch begins the windows
 /// at a random shift; the tokens before the shift and at the end of the text form shorter windows,
-/// so each epoch predicts every token except the first once. The number of a sample is the position
+/// so each epoch predicts every token except the first once. The index of a sample is the position
 /// of its first token. With BatchOptions::lanes, windows are in the order of the text, and an epoch
 /// omits the tokens before the shift and those that would give lanes unequal lengths.
 const Batching& windows();

@@ -47,7 +47,8 @@ Dataset tokenize_text(const std::string& text, const Tokenizer& tokenizer, int t
   data.batching = &windows();
   const auto lines = text_lines(text);
   data.stream = encode(std::span<const std::string_view>(lines), tokenizer, threads).ids;
-  // Words omit spaces and share one unknown id, so their loss cannot be converted to bits per byte.
+  // A word tokenizer omits spaces and maps all unknown words to one id, so the loss cannot be
+  // converted to bits per byte.
   const bool whole = tokenizer.kind() != TokenizerKind::words;
   data.text_bytes = whole ? static_cast<std::int64_t>(text.size()) : 0;
   return data;
@@ -109,7 +110,7 @@ Dataset tokenize(const Split& split, const Tokenizer& source, const Tokenizer& t
 void check_text(const Dataset& data, const std::string& what) {
   if (data.stream.size() >= 2) return;
   throw Error(Exit::bad_input,
-              fmt::format("{}: a text of {} token{}: there is nothing to predict in it", what,
+              fmt::format("{}: a text of {} token{}: at least 2 are required", what,
                           data.stream.size(), data.stream.size() == 1 ? "" : "s"));
 }
 
@@ -123,7 +124,7 @@ void check_lengths(const Dataset& data, const EvaluationLimits& limits, const st
     if (!placed && needed <= limits.longest) continue;
     throw Error(
         Exit::bad_input,
-        fmt::format("{}: line {} of the {} has {} tokens, its end token counted{}", what, i + 1,
+        fmt::format("{}: line {} of the {} has {} tokens, its end token included{}", what, i + 1,
                     source > target ? "source" : "target", needed,
                     placed ? fmt::format(", but the model has only {} positions", limits.positions)
                            : fmt::format("; at most {} are accepted", limits.longest)));

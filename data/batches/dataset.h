@@ -33,35 +33,35 @@ struct Sequences {
   std::int64_t longest() const;
 };
 
-/// Random segmentation of lines in training, a function of seed, epoch and sample. A line that
-/// would exceed max_length keeps its deterministic segmentation.
+/// Random segmentation of lines in training, a function of seed, epoch and sample. A line whose
+/// random segmentation would exceed max_length keeps its deterministic segmentation.
 struct Segmentation {
   std::shared_ptr<const Tokenizer> source, target;
   SegmentationOptions options;
-  std::int64_t max_length = 0;  ///< number of tokens, without specials
+  std::int64_t max_length = 0;  ///< maximum number of tokens, without specials
 };
 
-/// The samples of a split: sequences with a source and a target each, or a continuous text;
+/// The samples of a split: pairs of a source and a target sequence, or a continuous text.
 /// `batching` makes batches of them.
 struct Dataset {
   const Batching* batching = &pairs();
 
   Sequences source;                       ///< seq2seq: each ends in </s>
   std::shared_ptr<const Inputs> inputs;   ///< sources that are not text, used in place of `source`
-  std::vector<std::int64_t> input_of;     ///< the number of each sample's input
-  Sequences target;                       ///< no specials; batches add <s> and </s>
+  std::vector<std::int64_t> input_of;     ///< index of each sample's input in `inputs`
+  Sequences target;                       ///< without specials; batches add <s> and </s>
   std::vector<std::string> source_lines;  ///< the raw text of every sample, if requested
   std::vector<std::string> target_lines;
   std::optional<Segmentation> segmentation;  ///< requires source_lines and target_lines
   std::optional<Masking> masking;            ///< required by masked_lines()
   std::optional<HiddenSpans> spans;          ///< required by hidden_spans()
   std::vector<Split::Part> parts;  ///< the tasks of a mixture, in the order of their samples
-  MixtureOptions mixture;          ///< numbers of samples that an epoch draws per part
+  MixtureOptions mixture;          ///< determines the number of samples drawn from each part
   std::int64_t skipped_long = 0;   ///< number of pairs with a side longer than max_length
   std::int64_t skipped_empty = 0;  ///< number of pairs with an empty side
 
-  std::vector<std::int32_t> stream;  ///< tokens of a continuous text, no specials
-  std::int64_t text_bytes = 0;       ///< size of the text; 0 if decoding does not restore it
+  std::vector<std::int32_t> stream;  ///< tokens of a continuous text, without specials
+  std::int64_t text_bytes = 0;       ///< size of the text; 0 if decoding would not restore it
 
   std::int64_t size() const {  ///< number of samples
     return inputs ? static_cast<std::int64_t>(input_of.size()) : source.size();
@@ -77,18 +77,19 @@ struct Dataset {
 };
 
 struct TokenizeOptions {
-  /// true: skip and count pairs that are empty or longer than max_length; false: sample i is line
-  /// i.
+  /// true: pairs that are empty or longer than max_length are skipped and counted; false: sample i
+  /// is line i.
   bool training = false;
-  std::int64_t max_length = 0;                ///< tokens per side, without specials; 0: no limit
+  /// The maximum number of tokens per side, without specials; 0: no limit.
+  std::int64_t max_length = 0;
   bool keep_lines = true;                     ///< fill source_lines and target_lines
   bool end_sources = true;                    ///< each source ends in </s>
   std::shared_ptr<const Inputs> inputs = {};  ///< inputs of the source lines, in place of tokens
   bool limit_inputs = false;                  ///< max_length also limits the rows of inputs
 };
 
-/// Encodes the lines of a split on `threads` threads (0: one per core), which do not affect the
-/// result. A split with only source lines (to be translated) gets empty targets.
+/// Encodes the lines of a split on `threads` threads (0: one per core); their number does not
+/// affect the result. A split with only source lines (to be translated) gets empty targets.
 Dataset tokenize(const Split& split, const Tokenizer& source, const Tokenizer& target,
                  const TokenizeOptions& options = {}, int threads = 0);
 /// Encodes a continuous text.
@@ -98,15 +99,15 @@ Dataset tokenize_text(const std::string& text, const Tokenizer& tokenizer, int t
 struct EvaluationLimits {
   std::int64_t positions = 0;          ///< maximum number of positions of the model; 0: no limit
   std::int64_t rows_per_position = 1;  ///< number of source rows per position
-  /// The maximum number of tokens of a line, </s> included. The time of attention is quadratic in
-  /// it, so a very long line would block all others.
+  /// The maximum number of tokens in a line, </s> included. The time of attention is quadratic in
+  /// this number, so a very long line would delay all others.
   std::int64_t longest = 4096;
 };
 
-/// Throws bad_input, naming `what` and the line, if a sequence is longer than the limits allow,
-/// specials counted.
+/// Throws Error(bad_input), naming `what` and the line, if a sequence, specials included, is longer
+/// than the limits allow.
 void check_lengths(const Dataset& data, const EvaluationLimits& limits, const std::string& what);
-/// Throws bad_input, naming `what`, if a text has fewer than two tokens.
+/// Throws Error(bad_input), naming `what`, if a text has fewer than two tokens.
 void check_text(const Dataset& data, const std::string& what);
 
 }  // namespace heed

@@ -11,9 +11,9 @@ namespace heed {
 class Inputs {
  public:
   virtual ~Inputs() = default;
-  /// The number of rows of an input in a batch.
+  /// The number of rows that an input has in a batch.
   virtual std::int64_t rows(std::int64_t input) const = 0;
-  /// Appends an input as a sequence. `draw` determines its random changes in training.
+  /// Appends an input as a sequence. `draw` determines its augmentation in training.
   virtual void push(std::int64_t input, const Draw& draw, Side& side) const = 0;
   /// Adds the values of an input to a checksum.
   virtual void add_to(Sha256& sum, std::int64_t input) const = 0;

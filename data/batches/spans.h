@@ -10,18 +10,18 @@ namespace heed {
 
 struct HiddenSpans {
   SpanOptions options;
-  std::int32_t first_mark = 0;  ///< id of <extra_id_0>; further marks follow it
+  std::int32_t first_mark = 0;  ///< id of <extra_id_0>; the other sentinels follow it
 };
 
 /// Whether each token of a line is hidden. Of n ≥ 2 tokens, max(1, round(rate n)) are hidden, at
 /// most n − 1, in max(1, round(hidden / length)) spans, at most one for each visible token. Hidden
 /// and visible tokens are cut into the same number of parts; all cuts are equally likely. A line
-/// begins with visible tokens. As in T5's random_spans_noise_mask.
+/// begins with visible tokens. The method is that of T5's random_spans_noise_mask.
 std::vector<bool> hidden_tokens(std::int64_t tokens, const SpanOptions& options, Random& random);
 
 /// Samples are lines (Dataset::source, without specials, of at least two tokens). The encoder reads
 /// the visible tokens, with <extra_id_0>, <extra_id_1>, … in place of hidden spans, then </s>; the
-/// decoder writes <extra_id_0>, the first span, <extra_id_1>, …, then </s>. Each epoch hides
+/// decoder generates <extra_id_0>, the first span, <extra_id_1>, …, then </s>. Each epoch hides
 /// different tokens; an evaluation always hides the same tokens.
 const Batching& hidden_spans();
 

@@ -1,5 +1,5 @@
 #pragma once
-/// The loop over the lines of an input, with errors that name the line.
+/// A loop over source lines, whose errors name the line.
 #include <fmt/format.h>
 
 #include <span>
@@ -12,8 +12,8 @@
 
 namespace heed {
 
-/// Calls work(i) for each line, on `threads` threads. Errors begin with `what`, the number of the
-/// line and, if the message does not contain it, the line.
+/// Calls work(i) for each line, on `threads` threads. The message of an error begins with `what`,
+/// the number of the line and, if the message does not contain it, the line itself.
 template <class Work>
 void for_each_line(std::span<const std::string> lines, const std::string& what,
                    std::int64_t threads, const Work& work) {

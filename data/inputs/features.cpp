@@ -27,14 +27,14 @@ std::vector<float> frames_of(const std::string& line, const FeatureOptions& opti
                  options);
 }
 
-/// Throws for a value that is not finite: training would fail at its first step without naming the
-/// file.
+/// Throws Error(bad_input) if a value is not finite; otherwise, training would fail at its first
+/// step without naming the file.
 void require_finite(std::span<const float> frames, std::int64_t width) {
   const auto found = std::ranges::find_if(frames, [](float v) { return !std::isfinite(v); });
   if (found == frames.end()) return;
   const std::int64_t at = found - frames.begin();
   throw Error(Exit::bad_input,
-              fmt::format("row {}, column {} holds {}, which is not a finite number",
+              fmt::format("row {}, column {} contains {}, which is not a finite number",
                           at / width + 1, at % width + 1, *found));
 }
 

@@ -12,7 +12,7 @@ namespace heed {
 /// A line names a .npy file (a matrix of options.width columns) or a .wav file (log_mel), or is a
 /// line of tones (data/sources/sound.h). With options.normalise, each column of an input has mean 0
 /// and standard deviation 1 over the rows of that input. options.stack consecutive frames form a
-/// row; zeros complete the last row.
+/// row; the last row is padded with zeros.
 class Features final : public Inputs {
  public:
   /// With `class_row`, each input begins with a row of zeros. Throws Error(bad_input), naming
@@ -30,7 +30,7 @@ class Features final : public Inputs {
  private:
   std::span<const float> values(std::int64_t input) const;
 
-  std::int64_t width_;                      // number of values of a row
+  std::int64_t width_;                      // number of values in a row
   std::vector<std::int64_t> begins_ = {0};  // offsets of the inputs, in rows
   std::vector<float> values_;
 };

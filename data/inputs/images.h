@@ -1,6 +1,6 @@
 #pragma once
-/// Images as sequences of patches (Dosovitskiy et al., "An image is worth 16x16 words", 2021). Also
-/// the base of videos (data/inputs/videos.h).
+/// Images as sequences of patches (Dosovitskiy et al., "An image is worth 16x16 words", 2021).
+/// Images is also the base class of Videos (data/inputs/videos.h).
 #include <memory>
 #include <span>
 #include <string>
@@ -12,13 +12,13 @@
 
 namespace heed {
 
-/// A row is a patch, line by line: patch × patch × channels values, each (v / 255 − mean) /
-/// deviation. With `class_row`, each image begins with a row of zeros; its projection, the bias
-/// plus the first position, serves as the class token.
+/// The rows are the patches of an image, line by line: patch × patch × channels values, each (v /
+/// 255 − mean) / deviation. With `class_row`, each image begins with a row of zeros; its
+/// projection, the bias plus the first position, serves as the class token.
 ///
 /// Depending on the options, training shifts an image by at most options.shift pixels in each
 /// direction (black fills the border), crops it at a random position, and mirrors it with
-/// probability 1/2. Evaluation crops the middle.
+/// probability 1/2. Evaluation crops the centre.
 class Images : public Inputs {
  public:
   /// A line names a file (read_image) or an item of an IDX file ("FILE#17"), or is a drawing
@@ -32,7 +32,7 @@ class Images : public Inputs {
   void add_to(Sha256& sum, std::int64_t input) const override;
 
  protected:
-  /// An empty set, which keep() fills. An image is a video of one frame.
+  /// An empty set, to which keep() adds videos. An image is a video of one frame.
   Images(const ImageOptions& options, const VideoOptions& video, bool class_row)
       : options_(options), video_(video), class_row_(class_row) {}
   /// Throws Error(bad_input) if the options do not accept the size; the message begins with `noun`.

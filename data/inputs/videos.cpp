@@ -46,8 +46,8 @@ Video video_of(const std::string& line, const ImageOptions& options, const Video
   const std::vector<std::int64_t>& shape = array.shape;
   if (shape.size() != 3 && shape.size() != 4)
     refuse(
-        fmt::format("an array of shape ({}), not a video: frames, height, width and, with several "
-                    "channels, channels",
+        fmt::format("an array of shape ({}), not a video of shape (frames, height, width) or "
+                    "(frames, height, width, channels)",
                     fmt::join(shape, ", ")));
   return {shape[0], shape[1], shape[2], shape.size() == 4 ? shape[3] : 1, std::move(array.values)};
 }

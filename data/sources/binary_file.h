@@ -9,8 +9,8 @@
 
 namespace heed {
 
-/// The bytes of a file, unpacked if it is gzip. Unlike read_file, preserves a byte-order mark.
-/// Throws Error(bad_input).
+/// The bytes of a file, decompressed if it is in gzip format. Unlike read_file, preserves a
+/// byte-order mark. Throws Error(bad_input).
 inline std::string read_binary_file(const std::string& path) {
   TextSource source(path, {});
   std::string bytes;

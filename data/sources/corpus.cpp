@@ -72,7 +72,7 @@ void add_targets(const std::string& path, std::vector<std::string>& lines) {
   for (std::int64_t i = 0; i < file.size(); ++i) lines.push_back(std::to_string(file[i].front()));
 }
 
-/// The name of the part with this prefix: "translate" for "translate: ".
+/// The name of the part that has the given prefix: "translate" for "translate: ".
 std::string part_name(const std::string& prefix) {
   const std::size_t end = prefix.find_last_not_of(": ");
   return end == std::string::npos ? "(no prefix)" : prefix.substr(0, end + 1);
@@ -124,7 +124,7 @@ void cut_lines(std::vector<std::string>& train, std::vector<std::string>& valid,
   train.resize(train_end);
 }
 
-/// The start of the next character at or after `at`.
+/// The start of the first character at or after `at`.
 std::size_t between_characters(const std::string& text, std::size_t at) {
   while (at < text.size() && (static_cast<unsigned char>(text[at]) & 0xC0u) == 0x80u) ++at;
   return at;
@@ -134,7 +134,7 @@ void cut_fractions(Corpus& corpus, double valid, double test) {
   const bool lines = corpus.train.text.empty();
   const std::size_t n = lines ? corpus.train.source.size() : corpus.train.text.size();
   std::string& text = corpus.train.text;
-  const auto upto = [&](double share) {  // 1e-9: 0.9 may be 0.8999999999999999
+  const auto upto = [&](double share) {  // 1e-9: a share of 0.9 may be 0.8999999999999999
     const double at = std::floor(static_cast<double>(n) * share + 1e-9);
     return between_characters(text, static_cast<std::size_t>(at));
   };
@@ -156,7 +156,8 @@ void cut_fractions(Corpus& corpus, double valid, double test) {
   text.resize(train_end);
 }
 
-/// Throws Error(bad_input) for the first missing file, with the option that names it.
+/// Throws Error(bad_input) for the first missing file; the message contains the option that names
+/// it.
 void require_files(const std::vector<std::string>& paths, const std::string& split,
                    const char* side) {
   const bool option = split == "train" || split == "valid" || split == "test";
@@ -189,7 +190,7 @@ std::vector<std::string> text_files(const std::vector<std::string>& names,
     });
     if (all.size() == before)
       refuse(Exit::bad_input,
-             fmt::format("data.{}.text: no file with content matches {}", split, shown_path(name)));
+             fmt::format("data.{}.text: no non-empty file matches {}", split, shown_path(name)));
   }
   return all;
 }
@@ -225,8 +226,8 @@ Split read_split(const FilesOptions& files, const ReadOptions& options, const st
     if (files.target.empty() && !both)
       refuse(Exit::usage, fmt::format("data.{}.target: names no file", name));
     if (!files.target.empty() && both) {
-      refuse(Exit::usage, fmt::format("data.{}.target: the .csv files of data.{}.source hold the "
-                                      "targets too",
+      refuse(Exit::usage, fmt::format("data.{}.target: the .csv files of data.{}.source contain "
+                                      "the targets too",
                                       name, name));
     }
     if (!options.prefixes.empty() && options.prefixes.size() != files.source.size()) {

@@ -9,9 +9,9 @@
 namespace heed {
 
 /// Reads::pairs: line i of `source` belongs to line i of `target`; either line may be empty.
-/// Reads::text: only `text`, with its line ends. Reads::lines: only `source`.
+/// Reads::text: only `text`, line ends included. Reads::lines: only `source`.
 struct Split {
-  /// Consecutive lines of one task of a mixture.
+  /// The consecutive lines of one task of a mixture.
   struct Part {
     std::string name;
     std::size_t size = 0;
@@ -33,8 +33,9 @@ struct Corpus {
 /// Reads the files of `options`, or generates its synthetic pairs. If `valid` or `test` names no
 /// file, its fraction is cut from the end of train: train | valid | test. train keeps floor(n (1 −
 /// valid − test)) of n pairs, or of n bytes of a text, which is cut between characters. Throws
-/// Error(bad_input) for files that are missing, empty, broken (autograd/base/lines.h) or of unequal
-/// length, and if a fraction leaves a split empty; Error(usage) if the options fit no task.
+/// Error(bad_input) for files that are missing, empty, broken (autograd/base/lines.h) or unequal in
+/// their numbers of lines, and if a fraction leaves a split empty; Error(usage) if the options fit
+/// no task.
 Corpus read_corpus(const DataOptions& options, Reads reads, std::uint64_t seed);
 
 /// The options for reading the files of a split.

@@ -51,7 +51,7 @@ IdxFile IdxFile::read(const std::string& path) {
     if (values > bytes.size()) break;
   }
   if (values != bytes.size() - file.begin_) {
-    refuse_file(path, fmt::format("the IDX header announces {} values, but {} follow",
+    refuse_file(path, fmt::format("the IDX header declares {} values, but {} follow",
                                   fmt::join(file.shape_, " x "), bytes.size() - file.begin_));
   }
   return file;

@@ -22,18 +22,18 @@ struct IdxItem {
 
 class IdxFile {
  public:
-  /// Throws Error(bad_input) if the file is missing, is no IDX file of bytes, or its size does not
-  /// match its dimensions.
+  /// Throws Error(bad_input) if the file is missing or not an IDX file of bytes, or if its size
+  /// does not match its dimensions.
   static IdxFile read(const std::string& path);
-  /// Whether a file begins as an IDX file. Throws Error(bad_input) if it cannot be read.
+  /// Whether a file begins like an IDX file. Throws Error(bad_input) if it cannot be read.
   static bool is(const std::string& path);
 
   const std::vector<std::int64_t>& shape() const { return shape_; }
   std::int64_t size() const { return shape_.front(); }
   /// Item i along the first dimension.
   std::span<const std::uint8_t> operator[](std::int64_t i) const;
-  /// The item with the number of `item`. Throws Error(bad_input), with `noun`, if it does not
-  /// exist.
+  /// The item with number item.number. Throws Error(bad_input) if it does not exist; the message
+  /// contains `noun` ("images").
   std::span<const std::uint8_t> item(const IdxItem& item, std::string_view noun) const;
 
  private:

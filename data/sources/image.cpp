@@ -21,9 +21,8 @@ constexpr std::int64_t max_pixels = std::int64_t{1} << 24;
 
 void check_size(const std::string& path, std::int64_t height, std::int64_t width) {
   if (height <= 0 || width <= 0 || height > max_pixels / width)
-    refuse_file(path,
-                fmt::format("an image of {} x {} pixels; it must have at least one, and at most {}",
-                            height, width, max_pixels));
+    refuse_file(path, fmt::format("an image of {} x {} pixels; their number must be from 1 to {}",
+                                  height, width, max_pixels));
 }
 
 Image sized(const std::string& path, std::int64_t height, std::int64_t width,
@@ -74,7 +73,7 @@ Image from_jpeg(const std::string& path, const std::string& bytes, std::int64_t 
   return image;
 }
 
-/// Reads a number of a PGM or PPM header. White space and comments (# to the end of the line)
+/// Reads a number from a PGM or PPM header. White space and comments (# to the end of the line)
 /// separate numbers.
 std::int64_t header_number(std::string_view bytes, std::size_t& at) {
   const auto space = [](char c) { return c == ' ' || (c >= '\t' && c <= '\r'); };
@@ -90,8 +89,8 @@ Image from_pnm(const std::string& path, const std::string& bytes, std::int64_t c
   std::size_t at = 2;
   const std::int64_t width = header_number(bytes, at), height = header_number(bytes, at),
                      max_value = header_number(bytes, at), file_channels = bytes[1] == '5' ? 1 : 3;
-  if (max_value != 255) refuse_file(path, "a PGM or PPM file whose values do not go from 0 to 255");
-  ++at;  // one white space
+  if (max_value != 255) refuse_file(path, "a PGM or PPM file whose maximum value is not 255");
+  ++at;  // one white-space character
   check_size(path, height, width);
   if (bytes.size() < at + static_cast<std::size_t>(height * width * file_channels))
     refuse_file(path, "a PGM or PPM file that ends too early");

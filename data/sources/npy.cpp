@@ -45,7 +45,7 @@ void copy_values(std::string_view bytes, std::vector<float>& into) {
   }
 }
 
-/// The content of a file: values of `size` bytes each, row by row.
+/// The content of a file: values of `size` bytes each, in row-major order.
 struct Stored {
   std::string file, type;
   std::vector<std::int64_t> shape;
@@ -54,16 +54,16 @@ struct Stored {
   std::string_view values() const { return std::string_view(file).substr(begin); }
 };
 
-/// `size_of` returns the size in bytes of a value of a type, 0 for types that the caller does not
-/// accept; `types` lists the accepted types.
+/// `size_of` returns the size in bytes of a value of the given type, 0 for types that the caller
+/// does not accept; `types` lists the accepted types.
 Stored read_stored(const std::string& path, std::size_t (*size_of)(std::string_view),
                    std::string_view types) {
   Stored stored;
   stored.file = read_binary_file(path);
   const std::string_view file = stored.file;
   if (file.size() < 12 || !file.starts_with("\x93NUMPY")) refuse_file(path, "not a .npy file");
-  const bool first =
-      file[6] == 1;  // the header's length has two bytes in version 1, four in version 2
+  // The length of the header has two bytes in version 1 and four in version 2.
+  const bool first = file[6] == 1;
   std::size_t length = 0;
   for (std::size_t k = first ? 2 : 4; k-- > 0;)
     length = length << 8 | static_cast<unsigned char>(file[8 + k]);
@@ -74,23 +74,23 @@ Stored read_stored(const std::string& path, std::size_t (*size_of)(std::string_v
   stored.begin = begin + length;
   stored.size = size_of(stored.type);
   if (stored.size == 0 || value_of(header, "fortran_order") != "False") {
-    refuse_file(path,
-                fmt::format("a .npy file of type {}{}; {} in rows can be read", shown(stored.type),
-                            stored.size == 0 ? "" : " in columns", types));
+    refuse_file(path, fmt::format("a .npy file of type {}{}; {} in row-major order can be read",
+                                  shown(stored.type),
+                                  stored.size == 0 ? "" : " in column-major order", types));
   }
   stored.shape = numbers(value_of(header, "shape"));
   return stored;
 }
 
-/// Refuses a file whose number of values differs from its shape.
+/// Throws Error(bad_input) if the number of values in a file does not match its shape.
 void require_all_values(const std::string& path, const Stored& stored) {
   const auto max_values = static_cast<std::int64_t>(stored.values().size() / stored.size);
   std::int64_t values = std::ranges::count(stored.shape, 0) > 0 ? 0 : 1;
   for (const std::int64_t n : stored.shape)
     values = n < 0 || values < 0 || (n > 0 && values > max_values / n) ? -1 : values * n;
   if (values * static_cast<std::int64_t>(stored.size) == std::ssize(stored.values())) return;
-  refuse_file(path, fmt::format("{} bytes of values, which is not {}", stored.values().size(),
-                                fmt::join(stored.shape, " x ")));
+  refuse_file(path, fmt::format("{} bytes of values, which do not match the shape {}",
+                                stored.values().size(), fmt::join(stored.shape, " x ")));
 }
 
 }  // namespace

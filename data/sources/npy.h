@@ -11,9 +11,9 @@ struct Matrix {
   std::vector<float> values;  ///< [rows, columns]
 };
 
-/// Reads a matrix of float32 or float64, row by row ('<f4' or '<f8', fortran_order False). Throws
-/// Error(bad_input), naming the file, if it is missing or truncated or has a different type or
-/// number of dimensions.
+/// Reads a matrix of float32 or float64 in row-major order ('<f4' or '<f8', fortran_order False).
+/// Throws Error(bad_input), naming the file, if it is missing or truncated or has a different type
+/// or number of dimensions.
 Matrix read_npy(const std::string& path);
 
 struct ByteArray {
@@ -21,7 +21,8 @@ struct ByteArray {
   std::vector<std::uint8_t> values;
 };
 
-/// Reads an array of uint8 with any number of dimensions, row by row. Throws as read_npy does.
+/// Reads an array of uint8 with any number of dimensions, in row-major order. Throws as read_npy
+/// does.
 ByteArray read_npy_bytes(const std::string& path);
 
 }  // namespace heed

@@ -86,7 +86,7 @@ std::vector<double> mel_filters(std::int64_t bands, std::int64_t bins, double ra
   return filters;
 }
 
-/// The power at each frequency 0 … n/2 of a frame of n samples.
+/// The power spectrum of frames of n samples, at the frequencies 0 … n/2.
 class Spectrum {
  public:
   explicit Spectrum(std::int64_t n) : n_(n) {
@@ -103,7 +103,7 @@ class Spectrum {
     for (std::int64_t i = 0; i < n_; ++i) windowed[i] = frame[i] * window_[i];
     for (std::int64_t k = 0; k < bins(); ++k) {
       double re = 0, im = 0;
-      for (std::int64_t i = 0, at = 0; i < n_; ++i) {  // index i k modulo n
+      for (std::int64_t i = 0, at = 0; i < n_; ++i) {  // at = i k modulo n
         re += windowed[i] * cos_[at];
         im += windowed[i] * sin_[at];
         at += k;
@@ -122,9 +122,10 @@ class Spectrum {
 constexpr std::string_view tones_mark = "tones:";
 
 [[noreturn]] void refuse_tones(std::string_view line) {
-  throw Error(Exit::bad_input, fmt::format("\"{}\" is not a line of tones: \"tones:3 1 4 #17\" is "
-                                           "expected, digits and the number of a take",
-                                           shown(line)));
+  throw Error(Exit::bad_input,
+              fmt::format("\"{}\" is not a line of tones: digits and the "
+                          "number of a take are expected, as in \"tones:3 1 4 #17\"",
+                          shown(line)));
 }
 
 }  // namespace
@@ -139,7 +140,7 @@ std::vector<float> read_wav(const std::string& path, std::int64_t rate) {
     const std::string_view name = file.substr(at, 4);
     const std::size_t size = little_endian(file, at + 4, 4), begin = at + 8;
     if (size > file.size() - begin)
-      refuse_file(path, fmt::format("a truncated WAV file: {} bytes are announced, but {} follow",
+      refuse_file(path, fmt::format("a truncated WAV file: {} bytes are declared, but {} follow",
                                     size, file.size() - begin));
     if (name == "fmt ") format = format_of(path, file.substr(begin, size));
     if (name == "data") {

@@ -1,5 +1,5 @@
 #pragma once
-/// Sound as numbers: WAV files, tones generated from a line of text, and log-mel features.
+/// Sound: WAV files, tones generated from a line of text, and log-mel features.
 #include <cstdint>
 #include <span>
 #include <string>
@@ -11,7 +11,7 @@
 
 namespace heed {
 
-/// The samples of a WAV file, from -1 to 1; the mean of several channels. Reads PCM of 8, 16, 24
+/// The samples of a WAV file, from −1 to 1; several channels are averaged. Reads PCM of 8, 16, 24
 /// and 32 bits, and floats of 32 bits. Throws Error(bad_input) if the file is missing, truncated or
 /// of another format, or does not have `rate` samples per second.
 std::vector<float> read_wav(const std::string& path, std::int64_t rate);
@@ -20,7 +20,8 @@ std::vector<float> read_wav(const std::string& path, std::int64_t rate);
 /// noise and random loudness. The samples are a function of the line.
 bool is_tones(std::string_view line);
 std::vector<float> play_tones(std::string_view line, std::int64_t rate);
-/// The line of a numbered take of the digits, "tones:3 1 4 #17": the number varies the sound.
+/// The line for take number `take` of the digits, "tones:3 1 4 #17". Takes of the same digits
+/// differ in sound.
 std::string tones_of(const std::string& digits, std::uint32_t take);
 
 /// The log-mel spectrum, as rows of options.width bands: ln(max(1e-10, filters · power spectrum)).

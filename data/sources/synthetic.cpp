@@ -79,7 +79,7 @@ std::string number(std::int64_t digits, Random& random) {
   return text;
 }
 
-/// Digit by digit: summands may have more digits than any integer type.
+/// The sum, computed digit by digit, because summands may have more digits than any integer type.
 std::string sum(std::string_view a, std::string_view b) {
   std::string out;
   int carry = 0;
@@ -108,12 +108,11 @@ Pair date_pair(Random& random) {
           .key = static_cast<std::uint64_t>((day - first_date).count())};
 }
 
-/// Balanced brackets of three kinds, and the depth of each.
+/// Balanced brackets of three kinds, and the nesting depth of each.
 Pair brackets_pair(const SyntheticOptions& options, Random& random) {
   constexpr std::string_view opening = "([{", closing = ")]}";
-  std::int64_t left =
-      draw(random, options.min_length, options.max_length);  // number of pairs to open
-  std::vector<std::uint32_t> open;                           // kinds of the open brackets
+  std::int64_t left = draw(random, options.min_length, options.max_length);  // pairs to open
+  std::vector<std::uint32_t> open;  // kinds of the open brackets
   std::string source, target;
   const auto add = [&](char bracket) {
     const char* const space = source.empty() ? "" : " ";
@@ -134,7 +133,7 @@ Pair brackets_pair(const SyntheticOptions& options, Random& random) {
 }
 
 /// Different keys, each followed by its value, then a question mark and one of the keys. The label
-/// of the last token is that key's value:
+/// of the last token is the value of that key:
 /// "b 3 d 0 a 3 ? d" becomes "- - - - - - - 0".
 Pair recall_pair(const SyntheticOptions& options, Random& random) {
   const std::int64_t count = draw(random, options.min_length, options.max_length),
@@ -151,7 +150,7 @@ Pair recall_pair(const SyntheticOptions& options, Random& random) {
           .target = fmt::format("{}- {}", target, values[count - from_end])};
 }
 
-/// "3 1 4"
+/// `count` random digits, separated by spaces: "3 1 4".
 std::string digits_of(std::int64_t count, Random& random) {
   std::string line;
   for (std::int64_t i = 0; i < count; ++i)
@@ -206,7 +205,8 @@ Pair make_pair(const Recipe& recipe, Random& random) {
   }
 }
 
-/// Sample i of a split. Draws pairs from the random stream of the sample until one is in the split.
+/// Sample i of a split. Draws pairs from the random stream of the sample until one belongs to the
+/// split and has a source that is not in `used`.
 Pair sample(const Recipe& recipe, Part part, std::uint64_t i,
             const std::unordered_set<std::string>& used) {
   constexpr int max_draws = 20'000;
@@ -219,8 +219,8 @@ Pair sample(const Recipe& recipe, Part part, std::uint64_t i,
     if (part_of(pair.key, recipe.seed) == part && used.count(pair.source) == 0) return pair;
   }
   throw Error(Exit::usage,
-              fmt::format("data.synthetic: too few different lines for a {} split (found {}); ask "
-                          "for fewer, or for longer lines",
+              fmt::format("data.synthetic: too few different lines for a {} split (found {}); "
+                          "choose fewer or longer lines",
                           name_of(part), i));
 }
 

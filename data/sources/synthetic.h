@@ -20,12 +20,12 @@
 namespace heed {
 
 /// Generates a corpus, a function of options and seed. A hash of the source assigns each pair to
-/// valid (1/10), test (1/10) or train, so no source line is in two splits. The hash of a date is of
-/// the calendar date, so train contains no form of a test date; the hash of captions and tones is
-/// of the target, so train contains no image of the same shapes in the same relation and no sound
-/// of the same digits. Lines of valid and test are distinct; lines of train may repeat. Throws
-/// Error(usage) if the task has too few different lines. `image` is the size of the drawings of
-/// `captions` and of the videos of `motion`, which have video.frames frames.
+/// valid (1/10), test (1/10) or train, so no source line is in two splits. For dates, the calendar
+/// date is hashed instead, so train contains no form of a test date; for captions and tones, the
+/// target is hashed, so train contains no image of the same shapes in the same relation and no
+/// sound of the same digits. Lines of valid and test are distinct; lines of train may repeat.
+/// Throws Error(usage) if the task has too few different lines. `image` is the size of the drawings
+/// of `captions` and of the videos of `motion`, which have video.frames frames.
 Corpus synthetic_corpus(const SyntheticOptions& options, std::uint64_t seed,
                         const ImageOptions& image = {}, const VideoOptions& video = {});
 

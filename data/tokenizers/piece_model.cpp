@@ -7,10 +7,10 @@
 namespace heed {
 namespace {
 
-/// One field of a message: a number, or bytes.
+/// One field of a protocol-buffer message. `bytes` is empty for a number.
 struct Field {
-  std::uint64_t number = 0;
-  unsigned wire = 0;  ///< 0 a number, 1 eight bytes, 2 a length and bytes, 5 four bytes
+  std::uint64_t number = 0;  ///< number of the field in its message
+  unsigned wire = 0;  ///< type: 0 a number, 1 eight bytes, 2 a length and bytes, 5 four bytes
   std::string_view bytes = {};
 };
 
@@ -27,7 +27,7 @@ std::optional<std::uint64_t> take_number(std::string_view& from) {
   return std::nullopt;
 }
 
-/// Removes the first field; returns nullopt if it cannot be read.
+/// Removes the first field and returns it, or nullopt if it cannot be read.
 std::optional<Field> take_field(std::string_view& from) {
   const auto tag = take_number(from);
   if (!tag) return std::nullopt;
@@ -40,7 +40,7 @@ std::optional<Field> take_field(std::string_view& from) {
   } else if (field.wire == kEight || field.wire == kFour) {
     size = field.wire == kEight ? 8 : 4;
   } else {
-    return std::nullopt;  // groups, which are obsolete
+    return std::nullopt;  // a group, which is obsolete
   }
   if (!size || *size > from.size()) return std::nullopt;
   field.bytes = from.substr(0, *size);
@@ -83,8 +83,8 @@ bool whole_character_map(std::string_view map) {
   return true;
 }
 
-/// Whether a message can be read and all its fields with the given number are bytes for which
-/// `holds` is true.
+/// Whether a message can be read and all its fields with the given number contain bytes for which
+/// `holds` returns true.
 template <class Holds>
 bool whole_message(std::string_view message, std::uint64_t number, Holds holds) {
   while (!message.empty()) {
@@ -95,13 +95,14 @@ bool whole_message(std::string_view message, std::uint64_t number, Holds holds) 
   return true;
 }
 
-/// Field 2 of a normaliser is its character map.
+/// Whether a normaliser can be read. Its field 2 is its character map.
 bool whole_normaliser(std::string_view message) {
   return whole_message(message, 2, whole_character_map);
 }
 
-/// Field 1 of a piece is its text. The library builds its index from C strings: it ignores the text
-/// after a NUL, and a text that begins with NUL ends the process.
+/// Whether a piece can be read. Its field 1 is its text. The library builds its index from C
+/// strings: it ignores the text after a NUL, and terminates the process at a text that begins with
+/// NUL.
 bool whole_piece(std::string_view message) {
   return whole_message(
       message, 1, [](std::string_view text) { return text.find('\0') == std::string_view::npos; });
@@ -110,7 +111,8 @@ bool whole_piece(std::string_view message) {
 }  // namespace
 
 std::string flaw_in_piece_model(std::string_view proto) {
-  // A truncated file can still parse, because every prefix of complete fields is a message.
+  // A truncated file may be parsed without error, because every prefix of complete fields is a
+  // message.
   bool found[6] = {};
   while (!proto.empty()) {
     const auto field = take_field(proto);

@@ -19,15 +19,15 @@
 namespace heed {
 namespace {
 
-/// The maximum number of lines for training; a larger corpus is sampled, because more lines only
-/// take time.
+/// The maximum number of lines for training; a larger corpus is sampled, because more lines would
+/// only lengthen the training.
 constexpr std::size_t learn_from = 2'000'000;
 
 /// The maximum length of a line for training, in bytes, as in SentencePiece. On more than about ten
-/// thousand bytes without a space, its trainer takes minutes or, when a probability underflows,
-/// ends the process.
+/// thousand bytes without a space, its trainer runs for minutes or, if a probability underflows,
+/// terminates the process.
 constexpr std::size_t max_learnt_bytes = 4192;
-constexpr std::size_t max_part_bytes = 8192;      // maximum size of one call to encode
+constexpr std::size_t max_part_bytes = 8192;      // maximum size of the text of one call to Encode
 constexpr std::string_view word_mark = "\u2581";  // a space in normalised text
 
 void check(const sentencepiece::util::Status& status) {
@@ -36,7 +36,7 @@ void check(const sentencepiece::util::Status& status) {
 
 class SentencePieceTokenizer final : public Tokenizer {
  public:
-  /// Messages call the model `from`.
+  /// Error messages begin with `from`, the name of the model.
   SentencePieceTokenizer(std::string proto, const std::string& from) : proto_(std::move(proto)) {
     const auto refuse = [&](const std::string& why) {
       throw Error(Exit::bad_input, fmt::format("{}: {}", from, why));
@@ -46,7 +46,7 @@ class SentencePieceTokenizer final : public Tokenizer {
     if (!status.ok()) refuse(fmt::format("not a sentencepiece model ({})", status.message()));
     if (processor_.unk_id() != unk || processor_.bos_id() != bos || processor_.eos_id() != eos) {
       refuse(
-          fmt::format("special ids are <unk> {}, <s> {}, </s> {}; needed are 0, 1, 2 "
+          fmt::format("special ids are <unk> {}, <s> {}, </s> {}; they must be 0, 1, 2 "
                       "(train with --unk_id=0 --bos_id=1 --eos_id=2)",
                       processor_.unk_id(), processor_.bos_id(), processor_.eos_id()));
     }
@@ -110,7 +110,8 @@ class SentencePieceTokenizer final : public Tokenizer {
 
  private:
   /// The length of the first part of a line. The time of the library is quadratic in the length, so
-  /// a long line is cut before a space, where pieces end; a longer word, between two characters.
+  /// a long line is cut before a space, where pieces end, or, if it has none within max_part_bytes,
+  /// between two characters.
   static std::size_t part_length(std::string_view line) {
     if (line.size() <= max_part_bytes) return line.size();
     const std::size_t space = line.rfind(' ', max_part_bytes);
@@ -212,7 +213,8 @@ class Lines final : public sentencepiece::SentenceIterator {
   std::size_t at_ = 0;
 };
 
-/// The lines; long lines are cut at spaces into `parts`, and overlong words are skipped.
+/// The lines. Each long line is replaced by its parts, which are cut at spaces and stored in
+/// `parts`; overlong words are skipped.
 std::vector<const std::string*> shorter(const std::vector<const std::string*>& lines,
                                         std::deque<std::string>& parts) {
   std::vector<const std::string*> all;
@@ -248,7 +250,7 @@ sentencepiece::util::Status train(const Arguments& arguments,
 }
 
 /// The characters of a line that the trainer uses: it removes specials and blanks, and skips lines
-/// that contain its mark of unknown characters.
+/// that contain its mark for unknown characters.
 std::string without_marks(std::string line, std::vector<std::string> specials) {
   if (line.find("\u2585") != std::string::npos) return "";
   specials.insert(specials.end(), {"<unk>", "<s>", "</s>", " ", "\t", "\r", "\n"});
@@ -259,8 +261,8 @@ std::string without_marks(std::string line, std::vector<std::string> specials) {
   return line;
 }
 
-/// Whether any line is non-empty after normalisation. The trainer ends the process if all lines are
-/// empty, so a model of one letter tries the normaliser first.
+/// Whether any line is non-empty after normalisation. The trainer terminates the process if all
+/// lines are empty, so the lines are first normalised by a model trained on one letter.
 bool teach_anything(const std::vector<const std::string*>& lines, Arguments arguments,
                     const std::vector<std::string>& specials) {
   arguments["model_type"] = "bpe";
@@ -277,7 +279,8 @@ bool teach_anything(const std::vector<const std::string*>& lines, Arguments argu
   });
 }
 
-/// "... Vocabulary size is smaller than required_chars. 50 vs 103. ..." gives 103, else 0.
+/// The vocabulary size that an error message requires: 103 for "... Vocabulary size is smaller than
+/// required_chars. 50 vs 103. ...", 0 for any other message.
 std::int64_t needed_size(std::string_view message) {
   const auto at = message.find("required_chars. ");
   if (at == std::string_view::npos) return 0;
@@ -294,7 +297,7 @@ std::vector<const std::string*> sample_lines(std::span<const std::string> lines,
   std::vector<const std::string*> chosen;
   for (const auto& line : lines) chosen.push_back(&line);
   if (chosen.size() <= max_lines) return chosen;
-  // A partial Fisher-Yates shuffle: position i gets one of the remaining lines.
+  // A partial Fisher-Yates shuffle: position i receives one of the remaining lines.
   Random random({.seed = seed, .stream = Stream::data, .index = 0x73656E74});
   for (std::size_t i = 0; i < max_lines; ++i) {
     const auto left = static_cast<std::uint32_t>(chosen.size() - i);
@@ -341,9 +344,10 @@ std::unique_ptr<Tokenizer> train_sentencepiece(const TokenizerOptions& options,
   const std::vector<const std::string*> learnt =
       shorter(sample_lines(lines, learn_from, seed), parts);
   if (!lines.empty() && learnt.empty()) {
-    throw Error(Exit::bad_input,
-                fmt::format("tokenizer: nothing to learn from but words of more than {} bytes",
-                            max_learnt_bytes));
+    throw Error(
+        Exit::bad_input,
+        fmt::format("tokenizer: the training text contains only words of more than {} bytes",
+                    max_learnt_bytes));
   }
   if (!teach_anything(learnt, arguments, options.specials))
     throw Error(Exit::bad_input, "tokenizer: there is no text to learn from");

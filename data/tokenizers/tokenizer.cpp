@@ -17,7 +17,7 @@ namespace heed {
 void Tokenizer::check_id(std::int32_t id) const {
   if (id < 0 || id >= size()) {
     throw Error(Exit::failed,
-                fmt::format("token id {} is outside of the vocabulary of {} pieces", id, size()));
+                fmt::format("token id {} is outside the vocabulary of {} pieces", id, size()));
   }
 }
 
@@ -129,7 +129,7 @@ Tokenizers Tokenizers::load(const std::filesystem::path& folder, TokenizerKind k
 void refuse_large_tokenizer(std::uint64_t bytes) {
   if (bytes <= largest_tokenizer) return;
   throw Error(Exit::usage,
-              fmt::format("tokenizer: the vocabulary takes {} MiB, and {} are allowed: choose a "
+              fmt::format("tokenizer: the vocabulary has {} MiB, and {} are allowed: choose a "
                           "smaller tokenizer.vocab_size, or look for very long words in the data",
                           (bytes >> 20) + 1, largest_tokenizer >> 20));
 }
@@ -156,7 +156,7 @@ std::unique_ptr<Tokenizer> learn(const TokenizerOptions& options,
   std::unique_ptr<Tokenizer> tokenizer = train_tokenizer(options, lines, seed);
   if (reports && tokenizer->size() < options.vocab_size)
     on_message(
-        fmt::format("note: the vocabulary has {} pieces, not the {} of tokenizer.vocab_size: the "
+        fmt::format("note: the vocabulary has {} pieces, fewer than tokenizer.vocab_size ({}): the "
                     "training text yields no more",
                     tokenizer->size(), options.vocab_size));
   return tokenizer;

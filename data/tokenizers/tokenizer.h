@@ -2,10 +2,10 @@
 /// Conversion of text to token ids and back.
 ///
 /// Every kind has the same special ids 0 to 2; optional further specials
-/// (TokenizerOptions::specials) begin at 3, followed by the pieces of text. Batches add specials;
-/// tokenizers do not. Encoding and decoding are const and thread-safe.
+/// (TokenizerOptions::specials) begin at 3, followed by the pieces of text. Batches add <s> and
+/// </s>; encode() does not. Encoding and decoding are const and thread-safe.
 ///
-/// Each newline in a text (lm) is a separate token, so encoding a text line by line, newlines
+/// Each newline in a continuous text is a separate token, so encoding a text line by line, newlines
 /// included, equals encoding it as a whole.
 #include <cstdint>
 #include <filesystem>
@@ -25,7 +25,7 @@ namespace heed {
 
 class Tokenizer {
  public:
-  static constexpr std::int32_t unk = 0;  ///< <unk>: text unseen in training
+  static constexpr std::int32_t unk = 0;  ///< <unk>: text that no piece represents
   static constexpr std::int32_t bos = 1;  ///< <s>
   static constexpr std::int32_t eos = 2;  ///< </s>
 
@@ -48,12 +48,12 @@ class Tokenizer {
   /// The ids of a text. <unk> is the only special that they may contain.
   virtual std::vector<std::int32_t> encode(std::string_view line) const = 0;
 
-  /// As encode, but the names of special pieces in the line ("<mask>") become their ids. `prepare`,
-  /// if not empty, first changes the text between them.
+  /// Like encode, but the names of special pieces in the line ("<mask>") become their ids.
+  /// `prepare`, if not empty, first converts the text between them.
   std::vector<std::int32_t> encode_with_specials(
       std::string_view line, const std::function<std::string(std::string)>& prepare = {}) const;
 
-  /// As decode, but special pieces from id 3 on are written by their names.
+  /// Like decode, but special pieces from id 3 on become their names.
   std::string decode_with_specials(std::span<const std::int32_t> ids) const;
 
   /// A random segmentation of the line; the deterministic one for kinds that have only one.
@@ -63,16 +63,16 @@ class Tokenizer {
   }
 
   /// The text of ids; specials are dropped, except that unk becomes " ⁇ " (sentencepiece), "<unk>"
-  /// (words) or U+FFFD. For `bytes` it may be invalid UTF-8. Throws Error(failed) for an id out of
-  /// range.
+  /// (words) or U+FFFD. For `bytes` it may be invalid UTF-8. Throws Error(failed) for an id outside
+  /// [0, size()).
   virtual std::string decode(std::span<const std::int32_t> ids) const = 0;
 
   /// Writes `<stem>.model` (the format of sentencepiece) or `<stem>.vocab` and returns its path.
   ///
   /// A `.vocab` is text: line n, from 0, contains the piece of id n; lines 0 to 2 are <unk>, <s>,
-  /// </s>; further specials follow, each prefixed with \! (as "\!<mask>"). Escapes: \\ backslash,
-  /// \n newline, \r return, \t tab, \s space, \xHH any other unprintable byte; a piece that looks
-  /// like a special has its first character escaped. Throws Error(io).
+  /// </s>; further specials follow, each prefixed with \! ("\!<mask>"). Escapes: \\ backslash, \n
+  /// newline, \r carriage return, \t tab, \s space, \xHH any other unprintable byte; in a piece of
+  /// text that equals <unk>, <s> or </s>, the first character is escaped. Throws Error(io).
   virtual std::filesystem::path save(const std::filesystem::path& stem) const = 0;
 
  protected:
@@ -80,27 +80,28 @@ class Tokenizer {
   void check_id(std::int32_t id) const;
 };
 
-/// The maximum size of a tokenizer file. (250,000 pieces have 5 MB.)
+/// The maximum size of a tokenizer file. (A vocabulary of 250,000 pieces has 5 MB.)
 inline constexpr std::uint64_t largest_tokenizer = std::uint64_t{64} << 20;  // bytes
 
 /// Throws Error(usage) for a learned tokenizer of more than largest_tokenizer bytes.
 void refuse_large_tokenizer(std::uint64_t bytes);
 
-/// Reads a file of save(), or any sentencepiece model with the ids above (sentencepiece's
+/// Reads a file that save() wrote, or any sentencepiece model with the ids above (sentencepiece's
 /// defaults). Throws Error(bad_input), naming the file.
 std::unique_ptr<Tokenizer> load_tokenizer(const std::filesystem::path& file, TokenizerKind kind);
 
 /// Learns a vocabulary from lines: sentencepiece's pieces (unigram model or byte-pair encoding) or
 /// the most frequent words, with at most vocab_size ids; all characters; or the 256 bytes. Lines
-/// that contain \n mark a continuous text, which sentencepiece then does not normalise (no NFKC,
-/// all spaces kept). The same lines give the same file, byte for byte; the seed has an effect only
-/// if the corpus is so large that sentencepiece learns from a sample of it. Throws Error(usage) if
+/// that contain \n are a continuous text, which sentencepiece then does not normalise (no NFKC, all
+/// spaces kept). The same lines give the same file, byte for byte; the seed has an effect only if
+/// the corpus is so large that sentencepiece learns from a sample of it. Throws Error(usage) if
 /// vocab_size is too small for the characters or a special is not a name like "<mask>",
-/// Error(bad_input) if the lines are empty.
+/// Error(bad_input) if the lines contain no text.
 std::unique_ptr<Tokenizer> train_tokenizer(const TokenizerOptions& options,
                                            std::span<const std::string> lines, std::uint64_t seed);
 
-/// The tokenizers of a model; source and target are one object if they are shared, and for lm.
+/// The tokenizers of a model; source and target are one object if they are shared, and always for
+/// task lm.
 struct Tokenizers {
   std::shared_ptr<const Tokenizer> source, target;
 
@@ -113,7 +114,7 @@ struct Tokenizers {
                          std::optional<TokenizerKind> target = std::nullopt);
 };
 
-/// The error in names of special pieces; empty if all are distinct ASCII names like "<mask>".
+/// The error in the names of special pieces; empty if all are distinct ASCII names like "<mask>".
 std::string wrong_specials(std::span<const std::string> names);
 
 /// Loads the files that `options` names, or learns from the training split. A text has one

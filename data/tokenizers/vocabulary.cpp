@@ -22,7 +22,7 @@ constexpr std::string_view special_mark = "\\!";  // precedes further specials i
 
 bool is_space(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\v' || c == '\f'; }
 
-/// Calls visit(piece) for every piece of a line. A malformed byte is one character.
+/// Calls visit(piece) for every piece of a line. A byte that is not valid UTF-8 is one character.
 template <class Visit>
 void each_piece(TokenizerKind kind, std::string_view line, Visit visit) {
   if (kind == TokenizerKind::bytes) {
@@ -189,7 +189,7 @@ std::vector<std::string> all_bytes() {
   return pieces;
 }
 
-/// Whether each_piece can produce a piece.
+/// Whether `piece` is a piece that each_piece can produce.
 bool fits(TokenizerKind kind, const std::string& piece) {
   std::int64_t count = 0;
   each_piece(kind, piece,
@@ -263,13 +263,14 @@ std::unique_ptr<Tokenizer> load_vocabulary(const std::filesystem::path& file, To
   for (std::size_t i = first; i < lines.size(); ++i) {
     std::string piece;
     if (!unescape(lines[i], piece)) refuse(i, "not a piece (empty, or a broken escape)");
-    if (!fits(kind, piece)) refuse(i, "not one character, byte or word, as this tokenizer needs");
+    if (!fits(kind, piece))
+      refuse(i, "not one character, byte or word, as this kind of tokenizer requires");
     if (!seen.insert(piece).second) refuse(i, "duplicate piece");
     pieces.push_back(std::move(piece));
   }
   if (pieces.empty()) refuse(lines.size(), "a vocabulary without pieces");
   if (kind == TokenizerKind::bytes && pieces != all_bytes()) {
-    refuse(lines.size(), "a byte vocabulary holds the 256 bytes in order");
+    refuse(lines.size(), "a byte vocabulary must contain the 256 bytes in order");
   }
   return std::make_unique<VocabularyTokenizer>(kind, specials, std::move(pieces));
 }

@@ -1,5 +1,5 @@
 #pragma once
-/// The activations between the two feed-forward layers.
+/// The activations between the two linear layers of a feed-forward layer.
 #include <optional>
 #include <string_view>
 
@@ -9,7 +9,7 @@
 
 namespace heed {
 
-/// The first activations have the numbers of the first unary functions
+/// The first activations have the same numbers as the first unary functions
 /// (autograd/kernels/unary_functions.h) and are fused with the preceding layer (affine_activation).
 /// A gated activation multiplies a function of the first half of that layer's output by the second
 /// half (`gated`). Plugins register further activations.
@@ -28,7 +28,8 @@ inline OpenNames& open_names(Activation) {
 }
 inline const std::vector<std::string_view>& names_of(Activation f) { return open_names(f).all(); }
 
-/// The function that a gated activation applies to its first half.
+/// The function that a gated activation applies to the first half of its input; nullopt for other
+/// activations.
 constexpr std::optional<UnaryFunction> gate_of(Activation f) {
   if (f == Activation::swiglu) return UnaryFunction::silu;
   if (f == Activation::geglu) return UnaryFunction::gelu;
@@ -42,9 +43,10 @@ HEED_BEGIN
 /// f(x), elementwise: any shape → the same shape. Composed of ops, so that it has a gradient.
 using ActivationFunction = Tensor (*)(const Tensor& x);
 
-/// Adds an activation by name. Throws Error(bad_input) if the name exists or has no dot.
+/// Registers an activation under a name. Throws Error(bad_input) if the name exists or contains no
+/// dot.
 void add_activation(std::string_view name, ActivationFunction f);
-/// The registered function, or nullptr for a built-in activation. Throws Error(failed) if the
+/// The registered function, or nullptr for a built-in activation. Throws Error(failed) if its
 /// plugin registers it only for the other type of `real`.
 ActivationFunction registered_function(Activation activation);
 

@@ -28,7 +28,7 @@ MultiHeadAttention::MultiHeadAttention(const ModelOptions& options, AttentionSco
   if (heads < 1 || d % heads != 0)
     fail("[multi_head_attention] {} heads do not divide d_model {}", heads, d);
   if (kv_heads < 1 || heads % kv_heads != 0)
-    fail("[multi_head_attention] {} key heads do not divide {} heads", kv_heads, heads);
+    fail("[multi_head_attention] {} key heads do not divide {} query heads", kv_heads, heads);
   in_proj_weight = init.matrix(in_rows(), d);
   in_proj_bias = init.zeros(in_rows());
   out_proj = Linear(d, d, init);
@@ -56,7 +56,7 @@ Tensor MultiHeadAttention::operator()(const Tensor& x, const Context& context) c
   if (scope == AttentionScope::encoder_output && context.encoder_output == nullptr)
     fail("[multi_head_attention] expected the output of an encoder, got none");
   if (context.cache != nullptr && recording())
-    fail("[multi_head_attention] a cache has no gradients: use it under NoGrad");
+    fail("[multi_head_attention] a cache does not support gradients: use it under NoGrad");
   return out_proj(context.cache != nullptr ? decode_step(x, context) : whole_sequences(x, context));
 }
 
@@ -125,7 +125,7 @@ Tensor MultiHeadAttention::prefill(const Tensor& x, const Context& context) cons
     Array out(x.shape()), state = Array::zeros({1, step.state_size()});
     for (std::int64_t t = 0; t < rows; ++t)
       step(qkv.value().row(t), qkv.value().row(t) + d, state.data(), out.row(t));
-    entries.resize(rows);  // each later step reads the newest state only
+    entries.resize(rows);  // later steps read only the newest state
     entries.back() = std::move(state);
     y = Tensor(std::move(out));
   } else {
@@ -137,8 +137,8 @@ Tensor MultiHeadAttention::prefill(const Tensor& x, const Context& context) cons
 }
 
 /// The rows of x attend to the stored keys of their lane and to the keys of their segment. Keys are
-/// stored unrotated, because positions count from the oldest stored token and so change with each
-/// segment.
+/// stored before rotation, because positions count from the oldest stored token and therefore
+/// change with each segment.
 Tensor MultiHeadAttention::next_segment(const Tensor& x, const Context& context,
                                         AttentionOptions options) const {
   SegmentMemory& memory = *context.lanes.memory;
@@ -146,7 +146,7 @@ Tensor MultiHeadAttention::next_segment(const Tensor& x, const Context& context,
                      lanes = std::ssize(context.offsets) - 1;
   const Tensor q = queries(x), kv = keys_and_values(x);
   Array past({lanes * m, width});
-  std::vector<std::int32_t> order, key_offsets{0};  // rows of concat(past, kv)
+  std::vector<std::int32_t> order, key_offsets{0};  // order: rows of concat(past, kv)
   for (std::int64_t i = 0; i < lanes; ++i) {
     const std::int64_t lane = context.lanes.first + i, begin = context.offsets[i],
                        rows = context.offsets[i + 1] - begin;

@@ -11,9 +11,10 @@ HEED_BEGIN
 /// projects to queries, keys and values. Head h has columns [h d / heads, (h + 1) d / heads) of
 /// each:
 ///   out_h = softmax(q_h k_hᵀ / √(d / heads)) v_h,     output = out_proj(out_1 … out_heads)
-/// With fewer key heads than query heads, groups of query heads share a head of keys and values:
-/// one head is multi-query attention (Shazeer 2019), several are grouped-query attention (Ainslie
-/// et al. 2023). Keys and values are then narrower: width e = key heads · d / heads.
+/// With fewer key heads than query heads, groups of query heads share a key head and its values:
+/// with one key head, this is multi-query attention (Shazeer 2019); with several, grouped-query
+/// attention (Ainslie et al. 2023). Keys and values are then narrower: width e = key heads · d /
+/// heads.
 struct MultiHeadAttention : Mixer {
   Tensor in_proj_weight;  ///< [d + 2 e, d]: rows of q, then k, then v
   Tensor in_proj_bias;    ///< [d + 2 e]
@@ -30,9 +31,9 @@ struct MultiHeadAttention : Mixer {
 
   MultiHeadAttention(const ModelOptions& options, AttentionScope which, Init& init);
 
-  /// x: [rows, d] → [rows, d]. With a cache, appends the keys and values of x to it. Throws
-  /// Error(failed) if cross-attention gets no encoder output, or if a cache is used while a tape is
-  /// recording.
+  /// x: [rows, d] → [rows, d]. With a cache, self-attention appends the keys and values of x to it.
+  /// Throws Error(failed) if cross-attention receives no encoder output, or if a cache is used
+  /// while a tape is recording.
   Tensor operator()(const Tensor& x, const Context& context) const override;
   Tensor step(const Tensor& x, const Context& context) const override {
     return (*this)(x, context);
@@ -44,7 +45,7 @@ struct MultiHeadAttention : Mixer {
   std::int64_t in_rows() const { return d + 2 * kv_heads * (d / heads); }
   Tensor queries(const Tensor& x) const;          ///< [rows, d] → [rows, d]
   Tensor keys_and_values(const Tensor& x) const;  ///< [rows, d] → [rows, 2 e]
-  /// `max_length`: maximum number of rows of a sequence in self-attention.
+  /// `max_length`: maximum number of rows in a sequence, for self-attention.
   AttentionOptions attention_options(const Context& context, std::int64_t max_length) const;
   Tensor whole_sequences(const Tensor& x, const Context& context) const;
   /// Queries, keys and values side by side, with rotary positions applied: [rows, d + 2 e].

@@ -23,7 +23,9 @@ TransformerBlock::TransformerBlock(const ModelOptions& options, BlockKind kind, 
       around_mixer(options, init) {
   if (options.norm_kind == NormKind::batch && options.norm != NormPlace::none &&
       kind != BlockKind::encoder)
-    fail("[transformer_block] batch norm is for encoders: a causal block would see the future");
+    fail(
+        "[transformer_block] batch norm is for encoders: a row of a causal block would depend on "
+        "later rows");
   if (options.block == BlockForm::parallel) return;
   around_feed_forward.emplace(options, init);
   if (cross_attention) around_cross.emplace(options, init);
@@ -84,8 +86,9 @@ Stack::Stack(const ModelOptions& options, std::int64_t depth, BlockKind kind, In
 
 namespace {
 
-/// The output of the block, without the values that its ops would store for backward. The parts of
-/// the context that backward needs are copied, because only the model outlives the call.
+/// The output of the block. Its ops store no values for backward, which runs the block again
+/// instead. The parts of the context that backward requires are copied, because only the model
+/// outlives the call.
 Tensor recomputed(const TransformerBlock& block, const Tensor& x, const Context& context) {
   std::vector<Tensor> inputs{x}, variables;
   ComputedOffsets encoder_offsets;
@@ -96,7 +99,7 @@ Tensor recomputed(const TransformerBlock& block, const Tensor& x, const Context&
   for (const NamedTensor& p : block.parameters()) variables.push_back(p.tensor);
   for (const ScoreTermPtr& term : context.terms)
     variables.insert(variables.end(), term->inputs().begin(), term->inputs().end());
-  const auto after = std::make_shared<Pass>();  // the pass after the dropouts of the block
+  const auto after = std::make_shared<Pass>();  // state of the pass after the dropouts of the block
   const ComputedOffsets offsets(context.offsets.begin(), context.offsets.end());
   const auto run = [&block, encoder_offsets, after, offsets, start = context.pass,
                     terms = context.terms, pattern = context.pattern, layer = context.layer,

@@ -11,7 +11,7 @@
 HEED_BEGIN
 
 /// encoder: a row reads its whole sequence. causal: a row reads itself and earlier rows, as in a
-/// language model. decoder: causal, with cross-attention to the output of the encoder.
+/// language model. decoder: like causal, with cross-attention to the output of the encoder.
 enum class BlockKind { encoder, causal, decoder };
 
 /// A residual connection around a sublayer, with its norm:
@@ -38,8 +38,8 @@ struct Residual {
 };
 
 /// A layer of a Transformer: a mixer (by default self-attention), cross-attention in a decoder, and
-/// a feed-forward layer. Serial: each of them has a residual. Parallel: all of them read the same
-/// rows, and their sum has one residual (Wang and Komatsuzaki, GPT-J, 2021).
+/// a feed-forward layer. Serial: each of them has a residual connection. Parallel: all of them read
+/// the same rows, and their sum has one residual connection (Wang and Komatsuzaki, GPT-J, 2021).
 struct TransformerBlock {
   MixerKind mixer_kind;
   std::shared_ptr<const Mixer> mixer;
@@ -52,14 +52,14 @@ struct TransformerBlock {
 
   /// x: [rows, d] → [rows, d]; with a cache, x contains only the new rows.
   Tensor operator()(const Tensor& x, const Context& context) const;
-  /// Named as in nn.TransformerEncoderLayer or, with cross-attention, nn.TransformerDecoderLayer. A
-  /// mixer other than self-attention is named "mixer".
+  /// The names are those of nn.TransformerEncoderLayer or, with cross-attention,
+  /// nn.TransformerDecoderLayer. A mixer other than self-attention has the name "mixer".
   Parameters parameters() const;
   std::vector<NamedStatistics> statistics() const;  ///< statistics of the batch norms
 };
 
 /// Blocks in sequence, then a norm (ModelOptions::final_norm): [rows, d] → [rows, d].
-/// Named as in nn.TransformerEncoder and nn.TransformerDecoder.
+/// The parameters have the names of nn.TransformerEncoder and nn.TransformerDecoder.
 struct Stack {
   std::vector<TransformerBlock> blocks;
   std::optional<Norm> norm;

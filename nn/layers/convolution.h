@@ -9,10 +9,10 @@ HEED_BEGIN
 /// it. Rows outside the sequence are zeros.
 ///   y = (x * W + b) ⊙ σ(x * V + c)
 struct GatedConvolution : Mixer {
-  Linear
-      conv;  ///< [2 d, width d]: rows of W, then V; columns j d + c: channel c of row j of the window
+  /// [2 d, width d]: rows of W, then of V; column j d + c: channel c of row j of the window.
+  Linear conv;
   std::int64_t d, width;
-  std::int64_t before;  ///< number of rows of the window before the current row
+  std::int64_t before;  ///< number of rows in the window before the current row
 
   GatedConvolution(const ModelOptions& options, AttentionScope scope, Init& init);
   Tensor operator()(const Tensor& x, const Context& context) const override;

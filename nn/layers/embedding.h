@@ -7,7 +7,8 @@
 
 HEED_BEGIN
 
-/// Looks up rows of a table by id, times √d if `scaled` (Vaswani et al. 2017, section 3.4).
+/// Looks up rows of a table by id and, if `scaled`, multiplies them by √d (Vaswani et al. 2017,
+/// section 3.4).
 struct Embedding {
   Tensor weight;  ///< [vocabulary, d]
   bool scaled = true;

@@ -19,7 +19,7 @@ Mixers& mixers() {
 }
 
 void require_no_gradients() {
-  if (recording()) fail("[mixer] a cache has no gradients: use it under NoGrad");
+  if (recording()) fail("[mixer] a cache does not support gradients: use it under NoGrad");
 }
 
 }  // namespace
@@ -28,7 +28,7 @@ Tensor Mixer::step(const Tensor& x, const Context& context) const {
   require_no_gradients();
   const Cache& cache = *context.cache;
   std::vector<Array>& entries = context.cache->layers[context.layer].entries;
-  entries.push_back(x.value());  // entries[t]: inputs of the mixer at position t
+  entries.push_back(x.value());  // entries[t]: the inputs of the mixer at position t
   const auto length = static_cast<std::int64_t>(entries.size()), hypotheses = x.value().rows(),
              d = x.value().cols();
   Array sequences({hypotheses * length, d}), newest({hypotheses, d});

@@ -1,6 +1,6 @@
 #pragma once
-/// Token mixers: the first part of a block (block.h), where the rows of a sequence read one
-/// another. Self-attention, recurrent layers (recurrent.h) and a gated convolution (convolution.h)
+/// Token mixers: the first sublayer of a block (block.h), in which a row reads other rows of its
+/// sequence. Self-attention, recurrent layers (recurrent.h) and a gated convolution (convolution.h)
 /// are built in; plugins register others by name (docs/PLUGINS.md).
 #include <functional>
 #include <memory>
@@ -38,21 +38,22 @@ enum class AttentionScope {
   memory [[deprecated("use encoder_output")]] = encoder_output,
 };
 
-/// A mixer must not modify itself while it runs: shards call it from several threads at once.
+/// A mixer must not modify itself while it runs: several threads, each with a shard, call it
+/// concurrently.
 class Mixer {
  public:
   virtual ~Mixer() = default;
 
   /// x: [rows, d] → [rows, d]. Sequence i has rows [context.offsets[i], context.offsets[i + 1]) of
-  /// input and output. Dropout uses the rate and the key of context.pass.
+  /// input and output. Dropout must use context.pass: rate() and next_key().
   virtual Tensor operator()(const Tensor& x, const Context& context) const = 0;
-  /// The weights by name. Checkpoints contain the names, so they must not change.
+  /// The weights and their names. Checkpoints contain the names, so they must not change.
   virtual Parameters parameters() const = 0;
 
   /// A decoding step of a mixer with AttentionScope::past: context.cache is set, and row i of x and
   /// of the result is the newest row of hypothesis i: [hypotheses, d] → [hypotheses, d]. The
-  /// default stores x in the cache and runs whole sequences, so the time of a step is proportional
-  /// to the number of rows so far. An override stores its state in
+  /// default stores x in the cache and processes whole sequences, so the time of a step is
+  /// proportional to the number of rows so far. An override stores its state in
   /// context.cache->layers[context.layer].entries (see Cache). Throws Error(failed) while a tape is
   /// recording.
   virtual Tensor step(const Tensor& x, const Context& context) const;
@@ -62,7 +63,7 @@ class Mixer {
   virtual Tensor prefill(const Tensor& x, const Context& context) const;
 
  protected:
-  /// The running state of decoding, for a step() that depends on the past only through `width`
+  /// The running state of decoding, for a step() that depends on earlier rows only through `width`
   /// values per hypothesis: [hypotheses, width], initially zero. The step updates it in place; the
   /// next step receives it in the new order of the hypotheses. Throws Error(failed) while a tape is
   /// recording.
@@ -72,11 +73,12 @@ class Mixer {
 using MixerFactory = std::function<std::unique_ptr<Mixer>(const ModelOptions& options,
                                                           AttentionScope scope, Init& init)>;
 
-/// Adds a mixer by name. The factory gets AttentionScope::all in an encoder and
-/// AttentionScope::past in a decoder. Throws Error(bad_input) if the name exists or has no dot.
+/// Registers a mixer under a name. The factory receives AttentionScope::all in an encoder and
+/// AttentionScope::past in a decoder. Throws Error(bad_input) if the name exists or contains no
+/// dot.
 void add_mixer(std::string_view name, MixerFactory make);
-/// The mixer that options.mixer names. Throws Error(failed) if the plugin registers it only for the
-/// other type of `real`.
+/// Makes the mixer that options.mixer names. Throws Error(failed) if its plugin registers it only
+/// for the other type of `real`.
 std::unique_ptr<Mixer> make_mixer(const ModelOptions& options, AttentionScope scope, Init& init);
 
 using Sees [[deprecated("use AttentionScope")]] = AttentionScope;

@@ -11,7 +11,7 @@ HEED_BEGIN
 
 namespace {
 
-// Sequences long enough to detect a row that reads far ahead.
+// The sequences are long enough to detect a row that reads far ahead.
 constexpr std::int64_t first_length = 40, second_length = 7;
 constexpr std::int64_t rows = first_length + second_length;
 constexpr std::int64_t steps = 8;
@@ -20,7 +20,7 @@ void fill(Array& values, double scale, Random& random) {
   for (real& v : values.values()) v = static_cast<real>(scale * random.normal());
 }
 
-/// Whether two rows differ by more than the rounding of a different order of operations.
+/// Whether two rows differ by more than the rounding errors of a different order of operations.
 bool differ(const Array& a, std::int64_t i, const Array& b, std::int64_t j) {
   constexpr double tolerance = 1e-3;  // a dependence changes a row by much more
   for (std::int64_t k = 0; k < a.cols(); ++k) {
@@ -75,7 +75,8 @@ class Check {
     return (*mixer_)(Tensor(x), {offsets, nullptr, pass}).value();
   }
 
-  /// Checks that new values in rows [begin, end), the end of a sequence, change no earlier row.
+  /// Checks that new values in rows [begin, end), the last rows of a sequence, change no other
+  /// sequence and, with AttentionScope::past, no earlier row.
   void check_change(const Array& x, const Array& y, std::int64_t begin, std::int64_t end) {
     Array changed = x.clone();
     for (std::int64_t i = begin; i < end; ++i)
@@ -86,12 +87,12 @@ class Check {
       const bool same_sequence = (i < first_length) == (begin < first_length);
       if (!same_sequence)
         reject(
-            "a sequence changes with another one of its batch; context.offsets holds where "
-            "each begins");
+            "a sequence depends on another sequence of its batch; context.offsets contains the "
+            "first row of each");
       if (scope_ == AttentionScope::past)
         reject(
-            fmt::format("row {} of a sequence changes with rows {} and later; in a decoder "
-                        "(AttentionScope::past) a row reads only itself and those before it",
+            fmt::format("row {} of a sequence depends on rows {} and later; in a decoder "
+                        "(AttentionScope::past), a row may read only itself and earlier rows",
                         i, begin));
     }
   }
@@ -121,7 +122,7 @@ class Check {
         if (differ(whole, t, y, i))
           reject(
               fmt::format("decoding step by step differs from whole sequences at position {}; "
-                          "check its function step",
+                          "check its function step()",
                           t));
       }
     }

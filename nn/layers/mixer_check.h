@@ -4,14 +4,15 @@
 HEED_BEGIN
 
 /// Checks the mixer of these options on a few random sequences, with random weights:
-/// - rows keep their shape and are finite;
+/// - the output has the shape of the input and is finite;
 /// - a sequence does not depend on other sequences of the batch;
 /// - with AttentionScope::past, a row does not depend on later rows, so that a decoder never reads
-///   the tokens it predicts;
-/// - with AttentionScope::past, decoding step by step returns the same rows as whole sequences.
+///   the tokens that it predicts;
+/// - with AttentionScope::past, decoding step by step returns the same rows as a pass over whole
+///   sequences.
 /// Throws Error(failed), naming the mixer.
 void check_mixer(const ModelOptions& options, AttentionScope scope);
-/// The same, unless the mixer is built in.
+/// Calls check_mixer, unless the mixer is built in.
 void check_registered_mixer(const ModelOptions& options, AttentionScope scope);
 
 HEED_END

@@ -14,12 +14,12 @@ HEED_BEGIN
 /// variance, as in PyTorch.
 struct BatchStatistics {
   Tensor running_mean, running_var;  ///< [d]
-  /// The moments of the latest training pass, written by shard 0; recomputation writes them again.
+  /// The moments of the latest training pass. Shard 0 writes them; recomputation writes them again.
   BatchMoments latest;
 
   explicit BatchStatistics(std::int64_t d)
       : running_mean(Array::zeros({d})), running_var(Array::full({d}, 1)) {}
-  /// Updates the running means with `latest`; called once after each accepted step.
+  /// Updates running_mean and running_var with `latest`; called once after each accepted step.
   void update_running();
 };
 

@@ -11,7 +11,7 @@
 
 namespace heed {
 
-/// topk: as full, but a query keeps only its largest scores (AttentionOptions::top_k). linear:
+/// topk: like full, but a query keeps only its largest scores (AttentionOptions::top_k). linear:
 /// attention without scores (autograd/ops/attention/linear_attention.h).
 enum class PatternKind : int { full, window, bigbird, topk, linear };
 constexpr auto names_of(PatternKind) {
@@ -22,7 +22,7 @@ constexpr auto names_of(PatternKind) {
 
 HEED_BEGIN
 
-/// `causal`: a query reads no later key.
+/// The pattern of `choice`; with `causal`, a query reads no later key.
 inline PatternPtr make_pattern(const AttentionChoice& choice, bool causal) {
   switch (choice.pattern) {
     case PatternKind::full:

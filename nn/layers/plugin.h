@@ -2,7 +2,7 @@
 /// Macros with which a plugin registers layers by name (docs/PLUGINS.md), at namespace scope in a
 /// source file:
 ///
-///   HEED_MIXER("mine.gate", Gate)            // Gate: heed::Mixer, made from (options, scope, init)
+///   HEED_MIXER("mine.gate", Gate)            // Gate(options, scope, init): a heed::Mixer
 ///   HEED_ACTIVATION("mine.squash", squash)   // heed::Tensor squash(const heed::Tensor&)
 ///
 /// heed_add_plugin compiles a plugin twice: real = float into libmine.so and, with HEED_DOUBLE,

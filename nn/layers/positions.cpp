@@ -47,7 +47,8 @@ PositionIds position_ids(Offsets offsets, std::int64_t first) {
   return all;
 }
 
-/// The table is constant, so each thread caches the rows that it has used.
+/// At least the first n rows of the sinusoidal table, which each thread caches because it is
+/// constant.
 const Array& sinusoids_up_to(std::int64_t n, std::int64_t d) {
   thread_local Array cached;
   if (!cached.defined() || cached.cols() != d || cached.rows() < n)

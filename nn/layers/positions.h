@@ -9,7 +9,7 @@
 
 namespace heed {
 
-/// The position schemes. A new scheme requires a value, a name, and a case in Positions or
+/// The kinds of position encoding. A new kind requires a value, a name, and a case in Positions or
 /// LayerPositions below; the tests then cover it.
 enum class PositionKind : int {
   sinusoidal,
@@ -26,7 +26,8 @@ constexpr auto names_of(PositionKind) {
                                   "relative_t5", "relative_xl", "none");
 }
 
-/// Whether self-attention reads positions as distances, which allow sequences of any length.
+/// Whether self-attention depends on positions only through their distances, which allows sequences
+/// of any length.
 constexpr bool by_distance(PositionKind kind) {
   return kind != PositionKind::sinusoidal && kind != PositionKind::learned &&
          kind != PositionKind::none;
@@ -37,7 +38,7 @@ constexpr bool by_distance(PositionKind kind) {
 HEED_BEGIN
 
 /// Positions that a stack of blocks shares: a vector added to each row, or a term added to the
-/// scores of every self-attention. (Cross-attention has no term: its keys belong to another
+/// scores of every self-attention layer. (Cross-attention has no term: its keys belong to another
 /// sequence.)
 /// - sinusoidal: PE(pos, 2i) = sin(pos / 10000^(2i/d)), PE(pos, 2i+1) = cos(…)
 ///   (Vaswani et al. 2017, section 3.5)
@@ -49,7 +50,7 @@ struct Positions {
   PositionKind kind = PositionKind::sinusoidal;
   std::int64_t d = 0;
   Tensor weight;                    ///< learned: [max_positions, d]; relative_t5: [buckets, heads]
-  std::vector<ScoreTermPtr> terms;  ///< score terms of every self-attention
+  std::vector<ScoreTermPtr> terms;  ///< score terms of every self-attention layer
 
   Positions() = default;
   /// `causal`: a token reads itself and earlier tokens only.
@@ -82,7 +83,7 @@ struct LayerPositions {
   LayerPositions() = default;
   LayerPositions(const ModelOptions& options, bool is_causal, Init& init);
 
-  /// The bias of the projection to queries, keys and values, with u added to the part of the
+  /// The bias of the projection to queries, keys and values, with u added to the bias of the
   /// queries.
   Tensor projection_bias(const Tensor& bias) const;
   /// Rotates the first `heads` heads of each row of x. Each sequence begins at position `first`.

@@ -14,7 +14,7 @@ Recurrent::Recurrent(const ModelOptions& options, AttentionScope scope, Init& in
   const std::int64_t d = options.d_model, count = scope == AttentionScope::past ? 1 : 2,
                      gates = kind == MixerKind::lstm ? 4 : 3;
   if (d % count != 0)
-    fail("[{}] two directions of half the width need an even d_model, got {}", name_of(kind), d);
+    fail("[{}] two directions of half the width require an even d_model, got {}", name_of(kind), d);
   const std::int64_t h = d / count;
   for (std::int64_t i = 0; i < count; ++i) {
     directions.push_back({init.matrix(gates * h, d), init.matrix(gates * h, h),

@@ -5,8 +5,9 @@
 namespace heed {
 
 /// The parts of a model: an encoder of the source, a decoder of the target, or both. A model with
-/// only an encoder is a classifier: encoder labels rows, encoder_of_sequences labels sequences, and
-/// encoder_of_tokens predicts the token of each row (Labelling, nn/models/classifier.h).
+/// only an encoder is a classifier: with `encoder` it labels rows, with `encoder_of_sequences` it
+/// labels sequences, and with `encoder_of_tokens` it predicts the token of each row (Labelling,
+/// nn/models/classifier.h).
 enum class Architecture {
   encoder_decoder,
   decoder,

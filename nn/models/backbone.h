@@ -20,7 +20,7 @@ struct Backbone {
   static constexpr std::int32_t end_token = 2;  ///< </s>, in every vocabulary of heed
 
   Embedding embedding;
-  std::optional<FrontEnd> input;      ///< input layer of feature rows, in place of the embedding
+  std::optional<FrontEnd> input;      ///< input layer for feature rows, in place of the embedding
   std::optional<Embedding> segments;  ///< embeddings of segments (segments_of)
   Positions positions;
   double dropout_rate = 0;
@@ -51,8 +51,8 @@ struct Backbone {
     if (input) return input->offsets_after(offsets);
     return {offsets.begin(), offsets.end()};
   }
-  /// A side of n rows → [n, d], or fewer rows (row_offsets). context.offsets are the offsets of the
-  /// side.
+  /// A side of n rows → [n, d], or fewer rows after a convolutional front end (row_offsets).
+  /// context.offsets must be the offsets of the side.
   Tensor operator()(const SideView& side, const Context& context) const {
     Tensor x = input ? (*input)(rows_of_features(side), context.offsets) : embedding(side.ids);
     if (segments) x = add(x, (*segments)(segments_of(side.ids, context.offsets)));
@@ -69,7 +69,7 @@ struct Backbone {
   Tensor operator()(std::span<const std::int32_t> ids, const Context& context) const {
     return (*this)(SideView{ids, context.offsets}, context);
   }
-  /// n ids → [n, d], without encoder output and cache.
+  /// n ids → [n, d], without encoder output or cache.
   Tensor operator()(std::span<const std::int32_t> ids, Offsets offsets, Pass& pass) const {
     return (*this)(ids, {offsets, nullptr, pass});
   }

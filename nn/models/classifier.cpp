@@ -49,7 +49,7 @@ class EncoderClassifier final : public Classifier {
     Init init(options.init, options.init_std, seed);
     if (options.kind == ModelKind::swin) {
       if (labelling != Labelling::sequences || pool_ != Pool::mean)
-        fail("[classifier] swin expected a label for each image, from the mean of its rows");
+        fail("[classifier] swin requires a label for each image, from the mean of its rows");
       swin_.emplace(options, init);
       output_ = Linear(swin_->width(), labels, init);
       return;
@@ -58,7 +58,7 @@ class EncoderClassifier final : public Classifier {
         options.input_width > 0 && options.front_end.kind == FrontEndKind::conv;
     if (conv_front_end && (labelling != Labelling::sequences || pool_ != Pool::mean))
       fail(
-          "[classifier] a front end of convolutions expected a label for each sequence, from the "
+          "[classifier] a convolutional front end requires a label for each sequence, from the "
           "mean of its rows");
     encoder_ = Backbone(options, vocabulary, BlockKind::encoder, init);
     output_ = tied_ ? Linear(encoder_.embedding.weight) : Linear(options.d_model, labels, init);
@@ -106,7 +106,7 @@ class EncoderClassifier final : public Classifier {
     const std::vector<std::int32_t> offsets = offsets_of(lengths);
     return {(*swin_)(side, pass), {offsets.begin(), offsets.end()}};
   }
-  /// The rows to label: all encoder rows, or one pooled row per sequence.
+  /// The rows that the model labels: all encoder rows, or one pooled row per sequence.
   Tensor labelled_rows(const ModelInput& input, Pass& pass) const {
     const auto [x, offsets] = encoded(input.source, pass);
     if (!of_sequences()) return x;

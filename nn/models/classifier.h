@@ -4,20 +4,20 @@
 HEED_BEGIN
 
 /// A model that assigns a label to each row or to each sequence of the source. Its loss is the
-/// label-smoothed cross-entropy of the labels; rows with the label ignored_target are skipped.
+/// cross-entropy with label smoothing; rows with the label ignored_target are skipped.
 class Classifier : public Model {
  public:
   /// Whether the model labels sequences. In a batch, the first row of each sequence has its label;
   /// further rows have none.
   virtual bool of_sequences() const = 0;
-  /// [source rows, labels], or [sequences, labels]
+  /// The logits: [source rows, labels] or [sequences, labels].
   virtual Tensor logits(const ModelInput& input, Pass& pass) const = 0;
 };
 
 /// The items that a classifier labels.
 enum class Labelling {
   rows,       ///< one label per row
-  sequences,  ///< one label per sequence, pooled by options.pool
+  sequences,  ///< one label per sequence; options.pool reduces its rows to one
   tokens,     ///< masked language modelling: the label of a row is its token
 };
 

@@ -36,12 +36,12 @@ struct FrontEnd {
 
   /// x: [rows, input width] → [rows of offsets_after(offsets), d]
   Tensor operator()(const Tensor& x, Offsets offsets) const;
-  /// The offsets of the sequences in the result.
+  /// The offsets of the sequences in the output.
   ComputedOffsets offsets_after(Offsets offsets) const;
   Parameters parameters() const;
 
  private:
-  /// The windows of a layer for lines of `line` rows (0: one line).
+  /// The windows of a convolution over lines of `line` rows (0: a sequence is one line).
   static UnfoldWindow window(std::int64_t line);
   static std::int64_t halved(std::int64_t line) { return (line + 1) / 2; }
 };

@@ -36,7 +36,7 @@ namespace {
 
 /// The output of the encoder, computed in parts of whole sequences.
 EncoderOutput encode_in_parts(const Generative& model, const SideView& source) {
-  constexpr std::int32_t part = 2048;  // rows; intermediate results fit into the processor's caches
+  constexpr std::int32_t part = 2048;  // rows, whose intermediate results fit into the CPU caches
   const Offsets offsets = source.offsets;
   const std::int32_t total = offsets.back(), parts = std::max(1, (total + part - 1) / part);
   std::vector<Array> rows;
@@ -44,7 +44,8 @@ EncoderOutput encode_in_parts(const Generative& model, const SideView& source) {
   all_parts.offsets = {0};
   std::size_t begin = 0;
   for (std::int32_t i = 1; begin + 1 < offsets.size(); ++i) {
-    // Whole sequences up to an equal share of all rows, so that parts have similar sizes.
+    // A part ends at the first sequence boundary that reaches its share of the rows, so that parts
+    // have similar sizes.
     const auto share = static_cast<std::int32_t>(std::int64_t{total} * std::min(i, parts) / parts);
     std::size_t end = begin + 1;
     while (end + 1 < offsets.size() && offsets[end] < share) ++end;
@@ -82,7 +83,7 @@ void require_parents(std::span<const std::int32_t> parents, std::size_t hypothes
 
 void require_unread(bool begun, bool has_source) {
   if (begun || has_source)
-    fail("[decoding] a prompt must be read before the first step, by a model without a source");
+    fail("[decoding] prefill must precede the first step and requires a model without a source");
 }
 
 class CachedDecoding final : public Decoding {
@@ -98,8 +99,8 @@ class CachedDecoding final : public Decoding {
     const NoGrad no_grad;
     Pass pass;
     cache_.grow();
-    std::vector<std::int32_t> offsets(tokens.size() +
-                                      1);  // each hypothesis is a sequence of one row
+    // Each hypothesis is a sequence of one row.
+    std::vector<std::int32_t> offsets(tokens.size() + 1);
     std::iota(offsets.begin(), offsets.end(), 0);
     const Tensor rows = model_.decoder_rows(tokens, {offsets, &encoder_output_, pass, &cache_});
     encoder_output_.rows = {};  // each layer has cached its keys and values
@@ -173,7 +174,7 @@ class PlainDecoding final : public Decoding {
  private:
   struct Hypothesis {
     std::vector<std::int32_t> source, target;
-    std::vector<float> features;  // rows of the source, in place of ids
+    std::vector<float> features;  // feature rows of the source, in place of ids
   };
   struct Side {
     std::vector<std::int32_t> ids, offsets{0};
@@ -191,7 +192,7 @@ class PlainDecoding final : public Decoding {
 
   const Generative& model_;
   bool has_source_ = false;
-  std::int64_t width_ = 0;  // number of values of a feature row
+  std::int64_t width_ = 0;  // number of values in a feature row
   std::vector<Hypothesis> hypotheses_;
 };
 

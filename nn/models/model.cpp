@@ -27,7 +27,7 @@ Tensor rows_of_features(const SideView& side) {
 }
 
 DeferredLogits Model::deferred_logits(const ModelInput&, Pass&) const {
-  fail("[model] this model does not support distillation: it overrides loss() alone");
+  fail("[model] this model does not support distillation: it overrides only loss()");
 }
 
 Tensor deferred_loss(const DeferredLogits& logits, std::span<const std::int32_t> labels,

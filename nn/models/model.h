@@ -34,18 +34,19 @@ Tensor rows_of_features(const SideView& side);
 /// The input of a model: a batch. For a language model, the source is empty.
 struct ModelInput {
   SideView source, target;
-  std::span<const std::int32_t> labels = {};  ///< labels of the logits
+  std::span<const std::int32_t> labels = {};  ///< labels that the loss compares with the logits
   Lanes lanes = {};                           ///< used by a model with a segment memory
 };
 
-/// Deferred logits: rows Wᵀ + b, one row for each label. The loss computes them part by part.
+/// Logits that the loss computes part by part: rows Wᵀ + b. Each label has one row, or two with
+/// R-Drop.
 struct DeferredLogits {
   Tensor rows;
   Linear output;
 };
 
-/// The loss of a student (distilled_cross_entropy) from the logits of its teacher for the same
-/// batch, without a graph.
+/// The input of a student's loss (distilled_cross_entropy): the logits of its teacher for the same
+/// batch, which receive no gradient; the weight of the divergence in the loss; and the temperature.
 struct Distillation {
   DeferredLogits teacher;
   double share = 0.5, temperature = 1;
@@ -53,7 +54,7 @@ struct Distillation {
 
 struct LossOptions {
   double label_smoothing = 0;
-  double divisor = 1;            ///< divides the sum over labels
+  double divisor = 1;            ///< divides the sum of the losses of all labels
   LossCounts* counts = nullptr;  ///< receives the counts of the loss, if not null
   /// The weight of the R-Drop divergence (rdrop_cross_entropy). If set, the second half of the rows
   /// repeats the sequences of the first half; the labels are given once.
@@ -76,7 +77,7 @@ class Model {
   virtual Parameters buffers() const;
   /// The tensors that a checkpoint contains: parameters, then buffers.
   Parameters state() const;
-  /// The loss of a batch, a scalar: Σ over labels / divisor.
+  /// The loss of a batch, a scalar: the sum over all labels, divided by options.divisor.
   virtual Tensor loss(const ModelInput& input, const LossOptions& options, Pass& pass) const = 0;
   /// The logits that the loss compares with the labels, deferred. Throws Error(failed) for a model
   /// that overrides only loss(); such a model can be neither a teacher nor a student.
@@ -117,9 +118,10 @@ class Generative : public Model {
   DeferredLogits deferred_logits(const ModelInput& input, Pass& pass) const final {
     return {hidden(input, pass), output()};
   }
-  /// [target tokens, vocabulary]
+  /// The logits: [target tokens, vocabulary].
   Tensor logits(const ModelInput& input, Pass& pass) const { return output()(hidden(input, pass)); }
-  /// Label-smoothed cross-entropy, computed part by part without storing all logits of a batch.
+  /// The cross-entropy with label smoothing, computed part by part without storing all logits of a
+  /// batch.
   Tensor loss(const ModelInput& input, const LossOptions& options, Pass& pass) const final;
   /// Begins decoding: one hypothesis for each source sequence, or `count` hypotheses without a
   /// source. With `cached` false, each step runs the model on all tokens so far: a slow reference

@@ -6,13 +6,13 @@ HEED_BEGIN
 
 namespace {
 
-/// The Transformer of Vaswani et al. 2017: an encoder, a decoder that reads the encoder's rows, and
+/// The Transformer of Vaswani et al. 2017: an encoder, a decoder that reads the encoder output, and
 /// an output projection. Encoder and decoder parameters are named as in torch.nn.Transformer. With
 /// tied embeddings the output projection is the target table and, with a shared vocabulary, the
 /// source table too (`embedding.weight`).
 class Seq2Seq final : public Generative {
  public:
-  // The order of construction determines the parts' random streams (Init).
+  // The order of construction determines the random streams of the parameters (Init).
   Seq2Seq(const ModelOptions& options, std::int64_t source_vocabulary,
           std::int64_t target_vocabulary, bool shared_vocabulary, std::uint64_t seed)
       : options_(options),

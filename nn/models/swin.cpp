@@ -15,8 +15,8 @@ namespace {
 
 using Order = std::vector<std::int32_t>;
 
-/// The borders of windows along `length` patches, including 0 and `length`. With a shift, the first
-/// window has `shift` patches.
+/// The borders of the windows along a side of `length` patches, including 0 and `length`. With a
+/// shift, the first window has `shift` patches.
 Order cuts(std::int64_t length, std::int64_t side, std::int64_t shift) {
   Order borders{0};
   if (length > side) {
@@ -48,7 +48,8 @@ Tensor reordered(const Tensor& x, const Order& from, const Order& to, std::int64
   return index_select(x, ids);
 }
 
-/// The order of height × width patches in which each group of 2 × 2 is adjacent.
+/// The order of height × width patches in which the four patches of each 2 × 2 group are
+/// consecutive.
 Order merge_order(std::int64_t height, std::int64_t width) {
   Order order;
   for (std::int64_t y = 0; y < height; y += 2) {
@@ -113,7 +114,8 @@ SwinEncoder::SwinEncoder(const ModelOptions& options, Init& init)
       input_norm_(options, init) {
   const std::vector<std::int64_t>& depths = options.swin.depths;
   std::int64_t height = options.grid_height, width = options.grid_width;
-  if (options.norm_kind == NormKind::batch) fail("[swin] expected a norm of rows, got batch norm");
+  if (options.norm_kind == NormKind::batch)
+    fail("[swin] expected layer norm or RMS norm, got batch norm");
   if (depths.empty() || patches_ < 1)
     fail("[swin] expected stages and patches, got {} stages of {} x {} patches", depths.size(),
          height, width);
@@ -133,8 +135,8 @@ SwinEncoder::SwinEncoder(const ModelOptions& options, Init& init)
     norm_.emplace(with_width(options, width_), init);
 }
 
-/// Adds a stage with height × width input patches; a stage that merges has half the width per
-/// patch.
+/// Adds a stage with height × width input patches. If it merges, its input rows have
+/// options.d_model / 2 values.
 void SwinEncoder::add_stage(const ModelOptions& options, std::int64_t depth, std::int64_t height,
                             std::int64_t width, bool merges, Init& init) {
   Stage stage;

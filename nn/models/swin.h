@@ -13,7 +13,7 @@ HEED_BEGIN
 /// The windows of an image and the order of the patches by window.
 struct Windowed {
   std::shared_ptr<const GridWindows> grid;
-  std::vector<std::int32_t> order;  ///< row → number of the patch, line by line
+  std::vector<std::int32_t> order;  ///< row → index of the patch, counted line by line
 };
 
 /// Cuts an image of height × width patches into windows of side × side. With a shift, the first
@@ -35,7 +35,7 @@ class SwinEncoder {
  public:
   SwinEncoder(const ModelOptions& options, Init& init);
 
-  /// Images as rows of patches, line by line → [images · patches of the last stage, width()].
+  /// Images as rows, one per patch, line by line → [images · patches(), width()].
   /// The rows of an image are contiguous; their order is unspecified.
   Tensor operator()(const SideView& side, Pass& pass) const;
   std::int64_t width() const { return width_; }  ///< d_model, doubled by each stage after the first
@@ -44,7 +44,7 @@ class SwinEncoder {
 
  private:
   struct Merge {                      ///< the merge of 2 × 2 patches
-    std::vector<std::int32_t> order;  ///< row → patch; the four patches of a group are adjacent
+    std::vector<std::int32_t> order;  ///< row → patch; the four patches of a group are consecutive
     Norm norm;
     Linear projection;
   };

@@ -64,9 +64,9 @@ BOOST_AUTO_TEST_CASE(wildcard_reads_all_matching_files) {
   BOOST_TEST(read("src/a/**").starts_with("src/a/b/x.py\nsrc/a/b/x.txt\nsrc/a/y.py\n"));
   f.dir.write("src/[x].py", "its own name\n");
   BOOST_TEST(read("src/[x].py") == "its own name\n");
-  expect_error(Exit::bad_input, {"data.train.text: no file with content matches ", "src/*.cpp"},
+  expect_error(Exit::bad_input, {"data.train.text: no non-empty file matches ", "src/*.cpp"},
                [&] { read("src/*.cpp"); });
-  expect_error(Exit::bad_input, {"no file with content matches ", "src/a/e*"},
+  expect_error(Exit::bad_input, {"no non-empty file matches ", "src/a/e*"},
                [&] { read("src/a/e*"); });
   expect_error(Exit::bad_input, {"src/none.py: no such file"}, [&] { read("src/none.py"); });
 }

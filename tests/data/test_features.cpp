@@ -74,7 +74,7 @@ BOOST_AUTO_TEST_CASE(broken_wav_is_refused) {
   refused("RIFF", "not a WAV file");
   refused("", "not a WAV file");
   refused(good.substr(0, good.size() - 1),
-          "a truncated WAV file: 4 bytes are announced, but 3 follow");
+          "a truncated WAV file: 4 bytes are declared, but 3 follow");
   refused(good.substr(0, 36), "a WAV file without samples");
   refused(wav(1, 1, 16, 44100, ""), "has 44100 samples per second, but data.features.rate is 8000");
   refused(wav(1, 1, 12, 8000, ""), "format 1 with 12 bits and 1 channels");
@@ -100,10 +100,10 @@ BOOST_AUTO_TEST_CASE(npy_matrix_is_read_and_broken_file_refused) {
   refused("\x93NUMPY", "not a .npy file");
   refused(npy("<f4", "(2, 3)", f4).substr(0, 100), "a .npy file that ends in its header");
   refused(npy("<i4", "(2, 3)", f4), "a .npy file of type '<i4'");
-  refused(npy("<f4", "(2, 3)", f4, "True"), "in columns");
+  refused(npy("<f4", "(2, 3)", f4, "True"), "in column-major order");
   refused(npy("<f4", "(6,)", f4), "an array of shape (6), not a matrix");
-  refused(npy("<f4", "(2, 2)", f4), "24 bytes of values, which is not 2 x 2");
-  refused(npy("<f4", "(4611686018427387904, 4)", f4), "which is not");
+  refused(npy("<f4", "(2, 2)", f4), "24 bytes of values, which do not match the shape 2 x 2");
+  refused(npy("<f4", "(4611686018427387904, 4)", f4), "which do not match");
 }
 
 BOOST_AUTO_TEST_CASE(log_mel_equals_reference) {
@@ -170,7 +170,7 @@ BOOST_AUTO_TEST_CASE(feature_rows_are_stacked_frames) {
       dir.write("infinite.npy", npy("<f4", "(2, 3)", bytes_of<float>({0, 1, 2, 3, HUGE_VALF, 5})));
   refused({"tones:1", infinite},
           {"data.train: line 2: ",
-           "infinite.npy: row 2, column 2 holds inf, which is not a finite number"});
+           "infinite.npy: row 2, column 2 contains inf, which is not a finite number"});
   refused({"tones:1", (dir / "b.wav").string()}, {"data.train: line 2: ", "b.wav"});
   const std::string empty = dir.write("empty.npy", npy("<f4", "(0, 3)", ""));
   refused({empty}, {"data.train: line 1: ", "empty.npy: has no frame"});

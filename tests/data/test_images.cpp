@@ -107,7 +107,7 @@ BOOST_AUTO_TEST_CASE(broken_image_is_refused) {
   damaged[damaged.size() / 2] ^= 0x55;
   refused(damaged, "a broken PNG file");
   refused(pnm(p).substr(0, 200), "a PGM or PPM file that ends too early");
-  refused("P6\n40 40\n65535\n", "whose values do not go from 0 to 255");
+  refused("P6\n40 40\n65535\n", "whose maximum value is not 255");
   refused("P6\n0 40\n255\n", "an image of 40 x 0 pixels");
   refused("P6\n-1 40\n255\n", "an image of 40 x -1 pixels");
   refused("P6\n99999999 99999999\n255\n", "an image of 99999999 x 99999999 pixels");
@@ -131,7 +131,7 @@ BOOST_AUTO_TEST_CASE(idx_file_is_read_and_broken_one_refused) {
   refused("", "not an IDX file");
   refused("\xEF\xBB\xBF" + idx({2, 2, 3}, two), "not an IDX file");  // a byte-order mark
   refused(idx({2, 2, 3}, two).substr(0, 9), "ends in its header");
-  refused(idx({2, 2, 3}, two + "x"), "announces 2 x 2 x 3 values, but 13 follow");
+  refused(idx({2, 2, 3}, two + "x"), "declares 2 x 2 x 3 values, but 13 follow");
   refused(idx({1u << 31, 1u << 31, 2}, two), "values, but 12 follow");
   refused(idx({2}, "ab", 0x0D), "whose values are not bytes");
   IdxItem item;
@@ -241,7 +241,7 @@ BOOST_AUTO_TEST_CASE(image_splits_are_read_from_idx_files_and_lists) {
                [&] { read_split(files, read_options, "train"); });
   files.target = {dir.write("t", "x\ny\n")};
   expect_error(Exit::usage,
-               {"data.train.target: the .csv files of data.train.source hold the targets too"},
+               {"data.train.target: the .csv files of data.train.source contain the targets too"},
                [&] { read_split(files, read_options, "train"); });
   files.source = {dir.write("list", "a.png\nb.png\n")};
   BOOST_TEST(read_split(files, read_options, "train").target[1] == "y");

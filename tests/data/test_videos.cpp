@@ -146,11 +146,11 @@ BOOST_AUTO_TEST_CASE(broken_video_is_refused_with_line_and_file) {
           "a video with 3 channels, but data.image.channels is 1");
   refused(file(npy("|u1", "(4, 8)", counting(32))), "an array of shape (4, 8), not a video");
   refused(file(npy("|u1", "(4, 2, 4)", counting(31))),
-          "31 bytes of values, which is not 4 x 2 x 4");
-  refused(file(npy("|u1", "(4611686018427387904, 2, 4)", counting(32))), "which is not");
+          "31 bytes of values, which do not match the shape 4 x 2 x 4");
+  refused(file(npy("|u1", "(4611686018427387904, 2, 4)", counting(32))), "which do not match");
   refused(file(npy("<f4", "(4, 2, 4)", counting(128))),
-          "a .npy file of type '<f4'; uint8 ('|u1') in rows can be read");
-  refused(file(npy("|u1", "(4, 2, 4)", counting(32), "True")), "in columns");
+          "a .npy file of type '<f4'; uint8 ('|u1') in row-major order can be read");
+  refused(file(npy("|u1", "(4, 2, 4)", counting(32), "True")), "in column-major order");
   refused(file("\x93NUMPY"), "not a .npy file");
   refused((dir / "nowhere.npy").string(), "nowhere.npy");
   refused((dir / "image.png").string(), "not a video: a .npy file");

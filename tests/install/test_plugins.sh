@@ -127,7 +127,7 @@ says 'plugin old.so: it was built for heed 9.8.7 (headers ' 'but this is heed 0.
 for command in 'train --run ahead' gradcheck bench; do
   # shellcheck disable=SC2086
   status 1 $command gate.yaml "plugins=[build/libmine.so, $more/libahead.so]" model.mixer=wrong.ahead
-  says 'mixer wrong.ahead: row ' ' of a sequence changes with rows '
+  says 'mixer wrong.ahead: row ' ' of a sequence depends on rows '
 done
 absent ahead
 cp build/libmine.so alone.so

@@ -131,7 +131,7 @@ BOOST_AUTO_TEST_CASE(prefill_of_prompt_equals_single_steps) {
         at_once->select(parents);
         stepwise->select(parents);
       }
-      EXPECT_FAIL(at_once->prefill(text), "[decoding] a prompt must be read before the first step");
+      EXPECT_FAIL(at_once->prefill(text), "[decoding] prefill must precede the first step");
     }
     model->decode({}, 1)->prefill({});  // an empty prompt has no effect
   });

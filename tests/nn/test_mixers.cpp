@@ -208,7 +208,7 @@ BOOST_AUTO_TEST_CASE(step_while_recording_is_refused) {
     Cache cache(1);
     cache.layers.resize(1);
     EXPECT_FAIL(mixer->step(Tensor(normal({1, 6}, 1)), {{}, nullptr, pass, &cache}),
-                "[mixer] a cache has no gradients: use it under NoGrad");
+                "[mixer] a cache does not support gradients: use it under NoGrad");
   }
 }
 
@@ -237,7 +237,7 @@ BOOST_AUTO_TEST_CASE(odd_width_of_two_directions_is_refused) {
     o.d_model = 5;
     Init init = test_init();
     EXPECT_FAIL(make_mixer(o, AttentionScope::all, init),
-                fmt::format("[{}] two directions of half the width need an even d_model, got 5",
+                fmt::format("[{}] two directions of half the width require an even d_model, got 5",
                             name_of(kind)));
     BOOST_TEST(make_mixer(o, AttentionScope::past, init)->parameters().size() == 4u);
   }
@@ -298,13 +298,13 @@ BOOST_AUTO_TEST_CASE(wrong_mixer_is_refused_by_name) {
   const MixerKind ahead = registered<MeanMixer>("test.ahead", MixerMistake::reads_ahead);
   BOOST_TEST(verdict(ahead, AttentionScope::all) == "accepted");
   BOOST_TEST(verdict(ahead, AttentionScope::past) ==
-             "mixer test.ahead: row 0 of a sequence changes with rows 1 and later; in a decoder "
-             "(AttentionScope::past) a row reads only itself and those before it");
+             "mixer test.ahead: row 0 of a sequence depends on rows 1 and later; in a decoder "
+             "(AttentionScope::past), a row may read only itself and earlier rows");
   const MixerKind others = registered<MeanMixer>("test.others", MixerMistake::reads_others);
   for (const AttentionScope scope : {AttentionScope::all, AttentionScope::past})
     BOOST_TEST(verdict(others, scope) ==
-               "mixer test.others: a sequence changes with another one of its batch; "
-               "context.offsets holds where each begins");
+               "mixer test.others: a sequence depends on another sequence of its batch; "
+               "context.offsets contains the first row of each");
   const MixerKind wide = registered<MeanMixer>("test.wide", MixerMistake::widens);
   BOOST_TEST(verdict(wide, AttentionScope::all).find("expected the same shape") !=
              std::string::npos);
@@ -316,7 +316,7 @@ BOOST_AUTO_TEST_CASE(wrong_mixer_is_refused_by_name) {
   BOOST_TEST(verdict(forgetful, AttentionScope::all) == "accepted");
   BOOST_TEST(verdict(forgetful, AttentionScope::past) ==
              "mixer test.forgetful: decoding step by step differs from whole sequences at position "
-             "4; check its function step");
+             "4; check its function step()");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -239,7 +239,7 @@ BOOST_AUTO_TEST_CASE(invalid_options_are_refused) {
   EXPECT_FAIL(SwinEncoder(o, init), "stage 1 cannot merge 8 x 3 patches: both sides must be even");
   o = two_stages();
   o.norm_kind = NormKind::batch;
-  EXPECT_FAIL(SwinEncoder(o, init), "expected a norm of rows");
+  EXPECT_FAIL(SwinEncoder(o, init), "expected layer norm or RMS norm");
   o = two_stages();
   EXPECT_FAIL(make_classifier(o, Labelling::rows, 0, 5, 1), "a label for each image");
   const auto model = make_classifier(o, Labelling::sequences, 0, 5, 1);

@@ -104,7 +104,7 @@ void frames(Cases& cases) {
 }
 
 void specials(Cases& cases) {
-  const std::string needed = "needed are 0, 1, 2";
+  const std::string needed = "they must be 0, 1, 2";
   const std::string rest = piece("\u2581a", -1) + piece("a", -2) + kEnd;
   cases.file("no specials", rest, "");
   cases.file(

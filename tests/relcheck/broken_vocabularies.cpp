@@ -109,7 +109,7 @@ std::string byte_lines(int from, int to) {
 }
 
 void byte_vocabularies(Cases& cases) {
-  const std::string order = "a byte vocabulary holds the 256 bytes in order";
+  const std::string order = "a byte vocabulary must contain the 256 bytes in order";
   cases.file("255 bytes", bytes, kSpecials + byte_lines(0, 255), ":");
   cases.file("the first byte missing", bytes, kSpecials + byte_lines(1, 256), ":");
   cases.file("257 bytes", bytes, kSpecials + byte_lines(0, 256) + "\\x00\n",

@@ -308,7 +308,7 @@ decode: {max_length: 9}
 train: {steps: 2}
 CONFIG
 status 3 train learned.yaml --run never
-says 'data.valid: line 2 of the target has 20 tokens, its end token counted, but the model has only 9 positions'
+says 'data.valid: line 2 of the target has 20 tokens, its end token included, but the model has only 9 positions'
 
 # ---- leftovers ---------------------------------------------------------------------------------------
 status 0 train tiny.yaml --run over tokenizer.shared=false train.steps=2
@@ -316,7 +316,7 @@ status 0 train tiny.yaml --run over train.steps=2 --overwrite
 status 0 eval over --json
 equal 'tokenizers left over from the previous run' "$(ls over | grep -c -e '^source\.' -e '^target\.')" 0
 status 3 train learned.yaml --run never data.max_length=1 data.valid.source=few data.valid.target=few
-says 'no pair is left to train on'
+says 'no sample is left to train on'
 equal 'an empty run folder' "$(ls -d never 2>/dev/null)" ''
 cp -r over damaged
 printf 'xxxx' | dd of=damaged/last/model.safetensors bs=1 seek=4000 conv=notrunc 2>/dev/null

@@ -97,7 +97,7 @@ status 3 eval runs/tiny --source endless --target endless
 says 'line 1 of the target has'
 printf 'a' >letter
 status 3 train files.yaml --run never task=lm 'data={train: {text: src}, valid: {text: letter}}'
-says 'data.valid: a text of 1 token: there is nothing to predict in it'
+says 'data.valid: a text of 1 token: at least 2 are required'
 printf '  ' >blank
 status 3 train files.yaml --run never task=lm tokenizer.kind=word 'data={train: {text: src}, valid: {text: blank}}'
 says 'data.valid: a text of 0 tokens'

@@ -8,7 +8,7 @@
 namespace heed {
 namespace {
 
-/// The names of months (from January) or weekdays (from Monday), for a field of a form.
+/// The names of months (from January) or weekdays (from Monday) for one field of a Form.
 template <std::size_t count>
 struct Names {
   char field;
@@ -59,7 +59,7 @@ constexpr std::array<std::string_view, 31> ordinal_words = {
     "twenty-sixth", "twenty-seventh", "twenty-eighth", "twenty-ninth",  "thirtieth",
     "thirty-first"};
 
-/// The parts of a date.
+/// The components of a date.
 struct Day {
   int year, month, day, weekday;  // month and day begin at 1; weekday: Monday = 0
 
@@ -88,7 +88,7 @@ std::string chinese_number(int n) {
   return out;
 }
 
-/// Digit by digit, 二〇二一; `zero` is 〇 or 零.
+/// A year in Chinese, digit by digit: 二〇二一; `zero` is 〇 or 零.
 std::string chinese_year(int year, std::string_view zero) {
   std::string out;
   for (const char digit : std::to_string(year)) {
@@ -97,7 +97,7 @@ std::string chinese_year(int year, std::string_view zero) {
   return out;
 }
 
-/// English text, usually unchanged, sometimes in lower case or in capitals.
+/// English text, usually unchanged, sometimes in lower or upper case.
 std::string any_case(std::string text, Random& random) {
   const auto draw = random.below(8);
   for (char& c : text) {
@@ -107,13 +107,14 @@ std::string any_case(std::string text, Random& random) {
   return text;
 }
 
-/// The pattern of a date; write() replaces its {} fields.
+/// The pattern of a date, whose fields, in braces, fill() replaces.
 struct Form {
   std::string_view pattern;
   bool any_case = false;
-  bool short_year = false;  // writes two digits of the year
+  bool short_year = false;  // the pattern has a year of two digits
 };
 
+// The fields, with examples:
 // y 2021  Y 21  m 3  n 03  d 7  e 07  o 7th  w seventh        M March  N Mar  A Saturday  B Sat
 // R III   C 二〇二一  Z 二零二一  c 三  g 二十七  h 六         German: G März, H Samstag
 // French: F mars, K samedi (x: 1er or 7)   Spanish: S marzo, T sábado   Italian: I marzo, J sabato

@@ -20,8 +20,8 @@ inline constexpr std::chrono::sys_days last_date{std::chrono::year{2099} / 12 / 
 std::string iso_date(std::chrono::sys_days day);
 
 /// A date in a random form: numbers in several orders, English with and without weekdays, ordinals,
-/// abbreviations and capitals, Chinese in both kinds of digits, German, French, Spanish, Italian,
-/// Dutch, Roman months. `day` is from first_date to last_date.
+/// abbreviations and capitals, Chinese with Arabic or Chinese digits, German, French, Spanish,
+/// Italian, Dutch, months in Roman numerals. `day` is from first_date to last_date.
 std::string write_date(std::chrono::sys_days day, Random& random);
 
 /// A date in a given form, from 0 to date_forms() − 1.

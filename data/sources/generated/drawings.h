@@ -3,8 +3,8 @@
 ///
 ///   drawing:red square 3 20 8;blue circle 18 5 10     colour, shape, left, top, size; in pixels
 ///
-/// A description is used in place of a file name (data/inputs/images.h), so the same code reads
-/// drawings and files.
+/// A description is used in place of a file name (data/inputs/images.h), so drawings and files are
+/// read by the same code.
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -17,15 +17,15 @@ namespace heed {
 /// Whether a line describes a drawing.
 bool is_drawing(std::string_view line);
 
-/// Draws the shapes on black. Grey is the mean of the colours. Throws Error(bad_input) if the line
-/// does not have the form above.
+/// Draws the shapes on black. Grey is the mean of red, green and blue. Throws Error(bad_input) if
+/// the line does not have the form above.
 Image draw_image(std::string_view line, std::int64_t height, std::int64_t width,
                  std::int64_t channels);
 
 /// A drawing and its caption: "a red square left of a blue circle". The caption names the colours
 /// in the order red, green, blue, yellow, purple, white, so each drawing has exactly one caption.
-/// The shapes do not overlap and lie within height x width pixels, each at least 16. The relation
-/// is along the axis with the larger distance.
+/// The shapes do not overlap and lie within height × width pixels; both numbers must be at least
+/// 16. The relation is along the axis with the larger distance.
 struct Scene {
   std::string drawing, caption;
 };

@@ -27,7 +27,7 @@ constexpr std::array<std::string_view, 4> objects{"her", "him", "that", "this"};
 constexpr std::array<std::string_view, 4> helpers{"can", "will", "must", "may"};
 constexpr std::array<std::string_view, 3> links{"and", "or", "but"};
 
-/// The plural of a noun, or the third person of a verb.
+/// The plural of a noun, or the third person singular of a verb.
 std::string with_s(std::string_view word) {
   return std::string(word) + (word.ends_with("ch") ? "es" : "s");
 }

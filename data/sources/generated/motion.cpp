@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::string_view prefix = "clip:";
 
-/// The directions, in the order of turns to the right.
+/// A direction of a move; `directions` contains them clockwise.
 struct Direction {
   char letter;
   std::string_view name;

@@ -4,8 +4,8 @@
 ///   clip:3 12 4 rrrruuu       left, top and size of the square in the first frame, then a move by
 ///                             one pixel for each further frame: l, r, u or d
 ///
-/// A description is used in place of a file name (data/inputs/videos.h). The field wraps around: a
-/// square that leaves on one side enters on the opposite side.
+/// A description is used in place of a file name (data/inputs/videos.h). The frame wraps around: a
+/// square that leaves it on one side enters it on the opposite side.
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -28,13 +28,13 @@ Video draw_motion(std::string_view line, std::int64_t height, std::int64_t width
 
 /// A video and the motion of its square: "left 2", the direction of the first move and the number
 /// of turns, from 0 to 3. A turn is by 90 degrees, to either side, with at least two moves in each
-/// direction, so a video has at least 9 frames. All first positions are equally likely for all
-/// moves, so a single frame contains no information about the motion.
+/// direction, so a video has at least 9 frames. Every initial position is equally likely, whatever
+/// the moves, so a single frame contains no information about the motion.
 struct Motion {
   std::string video, label;
 };
 Motion make_motion(std::int64_t frames, std::int64_t height, std::int64_t width, Random& random);
-/// The minimum number of frames of make_motion, and the minimum side of its field.
+/// The minimum number of frames and the minimum height and width for make_motion.
 inline constexpr std::int64_t motion_frames = 9, motion_side = 8;
 
 }  // namespace heed
