@@ -56,7 +56,7 @@ status 0 train tiny.yaml --overwrite
 
 # ---- numbers that are not finite -------------------------------------------------------------------
 status 5 train tiny.yaml --run wild optim.lr=1e30 optim.schedule.warmup=0
-says ': the loss is' 'the weights are as before the step' 'first: the ' \
+says ': the loss is' 'the weights are as before the step' 'first non-finite tensor: the ' \
   'heed resume wild with a smaller optim.lr, or train.on_nonfinite=skip'
 holds wild/train.log 'ended by an error: step '
 [ -e wild/last/state.json ] || fail 'the earlier steps were not saved'

@@ -50,7 +50,7 @@ status 0 resume unjudged data.synthetic.valid=0 train.steps=31
 holds unjudged/last/state.json '"validation_due": false'
 cp -r runs/tiny judged
 status 0 resume judged train.best=token_accuracy train.steps=60 optim.lr=0.01
-says 'the deciding metric or the validation data differ' '(best)'
+says 'the deciding metric or the validation data have changed' '(best)'
 status 0 resume judged train.steps=70
 checks=$((checks + 1)); grep -q 'deciding metric' err && fail 'an adopted metric is still reported as a change'
 for record in '[]' '"x"' '{"files":"x"}' '{"files":[]}'; do

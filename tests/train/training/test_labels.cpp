@@ -182,9 +182,10 @@ BOOST_AUTO_TEST_CASE(run_starts_with_the_weights_of_init_from) {
               std::vector<std::string>{"segments.weight", "output.weight", "output.bias"}));
   BOOST_TEST(weights.unused.empty());  // the masked model's output uses its embedding
   BOOST_TEST(weights.text().size() == 2u);
-  BOOST_TEST(weights.text()[0] ==
-             "model.init_from: taken: embedding.weight, positions.weight, encoder.layers.0.*, "
-             "encoder.layers.1.*, encoder.norm.weight, encoder.norm.bias");
+  BOOST_TEST(
+      weights.text()[0] ==
+      "model.init_from: transferred: embedding.weight, positions.weight, encoder.layers.0.*, "
+      "encoder.layers.1.*, encoder.norm.weight, encoder.norm.bias");
   Trainer before(first.config, first.paths(), first.data, first.run_log);
   before.restore();
   const auto bits = [](const Tensor& t) {
