@@ -69,7 +69,7 @@ for way in none link empty; do
     empty) rm unmounted/checkpoints; mkdir unmounted/checkpoints ;;
   esac
   status 3 resume unmounted
-  says 'last exists, but no checkpoint' 'its disk unmounted?'
+  says 'last exists, but there is no checkpoint' 'its disk unmounted?'
   equal "metrics while checkpoints are missing ($way)" "$(cksum <unmounted/metrics.jsonl)" "$(cksum <kept.jsonl)"
 done
 rmdir unmounted/checkpoints; mv elsewhere unmounted/checkpoints
@@ -78,7 +78,7 @@ says 'continuing from step 30'
 cp -rL runs/tiny copied                                  # a copy without links
 status 0 eval copied
 status 3 resume copied
-says 'copied/last and copied/best are folders, where a link to a checkpoint belongs'
+says 'copied/last and copied/best are folders instead of links to checkpoints'
 rm -r copied/last
 cp copied/metrics.jsonl untouched
 status 3 resume copied train.steps=31

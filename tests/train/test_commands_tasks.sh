@@ -22,7 +22,7 @@ optim: {lr: 1.0e-2, schedule: {name: constant, warmup: 5}}
 train: {steps: 60, batch_tokens: 256, validate_every: 20, save_every: 20, log_every: 10, best: exact_match}
 CONFIG
 status 0 train tag.yaml --json
-says 'data: 600 lines, 40 to validate on, 30 to test on; vocabulary 9 and ' 'exact match' 'examples:' '  ->  1 '
+says 'data: 600 lines, 40 for validation, 30 for testing; vocabulary 9 and ' 'exact match' 'examples:' '  ->  1 '
 holds out '"exact_match":' '"token_accuracy":[01]'
 equal 'lines of JSON' "$(lines out)" 1
 cp out trained.json
@@ -107,7 +107,7 @@ optim: {lr: 1.0e-2, schedule: {name: constant, warmup: 5}}
 train: {steps: 60, batch_tokens: 256, validate_every: 20, save_every: 20, log_every: 10}
 CONFIG
 status 0 train mlm.yaml --json
-says 'data: 480 lines, 60 to validate on, 60 to test on; vocabulary 18' 'examples:' '<mask>'
+says 'data: 480 lines, 60 for validation, 60 for testing; vocabulary 18' 'examples:' '<mask>'
 holds out '"perplexity":' '"token_accuracy":[01]'
 perplexity=$(number perplexity)
 status 0 eval runs/mlm --split test --json
@@ -125,7 +125,7 @@ says 'defines no probability of a whole line'
 status 2 train mlm.yaml --run never data.mask.rate=0
 says 'data.mask.rate=0: '
 status 3 train mlm.yaml --run never model.max_positions=5 data.max_length=3
-says 'data.valid: the longest line has 4 tokens; a sample of a line and its special tokens does not fit into 5 positions'
+says 'data.valid: the longest line has 4 tokens; a sample of a line with special tokens does not fit into 5 positions'
 absent never
 awk '{ print $1 " " $2 "\t" $3 " " $4 > "pairs.src"; print (substr($1, 2) == substr($3, 2) ? "same" : "other") > "pairs.tgt" }' lines
 cat >classify.yaml <<CONFIG
@@ -155,7 +155,7 @@ status 3 train classify.yaml --run never model.d_ff=64
 says "model.init_from: the weights do not fit this config's model"
 printf 'x\n' >one.src && printf 'yes no\n' >one.tgt
 status 3 eval runs/classify --source one.src --target one.tgt
-says 'line 1 has 2 labels: each line of the target is one label, without spaces'
+says 'line 1 has 2 labels: each line of the target must be one label, without spaces'
 absent never
 
 # ---- a language model ends with a sample -------------------------------------------------------------

@@ -63,11 +63,10 @@ class TrainStep {
 
   /// Runs step number `step` (1, 2, …), which is part of dropout's random keys, on the shards of a
   /// batch. The bits of the result depend only on the shards; the numbers of threads and ranks do
-  /// not affect them.
-  /// Throws Error(Exit::non_finite), with the weights unchanged, if the loss or the gradients' norm
-  /// is NaN or infinite; the message names the first non-finite tensor. A non-finite weight that
-  /// does not affect the loss is found when it is updated: Error(Exit::non_finite) is then thrown
-  /// after the update.
+  /// not affect them. Throws Error(Exit::non_finite), with the weights unchanged, if the loss or
+  /// the gradients' norm is NaN or infinite; the message names the first non-finite tensor. A
+  /// non-finite weight that does not affect the loss is found when it is updated:
+  /// Error(Exit::non_finite) is then thrown after the update.
   StepResult run(std::span<const Batch> shards, std::int64_t step, double lr);
   /// The segment memory, if the model has one.
   std::optional<SegmentMemory>& memory() { return memory_; }

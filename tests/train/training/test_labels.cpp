@@ -136,7 +136,7 @@ BOOST_AUTO_TEST_CASE(line_with_two_labels_is_refused) {
   for (int i = 0; i < 198; ++i) labels += "no\n";
   put(folder / "valid.tgt", labels);
   HEED_CHECK_ERROR(Exit::bad_input,
-                   "line 2 has 2 labels: each line of the target is one label, without spaces",
+                   "line 2 has 2 labels: each line of the target must be one label, without spaces",
                    load_data(c));
 }
 
@@ -212,7 +212,7 @@ BOOST_AUTO_TEST_CASE(incompatible_weights_are_refused) {
   HEED_CHECK_ERROR(Exit::bad_input, "none: no weights yet",
                    transfer_weights((folder / "none").string(), *model));
   c.tokenizer.kind = TokenizerKind::characters;
-  HEED_CHECK_ERROR(Exit::usage, "has a tokenizer of kind word; set tokenizer.kind to it",
+  HEED_CHECK_ERROR(Exit::usage, "has a tokenizer of kind word; set tokenizer.kind to this kind",
                    load_data(c));
 }
 

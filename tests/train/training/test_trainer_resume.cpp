@@ -116,7 +116,7 @@ BOOST_AUTO_TEST_CASE(refused_resume_changes_nothing) {
   put(run.folder / "best" / "model.safetensors", "precious");
   run.config.train.steps = 30;
   const std::string message = error_of(Exit::bad_input, [&] { run.train(true); });
-  BOOST_TEST(contains(message, "best is a folder, where a link to a checkpoint belongs"), message);
+  BOOST_TEST(contains(message, "best is a folder instead of a link to a checkpoint"), message);
   BOOST_TEST(get(run.paths().metrics()) == metrics);
   BOOST_TEST(get(run.folder / "best" / "model.safetensors") == "precious");
 }
@@ -191,7 +191,7 @@ BOOST_AUTO_TEST_CASE(newer_unreadable_checkpoint_is_an_error) {
   check_refused("continue from step 10");
   BOOST_TEST(get(run.paths().log()).find("damaged") == std::string::npos);
   std::filesystem::rename(older / "state.json", older_aside);
-  check_refused("have none: all others are damaged");
+  check_refused("start over: all others are damaged");
   BOOST_TEST(get(run.paths().log()).find("skipped a damaged checkpoint") != std::string::npos);
   std::filesystem::rename(older_aside, older / "state.json");
   std::filesystem::rename(older, older_aside);
