@@ -123,7 +123,7 @@ StepResult TrainStep::run(std::span<const Batch> shards, std::int64_t step, doub
   // 1. The loss is the mean over all labels of the batch, so every shard divides by their number.
   std::int64_t tokens = 0;
   for (const Batch& shard : shards) tokens += shard.label_count();
-  if (tokens == 0) throw Error(Exit::failed, "a batch without labels");
+  if (tokens == 0) throw Error(Exit::failed, "the batch has no labels");
   gradients_.resize(shards.size());
   for (GradientList& list : gradients_) list.resize(optimizer_.parameters().size());
   drop_gradients();  // frees the gradients of an interrupted step

@@ -170,8 +170,7 @@ int Trainer::train() {
 void Trainer::one_step() {
   const double begin = seconds_now();
   const double lr = learning_rate(config_.optim, progress_.step + 1, total_steps_);
-  StepResult result{{},
-                    std::numeric_limits<double>::quiet_NaN()};  // NaN: a skipped step has no norm
+  StepResult result{{}, std::numeric_limits<double>::quiet_NaN()};  // NaN if the step is skipped
   try {
     result = replica_.step(progress_.step + 1, lr);
     progress_.consecutive_skips = 0;

@@ -19,8 +19,8 @@ HEED_BEGIN
 
 namespace {
 
-/// Maximum number of source tokens that are translated. The time of attention is quadratic in the
-/// length, so one very long line would delay all lines.
+/// Maximum number of tokens of a source line that are translated. The time of attention is
+/// quadratic in the length, so one very long line would delay all lines.
 constexpr std::int64_t max_source_tokens = 4096;
 
 class Translations final : public Generator {
