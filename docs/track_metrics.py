@@ -166,7 +166,7 @@ def main():
     try:
         config = read_config(os.path.join(options.run, "config.yaml"))
     except OSError as error:
-        sys.exit(f"{options.run}: no run here ({error.strerror})")
+        sys.exit(f"{options.run}: not a run ({error.strerror})")
     name = options.name or str(config.get("name", os.path.basename(os.path.normpath(options.run))))
     tracker = (DryRun if options.dry_run else TRACKERS[options.to])(options.project, name, config)
     try:

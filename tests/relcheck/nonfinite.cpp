@@ -87,7 +87,8 @@ Outcome outcome_of(Fault fault, Random& random) {
   try {
     trial.step.run(trial.batch, 4, 1e-3);
   } catch (const Error& e) {
-    const bool reported = std::string_view(e.what()).find("first: ") != std::string_view::npos;
+    const bool reported =
+        std::string_view(e.what()).find("first non-finite tensor: ") != std::string_view::npos;
     // A weight that does not affect the loss is detected when it is updated, and remains NaN.
     const bool unchanged = same_bits(trial.bits(), before) || fault == Fault::weight;
     return e.code == Exit::non_finite && reported && unchanged ? Outcome::caught : Outcome::missed;

@@ -25,7 +25,7 @@ says 'continuing from step 30' 'step     40'
 cp runs/tiny/run.json kept.json
 sed -i 's/"cpu": ".*"/"cpu": "another"/' runs/tiny/run.json
 status 0 resume runs/tiny train.steps=40
-says 'warning: differs from what the run was started with, so its bits may differ: cpu: ' '; it was another'
+says 'warning: differs from what the run was started with, so its bits may differ: cpu: ' '; previously another'
 rm runs/tiny/run.json
 status 0 resume runs/tiny train.steps=40
 holds err 'warning: .*run\.json.*cannot be compared'
@@ -56,7 +56,7 @@ status 0 train tiny.yaml --overwrite
 
 # ---- numbers that are not finite -------------------------------------------------------------------
 status 5 train tiny.yaml --run wild optim.lr=1e30 optim.schedule.warmup=0
-says ': the loss is' 'the weights are as before the step' 'first: the ' \
+says ': the loss is' 'the weights are as before the step' 'first non-finite tensor: the ' \
   'heed resume wild with a smaller optim.lr, or train.on_nonfinite=skip'
 holds wild/train.log 'ended by an error: step '
 [ -e wild/last/state.json ] || fail 'the earlier steps were not saved'
@@ -116,7 +116,7 @@ for command in eval show resume generate 'score --target src'; do   # like a mis
   says 'runs/nowhere'
 done
 status 2 eval runs/nowhere
-says 'no run here'
+says 'not a run'
 status 3 eval runs/tiny --weights 77
 says 'no weights called 77; available: best, last, 15, 30'
 status 2 generate runs/tiny --sample --beam 3
@@ -242,7 +242,7 @@ CONFIG
 status 0 show absent.yaml
 holds out 'an upper bound'
 status 2 show runs
-says 'no run here'
+says 'not a run'
 status 0 gradcheck tiny.yaml --entries 3
 holds out '^embedding.weight .* 3 \+ 2 directions .* ok$' 'parameters have the right gradient'
 status 0 gradcheck tiny.yaml --entries 40   # all of some parameters, and a part of others

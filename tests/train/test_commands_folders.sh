@@ -48,7 +48,7 @@ for inside in runs/tiny/best runs/tiny/checkpoints/another; do
 done
 status 2 score runs/tiny --source - --target -
 status 2 eval runs/tiny --source - --target -
-says 'standard input can be one file only'
+says 'only one file can be standard input'
 for there in - /dev/stdout /dev/fd/1; do
   status 2 eval runs/tiny --source src --target src --json --output $there
 done
@@ -158,7 +158,7 @@ done
 holds mine/checkpoints/weights precious
 rm -r mine; mkdir mine; cp tiny.yaml mine/config.yaml; mkdir mine/checkpoints; echo precious >mine/checkpoints/weights
 status 2 resume mine
-says 'no run here (there is a config.yaml, but neither a run.json nor a checkpoint)'
+says 'not a run (there is a config.yaml, but neither a run.json nor a checkpoint)'
 equal 'files after resume in a folder that is not a run' "$(ls -A mine | wc -l)" 2
 for overwrite in '' --overwrite; do
   status 2 train tiny.yaml --run mine $overwrite

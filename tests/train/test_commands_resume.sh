@@ -50,7 +50,7 @@ status 0 resume unjudged data.synthetic.valid=0 train.steps=31
 holds unjudged/last/state.json '"validation_due": false'
 cp -r runs/tiny judged
 status 0 resume judged train.best=token_accuracy train.steps=60 optim.lr=0.01
-says 'the deciding metric or the validation data differ' '(best)'
+says 'the deciding metric or the validation data have changed' '(best)'
 status 0 resume judged train.steps=70
 checks=$((checks + 1)); grep -q 'deciding metric' err && fail 'an adopted metric is still reported as a change'
 for record in '[]' '"x"' '{"files":"x"}' '{"files":[]}'; do
@@ -69,7 +69,7 @@ for way in none link empty; do
     empty) rm unmounted/checkpoints; mkdir unmounted/checkpoints ;;
   esac
   status 3 resume unmounted
-  says 'last exists, but no checkpoint' 'its disk unmounted?'
+  says 'last exists, but there is no checkpoint' 'its disk unmounted?'
   equal "metrics while checkpoints are missing ($way)" "$(cksum <unmounted/metrics.jsonl)" "$(cksum <kept.jsonl)"
 done
 rmdir unmounted/checkpoints; mv elsewhere unmounted/checkpoints
@@ -78,7 +78,7 @@ says 'continuing from step 30'
 cp -rL runs/tiny copied                                  # a copy without links
 status 0 eval copied
 status 3 resume copied
-says 'copied/last and copied/best are folders, where a link to a checkpoint belongs'
+says 'copied/last and copied/best are folders instead of links to checkpoints'
 rm -r copied/last
 cp copied/metrics.jsonl untouched
 status 3 resume copied train.steps=31

@@ -22,7 +22,7 @@ optim: {lr: 1.0e-2, schedule: {name: constant, warmup: 5}}
 train: {steps: 60, batch_tokens: 256, validate_every: 20, save_every: 20, log_every: 10, best: exact_match}
 CONFIG
 status 0 train tag.yaml --json
-says 'data: 600 lines, 40 to validate on, 30 to test on; vocabulary 9 and ' 'exact match' 'examples:' '  ->  1 '
+says 'data: 600 lines, 40 for validation, 30 for testing; vocabulary 9 and ' 'exact match' 'examples:' '  ->  1 '
 holds out '"exact_match":' '"token_accuracy":[01]'
 equal 'lines of JSON' "$(lines out)" 1
 cp out trained.json
@@ -107,7 +107,7 @@ optim: {lr: 1.0e-2, schedule: {name: constant, warmup: 5}}
 train: {steps: 60, batch_tokens: 256, validate_every: 20, save_every: 20, log_every: 10}
 CONFIG
 status 0 train mlm.yaml --json
-says 'data: 480 lines, 60 to validate on, 60 to test on; vocabulary 18' 'examples:' '<mask>'
+says 'data: 480 lines, 60 for validation, 60 for testing; vocabulary 18' 'examples:' '<mask>'
 holds out '"perplexity":' '"token_accuracy":[01]'
 perplexity=$(number perplexity)
 status 0 eval runs/mlm --split test --json
@@ -125,7 +125,7 @@ says 'defines no probability of a whole line'
 status 2 train mlm.yaml --run never data.mask.rate=0
 says 'data.mask.rate=0: '
 status 3 train mlm.yaml --run never model.max_positions=5 data.max_length=3
-says 'data.valid: the longest line has 4 tokens; a sample of a line and its special tokens does not fit into 5 positions'
+says 'data.valid: the longest line has 4 tokens; a sample of a line with special tokens does not fit into 5 positions'
 absent never
 awk '{ print $1 " " $2 "\t" $3 " " $4 > "pairs.src"; print (substr($1, 2) == substr($3, 2) ? "same" : "other") > "pairs.tgt" }' lines
 cat >classify.yaml <<CONFIG
@@ -138,12 +138,12 @@ model: {d_model: 16, heads: 2, d_ff: 32, layers: 1, positions: learned, max_posi
 train: {steps: 40, batch_tokens: 256, validate_every: 20, save_every: 20, log_every: 10, best: accuracy}
 CONFIG
 status 0 train classify.yaml --json
-says 'model.init_from: taken: embedding.weight, segments.weight, positions.weight, encoder.layers.0.*, encoder.norm.weight, encoder.norm.bias' \
-  'model.init_from: new: output.weight, output.bias'
+says 'model.init_from: transferred: embedding.weight, segments.weight, positions.weight, encoder.layers.0.*, encoder.norm.weight, encoder.norm.bias' \
+  'model.init_from: initialised: output.weight, output.bias'
 holds out '"accuracy":' '"f1":' '"confusion":' '"precision":'
 accuracy=$(number accuracy)
 status 0 eval runs/classify
-holds out 'right label \(rows\) and given label \(columns\):'
+holds out 'true label \(rows\) and predicted label \(columns\):'
 status 0 train classify.yaml --run again train.steps=20
 status 0 resume again train.steps=40 --json
 equal 'accuracy of a resumed run' "$(number accuracy)" "$accuracy"
@@ -155,7 +155,7 @@ status 3 train classify.yaml --run never model.d_ff=64
 says "model.init_from: the weights do not fit this config's model"
 printf 'x\n' >one.src && printf 'yes no\n' >one.tgt
 status 3 eval runs/classify --source one.src --target one.tgt
-says 'line 1 has 2 labels: each line of the target is one label, without spaces'
+says 'line 1 has 2 labels: each line of the target must be one label, without spaces'
 absent never
 
 # ---- a language model ends with a sample -------------------------------------------------------------
@@ -205,7 +205,7 @@ holds out '"removed_heads":2' '"zero_weights":[0-9]+' '"run":"few"'
 status 0 eval few
 says 'heed: weights: best, step'
 status 2 resume few
-says 'few has no optimizer state: it was pruned from runs/prunable' 'heed train CONFIG model.init_from=few'
+says 'few has no optimizer state: it is a pruned copy of runs/prunable' 'heed train CONFIG model.init_from=few'
 status 0 train prunable.yaml --run onward model.init_from=few train.steps=2
 status 2 prune runs/prunable --heads 1 --run few
 says 'few already holds a run'
@@ -356,7 +356,7 @@ status 0 score whole-int8 --source many --target many decode.precision=float32
 cmp -s out one && fail 'int8 scores are those of float32'
 status 0 generate whole --input many decode.precision=int8
 status 2 resume whole-int8
-says 'whole-int8 has no optimizer state: it was quantised from whole' 'model.init_from=whole-int8'
+says 'whole-int8 has no optimizer state: it is a quantised copy of whole' 'model.init_from=whole-int8'
 status 2 prune whole-int8 --share 0.1 --run other
 says 'whole-int8 has int8 weights'
 status 2 quantize whole-int8
@@ -372,8 +372,8 @@ status 2 quantize nowhere
 status 0 quantize whole/ --overwrite
 holds out 'bytes of weights, 0\.[23]'
 status 0 train whole.yaml model.d_model=64 model.d_ff=64 --run onward --overwrite model.init_from=whole-int8 train.steps=2
-says 'model.init_from: taken: '
-grep -q 'model.init_from: left' err && fail 'scales are named as tensors that are left'
+says 'model.init_from: transferred: '
+grep -q 'model.init_from: unused' err && fail 'scales are listed as unused tensors'
 status 0 train whole.yaml model.d_model=16 train.distill.teacher=whole-int8 \
   --run student train.steps=2
 status 2 train whole.yaml train.precision=int8

@@ -137,7 +137,7 @@ status 0 show tiny.yaml "$@"
 holds out '^memory of training, at least [0-9.]* MB; this machine has' '^  activations   not measured'
 for command in bench 'train --run large'; do
   status 4 $command tiny.yaml "$@"
-  says 'moments alone take' 'this machine has'
+  says 'moments alone require' 'this machine has'
 done
 absent large
 export ASAN_OPTIONS="${ASAN_OPTIONS:-}:allocator_may_return_null=1"

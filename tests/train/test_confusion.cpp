@@ -32,7 +32,7 @@ BOOST_AUTO_TEST_CASE(measures_equal_those_of_scikit_learn) {
   BOOST_REQUIRE(text.size() == 9u);
   BOOST_TEST(text[0] == "label  precision  recall      F1  occurrences");
   BOOST_TEST(text[1] == "a         0.6667  0.5000  0.5714            4");
-  BOOST_TEST(text[4] == "right label (rows) and given label (columns):");
+  BOOST_TEST(text[4] == "true label (rows) and predicted label (columns):");
   BOOST_TEST(text[5] == "            a       b       c");
   BOOST_TEST(text[6] == "a           2       1       1");
 }

@@ -332,7 +332,7 @@ BOOST_AUTO_TEST_CASE(held_lock_refuses_a_second_holder_and_names_the_first) {
     BOOST_TEST(before == "heed " + std::to_string(::getpid()) + "\n");
     HEED_CHECK_ERROR(
         Exit::locked,
-        folder.path.string() + ": another heed (process " + std::to_string(::getpid()) + ")",
+        folder.path.string() + ": another heed process (" + std::to_string(::getpid()) + ")",
         RunLock(folder.path));
     BOOST_TEST(get(folder / ".lock") == before);
   }
@@ -366,8 +366,8 @@ BOOST_AUTO_TEST_CASE(lock_cut_anywhere_is_free) {
       BOOST_REQUIRE(::flock(holder.get(), LOCK_EX | LOCK_NB) == 0);
       const std::string number = size == line.size() ? line.substr(5, line.size() - 6) : "";
       HEED_CHECK_ERROR(Exit::locked,
-                       ": another heed" + (number.empty() ? "" : " (process " + number + ")") +
-                           " is working on this run",
+                       ": another heed process" + (number.empty() ? "" : " (" + number + ")") +
+                           " is using this run",
                        RunLock::refuse_if_held(folder.path));
       BOOST_REQUIRE(::flock(holder.get(), LOCK_UN) == 0);
       BOOST_CHECK_NO_THROW(lock_new_run({folder.path}, true));
@@ -412,7 +412,7 @@ BOOST_AUTO_TEST_CASE(lock_of_a_killed_process_is_free) {
   }
   char byte = 0;
   BOOST_REQUIRE(::read(ready[0], &byte, 1) == 1);
-  HEED_CHECK_ERROR(Exit::locked, "(process " + std::to_string(child) + ")", RunLock(folder.path));
+  HEED_CHECK_ERROR(Exit::locked, "process (" + std::to_string(child) + ")", RunLock(folder.path));
   ::kill(child, SIGKILL);
   ::waitpid(child, nullptr, 0);
   ::close(ready[0]);

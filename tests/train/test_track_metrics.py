@@ -42,7 +42,7 @@ def main():
                                     stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
             assert result.returncode == 1 and result.stderr.startswith(f"{tracker} is not installed"), result.stderr
         result = call(os.path.join(folder, "nowhere"), "--to", "wandb", "--dry-run")
-        assert result.returncode == 1 and "no run here" in result.stderr
+        assert result.returncode == 1 and "not a run" in result.stderr
         follow(command, run)
         with open(os.path.join(run, "metrics.jsonl"), "a", encoding="utf-8") as file:
             file.write("\nnonsense\n")

@@ -11,7 +11,7 @@ HEED_BEGIN
 
 static_assert(no_label == ignored_target);
 
-/// A side or a batch as the input of a model: views, so the batch must outlive them.
+/// Views of a side or a batch as the input of a model. The batch must outlive them.
 inline SideView side_view(const Side& side) {
   return {side.ids, side.offsets, side.features, side.width};
 }
@@ -25,7 +25,8 @@ inline ModelInput model_input(const Batch& shard, Lanes lanes) {
   return input;
 }
 using LaneList = std::vector<Lanes, ArenaAllocator<Lanes>>;
-/// Starts a batch in the memory and returns the lanes of each shard; empty lanes without a memory.
+/// Begins a batch in the segment memory and returns the lanes of each shard. The lanes are empty
+/// without a segment memory.
 inline LaneList lanes_of(std::span<const Batch> shards, std::optional<SegmentMemory>& memory) {
   LaneList all(shards.size());
   if (!memory) return all;

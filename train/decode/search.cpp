@@ -20,19 +20,20 @@ double length_penalty(std::int64_t tokens, double alpha) {
   return std::pow((5.0 + static_cast<double>(tokens)) / 6.0, alpha);
 }
 
-/// Orders by log-probability, highest first, then by the earlier parent, then by the smaller token.
+/// Orders candidates by descending log-probability; ties by parent, then by token.
 constexpr auto better = [](const auto& a, const auto& b) {
   if (a.log_prob != b.log_prob) return a.log_prob > b.log_prob;
   return a.parent != b.parent ? a.parent < b.parent : a.token < b.token;
 };
 
-/// A token that a model must not produce: these ids represent no text.
+/// Whether a search must not generate this token: <s> and <unk> represent no text.
 bool forbidden(std::int64_t token) { return token == Tokenizer::bos || token == Tokenizer::unk; }
 
 std::int64_t parts_of(std::int64_t whole, std::int64_t size) { return (whole + size - 1) / size; }
 
-/// The number of lines per batch, for `batches` batches if there are enough hypotheses. Each step
-/// reads every weight, so a batch of few lines costs as much as one of many.
+/// The number of lines per batch, so that there are `batches` batches if each has enough
+/// hypotheses. Each step reads every weight, so a step of a small batch takes about as long as one
+/// of a large batch.
 std::int64_t batch_size(const DecodeOptions& options, std::int64_t lines, std::int64_t batches) {
   const std::int64_t beam = options.sample ? 1 : std::max<std::int64_t>(options.beam, 1);
   const std::int64_t min_lines = std::max<std::int64_t>(32 / beam, 1);
@@ -80,7 +81,8 @@ void Search::sampled_token(const Array& logits, std::int64_t row,
   if (options_.top_k > 0 && options_.top_k < static_cast<std::int64_t>(order.size())) {
     order.resize(options_.top_k);
   }
-  // Weights relative to the likeliest token; top_p keeps the shortest prefix with that share.
+  // Probabilities divided by that of the most probable token. top_p keeps the shortest prefix of
+  // `order` whose share of the total probability is at least top_p.
   std::vector<double> weight;
   weight.reserve(order.size());
   for (const std::int32_t t : order)
@@ -100,8 +102,8 @@ void Search::sampled_token(const Array& logits, std::int64_t row,
                   static_cast<std::int32_t>(row), token});
 }
 
-/// Source of the penalty: Keskar et al., "CTRL", 2019, section 4.1. They divide negative logits
-/// too, which makes their tokens likelier; multiplying those is usual since.
+/// Source of the penalty: Keskar et al., "CTRL", 2019, section 4.1. The paper also divides negative
+/// logits, which makes their tokens more probable; later implementations multiply them, as here.
 void Search::restrict(real* logits, const Hypothesis& so_far) const {
   if (static_cast<std::int64_t>(so_far.tokens.size()) < options_.min_length)
     logits[Tokenizer::eos] = -std::numeric_limits<real>::infinity();
@@ -209,7 +211,7 @@ std::vector<std::vector<Hypothesis>> translate(const FrozenModel& frozen, const 
   const Generative& model = frozen.model;
   std::vector<std::int64_t> order(static_cast<std::size_t>(data.size()));
   std::iota(order.begin(), order.end(), 0);
-  // The longest first: otherwise one thread would run the longest batch alone at the end.
+  // The longest sources first: otherwise one thread would run the longest batch alone at the end.
   std::stable_sort(order.begin(), order.end(), [&](std::int64_t a, std::int64_t b) {
     return data.source_rows(a) > data.source_rows(b);
   });
@@ -258,7 +260,7 @@ std::vector<std::vector<Hypothesis>> translate(const FrozenModel& frozen, const 
 
 namespace {
 
-/// The hypotheses of a search that continues `fed`, which contains at least one token.
+/// The hypotheses of a search that continues the tokens `fed`, which must not be empty.
 std::vector<Hypothesis> continued(const Generative& model, std::span<const std::int32_t> fed,
                                   Search& search, bool cached) {
   const std::unique_ptr<Decoding> decoding = model.decode({}, 1, cached);
@@ -280,8 +282,8 @@ std::vector<Hypothesis> continuations(const FrozenModel& frozen,
                      limit = std::max<std::int64_t>(options.max_length, 1);
   if (context > 0 && std::ssize(fed) + limit > context + 1)
     throw Error(Exit::usage,
-                fmt::format("--nbest: a prompt of {} tokens and {} more exceed the context of {}; "
-                            "lower decode.max_length",
+                fmt::format("--nbest: a prompt of {} tokens and {} new tokens exceed the context "
+                            "of {} tokens; lower decode.max_length",
                             fed.size(), limit, context));
   Search search(options, limit, seed, {(number << 20) + std::ssize(prompt)});
   return continued(frozen.model, fed, search, options.cached);
@@ -299,7 +301,8 @@ std::vector<std::int32_t> continue_text(const FrozenModel& frozen,
   const std::int64_t context = model.position_limit();
   std::int64_t left = std::max<std::int64_t>(options.max_length, 1);
   while (left > 0) {
-    // Feed the tokens that the model can still attend to; the search begins with the last of them.
+    // The model reads the whole text or, if it exceeds the context, the tokens of the last half
+    // context. The search begins with the last token.
     std::size_t from = 0;
     if (context > 0 && static_cast<std::int64_t>(text.size()) > context) {
       from = text.size() - static_cast<std::size_t>(std::max<std::int64_t>(context / 2, 1));

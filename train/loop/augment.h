@@ -1,5 +1,5 @@
 #pragma once
-/// Augmentation of a shard before the forward pass: word cutoff and the second copy of R-Drop.
+/// Augmentation of a shard before the forward pass: token cutoff and the second copy of R-Drop.
 #include <cstdint>
 #include <optional>
 
@@ -8,11 +8,11 @@
 
 HEED_BEGIN
 
-/// The shard after StepOptions::cutoff and rdrop; empty if both are off. The seed, the step and the
-/// shard's number determine which tokens are replaced.
-///   cutoff: replaces each input token, except specials, by <unk> with this probability. Labels do not change.
-///           Source: Shen et al., "A Simple but Tough-to-Beat Data Augmentation Approach", 2020, who set
-///           the embedding to zero.
+/// A copy of the shard with StepOptions::cutoff and rdrop applied; nullopt if both are off. The
+/// seed, the step and the shard's number determine which tokens are replaced.
+///   cutoff: replaces each input token, except special tokens, by <unk> with this probability.
+///           Labels do not change. Source: Shen et al., "A Simple but Tough-to-Beat Data
+///           Augmentation Approach", 2020, who set the embedding to zero.
 ///   rdrop:  repeats every sequence, for LossOptions::rdrop. Cutoff differs between the copies.
 std::optional<Batch> augmented(const Batch& shard, std::int64_t number, std::int64_t step,
                                const StepOptions& options);

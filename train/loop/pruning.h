@@ -1,5 +1,5 @@
 #pragma once
-/// Pruning: sets heads of attention and single weights of a trained model to zero.
+/// Pruning: sets attention heads and individual weights of a trained model to zero.
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -18,12 +18,12 @@ struct HeadImportance {
   bool removed = false;  ///< whether its columns of out_proj.weight are already zero
 };
 
-/// The importance of each head of each attention, in the order of the model:
+/// The importance of each head of each attention layer, in the order of the model:
 ///   I_h = mean over sequences of |∂L/∂ξ_h| at ξ_h = 1, where ξ_h multiplies the head's output,
-/// divided by the Euclidean norm of its attention's importances. The gate ξ_h scales the columns of
-/// out_proj.weight that belong to the head, so ∂L/∂ξ_h = ⟨W_h, ∂L/∂W_h⟩. L: the loss of one
-/// sequence, without dropout or augmentation. The mean is over up to `max_sequences` evenly spaced
-/// sequences. Throws Error(non_finite) if a gradient is not finite.
+/// divided by the Euclidean norm of the importances of all heads of its layer. The gate ξ_h scales
+/// the columns of out_proj.weight that belong to the head, so ∂L/∂ξ_h = ⟨W_h, ∂L/∂W_h⟩. L is the
+/// loss of one sequence, without dropout or augmentation. The mean is over up to `max_sequences`
+/// evenly spaced sequences. Throws Error(non_finite) if a gradient is not finite.
 /// Source: Michel, Levy and Neubig, "Are sixteen heads really better than one?", 2019, section 4.1.
 std::vector<HeadImportance> importance_of_heads(const Model& model, const Config& config,
                                                 const Dataset& data, std::int64_t max_sequences,
@@ -33,9 +33,9 @@ std::vector<HeadImportance> importance_of_heads(const Model& model, const Config
 /// head.
 void remove_head(Model& model, const Config& config, const HeadImportance& head);
 
-/// Sets the given share of all matrix entries to zero, those with the smallest magnitudes first; ties are
-/// resolved in the order of the model. Biases and gains are not changed. Returns the number of entries
-/// that are zero. Throws Error(non_finite) if a weight is NaN.
+/// Sets the given share of all matrix entries to zero, those with the smallest magnitudes first;
+/// ties are resolved in the order of the model. Biases and gains are not changed. Returns the
+/// number of entries that are zero. Throws Error(non_finite) if a weight is NaN.
 /// Source: See, Luong and Manning, "Compression of neural machine translation models via pruning",
 /// 2016 (class-blind).
 std::int64_t remove_weights(Model& model, double share);

@@ -29,7 +29,7 @@ class TemporaryFolder {
   TemporaryFolder() {
     std::string name = std::filesystem::temp_directory_path() / "heed-XXXXXX";
     if (mkdtemp(name.data()) == nullptr)
-      throw Error(Exit::io, fmt::format("cannot make a folder in {}",
+      throw Error(Exit::io, fmt::format("cannot create a folder in {}",
                                         std::filesystem::temp_directory_path().string()));
     path_ = name;
   }

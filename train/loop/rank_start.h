@@ -1,5 +1,6 @@
 #pragma once
-/// The start of a distributed run: all ranks load the same data, tokenizers and program.
+/// The start of a distributed run: all ranks load the data and tokenizers and check that data,
+/// config, program and machine are equal.
 #include <vector>
 
 #include "train/config/config.h"
@@ -8,14 +9,14 @@
 
 namespace heed {
 
-/// Calls load_data on every rank with the tokenizers of rank 0 (`given`, or trained there). Each
-/// rank reads the data files itself. If `world` is null, equals load_data. Throws on all ranks if
-/// one rank fails. Sets the world's timeout.
+/// Calls load_data on every rank with the tokenizers of rank 0: `given`, or those that rank 0
+/// trains. Each rank reads the data files. If `world` is null, only calls load_data. Throws on all
+/// ranks if one rank fails. Sets the world's timeout.
 ExperimentData load_data_together(World* world, const Config& config,
                                   const Tokenizers* given = nullptr);
 
 /// Throws Error(usage) on all ranks, naming the ranks that differ, if the ranks would compute
-/// different bits: compares program, config, data, BLAS and its code, vectors, bf16, plugins and
+/// different bits: compares program, config, data, BLAS, vector instruction set, bf16, plugins and
 /// teacher.
 void require_equal_ranks(World& world, const Config& config, const ExperimentData& data);
 /// As above, but compares `facts` instead of the data.

@@ -24,7 +24,7 @@ std::optional<ParameterExchange> exchange_in(World* world, const Parameters& tra
 /// A message from rank 0 to all other ranks.
 struct Replica::Order {
   enum Kind : std::int64_t { begin, step, weights, evaluate, collect, spread, end } kind;
-  std::int64_t number = 0;  // begin: number of updates; step: its number; end: the exit status
+  std::int64_t number = 0;  // begin: number of updates; step: its number; end: exit status
   double lr = 0;
   Position position = {};
   bool test = false;
@@ -79,8 +79,8 @@ std::string Replica::traffic() const {
   if (steps_taken_ == 0) return "";
   const auto n = static_cast<double>(steps_taken_);
   return fmt::format(
-      "a step sends {:.3f} MB in {:.0f} messages from rank 0, and exchanges take {:.1f} % of its "
-      "{:.0f} ms, waiting for other ranks included",
+      "on average, rank 0 sends {:.3f} MB in {:.0f} messages per step, and exchanges (including "
+      "waiting for other ranks) take {:.1f} % of a step's {:.0f} ms",
       static_cast<double>(steps_traffic_.bytes) / n / 1e6,
       static_cast<double>(steps_traffic_.messages) / n,
       100 * steps_traffic_.seconds / step_seconds_, 1000 * step_seconds_ / n);

@@ -1,7 +1,7 @@
 #pragma once
 /// The state of one process of a run: the model, its optimizer and the batches. A run of one
-/// process has one replica. In a distributed run every rank has one; all ranks run their steps
-/// together, and rank 0, which runs the Trainer, sends its orders to the other ranks.
+/// process has one replica. In a distributed run, every rank has one; all ranks run their steps
+/// together, and rank 0, which runs the Trainer, sends orders to the other ranks.
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -26,9 +26,9 @@ class Replica {
   /// data.
   Replica(const Config& config, const ExperimentData& data, World* world = nullptr);
 
-  // ---- called on rank 0 or in a run of one process; the other ranks follow
-  /// Starts at the batch at `position`. Every rank receives rank 0's weights, segment memory and
-  /// number of updates.
+  // ---- called on rank 0 or in a run of one process; the other ranks are in follow()
+  /// Starts training with the batch at `position`. Every rank receives rank 0's weights, segment
+  /// memory and number of updates.
   void begin(Position position);
   /// Runs TrainStep::run on the next batch.
   StepResult step(std::int64_t number, double lr);
@@ -48,7 +48,7 @@ class Replica {
   void end(int status);
 
   // ---- called on the other ranks
-  /// Executes the orders of rank 0 until the run ends. Returns its exit status.
+  /// Executes the orders of rank 0 until the run ends. Returns the exit status of the run.
   int follow();
 
   LoadedModel loaded_model() { return {*model_, data_.tokenizers, team_}; }
@@ -62,8 +62,8 @@ class Replica {
   BatchStream& stream() { return stream_; }
   Prefetcher& batches() { return *batches_; }  ///< requires begin()
   bool has_begun() const { return batches_ != nullptr; }
-  /// A message: the traffic per step and the share of time in exchanges; empty for a run of one
-  /// process.
+  /// A message with the traffic per step and the share of time spent in exchanges; empty for a run
+  /// of one process.
   std::string traffic() const;
 
  private:
@@ -86,7 +86,7 @@ class Replica {
   std::unique_ptr<Teacher> teacher_;
   TrainStep step_;
   BatchStream stream_;
-  TokenCost cost_;  // costs for cutting batches into shards
+  TokenCost cost_;  // costs of tokens, for dividing batches into shards
   std::unique_ptr<Prefetcher> batches_;
   Traffic steps_traffic_;  // sum over all steps so far
   std::int64_t steps_taken_ = 0;

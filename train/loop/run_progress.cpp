@@ -52,7 +52,7 @@ Progress Progress::from(const nlohmann::json& state) {
     });
     if (state.contains("best")) p.best = state.at("best").get<double>();
   } catch (const nlohmann::json::exception&) {
-    throw Error(Exit::bad_input, "state.json: its \"state\" is not that of a training run");
+    throw Error(Exit::bad_input, "state.json: \"state\" is not the state of a training run");
   }
   return p;
 }

@@ -22,7 +22,7 @@
 HEED_BEGIN
 
 namespace {
-/// Number of values per task of the team: larger tasks reduce the overhead for small models.
+/// Maximum number of values per task of the team.
 constexpr std::int64_t run_values = 1 << 18;
 
 /// The sequence that a row belongs to.
@@ -31,7 +31,8 @@ std::size_t sequence_of(std::span<const std::int32_t> offsets, std::int64_t row)
                                   offsets.begin() - 1);
 }
 
-/// The sample that a row belongs to, if the number of rows matches exactly one side.
+/// The sample that the non-finite row belongs to, if the tensor has as many rows as exactly one
+/// side.
 std::optional<std::int64_t> sample_of(const Batch& shard, const NonFinite& found) {
   const auto rows_are = [&](const Side& side) {
     return !side.offsets.empty() && found.shape.rows() == side.rows();
@@ -56,7 +57,7 @@ std::string explain(const Model& model, std::span<const NamedTensor> parameters,
                     std::span<const Batch> shards, std::span<const Lanes> lanes, std::int64_t step,
                     const StepOptions& options) {
   if (const auto found = find_non_finite(parameters, "the weight"))
-    return fmt::format("  first: {}", found->text());
+    return fmt::format("  first non-finite tensor: {}", found->text());
   double tokens = 0;
   for (const Batch& shard : shards) tokens += static_cast<double>(shard.label_count());
   for (std::size_t i = 0; i < shards.size(); ++i) {
@@ -65,15 +66,16 @@ std::string explain(const Model& model, std::span<const NamedTensor> parameters,
     shard_gradients(model, shards[i], static_cast<std::int64_t>(i), step, tokens, options, nullptr,
                     {lanes[i]});
     if (!check.found()) continue;
-    std::string text = fmt::format("  first: {}\n  in shard {} of {}, {}", check.found()->text(),
-                                   i + 1, shards.size(), samples_of(shards[i]));
+    std::string text =
+        fmt::format("  first non-finite tensor: {}\n  in shard {} of {}, {}", check.found()->text(),
+                    i + 1, shards.size(), samples_of(shards[i]));
     const std::optional<Batch> changed =
         augmented(shards[i], static_cast<std::int64_t>(i), step, options);
     if (const auto sample = sample_of(changed ? *changed : shards[i], *check.found()))
       text += fmt::format("; the row belongs to sample {}", *sample);
     return text;
   }
-  return "  every tensor of every shard is finite; only their sum is not";
+  return "  every tensor of every shard is finite; only the sum of the shards is not";
 }
 
 }  // namespace
@@ -121,7 +123,7 @@ StepResult TrainStep::run(std::span<const Batch> shards, std::int64_t step, doub
   // 1. The loss is the mean over all labels of the batch, so every shard divides by their number.
   std::int64_t tokens = 0;
   for (const Batch& shard : shards) tokens += shard.label_count();
-  if (tokens == 0) throw Error(Exit::failed, "a batch without labels");
+  if (tokens == 0) throw Error(Exit::failed, "the batch has no labels");
   gradients_.resize(shards.size());
   for (GradientList& list : gradients_) list.resize(optimizer_.parameters().size());
   drop_gradients();  // frees the gradients of an interrupted step
@@ -147,7 +149,7 @@ StepResult TrainStep::run(std::span<const Batch> shards, std::int64_t step, doub
     });
   }
 
-  // 3. The gradients are summed in a fixed tree, which merge_into_tree started, and their norm
+  // 3. The gradients are summed in a fixed tree, which merge_into_tree started, and their norm is
   // computed.
   StepResult result;
   result.gradient_norm = std::sqrt(sum_shards());
@@ -204,8 +206,8 @@ void TrainStep::run_concurrently(const std::function<void(std::int64_t, AllReduc
   } catch (const std::system_error&) {
     fail_with(std::make_exception_ptr(
         Error(Exit::io,
-              fmt::format("batch norm runs each of the {} shards of a step on its own thread, and "
-                          "the system provides no more; lower train.shards",
+              fmt::format("batch norm runs each of the {} shards of a step on a separate thread, "
+                          "but the system cannot create more threads; lower train.shards",
                           shards))));
   }
   for (std::thread& thread : threads) thread.join();
@@ -218,8 +220,8 @@ void TrainStep::refuse(std::span<const Batch> shards, std::span<const Lanes> lan
   drop_gradients();  // frees memory for the search for the cause
   throw Error(
       Exit::non_finite,
-      fmt::format("step {}: the loss is {} and the gradients' norm {}; the weights are as before "
-                  "the step\n{}",
+      fmt::format("step {}: the loss is {} and the norm of the gradients is {}; the weights are as "
+                  "before the step\n{}",
                   step, unsigned_nan(loss), unsigned_nan(gradient_norm),
                   cause(shards, lanes, step)));
 }
@@ -247,12 +249,13 @@ void TrainStep::forward_backward(const Batch& shard, const ShardContext& context
 
 void TrainStep::merge_into_tree(std::size_t i) {
   const std::size_t count = gradients_.size();
-  // The sum of 2 width shards adds two sums of width shards; the right sum may have fewer.
+  // The sum of 2 · width shards is computed from two halves of `width` shards; the right half may
+  // have fewer.
   for (std::size_t width = 1; 2 * width < count; width *= 2) {
     const std::size_t left = i / (2 * width) * (2 * width), right = left + width;
     if (!local_shards_.has(static_cast<std::int64_t>(left)) ||
         std::min(right + width, count) > static_cast<std::size_t>(local_shards_.end))
-      return;  // other ranks have some of its shards
+      return;  // other ranks have some of the shards
     i = left;
     if (right >= count) continue;  // no right half: the left half is the sum
     {
@@ -295,7 +298,7 @@ void TrainStep::for_pieces(Part pieces, const Job& job) {
 
 double TrainStep::sum_shards() {
   // A parameter without a gradient in the first shard needs an array for the sum; it is filled with
-  // −0, because −0 + x is bitwise x for every x.
+  // −0, because −0 + x is bitwise equal to x for every x.
   if (local_shards_.begin == std::ssize(gradients_))
     local_shards_ = {0, 0};  // this rank has pieces, but no shards
   GradientList& sums = total();

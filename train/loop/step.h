@@ -29,8 +29,8 @@ struct StepOptions {
   double label_smoothing = 0.0;
   double clip_norm = 0.0;
   bool recompute =
-      false;         ///< activation checkpointing: blocks keep their inputs only, rerun in backward
-  double rdrop = 0;  ///< weight of R-Drop's divergence; 0: one pass (train/loop/augment.h)
+      false;  ///< activation checkpointing: blocks store only their inputs and rerun in backward
+  double rdrop = 0;   ///< weight of R-Drop's divergence (train/loop/augment.h); 0: off
   double cutoff = 0;  ///< probability that a token becomes <unk>
   /// Returns the teacher's logits of a batch (train/loop/teacher.h); empty: no distillation.
   std::function<Distillation(const ModelInput&)> teacher = {};
@@ -47,10 +47,11 @@ struct StepResult {
 /// State that a shard shares with earlier batches and with the other shards of its step.
 struct ShardContext {
   Lanes lanes = {};                 ///< lanes of a segment memory
-  AllReduce* all_reduce = nullptr;  ///< sums of batch norm's statistics
+  AllReduce* all_reduce = nullptr;  ///< sums batch norm's statistics
 };
 
-/// Gradients of one shard, in the order of the parameters; undefined for a parameter without one.
+/// Gradients of one shard, in the order of the parameters; an undefined array for a parameter
+/// without a gradient.
 using GradientList = std::vector<Array>;
 
 class TrainStep {
@@ -60,12 +61,12 @@ class TrainStep {
   TrainStep(const Model& model, Optimizer& optimizer, Team& team, const StepOptions& options,
             ParameterExchange* exchange = nullptr);
 
-  /// Runs step number `step` (1, 2, …; it keys the dropout) on a batch cut into shards. The bits of
-  /// the result depend only on the shards; the numbers of threads and ranks do not affect them.
-  /// Throws Error(Exit::non_finite), with the weights unchanged, if the loss or the gradients' norm
-  /// is NaN or infinite; the message names the first non-finite tensor. A non-finite weight that
-  /// does not affect the loss is found when it is updated: Error(Exit::non_finite) is then thrown
-  /// after the update.
+  /// Runs step number `step` (1, 2, …), which is part of dropout's random keys, on the shards of a
+  /// batch. The bits of the result depend only on the shards; the numbers of threads and ranks do
+  /// not affect them. Throws Error(Exit::non_finite), with the weights unchanged, if the loss or
+  /// the gradients' norm is NaN or infinite; the message names the first non-finite tensor. A
+  /// non-finite weight that does not affect the loss is found when it is updated:
+  /// Error(Exit::non_finite) is then thrown after the update.
   StepResult run(std::span<const Batch> shards, std::int64_t step, double lr);
   /// The segment memory, if the model has one.
   std::optional<SegmentMemory>& memory() { return memory_; }
@@ -91,7 +92,8 @@ class TrainStep {
   /// Computes the remaining sums of the tree, together with the other ranks. Returns the squared
   /// norm.
   double sum_shards();
-  /// Computes the sums and squares of these pieces; `received` as in ParameterExchange::Add.
+  /// Computes these pieces of the sum and their squares, with `received` as in
+  /// ParameterExchange::Add.
   void sum_pieces(Part pieces, std::span<real* const> received);
   /// Sends the counts of all shards and the squares of all pieces to every rank.
   void share_counts();
@@ -118,7 +120,7 @@ class TrainStep {
   std::vector<Piece> pieces_;
   std::vector<std::string> layers_;      ///< layer of each parameter
   std::vector<GradientList> gradients_;  ///< gradients of each shard; total() receives their sum
-  std::vector<bool> half_ready_;  ///< whether one half of a sum is ready, by the sum's right half
+  std::vector<bool> half_ready_;  ///< by first shard of the right half: one half of a sum is ready
   std::mutex tree_mutex_;
   std::vector<LossCounts> counts_;  ///< sums of each shard
   std::vector<double> squares_;     ///< contribution of each piece to the squared norm

@@ -16,8 +16,8 @@ HEED_BEGIN
 
 namespace {
 
-/// Keys that determine the rows of a line. (Augmentation may differ: the teacher receives the
-/// student's images.)
+/// Keys that determine the input rows of a sample. (Augmentation may differ: the teacher receives
+/// the student's images.)
 constexpr const char* input_keys[] = {"data.input",          "data.lowercase",
                                       "data.image.height",   "data.image.width",
                                       "data.image.channels", "data.image.patch",
@@ -53,23 +53,22 @@ std::int64_t longest_sequence(const Config& student, const Dataset& data, std::i
 void require_compatible(const Config& student, const Tokenizers& student_tokenizers,
                         const Config& teacher, const Tokenizers& teacher_tokenizers) {
   if (info_of(teacher.task).architecture != info_of(student.task).architecture)
-    refuse(student, fmt::format("is a run of task: {}, not {}", info_of(teacher.task).name,
-                                info_of(student.task).name));
+    refuse(student, fmt::format("is a run of task {}, but this run has task {}",
+                                info_of(teacher.task).name, info_of(student.task).name));
   const auto require_equal = [&](const char* key, std::string_view consequence = "") {
     const Field& field = *find_field(key);
     if (field.get(teacher) != field.get(student))
-      refuse(student, fmt::format("has {}: {}, not {}{}", key, field.print(teacher),
+      refuse(student, fmt::format("has {}: {}, but this run has {}{}", key, field.print(teacher),
                                   field.print(student), consequence));
   };
   for (const char* key : input_keys) require_equal(key);
   if (teacher.data.input != InputKind::text)
-    require_equal("model.pool", ", so a class token only on one side");
+    require_equal("model.pool", ", so only one of the models has a class token");
   if (!same_pieces(*teacher_tokenizers.source, *student_tokenizers.source) ||
       !same_pieces(*teacher_tokenizers.target, *student_tokenizers.target))
-    refuse(
-        student,
-        "has another vocabulary; tokenizer.model (or source_model and target_model) may name its "
-        "tokenizer's file");
+    refuse(student,
+           "has another vocabulary; to use its tokenizer, set tokenizer.model (or source_model and "
+           "target_model) to its file");
 }
 
 }  // namespace
@@ -86,7 +85,7 @@ Teacher::Teacher(const Config& student, const ExperimentData& data)
                                                 model_sizes(config).rows_per_position);
   if (limit > 0 && longest > limit)
     refuse(student,
-           fmt::format("reads at most {} positions, but a sequence has {}", limit, longest));
+           fmt::format("reads a maximum of {} positions, but a sequence has {}", limit, longest));
   const std::filesystem::path folder = find_weights(run, ""), file = folder / "model.safetensors";
   const WeightsInfo weights(folder, check_file(folder, "model.safetensors"));
   print_message("heed: teacher: " + weights.text());

@@ -13,12 +13,14 @@ HEED_BEGIN
 /// The model of a finished run, in evaluation mode.
 class Teacher {
  public:
-  /// Loads the run that the student's config names: its averaged weights, else its best. Throws
-  /// Error(bad_input) if the run has no weights or is damaged, or if its model has another
-  /// vocabulary or input format or a maximum length below the longest sequence of `data`.
+  /// Loads the model of the run that the student's config names, with the averaged weights if there
+  /// are any, otherwise with the best. Throws Error(bad_input) if the run has no weights or is
+  /// damaged, or if its model has another architecture, vocabulary or input format, or a maximum
+  /// length below that of the longest sequence of `data`.
   Teacher(const Config& student, const ExperimentData& data);
 
-  /// The teacher's logits of a batch, without a graph, in the caller's precision (Bf16Scope).
+  /// The teacher's logits of a batch, computed without a graph in the caller's precision
+  /// (Bf16Scope).
   Distillation of(const ModelInput& input) const;
   const Model& model() const { return *model_; }
 
@@ -29,7 +31,7 @@ class Teacher {
 
 /// Adds the teacher, if not null, to the options. The teacher must outlive them.
 StepOptions with_teacher(StepOptions options, const Teacher* teacher);
-/// Null if the config names no teacher.
+/// The teacher that the config names; null if it names none.
 std::unique_ptr<Teacher> make_teacher(const Config& student, const ExperimentData& data);
 
 HEED_END

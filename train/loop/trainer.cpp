@@ -45,7 +45,7 @@ void refuse_itself(const RunFolder& run, const std::string& other, const char* k
     throw Error(Exit::usage, fmt::format("{}: {} is the folder of the run itself", key, other));
 }
 
-/// The record of an evaluation in metrics.jsonl; `lines` is the checksum of its data.
+/// The record of an evaluation in metrics.jsonl; `lines` is the checksum of the evaluated data.
 nlohmann::json figures_of(const Evaluation& e, const std::string& lines) {
   nlohmann::json figures = e.json();
   figures["lines"] = lines;
@@ -130,7 +130,7 @@ void Trainer::log_resume_status() {
   if (!finished()) return run_log_.line(fmt::format("continuing from step {}", progress_.step));
   const std::string limit = reached_limit(), key = limit.substr(0, limit.find('='));
   run_log_.line(fmt::format(
-      "already finished, at step {} ({}); its weights are chosen and tested again. To train "
+      "already finished, at step {} ({}); the weights are chosen and tested again. To train "
       "further, raise {}: heed resume {} {}=…",
       progress_.step, limit, key, run_.path.string(), key));
 }
@@ -141,7 +141,7 @@ int Trainer::train() {
   if (!metrics_) metrics_.emplace(run_, config_, progress_.step);
   replica_.begin(progress_.position);
   log_resume_status();
-  if (!finished()) {  // further training invalidates both
+  if (!finished()) {  // further training invalidates the average and the outputs
     remove_average();
     write_outputs(run_, {});
   }
@@ -158,8 +158,9 @@ int Trainer::train() {
   run_log_.end_progress();
   if (const std::string traffic = replica_.traffic(); !traffic.empty()) run_log_.line(traffic);
   if (progress_.skipped > 0) {
-    run_log_.line(fmt::format("{} of {} steps were skipped because they were not finite",
-                              progress_.skipped, progress_.step));
+    run_log_.line(
+        fmt::format("{} of {} steps were skipped because their loss or gradients were not finite",
+                    progress_.skipped, progress_.step));
   }
   const int signal = stop();
   signals_.reset();  // all state is saved: a stop signal now ends the process
@@ -169,7 +170,7 @@ int Trainer::train() {
 void Trainer::one_step() {
   const double begin = seconds_now();
   const double lr = learning_rate(config_.optim, progress_.step + 1, total_steps_);
-  StepResult result{{}, std::numeric_limits<double>::quiet_NaN()};  // remains for a skipped step
+  StepResult result{{}, std::numeric_limits<double>::quiet_NaN()};  // NaN if the step is skipped
   try {
     result = replica_.step(progress_.step + 1, lr);
     progress_.consecutive_skips = 0;
@@ -193,7 +194,7 @@ std::string Trainer::advice(std::int64_t from, bool skipping) const {
   if (from == 0) return restart;
   return fmt::format(
       "to continue from step {}: heed resume {} with a smaller optim.lr{}\nif that fails in the "
-      "same way, its weights are no longer usable; {}",
+      "same way, the weights of this step are unusable; {}",
       from, run_.path.string(), skipping ? "" : ", or train.on_nonfinite=skip to skip such steps",
       restart);
 }
@@ -223,7 +224,7 @@ void Trainer::handle_nonfinite_step(const Error& error) {
 
 void Trainer::report(const StepResult& result, double lr) {
   const LossCounts& window = progress_.window;
-  if (window.tokens == 0) return;  // all steps were skipped
+  if (window.tokens == 0) return;  // all steps since the last record were skipped
   const double tokens = static_cast<double>(window.tokens),
                tokens_per_second = tokens / progress_.window_seconds;
   const double done = std::min(share_done(), 1.0);
@@ -391,7 +392,7 @@ void Trainer::check_finite(std::span<const NamedTensor> moments) {
       squares += kernels::sum_squares(t.tensor.value().data(), t.tensor.size());
     if (std::isfinite(squares)) continue;
     throw Error(Exit::non_finite,
-                fmt::format("step {}: not saved because it is not finite: {}", progress_.step,
+                fmt::format("step {}: not saved because a value is not finite: {}", progress_.step,
                             find_non_finite(tensors, "the tensor")->text()));
   }
 }
@@ -402,7 +403,7 @@ void Trainer::record(const std::string& kind, const nlohmann::json& fields) {
   metrics_->append(r);
 }
 
-// ---- resuming: what the checkpoint, the config, the data and the files say must agree -----------
+// ---- resuming: the checkpoint, the config, the data and the files must agree --------------------
 
 void Trainer::restore() {
   checkpoints_.check_links();
@@ -420,7 +421,7 @@ void Trainer::restore() {
   if (const std::string made = state.value("kind", ""); made == "pruned" || made == "quantised") {
     throw Error(
         Exit::usage,
-        fmt::format("{} has no optimizer state: it was {} from {}. To train it further: heed "
+        fmt::format("{} has no optimizer state: it is a {} copy of {}. To train it further: heed "
                     "train CONFIG model.init_from={}",
                     run_.path.string(), made, state.value("from", "another run"),
                     run_.path.string()));
@@ -437,7 +438,7 @@ void Trainer::restore() {
   // If a validation is still due, the checkpoint is saved again with its result.
   if (!progress_.validation_due) last_saved_ = last_validated_ = progress_.step;
   repair_metrics();
-  // The process may have been killed after the checkpoint was named and before its links were set.
+  // The process may have been killed after renaming the checkpoint and before updating the links.
   checkpoints_.link("last", progress_.step);
   find_best();
   warn_undeleted(checkpoints_.remove_unfinished());
@@ -451,8 +452,8 @@ void Trainer::adapt_progress(const Progress& now) {
   Progress& p = progress_;
   if (!p.batches.empty() && p.batches != now.batches && p.position.batch > 0) {
     run_log_.line(
-        fmt::format("note: the data, the seed or the batch size differ, so epoch {} starts "
-                    "again; {} of its batches were done",
+        fmt::format("note: the data, the seed or the batch size have changed, so epoch {} starts "
+                    "again, after {} of its batches",
                     p.position.epoch, p.position.batch));
     p.position.batch = 0;
   }
@@ -460,8 +461,8 @@ void Trainer::adapt_progress(const Progress& now) {
   if (data_.sums.valid.empty()) return;  // no validation data
   if (p.best && !p.best_criterion.empty() && p.best_criterion != now.best_criterion) {
     run_log_.line(
-        "note: the deciding metric or the validation data differ, so the best checkpoint is chosen "
-        "again from this step on");
+        "note: the deciding metric or the validation data have changed, so the best checkpoint is "
+        "chosen again from this step on");
     p.best.reset();
     p.validations_without_improvement = 0;
     p.validation_due = true;
@@ -481,8 +482,8 @@ void Trainer::repair_metrics() {
   const JsonlRepair repair = repair_jsonl(run_.metrics(), keep);
   if (repair.damaged_line > 0) {
     run_log_.line(
-        fmt::format("{}: line {} is damaged; the file now ends before it, and all of it is kept as "
-                    "metrics.jsonl.damaged",
+        fmt::format("{}: line {} is damaged; the file now ends before this line, and a copy of the "
+                    "whole file is metrics.jsonl.damaged",
                     run_.metrics().string(), repair.damaged_line));
   }
   metrics_.emplace(run_, config_, progress_.step);
@@ -490,15 +491,15 @@ void Trainer::repair_metrics() {
 
 void Trainer::find_best() {
   if (!progress_.best)
-    return remove_tree(run_.path / "best");  // linked by a newer, damaged checkpoint
+    return remove_tree(run_.path / "best");  // it was linked to a newer, damaged checkpoint
   try {
     if (progress_.best_step != progress_.step)  // the current checkpoint is already checked
       open_checkpoint(checkpoints_.folder_of(progress_.best_step));
   } catch (const Error& lost) {
     if (lost.code != Exit::bad_input) throw;
     run_log_.line(
-        fmt::format("the best checkpoint, of step {}, is lost; the best of the next validations "
-                    "replaces it, or the last checkpoint if there are none: {}",
+        fmt::format("the best checkpoint (step {}) is lost; the best checkpoint from now on "
+                    "replaces it, or the last one if there are no validations: {}",
                     progress_.best_step, lost.what()));
     progress_.best.reset();
     return remove_tree(run_.path / "best");
@@ -552,13 +553,14 @@ bool Trainer::mean_is_better(nlohmann::json& figures) {
   std::vector<std::string> damaged;
   const std::vector<std::int64_t> steps =
       load_average(checkpoints_, config_.train.average, first, replica_.model().state(), damaged);
-  for (const std::string& why : damaged) run_log_.line("left out of the mean: " + why);
+  for (const std::string& why : damaged) run_log_.line("omitted from the mean: " + why);
   if (std::ssize(steps) < config_.train.average) {
-    run_log_.line(fmt::format(
-        "train.average={}, but the last fifth of the run (from step {}) has {} "
-        "intact checkpoint{} (train.save_every={}): {}",
-        config_.train.average, first, steps.size(), steps.size() == 1 ? "" : "s",
-        config_.train.save_every, steps.size() < 2 ? "there is no mean" : "the mean is of these"));
+    run_log_.line(
+        fmt::format("train.average={}, but the last fifth of the run (from step {}) has {} "
+                    "intact checkpoint{} (train.save_every={}): {}",
+                    config_.train.average, first, steps.size(), steps.size() == 1 ? "" : "s",
+                    config_.train.save_every,
+                    steps.size() < 2 ? "no mean is computed" : "the mean is computed from these"));
   }
   if (steps.size() < 2) return false;
   figures["mean_of_steps"] = steps;

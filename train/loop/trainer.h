@@ -28,28 +28,28 @@ HEED_BEGIN
 
 class Trainer {
  public:
-  /// `world`: the ranks of a distributed run; all other ranks call Replica::follow.
+  /// `world`: the ranks of a distributed run; the other ranks call Replica::follow.
   Trainer(const Config& config, const RunFolder& run, const ExperimentData& data, RunLog& run_log,
           World* world = nullptr);
 
   /// Called before a new run: loads the weights of model.init_from, if set.
   void initialise();
-  /// Continues from the newest valid checkpoint of the run, or starts at step 0 without
+  /// Continues from the newest valid checkpoint of the run, or starts at step 0 if the run has no
   /// checkpoints. Logs the damaged checkpoints. Throws Error(bad_input) if all checkpoints are
   /// damaged, and Error(io) if the disk fails.
   void restore();
   /// Trains to the end or until a signal requests a stop, and saves. Returns the signal or 0. The
   /// run's folder is unchanged until train() or restore() is called.
   int train();
-  /// Called after training: loads and records the run's weights. They are the best checkpoint's, or
-  /// the mean of the last checkpoints if the config requests it and it is better on the validation
-  /// data (or if there are no validation data).
+  /// Called after training: loads and records the run's weights. They are those of the best
+  /// checkpoint (the last, if there are no validation data) or, if the config requests it, the mean
+  /// of the last checkpoints, unless it is worse on the validation data.
   WeightsInfo choose_weights();
   /// Computes and records the metrics of the test split, or of the validation split without test
   /// data.
   std::optional<Evaluation> final_evaluation();
 
-  /// Ends the other ranks with this status. Must be the last call.
+  /// Ends the run on the other ranks with this exit status. Must be the last call.
   void end(int status) { replica_.end(status); }
 
   const Model& model() const { return replica_.model(); }
@@ -64,7 +64,7 @@ class Trainer {
   bool finished();
   /// The signal that requested a stop on this or another rank, or 0.
   int stop() const;
-  /// The key that ended a finished run: "train.steps=2000".
+  /// The limit that ended a finished run: "train.steps=2000".
   std::string reached_limit();
   void log_resume_status();
   double share_done();  ///< completed share of the run, 0 to 1
@@ -79,7 +79,7 @@ class Trainer {
   void check_finite(std::span<const NamedTensor> moments);
   void report(const StepResult& result, double lr);
   void validate();
-  /// The figures of a validation; empty if a signal interrupted it.
+  /// The results of a validation; nullopt if a signal interrupted it.
   std::optional<Evaluation> validation_figures();
   /// Sends rank 0's weights to the other ranks before an evaluation or a step that needs them.
   void share_weights();
@@ -91,13 +91,13 @@ class Trainer {
   /// Loads the segment memory of a checkpoint, if it has one.
   void load_memory(const std::filesystem::path& folder);
   void record(const std::string& kind, const nlohmann::json& fields);
-  /// Removes the records after the checkpoint and reopens the file.
+  /// Removes the records after the checkpoint's step from metrics.jsonl and reopens the file.
   void repair_metrics();
-  /// Restarts the epoch if data, seed or batch size differ from the checkpoint's, because its batch
-  /// numbers refer to other samples. Chooses the best weights again if the metric or its data
-  /// differ.
+  /// Restarts the epoch if data, seed or batch size differ from the checkpoint's, because the
+  /// checkpoint's batch number then refers to other samples. Resets the best checkpoint if the
+  /// deciding metric or the validation data differ.
   void adapt_progress(const Progress& now);
-  /// Links `best` to the best checkpoint, or removes the link if that checkpoint is lost.
+  /// Links `best` to the best checkpoint, or removes the link if there is none or it is lost.
   void find_best();
   void remove_average();  ///< removes RUN/average, if it exists
   /// Loads the mean of the last checkpoints into the model, evaluates it, and keeps it in

@@ -42,8 +42,9 @@ bool has_other_labels(const SafetensorsFile& file, const NamedTensor& t) {
 
 std::vector<std::string> TransferReport::text() const {
   std::vector<std::string> lines;
-  for (const auto& [what, names] : {std::pair("taken", &transferred),
-                                    std::pair("new", &initialised), std::pair("left", &unused)}) {
+  for (const auto& [what, names] :
+       {std::pair("transferred", &transferred), std::pair("initialised", &initialised),
+        std::pair("unused", &unused)}) {
     if (!names->empty())
       lines.push_back(fmt::format("model.init_from: {}: {}", what, listed(*names)));
   }

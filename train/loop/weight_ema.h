@@ -13,9 +13,9 @@
 
 HEED_BEGIN
 
-/// mean += (1 − d) (weight − mean) after each update, with d = min(decay, (1 + n) / (10 + n)) after n
-/// updates. The smaller d at the start keeps the initial weights from dominating a short run.
-/// Source: Polyak and Juditsky 1992; the start as in TensorFlow's ExponentialMovingAverage.
+/// mean += (1 − d) (weight − mean) after each update, with d = min(decay, (1 + n) / (10 + n)) after
+/// n updates. The smaller d at the start prevents the initial weights from dominating a short run.
+/// Sources: Polyak and Juditsky 1992; for d at the start, TensorFlow's ExponentialMovingAverage.
 class WeightEma {
  public:
   WeightEma(double decay, std::vector<NamedTensor> weights)
@@ -58,7 +58,7 @@ class WeightEma {
   std::vector<NamedTensor> weights_, inactive_;
 };
 
-/// Swaps the means, if there are any, into the model for its lifetime.
+/// Swaps the means, if there are any, into the model during this object's lifetime.
 class ScopedEma {
  public:
   explicit ScopedEma(std::optional<WeightEma>& ema) : ema_(ema) {

@@ -14,7 +14,7 @@ namespace heed {
 namespace {
 
 // ---- mteval-v13a --------------------------------------------------------------------------------
-// The rules only put spaces around ASCII characters, so they work on the bytes of UTF-8.
+// The rules insert spaces next to ASCII characters only, so they can be applied to UTF-8 bytes.
 
 bool is_ascii_digit(char c) { return c >= '0' && c <= '9'; }
 
@@ -32,8 +32,8 @@ void replace_all(std::string& text, std::string_view what, std::string_view with
     text.replace(at, what.size(), with);
 }
 
-/// Makes one character of each matching pair of neighbours a separate token: the first, or else the
-/// second. Pairs are found from the left, without overlap.
+/// Makes one character of each pair of adjacent characters that matches a separate token: the first
+/// if `first`, otherwise the second. Pairs are searched from the left, without overlap.
 template <class Matches>
 std::string separate(std::string_view text, bool first, Matches matches) {
   std::string out;
@@ -72,7 +72,7 @@ std::string_view without_final_spaces(std::string_view line) {
   return line;
 }
 
-/// The text with signs, periods, commas and hyphens as separate tokens.
+/// The text with symbols, periods, commas and hyphens as separate tokens, joined by single spaces.
 std::string separated(std::string text) {
   text = separate_signs(text);
   // A period or comma is a separate token if no digit precedes it.
@@ -84,9 +84,10 @@ std::string separated(std::string text) {
   return fmt::format("{}", fmt::join(split_words(text), " "));
 }
 
-/// sacreBLEU's ranges. It writes ideographs beyond U+FFFF as '\u20000' to '\u2a6d6', which Python
-/// reads as U+2000 and a digit. Compared as strings, these bounds contain U+2001 to U+2A6D, with
-/// quotation marks and dashes; they are kept so that scores equal sacreBLEU's.
+/// The ranges of sacreBLEU, which writes ideographs beyond U+FFFF as '\u20000' to '\u2a6d6'. Python
+/// reads each bound as a character of four digits (U+2000, U+2A6D) and a fifth digit. Compared as
+/// strings, these bounds include U+2001 to U+2A6D, among them quotation marks and dashes; this
+/// range is kept so that scores equal sacreBLEU's.
 bool is_chinese(char32_t c) {
   static constexpr std::pair<char32_t, char32_t> ranges[] = {
       {0x2001, 0x2A6D}, {0x2E80, 0x2EFF}, {0x2F00, 0x2FDF}, {0x2FF0, 0x303F},
@@ -96,8 +97,8 @@ bool is_chinese(char32_t c) {
   return std::ranges::any_of(ranges, [c](const auto& r) { return r.first <= c && c <= r.second; });
 }
 
-/// Calls `each` with every character of UTF-8 text: its code point (0 for a malformed byte) and its
-/// bytes.
+/// Calls each(code point, bytes) for every character of UTF-8 text; the code point of a malformed
+/// byte is 0.
 template <class Each>
 void for_each_character(std::string_view text, const Each& each) {
   for (std::size_t at = 0; at < text.size();) {
@@ -162,7 +163,7 @@ void add_line(BleuScore& sums, const LineCounts& hypothesis, const LineCounts& r
 }  // namespace
 
 std::string tokenize_13a(std::string_view line) {
-  std::string text(without_final_spaces(line));  // done first: "-\n" may end a line
+  std::string text(without_final_spaces(line));  // first, because a line may end with "-\n"
   replace_all(text, "<skipped>", "");
   replace_all(text, "-\n", "");
   replace_all(text, "\n", " ");
@@ -210,7 +211,7 @@ void compute_bleu(BleuScore& counts) {
   double smoothing = 1.0, log_sum = 0.0;
   for (std::size_t n = 0; n < bleu_order; ++n) {
     const auto total = static_cast<double>(counts.totals[n]);
-    if (counts.totals[n] == 0) return;  // no line has n words: precision and score are 0
+    if (counts.totals[n] == 0) return;  // no hypothesis has n + 1 tokens: the score is 0
     if (counts.matches[n] == 0) {
       smoothing *= 2.0;
       counts.precisions[n] = 100.0 / (smoothing * total);

@@ -20,9 +20,9 @@ struct BleuScore {
   std::array<std::int64_t, bleu_order> totals{};   ///< n-grams of the hypotheses
   std::array<double, bleu_order> precisions{};     ///< smoothed, in per cent
   double brevity_penalty = 0.0;
-  std::int64_t hypothesis_length = 0;  ///< words
-  std::int64_t reference_length = 0;   ///< words
-  std::string signature;               ///< method of computation, in sacreBLEU's form
+  std::int64_t hypothesis_length = 0;  ///< in tokens
+  std::int64_t reference_length = 0;   ///< in tokens
+  std::string signature;               ///< method of computation, in sacreBLEU's format
 
   /// "BLEU = 38.41 70.1/45.2/30.8/21.2 (BP = 0.998 ratio = 0.998 hyp_len = 12941 ref_len = 12968)"
   std::string text() const;
@@ -33,16 +33,16 @@ BleuScore corpus_bleu(std::span<const std::string> hypotheses,
                       std::span<const std::string> references,
                       BleuTokenizer tokenizer = BleuTokenizer::v13a);
 
-/// Precisions, brevity penalty and score from the counts and lengths alone. The k-th precision that
-/// is 0 becomes 1 / (2^k total) ("exp" smoothing, as NIST's; method 3 in Chen and Cherry, 2014).
-/// The score is 0 if no n-gram matches.
+/// Computes precisions, brevity penalty and score from matches, totals and lengths. The k-th
+/// precision that is 0 becomes 1 / (2^k total) ("exp" smoothing, as in NIST's script; method 3 of
+/// Chen and Cherry, 2014). The score is 0 if no n-gram matches or if no hypothesis has four tokens.
 void compute_bleu(BleuScore& counts);
 
-/// The words of a line according to mteval-v13a, joined by single spaces.
+/// The tokens of a line according to mteval-v13a, joined by single spaces.
 std::string tokenize_13a(std::string_view line);
-/// The words of a line according to sacreBLEU's "zh", joined by single spaces: spaces around each
-/// character of its ranges of Chinese characters and signs, then the rules of mteval-v13a for
-/// signs.
+/// The tokens of a line according to sacreBLEU's "zh", joined by single spaces: each character in
+/// its ranges of Chinese characters and symbols is a token; mteval-v13a's rules for symbols
+/// separate the remaining text.
 std::string tokenize_zh(std::string_view line);
 /// The characters of a line, each followed by a space.
 std::string tokenize_characters(std::string_view line);

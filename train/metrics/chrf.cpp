@@ -13,7 +13,7 @@
 namespace heed {
 namespace {
 
-/// The characters of a line without its white space. An invalid byte counts as one.
+/// The characters of a line, without white space. An invalid byte counts as a character.
 std::u32string characters(std::string_view line) {
   std::u32string out;
   for (std::size_t at = 0; at < line.size();) {
@@ -23,7 +23,7 @@ std::u32string characters(std::string_view line) {
       out += utf8_decode(line, at, length);
       at += length;
     } else {
-      out.push_back(char32_t{0x110000} + static_cast<unsigned char>(line[at++]));  // beyond Unicode
+      out.push_back(char32_t{0x110000} + static_cast<unsigned char>(line[at++]));  // not in Unicode
     }
   }
   return out;

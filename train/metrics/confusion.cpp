@@ -71,7 +71,7 @@ std::vector<std::string> Confusion::text_of(const std::vector<std::string>& labe
                                 all[i].f1(), all[i].occurrences));
   }
   if (all.size() > max_columns) return lines;
-  lines.emplace_back("right label (rows) and given label (columns):");
+  lines.emplace_back("true label (rows) and predicted label (columns):");
   const std::int64_t column = std::max<std::int64_t>(width, 6);
   std::string heading = padded("", width, true);
   for (const std::string& label : labels) heading += "  " + padded(label, column, false);

@@ -1,5 +1,5 @@
 #pragma once
-/// The confusion matrix of a classifier: counts of pairs of right and predicted label.
+/// The confusion matrix of a classifier: counts of pairs of true and predicted label.
 #include <cstdint>
 #include <map>
 #include <string>
@@ -10,9 +10,9 @@
 
 namespace heed {
 
-/// With tp, fp, fn the true positives, false positives and false negatives of a class:
+/// If a class has tp true positives, fp false positives and fn false negatives:
 ///   precision = tp / (tp + fp), recall = tp / (tp + fn), F1 = 2 tp / (2 tp + fp + fn)
-/// A ratio of 0 to 0 is 0, as in scikit-learn (zero_division=0).
+/// 0 / 0 is defined as 0, as in scikit-learn (zero_division=0).
 class Confusion {
  public:
   void add(std::int32_t right, std::int32_t given, std::int64_t count = 1) {
@@ -28,12 +28,12 @@ class Confusion {
     double recall() const;
     double f1() const;
   };
-  /// Every label that occurs or was predicted, in ascending order.
+  /// The counts of every label that occurs or is predicted, in ascending order of the labels.
   std::vector<Class> classes() const;
   double accuracy() const;
   double macro_f1() const;  ///< mean of the classes' F1
 
-  /// "classes": precision, recall, F1 and occurrences of each class; "confusion": for each right
+  /// "classes": precision, recall, F1 and occurrences of each class; "confusion": for each true
   /// label, the count of each predicted label. `names` returns the text of a label.
   template <class Names>
   nlohmann::json json(const Names& names) const {
@@ -49,8 +49,8 @@ class Confusion {
       all["confusion"][names(pair.first)][names(pair.second)] = n;
     return all;
   }
-  /// A line of headings and a line for each class; then, for up to 12 classes, the matrix: a line
-  /// for each right label, a column for each predicted label.
+  /// A line of headings and a line for each class; then, if there are no more than 12 classes, the
+  /// matrix with a row for each true label and a column for each predicted label.
   template <class Names>
   std::vector<std::string> text(const Names& names) const {
     std::vector<std::string> labels;
@@ -61,7 +61,8 @@ class Confusion {
  private:
   std::vector<std::string> text_of(const std::vector<std::string>& labels) const;
 
-  std::map<std::pair<std::int32_t, std::int32_t>, std::int64_t> counts_;  // right, given
+  // The key is a pair of true and predicted label.
+  std::map<std::pair<std::int32_t, std::int32_t>, std::int64_t> counts_;
   std::int64_t total_ = 0, correct_ = 0;
 };
 

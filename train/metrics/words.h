@@ -6,7 +6,8 @@
 
 namespace heed {
 
-/// The number of bytes (1 to 3) of the white-space character at `text[at]`; 0 if it is none.
+/// The number of bytes (1 to 3) of the white-space character that begins at `text[at]`; 0 if none
+/// begins at this byte.
 std::size_t space_length(std::string_view text, std::size_t at);
 
 /// The non-empty pieces between white space.

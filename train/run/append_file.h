@@ -8,7 +8,7 @@
 
 namespace heed {
 
-/// Appends records, each with one write, so that a killed process leaves at most its last record
+/// Appends records, each with one write, so that a killed process can leave only its last record
 /// incomplete.
 class AppendFile {
  public:

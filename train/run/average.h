@@ -1,6 +1,6 @@
 #pragma once
-/// The mean of the weights of several checkpoints (Vaswani et al. 2017, section 6.1, average their
-/// last 5 to 20).
+/// The mean of the weights of several checkpoints. Vaswani et al. 2017, section 6.1, average the
+/// last 5 to 20 checkpoints.
 #include <cstdint>
 #include <span>
 #include <string>
@@ -12,8 +12,8 @@
 
 HEED_BEGIN
 
-/// The first step of the last fifth of a run (rounded up): checkpoints further apart differ too
-/// much for their mean to be useful.
+/// The first step of the last fifth (rounded up) of a run: earlier checkpoints differ too much from
+/// the last for a useful mean.
 std::int64_t first_averaged_step(std::int64_t last_step);
 
 /// Sets the parameters to the elementwise mean of the newest `count` checkpoints from step `first`

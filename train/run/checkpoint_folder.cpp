@@ -43,8 +43,8 @@ bool is_plain_name(const std::string& name) {
 
 // ---- folders that appear or disappear atomically ----------------------------------------------
 
-/// `.NAME.END`, the name of a folder while it is written or removed; a folder of that name, left by
-/// a killed process, is removed. If that fails, the name is `.NAME.2.END`, and so on.
+/// Returns `.NAME.END`, the name of a folder while it is written or removed. First removes a folder
+/// of this name, which a killed process left; if that fails, the name is `.NAME.2.END`, and so on.
 fs::path temporary_name(const fs::path& folder, std::string_view end) {
   constexpr int max_names = 9;
   for (int number = 1;; ++number) {
@@ -57,7 +57,7 @@ fs::path temporary_name(const fs::path& folder, std::string_view end) {
   }
 }
 
-/// Renames a complete folder to its final name, replacing one of that name, and flushes the parent
+/// Renames a complete folder to its final name, replacing one of this name, and flushes the parent
 /// to disk.
 void rename_complete(const fs::path& temporary, const fs::path& folder) {
   sync_folder(temporary);
@@ -82,8 +82,9 @@ void rename_complete(const fs::path& temporary, const fs::path& folder) {
 
 // ---- state.json -----------------------------------------------------------------------------
 // {"files": {"model.safetensors": {"bytes": 1234, "sha256": "…"}}, "state": {…}, "step": 1000,
-//  "sha256": "…"}. The outer sha256 is that of the object without this key. Only the canonical form is
-// accepted, so that any changed bit is detected.
+//  "sha256": "…"}
+// The outer sha256 is that of the object without this key. Only the canonical form is accepted, so
+// that any changed bit is detected.
 
 std::string state_text(const nlohmann::json& content) {
   return content.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
@@ -268,12 +269,13 @@ void CheckpointFolder::check_links() const {
       folders.push_back((run_ / name).string());
   }
   if (folders.empty()) return;
-  throw Error(
-      Exit::bad_input,
-      fmt::format("{} {}, where a link to a checkpoint belongs (as in a copy made without "
-                  "links): remove {} to continue; the checkpoints remain",
-                  fmt::join(folders, " and "), folders.size() > 1 ? "are folders" : "is a folder",
-                  folders.size() > 1 ? "them" : "it"));
+  throw Error(Exit::bad_input,
+              fmt::format("{} {} (as in a copy made without links): remove {} to continue; the "
+                          "checkpoints remain",
+                          fmt::join(folders, " and "),
+                          folders.size() > 1 ? "are folders instead of links to checkpoints"
+                                             : "is a folder instead of a link to a checkpoint",
+                          folders.size() > 1 ? "them" : "it"));
 }
 
 void CheckpointFolder::link(const std::string& name, std::int64_t step) const {
@@ -336,9 +338,9 @@ void CheckpointFolder::refuse_loss(const Newest& newest) const {
     const std::string older = newest.checkpoint
                                   ? fmt::format("continue from step {}", newest.checkpoint->step)
                               : newest.skipped.empty() ? "begin at step 0"
-                                                       : "have none: all others are damaged";
-    throw Error(Exit::io, fmt::format("these checkpoints cannot be read: {}; resume when they can, "
-                                      "or remove them to {}",
+                                                       : "start over: all others are damaged";
+    throw Error(Exit::io, fmt::format("these checkpoints cannot be read: {}; resume when they are "
+                                      "readable, or remove them to {}",
                                       fmt::join(newest.unreadable, "; "), older));
   }
   if (newest.checkpoint) return;
@@ -358,10 +360,11 @@ void CheckpointFolder::refuse_loss(const Newest& newest) const {
   std::error_code ignored;
   // The first checkpoint creates `last`.
   if (fs::exists(fs::symlink_status(run_ / "last", ignored)))
-    throw Error(Exit::bad_input,
-                fmt::format("{} exists, but no checkpoint: was {} moved or its disk unmounted? "
-                            "heed train with --overwrite starts over",
-                            (run_ / "last").string(), (run_ / "checkpoints").string()));
+    throw Error(
+        Exit::bad_input,
+        fmt::format("{} exists, but there is no checkpoint: was {} moved or its disk unmounted? "
+                    "heed train with --overwrite starts over",
+                    (run_ / "last").string(), (run_ / "checkpoints").string()));
 }
 
 CheckpointFolder::Newest CheckpointFolder::newest_valid() const {

@@ -1,5 +1,5 @@
 #pragma once
-/// The checkpoints of a run as folders of files; the contents of the files are opaque here.
+/// The checkpoints of a run as folders of files. CheckpointFolder does not interpret the files.
 ///
 ///   RUN/checkpoints/step-00001000/{…, state.json}
 ///   RUN/last -> checkpoints/step-00001000        RUN/best -> checkpoints/step-00000500
@@ -7,8 +7,8 @@
 /// A checkpoint is written in this order: all files go to a hidden sibling folder and are flushed
 /// to disk; then state.json, which contains the SHA-256 of every file and of itself; then the
 /// folder is renamed and its parent flushed; then the links are updated; then older checkpoints are
-/// removed. Whenever the process is killed or the power fails, every folder with a step's name is
-/// intact, or its sums show that it is damaged.
+/// removed. At whatever moment the process is killed or the power fails, every folder named after a
+/// step is intact, or its SHA-256 sums show that it is damaged.
 #include <cstdint>
 #include <filesystem>
 #include <functional>
@@ -40,8 +40,8 @@ class CheckpointFolder {
   explicit CheckpointFolder(std::filesystem::path run) : run_(std::move(run)) {}
 
   /// Writes a checkpoint, replacing one of the same step, and points `last` at it (and `best` if
-  /// `is_best`). The caller holds the RunLock. Throws Error(io); earlier checkpoints are unchanged
-  /// then.
+  /// `is_best`). The caller holds the RunLock. Throws Error(io); earlier checkpoints are then
+  /// unchanged.
   std::filesystem::path save(std::int64_t step, std::span<const CheckpointFile> files,
                              const nlohmann::json& state, bool is_best = false) const;
 
@@ -52,14 +52,15 @@ class CheckpointFolder {
 
   /// Removes all checkpoints except the `keep` newest (minimum two) and those that `best` and
   /// `last` point at, and calls remove_unfinished(). Checkpoints that are visibly damaged or whose
-  /// state has "on_request" do not count towards `keep`: a mean needs `keep` regular ones. Returns
-  /// the reasons why folders could not be removed: another user's, or in use.
+  /// state has "on_request" do not count towards `keep`, because averaging requires `keep` regular
+  /// checkpoints. Returns the reasons why folders could not be removed: another user owns them, or
+  /// they are in use.
   std::vector<std::string> prune(std::int64_t keep) const;
-  /// Removes the folders that a killed process left half written or half removed. Returns the
-  /// reasons why folders could not be removed: another user's, or in use.
+  /// Removes the folders that a killed process wrote or removed only in part. Returns the reasons
+  /// why folders could not be removed: another user owns them, or they are in use.
   std::vector<std::string> remove_unfinished() const;
 
-  /// The steps with a folder, ascending, damaged ones included.
+  /// The steps that have a checkpoint, ascending, including damaged checkpoints.
   std::vector<std::int64_t> steps() const;
   std::filesystem::path folder_of(std::int64_t step) const;
   /// The step that the link "best" or "last" points at.
@@ -67,7 +68,7 @@ class CheckpointFolder {
 
   struct Newest {
     std::optional<Checkpoint> checkpoint;  ///< nullopt: nothing to continue from
-    std::vector<std::string> skipped;      ///< reasons why newer checkpoints are damaged
+    std::vector<std::string> skipped;      ///< descriptions of newer checkpoints' damage
     std::vector<std::string>
         unreadable;  ///< errors of newer checkpoints that the system cannot read
   };
@@ -81,7 +82,7 @@ class CheckpointFolder {
   std::filesystem::path run_;
 };
 
-/// Writes a folder of files with their sums atomically, replacing one of that name: the files are
+/// Writes a folder of files with their sums atomically, replacing one of this name: the files are
 /// written to the hidden sibling `.NAME.tmp`, which is then renamed. If writing fails, the sibling
 /// is removed. A killed process leaves it; the next call with this name removes it.
 void write_files(const std::filesystem::path& folder, std::int64_t step,
@@ -92,15 +93,16 @@ std::string remove_folder(const std::filesystem::path& folder);
 /// Checks the sum of one file of a folder from write_files. Returns the checkpoint that state.json
 /// describes; throws the errors of open_checkpoint.
 Checkpoint check_file(const std::filesystem::path& folder, const std::string& name);
-/// Checks every sum of a checkpoint (or of a link to one). Throws Error(bad_input), naming the file
-/// that is missing, of another length, or changed; Error(io) if the system refuses to read it.
+/// Checks every sum of a checkpoint (or of a link to one). Throws Error(bad_input), naming the
+/// file, if one is missing or changed or has another size; Error(io) if the system refuses to read
+/// it.
 Checkpoint open_checkpoint(const std::filesystem::path& folder);
 
 /// The origin of a folder's weights, which every command that reads weights reports.
 struct WeightsInfo {
   std::filesystem::path folder;     ///< path as found: RUN/best
   std::string name;                 ///< best, last, average, step, or folder
-  std::vector<std::int64_t> steps;  ///< step of the weights, or steps of their mean; empty: unknown
+  std::vector<std::int64_t> steps;  ///< step of the weights, or averaged steps; empty: unknown
 
   WeightsInfo() = default;
   /// Weights without a state.json.

@@ -3,8 +3,8 @@
 ///
 /// A file is a sequence of TFRecords, each
 ///   length (u64) · masked CRC-32C of the length (u32) · bytes · masked CRC-32C of the bytes (u32)
-/// in little-endian order, where a mask is ((crc >> 15) | (crc << 17)) + 0xa282ead8. Format:
-/// tensorflow.org/tutorials/load_data/tfrecord; CRC-32C: RFC 3720, appendix B.4.
+/// in little-endian order, where the masked CRC is ((crc >> 15) | (crc << 17)) + 0xa282ead8.
+/// Format: tensorflow.org/tutorials/load_data/tfrecord; CRC-32C: RFC 3720, appendix B.4.
 ///
 /// The bytes are a message `Event` of tensorboard/compat/proto/event.proto, in the wire format of
 /// Protocol Buffers (protobuf.dev/programming-guides/encoding). These fields are written:
@@ -46,7 +46,7 @@ class EventFile {
   /// `first_step` on.
   EventFile(const std::filesystem::path& folder, std::int64_t first_step);
 
-  /// Appends the values of one step; without values, no event.
+  /// Appends an event with the values of one step; appends nothing if there are no values.
   void scalars(std::int64_t step, std::span<const TaggedScalar> values);
   /// Appends a text, which TensorBoard shows as Markdown.
   void text(std::int64_t step, std::string_view tag, std::string_view markdown);

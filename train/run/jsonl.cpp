@@ -36,12 +36,12 @@ std::vector<nlohmann::json> read_jsonl(const std::filesystem::path& path) {
   std::size_t begin = 0;
   for (std::size_t end; (end = text.find('\n', begin)) != std::string::npos; begin = end + 1) {
     const std::string_view line = std::string_view(text).substr(begin, end - begin);
-    // Curves are long: parse in one pass. parse_json needs two passes, but explains the error.
+    // Files are long: each line is parsed in one pass. parse_json explains errors, but needs two.
     nlohmann::json record = nlohmann::json::parse(line, nullptr, false);
     if (record.is_discarded())
       record = parse_json(line, fmt::format("{}:{}", path.string(), records.size() + 1));
     if (!record.is_object())
-      throw Error(Exit::bad_input, fmt::format("{}:{}: not a record: an object of JSON is expected",
+      throw Error(Exit::bad_input, fmt::format("{}:{}: not a record: a JSON object is expected",
                                                path.string(), records.size() + 1));
     records.push_back(std::move(record));
   }

@@ -52,13 +52,13 @@ std::filesystem::path first_existing(const RunFolder& run, std::vector<std::stri
   throw Error(Exit::usage, message);
 }
 
-/// True if the folder contains a run's lock or record. The lock remains if clearing was interrupted
-/// or if an older heed's record is broken.
+/// True if the folder contains a run's lock or record. The lock identifies a run whose removal was
+/// interrupted, or whose record, written by an older version of heed, is broken.
 bool is_run(const RunFolder& run) {
   return RunLock::has_mark(run.path, false) || is_record(run.path / "run.json");
 }
 
-/// Refuses a folder that heed does not replace, with or without --overwrite.
+/// Refuses a folder that heed does not replace, even with --overwrite.
 [[noreturn]] void refuse_foreign(const RunFolder& run, const std::filesystem::path& found) {
   const bool resumable = path_exists(run.config()) && !CheckpointFolder(run.path).steps().empty();
   refuse(run, fmt::format("{} is not known to belong to a run (there is no run.json), so heed does "
@@ -70,7 +70,8 @@ bool is_run(const RunFolder& run) {
                                     : ""));
 }
 
-/// Refuses a folder inside the checkpoints of another run, also if the path leads through a link.
+/// Refuses a folder inside checkpoints/ or average/ of another run, even if the path contains a
+/// link.
 void refuse_nested(const RunFolder& run) {
   std::error_code error;  // reported when the folder is opened
   const std::filesystem::path folder =
@@ -103,7 +104,7 @@ void refuse_existing_run(const RunFolder& run) {
   }
   const std::filesystem::path found = first_existing(run, {".lock"});
   // Checked last: another process may have started in the meantime, and a run killed at its start
-  // leaves a lock too.
+  // also leaves a lock.
   if (found.empty() || RunLock::has_mark(run.path, true)) return;
   refuse_foreign(run, found);
 }
@@ -118,7 +119,7 @@ void refuse_foreign_folder(const RunFolder& run) {
 }
 
 void clear_run(const RunFolder& run) {
-  // The config is removed first and durably: without it, the folder is no run.
+  // The config is removed first and durably: without it, the folder is not a run.
   remove_tree(run.config());
   sync_folder(run.path);
   for (const std::string& name : names_of_a_run()) remove_tree(run.path / name);
@@ -130,7 +131,7 @@ void require_run(const RunFolder& run, const std::vector<std::string>& overrides
   if (is_record(run.path / "run.json") || !CheckpointFolder(run.path).steps().empty()) return;
   RunLock::refuse_if_held(run.path);  // another process may be starting a run
   throw Error(Exit::usage,
-              fmt::format("{}: no run here (there is a config.yaml, but neither a run.json nor a "
+              fmt::format("{}: not a run (there is a config.yaml, but neither a run.json nor a "
                           "checkpoint)",
                           std::filesystem::absolute(run.path).lexically_normal().string()));
 }
@@ -152,7 +153,7 @@ Config read_run_config(const RunFolder& run, const std::vector<std::string>& ove
   std::error_code ignored;
   if (!path_exists(run.config())) {
     throw Error(Exit::usage,
-                fmt::format("{}: no run here (there is no config.yaml)",
+                fmt::format("{}: not a run (there is no config.yaml)",
                             std::filesystem::absolute(run.path).lexically_normal().string()));
   }
   if (std::filesystem::is_other(run.config(), ignored)) {  // a pipe: reading might never end

@@ -2,8 +2,8 @@
 /// A run folder: the files of a run except its data, which remain at the paths in the config. The
 /// folder is sufficient for decoding and for sharing the model.
 ///
-///   config.yaml  run.json  train.log  metrics.jsonl  outputs.jsonl  tokenizer.*  checkpoints/step-…
-///   best  last  average/  tensorboard/
+///   config.yaml  run.json  train.log  metrics.jsonl  outputs.jsonl  tokenizer.*
+///   checkpoints/step-…  best  last  average/  tensorboard/
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -22,7 +22,7 @@ struct RunFolder {
   std::filesystem::path average() const { return path / "average"; }
 };
 
-/// Throws Error(usage) if the folder already contains a run; the message lists the options.
+/// Throws Error(usage) if the folder already contains a run; the message lists the alternatives.
 void refuse_existing_run(const RunFolder& run);
 /// Throws Error(usage) if the folder contains files that clear_run would remove, but no run.
 void refuse_foreign_folder(const RunFolder& run);
@@ -34,13 +34,13 @@ void clear_run(const RunFolder& run);
 Config read_run_config(const RunFolder& run, const std::vector<std::string>& overrides = {},
                        PluginUse plugins = PluginUse::load);
 /// Throws Error(usage) if the folder contains neither a run.json nor a checkpoint, or if its config
-/// with these overrides is wrong.
+/// with these overrides is invalid.
 void require_run(const RunFolder& run, const std::vector<std::string>& overrides);
 /// The permitted values of --weights for a message: "; available: best, last, 100, 200"; "" if
 /// there are none.
 std::string available_weights(const RunFolder& run);
-/// The folder of the weights `name`: best, last, average, a step number, or a path. Empty name: the
-/// average if there is one, else best, else last.
+/// The folder of the weights `name`: best, last, average, a step number, or a path. If the name is
+/// empty: the average if it exists, otherwise best, otherwise last.
 std::filesystem::path find_weights(const RunFolder& run, const std::string& name);
 
 // ---- former names, for one release ---------------------------------------------------------

@@ -16,9 +16,9 @@
 namespace heed {
 namespace {
 
-/// A lock file contains one line, "heed 1234\n": the process that holds or last held the lock. A
-/// full disk or a killed process can leave any beginning of that line, so a number without a
-/// newline is ignored.
+/// A lock file contains one line, "heed 1234\n", where 1234 is the process that holds or last held
+/// the lock. A full disk or a killed process can leave any beginning of this line, so a number
+/// without a newline is ignored.
 constexpr std::string_view mark = "heed ";
 
 std::string text_of(int descriptor) {
@@ -27,14 +27,14 @@ std::string text_of(int descriptor) {
   return {text.data(), static_cast<std::size_t>(std::max<ssize_t>(size, 0))};
 }
 
-/// " (process 1234)"; "" if the line is incomplete.
+/// " (1234)"; "" if the line is incomplete.
 std::string holder(int descriptor) {
   const std::string text = text_of(descriptor);
   const std::size_t end = text.find_first_not_of("0123456789", mark.size());
   if (!text.starts_with(mark) || end == mark.size() || end == std::string::npos ||
       text[end] != '\n')
     return "";
-  return fmt::format(" (process {})", text.substr(mark.size(), end - mark.size()));
+  return fmt::format(" ({})", text.substr(mark.size(), end - mark.size()));
 }
 
 int try_lock(int descriptor, int kind) {
@@ -42,8 +42,8 @@ int try_lock(int descriptor, int kind) {
 }
 
 [[noreturn]] void refuse(const std::filesystem::path& run, int descriptor) {
-  throw Error(Exit::locked, fmt::format("{}: another heed{} is working on this run", run.string(),
-                                        holder(descriptor)));
+  throw Error(Exit::locked, fmt::format("{}: another heed process{} is using this run",
+                                        run.string(), holder(descriptor)));
 }
 
 }  // namespace
@@ -51,15 +51,15 @@ int try_lock(int descriptor, int kind) {
 RunLock::RunLock(const std::filesystem::path& run) {
   const std::filesystem::path path = run / ".lock";
   file_ = open_file(path, O_RDWR | O_CREAT | O_NOFOLLOW);
-  // A process that only checks holds a shared lock for a moment, which is waited for. A run's lock
-  // is exclusive.
+  // A process that only checks the lock holds a shared lock for a moment; the loop waits for its
+  // release. A run's lock is exclusive.
   for (int tries = 0; try_lock(file_.get(), LOCK_EX) < 0; ++tries) {
     if (errno != EWOULDBLOCK) throw_io("lock", path, errno);
     if (try_lock(file_.get(), LOCK_SH) < 0 || tries == 1000) refuse(run, file_.get());
     ::flock(file_.get(), LOCK_UN);
     ::usleep(5'000);
   }
-  // Only messages use the number: a full disk must not prevent resuming.
+  // Only messages use the number, so errors are ignored: a full disk must not prevent resuming.
   const std::string number = fmt::format("{}{}\n", mark, ::getpid());
   if (::ftruncate(file_.get(), 0) == 0)
     static_cast<void>(::pwrite(file_.get(), number.data(), number.size(), 0) == 0);

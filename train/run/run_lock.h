@@ -9,20 +9,21 @@ namespace heed {
 struct RunFolder;
 
 /// Holds the lock on a run folder during its lifetime. The kernel releases the lock whenever the
-/// process ends, so a lock is never stale. The file `.lock` remains and contains "heed 1234", the
-/// process that holds or last held the lock.
+/// process ends, so a lock is never stale. The file `.lock` remains and contains "heed 1234", where
+/// 1234 is the process that holds or last held the lock.
 class RunLock {
  public:
   /// Throws Error(locked), naming the folder and the holder, if another process holds the lock; the
-  /// folder is unchanged then. Throws Error(io) if the file system does not support locks.
+  /// folder is then unchanged. Throws Error(io) if the file system does not support locks.
   explicit RunLock(const std::filesystem::path& run);
   /// True if another process holds the lock of this run.
   static bool is_held(const std::filesystem::path& run);
   /// Throws the Error(locked) of the constructor if another process holds the lock; does not
   /// acquire it.
   static void refuse_if_held(const std::filesystem::path& run);
-  /// True if heed has ever held the lock, because its mark remains. With `accept_cut`, also true
-  /// for a beginning of the mark or an empty file, which a full disk leaves.
+  /// True if the lock file contains heed's mark, which remains after the lock is released. With
+  /// `accept_cut`, also true for a beginning of the mark or an empty file, which a full disk can
+  /// leave.
   static bool has_mark(const std::filesystem::path& run, bool accept_cut);
 
  private:
@@ -30,7 +31,7 @@ class RunLock {
 };
 
 /// Creates the folder of a new run and locks it; with `overwrite`, removes an existing run. Throws
-/// Error(usage) if there is a run that may not be replaced, and the errors of RunLock.
+/// Error(usage) if the folder contains a run that must not be replaced, and the errors of RunLock.
 RunLock lock_new_run(const RunFolder& run, bool overwrite);
 
 }  // namespace heed

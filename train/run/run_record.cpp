@@ -150,7 +150,8 @@ void adopt_config(const RunFolder& run, Config config, const SplitSums& sums) {
 std::vector<std::string> check_files(const RunFolder& run) {
   std::string why;
   const auto record = find_record(run, why);
-  if (!record) return {why + "; tokenizers and data cannot be compared with what they were"};
+  if (!record)
+    return {why + "; tokenizers and data cannot be compared with those of the original run"};
   for (const char* side : {"tokenizer", "source", "target"}) {
     for (const char* kind : {".model", ".vocab"}) {
       const std::string name = std::string(side) + kind, before = text_at(*record, {"files", name});
@@ -189,7 +190,7 @@ std::vector<std::string> environment_changes(const RunFolder& run, const Config&
   for (const char* key : {"version", "compiler", "flags", "cpu", "blas"}) {
     const std::string before = text_at(*record, {key}), current = text_at(now, {key});
     if (!before.empty() && before != current)
-      changed.push_back(fmt::format("{}: {}; it was {}", key, current, before));
+      changed.push_back(fmt::format("{}: {}; previously {}", key, current, before));
   }
   if (text_at(*record, {"teacher"}) != text_at(now, {"teacher"}))
     changed.emplace_back("train.distill.teacher: its weights differ");

@@ -1,5 +1,5 @@
-/// task: classify. One label for each line, with an encoder alone. A source line contains a text,
-/// or two texts separated by a tab; the target line is its label.
+/// task: classify. An encoder predicts one label for each line. A source line contains a text, or
+/// two texts separated by a tab; the target line is its label.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -132,8 +132,8 @@ class ClassifyTask final : public LabelTask {
   static void require_one_label(const Dataset& data, std::int64_t i, const std::string& what) {
     if (data.target.length(i) == 1) return;
     throw Error(Exit::bad_input,
-                fmt::format("{}: line {} has {} labels: each line of the target is one label, "
-                            "without spaces",
+                fmt::format("{}: line {} has {} labels: each line of the target must be one "
+                            "label, without spaces",
                             what, i + 1, data.target.length(i)));
   }
 

@@ -13,15 +13,17 @@ struct ExperimentData {
   Tokenizers tokenizers;
   Dataset train, valid, test;
   SplitSums sums;
-  /// Checksums of the evaluated lines, independent of the tokenizers: 16 hex digits of their SHA-256.
-  /// Images, sound and features are hashed instead of their source lines. "" for an empty split.
+  /// Checksums of the evaluated lines, independent of the tokenizers: 16 hex digits of their
+  /// SHA-256. Images, sounds and features are hashed instead of the source lines that name them. ""
+  /// for an empty split.
   std::string valid_lines, test_lines;
 };
 
-/// Reads the files, builds or loads the tokenizers, and encodes: Task::load of the config's task.
+/// Reads the files, trains or loads the tokenizers, and encodes the splits. Calls Task::load of the
+/// config's task.
 ExperimentData load_data(const Config& config, const Tokenizers* tokenizers = nullptr);
 
-/// The kind of the target's tokenizer: `words` for labels of whole lines.
+/// The kind of the target's tokenizer: `words` for tasks that predict one label for each line.
 TokenizerKind target_kind(const Config& config);
 /// The tokenizers of a run folder.
 Tokenizers load_tokenizers(const std::filesystem::path& folder, const Config& config);
@@ -31,7 +33,8 @@ VocabularySizes sizes_of(const Tokenizers& tokenizers);
 /// The options for cutting training data into batches.
 BatchOptions batch_options(const Config& config);
 
-/// A note for the user if the key requests bf16 and this machine does not support it; else empty.
+/// A note for the user if the key requests bf16 and this machine does not support it; otherwise
+/// empty.
 std::string bf16_note(bool requested, std::string_view key);
 
 }  // namespace heed

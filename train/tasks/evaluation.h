@@ -12,14 +12,14 @@
 namespace heed {
 
 struct Evaluation {
-  std::int64_t sentences = 0;         ///< number of sequences; a language model's windows
+  std::int64_t sentences = 0;         ///< number of sequences (a language model: windows)
   std::int64_t tokens = 0;            ///< number of labels: target tokens including </s>
   std::vector<std::string> outputs;   ///< one per source line, if the task produces them
   std::vector<double> probabilities;  ///< probability of each output, if each is one label
   nlohmann::json notes;               ///< further keys of json()
   std::vector<std::string> details;   ///< further lines of text
 
-  double value(Metric metric) const;  ///< NaN if it was not computed
+  double value(Metric metric) const;  ///< NaN if the metric was not computed
   double loss() const { return value(Metric::loss); }
   bool has(Metric metric) const { return figure(metric).has_value(); }
   void set(Metric metric, double value) { figures_[static_cast<std::size_t>(metric)] = value; }
@@ -35,10 +35,11 @@ struct Evaluation {
   std::array<std::optional<double>, metric_table.size()> figures_;
 };
 
-/// A figure for display: "0.4321", "95.20 %".
+/// The value of a metric for display: "0.4321", "95.20 %".
 std::string text_of(Metric metric, double value);
 
-/// NaN is never better; any number is better than none.
+/// Whether `value` is better than `best`. A finite value is better than none; NaN and infinity are
+/// never better.
 bool is_better(Metric metric, double value, std::optional<double> best);
 
 }  // namespace heed

@@ -34,8 +34,8 @@ struct Labelled {
   static auto members(auto& self) { return std::tie(self.labels, self.probability); }
 };
 
-/// The most probable labels of each sample of a dataset, specials excluded: one per row, or one per
-/// sample.
+/// The most probable labels of each sample of a dataset, special tokens excluded: one per row, or
+/// one per sample.
 std::vector<Labelled> likeliest_labels(const LoadedModel& trained, const Dataset& data,
                                        const std::vector<Batch>& batches) {
   const auto& model = dynamic_cast<const Classifier&>(trained.model);
@@ -179,7 +179,7 @@ void LabelTask::check_longest(const Dataset& data, const std::string& what) cons
   for (std::int64_t i = 0; i < data.size(); ++i) {
     if (data.source_rows(i) <= limit) continue;
     throw Error(Exit::bad_input,
-                fmt::format("{}: line {} has {} tokens; the model accepts at most {}{}", what,
+                fmt::format("{}: line {} has {} tokens; the model accepts a maximum of {}{}", what,
                             i + 1, data.source_rows(i), limit,
                             limit < max_line_tokens ? " (model.max_positions)" : ""));
   }

@@ -28,13 +28,13 @@ class LabelTask : public Task {
                                  std::int64_t first) const;
 
  protected:
-  /// Lines without labels as a dataset whose batches have as many labels as the model predicts.
-  /// Lines that are too long are cut, with a note.
+  /// Encodes lines without labels as a dataset with a placeholder for each label that the model
+  /// predicts. Truncates lines that are too long, with a note.
   virtual Dataset encode_unlabelled(const std::vector<std::string>& lines,
                                     const Tokenizers& tokenizers, std::int64_t first) const = 0;
   /// The maximum number of tokens of a line that the model can process.
   std::int64_t line_limit() const;
-  /// Cuts the tokens of a line of an unlabelled text to `limit`, with a note.
+  /// Truncates the tokens of an unlabelled line to `limit`, with a note.
   static void shorten(std::vector<std::int32_t>& ids, std::int64_t limit, std::int64_t line);
   /// Throws Error(bad_input) if a line has more rows than the model can process.
   void check_longest(const Dataset& data, const std::string& what) const;

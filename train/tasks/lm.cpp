@@ -73,7 +73,7 @@ class Continuations final : public Generator {
           more.push_back(token);
           print_new(false);
         });
-    more = all;  // a beam search with a wider beam returns its tokens only at the end
+    more = all;  // a search with a beam wider than one returns its tokens only at the end
     print_new(true);
     return prompt.with(all);
   }
@@ -84,8 +84,8 @@ class Continuations final : public Generator {
     std::string text;
     std::vector<std::int32_t> ids;
 
-    /// The prompt and its continuation, decoded together, so that the tokenizer decides about the
-    /// space between them.
+    /// The prompt and its continuation, decoded together, so that the tokenizer determines whether
+    /// a space separates them.
     std::string with(const std::vector<std::int32_t>& more) const {
       std::vector<std::int32_t> all = ids;
       all.insert(all.end(), more.begin(), more.end());
@@ -97,7 +97,7 @@ class Continuations final : public Generator {
   Prompt prompt_of(const std::string& line) const {
     const Tokenizer& tokenizer = *trained_.tokenizers.target;
     std::string text = config_.data.lowercase ? lowercase(line) : line;
-    // An empty prompt is a newline, because every line of the training text follows one.
+    // A newline replaces an empty prompt, because every line of the training text follows one.
     std::vector<std::int32_t> ids = tokenizer.encode(text.empty() ? "\n" : text);
     return {tokenizer, std::move(text), std::move(ids)};
   }
@@ -191,7 +191,7 @@ class LanguageModelTask final : public Task {
   }
 
   std::string describe(const ExperimentData& data) const override {
-    return fmt::format("data: {} tokens of text, {} to validate on, {} to test on; vocabulary {}",
+    return fmt::format("data: {} tokens of text, {} for validation, {} for testing; vocabulary {}",
                        data.train.stream.size(), data.valid.stream.size(), data.test.stream.size(),
                        data.tokenizers.target->size());
   }
@@ -250,13 +250,13 @@ class LanguageModelTask final : public Task {
     return batch;
   }
 
-  /// A newline precedes each line, so that its first token is scored as well. Longer lines are cut
-  /// into windows, as in evaluation.
+  /// A newline precedes each line, so that its first token is also scored. Lines longer than the
+  /// context are cut into windows, as in evaluation.
   std::vector<LineScore> score(const LoadedModel& trained, const std::string& source,
                                const std::string& target) const override {
     if (!source.empty()) {
       throw Error(Exit::usage,
-                  "--source is for task seq2seq; a language model scores --target alone");
+                  "--source is for task seq2seq; a language model scores only --target");
     }
     const std::vector<std::string> lines = read_lines(target);
     const auto context = static_cast<std::size_t>(model_sizes(config_).context);

@@ -21,7 +21,8 @@ constexpr std::string_view mask_piece = "<mask>";
 /// "▁": SentencePiece marks the first piece of a word with it.
 constexpr std::string_view word_start = "\xE2\x96\x81";
 
-/// Whether each piece, by id, continues the word before it. Empty if every piece is a word.
+/// Whether each piece, by id, continues the word of the preceding piece. Empty if every piece is a
+/// word.
 std::vector<bool> continued_words(const Tokenizer& tokenizer) {
   std::vector<bool> all;
   if (tokenizer.kind() != TokenizerKind::sentencepiece) return all;
@@ -42,9 +43,10 @@ Batch read_line(const Config& config, const Tokenizer& tokenizer, const std::str
       line, [&](std::string text) { return config.data.lowercase ? lowercase(text) : text; });
   const std::int64_t limit = model_sizes(config).positions;
   if (limit > 0 && std::ssize(ids) + 2 > limit)
-    throw Error(Exit::bad_input,
-                fmt::format("a line of {} tokens is longer than the model's {} positions allow",
-                            ids.size(), limit));
+    throw Error(
+        Exit::bad_input,
+        fmt::format("a line of {} tokens with <s> and </s> exceeds the model's {} positions",
+                    ids.size(), limit));
   std::vector<std::int32_t> rows{Tokenizer::bos};
   rows.insert(rows.end(), ids.begin(), ids.end());
   rows.push_back(Tokenizer::eos);
@@ -55,7 +57,7 @@ Batch read_line(const Config& config, const Tokenizer& tokenizer, const std::str
   return batch;
 }
 
-/// Fills in the <mask> of each line.
+/// Replaces each <mask> of the input lines by the token that the model predicts.
 class FilledLines final : public Generator {
  public:
   FilledLines(const LoadedModel& trained, const Config& config)
@@ -131,7 +133,7 @@ class MaskedModelTask final : public Task {
                        limit = model_sizes(config_).positions;
     if (limit == 0 || rows <= limit) return;
     throw Error(Exit::bad_input,
-                fmt::format("{}: the longest line has {} tokens; a sample of {} and its special "
+                fmt::format("{}: the longest line has {} tokens; a sample of {} with special "
                             "tokens does not fit into {} positions (model.max_positions)",
                             what, longest, texts == 1 ? "a line" : "two lines", limit));
   }
@@ -156,7 +158,7 @@ class MaskedModelTask final : public Task {
     e.notes["next_sentence_accuracy"] =
         static_cast<double>(counts.correct) /
         static_cast<double>(std::max<std::int64_t>(counts.tokens, 1));
-    e.details = {fmt::format("next sentence: {:.2f} % right",
+    e.details = {fmt::format("next sentence: {:.2f} % correct",
                              100 * e.notes["next_sentence_accuracy"].get<double>())};
     return e;
   }

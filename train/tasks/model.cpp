@@ -29,7 +29,7 @@ double group_memory() {
     const char* const name = second ? "memory.max" : "memory.limit_in_bytes";
     // Visits every parent up to the root: inside a container the path may be the host's.
     for (std::filesystem::path at = line.substr(path + 1);; at = at.parent_path()) {
-      double bytes = 0;  // the file may contain "max", which does not parse
+      double bytes = 0;  // the file may contain "max", which is not a number
       if (std::ifstream(top / at / name) >> bytes) limit = std::min(limit, bytes);
       if (at.empty()) break;
     }
@@ -63,8 +63,8 @@ std::unique_ptr<Model> build_uninitialised(Config config, const VocabularySizes&
     return build_model(config, vocabulary);
   } catch (const Error& error) {
     if (error.code != Exit::io) throw;
-    throw Error(Exit::io, fmt::format("model: its weights alone do not fit this machine, which has "
-                                      "{:.1f} GB ({})",
+    throw Error(Exit::io, fmt::format("model: the weights alone do not fit into the memory of this "
+                                      "machine, which has {:.1f} GB ({})",
                                       machine_memory() / 1e9, error.what()));
   }
 }
@@ -73,8 +73,8 @@ std::unique_ptr<Model> build_to_train(const Config& config, const VocabularySize
   const double needed = min_memory(config, *build_uninitialised(config, vocabulary)).total(),
                available = machine_memory();
   if (needed > available) {
-    throw Error(Exit::io, fmt::format("model: its weights, gradients and moments alone take {:.1f} "
-                                      "GB, and this machine has {:.1f} GB",
+    throw Error(Exit::io, fmt::format("model: weights, gradients and moments alone require {:.1f} "
+                                      "GB of memory, but this machine has {:.1f} GB",
                                       needed / 1e9, available / 1e9));
   }
   check_mixers(config);

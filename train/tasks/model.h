@@ -15,9 +15,9 @@ inline std::unique_ptr<Model> build_model(const Config& config, const Vocabulary
 }
 /// The model of the config with uninitialised weights, which use no memory until they are written.
 std::unique_ptr<Model> build_uninitialised(Config config, const VocabularySizes& vocabulary);
-/// Checks a registered mixer in its roles in this model (nn/layers/mixer_check.h). Throws
-/// Error(failed). The tests check the built-in mixers. (Inline, because `heed gradcheck` checks it
-/// in float64.)
+/// Checks a mixer from a plugin in its roles in this model (nn/layers/mixer_check.h). Throws
+/// Error(failed) if a check fails. The tests check the built-in mixers. (Inline, because `heed
+/// gradcheck` runs the check in float64.)
 inline void check_mixers(const Config& config) {
   const Architecture architecture = info_of(config.task).architecture;
   if (has_encoder(architecture)) check_registered_mixer(config.model, AttentionScope::all);
@@ -27,8 +27,8 @@ inline void check_mixers(const Config& config) {
 /// and moments alone need more memory than the machine has.
 std::unique_ptr<Model> build_to_train(const Config& config, const VocabularySizes& vocabulary);
 
-/// The minimum memory for training a model, in bytes, whatever its batches: without activations and
-/// with the gradients of one shard.
+/// The minimum memory for training a model, in bytes, whatever the batch size: without activations
+/// and with the gradients of one shard.
 struct MinMemory {
   double program = 0;  ///< code, libraries and the buffers of the BLAS
   double weights = 0, gradients = 0, moments = 0;

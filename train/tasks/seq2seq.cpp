@@ -1,4 +1,4 @@
-/// Tasks seq2seq, text2text and denoise: lines to lines, with an encoder and a decoder.
+/// Tasks seq2seq, text2text and denoise: an encoder and a decoder map lines to lines.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -19,8 +19,8 @@ HEED_BEGIN
 
 namespace {
 
-/// Maximum number of source tokens that are translated. The time of attention is quadratic in the
-/// length, so one very long line would delay all lines.
+/// Maximum number of tokens of a source line that are translated. The time of attention is
+/// quadratic in the length, so one very long line would delay all lines.
 constexpr std::int64_t max_source_tokens = 4096;
 
 class Translations final : public Generator {
@@ -49,11 +49,11 @@ class Translations final : public Generator {
     source.inputs = inputs_of_(request.input);
     std::vector<std::vector<std::int32_t>> prefixes;
     std::vector<std::size_t> line_of;   // index in request.input of each non-empty line
-    std::vector<std::int64_t> numbers;  // line numbers in the whole input: they key the sampling
+    std::vector<std::int64_t> numbers;  // line numbers in the whole input, for sampling's keys
     const auto prepared = [&](const std::string& line) {
       return config_.data.lowercase ? lowercase(line) : line;
     };
-    // Lines and outputs contain special pieces.
+    // Whether lines and outputs contain special pieces, which mark the hidden spans.
     const bool marks = info_of(config_.task).hides_spans;
     for (std::size_t i = 0; i < request.input.size(); ++i) {
       const std::int64_t number = request.first + static_cast<std::int64_t>(i);
@@ -92,8 +92,8 @@ class Translations final : public Generator {
   }
 
  private:
-  /// Number of batches: two per thread, so that no thread idles long at the end; one for one
-  /// thread.
+  /// Number of batches: two per thread, so that no thread is idle for long at the end, or one for a
+  /// single thread.
   std::int64_t batches() const {
     if (config_.decode.precision == DecodePrecision::bf16) return usual_batches;
     return trained_.team.threads() == 1 ? 1 : 2 * trained_.team.threads();
@@ -137,8 +137,7 @@ class Seq2SeqTask : public Task {
     return data;
   }
 
-  /// Accepts lines of up to 4,096 tokens and the end token, or up to data.max_length if that is
-  /// more.
+  /// Accepts lines of up to 4,096 tokens, or data.max_length if that is greater, and the end token.
   void check_evaluable(const Dataset& data, const std::string& what) const override {
     const ModelSizes sizes = model_sizes(config_);
     EvaluationLimits limits{.positions = sizes.positions,
@@ -267,7 +266,7 @@ class DenoiseTask final : public Seq2SeqTask {
 
   void check_evaluable(const Dataset& data, const std::string& what) const override {
     if (data.size() == 0)
-      throw Error(Exit::bad_input, fmt::format("{}: no line has two tokens", what));
+      throw Error(Exit::bad_input, fmt::format("{}: every line has fewer than two tokens", what));
     Seq2SeqTask::check_evaluable(data, what);
   }
 
@@ -280,7 +279,7 @@ class DenoiseTask final : public Seq2SeqTask {
     return evaluate_loss(trained, data);
   }
 
-  /// Source lines with their spans masked, and the model's outputs.
+  /// Source lines with hidden spans, and the model's outputs.
   std::vector<std::string> examples(const LoadedModel& trained, const Dataset& data,
                                     const Evaluation&) const override {
     constexpr std::int64_t max_lines = 10;
@@ -322,8 +321,8 @@ class DenoiseTask final : public Seq2SeqTask {
       const auto number = static_cast<std::int32_t>(&name - names.data());
       if (id && !first) first = *id - number;
       if (!id || *id != *first + number)
-        throw Error(Exit::usage, fmt::format("the tokenizer lacks {}, or it does not follow the "
-                                             "one before it (tokenizer.specials)",
+        throw Error(Exit::usage, fmt::format("the tokenizer lacks {}, or its id does not follow "
+                                             "that of the preceding mark (tokenizer.specials)",
                                              name));
     }
     return *first;

@@ -1,4 +1,4 @@
-/// task: tag. One label for each row of a source, with an encoder alone: each token of a line,
+/// task: tag. An encoder predicts one label for each row of a source: for each token of a line,
 /// patch of an image or frame of a sound. Target lines contain the labels.
 #include <fmt/format.h>
 
@@ -45,7 +45,7 @@ class TagTask final : public LabelTask {
     data.batching = &labelled();
     if (training) {
       if (data.skipped_long + data.skipped_empty > 0 || !is_even(data)) {
-        options.training = false;  // keeps all lines, so that an error names the right line number
+        options.training = false;  // keeps all lines, so that an error names the correct line
         check_even(tokenize(split, *tokenizers.source, *tokenizers.target, options, threads()),
                    "data.train");
       }
@@ -99,8 +99,8 @@ class TagTask final : public LabelTask {
       const std::int64_t rows = data.source_rows(i), labels = data.target.length(i);
       if (rows == labels) continue;
       throw Error(Exit::bad_input,
-                  fmt::format("{}: line {} has {} {} but {} labels: each {} needs one label; with "
-                              "tokenizer.kind: word, {} separated by spaces",
+                  fmt::format("{}: line {} has {} {} but {} labels: each {} requires one label; "
+                              "with tokenizer.kind: word, {} separated by spaces",
                               what, i + 1, rows, text ? "tokens" : "rows", labels,
                               text ? "token" : "row", text ? "both are" : "labels are"));
     }

@@ -114,8 +114,9 @@ Tokenizers Task::find_tokenizers(const Split& train) const {
   if (!run.empty() && !labels && options.model.empty() && options.source_model.empty()) {
     const Config init_config = read_run_config(RunFolder{run}, {}, PluginUse::leave);
     if (init_config.tokenizer.kind != options.kind) {
-      refuse(fmt::format("model.init_from: {} has a tokenizer of kind {}; set tokenizer.kind to it",
-                         run, name_of(init_config.tokenizer.kind)));
+      refuse(fmt::format(
+          "model.init_from: {} has a tokenizer of kind {}; set tokenizer.kind to this kind", run,
+          name_of(init_config.tokenizer.kind)));
     }
     use_tokenizers_of(run, options);
   }
@@ -139,7 +140,7 @@ void Task::use_tokenizers_of(const std::string& run, TokenizerOptions& options) 
     options.model = shared_file;
   } else {
     options.source_model = shared_file.empty() ? file("source") : shared_file;
-    // An encoder's labels are a separate vocabulary, built from these data.
+    // The labels of an encoder have a separate vocabulary, built from the data of this run.
     if (has_decoder(info().architecture))
       options.target_model = shared_file.empty() ? file("target") : shared_file;
   }
@@ -155,11 +156,12 @@ Split Task::read_given(const FilesOptions& files) const {
     if (!files.source.empty() || !files.target.empty())
       refuse("--source and --target are for tasks that read pairs of lines");
   } else {
-    if (!files.text.empty()) refuse("--text is for language models; give --source and --target");
-    if (files.source.empty() || files.target.empty()) refuse("--source and --target go together");
+    if (!files.text.empty()) refuse("--text is for language models; use --source and --target");
+    if (files.source.empty() || files.target.empty())
+      refuse("--source and --target must be used together");
   }
   if (std::ranges::count(files.source, "-") + std::ranges::count(files.target, "-") > 1)
-    refuse("standard input can be one file only");
+    refuse("only one file can be standard input");
   return read_files(files, "files");
 }
 
@@ -177,7 +179,7 @@ std::string Task::describe_pairs(const ExperimentData& data, std::string_view no
   const std::string left_out =
       reasons.empty() ? "" : fmt::format(" ({} left out)", fmt::join(reasons, " and "));
   return fmt::format(
-      "data: {} {}{}, {} to validate on, {} to test on; vocabulary {}{}", data.train.size(), noun,
+      "data: {} {}{}, {} for validation, {} for testing; vocabulary {}{}", data.train.size(), noun,
       left_out, data.valid.size(), data.test.size(), data.tokenizers.source->size(),
       data.tokenizers.shared() ? "" : fmt::format(" and {}", data.tokenizers.target->size()));
 }
@@ -345,12 +347,12 @@ Batch Task::random_batch(std::int64_t sequences, std::int64_t source_length,
 
 std::vector<std::vector<GeneratedText>> Generator::nbest(const GenerationRequest&) {
   refuse(
-      "--nbest and --prefix are for tasks that generate text; this task has one answer for each "
+      "--nbest and --prefix are for tasks that generate text; this task has one output for each "
       "line");
 }
 
 std::string Generator::continuation(const std::string&, const TextCallback&) {
-  refuse("--prompt is for language models; this model answers the lines of --input");
+  refuse("--prompt is for language models; this model processes the lines of --input");
 }
 
 HEED_END

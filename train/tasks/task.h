@@ -23,7 +23,7 @@ struct LoadedModel {
   const Model& model;
   const Tokenizers& tokenizers;
   Team& team;
-  World* world = nullptr;  ///< the other ranks, if they evaluate the same model at the same time
+  World* world = nullptr;  ///< the ranks, if all evaluate the same model at the same time
 
   Workers workers() const { return {team, world}; }
 };
@@ -123,7 +123,7 @@ class Task {
                                             const Evaluation& e) const = 0;
   virtual std::unique_ptr<Generator> make_generator(const LoadedModel& trained,
                                                     std::uint64_t seed) const = 0;
-  /// A batch of one line, encoded for the model, with its output: the target or labels (empty:
+  /// A batch of one line, encoded for the model; `output` is its target or its labels (if empty:
   /// placeholders). Throws Error(usage) if the task does not support this, Error(bad_input) if the
   /// model cannot process the line.
   virtual Batch batch_of_line(const Tokenizers& tokenizers, const std::string& line,
@@ -146,7 +146,7 @@ class Task {
                                           const std::string& what) const;
   /// Whether a class-token row precedes the rows of a non-text source.
   bool has_class_row() const;
-  /// A line with the preprocessing of the training data.
+  /// Preprocesses a line as the training data were preprocessed.
   std::string prepared(const std::string& line) const;
   /// Receives a batch and −log p of each of its labels.
   using LossesCallback = std::function<void(const Batch& batch, std::span<const double> losses)>;
@@ -159,7 +159,7 @@ class Task {
   Evaluation evaluate_batches(const LoadedModel& trained, std::span<const Batch> batches,
                               LossCounts* totals = nullptr,
                               const LossesCallback& on_losses = {}) const;
-  /// Sets the files of a run's tokenizers.
+  /// Sets the options to the tokenizer files of a run.
   void use_tokenizers_of(const std::string& run, TokenizerOptions& options) const;
   /// Cuts a dataset into the batches of an evaluation.
   std::vector<Batch> batches_of(const Dataset& data) const;
@@ -170,8 +170,8 @@ class Task {
 
 using TaskFactory = std::unique_ptr<Task> (*)(const Config& config);
 
-/// Registers a task; `info.name` equals `name`. Throws Error(bad_input) if the name is in use or
-/// has no dot.
+/// Registers a task; `info.name` must equal `name`. Throws Error(bad_input) if the name is in use
+/// or has no dot.
 void add_task(std::string_view name, const TaskInfo& info, TaskFactory make);
 std::unique_ptr<Task> make_task(const Config& config);
 

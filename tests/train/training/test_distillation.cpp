@@ -74,11 +74,11 @@ BOOST_AUTO_TEST_CASE(incompatible_teacher_is_refused) {
   c = first->config;
   c.train.distill.teacher = (folder / "teacher").string();
   c.task = TaskKind::tag;
-  refused("is a run of task: seq2seq, not tag");
+  refused("is a run of task seq2seq, but this run has task tag");
   c = first->config;
   c.train.distill.teacher = (folder / "teacher").string();
   c.data.lowercase = true;
-  refused("has data.lowercase: false, not true");
+  refused("has data.lowercase: false, but this run has true");
   c = first->config;
   c.train.distill.teacher = (folder / "teacher").string();
   HEED_CHECK_ERROR(Exit::usage, "teacher is the folder of the run itself",

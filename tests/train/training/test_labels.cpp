@@ -136,7 +136,7 @@ BOOST_AUTO_TEST_CASE(line_with_two_labels_is_refused) {
   for (int i = 0; i < 198; ++i) labels += "no\n";
   put(folder / "valid.tgt", labels);
   HEED_CHECK_ERROR(Exit::bad_input,
-                   "line 2 has 2 labels: each line of the target is one label, without spaces",
+                   "line 2 has 2 labels: each line of the target must be one label, without spaces",
                    load_data(c));
 }
 
@@ -182,9 +182,10 @@ BOOST_AUTO_TEST_CASE(run_starts_with_the_weights_of_init_from) {
               std::vector<std::string>{"segments.weight", "output.weight", "output.bias"}));
   BOOST_TEST(weights.unused.empty());  // the masked model's output uses its embedding
   BOOST_TEST(weights.text().size() == 2u);
-  BOOST_TEST(weights.text()[0] ==
-             "model.init_from: taken: embedding.weight, positions.weight, encoder.layers.0.*, "
-             "encoder.layers.1.*, encoder.norm.weight, encoder.norm.bias");
+  BOOST_TEST(
+      weights.text()[0] ==
+      "model.init_from: transferred: embedding.weight, positions.weight, encoder.layers.0.*, "
+      "encoder.layers.1.*, encoder.norm.weight, encoder.norm.bias");
   Trainer before(first.config, first.paths(), first.data, first.run_log);
   before.restore();
   const auto bits = [](const Tensor& t) {
@@ -211,7 +212,7 @@ BOOST_AUTO_TEST_CASE(incompatible_weights_are_refused) {
   HEED_CHECK_ERROR(Exit::bad_input, "none: no weights yet",
                    transfer_weights((folder / "none").string(), *model));
   c.tokenizer.kind = TokenizerKind::characters;
-  HEED_CHECK_ERROR(Exit::usage, "has a tokenizer of kind word; set tokenizer.kind to it",
+  HEED_CHECK_ERROR(Exit::usage, "has a tokenizer of kind word; set tokenizer.kind to this kind",
                    load_data(c));
 }
 

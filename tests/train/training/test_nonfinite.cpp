@@ -64,7 +64,9 @@ BOOST_AUTO_TEST_CASE(nonfinite_weight_is_named) {
   weight.mutable_value().data()[2] = not_a_number;
   const std::string message = steps.failure();
   BOOST_TEST(contains(message, "step 1: the loss is nan"), message);
-  BOOST_TEST(contains(message, "first: the weight " + steps.model->parameters()[3].name), message);
+  BOOST_TEST(
+      contains(message, "first non-finite tensor: the weight " + steps.model->parameters()[3].name),
+      message);
   BOOST_TEST(contains(message, "nan at row"), message);
 }
 
@@ -76,7 +78,7 @@ BOOST_AUTO_TEST_CASE(first_nonfinite_result_is_named_with_position_and_samples) 
   // The first result is the embedding of the source, one row per source token.
   injector.place = {true, 0, 5 * 12 + 7, infinity};
   const std::string message = steps.failure();
-  BOOST_TEST(contains(message, "first: the result of Embedding at"), message);
+  BOOST_TEST(contains(message, "first non-finite tensor: the result of Embedding at"), message);
   BOOST_TEST(contains(message, "inf at row 5, column 7"), message);
   BOOST_TEST(contains(message, "in shard 1 of 1, samples 0, 1, 2, 3, 4, 5, 6, 7, 8"), message);
 }
@@ -88,7 +90,7 @@ BOOST_AUTO_TEST_CASE(nonfinite_gradient_is_named_if_the_loss_is_finite) {
   injector.learn();
   injector.place = {false, injector.gradients_seen / 2, 3, -infinity};
   const std::string message = steps.failure();
-  BOOST_TEST(contains(message, "first: the gradient of"), message);
+  BOOST_TEST(contains(message, "first non-finite tensor: the gradient of"), message);
   BOOST_TEST(contains(message, "-inf at row"), message);
   BOOST_TEST(!contains(message, "the loss is nan"), message);
 }

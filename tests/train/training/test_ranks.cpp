@@ -303,7 +303,7 @@ BOOST_AUTO_TEST_CASE(ranks_end_at_a_nonfinite_step) {
     return message;
   };
   const std::string one = message_of(1);
-  BOOST_TEST(contains(one, "first: "), one);
+  BOOST_TEST(contains(one, "first non-finite tensor: "), one);
   BOOST_TEST(message_of(3) == one);
 }
 

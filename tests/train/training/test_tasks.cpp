@@ -265,7 +265,7 @@ BOOST_AUTO_TEST_CASE(unequal_numbers_of_tokens_and_labels_are_refused) {
   learned.model->max_positions = 3;
   HEED_CHECK_ERROR(
       Exit::bad_input,
-      "data.test: line 2 has 4 tokens; the model accepts at most 3 (model.max_positions)",
+      "data.test: line 2 has 4 tokens; the model accepts a maximum of 3 (model.max_positions)",
       make_task(learned)->check_evaluable(task->encode(good, tokenizers, false), "data.test"));
 }
 
@@ -279,8 +279,8 @@ BOOST_AUTO_TEST_CASE(files_that_a_task_does_not_read_are_refused) {
   for (const TaskKind kind : {TaskKind::tag, TaskKind::seq2seq}) {
     c.task = kind;
     refused(text, "--text is for language models");
-    refused(half, "--source and --target go together");
-    refused(twice, "standard input can be one file only");
+    refused(half, "--source and --target must be used together");
+    refused(twice, "only one file can be standard input");
   }
   c.task = TaskKind::lm;
   refused(pairs, "--text FILE");

@@ -100,7 +100,7 @@ BOOST_AUTO_TEST_CASE(damaged_best_is_reported_and_replaced_at_the_next_validatio
   run.config.train.steps = 50;
   BOOST_TEST(run.train(true) == 0);
   const std::string log = get(run.paths().log());
-  BOOST_TEST(log.find("the best checkpoint, of step 30, is lost") != std::string::npos);
+  BOOST_TEST(log.find("the best checkpoint (step 30) is lost") != std::string::npos);
   BOOST_TEST(log.find("step-00000030/model.safetensors") != std::string::npos);
   BOOST_TEST(run.checkpoints().linked("best").value() == 50);
 }
@@ -116,7 +116,7 @@ BOOST_AUTO_TEST_CASE(refused_resume_changes_nothing) {
   put(run.folder / "best" / "model.safetensors", "precious");
   run.config.train.steps = 30;
   const std::string message = error_of(Exit::bad_input, [&] { run.train(true); });
-  BOOST_TEST(contains(message, "best is a folder, where a link to a checkpoint belongs"), message);
+  BOOST_TEST(contains(message, "best is a folder instead of a link to a checkpoint"), message);
   BOOST_TEST(get(run.paths().metrics()) == metrics);
   BOOST_TEST(get(run.folder / "best" / "model.safetensors") == "precious");
 }
@@ -145,8 +145,8 @@ BOOST_AUTO_TEST_CASE(changed_batches_restart_the_epoch) {
     BOOST_TEST(after.position.epoch == before.position.epoch);
     BOOST_TEST(after.position.batch == 1);
     BOOST_TEST(contains(get(copy.paths().log()),
-                        fmt::format("so epoch {} starts again; {} of its", before.position.epoch,
-                                    before.position.batch)));
+                        fmt::format("so epoch {} starts again, after {} of its",
+                                    before.position.epoch, before.position.batch)));
   }
 }
 
@@ -159,7 +159,8 @@ BOOST_AUTO_TEST_CASE(changed_deciding_metric_discards_the_best) {
   run.config.train.steps = 40;
   run.run_log.log_to(run.paths().log());
   BOOST_TEST(run.train(true) == 0);
-  BOOST_TEST(contains(get(run.paths().log()), "the deciding metric or the validation data differ"));
+  BOOST_TEST(
+      contains(get(run.paths().log()), "the deciding metric or the validation data have changed"));
   const Progress end = Progress::from(run.state_with_clocks(40));
   BOOST_TEST(end.best.value() <= 1);
   BOOST_TEST(end.best_step >= 20);
@@ -190,7 +191,7 @@ BOOST_AUTO_TEST_CASE(newer_unreadable_checkpoint_is_an_error) {
   check_refused("continue from step 10");
   BOOST_TEST(get(run.paths().log()).find("damaged") == std::string::npos);
   std::filesystem::rename(older / "state.json", older_aside);
-  check_refused("have none: all others are damaged");
+  check_refused("start over: all others are damaged");
   BOOST_TEST(get(run.paths().log()).find("skipped a damaged checkpoint") != std::string::npos);
   std::filesystem::rename(older_aside, older / "state.json");
   std::filesystem::rename(older, older_aside);
