@@ -40,7 +40,7 @@ BOOST_AUTO_TEST_CASE(every_line_is_one_sample_in_evaluation) {
   BOOST_TEST(data.skipped_empty == 0);
 }
 
-BOOST_AUTO_TEST_CASE(training_skips_and_counts_unfit_lines) {
+BOOST_AUTO_TEST_CASE(training_skips_and_counts_empty_and_long_lines) {
   const Dataset data =
       tokenize(split, words(), words(), {.training = true, .max_length = 3, .keep_lines = false});
   BOOST_TEST(data.size() == 3);
@@ -79,7 +79,7 @@ BOOST_AUTO_TEST_CASE(tokens_do_not_depend_on_number_of_threads) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(error_on_thread_is_rethrown) {
+BOOST_AUTO_TEST_CASE(error_in_worker_thread_is_rethrown) {
   struct Failing : Tokenizer {
     TokenizerKind kind() const override { return TokenizerKind::words; }
     std::int64_t size() const override { return 3; }
