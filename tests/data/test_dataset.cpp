@@ -15,7 +15,7 @@ namespace {
 const Tokenizer& words() {
   static const auto tokenizer =
       train_tokenizer({.kind = TokenizerKind::words}, std::vector<std::string>{"a a a b b c"}, 1);
-  return *tokenizer;  // a 3, b 4, c 5
+  return *tokenizer;  // ids: a 3, b 4, c 5
 }
 
 Ids ids(std::span<const std::int32_t> s) { return {s.begin(), s.end()}; }
@@ -47,7 +47,7 @@ BOOST_AUTO_TEST_CASE(training_skips_and_counts_empty_and_long_lines) {
   BOOST_TEST(data.skipped_empty == 2);
   BOOST_TEST(data.skipped_long == 1);
   BOOST_TEST(ids(data.source[1]) == (Ids{3, 3, 3, 2}),
-             boost::test_tools::per_element());  // 3 tokens fit
+             boost::test_tools::per_element());  // 3 tokens are accepted
   BOOST_TEST(ids(data.target[2]) == (Ids{5, 4, 3}), boost::test_tools::per_element());
   BOOST_TEST(data.source_lines.empty());
   const Dataset all = tokenize(split, words(), words(), {.training = true});

@@ -230,7 +230,7 @@ void check(const std::string& written, std::chrono::sys_days day) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(every_date_form_is_parsed_to_its_date) {
+BOOST_AUTO_TEST_CASE(dates_in_every_form_are_parsed_correctly) {
   Random random({.seed = 1, .stream = Stream::check});
   BOOST_TEST(date_forms() >= 20);
   using namespace std::chrono;

@@ -142,7 +142,7 @@ BOOST_AUTO_TEST_CASE(loudest_band_of_tone_identifies_digit) {
     expect_error(Exit::bad_input, {"is not a line of tones"}, [&] { play_tones(wrong, 8000); });
 }
 
-BOOST_AUTO_TEST_CASE(feature_rows_are_stacked_frames) {
+BOOST_AUTO_TEST_CASE(feature_rows_are_stacked_and_normalised_frames) {
   const TempDir dir;
   const std::string path =
       dir.write("a.npy", npy("<f4", "(3, 2)", bytes_of<float>({1, 2, 3, 4, 5, 6})));

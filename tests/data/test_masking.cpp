@@ -121,7 +121,7 @@ BOOST_AUTO_TEST_CASE(whole_words_are_hidden_together) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(half_of_second_lines_follow_first) {
+BOOST_AUTO_TEST_CASE(half_of_second_lines_follow_their_first_line) {
   const Dataset data = lines(3000, {.next_sentence = true});
   std::int64_t follows = 0, all = 0;
   for (const Batch& b : batches_of(data, 0)) {

@@ -24,7 +24,7 @@ const Tokenizer& example() {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(long_line_is_encoded_like_its_words_separately) {
+BOOST_AUTO_TEST_CASE(long_line_has_same_ids_as_its_separately_encoded_words) {
   std::string line;
   for (const auto& sentence : sentences(2000, 3)) line += (line.empty() ? "" : " ") + sentence;
   BOOST_TEST(line.size() > 20'000u);

@@ -123,7 +123,7 @@ BOOST_AUTO_TEST_CASE(labels_are_divided_with_source_in_batch_without_target) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(few_sequences_give_fewer_shards) {
+BOOST_AUTO_TEST_CASE(batch_of_few_sequences_has_fewer_shards) {
   const Dataset data = random_pairs(3, 5);
   BOOST_TEST(shard(make_batch(data, {0, 1, 2}), 8).size() == 3u);
   BOOST_TEST(shard(Batch{}, 4).empty());

@@ -161,14 +161,14 @@ BOOST_AUTO_TEST_CASE(epoch_of_mixture_without_limit_has_every_sample_once) {
 }
 
 BOOST_AUTO_TEST_CASE(parts_are_drawn_in_proportion_to_limited_size) {
-  // min(size, 100): 100, 100, 20 of 220
+  // In proportion to min(size, 100): 100, 100 and 20 of 220.
   const auto limited = counts(parts({.limit = 100}), 0);
   BOOST_TEST((of_parts(limited) == std::array{191, 191, 38}));
   for (const auto& [sample, count] : limited)  // part "small": 100 samples, drawn 191 times
     BOOST_TEST((sample < 300 ? count == 1 : count == 1 || count == 2));
-  // high temperature: uniform
+  // A high temperature makes the parts equal.
   BOOST_TEST((of_parts(counts(parts({.temperature = 1000}), 0)) == std::array{140, 140, 140}));
-  // sqrt: 17.3, 10, 4.5
+  // Temperature 2: in proportion to the square roots 17.3, 10 and 4.5.
   BOOST_TEST((of_parts(counts(parts({.temperature = 2}), 0)) == std::array{229, 132, 59}));
 }
 

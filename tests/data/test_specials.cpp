@@ -75,7 +75,7 @@ BOOST_AUTO_TEST_CASE(vocabulary_file_marks_specials) {
                                  Lines{"<mask> a", "a"}, 1);
   BOOST_TEST(slurp(t->save(dir / "v")) == "<unk>\n<s>\n</s>\n\\!<mask>\na\n<mask>\n");
   BOOST_TEST((t->special("<mask>") == 3));
-  BOOST_TEST(t->encode("<mask>").front() == 5);  // the word
+  BOOST_TEST(t->encode("<mask>").front() == 5);  // the ordinary word <mask>
 }
 
 // A vocabulary file without further special pieces keeps its ids, and is saved with the same bytes.

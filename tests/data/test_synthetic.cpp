@@ -271,7 +271,7 @@ BOOST_AUTO_TEST_CASE(mixture_contains_pairs_of_each_task_with_its_name_as_prefix
   BOOST_TEST((all.test.parts[1].name == "addition" && all.test.parts[1].size == 200));
 }
 
-BOOST_AUTO_TEST_CASE(too_few_different_lines_are_refused) {
+BOOST_AUTO_TEST_CASE(synthetic_task_with_too_few_different_lines_is_refused) {
   SyntheticOptions o = options(SyntheticKind::copy);
   o.symbols = 2;
   o.max_length = 3;  // 14 lines in total

@@ -90,7 +90,7 @@ BOOST_AUTO_TEST_CASE(models_with_every_attention_kind_pass_gradcheck) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(cached_decoding_equals_uncached) {
+BOOST_AUTO_TEST_CASE(cached_decoding_with_every_attention_kind_equals_uncached) {
   for_each_kind([](ModelOptions o, bool lm) {
     o.encoder_layers = o.decoder_layers = 2;
     const std::unique_ptr<Generative> model = model_of(o, lm);

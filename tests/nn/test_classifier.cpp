@@ -41,7 +41,7 @@ BOOST_AUTO_TEST_CASE(row_classifier_passes_gradcheck) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(loss_equals_cross_entropy_of_logits) {
+BOOST_AUTO_TEST_CASE(loss_of_classifier_equals_cross_entropy_of_logits) {
   const Labelled lines;
   const std::unique_ptr<Classifier> model =
       make_classifier(small_options(), Labelling::rows, vocabulary, labels, 1);
@@ -73,7 +73,7 @@ BOOST_AUTO_TEST_CASE(logits_of_line_do_not_depend_on_batch) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(encoder_architecture_makes_row_classifier) {
+BOOST_AUTO_TEST_CASE(encoder_architecture_is_row_classifier) {
   const ModelOptions o = small_options();
   const Parameters made =
                        make_model(Architecture::encoder, o, {vocabulary, labels}, 1)->parameters(),
@@ -108,7 +108,7 @@ BOOST_AUTO_TEST_CASE(batch_norm_in_evaluation_uses_running_means) {
   BOOST_TEST(difference(logits_of(lines.pairs), together) > 1e-3);
 }
 
-/// A label at the first row of each line, and no label at further rows.
+/// Labels at the first row of each line only.
 std::vector<std::int32_t> labels_of_lines() {
   return {4, ignored_target, ignored_target, 0, 2, ignored_target, ignored_target, ignored_target};
 }

@@ -107,7 +107,7 @@ BOOST_AUTO_TEST_CASE(decoding_of_empty_source_equals_forward_pass) {
       1e-10);
 }
 
-BOOST_AUTO_TEST_CASE(step_with_wrong_token_count_is_refused) {
+BOOST_AUTO_TEST_CASE(decoding_step_with_wrong_number_of_tokens_is_refused) {
   const std::unique_ptr<Generative> model = make_language_model(small_options(), vocabulary, 1);
   const std::vector<std::int32_t> two{3, 4};
   for (const bool cached : {true, false}) {
@@ -117,7 +117,7 @@ BOOST_AUTO_TEST_CASE(step_with_wrong_token_count_is_refused) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(unknown_parent_is_refused) {
+BOOST_AUTO_TEST_CASE(selection_of_unknown_parent_is_refused) {
   const std::unique_ptr<Generative> model = make_language_model(small_options(), vocabulary, 1);
   const std::vector<std::int32_t> two{3, 4};
   for (const bool cached : {true, false}) {

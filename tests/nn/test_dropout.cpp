@@ -20,7 +20,7 @@ Array run(const Generative& model, const Pairs& pairs, Pass pass) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(masks_depend_only_on_seed_step_and_shard) {
+BOOST_AUTO_TEST_CASE(dropout_masks_depend_only_on_seed_step_and_shard) {
   const Pairs pairs({4, 3}, {3, 5}, 11);
   for (const bool lm : {false, true}) {
     const ModelOptions o = with_dropout(0.3);

@@ -121,7 +121,7 @@ BOOST_AUTO_TEST_CASE(front_end_passes_gradcheck) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(sequences_do_not_affect_each_other) {
+BOOST_AUTO_TEST_CASE(sequences_with_front_end_do_not_affect_each_other) {
   ModelOptions o = conv_options(2);
   o.positions = PositionKind::learned;
   o.max_positions = 3;
@@ -211,7 +211,7 @@ BOOST_AUTO_TEST_CASE(decoding_after_front_end_equals_whole_forward_pass) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(first_row_pooling_and_row_labels_are_refused) {
+BOOST_AUTO_TEST_CASE(front_end_with_first_row_pooling_or_row_labels_is_refused) {
   ModelOptions o = conv_options(1);
   BOOST_CHECK_THROW(make_classifier(o, Labelling::rows, 0, 4, 1), std::exception);
   o.pool = Pool::first;

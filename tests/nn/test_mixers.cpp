@@ -200,7 +200,7 @@ BOOST_AUTO_TEST_CASE(cached_decoding_with_each_mixer_equals_uncached) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(step_while_recording_is_refused) {
+BOOST_AUTO_TEST_CASE(mixer_step_while_recording_is_refused) {
   for (const MixerKind kind : {mean_mixer(), MixerKind::lstm, MixerKind::gru, MixerKind::conv}) {
     Init init = test_init();
     const auto mixer = make_mixer(options_with(kind), AttentionScope::past, init);
@@ -212,7 +212,7 @@ BOOST_AUTO_TEST_CASE(step_while_recording_is_refused) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(running_state_has_constant_size) {
+BOOST_AUTO_TEST_CASE(running_state_in_decoding_has_constant_size) {
   for (const MixerKind kind : running) {
     Init init = test_init();
     const auto mixer = make_mixer(options_with(kind), AttentionScope::past, init);

@@ -92,7 +92,7 @@ BOOST_AUTO_TEST_CASE(segments_with_memory_equal_one_long_window) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(memory_length_is_limited_by_options) {
+BOOST_AUTO_TEST_CASE(length_of_segment_memory_is_limited_by_options) {
   const std::vector<std::int32_t> text = texts(1, 14).front();
   ModelOptions o = remembering(3);
   o.decoder_layers = 1;  // keys and values then depend on single tokens only

@@ -60,7 +60,7 @@ BOOST_AUTO_TEST_CASE(saved_model_is_restored_bitwise) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(saved_metadata_are_as_given_or_by_default_pytorch_format) {
+BOOST_AUTO_TEST_CASE(saved_metadata_are_as_given_or_default_to_pytorch_format) {
   const TempFolder folder;
   save_weights(folder / "w", linear(2, 3, 1).parameters());
   save_weights(folder / "steps", linear(2, 3, 1).parameters(), {{"steps", "7"}});

@@ -142,7 +142,7 @@ BOOST_AUTO_TEST_CASE(graph_contains_the_weights_above_the_threshold) {
   BOOST_TEST(edges(lines_view(maps, maps.layers[0], maps.layers[0].heads[0].weights)) == 4u);
 }
 
-BOOST_AUTO_TEST_CASE(cells_of_a_reduced_map_sum_the_weights_of_a_block) {
+BOOST_AUTO_TEST_CASE(rows_of_a_reduced_map_sum_to_1) {
   AttentionMaps maps = random_maps(1, 1, 4, tokens(128));
   Array& p = maps.layers[0].heads[0].weights;
   for (std::int64_t i = 0; i < 128; ++i) {  // each token attends to the previous token

@@ -198,7 +198,7 @@ BOOST_AUTO_TEST_CASE(model_starts_with_the_weights_of_init_from) {
                name);
 }
 
-BOOST_AUTO_TEST_CASE(incompatible_weights_are_refused) {
+BOOST_AUTO_TEST_CASE(incompatible_weights_of_init_from_are_refused) {
   const TempFolder folder;
   Run first(mlm_run(folder, 2), folder / "first");
   begin_run(first.paths(), first.config, first.data.tokenizers, first.data.sums, {});
