@@ -1,5 +1,5 @@
 #pragma once
-/// Datasets for the tests of batches, in which every token identifies its position.
+/// Datasets for the tests of batches. Each token identifies its position in the dataset.
 #include <algorithm>
 
 #include "data/batches/batcher.h"
@@ -43,7 +43,7 @@ inline std::vector<Batch> batches_of(const Dataset& data, std::int64_t epoch,
   return all;
 }
 
-/// Checks that offsets match the tokens and that sequences of pairs are those of `samples`.
+/// Checks that offsets match the tokens and that the sequences are those of `samples`.
 inline void check_batch(const Batch& b, const Dataset& data) {
   const auto n = b.sequences();
   BOOST_REQUIRE(n > 0);

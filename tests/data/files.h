@@ -1,5 +1,5 @@
 #pragma once
-/// The bytes of binary files.
+/// The contents of binary files: .npy and IDX.
 #include <cstdint>
 #include <string>
 #include <vector>

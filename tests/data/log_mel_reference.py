@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""A slow log-mel spectrum, written from the formulas in the documentation of librosa.feature.melspectrogram,
-librosa.filters.mel and librosa.mel_frequencies: prints log_mel_golden.json.
+"""A slow log-mel spectrum that follows the formulas in the documentation of librosa.feature.melspectrogram,
+librosa.filters.mel and librosa.mel_frequencies. Prints log_mel_golden.json.
 
     python3 log_mel_reference.py > log_mel_golden.json
 """

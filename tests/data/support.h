@@ -89,7 +89,7 @@ inline std::vector<std::string> split_at(const std::string& line, char separator
   return parts;
 }
 
-/// Sentences of random but repeated words, for learning vocabularies.
+/// Sentences of random words from a short list, so that words repeat; for learning vocabularies.
 inline std::vector<std::string> sentences(std::size_t count, std::uint64_t seed) {
   static const std::vector<std::string> words = {
       "the",    "a",      "house",  "houses", "river",   "rivers", "running", "walking", "walked",

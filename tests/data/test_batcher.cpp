@@ -90,7 +90,7 @@ BOOST_AUTO_TEST_CASE(each_epoch_draws_new_segmentations) {
   }
   BOOST_TEST(equal_pairs < 60u);  // 240 pairs; the sides are drawn separately
   for (const auto& [sample, segmentations] : seen) BOOST_TEST(segmentations.size() > 1u);
-  // Segmentation affects neither evaluation nor a line that would become too long.
+  // Sampled segmentation affects neither evaluation nor lines that it would make too long.
   BOOST_TEST((evaluation_batches(data, {.batch_tokens = 200}) == usual));
   data.segmentation->max_length = 1;
   BatchStream short_lines(data, {.batch_tokens = 200});
@@ -117,7 +117,7 @@ BOOST_AUTO_TEST_CASE(batches_fill_budget_without_exceeding_it) {
   BOOST_TEST(incomplete <= 4u);  // the last batch of each chunk of 1,600 samples
 }
 
-BOOST_AUTO_TEST_CASE(sample_beyond_budget_is_separate_batch) {
+BOOST_AUTO_TEST_CASE(sample_beyond_budget_forms_separate_batch) {
   Dataset data = random_pairs(50, 5);
   data.source.push(std::vector<std::int32_t>{9, 9, Tokenizer::eos});
   data.target.push(std::vector<std::int32_t>(100, 7));
@@ -156,7 +156,7 @@ BOOST_AUTO_TEST_CASE(batch_order_is_function_of_seed_and_epoch) {
   }
   BOOST_TEST((orders[0] != orders[1] && orders[1] != orders[2]));
 
-  // The order of the batches is shuffled too: lengths do not grow during an epoch.
+  // The order of the batches is also shuffled: their numbers of samples rise and fall.
   BatchStream again(data, {.batch_tokens = 100, .seed = 5});
   int falls = 0;
   std::size_t before = 0;
@@ -167,8 +167,8 @@ BOOST_AUTO_TEST_CASE(batch_order_is_function_of_seed_and_epoch) {
   BOOST_TEST(falls > 20);
 }
 
-BOOST_AUTO_TEST_CASE(all_orders_are_equally_frequent) {
-  // Samples of one length, one per batch: sorting keeps their shuffled order.
+BOOST_AUTO_TEST_CASE(all_orders_of_samples_are_equally_frequent) {
+  // Samples of equal length, one per batch: sorting keeps their shuffled order.
   Dataset data;
   for (std::int32_t i = 0; i < 3; ++i) {
     data.source.push(std::vector<std::int32_t>{10 + i, Tokenizer::eos});
@@ -233,7 +233,8 @@ BOOST_AUTO_TEST_CASE(text_windows_predict_each_token_once) {
         }
         check_permutation(predicted, n - 1);  // every token except the first is predicted once
       }
-      if (n == 500 && o.context == 10) BOOST_TEST(shifts.size() >= 7u);  // the grid is shifted
+      if (n == 500 && o.context == 10)
+        BOOST_TEST(shifts.size() >= 7u);  // each epoch shifts the windows
     }
   }
 }
@@ -260,10 +261,10 @@ BOOST_AUTO_TEST_CASE(text_lanes_continue_across_batches) {
         for (const std::int64_t s : batches[t].samples) BOOST_TEST(seen.insert(s).second);
         BOOST_TEST((shard(batches[t], 2).back().continues == (t > 0)));
       }
-      // Omitted: less than one window at the start, and less than one per lane at the end.
+      // Less than one window is omitted at the start, and less than one per lane at the end.
       BOOST_TEST(10 * static_cast<std::int64_t>(seen.size()) >= std::min(10, n - 40));
     }
-    if (n == 500) BOOST_TEST(firsts.size() > 5u);  // the grid is shifted
+    if (n == 500) BOOST_TEST(firsts.size() > 5u);  // each epoch shifts the windows
     const auto evaluated = evaluation_batches(data, o);
     std::vector<std::int64_t> predicted;
     for (std::size_t t = 0; t < evaluated.size(); ++t) {

@@ -111,13 +111,12 @@ BOOST_AUTO_TEST_CASE(fractions_of_text_are_cut_between_characters) {
   BOOST_TEST(corpus.valid.text == "789");
   BOOST_TEST(corpus.test.text == "");
 
-  f.options.train.text = {
-      f.dir.write("text", "aßaßaßaß")};  // 12 bytes; byte 10 is inside a character
+  f.options.train.text = {f.dir.write("text", "aßaßaßaß")};  // 12 bytes
   f.options.valid_fraction = 2.0 / 12.0;
   corpus = f.read(Reads::text);
   BOOST_TEST(corpus.train.text + corpus.valid.text == "aßaßaßaß");
   BOOST_TEST((corpus.valid.text == "ß" || corpus.valid.text == "aß"));
-  f.options.valid_fraction = 1.0 / 12.0;  // the second byte of ß alone gives an empty split
+  f.options.valid_fraction = 1.0 / 12.0;  // a cut within the last ß moves to the end
   expect_error(Exit::bad_input, {"12 bytes are too few to cut fractions from"},
                [&] { f.read(Reads::text); });
 }
@@ -133,7 +132,7 @@ BOOST_AUTO_TEST_CASE(fractions_are_cut_from_lines_without_target) {
   BOOST_TEST(corpus.train.target.empty());
 }
 
-BOOST_AUTO_TEST_CASE(texts_without_final_newline_are_separated) {
+BOOST_AUTO_TEST_CASE(texts_without_final_newline_are_separated_by_newline) {
   Files f;
   f.options.train.text = {f.dir.write("a", "abc def"), f.dir.write("b", "ghi")};
   BOOST_TEST(f.read(Reads::text).train.text == "abc def\nghi");
@@ -161,7 +160,7 @@ BOOST_AUTO_TEST_CASE(lowercase_option_applies_to_all_splits) {
   BOOST_TEST(f.read(Reads::text).train.text == "àb\n");
 }
 
-BOOST_AUTO_TEST_CASE(wrong_files_are_refused) {
+BOOST_AUTO_TEST_CASE(missing_unequal_and_empty_files_are_refused) {
   Files f;
   expect_error(Exit::usage, {"data.train.source"}, [&] { f.read(); });
   expect_error(Exit::usage, {"data.train.text"}, [&] { f.read(Reads::text); });
@@ -180,7 +179,7 @@ BOOST_AUTO_TEST_CASE(wrong_files_are_refused) {
   expect_error(Exit::bad_input, {"empty.txt.gz: empty file"}, [&] { f.read(Reads::text); });
 }
 
-BOOST_AUTO_TEST_CASE(broken_test_split_is_refused) {
+BOOST_AUTO_TEST_CASE(test_split_with_invalid_utf8_is_refused) {
   Files f;
   f.pairs(f.options.train, "train", "x\n", "x\n");
   f.pairs(f.options.test, "test", "x\n", "\xFF\n");

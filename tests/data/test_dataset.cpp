@@ -15,7 +15,7 @@ namespace {
 const Tokenizer& words() {
   static const auto tokenizer =
       train_tokenizer({.kind = TokenizerKind::words}, std::vector<std::string>{"a a a b b c"}, 1);
-  return *tokenizer;  // a 3, b 4, c 5
+  return *tokenizer;  // ids: a 3, b 4, c 5
 }
 
 Ids ids(std::span<const std::int32_t> s) { return {s.begin(), s.end()}; }
@@ -40,14 +40,14 @@ BOOST_AUTO_TEST_CASE(every_line_is_one_sample_in_evaluation) {
   BOOST_TEST(data.skipped_empty == 0);
 }
 
-BOOST_AUTO_TEST_CASE(training_skips_and_counts_unfit_lines) {
+BOOST_AUTO_TEST_CASE(training_skips_and_counts_empty_and_long_lines) {
   const Dataset data =
       tokenize(split, words(), words(), {.training = true, .max_length = 3, .keep_lines = false});
   BOOST_TEST(data.size() == 3);
   BOOST_TEST(data.skipped_empty == 2);
   BOOST_TEST(data.skipped_long == 1);
   BOOST_TEST(ids(data.source[1]) == (Ids{3, 3, 3, 2}),
-             boost::test_tools::per_element());  // 3 tokens fit
+             boost::test_tools::per_element());  // 3 tokens are accepted
   BOOST_TEST(ids(data.target[2]) == (Ids{5, 4, 3}), boost::test_tools::per_element());
   BOOST_TEST(data.source_lines.empty());
   const Dataset all = tokenize(split, words(), words(), {.training = true});
@@ -79,7 +79,7 @@ BOOST_AUTO_TEST_CASE(tokens_do_not_depend_on_number_of_threads) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(error_on_thread_is_rethrown) {
+BOOST_AUTO_TEST_CASE(error_in_worker_thread_is_rethrown) {
   struct Failing : Tokenizer {
     TokenizerKind kind() const override { return TokenizerKind::words; }
     std::int64_t size() const override { return 3; }

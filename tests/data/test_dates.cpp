@@ -36,7 +36,7 @@ bool replace(std::string& text, const std::string& from, const std::string& to) 
   return true;
 }
 
-/// 二〇二一, 十, 十二, 二十, 二十七 or ASCII digits.
+/// The value of a number such as 二〇二一, 十, 十二, 二十 or 二十七, or in ASCII digits.
 int chinese(std::string text) {
   const std::vector<std::string> digits = {"〇", "一", "二", "三", "四",
                                            "五", "六", "七", "八", "九"};
@@ -230,12 +230,13 @@ void check(const std::string& written, std::chrono::sys_days day) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(every_form_is_parsed) {
+BOOST_AUTO_TEST_CASE(dates_in_every_form_are_parsed_correctly) {
   Random random({.seed = 1, .stream = Stream::check});
   BOOST_TEST(date_forms() >= 20);
   using namespace std::chrono;
   for (int form = 0; form < date_forms(); ++form) {
-    // 1969 to 2068, where every form is allowed; the stride visits all months and their days.
+    // Every form is allowed from 1969 to 2068. Steps of 37 days reach all months and all days of a
+    // month.
     for (sys_days day{year{1969} / 1 / 1}; day < sys_days{year{2069} / 1 / 1}; day += days(37)) {
       check(write_date(day, form, random), day);
     }
@@ -250,7 +251,8 @@ BOOST_AUTO_TEST_CASE(every_day_has_unambiguous_text) {
       const auto written = write_date(day, random);
       check(written, day);
       const auto [entry, fresh] = meaning.emplace(written, day);
-      if (!fresh && entry->second != day) BOOST_ERROR(written << " is the text of two days");
+      if (!fresh && entry->second != day)
+        BOOST_ERROR(written << " is written for two different days");
     }
   }
 }
@@ -263,7 +265,7 @@ BOOST_AUTO_TEST_CASE(iso_date_has_standard_format) {
   BOOST_TEST(iso_date(sys_days{year{2000} / 2 / 29}) == "2000-02-29");
 }
 
-BOOST_AUTO_TEST_CASE(expected_forms_occur) {
+BOOST_AUTO_TEST_CASE(expected_date_forms_occur) {
   using namespace std::chrono;
   const sys_days day{year{2021} / 3 / 3};
   Random random({.seed = 3, .stream = Stream::check});

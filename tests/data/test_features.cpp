@@ -87,7 +87,7 @@ BOOST_AUTO_TEST_CASE(broken_wav_is_refused) {
   BOOST_CHECK_THROW(read_wav((dir / "missing.wav").string(), 8000), Error);
 }
 
-BOOST_AUTO_TEST_CASE(npy_matrix_is_read_and_broken_file_refused) {
+BOOST_AUTO_TEST_CASE(npy_matrix_is_read_and_broken_npy_file_is_refused) {
   const TempDir dir;
   const std::string f4 = bytes_of<float>({1, 2, 3, 4, 5, 6}), f8 = bytes_of<double>({1, 2});
   const Matrix m = read_npy(dir.write("a.npy", npy("<f4", "(2, 3)", f4)));
@@ -122,7 +122,7 @@ BOOST_AUTO_TEST_CASE(log_mel_equals_reference) {
   BOOST_TEST(log_mel(std::vector<float>(200), options).front() == std::log(1e-10F));  // silence
 }
 
-// Each digit is a different tone, which the loudest band of its frames identifies.
+// Each digit has a different tone, which the loudest band of its frames identifies.
 BOOST_AUTO_TEST_CASE(loudest_band_of_tone_identifies_digit) {
   const FeatureOptions options{.width = 40, .rate = 8000};
   std::map<std::size_t, char> heard;
@@ -142,7 +142,7 @@ BOOST_AUTO_TEST_CASE(loudest_band_of_tone_identifies_digit) {
     expect_error(Exit::bad_input, {"is not a line of tones"}, [&] { play_tones(wrong, 8000); });
 }
 
-BOOST_AUTO_TEST_CASE(feature_rows_are_stacked_frames) {
+BOOST_AUTO_TEST_CASE(feature_rows_are_stacked_and_normalised_frames) {
   const TempDir dir;
   const std::string path =
       dir.write("a.npy", npy("<f4", "(3, 2)", bytes_of<float>({1, 2, 3, 4, 5, 6})));
@@ -176,7 +176,7 @@ BOOST_AUTO_TEST_CASE(feature_rows_are_stacked_frames) {
   refused({empty}, {"data.train: line 1: ", "empty.npy: has no frame"});
 }
 
-BOOST_AUTO_TEST_CASE(digits_of_test_tones_are_not_in_train) {
+BOOST_AUTO_TEST_CASE(digit_sequences_of_test_tones_do_not_occur_in_train) {
   const Corpus corpus = synthetic_corpus({.name = SyntheticKind::tones,
                                           .train = 2000,
                                           .valid = 50,

@@ -75,7 +75,7 @@ BOOST_AUTO_TEST_CASE(read_image_returns_written_pixels) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(channels_are_converted) {
+BOOST_AUTO_TEST_CASE(grey_and_colour_channels_are_converted) {
   const TempDir dir;
   const Image grey = counting(3, 4, 1);
   for (const std::string& bytes : {png_of(grey), pnm(grey)}) {
@@ -115,7 +115,7 @@ BOOST_AUTO_TEST_CASE(broken_image_is_refused) {
                [&] { read_image((dir / "nowhere.png").string(), 3); });
 }
 
-BOOST_AUTO_TEST_CASE(idx_file_is_read_and_broken_one_refused) {
+BOOST_AUTO_TEST_CASE(idx_file_is_read_and_broken_idx_file_is_refused) {
   const TempDir dir;
   const std::string two = bytes_of(counting(4, 3, 1));
   const IdxFile file = IdxFile::read(dir.write_gz("x.gz", idx({2, 2, 3}, two)));
@@ -140,7 +140,7 @@ BOOST_AUTO_TEST_CASE(idx_file_is_read_and_broken_one_refused) {
     BOOST_TEST(!IdxItem::parse(line, item));
 }
 
-BOOST_AUTO_TEST_CASE(patches_are_read_line_by_line) {
+BOOST_AUTO_TEST_CASE(patches_of_image_are_rows_in_line_order) {
   const TempDir dir;
   const std::vector<std::string> lines{dir.write("p", pnm(counting(4, 6, 3)))};
   ImageOptions o{
@@ -273,7 +273,7 @@ BOOST_AUTO_TEST_CASE(drawings_equal_hand_drawn_pixels) {
     expect_error(Exit::bad_input, {"is not a drawing", "with colours red, green"},
                  [&] { draw_image(wrong, 4, 8, 3); });
   BOOST_TEST((is_drawing("drawing:x") && !is_drawing("image.png")));
-  // An error in a line of data contains its number.
+  // The message about an invalid line of data contains its number.
   expect_error(Exit::bad_input, {"data: line 2: \"drawing:red\" is not a drawing"}, [] {
     Images(std::vector<std::string>{"drawing:red square 1 2 3", "drawing:red"},
            {.height = 8, .width = 8, .channels = 3}, false, "data", 1);
@@ -282,7 +282,7 @@ BOOST_AUTO_TEST_CASE(drawings_equal_hand_drawn_pixels) {
 
 namespace {
 
-/// Left, top, right and bottom of the pixels of a shape that is drawn alone.
+/// The bounding box of a shape that is drawn alone: left, top, right, bottom.
 std::array<std::int64_t, 4> box(const std::string& shape, std::int64_t side) {
   const Image p = draw_image("drawing:" + shape, side, side, 1);
   std::array<std::int64_t, 4> box{side, side, -1, -1};
@@ -295,7 +295,7 @@ std::array<std::int64_t, 4> box(const std::string& shape, std::int64_t side) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(captions_are_correct_and_splits_share_none) {
+BOOST_AUTO_TEST_CASE(captions_are_correct_and_test_captions_do_not_occur_in_train) {
   const ImageOptions image{.height = 32, .width = 32, .channels = 3};
   const Corpus corpus = synthetic_corpus(
       {.name = SyntheticKind::captions, .train = 3000, .valid = 100, .test = 200}, 1, image);

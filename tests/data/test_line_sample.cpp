@@ -28,7 +28,7 @@ BOOST_AUTO_TEST_CASE(sample_of_many_lines_is_uniform_without_repeats) {
     BOOST_TEST((sample == sample_lines(lines, 5, seed)));
     for (const std::string* line : sample) ++times[static_cast<std::size_t>(line - lines.data())];
   }
-  // 2000 times 5 of 20: 500 each, with a standard deviation of 19.
+  // A line is expected in 2000 · 5 / 20 = 500 samples, with a standard deviation of 19.
   for (const int count : times) BOOST_TEST((count > 400 && count < 600));
 }
 

@@ -13,7 +13,7 @@ using namespace heed::testing;
 BOOST_AUTO_TEST_SUITE(lines)
 using Lines = std::vector<std::string>;
 
-BOOST_AUTO_TEST_CASE(line_ends_are_recognised) {
+BOOST_AUTO_TEST_CASE(lines_are_read_without_line_endings_and_byte_order_mark) {
   const TempDir dir;
   const auto check = [&](std::string_view content, const Lines& expected) {
     BOOST_TEST(read_lines(dir.write("plain", content)) == expected,
@@ -28,7 +28,7 @@ BOOST_AUTO_TEST_CASE(line_ends_are_recognised) {
   check("", {});
   check("\n", {""});
   check("\xEF\xBB\xBFgrün\n", {"grün"});          // a byte-order mark
-  check("\xEF\xBB\xBF", {});                      // only that mark
+  check("\xEF\xBB\xBF", {});                      // only a byte-order mark
   check("a\vb\u2028c\rd\n", {"a\vb\u2028c\rd"});  // only \n ends a line
 }
 
@@ -44,7 +44,7 @@ BOOST_AUTO_TEST_CASE(text_is_read_unchanged) {
   BOOST_TEST(joined == text);
 }
 
-BOOST_AUTO_TEST_CASE(files_and_gzip_members_are_joined) {
+BOOST_AUTO_TEST_CASE(lines_of_files_and_gzip_members_are_joined) {
   const TempDir dir;
   const auto a = dir.write("a", "1\n2\n"), b = dir.write_gz("b", "3\n");
   BOOST_TEST(read_lines(Lines{a, b, a}) == (Lines{"1", "2", "3", "1", "2"}),
@@ -54,7 +54,7 @@ BOOST_AUTO_TEST_CASE(files_and_gzip_members_are_joined) {
   BOOST_TEST(read_lines(both) == (Lines{"3", "4"}), boost::test_tools::per_element());
 }
 
-BOOST_AUTO_TEST_CASE(large_gzip_file_equals_plain_text) {
+BOOST_AUTO_TEST_CASE(large_gzip_file_is_read_like_plain_file) {
   const TempDir dir;
   std::string content;
   for (const auto& line : sentences(30000, 5)) content += line + "\n";
@@ -93,7 +93,7 @@ BOOST_AUTO_TEST_CASE(size_limit_applies_to_files_gzip_and_pipes) {
   writer.join();
 }
 
-BOOST_AUTO_TEST_CASE(missing_file_or_folder_is_refused) {
+BOOST_AUTO_TEST_CASE(missing_file_and_path_of_folder_are_refused) {
   const TempDir dir;
   expect_error(Exit::bad_input, {(dir / "nowhere.de").string(), "no such file"},
                [&] { read_lines((dir / "nowhere.de").string()); });
@@ -117,18 +117,18 @@ BOOST_AUTO_TEST_CASE(invalid_text_is_refused_with_position) {
   expect_error(Exit::bad_input, {nul + ":2: NUL byte"}, [&] { read_text(nul); });
 }
 
-BOOST_AUTO_TEST_CASE(very_long_line_is_refused) {
+BOOST_AUTO_TEST_CASE(line_of_more_than_a_million_bytes_is_refused) {
   const TempDir dir;
   const auto most = dir.write("most", "x\n" + std::string(1'000'000, 'a') + "\n");
   BOOST_TEST(read_lines(most).back().size() == 1'000'000u);
   const auto more = dir.write("more", "x\n" + std::string(1'000'001, 'a') + "\n");
   expect_error(Exit::bad_input, {more + ":2:", "a line of more than 1000000 bytes"},
                [&] { read_lines(more); });
-  BOOST_TEST(read_text(more).size() == 1'000'004u);  // a continuous text may be longer
+  BOOST_TEST(read_text(more).size() == 1'000'004u);  // a line of continuous text may be longer
 }
 
-BOOST_AUTO_TEST_CASE(byte_order_mark_and_return_do_not_count_in_length) {
-  // Files are read in pieces; a piece of 64 KiB ends within the end of the first line.
+BOOST_AUTO_TEST_CASE(byte_order_mark_and_carriage_return_do_not_count_in_line_length) {
+  // Files are read in blocks of 64 KiB; the first block ends near the end of the first line.
   const TempDir dir;
   for (std::size_t longest = 65'530; longest < 65'540; ++longest) {
     for (const std::string mark : {"", "\xEF\xBB\xBF"}) {

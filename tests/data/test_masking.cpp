@@ -14,8 +14,8 @@ namespace {
 
 constexpr std::int32_t mask = 3, first = 4, vocabulary = 1004;
 
-/// Lines of 20 tokens; the tokens of line i begin at 4 + 20 i, so that a token identifies its line
-/// and position.
+/// Lines of 20 consecutive ids. Line i begins at 4 + 20 i (modulo 1000), so that a token identifies
+/// its position and, among 50 lines, its line.
 Dataset lines(std::int64_t n, const MaskOptions& options) {
   Dataset data;
   data.batching = &masked_lines();
@@ -33,7 +33,7 @@ Dataset lines(std::int64_t n, const MaskOptions& options) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(hidden_tokens_are_masked_random_or_unchanged_80_10_10) {
+BOOST_AUTO_TEST_CASE(hidden_tokens_are_masked_random_or_unchanged_in_ratio_80_10_10) {
   const Dataset data = lines(3000, {});
   std::int64_t labels = 0, masked = 0, unchanged = 0, random = 0;
   for (const Batch& batch : batches_of(data, 0)) {
@@ -67,7 +67,7 @@ BOOST_AUTO_TEST_CASE(hidden_tokens_are_masked_random_or_unchanged_80_10_10) {
   BOOST_TEST(std::abs(static_cast<double>(random) - 0.1 * 9000) < 5 * std::sqrt(0.09 * 9000));
 }
 
-BOOST_AUTO_TEST_CASE(epochs_hide_new_tokens_and_evaluation_fixed_tokens) {
+BOOST_AUTO_TEST_CASE(each_epoch_hides_different_tokens_and_evaluation_the_same_tokens) {
   const Dataset data = lines(100, {});
   const std::vector<Batch> zero = batches_of(data, 0);
   BOOST_TEST((batches_of(data, 0) == zero));
@@ -90,7 +90,7 @@ BOOST_AUTO_TEST_CASE(epochs_hide_new_tokens_and_evaluation_fixed_tokens) {
   BOOST_TEST((hidden(evaluation_batches(data, one)) == hidden(evaluation_batches(data, two))));
 }
 
-BOOST_AUTO_TEST_CASE(short_line_has_label_and_rate_is_configurable) {
+BOOST_AUTO_TEST_CASE(line_of_one_token_has_label_and_mask_rate_is_configurable) {
   Dataset data = lines(50, {.rate = 0.5});
   data.source = {};
   for (std::int32_t i = 0; i < 50; ++i) data.source.push(std::vector<std::int32_t>{first + i});
@@ -121,7 +121,7 @@ BOOST_AUTO_TEST_CASE(whole_words_are_hidden_together) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(half_of_second_lines_follow_first) {
+BOOST_AUTO_TEST_CASE(half_of_second_lines_follow_their_first_line) {
   const Dataset data = lines(3000, {.next_sentence = true});
   std::int64_t follows = 0, all = 0;
   for (const Batch& b : batches_of(data, 0)) {

@@ -11,7 +11,7 @@ BOOST_AUTO_TEST_SUITE(piece_model)
 
 namespace {
 
-/// A field of at most 2^14 bytes (protocol buffers: field and type, length, bytes).
+/// A protocol buffer field of less than 2^14 bytes: number and type, length, bytes.
 std::string field(unsigned number, const std::string& bytes) {
   const char head[] = {static_cast<char>(number << 3 | 2),
                        static_cast<char>(0x80 | (bytes.size() & 0x7F)),
@@ -47,18 +47,19 @@ BOOST_AUTO_TEST_CASE(incomplete_model_is_refused) {
   BOOST_TEST(flaw_in_piece_model(pieces + trainer + field(3, "") + "\x0A\x05") == cut);
 }
 
-BOOST_AUTO_TEST_CASE(piece_with_nul_is_refused) {
+BOOST_AUTO_TEST_CASE(piece_with_nul_byte_or_without_text_is_refused) {
   const std::string broken = "not a sentencepiece model (one of its pieces is broken)";
   const auto flaw_of = [](const std::string& piece) {
     return flaw_in_piece_model(pieces + field(1, piece) + trainer + field(3, ""));
   };
   BOOST_TEST(flaw_of(field(1, "ab")) == "");
-  BOOST_TEST(flaw_of(field(9, std::string(1, '\0')) + field(1, "ab")) == "");  // no text
+  BOOST_TEST(flaw_of(field(9, std::string(1, '\0')) + field(1, "ab")) ==
+             "");  // field 9 is not text
   BOOST_TEST(flaw_of(field(1, std::string("\0", 1))) == broken);
   BOOST_TEST(flaw_of(field(1, std::string("a\0b", 3))) == broken);
   BOOST_TEST(flaw_of(field(1, "ab") + field(1, std::string("a\0", 2))) ==
              broken);                         // the last text is used
-  BOOST_TEST(flaw_of("\x08\x05") == broken);  // a number
+  BOOST_TEST(flaw_of("\x08\x05") == broken);  // a number in place of text
   BOOST_TEST(flaw_of("\xFF") == broken);
 }
 

@@ -8,7 +8,7 @@ using namespace heed::testing;
 
 BOOST_AUTO_TEST_SUITE(prefetcher)
 
-BOOST_AUTO_TEST_CASE(prefetched_batches_equal_stream) {
+BOOST_AUTO_TEST_CASE(prefetched_batches_equal_those_of_stream) {
   for (const bool text : {false, true}) {
     const Dataset data = text ? counting_text(3000) : random_pairs(800, 12);
     const BatchOptions o{.batch_tokens = 100, .context = 10};

@@ -24,11 +24,11 @@ const Tokenizer& example() {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(long_lines_encoded_in_parts_equal_whole_lines) {
+BOOST_AUTO_TEST_CASE(long_line_has_same_ids_as_its_separately_encoded_words) {
   std::string line;
   for (const auto& sentence : sentences(2000, 3)) line += (line.empty() ? "" : " ") + sentence;
   BOOST_TEST(line.size() > 20'000u);
-  Ids words;  // separately: no piece spans a space
+  Ids words;  // encoded separately: no piece spans a space
   std::size_t at = 0;
   while (at < line.size()) {
     const std::size_t end = std::min(line.find(' ', at), line.size());
@@ -46,13 +46,13 @@ BOOST_AUTO_TEST_CASE(long_lines_encoded_in_parts_equal_whole_lines) {
     std::string back = example().decode(example().encode(word));
     back.erase(std::remove(back.begin(), back.end(), ' '), back.end());
     word.erase(std::remove(word.begin(), word.end(), ' '), word.end());
-    BOOST_TEST((back == word));  // ignores spaces between the parts
+    BOOST_TEST((back == word));  // equal apart from spaces between the parts
   }
   // Each invalid byte is a part; the result is unspecified.
   BOOST_TEST(!example().encode(std::string(8'200, '\x80')).empty());
 }
 
-BOOST_AUTO_TEST_CASE(sampled_segmentations_spell_same_line) {
+BOOST_AUTO_TEST_CASE(sampled_segmentations_decode_to_same_text) {
   for (const PieceAlgorithm algorithm : {PieceAlgorithm::unigram, PieceAlgorithm::bpe}) {
     const bool merges = algorithm == PieceAlgorithm::bpe;
     const auto tokenizer = train_tokenizer(
@@ -84,8 +84,8 @@ BOOST_AUTO_TEST_CASE(sampled_segmentations_spell_same_line) {
   }
 }
 
-// The unigram model gives the two most probable segmentations in the ratio p1^a : p2^a.
-BOOST_AUTO_TEST_CASE(segmentations_are_drawn_by_probability) {
+// The unigram model draws the two most probable segmentations in the ratio p1^alpha : p2^alpha.
+BOOST_AUTO_TEST_CASE(segmentations_are_drawn_by_power_of_their_probability) {
   const auto tokenizer = learn(sentences(400, 1), 150);
   const std::string line = "gardens";
   const auto share = [&](double alpha) {
@@ -102,7 +102,7 @@ BOOST_AUTO_TEST_CASE(segmentations_are_drawn_by_probability) {
   BOOST_CHECK_CLOSE(std::log(twice / (1 - twice)), 2 * once, 20);
 }
 
-BOOST_AUTO_TEST_CASE(long_lines_are_learned_and_long_words_skipped) {
+BOOST_AUTO_TEST_CASE(learning_uses_long_lines_and_skips_long_words) {
   Random random({.seed = 1, .stream = Stream::check, .index = 0, .part = 0});
   std::string noise, words;
   while (noise.size() < 200'000) noise += static_cast<char>('a' + random.below(26));
@@ -124,7 +124,7 @@ BOOST_AUTO_TEST_CASE(long_lines_are_learned_and_long_words_skipped) {
 }
 
 BOOST_AUTO_TEST_CASE(byte_pair_encoding_merges_frequent_pairs) {
-  // "ab" occurs everywhere, so it is merged first, then "ab" and "c".
+  // "ab" occurs in every word, so it is merged first, then "ab" and "c".
   const std::vector<std::string> lines(50, "abc abd abc");
   const auto t = train_tokenizer(
       {.kind = TokenizerKind::sentencepiece, .algorithm = PieceAlgorithm::bpe, .vocab_size = 12},
@@ -163,7 +163,7 @@ BOOST_AUTO_TEST_CASE(decoding_restores_encoded_text) {
   BOOST_TEST(t.decode(Ids{}) == "");
 }
 
-BOOST_AUTO_TEST_CASE(unseen_text_becomes_unk) {
+BOOST_AUTO_TEST_CASE(unseen_character_is_encoded_as_unk) {
   const auto ids = example().encode("house ☃");
   BOOST_TEST(std::count(ids.begin(), ids.end(), Tokenizer::unk) == 1);
   BOOST_TEST(example().decode(ids).find("house") == 0u);
@@ -174,7 +174,7 @@ BOOST_AUTO_TEST_CASE(unseen_text_becomes_unk) {
   BOOST_CHECK_NO_THROW(example().encode("\xFF\xC3("));
 }
 
-BOOST_AUTO_TEST_CASE(same_lines_give_same_file) {
+BOOST_AUTO_TEST_CASE(learning_from_same_lines_gives_same_file) {
   const TempDir dir;
   for (const char* stem : {"a", "b"}) learn(sentences(400, 1), 64)->save(dir / stem);
   BOOST_TEST(slurp(dir / "a.model") == slurp(dir / "b.model"));
@@ -204,7 +204,7 @@ BOOST_AUTO_TEST_CASE(small_corpus_gives_small_vocabulary_or_error) {
   expect_error(Exit::failed, {"sentencepiece: ", "insert_id"}, [] { learn({"ab"}, 2); });
   expect_error(Exit::bad_input, {"no text"}, [] { learn({}, 100); });
   expect_error(Exit::bad_input, {"no text"}, [] { learn({"", "  "}, 100); });
-  // These are empty after normalisation; the library would abort the process.
+  // These lines are empty after normalisation; the library would abort the process.
   const std::vector<std::string> nothing{"\x01",   "\u2581", "\u200B",
                                          "\u00A0", "\u3000", "<s> <unk>"};
   for (const std::string& line : nothing)
@@ -215,7 +215,7 @@ BOOST_AUTO_TEST_CASE(small_corpus_gives_small_vocabulary_or_error) {
   BOOST_TEST(learn({"\x01", "a"}, 100)->size() >= 4);
 }
 
-BOOST_AUTO_TEST_CASE(continuous_text_is_preserved_bytewise) {
+BOOST_AUTO_TEST_CASE(continuous_text_of_known_characters_is_preserved_bytewise) {
   auto lines = sentences(200, 4);
   for (auto& line : lines) line += "\n";
   lines.push_back("\n");
@@ -277,7 +277,7 @@ BOOST_AUTO_TEST_CASE(id_out_of_range_is_refused) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(concurrent_threads_get_equal_results) {
+BOOST_AUTO_TEST_CASE(encoding_in_concurrent_threads_equals_encoding_in_one) {
   const auto lines = sentences(200, 6);
   std::vector<Ids> expected;
   for (const auto& line : lines) expected.push_back(example().encode(line));

@@ -69,8 +69,9 @@ BOOST_AUTO_TEST_CASE(shards_cover_the_batch_and_are_balanced) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(shards_balance_cost_of_sides) {
-  // Four pairs: two with long sources and short targets, then two with the opposite.
+BOOST_AUTO_TEST_CASE(shards_balance_cost_of_source_and_target) {
+  // Four pairs: two with long sources and short targets, then two with short sources and long
+  // targets.
   Dataset data;
   for (const auto& [source, target] : {std::pair{30, 2}, {30, 2}, {2, 30}, {2, 30}}) {
     data.source.push(std::vector<std::int32_t>(static_cast<std::size_t>(source), 5));
@@ -82,14 +83,14 @@ BOOST_AUTO_TEST_CASE(shards_balance_cost_of_sides) {
   BOOST_TEST(shard(batch, 2, {10, 1})[0].sequences() == 1);
 }
 
-BOOST_AUTO_TEST_CASE(equal_sequences_are_distributed_evenly) {
+BOOST_AUTO_TEST_CASE(sequences_of_equal_length_are_distributed_evenly) {
   const Dataset data = counting_text(12 * 64 + 1);
   const auto batches = evaluation_batches(data, {.batch_sequences = 12, .context = 64});
   BOOST_TEST(batches.size() == 1u);
   for (const auto& part : shard(batches[0], 4)) BOOST_TEST(part.sequences() == 3);
 }
 
-BOOST_AUTO_TEST_CASE(feature_rows_are_split_by_width) {
+BOOST_AUTO_TEST_CASE(shards_contain_feature_rows_of_their_sequences) {
   Batch batch;
   batch.source.width = 3;
   batch.source.offsets = {0, 2, 3, 7};
@@ -106,7 +107,7 @@ BOOST_AUTO_TEST_CASE(feature_rows_are_split_by_width) {
   BOOST_TEST((parts[2].labels == std::vector<std::int32_t>{13, 14, 15, 16}));
 }
 
-BOOST_AUTO_TEST_CASE(labels_follow_source_without_target) {
+BOOST_AUTO_TEST_CASE(labels_are_divided_with_source_in_batch_without_target) {
   Batch batch;
   for (const int length : {1, 2, 3, 1, 1})
     batch.source.push(std::vector<std::int32_t>(static_cast<std::size_t>(length), length));
@@ -122,7 +123,7 @@ BOOST_AUTO_TEST_CASE(labels_follow_source_without_target) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(few_sequences_give_fewer_shards) {
+BOOST_AUTO_TEST_CASE(batch_of_few_sequences_has_fewer_shards) {
   const Dataset data = random_pairs(3, 5);
   BOOST_TEST(shard(make_batch(data, {0, 1, 2}), 8).size() == 3u);
   BOOST_TEST(shard(Batch{}, 4).empty());

@@ -82,7 +82,7 @@ BOOST_AUTO_TEST_CASE(marks_replace_spans_and_target_contains_hidden_tokens) {
   BOOST_TEST(seen.size() == 120u);
 }
 
-BOOST_AUTO_TEST_CASE(hidden_tokens_and_spans_follow_rate_and_length) {
+BOOST_AUTO_TEST_CASE(numbers_of_hidden_tokens_and_spans_follow_rate_and_mean_length) {
   Random random({.seed = 1, .stream = Stream::check});
   const auto counts = [&](std::int64_t tokens, const SpanOptions& options) {
     const std::vector<bool> hidden = hidden_tokens(tokens, options, random);
@@ -99,9 +99,9 @@ BOOST_AUTO_TEST_CASE(hidden_tokens_and_spans_follow_rate_and_length) {
   BOOST_TEST((counts(40, {0.5, 1}) == std::pair(20L, 20L)));
 }
 
-// A line begins with a visible token. One span of 2 hidden tokens among 6 is always at the end.
-// With 2 spans of one token, the 4 visible tokens can be cut in 3 ways.
-BOOST_AUTO_TEST_CASE(all_cuts_are_equally_likely) {
+// Visible and hidden spans alternate; the first is visible and the last is hidden. With 2 hidden
+// spans of one token, the 4 visible tokens can be divided into 2 spans in 3 ways.
+BOOST_AUTO_TEST_CASE(all_placements_of_hidden_spans_are_equally_likely) {
   Random random({.seed = 2, .stream = Stream::check});
   std::map<std::vector<bool>, double> found;
   for (int i = 0; i < 9000; ++i) ++found[hidden_tokens(6, {0.34, 1}, random)];
@@ -110,7 +110,7 @@ BOOST_AUTO_TEST_CASE(all_cuts_are_equally_likely) {
     BOOST_TEST(std::abs(count - 3000) < 5 * std::sqrt(2000.0));  // 5 standard deviations
 }
 
-BOOST_AUTO_TEST_CASE(epochs_hide_new_tokens_and_evaluation_fixed_tokens) {
+BOOST_AUTO_TEST_CASE(each_epoch_hides_different_tokens_and_evaluation_the_same_tokens) {
   const Dataset data = span_lines(60);
   BOOST_TEST((batches_of(data, 0) == batches_of(data, 0)));
   BOOST_TEST((batches_of(data, 0) != batches_of(data, 0, 2)));
@@ -154,21 +154,21 @@ std::array<int, 3> of_parts(const std::map<std::int64_t, int>& counts) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(epoch_without_limit_has_every_sample_once) {
+BOOST_AUTO_TEST_CASE(epoch_of_mixture_without_limit_has_every_sample_once) {
   const auto found = counts(parts({}), 0);
   BOOST_TEST(found.size() == 420u);
   for (const auto& [sample, count] : found) BOOST_TEST(count == 1);
 }
 
 BOOST_AUTO_TEST_CASE(parts_are_drawn_in_proportion_to_limited_size) {
-  // min(size, 100): 100, 100, 20 of 220
+  // In proportion to min(size, 100): 100, 100 and 20 of 220.
   const auto limited = counts(parts({.limit = 100}), 0);
   BOOST_TEST((of_parts(limited) == std::array{191, 191, 38}));
   for (const auto& [sample, count] : limited)  // part "small": 100 samples, drawn 191 times
     BOOST_TEST((sample < 300 ? count == 1 : count == 1 || count == 2));
-  // high temperature: uniform
+  // A high temperature makes the parts equal.
   BOOST_TEST((of_parts(counts(parts({.temperature = 1000}), 0)) == std::array{140, 140, 140}));
-  // sqrt: 17.3, 10, 4.5
+  // Temperature 2: in proportion to the square roots 17.3, 10 and 4.5.
   BOOST_TEST((of_parts(counts(parts({.temperature = 2}), 0)) == std::array{229, 132, 59}));
 }
 
@@ -195,7 +195,7 @@ BOOST_AUTO_TEST_CASE(part_sizes_exclude_skipped_samples) {
   BOOST_TEST((data.parts[2].name == "two" && data.parts[2].size == 2));
 }
 
-BOOST_AUTO_TEST_CASE(prefixes_are_added_to_lines_of_files) {
+BOOST_AUTO_TEST_CASE(prefixes_are_added_to_lines_of_their_files) {
   const TempDir dir;
   const std::string a = dir.write("a", "x\ny\n"), b = dir.write("b", "z\n"),
                     t = dir.write("t", "1\n2\n3\n");

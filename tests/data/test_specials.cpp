@@ -1,5 +1,5 @@
-/// Special pieces after <unk>, <s> and </s>, in every kind of tokenizer, and messages during
-/// learning.
+/// Special pieces in addition to <unk>, <s> and </s>, in every kind of tokenizer, and messages
+/// during learning.
 #include "data/tokenizers/tokenizer.h"
 #include "tests/data/support.h"
 
@@ -40,7 +40,7 @@ BOOST_AUTO_TEST_CASE(further_specials_begin_at_id_3) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(text_never_becomes_special_and_decoding_drops_specials) {
+BOOST_AUTO_TEST_CASE(text_is_never_encoded_as_special_and_decoding_omits_specials) {
   for (const TokenizerKind kind : kinds) {
     const auto t = learn(kind, names);
     const std::string line = sentences(1, 1)[0], marked = line + " <mask> " + line;
@@ -75,11 +75,11 @@ BOOST_AUTO_TEST_CASE(vocabulary_file_marks_specials) {
                                  Lines{"<mask> a", "a"}, 1);
   BOOST_TEST(slurp(t->save(dir / "v")) == "<unk>\n<s>\n</s>\n\\!<mask>\na\n<mask>\n");
   BOOST_TEST((t->special("<mask>") == 3));
-  BOOST_TEST(t->encode("<mask>").front() == 5);  // the word
+  BOOST_TEST(t->encode("<mask>").front() == 5);  // the ordinary word <mask>
 }
 
-// Vocabulary files without special pieces: the same bytes give the same ids.
-BOOST_AUTO_TEST_CASE(older_vocabulary_has_no_further_specials) {
+// A vocabulary file without further special pieces keeps its ids, and is saved with the same bytes.
+BOOST_AUTO_TEST_CASE(vocabulary_file_without_further_specials_is_unchanged) {
   const TempDir dir;
   const std::string old = "<unk>\n<s>\n</s>\na\n\\x3Cs>\n<pad>\n";
   const auto t = load_tokenizer(dir.write("old.vocab", old), TokenizerKind::words);
@@ -151,7 +151,7 @@ BOOST_AUTO_TEST_CASE(learning_reports_start_and_small_vocabulary) {
       messages_of({.kind = TokenizerKind::words}).empty());  // learning words is instantaneous
 }
 
-BOOST_AUTO_TEST_CASE(more_specials_than_letters_are_accepted) {
+BOOST_AUTO_TEST_CASE(more_special_pieces_than_letters_are_accepted) {
   Lines many;
   for (int i = 0; i < 150; ++i) many.push_back("<extra_id_" + std::to_string(i) + ">");
   for (const TokenizerKind kind : kinds) {
@@ -161,7 +161,7 @@ BOOST_AUTO_TEST_CASE(more_specials_than_letters_are_accepted) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(text_with_specials_is_restored_from_ids) {
+BOOST_AUTO_TEST_CASE(text_with_specials_is_encoded_and_decoded) {
   for (const TokenizerKind kind : kinds) {
     const auto t = learn(kind, names);
     const auto ids = t->encode_with_specials("<mask>in the<pad> text <unk> <mask");

@@ -97,7 +97,7 @@ BOOST_AUTO_TEST_CASE(bracket_labels_equal_nesting_depth) {
   BOOST_TEST(depths.size() >= 6u);
 }
 
-BOOST_AUTO_TEST_CASE(recall_label_is_value_at_distance) {
+BOOST_AUTO_TEST_CASE(recall_label_is_value_of_key_at_given_distance) {
   for (const std::int64_t distance : {0, 1, 3}) {
     auto o = options(SyntheticKind::recall);
     o.min_length = 3;
@@ -159,7 +159,7 @@ BOOST_AUTO_TEST_CASE(addition_targets_are_sums) {
   BOOST_TEST(*digits.begin() == 1u);
   BOOST_TEST(*digits.rbegin() == 8u);
   BOOST_TEST(digits.size() == 8u);
-  o.min_length = o.max_length = 18;  // carries across all digits, near the limit of 64 bits
+  o.min_length = o.max_length = 18;  // sums near the limit of 64 bits
   each_pair(synthetic_corpus(o, 4), [&](const std::string& source, const std::string& target) {
     const auto plus = source.find('+');
     BOOST_TEST(std::to_string(std::stoull(source.substr(0, plus)) +
@@ -187,14 +187,15 @@ BOOST_AUTO_TEST_CASE(summands_contain_every_digit) {
     for (auto& [position, digits] : found) {
       if (position == n) continue;  // the plus sign
       std::sort(digits.begin(), digits.end());
-      const bool leads = n > 1 && (position == 0 || position == n + 1);  // 0 itself is a summand
+      const bool leads =
+          n > 1 && (position == 0 || position == n + 1);  // the summand 0 has a single digit
       BOOST_TEST(digits == (leads ? "123456789" : "0123456789"));
     }
   }
 }
 
-// The tag of a word depends on its sentence.
-BOOST_AUTO_TEST_CASE(grammar_has_one_tag_per_word) {
+// A word may have different tags in different sentences.
+BOOST_AUTO_TEST_CASE(grammar_sentence_determines_one_tag_for_each_word) {
   SyntheticOptions o = options(SyntheticKind::grammar);
   o.max_length = 3;
   std::map<std::string, std::set<std::string>> tags_of_word, tags_of_sentence;
@@ -219,8 +220,8 @@ BOOST_AUTO_TEST_CASE(grammar_has_one_tag_per_word) {
   BOOST_TEST((tags_of_word["light"] == std::set<std::string>{"ADJ", "NOUN", "VERB"}));
 }
 
-// Without the clauses that begin with a conjunction, the text is the summary.
-BOOST_AUTO_TEST_CASE(summary_contains_main_clauses) {
+// The summary is the text without the clauses that begin with a conjunction.
+BOOST_AUTO_TEST_CASE(summary_consists_of_main_clauses) {
   SyntheticOptions o = options(SyntheticKind::summary);
   o.max_length = 3;
   std::set<std::int64_t> sentences;
@@ -250,7 +251,7 @@ BOOST_AUTO_TEST_CASE(summary_contains_main_clauses) {
   BOOST_TEST((sentences == std::set<std::int64_t>{1, 2, 3}));
 }
 
-BOOST_AUTO_TEST_CASE(mixture_contains_named_pairs_of_tasks) {
+BOOST_AUTO_TEST_CASE(mixture_contains_pairs_of_each_task_with_its_name_as_prefix) {
   SyntheticOptions o = options(SyntheticKind::mixture);
   o.of = {"sort", "addition"};
   const Corpus all = synthetic_corpus(o, 5);
@@ -270,7 +271,7 @@ BOOST_AUTO_TEST_CASE(mixture_contains_named_pairs_of_tasks) {
   BOOST_TEST((all.test.parts[1].name == "addition" && all.test.parts[1].size == 200));
 }
 
-BOOST_AUTO_TEST_CASE(too_few_different_lines_are_refused) {
+BOOST_AUTO_TEST_CASE(synthetic_task_with_too_few_different_lines_is_refused) {
   SyntheticOptions o = options(SyntheticKind::copy);
   o.symbols = 2;
   o.max_length = 3;  // 14 lines in total

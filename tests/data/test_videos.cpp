@@ -60,7 +60,7 @@ BOOST_AUTO_TEST_CASE(tubelets_equal_hand_computed_rows) {
                                             {16, 17, 20, 21, 24, 25, 28, 29},
                                             {18, 19, 22, 23, 26, 27, 30, 31}}));
   const Videos lower(lines, plain(2, 4, 1), {.frames = 4, .tubelet = 4}, false, "data", 1);
-  const auto rows = numbers(rows_of(lower, 0));  // the second line follows the first
+  const auto rows = numbers(rows_of(lower, 0));  // row 4 is the first patch of the second line
   BOOST_TEST((rows[1] == std::vector<int>{1, 9, 17, 25}));
   BOOST_TEST((rows[4] == std::vector<int>{4, 12, 20, 28}));
   const Videos with_class(lines, plain(2, 4, 2), {.frames = 4, .tubelet = 2}, true, "data", 1);
@@ -68,7 +68,7 @@ BOOST_AUTO_TEST_CASE(tubelets_equal_hand_computed_rows) {
   BOOST_TEST((with_class.rows(0) == 5 && marked.size() == 5u));
   BOOST_TEST((marked[0] == std::vector<int>(8, 0)));
   BOOST_TEST((marked[4] == numbers(rows_of(one, 0))[3]));
-  // Channels are the innermost.
+  // Channels are the innermost dimension.
   ImageOptions colours = plain(1, 2, 1);
   colours.channels = 3;
   const std::vector<std::string> coloured{
@@ -128,7 +128,7 @@ BOOST_AUTO_TEST_CASE(idx_items_are_read_as_videos) {
                [&] { Videos(still, o, video, false, "data", 1); });
 }
 
-BOOST_AUTO_TEST_CASE(broken_video_is_refused_with_line_and_file) {
+BOOST_AUTO_TEST_CASE(broken_video_is_refused_with_line_number_and_file_name) {
   const TempDir dir;
   const std::string good = dir.write("good.npy", npy("|u1", "(4, 2, 4)", counting(32)));
   const auto refused = [&](const std::string& line, const std::string& why) {
@@ -185,8 +185,8 @@ std::int64_t side_of(const std::uint8_t* frame, std::int64_t pixels) {
   return std::lround(std::sqrt(static_cast<double>(white)));
 }
 
-/// Left and top of a square on a field of n x n without edges: the white pixel whose left and upper
-/// neighbours are black.
+/// Left and top of a square on a field of n x n that wraps around: the white pixel whose left and
+/// upper neighbours are black.
 std::pair<std::int64_t, std::int64_t> corner_of(const std::uint8_t* frame, std::int64_t n) {
   const auto white = [&](std::int64_t y, std::int64_t x) {
     return frame[(y + n) % n * n + (x + n) % n] == 255;
@@ -228,14 +228,14 @@ std::string watched(const std::string& line, std::int64_t frames, std::int64_t n
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(motion_labels_are_correct_and_independent_of_single_frames) {
+BOOST_AUTO_TEST_CASE(motion_labels_are_correct_and_independent_of_middle_frame) {
   constexpr std::int64_t n = 16, frames = 9;
   const Corpus corpus =
       synthetic_corpus({.name = SyntheticKind::motion, .train = 16000, .valid = 50, .test = 50}, 1,
                        {.height = n, .width = n}, {.frames = frames});
   std::map<std::string, std::int64_t> labels;
   std::map<std::string, std::map<std::int64_t, std::int64_t>>
-      positions;  // counts in the middle frame
+      positions;  // by label and square of the field, in the middle frame
   std::set<std::int64_t> sizes;
   for (std::size_t i = 0; i < corpus.train.source.size(); ++i) {
     const std::string &line = corpus.train.source[i], &label = corpus.train.target[i];

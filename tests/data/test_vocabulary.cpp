@@ -49,7 +49,7 @@ BOOST_AUTO_TEST_CASE(byte_vocabulary_restores_any_text) {
   BOOST_TEST(t->decode(t->encode("日本 </s>")) == "日本 </s>");
 }
 
-BOOST_AUTO_TEST_CASE(words_are_learned_by_frequency) {
+BOOST_AUTO_TEST_CASE(words_are_learned_in_order_of_frequency) {
   const auto t = learn(TokenizerKind::words, {"b a  c", "\ta b\r", "a"});
   BOOST_TEST(t->size() == 6);
   BOOST_TEST(t->piece(3) == "a");  // the most frequent word
@@ -68,7 +68,7 @@ BOOST_AUTO_TEST_CASE(words_of_continuous_text_include_newlines) {
   BOOST_TEST(t->decode(t->encode(text)) == text);
 }
 
-BOOST_AUTO_TEST_CASE(text_never_becomes_special) {
+BOOST_AUTO_TEST_CASE(text_is_never_encoded_as_special_piece) {
   for (const auto kind : {TokenizerKind::characters, TokenizerKind::bytes, TokenizerKind::words}) {
     const auto t = learn(kind, {"<s> </s> <unk> x"});
     for (const auto id : t->encode("<s> x </s> <unk>")) BOOST_TEST(id > 2);
@@ -88,7 +88,7 @@ BOOST_AUTO_TEST_CASE(loaded_vocabulary_equals_saved) {
     BOOST_TEST(back->size() == t->size());
     for (std::int32_t id = 0; id < t->size(); ++id) BOOST_TEST(back->piece(id) == t->piece(id));
     BOOST_TEST(back->encode(awkward) == t->encode(awkward), boost::test_tools::per_element());
-    // The line number is the id.
+    // The id of a piece is the number of its line, from 0.
     const auto lines = read_lines(file.string());
     BOOST_TEST(static_cast<std::int64_t>(lines.size()) == t->size());
     BOOST_TEST(lines[0] == "<unk>");
@@ -132,7 +132,7 @@ BOOST_AUTO_TEST_CASE(broken_vocabulary_file_is_refused) {
                [&] { load("<unk>\n<s>\n</s>\na\n", TokenizerKind::bytes); });
   expect_error(Exit::bad_input, {(dir / "none.vocab").string(), "no such file"},
                [&] { load_tokenizer(dir / "none.vocab", TokenizerKind::words); });
-  // A pipe without a writer would block forever.
+  // Opening a pipe without a writer would block forever.
   BOOST_REQUIRE(::mkfifo((dir / "fifo").c_str(), 0600) == 0);
   for (const std::filesystem::path& file : {dir / "fifo", std::filesystem::path("/dev/zero")}) {
     expect_error(Exit::bad_input, {file.string() + ": not a regular file"},
@@ -140,7 +140,7 @@ BOOST_AUTO_TEST_CASE(broken_vocabulary_file_is_refused) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(wrong_arguments_and_full_disk_are_refused) {
+BOOST_AUTO_TEST_CASE(wrong_arguments_are_refused_and_write_errors_reported) {
   const auto t = learn(TokenizerKind::words, {"a b"});
   for (const std::int32_t id : {-1, 5, 1000000}) {
     expect_error(Exit::failed, {std::to_string(id), "5 pieces"}, [&] { t->decode(Ids{3, id}); });
@@ -166,7 +166,7 @@ BOOST_AUTO_TEST_CASE(wrong_arguments_and_full_disk_are_refused) {
                [&] { t->save(dir / "null"); });
 }
 
-BOOST_AUTO_TEST_CASE(source_and_target_tokenizers_are_shared_or_separate) {
+BOOST_AUTO_TEST_CASE(source_and_target_tokenizers_are_shared_or_separate_as_configured) {
   const TempDir dir;
   const Split train{.source = {"a b"}, .target = {"x y z"}, .text = {}};
   const auto shared = make_tokenizers({.kind = TokenizerKind::words}, train, 1);

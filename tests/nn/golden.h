@@ -48,7 +48,8 @@ class GoldenCase {
     for (const NamedTensor& p : parameters) {
       Tensor handle = p.tensor;
       const Array values = array(prefix + p.name);
-      BOOST_REQUIRE_MESSAGE(values.shape() == handle.shape(), name_ << ": the shape of " << p.name);
+      BOOST_REQUIRE_MESSAGE(values.shape() == handle.shape(),
+                            name_ << ": wrong shape of " << p.name);
       std::copy_n(values.data(), values.size(), handle.mutable_value().data());
     }
   }
@@ -58,7 +59,7 @@ class GoldenCase {
     const TensorView* const view = file_->find(name_ + "/" + tensor);
     BOOST_REQUIRE_MESSAGE(view != nullptr, name_ << " has no " << tensor);
     BOOST_REQUIRE_MESSAGE(view->dtype == dtype,
-                          name_ << "/" << tensor << " is " << view->description());
+                          name_ << "/" << tensor << " has the wrong type: " << view->description());
     return *view;
   }
 

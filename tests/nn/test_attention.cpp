@@ -1,4 +1,4 @@
-// Fused attention in a layer against one composed of matmul and softmax.
+// Fused attention in a layer, compared with attention composed of matmul and softmax.
 #include "nn/layers/attention.h"
 #include "tests/nn/support.h"
 
@@ -18,7 +18,7 @@ Tensor join_heads(const Tensor& x) {
   return reshape(transpose(x, 0, 1), {n, heads * width});
 }
 
-/// The layer by its definition, one sequence at a time, composed of ops with separate tests.
+/// The layer by its definition, one sequence at a time, composed of ops that have separate tests.
 Tensor composed(const MultiHeadAttention& layer, const Tensor& x, const Tensor& encoder_rows,
                 const std::vector<std::int32_t>& offsets, const std::vector<std::int32_t>& ends) {
   const bool causal = layer.scope == AttentionScope::past;
@@ -87,7 +87,7 @@ BOOST_AUTO_TEST_CASE(fused_attention_equals_composed_ops) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(large_scores_neither_overflow_nor_vanish) {
+BOOST_AUTO_TEST_CASE(fused_attention_with_large_scores_equals_composed_ops) {
   Init init = test_init();
   const MultiHeadAttention layer = attention_of(6, 2, AttentionScope::past, 0, init);
   randomise(layer.parameters());
@@ -99,7 +99,7 @@ BOOST_AUTO_TEST_CASE(large_scores_neither_overflow_nor_vanish) {
              1e-8);
 }
 
-BOOST_AUTO_TEST_CASE(wrong_inputs_are_refused) {
+BOOST_AUTO_TEST_CASE(missing_encoder_output_and_cache_while_recording_are_refused) {
   const auto about = [](const std::string& text) {
     return [text](const Error& e) { return std::string(e.what()).find(text) != std::string::npos; };
   };

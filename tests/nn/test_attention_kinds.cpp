@@ -76,7 +76,7 @@ bool zero(const Array& x) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(model_gradients_pass_gradcheck) {
+BOOST_AUTO_TEST_CASE(models_with_every_attention_kind_pass_gradcheck) {
   for_each_kind([](const ModelOptions& o, bool lm) {
     const std::unique_ptr<Generative> model = model_of(o, lm);
     const Pairs pairs = some_pairs(lm, {5, 1, 6});
@@ -90,7 +90,7 @@ BOOST_AUTO_TEST_CASE(model_gradients_pass_gradcheck) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(cached_decoding_equals_uncached) {
+BOOST_AUTO_TEST_CASE(cached_decoding_with_every_attention_kind_equals_uncached) {
   for_each_kind([](ModelOptions o, bool lm) {
     o.encoder_layers = o.decoder_layers = 2;
     const std::unique_ptr<Generative> model = model_of(o, lm);
@@ -141,7 +141,8 @@ BOOST_AUTO_TEST_CASE(prefill_of_prompt_equals_single_steps) {
               "by a model without a source");
 }
 
-BOOST_AUTO_TEST_CASE(training_halves_loss, *boost::unit_test::label("learns")) {
+BOOST_AUTO_TEST_CASE(training_with_every_attention_kind_halves_loss,
+                     *boost::unit_test::label("learns")) {
   double worst = 0;  // maximum over all kinds
   for_each_kind([&](ModelOptions o, bool lm) {
     o.d_model = 12;
@@ -160,10 +161,10 @@ BOOST_AUTO_TEST_CASE(training_halves_loss, *boost::unit_test::label("learns")) {
       for (const NamedTensor& p : model->parameters()) gradients.push_back(all.take(p.tensor));
       optimizer.step(gradients, test::training_rate(0.02));
     }
-    BOOST_TEST(last < 0.5 * first, first << " became " << last);
+    BOOST_TEST(last < 0.5 * first, "the loss changed from " << first << " to " << last);
     worst = std::max(worst, last / first);
   });
-  HEED_CHECK_LEARNED("largest ratio of the last loss to the first", worst, <, 0.5);
+  HEED_CHECK_LEARNED("maximum ratio of the last loss to the first", worst, <, 0.5);
 }
 
 BOOST_AUTO_TEST_CASE(token_outside_window_has_no_influence) {
@@ -189,7 +190,7 @@ BOOST_AUTO_TEST_CASE(token_outside_window_has_no_influence) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(alibi_has_no_position_limit_and_no_parameter) {
+BOOST_AUTO_TEST_CASE(alibi_encodes_order_without_position_limit_and_parameters) {
   ModelOptions o = small_options();
   o.positions = PositionKind::alibi;
   BOOST_TEST(model_of(o, true)->position_limit() == 0);
@@ -199,7 +200,7 @@ BOOST_AUTO_TEST_CASE(alibi_has_no_position_limit_and_no_parameter) {
   for (const bool lm : {false, true}) {
     const auto with = model_of(o, lm), without = model_of(none, lm);
     BOOST_TEST(with->parameters().size() == without->parameters().size());
-    // Without positions, an encoder ignores the order; ALiBi encodes it.
+    // Without positions, an encoder ignores the order; with ALiBi, the order has an effect.
     const Pairs pairs = some_pairs(lm, {6});
     Pass pass;
     BOOST_TEST(difference(with->logits(pairs.input(), pass).value(),

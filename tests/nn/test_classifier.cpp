@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::int64_t vocabulary = 7, labels = 5;
 
-/// Labels of three lines, one for each token.
+/// Three lines with a label for each token.
 struct Labelled {
   Pairs pairs{{3, 1, 4}, {3, 1, 4}, labels};
   ModelInput input() const { return {pairs.source_side(), {}, pairs.target_out}; }
@@ -41,7 +41,7 @@ BOOST_AUTO_TEST_CASE(row_classifier_passes_gradcheck) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(loss_equals_cross_entropy_of_logits) {
+BOOST_AUTO_TEST_CASE(loss_of_classifier_equals_cross_entropy_of_logits) {
   const Labelled lines;
   const std::unique_ptr<Classifier> model =
       make_classifier(small_options(), Labelling::rows, vocabulary, labels, 1);
@@ -58,7 +58,7 @@ BOOST_AUTO_TEST_CASE(loss_equals_cross_entropy_of_logits) {
   BOOST_TEST(counts.correct == plain_counts.correct);
 }
 
-BOOST_AUTO_TEST_CASE(labels_of_line_do_not_depend_on_batch) {
+BOOST_AUTO_TEST_CASE(logits_of_line_do_not_depend_on_batch) {
   const Labelled lines;
   const std::unique_ptr<Classifier> model =
       make_classifier(small_options(), Labelling::rows, vocabulary, labels, 1);
@@ -73,7 +73,7 @@ BOOST_AUTO_TEST_CASE(labels_of_line_do_not_depend_on_batch) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(encoder_architecture_makes_row_classifier) {
+BOOST_AUTO_TEST_CASE(encoder_architecture_is_row_classifier) {
   const ModelOptions o = small_options();
   const Parameters made =
                        make_model(Architecture::encoder, o, {vocabulary, labels}, 1)->parameters(),
@@ -85,7 +85,7 @@ BOOST_AUTO_TEST_CASE(encoder_architecture_makes_row_classifier) {
   }
 }
 
-// With statistics of the batch, the labels of a line would depend on other lines.
+// If evaluation used the statistics of the batch, the logits of a line would depend on other lines.
 BOOST_AUTO_TEST_CASE(batch_norm_in_evaluation_uses_running_means) {
   ModelOptions o = small_options();
   o.norm_kind = NormKind::batch;
@@ -108,7 +108,7 @@ BOOST_AUTO_TEST_CASE(batch_norm_in_evaluation_uses_running_means) {
   BOOST_TEST(difference(logits_of(lines.pairs), together) > 1e-3);
 }
 
-/// A label at the first row of each line, and no label at further rows.
+/// Labels at the first row of each line only.
 std::vector<std::int32_t> labels_of_lines() {
   return {4, ignored_target, ignored_target, 0, 2, ignored_target, ignored_target, ignored_target};
 }
@@ -202,7 +202,7 @@ BOOST_AUTO_TEST_CASE(rows_without_label_do_not_affect_loss) {
   BOOST_TEST(counts.tokens == 3);
 }
 
-/// The rows of three lines as features.
+/// Random features for the rows of three lines.
 struct Features {
   std::vector<float> values;
   std::vector<std::int32_t> offsets;
@@ -217,7 +217,7 @@ struct Features {
   std::int64_t width_;
 };
 
-BOOST_AUTO_TEST_CASE(feature_classifier_passes_gradcheck) {
+BOOST_AUTO_TEST_CASE(models_with_feature_input_pass_gradcheck) {
   Labelled lines;
   const Features features(lines.pairs, 5);
   ModelOptions o = small_options();
@@ -249,8 +249,8 @@ BOOST_AUTO_TEST_CASE(feature_classifier_passes_gradcheck) {
   }
 }
 
-// Segment 0 up to the first </s>, then segment 1.
-BOOST_AUTO_TEST_CASE(segment_ends_after_end_token) {
+// The rows up to and including the first </s> are in segment 0, all later rows in segment 1.
+BOOST_AUTO_TEST_CASE(segment_0_ends_after_first_end_token) {
   ModelOptions o = small_options();
   o.segments = 2;
   const auto model = make_classifier(o, Labelling::rows, vocabulary, labels, 1);

@@ -1,4 +1,4 @@
-// The parts of custom models: lists of parameters, a backbone, losses.
+// Parts for custom models: lists of parameters, a backbone, losses.
 #include "autograd/gradcheck.h"
 #include "nn/losses.h"
 #include "nn/models/backbone.h"
@@ -9,7 +9,7 @@ HEED_BEGIN
 
 BOOST_AUTO_TEST_SUITE(custom_models)
 
-BOOST_AUTO_TEST_CASE(parameters_of_prefixes_names_in_order) {
+BOOST_AUTO_TEST_CASE(parameters_of_returns_prefixed_names_in_order) {
   Init init(1);
   const Linear first(2, 3, init), second(3, 1, init, false);
   std::string names;
@@ -18,13 +18,13 @@ BOOST_AUTO_TEST_CASE(parameters_of_prefixes_names_in_order) {
   BOOST_TEST(names == "first.weight first.bias weight again.weight ");
 }
 
-BOOST_AUTO_TEST_CASE(offsets_are_sums_of_lengths) {
+BOOST_AUTO_TEST_CASE(offsets_are_cumulative_sums_of_lengths) {
   BOOST_TEST(offsets_of({3, 0, 1}) == (std::vector<std::int32_t>{0, 3, 3, 4}),
              boost::test_tools::per_element());
   BOOST_TEST(offsets_of({}).size() == 1u);
 }
 
-BOOST_AUTO_TEST_CASE(kind_of_backbone_determines_depth) {
+BOOST_AUTO_TEST_CASE(backbone_has_depth_of_encoder_or_decoder_by_kind) {
   ModelOptions o = small_options();
   o.encoder_layers = 2;
   o.decoder_layers = 3;

@@ -26,7 +26,7 @@ Array forward_row(const Generative& model, const Pairs& sources, const Path& pat
   return logits.sliced(logits.rows() - 1, logits.rows());
 }
 
-/// Decodes for some steps; between steps, hypotheses are dropped, copied and moved as in beam
+/// Decodes several steps; between steps, hypotheses are dropped, copied and moved as in beam
 /// search.
 void check_decoding(const Generative& model, bool lm, bool cached, std::uint32_t seed) {
   randomise(model.parameters());
@@ -47,12 +47,12 @@ void check_decoding(const Generative& model, bool lm, bool cached, std::uint32_t
       const auto row = static_cast<std::int64_t>(i);
       const double off =
           difference(logits.sliced(row, row + 1), forward_row(model, sources, paths[i], lm));
-      BOOST_TEST(off < 1e-10, "step " << step << ", hypothesis " << i << " is off by " << off);
+      BOOST_TEST(off < 1e-10, "step " << step << ", hypothesis " << i << " differs by " << off);
     }
     if (step % 3 == 2) continue;  // all hypotheses continue without select
     std::vector<std::int32_t> parents;
     std::vector<Path> chosen;
-    const std::uint32_t count = 1 + random.below(6);  // may grow, shrink or remain
+    const std::uint32_t count = 1 + random.below(6);  // more, fewer or as many hypotheses
     for (std::uint32_t i = 0; i < count; ++i) {
       parents.push_back(
           static_cast<std::int32_t>(random.below(static_cast<std::uint32_t>(paths.size()))));
@@ -65,7 +65,7 @@ void check_decoding(const Generative& model, bool lm, bool cached, std::uint32_t
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(steps_equal_whole_forward_pass) {
+BOOST_AUTO_TEST_CASE(decoding_steps_equal_whole_forward_pass) {
   std::uint32_t seed = 1;
   for (const bool lm : {false, true}) {
     for (const NormPlace place : {NormPlace::pre, NormPlace::post}) {
@@ -91,7 +91,7 @@ BOOST_AUTO_TEST_CASE(steps_equal_whole_forward_pass) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(empty_source_is_decoded) {
+BOOST_AUTO_TEST_CASE(decoding_of_empty_source_equals_forward_pass) {
   const std::unique_ptr<Generative> model =
       make_seq2seq(small_options(), vocabulary, vocabulary, true, 1);
   randomise(model->parameters());
@@ -107,7 +107,7 @@ BOOST_AUTO_TEST_CASE(empty_source_is_decoded) {
       1e-10);
 }
 
-BOOST_AUTO_TEST_CASE(step_with_wrong_token_count_is_refused) {
+BOOST_AUTO_TEST_CASE(decoding_step_with_wrong_number_of_tokens_is_refused) {
   const std::unique_ptr<Generative> model = make_language_model(small_options(), vocabulary, 1);
   const std::vector<std::int32_t> two{3, 4};
   for (const bool cached : {true, false}) {
@@ -117,7 +117,7 @@ BOOST_AUTO_TEST_CASE(step_with_wrong_token_count_is_refused) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(unknown_parent_is_refused) {
+BOOST_AUTO_TEST_CASE(selection_of_unknown_parent_is_refused) {
   const std::unique_ptr<Generative> model = make_language_model(small_options(), vocabulary, 1);
   const std::vector<std::int32_t> two{3, 4};
   for (const bool cached : {true, false}) {
@@ -144,15 +144,15 @@ BOOST_AUTO_TEST_CASE(sequence_beyond_context_is_refused) {
   EXPECT_FAIL(decoding->step(token), "a sequence of 5 tokens exceeds the context of 4");
 }
 
-BOOST_AUTO_TEST_CASE(decoding_step_records_no_tape) {
+BOOST_AUTO_TEST_CASE(recording_is_on_after_decoding_step) {
   const std::unique_ptr<Generative> model = make_language_model(small_options(), vocabulary, 1);
   const std::unique_ptr<Decoding> decoding = model->decode({}, 1);
   const std::vector<std::int32_t> token{3};
   decoding->step(token);
-  BOOST_TEST(recording());  // recording continues afterwards
+  BOOST_TEST(recording());
 }
 
-BOOST_AUTO_TEST_CASE(sources_encoded_in_parts_equal_single_sources) {
+BOOST_AUTO_TEST_CASE(logits_of_sources_encoded_in_parts_equal_those_of_single_sources) {
   // Each part of the sources has about 2,048 tokens.
   const std::int32_t sentences = 50, length = 60;
   const auto count = static_cast<std::size_t>(sentences);

@@ -1,5 +1,5 @@
-// Dropout masks are a function of (seed, step, shard, number of the dropout) and have the right
-// rate.
+// Dropout masks are a function of (seed, step, shard, index of the dropout in the pass) and drop
+// values at the configured rate.
 #include "tests/nn/support.h"
 
 HEED_BEGIN
@@ -20,7 +20,7 @@ Array run(const Generative& model, const Pairs& pairs, Pass pass) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(masks_depend_only_on_seed_step_and_shard) {
+BOOST_AUTO_TEST_CASE(dropout_masks_depend_only_on_seed_step_and_shard) {
   const Pairs pairs({4, 3}, {3, 5}, 11);
   for (const bool lm : {false, true}) {
     const ModelOptions o = with_dropout(0.3);
@@ -36,7 +36,7 @@ BOOST_AUTO_TEST_CASE(masks_depend_only_on_seed_step_and_shard) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(each_dropout_rate_acts_only_at_its_place) {
+BOOST_AUTO_TEST_CASE(each_dropout_rate_affects_only_its_layer) {
   const std::vector<std::int32_t> offsets{0, 4, 9};
   const Tensor x(normal({9, 6}, 1));
   for (double DropoutRates::*const rate :
@@ -104,7 +104,7 @@ BOOST_AUTO_TEST_CASE(evaluation_applies_no_dropout) {
       same_bits(run(*with, pairs, {false, 5, 17, 2}), run(*without, pairs, {true, 9, 1, 0})));
 }
 
-BOOST_AUTO_TEST_CASE(all_dropouts_of_run_have_distinct_keys) {
+BOOST_AUTO_TEST_CASE(dropout_keys_are_distinct_within_and_across_shards) {
   Pass pass{true, 5, 17, 3};
   std::vector<std::uint32_t> parts;
   for (int i = 0; i < 1000; ++i) parts.push_back(pass.next_key().part);
@@ -114,8 +114,8 @@ BOOST_AUTO_TEST_CASE(all_dropouts_of_run_have_distinct_keys) {
   BOOST_TEST((std::adjacent_find(parts.begin(), parts.end()) == parts.end()));
 }
 
-// Tests each dropout of a layer alone.
-BOOST_AUTO_TEST_CASE(residual_dropout_has_its_rate_and_preserves_mean) {
+// Residual dropout of ones: each value is 0 or 1 / (1 − p).
+BOOST_AUTO_TEST_CASE(residual_dropout_has_configured_rate_and_preserves_mean) {
   Init init = test_init();
   const Tensor x(Array::zeros({400, 50}));
   for (const double p : {0.1, 0.5, 0.9}) {

@@ -1,4 +1,4 @@
-// Front ends of convolutions, compared with plain loops, within models, and in decoding. Golden
+// Convolutional front ends: compared with plain loops, within models, and in decoding. Golden
 // values are in test_golden_layers.cpp.
 #include "nn/models/front_end.h"
 
@@ -42,8 +42,8 @@ struct Source {
   }
 };
 
-/// One convolution by its definition: height × width rows → half of each side, rounded up. Kernels
-/// are of 3 rows (height 1) or 3 × 3.
+/// A convolution of stride 2 by its definition, followed by GELU. It halves each side, rounding up.
+/// The kernel has 3 rows, or 3 × 3 with `grid`.
 Array convolved(const Array& x, std::int64_t height, std::int64_t width, const Linear& layer,
                 bool grid) {
   const std::int64_t c = x.cols(), d = layer.weight.shape()[0], h = (height + 1) / 2,
@@ -121,7 +121,7 @@ BOOST_AUTO_TEST_CASE(front_end_passes_gradcheck) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(sequences_do_not_affect_each_other) {
+BOOST_AUTO_TEST_CASE(sequences_with_front_end_do_not_affect_each_other) {
   ModelOptions o = conv_options(2);
   o.positions = PositionKind::learned;
   o.max_positions = 3;
@@ -155,8 +155,8 @@ BOOST_AUTO_TEST_CASE(models_with_front_end_pass_gradcheck) {
     const Pairs pairs({1, 1, 1}, {3, 1, 2}, 7);
     const auto seq2seq = make_seq2seq(o, 0, 7, true, 1);
     randomise(seq2seq->parameters());
-    for (const bool recompute :
-         {false, true}) {  // backward runs after the encoder's offsets are destroyed
+    // When blocks are recomputed in backward, the encoder's offsets are already destroyed.
+    for (const bool recompute : {false, true}) {
       BOOST_TEST(gradcheck_parameters(
           [&] {
             Pass pass;
@@ -184,7 +184,7 @@ BOOST_AUTO_TEST_CASE(decoding_after_front_end_equals_whole_forward_pass) {
   const ModelOptions o = conv_options(2);
   const auto model = make_seq2seq(o, 0, 7, true, 1);
   randomise(model->parameters());
-  // More rows than are encoded at once (encode_in_parts).
+  // More rows than one part can contain (encode_in_parts).
   const Source source({3000, 5, 1, 1500});
   const auto cached = model->decode(source.side(), 4),
              plain = model->decode(source.side(), 4, false);
@@ -211,7 +211,7 @@ BOOST_AUTO_TEST_CASE(decoding_after_front_end_equals_whole_forward_pass) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(first_row_pooling_and_row_labels_are_refused) {
+BOOST_AUTO_TEST_CASE(front_end_with_first_row_pooling_or_row_labels_is_refused) {
   ModelOptions o = conv_options(1);
   BOOST_CHECK_THROW(make_classifier(o, Labelling::rows, 0, 4, 1), std::exception);
   o.pool = Pool::first;

@@ -1,5 +1,5 @@
-// Every layer compared with the PyTorch module with the same parameter names: output, and gradients
-// of inputs and weights.
+// Every layer compared with the PyTorch module that has the same parameter names: output, and
+// gradients with respect to inputs and weights.
 #include <set>
 
 #include "nn/layers/embedding.h"
@@ -194,7 +194,7 @@ Subject vit(const GoldenCase& c) {
       make_classifier(o, Labelling::sequences, 0, c.array("y").cols(), 1);
   return {model->parameters(), [model, c, patches, o](const auto&) {
             Pass pass;
-            // With a class token, each image begins with a row of zeros (data/inputs/pictures.h).
+            // With a class token, each image begins with a row of zeros (data/inputs/images.h).
             std::vector<float> rows;
             std::vector<std::int32_t> offsets{0};
             const std::vector<std::int32_t> bounds = c.ids("offsets0");
@@ -289,7 +289,7 @@ BOOST_AUTO_TEST_CASE(every_layer_agrees_with_pytorch) {
   }
   BOOST_TEST(file.metadata().size() == 42u);
   BOOST_TEST(seen.size() == layers.size() + 1);
-  BOOST_TEST_MESSAGE("largest difference from PyTorch: " << worst);
+  BOOST_TEST_MESSAGE("maximum difference from PyTorch: " << worst);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

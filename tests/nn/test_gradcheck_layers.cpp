@@ -1,5 +1,5 @@
-// The gradients of every layer for its input and each of its parameters, compared with finite
-// differences.
+// The gradients of every layer with respect to its input and each of its parameters, compared with
+// finite differences.
 #include "autograd/gradcheck.h"
 #include "nn/layers/embedding.h"
 #include "nn/layers/positions.h"
@@ -30,7 +30,8 @@ BOOST_AUTO_TEST_CASE(linear_layer_passes_gradcheck) {
       const auto f = layered(layer.parameters(), [&](const Tensor& x) { return layer(x); });
       for (const Shape& shape :
            {Shape{4, in}, Shape{in}, Shape{2, 3, in}, Shape{1, in}, Shape{0, in}}) {
-        BOOST_TEST_CONTEXT(shape.str() << (bias ? " with" : " without") << " bias, to " << out) {
+        BOOST_TEST_CONTEXT(shape.str()
+                           << (bias ? " with" : " without") << " bias, output width " << out) {
           BOOST_TEST(right_or_empty(gradcheck(f, normal(shape, 1))));
         }
       }
@@ -137,7 +138,7 @@ BOOST_AUTO_TEST_CASE(cross_attention_passes_gradcheck) {
               return layer(x, {offsets, &encoded, pass});
             });
         BOOST_TEST_CONTEXT(heads << " heads, dropout " << dropout << ", " << offsets.back()
-                                 << " to " << ends.back()) {
+                                 << " query rows, " << ends.back() << " encoder rows") {
           BOOST_TEST(right_or_empty(
               gradcheck(f, normal({offsets.back(), 6}, 4), normal({ends.back(), 6}, 5))));
         }

@@ -1,4 +1,5 @@
-// The gradients of the loss of whole models for each parameter, compared with finite differences.
+// The gradients of the loss of whole models with respect to each parameter, compared with finite
+// differences.
 #include "autograd/gradcheck.h"
 #include "nn/models/classifier.h"
 #include "tests/autograd/expect.h"
@@ -10,8 +11,8 @@ BOOST_AUTO_TEST_SUITE(gradcheck_models)
 
 namespace {
 
-/// Checks every parameter of the model with its training loss, smoothed so that every class
-/// contributes.
+/// Checks the gradient of the training loss with respect to every parameter. Label smoothing makes
+/// every class contribute.
 GradcheckResult check_loss(const Model& model, const Pairs& pairs, double dropout,
                            bool training = false) {
   randomise(model.parameters());
@@ -25,7 +26,7 @@ GradcheckResult check_loss(const Model& model, const Pairs& pairs, double dropou
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(seq2seq_passes_gradcheck_tied_and_untied) {
+BOOST_AUTO_TEST_CASE(seq2seq_with_and_without_tied_embeddings_passes_gradcheck) {
   const Pairs pairs({3, 1, 2}, {2, 4, 1}, 7);
   for (const bool tied : {true, false}) {
     for (const bool shared : {true, false}) {
@@ -59,7 +60,7 @@ BOOST_AUTO_TEST_CASE(seq2seq_passes_gradcheck_with_each_norm_and_position_scheme
   }
 }
 
-/// Every combination of norms and blocks that a config can choose, in each kind of model.
+/// Every combination of norms and blocks that a config allows, in each kind of model.
 BOOST_AUTO_TEST_CASE(models_pass_gradcheck_with_every_norm_and_block) {
   const Pairs pairs({3, 1, 4}, {2, 4, 1}, 7);
   int combinations = 0;
@@ -118,7 +119,7 @@ BOOST_AUTO_TEST_CASE(deep_seq2seq_passes_gradcheck_in_random_directions) {
       model->parameters(), {.directions = 3}));
 }
 
-BOOST_AUTO_TEST_CASE(language_model_passes_gradcheck_tied_and_untied) {
+BOOST_AUTO_TEST_CASE(language_model_with_and_without_tied_embeddings_passes_gradcheck) {
   Pairs pairs({}, {3, 1, 5}, 7);
   pairs.source_offsets.clear();
   for (const bool tied : {true, false}) {

@@ -1,4 +1,4 @@
-// Mistakes that the library refuses, and their messages.
+// Mistakes that the library refuses, and the error messages.
 #include <boost/test/unit_test.hpp>
 #include <functional>
 
@@ -87,10 +87,10 @@ std::vector<Mistake> guards() {
   });
   add("a gradient of another shape than the input",
       [] { backward(sum(apply(WrongShape{}, variable({3})))); });
-  add("a gradient that is not wanted, used without `if (dx)`",
+  add("a gradient that is not required, used without `if (dx)`",
       [] { backward(sum(apply(Unasked{}, variable({3}), Tensor(Array::full({3}, 1))))); });
   add("an index outside of the array", [] { Array::of({1, 2}).at({2}); });
-  add("`gradcheck` of nothing", [] {
+  add("`gradcheck` without values", [] {
     const GradcheckResult result =
         gradcheck([](const Tensor& x) { return sum(x); }, Tensor::variable(Array::zeros({0})));
     fail("{}", result.problem);
@@ -105,7 +105,7 @@ std::vector<Mistake> guards() {
     optimizer({{"w", variable({3})}}).step({Array::zeros({4})}, 0.1);
   });
   const auto model = make_language_model(small_model(), 10, 1);
-  add("a language model longer than its context", [&] {
+  add("a sequence longer than the context of the language model", [&] {
     const std::vector<std::int32_t> ids{1, 2, 3, 4, 5}, offsets{0, 5};
     Pass pass;
     ModelInput input;
@@ -113,7 +113,7 @@ std::vector<Mistake> guards() {
     input.target.offsets = offsets;
     model->logits(input, pass);
   });
-  add("`Decoding::step` with a wrong count", [&] {
+  add("`Decoding::step` with a wrong number of tokens", [&] {
     const NoGrad no_grad;
     const std::vector<std::int32_t> ids{1};
     model->decode({}, 2)->step(ids);

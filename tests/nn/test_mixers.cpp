@@ -1,5 +1,5 @@
-// Registered mixers and activations, as in plugins: within whole models, and the mistakes that
-// check_mixer refuses. The built-in mixers pass the same checks.
+// Mixers and activations that are registered as in plugins: in whole models, and with the mistakes
+// that check_mixer refuses. The built-in mixers pass the same checks.
 #include "autograd/gradcheck.h"
 #include "nn/layers/attention.h"
 #include "nn/layers/feed_forward.h"
@@ -136,7 +136,7 @@ BOOST_AUTO_TEST_CASE(name_without_dot_or_registered_twice_is_refused) {
   BOOST_TEST(names_of(MixerKind{}).front() == "attention");
 }
 
-BOOST_AUTO_TEST_CASE(mixer_of_other_build_is_refused) {
+BOOST_AUTO_TEST_CASE(mixer_without_registered_factory_is_refused) {
   const std::size_t number = open_names(MixerKind{}).registered("test.elsewhere");
   Init init = test_init();
   EXPECT_FAIL(make_mixer(options_with(static_cast<MixerKind>(number)), AttentionScope::all, init),
@@ -154,7 +154,7 @@ BOOST_AUTO_TEST_CASE(mixer_parameters_have_mixer_prefix) {
   BOOST_TEST(attention.parameters()[0].name == "self_attn.in_proj_weight");
 }
 
-BOOST_AUTO_TEST_CASE(model_with_mixer_passes_gradcheck) {
+BOOST_AUTO_TEST_CASE(model_with_registered_mixer_and_activation_passes_gradcheck) {
   for (const bool lm : {false, true}) {
     ModelOptions o = options_with(mean_mixer());
     static const Activation activation = registered_activation("test.squash", squash);
@@ -173,7 +173,7 @@ BOOST_AUTO_TEST_CASE(model_with_mixer_passes_gradcheck) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(cached_decoding_equals_uncached) {
+BOOST_AUTO_TEST_CASE(cached_decoding_with_each_mixer_equals_uncached) {
   for (const MixerKind mixer :
        {mean_mixer(), running_mean(), MixerKind::lstm, MixerKind::gru, MixerKind::conv}) {
     for (const bool lm : {false, true}) {
@@ -200,7 +200,7 @@ BOOST_AUTO_TEST_CASE(cached_decoding_equals_uncached) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(step_while_recording_is_refused) {
+BOOST_AUTO_TEST_CASE(mixer_step_while_recording_is_refused) {
   for (const MixerKind kind : {mean_mixer(), MixerKind::lstm, MixerKind::gru, MixerKind::conv}) {
     Init init = test_init();
     const auto mixer = make_mixer(options_with(kind), AttentionScope::past, init);
@@ -212,7 +212,7 @@ BOOST_AUTO_TEST_CASE(step_while_recording_is_refused) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(running_state_has_constant_size) {
+BOOST_AUTO_TEST_CASE(running_state_in_decoding_has_constant_size) {
   for (const MixerKind kind : running) {
     Init init = test_init();
     const auto mixer = make_mixer(options_with(kind), AttentionScope::past, init);
@@ -231,7 +231,7 @@ BOOST_AUTO_TEST_CASE(running_state_has_constant_size) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(odd_width_of_two_directions_is_refused) {
+BOOST_AUTO_TEST_CASE(bidirectional_mixer_with_odd_d_model_is_refused) {
   for (const MixerKind kind : {MixerKind::lstm, MixerKind::gru}) {
     ModelOptions o = options_with(kind);
     o.d_model = 5;
@@ -243,7 +243,7 @@ BOOST_AUTO_TEST_CASE(odd_width_of_two_directions_is_refused) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(parameter_names_of_directions_equal_pytorch) {
+BOOST_AUTO_TEST_CASE(parameter_names_of_bidirectional_gru_equal_pytorch) {
   Init init = test_init();
   std::vector<std::string> names;
   for (const NamedTensor& p :
@@ -258,7 +258,7 @@ BOOST_AUTO_TEST_CASE(parameter_names_of_directions_equal_pytorch) {
 }
 
 BOOST_AUTO_TEST_CASE(registered_activation_equals_fused) {
-  // relu, registered, equals the fused one: values, dropout and gradients.
+  // A registered relu equals the fused relu in values, dropout and gradients.
   static const Activation plain = registered_activation("test.relu", relu);
   ModelOptions o = small_options();
   o.dropout = 0.5;
@@ -279,7 +279,7 @@ BOOST_AUTO_TEST_CASE(registered_activation_equals_fused) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(wrong_mixer_is_refused_by_name) {
+BOOST_AUTO_TEST_CASE(check_mixer_names_wrong_mixer_and_its_mistake) {
   const auto verdict = [](MixerKind mixer, AttentionScope scope) -> std::string {
     try {
       check_mixer(options_with(mixer), scope);

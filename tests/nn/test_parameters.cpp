@@ -30,7 +30,7 @@ void add(Named& all, const std::string& prefix, const Named& names) {
   for (const std::string& name : names) all.push_back(prefix + name);
 }
 
-// d_model 6, d_ff 5, in the order of torch.nn's modules.
+// Parameters for d_model 6 and d_ff 5, in the order of the modules of torch.nn.
 const Named attention_names{"in_proj_weight [18, 6]", "in_proj_bias [18]", "out_proj.weight [6, 6]",
                             "out_proj.bias [6]"};
 const Named feed_forward_names{"linear1.weight [5, 6]", "linear1.bias [5]", "linear2.weight [6, 5]",
@@ -86,7 +86,7 @@ const Array& value(const Model& model, const std::string& name) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(layer_names_equal_pytorch) {
+BOOST_AUTO_TEST_CASE(parameter_names_of_layers_equal_pytorch) {
   ModelOptions o = small_options();
   Init init = test_init();
   check_names(MultiHeadAttention(o, AttentionScope::all, init).parameters(), attention_names);
@@ -114,7 +114,7 @@ BOOST_AUTO_TEST_CASE(layer_names_equal_pytorch) {
   check_names(tagger->buffers(), buffers);
 }
 
-BOOST_AUTO_TEST_CASE(model_names_equal_torch_nn_transformer) {
+BOOST_AUTO_TEST_CASE(parameter_names_of_seq2seq_equal_torch_nn_transformer) {
   for (const bool tied : {true, false}) {
     for (const bool shared : {true, false}) {
       ModelOptions o = small_options();
@@ -136,7 +136,7 @@ BOOST_AUTO_TEST_CASE(model_names_equal_torch_nn_transformer) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(final_norm_off_removes_its_parameters) {
+BOOST_AUTO_TEST_CASE(models_without_final_norm_have_no_final_norm_parameters) {
   ModelOptions o = small_options();
   o.norm = NormPlace::post;
   o.final_norm = false;
@@ -149,7 +149,7 @@ BOOST_AUTO_TEST_CASE(final_norm_off_removes_its_parameters) {
   check_names(make_language_model(o, 7, 1)->parameters(), of_lm);
 }
 
-BOOST_AUTO_TEST_CASE(language_model_and_position_names_are_as_documented) {
+BOOST_AUTO_TEST_CASE(parameter_names_of_language_model_and_positions_are_as_documented) {
   ModelOptions o = small_options();
   o.decoder_layers = 2;
   o.positions = PositionKind::learned;
@@ -179,7 +179,7 @@ BOOST_AUTO_TEST_CASE(model_state_contains_parameters_and_buffers) {
              boost::test_tools::per_element());
 }
 
-BOOST_AUTO_TEST_CASE(tied_table_is_one_tensor) {
+BOOST_AUTO_TEST_CASE(tied_embedding_and_output_share_one_tensor) {
   const ModelOptions o = small_options();
   const std::unique_ptr<Generative> model = make_seq2seq(o, 7, 7, true, 1);
   BOOST_TEST(model->parameters().front().tensor.value().data() ==
@@ -189,7 +189,7 @@ BOOST_AUTO_TEST_CASE(tied_table_is_one_tensor) {
   BOOST_TEST(lm->parameters().front().tensor.value().data() == lm->output().weight.value().data());
 }
 
-BOOST_AUTO_TEST_CASE(xavier_values_are_uniform_within_bounds) {
+BOOST_AUTO_TEST_CASE(xavier_init_of_matrices_is_uniform_within_bounds) {
   ModelOptions o;
   o.d_model = 64;
   o.d_ff = 256;
@@ -216,7 +216,7 @@ BOOST_AUTO_TEST_CASE(xavier_values_are_uniform_within_bounds) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(normal_values_have_given_deviation) {
+BOOST_AUTO_TEST_CASE(normal_init_has_given_standard_deviation) {
   ModelOptions o;
   o.d_model = 64;
   o.d_ff = 256;
@@ -236,7 +236,7 @@ BOOST_AUTO_TEST_CASE(normal_values_have_given_deviation) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(initial_values_depend_on_seed) {
+BOOST_AUTO_TEST_CASE(initial_values_are_determined_by_seed) {
   const ModelOptions o = small_options();
   const auto a = make_seq2seq(o, 7, 7, true, 1), b = make_seq2seq(o, 7, 7, true, 1),
              c = make_seq2seq(o, 7, 7, true, 2);
@@ -262,7 +262,7 @@ BOOST_AUTO_TEST_CASE(initial_matrices_are_distinct) {
   BOOST_TEST(first.size() == matrices);
 }
 
-BOOST_AUTO_TEST_CASE(first_layers_do_not_depend_on_depth) {
+BOOST_AUTO_TEST_CASE(initial_values_of_first_layer_do_not_depend_on_depth) {
   ModelOptions o = small_options();
   const std::unique_ptr<Generative> shallow = make_language_model(o, 7, 1);
   o.decoder_layers = 3;

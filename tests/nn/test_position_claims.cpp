@@ -34,12 +34,12 @@ Array rotated(const Tensor& head, std::int64_t positions, RotaryPairs pairs) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(shift_of_sinusoids_is_linear_map) {
+BOOST_AUTO_TEST_CASE(sinusoids_of_shifted_position_are_linear_in_sinusoids_of_position) {
   const Array table = sinusoids(0, 3000, width);
   for (const std::int64_t k : {1, 7, 100, 1000}) {
     for (const std::int64_t p : {0, 1, 50, 1999}) {
       for (std::int64_t c = 0; c < width; c += 2) {
-        // M_k rotates each pair by k · 10000^(−c/d), for every p.
+        // The linear map from position p to p + k rotates each pair by k · 10000^(−c/d).
         const double angle =
             static_cast<double>(k) * std::pow(10000.0, -static_cast<double>(c) / width);
         const double sine = table.row(p)[c], cosine = table.row(p)[c + 1];
@@ -52,28 +52,29 @@ BOOST_AUTO_TEST_CASE(shift_of_sinusoids_is_linear_map) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(sinusoids_are_bounded_and_of_equal_length) {
+BOOST_AUTO_TEST_CASE(sinusoids_are_bounded_and_their_rows_have_equal_norm) {
   const Array table = sinusoids(0, 5000, width);
   for (const real x : table.values()) BOOST_REQUIRE(std::abs(x) <= 1);
   for (std::int64_t p = 0; p < table.rows(); ++p)
     BOOST_REQUIRE_SMALL(inner(table, p, p) - width / 2.0, 1e-10);
 }
 
-BOOST_AUTO_TEST_CASE(products_of_sinusoids_depend_on_distance) {
+BOOST_AUTO_TEST_CASE(inner_products_of_sinusoids_depend_only_on_distance) {
   const Array table = sinusoids(0, 2000, width);
   for (const std::int64_t distance : {1, 2, 10, 500}) {
     for (const std::int64_t p : {1, 77, 1499})
       BOOST_TEST(std::abs(inner(table, p, p + distance) - inner(table, 0, distance)) < 1e-10);
     BOOST_TEST(std::abs(inner(table, 600, 600 - distance) - inner(table, 600, 600 + distance)) <
-               1e-10);  // both directions
+               1e-10);  // equal in both directions
   }
-  // It decreases at first, but not monotonically, which the paper does not claim.
+  // The product decreases at first. Later it also increases; the paper claims no monotonicity.
   BOOST_TEST(inner(table, 0, 1) < inner(table, 0, 0));
   BOOST_TEST(inner(table, 0, 2) < inner(table, 0, 1));
 }
 
 BOOST_AUTO_TEST_CASE(sinusoids_of_positions_are_distinct) {
-  // The difference of two rows depends only on their distance, so comparing with one row suffices.
+  // The norm of the difference of two rows depends only on the distance of their positions, so
+  // comparing every row with row 0 suffices.
   const Array table = sinusoids(0, 10'000, width);
   double least = 1e9;
   for (std::int64_t p = 1; p < table.rows(); ++p)
@@ -81,7 +82,7 @@ BOOST_AUTO_TEST_CASE(sinusoids_of_positions_are_distinct) {
   BOOST_TEST(least > 0.5);
 }
 
-BOOST_AUTO_TEST_CASE(scores_of_rotated_heads_depend_on_distance) {
+BOOST_AUTO_TEST_CASE(scores_of_rotated_heads_depend_only_on_relative_position) {
   const Tensor q = normal({1, 8}, 1), k = normal({1, 8}, 2);
   for (const RotaryPairs pairs : every<RotaryPairs>()) {
     const Array queries = rotated(q, 900, pairs), keys = rotated(k, 900, pairs);
@@ -96,7 +97,7 @@ BOOST_AUTO_TEST_CASE(scores_of_rotated_heads_depend_on_distance) {
         BOOST_TEST(std::abs(score(p, p + distance) - score(0, distance)) < 1e-11);
       }
     }
-    BOOST_TEST(std::abs(score(3, 0) - score(0, 3)) > 1e-3);  // the order matters
+    BOOST_TEST(std::abs(score(3, 0) - score(0, 3)) > 1e-3);  // the direction has an effect
     BOOST_TEST(same_bits(queries.sliced(0, 1), q.value()));  // position 0 is not rotated
   }
 }
@@ -129,7 +130,7 @@ BOOST_AUTO_TEST_CASE(wrong_rotary_arguments_are_refused) {
               "[rotary] expected positions of at least 0, got -1");
 }
 
-BOOST_AUTO_TEST_CASE(distance_schemes_have_no_position_limit) {
+BOOST_AUTO_TEST_CASE(only_relative_position_schemes_have_no_position_limit) {
   for (const PositionKind kind : every<PositionKind>()) {
     ModelOptions o = small_options();
     o.positions = kind;
@@ -137,7 +138,7 @@ BOOST_AUTO_TEST_CASE(distance_schemes_have_no_position_limit) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(only_trained_schemes_have_parameters) {
+BOOST_AUTO_TEST_CASE(only_trained_position_schemes_have_parameters) {
   ModelOptions o = small_options();
   const auto sizes = [&](PositionKind kind) {
     o.positions = kind;

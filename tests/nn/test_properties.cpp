@@ -105,7 +105,7 @@ BOOST_AUTO_TEST_CASE(losses_of_batch_parts_add_up) {
   BOOST_TEST(whole.correct == parts.correct);
 }
 
-BOOST_AUTO_TEST_CASE(encoder_without_positions_ignores_order) {
+BOOST_AUTO_TEST_CASE(encoder_without_positions_is_permutation_equivariant) {
   const ModelOptions o = two_layers();
   Init init = test_init();
   const Stack encoder(o, 2, BlockKind::encoder, init);
@@ -138,7 +138,7 @@ BOOST_AUTO_TEST_CASE(encoder_with_positions_depends_on_order) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(positions_begin_at_first_in_each_sequence) {
+BOOST_AUTO_TEST_CASE(positions_restart_in_each_sequence) {
   for (const PositionKind kind : {PositionKind::sinusoidal, PositionKind::learned}) {
     Init init = test_init();
     ModelOptions o = small_options();
@@ -170,7 +170,7 @@ BOOST_AUTO_TEST_CASE(position_beyond_learned_table_is_refused) {
   BOOST_CHECK_THROW(logits_of(*model, Pairs({4}, {5}, 11)), Error);
 }
 
-BOOST_AUTO_TEST_CASE(empty_sequence_is_accepted) {
+BOOST_AUTO_TEST_CASE(empty_sequences_do_not_affect_other_sequences) {
   const std::unique_ptr<Generative> model = make_seq2seq(two_layers(), 11, 11, true, 1);
   randomise(model->parameters());
   const Pairs pairs({0, 3, 0}, {2, 2, 0}, 11);

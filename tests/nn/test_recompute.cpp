@@ -1,4 +1,4 @@
-// Models whose blocks run again in backward give bitwise equal results.
+// Recomputing blocks in backward gives bitwise the same results as storing their values.
 #include "tests/nn/support.h"
 
 HEED_BEGIN
@@ -19,7 +19,7 @@ std::vector<Array> outcome(const Generative& model, const ModelInput& input, boo
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(recomputed_gradients_are_bitwise_equal) {
+BOOST_AUTO_TEST_CASE(recomputing_blocks_gives_bitwise_equal_gradients) {
   const Pairs pairs({5, 0, 3}, {4, 2, 6}, 9);
   for (const PositionKind positions : every<PositionKind>()) {
     for (const BlockForm form : every<BlockForm>()) {

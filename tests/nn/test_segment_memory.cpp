@@ -50,7 +50,7 @@ std::vector<std::vector<std::int32_t>> texts(std::size_t count, std::int64_t len
   return all;
 }
 
-/// The logits of one text, read in segments that end at these positions.
+/// The logits of one text, read in segments that end at the positions `ends`.
 Array in_segments(const Generative& model, const std::vector<std::int32_t>& text,
                   const std::vector<std::size_t>& ends) {
   std::optional<SegmentMemory> memory = model.segment_memory();
@@ -92,7 +92,7 @@ BOOST_AUTO_TEST_CASE(segments_with_memory_equal_one_long_window) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(memory_length_is_limited_by_options) {
+BOOST_AUTO_TEST_CASE(length_of_segment_memory_is_limited_by_options) {
   const std::vector<std::int32_t> text = texts(1, 14).front();
   ModelOptions o = remembering(3);
   o.decoder_layers = 1;  // keys and values then depend on single tokens only
@@ -141,7 +141,7 @@ BOOST_AUTO_TEST_CASE(each_lane_stores_end_of_earlier_segments) {
   BOOST_TEST(memory.length() == 0);
 }
 
-BOOST_AUTO_TEST_CASE(gradients_with_memory_pass_gradcheck_and_recompute_bitwise) {
+BOOST_AUTO_TEST_CASE(gradients_with_memory_pass_gradcheck_and_are_recomputed_bitwise) {
   for (const PositionKind positions :
        {PositionKind::rotary, PositionKind::relative_xl, PositionKind::relative_t5}) {
     ModelOptions o = remembering(4);

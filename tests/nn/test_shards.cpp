@@ -43,7 +43,7 @@ struct Setting {
   }
 };
 
-/// Random lengths from 1 to 14; a language model has no source.
+/// A batch of random lengths from 1 to 14, without sources for a language model.
 Batch random_batch(std::int64_t sequences, bool language_model = false) {
   Random random({.seed = 5, .stream = Stream::check});
   std::vector<std::int32_t> source_lengths, target_lengths;
@@ -80,8 +80,8 @@ struct Outcome {
   StepResult result;
 };
 
-/// The gradients of one step, recovered from the weights after plain descent, w − rate · g. The
-/// rate preserves all digits even of gradients that are small compared with w.
+/// The gradients of one step, recovered from the weights after plain gradient descent,
+/// w − rate · g. The rate is so large that even gradients much smaller than w keep all digits.
 Outcome gradients_of(const std::vector<Batch>& shards, std::int64_t threads,
                      const Setting& setting = {}) {
   const double rate = std::ldexp(1.0, 40);
@@ -114,7 +114,7 @@ double largest_of(const Array& x) {
 }
 
 /// The maximum difference of the two gradients of a parameter, relative to the maximum value of the
-/// gradient, over all parameters. A parameter without a gradient is an error.
+/// gradient, over all parameters. Fails if a gradient is zero.
 double worst_difference(const Outcome& a, const Outcome& b) {
   double worst = 0;
   for (std::size_t i = 0; i < b.gradients.size(); ++i) {
@@ -124,14 +124,14 @@ double worst_difference(const Outcome& a, const Outcome& b) {
     for (std::int64_t k = 0; k < b.gradients[i].size(); ++k) {
       apart = std::max(apart, std::abs(a.gradients[i].data()[k] - b.gradients[i].data()[k]));
     }
-    BOOST_TEST(apart <= 1e-12 * scale, b.names[i] << " is off by " << apart / scale);
+    BOOST_TEST(apart <= 1e-12 * scale, b.names[i] << " differs by " << apart / scale);
     worst = std::max(worst, apart / scale);
   }
   return worst;
 }
 
 /// Seq2seq and language models: pre and post norm, every position scheme, tied and untied, with and
-/// without smoothing, both norms, one or two embedding tables.
+/// without smoothing, layer and RMS norm, one or two embedding tables.
 std::vector<Setting> settings() {
   std::vector<Setting> all;
   for (const bool language_model : {false, true}) {
@@ -158,7 +158,7 @@ std::vector<Setting> settings() {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(gradients_do_not_depend_on_shards) {
+BOOST_AUTO_TEST_CASE(gradients_do_not_depend_on_division_into_shards) {
   double worst = 0;
   for (const Setting& setting : settings()) {
     BOOST_TEST_CONTEXT(setting.name()) {
@@ -181,10 +181,10 @@ BOOST_AUTO_TEST_CASE(gradients_do_not_depend_on_shards) {
       }
     }
   }
-  BOOST_TEST_MESSAGE("gradients of any split differ by up to " << worst);
+  BOOST_TEST_MESSAGE("maximum relative difference of gradients between divisions: " << worst);
 }
 
-BOOST_AUTO_TEST_CASE(shard_without_targets_is_accepted) {
+BOOST_AUTO_TEST_CASE(shard_without_targets_does_not_change_gradients) {
   const Batch batch = random_batch(3);
   std::vector<Batch> shards{batch};
   shards.insert(shards.begin(), Batch{});

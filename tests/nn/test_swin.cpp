@@ -14,7 +14,7 @@ BOOST_AUTO_TEST_SUITE(swin)
 
 namespace {
 
-/// Images of 4 side × 2 side patches in two stages, the first of which has shifted windows.
+/// A model of two stages, the first with shifted windows; images have 4 · side × 2 · side patches.
 ModelOptions two_stages(std::int64_t side = 2) {
   ModelOptions o = small_options();
   o.kind = ModelKind::swin;
@@ -78,7 +78,7 @@ struct Rolled {
   }
 };
 
-/// The bias of whole images, patch by patch.
+/// The relative position bias on whole images, added to each pair of patches.
 struct DenseBias final : ScoreTerm {
   Tensor table;
   Roll roll;
@@ -106,7 +106,7 @@ void take_values(const Parameters& to, const std::string& prefix, const Paramete
   }
 }
 
-/// A block on whole images: by a mask, each patch reads the patches of its window.
+/// A block on whole images. A mask restricts each patch to the patches of its window.
 Tensor dense_block(const ModelOptions& o, const Parameters& weights, const std::string& name,
                    const Tensor& x, const Roll& roll) {
   Init init(1);
@@ -130,7 +130,7 @@ Tensor rows(const Tensor& x, const std::vector<std::int32_t>& ids) { return inde
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(windows_equal_masks_of_paper_on_whole_images) {
+BOOST_AUTO_TEST_CASE(attention_in_windows_equals_masked_attention_on_whole_images) {
   for (const std::int64_t side : {2, 3, 4}) {
     ModelOptions o = two_stages(side);
     o.attention.kv_heads = side == 3 ? 1 : 0;
@@ -176,12 +176,12 @@ BOOST_AUTO_TEST_CASE(windows_equal_masks_of_paper_on_whole_images) {
                1);
     x = reduce(merged(x, pass));
     x = last(dense_block(wide, weights, "stages.1.layers.0", x, {h / 2, w / 2, side, 0}), pass);
-    // The last windows are as wide as the image, so their rows are the rows of the image.
+    // The last windows are as wide as the image, so their rows are in the order of the image.
     BOOST_TEST(difference(got, x.value()) < 1e-12);
   }
 }
 
-BOOST_AUTO_TEST_CASE(windows_at_edges_are_smaller) {
+BOOST_AUTO_TEST_CASE(shifted_windows_at_edges_are_smaller) {
   const Windowed whole = cut_into_windows(4, 4, 2, 0), shifted = cut_into_windows(4, 4, 2, 1);
   BOOST_TEST((whole.grid->offsets == std::vector<std::int32_t>{0, 4, 8, 12, 16}));
   BOOST_TEST((whole.order ==
@@ -189,9 +189,9 @@ BOOST_AUTO_TEST_CASE(windows_at_edges_are_smaller) {
   BOOST_TEST(
       (shifted.grid->offsets == std::vector<std::int32_t>{0, 1, 3, 4, 6, 10, 12, 13, 15, 16}));
   BOOST_TEST((cut_into_windows(1, 14, 7, 3).grid->offsets ==
-              std::vector<std::int32_t>{0, 3, 10, 14}));  // equal to a roll by -3
-  // An image no larger than a window is one window, with or without a shift; a remainder is a
-  // window.
+              std::vector<std::int32_t>{0, 3, 10, 14}));  // the same windows as after a roll by −3
+  // An image that fits into one window is one window, with or without a shift. A remainder at the
+  // edge is a smaller window.
   BOOST_TEST(cut_into_windows(4, 3, 4, 2).grid->windows() == 1);
   BOOST_TEST((cut_into_windows(1, 5, 2, 0).grid->offsets == std::vector<std::int32_t>{0, 2, 4, 5}));
 }
@@ -232,7 +232,7 @@ BOOST_AUTO_TEST_CASE(logits_of_image_do_not_depend_on_batch) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(invalid_options_are_refused) {
+BOOST_AUTO_TEST_CASE(invalid_swin_options_and_image_sizes_are_refused) {
   ModelOptions o = two_stages();
   o.grid_width = 3;
   Init init(1);

@@ -1,4 +1,4 @@
-// Weight files: saving, strict and partial loading, types.
+// Weight files: saving, strict and partial loading, conversion of types.
 #include "nn/weights.h"
 
 #include <cmath>
@@ -18,7 +18,7 @@ using Names = std::vector<std::string>;
 
 namespace {
 
-/// A file with one tensor "a" of two elements.
+/// A file with one tensor "a", which contains `values`.
 template <class T>
 SafetensorsFile file_of(const TempFolder& folder, DType type, const std::vector<T>& values) {
   const std::vector<TensorView> tensors{
@@ -60,7 +60,7 @@ BOOST_AUTO_TEST_CASE(saved_model_is_restored_bitwise) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(metadata_are_saved_with_pytorch_format_by_default) {
+BOOST_AUTO_TEST_CASE(saved_metadata_are_as_given_or_default_to_pytorch_format) {
   const TempFolder folder;
   save_weights(folder / "w", linear(2, 3, 1).parameters());
   save_weights(folder / "steps", linear(2, 3, 1).parameters(), {{"steps", "7"}});
@@ -71,7 +71,7 @@ BOOST_AUTO_TEST_CASE(metadata_are_saved_with_pytorch_format_by_default) {
   BOOST_TEST(steps.metadata().size() == 1u);
 }
 
-BOOST_AUTO_TEST_CASE(strict_loading_lists_all_misfits_and_changes_nothing) {
+BOOST_AUTO_TEST_CASE(strict_loading_lists_all_mismatches_and_changes_no_parameter) {
   const TempFolder folder;
   const Tensor w = Tensor::variable(normal({2, 3}, 1)), b = Tensor::variable(normal({3}, 2)),
                c = Tensor::variable(normal({4}, 3));
@@ -91,7 +91,7 @@ BOOST_AUTO_TEST_CASE(strict_loading_lists_all_misfits_and_changes_nothing) {
     BOOST_TEST(same_bits(p.tensor.value(), Array::zeros(p.tensor.shape())));
 }
 
-BOOST_AUTO_TEST_CASE(partial_loading_copies_common_names_and_reports_others) {
+BOOST_AUTO_TEST_CASE(partial_loading_copies_common_tensors_and_reports_others) {
   const TempFolder folder;
   const Tensor w = Tensor::variable(normal({2, 3}, 1)), b = Tensor::variable(normal({3}, 2));
   save_weights(folder / "w", Parameters{{"w", w}, {"old", b}});
@@ -122,7 +122,7 @@ BOOST_AUTO_TEST_CASE(partial_loading_with_wrong_shape_or_no_common_name_is_refus
   BOOST_TEST(test::contains(names, "missing: layer.w [2, 3]\n  extra: b F64 [3]\n"));
 }
 
-BOOST_AUTO_TEST_CASE(long_list_of_misfits_is_cut) {
+BOOST_AUTO_TEST_CASE(long_list_of_mismatches_is_truncated) {
   const TempFolder folder;
   Parameters many;
   for (int i = 0; i < 103; ++i)
@@ -153,13 +153,13 @@ BOOST_AUTO_TEST_CASE(missing_file_or_folder_is_refused) {
   HEED_CHECK_ERROR(Exit::io, "/no/", save_weights(folder / "no/w", w));
 }
 
-BOOST_AUTO_TEST_CASE(file_types_are_converted_to_real) {
+BOOST_AUTO_TEST_CASE(tensor_types_of_file_are_converted_to_real) {
   constexpr double inf = std::numeric_limits<double>::infinity();
   const std::vector<double> f64 = loaded<double>(DType::f64, {0.1, -1e300}),
                             f32 = loaded<float>(DType::f32, {0.1f, -3e38f});
   BOOST_TEST(f64 == (std::vector<double>{0.1, -1e300}), boost::test_tools::per_element());
   BOOST_TEST(f32 == (std::vector<double>{0.1f, -3e38f}), boost::test_tools::per_element());
-  // 1, −2, the maximum, the minimum normal and the minimum subnormal number, −0, infinities.
+  // 1, −2, the maximum, the minimum normal and the minimum subnormal number, −0, infinities, 1/3.
   const std::vector<double> f16 = loaded<std::uint16_t>(
       DType::f16, {0x3c00, 0xc000, 0x7bff, 0x0400, 0x0001, 0x8000, 0x7c00, 0xfc00, 0x3555});
   BOOST_TEST(f16 == (std::vector<double>{1, -2, 65504, 0x1p-14, 0x1p-24, 0, inf, -inf, 0x1.554p-2}),
@@ -204,7 +204,7 @@ BOOST_AUTO_TEST_CASE(quantised_weights_are_restored_within_half_a_scale) {
   BOOST_TEST(std::ranges::equal(again.views()[1].bytes, file.find("w.scale")->bytes));
 }
 
-BOOST_AUTO_TEST_CASE(unfitting_quantised_weights_are_refused) {
+BOOST_AUTO_TEST_CASE(mismatched_quantised_weights_are_refused) {
   const TempFolder folder;
   const std::vector<std::int8_t> q(6, 1);
   const std::vector<float> scales(3, 1);

@@ -1,5 +1,5 @@
-/// Training allocates memory only in its first steps: later steps call neither the system nor
-/// operator new.
+/// Training allocates memory only in its first steps: later steps neither request memory from the
+/// system nor call operator new.
 #include <atomic>
 #include <cstdlib>
 #include <new>
@@ -33,7 +33,7 @@ BOOST_AUTO_TEST_CASE(step_after_warmup_allocates_no_memory) {
   const std::vector<Batch> shards = shard(make_batch(data, samples), 4);
   const std::unique_ptr<Model> model = small_seq2seq();
   Optimizer optimizer({}, model->parameters());
-  Team team(1);  // several threads would share the shards differently in each step
+  Team team(1);  // several threads would divide the shards differently in each step
   TrainStep step(*model, optimizer, team, {.clip_norm = 1.0});
   for (std::int64_t t = 1; t <= 5; ++t) step.run(shards, t, 1e-3);
   const std::int64_t of_new = calls_of_new, of_arrays = arena_counters().system_allocations;

@@ -44,7 +44,7 @@ std::int64_t not_convex(const AttentionMaps& maps) {
 
 // To reverse a line with one layer per stack, the decoder row that predicts symbol i attends to
 // symbol n − 1 − i.
-BOOST_AUTO_TEST_CASE(cross_attention_of_reverse_is_the_anti_diagonal,
+BOOST_AUTO_TEST_CASE(cross_attention_of_reversal_is_the_anti_diagonal,
                      *boost::unit_test::label("learns")) {
   const TempFolder folder;
   Config c = small_run(1000);
@@ -63,7 +63,7 @@ BOOST_AUTO_TEST_CASE(cross_attention_of_reverse_is_the_anti_diagonal,
   Run run(c, folder / "run");
   Trainer trainer(run.config, run.paths(), run.data, run.run_log);
   BOOST_TEST(trainer.train() == 0);
-  // Checks the mean of the heads on test lines.
+  // Checks the mean of the heads' weights on the test lines.
   std::int64_t right = 0, rows = 0, bad = 0;
   const Dataset& test = run.data.test;
   for (std::size_t s = 0; s < test.source_lines.size(); ++s) {
@@ -123,7 +123,7 @@ BOOST_AUTO_TEST_CASE(encoder_without_positions_is_permutation_equivariant,
       if (kind == PositionKind::none) {
         BOOST_TEST(worst < 1e-5);
       } else {
-        HEED_CHECK_TRAINED("magnitude of the change of a permuted token", std::log10(worst), >, -2);
+        HEED_CHECK_TRAINED("log10 of the change of a permuted token", std::log10(worst), >, -2);
       }
     }
   }

@@ -59,8 +59,8 @@ std::vector<bool> patches_of_shape(const std::string& shape) {
 }
 
 struct Shares {
-  double named = 0,
-         unnamed = 0;  // weights on patches covered only by the named or the second shape
+  // Sums of the weights on patches that only the named shape covers, or only the second shape.
+  double named = 0, unnamed = 0;
   int named_larger = 0, words = 0;  // words whose named shape has more weight; all words
 };
 
@@ -105,7 +105,8 @@ AttentionMaps maps_of(Trainer& trainer, const std::string& line, const std::stri
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(cross_attention_covers_the_named_shape, *boost::unit_test::label("learns")) {
+BOOST_AUTO_TEST_CASE(cross_attention_concentrates_on_the_named_shape,
+                     *boost::unit_test::label("learns")) {
   const TempFolder folder;
   Run run(captions_run(2500), folder / "run");
   Trainer trainer(run.config, run.paths(), run.data, run.run_log);
@@ -117,7 +118,7 @@ BOOST_AUTO_TEST_CASE(cross_attention_covers_the_named_shape, *boost::unit_test::
                shares);
   BOOST_REQUIRE(shares.words > 150);
   const double n = shares.words;
-  // of the weight that either shape has
+  // as a share of the weight on either shape
   HEED_CHECK_LEARNED("weight on the named shape", shares.named / (shares.named + shares.unnamed), >,
                      0.7);
   HEED_CHECK_LEARNED("words whose shape has more weight", shares.named_larger / n, >, 0.8);
@@ -261,7 +262,7 @@ BOOST_AUTO_TEST_CASE(maps_of_text_have_a_row_for_each_token) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(models_without_weights_are_refused) {
+BOOST_AUTO_TEST_CASE(models_without_attention_weights_are_refused) {
   const TempFolder folder;
   put(folder / "text", "a b c a b c a b c\n");
   Config c = small_run(1);

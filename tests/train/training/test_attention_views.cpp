@@ -1,4 +1,4 @@
-// The drawings and the page of heed attention for artificial weights.
+// The drawings and the page of heed attention, tested with artificial weights.
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <regex>
@@ -142,7 +142,7 @@ BOOST_AUTO_TEST_CASE(graph_contains_the_weights_above_the_threshold) {
   BOOST_TEST(edges(lines_view(maps, maps.layers[0], maps.layers[0].heads[0].weights)) == 4u);
 }
 
-BOOST_AUTO_TEST_CASE(cells_of_a_reduced_map_sum_the_weights_of_a_block) {
+BOOST_AUTO_TEST_CASE(rows_of_a_reduced_map_sum_to_1) {
   AttentionMaps maps = random_maps(1, 1, 4, tokens(128));
   Array& p = maps.layers[0].heads[0].weights;
   for (std::int64_t i = 0; i < 128; ++i) {  // each token attends to the previous token
@@ -184,7 +184,7 @@ BOOST_AUTO_TEST_CASE(signed_weights_have_no_entropy) {
   BOOST_TEST(image(page) == image(attention_page(clipped, {"", {}})));
 }
 
-BOOST_AUTO_TEST_CASE(paper_width_is_in_millimetres) {
+BOOST_AUTO_TEST_CASE(figure_for_print_has_its_width_in_millimetres) {
   const AttentionMaps maps = random_maps(1, 1, 4, tokens(5));
   const std::string file = attention_figure(maps, {.view = "lines", .millimetres = 84});
   std::smatch found;

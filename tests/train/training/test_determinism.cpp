@@ -1,5 +1,5 @@
-// The bits of training depend on the seed and the number of shards; the number of threads does not
-// affect them.
+// Training is a bitwise function of the seed and the number of shards. The number of threads has no
+// effect.
 #include "tests/train/support.h"
 #include "tests/train/training.h"
 #include "train/loop/step.h"
@@ -45,7 +45,7 @@ Trace train(bool lm, std::int64_t threads, std::int64_t shards, std::uint64_t se
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(bits_are_independent_of_the_number_of_threads) {
+BOOST_AUTO_TEST_CASE(training_is_bitwise_independent_of_the_number_of_threads) {
   for (const bool lm : {false, true}) {
     const Trace one = train(lm, 1, 4);
     for (const std::int64_t threads : {1, 2, 3, 4}) {

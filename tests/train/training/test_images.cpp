@@ -1,4 +1,4 @@
-// Images, videos and sound instead of text: a label for each, and a text for each.
+// Images, videos and sound as input: classification, and generation of text.
 #include <fmt/format.h>
 
 #include "nn/layers/positions.h"
@@ -21,7 +21,7 @@ std::string idx(const std::vector<std::uint32_t>& shape, const std::string& valu
   return bytes + values;
 }
 
-/// Images of 8 × 8 pixels with noise and a bright spot in one of the four quarters.
+/// Images of 8 × 8 pixels with noise and a bright spot in one of the four quadrants.
 void write_spots(const TempFolder& folder, const std::string& name, std::uint32_t n,
                  std::uint64_t seed) {
   Random random({.seed = seed, .stream = Stream::check, .index = 3});
@@ -110,7 +110,7 @@ Config video_run(const TempFolder& folder, TaskKind task, std::int64_t steps) {
   return c;
 }
 
-/// A convolutional front end.
+/// The config with a convolutional front end.
 Config with_convolutions(Config c, std::int64_t layers) {
   c.model->front_end = {FrontEndKind::conv, layers};
   if (c.data.input == InputKind::image) {
@@ -178,7 +178,7 @@ BOOST_AUTO_TEST_CASE(video_of_another_length_is_refused) {
                    load_data(c));
 }
 
-BOOST_AUTO_TEST_CASE(conv_front_end_learns_the_quarter_of_a_spot,
+BOOST_AUTO_TEST_CASE(conv_front_end_learns_the_quadrant_of_a_spot,
                      *boost::unit_test::label("learns")) {
   const TempFolder folder;
   for (const TaskKind task : {TaskKind::classify, TaskKind::seq2seq}) {
@@ -206,7 +206,7 @@ BOOST_AUTO_TEST_CASE(conv_front_end_run_is_bitwise_reproducible) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(vision_transformer_learns_the_quarter_of_a_spot,
+BOOST_AUTO_TEST_CASE(vision_transformer_learns_the_quadrant_of_a_spot,
                      *boost::unit_test::label("learns")) {
   const TempFolder folder;
   for (const Pool pool : {Pool::first, Pool::mean}) {
@@ -237,7 +237,7 @@ Config swin_run(const TempFolder& folder, std::int64_t steps) {
   return c;
 }
 
-BOOST_AUTO_TEST_CASE(swin_transformer_learns_the_quarter_of_a_spot,
+BOOST_AUTO_TEST_CASE(swin_transformer_learns_the_quadrant_of_a_spot,
                      *boost::unit_test::label("learns")) {
   const TempFolder folder;
   Run run(swin_run(folder, 400), folder / "run");
@@ -247,7 +247,7 @@ BOOST_AUTO_TEST_CASE(swin_transformer_learns_the_quarter_of_a_spot,
   HEED_CHECK_LEARNED("accuracy", e.value(Metric::accuracy), >, 0.95);
 }
 
-BOOST_AUTO_TEST_CASE(decoder_describes_the_quarter_of_a_spot, *boost::unit_test::label("learns")) {
+BOOST_AUTO_TEST_CASE(decoder_describes_the_quadrant_of_a_spot, *boost::unit_test::label("learns")) {
   const TempFolder folder;
   Run run(image_run(folder, TaskKind::seq2seq, 900), folder / "run");
   Trainer trainer(run.config, run.paths(), run.data, run.run_log);
@@ -322,7 +322,7 @@ BOOST_AUTO_TEST_CASE(conv_front_end_transcribes_the_digits_of_tones,
                   ->lines(run.data.valid.source_lines, 0) == e.outputs));
 }
 
-BOOST_AUTO_TEST_CASE(long_sounds_are_skipped_in_training) {
+BOOST_AUTO_TEST_CASE(sounds_beyond_maximum_length_are_skipped_in_training) {
   const TempFolder folder;
   Config c = image_run(folder, TaskKind::seq2seq, 1);
   c.data = {};
@@ -352,7 +352,7 @@ BOOST_AUTO_TEST_CASE(sound_run_is_bitwise_reproducible) {
   check_repeats_bits(c, folder / "run");
 }
 
-BOOST_AUTO_TEST_CASE(checksum_differs_for_different_images) {
+BOOST_AUTO_TEST_CASE(checksum_of_train_changes_with_the_images) {
   const TempFolder folder;
   const Config c = image_run(folder, TaskKind::classify, 1);
   const std::string before = load_data(c).sums.train;

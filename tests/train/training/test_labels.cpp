@@ -58,7 +58,7 @@ Config classify_run(const TempFolder& folder, std::int64_t steps) {
   return c;
 }
 
-/// Lines in which every second word determines the next word.
+/// Lines of word pairs such as a7 b7, in which each word determines its partner.
 Config mlm_run(const TempFolder& folder, std::int64_t steps) {
   Random random({.seed = 4, .stream = Stream::check, .index = 3});
   for (const auto& [name, n] : {std::pair("mlm.train", 2000), std::pair("mlm.valid", 100)}) {
@@ -115,11 +115,11 @@ BOOST_AUTO_TEST_CASE(classifier_learns_to_compare_two_texts, *boost::unit_test::
   for (std::size_t i = 0; i < e.outputs.size(); ++i)
     right += e.outputs[i] == run.data.valid.target_lines[i];
   BOOST_TEST(e.value(Metric::accuracy) == static_cast<double>(right) / 200);
-  HEED_CHECK_LEARNED("lines labelled yes rightly", e.json()["confusion"]["yes"]["yes"].get<int>(),
+  HEED_CHECK_LEARNED("lines correctly labelled yes", e.json()["confusion"]["yes"]["yes"].get<int>(),
                      >, 100);
   const std::vector<std::string> labels =
       trainer.task().make_generator(trainer.loaded_model(), 1)->lines({"red red\tred blue"}, 0);
-  HEED_CHECK_LEARNED("right answers", labels == std::vector<std::string>{"yes"}, >=, 1);
+  HEED_CHECK_LEARNED("correct outputs", labels == std::vector<std::string>{"yes"}, >=, 1);
 }
 
 BOOST_AUTO_TEST_CASE(classifier_run_is_bitwise_reproducible) {
@@ -140,7 +140,7 @@ BOOST_AUTO_TEST_CASE(line_with_two_labels_is_refused) {
                    load_data(c));
 }
 
-BOOST_AUTO_TEST_CASE(masked_model_learns_word_pairs, *boost::unit_test::label("learns")) {
+BOOST_AUTO_TEST_CASE(masked_language_model_learns_word_pairs, *boost::unit_test::label("learns")) {
   const TempFolder folder;
   Run run(mlm_run(folder, 800), folder / "run");
   Trainer trainer(run.config, run.paths(), run.data, run.run_log);
@@ -151,11 +151,11 @@ BOOST_AUTO_TEST_CASE(masked_model_learns_word_pairs, *boost::unit_test::label("l
   const std::vector<std::string> filled = trainer.task()
                                               .make_generator(trainer.loaded_model(), 1)
                                               ->lines({"a1 b1 a7 <mask> a3 b3", "no mask here"}, 0);
-  HEED_CHECK_LEARNED("right answers", filled[0] == "a1 b1 a7 b7 a3 b3", >=, 1);
+  HEED_CHECK_LEARNED("correct outputs", filled[0] == "a1 b1 a7 b7 a3 b3", >=, 1);
   BOOST_TEST(filled[1] == "no mask here");
 }
 
-BOOST_AUTO_TEST_CASE(masked_model_run_is_bitwise_reproducible) {
+BOOST_AUTO_TEST_CASE(masked_language_model_run_is_bitwise_reproducible) {
   const TempFolder folder;
   Config c = mlm_run(folder, 40);
   c.model->dropout = 0.2;
@@ -164,7 +164,7 @@ BOOST_AUTO_TEST_CASE(masked_model_run_is_bitwise_reproducible) {
   check_repeats_bits(c, folder / "run");
 }
 
-BOOST_AUTO_TEST_CASE(run_starts_with_the_weights_of_init_from) {
+BOOST_AUTO_TEST_CASE(model_starts_with_the_weights_of_init_from) {
   const TempFolder folder;
   Run first(mlm_run(folder, 4), folder / "first");
   begin_run(first.paths(), first.config, first.data.tokenizers, first.data.sums, {});
@@ -180,7 +180,8 @@ BOOST_AUTO_TEST_CASE(run_starts_with_the_weights_of_init_from) {
   const TransferReport weights = transfer_weights(c.train.init_from, *model);
   BOOST_TEST((weights.initialised ==
               std::vector<std::string>{"segments.weight", "output.weight", "output.bias"}));
-  BOOST_TEST(weights.unused.empty());  // the masked model's output uses its embedding
+  // The output of the masked language model is tied to its embedding.
+  BOOST_TEST(weights.unused.empty());
   BOOST_TEST(weights.text().size() == 2u);
   BOOST_TEST(
       weights.text()[0] ==
@@ -198,7 +199,7 @@ BOOST_AUTO_TEST_CASE(run_starts_with_the_weights_of_init_from) {
                name);
 }
 
-BOOST_AUTO_TEST_CASE(incompatible_weights_are_refused) {
+BOOST_AUTO_TEST_CASE(incompatible_weights_of_init_from_are_refused) {
   const TempFolder folder;
   Run first(mlm_run(folder, 2), folder / "first");
   begin_run(first.paths(), first.config, first.data.tokenizers, first.data.sums, {});
@@ -244,7 +245,7 @@ BOOST_AUTO_TEST_CASE(frozen_parameters_remain_unchanged) {
                    not_frozen(*untrained, std::vector<std::string>{"*"}));
 }
 
-/// Writes a float32 matrix as a .npy file.
+/// The contents of a .npy file with a float32 matrix.
 std::string matrix_file(std::size_t rows, std::size_t columns, const std::vector<float>& values) {
   return testing::npy("<f4", fmt::format("({}, {})", rows, columns),
                       std::string(reinterpret_cast<const char*>(values.data()), 4 * values.size()));
@@ -275,7 +276,7 @@ void write_frames(const TempFolder& folder, const std::string& name, int n, std:
   put(folder / (name + ".labels"), labels);
 }
 
-BOOST_AUTO_TEST_CASE(tagger_labels_each_frame, *boost::unit_test::label("learns")) {
+BOOST_AUTO_TEST_CASE(tagger_learns_the_label_of_each_frame, *boost::unit_test::label("learns")) {
   const TempFolder folder;
   Config c = classify_run(folder, 300);
   c.task = TaskKind::tag;

@@ -1,4 +1,5 @@
-// NaN and infinities are detected in their step, before the update, and traced to their origin.
+// NaN and infinities are detected in the step in which they occur, before the update, and traced to
+// their origin.
 #include <cmath>
 #include <limits>
 
@@ -19,7 +20,7 @@ namespace {
 constexpr real not_a_number = std::numeric_limits<real>::quiet_NaN();
 constexpr real infinity = std::numeric_limits<real>::infinity();
 
-/// Steps of a small model with one thread and one shard, so that an Injector sees all ops.
+/// Steps of a small model with one thread and one shard, so that an Injector observes all ops.
 struct Steps {
   Dataset data = reversals(9);
   std::unique_ptr<Model> model = small_seq2seq(0.1);
@@ -58,7 +59,7 @@ Config hopeless() {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(nonfinite_weight_is_named) {
+BOOST_AUTO_TEST_CASE(nonfinite_weight_is_named_in_the_message) {
   Steps steps;
   Tensor weight = steps.model->parameters()[3].tensor;
   weight.mutable_value().data()[2] = not_a_number;
@@ -95,7 +96,7 @@ BOOST_AUTO_TEST_CASE(nonfinite_gradient_is_named_if_the_loss_is_finite) {
   BOOST_TEST(!contains(message, "the loss is nan"), message);
 }
 
-BOOST_AUTO_TEST_CASE(fault_that_does_not_recur_is_reported) {
+BOOST_AUTO_TEST_CASE(nonfinite_value_that_does_not_recur_is_reported) {
   Steps steps;
   Injector injector;
   steps.next();
@@ -105,7 +106,7 @@ BOOST_AUTO_TEST_CASE(fault_that_does_not_recur_is_reported) {
   BOOST_TEST(contains(steps.failure(), "every tensor of every shard is finite"));
 }
 
-BOOST_AUTO_TEST_CASE(run_saves_all_steps_before_a_nonfinite_step) {
+BOOST_AUTO_TEST_CASE(run_saves_only_finite_values_before_a_nonfinite_step) {
   TempFolder temp;
   Run run(hopeless(), temp.path / "run");
   BOOST_CHECK_EXCEPTION(run.train(false), Error, [](const Error& e) {
@@ -135,7 +136,7 @@ BOOST_AUTO_TEST_CASE(nonfinite_weights_are_not_saved) {
   BOOST_TEST(run.checkpoints().steps().empty());
 }
 
-BOOST_AUTO_TEST_CASE(nonfinite_weight_hidden_by_relu_is_found_in_its_step) {
+BOOST_AUTO_TEST_CASE(nonfinite_weight_hidden_by_relu_is_found_in_the_first_step) {
   TempFolder temp;
   Run run(small_run(10), temp.path / "run");
   Trainer trainer(run.config, run.paths(), run.data, run.run_log);
@@ -163,7 +164,7 @@ BOOST_AUTO_TEST_CASE(skipped_steps_are_counted_and_recorded) {
     Injector injector;
     Trainer trainer(run.config, run.paths(), run.data, run.run_log);
     injector.place = {true, 1000, 0, not_a_number};
-    injector.results = 1 << 30;  // counts over the whole run
+    injector.results = 1 << 30;  // the index counts over the whole run
     BOOST_TEST(trainer.train() == 0);
   }
   BOOST_TEST(run.count("skipped") == 1);

@@ -24,7 +24,8 @@ struct Subject {
 
   Subject() {
     config.model->encoder_layers = 2;
-    config.model->activation = Activation::gelu;  // the quotients of a relu have kinks
+    // Difference quotients are inaccurate at the kink of a relu.
+    config.model->activation = Activation::gelu;
     run.emplace(config, folder / "run");
     trainer.emplace(run->config, run->paths(), run->data, run->run_log);
     BOOST_TEST(trainer->train() == 0);
@@ -47,16 +48,17 @@ struct Subject {
 
 }  // namespace
 
-// The gate of a head scales its columns of the projection, so a difference quotient gives its
-// gradient.
-BOOST_AUTO_TEST_CASE(importance_is_the_gradient_of_a_gate, *boost::unit_test::label("learns")) {
+// The gate of a head scales the head's columns of the output projection, so a difference quotient
+// approximates the gradient with respect to the gate.
+BOOST_AUTO_TEST_CASE(importance_of_a_head_is_the_gradient_with_respect_to_its_gate,
+                     *boost::unit_test::label("learns")) {
   Subject s;
   BatchOptions one;
   one.batch_sequences = 1;
   const Batch batch = evaluation_batches(s.run->data.valid, one).front();
   const std::vector<HeadImportance> heads =
       importance_of_heads(s.model(), s.config, s.run->data.valid, 1, s.trainer->team());
-  BOOST_REQUIRE(heads.size() == 4U * 3U);  // two self-attentions, causal and cross
+  BOOST_REQUIRE(heads.size() == 4U * 3U);  // attentions: two in the encoder, two in the decoder
   BOOST_TEST(heads[3].attention == "encoder.layers.1.self_attn");
   BOOST_TEST(heads[11].attention == "decoder.layers.0.multihead_attn");
   std::vector<double> quotients;
@@ -73,7 +75,8 @@ BOOST_AUTO_TEST_CASE(importance_is_the_gradient_of_a_gate, *boost::unit_test::la
       }
       return s.loss(batch);
     };
-    // Of the fourth order: the loss is not linear, and a smaller distance would measure rounding.
+    // The quotient is of fourth order, because the loss is not linear. With a smaller distance,
+    // rounding errors would dominate.
     quotients.push_back(
         std::abs(8 * (loss_at(1.05) - loss_at(0.95)) - (loss_at(1.1) - loss_at(0.9))) / 0.6);
     loss_at(1);
@@ -85,7 +88,7 @@ BOOST_AUTO_TEST_CASE(importance_is_the_gradient_of_a_gate, *boost::unit_test::la
     for (std::size_t k = first; k < first + 3; ++k)
       worst = std::max(worst, std::abs(heads[k].importance - quotients[k] / std::sqrt(squares)));
   }
-  HEED_CHECK_TRAINED("difference from a quotient", worst, <, 0.02);
+  HEED_CHECK_TRAINED("difference from the difference quotient", worst, <, 0.02);
   Team two(2);
   const std::vector<HeadImportance> again =
       importance_of_heads(s.model(), s.config, s.run->data.valid, 1, two);
@@ -106,8 +109,8 @@ BOOST_AUTO_TEST_CASE(outputs_are_independent_of_a_removed_head) {
     BOOST_TEST(h.removed == (h.attention == head.attention && h.head == head.head));
   const double without = s.loss(batch);
   BOOST_TEST(without != before);
-  // The projection of its values, rows 24 + 4 to 24 + 8, has no effect; the rows of other heads
-  // have one.
+  // The value projection of the head, rows 28 to 31, has no effect; rows of other heads have an
+  // effect.
   Tensor tensor = s.weight("decoder.layers.0.multihead_attn.in_proj_weight");
   Array& in = tensor.mutable_value();
   for (std::int64_t r = 28; r < 32; ++r) in.row(r)[3] += 1;
@@ -116,7 +119,7 @@ BOOST_AUTO_TEST_CASE(outputs_are_independent_of_a_removed_head) {
   BOOST_TEST(s.loss(batch) != without);
 }
 
-BOOST_AUTO_TEST_CASE(smallest_weights_become_zero) {
+BOOST_AUTO_TEST_CASE(remove_weights_sets_the_smallest_weights_to_zero) {
   Subject s;
   std::vector<std::vector<real>> before;
   std::int64_t matrices = 0;

@@ -56,8 +56,8 @@ void train_on(Run& run, std::int64_t ranks, bool restore, bool unequal_threads =
   run_on(run, ranks, lead, unequal_threads);
 }
 
-/// Trains the run on one process, and its config on three ranks in `folder`. Checks that all checkpoints and figures
-/// are the same.
+/// Trains the run in one process, and its config on three ranks in `folder`. Checks that all
+/// checkpoints and metrics are the same.
 void check_same_on_ranks(Run& one, const std::filesystem::path& folder) {
   Run three(one.config, folder);
   train_on(one, 1, false);
@@ -168,7 +168,7 @@ BOOST_AUTO_TEST_CASE(subtrees_partition_the_shards_and_are_nodes_of_the_tree) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(bits_are_independent_of_the_number_of_ranks) {
+BOOST_AUTO_TEST_CASE(training_is_bitwise_independent_of_the_number_of_ranks) {
   const TempFolder folder;
   for (const auto& [name, config] : models(text_in(folder))) {
     Run one(config, folder.path / (name + "-1"));
@@ -205,7 +205,7 @@ BOOST_AUTO_TEST_CASE(run_resumes_with_another_number_of_ranks) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(ranks_may_have_different_numbers_of_threads) {
+BOOST_AUTO_TEST_CASE(ranks_with_different_numbers_of_threads_equal_one_process_bitwise) {
   const TempFolder folder;
   Config c = small_run(10);
   c.train.shards = 8;
@@ -216,11 +216,11 @@ BOOST_AUTO_TEST_CASE(ranks_may_have_different_numbers_of_threads) {
   check_same_metrics(one, four);
 }
 
-BOOST_AUTO_TEST_CASE(early_stopping_on_ranks_equals_one_process,
+BOOST_AUTO_TEST_CASE(run_with_early_stopping_is_equal_on_three_ranks_and_in_one_process,
                      *boost::unit_test::label("learns")) {
   const TempFolder folder;
   Config c = small_run(200);
-  c.optim.lr = 1;  // soon worse than at the start
+  c.optim.lr = 1;  // the loss soon exceeds that at the start
   c.train.validate_every = 5;
   c.train.early_stopping = {.metric = Metric::loss, .patience = 1};
   Run one(c, folder / "one");
@@ -229,7 +229,7 @@ BOOST_AUTO_TEST_CASE(early_stopping_on_ranks_equals_one_process,
                      200);
 }
 
-BOOST_AUTO_TEST_CASE(ranks_start_with_the_weights_of_init_from) {
+BOOST_AUTO_TEST_CASE(run_with_init_from_is_equal_on_three_ranks_and_in_one_process) {
   const TempFolder folder;
   Run first(small_run(10), folder / "first");
   begin_run(first.paths(), first.config, first.data.tokenizers, first.data.sums, {});
@@ -245,7 +245,7 @@ BOOST_AUTO_TEST_CASE(ranks_start_with_the_weights_of_init_from) {
   BOOST_TEST((one.file(10, "model.safetensors") != fresh.file(10, "model.safetensors")));
 }
 
-BOOST_AUTO_TEST_CASE(every_rank_loads_the_teacher) {
+BOOST_AUTO_TEST_CASE(distillation_on_three_ranks_equals_one_process) {
   const TempFolder folder;
   Run teacher(small_run(10), folder / "teacher");
   begin_run(teacher.paths(), teacher.config, teacher.data.tokenizers, teacher.data.sums, {});
@@ -281,7 +281,7 @@ BOOST_AUTO_TEST_CASE(ranks_skip_the_same_steps_as_one_process) {
   check_same_metrics(one, three);  // including the reasons for skipping
 }
 
-BOOST_AUTO_TEST_CASE(ranks_end_at_a_nonfinite_step) {
+BOOST_AUTO_TEST_CASE(ranks_end_at_a_nonfinite_step_with_the_message_of_one_process) {
   const TempFolder folder;
   Config c = small_run(30);
   c.optim.lr = 1e30;

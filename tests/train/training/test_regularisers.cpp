@@ -25,7 +25,7 @@ Config regularised(std::int64_t steps) {
   return c;
 }
 
-/// The tensors of a checkpoint's file, by name.
+/// The tensors of one file of a checkpoint, by name.
 std::map<std::string, std::vector<real>> tensors(const Run& run, std::int64_t step,
                                                  const std::string& name) {
   const SafetensorsFile file = SafetensorsFile::read(run.checkpoints().folder_of(step) / name);
@@ -73,7 +73,7 @@ BOOST_AUTO_TEST_CASE(rdrop_repeats_a_shard_and_cutoff_differs_between_copies) {
   BOOST_TEST((some.labels == batch.labels));
 }
 
-BOOST_AUTO_TEST_CASE(rdrop_without_dropout_changes_nothing, *boost::unit_test::label("learns")) {
+BOOST_AUTO_TEST_CASE(rdrop_changes_training_only_with_dropout, *boost::unit_test::label("learns")) {
   const TempFolder folder;
   Config once = small_run(10);
   once.optim.name = OptimizerKind::sgd;  // Adam would divide rounding errors by small gradients
@@ -113,10 +113,10 @@ BOOST_AUTO_TEST_CASE(resumed_run_with_all_regularisers_equals_an_uninterrupted_r
   check_resumed_equals_whole(whole, parts);
 }
 
-BOOST_AUTO_TEST_CASE(saved_model_is_the_mean_of_the_weights) {
+BOOST_AUTO_TEST_CASE(saved_model_with_ema_contains_the_moving_average_of_the_weights) {
   const TempFolder folder;
   Config c = small_run(3);
-  c.train.ema = 0.15;  // 2/11 and 3/12 after one and two updates are larger
+  c.train.ema = 0.15;  // the decay from the first update on: (1 + n) / (10 + n) is larger
   c.train.save_every = 1;
   Run run(c, folder / "run");
   {

@@ -49,7 +49,7 @@ std::vector<float> logits(double end, double a, double b, double c) {
   return row;
 }
 
-/// Random logits for every prefix, reproducible.
+/// Reproducible random logits for a prefix.
 std::vector<float> random_row(std::uint64_t seed, std::int32_t sentence, const Tokens& tokens,
                               std::size_t n) {
   std::uint64_t index = static_cast<std::uint64_t>(sentence) + 1;
@@ -94,7 +94,7 @@ void best_of_all(const TableDecoding::Table& table, std::int64_t limit, double a
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(greedy_search_equals_beam_one_and_the_argmax) {
+BOOST_AUTO_TEST_CASE(search_with_beam_1_equals_the_argmax_at_each_step) {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     const auto table = [seed](std::int32_t s, const Tokens& tokens) {
       return random_row(seed, s, tokens, 9);
@@ -153,7 +153,8 @@ BOOST_AUTO_TEST_CASE(wide_beam_finds_the_best_of_all_sequences) {
 }
 
 BOOST_AUTO_TEST_CASE(scores_are_normalised_by_length) {
-  // </s> alone scores log 0.3; A </s> scores log(0.7 · 0.4), which is lower, for a longer output.
+  // The log-probability of </s> alone is log 0.3. That of the longer output A </s> is lower:
+  // log(0.7 · 0.4).
   const auto table = [](std::int32_t, const Tokens& tokens) {
     return tokens.empty() ? logits(0.3, 0.7, 0, 0) : logits(0.4, 0, 0.3, 0.3);
   };
@@ -223,7 +224,7 @@ BOOST_AUTO_TEST_CASE(finished_sentences_are_removed_from_the_batch) {
              boost::test_tools::per_element());
 }
 
-BOOST_AUTO_TEST_CASE(finished_hypothesis_occupies_a_place_in_the_beam) {
+BOOST_AUTO_TEST_CASE(finished_hypothesis_reduces_the_width_of_the_beam) {
   const auto table = [](std::int32_t, const Tokens& tokens) {
     return tokens.size() < 4 ? logits(0.3, 0.4, 0.2, 0.1) : logits(1, 0, 0, 0);
   };
@@ -250,7 +251,7 @@ BOOST_AUTO_TEST_CASE(outputs_are_independent_of_the_batch) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(non_finite_logits_end_the_search) {
+BOOST_AUTO_TEST_CASE(nonfinite_logits_end_only_their_sentence) {
   for (const float z : {std::numeric_limits<float>::quiet_NaN(), never}) {
     const auto table = [z](std::int32_t s, const Tokens&) {
       return s == 1 ? std::vector<float>(6, z) : logits(0.1, 0.9, 0, 0);
@@ -288,7 +289,7 @@ BOOST_AUTO_TEST_CASE(outputs_have_at_least_the_minimum_length) {
 }
 
 BOOST_AUTO_TEST_CASE(beam_returns_its_hypotheses_best_first) {
-  // </s> alone has 0.5; A </s> has 0.3 and B </s> has 0.2.
+  // </s> alone has probability 0.5, A </s> has 0.3 and B </s> has 0.2.
   const auto table = [](std::int32_t, const Tokens& tokens) {
     return tokens.empty() ? logits(0.5, 0.3, 0.2, 0) : logits(1, 0, 0, 0);
   };
@@ -318,7 +319,7 @@ BOOST_AUTO_TEST_CASE(outputs_begin_with_their_prefix) {
     BOOST_TEST((found[2][0].tokens == Tokens{A, A}));
     for (const auto& all : found) BOOST_TEST(all.size() <= static_cast<std::size_t>(beam));
   }
-  TableDecoding decoding(1, table);  // a prefix longer than the limit is cut
+  TableDecoding decoding(1, table);  // a prefix longer than the limit is truncated
   Search search(beam_of(1), 2, 1, {0});
   search.begin_with({{B, A, B}});
   BOOST_TEST((search.run(decoding, {Tokenizer::bos})[0][0].tokens == Tokens{B, A}));
@@ -339,21 +340,21 @@ BOOST_AUTO_TEST_CASE(tokens_are_reported_when_they_are_generated) {
   BOOST_TEST((reported == Tokens{B, B, B}));
 }
 
-BOOST_AUTO_TEST_CASE(repetition_penalty_prevents_repetition) {
+BOOST_AUTO_TEST_CASE(repetition_penalty_lowers_the_logits_of_generated_tokens) {
   // Logits of </s>, A, B, C; A is positive, B negative.
   const auto same = [](std::int32_t, const Tokens&) {
     return std::vector<float>{never, never, -2, 3, -1, -1.5F};
   };
   DecodeOptions o = beam_of(1);
   BOOST_TEST((search(same, o, 3)[0].tokens == Tokens{A, A, A}));
-  o.repetition_penalty = 1.5;  // A: 3, 2, 2, however often it occurs
+  o.repetition_penalty = 1.5;  // the logit of A is 3, then 2, however often A occurs
   BOOST_TEST((search(same, o, 3)[0].tokens == Tokens{A, A, A}));
-  o.repetition_penalty = 50;  // A: 0.06, still the largest logit
+  o.repetition_penalty = 50;  // the logit of A becomes 0.06, still the largest
   BOOST_TEST((search(same, o, 2)[0].tokens == Tokens{A, A}));
   const auto negative = [](std::int32_t, const Tokens&) {
     return std::vector<float>{never, never, -2.5F, -1, -1.2F, -2};
   };
-  o.repetition_penalty = 2;  // A: -2 after its first use, then B: -2.4
+  o.repetition_penalty = 2;  // A: -2 after its first use; B: -2.4 after its first use
   BOOST_TEST((search(negative, o, 4)[0].tokens == Tokens{A, B, A, A}));
 }
 

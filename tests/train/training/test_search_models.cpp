@@ -21,7 +21,7 @@ namespace {
 
 using Tokens = std::vector<std::int32_t>;
 
-/// A model trained until its outputs end and differ.
+/// A model trained until its outputs differ and end with </s>.
 std::unique_ptr<Generative> trained(bool lm) {
   const Dataset data = lm ? random_text(800) : reversals(200);
   std::unique_ptr<Generative> model =
@@ -107,7 +107,7 @@ BOOST_AUTO_TEST_CASE(translations_are_independent_of_the_batch,
         ended += apart[i].tokens.size() < 12;
       }
     }
-    HEED_CHECK_TRAINED(fmt::format("beam {}: outputs with an end", beam), ended, >, 120);
+    HEED_CHECK_TRAINED(fmt::format("beam {}: outputs that end with </s>", beam), ended, >, 120);
   }
 }
 
@@ -125,8 +125,9 @@ BOOST_AUTO_TEST_CASE(int8_translations_are_bitwise_independent_of_the_batch,
       same += together[i].tokens == in_float[i].tokens;
       other_scores += together[i].score != in_float[i].score;
     }
-    HEED_CHECK_TRAINED(fmt::format("beam {}: outputs that int8 keeps", beam), same, >, 40);
-    // else the model was not int8
+    HEED_CHECK_TRAINED(fmt::format("beam {}: outputs that int8 does not change", beam), same, >,
+                       40);
+    // fails if decoding does not use int8
     HEED_CHECK_TRAINED(fmt::format("beam {}: scores that int8 changes", beam), other_scores, >, 50);
     for (const std::int64_t batch : {1, 7, 512}) {
       const auto apart = translate(frozen, data, options(beam, batch), 1, one, {}, 1);
@@ -177,9 +178,10 @@ BOOST_AUTO_TEST_CASE(best_of_nbest_equals_the_single_output, *boost::unit_test::
         if (!sample) BOOST_TEST(several[i][k].score <= several[i][k - 1].score);
       }
     }
-    // out of twice the number of sentences
-    HEED_CHECK_TRAINED(sample ? "sampled: further outputs" : "beam: further outputs", different, >,
-                       one.size());
+    // of two further outputs for each sentence
+    HEED_CHECK_TRAINED(
+        sample ? "sampled: further outputs that differ" : "beam: further outputs that differ",
+        different, >, one.size());
   }
 }
 
@@ -197,7 +199,7 @@ BOOST_AUTO_TEST_CASE(each_output_begins_with_its_prefix) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(continuations_equal_those_of_a_single_text) {
+BOOST_AUTO_TEST_CASE(best_continuation_equals_the_output_of_continue_text) {
   const FrozenModel frozen(trained_lm());
   DecodeOptions o = options(3);
   o.max_length = 4;
@@ -213,7 +215,7 @@ BOOST_AUTO_TEST_CASE(continuations_equal_those_of_a_single_text) {
                    continue_text(frozen, Tokens{4, 5}, samples, 1, number),
                boost::test_tools::per_element());
   }
-  o.max_length = 9;  // the model reads 8 tokens
+  o.max_length = 9;  // the context has 8 tokens
   BOOST_CHECK_EXCEPTION(continuations(frozen, Tokens{4, 5}, o, 1, 0), Error, [](const Error& e) {
     return std::string(e.what()).find("exceed the context of 8") != std::string::npos;
   });
@@ -264,7 +266,8 @@ BOOST_AUTO_TEST_CASE(greedy_tokens_are_the_argmax_of_a_full_forward_pass) {
     Tokens in{Tokenizer::bos};
     in.insert(in.end(), h.tokens.begin(), h.tokens.end());
     Tokens out = h.tokens;
-    if (out.size() < 12) out.push_back(Tokenizer::eos);  // else the length limit ended the output
+    if (out.size() < 12)
+      out.push_back(Tokenizer::eos);  // otherwise, the length limit ended the output
     const Array logits = forced_logits(trained_seq2seq(), data.source[i], in);
     double log_prob = 0;
     for (std::size_t t = 0; t < out.size(); ++t) {
@@ -289,7 +292,7 @@ BOOST_AUTO_TEST_CASE(log_probability_of_a_hypothesis_equals_the_score_of_its_tok
     scored.target.push(beam[i].tokens);
     which.push_back(i);
   }
-  HEED_CHECK_TRAINED("outputs with an end", which.size(), >, 30);
+  HEED_CHECK_TRAINED("outputs that end with </s>", which.size(), >, 30);
   const std::vector<Batch> batches = evaluation_batches(scored, {.batch_tokens = 64});
   const std::vector<double> scores =
       score_targets(FrozenModel(trained_seq2seq()), batches, scored.size(), team);
@@ -302,7 +305,7 @@ BOOST_AUTO_TEST_CASE(log_probability_of_a_hypothesis_equals_the_score_of_its_tok
   }
 }
 
-BOOST_AUTO_TEST_CASE(scores_are_independent_of_the_batch) {
+BOOST_AUTO_TEST_CASE(scores_of_targets_are_independent_of_the_batch) {
   const Dataset data = reversals(40, 9);
   const FrozenModel model(trained_seq2seq());
   Team team(2);
@@ -313,7 +316,7 @@ BOOST_AUTO_TEST_CASE(scores_are_independent_of_the_batch) {
                               team) == together));
 }
 
-BOOST_AUTO_TEST_CASE(scores_are_sums_of_log_probabilities) {
+BOOST_AUTO_TEST_CASE(scores_of_targets_are_sums_of_log_probabilities) {
   const Dataset data = reversals(30, 9);
   Team team(2);
   const std::vector<double> scores = score_targets(
@@ -330,7 +333,7 @@ BOOST_AUTO_TEST_CASE(scores_are_sums_of_log_probabilities) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(learned_positions_limit_the_length) {
+BOOST_AUTO_TEST_CASE(learned_positions_limit_the_length_of_outputs) {
   ModelOptions o = small_model();
   o.positions = PositionKind::learned;
   o.max_positions = 9;
@@ -348,9 +351,9 @@ BOOST_AUTO_TEST_CASE(empty_batch_has_no_outputs) {
   BOOST_TEST(translate(FrozenModel(trained_seq2seq()), {}, options(5), 1, team).empty());
 }
 
-BOOST_AUTO_TEST_CASE(text_is_continued_by_the_argmax_over_the_context) {
-  // The model has a context of 8 tokens, all of which affect the next token. It must read as many
-  // tokens of the prompt as fit.
+BOOST_AUTO_TEST_CASE(greedy_continuation_is_the_argmax_given_the_context) {
+  // The model has a context of 8 tokens, all of which affect the next token. It must read every
+  // token of the prompt that fits into the context.
   ModelOptions o = small_model();
   o.init = InitKind::normal;
   o.init_std = 0.6;
@@ -398,7 +401,7 @@ BOOST_AUTO_TEST_CASE(context_keeps_the_last_half_of_a_longer_text) {
     prompt.insert(prompt.begin(), 3);
     BOOST_TEST(continued() == next_after(Tokens(prompt.end() - 4, prompt.end())));
   }
-  BOOST_TEST(differ >= 10);  // else the test could not detect which tokens were read
+  BOOST_TEST(differ >= 10);  // otherwise, the test could not detect which tokens are read
 }
 
 BOOST_AUTO_TEST_CASE(text_continues_beyond_the_context) {
@@ -417,9 +420,9 @@ BOOST_AUTO_TEST_CASE(text_continues_beyond_the_context) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(windows_of_a_sampled_text_draw_different_numbers) {
-  // The model predicts the same at every position, so text repeats only where the random numbers
-  // do.
+BOOST_AUTO_TEST_CASE(windows_of_a_sampled_text_draw_different_random_numbers) {
+  // The model predicts the same distribution at every position, so text repeats only if the random
+  // numbers repeat.
   const std::unique_ptr<Generative> model = level_lm();
   DecodeOptions o = options(1);
   o.sample = true;

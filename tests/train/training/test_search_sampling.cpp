@@ -69,7 +69,7 @@ void check_shares(const std::vector<Hypothesis>& drawn, std::map<std::int32_t, d
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(frequencies_match_the_probabilities) {
+BOOST_AUTO_TEST_CASE(frequencies_of_sampled_tokens_match_the_probabilities) {
   const std::vector<Hypothesis> drawn = draw(sampling());
   check_shares(drawn, {{2, 0.05}, {3, 0.4}, {4, 0.25}, {5, 0.2}, {6, 0.1}});
   for (std::size_t i = 0; i < 100; ++i) {
@@ -78,7 +78,7 @@ BOOST_AUTO_TEST_CASE(frequencies_match_the_probabilities) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(temperature_sharpens_and_flattens) {
+BOOST_AUTO_TEST_CASE(temperature_below_1_sharpens_and_above_1_flattens_the_distribution) {
   for (const double t : {0.5, 2.0}) {
     DecodeOptions o = sampling();
     o.temperature = t;
@@ -92,7 +92,7 @@ BOOST_AUTO_TEST_CASE(temperature_sharpens_and_flattens) {
   check_shares(draw(cold), {{3, 1}});
 }
 
-BOOST_AUTO_TEST_CASE(top_k_keeps_the_most_probable_tokens) {
+BOOST_AUTO_TEST_CASE(top_k_keeps_the_k_most_probable_tokens) {
   for (const std::int64_t k : {1, 2, 3, 99}) {
     DecodeOptions o = sampling();
     o.top_k = k;
@@ -104,7 +104,7 @@ BOOST_AUTO_TEST_CASE(top_k_keeps_the_most_probable_tokens) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(top_p_keeps_the_smallest_set_with_its_probability) {
+BOOST_AUTO_TEST_CASE(top_p_keeps_the_smallest_set_of_tokens_with_probability_p) {
   DecodeOptions o = sampling();
   o.top_p = 0.3;
   check_shares(draw(o), {{3, 1}});
@@ -119,7 +119,7 @@ BOOST_AUTO_TEST_CASE(top_p_keeps_the_smallest_set_with_its_probability) {
   check_shares(draw(o), {{3, 0.4}, {4, 0.25}});
 }
 
-BOOST_AUTO_TEST_CASE(draws_depend_only_on_seed_and_sentence) {
+BOOST_AUTO_TEST_CASE(draws_depend_only_on_seed_and_sentence_number) {
   const auto tokens = [](const std::vector<Hypothesis>& drawn, std::int64_t from = 0) {
     Tokens all;
     for (std::size_t i = static_cast<std::size_t>(from); i < drawn.size(); ++i)
@@ -129,12 +129,12 @@ BOOST_AUTO_TEST_CASE(draws_depend_only_on_seed_and_sentence) {
   const Tokens once = tokens(draw(sampling()));
   BOOST_TEST((tokens(draw(sampling())) == once));
   BOOST_TEST((tokens(draw(sampling(), 2)) != once));
-  // Sentence 100 draws the same numbers at any index in a batch.
+  // Sentence 100 draws the same random numbers at any index in a batch.
   const Tokens shifted = tokens(draw(sampling(), 1, 100));
   BOOST_TEST(std::equal(once.begin() + 100, once.end(), shifted.begin()));
 }
 
-BOOST_AUTO_TEST_CASE(sequence_draws_a_new_number_for_each_token) {
+BOOST_AUTO_TEST_CASE(sampling_draws_a_new_random_number_for_each_token) {
   const auto level = [](std::int32_t, const Tokens&) {
     std::vector<float> z(23, 0.0f);
     z[2] = never;

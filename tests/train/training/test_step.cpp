@@ -71,7 +71,8 @@ BOOST_AUTO_TEST_CASE(training_reduces_the_loss, *boost::unit_test::label("learns
       if (t == 1) first = last;
     }
     BOOST_TEST(first > 2.0);
-    HEED_CHECK_LEARNED(std::string(name) + ": loss over that at first", last / first, <, 0.5);
+    HEED_CHECK_LEARNED(std::string(name) + ": ratio of the last loss to the first", last / first, <,
+                       0.5);
   }
 }
 
@@ -112,7 +113,7 @@ BOOST_AUTO_TEST_CASE(counts_and_norm_of_shards_equal_those_of_the_batch) {
   BOOST_TEST(std::abs(result.gradient_norm / total_norm(by_layer) - 1) < 1e-12);
 }
 
-BOOST_AUTO_TEST_CASE(layer_is_found_by_parameter_name) {
+BOOST_AUTO_TEST_CASE(layer_name_is_derived_from_parameter_name) {
   BOOST_TEST(layer_of("encoder.layers.10.norm1.weight") == "encoder.layers.10");
   BOOST_TEST(layer_of("encoder.stages.1.layers.0.positions.weight") == "encoder.stages.1.layers.0");
   BOOST_TEST(layer_of("encoder.stages.1.merge.norm.weight") == "encoder.stages.1.merge.norm");
@@ -121,7 +122,7 @@ BOOST_AUTO_TEST_CASE(layer_is_found_by_parameter_name) {
   BOOST_TEST(layer_of("classifier") == "classifier");
 }
 
-BOOST_AUTO_TEST_CASE(clipping_limits_the_update) {
+BOOST_AUTO_TEST_CASE(clipping_limits_the_norm_of_the_update) {
   const Dataset data = reversals(8);
   OptimOptions plain;
   plain.name = OptimizerKind::sgd;
@@ -142,11 +143,11 @@ BOOST_AUTO_TEST_CASE(clipping_limits_the_update) {
     }
     const double expected = clip == 0.01 ? 0.01 : norm;
     BOOST_TEST(std::abs(std::sqrt(squares) / expected - 1) < 1e-3,
-               "clip " << clip << ": moved " << std::sqrt(squares));
+               "clip " << clip << ": the update has norm " << std::sqrt(squares));
   }
 }
 
-BOOST_AUTO_TEST_CASE(non_finite_values_never_reach_the_weights) {
+BOOST_AUTO_TEST_CASE(nonfinite_step_changes_neither_weights_nor_moments) {
   const Dataset data = reversals(8);
   for (const float broken :
        {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {

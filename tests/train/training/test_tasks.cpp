@@ -1,4 +1,4 @@
-// Tasks: the files they read, their batches, their evaluation of a trained model.
+// Tasks: files, batches, and the evaluation of a trained model.
 #include "nn/layers/positions.h"
 #include "train/tasks/task.h"
 
@@ -18,7 +18,7 @@ BOOST_AUTO_TEST_SUITE(tasks)
 
 namespace {
 
-/// A tiny model that labels brackets with their depth.
+/// A short run of a tiny model that labels brackets with their depth.
 Config tag_run(std::int64_t steps = 40) {
   Config c = small_run(steps);
   c.task = TaskKind::tag;
@@ -154,7 +154,7 @@ BOOST_AUTO_TEST_CASE(tagger_learns_the_depth_of_brackets, *boost::unit_test::lab
   BOOST_TEST(run.count("valid") == 4);
 }
 
-BOOST_AUTO_TEST_CASE(batch_norm_uses_the_statistics_of_all_shards) {
+BOOST_AUTO_TEST_CASE(batch_norm_in_training_uses_the_statistics_of_all_shards) {
   const TempFolder folder;
   std::vector<std::vector<real>> trained;
   for (const std::int64_t shards : {1, 3, 7}) {
@@ -209,7 +209,7 @@ BOOST_AUTO_TEST_CASE(tagger_with_batch_norm_learns, *boost::unit_test::label("le
 }
 
 // The other shards must not wait for a failed shard.
-BOOST_AUTO_TEST_CASE(failed_shard_ends_the_step) {
+BOOST_AUTO_TEST_CASE(error_in_a_shard_with_batch_norm_ends_the_step) {
   const TempFolder folder;
   const Config c = batch_norm_run(1);
   Run run(c, folder / "run");
@@ -314,7 +314,7 @@ BOOST_AUTO_TEST_CASE(random_batch_has_the_sides_of_the_model) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(figures_are_printed_and_recorded_by_name) {
+BOOST_AUTO_TEST_CASE(evaluation_prints_and_records_metrics_by_name) {
   Evaluation e;
   e.set(Metric::loss, 0.25);
   e.set(Metric::perplexity, 1.284);

@@ -55,7 +55,7 @@ BOOST_AUTO_TEST_CASE(team_uses_the_requested_number_of_threads) {
   std::set<std::thread::id> who;
   std::mutex mutex;
   std::condition_variable all_here;
-  team.run(3, [&](std::int64_t) {  // the jobs wait for one another, so each needs its thread
+  team.run(3, [&](std::int64_t) {  // the jobs wait for one another, so each requires a thread
     std::unique_lock lock(mutex);
     who.insert(std::this_thread::get_id());
     all_here.notify_all();

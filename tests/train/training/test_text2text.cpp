@@ -36,7 +36,7 @@ Config mixture_run(std::int64_t steps) {
   return c;
 }
 
-/// Lines of consecutive words: a masked span follows from its neighbours.
+/// Lines of consecutive words: the neighbours of a hidden span determine its words.
 Config denoise_run(const TempFolder& folder, std::int64_t steps) {
   Random random({.seed = 4, .stream = Stream::check, .index = 3});
   for (const auto& [name, n] : {std::pair("train", 1500), std::pair("valid", 100)}) {
@@ -62,8 +62,8 @@ Config denoise_run(const TempFolder& folder, std::int64_t steps) {
 
 }  // namespace
 
-// The two tasks differ only in their prefix.
-BOOST_AUTO_TEST_CASE(model_learns_two_tasks, *boost::unit_test::label("learns")) {
+// The inputs of the two tasks differ only in their prefix.
+BOOST_AUTO_TEST_CASE(model_learns_two_tasks_with_prefixes, *boost::unit_test::label("learns")) {
   const TempFolder folder;
   Run run(mixture_run(900), folder / "run");
   Trainer trainer(run.config, run.paths(), run.data, run.run_log);
@@ -86,7 +86,7 @@ BOOST_AUTO_TEST_CASE(mixture_run_is_bitwise_reproducible) {
   check_repeats_bits(c, folder / "run");
 }
 
-BOOST_AUTO_TEST_CASE(masked_spans_are_predicted_from_their_neighbours,
+BOOST_AUTO_TEST_CASE(hidden_spans_are_predicted_from_their_neighbours,
                      *boost::unit_test::label("learns")) {
   const TempFolder folder;
   Run run(denoise_run(folder, 400), folder / "run");
@@ -98,7 +98,8 @@ BOOST_AUTO_TEST_CASE(masked_spans_are_predicted_from_their_neighbours,
   const auto generator = trainer.task().make_generator(trainer.loaded_model(), 1);
   const std::vector<std::string> filled =
       generator->lines({"w1 w2 <extra_id_0> w5 w6 <extra_id_1>", ""}, 0);
-  HEED_CHECK_LEARNED("right answers", filled[0] == "<extra_id_0> w3 w4 <extra_id_1> w7 w0", >=, 1);
+  HEED_CHECK_LEARNED("correct outputs", filled[0] == "<extra_id_0> w3 w4 <extra_id_1> w7 w0", >=,
+                     1);
   BOOST_TEST(filled[1].empty());
   for (const std::string& line : trainer.task().examples(trainer.loaded_model(), run.data.valid, e))
     BOOST_TEST((line.find("<extra_id_0>") < line.find("  ->  <extra_id_0>")), line);

@@ -1,4 +1,5 @@
-// heed trace: every matrix follows from the previous ones, and the last matrices equal the model's.
+// heed trace: every matrix equals its formula, applied to the previous matrices, and the last
+// matrices equal those of the model.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -53,7 +54,7 @@ struct Read {
   bool has(const std::string& symbol) const { return matrices.contains(symbol); }
   const Rows2& operator[](const std::string& symbol) const { return matrices.at(symbol); }
 
-  /// Checks the largest difference between a matrix and f(row, column).
+  /// Checks the maximum difference between a matrix and f(row, column).
   template <class F>
   void equals(const std::string& symbol, F f) const {
     BOOST_TEST_CONTEXT(symbol << " = " << formulas.at(symbol)) {
@@ -88,8 +89,8 @@ double t_mul(const Rows2& a, const Rows2& b, std::size_t i, std::size_t j) {
   return s;
 }
 
-/// Row i of x with its pairs of columns rotated by i θ, or by −i θ; `halves`: pairs k and k +
-/// size/2.
+/// Element (i, c) of x after the rotation of its pairs of columns by i θ (`direction` 1) or −i θ
+/// (`direction` −1). With `halves`, columns k and k + size/2 are a pair; otherwise 2 k and 2 k + 1.
 double turned(const Rows2& x, std::size_t i, std::size_t c, double direction, bool halves) {
   const std::size_t size = x[i].size(), k = halves ? c % (size / 2) : c / 2;
   const bool first = halves ? c < size / 2 : c % 2 == 0;
@@ -192,7 +193,8 @@ void check_backward(const Read& t, const ModelOptions& model, bool self) {
   t.equals("dW_V", [&](auto i, auto j) { return t_mul(t[memory], t["dV"], i, j); });
 }
 
-/// Compares the tape's gradient of in_proj_weight with the sum of the heads' shares.
+/// Compares the gradient of the tape with respect to in_proj_weight with the sum of the heads'
+/// shares.
 void check_gradients(const std::vector<Read>& heads, const Array& g, std::int64_t key_heads) {
   const auto count = std::ssize(heads);
   const auto size = std::ssize(heads[0]["Q"][0]);
@@ -267,7 +269,7 @@ Config reversing() {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(every_position_scheme_is_traced) {
+BOOST_AUTO_TEST_CASE(trace_is_correct_for_every_position_scheme) {
   const TempFolder folder;
   for (const PositionKind kind :
        {PositionKind::sinusoidal, PositionKind::learned, PositionKind::rotary, PositionKind::alibi,
@@ -286,7 +288,7 @@ BOOST_AUTO_TEST_CASE(every_position_scheme_is_traced) {
   check_model(c, folder / "adjacent", {"abc", "cba"});
 }
 
-BOOST_AUTO_TEST_CASE(every_pattern_and_layout_is_traced) {
+BOOST_AUTO_TEST_CASE(trace_is_correct_for_sparse_patterns_and_shared_heads) {
   const TempFolder folder;
   for (const PatternKind pattern : {PatternKind::window, PatternKind::bigbird, PatternKind::topk}) {
     BOOST_TEST_CONTEXT(name_of(pattern)) {
@@ -309,7 +311,7 @@ BOOST_AUTO_TEST_CASE(every_pattern_and_layout_is_traced) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(every_task_is_traced) {
+BOOST_AUTO_TEST_CASE(trace_is_correct_for_language_model_tagger_and_classifier) {
   const TempFolder folder;
   put(folder / "text", "a b c a b c a b c\n");
   put(folder / "source", "a b c\nb a c\n");
@@ -337,7 +339,7 @@ BOOST_AUTO_TEST_CASE(every_task_is_traced) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(text_and_page_contain_symbols_shapes_and_formulas) {
+BOOST_AUTO_TEST_CASE(text_and_page_of_a_trace_contain_symbols_shapes_and_formulas) {
   const TempFolder folder;
   Config c = reversing();
   c.model->d_model = 64;
@@ -386,12 +388,12 @@ BOOST_AUTO_TEST_CASE(gradients_of_shared_keys_are_marked_as_shares) {
                            "  ∂loss / ∂W_Q", "ALiBi, m = 0.00390625"})
     BOOST_TEST(some.find(part) != std::string::npos, part << " is missing in\n" << some);
   const std::string one =
-      text("", "decoder.layers.0.self_attn");  // m does not follow from a single row
+      text("", "decoder.layers.0.self_attn");  // a single row does not determine m
   BOOST_TEST(one.find("ALiBi\n") != std::string::npos, one);
   BOOST_TEST(one.find("the mean over 1 label, label smoothing") != std::string::npos, one);
 }
 
-BOOST_AUTO_TEST_CASE(unsupported_models_are_refused) {
+BOOST_AUTO_TEST_CASE(hard_attention_and_missing_labels_are_refused) {
   const TempFolder folder;
   Config c = reversing();
   c.model->attention.map = ScoreMap::hard;

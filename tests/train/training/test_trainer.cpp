@@ -1,4 +1,4 @@
-// The training loop: its output, its end, the choice of the best checkpoint.
+// The training loop: its output, the conditions that end it, the choice of the best checkpoint.
 #include "train/loop/trainer.h"
 
 #include <cmath>
@@ -46,7 +46,7 @@ BOOST_AUTO_TEST_CASE(run_writes_all_records_and_files) {
   BOOST_TEST(run.count("test") == 1);
 }
 
-BOOST_AUTO_TEST_CASE(language_model_learns_and_records_loss_by_position) {
+BOOST_AUTO_TEST_CASE(language_model_run_records_loss_by_position) {
   const TempFolder folder;
   std::string text;
   for (int i = 0; i < 300; ++i) text += "abcabcadb\n"[i % 10];
@@ -117,15 +117,15 @@ BOOST_AUTO_TEST_CASE(segment_memory_is_used_and_saved, *boost::unit_test::label(
   none.train(false);
   parts.config.threads = 3;
   check_resumed_equals_whole(whole, parts);  // stops within an epoch
-  // There are 8 different characters. The lowest possible perplexity is 8^(15/16) = 7.03 without a memory,
-  // and 8^(1/2) = 2.83 with one.
+  // There are 8 different characters. The minimum perplexity is 8^(15/16) = 7.03 without a memory and
+  // 8^(1/2) = 2.83 with a memory.
   HEED_CHECK_LEARNED("perplexity with a memory", perplexity(whole), <, 6);
-  HEED_CHECK_LEARNED("perplexity that a memory saves", perplexity(none) - perplexity(whole), >,
-                     1.5);
+  HEED_CHECK_LEARNED("reduction of the perplexity by a memory",
+                     perplexity(none) - perplexity(whole), >, 1.5);
   BOOST_TEST((whole.file(600, "memory.safetensors") == parts.file(600, "memory.safetensors")));
 }
 
-BOOST_AUTO_TEST_CASE(run_is_independent_of_the_number_of_threads) {
+BOOST_AUTO_TEST_CASE(run_is_bitwise_independent_of_the_number_of_threads) {
   const TempFolder folder;
   Config one = small_run(), three = small_run();
   one.threads = 1;
@@ -137,7 +137,7 @@ BOOST_AUTO_TEST_CASE(run_is_independent_of_the_number_of_threads) {
   check_same_metrics(a, b);
 }
 
-BOOST_AUTO_TEST_CASE(best_checkpoint_has_the_best_validation) {
+BOOST_AUTO_TEST_CASE(best_checkpoint_has_the_best_value_of_the_chosen_metric) {
   const TempFolder folder;
   for (const Metric metric : {Metric::loss, Metric::token_accuracy, Metric::chrf}) {
     Config c = small_run(30);
@@ -177,7 +177,8 @@ BOOST_AUTO_TEST_CASE(validation_is_greedy_for_any_decode_options) {
   check_same_metrics(a, c);
 }
 
-BOOST_AUTO_TEST_CASE(last_step_can_be_the_best, *boost::unit_test::label("learns")) {
+BOOST_AUTO_TEST_CASE(last_step_is_validated_and_can_be_the_best,
+                     *boost::unit_test::label("learns")) {
   // At step 20 a checkpoint is due; the validation is due only because the step is the last.
   const TempFolder folder;
   Config c = small_run(20);
@@ -191,12 +192,13 @@ BOOST_AUTO_TEST_CASE(last_step_can_be_the_best, *boost::unit_test::label("learns
     if (r.at("kind") == "valid") losses[r.at("step")] = r.at("loss");
   }
   BOOST_TEST(losses.size() == 2u);
-  HEED_CHECK_LEARNED("loss saved by the last steps", losses.at(15) - losses.at(20), >, 0);
+  HEED_CHECK_LEARNED("reduction of the loss by the last steps", losses.at(15) - losses.at(20), >,
+                     0);
   BOOST_TEST(run.checkpoints().linked("best").value() == 20);
   BOOST_TEST(run.state(20).at("best_step") == 20);
 }
 
-BOOST_AUTO_TEST_CASE(nan_is_never_better) {
+BOOST_AUTO_TEST_CASE(nonfinite_metric_is_never_better) {
   const double infinity = std::numeric_limits<double>::infinity(),
                nan = std::numeric_limits<double>::quiet_NaN();
   for (const double none : {infinity, -infinity, nan}) {
@@ -232,7 +234,7 @@ BOOST_AUTO_TEST_CASE(early_stopping_ends_the_run) {
   BOOST_TEST(run.checkpoints().linked("last").value() == 20);
 }
 
-BOOST_AUTO_TEST_CASE(number_of_epochs_ends_the_run) {
+BOOST_AUTO_TEST_CASE(run_ends_after_the_given_number_of_epochs) {
   const TempFolder folder;
   Config c = small_run(0);
   c.train.epochs = 2;
@@ -253,7 +255,7 @@ BOOST_AUTO_TEST_CASE(average_is_the_mean_of_the_last_checkpoints) {
   c.train.save_every = 2;
   c.train.keep = 1;
   Run run(c, folder / "run");
-  run.data.valid = {};  // the mean is always used without validation data
+  run.data.valid = {};  // without validation data, the average is always used
   Trainer trainer(run.config, run.paths(), run.data, run.run_log);
   trainer.train();
   trainer.choose_weights();
@@ -368,7 +370,7 @@ nlohmann::json chosen(Run& run, bool restore = false) {
 
 BOOST_AUTO_TEST_CASE(average_worse_than_the_best_is_not_used, *boost::unit_test::label("learns")) {
   const TempFolder folder;
-  Config c = small_run(20);  // the loss always falls, so the mean is worse than the last step
+  Config c = small_run(20);  // the loss always falls, so the average is worse than the last step
   c.model->dropout = 0;
   c.optim.lr = 5e-4;
   c.train.save_every = c.train.validate_every = 1;
@@ -378,7 +380,7 @@ BOOST_AUTO_TEST_CASE(average_worse_than_the_best_is_not_used, *boost::unit_test:
   BOOST_TEST(record.at("weights_name") == "best");
   HEED_CHECK_LEARNED("best step", record.at("best_step").get<double>(), >=, 20);
   BOOST_TEST(record.at("mean_of_steps") == nlohmann::json({20, 19, 18, 17, 16}));
-  HEED_CHECK_LEARNED("loss that the mean adds",
+  HEED_CHECK_LEARNED("increase of the loss by the average",
                      record.at("average").get<double>() - record.at("best").get<double>(), >, 0);
   BOOST_TEST(record.at("metric") == "loss");
 }
@@ -392,7 +394,7 @@ BOOST_AUTO_TEST_CASE(average_better_than_the_best_is_used, *boost::unit_test::la
   Run run(c, folder / "run");
   const Dataset valid = std::exchange(run.data.valid, {});
   run.train(false);
-  // In the last steps every target is the same, which spoils the weights.
+  // In the last steps every target is the same, so the weights become worse.
   const std::int64_t samples = run.data.train.size();
   run.data.train.target = {};
   for (std::int64_t i = 0; i < samples; ++i)
@@ -402,10 +404,10 @@ BOOST_AUTO_TEST_CASE(average_better_than_the_best_is_used, *boost::unit_test::la
   run.config.optim.lr = training_rate(0.5);
   const nlohmann::json record = chosen(run, true);
   BOOST_TEST(record.at("weights_name") == "average");
-  HEED_CHECK_LEARNED("loss that the mean saves",
+  HEED_CHECK_LEARNED("reduction of the loss by the average",
                      record.at("best").get<double>() - record.at("average").get<double>(), >, 0);
   const auto before = run.metrics();
-  // Resuming makes the same choice.
+  // A resumed run makes the same choice.
   Trainer again(run.config, run.paths(), run.data, run.run_log);
   again.restore();
   again.train();
@@ -428,7 +430,7 @@ BOOST_AUTO_TEST_CASE(checkpoints_far_apart_are_not_averaged) {
   BOOST_TEST(chosen(unjudged).at("weights_name") == "last");
 }
 
-BOOST_AUTO_TEST_CASE(run_stopped_before_the_first_step_has_no_best) {
+BOOST_AUTO_TEST_CASE(run_stopped_before_the_first_step_has_no_best_checkpoint) {
   const TempFolder folder;
   Run run(small_run(), folder / "run");
   run.data.valid = {};

@@ -16,7 +16,7 @@ BOOST_AUTO_TEST_SUITE(resuming)
 
 namespace {
 
-/// Requests a stop in the middle of a run: after a number of results of this thread's ops.
+/// Requests a stop in the middle of a run, after a number of results of this thread's ops.
 class Stopper final : public OpObserver {
  public:
   explicit Stopper(std::int64_t results) : left_(results), before_(std::exchange(active, this)) {}
@@ -43,8 +43,8 @@ BOOST_AUTO_TEST_CASE(two_runs_of_twenty_steps_equal_one_of_forty) {
 }
 
 BOOST_AUTO_TEST_CASE(run_killed_at_any_time_reaches_the_same_result) {
-  // The run is killed after the checkpoint of step 10, 20 or 30. Records of later steps exist; the
-  // last record is incomplete.
+  // The run is killed before its first checkpoint, or after the checkpoint of step 10, 20 or 30.
+  // Records of later steps exist; the last record is incomplete.
   const TempFolder folder;
   Run whole(small_run(40), folder / "whole");
   whole.train(false);
@@ -66,7 +66,7 @@ BOOST_AUTO_TEST_CASE(run_killed_at_any_time_reaches_the_same_result) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(damaged_checkpoint_is_skipped) {
+BOOST_AUTO_TEST_CASE(resumed_run_skips_a_damaged_checkpoint) {
   const TempFolder folder;
   Run whole(small_run(40), folder / "whole");
   whole.train(false);
@@ -79,7 +79,7 @@ BOOST_AUTO_TEST_CASE(damaged_checkpoint_is_skipped) {
   BOOST_TEST((whole.metrics() == metrics));
 }
 
-BOOST_AUTO_TEST_CASE(damaged_best_is_reported_and_replaced_at_the_next_validation) {
+BOOST_AUTO_TEST_CASE(damaged_best_checkpoint_is_reported_and_replaced_at_the_next_validation) {
   const TempFolder folder;
   Run run(small_run(40), folder / "run");
   run.train(false);
@@ -112,7 +112,7 @@ BOOST_AUTO_TEST_CASE(refused_resume_changes_nothing) {
   const std::string metrics = get(run.paths().metrics()) + "{\"kind\":\"test\",\"step\":20}\n";
   put(run.paths().metrics(), metrics);
   std::filesystem::remove(run.folder / "best");
-  std::filesystem::create_directory(run.folder / "best");  // like a copy without links
+  std::filesystem::create_directory(run.folder / "best");  // as in a copy without links
   put(run.folder / "best" / "model.safetensors", "precious");
   run.config.train.steps = 30;
   const std::string message = error_of(Exit::bad_input, [&] { run.train(true); });
@@ -121,9 +121,9 @@ BOOST_AUTO_TEST_CASE(refused_resume_changes_nothing) {
   BOOST_TEST(get(run.folder / "best" / "model.safetensors") == "precious");
 }
 
-BOOST_AUTO_TEST_CASE(changed_batches_restart_the_epoch) {
-  // The batch numbers refer to other samples: samples would occur twice, or the batch would not
-  // exist.
+BOOST_AUTO_TEST_CASE(resumed_run_with_changed_batches_restarts_the_epoch) {
+  // The saved batch number refers to other samples: samples would occur twice, or the batch would
+  // not exist.
   const TempFolder folder;
   Run run(small_run(20), folder / "run");
   run.train(false);
@@ -150,8 +150,8 @@ BOOST_AUTO_TEST_CASE(changed_batches_restart_the_epoch) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(changed_deciding_metric_discards_the_best) {
-  // No accuracy is comparable with a loss of 2.3.
+BOOST_AUTO_TEST_CASE(resumed_run_with_another_metric_discards_the_previous_best) {
+  // A loss of 2.3 would be better than every accuracy.
   const TempFolder folder;
   Run run(small_run(20), folder / "run");
   run.train(false);
@@ -167,7 +167,7 @@ BOOST_AUTO_TEST_CASE(changed_deciding_metric_discards_the_best) {
   BOOST_TEST(run.checkpoints().linked("best").value() == end.best_step);
 }
 
-BOOST_AUTO_TEST_CASE(newer_unreadable_checkpoint_is_an_error) {
+BOOST_AUTO_TEST_CASE(unreadable_newest_checkpoint_is_refused) {
   // The checkpoint may be intact, and resuming from an older one would replace it.
   const TempFolder folder;
   Run run(small_run(20), folder / "run");
@@ -248,7 +248,7 @@ BOOST_AUTO_TEST_CASE(early_stopping_continues_its_count_after_a_resume) {
   BOOST_TEST(whole.checkpoints().linked("last").value() == 25);
 }
 
-BOOST_AUTO_TEST_CASE(resuming_a_finished_run_adds_no_figures) {
+BOOST_AUTO_TEST_CASE(resuming_a_finished_run_adds_no_metrics) {
   const TempFolder folder;
   Run run(small_run(20), folder / "run");
   const auto to_the_end = [&run](bool restore) {
@@ -262,7 +262,7 @@ BOOST_AUTO_TEST_CASE(resuming_a_finished_run_adds_no_figures) {
   const std::vector<nlohmann::json> first = to_the_end(false);
   BOOST_TEST(run.count("test") == 1);
   BOOST_TEST((to_the_end(true) == first));
-  run.config.train.steps = 30;  // the metrics then belong to the final weights
+  run.config.train.steps = 30;  // the test metrics of step 30 then replace those of step 20
   to_the_end(true);
   BOOST_TEST(run.count("test") == 1);
   BOOST_TEST(run.metrics().back().at("step") == 30);

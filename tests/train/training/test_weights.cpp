@@ -10,7 +10,7 @@ BOOST_AUTO_TEST_SUITE(weights)
 
 namespace {
 
-/// Saves these tensors as a checkpoint and reads the file.
+/// Writes these tensors to a file and reads the file.
 SafetensorsFile file_of(const TempFolder& folder, std::vector<TensorView> views) {
   write_safetensors(folder / "w.safetensors", views);
   return SafetensorsFile::read(folder / "w.safetensors");
@@ -50,7 +50,7 @@ BOOST_AUTO_TEST_CASE(loading_sets_tied_weights) {
   BOOST_TEST(std::equal(loaded.begin(), loaded.end(), expected.begin(), expected.end()));
 }
 
-BOOST_AUTO_TEST_CASE(float64_weights_are_rounded) {
+BOOST_AUTO_TEST_CASE(float64_weights_are_rounded_to_float32) {
   const TempFolder folder;
   const std::vector<double> values{0.1, -2.5, 1e-3};
   const SafetensorsFile file =
@@ -61,7 +61,7 @@ BOOST_AUTO_TEST_CASE(float64_weights_are_rounded) {
     BOOST_TEST(parameters[0].tensor.value().data()[i] == static_cast<float>(values[i]));
 }
 
-BOOST_AUTO_TEST_CASE(mismatches_are_all_named_and_nothing_is_changed) {
+BOOST_AUTO_TEST_CASE(all_mismatches_are_named_and_no_weight_is_changed) {
   const TempFolder folder;
   const std::unique_ptr<Generative> model = small_seq2seq();
   std::vector<TensorView> views = tensor_views(model->parameters());
