@@ -13,11 +13,10 @@
 
 namespace {
 
-constexpr rlim_t max_memory = 1 << 10;  // MiB of address space: huge shapes must end in an Error
-
 /// Sanitizers reserve terabytes of address space, so builds with them have no limit.
 void limit_memory() {
 #if !defined(HEED_FUZZ_SANITIZED)
+  constexpr rlim_t max_memory = 1 << 10;  // MiB of address space: huge shapes must end in an Error
   const rlimit limit{max_memory << 20, max_memory << 20};
   setrlimit(RLIMIT_AS, &limit);
 #endif

@@ -1,10 +1,10 @@
 """test_hosts.py HEED: a distributed run on two hosts, which are network namespaces with separate addresses, names and
-run folders, joined by a cable (veth); and a second run over a line that delays packets and loses some. Needs root, ip,
-unshare and Open MPI; otherwise it is skipped.
+run folders, connected by a pair of virtual Ethernet devices (veth); and a second run over a lossy link, which delays
+packets and loses some. Needs root, ip, unshare and Open MPI; otherwise the test is skipped.
 
---rate MBIT shapes the cable (tc tbf). --ms DELAY and --loss PERCENT replace the cable by the line: two TUN devices,
-between which this script carries the packets, because few kernels have netem. With arguments of heed after --, it runs
-heed with these instead of the test, in the current folder, and prints the output.
+--rate MBIT limits the rate of the veth pair (tc tbf). --ms DELAY and --loss PERCENT replace the pair by a lossy link:
+two TUN devices, between which this script forwards the packets, because few kernels have netem. With arguments of heed
+after --, the script runs heed with these instead of the test, in the current folder, and prints the output.
 """
 import argparse
 import ctypes
@@ -26,8 +26,8 @@ import time
 parser = argparse.ArgumentParser()
 parser.add_argument("heed")
 parser.add_argument("--rate", type=float, default=0, help="Mbit/s; 0: unlimited")
-parser.add_argument("--ms", type=float, default=0, help="delay of each direction")
-parser.add_argument("--loss", type=float, default=0, help="per cent of the packets of each direction")
+parser.add_argument("--ms", type=float, default=0, help="delay in each direction, in milliseconds")
+parser.add_argument("--loss", type=float, default=0, help="per cent of packets lost in each direction")
 words = sys.argv[1:]
 at = words.index("--") if "--" in words else len(words)
 options = parser.parse_args(words[:at])
@@ -49,13 +49,13 @@ def run(*words, **how):
 
 
 def on(host, *words):
-    """The words as a command on a host, with the host's network, name and folder."""
+    """The command line that runs these words on a host, with the network, name and folder of the host."""
     setup = f'hostname {host}; mount --bind {work / host} {shared}; cd {home if options.command else shared}; exec "$@"'
     return ["ip", "netns", "exec", host, "unshare", "--uts", "--mount", "sh", "-c", setup, "sh", *words]
 
 
 class Line:
-    """Joins the hosts by two TUN devices and carries packets between them with delays and losses."""
+    """A lossy link: connects the hosts by two TUN devices and forwards packets between them with delays and losses."""
 
     def __init__(self, ms, loss):
         self.delay, self.loss = ms / 1000, loss / 100
@@ -67,7 +67,7 @@ class Line:
 
     @staticmethod
     def device(host, name):
-        """A TUN device in the host's network; its packets are read from and written to the file."""
+        """The descriptor of a new TUN device in the host's network. Reading and writing it transfers packets."""
         libc, new_network = ctypes.CDLL(None, use_errno=True), 0x40000000
         before = os.open("/proc/thread-self/ns/net", os.O_RDONLY)
         network = os.open(f"/run/netns/{host}", os.O_RDONLY)
@@ -99,7 +99,7 @@ class Line:
                 _, _, end, packet = heapq.heappop(late)
                 try:
                     os.write(end, packet)
-                except OSError:  # the device is full: the packet is lost
+                except OSError:  # the queue of the device is full: the packet is lost
                     self.lost += 1
 
     def close(self):
@@ -211,22 +211,22 @@ def test():
     (work / hosts[1] / "x.yaml").unlink()
     done = mpirun(2, "train", "x.yaml", "--run", "none", "threads=1")
     if done.returncode != 2 or f"rank 1 on {hosts[1]}: " not in done.stderr:
-        failures.append(f"a config that one host lacks: status {done.returncode}\n{done.stderr}")
+        failures.append(f"a config that exists on one host only: status {done.returncode}\n{done.stderr}")
     return failures
 
 
 def test_on_a_bad_line():
-    """Losses that TCP repairs do not affect the run."""
+    """Lost packets, which TCP resends, do not affect the run."""
     (work / hosts[1] / "x.yaml").write_text(config)
     failures = []
     done = mpirun(2, "train", "x.yaml", "--run", "bad-line", "threads=1")
     if done.returncode != 0:
-        failures.append(f"a bad line: status {done.returncode}\n{done.stderr}")
+        failures.append(f"a lossy link: status {done.returncode}\n{done.stderr}")
     else:
         check_equal("bad-line", failures)
-    print(f"the line lost {line.lost} of {line.carried} packets")
+    print(f"the lossy link lost {line.lost} of {line.carried} packets")
     if line.lost == 0:
-        failures.append("the line lost nothing")
+        failures.append("the lossy link lost no packet")
     return failures
 
 

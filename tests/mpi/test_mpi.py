@@ -5,7 +5,7 @@ stopping and continuing on a different number, and with messages that are late a
 DELAYS). Faults: killed and suspended ranks, a full disk, ranks that differ, signals to the launcher. After each fault,
 the status is right, no process is left, and the run continues to the same result.
 
---long runs the complete table and 100 random kills.
+--long runs more models, numbers of ranks and numbers of threads, and 100 random kills.
 """
 import json
 import os
@@ -77,7 +77,7 @@ def write_configs(steps=20):
 
 
 def start(ranks, *command, env=None, each=None):
-    """Starts the launcher with `heed COMMAND` on each rank, or with the words each(rank) for a rank."""
+    """Starts the launcher with `heed COMMAND` on each rank, or the command line each(rank) on each rank."""
     options = ["--oversubscribe", "--bind-to", "none"] if mpi == "openmpi" else []
     words = [launcher] + options
     if each is None:
@@ -118,7 +118,7 @@ def end_of(process, what, status=None):
     except subprocess.TimeoutExpired:
         process.kill()
         out, err = process.communicate()
-        check(False, f"{what}: it does not end\n{err}")
+        check(False, f"{what}: the run does not end\n{err}")
     deadline = time.time() + 10
     while processes(process) and time.time() < deadline:
         time.sleep(0.05)
@@ -154,7 +154,7 @@ def check_same(a, b, what):
         second = pathlib.Path(b) / file
         same = second.exists() and (pathlib.Path(a) / file).read_bytes() == second.read_bytes()
         check(same, f"{what}: {file} differs")
-    check(figures(a) == figures(b), f"{what}: the figures differ")
+    check(figures(a) == figures(b), f"{what}: the metrics differ")
     outputs = [pathlib.Path(run) / "outputs.jsonl" for run in (a, b)]
     if outputs[0].exists():  # some tasks have none
         check(outputs[0].read_bytes() == outputs[1].read_bytes(), f"{what}: the outputs differ")
@@ -171,7 +171,7 @@ def wait_for_step(run, step, process):
     deadline = time.time() + patience
     while steps_done(run) < step and process.poll() is None and time.time() < deadline:
         time.sleep(0.01)
-    check(process.poll() is None, f"{run}: it ended before step {step}")
+    check(process.poll() is None, f"{run}: the run ended before step {step}")
 
 
 # ---- bits ------------------------------------------------------------------------------------------
@@ -206,11 +206,11 @@ def figures_of_eval():
     process = start(3, "eval", "trained", "--json", "threads=1")
     out, _ = process.communicate(timeout=patience)
     check(process.returncode == 0, f"eval: status {process.returncode}")
-    check(out.count("{") == 1 and "\n" not in out.strip(), f"eval: printed more than once: {out}")
+    check(out.count("{") == 1 and "\n" not in out.strip(), f"eval: the figures are not printed exactly once: {out}")
     several = json.loads(out)
     for record in (one, several):
         record.pop("decode_seconds", None)
-    check(one == several, f"eval: {one} and {several}")
+    check(one == several, f"eval: one process prints {one}, but three ranks {several}")
 
 
 # ---- signals and faults ----------------------------------------------------------------------------
@@ -257,7 +257,8 @@ def stop_and_continue():
     if mpi == "openmpi":  # MPICH's launcher may end with 0
         check(status != 0, "SIGTERM to the launcher: status 0")
     log = pathlib.Path("stopped/train.log").read_text()
-    check("stopped by SIGTERM; to continue: heed resume stopped" in log, f"not stopped in order: {log}\n{text}")
+    check("stopped by SIGTERM; to continue: heed resume stopped" in log,
+          f"the log does not report a stop by SIGTERM: {log}\n{text}")
     first = steps_done("stopped")
     process = start(3, "resume", "stopped", "threads=1", f"train.steps={long_run}")
     wait_for_step("stopped", first + 10, process)
@@ -265,7 +266,7 @@ def stop_and_continue():
     os.kill(pid, signal.SIGTERM)  # a single rank
     _, text = end_of(process, "SIGTERM to a rank")
     log = pathlib.Path("stopped/train.log").read_text()
-    check(log.count("stopped by SIGTERM") == 2, f"a rank's signal did not stop the run: {text}")
+    check(log.count("stopped by SIGTERM") == 2, f"SIGTERM to a rank did not stop the run: {text}")
     resume_run("stopped", "stopped on 2 and 3 ranks, continued on one")
 
 
@@ -312,7 +313,8 @@ def suspended():
     wait_for_step("suspended", steps_done("suspended") + 20, process)
     os.kill(processes(process)[0], signal.SIGTERM)
     end_of(process, "suspended")
-    check("stopped by SIGTERM" in pathlib.Path("suspended/train.log").read_text(), "suspended: it did not train on")
+    check("stopped by SIGTERM" in pathlib.Path("suspended/train.log").read_text(),
+          "suspended: the run did not continue until SIGTERM")
 
 
 def full_disk():
@@ -330,14 +332,14 @@ def unequal():
     process = start(2, each=lambda rank: command + (["optim.lr=0.5"] if rank == 1 else []))
     _, text = end_of(process, "another config", 2)
     check(re.search(r"rank 1 on \S+: optim.lr is 0.5, but 0.004 on rank 0", text), f"another config:\n{text}")
-    check(not os.path.exists("unequal"), "another config: a folder was made")
+    check(not os.path.exists("unequal"), "another config: a run folder was created")
     process = start(2, each=lambda rank: (["env", "OPENBLAS_CORETYPE=Nehalem"] if rank == 1 else []) + command)
     _, text = end_of(process, "another BLAS", 2)
     check(re.search(r"rank 1 on \S+: BLAS is ", text), f"another BLAS:\n{text}")
     process = start(3, "train", "missing.yaml")
     _, text = end_of(process, "no config", 2)
-    check(text.count("missing.yaml") == 1, f"one voice:\n{text}")
-    check(not os.path.exists("unequal"), "another BLAS: a folder was made")
+    check(text.count("missing.yaml") == 1, f"a missing config is not reported exactly once:\n{text}")
+    check(not os.path.exists("unequal"), "another BLAS: a run folder was created")
     process = start(2, each=lambda rank: [heed, "resume" if rank == 1 else "train", "seq2seq.yaml"])
     _, text = end_of(process, "two commands", 2)
     check(re.search(r"rank 1 on \S+: the command is resume, but train on rank 0", text), f"two commands:\n{text}")
@@ -369,7 +371,7 @@ def no_mpi():
     done = subprocess.run([heed, "train", "seq2seq.yaml", "--run", "none"], env={**os.environ, **slurm},
                           capture_output=True, text=True)
     check(done.returncode == 2 and "srun --mpi=pmix" in done.stderr, f"srun without PMIx: {done.stderr}")
-    check(not os.path.exists("none"), "srun without PMIx: a folder was made")
+    check(not os.path.exists("none"), "srun without PMIx: a run folder was created")
 
 
 every = [bits, late, figures_of_eval, stop_and_continue, killed, stopped_rank, suspended, full_disk, damaged, unequal,

@@ -1,6 +1,6 @@
-/* Makes OpenBLAS choose the kernel BLAS_SHIM_KERNEL where it would choose one by itself, as an OpenBLAS does that does
- * not know its processor: it asks getenv for OPENBLAS_CORETYPE when it is loaded. Preloaded into heed; heed's own calls
- * of getenv see the environment as it is. */
+/* A getenv that is preloaded into heed, to simulate an OpenBLAS that does not recognise the processor. OpenBLAS reads
+ * OPENBLAS_CORETYPE when it is loaded. If the variable is unset (or is the invalid name "Wrong"), OpenBLAS receives the
+ * kernel BLAS_SHIM_KERNEL instead of choosing one. Every other caller receives the value in the environment. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stddef.h>

@@ -23,7 +23,7 @@ class Browser:
 
     def __init__(self, program, width=1100, height=900):
         self.profile = tempfile.mkdtemp(prefix="heed-browser-")
-        pipes = os.pipe() + os.pipe()  # occupies descriptors 3 and 4, the browser's ends of the pipes
+        pipes = os.pipe() + os.pipe()  # also reserve descriptors 3 and 4, on which the browser reads and writes
         theirs, self.to, self.come, answers = (fcntl.fcntl(end, fcntl.F_DUPFD_CLOEXEC, 10) for end in pipes)
 
         def connect():
@@ -99,7 +99,7 @@ class Browser:
             elif method == "Network.requestWillBeSent":
                 url = about["request"]["url"]
                 if not url.startswith("data:") and about.get("type") != "Document":
-                    wrong.append("it requests " + url[:200])
+                    wrong.append("the page requests " + url[:200])
         return wrong
 
     def evaluate(self, expression):
@@ -109,7 +109,7 @@ class Browser:
         return result["result"].get("value")
 
     def screenshot(self, **clip):
-        """The bytes of a PNG; clip: x, y, width, height, scale, instead of the whole view."""
+        """A screenshot of the view, or of the area `clip` (x, y, width, height, scale), as the bytes of a PNG."""
         return base64.b64decode(self.call("Page.captureScreenshot", captureBeyondViewport=True,
                                           **({"clip": clip} if clip else {}))["data"])
 
@@ -133,7 +133,7 @@ def pixels(png):
         for i in range(row):
             left = line[i - step] if i >= step else 0
             up, corner = before[i], before[i - step] if i >= step else 0
-            if kind == 4:  # Paeth: the nearest to left + up − corner
+            if kind == 4:  # Paeth: the one of left, up and corner that is nearest to left + up − corner
                 near = left + up - corner
                 guess = min((abs(near - left), 0, left), (abs(near - up), 1, up), (abs(near - corner), 2, corner))[2]
             else:

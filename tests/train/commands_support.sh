@@ -1,4 +1,4 @@
-# Functions for the tests of the commands. Source with HEED as $1. Works in a temporary folder.
+# Functions for the tests of the commands. Source this file with HEED as $1; it changes to a temporary folder.
 set -u
 heed=$1
 patience=$(sed -n 's/.*patience = \([0-9]*\);.*/\1/p' "${0%/*}/../patience.h")
@@ -11,13 +11,13 @@ checks=0
 
 fail() { failures=$((failures + 1)); printf 'FAILED: %s\n' "$*"; sed 's/^/    | /' err 2>/dev/null | head -12; }
 
-# status CODE ARGS...: heed must exit with this code; its output is in the files out and err
+# status CODE ARGS...: runs heed, which must exit with this code; its output is in the files out and err
 status() {
   expected=$1; shift
   checks=$((checks + 1))
   "$heed" "$@" >out 2>err </dev/null
   got=$?
-  # What heed prints about OpenBLAS's kernel depends on the machine; only test_commands_blas.sh expects it.
+  # Messages about the kernel of OpenBLAS depend on the machine; only test_commands_blas.sh keeps them.
   [ -n "${blas_messages-}" ] || sed -i '/^heed: .*OpenBLAS chose its kernel\|^heed: warning: OPENBLAS_CORETYPE/d' err
   [ $got -eq "$expected" ] || fail "heed $*: exit code $got, expected $expected"
 }
@@ -36,24 +36,25 @@ holds() {
     grep -qE -- "$pattern" "$file" || { fail "$file does not match: $pattern"; head -c 600 "$file"; echo; }
   done
 }
-# equal WHAT ACTUAL EXPECTED
+# equal WHAT ACTUAL EXPECTED: the two values are equal; WHAT describes them in the message
 equal() {
   checks=$((checks + 1))
   [ "$2" = "$3" ] || fail "$1: $2, expected $3"
 }
+# absent PATH...: no such file or folder exists
 absent() {
   for path; do
     checks=$((checks + 1))
     [ ! -e "$path" ] || fail "$path was left behind"
   done
 }
-# soon CONDITION: waits for a condition while the last background process runs; the
-# limit only ends a test that hangs
+# soon CONDITION: waits for a condition while the last background process runs; the limit of
+# $patience seconds only ends a test that hangs
 soon() {
   began=$(date +%s)
   until eval "$1"; do
-    kill -0 $! 2>/dev/null || { eval "$1" || fail "never: $1"; return; }
-    [ $(($(date +%s) - began)) -lt "$patience" ] || { fail "not yet, after $patience s: $1"; return; }
+    kill -0 $! 2>/dev/null || { eval "$1" || fail "the process ended before: $1"; return; }
+    [ $(($(date +%s) - began)) -lt "$patience" ] || { fail "not true after $patience s: $1"; return; }
     sleep 0.1
   done
 }

@@ -14,7 +14,7 @@ using OffsetList = std::vector<std::int32_t>;
 
 /// The sum of the sequence lengths.
 inline double rows(const OffsetList& a) { return a.empty() ? 0 : static_cast<double>(a.back()); }
-/// The sum of the products of the lengths of each pair of sequences.
+/// The sum over i of the length of sequence i in `a` times its length in `b`.
 inline double pairs(const OffsetList& a, const OffsetList& b) {
   double sum = 0;
   for (std::size_t i = 0; i + 1 < a.size() && i + 1 < b.size(); ++i)

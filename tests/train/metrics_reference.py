@@ -2,8 +2,8 @@
 """A slow reference implementation of BLEU, chrF and ROUGE: prints metrics_golden.json.
 
 Written from the published definitions: mteval-v13a's and sacreBLEU's zh tokenizers as regular expressions over
-Unicode text, BLEU with "exp" smoothing, chrF with effective order, ROUGE by counting and by a table of
-common subsequences.
+Unicode text, BLEU with "exp" smoothing, chrF with effective order, ROUGE-N by counting n-grams, and
+ROUGE-L by a table of longest common subsequences.
     python3 metrics_reference.py > metrics_golden.json
 """
 import json

@@ -13,7 +13,8 @@
 
 namespace heed {
 
-/// The tree as JSON, as read by an editor's YAML parser (YAML 1.2 without octal and 0x).
+/// The tree as JSON, as read by an editor's YAML parser (YAML 1.2 without octal and
+/// hexadecimal numbers).
 inline nlohmann::json as_json(const YamlNode& node) {
   using Kind = YamlNode::Kind;
   nlohmann::json json;

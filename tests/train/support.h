@@ -19,7 +19,7 @@ inline std::filesystem::path scratch() {
   return ::access(memory.c_str(), W_OK) == 0 ? memory : std::filesystem::temp_directory_path();
 }
 
-/// A new empty folder, removed with its content.
+/// A new empty folder, which the destructor removes with its content.
 class TempFolder {
  public:
   TempFolder() {

@@ -1,5 +1,5 @@
 #pragma once
-/// A model given as a table: logits as a function of the tokens so far, so that the results of a
+/// A model given as a table: logits as a function of the previous tokens, so that the results of a
 /// search can be computed by hand.
 #include <functional>
 #include <vector>
@@ -21,7 +21,7 @@ class TableDecoding final : public Decoding {
 
   Array step(std::span<const std::int32_t> tokens) override {
     if (tokens.size() != hypotheses_.size())
-      throw Error(Exit::failed, "as many tokens as hypotheses");
+      throw Error(Exit::failed, "expected as many tokens as hypotheses");
     widths.push_back(static_cast<std::int64_t>(tokens.size()));
     std::vector<float> all;
     for (std::size_t i = 0; i < tokens.size(); ++i) {
@@ -32,7 +32,9 @@ class TableDecoding final : public Decoding {
     const auto rows = static_cast<std::int64_t>(tokens.size());
     return Array({rows, static_cast<std::int64_t>(all.size()) / rows}, all);
   }
-  void prefill(std::span<const std::int32_t>) override { throw Error(Exit::failed, "no prompt"); }
+  void prefill(std::span<const std::int32_t>) override {
+    throw Error(Exit::failed, "a table cannot prefill a prompt");
+  }
   void select(std::span<const std::int32_t> parents) override {
     std::vector<Hypothesis> chosen;
     for (const std::int32_t p : parents)

@@ -32,7 +32,7 @@ void check_golden(const BleuScore& bleu, const nlohmann::json& expected) {
 }
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(words_of_13a_equal_those_of_mteval) {
+BOOST_AUTO_TEST_CASE(tokens_of_13a_equal_those_of_mteval) {
   BOOST_TEST(tokenize_13a("Hello, world!") == "Hello , world !");
   BOOST_TEST(tokenize_13a("It costs 1,000.50 today.") == "It costs 1,000.50 today .");
   BOOST_TEST(tokenize_13a("He's a well-known man (25-30).") ==
@@ -44,22 +44,22 @@ BOOST_AUTO_TEST_CASE(words_of_13a_equal_those_of_mteval) {
   BOOST_TEST(tokenize_13a("") == "");
 }
 
-BOOST_AUTO_TEST_CASE(tokenizer_splits_at_unicode_spaces_but_not_at_unicode_signs) {
+BOOST_AUTO_TEST_CASE(tokenizer_13a_splits_at_unicode_spaces_and_keeps_unicode_punctuation) {
   BOOST_TEST(tokenize_13a("a\u00A0b\u3000c\u2009d") == "a b c d");
   BOOST_TEST(tokenize_13a("„Größe“ ist über 5€.") == "„Größe“ ist über 5€ .");
   BOOST_TEST(tokenize_13a("\xff. x") == "\xff . x");  // invalid UTF-8 is copied
   BOOST_TEST(tokenize_13a("a-\n\u3000\n") == "a-");   // trailing white space is removed first
 }
 
-BOOST_AUTO_TEST_CASE(tokenizer_equals_regular_expressions) {
+BOOST_AUTO_TEST_CASE(tokenizer_13a_equals_the_reference_implementation) {
   for (const auto& pair : golden()["tokens"])
     BOOST_TEST(tokenize_13a(pair[0].get<std::string>()) == pair[1].get<std::string>());
 }
 
-BOOST_AUTO_TEST_CASE(chinese_characters_are_words) {
+BOOST_AUTO_TEST_CASE(chinese_characters_are_separate_tokens) {
   BOOST_TEST(tokenize_zh("我爱Apple，不是pear.") == "我 爱 Apple ， 不 是 pear .");
   BOOST_TEST(tokenize_zh("2021年3月, 5.5%") == "2021 年 3 月 , 5.5 %");
-  BOOST_TEST(tokenize_zh("“好”—x") == "“ 好 ” — x");  // these signs are in sacreBLEU's ranges
+  BOOST_TEST(tokenize_zh("“好”—x") == "“ 好 ” — x");  // in sacreBLEU's ranges of Chinese characters
   BOOST_TEST(tokenize_zh(" .5\u3000") == ".5");       // white space around a line is removed first
   BOOST_TEST(tokenize_zh("&quot;") == "& quot ;");    // 13a replaces entities, zh does not
   BOOST_TEST(tokenize_zh("\xff\xe4 日") == "\xff\xe4 日");
@@ -67,7 +67,7 @@ BOOST_AUTO_TEST_CASE(chinese_characters_are_words) {
     BOOST_TEST(tokenize_zh(pair[0].get<std::string>()) == pair[1].get<std::string>());
 }
 
-BOOST_AUTO_TEST_CASE(scores_equal_the_reference) {
+BOOST_AUTO_TEST_CASE(scores_equal_those_of_the_reference_implementation) {
   for (const auto& corpus : golden()["corpora"]) {
     const auto hypotheses = corpus["hypotheses"].get<Lines>();
     const auto references = corpus["references"].get<Lines>();
@@ -89,7 +89,8 @@ BOOST_AUTO_TEST_CASE(score_of_counts_equals_the_value_in_sacrebleus_tests) {
   BOOST_TEST(std::abs(counts.score - 83.75922397) < 1e-7);
 }
 
-// "the the the" against "the cat": 1 of 3 after clipping, 0 of 2, 0 of 1, and no 4-gram.
+// "the the the" against "the cat": after clipping, 1 of 3 words matches, 0 of 2 bigrams and 0 of 1
+// trigram; there is no 4-gram.
 BOOST_AUTO_TEST_CASE(scores_equal_values_computed_by_hand) {
   const BleuScore clipped = corpus_bleu(Lines{"the the the"}, Lines{"the cat"});
   BOOST_TEST((clipped.matches == std::array<std::int64_t, 4>{1, 0, 0, 0}));
@@ -98,7 +99,8 @@ BOOST_AUTO_TEST_CASE(scores_equal_values_computed_by_hand) {
   check_close(clipped.precisions[1], 25.0);  // 100 / (2 · 2)
   check_close(clipped.precisions[2], 25.0);  // 100 / (4 · 1)
 
-  // 4 of 4, 2 of 3, 0 of 2, 0 of 1 smoothed to 1/4 and 1/4; penalty exp(1 − 5/4).
+  // 4 of 4 words and 2 of 3 bigrams match; 0 of 2 trigrams and 0 of 1 4-gram are both smoothed to
+  // 1/4. The brevity penalty is exp(1 − 5/4).
   const BleuScore smoothed = corpus_bleu(Lines{"a b d e"}, Lines{"a b c d e"});
   BOOST_TEST((smoothed.matches == std::array<std::int64_t, 4>{4, 2, 0, 0}));
   check_close(smoothed.precisions[2], 25.0);

@@ -39,7 +39,7 @@ struct Run {
   }
 };
 
-/// A file's bytes with one bit flipped.
+/// Flips one bit of a file.
 void flip(const fs::path& path, std::size_t bit) {
   std::string bytes = get(path);
   bytes[bit / 8] = static_cast<char>(bytes[bit / 8] ^ (1 << bit % 8));
@@ -58,7 +58,7 @@ bool is_valid(const fs::path& folder) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(saved_checkpoint_is_found) {
+BOOST_AUTO_TEST_CASE(saved_checkpoint_is_opened_and_linked_as_last) {
   Run run;
   const fs::path folder = run.save(1000);
   BOOST_TEST(folder == run.folder / "checkpoints/step-00001000");
@@ -99,7 +99,7 @@ BOOST_AUTO_TEST_CASE(saving_a_step_again_replaces_its_checkpoint) {
   BOOST_TEST(run.entries() == 1);
 }
 
-BOOST_AUTO_TEST_CASE(failed_save_changes_nothing) {
+BOOST_AUTO_TEST_CASE(failed_save_leaves_checkpoints_and_links_unchanged) {
   Run run;
   run.save(10);
   const std::vector<CheckpointFile> files = {
@@ -111,7 +111,7 @@ BOOST_AUTO_TEST_CASE(failed_save_changes_nothing) {
   BOOST_TEST(run.entries() == 1);
 }
 
-BOOST_AUTO_TEST_CASE(file_names_outside_the_folder_are_refused) {
+BOOST_AUTO_TEST_CASE(invalid_and_duplicate_file_names_are_refused) {
   Run run;
   const std::string too_long(NAME_MAX + 1, 'x');
   for (const std::string& name : Names{"", "../x", "a/b", ".hidden", "state.json", too_long}) {
@@ -148,7 +148,7 @@ BOOST_AUTO_TEST_CASE(unreadable_checkpoints_are_distinguished_from_damaged_ones)
   BOOST_TEST(contains(newest.unreadable[1], run.file(20, "model.safetensors").string()));
 }
 
-BOOST_AUTO_TEST_CASE(step_that_cannot_be_examined_is_an_error) {
+BOOST_AUTO_TEST_CASE(checkpoint_that_cannot_be_examined_is_an_error) {
   Run run;
   run.save(10);
   const fs::path unreadable = run.checkpoints.folder_of(20);
@@ -156,7 +156,7 @@ BOOST_AUTO_TEST_CASE(step_that_cannot_be_examined_is_an_error) {
   HEED_CHECK_ERROR(Exit::io, "cannot examine " + unreadable.string() + ": File name too long",
                    run.checkpoints.steps());
   fs::remove(unreadable);
-  fs::create_symlink("nothing", unreadable);  // like a pruned checkpoint
+  fs::create_symlink("nothing", unreadable);  // dangling, as after pruning
   BOOST_TEST((run.checkpoints.steps() == std::vector<std::int64_t>{10}));
 }
 
@@ -171,7 +171,7 @@ BOOST_AUTO_TEST_CASE(single_file_is_checked_without_the_others) {
   HEED_CHECK_ERROR(Exit::bad_input, "content has changed", check_file(folder, "model.safetensors"));
 }
 
-BOOST_AUTO_TEST_CASE(every_flipped_bit_is_detected) {
+BOOST_AUTO_TEST_CASE(every_flipped_bit_of_a_checkpoint_is_detected) {
   Run run;
   const fs::path folder = run.save(10);
   for (const std::string name : {"model.safetensors", "training.safetensors", "state.json"}) {
@@ -184,7 +184,7 @@ BOOST_AUTO_TEST_CASE(every_flipped_bit_is_detected) {
   BOOST_TEST(is_valid(folder));
 }
 
-BOOST_AUTO_TEST_CASE(every_truncation_and_appended_byte_is_detected) {
+BOOST_AUTO_TEST_CASE(truncated_and_extended_files_of_a_checkpoint_are_detected) {
   Run run;
   const fs::path folder = run.save(10);
   for (const std::string name : {"model.safetensors", "training.safetensors", "state.json"}) {
@@ -195,14 +195,14 @@ BOOST_AUTO_TEST_CASE(every_truncation_and_appended_byte_is_detected) {
     }
     for (const std::string more : {" ", "\n", "x", "{}"}) {
       put(folder / name, bytes + more);
-      BOOST_TEST(!is_valid(folder), name << " with more");
+      BOOST_TEST(!is_valid(folder), name << " with appended text");
     }
     put(folder / name, bytes);
   }
   BOOST_TEST(is_valid(folder));
 }
 
-BOOST_AUTO_TEST_CASE(errors_of_reading_name_file_and_reason) {
+BOOST_AUTO_TEST_CASE(read_errors_contain_file_and_reason) {
   Run run;
   const fs::path folder = run.save(10);
   const std::string model = (folder / "model.safetensors").string();
@@ -231,7 +231,8 @@ BOOST_AUTO_TEST_CASE(swapped_files_and_folders_are_detected) {
   BOOST_TEST(!is_valid(run.checkpoints.folder_of(10)));
 }
 
-// Forged files with correct checksums must neither access files outside the folder nor crash.
+// A forged state with a correct checksum must neither give access to files outside the folder nor
+// cause a crash.
 BOOST_AUTO_TEST_CASE(forged_state_is_refused) {
   Run run;
   const fs::path folder = run.save(10);
@@ -331,7 +332,7 @@ BOOST_AUTO_TEST_CASE(text_of_weights_has_name_steps_and_folder) {
   weights.steps = {30};
   weights.name = "best";
   BOOST_TEST(weights.text() == "best, step 30 (runs/a/best)");
-  for (const char* name : {"step", "folder"}) {  // the folder's name already contains it
+  for (const char* name : {"step", "folder"}) {  // these names are omitted
     weights.name = name;
     BOOST_TEST(weights.text() == "step 30 (runs/a/best)");
   }

@@ -18,7 +18,7 @@ void check_score(const Lines& hypotheses, const Lines& references, double expect
 }
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(scores_equal_the_reference) {
+BOOST_AUTO_TEST_CASE(scores_equal_those_of_the_reference_implementation) {
   const auto golden =
       nlohmann::json::parse(get(HEED_SOURCE_DIR "/tests/train/metrics_golden.json"));
   for (const auto& corpus : golden["corpora"]) {
@@ -30,7 +30,7 @@ BOOST_AUTO_TEST_CASE(scores_equal_the_reference) {
 
 // An example that Hugging Face publishes with sacreBLEU's result, and the examples of sacreBLEU's
 // tests of the effective order. Those tests use beta = 3, which changes none of these scores.
-BOOST_AUTO_TEST_CASE(scores_equal_published_ones_of_sacrebleu) {
+BOOST_AUTO_TEST_CASE(scores_equal_published_scores_of_sacrebleu) {
   check_score({"The relationship between cats and dogs is not exactly friendly.",
                "a good bookshop is just a genteel black hole that knows how to read."},
               {"The relationship between dogs and cats is not exactly friendly.",
@@ -45,8 +45,9 @@ BOOST_AUTO_TEST_CASE(scores_equal_published_ones_of_sacrebleu) {
   check_score({"aa"}, {"ab"}, 25.0);
 }
 
-// "abcd" against "ab": orders 1 (2 of 4, 2 of 2) and 2 (1 of 3, 1 of 1); 3 and 4 are dropped
-// because the reference has none. P = 5/12, R = 1, F2 = 5 · P · R / (4 P + R).
+// "abcd" against "ab": n-grams of orders 1 (2 of 4, 2 of 2) and 2 (1 of 3, 1 of 1) match; orders 3
+// and 4 are dropped because the reference has no such n-grams. P = 5/12, R = 1,
+// F2 = 5 · P · R / (4 P + R).
 BOOST_AUTO_TEST_CASE(score_equals_a_value_computed_by_hand) {
   check_score({"abcd"}, {"ab"}, 100.0 * 5.0 * (5.0 / 12.0) / (4.0 * 5.0 / 12.0 + 1.0));
   // With a second, long line, the first line still adds nothing to the hypothesis counts from order

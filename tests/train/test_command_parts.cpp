@@ -53,7 +53,7 @@ std::vector<std::string> lines_of(const std::filesystem::path& path) {
 
 // ---- the gradient table --------------------------------------------------------------------
 
-BOOST_AUTO_TEST_CASE(table_of_right_gradients_passes) {
+BOOST_AUTO_TEST_CASE(table_of_correct_gradients_passes) {
   const GradcheckTable table =
       table_of({check_of("w", GradcheckStatus::ok, 1e-9), check_of("b", GradcheckStatus::kink, 0)});
   BOOST_TEST(table.passed());
@@ -94,7 +94,7 @@ BOOST_AUTO_TEST_CASE(row_has_the_larger_error_of_its_two_checks) {
   BOOST_TEST(!table.passed());
 }
 
-BOOST_AUTO_TEST_CASE(empty_table_fails) {
+BOOST_AUTO_TEST_CASE(table_that_is_empty_or_of_a_noisy_function_fails) {
   BOOST_TEST(!GradcheckTable().passed());
   GradcheckResult noisy;
   noisy.problem = "f gives another result each time";
@@ -106,7 +106,7 @@ BOOST_AUTO_TEST_CASE(empty_table_fails) {
 
 BOOST_AUTO_TEST_CASE(wrong_backward_is_marked_in_the_table) {
   const Tensor w = Tensor::variable(Array::full({3}, 0.7));
-  // d (w · c) = c, but c changes with w outside the tape.
+  // The tape computes d(w · c)/dw = c, but c changes with w outside the tape.
   const auto f = [&] { return sum(mul(w, Tensor(w.value().clone()))); };
   GradcheckTable table;
   table.add(gradcheck_parameters(f, {{"w", w}}));
@@ -116,7 +116,7 @@ BOOST_AUTO_TEST_CASE(wrong_backward_is_marked_in_the_table) {
 
 // ---- reading lines --------------------------------------------------------------------------
 
-BOOST_AUTO_TEST_CASE(line_ends_are_removed) {
+BOOST_AUTO_TEST_CASE(line_ends_and_an_initial_byte_order_mark_are_removed) {
   const TempFolder folder;
   const auto check = [&](const std::string& bytes, const std::vector<std::string>& expected) {
     put(folder / "plain", bytes);
@@ -140,7 +140,7 @@ BOOST_AUTO_TEST_CASE(line_ends_are_removed) {
        "b"});
 }
 
-BOOST_AUTO_TEST_CASE(lines_longer_than_the_buffer_are_complete) {
+BOOST_AUTO_TEST_CASE(lines_longer_than_the_buffer_are_read_completely) {
   const TempFolder folder;
   std::string text, expected(3'000'000, 'x');
   for (std::size_t i = 0; i < expected.size(); i += 97)
@@ -204,7 +204,7 @@ BOOST_AUTO_TEST_CASE(lines_are_returned_before_the_input_ends) {
 
 // ---- writing --------------------------------------------------------------------------------
 
-BOOST_AUTO_TEST_CASE(output_is_complete_or_missing) {
+BOOST_AUTO_TEST_CASE(failed_output_leaves_no_file_or_the_old_one) {
   const TempFolder folder;
   const std::string path = (folder / "out").string();
   const auto half = [](const Sink& sink) {
@@ -219,7 +219,7 @@ BOOST_AUTO_TEST_CASE(output_is_complete_or_missing) {
   error_of(Exit::io, [&] { write_output((folder / "no" / "out").string(), half); });
 }
 
-BOOST_AUTO_TEST_CASE(output_to_a_device_is_written_into_it) {
+BOOST_AUTO_TEST_CASE(output_to_a_device_does_not_replace_it) {
   write_output("/dev/null", [](const Sink& sink) { sink("gone"); });
   struct stat about {};
   BOOST_TEST(stat("/dev/null", &about) == 0);

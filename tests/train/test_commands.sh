@@ -83,7 +83,7 @@ equal 'lines of translations' "$(lines translated)" 2
 status 0 eval runs/tiny
 holds out 'perplexity' 'BLEU = '
 
-# ---- which weights: printed by every command that reads them ------------------------------------------
+# ---- every command that reads weights prints their name -----------------------------------------------
 status 0 train tiny.yaml --run mean train.save_every=3 train.average=2 data.synthetic.valid=0 data.synthetic.test=0 --json
 says 'weights: average, mean of steps 30, 27 (mean/average)'
 equal 'lines of JSON without data to evaluate on' "$(lines out)" 1
@@ -111,7 +111,7 @@ status 2 eval runs/tiny --source src
 status 2 eval runs/tiny --text src
 says '--text is for language models'
 status 2 eval runs/tiny --split test --source src --target tgt
-for command in eval show resume generate 'score --target src'; do   # like a missing config
+for command in eval show resume generate 'score --target src'; do   # a missing run is reported like a missing config
   status 2 $command runs/nowhere
   says 'runs/nowhere'
 done
@@ -137,29 +137,29 @@ status 0 generate runs/tiny --input /dev/null
 equal 'lines of output for an empty input' "$(lines out)" 0
 awk 'BEGIN { for (i = 0; i < 300; i++) print substr("a b c d e", 1, 2 * (i % 5) + 1) }' >many
 status 0 generate runs/tiny --input many --beam 1
-equal 'lines of output for 300' "$(lines out)" 300
+equal 'lines of output for 300 lines' "$(lines out)" 300
 cp out plain
 status 0 generate runs/tiny --input many --beam 1 decode.precision=bf16
-equal 'lines of output for 300, in bf16 or with a note' "$(lines out)" 300
+equal 'lines of output for 300 lines, with decode.precision=bf16' "$(lines out)" 300
 status 0 generate runs/tiny --input many --beam 1 --chunk 7
-cmp -s out plain || fail 'translations depend on the chunk'
+cmp -s out plain || fail 'translations depend on --chunk'
 status 0 generate runs/tiny --input many --temperature 1.5 --top-k 3 --seed 5
 cp out drawn
 status 0 generate runs/tiny --input many --temperature 1.5 --top-k 3 --seed 5 threads=1
-cmp -s out drawn || fail 'sampling depends on the threads'
+cmp -s out drawn || fail 'sampling depends on the number of threads'
 status 0 generate runs/tiny --input many --temperature 1.5 --top-k 3 --seed 6
 cmp -s out drawn && fail 'sampling does not depend on the seed'
 status 0 generate runs/tiny --input input --beam 3
 cp out plain
 status 0 generate runs/tiny --input input --nbest 3 --beam 3
-equal 'lines of output for six lines with three outputs each, two or three empty' "$(cut -f1 out | sort -u | tr -d '\n')" 123456
-equal 'the best of three' "$(awk -F'\t' '!($1 in seen) { seen[$1] = 1; print $3 }' out)" "$(cat plain)"
+equal 'line numbers in the output of --nbest for six lines' "$(cut -f1 out | sort -u | tr -d '\n')" 123456
+equal 'first of three outputs of each line' "$(awk -F'\t' '!($1 in seen) { seen[$1] = 1; print $3 }' out)" "$(cat plain)"
 equal 'scores in descending order' "$(sort -t"$(printf '\t')" -s -k1,1n -k2,2gr out)" "$(cat out)"
 status 2 generate runs/tiny --input input --nbest 9
 says '--nbest: 9 outputs need a beam of at least as many, but decode.beam is'
 says 'add --beam 9'
 status 0 generate runs/tiny --input many --nbest 2 --sample
-equal 'two samples of each of 300 lines' "$(lines out)" 600
+equal 'number of samples, two for each of 300 lines' "$(lines out)" 600
 printf 'a\n\n\n\nb a\nc\n' >prefix
 status 0 generate runs/tiny --input input --prefix prefix --beam 1
 equal 'lines of output with prefixes' "$(lines out)" 6
@@ -175,7 +175,7 @@ says 'only its first 4095'
 
 status 2 generate runs/tiny --prompt a
 for wrong in '--beam 0' '--temperature 0' '--temperature x' '--max-length 0' '--top-p 2' '--top-k -1'; do
-  status 2 generate runs/tiny --input src $wrong         # named as typed
+  status 2 generate runs/tiny --input src $wrong         # the message names the option as typed
   says "heed: $wrong: "
   checks=$((checks + 1)); grep -q 'decode\.' err && fail "the message about $wrong names a key"
 done
@@ -192,13 +192,13 @@ absent never .never.tmp
 if [ -w /dev/full ]; then
   for command in "generate runs/tiny --input src" "score runs/tiny --source src --target tgt" "show tiny.yaml" "eval runs/tiny --json"; do
     checks=$((checks + 1))
-    "$heed" $command >/dev/full 2>err; equal "$command with a full disk" $? 4
+    "$heed" $command >/dev/full 2>err; equal "exit code of $command with a full disk" $? 4
     says 'No space left'
   done
   status 4 generate runs/tiny --input src --output /dev/full
 fi
-"$heed" generate runs/tiny --input src >&- 2>err; equal 'generate with closed output' $? 4
-mkfifo late                                              # input arrives only after the reader has exited
+"$heed" generate runs/tiny --input src >&- 2>err; equal 'exit code of generate with closed output' $? 4
+mkfifo late                                              # input arrives only after the reader of the output has exited
 { "$heed" generate runs/tiny --input late 2>err; echo $? >code; } | { exec <&-; cat src >late; }
 equal 'exit code of generate after the reader has exited' "$(cat code)" 141
 checks=$((checks + 1)); grep -q 'annot write' err && fail 'an exited reader is reported as an error'
@@ -232,7 +232,7 @@ status 0 show runs/tiny --json
 holds out '"gflop_per_step":0\.0' '"d_model":16'
 params=$(number params)
 status 0 show runs/tiny --json --output shown
-equal 'what show prints beside a file' "$(cat out)" ''
+equal 'standard output of show --output' "$(cat out)" ''
 holds shown '"gflop_per_step":0\.0'
 status 0 show tiny.yaml --json model.d_ff=33
 equal 'parameters with d_ff larger by one, in two layers' "$(number params)" $((params + 66))
@@ -245,7 +245,7 @@ status 2 show runs
 says 'not a run'
 status 0 gradcheck tiny.yaml --entries 3
 holds out '^embedding.weight .* 3 \+ 2 directions .* ok$' 'parameters have the right gradient'
-status 0 gradcheck tiny.yaml --entries 40   # all of some parameters, and a part of others
+status 0 gradcheck tiny.yaml --entries 40   # all entries of small parameters, some of large ones
 holds out 'all 16 ' '40 \+ 2 directions'
 status 0 gradcheck tiny.yaml --entries 1 --json model.norm=post model.activation=gelu model.positions=learned
 holds out '"passed":true' '"name":"source_positions.weight"'
@@ -285,7 +285,7 @@ status 0 generate lm --prompt 'abc abd' --seed 3
 holds out '^abc abd'
 cp out whole
 status 0 generate lm --prompt 'abc abd' --seed 3 --output whole2
-equal 'a prompt streamed to a file' "$(cat whole2)" "$(cat whole)"
+equal 'a continuation streamed to a file' "$(cat whole2)" "$(cat whole)"
 status 0 generate lm --prompt 'abc abd' --seed 3 --nbest 2 --max-length 5
 equal 'two continuations with scores' "$(grep -c '^1	-[0-9.]*	abc abd' out)" 2
 status 2 generate lm --prompt 'abc abd' --nbest 2
@@ -298,7 +298,7 @@ status 2 score lm --source prompts --target prompts
 status 0 gradcheck lm.yaml --entries 2
 holds out '^positions.weight '
 
-# ---- learned positions: the message names a line longer than the table -------------------------------
+# ---- learned positions: the message names a line that is longer than their table ---------------------
 printf 'a b\nb a\n' >few && printf 'a\na b a b a b a b a b\n' >many
 cat >learned.yaml <<CONFIG
 data: {train: {source: few, target: few}, valid: {source: many, target: many}, max_length: 8}
@@ -310,14 +310,14 @@ CONFIG
 status 3 train learned.yaml --run never
 says 'data.valid: line 2 of the target has 20 tokens, its end token included, but the model has only 9 positions'
 
-# ---- leftovers ---------------------------------------------------------------------------------------
+# ---- files left by earlier, failed and stopped commands ----------------------------------------------
 status 0 train tiny.yaml --run over tokenizer.shared=false train.steps=2
 status 0 train tiny.yaml --run over train.steps=2 --overwrite
 status 0 eval over --json
 equal 'tokenizers left over from the previous run' "$(ls over | grep -c -e '^source\.' -e '^target\.')" 0
 status 3 train learned.yaml --run never data.max_length=1 data.valid.source=few data.valid.target=few
 says 'no sample is left to train on'
-equal 'an empty run folder' "$(ls -d never 2>/dev/null)" ''
+equal 'run folder of a refused training' "$(ls -d never 2>/dev/null)" ''
 cp -r over damaged
 printf 'xxxx' | dd of=damaged/last/model.safetensors bs=1 seek=4000 conv=notrunc 2>/dev/null
 status 3 eval damaged --weights last

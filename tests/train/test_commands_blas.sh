@@ -9,11 +9,11 @@ skip() { echo "skipped: $*"; exit 77; }
 ${CC:-cc} -O1 -shared -fPIC -o shim.so "${0%/*}/blas_shim.c" -ldl || skip "no C compiler for the shim"
 case $(uname -m) in
   x86_64) ;;
-  *) skip "OpenBLAS is only told what to choose on x86_64" ;;
+  *) skip "heed chooses a kernel of OpenBLAS only on x86_64" ;;
 esac
 config tiny
 
-# The default kernel of OpenBLAS on this machine, and the kernel for the processor's vectors.
+# The default kernel of OpenBLAS on this machine, and the fastest kernel for its vector instructions.
 status 0 train tiny.yaml --run runs/calm
 cp err calm
 kernel_of() { sed -n 's/.*"blas": "OpenBLAS .* \([A-Za-z0-9]*\) MAX_THREADS.*/\1/p' "$1/run.json"; }
@@ -23,7 +23,7 @@ if grep -qw avx512vl /proc/cpuinfo; then best=SkylakeX; elif grep -qw fma /proc/
   skip "a processor without AVX2: no kernel is much slower than the best"
 fi
 
-# OpenBLAS does not know the processor.
+# OpenBLAS chooses Prescott, as if it did not recognise the processor.
 LD_PRELOAD=$work/shim.so BLAS_SHIM_KERNEL=Prescott
 export LD_PRELOAD BLAS_SHIM_KERNEL
 line="heed: OpenBLAS chose its kernel Prescott, which is slow on this processor; heed uses $best"
@@ -31,13 +31,13 @@ status 0 train tiny.yaml --run runs/unknown
 says "$line"
 equal 'lines about the kernel' "$(grep -c Prescott err)" 1
 equal 'the kernel that heed chose' "$(kernel_of runs/unknown)" "$best"
-equal 'who chose it' "$(chooser_of runs/unknown)" heed
+equal 'chooser of the kernel' "$(chooser_of runs/unknown)" heed
 status 0 resume runs/unknown train.steps=31
 says "$line"
 status 0 bench tiny.yaml --steps 1 --json
 holds out "\"blas\":\"OpenBLAS .* $best " '"blas_kernel_chosen_by":"heed"'
-echo 'a b' | "$heed" generate runs/unknown --input - >piped 2>err || fail 'generate from a pipe, restarted'
-equal 'lines out for a line in, restarted' "$(lines piped)" 1
+echo 'a b' | "$heed" generate runs/unknown --input - >piped 2>err || fail 'generate from a pipe fails after a restart'
+equal 'lines of output for one line of input, after a restart' "$(lines piped)" 1
 says "$line"
 status 0 sweep tiny.yaml train.steps=2 --seeds 2 --run runs/sweep
 equal 'the kernel of a run of a sweep' "$(kernel_of runs/sweep/001-seed=1)" "$best"
@@ -53,12 +53,12 @@ status 0 train tiny.yaml --run runs/wrong
 says "$line"
 equal 'the kernel in place of a wrong name' "$(kernel_of runs/wrong)" "$best"
 
-# The user's choice remains, with a warning if it is far too slow.
+# The user's choice remains, with a warning if it is much slower than the fastest kernel.
 OPENBLAS_CORETYPE=prescott
 status 0 train tiny.yaml --run runs/mine
 says 'heed: warning: OPENBLAS_CORETYPE=prescott makes matrix products several times slower' "set it to $best"
 equal 'the kernel that the user chose' "$(kernel_of runs/mine)" Prescott
-equal 'who chose it' "$(chooser_of runs/mine)" user
+equal 'chooser of the kernel' "$(chooser_of runs/mine)" user
 OPENBLAS_CORETYPE=Haswell
 status 0 train tiny.yaml --run runs/haswell
 equal 'lines about kernels' "$(grep -c OPENBLAS_CORETYPE err)" 0
@@ -69,5 +69,5 @@ unset OPENBLAS_CORETYPE
 BLAS_SHIM_KERNEL=$best
 status 0 train tiny.yaml --run runs/known
 equal 'lines about kernels' "$(grep -ci 'kernel\|openblas' err)" 0
-equal 'who chose it' "$(chooser_of runs/known)" OpenBLAS
+equal 'chooser of the kernel' "$(chooser_of runs/known)" OpenBLAS
 report

@@ -17,7 +17,7 @@ ln -s /proc/self/fd/1 pipe-out                           # like /dev/stdout
 same redirected
 echo before >appended
 "$heed" generate runs/tiny --input src --output pipe-out >>appended 2>err
-equal 'an appended output' "$(head -n 1 appended)" before
+equal 'first line of a file that output is appended to' "$(head -n 1 appended)" before
 "$heed" generate runs/tiny --input src --output pipe-out 2>err | cat >piped
 same piped
 [ -L pipe-out ] || fail 'the link to standard output was replaced'
@@ -58,16 +58,16 @@ status 2 generate runs/tiny --input src --output ''
 says '--output: expected a file name or -'
 echo before >kept
 "$heed" generate runs/tiny --input src --output /dev/fd/3 3>>kept 2>err
-equal 'an output appended through a descriptor' "$(head -n 1 kept)" before
-[ ! -c /dev/null ] || { "$heed" generate runs/tiny --input src --output /dev/null >&- 2>err; equal 'an output to /dev/null' $? 0; }
+equal 'first line of a file that output is appended to through a descriptor' "$(head -n 1 kept)" before
+[ ! -c /dev/null ] || { "$heed" generate runs/tiny --input src --output /dev/null >&- 2>err; equal 'exit code with output to /dev/null' $? 0; }
 mkfifo question answer
 "$heed" score runs/tiny --source question --target src --output answer 2>err &
 sh -c 'cat src >question; cat answer >answered'
 wait $!
-equal 'a reader that starts after the writer' "$(lines answered)" 2
+equal 'lines for a reader that starts after the writer' "$(lines answered)" 2
 status 0 eval runs/tiny --json --output /dev/null
 "$heed" eval runs/tiny --json --output /dev/null >/dev/null 2>err
-equal 'eval with all of its output to /dev/null' $? 0
+equal 'exit code of eval with all of its output to /dev/null' $? 0
 mkfifo patiently
 for signal in HUP INT; do                                # ignored under nohup, or in background processes of a shell
   sh -c "trap '' HUP INT; exec \"\$0\" generate runs/tiny --input patiently --output kept-$signal" "$heed" 2>/dev/null &
@@ -95,9 +95,9 @@ for name in src ./src soft hard sub/deep "$work/src"; do
     unchanged "$command --output $name"
   done
 done
-"$heed" generate runs/tiny --output soft <src >out 2>err; equal 'an output that is standard input' $? 2
+"$heed" generate runs/tiny --output soft <src >out 2>err; equal 'exit code with an output that is standard input' $? 2
 says '--output: soft is the same file as standard input'
-"$heed" generate runs/tiny --input src >>hard 2>err; equal 'an input that is standard output' $? 2
+"$heed" generate runs/tiny --input src >>hard 2>err; equal 'exit code with an input that is standard output' $? 2
 says '--output: standard output is the same file as src'
 unchanged 'generate >>'
 for name in config.yaml run.json metrics.jsonl tokenizer.vocab last/model.safetensors; do    # files of the run itself
@@ -127,23 +127,25 @@ status 0 generate runs/tiny --input src --output another
 same another
 rm hard
 
-# ---- a standard error that cannot be written ----------------------------------------------------------
+# ---- standard error that cannot be written to ---------------------------------------------------------
 for command in "train nowhere.yaml" "eval nowhere" "fetch nothing" "score runs/tiny --target src" "trian"; do
   "$heed" $command >out 2>err
   expected=$?
   "$heed" $command >out 2>&-
-  equal "$command with standard error closed" $? $expected
-  [ ! -w /dev/full ] || { "$heed" $command >out 2>/dev/full; equal "$command with standard error full" $? $expected; }
+  equal "exit code of $command with standard error closed" $? $expected
+  [ ! -w /dev/full ] || {
+    "$heed" $command >out 2>/dev/full; equal "exit code of $command with standard error on a full disk" $? $expected
+  }
 done
 cp -r runs/tiny edited
 echo '# a remark' >>edited/config.yaml
 "$heed" eval edited >out 2>&-
-equal 'eval with a note that cannot be printed' $? 0
+equal 'exit code of eval with a note that cannot be printed' $? 0
 
 # ---- folders that are not runs -------------------------------------------------------------------------
 for name in run.json metrics.jsonl train.log best last average tokenizer.vocab; do
   mkdir mine; echo precious >mine/$name
-  for overwrite in '' --overwrite; do                    # neither message recommends the alternative option
+  for overwrite in '' --overwrite; do                    # the message recommends another folder in both cases
     status 2 train tiny.yaml --run mine $overwrite
     says "mine/$name is not known to belong to a run" 'even with --overwrite: choose another folder with --run'
   done
@@ -186,9 +188,9 @@ for overwrite in '' --overwrite; do
   status 2 train tiny.yaml --run unknown $overwrite
   says 'even with --overwrite: continue the run with `heed resume unknown`, choose another'
 done
-cp -r runs/tiny older; echo 4711 >older/.lock            # still a run
+cp -r runs/tiny older; echo 4711 >older/.lock            # run.json shows that it is a run
 status 0 resume older train.steps=31
-rm -r mine; mkdir mine; echo precious >mine/notes.txt      # does not interfere
+rm -r mine; mkdir mine; echo precious >mine/notes.txt      # a file that belongs to no run
 status 0 train tiny.yaml --run mine train.steps=2
 echo '{"step' >mine/metrics.jsonl.damaged                # a resume keeps damaged metrics under this name
 status 0 train tiny.yaml --run mine train.steps=2 --overwrite
@@ -198,7 +200,7 @@ holds mine/notes.txt precious
 # ---- run.json contains the commit of the folder that heed was started in -----------------------------
 export GIT_CEILING_DIRECTORIES="$work/.."
 status 0 train tiny.yaml --run unversioned train.steps=2
-checks=$((checks + 1)); grep -q '"revision"' unversioned/run.json && fail 'a revision without a repository'
+checks=$((checks + 1)); grep -q '"revision"' unversioned/run.json && fail 'run.json has a revision outside a repository'
 if command -v git >/dev/null; then
   export GIT_CONFIG_GLOBAL=/dev/null GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@b GIT_COMMITTER_NAME=a GIT_COMMITTER_EMAIL=a@b
   git init -q . && git add tiny.yaml && git commit -q -m one

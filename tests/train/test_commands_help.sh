@@ -38,7 +38,7 @@ status 0 completion bash
 cp out heed.bash
 mkdir -p folder configs
 touch configs/a.yaml configs/b.yml configs/c.txt 'configs/with space.yaml'
-# completes WORDS... EXPECTED: the sorted completions of the last word in bash; = is a separate word, as in bash
+# completes WORDS... EXPECTED: the sorted completions of the last word in bash; bash splits words at =
 completes() {
   checks=$((checks + 1))
   got=$(bash -c '
@@ -92,8 +92,8 @@ fi
 status 0 completion zsh
 cp out _heed
 if command -v zsh >/dev/null; then
-  zsh -n _heed 2>err || fail 'the completion script for zsh'
-  # A pseudo-terminal: completes each line and prints the result.
+  zsh -n _heed 2>err || fail 'zsh -n refuses the completion script'
+  # Completes each line in a pseudo-terminal and prints the result.
   cat >complete.zsh <<'ZSH'
 zmodload zsh/zpty
 zpty -b shell zsh -f -i
@@ -108,7 +108,7 @@ while read -r line; do
 done
 zpty -d shell
 ZSH
-  # line EXPECTED
+  # Lines before completion, and after it.
   cat >lines <<'LINES'
 heed trai
 heed fetch mu
@@ -137,7 +137,7 @@ heed eval runs/tiny --split valid
 LINES
   zsh -f complete.zsh <lines >completed 2>err
   checks=$((checks + 1))
-  cmp -s completed expected || { fail 'completion of zsh'; diff expected completed; }
+  cmp -s completed expected || { fail 'completions of zsh differ from the expected ones'; diff expected completed; }
 else
   skipped="$skipped zsh"
 fi
@@ -167,5 +167,5 @@ else
   skipped="$skipped man"
 fi
 
-[ -z "$skipped" ] || echo "not installed, so not asked:$skipped"
+[ -z "$skipped" ] || echo "not installed, so not tested:$skipped"
 report

@@ -46,7 +46,7 @@ status 0 resume reseeded train.steps=40
 checks=$((checks + 1)); grep -q warning err && fail 'adopted seed and data are still reported as a change'
 cp -r runs/tiny unjudged
 status 0 resume unjudged data.synthetic.valid=0 train.steps=31
-[ -L unjudged/best ] || fail 'the best is forgotten without validation data'
+[ -L unjudged/best ] || fail 'the link to the best checkpoint was removed without validation data'
 holds unjudged/last/state.json '"validation_due": false'
 cp -r runs/tiny judged
 status 0 resume judged train.best=token_accuracy train.steps=60 optim.lr=0.01
@@ -100,21 +100,21 @@ if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
   chown -R 0:0 others/checkpoints/step-00000025
   if as_nobody eval others; then                         # the user may lack access to the program
     as_nobody resume others train.steps=45
-    equal 'resume next to a checkpoint of another user' $? 0
+    equal 'exit code of resume next to a checkpoint of another user' $? 0
     says "warning: an old checkpoint was not removed: cannot remove"
     equal 'number of these warnings' "$(grep -c 'checkpoint was not removed' err)" 1
     chmod +t others/checkpoints; chown 0:0 others/checkpoints; chmod 1777 others/checkpoints
     mkdir -m 755 others/checkpoints/.step-00000050.tmp others/checkpoints/.step-00000050.old
     touch others/checkpoints/.step-00000050.tmp/x others/checkpoints/.step-00000050.old/x
     as_nobody resume others train.steps=65
-    equal 'resume in a folder with the sticky bit' $? 0
+    equal 'exit code of resume in a folder with the sticky bit' $? 0
     says 'warning: an old checkpoint was not removed: cannot remove others/checkpoints/.step-00000050.tmp'
     chmod 700 others; chown 0:0 others
     as_nobody eval others
-    equal 'eval of an inaccessible run' $? 4
+    equal 'exit code of eval of an inaccessible run' $? 4
     says 'cannot examine others' 'Permission denied'
     as_nobody train tiny.yaml --run others
-    equal 'train into an inaccessible folder' $? 4
+    equal 'exit code of train into an inaccessible folder' $? 4
     says 'cannot examine others' 'Permission denied'
   fi
 fi
@@ -126,7 +126,7 @@ kill -HUP $!
 wait $!
 equal 'exit code after a hangup' $? 129
 says 'stopped by SIGHUP (hangup); to continue: heed resume lost'
-[ -e lost/last/state.json ] || fail 'a hangup lost the run'
+[ -e lost/last/state.json ] || fail 'no checkpoint was saved after a hangup'
 
 for other in 1 2; do       # two signals at once, as from a shell and timeout(1); SIGSTOP ensures that both are pending
   rm -rf lost err
@@ -136,9 +136,9 @@ for other in 1 2; do       # two signals at once, as from a shell and timeout(1)
   wait $!
   got=$?                                                 # status of the signal handled first
   case $got in 143 | $((128 + other))) got=either ;; esac
-  equal "exit code after 15 and $other at once" "$got" either
+  equal "exit code after signals 15 and $other at once" "$got" either
   says 'stopped by SIG'
-  [ -e lost/last/state.json ] || fail "15 and $other at once lost the run"
+  [ -e lost/last/state.json ] || fail "no checkpoint was saved after signals 15 and $other at once"
 done
 
 report

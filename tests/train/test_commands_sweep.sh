@@ -25,13 +25,13 @@ holds runs/copy-sweep/report.html 'Report of 4 runs of copy' 'class="band s1"'
 cp out first
 sum=$(cat runs/copy-sweep/*/metrics.jsonl | cksum)
 status 0 sweep copy.yaml model.norm=pre,post --seeds 2 --jobs 2 --json
-cmp -s out first || fail 'a finished sweep gives another result'
+cmp -s out first || fail 'repeating a finished sweep changes its result'
 equal 'metrics of finished runs' "$(cat runs/copy-sweep/*/metrics.jsonl | cksum)" "$sum"
 status 2 sweep copy.yaml model.norm=pre,post,none --seeds 2
 says 'holds another sweep'
 status 0 compare runs/copy-sweep/0*
 holds out '^pre +2 +test' '^post +2 +test' 'the ranges of 2 and 2 seeds'
-status 0 sweep copy.yaml model.norm=pre,post --run alone  # the bits do not depend on the jobs
+status 0 sweep copy.yaml model.norm=pre,post --run alone  # the weights do not depend on the number of jobs
 for run in 001-norm=pre 002-norm=post; do
   equal "weights of $run" "$(cksum <alone/$run/best/model.safetensors)" \
     "$(cksum <"runs/copy-sweep/$(case $run in *pre) echo 001-norm=pre-seed=1 ;; *) echo 003-norm=post-seed=1 ;; esac)/best/model.safetensors")"
@@ -70,7 +70,7 @@ second=$!
 soon 'grep -q "001-heads=1  waits for another process that is training it" err2'
 kill -TERM $second
 wait $second
-equal 'status of a second sweep' $? 143
+equal 'status of a second sweep of the same runs' $? 143
 kill -9 "$(sed -n 's/[^0-9]*\([0-9][0-9]*\).*/\1/p' lost/001-heads=1/.lock)"
 until grep -q '^1 of 2' err || ! kill -0 $sweep 2>/dev/null; do sleep 0.1; done
 says '001-heads=1  failed: killed by SIGKILL'
@@ -80,7 +80,7 @@ wait $sweep
 # ---- halving ----------------------------------------------------------------------------------------
 status 0 sweep copy.yaml optim.lr=1e-5,1e-2,3e-2 optim.schedule.name=cosine --halving --run halved
 holds halved/001-lr=1e_5/config.yaml 'steps: 40$'  # end of the schedule
-equal 'steps of each' "$(for run in halved/0*; do sed -n 's/.*"kind":"test".*"step":\([0-9]*\).*/\1/p' $run/metrics.jsonl | tail -n 1; done | sort -n | tr '\n' ' ')" '10 20 40 '
+equal 'steps of the runs' "$(for run in halved/0*; do sed -n 's/.*"kind":"test".*"step":\([0-9]*\).*/\1/p' $run/metrics.jsonl | tail -n 1; done | sort -n | tr '\n' ' ')" '10 20 40 '
 holds halved/001-lr=1e_5/config.yaml 'steps: 10$'
 # A resumed sweep repeats its decisions: it uses the validations of each round and ignores later ones.
 best=$(grep -l '"step":40' halved/0*/metrics.jsonl) && best=${best%/*}

@@ -1,5 +1,6 @@
 #!/bin/sh
-# Each task from its config to its output, and a run folder of an older version of heed.
+# Each task from its config to its output, a run folder of an older version of heed, and the commands prune, attention,
+# trace, compare and quantize.
 # Usage: test_commands_tasks.sh HEED
 here=$(cd "${0%/*}" && pwd)
 . "$here/commands_support.sh"
@@ -36,13 +37,13 @@ done
 equal 'lines of labels' "$(lines labels)" 30
 printf '( )\n\n( [ ] )\n( ) ( ) x\n' >src
 status 0 generate runs/tag --input src
-equal 'labels for tokens' "$(awk '{ printf "%d ", NF }' out)" '2 0 4 5 '
+equal 'number of labels of each line' "$(awk '{ printf "%d ", NF }' out)" '2 0 4 5 '
 cp out plain
 status 0 generate runs/tag --input src --chunk 1 threads=1
 cmp -s out plain || fail 'labels depend on the chunk'
 printf '1 1\n\n1 2 2 1\n1 1 1 1 1\n' >tgt
 status 0 score runs/tag --source src --target tgt
-equal 'labels scored' "$(cut -f2 out | tr '\n' ' ')" '2 0 4 5 '
+equal 'number of scored labels of each line' "$(cut -f2 out | tr '\n' ' ')" '2 0 4 5 '
 equal 'score of an empty line' "$(sed -n 2p out | cut -f1)" 0.000000
 total=$(awk '{ s += $1; n += $2 } END { printf "%.5f", -s / n }' out)
 status 0 eval runs/tag --source src --target tgt --json
@@ -113,8 +114,8 @@ perplexity=$(number perplexity)
 status 0 eval runs/mlm --split test --json
 equal 'perplexity of eval and train' "$(number perplexity)" "$perplexity"
 printf 'a1 <mask> a2 b2\n\na3 b3\n' | "$heed" generate runs/mlm --input - >out 2>err
-equal 'filled lines' "$(awk '{ printf "%d ", NF }' out)" '4 0 2 '
-checks=$((checks + 1)); grep -q '<mask>' out && fail 'a mask was left'
+equal 'number of tokens of each filled line' "$(awk '{ printf "%d ", NF }' out)" '4 0 2 '
+checks=$((checks + 1)); grep -q '<mask>' out && fail 'a mask was not filled'
 status 0 gradcheck mlm.yaml --entries 2
 holds out '^segments.weight ' 'parameters have the right gradient'
 status 0 show mlm.yaml
@@ -177,7 +178,7 @@ checks=$((checks + 1)); [ "$(echo "$sample" | wc -l)" -le 10 ] || fail 'the samp
 checks=$((checks + 1)); [ "$(echo "$sample" | awk '{ if (length > n) n = length } END { print n }')" -le 130 ] ||
   fail 'a line of the sample is too wide for a screen'
 
-# ---- a run folder of an older heed --------------------------------------------------------------------
+# ---- a run folder of an older version of heed ---------------------------------------------------------
 cp -r "$here/old_run" old
 status 0 eval old --json
 near 'loss of an old run' "$(number loss)" 0.333609436722889
@@ -235,9 +236,9 @@ says 'written to page.html'
 holds page.html '<dd>a &lt;b</dd>' 'decoder.layers.0.multihead_attn' '</html>'
 status 0 attention few --input 'a b' --layer decoder.layers.0.multihead_attn --head 0 --output map.svg
 holds map.svg '^<svg xmlns' '^</svg>'
-if python3 -c '' 2>/dev/null; then  # must be well-formed XML
+if python3 -c '' 2>/dev/null; then  # the drawing must be well-formed XML
   checks=$((checks + 1))
-  python3 -c 'import sys, xml.dom.minidom as d; d.parse(sys.argv[1])' map.svg || fail 'map.svg is not well formed'
+  python3 -c 'import sys, xml.dom.minidom as d; d.parse(sys.argv[1])' map.svg || fail 'map.svg is not well-formed XML'
 fi
 status 2 attention few --input 'a b' --output all.svg
 says 'an SVG file holds one layer' 'give --layer with one of encoder.layers.0.self_attn'
@@ -332,7 +333,7 @@ status 0 quantize whole --json
 holds out '"kind":"quantised"' '"from":"whole"' '"run":"whole-int8"' '"bytes":[0-9]+' '"float32_bytes":'
 says 'heed: weights: best, step' 'the quantised run is in whole-int8'
 size() { wc -c <"$1/best/model.safetensors"; }
-[ "$(($(size whole-int8) * 10))" -le "$(($(size whole) * 3))" ] || fail 'int8 is not 0.3 of float32'
+[ "$(($(size whole-int8) * 10))" -le "$(($(size whole) * 3))" ] || fail 'int8 weights exceed 0.3 of float32'
 status 0 eval whole-int8 --json
 holds out '"bleu":' '"exact_match":'
 cp out int8.json
@@ -345,15 +346,15 @@ seq 100 160 | sed 's/[5-9]//g; s/./& /g; s/ $//; s/ //g; y/01234/abcde/' | grep 
 status 0 generate whole-int8 --input many --nbest 2 threads=1
 cp out one
 status 0 generate whole-int8 --input many --nbest 2 --chunk 7 threads=2
-cmp -s out one || fail 'int8 outputs depend on threads or batches'
+cmp -s out one || fail 'int8 outputs depend on the number of threads or on batches'
 status 0 generate whole-int8 --input many --nbest 2 decode.precision=float32
-cmp -s out one && fail 'int8 outputs are those of float32'
+cmp -s out one && fail 'int8 outputs equal those of float32'
 status 0 score whole-int8 --source many --target many threads=1
 cp out one
 status 0 score whole-int8 --source many --target many threads=2
-cmp -s out one || fail 'int8 scores depend on threads'
+cmp -s out one || fail 'int8 scores depend on the number of threads'
 status 0 score whole-int8 --source many --target many decode.precision=float32
-cmp -s out one && fail 'int8 scores are those of float32'
+cmp -s out one && fail 'int8 scores equal those of float32'
 status 0 generate whole --input many decode.precision=int8
 status 2 resume whole-int8
 says 'whole-int8 has no optimizer state: it is a quantised copy of whole' 'model.init_from=whole-int8'
@@ -373,7 +374,7 @@ status 0 quantize whole/ --overwrite
 holds out 'bytes of weights, 0\.[23]'
 status 0 train whole.yaml model.d_model=64 model.d_ff=64 --run onward --overwrite model.init_from=whole-int8 train.steps=2
 says 'model.init_from: transferred: '
-grep -q 'model.init_from: unused' err && fail 'scales are listed as unused tensors'
+grep -q 'model.init_from: unused' err && fail 'scales of int8 weights are reported as unused tensors'
 status 0 train whole.yaml model.d_model=16 train.distill.teacher=whole-int8 \
   --run student train.steps=2
 status 2 train whole.yaml train.precision=int8
@@ -393,7 +394,7 @@ status 0 quantize lm
 status 0 score lm-int8 --target text
 cp out int8
 status 0 score lm-int8 --target text decode.precision=float32
-cmp -s out int8 && fail 'int8 scores of a language model are those of float32'
+cmp -s out int8 && fail 'int8 scores of a language model equal those of float32'
 status 0 generate lm-int8 --input src decode.max_length=5
 equal 'continued lines' "$(lines out)" 3
 

@@ -1,5 +1,5 @@
 #!/bin/sh
-# User errors: each message names the place, the exit code is right, and nothing is left behind.
+# User errors: each message names the place, the exit code is correct, and nothing is left behind.
 # Usage: test_commands_wrong.sh HEED
 . "${0%/*}/commands_support.sh"
 
@@ -128,7 +128,7 @@ says 'missing: encoder.layers.1.self_attn.in_proj_weight'
 status 3 eval runs/tiny model.norm_kind=rms
 says 'extra: encoder.layers.0.norm1.bias'
 
-# ---- models that do not fit the machine ----------------------------------------------------------------
+# ---- models that do not fit into memory ----------------------------------------------------------------
 # heed checks this before it allocates or computes anything. Training one of these encoder layers needs 3.2 GB.
 status 0 show tiny.yaml --json
 layers=$(($(number machine | cut -d. -f1) / 3200 + 1))
@@ -153,7 +153,7 @@ absent fetched/input.txt
 status 2 fetch shakespeare
 status 0 --help
 holds out '^  gradcheck '
-for command in eval generate score; do                  # the examples in the help are keys of the command
+for command in eval generate score; do                  # the examples in the help are keys that the command reads
   status 0 $command --help
   holds out 'key=value for each config key to change, such as threads=1 or decode\.'
   checks=$((checks + 1)); grep -q 'train\.steps' out && fail "$command --help mentions train.steps"

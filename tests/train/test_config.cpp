@@ -23,7 +23,7 @@ const std::string minimal = "data: {train: {source: a.txt, target: b.txt}}\n";
 
 Config parse(const std::string& text, const Strings& overrides = {}) {
   const Config config = heed::parse_config(text, "exp.yaml", overrides);
-  // An editor's schema cannot know the values that the command line resets or shortens.
+  // A schema checks a file alone and cannot express that overrides reset or shorten its values.
   if (overrides.empty()) heed::SchemaCase(text).record("accepted");
   return config;
 }
@@ -39,7 +39,7 @@ const fs::path configs = fs::path(HEED_SOURCE_DIR) / "configs";
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(missing_keys_have_the_structs_defaults) {
+BOOST_AUTO_TEST_CASE(missing_keys_have_the_default_values_of_the_struct) {
   const Config config = parse(minimal);
   Config expected;
   expected.name = "exp";
@@ -147,7 +147,7 @@ BOOST_AUTO_TEST_CASE(choices_map_to_their_enum_values) {
   BOOST_TEST((activation("silu") == heed::Activation::silu));
 }
 
-BOOST_AUTO_TEST_CASE(whole_numbers_may_be_written_as_any_number) {
+BOOST_AUTO_TEST_CASE(whole_number_is_accepted_in_decimal_and_exponent_notation) {
   for (const char* text : {"10000", "1e4", "1E4", "1.0e4", "10000.0", "1.0e+4", "1000000e-2"})
     BOOST_TEST(parse(minimal, {std::string("train.steps=") + text}).train.steps == 10000, text);
   BOOST_TEST(parse(minimal, {"seed=1e3"}).seed == 1000u);
@@ -162,11 +162,11 @@ BOOST_AUTO_TEST_CASE(anchors_empty_sections_and_crlf_are_accepted) {
   BOOST_TEST(config.train.steps == heed::TrainOptions{}.steps);
 }
 
-BOOST_AUTO_TEST_CASE(config_of_a_benchmark_needs_no_data) {
+BOOST_AUTO_TEST_CASE(config_with_a_bench_section_needs_no_data) {
   BOOST_TEST(heed::parse_config("bench: {sequences: 4}\n", "x.yaml", {}).bench.sequences == 4);
 }
 
-BOOST_AUTO_TEST_CASE(a_language_model_has_no_encoder) {
+BOOST_AUTO_TEST_CASE(layers_of_a_language_model_are_decoder_layers) {
   const Config config =
       parse("task: lm\ndata: {train: {text: t}}\nmodel: {layers: 4, context: 64}");
   BOOST_TEST(config.model->encoder_layers == 0);
@@ -174,7 +174,7 @@ BOOST_AUTO_TEST_CASE(a_language_model_has_no_encoder) {
   BOOST_TEST(config.model->context == 64);
 }
 
-BOOST_AUTO_TEST_CASE(one_dropout_applies_to_all_or_each_is_set) {
+BOOST_AUTO_TEST_CASE(dropout_is_one_rate_for_all_places_or_a_rate_per_place) {
   const heed::DropoutRates shared = parse(minimal + "model: {dropout: 0.25}\n").model->dropout;
   BOOST_TEST(shared.residual == 0.25);
   BOOST_TEST(shared.attention == 0.25);
@@ -187,7 +187,7 @@ BOOST_AUTO_TEST_CASE(one_dropout_applies_to_all_or_each_is_set) {
   BOOST_TEST(parse(text, {"model.dropout=0"}).model->dropout.residual == 0);
 }
 
-BOOST_AUTO_TEST_CASE(overrides_replace_the_files_values) {
+BOOST_AUTO_TEST_CASE(overrides_replace_values_of_the_file) {
   const std::string text = minimal + "model: {layers: 6, d_model: 512}\ntrain: {steps: 5}\n";
   BOOST_TEST(parse(text, {"train.steps=200"}).train.steps == 200);
   BOOST_TEST(parse(text, {"train.steps=200", "train.steps=300"}).train.steps == 300);
@@ -210,7 +210,7 @@ BOOST_AUTO_TEST_CASE(overrides_replace_the_files_values) {
   BOOST_TEST(parse("", {"data.synthetic.name=copy"}).name == "exp");
 }
 
-BOOST_AUTO_TEST_CASE(an_override_may_leave_keys_of_the_file_without_effect) {
+BOOST_AUTO_TEST_CASE(keys_of_the_file_made_ineffective_by_an_override_are_reset) {
   const std::string text = minimal +
                            "optim: {name: adamw, betas: [0.9, 0.99], weight_decay: 0.1}\n"
                            "model: {positions: learned, max_positions: 200}\n";
@@ -263,7 +263,7 @@ BOOST_AUTO_TEST_CASE(changes_on_resume_are_reported_refused_or_ignored) {
 
 BOOST_AUTO_TEST_CASE(reference_page_equals_the_printed_one_and_is_valid) {
   const bool same = slurp(configs / "reference.yaml") == heed::reference_yaml();
-  BOOST_TEST(same, "configs/reference.yaml is not what the field table prints");
+  BOOST_TEST(same, "configs/reference.yaml differs from the printed reference page");
   const Config config = heed::read_config(configs / "reference.yaml");
   BOOST_TEST((config.data.synthetic.name == heed::SyntheticKind::dates));
   BOOST_TEST(config.name == "reference");

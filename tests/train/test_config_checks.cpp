@@ -47,7 +47,7 @@ BOOST_AUTO_TEST_CASE(inconsistent_values_are_refused) {
       {copy + "model: {d_model: 33, heads: 3, positions: none, mixer: lstm}\n",
        "exp.yaml:2:18: model.d_model: 33 is odd, but mixer: lstm has two directions in an encoder, "
        "each of half the width"},
-      {copy + "task: tag\nmodel: {d_model: 33, positions: none, mixer: gru}\n",  // heads: none
+      {copy + "task: tag\nmodel: {d_model: 33, positions: none, mixer: gru}\n",  // without heads
        "exp.yaml:3:18: model.d_model: 33 is odd, but mixer: gru has two directions in an encoder, "
        "each of half the width"},
       {lm + "model: {d_model: 33, positions: none, mixer: lstm}\n", "accepted"},
@@ -365,7 +365,7 @@ BOOST_AUTO_TEST_CASE(run_shortened_by_override_has_shorter_warmup) {
   BOOST_TEST(read(text, {"train.steps=101"}).warnings.empty());
   const std::string late = ", but cosine ends at step 2; give a shorter warmup too";
   check_all({
-      // The error is in the file, or the command line sets both keys.
+      // The warmup is not shortened if the file is inconsistent or the command line sets both keys.
       {copy + "optim: {schedule: {name: cosine, warmup: 100}}\ntrain: {steps: 2}\n",
        "exp.yaml:2:42: optim.schedule.warmup: 100" + late},
       {copy + "optim: {schedule: {name: cosine, warmup: 100}}\ntrain: {steps: 3}\n",
@@ -377,7 +377,7 @@ BOOST_AUTO_TEST_CASE(run_shortened_by_override_has_shorter_warmup) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(mean_over_more_than_the_last_fifth_causes_a_warning) {
+BOOST_AUTO_TEST_CASE(average_over_more_than_the_last_fifth_of_the_steps_causes_a_warning) {
   const auto warnings = [&](const std::string& train) {
     return heed::parse_config(copy + "train: " + train, "exp.yaml", {}).warnings;
   };
@@ -397,7 +397,7 @@ BOOST_AUTO_TEST_CASE(mean_over_more_than_the_last_fifth_causes_a_warning) {
       warnings("{steps: 0, epochs: 2, average: 9}").empty());  // the number of steps is unknown
 }
 
-BOOST_AUTO_TEST_CASE(unusual_numbers_and_text_are_read_or_refused) {
+BOOST_AUTO_TEST_CASE(edge_cases_of_numbers_and_text_are_read_exactly_or_refused) {
   const std::string tag = "task: tag\ndata: {synthetic: {name: brackets}}\n";
   const std::string steps = "is out of range (allowed: 0 to 1000000000000)";
   check_all({
@@ -507,7 +507,7 @@ BOOST_AUTO_TEST_CASE(broken_overrides_are_refused) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(all_errors_are_reported_in_order) {
+BOOST_AUTO_TEST_CASE(all_errors_are_reported_in_the_order_of_their_places) {
   check_all({
       {copy + "seed: x\ntrain: {steps: y, lable_smoothing: 1}\nmodel: {heads: 3}\n",
        "exp.yaml:2:7: seed: expected a whole number, got \"x\"\n"

@@ -1,11 +1,11 @@
-/// Wrong keys, and values that are wrong by themselves.
+/// Unknown and duplicate keys, and values that are invalid by themselves.
 #include "tests/train/config_cases.h"
 
 using namespace std::string_literals;
 
 BOOST_AUTO_TEST_SUITE(config_errors)
 
-BOOST_AUTO_TEST_CASE(unknown_keys_are_refused_with_a_hint) {
+BOOST_AUTO_TEST_CASE(unknown_and_duplicate_keys_are_refused_with_a_hint) {
   check_all({
       {copy + "train: {lable_smoothing: 0.1}\n",
        "exp.yaml:2:9: train.lable_smoothing: unknown key (did you mean label_smoothing?)"},
@@ -279,7 +279,7 @@ BOOST_AUTO_TEST_CASE(names_that_no_folder_can_have_are_refused) {
        "exp.yaml:2:7: name: \"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx...\" "
        "cannot be a folder's name: it needs 1 to 200 bytes, no slash, and no dot or dash in front"},
   });
-  // The default name is the file's.
+  // The default is the name of the file.
   for (const auto& [file, shown] :
        {std::pair("", ""), std::pair("a\x07.yaml", "a\\x07"), std::pair("a\nb.yaml", "a\\nb")}) {
     try {

@@ -29,7 +29,7 @@ std::string random_text(Random& random) {
   return text;
 }
 
-/// A random double in this range, of any magnitude.
+/// A random double in the range of this field, of any magnitude.
 double random_number(const Field& field, Random& random) {
   for (;;) {
     const double exponent = std::uniform_real_distribution(-300.0, 300.0)(random);
@@ -41,7 +41,7 @@ double random_number(const Field& field, Random& random) {
   }
 }
 
-/// A value for this field as YAML, formatted independently of the field's printing.
+/// A random value for this field as YAML, formatted without `field.print`.
 std::string random_value(const Field& field, Random& random) {
   const auto number = [&] {
     char text[64];
@@ -149,7 +149,7 @@ BOOST_AUTO_TEST_CASE(random_values_of_every_key_are_read_back_exactly) {
     BOOST_TEST(heed::write_yaml(again) == yaml);
     // A JSON object is valid YAML.
     BOOST_TEST(heed::write_yaml(read_all(heed::config_json(config).dump())) == yaml);
-    // Equal as printed, and bit for bit for a few keys.
+    // Values of a few keys are also compared without printing.
     BOOST_TEST(again.optim.lr == config.optim.lr);
     BOOST_TEST((again.optim.betas == config.optim.betas));
     BOOST_TEST(again.tokenizer.model == config.tokenizer.model);
@@ -158,7 +158,7 @@ BOOST_AUTO_TEST_CASE(random_values_of_every_key_are_read_back_exactly) {
 }
 
 BOOST_AUTO_TEST_CASE(no_two_keys_share_a_member) {
-  // Changing one key changes no other key's printed value; detects two rows that share a member.
+  // If two rows share a member, changing the value of one key changes that of another.
   Random random(2);
   for (const Field& field : heed::fields()) {
     if (field.open && field.choices.size() == 1) continue;  // only a plugin adds a second value
@@ -187,7 +187,7 @@ BOOST_AUTO_TEST_CASE(every_key_can_be_overridden) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(defaults_are_in_range) {
+BOOST_AUTO_TEST_CASE(defaults_are_in_the_ranges_of_their_keys) {
   for (const Field& field : heed::fields()) {
     heed::Problems problems("default", {});
     BOOST_TEST((field.read(node_of(field.print(Config{}), problems)) == field.get(Config{})),

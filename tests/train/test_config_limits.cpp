@@ -49,7 +49,7 @@ BOOST_AUTO_TEST_CASE(nodes_deeper_than_32_levels_are_refused) {
   BOOST_TEST(yaml_refusal(repeat("- ", 33)) == "exp.yaml:1:65: nested deeper than 32");
   BOOST_TEST(yaml_refusal(repeat("{a: ", 33)).ends_with("nested deeper than 32"));
   BOOST_TEST(refusal("", {"x=" + repeat("[", 5000)}).ends_with("nested deeper than 32"));
-  // An anchor of 20 levels, aliased at level 20.
+  // An anchor of 20 levels with an alias at level 20.
   const std::string twice = "- &a " + list(20) + "\n- " + repeat("[", 20) + "*a" + repeat("]", 20);
   BOOST_TEST(yaml_refusal(twice) == "exp.yaml:2:23: nested deeper than 32");
 }
@@ -69,7 +69,7 @@ BOOST_AUTO_TEST_CASE(more_than_50000_nodes_are_refused) {
   BOOST_TEST(refusal(laughs).ends_with(message));
 }
 
-BOOST_AUTO_TEST_CASE(nested_anchors_count_their_content_again) {
+BOOST_AUTO_TEST_CASE(content_of_nested_anchors_counts_once_per_anchor) {
   const auto nested = [](std::size_t items) {
     return "[&a [&b [&c [" + repeat("1,", items) + "]]]]";
   };
@@ -93,8 +93,8 @@ BOOST_AUTO_TEST_CASE(errors_beyond_the_maximum_are_only_counted) {
   BOOST_TEST(refusal(copy, broken).ends_with("\nexp.yaml: and 50 more errors"));
 }
 
-BOOST_AUTO_TEST_CASE(long_words_are_cut_in_messages) {
-  const std::string key(1000, 'x');  // the maximum that YAML allows before a colon
+BOOST_AUTO_TEST_CASE(long_words_are_truncated_in_messages) {
+  const std::string key(1000, 'x');  // near the maximum that YAML allows before a colon
   const std::string word(100'000, 'x');
   const std::string shown = std::string(60, 'x') + "...";
   BOOST_TEST(refusal(copy + key + ": 1") == "exp.yaml:2:1: " + shown + ": unknown key");
@@ -105,7 +105,7 @@ BOOST_AUTO_TEST_CASE(long_words_are_cut_in_messages) {
                  "... is out of range (allowed: 0 to 2^64 - 1)");
 }
 
-BOOST_AUTO_TEST_CASE(time_grows_linearly_with_the_size) {
+BOOST_AUTO_TEST_CASE(time_of_reading_grows_linearly_with_the_size) {
   const auto numbered = [](std::size_t bytes) {
     std::string text;
     for (int i = 0; text.size() + 20 < bytes; ++i) text += "key" + std::to_string(i) + ": 1\n";
@@ -133,7 +133,7 @@ BOOST_AUTO_TEST_CASE(time_grows_linearly_with_the_size) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(random_texts_neither_hang_nor_crash) {
+BOOST_AUTO_TEST_CASE(reading_of_random_texts_neither_hangs_nor_crashes) {
   // The texts are composed of YAML's punctuation. An accepted config must be equal after printing
   // and reading.
   const std::vector<std::string> pieces{"{",

@@ -37,7 +37,7 @@ BOOST_AUTO_TEST_CASE(measures_equal_those_of_scikit_learn) {
   BOOST_TEST(text[6] == "a           2       1       1");
 }
 
-BOOST_AUTO_TEST_CASE(label_that_is_never_right_has_f1_0) {
+BOOST_AUTO_TEST_CASE(label_that_is_never_predicted_correctly_has_f1_0) {
   Confusion c;
   BOOST_TEST(c.macro_f1() == 0);
   c.add(5, 6, 3);

@@ -150,7 +150,7 @@ BOOST_AUTO_TEST_CASE(flops_of_a_forward_pass_equal_the_formula) {
   BOOST_TEST(forward_only(*model, batch).executed == formula(o, batch));
 }
 
-BOOST_AUTO_TEST_CASE(backward_computes_the_scores_again) {
+BOOST_AUTO_TEST_CASE(backward_pass_recomputes_the_attention_scores) {
   const ModelOptions o = small();
   const Batch batch = batch_of({5, 2}, {4, 6});
   const auto d = static_cast<double>(o.d_model);
@@ -165,7 +165,7 @@ BOOST_AUTO_TEST_CASE(causal_attention_skips_masked_blocks) {
   o.decoder_layers = 1;
   const auto d = static_cast<double>(o.d_model);
   const Batch batch =
-      batch_of({}, {256});  // four blocks of 64 queries have 64, 128, 192 and 256 keys
+      batch_of({}, {256});  // four blocks of 64 queries read 64, 128, 192 and 256 keys
   const ProductFlops counted = forward_only(*make_language_model(o, vocabulary, 1), batch);
   BOOST_TEST(counted.model == formula(o, batch));
   BOOST_TEST(counted.model - counted.executed == 4 * d * (256 * 256 - 64 * (64 + 128 + 192 + 256)));
@@ -202,7 +202,7 @@ BOOST_AUTO_TEST_CASE(cost_of_a_token_equals_the_formula) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(log_counts_products_of_its_thread_during_its_lifetime) {
+BOOST_AUTO_TEST_CASE(product_log_counts_products_of_its_thread_during_its_lifetime) {
   const Array a = Array::full({2, 3}, 1), b = Array::full({3, 5}, 1);
   const auto multiply = [&] { matmul(Tensor(a), Tensor(b)); };
   ProductFlops outer, inner;
@@ -294,12 +294,12 @@ BOOST_AUTO_TEST_CASE(operands_that_overlap_in_a_step_overlap_in_its_replay) {
   BOOST_TEST(again[0].c == again[1].c);
   BOOST_TEST(again[0].b == again[1].b);
   BOOST_TEST(replay.values() >= 40 + 20 + 16);
-  BOOST_TEST(replay.values() < 40 + 20 + 16 + 3 * 16);  // alignment adds up to 3 · 16 values
+  BOOST_TEST(replay.values() < 40 + 20 + 16 + 3 * 16);  // alignment adds at most 3 · 16 values
 }
 
 // ---- the profile of a step ----------------------------------------------------------------------
 
-BOOST_AUTO_TEST_CASE(times_in_a_profile_add_up_to_the_step) {
+BOOST_AUTO_TEST_CASE(times_in_a_profile_add_up_to_the_time_of_the_step) {
   const std::unique_ptr<Model> model = seq2seq(small());
   const std::vector<Batch> shards{batch_of({5, 2}, {4, 6}), batch_of({3}, {8}), batch_of({1}, {2})};
   Team team(2);

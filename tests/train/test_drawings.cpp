@@ -144,7 +144,7 @@ BOOST_AUTO_TEST_CASE(drawings_of_shipped_models_contain_all_parameters) {
   BOOST_TEST(configs > 15);
 }
 
-BOOST_AUTO_TEST_CASE(drawings_of_all_choices_contain_all_parameters) {
+BOOST_AUTO_TEST_CASE(drawings_of_model_variants_contain_all_parameters) {
   const std::vector<std::pair<std::string, std::vector<std::string>>> cases{
       {"dates", {"model.block=parallel", "model.norm=post"}},
       {"dates", {"model.norm=none", "model.tie_embeddings=false"}},
@@ -170,7 +170,7 @@ BOOST_AUTO_TEST_CASE(drawings_of_all_choices_contain_all_parameters) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(numbers_in_a_drawing_equal_those_of_show) {
+BOOST_AUTO_TEST_CASE(numbers_in_a_drawing_equal_those_of_heed_show) {
   const Config config = small_run();
   const ModelSummary summary = summarize_model(config, std::nullopt);
   const Numbers drawn = numbers_of(config, summary.vocabulary);

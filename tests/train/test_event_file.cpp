@@ -24,12 +24,12 @@ BOOST_AUTO_TEST_CASE(crc32c_equals_the_examples_of_rfc_3720) {
   BOOST_TEST(crc32c(ascending) == 0x46DD794Eu);
 }
 
-BOOST_AUTO_TEST_CASE(name_of_a_new_file_sorts_after_existing_ones) {
+BOOST_AUTO_TEST_CASE(name_of_a_new_event_file_sorts_after_existing_names) {
   const TempFolder folder;
   std::string last;
   for (int i = 0; i < 4; ++i) {
     if (i == 3)
-      put(folder / "events.out.tfevents.9000000000.other", "");  // written by a clock ahead of ours
+      put(folder / "events.out.tfevents.9000000000.other", "");  // the clock of its writer is ahead
     const EventFile file(folder.path, 1);
     std::string newest;
     for (const auto& entry : std::filesystem::directory_iterator(folder.path))

@@ -25,7 +25,7 @@ decode: {beam: 1, max_length: 12}
 
 
 def crc32c(data):
-    """CRC-32C, bit by bit: the remainder of the bits, lowest first, divided by the reflected 0x1EDC6F41."""
+    """CRC-32C, bit by bit, lowest bit first. 0x82F63B78 is its polynomial, 0x1EDC6F41, with the bits reversed."""
     rest = 0xFFFFFFFF
     for byte in data:
         for bit in range(8):
@@ -45,8 +45,8 @@ def records(path):
         length, of_length = struct.unpack_from("<QI", data, at)
         body = data[at + 12:at + 12 + length]
         (of_body,) = struct.unpack_from("<I", data, at + 12 + length)
-        assert of_length == masked(data[at:at + 8]), f"{path}: sum of the length at {at}"
-        assert of_body == masked(body), f"{path}: sum of the record at {at}"
+        assert of_length == masked(data[at:at + 8]), f"{path}: wrong checksum of the length at byte {at}"
+        assert of_body == masked(body), f"{path}: wrong checksum of the record at byte {at}"
         yield body
         at += 16 + length
     assert at == len(data), f"{path}: bytes after the last record"
@@ -85,13 +85,14 @@ def step_of(event):
 
 
 def shown(folder):
-    """The values that TensorBoard shows for a folder: scalars {(tag, step): value} and texts {tag: text}. It reads the
-    files in order of name; a START after the first discards earlier events of its step and of later steps."""
+    """The values that TensorBoard shows for a folder: scalars {(tag, step): value} and texts {tag: text}.
+    TensorBoard reads the files in order of name; the session start of each later file discards earlier events of its
+    step and of later steps."""
     scalars, texts, started, files = {}, {}, False, sorted(os.listdir(folder))
     for name in files:
         events = [message(body) for body in records(os.path.join(folder, name))]
-        assert events[0][3] == [b"brain.Event:2"], "the first event is the version of the format"
-        assert message(events[1][7][0]) == {1: [1]}, "the second event begins a session"
+        assert events[0][3] == [b"brain.Event:2"], "the first event must be the version of the format"
+        assert message(events[1][7][0]) == {1: [1]}, "the second event must be a session start"
         assert all(abs(event[1][0] - os.path.getmtime(os.path.join(folder, name))) < 600 for event in events)
         if started:
             scalars = {key: value for key, value in scalars.items() if key[1] < step_of(events[1])}
@@ -104,7 +105,7 @@ def shown(folder):
                     scalars[tag, step_of(event)] = value[2][0]
                     continue
                 tensor, metadata = message(value[8][0]), message(value[9][0])
-                assert tensor[1] == [7] and message(message(tensor[2][0])[2][0]) == {1: [1]}, "one string"
+                assert tensor[1] == [7] and message(message(tensor[2][0])[2][0]) == {1: [1]}, "not one string"
                 assert message(metadata[1][0]) == {1: [b"text"]} and metadata[4] == [2]
                 texts[tag] = tensor[8][0].decode()
     return scalars, texts, files
@@ -137,14 +138,14 @@ def check_equal(run):
         else:
             assert scalars[key] == struct.unpack("<f", struct.pack("<f", value))[0], key
     lines = open(os.path.join(run, "config.yaml"), encoding="utf-8").read().splitlines()
-    assert texts["config"].splitlines() == ["    " + line for line in lines], "the config as a block of Markdown"
+    assert texts["config"].splitlines() == ["    " + line for line in lines], "the config must be a Markdown code block"
     return expected, files
 
 
 def protoc(run, files):
     """Decodes the same bytes with protoc, if it is installed."""
     if shutil.which("protoc") is None:
-        print("protoc is not installed: its decoder was not asked")
+        print("protoc is not installed: the check with its decoder is skipped")
         return
     for name in files:
         for body in records(os.path.join(run, "tensorboard", name)):
@@ -183,13 +184,13 @@ def main():
         assert len(files) == 2 and ("train/loss", 24) in values
         assert open(f"{run}/tensorboard/{files[0]}", "rb").read() == first, "an earlier file was changed"
 
-        # Disabled; event files are removed with the run that is replaced.
+        # train.tensorboard=false: no event file is added, and replacing the run removes its event files.
         call("resume", run, "train.steps=26", "train.tensorboard=false")
         assert len(os.listdir(f"{run}/tensorboard")) == 2
         protoc(run, files)
         call("train", "tiny.yaml", "--overwrite", "train.tensorboard=false")
         assert not os.path.exists(f"{run}/tensorboard")
-        # The second step is not finite.
+        # The gradient of the second step is not finite.
         call("train", "tiny.yaml", "--overwrite", "optim.lr=1e30", "optim.schedule.name=constant",
              "optim.schedule.warmup=0", "train.steps=3", "train.log_every=2", "train.validate_every=9",
              "train.on_nonfinite=skip", status=5)

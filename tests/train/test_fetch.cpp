@@ -21,7 +21,7 @@ namespace {
 const std::string kText = "Zwei Männer.\nEin Hund.\n";
 const std::string kPlain = "plain text";
 
-/// A data set of two files; the second is stored packed.
+/// A data set of two files; the second is stored compressed.
 FetchSet small_set() {
   return {"small",
           "free for all",
@@ -54,7 +54,7 @@ struct Server {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(gzip_unpacks_what_it_packed) {
+BOOST_AUTO_TEST_CASE(gzip_data_are_decompressed_exactly_or_refused) {
   for (const std::string& content : {std::string(), std::string("x"), std::string(300'000, 'y')}) {
     const std::string packed = pack_gzip(content);
     BOOST_TEST(is_gzip(packed));
@@ -62,7 +62,7 @@ BOOST_AUTO_TEST_CASE(gzip_unpacks_what_it_packed) {
     BOOST_TEST((pack_gzip(content) == packed));
   }
   for (const std::size_t size :
-       {65'535, 65'536, 65'537, 131'072}) {  // unpacking proceeds in pieces of 64 KiB
+       {65'535, 65'536, 65'537, 131'072}) {  // data are decompressed in chunks of 64 KiB
     const std::string content(size, 'y'), packed = pack_gzip(content);
     BOOST_TEST((unpack_gzip(packed, size, "f") == content), size << " bytes");
     BOOST_TEST((unpack_gzip(packed + packed, 2 * size, "f") == content + content));
@@ -86,7 +86,7 @@ BOOST_AUTO_TEST_CASE(programs_run_without_a_shell) {
   BOOST_TEST(run_program({"false"}, 2).status == 1);
   BOOST_TEST(run_program({"sh", "-c", "echo out; echo err >&2"}, 1).text == "out\n");
   BOOST_TEST(run_program({"sh", "-c", "echo out; echo err >&2"}, 2).text == "err\n");
-  // The other stream goes to /dev/null instead of the terminal.
+  // The stream that is not captured goes to /dev/null instead of the terminal.
   BOOST_TEST(run_program({"readlink", "/proc/self/fd/2"}, 1).text == "/dev/null\n");
   BOOST_TEST(run_program({"sh", "-c", "to=$(readlink /proc/$$/fd/1); echo $to >&2"}, 2).text ==
              "/dev/null\n");
@@ -96,7 +96,7 @@ BOOST_AUTO_TEST_CASE(programs_run_without_a_shell) {
   BOOST_TEST(run_program({"sh", "-c", "kill -9 $$"}, 2).status == 128 + 9);
   BOOST_TEST(run_program({"sh", "-c", "kill -9 $$"}, 2).signal == 9);
   BOOST_TEST(run_program({"sh", "-c", "exit 137"}, 2).signal == 0);
-  // The end of a long output is kept, because it contains the reason of a failure.
+  // The end of a long output is kept, because it contains the reason for a failure.
   const std::string end =
       run_program({"sh", "-c", "yes | head -c 300000 >&2; echo the reason >&2"}, 2).text;
   BOOST_TEST(end.ends_with("y\nthe reason\n"));
@@ -105,7 +105,7 @@ BOOST_AUTO_TEST_CASE(programs_run_without_a_shell) {
                    run_program({"no-such-program-of-heed"}, 2));
 }
 
-BOOST_AUTO_TEST_CASE(data_sets_are_unique_and_complete) {
+BOOST_AUTO_TEST_CASE(entries_of_data_sets_are_unique_and_complete) {
   std::set<std::string> names;
   for (const FetchSet& set : fetch_sets()) {
     BOOST_TEST(!set.terms.empty());
@@ -123,7 +123,7 @@ BOOST_AUTO_TEST_CASE(data_sets_are_unique_and_complete) {
                    fetch_set("wmt"));
 }
 
-BOOST_AUTO_TEST_CASE(environment_variable_sets_the_base) {
+BOOST_AUTO_TEST_CASE(environment_variable_sets_the_base_url) {
   ::unsetenv("HEED_FETCH_BASE");
   const FetchSet set = small_set();
   BOOST_TEST(default_fetch_options(set).base == "https://raw.githubusercontent.com");
@@ -133,7 +133,7 @@ BOOST_AUTO_TEST_CASE(environment_variable_sets_the_base) {
   ::unsetenv("HEED_FETCH_BASE");
 }
 
-BOOST_AUTO_TEST_CASE(downloads_are_checked_and_packed) {
+BOOST_AUTO_TEST_CASE(downloads_are_checked_and_compressed) {
   Server server;
   const FetchResult result = server.run(server.options());
   BOOST_TEST(result.fetched == 2);
@@ -146,7 +146,7 @@ BOOST_AUTO_TEST_CASE(downloads_are_checked_and_packed) {
   BOOST_TEST(contains(server.messages[1], "plain.txt: 10 bytes, SHA-256 as expected"));
 }
 
-BOOST_AUTO_TEST_CASE(right_files_are_kept_and_wrong_ones_replaced) {
+BOOST_AUTO_TEST_CASE(correct_files_are_kept_and_wrong_ones_replaced) {
   Server server;
   server.run(server.options());
   fs::remove_all(server.root / "a");  // further downloads would fail
@@ -157,14 +157,14 @@ BOOST_AUTO_TEST_CASE(right_files_are_kept_and_wrong_ones_replaced) {
   Server damaged;
   damaged.run(damaged.options());
   put(damaged.home / "data/small/plain.txt", "plain tex!");
-  put(damaged.home / "data/small/text.gz", kText);  // right content, unpacked
+  put(damaged.home / "data/small/text.gz", kText);  // correct content, but uncompressed
   result = damaged.run(damaged.options());
   BOOST_TEST(result.fetched == 2);
   BOOST_TEST(damaged.stored("plain.txt") == kPlain);
   BOOST_TEST(is_gzip(damaged.stored("text.gz")));
 }
 
-BOOST_AUTO_TEST_CASE(packed_downloads_are_accepted) {
+BOOST_AUTO_TEST_CASE(compressed_downloads_are_accepted) {
   Server server;
   put(server.root / "a/b/text", pack_gzip(kText));
   put(server.root / "a/plain.txt", pack_gzip(kPlain));
@@ -225,7 +225,7 @@ BOOST_AUTO_TEST_CASE(files_are_copied_from_a_folder) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(files_of_a_folder_are_checked) {
+BOOST_AUTO_TEST_CASE(files_copied_from_a_folder_are_checked) {
   Server server;
   const TempFolder source;
   FetchOptions options = server.options();

@@ -53,7 +53,7 @@ extern "C" int rename(const char* from, const char* to) noexcept {
   return static_cast<int>(::syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, 0));
 }
 
-// The hashes of FIPS 180-4's examples ("abc", two blocks, a million times "a") and of empty text.
+// The hashes of the examples of FIPS 180-4 ("abc", two blocks, a million times "a") and of "".
 BOOST_AUTO_TEST_CASE(sha256_equals_known_hashes) {
   BOOST_TEST(sha256_hex("") == "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
   BOOST_TEST(sha256_hex("abc") ==
@@ -91,7 +91,7 @@ BOOST_AUTO_TEST_CASE(unreadable_file_is_reported_with_the_reason) {
   HEED_CHECK_ERROR(Exit::bad_input, "not a regular file", read_bytes(folder.path));
   BOOST_REQUIRE(::mkfifo((folder / "pipe").c_str(), 0600) == 0);
   HEED_CHECK_ERROR(Exit::bad_input, "not a regular file",
-                   read_bytes(folder / "pipe"));  // returns at once
+                   read_bytes(folder / "pipe"));  // without waiting for a writer
   put(folder / "long", "12345");
   HEED_CHECK_ERROR(Exit::bad_input, "longer than 4 bytes", read_bytes(folder / "long", 4));
   HEED_CHECK_ERROR(Exit::bad_input, "no such file", sha256_file(folder / "none"));
@@ -101,7 +101,7 @@ BOOST_AUTO_TEST_CASE(file_writer_computes_size_and_sha256) {
   const TempFolder folder;
   FileWriter writer(folder / "file");
   std::string all;
-  for (int i = 0; i < 300; ++i) {  // small writes, some of them larger than the buffer
+  for (int i = 0; i < 300; ++i) {  // small writes, and some that are larger than the buffer
     const std::string piece(i % 100 == 99 ? 1'500'000 : 7 * i, static_cast<char>('a' + i % 26));
     writer.write(piece);
     all += piece;
@@ -129,7 +129,7 @@ BOOST_AUTO_TEST_CASE(failed_write_leaves_the_old_file) {
   HEED_CHECK_ERROR(Exit::io, "No such file", write_file_durably(folder / "no/file", "x"));
 }
 
-BOOST_AUTO_TEST_CASE(leftover_of_a_killed_process_is_replaced) {
+BOOST_AUTO_TEST_CASE(temporary_file_of_a_killed_process_is_replaced) {
   const TempFolder folder;
   put(temporary_name(folder / "file"), "half and much longer than the new content");
   write_file_durably(folder / "file", "whole");
@@ -144,7 +144,7 @@ BOOST_AUTO_TEST_CASE(full_disk_is_an_io_error) {
 }
 
 // The limit cannot be raised again, so the test runs in a child process.
-BOOST_AUTO_TEST_CASE(file_size_limit_is_an_io_error_and_leaves_the_old_file) {
+BOOST_AUTO_TEST_CASE(exceeded_file_size_limit_is_an_io_error_and_leaves_the_old_file) {
   const TempFolder folder;
   put(folder / "file", "old");
   const pid_t child = ::fork();
@@ -179,7 +179,7 @@ BOOST_AUTO_TEST_CASE(folders_are_created_with_their_parents) {
   HEED_CHECK_ERROR(Exit::io, "file: File exists", create_folders(folder / "file" / "below"));
 }
 
-BOOST_AUTO_TEST_CASE(symbolic_links_are_replaced_atomically) {
+BOOST_AUTO_TEST_CASE(symbolic_link_is_created_or_replaced) {
   const TempFolder folder;
   replace_symlink("a", folder / "link");
   BOOST_TEST(fs::read_symlink(folder / "link") == "a");
@@ -210,7 +210,7 @@ BOOST_AUTO_TEST_CASE(new_folder_appears_only_when_complete) {
   BOOST_TEST(folder.entries() == 1);
 }
 
-BOOST_AUTO_TEST_CASE(failed_folder_is_removed) {
+BOOST_AUTO_TEST_CASE(folder_is_removed_if_writing_one_of_its_files_fails) {
   const TempFolder folder;
   const CheckpointFile fails{"two", [](FileWriter&) { throw Error(Exit::failed, "given up"); }};
   HEED_CHECK_ERROR(Exit::failed, "given up",
@@ -218,7 +218,7 @@ BOOST_AUTO_TEST_CASE(failed_folder_is_removed) {
   BOOST_TEST(folder.entries() == 0);
 }
 
-BOOST_AUTO_TEST_CASE(folder_replaces_an_older_one_and_leftovers) {
+BOOST_AUTO_TEST_CASE(new_folder_replaces_the_old_one_and_leftovers) {
   const TempFolder folder;
   fs::create_directory(folder / "it");
   put(folder / "it" / "old", "old");
@@ -237,7 +237,7 @@ BOOST_AUTO_TEST_CASE(folder_replaces_an_older_one_and_leftovers) {
   BOOST_TEST(folder.entries() == 0);
 }
 
-BOOST_AUTO_TEST_CASE(older_folder_is_restored_if_replacing_fails_without_exchange) {
+BOOST_AUTO_TEST_CASE(failed_replacement_without_rename_exchange_restores_the_old_folder) {
   for (const bool fails : {false, true}) {
     const TempFolder folder;
     fs::create_directory(folder / "it");
@@ -257,7 +257,7 @@ BOOST_AUTO_TEST_CASE(older_folder_is_restored_if_replacing_fails_without_exchang
   }
 }
 
-/// Makes the process a user without root's permissions during its lifetime.
+/// During its lifetime, the process runs as a user without root's permissions.
 class OrdinaryUser {
  public:
   OrdinaryUser() { BOOST_REQUIRE(::geteuid() != 0 || ::seteuid(65534) == 0); }
@@ -340,7 +340,7 @@ BOOST_AUTO_TEST_CASE(held_lock_refuses_a_second_holder_and_names_the_first) {
   HEED_CHECK_ERROR(Exit::io, "No such file", RunLock(folder / "none"));
 }
 
-BOOST_AUTO_TEST_CASE(lock_file_records_that_heed_held_it) {
+BOOST_AUTO_TEST_CASE(lock_file_has_a_mark_after_heed_has_held_it) {
   const TempFolder folder;
   BOOST_TEST(!RunLock::has_mark(folder.path, true));
   put(folder / ".lock", "");
@@ -353,7 +353,7 @@ BOOST_AUTO_TEST_CASE(lock_file_records_that_heed_held_it) {
   BOOST_TEST(RunLock::has_mark(folder.path, false));
 }
 
-BOOST_AUTO_TEST_CASE(lock_cut_anywhere_is_free) {
+BOOST_AUTO_TEST_CASE(truncated_lock_file_is_free_unless_it_is_held) {
   for (const std::string line : {"heed 7\n", "heed 4711\n", "heed 4194304\n"}) {
     for (std::size_t size = 0; size <= line.size(); ++size) {
       const TempFolder folder;
@@ -375,7 +375,7 @@ BOOST_AUTO_TEST_CASE(lock_cut_anywhere_is_free) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(checking_the_lock_never_blocks_a_holder) {
+BOOST_AUTO_TEST_CASE(checking_a_lock_never_prevents_its_acquisition) {
   const TempFolder folder;
   put(folder / ".lock", "");
   std::vector<std::jthread> checkers;
@@ -384,7 +384,7 @@ BOOST_AUTO_TEST_CASE(checking_the_lock_never_blocks_a_holder) {
       while (!stop.stop_requested()) {
         try {
           RunLock::refuse_if_held(folder.path);
-        } catch (const Error&) {  // another thread holds the lock
+        } catch (const Error&) {  // the main thread holds the lock
         }
       }
     });
@@ -392,7 +392,7 @@ BOOST_AUTO_TEST_CASE(checking_the_lock_never_blocks_a_holder) {
   for (int i = 0; i < 100; ++i) BOOST_REQUIRE_NO_THROW(RunLock(folder.path));
 }
 
-BOOST_AUTO_TEST_CASE(shared_check_of_the_lock_allows_further_checks) {
+BOOST_AUTO_TEST_CASE(shared_lock_of_a_checker_does_not_count_as_held) {
   const TempFolder folder;
   put(folder / ".lock", "");
   const FileDescriptor checker = open_file(folder / ".lock", O_RDONLY);

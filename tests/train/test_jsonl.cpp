@@ -85,7 +85,7 @@ BOOST_AUTO_TEST_CASE(repair_copies_a_file_with_a_damaged_line) {
   BOOST_TEST(result.damaged_line == 2);
   BOOST_TEST(get(folder / "m.jsonl") == "{\"step\":1}\n");
   BOOST_TEST(get(folder / "m.jsonl.damaged") == text);
-  // Without a copy: only the last line is broken, or the run will write the lines again.
+  // No copy is made if only the last line is broken or if the run will write the lines again.
   put(folder / "n.jsonl", "{\"step\":1}\nx\n");
   BOOST_TEST(repair_jsonl(folder / "n.jsonl").damaged_line == 0);
   put(folder / "n.jsonl", "{\"step\":1}\n{\"step\":2}\n{\"step\":3}\n");
@@ -108,7 +108,7 @@ BOOST_AUTO_TEST_CASE(repair_removes_records_that_will_be_written_again) {
              }).records == 1);
 }
 
-BOOST_AUTO_TEST_CASE(missing_file_has_no_records) {
+BOOST_AUTO_TEST_CASE(repair_of_a_missing_file_finds_no_records) {
   const TempFolder folder;
   BOOST_TEST(repair_jsonl(folder / "none").records == 0);
   BOOST_TEST(folder.entries() == 0);

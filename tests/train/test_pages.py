@@ -2,7 +2,7 @@
 """test_pages.py HEED CONFIGS FOLDER: makes every page and drawing that heed can make, and opens each in Chromium,
 in light and dark mode. Writes pages and screenshots to FOLDER.
 
-Without Chromium, only the files are checked, and the status is 77 (skipped) if they are right.
+Without Chromium, only the files are checked, and the status is 77 (skipped) if they are correct.
 """
 import html.parser
 import os
@@ -136,7 +136,7 @@ def check_file(name, path):
 
 
 def check_view(tab, name, path, scheme):
-    """Returns the brightness of the pixels."""
+    """Checks a page in one colour scheme. Returns the brightness of its pixels."""
     wrong = tab.open(path, scheme)
     check(not wrong, name, scheme, wrong)
     title, text = tab.evaluate("[document.title, document.documentElement.textContent]")
@@ -158,8 +158,8 @@ def check_view(tab, name, path, scheme):
 
 
 def check_looks(name, light, dark):
-    """Compares the brightness of pixels."""
-    check(sum(light) / len(light) > sum(dark) / len(dark) + 20, name, "looks the same in light and in dark")
+    """Checks, by the brightness of pixels, that the page depends on the colour scheme and is not nearly empty."""
+    check(sum(light) / len(light) > sum(dark) / len(dark) + 20, name, "looks the same in light and dark mode")
     for grey in (light, dark):
         back = statistics.mode(grey)
         drawn = sum(abs(one - back) > 24 for one in grey)
@@ -184,7 +184,7 @@ def main():
     for page, arguments in PAGES.items():
         command = [heed, *shlex.split(arguments.format(**places)), "--output", page]
         if subprocess.run(command, stderr=subprocess.DEVNULL).returncode != 0:
-            check(False, page, "was not made:", " ".join(command))
+            check(False, page, "was not written by", " ".join(command))
             continue
         check_file(page, page)
     chromium = browser.find_chromium()
@@ -195,7 +195,7 @@ def main():
                     check_looks(page, *(check_view(tab, page, page, scheme) for scheme in ("light", "dark")))
                 except RuntimeError as error:
                     check(False, page, error)
-    print(f"{len(PAGES)} pages, {failures} failures; {folder} has them" + ("" if chromium else "; no Chromium: skipped"))
+    print(f"{len(PAGES)} pages, {failures} failures; files in {folder}" + ("" if chromium else "; no Chromium: skipped"))
     sys.exit(1 if failures else 0 if chromium else 77)
 
 

@@ -21,7 +21,7 @@ const ProgressStyle kAscii{.terminal = true, .color = false, .unicode = false, .
 
 ProgressState full_state() { return {4200, 10000, 2.34567, 8.8e-4, 12345.6, 185.0}; }
 
-/// The number of columns of a line of ASCII, the bar's two characters, and colours.
+/// The number of columns of a line: its characters without the escape sequences of colours.
 int columns(const std::string& line) {
   int count = 0;
   for (std::size_t i = 0; i < line.size(); ++i) {
@@ -33,7 +33,7 @@ int columns(const std::string& line) {
   return count;
 }
 
-/// Collects the output of a bar, with a clock that the test sets.
+/// Collects the output of a progress bar, whose clock the test sets.
 struct Screen {
   double now = 0.0;
   std::vector<std::string> written;
@@ -47,7 +47,7 @@ struct Screen {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(durations_are_formatted_by_size) {
+BOOST_AUTO_TEST_CASE(durations_are_formatted_as_minutes_hours_or_days) {
   BOOST_TEST(format_duration(0) == "0:00");
   BOOST_TEST(format_duration(7.4) == "0:07");
   BOOST_TEST(format_duration(59.6) == "1:00");
@@ -59,7 +59,7 @@ BOOST_AUTO_TEST_CASE(durations_are_formatted_by_size) {
   BOOST_TEST(format_duration(INFINITY) == "?");
 }
 
-BOOST_AUTO_TEST_CASE(quantities_are_formatted_with_units) {
+BOOST_AUTO_TEST_CASE(quantities_are_formatted_with_unit_prefixes) {
   BOOST_TEST(format_quantity(0) == "0");
   BOOST_TEST(format_quantity(950.4) == "950");
   BOOST_TEST(format_quantity(999.4) == "999");
@@ -71,7 +71,7 @@ BOOST_AUTO_TEST_CASE(quantities_are_formatted_with_units) {
   BOOST_TEST(format_quantity(NAN) == "?");
 }
 
-BOOST_AUTO_TEST_CASE(bar_is_filled_in_proportion) {
+BOOST_AUTO_TEST_CASE(bar_is_filled_in_proportion_to_the_progress) {
   BOOST_TEST(format_bar(0.0, 10, kAscii) == "----------");
   BOOST_TEST(format_bar(0.42, 10, kAscii) == "####------");
   BOOST_TEST(format_bar(1.0, 10, kAscii) == "##########");
@@ -87,7 +87,7 @@ BOOST_AUTO_TEST_CASE(bar_is_filled_in_proportion) {
   BOOST_TEST(columns(format_bar(0.65, 4, color)) == 4);
 }
 
-BOOST_AUTO_TEST_CASE(lines_fit_the_width) {
+BOOST_AUTO_TEST_CASE(progress_line_fits_the_width_of_the_terminal) {
   BOOST_TEST(
       format_bar_line("train", full_state(), kAscii) ==
       "train  ##########---------------   42%  4200/10000  loss 2.3457  12.3k tok/s  lr 8.80e-04 "
@@ -104,7 +104,7 @@ BOOST_AUTO_TEST_CASE(lines_fit_the_width) {
              "train   42%  loss 2.3457  ETA 3:05");
 }
 
-BOOST_AUTO_TEST_CASE(sparkline_is_scaled_to_its_values) {
+BOOST_AUTO_TEST_CASE(sparkline_is_scaled_to_the_range_of_its_values) {
   const std::vector<double> falling{8, 7, 6, 5, 4, 3, 2, 1};
   BOOST_TEST(format_sparkline(falling) == "█▇▆▅▄▃▂▁");
   BOOST_TEST(format_sparkline(std::vector<double>{2, NAN, 4, INFINITY, 3}) == "▁ █ ▅");
@@ -114,7 +114,7 @@ BOOST_AUTO_TEST_CASE(sparkline_is_scaled_to_its_values) {
   BOOST_TEST(format_sparkline({}) == "");
 }
 
-BOOST_AUTO_TEST_CASE(wide_line_of_unicode_contains_the_sparkline) {
+BOOST_AUTO_TEST_CASE(wide_unicode_line_contains_the_sparkline) {
   const std::vector<double> losses(40, 1.0), one(1, 1.0);
   ProgressState state = full_state();
   state.curve = losses;
@@ -136,7 +136,7 @@ BOOST_AUTO_TEST_CASE(wide_line_of_unicode_contains_the_sparkline) {
   BOOST_TEST(!contains(format_bar_line("train", state, wide), "▁"));
 }
 
-BOOST_AUTO_TEST_CASE(bar_shows_the_last_12_losses) {
+BOOST_AUTO_TEST_CASE(sparkline_shows_the_last_12_losses) {
   for (const bool terminal : {true, false}) {
     Screen screen;
     ProgressBar bar =
@@ -148,7 +148,7 @@ BOOST_AUTO_TEST_CASE(bar_shows_the_last_12_losses) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(unknown_values_are_omitted) {
+BOOST_AUTO_TEST_CASE(unknown_values_are_omitted_from_the_line) {
   BOOST_TEST(format_bar_line("fetch", {.step = 3}, kAscii) == "fetch  3");
   BOOST_TEST(format_plain_line("train", {.step = 3}) == "train step 3");
   BOOST_TEST(format_plain_line("train", {.step = 9999, .total = 10000}) ==
@@ -206,7 +206,7 @@ BOOST_AUTO_TEST_CASE(remaining_time_is_estimated_from_previous_steps) {
   BOOST_TEST(contains(screen.written.back(), "ETA 0:07"));  // the trainer's estimate replaces it
 }
 
-/// The style of a descriptor while an environment variable has this value (null: is unset).
+/// The style of a descriptor while an environment variable has this value (null: it is unset).
 ProgressStyle style_with(const char* name, const char* value, int descriptor) {
   const char* old = ::getenv(name);
   const std::string before = old ? old : "";
@@ -250,7 +250,7 @@ BOOST_AUTO_TEST_CASE(style_of_a_terminal_follows_the_environment,
   ::unsetenv("NO_COLOR");
   BOOST_TEST(detect_style(terminal).terminal);
   BOOST_TEST(detect_style(terminal).color);
-  BOOST_TEST(detect_style(terminal).width == 80);  // the size is not set
+  BOOST_TEST(detect_style(terminal).width == 80);  // the default, because no size is set
   BOOST_TEST(style_with("NO_COLOR", "1", terminal).terminal);
   BOOST_TEST(!style_with("NO_COLOR", "1", terminal).color);
   BOOST_TEST(style_with("NO_COLOR", "", terminal).color);

@@ -23,8 +23,8 @@ BOOST_AUTO_TEST_CASE(words_are_sequences_of_letters_and_digits) {
   BOOST_TEST(rouge_words(" .,; ").empty());
 }
 
-// The examples of Lin 2004, section 3, with the reference "police killed the gunman", with F1.
-BOOST_AUTO_TEST_CASE(scores_equal_the_examples_of_the_paper) {
+// The F1 of the examples of Lin 2004, section 3, whose reference is "police killed the gunman".
+BOOST_AUTO_TEST_CASE(scores_equal_the_examples_of_lin_2004) {
   const Lines reference{"police killed the gunman"};
   check_close(mean_rouge(Lines{"police kill the gunman"}, reference).rouge_l, 75);
   check_close(mean_rouge(Lines{"the gunman kill police"}, reference).rouge_l, 50);
@@ -34,7 +34,7 @@ BOOST_AUTO_TEST_CASE(scores_equal_the_examples_of_the_paper) {
 }
 
 BOOST_AUTO_TEST_CASE(scores_equal_values_computed_by_hand) {
-  // 3 of 4 and 3 of 6 words match: "the" counts once, because the reference has it once.
+  // 3 of the 4 output words and of the 6 reference words match: "the" occurs once in the reference.
   const RougeScore score =
       mean_rouge(Lines{"the the cat sat"}, Lines{"the black cat sat down there"});
   check_close(score.rouge_1, 60);
@@ -48,7 +48,7 @@ BOOST_AUTO_TEST_CASE(scores_equal_values_computed_by_hand) {
   check_close(mean_rouge(Lines{}, Lines{}).rouge_1, 0);
 }
 
-BOOST_AUTO_TEST_CASE(scores_equal_the_reference) {
+BOOST_AUTO_TEST_CASE(scores_equal_those_of_the_reference_implementation) {
   const auto golden =
       nlohmann::json::parse(get(HEED_SOURCE_DIR "/tests/train/metrics_golden.json"));
   for (const auto& corpus : golden["corpora"]) {

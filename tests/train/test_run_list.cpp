@@ -61,7 +61,7 @@ struct Folder {
   }
 };
 
-/// The line with each gap of spaces replaced by one bar.
+/// The line with each sequence of two or more spaces replaced by one bar.
 std::string cells(const std::string& line) {
   std::string out;
   for (std::size_t i = 0; i < line.size(); ++i) {
@@ -122,7 +122,7 @@ BOOST_AUTO_TEST_CASE(json_contains_state_and_figures_of_each_run) {
   BOOST_TEST(contains(all[1]["error"].get<std::string>(), "task: "));
 }
 
-BOOST_AUTO_TEST_CASE(plugins_are_not_loaded) {
+BOOST_AUTO_TEST_CASE(plugins_of_listed_runs_are_not_loaded) {
   Folder runs;
   const std::string with_plugin =
       "task: my.task\nplugins: [nowhere.so]\ndata: {synthetic: {name: copy}}\n";

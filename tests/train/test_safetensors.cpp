@@ -19,7 +19,7 @@ TensorView view(const std::string& name, DType dtype, std::vector<std::int64_t> 
   return {name, dtype, std::move(shape), std::as_bytes(std::span(values))};
 }
 
-/// A file with this header, preceded by its length, and `bytes` bytes of data.
+/// A file with this header, preceded by its length, and `data_bytes` bytes of data.
 std::string file_with(const std::string& header, std::size_t data_bytes) {
   const std::uint64_t length = header.size();
   std::string bytes(8, '\0');
@@ -73,7 +73,7 @@ BOOST_AUTO_TEST_CASE(tensors_read_equal_tensors_written) {
   BOOST_TEST(file.find("w")->description() == "F32 [2, 3]");
 }
 
-BOOST_AUTO_TEST_CASE(moved_file_keeps_its_tensors) {
+BOOST_AUTO_TEST_CASE(moved_object_keeps_its_tensors) {
   const std::vector<float> values = {1.0f, 2.0f};
   const TempFolder folder;
   write_safetensors(folder / "m", std::vector{view("w", DType::f32, {2}, values)});
@@ -83,7 +83,7 @@ BOOST_AUTO_TEST_CASE(moved_file_keeps_its_tensors) {
 }
 
 // The layout equals that in the format's README, byte for byte.
-BOOST_AUTO_TEST_CASE(layout_equals_the_formats_description) {
+BOOST_AUTO_TEST_CASE(layout_equals_that_of_the_format_description) {
   const TempFolder folder;
   const std::vector<float> one = {1.0f};
   const std::vector<double> two = {2.0};
@@ -117,7 +117,7 @@ BOOST_AUTO_TEST_CASE(order_of_the_tensors_does_not_change_the_file) {
   BOOST_TEST(get(folder / "1") == get(folder / "2"));
 }
 
-BOOST_AUTO_TEST_CASE(writing_refuses_tensors_that_cannot_be_read) {
+BOOST_AUTO_TEST_CASE(writing_of_invalid_tensors_is_refused) {
   const TempFolder folder;
   const std::vector<float> values = {1.0f, 2.0f};
   const TensorView good = view("w", DType::f32, {2}, values);
@@ -132,7 +132,7 @@ BOOST_AUTO_TEST_CASE(writing_refuses_tensors_that_cannot_be_read) {
   BOOST_TEST(folder.entries() == 0);
 }
 
-BOOST_AUTO_TEST_CASE(size_of_a_dtype_follows_from_its_name) {
+BOOST_AUTO_TEST_CASE(size_of_a_dtype_equals_the_bits_in_its_name) {
   constexpr auto names = names_of(DType{});
   for (std::size_t i = 0; i < names.size(); ++i) {
     const std::size_t digits = names[i].find_first_of("0123456789");
@@ -165,7 +165,7 @@ BOOST_AUTO_TEST_CASE(files_of_other_programs_are_accepted) {
       file_with("{" + entry("a", "U8", "[1,1,1,1,1,1,1,2]", "[0,2]") + "}", 2), "x"));
 }
 
-BOOST_AUTO_TEST_CASE(broken_frame_is_refused) {
+BOOST_AUTO_TEST_CASE(invalid_length_or_start_of_the_header_is_refused) {
   const auto refused = [](const std::string& bytes, const std::string& part) {
     HEED_CHECK_ERROR(Exit::bad_input, part, SafetensorsFile::parse(bytes, "m"));
   };
@@ -178,7 +178,7 @@ BOOST_AUTO_TEST_CASE(broken_frame_is_refused) {
   refused("PK\x03\x04 a zip file, surely", "at most");
 }
 
-BOOST_AUTO_TEST_CASE(broken_header_is_refused) {
+BOOST_AUTO_TEST_CASE(invalid_header_is_refused) {
   check_refused("[]", 0, "must begin with {");
   check_refused(" {}", 0, "must begin with {");
   check_refused("{", 0, "not valid JSON");
@@ -240,7 +240,7 @@ BOOST_AUTO_TEST_CASE(more_than_65536_names_are_refused) {
   BOOST_TEST(file.tensors().size() == max_names);
 }
 
-BOOST_AUTO_TEST_CASE(sizes_that_differ_from_the_data_are_refused) {
+BOOST_AUTO_TEST_CASE(tensor_sizes_that_contradict_the_data_are_refused) {
   check_refused("{" + entry("a", "F32", "[2]", "[0,4]") + "}", 4,
                 "\"a\": F32 [2] takes 8 bytes, but data_offsets give 4");
   check_refused("{" + entry("a", "F32", "[]", "[0,0]") + "}", 0, "takes 4 bytes");
@@ -302,9 +302,9 @@ BOOST_AUTO_TEST_CASE(elements_are_aligned_for_any_header) {
   BOOST_TEST(file.find("a")->bytes.size() == 3);
 }
 
-// A flipped bit or a truncation causes an error with the right code, or leaves a complete file.
-// (The checksums of a checkpoint detect wrong numbers.)
-BOOST_AUTO_TEST_CASE(flipped_bits_and_truncations_are_errors_or_complete_files) {
+// A truncation causes an error with the correct code. A flipped bit does so too, or it leaves a
+// complete file with a changed value, which the checksums of a checkpoint detect.
+BOOST_AUTO_TEST_CASE(file_with_flipped_bits_is_refused_or_complete_and_truncated_file_is_refused) {
   const TempFolder folder;
   const std::vector<float> values = {1.0f, 2.0f, 3.0f, 4.0f};
   const std::vector<double> wide = {5.0};
@@ -334,7 +334,7 @@ BOOST_AUTO_TEST_CASE(flipped_bits_and_truncations_are_errors_or_complete_files) 
     changed[bit / 8] = static_cast<char>(changed[bit / 8] ^ (1 << bit % 8));
     attempt(changed);
   }
-  BOOST_TEST(accepted >= 24 * 8);  // the flipped bits in the data, minimum
+  BOOST_TEST(accepted >= 24 * 8);  // at least those with a flipped bit in the data
   accepted = 0;
   for (std::size_t length = 0; length < bytes.size(); ++length) attempt(bytes.substr(0, length));
   attempt(bytes + "x");
@@ -348,7 +348,7 @@ BOOST_AUTO_TEST_CASE(flipped_bits_and_truncations_are_errors_or_complete_files) 
   }
 }
 
-BOOST_AUTO_TEST_CASE(errors_of_reading_name_the_file) {
+BOOST_AUTO_TEST_CASE(read_errors_contain_the_file_name) {
   const TempFolder folder;
   HEED_CHECK_ERROR(Exit::bad_input, (folder / "none").string(),
                    SafetensorsFile::read(folder / "none"));

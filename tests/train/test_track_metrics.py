@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""test_track_metrics.py SCRIPT OLD_RUN: docs/track_metrics.py with --dry-run, and without any tracker."""
+"""test_track_metrics.py SCRIPT OLD_RUN: runs docs/track_metrics.py with --dry-run, and without an installed tracker,
+which must be an error."""
 import fcntl
 import json
 import os
@@ -67,7 +68,7 @@ def follow(command, run):
         with open(path, "a", encoding="utf-8") as file:
             file.write('ss":0.125}\n')
         seen += until(process, "step 500  train/loss = 0.125")
-        # The run resumes from step 400: the last record is removed and written again.
+        # The run resumes from step 400: the record of step 500 is removed, and one of step 450 is written.
         with open(path, "r+", encoding="utf-8") as file:
             text = file.read()
             file.truncate(text.index('{"kind":"train","step":500'))
@@ -76,14 +77,14 @@ def follow(command, run):
         seen += until(process, "step 450  train/loss = 0.5")
     rest = process.communicate()[0]
     assert process.returncode == 0 and rest == "end\n", rest
-    assert seen.count("step 400  train/loss = 0.25") == 1, "a record was handed on twice"
+    assert seen.count("step 400  train/loss = 0.25") == 1, "a record was forwarded twice"
 
 
 def until(process, wanted):
     lines = []
     while not lines or lines[-1] != wanted:
         line = process.stdout.readline()
-        assert line, f"ended without: {wanted}"
+        assert line, f"the script ended without printing: {wanted}"
         lines.append(line.rstrip("\n"))
     return lines
 

@@ -26,7 +26,8 @@ struct Run {
   RunFolder paths() const { return {folder}; }
   CheckpointFolder checkpoints() const { return CheckpointFolder(folder); }
 
-  /// Trains to the end, optionally from the newest checkpoint. Returns the signal that stopped it.
+  /// Trains to the end, optionally from the newest checkpoint. Returns the signal that stopped the
+  /// training, or 0.
   int train(bool restore) {
     Trainer trainer(config, paths(), data, run_log);
     if (restore) trainer.restore();
@@ -88,7 +89,7 @@ inline void check_resumed_equals_whole(Run& whole, Run& parts) {
   check_same_metrics(whole, parts);
 }
 
-/// Checks that a run on three threads equals a run on one thread that stops half way and is
+/// Checks that a run on three threads equals a run on one thread that stops halfway and is
 /// resumed.
 inline void check_repeats_bits(Config c, const std::filesystem::path& folder) {
   const std::int64_t half = c.train.steps / 2;

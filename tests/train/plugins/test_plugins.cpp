@@ -37,7 +37,7 @@ bool has(const std::vector<std::string>& all, const std::string& one) {
   return std::ranges::find(all, one) != all.end();
 }
 
-/// A file in a temporary folder.
+/// A temporary file with this content.
 class File {
  public:
   explicit File(const std::string& bytes) {
@@ -88,7 +88,7 @@ BOOST_AUTO_TEST_CASE(registered_names_become_choices) {
   BOOST_TEST(config_json(config).at("model").at("mixer") == "open.gate");
 }
 
-BOOST_AUTO_TEST_CASE(plugin_names_are_checked_by_task) {
+BOOST_AUTO_TEST_CASE(checks_between_keys_apply_to_registered_names) {
   const std::string gate = copy + "model: {mixer: open.gate, ";
   BOOST_TEST(refusal(gate + "positions: alibi}\n", Exit::usage) ==
              "exp.yaml:2:38: model.positions: alibi is only for mixer: attention");

@@ -49,7 +49,7 @@ BOOST_AUTO_TEST_CASE(logarithmic_scale_has_ticks_at_decades) {
   for (const char* tick : {">0.001<", ">0.1<", ">1<", ">1000<"})
     BOOST_TEST(drawing.body.find(tick) != std::string::npos, tick);
   BOOST_TEST(path_of_line(drawing) == "M0 190m-3 0h6M400 0m-3 0h6");
-  chart = with({{1, 0.012}, {2, 2.4}});  // two decades have too few ticks
+  chart = with({{1, 0.012}, {2, 2.4}});  // ticks at two decades would be too few
   chart.log_y = true;
   const std::string narrow = drawn(chart).body;
   for (const char* tick : {">0.02<", ">0.05<", ">0.1<", ">0.2<", ">1<", ">2<"})
@@ -61,7 +61,7 @@ BOOST_AUTO_TEST_CASE(line_breaks_at_nonfinite_points) {
   BOOST_TEST(path_of_line(drawn(with({{0, 0}, {1, nan}, {2, 1}}))) == "M0 190m-3 0h6M400 0m-3 0h6");
 }
 
-BOOST_AUTO_TEST_CASE(single_value_is_centred) {
+BOOST_AUTO_TEST_CASE(single_value_is_drawn_as_a_centred_dash) {
   BOOST_TEST(path_of_line(drawn(with({{7, 3}}))) == "M200 95m-3 0h6");  // a visible dash
 }
 
@@ -73,7 +73,7 @@ BOOST_AUTO_TEST_CASE(chart_without_values_contains_a_note) {
 }
 
 // A spike of one step in 100,000 remains visible, and the path is short.
-BOOST_AUTO_TEST_CASE(long_line_keeps_its_peaks) {
+BOOST_AUTO_TEST_CASE(long_line_is_reduced_and_keeps_its_peaks) {
   std::vector<Point> points;
   for (int i = 0; i < 100'000; ++i) points.push_back({double(i), i == 54'321 ? 9.0 : 1.0 + i % 2});
   const std::string path = path_of_line(drawn(with(points)));
@@ -82,7 +82,7 @@ BOOST_AUTO_TEST_CASE(long_line_keeps_its_peaks) {
   BOOST_TEST(path.size() < 20'000);
 }
 
-BOOST_AUTO_TEST_CASE(bars_bands_and_dots_are_scaled) {
+BOOST_AUTO_TEST_CASE(bars_bands_and_dots_are_scaled_to_the_axes) {
   Chart chart = with({{0, 0}, {10, 10}});
   chart.bands.push_back({1, {0, 10}, {0, 5}, {5, 10}});
   chart.bars.push_back({2, 2, 4, 5, "two to four"});

@@ -72,7 +72,7 @@ BOOST_AUTO_TEST_CASE(runs_that_differ_in_the_seed_form_one_group) {
   BOOST_TEST(record["groups"][1]["metrics"]["exact_match"]["low"] == 0.88);
 }
 
-BOOST_AUTO_TEST_CASE(overlapping_ranges_are_reported) {
+BOOST_AUTO_TEST_CASE(overlapping_ranges_and_single_seeds_are_reported) {
   Runs runs;
   runs.add("seed: 1\n", 0.80);
   runs.add("seed: 2\n", 0.90);
@@ -98,7 +98,7 @@ BOOST_AUTO_TEST_CASE(runs_of_different_tasks_are_refused) {
   HEED_CHECK_ERROR(Exit::usage, "/0 is a run of task tag, ", Comparison(runs.results));
 }
 
-BOOST_AUTO_TEST_CASE(runs_and_seeds_are_counted_once) {
+BOOST_AUTO_TEST_CASE(repeated_seed_counts_once_and_repeated_run_is_refused) {
   Runs runs;
   const std::string run = runs.add("seed: 1\n", 0.5);
   runs.add("seed: 1\nname: repeated\n", 0.5);
@@ -113,7 +113,7 @@ BOOST_AUTO_TEST_CASE(runs_and_seeds_are_counted_once) {
   HEED_CHECK_ERROR(Exit::usage, "/0/. is given twice", Comparison(runs.results));
 }
 
-BOOST_AUTO_TEST_CASE(figures_of_different_data_are_not_compared) {
+BOOST_AUTO_TEST_CASE(figures_measured_on_different_data_are_not_compared) {
   Runs runs;
   runs.add("seed: 1\n", 0.5);
   const std::string changed = runs.add("seed: 2\n", 0.5),
@@ -133,7 +133,7 @@ BOOST_AUTO_TEST_CASE(figures_of_different_data_are_not_compared) {
   BOOST_TEST(read_result(third).where == "valid, step 8");  // the run was resumed after its test
 }
 
-BOOST_AUTO_TEST_CASE(figures_of_different_lines_are_not_compared) {
+BOOST_AUTO_TEST_CASE(figures_measured_on_different_lines_are_not_compared) {
   Runs runs;
   runs.add("seed: 1\n", 0.5);
   const std::string changed = runs.add("model: {heads: 2}\n", 0.5);
@@ -153,7 +153,7 @@ BOOST_AUTO_TEST_CASE(figures_of_different_lines_are_not_compared) {
   BOOST_TEST(verdict_with(R"(,"lines":"cd")") == same);
 }
 
-BOOST_AUTO_TEST_CASE(field_of_the_wrong_type_is_named) {
+BOOST_AUTO_TEST_CASE(field_of_the_wrong_type_is_refused_with_its_name) {
   Runs runs;
   const std::string run = runs.add("", 0.5), file = run + "/metrics.jsonl";
   for (const auto& [field, message] :
@@ -167,7 +167,7 @@ BOOST_AUTO_TEST_CASE(field_of_the_wrong_type_is_named) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(runs_without_a_test_use_the_last_validation) {
+BOOST_AUTO_TEST_CASE(run_without_test_figures_has_those_of_its_last_validation) {
   Runs runs;
   const std::string run = runs.add("seed: 1\n", 0.5);
   put(run + "/metrics.jsonl", "{\"kind\":\"valid\",\"step\":20,\"exact_match\":0.25}\n");

@@ -11,7 +11,7 @@ using namespace heed;
 
 BOOST_AUTO_TEST_SUITE(draw)
 
-BOOST_AUTO_TEST_CASE(text_is_escaped) {
+BOOST_AUTO_TEST_CASE(xml_text_escapes_markup_and_replaces_invalid_characters) {
   BOOST_TEST(xml_text("a < b & \"c\" > d") == "a &lt; b &amp; &quot;c&quot; &gt; d");
   BOOST_TEST(xml_text("Grüße, 世界\n") == "Grüße, 世界\n");
   BOOST_TEST(xml_text(std::string("\0\x01\x1b", 3)) == "\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD");
@@ -20,7 +20,7 @@ BOOST_AUTO_TEST_CASE(text_is_escaped) {
              std::string::npos);
 }
 
-BOOST_AUTO_TEST_CASE(numbers_have_at_most_two_decimals) {
+BOOST_AUTO_TEST_CASE(svg_numbers_have_at_most_two_decimal_places) {
   BOOST_TEST(svg_number(1) == "1");
   BOOST_TEST(svg_number(-0.001) == "0");
   BOOST_TEST(svg_number(2.5) == "2.5");
@@ -28,7 +28,7 @@ BOOST_AUTO_TEST_CASE(numbers_have_at_most_two_decimals) {
   BOOST_TEST(svg_number(100) == "100");
 }
 
-BOOST_AUTO_TEST_CASE(base64_matches_the_rfc) {
+BOOST_AUTO_TEST_CASE(base64_equals_the_examples_of_rfc_4648) {
   BOOST_TEST(base64("") == "");
   BOOST_TEST(base64("f") == "Zg==");
   BOOST_TEST(base64("fo") == "Zm8=");

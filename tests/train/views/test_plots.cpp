@@ -31,7 +31,7 @@ BOOST_AUTO_TEST_CASE(every_plot_has_marks) {
 
 // The two lines of inner products coincide where both are defined: PE(p) · PE(p + k) depends only
 // on k.
-BOOST_AUTO_TEST_CASE(inner_products_depend_only_on_the_distance) {
+BOOST_AUTO_TEST_CASE(inner_products_of_positions_depend_only_on_the_distance) {
   const std::string body = plots_of("positions", config_of("model: {d_model: 32}\n"), 16)[1].body;
   std::vector<std::string> paths;
   for (std::size_t at = 0; (at = body.find("class=\"line s", at)) != std::string::npos; ++at) {
@@ -42,7 +42,7 @@ BOOST_AUTO_TEST_CASE(inner_products_depend_only_on_the_distance) {
   BOOST_TEST(paths[0].starts_with(paths[1]));
 }
 
-BOOST_AUTO_TEST_CASE(causal_mask_is_a_triangle) {
+BOOST_AUTO_TEST_CASE(causal_mask_is_drawn_as_a_triangle) {
   const Config config = config_of("model: {attention: {pattern: window, window: 2}}\n");
   const std::vector<Drawing> all = plots_of("masks", config, 4);
   // The second drawing is full attention, causal: rows of 1, 2, 3 and 4 keys.

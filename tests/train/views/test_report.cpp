@@ -107,7 +107,7 @@ BOOST_AUTO_TEST_CASE(runs_that_differ_in_the_seed_share_a_line_and_a_band) {
                                     make_run(folder, "b", "seed: 2\n", texts(64), 2),
                                     make_run(folder, "c", "model: {norm: post}\n", texts(30))});
   BOOST_TEST(contains(page, "class=\"band s0\""));
-  BOOST_TEST(!contains(page, "class=\"band s1\""));  // one run
+  BOOST_TEST(!contains(page, "class=\"band s1\""));  // a single run has no band
   BOOST_TEST(contains(page, "<b>post</b>"));
   BOOST_TEST(contains(page, "Paired bootstrap"));
   const std::string slower = make_run(folder, "d", "seed: 3\n", texts(60));
@@ -210,7 +210,7 @@ BOOST_AUTO_TEST_SUITE_END()
 
 BOOST_AUTO_TEST_SUITE(bootstrap)
 
-BOOST_AUTO_TEST_CASE(statistics_of_all_samples_give_the_metric) {
+BOOST_AUTO_TEST_CASE(statistics_of_all_samples_equal_the_metric) {
   std::vector<SampleOutput> outputs = texts(60);
   std::vector<std::string> texts, references;
   for (const SampleOutput& sample : outputs) {
@@ -230,8 +230,8 @@ BOOST_AUTO_TEST_CASE(statistics_of_all_samples_give_the_metric) {
   BOOST_TEST(!statistics_of(Metric::bleu, {}, BleuTokenizer::v13a).has_value());
 }
 
-// If a share p of n samples is right, the share in a resampled set has the deviation √(p (1 − p) /
-// n).
+// If a share p of n samples is correct, the share in a resampled set has the standard deviation
+// √(p (1 − p) / n).
 BOOST_AUTO_TEST_CASE(interval_matches_the_binomial_distribution) {
   const std::vector<SampleOutput> outputs = texts(60);
   const Interval i =
@@ -250,8 +250,8 @@ BOOST_AUTO_TEST_CASE(p_value_is_small_for_a_large_difference_and_1_for_none) {
   BOOST_TEST(p_value(scores(20), scores(80), 0.6) < 0.01);
 }
 
-// The differences 1, 2, 3 deviate from their mean 2 by 1, 0, 1; two of three deviations are at
-// least 1.
+// The differences 1, 2, 3 deviate from their mean 2 by 1, 0, 1. Two of three deviations are at
+// least 1, so p = (2 + 1) / (3 + 1).
 BOOST_AUTO_TEST_CASE(p_value_matches_a_calculation_by_hand) {
   const std::vector<double> first{0, 0, 0}, second{1, 2, 3};
   BOOST_TEST(p_value(first, second, 1) == 3.0 / 4);
@@ -268,11 +268,12 @@ BOOST_AUTO_TEST_CASE(most_confident_mistakes_come_first) {
   BOOST_TEST(most_confident_mistakes(outputs, 2) == (std::vector<std::size_t>{2, 3}),
              boost::test_tools::per_element());
   const auto chosen = chosen_samples(outputs);
-  BOOST_TEST(chosen[0].second[0] == 2);  // index of the worst
-  BOOST_TEST(chosen[2].second[0] == 0);  // index of the best
+  BOOST_TEST(chosen[0].second[0] == 2);  // index of the worst sample
+  BOOST_TEST(chosen[2].second[0] == 0);  // index of the best sample
 }
 
-// 2 samples at 0.95, one right; 1 at 0.55, right: the error is (2·|0.5 − 0.95| + |1 − 0.55|) / 3.
+// Two outputs with probability 0.95, one of them correct, and a correct one with 0.55: the error is
+// (2·|0.5 − 0.95| + |1 − 0.55|) / 3.
 BOOST_AUTO_TEST_CASE(calibration_matches_a_calculation_by_hand) {
   const std::vector<SampleOutput> outputs{
       {"a", "1", "1", 0.95}, {"b", "1", "2", 0.95}, {"c", "2", "2", 0.55}};
@@ -282,7 +283,7 @@ BOOST_AUTO_TEST_CASE(calibration_matches_a_calculation_by_hand) {
   BOOST_TEST(chart.bars[1].y == 0.5);
 }
 
-BOOST_AUTO_TEST_CASE(samples_of_one_length_are_in_one_group) {
+BOOST_AUTO_TEST_CASE(samples_of_one_length_form_one_group) {
   std::vector<SampleOutput> outputs;
   for (int i = 0; i < 30; ++i) {
     std::string target = "w";
@@ -294,7 +295,7 @@ BOOST_AUTO_TEST_CASE(samples_of_one_length_are_in_one_group) {
   const std::vector<LengthSeries> runs{{"", &statistics}};
   const Chart chart = score_by_length(Metric::exact_match, outputs, runs);
   BOOST_REQUIRE(chart.bars.size() == 3);
-  for (const Bar& bar : chart.bars) BOOST_TEST(bar.y == 50);  // percentage
+  for (const Bar& bar : chart.bars) BOOST_TEST(bar.y == 50);  // exact match in per cent
   BOOST_TEST(chart.x_ticks[1].text == "2 (10)");
 }
 

@@ -52,7 +52,7 @@ BOOST_AUTO_TEST_CASE(commas_within_brackets_do_not_separate_values) {
   BOOST_TEST(members[1].overrides[0] == "model.layers={encoder: 2, decoder: 1}");
 }
 
-BOOST_AUTO_TEST_CASE(plan_is_read_from_the_config) {
+BOOST_AUTO_TEST_CASE(plan_is_read_from_config_and_arguments) {
   const Plan plan(base +
                   "sweep: {model.norm: [pre, post], optim.lr: [1e-3, 0.01], seeds: 2, "
                   "model.layers: [1, {encoder: 1, decoder: 2}]}\n");
@@ -68,7 +68,7 @@ BOOST_AUTO_TEST_CASE(plan_is_read_from_the_config) {
   BOOST_TEST(contains(config.warnings[0], "sweep: only heed sweep reads this section"));
 }
 
-BOOST_AUTO_TEST_CASE(drawn_points_are_distinct_points_of_the_grid) {
+BOOST_AUTO_TEST_CASE(random_points_of_the_grid_are_distinct_and_reproducible) {
   const auto members = Plan().members({"seed=1,2,3,4,5,6,7,8,9,10", "model.heads=1,2,4"}, 0, 12);
   BOOST_TEST(members.size() == 12);
   std::set<std::size_t> points;
@@ -78,7 +78,7 @@ BOOST_AUTO_TEST_CASE(drawn_points_are_distinct_points_of_the_grid) {
   for (std::size_t i = 0; i < 12; ++i) BOOST_TEST(members[i].name == again[i].name);
 }
 
-BOOST_AUTO_TEST_CASE(mistakes_are_reported_before_any_run) {
+BOOST_AUTO_TEST_CASE(mistakes_in_a_sweep_are_reported_before_any_run) {
   const auto message = [](const std::string& section, const std::vector<std::string>& arguments) {
     const Plan plan(base + section);
     return error_of(Exit::usage, [&] { plan.members(arguments); });
