@@ -1,5 +1,5 @@
 #pragma once
-/// The list of `heed runs`: the runs below a folder.
+/// The list that `heed runs` prints: the runs below a folder.
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <string>
