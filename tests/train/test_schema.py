@@ -25,7 +25,7 @@ BEYOND = {
                          r"|need an image of at least|needs frames of at least|divisible by \d+, but|blocks in all",
     "depends on several keys": r"missing: nothing to train on|missing, but|use one or the other|needs an end step"
                                r"|needs validation data|nothing ends the run|needs at least 1"
-                               r"|is for data\.input|only for text|name the tasks of the mixture|begin with the names of their tasks"
+                               r"|needs data\.input|only for data\.input: text|name the tasks of the mixture|begin with the names of their tasks"
                                r"|a fraction is cut from|but kind: swin needs|but front_end\.kind: conv needs|which mirroring exchanges|has no effect with kind: swin"
                                r"|only with train\.distill\.teacher|distillation cannot be combined",
     "concerns the items of a list": r"is not a synthetic task|is given twice",

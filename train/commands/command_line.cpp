@@ -74,8 +74,10 @@ void add_resume(CLI::App& app, Job& job, const std::vector<std::string>& typed) 
   add_run(command, options->run, options->overrides, "train.steps=4000");
   add_json(command, options->json, "the final metrics");
   command->footer(
-      "Examples:\n  heed resume runs/dates\n  heed resume runs/dates train.steps=4000\n"
-      "The keys given here, except threads, are written to the run's config.yaml.");
+      "Examples:\n"
+      "  heed resume runs/dates\n"
+      "  heed resume runs/dates train.steps=4000\n"
+      "The keys on the command line, except threads, are written to the run's config.yaml.");
 }
 
 void add_sweep(CLI::App& app, Job& job) {
@@ -264,7 +266,7 @@ void add_score(CLI::App& app, Job& job) {
       "its number\n"
       "of tokens. Both include the end token. A language model has no end token: each line is "
       "scored as if\n"
-      "it followed a newline, and only its own tokens count.\n"
+      "it followed a newline, and only the tokens of the line count.\n"
       "Example:\n"
       "  heed score runs/multi30k-de-en --source test.de --target test.en");
 }

@@ -216,7 +216,7 @@ class Checker : KeyChecks {
     const bool source = tokenizer.source_model.empty();
     add_error({source ? "tokenizer.source_model" : "tokenizer.target_model",
                source ? "tokenizer.target_model" : "tokenizer.source_model"},
-              "missing, but the other side has one");
+              "missing, but the other side has a file");
   }
 
   void check_input() {
@@ -226,15 +226,16 @@ class Checker : KeyChecks {
                                               : InputKind::text;
     if (synthetic() && config_.data.input != needed) {
       add_error({"data.synthetic.name", "data.input"},
-                fmt::format("{} is for data.input: {}", value_of(config_, "data.synthetic.name"),
+                fmt::format("{} needs data.input: {}", value_of(config_, "data.synthetic.name"),
                             name_of(needed)));
     }
     if (config_.data.input == InputKind::text) return;
     if (config_.model->segments > 1)
       add_error({"model.segments", "data.input"}, "a source that is not text has no segments");
     if (config_.tokenizer.sample.alpha > 0)
-      add_error({"tokenizer.sample.alpha", "data.input"}, "only for text");
-    if (config_.data.cutoff > 0) add_error({"data.cutoff", "data.input"}, "only for text");
+      add_error({"tokenizer.sample.alpha", "data.input"}, "only for data.input: text");
+    if (config_.data.cutoff > 0)
+      add_error({"data.cutoff", "data.input"}, "only for data.input: text");
     if (config_.data.input == InputKind::features) return check_features();
     check_image();
     if (config_.data.input == InputKind::video) check_video();

@@ -153,7 +153,7 @@ Config parse_config(std::string_view text, const std::string& file,
   std::optional<YamlNode> tree = parse_yaml(text, 0, problems);
   const bool readable =
       tree && (tree->kind == YamlNode::Kind::map || tree->kind == YamlNode::Kind::null);
-  if (!tree) tree.emplace();  // so that errors in the overrides are reported, too
+  if (!tree) tree.emplace();  // the errors in the overrides are reported, too
   const YamlNode tree_of_file = overrides.empty() ? YamlNode() : *tree;
   apply_overrides(*tree, overrides, problems);
   if (plugins == PluginUse::load) load_plugins(*tree, problems);

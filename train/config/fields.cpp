@@ -28,7 +28,7 @@ void add_run(Table& table) {
               "Worker threads; auto: one per core. The result does not depend on it."),
           row(HEED_KEY(plugins),
               "Shared libraries that register tasks, mixers and activations by name "
-              "(docs/PLUGINS.md). heed runs their code, and loads only the libraries listed here.")
+              "(docs/PLUGINS.md). heed runs their code, and loads no other libraries.")
               .in_words("a library or a list of libraries"),
           row(HEED_KEY(task), tasks + ".").keep_on_resume(fixed_by_weights("task")),
       });
@@ -152,8 +152,8 @@ void add_data(Table& table) {
               "Mean length of a hidden span, in "
               "tokens."),
           row(HEED_KEY(data.mixture.prefixes),
-              "Prefix of each line of a source file, for example \"translate: \". The list has one "
-              "prefix for each file of source, in every split.")
+              "One prefix for each file of source, which precedes the lines of the file, for "
+              "example \"translate: \". Every split needs as many files of source.")
               .in_words("a text or a list of texts"),
           row(HEED_KEY(data.mixture.limit), Range{0, billion},
               "Samples of a part (a file or a synthetic task) are drawn in proportion to its size, "

@@ -18,9 +18,9 @@ class KeyChecks {
  protected:
   using Keys = std::initializer_list<std::string_view>;
 
-  /// Reports `message` about the first key. The place is that of the key of whose path the longest
-  /// part is given; of equally long parts, one on the command line is preferred. Does nothing if an
-  /// error about any of the keys has been reported.
+  /// Reports `message` about the first key. Its place is that of the key whose path is given to the
+  /// greatest depth; at equal depth, a place on the command line precedes one in the file. Does
+  /// nothing if an error about any of the keys has been reported.
   void add_error(Keys keys, const std::string& message) {
     if (!any_wrong(keys)) problems_.add(place_of(keys), std::string(*keys.begin()), message);
   }

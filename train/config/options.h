@@ -43,9 +43,9 @@ struct TrainOptions {
   std::int64_t steps = 10000;        ///< maximum number of updates; 0: no limit
   double epochs = 0.0;               ///< maximum number of passes over the data; 0: no limit
   double minutes = 0.0;              ///< maximum training time in minutes; 0: no limit
-  std::int64_t batch_tokens = 4096;  ///< maximum, on the larger side of a batch (lm: of targets)
+  std::int64_t batch_tokens = 4096;  ///< maximum number of tokens on the larger side of a batch
   std::int64_t batch_sequences = 0;  ///< > 0: sequences per batch, whatever their length
-  std::int64_t shards = 4;  ///< parts of a batch computed separately; determines the result's bits
+  std::int64_t shards = 4;  ///< number of parts of a batch; determines the bits of the result
   Precision precision = Precision::float32;
   bool recompute = false;  ///< blocks keep only their inputs, and run again in backward
   OnNonFinite on_nonfinite = OnNonFinite::stop;
@@ -57,7 +57,7 @@ struct TrainOptions {
   bool tensorboard = false;           ///< write event files as well (train/run/run_metrics.h)
   std::int64_t validate_every = 500;  ///< steps
   std::int64_t save_every = 500;      ///< steps
-  std::int64_t keep = 3;  ///< checkpoints kept, minimum 2 (best and last are always kept)
+  std::int64_t keep = 3;  ///< number of checkpoints kept, minimum 2 (best and last are kept, too)
   EarlyStoppingOptions early_stopping;
   Metric best = Metric::loss;  ///< selects the best checkpoint (early_stopping.metric overrides it)
   std::int64_t average = 1;    ///< number of checkpoints to average (train/run/average.h)

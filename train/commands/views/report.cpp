@@ -97,7 +97,7 @@ void try_part(ReportExtras& extras, const std::string& what, const Make& make) {
 ReportExtras extras_of(const ReportCommand& options, const History& history, bool running) {
   ReportExtras extras;
   if (running && options.follow) extras.refresh = static_cast<int>(options.every);
-  if (running) return extras;  // to write the page fast; the weights still change
+  if (running) return extras;  // the page must be written fast, and the weights still change
   if (!history.outputs.empty())
     try_part(extras, "attention", [&] { extras.attention = attention_of(history); });
   try_part(extras, "images", [&] { extras.image = images_of(history); });
