@@ -286,8 +286,8 @@ void add_gradcheck(CLI::App& app, Job& job) {
       "the gradient\n"
       "with a five-point finite difference: for some entries of each parameter, and along two "
       "random directions.\n"
-      "A gradient is correct if its error is within 1e-6 (relative) or 1e-8 (absolute). Exits with "
-      "1 if one is not.\n"
+      "A gradient is correct within an error of 1e-6 (relative) or 1e-8 (absolute). Exits with 1 "
+      "if one is wrong.\n"
       "Example:\n"
       "  heed gradcheck configs/dates.yaml model.norm=post model.activation=gelu");
 }
