@@ -97,7 +97,7 @@ mv moved/libmine.so build
 
 # ---- refused ---------------------------------------------------------------------------------------------
 status 2 show gate.yaml 'plugins=[]'
-says 'model.mixer: expected one of attention, lstm, gru, conv, got "mine.gate" (a name with a dot is a plugin' 'model.activation: expected one of relu,'
+says 'model.mixer: expected one of attention, lstm, gru, conv, got "mine.gate" (a name with a dot is registered by a plugin' 'model.activation: expected one of relu,'
 status 2 show gate.yaml model.mixer=mine.gait
 says 'expected one of attention, lstm, gru, conv, mine.gate, got "mine.gait" (did you mean mine.gate?)'
 status 2 show gate.yaml model.positions=alibi
@@ -113,7 +113,7 @@ says 'plugin build: '
 status 3 show gate.yaml "plugins=$("$cxx" -print-file-name=libstdc++.so)"
 says 'it registers nothing: expected HEED_MIXER'
 status 3 show gate.yaml plugins=build/libmine_f64.so
-says 'it is a float64 build, which gradcheck finds by itself'
+says 'it is a float64 build, which gradcheck loads automatically'
 status 3 show gate.yaml "plugins=[build/libmine.so, $more/libundotted.so]"
 says "plugin $more/libundotted.so: activation \"gelu\": expected a name of words joined by dots"
 status 3 show gate.yaml "plugins=$more/liblost.so"

@@ -42,15 +42,15 @@ void nested(YamlCases& cases) {
   const auto stairs = [](const std::string& end) {
     return numbered([end](std::size_t depth) { return std::string(depth, ' ') + end; });
   };
-  cases.sized("stairs of keys", stairs("a:\n"), "33:33: nested deeper than 32");
-  cases.sized("stairs of dashes", stairs("-\n"), "33:33: nested deeper than 32");
+  cases.sized("stairs of keys", stairs("a:\n"), "33:33: nested deeper than 32 levels");
+  cases.sized("stairs of dashes", stairs("-\n"), "33:33: nested deeper than 32 levels");
   cases.after("33 brackets after a key",
               "name: " + std::string(33, '[') + std::string(33, ']') + "\n", "");
-  cases.all.back().says = {"FOLDER/exp.yaml:2:3", "nested deeper than 32"};
+  cases.all.back().says = {"FOLDER/exp.yaml:2:3", "nested deeper than 32 levels"};
   cases.after("33 braces as keys",
               "name: " + repeated("{? ", 33) + "x" + std::string(33, '}') + "\n",
-              "nested deeper than 32");
-  cases.all.back().says = {"FOLDER/exp.yaml:2:", "nested deeper than 32"};
+              "nested deeper than 32 levels");
+  cases.all.back().says = {"FOLDER/exp.yaml:2:", "nested deeper than 32 levels"};
 }
 
 void wide(YamlCases& cases) {

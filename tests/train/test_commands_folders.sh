@@ -34,7 +34,7 @@ exec 9>slowly
 cat src >&9
 soon '[ -e .shared.tmp ]'
 status 4 generate runs/tiny --input src --output shared
-says 'shared.tmp: another process is writing it'
+says 'shared.tmp: another process is writing this file'
 exec 9>&-
 wait $!
 same shared

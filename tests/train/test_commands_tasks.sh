@@ -243,7 +243,7 @@ fi
 status 2 attention few --input 'a b' --output all.svg
 says 'an SVG file holds one layer' 'give --layer with one of encoder.layers.0.self_attn'
 status 2 attention few --input 'a b' --layer nowhere
-says '--layer nowhere: no layer has that in its name' 'encoder.layers.0.self_attn'
+says '--layer nowhere: no layer has these parts in its name' 'encoder.layers.0.self_attn'
 status 2 attention few --input 'a b' --head 9 --output all.html
 says '--head 9: encoder.layers.0.self_attn has'
 status 2 attention few
@@ -273,7 +273,7 @@ says '--view is for drawings'
 status 2 attention few --input 'a b' --output all.png
 says '--output all.png: heed attention writes a page, or a drawing to a file that ends in .svg'
 status 2 attention few --input 'a b' --layer encoder --head 1 --view rollout --output all.svg
-says '--view rollout takes the mean of the heads: leave out --head'
+says '--view rollout uses the mean of the heads: leave out --head'
 status 2 attention few --input 'a b' --layer decoder.layers.0.multihead_attn --view lines --query 1 --output all.svg
 says '--query is for --view neurons'
 status 2 attention few --input 'a b' --layer decoder.layers.0.multihead_attn --view lines --threshold 0.5 --output all.svg

@@ -36,7 +36,7 @@ says 'runs/tiny is a folder, not a config; heed resume continues a run'
 status 2 train tiny.yaml --run ''
 says '--run: expected a folder'
 status 2 show reference seed=2
-says 'seed=2: show reference and --schema take no overrides'
+says 'seed=2: show reference and --schema accept no overrides'
 status 2 show tiny.yaml --tape
 says '--tape: give --output a name that ends in .svg'
 status 2 show tiny.yaml --json --output never.svg

@@ -99,7 +99,7 @@ BOOST_AUTO_TEST_CASE(inconsistent_values_are_refused) {
       {mixture + "data: {synthetic: {name: mixture}}\n",
        "exp.yaml:2:26: data.synthetic.of: missing: name the tasks of the mixture"},
       {mixture + "data: {synthetic: {name: mixture, of: [sort, mixture, sort]}}\n",
-       "exp.yaml:2:35: data.synthetic.of: \"mixture\" is not a synthetic task"},
+       "exp.yaml:2:35: data.synthetic.of: \"mixture\" is not a synthetic task of text"},
       {mixture + "data: {synthetic: {name: mixture, of: [sort, sort]}}\n",
        "exp.yaml:2:35: data.synthetic.of: sort is given twice"},
       {mixture + "data: {synthetic: {name: copy, of: [sort]}}\n",
@@ -109,24 +109,24 @@ BOOST_AUTO_TEST_CASE(inconsistent_values_are_refused) {
        "names of their tasks"},
       {mixture + "data: {train: {source: a, target: b}, valid_fraction: 0.1, mixture: {prefixes: "
                  "a}}\n",
-       "exp.yaml:2:80: data.mixture.prefixes: fractions are cut from the end of train, which is "
-       "its last part; give files for valid and test"},
+       "exp.yaml:2:80: data.mixture.prefixes: a fraction is cut from the end of train, so it would "
+       "contain the last part only; give files for valid and test"},
       {"data: {synthetic: {name: copy}, mixture: {limit: 3}}\n",
        "exp.yaml:1:50: data.mixture.limit: only for task: text2text"},
       {"task: denoise\ndata: {train: {text: t}, max_length: 900}\n", "accepted"},
       {"task: denoise\ndata: {train: {text: t}, max_length: 900, spans: {length: 1}}\n",
        "exp.yaml:2:59: data.spans.length: a line of data.max_length: 900 tokens has 135 hidden "
-       "spans, but there are 100 pieces <extra_id_...> to mark them"},
+       "spans, but only 100 pieces <extra_id_...> can mark them"},
       {"data: {synthetic: {name: captions}}\n",
-       "exp.yaml:1:26: data.synthetic.name: captions is for data.input: image"},
+       "exp.yaml:1:26: data.synthetic.name: captions needs data.input: image"},
       {"data: {synthetic: {name: tones}, input: image}\n",
-       "exp.yaml:1:26: data.synthetic.name: tones is for data.input: features"},
+       "exp.yaml:1:26: data.synthetic.name: tones needs data.input: features"},
       {"data: {synthetic: {name: copy}, input: features}\n",
-       "exp.yaml:1:26: data.synthetic.name: copy is for data.input: text"},
+       "exp.yaml:1:26: data.synthetic.name: copy needs data.input: text"},
       {"data: {synthetic: {name: captions}, input: image, image: {height: 12, patch: 4}}\n",
        "exp.yaml:1:67: data.image.height: two shapes need an image of at least 16 x 16 pixels"},
       {"data: {synthetic: {name: motion}, input: image}\n",
-       "exp.yaml:1:26: data.synthetic.name: motion is for data.input: video"},
+       "exp.yaml:1:26: data.synthetic.name: motion needs data.input: video"},
       {"data: {synthetic: {name: motion}, input: video, image: {height: 14, width: 6, patch: 2}}\n",
        "exp.yaml:1:65: data.image.height: a moving square needs frames of at least 8 x 8 pixels"},
       {"data: {synthetic: {name: motion}, input: video, video: {frames: 8}}\n",
@@ -157,8 +157,8 @@ BOOST_AUTO_TEST_CASE(inconsistent_values_are_refused) {
        "exp.yaml:3:27: model.front_end.kind: only for data.input: image or features"},
       {"task: classify\ndata: {train: {source: a, target: b}, input: image}\nmodel: {kind: swin, "
        "front_end: {kind: conv}}\n",
-       "exp.yaml:3:15: model.swin.depths: 2 stages need both sides of an image divisible by 2 "
-       "patches, but it has 7 x 7\n"
+       "exp.yaml:3:15: model.swin.depths: 2 stages need a grid of patches with both sides "
+       "divisible by 2, but it has 7 x 7\n"
        "exp.yaml:3:39: model.front_end.kind: only for model.kind: transformer"},
       {"task: classify\ndata: {train: {source: a, target: b}, input: image}\nmodel: {front_end: "
        "{kind: conv}}\n",
@@ -186,8 +186,8 @@ BOOST_AUTO_TEST_CASE(inconsistent_values_are_refused) {
       {"data: {synthetic: {name: copy}}\nmodel: {kind: swin}\n",
        "exp.yaml:2:15: model.kind: only for data.input: image"},
       {"task: classify\ndata: {train: {source: a, target: b}, input: image}\nmodel: {kind: swin}\n",
-       "exp.yaml:3:15: model.swin.depths: 2 stages need both sides of an image divisible by 2 "
-       "patches, but it has 7 x 7"},
+       "exp.yaml:3:15: model.swin.depths: 2 stages need a grid of patches with both sides "
+       "divisible by 2, but it has 7 x 7"},
       {"task: classify\ndata: {train: {source: a, target: b}, input: image}\nmodel: {kind: swin, "
        "swin: {depths: [2.5]}}\n",
        "exp.yaml:3:37: model.swin.depths: expected a whole number, got \"2.5\""},
@@ -214,8 +214,8 @@ BOOST_AUTO_TEST_CASE(inconsistent_values_are_refused) {
       {"data: {synthetic: {name: recall, symbols: 53}}\n",
        "exp.yaml:1:43: data.synthetic.symbols: 53 is more than the 52 keys of recall, a-z and A-Z"},
       {"data: {synthetic: {name: recall, symbols: 8}}\n",
-       "exp.yaml:1:43: data.synthetic.max_length: 20 is more than symbols: 8, and the keys of a "
-       "line differ"},
+       "exp.yaml:1:43: data.synthetic.max_length: 20 is more than symbols: 8, but the keys of a "
+       "line must differ"},
       {"data: {synthetic: {name: recall, distance: 4, min_length: 3}}\n",
        "exp.yaml:1:44: data.synthetic.distance: 4 is more than min_length: 3, so a line may lack "
        "the key"},
@@ -227,9 +227,9 @@ BOOST_AUTO_TEST_CASE(inconsistent_values_are_refused) {
       {copy + "tokenizer: {source_model: x.model}\n",
        "exp.yaml:2:27: tokenizer.source_model: only for shared: false (or give model)"},
       {copy + "tokenizer: {shared: false, target_model: x.model}\n",
-       "exp.yaml:2:42: tokenizer.source_model: missing, but the other side has one"},
+       "exp.yaml:2:42: tokenizer.source_model: missing, but the other side has a file"},
       {copy + "tokenizer: {shared: false, source_model: x.model}\n",
-       "exp.yaml:2:42: tokenizer.target_model: missing, but the other side has one"},
+       "exp.yaml:2:42: tokenizer.target_model: missing, but the other side has a file"},
       {copy + "tokenizer: {kind: char, algorithm: bpe}\n",
        "exp.yaml:2:36: tokenizer.algorithm: only for kind: sentencepiece"},
       {copy + "tokenizer: {kind: byte, model: x}\n",
@@ -270,8 +270,7 @@ BOOST_AUTO_TEST_CASE(inconsistent_values_are_refused) {
       {copy + "model: {rotary_base: 500}\n",
        "exp.yaml:2:22: model.rotary_base: only for positions: rotary"},
       {copy + "model: {d_model: 36, positions: rotary}\n",
-       "exp.yaml:2:18: model.heads: 4 heads of 9 columns, but positions: rotary needs an even "
-       "width"},
+       "exp.yaml:2:18: model.heads: 4 heads of width 9, but positions: rotary needs an even width"},
       {copy + "model: {d_model: 9, heads: 1, positions: relative_xl}\n",
        "exp.yaml:2:18: model.d_model: 9 is odd, but positions: relative_xl needs an even width"},
       {copy + "model: {positions: relative_t5, t5_buckets: 6}\n",
@@ -286,11 +285,11 @@ BOOST_AUTO_TEST_CASE(inconsistent_values_are_refused) {
       {copy + "model: {mixer: gru, attention: {pattern: window}}\n",
        "exp.yaml:2:42: model.attention.pattern: only for model.mixer: attention"},
       {copy + "model: {positions: learned, max_positions: 64}\n",
-       "exp.yaml:2:44: model.max_positions: 64 is less than data.max_length: 128, and one for the "
+       "exp.yaml:2:44: model.max_positions: 64 is less than data.max_length: 128, plus one for the "
        "end token"},
       {copy + "model: {positions: learned, max_positions: 128}\n",
-       "exp.yaml:2:44: model.max_positions: 128 is less than data.max_length: 128, and one for the "
-       "end token"},
+       "exp.yaml:2:44: model.max_positions: 128 is less than data.max_length: 128, plus one for "
+       "the end token"},
       {lm + "model: {positions: learned, max_positions: 64}\n",
        "exp.yaml:3:44: model.max_positions: 64 is less than model.context: 256"},
       {copy + "model: {layers: {encoder: 0}}\n",

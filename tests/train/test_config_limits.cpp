@@ -45,13 +45,13 @@ BOOST_AUTO_TEST_CASE(text_larger_than_128_kib_is_refused) {
 BOOST_AUTO_TEST_CASE(nodes_deeper_than_32_levels_are_refused) {
   const auto list = [](std::size_t depth) { return repeat("[", depth) + repeat("]", depth); };
   BOOST_TEST(yaml_refusal(list(32)).empty());
-  BOOST_TEST(yaml_refusal(list(33)) == "exp.yaml:1:33: nested deeper than 32");
-  BOOST_TEST(yaml_refusal(repeat("- ", 33)) == "exp.yaml:1:65: nested deeper than 32");
-  BOOST_TEST(yaml_refusal(repeat("{a: ", 33)).ends_with("nested deeper than 32"));
-  BOOST_TEST(refusal("", {"x=" + repeat("[", 5000)}).ends_with("nested deeper than 32"));
-  // An anchor of 20 levels with an alias at level 20.
+  BOOST_TEST(yaml_refusal(list(33)) == "exp.yaml:1:33: nested deeper than 32 levels");
+  BOOST_TEST(yaml_refusal(repeat("- ", 33)) == "exp.yaml:1:65: nested deeper than 32 levels");
+  BOOST_TEST(yaml_refusal(repeat("{a: ", 33)).ends_with("nested deeper than 32 levels"));
+  BOOST_TEST(refusal("", {"x=" + repeat("[", 5000)}).ends_with("nested deeper than 32 levels"));
+  // An anchor of 20 levels, aliased at level 20.
   const std::string twice = "- &a " + list(20) + "\n- " + repeat("[", 20) + "*a" + repeat("]", 20);
-  BOOST_TEST(yaml_refusal(twice) == "exp.yaml:2:23: nested deeper than 32");
+  BOOST_TEST(yaml_refusal(twice) == "exp.yaml:2:23: nested deeper than 32 levels");
 }
 
 BOOST_AUTO_TEST_CASE(more_than_50000_nodes_are_refused) {
@@ -74,7 +74,8 @@ BOOST_AUTO_TEST_CASE(content_of_nested_anchors_counts_once_per_anchor) {
     return "[&a [&b [&c [" + repeat("1,", items) + "]]]]";
   };
   BOOST_TEST(yaml_refusal(nested(16'000)).empty());
-  BOOST_TEST(yaml_refusal(nested(17'000)) == "exp.yaml:1:2: anchors hold more than 50000 values");
+  BOOST_TEST(yaml_refusal(nested(17'000)) ==
+             "exp.yaml:1:2: anchors contain more than 50000 values");
 }
 
 BOOST_AUTO_TEST_CASE(aliases_that_expand_to_more_than_128_kib_are_refused) {

@@ -29,7 +29,7 @@ CLI::Option* add_choice(CLI::App* command, const char* group, const char* name, 
   return command->add_option(name, value, help)->type_name(type)->group(group);
 }
 
-/// `example`: an override shown in the help.
+/// Adds the arguments key=value; the help shows `example`, one of them.
 void add_overrides(CLI::App* command, std::vector<std::string>& overrides, const char* example);
 void add_config(CLI::App* command, std::string& config, std::vector<std::string>& overrides,
                 const char* example);

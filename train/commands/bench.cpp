@@ -77,7 +77,7 @@ struct Measured {
   StepProfile profile;
 };
 
-/// A model in training.
+/// Trains a model, one measured step at a time.
 class Bench {
  public:
   explicit Bench(const Config& config)
@@ -99,7 +99,8 @@ class Bench {
       teacher_ = make_teacher(config, data_);
     else if (!config.train.distill.teacher.empty())
       print_message(
-          "heed: note: random tokens have no teacher: the step is that of a run without one");
+          "heed: note: random tokens have no teacher, so the step is that of a run without a "
+          "teacher");
     options_ = with_teacher(step_options(config), teacher_.get());
     optimizer_.emplace(config.optim, not_frozen(*model_, config.train.freeze));
     step_.emplace(*model_, *optimizer_, team_, options_);
@@ -126,8 +127,8 @@ class Bench {
     return seconds;
   }
 
-  /// Runs a step; repeats it with its ops timed and its products logged; then runs the products
-  /// alone.
+  /// Measures a step, repeats it to time its ops and to log its products, and then measures the
+  /// products alone.
   void round(Measured& m) {
     m.steps.push_back(step());
     m.allocations += allocations_;
@@ -192,7 +193,8 @@ Measured measure(const Config& config, std::int64_t wanted_steps) {
           : std::clamp<std::int64_t>(static_cast<std::int64_t>(seconds / turns / warm), 5, 400);
   for (std::int64_t i = 0; i < rounds; ++i) {
     bench.round(m);
-    // The process now includes the replay's memory: adds only the growth of later steps' arrays.
+    // The peak of the process now includes the replay's memory, so only the growth of later steps'
+    // arrays is added.
     m.peak_rss_mb += static_cast<double>(std::max<std::int64_t>(bench.peak_bytes() - peak, 0)) /
                      static_cast<double>(1 << 20);
     peak = std::max(peak, bench.peak_bytes());
@@ -242,7 +244,7 @@ int bench_command(const BenchCommand& options) {
       1e3 * products, 100 * share, executed_gflop, executed_gflop / products);
   fmt::print("  blas         {} (kernel chosen by {})\n", kernels::blas_name(),
              blas_kernel_chooser());
-  fmt::print("  memory      {:10.1f} MB at most; {:.2f} allocations per step\n", m.peak_rss_mb,
+  fmt::print("  memory      {:10.1f} MB at the peak; {:.2f} allocations per step\n", m.peak_rss_mb,
              record["allocations_per_step"].get<double>());
   fmt::print("  first step  {:10.1f} ms after process start\n\n{}", m.first_step_ms,
              m.profile.table());

@@ -21,7 +21,7 @@ namespace {
 
 using namespace arguments;
 
-/// Adds an option that can be repeated, with one file each.
+/// Adds an option for one file that can be given several times.
 void add_files(CLI::App* command, const char* name, std::vector<std::string>& files,
                const char* help) {
   command->add_option(name, files, help)
@@ -74,8 +74,10 @@ void add_resume(CLI::App& app, Job& job, const std::vector<std::string>& typed) 
   add_run(command, options->run, options->overrides, "train.steps=4000");
   add_json(command, options->json, "the final metrics");
   command->footer(
-      "Examples:\n  heed resume runs/dates\n  heed resume runs/dates train.steps=4000\n"
-      "The keys given here, except threads, are written to the run's config.yaml.");
+      "Examples:\n"
+      "  heed resume runs/dates\n"
+      "  heed resume runs/dates train.steps=4000\n"
+      "The keys on the command line, except threads, are written to the run's config.yaml.");
 }
 
 void add_sweep(CLI::App& app, Job& job) {
@@ -97,25 +99,26 @@ void add_sweep(CLI::App& app, Job& job) {
         ->group(choices);
   };
   add_count("--seeds", options->seeds,
-            "runs per point, with consecutive seeds that start at the config's");
-  add_count("--random", options->random, "draw N points of the grid instead of all");
+            "number of runs per point, with consecutive seeds that start at the config's seed");
+  add_count("--random", options->random, "train N random points of the grid instead of all");
   command
       ->add_flag("--halving", options->halving,
                  "successive halving: train all points for part of train.steps, keep the better "
                  "half, and repeat")
       ->group(choices);
   add_choice(command, choices, "--jobs", options->jobs, "N",
-             "runs at a time, which share the threads (default: 1)")
+             "number of simultaneous runs, which share the threads (default: 1)")
       ->check(CLI::Range(1, 1024));
   add_choice(command, results, "--run", options->folder, "FOLDER",
              "folder of the runs (default: runs/<name>-sweep)");
   add_json(command, options->json, "the comparison");
   command->footer(
-      "Every run is a run folder within FOLDER. Called again, with the same arguments, the sweep "
-      "continues:\n"
-      "finished runs remain unchanged, all others are resumed. A run that fails does not stop the "
-      "others. At the\n"
-      "end: a table as of heed compare, and FOLDER/report.html. The values may also be in CONFIG:\n"
+      "Every run has its run folder within FOLDER. The same command continues an interrupted "
+      "sweep: finished\n"
+      "runs remain unchanged, and all others are resumed. A run that fails does not stop the "
+      "others. At the end,\n"
+      "heed prints the table of heed compare and writes FOLDER/report.html. CONFIG may contain the "
+      "values, too:\n"
       "  sweep: {model.norm: [pre, post], seeds: 3}\n"
       "Examples:\n"
       "  heed sweep configs/reverse.yaml model.heads=1,2,4 --seeds 3 --jobs 2\n"
@@ -130,16 +133,17 @@ void add_eval(CLI::App& app, Job& job) {
   add_choice(command, choices, "--split", options->split, "NAME",
              "valid or test (default: test, or valid if there is no test)")
       ->check(CLI::IsMember({"valid", "test"}));
-  add_files(command, "--source", options->source, "lines to translate instead of a split");
-  add_files(command, "--target", options->target, "reference translations");
+  add_files(command, "--source", options->source, "source lines to evaluate instead of a split");
+  add_files(command, "--target", options->target,
+            "targets of these lines, such as reference translations");
   add_files(command, "--text", options->text, "language models: a text instead of a split");
   add_weights(command, options->weights);
   command
       ->add_flag("--pretokenised", options->pretokenised,
-                 "lines are already tokenised: BLEU splits at spaces, not by 13a")
+                 "lines are already tokenised: BLEU splits them at spaces instead of by 13a")
       ->group(choices);
   add_choice(command, results, "--output", options->output, "FILE",
-             "write the translations to a file (- for standard output)");
+             "write the outputs to a file (- for standard output)");
   add_json(command, options->json, "the metrics");
   command->footer(
       "The loss is the mean negative log-likelihood per token in nats, without label smoothing. "
@@ -152,7 +156,7 @@ void add_eval(CLI::App& app, Job& job) {
       "  heed eval runs/multi30k-de-en --source test.de --target test.en decode.beam=10");
 }
 
-/// Names the option as typed in errors about its override.
+/// Replaces an override in an error message by the option as typed.
 Error as_typed(const Error& error, const std::vector<Shortcut>& shortcuts) {
   std::string message = error.what();
   for (const Shortcut& shortcut : shortcuts) {
@@ -204,7 +208,7 @@ void add_generate(CLI::App& app, Job& job) {
   sampling("--temperature", "decode.temperature");
   sampling("--top-k", "decode.top_k");
   sampling("--top-p", "decode.top_p");
-  command->add_option("--seed", options->seed, "seed of sampling (default: the config's)")
+  command->add_option("--seed", options->seed, "seed of sampling (default: the config's seed)")
       ->check([](const std::string& text) {
         std::uint64_t value = 0;
         const char* const end = text.data() + text.size();
@@ -220,7 +224,7 @@ void add_generate(CLI::App& app, Job& job) {
              "the beginning of each output, one line for each line of input")
       ->excludes("--prompt");
   add_choice(command, choices, "--chunk", options->chunk, "N",
-             "lines read before any is translated (default: 2048; 1 at a terminal)")
+             "number of lines read before outputs are generated (default: 2048; 1 at a terminal)")
       ->check(CLI::Range(1, 1'000'000));
   add_choice(command, results, "--output", options->output, "FILE",
              "output file (default: -, standard output)");
@@ -231,9 +235,10 @@ void add_generate(CLI::App& app, Job& job) {
       "a text.\n"
       "--beam 1 always chooses the most probable token. --temperature, --top-k and --top-p imply "
       "--sample.\n"
-      "--nbest gives the best of the beam, or that many samples; SCORE is the log-probability "
-      "divided by the\n"
-      "length penalty. With --prompt and --beam 1 or --sample, text is printed token by token.\n"
+      "--nbest prints the N best hypotheses of the beam, or N samples; SCORE is the "
+      "log-probability divided by\n"
+      "the length penalty. With --prompt and --beam 1 or --sample, text is printed token by "
+      "token.\n"
       "Tasks seq2seq and tag use at most the first 4,096 tokens of a line, the end token included; "
       "a language\n"
       "model has no such limit.\n"
@@ -261,7 +266,7 @@ void add_score(CLI::App& app, Job& job) {
       "its number\n"
       "of tokens. Both include the end token. A language model has no end token: each line is "
       "scored as if\n"
-      "it followed a newline, and only its own tokens count.\n"
+      "it followed a newline, and only the tokens of the line count.\n"
       "Example:\n"
       "  heed score runs/multi30k-de-en --source test.de --target test.en");
 }
@@ -273,7 +278,7 @@ void add_gradcheck(CLI::App& app, Job& job) {
                   options, gradcheck_command);
   add_config(command, options->config, options->overrides, "model.norm=post");
   add_choice(command, choices, "--entries", options->entries, "N",
-             "entries to check per parameter (default: as many as fit in about 40 s)")
+             "number of entries to check per parameter (default: as many as fit in about 40 s)")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 40));
   add_json(command, options->json, "the table");
   command->footer(
@@ -281,8 +286,8 @@ void add_gradcheck(CLI::App& app, Job& job) {
       "the gradient\n"
       "with a five-point finite difference: for some entries of each parameter, and along two "
       "random directions.\n"
-      "A gradient is right within 1e-6 (relative) or 1e-8 (absolute). Exits with 1 if one is "
-      "wrong.\n"
+      "A gradient is correct within an error of 1e-6 (relative) or 1e-8 (absolute). Exits with 1 "
+      "if one is wrong.\n"
       "Example:\n"
       "  heed gradcheck configs/dates.yaml model.norm=post model.activation=gelu");
 }
@@ -291,11 +296,11 @@ void add_bench(CLI::App& app, Job& job) {
   const auto options = std::make_shared<BenchCommand>();
   CLI::App* const command =
       add_command(app, job, "bench",
-                  "time of a step, tokens/s, GFLOP/s, share of its matrix products, time by op",
+                  "time of a step, tokens/s, GFLOP/s, share of the matrix products, time by op",
                   options, bench_command);
   add_config(command, options->config, options->overrides, "train.batch_tokens=8192");
   add_choice(command, choices, "--steps", options->steps, "N",
-             "steps to measure (default: about ten seconds of them)")
+             "number of steps to measure (default: as many as fit in about ten seconds)")
       ->check(CLI::Range(1, 1'000'000));
   add_json(command, options->json, "the figures");
   command->footer("Example:\n  heed bench configs/bench/nmt-small.yaml threads=2");
@@ -312,7 +317,7 @@ void add_prune(CLI::App& app, Job& job, const std::vector<std::string>& typed) {
   });
   add_run(command, options->run, options->overrides, "data.valid.source=other.txt");
   add_choice(command, choices, "--heads", options->heads, "N",
-             "attention heads to remove, the least important first")
+             "number of attention heads to remove, the least important first")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 40));
   add_choice(command, choices, "--share", options->share, "S",
              "share of the weights to set to zero, the smallest magnitudes first")
@@ -321,11 +326,11 @@ void add_prune(CLI::App& app, Job& job, const std::vector<std::string>& typed) {
   add_new_run(command, options->to, options->overwrite, "the new run folder")->required();
   add_json(command, options->json, "what was removed");
   command->footer(
-      "The importance of heads is measured on at most 1,000 sequences of the validation data. The "
-      "new run\n"
-      "evaluates and generates like any other. To train it further, start a run with "
-      "model.init_from; its\n"
-      "zeros may then become other values.\n"
+      "The importance of heads is measured on at most 1,000 sequences of the validation data. heed "
+      "eval\n"
+      "and heed generate read the new run like any other. To train it further, start a run with "
+      "model.init_from;\n"
+      "its zeros may then become other values.\n"
       "Examples:\n"
       "  heed prune runs/multi30k-de-en --heads 12 --run runs/fewer-heads\n"
       "  heed prune runs/multi30k-de-en --share 0.5 --run runs/half-zero\n"
@@ -344,11 +349,12 @@ void add_quantize(CLI::App& app, Job& job, const std::vector<std::string>& typed
   add_new_run(command, options->to, options->overwrite, "the new run folder (default: RUN-int8)");
   add_json(command, options->json, "the sizes");
   command->footer(
-      "Matrices become int8 with a float32 scale for each row; vectors remain float32. The new "
-      "run\n"
-      "evaluates and generates like any other, with decode.precision=int8, which works for other "
-      "runs\n"
-      "too. It cannot be resumed or pruned; model.init_from loads its values as float32.\n"
+      "Matrices become int8 with a float32 scale for each row; vectors remain float32. heed eval "
+      "and\n"
+      "heed generate read the new run like any other, with decode.precision=int8, which also works "
+      "for other\n"
+      "runs. The new run cannot be resumed or pruned; model.init_from loads its values as "
+      "float32.\n"
       "Examples:\n"
       "  heed quantize runs/multi30k-de-en\n"
       "  heed eval runs/multi30k-de-en-int8");

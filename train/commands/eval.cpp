@@ -23,13 +23,14 @@ namespace {
 
 bool names_files(const FilesOptions& files) { return !files.source.empty() || !files.text.empty(); }
 
-/// The data to evaluate and their name.
+/// The data to evaluate, and the name of their split.
 struct Subject {
   std::string name;
   Split split;
 };
 
-/// Throws Error(usage): the config lacks the requested split. The message lists the alternatives.
+/// Throws Error(usage), because the config lacks the requested split. The message lists the
+/// alternatives.
 [[noreturn]] void refuse_split(const std::string& name, bool alternative_exists, Reads reads) {
   const std::string alternative = name == "test" ? "valid" : "test";
   const char* const files = reads == Reads::pairs ? "--source FILE --target FILE" : "--text FILE";

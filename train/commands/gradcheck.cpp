@@ -29,9 +29,10 @@ constexpr std::int64_t stencil = 4;  // forward passes per correct entry or dire
 constexpr int directions = 2;
 constexpr std::int64_t min_entries = 4, max_entries = 256;
 
-/// Three sequences of the training data: of the first 16 batches, the batch whose number of tokens
-/// is closest to 40. More tokens only take longer, because the loss is computed thousands of times;
-/// fewer hardly exercise attention. Windows of a text are shortened for the same reason.
+/// A batch of three sequences of the training data: of the first 16 such batches, the one whose
+/// number of tokens is closest to 40. More tokens would only take longer, because the loss is
+/// computed thousands of times; fewer would hardly test attention. Windows of a text are shortened
+/// for the same reason.
 Batch small_batch(const Config& config, const Dataset& data) {
   constexpr std::int64_t candidates = 16, target_tokens = 40;
   BatchOptions options;
@@ -50,8 +51,8 @@ Batch small_batch(const Config& config, const Dataset& data) {
   return best;
 }
 
-/// Checks some entries of every parameter (all, if that is as fast), and random directions for the
-/// parameters whose entries are not all checked.
+/// Checks some entries of every parameter (all entries of a small one), and random directions for
+/// the parameters whose entries are not all checked.
 class ModelCheck {
  public:
   ModelCheck(std::function<Tensor()> loss, Parameters parameters, std::int64_t entries)

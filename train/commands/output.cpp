@@ -106,7 +106,7 @@ class Claim {
       // Errors of file systems without locks are ignored.
       if (::flock(file_.get(), LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK)
         throw Error(Exit::io,
-                    fmt::format("{}: another process is writing it", unfinished.string()));
+                    fmt::format("{}: another process is writing this file", unfinished.string()));
       struct stat status {};
       if (::fstat(file_.get(), &about_) == 0 && ::stat(unfinished.c_str(), &status) == 0 &&
           same_file(about_, status))

@@ -20,8 +20,8 @@ void write_output(const std::string& path, const std::function<void(const Sink&)
 void refuse_output_over_input(const std::string& output, const std::vector<std::string>& inputs);
 
 /// Throws Error(usage) if the file name has the extension of an image or document format that heed
-/// cannot write, such as .png. For the message: `command`, such as "heed plot", and the formats
-/// that it `writes`.
+/// cannot write, such as .png. The message contains `command`, such as "heed plot", and `writes`,
+/// the formats that it writes.
 void refuse_other_formats(const std::string& output, const std::string& command,
                           const std::string& writes);
 

@@ -68,7 +68,7 @@ int prune_command(const PruneCommand& options) {
   const TrainedModel trained = TrainedModel::open(options.run, options.overrides, options.weights);
   changes_on_resume(config, trained.config);  // throws if an override changes the model
   if (trained.quantised)
-    throw Error(Exit::usage, fmt::format("{} has int8 weights: prune a run first, then quantize it",
+    throw Error(Exit::usage, fmt::format("{} has int8 weights: prune a run before you quantise it",
                                          options.run));
   nlohmann::json record = record_of(run, trained, "pruned");
   std::string text;

@@ -12,7 +12,7 @@ namespace heed {
 
 namespace {
 
-/// The sizes of the weights before and after.
+/// The size of these tensors, in bytes.
 std::int64_t bytes_of(const std::vector<TensorView>& views) {
   std::int64_t bytes = 0;
   for (const TensorView& view : views) bytes += std::ssize(view.bytes);

@@ -60,7 +60,7 @@ int logged(RunLog& run_log, const Work& work) {
   }
 }
 
-/// Prints the JSON of --json; without validation and test data, only the remaining keys.
+/// Prints the JSON of --json. Without validation and test data, the metrics are absent.
 void print_record(const std::optional<Evaluation>& e, const std::string& split,
                   const WeightsInfo& weights, const RunFolder& run) {
   nlohmann::json record = e ? e->json() : nlohmann::json::object();
@@ -115,7 +115,8 @@ int follow(World& world, const Config& config) {
   return replica->follow();
 }
 
-/// Builds the trainer of rank 0 or of a run of one process. Throws on all ranks if the model does not fit.
+/// Builds the trainer of rank 0 or of a run of one process. Throws on all ranks if one of them
+/// fails, for example if the model does not fit into its memory.
 void make_trainer(std::optional<Trainer>& trainer, const Config& config, const RunFolder& run,
                   const ExperimentData& data, RunLog& run_log, World* world) {
   if (world != nullptr) require_equal_ranks(*world, config, data);
@@ -138,7 +139,8 @@ int resume_run(const Config& config, const RunFolder& run, const ResumeCommand& 
   const ExperimentData data = load_data_together(world, config, &tokenizers);
   for (const std::string& change : environment_changes(run, config, data.sums)) {
     run_log.line(fmt::format(
-        "warning: differs from what the run was started with, so its bits may differ: {}", change));
+        "warning: changed since the run was started, so the bits of the result may differ: {}",
+        change));
   }
   explain_precision(config, run_log);
   std::optional<Trainer> trainer;

@@ -18,8 +18,8 @@ struct TrainedModel {
   std::unique_ptr<Model> model;
   bool quantised = false;  ///< whether the file contains int8 matrices
 
-  /// `name`: as in find_weights. Prints the name of the weights to standard error. Throws
-  /// Error(bad_input) if a file is missing or does not match the config.
+  /// Opens a run with the weights `name`, as in find_weights. Prints the name of the weights to
+  /// standard error. Throws Error(bad_input) if a file is missing or does not match the config.
   static TrainedModel open(const std::string& run, const std::vector<std::string>& overrides,
                            const std::string& name);
 

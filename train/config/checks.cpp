@@ -131,8 +131,8 @@ class Checker : KeyChecks {
     if (data.valid_fraction + data.test_fraction > 0 && !data.mixture.prefixes.empty()) {
       add_error({"data.mixture.prefixes",
                  data.valid_fraction > 0 ? "data.valid_fraction" : "data.test_fraction"},
-                "fractions are cut from the end of train, which is its last part; give files for "
-                "valid and test");
+                "a fraction is cut from the end of train, so it would contain the last part only; "
+                "give files for valid and test");
     }
     if (data.valid_fraction + data.test_fraction >= 1.0) {
       add_error({"data.valid_fraction", "data.test_fraction"},
@@ -166,7 +166,7 @@ class Checker : KeyChecks {
                             synthetic.symbols));
     if (synthetic.max_length > synthetic.symbols) {
       add_error({"data.synthetic.max_length", "data.synthetic.symbols"},
-                fmt::format("{} is more than symbols: {}, and the keys of a line differ",
+                fmt::format("{} is more than symbols: {}, but the keys of a line must differ",
                             synthetic.max_length, synthetic.symbols));
     }
     if (synthetic.distance > synthetic.min_length) {
@@ -190,7 +190,7 @@ class Checker : KeyChecks {
                          *name != "motion";
       if (!known)
         add_error({"data.synthetic.of"},
-                  fmt::format("\"{}\" is not a synthetic task", shown(*name)));
+                  fmt::format("\"{}\" is not a synthetic task of text", shown(*name)));
       if (std::find(synthetic.of.begin(), name, *name) != name)
         add_error({"data.synthetic.of"}, fmt::format("{} is given twice", *name));
     }
@@ -202,8 +202,8 @@ class Checker : KeyChecks {
         static_cast<double>(config_.data.max_length) * spans.rate / spans.length;
     if (!task().hides_spans || max_spans + 1 <= static_cast<double>(span_marks)) return;
     add_error({"data.spans.length", "data.spans.rate", "data.max_length"},
-              fmt::format("a line of data.max_length: {} tokens has {:.0f} hidden spans, but "
-                          "there are {} pieces <extra_id_...> to mark them",
+              fmt::format("a line of data.max_length: {} tokens has {:.0f} hidden spans, but only "
+                          "{} pieces <extra_id_...> can mark them",
                           config_.data.max_length, max_spans, span_marks));
   }
 
@@ -216,7 +216,7 @@ class Checker : KeyChecks {
     const bool source = tokenizer.source_model.empty();
     add_error({source ? "tokenizer.source_model" : "tokenizer.target_model",
                source ? "tokenizer.target_model" : "tokenizer.source_model"},
-              "missing, but the other side has one");
+              "missing, but the other side has a file");
   }
 
   void check_input() {
@@ -226,15 +226,16 @@ class Checker : KeyChecks {
                                               : InputKind::text;
     if (synthetic() && config_.data.input != needed) {
       add_error({"data.synthetic.name", "data.input"},
-                fmt::format("{} is for data.input: {}", value_of(config_, "data.synthetic.name"),
+                fmt::format("{} needs data.input: {}", value_of(config_, "data.synthetic.name"),
                             name_of(needed)));
     }
     if (config_.data.input == InputKind::text) return;
     if (config_.model->segments > 1)
       add_error({"model.segments", "data.input"}, "a source that is not text has no segments");
     if (config_.tokenizer.sample.alpha > 0)
-      add_error({"tokenizer.sample.alpha", "data.input"}, "only for text");
-    if (config_.data.cutoff > 0) add_error({"data.cutoff", "data.input"}, "only for text");
+      add_error({"tokenizer.sample.alpha", "data.input"}, "only for data.input: text");
+    if (config_.data.cutoff > 0)
+      add_error({"data.cutoff", "data.input"}, "only for data.input: text");
     if (config_.data.input == InputKind::features) return check_features();
     check_image();
     if (config_.data.input == InputKind::video) check_video();
@@ -259,7 +260,7 @@ class Checker : KeyChecks {
         add_error({key, "data.image.patch"},
                   fmt::format("{} is not a multiple of patch: {}", side, image.patch));
     }
-    if (image.channels == 2) add_error({"data.image.channels"}, "2: images have 1 or 3");
+    if (image.channels == 2) add_error({"data.image.channels"}, "2: images have 1 or 3 channels");
     if ((makes_images() || makes_videos()) && image.flip)
       add_error({"data.image.flip", "data.synthetic.name"},
                 fmt::format("the targets of {} name left and right, which mirroring exchanges",
@@ -311,8 +312,8 @@ class Checker : KeyChecks {
     config_.tokenizer.shared = false;
   }
 
-  /// A Swin Transformer has biases as positions, depths per stage, and the mean of the patches as
-  /// output.
+  /// Sets the keys that kind: swin determines: no position scheme (Swin blocks have relative
+  /// position biases), the mean of the patches as output, and the number of layers.
   void set_swin() {
     if (config_.model->kind != ModelKind::swin ||
         task().architecture != Architecture::encoder_of_sequences)
@@ -349,17 +350,16 @@ class Checker : KeyChecks {
     return layers != nullptr && layers->value.kind == YamlNode::Kind::scalar;
   }
 
-  /// Each stage but the first has half as many patches along each side.
+  /// Each stage but the first has half as many patches along each side as the previous stage.
   void check_stages() {
     const ModelOptions& model = config_.model;
     const std::int64_t stages = std::ssize(model.swin.depths),
                        divisor = std::int64_t{1} << std::min<std::int64_t>(stages - 1, 30);
     if (model.grid_height % divisor != 0 || model.grid_width % divisor != 0) {
-      add_error(
-          {"model.swin.depths", "data.image.patch", "model.kind"},
-          fmt::format(
-              "{} stages need both sides of an image divisible by {} patches, but it has {} x {}",
-              stages, divisor, model.grid_height, model.grid_width));
+      add_error({"model.swin.depths", "data.image.patch", "model.kind"},
+                fmt::format("{} stages need a grid of patches with both sides divisible by {}, but "
+                            "it has {} x {}",
+                            stages, divisor, model.grid_height, model.grid_width));
     }
     if (config_.train.recompute)
       add_error({"train.recompute", "model.kind"},
@@ -408,7 +408,7 @@ class Checker : KeyChecks {
     }
     if (model.positions == PositionKind::rotary && model.d_model / model.heads % 2 != 0) {
       add_error({"model.heads", "model.d_model", "model.positions"},
-                fmt::format("{} heads of {} columns, but positions: rotary needs an even width",
+                fmt::format("{} heads of width {}, but positions: rotary needs an even width",
                             model.heads, model.d_model / model.heads));
     }
     if (model.positions == PositionKind::relative_t5) check_buckets(model);
@@ -417,8 +417,8 @@ class Checker : KeyChecks {
       if (length + special <= model.max_positions) return;
       const std::string specials = special == 0 ? ""
                                    : special == 1
-                                       ? ", and one for the end token"
-                                       : fmt::format(", and {} for special tokens", special);
+                                       ? ", plus one for the end token"
+                                       : fmt::format(", plus {} for special tokens", special);
       add_error(
           {"model.max_positions", key},
           fmt::format("{} is less than {}: {}{}", model.max_positions, key, length, specials));

@@ -18,7 +18,8 @@ namespace heed {
 template class Boxed<ModelOptions>;
 namespace {
 
-/// The file's text; if the file is too large, one byte more than the limit.
+/// The file's text. Reads at most one byte more than the limit, so that a file that is too large is
+/// refused.
 std::string read_text_file(const std::string& path) {
   constexpr std::size_t byte_order_mark = 3;
   std::string text(yaml_max_bytes + byte_order_mark + 1, '\0');
@@ -64,7 +65,7 @@ void read_field(const Field& field, const YamlNode& node, Config& config, Proble
     if (field.kind == FieldKind::choice &&
         error.message.find("did you mean") == std::string::npos) {
       const std::string section = field.key.substr(0, field.key.rfind('.') + 1);
-      // A value of another key of the section: kind: bpe was written for algorithm: bpe.
+      // The value may belong to another key of the section: kind: bpe instead of algorithm: bpe.
       for (const Field& meant : fields()) {
         if (meant.key.starts_with(section) &&
             std::ranges::find(meant.choices, node.text) != meant.choices.end())
@@ -76,7 +77,7 @@ void read_field(const Field& field, const YamlNode& node, Config& config, Proble
   }
 }
 
-/// Reads a section that is a single value, which sets all its keys.
+/// Reads a section that is given as a single value, which sets all its keys.
 void read_shorthand(const std::string& section, const YamlNode& node, Config& config,
                     Problems& problems) {
   try {
@@ -123,7 +124,8 @@ void read_section(const YamlNode& node, const std::string& section, Config& conf
 }
 
 /// Loads the plugins named in the tree. This happens before its keys are read, because a key may
-/// have a value that a plugin registers. An invalid tree loads none: a refused config runs no code.
+/// have a value that a plugin registers. If the tree is invalid, no plugin is loaded: a refused
+/// config runs no code.
 void load_plugins(const YamlNode& tree, const Problems& problems) {
   const YamlEntry* const entry = tree.kind == YamlNode::Kind::map ? tree.find("plugins") : nullptr;
   if (entry == nullptr) return;
@@ -151,7 +153,7 @@ Config parse_config(std::string_view text, const std::string& file,
   std::optional<YamlNode> tree = parse_yaml(text, 0, problems);
   const bool readable =
       tree && (tree->kind == YamlNode::Kind::map || tree->kind == YamlNode::Kind::null);
-  if (!tree) tree.emplace();  // an empty tree: errors in the overrides are reported too
+  if (!tree) tree.emplace();  // the errors in the overrides are reported, too
   const YamlNode tree_of_file = overrides.empty() ? YamlNode() : *tree;
   apply_overrides(*tree, overrides, problems);
   if (plugins == PluginUse::load) load_plugins(*tree, problems);

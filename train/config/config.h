@@ -26,7 +26,7 @@ struct Config {
   std::string name;  ///< name of the run; by default the file's name without .yaml
   std::uint64_t seed = 1;
   std::int64_t threads = 0;          ///< 0: one per core
-  std::vector<std::string> plugins;  ///< paths of shared libraries, loaded before other keys
+  std::vector<std::string> plugins;  ///< paths of shared libraries, which are loaded first
   TaskKind task = TaskKind::seq2seq;
   DataOptions data;
   TokenizerOptions tokenizer;
@@ -37,7 +37,7 @@ struct Config {
   DistributedOptions distributed;
   BenchOptions bench;
 
-  /// The warnings of read_config, one line each; no part of the experiment.
+  /// The warnings of read_config, one line each; not part of the experiment.
   std::vector<std::string> warnings = {};
 };
 
@@ -45,15 +45,16 @@ struct Config {
 /// plugins, or others with the same names, are loaded already.
 enum class PluginUse { load, leave };
 
-/// Reads the file, then applies the overrides (`train.steps=200`, `model.layers={encoder: 2,
-/// decoder: 4}`; a later one wins), then checks. Throws Error(Exit::usage) with one line per error.
-/// A run folder's config.yaml (one next to a run.json, or with `of_a_run`) held every key when it
-/// was written: a missing key means what heed did before the key existed. Throws Error(bad_input)
-/// if a plugin cannot be loaded.
+/// Reads the file, applies the overrides (`train.steps=200`, `model.layers={encoder: 2, decoder:
+/// 4}`; a later override of a key replaces an earlier one) and checks the result. Throws
+/// Error(Exit::usage) with one line per error. A run's config.yaml (a file beside run.json, or any
+/// with `of_a_run`) contained every key when it was written: a key that it lacks is newer, and gets
+/// the value that stands for heed's earlier behaviour. Throws Error(bad_input) if a plugin cannot
+/// be loaded.
 Config read_config(const std::string& path, std::span<const std::string> overrides = {},
                    bool of_a_run = false, PluginUse plugins = PluginUse::load);
 
-/// Does the same with a text in memory; `file` is its name in messages.
+/// Does the same with text in memory; `file` is its name in messages.
 Config parse_config(std::string_view text, const std::string& file,
                     std::span<const std::string> overrides = {}, bool of_a_run = false,
                     PluginUse plugins = PluginUse::load);
@@ -64,27 +65,28 @@ std::string write_yaml(const Config& config);
 /// booleans, strings, or lists of these.
 nlohmann::json config_json(const Config& config);
 
-/// A config that runs and has every key, with its meaning, choices and default.
+/// The reference page: a runnable config with every key, its meaning, its choices and its default.
 std::string reference_yaml();
 
 /// The JSON Schema (draft 7) of all configs, for editors: types, ranges, choices, and which keys
 /// exclude one another. Only read_config makes the checks that need arithmetic or the command line.
 std::string json_schema();
 
-/// The sizes in `model` on which lines of text, other files and options of commands depend.
+/// The model's sizes on which the lengths of sequences, other files and options of commands depend.
 struct ModelSizes {
   std::int64_t d_model, heads;
-  std::int64_t context;            ///< language model: window length
-  std::int64_t positions;          ///< of a learned table (model.max_positions); 0: no limit
-  std::int64_t rows_per_position;  ///< source rows for each position of the encoder
+  std::int64_t context;    ///< language model: window length
+  std::int64_t positions;  ///< number of learned positions (model.max_positions); 0: no limit
+  std::int64_t rows_per_position;  ///< number of source rows for each position of the encoder
 };
 ModelSizes model_sizes(const Config& config);
 
 /// The keys whose values differ, in the order of the reference page.
 std::vector<std::string> differences(const Config& a, const Config& b);
 
-/// The changes for a run with config `run` that continues with `now`, one sentence per key. Throws
-/// Error(Exit::usage) if the field table does not let `resume` change one of the keys.
+/// The changed keys of a run with config `run` that is continued with config `now`, one sentence
+/// per key. Throws Error(Exit::usage) if the field table does not let `resume` change one of the
+/// keys.
 std::vector<std::string> changes_on_resume(const Config& run, const Config& now);
 
 }  // namespace heed

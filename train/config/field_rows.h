@@ -119,7 +119,7 @@ inline std::string type_of(const Field& field) {
       return "a file or a list of files";
     case FieldKind::choice:
       return fmt::format("{}{}", fmt::join(field.choices, " | "),
-                         field.open ? " | a plugin's" : "");
+                         field.open ? " | a name from a plugin" : "");
     case FieldKind::pair:
       return "two numbers, each " + field.range_text();
     case FieldKind::integers:

@@ -20,15 +20,15 @@ void add_run(Table& table) {
   add(table,
       {
           row(HEED_KEY(name),
-              "The run's name. Its folder is runs/<name> unless --run names another. By default "
-              "this file's name without .yaml."),
+              "The run's name, by default the config file's name without .yaml. The run's folder "
+              "is runs/<name> unless --run names another."),
           row(HEED_KEY(seed), Range{0, 0x1p64},
-              "All randomness (weights, order, dropout, sampling) is a function of it."),
+              "Seed of all random numbers: initial weights, order of the data, dropout, sampling."),
           row(HEED_KEY(threads), Range{1, 1024},
               "Worker threads; auto: one per core. The result does not depend on it."),
           row(HEED_KEY(plugins),
-              "Your shared libraries that register tasks, mixers and activations by name "
-              "(docs/PLUGINS.md). They are code: heed loads only these files.")
+              "Shared libraries that register tasks, mixers and activations by name "
+              "(docs/PLUGINS.md). heed runs their code, and loads no other libraries.")
               .in_words("a library or a list of libraries"),
           row(HEED_KEY(task), tasks + ".").keep_on_resume(fixed_by_weights("task")),
       });
@@ -69,26 +69,28 @@ void add_data(Table& table) {
               "Share cut from the end of train for testing, after the share for validation.")
               .only(name, {"none"}, "set data.synthetic.test"),
           row(HEED_KEY(data.synthetic.name),
-              "Generated data instead of files. dates: dates as people write them to ISO 8601; "
-              "brackets: the nesting depth of each bracket; recall: keys with values, then a key "
-              "whose value is the target; summary: the first clause of each sentence; mixture: "
-              "several of these, each line with its task's name in front; captions: images of two "
-              "shapes, and the position of the first one; tones: sounds of digits; motion: videos "
-              "of a moving square, and which way it begins to move and how often it turns; "
-              "grammar: sentences and the part of speech of each word."),
+              "Generated data instead of files. dates: dates in everyday formats, to be converted "
+              "to ISO 8601; brackets: the nesting depth of each bracket; recall: keys with values, "
+              "then a key whose value is the target; summary: the first clause of each sentence; "
+              "mixture: several of these tasks, whose names precede the lines; captions: images of "
+              "two shapes, to be described in words; tones: sounds that encode digits; motion: "
+              "videos of a moving square, with its first direction and its number of turns as the "
+              "label; grammar: sentences, with the part of speech of each word."),
           row(HEED_KEY(data.synthetic.of), "The tasks of a mixture.")
               .in_words("a name or a list of names")
               .only(name, {"mixture"}),
           row(HEED_KEY(data.synthetic.train), pairs,
-              "Training pairs; no source line is in two splits."),
-          row(HEED_KEY(data.synthetic.valid), pairs_or_none, "Validation pairs."),
-          row(HEED_KEY(data.synthetic.test), pairs_or_none, "Test pairs."),
+              "Number of training pairs. No source line occurs in two splits."),
+          row(HEED_KEY(data.synthetic.valid), pairs_or_none, "Number of validation pairs."),
+          row(HEED_KEY(data.synthetic.test), pairs_or_none, "Number of test pairs."),
           row(HEED_KEY(data.synthetic.min_length), length,
               "Minimum number of symbols (copy, reverse, sort), digits of a summand (addition), "
-              "pairs (brackets), keys (recall), sentences (summary) or digits (tones)."),
+              "pairs of brackets (brackets), keys (recall), sentences (summary), digits (tones) or "
+              "clauses (grammar)."),
           row(HEED_KEY(data.synthetic.max_length), length,
               "Maximum number of symbols (copy, reverse, sort), digits of a summand (addition), "
-              "pairs (brackets), keys (recall), sentences (summary) or digits (tones)."),
+              "pairs of brackets (brackets), keys (recall), sentences (summary), digits (tones) or "
+              "clauses (grammar)."),
           row(HEED_KEY(data.synthetic.symbols), Range{1, 62},
               "copy, reverse, sort: size of the alphabet (a-z, A-Z, 0-9); recall: number of "
               "different keys (at most 52)."),
@@ -97,34 +99,35 @@ void add_data(Table& table) {
               .only(name, {"recall"}),
           row(HEED_KEY(data.input),
               "What a source contains. text: lines; image: an IDX file, a list of PNG, JPEG, PGM "
-              "or PPM files, or a .csv file of FILE,TARGET; features: a list (or .csv) of .npy "
-              "files with a row for each frame, or of .wav files; video: an IDX file or a list (or "
-              ".csv) of .npy files of bytes."),
-          row(HEED_KEY(data.image.height), side, "Pixels, from top to bottom."),
-          row(HEED_KEY(data.image.width), side, "Pixels, from left to right."),
+              "or PPM files, or a .csv file with rows FILE,TARGET; features: a list (or .csv) of "
+              ".npy files with a row for each frame, or of .wav files; video: an IDX file or a "
+              "list (or .csv) of .npy files of bytes."),
+          row(HEED_KEY(data.image.height), side, "Height in pixels."),
+          row(HEED_KEY(data.image.width), side, "Width in pixels."),
           row(HEED_KEY(data.image.channels), Range{1, 3}, "1: grey; 3: red, green, blue."),
           row(HEED_KEY(data.image.patch), side,
-              "Side of a patch, a divisor of height and width: the encoder reads a row for each."),
+              "Side of a patch in pixels, a divisor of height and width. The encoder reads one row "
+              "for each patch."),
           row(HEED_KEY(data.image.shift), Range{0, million},
               "Maximum shift of a training image in each direction, in pixels."),
           row(HEED_KEY(data.image.crop),
               "Crop larger images, in training at a random position; false: a larger image is an "
               "error."),
-          row(HEED_KEY(data.image.flip), "Training mirrors half of the images, left to right."),
+          row(HEED_KEY(data.image.flip), "In training, mirror half of the images, left to right."),
           row(HEED_KEY(data.image.mean), Range{0.0, 1.0},
-              "The model reads (v - mean) / deviation of values from 0 to 1."),
+              "Pixel values v, from 0 to 1, are normalised to (v - mean) / deviation."),
           row(HEED_KEY(data.image.deviation), positive,
-              "Divides the values after the mean is subtracted."),
-          row(HEED_KEY(data.video.frames), Range{1, 65536}, "Frames of each video."),
+              "Divisor of the values after the mean is subtracted."),
+          row(HEED_KEY(data.video.frames), Range{1, 65536}, "Number of frames of each video."),
           row(HEED_KEY(data.video.tubelet), Range{1, 65536},
-              "Frames of a tubelet, a divisor of frames: the encoder reads a row for each patch of "
-              "that many frames."),
+              "Number of frames of a tubelet, a divisor of frames. The encoder reads one row for "
+              "each tubelet, a patch over this number of frames."),
           row(HEED_KEY(data.features.width), side,
-              "Values of a frame: columns of the .npy files, or mel bands of sound."),
+              "Number of values of a frame: columns of the .npy files, or mel bands of sound."),
           row(HEED_KEY(data.features.stack), Range{1, 1000},
-              "Consecutive frames that form a row, which the encoder reads."),
+              "Number of consecutive frames that form one row of the encoder's input."),
           row(HEED_KEY(data.features.normalise),
-              "Each column of an input gets mean 0 and standard deviation 1."),
+              "Normalise each column of an input to mean 0 and standard deviation 1."),
           row(HEED_KEY(data.features.rate), Range{1, 10 * million},
               "Sampling rate of the .wav files, in Hz."),
           row(HEED_KEY(data.features.window), positive, "Length of a frame, in milliseconds."),
@@ -132,31 +135,32 @@ void add_data(Table& table) {
               "Milliseconds from the start of a frame to that of the next."),
           row(HEED_KEY(data.lowercase), "Lower-case both sides before tokenising."),
           row(HEED_KEY(data.cutoff), dropout,
-              "Probability that an input token, of either side, becomes <unk> in training."),
+              "Probability that training replaces an input token, of either side, with <unk>."),
           row(HEED_KEY(data.mask.rate), {0.0, 1.0, false, true},
-              "Share of the tokens of a line that are hidden and must be predicted, at least one: "
-              "80 % as <mask>, 10 % as random tokens, 10 % unchanged. Each epoch hides different "
-              "ones."),
+              "Share of the tokens of a line that are hidden (at least one) and must be predicted. "
+              "The model reads 80 % of them as <mask>, 10 % as random tokens and 10 % unchanged. "
+              "Each epoch hides different tokens."),
           row(HEED_KEY(data.mask.whole_words), "Hide all pieces of a word together.")
               .only("tokenizer.kind", {"sentencepiece", "word"}),
           row(HEED_KEY(data.mask.next_sentence),
-              "A sample has two lines, and the model also predicts whether the second followed the "
-              "first. Empty lines separate documents."),
+              "A sample has two lines, and the model also predicts whether the second line follows "
+              "the first in the text. Empty lines separate documents."),
           row(HEED_KEY(data.spans.rate), {0.0, 0.5, false, true},
               "Share of the tokens of a line that are hidden, at least one. Each epoch hides "
-              "different ones."),
+              "different tokens."),
           row(HEED_KEY(data.spans.length), {1.0, 1000.0},
               "Mean length of a hidden span, in "
               "tokens."),
           row(HEED_KEY(data.mixture.prefixes),
-              "How each line of a source file begins, for example \"translate: \": one text for "
-              "each file of source, in each split.")
+              "One prefix for each file of source, which precedes the lines of the file, for "
+              "example \"translate: \". Every split needs as many files of source.")
               .in_words("a text or a list of texts"),
           row(HEED_KEY(data.mixture.limit), Range{0, billion},
               "Samples of a part (a file or a synthetic task) are drawn in proportion to its size, "
               "capped at this number; 0: no limit."),
           row(HEED_KEY(data.mixture.temperature), {1.0, 1000.0},
-              "T: in proportion to size^(1/T). 1: the size; large: all parts equally often."),
+              "Temperature T: parts are drawn in proportion to size^(1/T). 1: in proportion to the "
+              "size; large: all parts equally often."),
           row(HEED_KEY(data.max_length), length,
               "Training pairs with more tokens than this on either side are left out."),
       });
@@ -182,7 +186,7 @@ void add_tokenizer(Table& table) {
               "How pieces are learned: by a unigram language model or by byte-pair encoding.")
               .only(kind, {"sentencepiece"}),
           row(HEED_KEY(tokenizer.vocab_size), Range{5, 10 * million},
-              "sentencepiece, word: maximum number of pieces, special ones included."),
+              "sentencepiece, word: maximum size of the vocabulary, special pieces included."),
           row(HEED_KEY(tokenizer.specials),
               "Further special pieces, such as <pad> and <mask>, with ids from 3 on. Most models "
               "need none.")
@@ -190,7 +194,7 @@ void add_tokenizer(Table& table) {
           row(HEED_KEY(tokenizer.sample.alpha), fraction,
               "Each epoch draws a new segmentation of each line. unigram: one of the likeliest, "
               "with probability proportional to p^alpha; bpe: each possible merge is dropped from "
-              "a merge step with probability alpha; 0: always the usual segmentation.")
+              "a merge step with probability alpha; 0: the deterministic segmentation.")
               .only(kind, {"sentencepiece"}),
           row(HEED_KEY(tokenizer.sample.nbest), Range{2, 10000},
               "unigram: the number of likeliest segmentations to draw from.")
@@ -219,30 +223,39 @@ void add_optim(Table& table) {
   const std::vector<std::string> adam{"adam", "adamw"}, decays{"cosine", "linear"};
   add(table,
       {
-          row(HEED_KEY(optim.name), "The update rule.")
+          row(HEED_KEY(optim.name), "The optimizer.")
               .keep_on_resume("a run keeps its moments, which Adam and SGD do not share", adam),
           row(HEED_KEY(optim.lr), positive,
               "The peak learning rate, reached at the end of warmup."),
-          row(HEED_KEY(optim.betas), fraction, "Decay of the two running means.").only(name, adam),
-          row(HEED_KEY(optim.eps), positive, "Added to the root of the second mean.")
+          row(HEED_KEY(optim.betas), fraction,
+              "Decay rates of the two moments: the moving "
+              "averages of the gradient and of its "
+              "square.")
+              .only(name, adam),
+          row(HEED_KEY(optim.eps), positive, "Added to the square root of the second moment.")
               .only(name, adam),
           row(HEED_KEY(optim.weight_decay), not_negative,
               "Weight decay: decoupled (adamw) or L2 (sgd).")
               .only(name, {"adamw", "sgd"}),
           row(HEED_KEY(optim.decay),
-              "What weight_decay shrinks: weights and embeddings, or norms and biases too.")
+              "Which parameters weight_decay shrinks. matrices: weights and embeddings; all: norms "
+              "and biases, too.")
               .only(name, {"adamw", "sgd"}),
-          row(HEED_KEY(optim.momentum), fraction, "Share of the last update that is kept.")
+          row(HEED_KEY(optim.momentum), fraction,
+              "Momentum: factor of the previous update in the "
+              "next one.")
               .only(name, {"sgd"}),
           row(HEED_KEY(optim.clip_norm), not_negative,
               "Gradients of a larger norm are scaled down to this norm; 0: never."),
           row(HEED_KEY(optim.schedule.name), "The learning rate after warmup."),
-          row(HEED_KEY(optim.schedule.warmup), steps, "Steps of rising learning rate."),
+          row(HEED_KEY(optim.schedule.warmup), steps,
+              "Number of steps in which the learning rate "
+              "rises."),
           row(HEED_KEY(optim.schedule.steps), steps,
-              "The step where the decay ends; 0: train.steps.")
+              "The step at which the decay ends; 0: train.steps.")
               .only(schedule, decays),
           row(HEED_KEY(optim.schedule.min_lr), not_negative,
-              "The learning rate where the decay ends.")
+              "The learning rate at the end of the decay.")
               .only(schedule, decays),
       });
 }
@@ -252,42 +265,45 @@ void add_train(Table& table) {
   add(table,
       {
           row(HEED_KEY(train.steps), steps,
-              "Updates. The first of steps, epochs and minutes ends the run; 0: no such limit."),
+              "Number of updates. The first of the limits steps, epochs and minutes that is "
+              "reached ends the run; 0: no such limit."),
           row(HEED_KEY(train.epochs), not_negative,
-              "Passes over the training data; 0: no such limit."),
-          row(HEED_KEY(train.minutes), not_negative, "Time spent training; 0: no such limit."),
+              "Number of passes over the training data; 0: no such limit."),
+          row(HEED_KEY(train.minutes), not_negative, "Minutes of training; 0: no such limit."),
           row(HEED_KEY(train.batch_tokens), tokens,
-              "Tokens in a batch, on the larger side; for a language model, target tokens."),
+              "Maximum number of tokens of a batch on its larger side; for a language model, of "
+              "target tokens."),
           row(HEED_KEY(train.batch_sequences), Range{0, million},
-              "Sequences in a batch, whatever their length, instead of batch_tokens; 0: not "
-              "used."),
+              "Number of sequences in a batch, whatever their length, instead of batch_tokens; 0: "
+              "not used."),
           row(HEED_KEY(train.shards), Range{1, 4096},
-              "Parts of a batch that are computed separately, on up to as many threads, and then "
-              "added up: accumulation of gradients. More shards need less memory. The result's "
-              "bits depend on it."),
+              "Number of parts of a batch whose gradients are computed separately, on up to as "
+              "many threads, and then summed (gradient accumulation). More shards need less "
+              "memory. The result's bits depend on this number."),
           row(HEED_KEY(train.precision),
-              "Operands of training's matrix products; bf16 needs oneDNN and a processor that "
-              "has it."),
+              "Type of the operands of matrix products in training; bf16 needs oneDNN and a "
+              "processor with bf16 instructions."),
           row(HEED_KEY(train.recompute),
-              "Keep only the input of each block and compute the rest again in backward: less "
-              "memory, about a third more time, the same bits."),
+              "Gradient checkpointing: keep only the input of each block and recompute the rest in "
+              "the backward pass. Needs less memory and about a third more time; the result has "
+              "the same bits."),
           row(HEED_KEY(train.on_nonfinite),
-              "If the loss or the gradients of a step are not finite: end the run with status "
-              "5, or leave the step out."),
+              "If the loss or the gradients of a step are not finite: end the run with status 5, "
+              "or skip the step."),
           row(HEED_KEY(train.label_smoothing), fraction,
-              "Probability taken from the right token and spread over all tokens."),
+              "Probability that is taken from the true token and spread over all tokens."),
           row(HEED_KEY(train.rdrop), Range{0.0, 1000.0},
-              "R-Drop: each step runs the model twice with different dropout and adds this times "
-              "the divergence of both outputs to the loss; 0: once."),
+              "R-Drop: each step runs the model twice with different dropout and adds the "
+              "divergence of the two outputs, times this weight, to the loss; 0: a single pass."),
           row(HEED_KEY(train.distill.teacher),
-              "A run whose outputs this one imitates (knowledge distillation); it has the same "
-              "task and vocabulary.")
+              "The teacher: a run with the same task and vocabulary, whose outputs this run learns "
+              "to imitate.")
               .in_words("a run folder"),
           row(HEED_KEY(train.distill.weight), Range{0.0, 1.0},
-              "Weight λ of the divergence from the teacher; the loss of the labels has weight 1 - "
-              "λ."),
+              "Weight λ of the divergence from the teacher's outputs; the loss of the labels has "
+              "weight 1 - λ."),
           row(HEED_KEY(train.distill.temperature), Range{0.01, 1000.0},
-              "Divides the logits of teacher and student in the divergence."),
+              "Divisor of the logits of teacher and student in the divergence."),
           row(HEED_KEY(train.ema), fraction,
               "Decay of a moving average of the weights, which is validated and saved in place of "
               "the weights; 0: none."),
@@ -299,17 +315,17 @@ void add_train(Table& table) {
           row(HEED_KEY(train.validate_every), every, "Steps from one validation to the next."),
           row(HEED_KEY(train.save_every), every, "Steps from one checkpoint to the next."),
           row(HEED_KEY(train.keep), Range{1, million},
-              "Checkpoints kept besides the best; at least two are kept."),
+              "Number of newest checkpoints that are kept, besides the best; the minimum is two."),
           row(HEED_KEY(train.early_stopping.metric),
               "Stop when this metric has not improved for `patience` validations. It also selects "
               "the best checkpoint."),
           row(HEED_KEY(train.early_stopping.patience), Range{1, million},
-              "Validations without an improvement before the run stops."),
+              "Number of validations without an improvement after which the run stops."),
           row(HEED_KEY(train.best),
-              "The metric that selects the best checkpoint, unless early_stopping has one."),
+              "The metric that selects the best checkpoint, unless early_stopping.metric is set."),
           row(HEED_KEY(train.average), Range{1, 1000},
-              "How many of the last checkpoints to average, within the last fifth of the run; the "
-              "mean is used if it beats the best."),
+              "Number of checkpoints to average: the last ones, within the last fifth of the run. "
+              "Their mean is used if it is better than the best checkpoint."),
       });
   const Field& metric = find(table, "train.early_stopping.metric");
   find(table, "train.early_stopping.patience").only(metric.key, all_but(metric, "none"));
@@ -318,52 +334,57 @@ void add_train(Table& table) {
 void add_decode(Table& table) {
   add(table,
       {
-          row(HEED_KEY(decode.beam), Range{1, 1000}, "Hypotheses kept by beam search; 1: greedy."),
+          row(HEED_KEY(decode.beam), Range{1, 1000},
+              "Number of hypotheses that beam search keeps; "
+              "1: greedy."),
           row(HEED_KEY(decode.length_penalty), {0.0, 100.0},
-              "alpha: log-probabilities of n tokens are divided by ((5 + n) / 6)^alpha."),
+              "alpha: the log-probability of an output of n tokens is divided by ((5 + n) / "
+              "6)^alpha."),
           row(HEED_KEY(decode.max_length), Range{1, million},
               "Maximum number of tokens in an output."),
           row(HEED_KEY(decode.min_length), Range{0, million},
               "Minimum number of tokens in an output."),
           row(HEED_KEY(decode.repetition_penalty), {1.0, 100.0},
-              "Logits of tokens that the output already contains are divided by it, or multiplied "
-              "where they are negative; 1: no penalty."),
+              "Logits of tokens that the output already contains are divided by this penalty, or "
+              "multiplied by it where they are negative; 1: no penalty."),
           row(HEED_KEY(decode.batch_sequences), sequences,
               "Maximum number of hypotheses decoded together: lines times beam."),
           row(HEED_KEY(decode.precision),
-              "Operands of decoding's matrix products, as in train.precision; int8: weights and "
-              "rows of activations as 8-bit numbers with a scale for each row."),
+              "Type of the operands of matrix products in decoding, as in train.precision; int8: "
+              "weights and rows of activations as 8-bit integers with a scale for each row."),
           row(HEED_KEY(decode.cached),
               "Keep keys and values of earlier tokens; false: recompute all of them at each "
               "step, as a check."),
-          row(HEED_KEY(decode.sample), "Draw tokens instead of searching."),
-          row(HEED_KEY(decode.temperature), positive, "sample: divides the logits."),
+          row(HEED_KEY(decode.sample), "Sample tokens instead of searching."),
+          row(HEED_KEY(decode.temperature), positive, "sample: divisor of the logits."),
           row(HEED_KEY(decode.top_k), Range{0, 10 * million},
-              "sample: only the k most likely tokens; 0: all."),
+              "sample: draw from only the k most likely tokens; 0: all."),
           row(HEED_KEY(decode.top_p), {0.0, 1.0, false, true},
-              "sample: only the most likely tokens that make up this probability."),
+              "sample: draw from only the most likely tokens whose probabilities add up to this."),
           row(HEED_KEY(decode.bleu),
-              "Words that BLEU compares, as in sacreBLEU: 13a; none: split at spaces; zh: Chinese "
-              "characters one by one; char: all characters."),
+              "Tokenizer of BLEU, as in sacreBLEU. 13a: mteval-v13a; none: split at spaces; zh: "
+              "13a, with each Chinese character as a word; char: each character is a word."),
       });
 }
 
 void add_distributed(Table& table) {
   add(table,
       {row(HEED_KEY(distributed.timeout), Range{1.0, 1e6},
-           "Seconds to wait for another process before the run is ended; heed resume continues it "
-           "from its last checkpoint.")});
+           "Seconds that a process waits for another before the run ends; heed resume continues "
+           "the run from its last checkpoint.")});
 }
 
 void add_bench(Table& table) {
   add(table, {
                  row(HEED_KEY(bench.sequences), Range{0, million},
-                     "Sequences in a step; 0: batches of the config's data."),
+                     "Number of sequences in a step; 0: use batches of the config's data."),
                  row(HEED_KEY(bench.source_length), tokens,
-                     "Tokens in each source sequence; ignored for images and videos, whose patches "
-                     "count."),
-                 row(HEED_KEY(bench.target_length), tokens, "Tokens in each target sequence."),
-                 row(HEED_KEY(bench.vocabulary), Range{4, 10 * million}, "Distinct tokens."),
+                     "Number of tokens in each source sequence; ignored for images and videos, "
+                     "whose length is their number of patches."),
+                 row(HEED_KEY(bench.target_length), tokens,
+                     "Number of tokens in each target "
+                     "sequence."),
+                 row(HEED_KEY(bench.vocabulary), Range{4, 10 * million}, "Size of the vocabulary."),
              });
 }
 
@@ -438,7 +459,7 @@ void add_task_conditions(Table& table) {
   needs("model.kind", of_sequences);
   needs("model.norm_kind", std::not_fn(decodes), "batch");
   find(table, "model.norm_kind").conditions.back().remark =
-      "a decoder would see the future in the statistics of a batch; use layer or rms";
+      "in a decoder, the statistics of a batch would depend on later tokens; use layer or rms";
   needs("model.layers.encoder", std::not_fn(encodes), "0");
   needs("model.layers.decoder", std::not_fn(decodes), "0");
   for (const std::string key : {"train.best", "train.early_stopping.metric"}) {

@@ -1,7 +1,7 @@
 #pragma once
-/// Every key of a config in one table. Reading, errors, overrides, printing, the reference page and
-/// the JSON Schema come from it, and so does the list of keys that `resume` may change. A key's
-/// default is the initialiser of its member in the option struct.
+/// Every key of a config in one table. The code that reads, overrides, checks and prints configs
+/// uses it; the reference page, the JSON Schema and the list of keys that `resume` may change are
+/// generated from it. A key's default is the initialiser of its member in the option struct.
 #include <functional>
 #include <limits>
 #include <optional>
@@ -31,7 +31,7 @@ struct Condition {
   std::string remark = {};          ///< what to do instead, if that is not obvious
   std::vector<std::string> of =
       {};  ///< values of the key that need the condition; empty: all but the default
-  bool or_registered = false;  ///< a value of the chooser that a plugin registers may meet it
+  bool or_registered = false;  ///< true: registered values of the chooser may meet it
 };
 
 struct Field {
@@ -46,16 +46,16 @@ struct Field {
   bool resettable = true;  ///< reset to the default if the command line makes it ineffective
   std::string resume_refusal = {};  ///< why `heed resume` refuses another value; "": it accepts one
   std::vector<std::string> interchangeable =
-      {};                          ///< values that `resume` may exchange despite a refusal
-  bool reported_on_resume = true;  ///< `resume` reports a changed value
+      {};                          ///< values that may replace one another despite resume_refusal
+  bool reported_on_resume = true;  ///< true: `resume` reports a changed value
   nlohmann::json in_old_runs =
       {};  ///< value for a run's config that lacks the key; null: the default
 
-  /// Convert the member to JSON and from JSON.
+  /// get converts the member to JSON; set assigns it from JSON.
   std::function<nlohmann::json(const Config&)> get = {};
   std::function<void(Config&, const nlohmann::json&)> set = {};
 
-  /// The value of a node, in the field's type and range; throws ValueError.
+  /// The node's value. Throws ValueError if it does not have the field's type or is out of range.
   nlohmann::json read(const YamlNode& node) const;
   /// The member as YAML on one line.
   std::string print(const Config& config) const;
@@ -71,7 +71,7 @@ struct Field {
   Field& in_words(std::string type);
 };
 
-/// A key that contains keys.
+/// A key that contains other keys.
 struct Section {
   std::string key;
   std::string help;
@@ -85,10 +85,11 @@ const std::vector<Section>& sections();
 const Field* find_field(std::string_view key);
 const Section* find_section(std::string_view key);
 
-/// The names that may follow `section` ("": the top level): both fields and sections.
+/// The names of the fields and sections directly in `section` ("": the top level).
 std::vector<std::string> names_in(std::string_view section);
 
-/// A field's values for the reference: "number, 0 to below 1; default: 0.1; only for init: normal".
+/// A field's type, default and conditions for the reference page: "number, 0 to below 1; default:
+/// 0.1; only for init: normal".
 std::string values_text(const Field& field);
 
 /// True if the text is a decimal number: 5, 0.5, 1e-3.
@@ -98,8 +99,8 @@ nlohmann::json number_json(double x);
 
 /// Checks values against one another, first by the conditions of the field table, and sets those
 /// that follow from others (a language model has no encoder layers). `config` was read from `tree`,
-/// which contains the places of errors; `file` is the config without the command line. A check is
-/// skipped if one of its keys is already known to be wrong.
+/// which has the places for error messages; `file` is the config without the command line. A check
+/// is skipped if one of its keys is already known to be wrong.
 void check_config(Config& config, const Config& file, const YamlNode& tree, Problems& problems);
 
 /// "a", "a or b", "a, b or c"

@@ -18,9 +18,9 @@ class KeyChecks {
  protected:
   using Keys = std::initializer_list<std::string_view>;
 
-  /// Reports `message` about the first key, at the place of the key with the longest part of its
-  /// path given; between equal ones, the command line precedes the file. Does nothing if any of the
-  /// keys is already known to be wrong.
+  /// Reports `message` about the first key. Its place is that of the key whose path is given to the
+  /// greatest depth; at equal depth, a place on the command line precedes one in the file. Does
+  /// nothing if an error about any of the keys has been reported.
   void add_error(Keys keys, const std::string& message) {
     if (!any_wrong(keys)) problems_.add(place_of(keys), std::string(*keys.begin()), message);
   }

@@ -33,39 +33,45 @@ void add_model(Table& table) {
               .only("model.attention.pattern", {"full", "topk"})
               .only("model.norm_kind", {"layer", "rms"}),
           row(HEED_MODEL_KEY(swin.window), Range{1, 1000},
-              "Patches along the side of a window; every second block shifts its windows by half "
-              "of it.")
+              "Side of a window in patches; every second block shifts its windows by half of this.")
               .only("model.kind", {"swin"}),
           row(HEED_MODEL_KEY(swin.depths), Range{1, 1000},
-              "Blocks of each stage. Between two stages, 2 x 2 patches become one.")
+              "Number of blocks of each stage. Between two stages, 2 x 2 patches are merged into "
+              "one.")
               .only("model.kind", {"swin"}),
           row(HEED_MODEL_KEY(front_end.kind),
-              "linear: a matrix for each row; conv: convolutions with a kernel of 3 and a stride "
-              "of 2, which halve the rows of sound and features, and both sides of the grid of an "
-              "image's patches.")
+              "linear: the same matrix projects each row; conv: convolutions with a kernel of 3 "
+              "and a stride of 2, each of which halves the number of rows of sound and features, "
+              "or both sides of an image's grid of patches.")
               .only("data.input", {"image", "features"})
               .only("model.kind", {"transformer"}),
-          row(HEED_MODEL_KEY(front_end.layers), Range{1, 8}, "Convolutions, one after the other.")
+          row(HEED_MODEL_KEY(front_end.layers), Range{1, 8}, "Number of successive convolutions.")
               .only("model.front_end.kind", {"conv"}),
           row(HEED_MODEL_KEY(d_model), Range{1, 65'536},
-              "Width of the model. A multiple of heads."),
-          row(HEED_MODEL_KEY(heads), Range{1, 1024}, "Attention heads."),
-          row(HEED_MODEL_KEY(d_ff), Range{1, million}, "Width inside the feed-forward layers."),
-          row("model.layers.encoder", HEED_MODEL_MEMBER(encoder_layers), layers, "Encoder layers."),
-          row("model.layers.decoder", HEED_MODEL_MEMBER(decoder_layers), layers, "Decoder layers."),
+              "Width of the model, a multiple of heads."),
+          row(HEED_MODEL_KEY(heads), Range{1, 1024}, "Number of attention heads."),
+          row(HEED_MODEL_KEY(d_ff), Range{1, million},
+              "Width of the hidden layer of the "
+              "feed-forward network."),
+          row("model.layers.encoder", HEED_MODEL_MEMBER(encoder_layers), layers,
+              "Number of "
+              "encoder layers."),
+          row("model.layers.decoder", HEED_MODEL_MEMBER(decoder_layers), layers,
+              "Number of "
+              "decoder layers."),
           row(HEED_MODEL_KEY(dropout.residual), dropout,
               "Rate for embeddings and for what a sublayer adds to its input."),
           row(HEED_MODEL_KEY(dropout.attention), dropout, "Rate for attention weights."),
           row(HEED_MODEL_KEY(dropout.activation), dropout,
-              "Rate for values between the two feed-forward layers."),
+              "Rate for the hidden layer of the feed-forward network."),
           row(HEED_MODEL_KEY(activation),
-              "The function between the two feed-forward layers. swiglu and geglu multiply half of "
+              "Activation function of the feed-forward network. swiglu and geglu multiply half of "
               "the first layer's outputs by silu or gelu of the other half: that layer then has 2 "
               "d_ff outputs."),
           row(HEED_MODEL_KEY(mixer),
-              "How the tokens of a sequence read one another in each block: by self-attention, by "
-              "a recurrent layer (in an encoder, of two directions), by a gated convolution, or by "
-              "a layer that a plugin registers."),
+              "What mixes the tokens of a sequence in each block: self-attention, a recurrent "
+              "layer (bidirectional in an encoder), a gated convolution, or a layer that a plugin "
+              "registers."),
           row(HEED_MODEL_KEY(conv_width), Range{1, 1000},
               "Width of the convolution, in tokens: the token itself and those before it; in an "
               "encoder, those around it.")
@@ -76,46 +82,50 @@ void add_model(Table& table) {
               "distance; relative_shaw, relative_t5, relative_xl: trained keys or biases for "
               "distances (Shaw et al., T5, Transformer-XL)."),
           row(HEED_MODEL_KEY(rotary_pairs),
-              "Values of a head that are rotated together: i and i + size/2, or 2 i and 2 i + 1.")
+              "Pairs of a head's values that are rotated. halves: i and i + size/2; adjacent: 2 i "
+              "and 2 i + 1.")
               .only("model.positions", {"rotary"}),
           row(HEED_MODEL_KEY(rotary_base), {1.0, 1e12, false, true},
-              "Pair i of a head turns by position · base^(-2 i / size).")
+              "Pair i of a head is rotated by the angle position · base^(-2 i / size).")
               .only("model.positions", {"rotary"}),
           row(HEED_MODEL_KEY(shaw_distance), Range{1, million},
               "The maximum distance with a separate key; longer distances share that key.")
               .only("model.positions", {"relative_shaw"}),
           row(HEED_MODEL_KEY(t5_buckets), Range{4, million},
-              "Buckets of distances, in an encoder half of them on each side. A multiple of 4.")
+              "Number of buckets of distances, a multiple of 4. In an encoder, each direction has "
+              "half of them.")
               .only("model.positions", {"relative_t5"}),
           row(HEED_MODEL_KEY(t5_distance), Range{1, billion},
-              "Distances from this one on share a bucket.")
+              "All distances from this one on share a bucket.")
               .only("model.positions", {"relative_t5"}),
           row(HEED_MODEL_KEY(attention.pattern),
-              "Which tokens of its sequence a token attends to: all (in a decoder, those up to "
-              "itself); those in a window; those in nearby, global and random blocks (BigBird); "
-              "those with the largest scores; or all, without softmax, in linear time.")
+              "Which tokens of its sequence a token attends to. full: all (in a decoder, those up "
+              "to itself); window: those in a window; bigbird: those in nearby, global and random "
+              "blocks; topk: those with the largest scores; linear: all, without softmax, in "
+              "linear time.")
               .only("model.mixer", {"attention"}),
           row(HEED_MODEL_KEY(attention.window), Range{1, billion},
-              "Tokens in the window: the token itself and those before it; in an encoder, as many "
-              "after it.")
+              "Number of tokens in the window: the token itself and those before it. In an "
+              "encoder, the window also includes as many tokens after it.")
               .only("model.attention.pattern", {"window"}),
-          row(HEED_MODEL_KEY(attention.block), Range{1, million}, "Tokens in a block.")
+          row(HEED_MODEL_KEY(attention.block), Range{1, million}, "Number of tokens in a block.")
               .only("model.attention.pattern", {"bigbird"}),
           row(HEED_MODEL_KEY(attention.global_blocks), Range{0, million},
-              "The first blocks, which read every token and which every token reads.")
+              "Number of global blocks, at the beginning of the sequence: their tokens attend to "
+              "every token, and every token attends to them.")
               .only("model.attention.pattern", {"bigbird"}),
           row(HEED_MODEL_KEY(attention.side_blocks), Range{0, million},
-              "Blocks that a block reads on each side of itself.")
+              "Number of blocks on each side of its block that a token attends to.")
               .only("model.attention.pattern", {"bigbird"}),
           row(HEED_MODEL_KEY(attention.random_blocks), Range{0, million},
-              "Further blocks that a block reads, the same in every sequence.")
+              "Number of random blocks that a token attends to, the same blocks in every sequence.")
               .only("model.attention.pattern", {"bigbird"}),
           row(HEED_MODEL_KEY(attention.top_k), Range{1, billion},
-              "Tokens that a token attends to: those with the largest scores.")
+              "Number of tokens that a token attends to: those with the largest scores.")
               .only("model.attention.pattern", {"topk"}),
           row(HEED_MODEL_KEY(attention.kv_heads), Range{0, 1024},
-              "Heads of keys and values, which groups of query heads share; a divisor of heads. 1: "
-              "multi-query attention; 0: as many as heads."),
+              "Number of heads of keys and values, a divisor of heads; groups of query heads share "
+              "them. 1: multi-query attention; 0: as many as heads."),
           row(HEED_MODEL_KEY(attention.scale), {0.0, 1e6, false, true},
               "Factor of the products of queries and keys. sqrt: 1 over the square root of a "
               "head's width; none: 1."),
@@ -127,10 +137,10 @@ void add_model(Table& table) {
               "serial: attention, then feed-forward, each with its norm and residual; parallel: "
               "both read the same norm, and their sum is added."),
           row(HEED_MODEL_KEY(residual),
-              "Whether what a sublayer computes is added to its input or replaces it."),
+              "Add the output of a sublayer to its input; false: the output replaces the input."),
           row(HEED_MODEL_KEY(norm),
-              "pre: before each sublayer, inside the residual; post: after the sum; none: "
-              "nowhere."),
+              "pre: a norm before each sublayer, inside the residual branch; post: after the "
+              "residual sum; none: no norms."),
           row(HEED_MODEL_KEY(final_norm),
               "A norm after the last layer of encoder and decoder. The post-norm models of Vaswani "
               "et al., BERT and Marian have none.")
@@ -142,28 +152,30 @@ void add_model(Table& table) {
           row(HEED_MODEL_KEY(norm_eps), {0.0, 1.0, false, true}, "Added to the norm's variance.")
               .only("model.norm", {"pre", "post"}),
           row(HEED_MODEL_KEY(tie_embeddings),
-              "Source, target and output share one matrix where they share a vocabulary."),
+              "Source embedding, target embedding and output projection share one matrix where "
+              "they share a vocabulary."),
           row(HEED_MODEL_KEY(scale_embeddings),
               "Multiply embeddings by the square root of d_model."),
           row(HEED_MODEL_KEY(init), "How weights are initialised."),
           row(HEED_MODEL_KEY(init_std), positive, "Standard deviation of initial weights.")
               .only("model.init", {"normal"}),
           row(HEED_MODEL_KEY(segments), Range{1, 16},
-              "Number of learned vectors that distinguish the texts of a line (<s> A </s> B </s>); "
-              "1: none."),
+              "Number of segments: a learned vector for each distinguishes the texts of a line "
+              "(<s> A </s> B </s>); 1: no such vectors."),
           row(HEED_MODEL_KEY(pool),
-              "What represents a line: its first row, that of <s>, or the mean of its rows."),
+              "What represents a line. first: its first row, that of <s>; mean: the mean of its "
+              "rows."),
           row(HEED_MODEL_KEY(context), Range{1, million},
-              "Tokens of text that the model reads at once."),
+              "Number of tokens of text that the model reads at once."),
           row(HEED_MODEL_KEY(memory), Range{0, million},
-              "Tokens before the window whose keys and values self-attention also reads, as it "
-              "computed them then; each batch continues the previous one.")
+              "Number of tokens before the window whose stored keys and values self-attention also "
+              "reads (Transformer-XL); each batch continues the previous one.")
               .only("model.mixer", {"attention"})
               .only("model.attention.pattern", {"full", "window", "topk"}),
           row("model.init_from", HEED_MEMBER(train.init_from),
-              "A run whose tokenizer and weights initialise this one: all tensors of the same "
-              "names. The output projection of a model with other labels is initialised as in a "
-              "new run.")
+              "A run whose tokenizer this run uses, and whose weights initialise all tensors of "
+              "the same names. The output projection of a model with other labels is initialised "
+              "as in a new run.")
               .in_words("a run folder"),
           row("model.freeze", HEED_MEMBER(train.freeze),
               "Names of the parameters that training does not change (heed show lists the names); "
@@ -176,7 +188,8 @@ void add_model(Table& table) {
   find(table, "model.kind").resettable = false;  // a different kind is a different model
   find(table, "model.positions")
       .conditions.push_back({"model.mixer", {"attention"}, "", in_attention()});
-  // Absolute positions count from the window's first token, so earlier tokens would share them.
+  // Absolute positions count from the window's first token, so the tokens of the memory would
+  // repeat them.
   std::vector<std::string> by_difference = in_attention();
   by_difference.emplace_back("none");
   find(table, "model.memory").conditions.push_back({"model.positions", by_difference});

@@ -25,14 +25,14 @@ constexpr auto names_of(OnNonFinite) { return enum_names<OnNonFinite>("stop", "s
 
 struct EarlyStoppingOptions {
   std::optional<Metric> metric;  ///< unset: never stop early
-  std::int64_t patience = 10;    ///< validations without a better value
+  std::int64_t patience = 10;    ///< maximum number of validations without a better value
 };
 
 /// Knowledge distillation (train/loop/teacher.h).
 struct DistillOptions {
   std::string teacher = {};  ///< run folder; empty: none
   double weight =
-      0.5;  ///< weight w of the divergence from the teacher; the labels' loss has weight 1 - w
+      0.5;  ///< weight λ of the divergence from the teacher; the labels' loss has weight 1 − λ
   double temperature = 2.0;
 };
 
@@ -40,12 +40,12 @@ struct TrainOptions {
   std::string init_from = {};  ///< model.init_from: run folder whose weights are the initial ones
   std::vector<std::string> freeze =
       {};  ///< model.freeze: name patterns of the parameters that keep their values
-  std::int64_t steps = 10000;        ///< updates; the first limit reached ends the run; 0: no limit
-  double epochs = 0.0;               ///< passes over the data; 0: no limit
-  double minutes = 0.0;              ///< training time; 0: no limit
-  std::int64_t batch_tokens = 4096;  ///< tokens of the larger side of a batch (lm: of its windows)
+  std::int64_t steps = 10000;        ///< maximum number of updates; 0: no limit
+  double epochs = 0.0;               ///< maximum number of passes over the data; 0: no limit
+  double minutes = 0.0;              ///< maximum training time in minutes; 0: no limit
+  std::int64_t batch_tokens = 4096;  ///< maximum number of tokens on the larger side of a batch
   std::int64_t batch_sequences = 0;  ///< > 0: sequences per batch, whatever their length
-  std::int64_t shards = 4;  ///< parts of a batch computed separately; determines the result's bits
+  std::int64_t shards = 4;  ///< number of parts of a batch; determines the bits of the result
   Precision precision = Precision::float32;
   bool recompute = false;  ///< blocks keep only their inputs, and run again in backward
   OnNonFinite on_nonfinite = OnNonFinite::stop;
@@ -57,23 +57,23 @@ struct TrainOptions {
   bool tensorboard = false;           ///< write event files as well (train/run/run_metrics.h)
   std::int64_t validate_every = 500;  ///< steps
   std::int64_t save_every = 500;      ///< steps
-  std::int64_t keep = 3;  ///< checkpoints kept, minimum 2 (best and last are always kept)
+  std::int64_t keep = 3;  ///< number of checkpoints kept, minimum 2 (best and last are kept, too)
   EarlyStoppingOptions early_stopping;
   Metric best = Metric::loss;  ///< selects the best checkpoint (early_stopping.metric overrides it)
-  std::int64_t average = 1;    ///< checkpoints to average; the mean is used if it beats the best
+  std::int64_t average = 1;    ///< number of checkpoints to average (train/run/average.h)
 };
 
 struct DecodeOptions {
   std::int64_t beam = 5;            ///< 1: greedy
   double length_penalty = 0.6;      ///< alpha in ((5 + n) / 6)^alpha
   std::int64_t max_length = 128;    ///< tokens
-  std::int64_t min_length = 0;      ///< tokens before an output may end
-  double repetition_penalty = 1.0;  ///< divides the logits of tokens in the output; 1: none
+  std::int64_t min_length = 0;      ///< minimum number of tokens in an output
+  double repetition_penalty = 1.0;  ///< penalty of tokens that the output already contains; 1: none
   std::int64_t batch_sequences =
       256;  ///< maximum number of hypotheses decoded together: lines times beam
   DecodePrecision precision = DecodePrecision::float32;
   bool cached = true;   ///< false: run the whole model at every step (nn/models/generative.cpp)
-  bool sample = false;  ///< draw tokens instead of searching
+  bool sample = false;  ///< sample tokens instead of searching
   double temperature = 1.0;
   std::int64_t top_k = 0;  ///< 0: all
   double top_p = 1.0;
@@ -85,7 +85,7 @@ struct DistributedOptions {
   double timeout = 300;  ///< seconds that a rank waits for another rank
 };
 
-/// The batch that `heed bench` makes up when sequences > 0: random tokens, all sequences of equal
+/// The batch that `heed bench` generates if sequences > 0: random tokens, all sequences of equal
 /// length.
 struct BenchOptions {
   std::int64_t sequences = 0;       ///< 0: benchmark on batches of the config's data

@@ -8,9 +8,9 @@
 
 namespace heed {
 
-/// The k-th override becomes source k of its places. The value is YAML and replaces the key's whole
-/// value in the file; of two overrides of one key the later wins. Whether the key exists is checked
-/// with the rest of the tree.
+/// Places in the k-th override have source k. The value is YAML and replaces the key's whole value
+/// in the file; a later override of a key replaces an earlier one. Whether the key exists is
+/// checked with the rest of the tree.
 void apply_overrides(YamlNode& root, std::span<const std::string> overrides, Problems& problems);
 
 }  // namespace heed

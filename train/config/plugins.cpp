@@ -50,7 +50,7 @@ std::string float64_name(const std::string& file) {
       .string();
 }
 
-/// Checks, before any of the bytes runs, that they are a library built for this heed.
+/// Checks, before any code of the file runs, that it is a library built for this version of heed.
 void check_stamp(const std::string& file, std::string_view bytes, bool float64) {
   if (!bytes.starts_with("\177ELF")) refuse(file, "not a shared library");
   const std::size_t at = bytes.find(HEED_PLUGIN_MARK "heed ");
@@ -67,10 +67,10 @@ void check_stamp(const std::string& file, std::string_view bytes, bool float64) 
   if (stamp == needed) return;
   if (stamp == unwanted && float64)
     refuse(file,
-           "it is a float32 build, although its name says float64: compile it with HEED_DOUBLE");
+           "it is a float32 build, although its name ends in _f64: compile it with HEED_DOUBLE");
   if (stamp == unwanted) {
     refuse(file,
-           "it is a float64 build, which gradcheck finds by itself: give the float32 build "
+           "it is a float64 build, which gradcheck loads automatically: name the float32 build "
            "beside it, without _f64 in its name");
   }
   const auto text = [](std::string_view s) {
@@ -78,12 +78,12 @@ void check_stamp(const std::string& file, std::string_view bytes, bool float64) 
     return shown(s.substr(0, s.find('\n')), 200);
   };
   refuse(file,
-         fmt::format("it was built for {}, but this is {}: build it again with the headers of "
-                     "this heed",
+         fmt::format("it was built for {}, but this is {}: build it again with the headers of this "
+                     "version",
                      text(stamp), text(needed)));
 }
 
-/// The library's bytes after all checks.
+/// Reads the library and checks it.
 std::string read_library(const std::string& file, const fs::path& place, bool float64) {
   std::string bytes;
   try {

@@ -255,10 +255,10 @@ std::string reference_yaml() {
   return comment(
              0,
              "Every key of a config with its meaning, its type or choices, and its default. This "
-             "page is printed from the table that reads configs (train/config/fields.cpp), and is "
-             "a config itself: it learns to read dates. A config of your own needs only the keys "
-             "that differ from the defaults. Keys marked \"kept on resume\" cannot change after a "
-             "run has begun.") +
+             "page is printed from the table of keys (train/config/fields.cpp) and is a config "
+             "itself, which trains a model to convert dates. Your configs need only the keys that "
+             "differ from the defaults. Keys marked \"kept on resume\" cannot change after a run "
+             "has begun.") +
          write(config, before);
 }
 

@@ -48,8 +48,8 @@ class Problems {
   /// `exp.yaml:17:5`, or `command line: train.steps=x`.
   std::string show(Place place) const;
 
-  /// Throws Error(Exit::usage) with one line for each error, in the order of their places. Returns
-  /// if there are none.
+  /// Throws Error(Exit::usage) with one line for each error, in the order of their places. Does
+  /// nothing if there are none.
   void raise() const;
 
  private:

@@ -1,4 +1,4 @@
-/// The sections: keys that contain keys.
+/// The sections: keys that contain other keys.
 #include <algorithm>
 
 #include "train/config/fields.h"
@@ -8,29 +8,31 @@ namespace heed {
 const std::vector<Section>& sections() {
   static const std::vector<Section> table{
       {"data", "What to train on: train, valid and test files, or a synthetic task."},
-      {"data.train", "Several files are read one after the other."},
+      {"data.train", "Training data. Several files are read one after the other."},
       {"data.valid", "Data for validation during training."},
-      {"data.test", "Data for the metrics at the end."},
+      {"data.test", "Data for the metrics after training."},
       {"data.synthetic", "Pairs generated from the seed."},
       {"data.image", "Images, and the frames of videos, as the model reads them."},
       {"data.video", "Videos as the model reads them."},
       {"data.features", "Feature rows and log-mel spectra, as the model reads them."},
-      {"data.mask", "Masked language modelling: what is hidden."},
+      {"data.mask", "Masked language modelling: which tokens are hidden."},
       {"data.spans", "Span corruption: which spans of a line are hidden."},
       {"data.mixture", "Several tasks in one model: how often each is drawn."},
-      {"tokenizer", "How text becomes tokens. Learned from the training files."},
-      {"tokenizer.sample", "Subword sampling: training draws the segmentation of each line."},
+      {"tokenizer",
+       "How text becomes tokens. By default, the tokenizer is learned from the "
+       "training files."},
+      {"tokenizer.sample", "Subword sampling: training draws a random segmentation of each line."},
       {"model", "The Transformer."},
       {"model.front_end", "What turns images, sound and features into the encoder's rows."},
       {"model.swin", "Swin Transformer: windows and stages."},
-      {"model.layers", "One number sets both, as in layers: 3.", true},
-      {"model.dropout", "Rates of dropout. One number sets all three, as in dropout: 0.1.", true},
-      {"model.attention", "What self-attention attends to."},
+      {"model.layers", "Numbers of layers. One number sets both, as in layers: 3.", true},
+      {"model.dropout", "Dropout rates. One number sets all three, as in dropout: 0.1.", true},
+      {"model.attention", "Self-attention: its pattern, its heads and its weights."},
       {"optim", "How weights are updated."},
       {"optim.schedule", "The learning rate as a function of the step."},
       {"train", "How long to train, on what batches, and what to log and keep."},
       {"train.distill", "Knowledge distillation from a larger model."},
-      {"train.early_stopping", "When to stop before the end."},
+      {"train.early_stopping", "When to stop a run early."},
       {"decode",
        "How outputs are decoded. Validation during training is greedy (beam 1) in any case."},
       {"distributed", "Runs of several processes, which mpirun or srun starts."},

@@ -99,7 +99,7 @@ std::string read_choice(const YamlNode& node, const Field& field) {
   const std::string near = nearest(node.text, choices);
   std::string hint = near.empty() ? "" : " (did you mean " + near + "?)";
   if (near.empty() && field.open && is_registered_name(node.text))
-    hint = " (a name with a dot is a plugin's: does plugins list its library?)";
+    hint = " (a name with a dot is registered by a plugin: is its library listed in plugins?)";
   refuse(node, fmt::format("one of {}", fmt::join(choices, ", ")), hint);
 }
 

@@ -24,7 +24,7 @@ constexpr std::size_t max_missing = 100;  ///< maximum number of missing colons 
 // ---- what yaml-cpp accepts or misreports -----------------------------------------------------
 
 /// The first byte that no config may contain: invalid UTF-8, or a control character other than a
-/// tab and line ends. yaml-cpp accepts most of them.
+/// tab or a line end. yaml-cpp accepts most of them.
 std::optional<ValueError> find_flaw(std::string_view text, int source) {
   const auto is_flaw = [](char c) {
     const auto byte = static_cast<unsigned char>(c);
@@ -152,7 +152,8 @@ class Builder : public YAML::EventHandler {
   }
 
   void OnDocumentStart(const YAML::Mark& mark) override {
-    // Refused before its content is read: yaml-cpp may loop forever on it (",").
+    // A second document is refused before its content is read: yaml-cpp may loop forever on it
+    // (",").
     if (++documents_ == 2) {
       throw ValueError{place_of(mark),
                        "text after the end of the document (a config is one document)"};
@@ -213,10 +214,10 @@ class Builder : public YAML::EventHandler {
     YamlNode node;
     YAML::anchor_t anchor;
     bool has_key = false;
-    bool keep = true;  ///< false: the key is no text or a duplicate, so its value is dropped
+    bool keep = true;  ///< false: the key is not text or a duplicate, so its value is dropped
     std::string key;
     Place key_place;
-    std::size_t key_end = 0;  ///< offset in the text
+    std::size_t key_end = 0;  ///< offset of the end of the key in the text
     std::unordered_map<std::string, Place> seen;
   };
   struct Anchored {
@@ -235,7 +236,7 @@ class Builder : public YAML::EventHandler {
       throw ValueError{place,
                        fmt::format("aliases expand to more than {} KiB", yaml_max_bytes / 1024)};
     if (static_cast<int>(frames_.size()) + extent.depth - 1 > yaml_max_depth) {
-      throw ValueError{place, fmt::format("nested deeper than {}", yaml_max_depth)};
+      throw ValueError{place, fmt::format("nested deeper than {} levels", yaml_max_depth)};
     }
   }
 
@@ -302,7 +303,8 @@ class Builder : public YAML::EventHandler {
     const Extent extent = extent_of(node);
     kept_ += extent.nodes;
     if (kept_ > yaml_max_nodes) {
-      throw ValueError{node.place, fmt::format("anchors hold more than {} values", yaml_max_nodes)};
+      throw ValueError{node.place,
+                       fmt::format("anchors contain more than {} values", yaml_max_nodes)};
     }
     anchors_[anchor] = {node, extent};
   }
@@ -328,7 +330,7 @@ class Builder : public YAML::EventHandler {
     }
   }
 
-  /// Needed because yaml-cpp reads "train" alone on its line as "train:".
+  /// Whether a colon follows the key. yaml-cpp reads "train" alone on its line as "train:".
   bool colon_follows(std::size_t key_end) const {
     const std::size_t next = text_.find_first_not_of(" \t\r\n", key_end);
     return next != std::string_view::npos && text_[next] == ':';

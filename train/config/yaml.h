@@ -5,7 +5,7 @@
 /// more than 128 KiB, more than 32 levels, more than 50,000 nodes or 128 KiB of text after
 /// expanding aliases, an alias inside its own anchor, duplicate keys, quotes that are never closed,
 /// keys without a colon, a second document, tags, invalid UTF-8, control characters. Numbers and
-/// truth values are parsed where a key's type is known (train/config/values.cpp).
+/// booleans are parsed where a key's type is known (train/config/values.cpp).
 #include <optional>
 #include <string>
 #include <string_view>
@@ -44,14 +44,14 @@ struct YamlEntry {
   YamlNode value;
 };
 
-/// Ten times the size of the reference page. yaml-cpp needs about 0.4 s for 1 MiB in brackets,
-/// which it reads to the end before it reports the beginning.
+/// More than three times the size of the reference page. yaml-cpp needs about 0.4 s for a list of 1
+/// MiB in brackets, which it scans to the end before it emits the first event.
 inline constexpr std::size_t yaml_max_bytes = std::size_t{128} << 10;
 inline constexpr std::size_t yaml_max_nodes = 50'000;
 inline constexpr int yaml_max_depth = 32;
 
-/// The single document in `text`; a null node if there is none. Errors are added to `problems`;
-/// nullopt if no tree could be built. `text` is the value of the dotted path `key`.
+/// The single document in `text`; a null node if there is none. Errors are added to `problems`; the
+/// result is nullopt if no tree could be built. `text` is the value of the dotted path `key`.
 std::optional<YamlNode> parse_yaml(std::string_view text, int source, Problems& problems,
                                    std::string_view key = "");
 

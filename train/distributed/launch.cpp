@@ -24,7 +24,7 @@ std::string variable(const char* name) {
 }
 
 std::int64_t number(const std::string& text) {
-  return std::strtoll(text.c_str(), nullptr, 10);  // 0 if the text is no number
+  return std::strtoll(text.c_str(), nullptr, 10);  // 0 if the text is not a number
 }
 
 /// The path of the MPI library: next to the program, or in the folder of `cmake --install`; empty
@@ -48,8 +48,8 @@ std::unique_ptr<Transport> start_mpi(const Launcher& launcher) {
   if (file.empty()) {
     throw Error(
         Exit::usage,
-        fmt::format("{}, but this heed is built without {}: install it (Debian: apt-get install "
-                    "{}), then build heed again; HEED_WITH_MPI=1 ./heed does both",
+        fmt::format("{}, but this build of heed lacks {}: install it (Debian: apt-get install {}), "
+                    "then build heed again; HEED_WITH_MPI=1 ./heed does both",
                     started_by(launcher), launcher.mpi == "mpich" ? "MPICH" : "Open MPI",
                     launcher.mpi == "mpich" ? "libmpich-dev" : "libopenmpi-dev"));
   }
@@ -75,13 +75,13 @@ std::unique_ptr<World> join() {
                 launcher.mpi == "mpich" ? "PMI_SIZE" : "OMPI_COMM_WORLD_SIZE");
   if (launcher.mpi.empty()) {
     if (launcher.rank > 0) throw Error(Exit::usage, "");  // rank 0 prints the message
-    throw Error(Exit::usage, fmt::format("{}, but no way for them to reach one another: {}",
+    throw Error(Exit::usage, fmt::format("{}, but they cannot reach one another: {}",
                                          started_by(launcher), hint));
   }
   std::unique_ptr<Transport> transport = start_mpi(launcher);
   if (transport->size() != launcher.processes) {
     if (launcher.rank > 0) throw Error(Exit::usage, "");
-    throw Error(Exit::usage, fmt::format("{}, but MPI sees {}: {}", started_by(launcher),
+    throw Error(Exit::usage, fmt::format("{}, but MPI reports {}: {}", started_by(launcher),
                                          transport->size(), hint));
   }
   char host[256] = "";
@@ -162,7 +162,8 @@ std::vector<std::string> describe(World& world, std::int64_t threads, std::int64
         "warning: {} shards for {} ranks: {}; for a new run, set train.shards to a multiple of the "
         "number of ranks",
         shards, world.size(),
-        shards < world.size() ? "some have no work" : "some have more work than others"));
+        shards < world.size() ? "some ranks have no work"
+                              : "some ranks have more work than others"));
   }
   return lines;
 }

@@ -1,6 +1,6 @@
-/// Sends messages through MPI between processes that mpirun or srun has started. A separate
-/// library, because heed itself must run without MPI; compiled once for each installed MPI, because
-/// their binaries differ. Uses only the C interface of MPI 3.
+/// Sends messages through MPI between processes that mpirun or srun has started. This is a separate
+/// library, because heed itself must run without MPI. It is compiled once for each installed MPI,
+/// because MPIs are not binary compatible. Uses only the C interface of MPI 3.
 #define OMPI_SKIP_MPICXX 1
 #define MPICH_SKIP_MPICXX 1
 #include <mpi.h>

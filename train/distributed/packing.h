@@ -37,7 +37,7 @@ void pack(std::string& bytes, const T& value) {
   }
 }
 
-/// Removes a value from the front of `bytes`. Throws Error(failed) if they are too short.
+/// Removes a value from the front of `bytes`. Throws Error(failed) if there are too few.
 template <class T>
 void unpack(std::string_view& bytes, T& value) {
   if constexpr (Packable<T>) {

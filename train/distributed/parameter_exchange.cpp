@@ -15,7 +15,7 @@ std::span<std::byte> bytes(real* values, std::int64_t n) {
 ParameterExchange::ParameterExchange(World& world, std::vector<NamedTensor> parameters)
     : world_(world), parameters_(std::move(parameters)), pieces_(pieces_of(parameters_)) {
   for (const NamedTensor& p : parameters_) values_ += p.tensor.size();
-  // Rank r's pieces begin with the first one after r / ranks of the values.
+  // Rank r's pieces begin with the first piece that lies after r / ranks of all values.
   const std::int64_t ranks = world_.size();
   for (std::int64_t r = 0; r <= ranks; ++r) {
     const auto at = std::ranges::lower_bound(pieces_, values_ * r / ranks, {}, &Piece::place);

@@ -3,8 +3,8 @@
 /// receives all ranks' gradients of them, updates them, and sends the new weights to all ranks.
 /// Only the owner keeps the optimizer's moments (ZeRO, stage 1: Rajbhandari et al. 2020).
 ///
-/// Both proceed in rounds of at most a megabyte to each rank (for each subtree), to limit their
-/// memory.
+/// Both proceed in rounds, in each of which a rank sends at most a megabyte to each other rank (for
+/// each subtree), to limit memory.
 #include <functional>
 #include <span>
 #include <vector>
@@ -41,7 +41,8 @@ class ParameterExchange {
   /// Collects the moments on rank 0, in tensors of the parameters' shapes. Returns none on the
   /// other ranks.
   std::vector<NamedTensor> gather_moments(const Optimizer& optimizer);
-  /// Distributes rank 0's `whole` to the moments of the owners, which optimizer.state() shares.
+  /// Copies rank 0's `whole` into the moments of the owners, to which the tensors of
+  /// optimizer.state() refer.
   void scatter_moments(std::vector<NamedTensor>& whole, const Optimizer& optimizer);
 
  private:

@@ -15,16 +15,16 @@ struct Part {
   bool has(std::int64_t i) const { return begin <= i && i < end; }
 };
 
-/// Part `rank` of 0 … count − 1 in `ranks` contiguous parts of about equal size. If count < ranks,
-/// some parts are empty; part 0 is empty only if count is 0.
+/// Part `rank` of the indices 0 … count − 1, which are divided into `ranks` contiguous parts of
+/// about equal size. If count < ranks, some parts are empty; part 0 is empty only if count is 0.
 inline Part part_of(std::int64_t count, std::int64_t rank, std::int64_t ranks) {
   const auto bound = [&](std::int64_t r) { return (count * r + ranks - 1) / ranks; };
   return {bound(rank), bound(rank + 1)};
 }
 
-/// The first shards of the subtrees that a rank can sum alone. The shards of a step are added in a
-/// binary tree, ((0+1)+(2+3))+…; the result is its largest subtrees below the root whose leaves are
-/// all in `local`.
+/// The first shard of each subtree that a rank can sum alone. The shards of a step are added in a
+/// binary tree, ((0+1)+(2+3))+…; these are its largest subtrees below the root whose leaves are all
+/// in `local`.
 inline std::vector<std::int64_t> subtrees(Part local, std::int64_t shards) {
   std::vector<std::int64_t> first;
   for (std::int64_t at = local.begin; at < local.end;) {

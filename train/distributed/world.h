@@ -42,8 +42,8 @@ class World {
   /// ranks on its host that share them.
   std::int64_t processors() const { return processors_; }
   void set_timeout(double seconds) { timeout_ = seconds; }
-  /// Multiplies the timeout by ten during its lifetime, in which one rank works alone: loads data,
-  /// trains a tokenizer, saves.
+  /// Multiplies the timeout by ten during its lifetime, in which one rank works alone: it loads
+  /// data, trains a tokenizer or saves a checkpoint.
   class ExtendedTimeout {
    public:
     explicit ExtendedTimeout(World& world) : world_(world) { world_.timeout_ *= 10; }
@@ -62,8 +62,8 @@ class World {
   const Traffic& traffic() const { return traffic_; }
   /// Marks the exit as agreed: every rank ends with the same status.
   void confirm_end() { end_confirmed_ = true; }
-  /// The last call. If the ranks agreed to end, waits for all and ends this one; otherwise ends all
-  /// at once.
+  /// The last call of a rank. If the ranks have agreed to end, waits for all of them and ends the
+  /// message passing; otherwise ends all ranks at once.
   void leave(int status);
 
   /// Sends and receives messages of any size (Transport::exchange).

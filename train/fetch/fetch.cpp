@@ -27,7 +27,8 @@ FetchFile raw(const std::string& name, std::uint64_t size, const std::string& sh
   return {name + ".gz", fmt::format("{}raw/{}.gz", kMulti30k, name), size, sha256};
 }
 
-/// Lower-cased, normalised, tokenised by Moses; uncompressed at the source.
+/// Text that Moses has lower-cased, normalised and tokenised, and that is uncompressed at the
+/// source.
 FetchFile tok(const std::string& name, std::uint64_t size, const std::string& sha256) {
   return {name + ".gz", fmt::format("{}tok/{}", kMulti30k, name), size, sha256};
 }
@@ -90,7 +91,8 @@ struct PartFile {
 /// The maximum size of a file as downloaded: gzip adds little to incompressible data.
 std::uint64_t max_size(const FetchFile& file) { return file.size + file.size / 100 + 4096; }
 
-/// The unpacked content of a downloaded file, with its size and sum verified; `where`: its origin.
+/// The unpacked content of a downloaded file, whose size and SHA-256 are verified; `where` is its
+/// origin.
 std::string checked_content(const std::string& bytes, const FetchFile& file,
                             const std::string& where) {
   std::string content = is_gzip(bytes) ? unpack_gzip(bytes, file.size, where) : bytes;
@@ -111,7 +113,7 @@ bool is_present(const fs::path& path, const FetchFile& file) {
     checked_content(bytes, file, path.string());
     return true;
   } catch (const Error& error) {
-    if (error.code == Exit::bad_input) return false;  // missing, or a different content
+    if (error.code == Exit::bad_input) return false;  // missing, or with different content
     throw;
   }
 }

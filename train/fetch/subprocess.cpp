@@ -18,7 +18,8 @@ extern char** environ;  // NOLINT(readability-redundant-declaration): glibc decl
 namespace heed {
 namespace {
 
-constexpr std::size_t kMinText = std::size_t{1} << 16;  // minimum bytes kept of a long output
+constexpr std::size_t kMinText =
+    std::size_t{1} << 16;  // minimum number of bytes kept from the end of a long output
 
 /// The destinations of a child's standard streams.
 struct Redirections {

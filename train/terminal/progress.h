@@ -1,6 +1,6 @@
 #pragma once
-/// The progress of a long job: on a terminal, one line that is redrawn; otherwise, a line every few
-/// seconds.
+/// Shows the progress of a long job: on a terminal, in one line that is redrawn; otherwise, in a
+/// new line every few seconds.
 #include <cstdint>
 #include <functional>
 #include <optional>

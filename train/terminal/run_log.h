@@ -21,7 +21,7 @@ class RunLog {
   /// Writes a line only to the file, for text that other code prints.
   void log(const std::string& text);
   void progress(const ProgressState& state);
-  /// Adds a loss to the sparkline of the progress.
+  /// Adds a loss to the sparkline of the progress bar.
   void add_to_curve(double loss) { bar_.add_to_curve(loss); }
   void end_progress() { bar_.finish(); }
 

@@ -63,7 +63,8 @@ BOOST_AUTO_TEST_CASE(registered_names_become_choices) {
   BOOST_TEST(!find_field("model.norm")->open);
   BOOST_TEST(refusal(copy + "model: {mixer: open.gate}\n", Exit::usage) ==
              "exp.yaml:2:16: model.mixer: expected one of attention, lstm, gru, conv, got "
-             "\"open.gate\" (a name with a dot is a plugin's: does plugins list its library?)");
+             "\"open.gate\" (a name with a dot is registered by a plugin: is its library "
+             "listed in plugins?)");
   add_mixer("open.gate", [](const ModelOptions&, AttentionScope, Init&) { return nullptr; });
   add_activation("open.same", [](const Tensor& x) { return x; });
   add_task("open.lines",

@@ -66,7 +66,7 @@ _heed_fill() {
   [[ $kind == run || ($kind == config_or_run && -z $text) ]] && _heed_runs "$text"
 }
 
-# Adds the run folders that begin with TEXT, and the folders that may lead to one
+# Adds the run folders that begin with TEXT, and the folders that may contain one
 _heed_runs() {
   local folder name
   for folder in "$1"*/ $([[ -z $1 ]] && printf '%s\n' runs/*/); do
@@ -172,9 +172,11 @@ std::string bash_options(const CommandTree& tree) {
 
 std::string bash_takes(const CommandTree& tree) {
   std::string text =
-      "\n# _heed_takes COMMAND PLACE: the kind of that word. PLACE is an option that "
-      "takes a\n# value, the number of a positional argument, or `more`, after those\n"
-      "_heed_takes() {\n  case \"$1 $2\" in\n";
+      "\n"
+      "# _heed_takes COMMAND PLACE: the kind of the word at PLACE, which is an option with a\n"
+      "# value, the number of a positional argument, or `more` for all further arguments\n"
+      "_heed_takes() {\n"
+      "  case \"$1 $2\" in\n";
   const auto add = [&](const std::string& command, const std::string& place, const Words& words) {
     text += fmt::format("    '{} {}') echo {} ;;\n", command, place, in_quotes(bash_kind(words)));
   };

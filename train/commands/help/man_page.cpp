@@ -84,7 +84,7 @@ std::string synopsis(const CommandEntry& command) {
   return line;
 }
 
-/// `commands`: omits --help, which all commands have.
+/// Formats arguments. With `commands`, omits --help, which all commands have.
 std::string arguments(const std::vector<Argument>& all, bool commands) {
   std::string out;
   for (const Argument& a : all) {
@@ -135,19 +135,19 @@ constexpr std::string_view files = R"(.SH FILES
 the config of a run, every key with its value
 .TP
 \fIruns/NAME/run.json\fR
-what the run was started with: version, compiler, processor, BLAS, seed, command, sums of the data
+how the run was started: version, compiler, processor, BLAS, seed, command, checksums of the data
 .TP
 \fIruns/NAME/metrics.jsonl\fR
 the figures of training, validation and test, one JSON object in each line
 .TP
 \fIruns/NAME/train.log\fR
-the messages
+the messages of the run
 .TP
 \fIruns/NAME/checkpoints/\fR, \fIbest\fR, \fIlast\fR, \fIaverage/\fR
-weights and the state of training, as safetensors
+the weights and the state of training, as safetensors files
 .TP
 \fIruns/NAME/tensorboard/\fR
-event files, with train.tensorboard
+event files for TensorBoard, if train.tensorboard is set
 )";
 
 }  // namespace

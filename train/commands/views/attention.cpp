@@ -38,7 +38,7 @@ double millimetres(const std::string& text) {
   return value;
 }
 
-/// Throws Error(usage) if the drawing needs another choice of layers and heads.
+/// Throws Error(usage) if the options, layers and heads do not fit the drawing.
 void check_figure(const AttentionCommand& options, const std::vector<std::string>& layers) {
   const bool drawing = options.output.ends_with(".svg") && !options.json;
   for (const auto& [name, given] :
@@ -59,12 +59,13 @@ void check_figure(const AttentionCommand& options, const std::vector<std::string
         fmt::format("--view {} draws one stack; give --layer encoder or decoder", options.view));
   if (!graph && layers.size() > 1) {
     refuse_arguments(
-        fmt::format("an SVG file holds one layer, but {} are chosen; give --layer with one of {}",
+        fmt::format("an SVG file contains one layer, but {} are chosen; give --layer with "
+                    "one of {}",
                     layers.size(), fmt::join(layers, ", ")));
   }
   if (options.view == "neurons" && !options.head) refuse_arguments("--view neurons needs --head");
   if (options.view == "rollout" && options.head)
-    refuse_arguments("--view rollout takes the mean of the heads: leave out --head");
+    refuse_arguments("--view rollout uses the mean of the heads: leave out --head");
   if (options.query && options.view != "neurons") refuse_arguments("--query is for --view neurons");
   if (options.threshold && !graph) refuse_arguments("--threshold is for --view graph and rollout");
 }
@@ -76,7 +77,7 @@ std::string figure(const AttentionMaps& maps, const AttentionCommand& options) {
   const auto rows = std::ssize(maps.queries(layer));
   if (options.query.value_or(0) >= rows)
     refuse_arguments(
-        fmt::format("--query {}: there are {} rows, which count from 0", *options.query, rows));
+        fmt::format("--query {}: there are {} rows, numbered from 0", *options.query, rows));
   const bool self = std::ranges::any_of(maps.layers, &LayerWeights::self);
   if (!self && (options.view == "graph" || options.view == "rollout"))
     refuse_arguments(

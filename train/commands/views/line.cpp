@@ -26,13 +26,13 @@ std::vector<std::string> chosen_layers(const Model& model, const Config& config,
     if (layer.empty() || has_parts(name, layer)) chosen.push_back(name);
   if (chosen.empty()) {
     throw Error(Exit::usage,
-                fmt::format("--layer {}: no layer has that in its name, which is compared in whole "
-                            "parts between dots; the layers with attention weights are {}",
+                fmt::format("--layer {}: no layer has these parts in its name (whole words between "
+                            "dots); the layers with attention weights are {}",
                             layer, fmt::join(names, ", ")));
   }
   const std::int64_t heads = model_sizes(config).heads;
   if (head && *head >= heads) {
-    throw Error(Exit::usage, fmt::format("--head {}: {} has {} heads, which count from 0", *head,
+    throw Error(Exit::usage, fmt::format("--head {}: {} has {} heads, numbered from 0", *head,
                                          chosen.front(), heads));
   }
   return chosen;

@@ -45,7 +45,7 @@ std::string entropies(const AttentionMaps& maps) {
   }
   for (std::int64_t head = 0; head < map.columns; ++head)
     columns.push_back(fmt::format("head {}", head));
-  return fmt::format("<h3>Entropy of each head, nats (largest {:.2f})</h3>\n{}", map.largest,
+  return fmt::format("<h3>Entropy of each head, in nats (maximum {:.2f})</h3>\n{}", map.largest,
                      svg_element(labelled_map(map, rows, columns)));
 }
 
@@ -60,8 +60,8 @@ std::string attention_of(const History& history) {
   const LayerWeights layer = shown_layer(maps);
   maps.layers = {layer};
   return fmt::format(
-      "<p>The first sample: {} → {}. The mean of the heads of {}; <code>heed attention {} --input "
-      "…</code> shows all.</p>\n<div class=\"wide\">{}</div>\n{}",
+      "<p>First sample: {} → {}. The map shows the mean of the heads of {}; <code>heed attention "
+      "{} --input …</code> shows all layers and heads.</p>\n<div class=\"wide\">{}</div>\n{}",
       xml_text(sample.source), xml_text(sample.output), xml_text(layer.name),
       xml_text(history.result.folder), svg_element(attention_drawing(maps)), entropy);
 }
@@ -97,7 +97,7 @@ void try_part(ReportExtras& extras, const std::string& what, const Make& make) {
 ReportExtras extras_of(const ReportCommand& options, const History& history, bool running) {
   ReportExtras extras;
   if (running && options.follow) extras.refresh = static_cast<int>(options.every);
-  if (running) return extras;  // keeps the page fast; the weights still change
+  if (running) return extras;  // the page must be written fast, and the weights still change
   if (!history.outputs.empty())
     try_part(extras, "attention", [&] { extras.attention = attention_of(history); });
   try_part(extras, "images", [&] { extras.image = images_of(history); });

@@ -81,7 +81,7 @@ void set_from_records(RunLine& line, std::vector<nlohmann::json> records) {
   set_results(line.result, std::move(records));
 }
 
-/// Whether run.json says that the run uses plugins.
+/// Whether run.json lists plugins.
 bool uses_plugins(const RunFolder& run) {
   const nlohmann::json record = read_run_json(run);
   return record.is_object() && record.contains("plugins") && !record.at("plugins").empty();
@@ -134,7 +134,7 @@ Metric metric_of(const Config& config) {
   return config.train.early_stopping.metric.value_or(config.train.best);
 }
 
-/// The deciding figure: "BLEU 40.61 (test)".
+/// The value of the metric that selects the best checkpoint: "BLEU 40.61 (test)".
 std::string figure(const RunResult& result) {
   if (result.where.empty()) return "-";
   const Metric metric = metric_of(result.config);

@@ -1,5 +1,5 @@
 #pragma once
-/// The list of `heed runs`: the runs below a folder.
+/// The list that `heed runs` prints: the runs below a folder.
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -15,7 +15,7 @@ struct RunLine {
   RunResult result;  ///< empty figures if the run has none yet or is broken
   RunState state = RunState::broken;
   std::string error;         ///< cause, if the run is broken
-  std::int64_t step = 0;     ///< last step; a stopped run resumes there
+  std::int64_t step = 0;     ///< last step; of a stopped run, the step at which it resumes
   double seconds = 0;        ///< training time in seconds
   std::int64_t changed = 0;  ///< time of the last record, in seconds since 1970
 };

@@ -103,7 +103,7 @@ int show_command(const ShowCommand& options) {
   const bool fixed = options.schema || options.config == "reference",
              drawing = options.output.ends_with(".svg");
   if (fixed && !options.overrides.empty()) {
-    throw Error(Exit::usage, fmt::format("{}: show reference and --schema take no overrides",
+    throw Error(Exit::usage, fmt::format("{}: show reference and --schema accept no overrides",
                                          options.overrides.front()));
   }
   refuse_other_formats(options.output, "heed show",

@@ -30,7 +30,7 @@ void add_attention(CLI::App& app, Job& job) {
              "a line of the source; images and sound: the name of a file; language models: a text")
       ->required();
   add_choice(command, choices, "--target", options->target, "TEXT",
-             "the output that belongs to it (default: what the model generates)");
+             "the target of this input (default: the model's output)");
   add_choice(command, choices, "--layer", options->layer, "NAME",
              "only layers with these parts in their name: encoder.layers.0, multihead_attn");
   command->add_option("--head", options->head, "only this head of each layer, from 0")
@@ -40,14 +40,14 @@ void add_attention(CLI::App& app, Job& job) {
   add_weights(command, options->weights);
   CLI::Option* const view =
       add_choice(command, results, "--view", options->view, "VIEW",
-                 "of a drawing: map (default), lines, neurons, graph or rollout")
+                 "kind of drawing: map (default), lines, neurons, graph or rollout")
           ->check(CLI::IsMember({"map", "lines", "neurons", "graph", "rollout"}));
   add_choice(command, results, "--query", options->query, "N",
              "view neurons: the row of the query, from 0 (default: the last)")
       ->check(CLI::NonNegativeNumber)
       ->needs(view);
   add_choice(command, results, "--threshold", options->threshold, "W",
-             "views graph and rollout: draw weights from W on (default: 0.1)")
+             "views graph and rollout: draw only weights of at least W (default: 0.1)")
       ->check(CLI::Range(0.0, 1.0))
       ->needs(view);
   add_choice(command, results, "--width", options->width, "MM",
@@ -55,13 +55,13 @@ void add_attention(CLI::App& app, Job& job) {
   add_json(command, options->json, "the weights");
   command->footer(
       "The page is self-contained. Weights are those of evaluation, without dropout. A\n"
-      "drawing shows the mean of the heads, or --head. Views: a map of queries and keys; lines "
-      "from each\n"
-      "query to the keys; neurons, the products q ⊙ k of a query with each key, which add up to "
-      "the score;\n"
-      "a graph of the layers of a stack; rollout, what reaches its last layer (mean of all heads; "
-      "Abnar and\n"
-      "Zuidema 2020).\n"
+      "drawing shows the mean of the heads, or the head of --head. Views: map, the weights of "
+      "queries and keys;\n"
+      "lines from each query to the keys; neurons, the products q ⊙ k of a query with each key, "
+      "which add up to\n"
+      "the score; graph, the weights of all layers of a stack; rollout, the share of each input in "
+      "the rows after\n"
+      "the last layer (mean of all heads; Abnar and Zuidema 2020).\n"
       "Examples:\n"
       "  heed attention runs/dates --input '3 March 2021'\n"
       "  heed attention runs/captions --input 'drawing:red square 3 20 8;blue circle 18 5 10'\n"
@@ -80,18 +80,18 @@ void add_trace(CLI::App& app, Job& job) {
   add_choice(command, choices, "--input", options->input, "TEXT", "as in heed attention")
       ->required();
   add_choice(command, choices, "--target", options->target, "TEXT",
-             "the output or the labels that belong to it (default: those of a RUN's model)");
+             "the output or the labels of this input (default: those that a RUN's model predicts)");
   add_choice(command, choices, "--layer", options->layer, "NAME",
-             "the first layer with these parts in its name (default: the model's first)");
+             "the first layer with these parts in its name (default: the model's first layer)");
   add_choice(command, choices, "--head", options->head, "N", "the head, from 0 (default: 0)")
       ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 20));
   add_weights(command, options->weights);
   command
       ->add_flag("--backward", options->backward,
-                 "the gradients too, of the loss of this line without dropout")
+                 "also show the gradients of the loss of this line, without dropout")
       ->group(choices);
   add_choice(command, results, "--output", options->output, "FILE",
-             "text, or, if it ends in .html, a page (default: -, standard output)");
+             "output file: a page if it ends in .html, else text (default: -, standard output)");
   add_json(command, options->json, "every matrix in full");
   command->footer(
       "Shows softmax(Q Kᵀ / √d) V (Vaswani et al. 2017, eq. 1) with its numbers: each matrix, how "
@@ -108,11 +108,11 @@ void add_compare(CLI::App& app, Job& job) {
   const auto options = std::make_shared<CompareCommand>();
   CLI::App* const command = add_command(app, job, "compare", "figures of several runs side by side",
                                         options, compare_command);
-  command->add_option("RUN", options->runs, "run folders, the one to compare with first")
+  command->add_option("RUN", options->runs, "run folders; the others are compared with the first")
       ->required()
       ->type_name("");
   CLI::Option* const markdown =
-      command->add_flag("--markdown", options->markdown, "print a table of Markdown")
+      command->add_flag("--markdown", options->markdown, "print the table as Markdown")
           ->group(results);
   command->add_flag("--json", options->json, "print the figures as one JSON object")
       ->excludes(markdown)
@@ -148,7 +148,7 @@ void add_show(CLI::App& app, Job& job) {
       ->group(results);
   command
       ->add_flag("--schema", options->schema,
-                 "print the JSON Schema of configs, for editors, instead")
+                 "print the JSON Schema of configs, for editors, instead of a config")
       ->excludes(config)
       ->group(results);
   command->callback([options, &job] {
@@ -171,7 +171,7 @@ void add_report(CLI::App& app, Job& job) {
   const auto options = std::make_shared<ReportCommand>();
   CLI::App* const command =
       app.add_subcommand("report", "a page with the curves, results and outputs of runs");
-  command->add_option("RUN", options->runs, "run folders, the one to compare with first")
+  command->add_option("RUN", options->runs, "run folders; the others are compared with the first")
       ->required()
       ->type_name("");
   CLI::Option* const output =
@@ -230,7 +230,7 @@ void add_plot(CLI::App& app, Job& job) {
   command->add_option("CONFIG", options->config, "a config (default: the default of every key)")
       ->type_name("");
   add_overrides(command, options->overrides, "model.heads=8");
-  command->add_option("--length", options->length, "positions to draw (default: 64)")
+  command->add_option("--length", options->length, "number of positions to draw (default: 64)")
       ->check(CLI::Range(std::int64_t{4}, std::int64_t{4096}))
       ->type_name("N")
       ->group(choices);
