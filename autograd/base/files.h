@@ -83,7 +83,7 @@ class FileReader {
   /// Reads the next bytes, at least one and at most as many as fit; returns their number, 0 at the
   /// end.
   std::size_t read_some(std::span<char> into);
-  /// Reads as many bytes as fit. Throws Error(bad_input) if the file ends earlier.
+  /// Fills `into` with the next bytes. Throws Error(bad_input) if the file ends earlier.
   void read(std::span<std::byte> into);
 
  private:
@@ -109,7 +109,7 @@ class FileWriter {
   void finish();
 
   const std::filesystem::path& path() const { return path_; }
-  std::uint64_t size() const { return size_; }           ///< bytes so far
+  std::uint64_t size() const { return size_; }           ///< number of bytes written so far
   const std::string& sha256() const { return sha256_; }  ///< hash of all bytes, after finish()
 
  private:

@@ -54,7 +54,7 @@ bool gap_shrinks(const Stencil& wide, const Stencil& narrow, double min_gap) {
          std::max({min_gap, 50 * narrow.rounding(), 0.25 * std::abs(wide.gap())});
 }
 
-/// Whether the slopes from both sides differ, which are nearly equal for a smooth function. The
+/// Whether the slopes from both sides differ; for a smooth function, they are nearly equal. The
 /// central slope alone does not reveal a kink: it may have the expected value, as for |x| at 0.
 bool may_be_a_kink(const Stencil& s) {
   const double slopes = std::max(std::abs(s.from_left()), std::abs(s.from_right()));

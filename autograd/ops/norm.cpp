@@ -180,7 +180,7 @@ struct BatchNorm {
   }
 
  private:
-  /// The number of rows, or 0 if they have no columns, which skips a useless loop.
+  /// The number of rows, or 0 if they have no columns, so that no loop runs over empty rows.
   std::int64_t rows_with_values() const { return x.size() == 0 ? 0 : x.rows(); }
   double hat(std::int64_t r, std::size_t c) const { return (x.row(r)[c] - mean[c]) * root[c]; }
   template <class Term>

@@ -57,9 +57,9 @@ BOOST_AUTO_TEST_CASE(a_wrong_factor_is_named) {
   EXPECT_WRONG(result, "12 of 12 entries");
   const auto half =
       square_with([](const Array& x, const Array&, const Array& dy) { return value(mul(x, dy)); });
-  EXPECT_WRONG(
-      gradcheck(half, normal({3})),
-      "only one use of a tensor used twice is counted: contributions must be added, not overwritten");
+  EXPECT_WRONG(gradcheck(half, normal({3})),
+               "only one use of a tensor used twice is counted: contributions must be added, not "
+               "overwritten");
   const auto not_divided =
       planted([](const Array& x) { return value(mean(x, 1)); },
               [](const Array& x, const Array&, const Array& dy) {

@@ -27,7 +27,7 @@ bool is_gzip(std::string_view bytes) { return bytes.starts_with("\x1f\x8b"); }
 
 struct GzipUnpacker::State {
   std::string name;
-  std::uint64_t limit, packed = 0, unpacked = 0;  // bytes
+  std::uint64_t limit, packed = 0, unpacked = 0;  // all in bytes
   bool kept, within = false;                      // within: the position is inside a member
   z_stream stream{};
 };

@@ -31,8 +31,8 @@ class GzipUnpacker {
   std::unique_ptr<State> state_;
 };
 
-/// The unpacked content. Throws Error(bad_input), beginning with `name`, if it is damaged,
-/// truncated, followed by other data, or longer than `limit` bytes.
+/// The unpacked content. Throws Error(bad_input), with a message that begins with `name`, if it is
+/// damaged, truncated, followed by other data, or longer than `limit` bytes.
 std::string unpack_gzip(std::string_view bytes, std::uint64_t limit, const std::string& name);
 
 /// Packs the content. Equal content has equal packed bytes: the header contains neither a time nor
