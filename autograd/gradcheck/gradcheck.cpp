@@ -178,8 +178,8 @@ std::string ParameterChecker::explain(const std::vector<GradcheckEntry>& found) 
   }
   if (wrong == 0) {
     return fmt::format(
-        "the numeric derivative does not converge (uncertain by {:.2g}): f is noisy, or it "
-        "jumps here",
+        "the numeric derivative does not converge (uncertain by {:.2g}): f is noisy or "
+        "discontinuous at this point",
         uncertainty);
   }
   return diagnose(e);

@@ -263,7 +263,7 @@ BOOST_AUTO_TEST_CASE(a_jump_at_x_is_named) {
   const auto step = planted(
       [](const Array& x) { return generate(x.shape(), [&](auto i) { return x.data()[i] >= 0; }); },
       [](const Array& x, const Array&, const Array&) { return Array::zeros(x.shape()); });
-  EXPECT_WRONG(gradcheck(step, array_of({2}, {0, 1})), "or jumps here");
+  EXPECT_WRONG(gradcheck(step, array_of({2}, {0, 1})), "noisy or discontinuous at this point");
   BOOST_TEST(gradcheck(step, array_of({2}, {-1e-4, 1})));
 }
 
@@ -303,7 +303,7 @@ BOOST_AUTO_TEST_CASE(an_f_with_varying_results_is_refused) {
   };
   EXPECT_WRONG(gradcheck(drops, normal({50})), "a dropout without a fixed key?");
   const auto knows_the_tape = [](const Tensor& x) { return scale(x, recording() ? 1 : 2); };
-  EXPECT_WRONG(gradcheck(knows_the_tape, normal({3})), "another result under NoGrad");
+  EXPECT_WRONG(gradcheck(knows_the_tape, normal({3})), "a different result under NoGrad");
   EXPECT_WRONG(gradcheck([](const Tensor&) { return Tensor(); }, normal({3})), "undefined tensor");
 }
 

@@ -248,7 +248,8 @@ BOOST_AUTO_TEST_CASE(sizes_that_differ_from_the_data_are_refused) {
   const std::string huge = "[4294967296,4294967296]";
   check_refused("{" + entry("a", "U8", huge, "[0,0]") + "}", 0,
                 "more elements than fit in 64 bits");
-  check_refused("{" + entry("a", "F64", "[2305843009213693952]", "[0,0]") + "}", 0, "fit 64 bits");
+  check_refused("{" + entry("a", "F64", "[2305843009213693952]", "[0,0]") + "}", 0,
+                "fit in 64 bits");
   check_refused("{" + entry("a", "U8", "[9223372036854775807]", "[0,9223372036854775807]") + "}", 5,
                 "ends at byte 9223372036854775807 of the data, but there are 5");
   check_refused("{" + entry("a", "U8", "[1]", "[9223372036854775807,0]") + "}", 5,
