@@ -12,7 +12,8 @@
 /// ops/attention/fused_attention.cpp computes attention for whole sequences, with gradients;
 /// ops/attention/attention_step.cpp computes it for one new row, with cached keys and values.
 ///
-/// Positions count from the first row of a sequence, even if a block or a stretch begins later.
+/// Positions are counted from the first row of a sequence, even if a block or a stretch begins
+/// later.
 #include <algorithm>
 #include <cstdint>
 #include <memory>
@@ -88,8 +89,8 @@ class Stretches {
 class Pattern {
  public:
   virtual ~Pattern() = default;
-  /// Adds the stretches of keys that a block reads. It is called for every block of queries, so its
-  /// cost should be proportional to the keys in the stretches.
+  /// Adds the stretches of keys that a block of queries reads. It is called for every block, so its
+  /// cost should be proportional to the number of keys in the stretches.
   virtual void stretches(const QueryBlock& block, Stretches& into) const = 0;
 };
 using PatternPtr = std::shared_ptr<const Pattern>;
@@ -115,8 +116,8 @@ struct ScoreBlock {
   real scale = 1;  ///< factor of the products of queries and keys
 };
 
-/// A term that is added to the scores. S and dS are [rows, keys] of a block, contiguous; dS is 0
-/// where a query does not read a key.
+/// A term that is added to the scores. S and dS are contiguous matrices [rows, keys] of a block; dS
+/// is 0 where a query does not read a key.
 class ScoreTerm {
  public:
   virtual ~ScoreTerm() = default;
@@ -126,7 +127,8 @@ class ScoreTerm {
   /// Adds the term to s.
   virtual void add(const ScoreBlock& block, real* s) const = 0;
   /// Adds the contribution of dS to the gradients of the queries (row r at dq + r · block.q_stride)
-  /// and of inputs() (dinputs; false if not required). A constant term adds nothing.
+  /// and of inputs() (dinputs; an entry is false if that gradient is not required). A constant term
+  /// adds nothing.
   virtual void backward(const ScoreBlock& /*block*/, const real* /*ds*/, real* /*dq*/,
                         std::span<const Grad> /*dinputs*/) const {}
 };
@@ -147,8 +149,7 @@ struct AttentionOptions {
   RandomKey key = {};
 
   /// The layout of rows of `columns` values: q alone, or q, k and v side by side. Throws if heads,
-  /// key heads and columns do not divide evenly, dropout is not in [0, 1), or a pattern or term is
-  /// null.
+  /// key heads and columns do not divide evenly or if an option is invalid.
   HeadLayout layout(const char* op, std::int64_t columns, bool with_keys_and_values) const;
   /// The factor of Q Kᵀ.
   real scale_for(const HeadLayout& layout) const {
@@ -156,16 +157,16 @@ struct AttentionOptions {
   }
 };
 
-/// Attention for one new row at a time, in decoding: the row that the op computes for a query
-/// at that position, with keys and values at any address. It has neither a gradient nor dropout.
+/// Attention for one new row at a time, in decoding. The result is the row that the op computes for
+/// the same query; keys and values may be at any address. There is neither a gradient nor dropout.
 class AttentionStep {
  public:
   /// `q_columns` is heads · size.
   AttentionStep(const AttentionOptions& options, std::int64_t q_columns);
 
-  /// q, out: [heads · size], the query and the result at `position` of sequence `sequence`, which has `keys`
-  /// keys. row(t): the address of the keys [key_heads · size] of position t, followed by its
-  /// values. out is 0 if the query reads no key.
+  /// q, out: [heads · size], the query and the result at `position` of sequence `sequence`, which
+  /// has `keys` keys. row(t): the address of the keys [key_heads · size] of position t, followed by
+  /// its values. out is 0 if the query reads no key.
   template <class Row>
   void operator()(const real* q, std::int64_t sequence, std::int64_t position, std::int64_t keys,
                   Row row, real* out) {

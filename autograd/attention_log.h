@@ -1,6 +1,6 @@
 #pragma once
-/// A record of what attention computes, for programs that display it. Off by default; the op then
-/// tests one pointer for each block of queries.
+/// A record of what attention computes, for programs that display it. Off by default; the cost is
+/// then one pointer test per tile of scores.
 #include <algorithm>
 #include <cstdint>
 #include <span>
@@ -22,13 +22,13 @@ struct AttentionRecord {
   Array q = {};       ///< [query rows, heads · size]; self-attention: q, k and v side by side
   Array kv = {};      ///< [key rows, 2 · key_heads · size]: k and v; cross-attention only
   Array output = {};  ///< [query rows, heads · size]: O, with dropout
-  /// The rows from which a layer computed q; cross-attention: k and v.
+  /// The rows from which a layer computed q (self-attention: q, k and v) and, in cross-attention, k
+  /// and v.
   Array input = {}, encoder_output = {};
   /// [queries, keys] of each sequence: 1 where the pattern permits the query to read the key, else
   /// 0.
   std::vector<Array> reads = {};
-  /// P [queries, keys], before dropout, for each sequence and each of its heads. Masked
-  /// keys have weight 0.
+  /// P [queries, keys], before dropout, for each sequence and head. Masked keys have weight 0.
   std::vector<Array> weights = {};
 
   const Array& of(std::int64_t sequence, std::int64_t head) const {
@@ -47,9 +47,9 @@ struct AttentionRecord {
   }
 };
 
-/// While one is alive, the calls of this thread are added to `records` in the order in which they
-/// begin. If several are alive, only the newest one records. Linear attention has no weights and is
-/// ignored.
+/// While an instance is alive, attention calls of this thread are added to `records` in the order
+/// in which they begin. If several are alive, only the newest one records. Linear attention has no
+/// weights and is ignored.
 class AttentionLog {
  public:
   explicit AttentionLog(std::vector<AttentionRecord>& records)
@@ -60,7 +60,8 @@ class AttentionLog {
   AttentionLog(const AttentionLog&) = delete;
   AttentionLog& operator=(const AttentionLog&) = delete;
 
-  /// Sets the rows from which a layer computes queries and, from `encoder_output`, keys and values.
+  /// Sets the inputs of the layer for the next record: the rows from which it computes queries and,
+  /// in cross-attention, the encoder output from which it computes keys and values.
   void enter(const Array& input, const Array& encoder_output) {
     input_ = input;
     encoder_output_ = encoder_output;
@@ -79,9 +80,9 @@ class AttentionLog {
     }
     records_.push_back(std::move(record));
   }
-  /// Adds p [rows, keys] to the newest call, for queries from `query` and keys from `key`, which count
-  /// from the beginning of their sequence. The weights are summed because the stretches of a
-  /// pattern may overlap: where a query does not read a key of a stretch, p is 0.
+  /// Adds p [rows, keys] to the newest record. `query` and `key` are the positions of the first
+  /// query and the first key in their sequence. The weights are summed because the stretches of a
+  /// pattern may overlap: p is 0 where a query does not read a key of a stretch.
   void add(std::int64_t sequence, std::int64_t head, std::int64_t query, std::int64_t rows,
            std::int64_t key, std::int64_t keys, const kernels::Visible& visible, const real* p) {
     AttentionRecord& record = records_.back();

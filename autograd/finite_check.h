@@ -12,7 +12,7 @@ HEED_BEGIN
 
 /// A value that is not finite, and its position.
 struct NonFinite {
-  std::string tensor;             ///< readable: "the result of LayerNorm"
+  std::string tensor;             ///< description, such as "the result of LayerNorm"
   Shape shape;                    ///< shape of the tensor
   std::int64_t row = 0, col = 0;  ///< index over all axes but the last; index on the last axis
   real value = 0;
@@ -30,11 +30,11 @@ std::optional<NonFinite> find_non_finite(const Array& x, const std::string& tens
 std::optional<NonFinite> find_non_finite(std::span<const NamedTensor> tensors,
                                          const std::string& what);
 
-/// While one is alive, it inspects the results of this thread's ops and keeps the first value
-/// that is not finite. An observer installed earlier is called first.
+/// While an instance is alive, it inspects the results of this thread's ops and keeps the first
+/// value that is not finite. An observer installed earlier is called first.
 class FiniteCheck final : public OpObserver {
  public:
-  /// The parameters' names locate an op in the model.
+  /// The names of the parameters show where in the model an op runs.
   explicit FiniteCheck(std::span<const NamedTensor> parameters);
   ~FiniteCheck() override { active = before_; }
   FiniteCheck(const FiniteCheck&) = delete;

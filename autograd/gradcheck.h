@@ -1,6 +1,6 @@
 #pragma once
-/// Checks gradients against finite differences: of any function of tensors, of a layer with its
-/// parameters, of a whole model.
+/// Checks the gradients of a function of tensors, of a layer with its parameters or of a whole
+/// model against finite differences.
 ///
 ///   #include "autograd/gradcheck.h"             // link heed::f64
 ///   BOOST_TEST(gradcheck(f, x, w));             // f(x, w) returns a Tensor of any shape
@@ -9,9 +9,9 @@
 ///   GradcheckResult r =
 ///       gradcheck_parameters([&] { return loss(model, batch); }, model.parameters());
 ///
-/// The result is true if every gradient agrees; printed, it is a report of each error with
-/// its place, its size and, if the numbers show one, the likely cause. The library depends on no
-/// test framework.
+/// The result converts to true if every gradient agrees. Printed, it reports the place, the size
+/// and, if the numbers indicate one, the likely cause of each error. The library depends on no test
+/// framework.
 ///
 /// Method: f's outputs y are reduced to s = <u, y> with random weights u (the cotangent), because a
 /// plain sum hides errors: the gradient of sum(softmax(x)) is zero, so an empty backward would
@@ -24,7 +24,7 @@
 /// analytic value is one of the slopes or lies between them; a tensor whose entries are all at
 /// kinks fails.
 ///
-/// Differences miss some faults of a backward, so every op that f runs is also
+/// Finite differences do not detect some faults of a backward, so every op that f runs is also
 /// checked separately (autograd/gradcheck/audit.h): it must add to the gradients of its inputs,
 /// leave dy unchanged, work without the gradients of constants, be deterministic, and read only
 /// initialised values.
@@ -54,23 +54,24 @@ struct GradcheckOptions {
   /// An entry is correct if |analytic − numeric| <= abs + rel · max(|analytic|, |numeric|).
   double rel = sizeof(real) == 8 ? 1e-6 : 1e-2;
   double abs = sizeof(real) == 8 ? 1e-8 : 1e-3;
-  /// First step h for an entry x, as a multiple of max(1, |x|); 0 selects ε^(1/5), which balances
+  /// Initial step h for an entry x, as a multiple of max(1, |x|); 0 selects ε^(1/5), which balances
   /// truncation against rounding (ε^(1/3) for directions, which have many nearby kinks).
   double step = 0;
   std::uint64_t seed = 1;  ///< seed of the cotangent, the directions and the choice of entries
   std::vector<std::string> names = {};  ///< names of the inputs; default "input 0", "input 1", …
-  std::int64_t max_entries = 0;         ///< maximum of entries per tensor, chosen at random; 0: all
-  /// Above 0, for large models: the number of random directions d per tensor, instead of single
-  /// entries: <gradient, d> against the slope of s(x + t d). A few calls of f per tensor.
+  std::int64_t max_entries = 0;         ///< maximum number of random entries per tensor; 0: all
+  /// If above 0, for large models: the number of random directions d per tensor. Instead of single
+  /// entries, <gradient, d> is compared with the slope of s(x + t d), in a few calls of f per
+  /// tensor.
   int directions = 0;
-  /// Outputs that remain ±inf (a masked log-softmax has some) are ignored.
-  /// If false, they fail. NaN always fails.
+  /// If true, outputs that remain ±inf (as in a masked log-softmax) are ignored; if false, they
+  /// fail. NaN always fails.
   bool ignore_infinite_outputs = false;
-  /// f may depend on variables that are not checked. If false, they fail, because parameters() may
-  /// have omitted them.
+  /// Whether f may depend on variables that are not checked. If false, the check fails, because
+  /// parameters() may have omitted them.
   bool allow_unlisted = false;
   bool stop_at_first = false;  ///< check no further tensors after a wrong one
-  /// The callback after each tensor, for a progress display.
+  /// Called after each tensor, for a progress display.
   std::function<void(const ParameterCheck&)> on_parameter = nullptr;
 };
 
@@ -80,23 +81,23 @@ enum class GradcheckStatus {
   empty,       ///< the tensor has no entries: nothing to check
   declared,    ///< the gradient passes through a straight-through op: no comparison
   kink,        ///< s is not differentiable at x; the analytic value is a valid subgradient
-  unstable,    ///< the numeric derivative converges at no step size: fails
+  unstable,    ///< the numeric derivative does not converge: fails
   wrong,       ///< fails
   non_finite,  ///< NaN or infinite: fails
 };
 constexpr auto names_of(GradcheckStatus) {
-  return enum_names<GradcheckStatus>("ok", "empty", "straight-through", "ok but for kinks",
+  return enum_names<GradcheckStatus>("ok", "empty", "straight-through", "ok except at kinks",
                                      "unstable", "wrong", "not finite");
 }
 inline bool passes(GradcheckStatus status) { return status <= GradcheckStatus::kink; }
 
 struct GradcheckEntry {
-  std::int64_t index = 0;  ///< flat index; with directions: number of the direction
+  std::int64_t index = 0;  ///< flat index; with directions: index of the direction
   double analytic = 0;
   double numeric = 0;
   /// |analytic − numeric| / (abs/rel + max(|analytic|, |numeric|)); correct if at most rel.
   double error = 0;
-  /// Error bound of the numeric value: difference of two step sizes, or rounding.
+  /// Error bound of the numeric value: the difference between two step sizes, or rounding.
   double uncertainty = 0;
   double left = 0, right = 0;  ///< one-sided slopes (kinks)
   GradcheckStatus status = GradcheckStatus::ok;
@@ -105,7 +106,7 @@ struct GradcheckEntry {
 struct ParameterCheck {
   std::string name;
   Shape shape;
-  std::int64_t entries = 0;  ///< values in the tensor
+  std::int64_t entries = 0;  ///< number of values in the tensor
   std::int64_t checked = 0;  ///< number of entries or, in directional mode, of directions checked
   std::int64_t wrong = 0;    ///< number of entries that fail
   std::int64_t kinks = 0;
@@ -132,18 +133,18 @@ struct GradcheckResult {
 };
 std::ostream& operator<<(std::ostream& out, const GradcheckResult& result);
 
-/// Checks d f() / d p for each of the given variables, which f uses through its own copies: their
-/// values are changed in place (visible in all copies) and restored bit for bit, even if f throws.
-/// f runs many times and must give the same result for the same values: fix dropout's RandomKey.
-/// The result may have any shape; a model's loss is one value.
+/// Checks d f() / d p for each variable p in `parameters`, of which f uses copies: the values are
+/// changed in place, which all copies share, and restored bit by bit, even if f throws. f runs many
+/// times and must give the same result for the same values: fix dropout's RandomKey. The result may
+/// have any shape; a model's loss is one value.
 GradcheckResult gradcheck_parameters(const std::function<Tensor()>& f,
                                      const std::vector<NamedTensor>& parameters,
                                      const GradcheckOptions& options = {});
 
 namespace gradcheck_detail {
 
-/// Lists its parameters as a range of NamedTensors. Any other `parameters()` does not compile, so no
-/// parameter remains unchecked.
+/// Whether F has `parameters()`. If its result is not a range of NamedTensors, the call of
+/// gradcheck does not compile, so no parameter remains unchecked.
 template <class F>
 concept HasParameters = requires(F& f) {
   f.parameters();
@@ -156,25 +157,25 @@ Tensor call(F& f, const Tensors&... x) {
   } else {
     static_assert(
         requires { f.forward(x...); },
-        "gradcheck: neither f(x...) nor f.forward(x...) takes these tensors");
+        "gradcheck: neither f(x...) nor f.forward(x...) accepts these tensors");
     return f.forward(x...);
   }
 }
 
-/// f of a list of inputs.
+/// f as a function of the list of its inputs.
 using Function = std::function<Tensor(const std::vector<Tensor>&)>;
 GradcheckResult check(const Function& f, const std::vector<Tensor>& inputs,
                       const std::vector<NamedTensor>& parameters, const GradcheckOptions& options);
 
 }  // namespace gradcheck_detail
 
-/// Checks f, any callable (or a layer with `forward`) that takes the given tensors and returns one,
-/// with respect to each of them and, if f has `parameters()`, to each of those. The caller's tensors
-/// do not change; an undefined one stays undefined.
+/// Checks the gradients of f with respect to each input and, if f has `parameters()`, to each
+/// parameter. f is a callable, or a layer with `forward`, that accepts these tensors and returns
+/// one. The caller's tensors do not change; an undefined one stays undefined.
 ///
-/// If all gradients are right, it also checks variants: each input in turn as a constant; two
-/// inputs of equal shape as the same tensor; each extent of the inputs that no parameter has as 1 and
-/// as 0, except where f throws for such shapes.
+/// If all gradients are correct, it also checks variants: each input in turn as a constant; two
+/// inputs of equal shape as the same tensor; inputs in which an extent that no parameter has is
+/// replaced by 1 and by 0, except where f throws for such shapes.
 ///
 /// Arguments without gradients (ids, offsets, masks) belong in a lambda's captures.
 template <class F, std::convertible_to<Tensor>... Tensors>

@@ -6,8 +6,7 @@
 
 HEED_BEGIN
 
-/// A parameter and the name it has in reports and checkpoints, such as
-/// "encoder.layers.0.norm1.weight".
+/// A parameter and its name in reports and checkpoints, such as "encoder.layers.0.norm1.weight".
 struct NamedTensor {
   std::string name;
   Tensor tensor;

@@ -1,6 +1,6 @@
 #pragma once
-/// Recomputation (gradient checkpointing) saves memory at the cost of time: backward recomputes
-/// what it needs.
+/// Recomputation (gradient checkpointing) saves memory at the cost of time: backward recomputes the
+/// values that it needs.
 #include <functional>
 #include <span>
 
@@ -12,8 +12,8 @@ HEED_BEGIN
 /// as the parameters of a layer. It must give the same result each time, random numbers included.
 using Recomputed = std::function<Tensor(std::span<const Tensor>)>;
 
-/// f(inputs), of which only the inputs are kept: backward runs f again, this time recorded, and
-/// then the backward of that graph. The gradients are equal to the bit to those of f(inputs) itself.
+/// Computes f(inputs) but keeps only the inputs: backward runs f again, this time recorded, and
+/// then the backward of that graph. The gradients are bitwise equal to those of f(inputs) itself.
 /// `variables` lists the variables that f reads besides its inputs; backward throws for any other.
 /// Source: Chen et al., "Training Deep Nets with Sublinear Memory Cost", 2016.
 Tensor recompute(Recomputed f, std::span<const Tensor> inputs, std::span<const Tensor> variables);

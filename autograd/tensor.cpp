@@ -24,8 +24,8 @@ NodeRef::NodeRef(const NodeRef& other) : node_(other.node_) {
 NodeRef::~NodeRef() {
   if (node_ == nullptr || node_->references_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
   // The last reference to a node may hold the last reference to its input, and so on along a chain
-  // of a million. To avoid recursion, nodes released during another node's destruction wait in a
-  // list. (Plain pointers also work for static objects at program exit.)
+  // of any length. To avoid recursion, nodes released during another node's destruction wait in a
+  // list. (A list of plain pointers also works when static objects are destroyed at program exit.)
   thread_local Node* to_destroy = nullptr;
   thread_local bool destroying = false;
   node_->next_to_destroy_ = to_destroy;
@@ -85,7 +85,7 @@ NoGrad::NoGrad() : before_(std::exchange(recording_now, false)) {}
 NoGrad::~NoGrad() { recording_now = before_; }
 bool recording() { return recording_now; }
 
-// ---- sums of contributions -----------------------------------------------------------------
+// ---- accumulation of gradients -------------------------------------------------------------
 
 void Grad::require_gradient() const {
   if (slot_ == nullptr)
@@ -108,7 +108,7 @@ void Grad::add(Array g) const {
     *slot_ = std::move(g);
   } else if (slot_->unique()) {
     kernels::add(slot_->data(), g.data(), slot_->data(), g.size());
-  } else {  // shared with another slot, as dy is by both sides of an addition
+  } else {  // shared with another slot: an addition adds the same dy to both inputs
     Array total(*shape_);
     kernels::add(slot_->data(), g.data(), total.data(), g.size());
     *slot_ = std::move(total);
@@ -248,14 +248,14 @@ Gradients backward(const Tensor& y, Array cotangent, std::vector<PartialGradient
   return run_backward(y, std::move(cotangent), false, std::move(partial));
 }
 
-/// The node of a variable whose gradient has not been moved out.
+/// The node of the variable x; throws if x is not a variable or if its gradient has been taken.
 const Node* Gradients::leaf_of(const Tensor& x) const {
   if (!x.defined()) fail("[gradients] an undefined tensor has no gradient");
   if (!x.needs_grad()) fail("[gradients] a constant has no gradient");
   const Node* const node = x.node().get();
-  if (!node->leaf()) fail("[gradients] only variables have gradients here, not results of ops");
+  if (!node->leaf()) fail("[gradients] expected a variable, got the result of an op");
   if (std::ranges::find(taken_, node) != taken_.end())
-    fail("[gradients] the gradient of this variable, of shape {}, has been taken already",
+    fail("[gradients] the gradient of this variable, of shape {}, has already been taken",
          x.shape());
   return node;
 }

@@ -29,7 +29,7 @@ HEED_BEGIN
 
 class Node;
 
-/// A counted reference to a node. Chains of any length are destroyed without recursion.
+/// A reference-counted pointer to a node. Chains of any length are destroyed without recursion.
 class NodeRef {
  public:
   NodeRef() = default;
@@ -60,7 +60,7 @@ class Grad {
     return not_required(input);
   }
 
-  /// False if the input is a constant, which requires no computation.
+  /// False if the input is a constant, whose gradient need not be computed.
   explicit operator bool() const { return slot_ != nullptr; }
   const Shape& shape() const;
   /// Adds an array of the input's shape. The first one is stored without a copy. No effect if the
@@ -68,7 +68,7 @@ class Grad {
   void add(Array g) const;
   /// The sum so far, initially zeros, for backward passes that scatter into it.
   Array& sum() const;
-  /// The sum so far; nullptr if there is none or it is not needed.
+  /// The sum so far; nullptr if there is none or the gradient is not required.
   const Array* value() const { return slot_ != nullptr && slot_->defined() ? slot_ : nullptr; }
   /// The target of kernels that compute target = beta * target + …: sets beta to 0 for the first
   /// contribution (the target's values are then not initialised), to 1 for later ones.
@@ -148,8 +148,9 @@ class Tensor {
   bool defined() const { return value_.defined(); }
   const Array& value() const& { return value_; }
   Array value() && { return value_; }  ///< overload for temporaries
-  /// Writable values, for optimizers, initialisers and checkers; all copies change. Call it again
-  /// for each change, so that backward can detect a graph that needs the former value.
+  /// Writable values, for optimizers, initialisers and checkers; all copies of the tensor share
+  /// them. Call it again for each change, so that backward can detect a graph that needs the former
+  /// values.
   Array& mutable_value() {
     value_.mark_written();
     return value_;
@@ -157,7 +158,8 @@ class Tensor {
   const Shape& shape() const { return value_.shape(); }
   std::int64_t size() const { return value_.size(); }
   real item() const { return value_.item(); }
-  /// Entry i of the first axis, without that axis: a row of a matrix. It is recorded as an op.
+  /// Entry i of the first axis, without that axis, such as a row of a matrix. It is recorded as an
+  /// op.
   Tensor operator[](std::int64_t i) const;
   bool needs_grad() const { return static_cast<bool>(node_); }
   const NodeRef& node() const { return node_; }
@@ -179,8 +181,8 @@ struct PartialGradient {
 /// The gradients of a loss with respect to the variables it was computed from.
 class Gradients {
  public:
-  /// The gradient of x, of x's shape; zeros if the loss does not depend on x. Throws for a
-  /// constant, for the result of an op, and after the gradient has been taken.
+  /// The gradient with respect to x, in x's shape; zeros if the loss does not depend on x. Throws
+  /// for a constant, for the result of an op, and after the gradient has been taken.
   Array operator[](const Tensor& x) const;
   /// Moves the gradient of x out; an undefined Array if the loss does not depend on x.
   Array take(const Tensor& x);
@@ -200,13 +202,13 @@ class Gradients {
 };
 
 /// Gradients of <cotangent, y>; the cotangent defaults to 1 for a y of size 1. Memory that only
-/// this pass needs is freed during the pass, so a graph can be used once, unless `keep_graph`
+/// this pass needs is freed during the pass, so a graph can be used only once, unless `keep_graph`
 /// is set.
 Gradients backward(const Tensor& y, Array cotangent = {}, bool keep_graph = false);
 /// The gradients, starting from the partial gradients of some variables.
 Gradients backward(const Tensor& y, Array cotangent, std::vector<PartialGradient> partial);
 
-/// While one is alive, this thread's ops are not recorded.
+/// While an instance is alive, this thread's ops are not recorded.
 class NoGrad {
  public:
   NoGrad();
@@ -224,10 +226,10 @@ bool recording();  ///< whether this thread records ops
 class OpObserver {
  public:
   virtual ~OpObserver() = default;
-  /// An op has computed y. `inputs` are null where they are constants.
+  /// Called when an op has computed y. An entry of `inputs` is null if that input is a constant.
   virtual void result(const std::type_info& op, const Array& y,
                       std::span<const NodeRef> inputs) = 0;
-  /// An op's backward pass has added to the gradients dx of its inputs.
+  /// Called when an op's backward has added to the gradients dx of its inputs.
   virtual void gradients(const std::type_info& op, std::span<const NodeRef> inputs,
                          std::span<const Grad> dx) = 0;
   /// Runs a node's backward; a checker may run it more than once.
@@ -251,8 +253,9 @@ const std::type_info& type_of() {
 }
 
 /// An op is a struct with `Array forward(const Array&...)` and `void backward(const Array& dy,
-/// Grad...) const`; its members are what backward needs. An op whose backward deliberately returns
-/// another function's gradient declares that to gradcheck with `bool straight_through() const`.
+/// Grad...) const`; its members are the values that backward needs. An op whose backward
+/// deliberately returns another function's gradient declares that to gradcheck with `bool
+/// straight_through() const`.
 template <class Op, std::size_t n>
 class OpNode final : public Node {
  public:
@@ -298,17 +301,18 @@ NodeRef make_node(Op op, const Shape& shape, std::span<const NodeRef> inputs) {
   return NodeRef(new OpNode<Op, n>(std::move(op), shape, inputs));
 }
 
-/// Whether an op with these inputs is recorded: the thread records and an input needs a gradient.
+/// Whether an op with these inputs is recorded: this thread records ops and an input requires a
+/// gradient.
 inline bool recorded(std::span<const NodeRef> inputs) {
   return recording() && std::ranges::any_of(inputs, [](const NodeRef& x) { return bool(x); });
 }
 
-/// Finds the values that an op saves: those with more owners after forward than before, not counting the
-/// results. Another thread that copies or frees a shared value meanwhile may cause a false or
-/// missed find.
+/// Finds the values that an op saves: those with more owners after forward than before, not
+/// counting the results. Another thread that copies or frees a shared value meanwhile may cause a
+/// false positive or a false negative.
 class SavedValueFinder {
  public:
-  /// Searches these values, which must outlive the search.
+  /// Searches these values, which must outlive this object.
   explicit SavedValueFinder(std::span<const Array* const> values) : values_(values) {
     for (const Array* value : values) before_.push_back(value->owners());
   }
@@ -340,7 +344,7 @@ inline std::span<const Array* const> values_to_search(std::span<const Array* con
   return recorded(inputs) ? values : values.first(0);
 }
 
-/// The op's result y, recorded if this thread is recording and an input needs a gradient.
+/// The op's result y, recorded if this thread records ops and an input requires a gradient.
 template <std::size_t n, class Op>
 Tensor record(Op op, Array y, std::span<const NodeRef> inputs, const SavedValueFinder& saved) {
   if (OpObserver::active != nullptr) OpObserver::active->result(type_of<Op>(), y, inputs);
@@ -378,7 +382,8 @@ Tensor apply(Op op, std::span<const Tensor> inputs) {
   return record<0>(std::move(op), std::move(y), nodes, saved);
 }
 
-// Otherwise the unqualified call with a std::vector would find std::apply, which expects tuples.
+// Without these overloads, an unqualified call with a std::vector would find std::apply, which
+// expects tuples.
 template <class Op>
 Tensor apply(Op op, const std::vector<Tensor>& inputs) {
   return apply(std::move(op), std::span<const Tensor>(inputs));
@@ -419,8 +424,8 @@ struct ResultPart {
   void backward(const Array& dy, Grad dall) const;
 };
 
-/// Runs and records an op with several results: forward returns std::vector<Array>, and backward takes
-/// std::span<const Array> dy instead of one dy; an unused result has a zero cotangent.
+/// Runs and records an op with several results: forward returns std::vector<Array>, and backward
+/// receives std::span<const Array> dy instead of one dy; an unused result has a zero cotangent.
 template <class Op, std::same_as<Tensor>... Inputs>
 std::vector<Tensor> apply_many(Op op, const Inputs&... inputs) {
   constexpr std::size_t n = sizeof...(Inputs);

@@ -95,13 +95,14 @@ void Optimizer::step(const std::vector<Array>& gradients, double lr, double grad
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
     const auto& [name, tensor] = parameters_[i];
     if (gradients[i].defined() && gradients[i].shape() != tensor.shape()) {
-      fail("[optimizer] {} has shape {}, but its gradient {}", name, tensor.shape(),
+      fail("[optimizer] {} has shape {}, but its gradient has shape {}", name, tensor.shape(),
            gradients[i].shape());
     }
   }
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
     if (owned_[i].size() != parameters_[i].tensor.size())
-      fail("[optimizer] {} is owned in part: update its values by range", parameters_[i].name);
+      fail("[optimizer] only a part of {} is owned: update its values by range",
+           parameters_[i].name);
   }
   begin_step(lr, grad_scale);
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
@@ -132,7 +133,7 @@ std::vector<Array> Optimizer::in_order(Gradients& gradients) const {
   const bool reached = std::ranges::any_of(
       parameters_, [&](const NamedTensor& p) { return gradients.depends_on(p.tensor); });
   if (!reached)
-    fail("[optimizer] the loss depends on none of the {} parameters: are they another model's?",
+    fail("[optimizer] the loss depends on none of the {} parameters: are they from another model?",
          parameters_.size());
   std::vector<Array> list;
   for (const NamedTensor& p : parameters_) list.push_back(gradients.take(p.tensor));

@@ -18,7 +18,7 @@ HEED_BEGIN
 /// The values that a step used.
 struct OptimizerStep {
   double lr = 0;
-  double gradient_norm = 0;  ///< norm of all gradients together, before clipping
+  double gradient_norm = 0;  ///< global norm of the gradients, before clipping
 };
 
 inline constexpr ValueRange all_values{0, std::numeric_limits<std::int64_t>::max()};
@@ -32,20 +32,20 @@ class Optimizer {
             ValueRange owned = all_values);
 
   /// A full step on this thread: the learning rate of options.schedule, clipping by
-  /// options.clip_norm, the update. A parameter that the loss does not depend on has a zero gradient.
-  /// Throws, before anything changes: Error(failed) if the loss depends on no parameter, or the
-  /// schedule ends with the run and schedule.steps is 0; Error(non_finite), naming the first
+  /// options.clip_norm, the update. A parameter that the loss does not depend on has a zero
+  /// gradient. Throws before any value changes: Error(failed) if the loss depends on no parameter,
+  /// or the schedule ends with the run and schedule.steps is 0; Error(non_finite), naming the first
   /// parameter, if a gradient is NaN or infinite.
   OptimizerStep step(Gradients gradients);
   /// A full step with this learning rate instead of the schedule's.
   OptimizerStep step(Gradients gradients, double lr);
 
-  /// Starts the next step: its learning rate, and the factor applied to the gradients first
-  /// (clipping).
+  /// Starts the next step, with its learning rate and the factor that is first applied to the
+  /// gradients (clipping).
   void begin_step(double lr, double grad_scale);
-  /// Updates values [begin, end) of a parameter from its gradient (the whole array's data). Ranges
-  /// are independent: threads may share the work without changing the result. Returns whether the
-  /// values were finite before the update.
+  /// Updates values [begin, end) of a parameter; `gradient` points to the gradient of the
+  /// parameter's first value. Ranges are independent: threads may share the work without changing
+  /// the result. Returns whether the values were finite before the update.
   bool update(std::size_t parameter, std::int64_t begin, std::int64_t end, const real* gradient);
   /// A full step on this thread; gradients in the order of the parameters, undefined for zero.
   /// Throws if their number or a shape differs from the parameters'.
@@ -65,7 +65,7 @@ class Optimizer {
   double decay_of(std::size_t parameter) const;
   /// The gradients in the order of the parameters, undefined for zero.
   std::vector<Array> in_order(Gradients& gradients) const;
-  /// The norm of all gradients together. Throws if it is not finite.
+  /// The global norm of the gradients. Throws if it is not finite.
   double norm_of(const std::vector<Array>& gradients) const;
 
   OptimOptions options_;

@@ -33,7 +33,7 @@ struct ScheduleOptions {
 
 struct OptimOptions {
   OptimizerKind name = OptimizerKind::adam;
-  double lr = 1.0e-3;  ///< the peak, reached at the end of warmup, for every schedule
+  double lr = 1.0e-3;  ///< the peak learning rate of every schedule, at the end of the warmup
   std::array<double, 2> betas{0.9, 0.98};
   double eps = 1.0e-9;
   double weight_decay = 0.0;  ///< adamw: decoupled; sgd: L2

@@ -10,8 +10,8 @@
 
 namespace heed {
 
-/// An all-reduce between threads. Every rank calls sum() the same number of times, on its own thread,
-/// because each call waits for the other ranks.
+/// An all-reduce between threads. Every rank calls sum() the same number of times, each on a
+/// separate thread, because a call waits for the other ranks.
 class AllReduce {
  public:
   /// The ranks are numbered from `first`.
@@ -22,10 +22,11 @@ class AllReduce {
   /// ranks and returns those of all ranks.
   using Gather = std::function<std::vector<double>(std::span<const double> local)>;
   void across(Gather gather) { gather_ = std::move(gather); }
-  /// Replaces the values by their sum over all ranks, added in the order of the ranks, so that the bits do
-  /// not depend on timing. Throws Error(failed) after abort().
+  /// Replaces the values by their sum over all ranks, added in the order of the ranks, so that the
+  /// result is bitwise independent of timing. Throws Error(failed) after abort().
   void sum(std::int64_t rank, std::span<double> values);
-  /// Called when a rank fails: makes sum() throw in all other ranks, which would wait forever.
+  /// Called when a rank fails: makes sum() throw in all other ranks, which would otherwise wait
+  /// forever.
   void abort();
 
  private:
@@ -33,13 +34,14 @@ class AllReduce {
   std::condition_variable complete_;
   std::int64_t first_ = 0;
   Gather gather_;
-  std::vector<std::span<double>> values_;  // the values of each rank that waits
+  std::vector<std::span<double>> values_;  // the values of each waiting rank
   std::size_t arrived_ = 0;
   std::uint64_t rounds_ = 0;
   bool aborted_ = false;
 };
 
-/// One rank of an all-reduce. A default Rank is a single one: sum() leaves the values unchanged.
+/// One rank of an all-reduce. A default-constructed Rank is the only rank: sum() leaves the values
+/// unchanged.
 struct Rank {
   AllReduce* all_reduce = nullptr;
   std::int64_t number = 0;

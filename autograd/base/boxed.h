@@ -1,13 +1,14 @@
 #pragma once
-/// A value in memory of its own, for a member whose type need not be complete where the member is declared: what
-/// includes that header is then not compiled again when the type changes.
+/// A separately allocated value, for a member whose type need not be complete where the member is
+/// declared: files that include that header are then not recompiled when the type changes.
 #include <memory>
 #include <utility>
 
 namespace heed {
 
-/// Copies and propagates const as a T does. Moving from it leaves it without a value. The header that declares the
-/// member declares `extern template class Boxed<T>;`, and one file where T is complete has `template class Boxed<T>;`.
+/// Copies and propagates const as a T does. A moved-from Boxed has no value. The header that
+/// declares the member also declares `extern template class Boxed<T>;`, and one file where T is
+/// complete contains `template class Boxed<T>;`.
 template <class T>
 class Boxed {
  public:
@@ -28,7 +29,7 @@ class Boxed {
   std::unique_ptr<T> value_;
 };
 
-// Outside of the class, because `extern template` does not hold for inline functions.
+// Defined outside the class, because `extern template` does not apply to inline functions.
 template <class T>
 Boxed<T>::Boxed() : value_(std::make_unique<T>()) {}
 template <class T>

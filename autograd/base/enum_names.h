@@ -4,7 +4,7 @@
 ///   enum class NormKind { layer, rms };
 ///   constexpr auto names_of(NormKind) { return enum_names<NormKind>("layer", "rms"); }
 ///
-/// A value without a name, or a name without a value, does not compile. Values count from 0.
+/// A value without a name, or a name without a value, does not compile. Values are numbered from 0.
 #include <array>
 #include <cstddef>
 #include <string_view>
@@ -25,7 +25,7 @@ constexpr auto enum_names(const Texts&... names) {
   constexpr std::size_t count = sizeof...(names) + unnamed;
   static_assert(
       is_enumerator<static_cast<E>(count - 1)>() && !is_enumerator<static_cast<E>(count)>(),
-      "each value of the enum needs its name");
+      "expected exactly one name for each value of the enum");
   return std::array<std::string_view, sizeof...(names)>{names...};
 }
 

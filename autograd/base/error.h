@@ -11,7 +11,7 @@ enum class Exit {
   bad_input = 3,   ///< a data, model or checkpoint file is broken or missing
   io = 4,          ///< disk, memory, I/O
   non_finite = 5,  ///< loss or gradients are NaN or infinite
-  locked = 6,      ///< another process holds the run folder
+  locked = 6,      ///< another process has locked the run folder
 };
 
 struct Error : std::runtime_error {

@@ -125,7 +125,7 @@ void sync_folder(const fs::path& folder) {
 
 FileReader::FileReader(const fs::path& path, Kinds kinds) : name_(shown_path(path)) {
   const bool named = kinds != Kinds::files, standard = named && path == "-";
-  // Opens a pipe without a writer at once; it is refused below.
+  // With O_NONBLOCK, open() of a pipe without a writer returns at once; the pipe is refused below.
   const int wait = named ? 0 : O_NONBLOCK;
   if (!standard) {
     file_ = FileDescriptor(

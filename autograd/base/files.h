@@ -51,7 +51,7 @@ class FileDescriptor {
   int number_ = -1;
 };
 
-/// open(2), never inherited by child processes.
+/// open(2); child processes do not inherit the descriptor.
 FileDescriptor open_file(const std::filesystem::path& path, int flags);
 
 /// write(2) until everything is written.
@@ -68,8 +68,8 @@ void sync_folder(const std::filesystem::path& folder);
 /// it is not of a permitted kind; reading throws Error(io) if the disk fails.
 class FileReader {
  public:
-  /// The kinds that may be read. A user may name pipes ("-": standard input) and devices; a user's
-  /// file without read permission is bad_input, a file of heed's is io.
+  /// The kinds of files that may be read. Only files that the user named may be pipes ("-":
+  /// standard input) or devices; missing read permission is bad_input for them, io for other files.
   enum class Kinds { files, files_and_pipes, also_devices };
 
   explicit FileReader(const std::filesystem::path& path, Kinds kinds = Kinds::files);
@@ -80,9 +80,10 @@ class FileReader {
   std::uint64_t size() const { return size_; }
   /// Whether the input is a terminal.
   bool terminal() const;
-  /// The next bytes, at least one and at most as many as fit; returns 0 at the end.
+  /// Reads the next bytes, at least one and at most as many as fit; returns their number, 0 at the
+  /// end.
   std::size_t read_some(std::span<char> into);
-  /// The next bytes, as many as fit. Throws Error(bad_input) if the file ends earlier.
+  /// Fills `into` with the next bytes. Throws Error(bad_input) if the file ends earlier.
   void read(std::span<std::byte> into);
 
  private:
@@ -97,8 +98,8 @@ class FileReader {
 /// longer than `limit`.
 std::string read_bytes(const std::filesystem::path& path, std::uint64_t limit = UINT64_MAX);
 
-/// Writes a new file sequentially, with its size and SHA-256. The bytes are on disk when finish()
-/// returns; without it the file is unusable.
+/// Writes a new file sequentially and computes its size and SHA-256. The bytes are on disk when
+/// finish() returns; until then, the file is incomplete.
 class FileWriter {
  public:
   explicit FileWriter(std::filesystem::path path);
@@ -108,8 +109,8 @@ class FileWriter {
   void finish();
 
   const std::filesystem::path& path() const { return path_; }
-  std::uint64_t size() const { return size_; }           ///< bytes so far
-  const std::string& sha256() const { return sha256_; }  ///< sum of all bytes, after finish()
+  std::uint64_t size() const { return size_; }           ///< number of bytes written so far
+  const std::string& sha256() const { return sha256_; }  ///< hash of all bytes, after finish()
 
  private:
   void flush();
@@ -122,7 +123,7 @@ class FileWriter {
   std::uint64_t size_ = 0;
 };
 
-/// Replaces a file atomically; an older file of that name exists until then.
+/// Replaces a file atomically; an older file of that name exists until the new one is complete.
 void write_file_durably(const std::filesystem::path& path,
                         const std::function<void(FileWriter&)>& write);
 void write_file_durably(const std::filesystem::path& path, std::string_view bytes);
@@ -137,7 +138,8 @@ void rename_durably(const std::filesystem::path& from, const std::filesystem::pa
 /// link atomically.
 void replace_symlink(const std::filesystem::path& target, const std::filesystem::path& link);
 
-/// Whether this errno means that a removal is refused: the file is in use or another user's.
+/// Whether this errno means that a removal is refused: the file is in use or belongs to another
+/// user.
 bool is_refusal(int error);
 
 /// Removes a file or a folder with its contents, if it exists.
@@ -165,7 +167,7 @@ Error cannot_read(const std::filesystem::path& path, int error, bool named = fal
 /// The name of a file in messages: its absolute path, or "standard input" for "-".
 std::string shown_path(const std::filesystem::path& path);
 
-/// Throws Error(io): "cannot WHAT PATH: reason", with the reason from errno.
+/// Throws Error(io): "cannot WHAT PATH: reason", with the reason for the errno value `error`.
 [[noreturn]] void throw_io(std::string_view what, const std::filesystem::path& path, int error);
 
 // ---- former names, for one release ---------------------------------------------------------

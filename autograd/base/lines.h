@@ -12,7 +12,8 @@
 
 namespace heed {
 
-/// A longer line in a file of sentences is an error (text without line ends, or a binary file).
+/// Maximum size of a line in a file of sentences; a longer line is an error (text without line
+/// ends, or a binary file).
 inline constexpr std::size_t max_line_bytes = 1'000'000;  // bytes
 
 /// The bytes of a file as a stream, unpacked; "-" is standard input.
@@ -23,13 +24,13 @@ class TextSource {
     std::uint64_t bytes = UINT64_MAX;  ///< maximum size, packed and unpacked
     bool kept = true;                  ///< the whole content remains in memory (GzipUnpacker)
   };
-  /// Waits for the first bytes. Throws if the file is missing, not readable, of another kind, or
-  /// too long.
+  /// Waits for the first bytes. Throws if the file is missing, not readable, too long, or of a kind
+  /// that is not permitted.
   TextSource(const std::string& path, const Limits& limits);
 
   const FileReader& file() const { return file_; }
-  /// Appends the next bytes; false at the end. Throws if gzip data are damaged or truncated, or the
-  /// limit is reached.
+  /// Appends the next bytes; returns false at the end. Throws if gzip data are damaged or
+  /// truncated, or if the limit is exceeded.
   bool read(std::string& into);
 
  private:
@@ -52,10 +53,10 @@ class LineReader {
   LineReader(const std::string& path, std::size_t max_bytes, const TextSource::Limits& limits)
       : source_(path, limits), max_bytes_(max_bytes) {}
 
-  /// False at the end. Throws for invalid UTF-8, a NUL byte and a line of more than `max_bytes`
-  /// bytes, each with its line number.
+  /// Reads the next line; returns false at the end. Throws for invalid UTF-8, a NUL byte and a line
+  /// of more than `max_bytes` bytes, each with its line number.
   bool next(std::string& line);
-  /// The number of the last line that next() returned, from 1.
+  /// The number of the last line that next() read, counted from 1.
   std::int64_t number() const { return number_; }
   /// Whether the input is a terminal, whose user waits for the answer to each line.
   bool terminal() const { return source_.file().terminal(); }

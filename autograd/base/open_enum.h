@@ -1,10 +1,10 @@
 #pragma once
-/// Enums that can be extended at run time: their first values are built in, and plugins register further
-/// ones by name (train/config/plugins.h). An open enum has one list of names and, in each build (real =
-/// float or double), a table of its registered values:
+/// Enums that can be extended at run time: their first values are built in, and plugins register
+/// further values by name (train/config/plugins.h). An open enum has one list of names and, in each
+/// build (real = float or double), a table of its registered values:
 ///
 ///   enum class MixerKind : int { attention };        // registered values have no enumerators
-///   inline OpenNames& open_names(MixerKind) {        // the program's one list
+///   inline OpenNames& open_names(MixerKind) {        // the program's only list
 ///     static OpenNames names("mixer", {"attention"});
 ///     return names;
 ///   }
@@ -25,7 +25,8 @@
 
 namespace heed {
 
-/// Words joined by dots, as in mine.gate. The dot distinguishes a registered name from a built-in one.
+/// Whether the name consists of words joined by dots, as in mine.gate. The dot distinguishes a
+/// registered name from a built-in one.
 constexpr bool is_registered_name(std::string_view name) {
   const auto letter = [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
@@ -49,8 +50,8 @@ class OpenNames {
   std::size_t built_in() const { return built_in_; }
   const std::string& what() const { return what_; }
 
-  /// The value with this name; registers a new name. Throws Error(bad_input) if the name lacks the
-  /// form that is_registered_name describes.
+  /// The value with this name; registers a new name. Throws Error(bad_input) if the name does not
+  /// have the form that is_registered_name describes.
   std::size_t registered(std::string_view name) {
     if (!is_registered_name(name)) {
       throw Error(Exit::bad_input,
@@ -76,11 +77,12 @@ class OpenNames {
   std::deque<std::string> texts_;  ///< storage for the registered names
 };
 
-/// Maps the registered values of E to Values. A Value converts to bool; an empty one is not registered.
+/// Maps the registered values of E to Values. A Value converts to bool: false means that it is not
+/// registered.
 template <class E, class Value>
 class OpenTable {
  public:
-  /// Throws Error(bad_input) if the name is registered already, or has the wrong form.
+  /// Throws Error(bad_input) if the name is already registered or has the wrong form.
   void add(std::string_view name, Value value) {
     OpenNames& names = open_names(E{});
     const std::size_t i = names.registered(name) - names.built_in();

@@ -16,7 +16,7 @@ class Sha256 {
  public:
   Sha256();
   void update(std::span<const std::byte> bytes);
-  /// The sum as 64 hexadecimal digits; resets the object.
+  /// The hash as 64 hexadecimal digits; resets the object.
   std::string hex();
 
  private:
@@ -26,7 +26,7 @@ class Sha256 {
 std::string sha256_hex(std::span<const std::byte> bytes);
 std::string sha256_hex(std::string_view bytes);
 
-/// The sum of a file's bytes, read piece by piece. Throws as read_bytes does.
+/// The hash of a file's bytes, which are read piece by piece. Throws as read_bytes does.
 std::string sha256_file(const std::filesystem::path& path);
 
 }  // namespace heed

@@ -30,7 +30,7 @@ class Shape {
       : Shape(std::span(extents.begin(), extents.size())) {}
   explicit Shape(std::span<const std::int64_t> extents) {
     if (extents.size() > max_rank)
-      fail("[shape] at most {} axes, got {}", max_rank, extents.size());
+      fail("[shape] expected at most {} axes, got {}", max_rank, extents.size());
     for (const std::int64_t n : extents) push_back(n);
   }
 
@@ -54,8 +54,8 @@ class Shape {
     return axis < 0 ? axis + rank_ : axis;
   }
   void push_back(std::int64_t n) {
-    if (rank_ == max_rank) fail("[shape] at most {} axes", max_rank);
-    if (n < 0) fail("[shape] extents must be at least 0, got {}", n);
+    if (rank_ == max_rank) fail("[shape] expected at most {} axes", max_rank);
+    if (n < 0) fail("[shape] expected extents of at least 0, got {}", n);
     if (n > 0 && nonzero_extents_size_ > std::numeric_limits<std::int64_t>::max() / 16 / n) {
       fail("[shape] {} x {} has too many elements", str(), n);
     }

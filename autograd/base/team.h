@@ -12,12 +12,12 @@
 
 namespace heed {
 
-/// Processors this process may run on (its affinity mask, not the machine's size).
+/// The number of processors that this process may run on, according to its affinity mask.
 std::int64_t available_processors();
 
 class Team {
  public:
-  /// threads >= 1; 0: one per processor that this process may use.
+  /// threads: the number of threads; 0: one for each processor that this process may run on.
   explicit Team(std::int64_t threads);
   ~Team();
   Team(const Team&) = delete;
@@ -25,8 +25,8 @@ class Team {
 
   std::int64_t threads() const { return static_cast<std::int64_t>(workers_.size()) + 1; }
   struct Interrupted {};
-  /// Makes run() call this before each job and throw Interrupted if it returns true. An
-  /// empty function disables this.
+  /// Makes run() call `requested` before each job and throw Interrupted if it returns true. An
+  /// empty function disables the check.
   void interrupt_when(std::function<bool()> requested) {
     interrupt_requested_ = std::move(requested);
   }
@@ -47,19 +47,19 @@ class Team {
   std::vector<std::thread> workers_;
   std::atomic<std::uint64_t> round_{0};  ///< incremented when there is work, and at the end
   std::atomic<std::int64_t> next_{0};
-  std::atomic<std::int64_t> busy_{0};  ///< workers that have not finished this round
+  std::atomic<std::int64_t> busy_{0};  ///< number of workers that have not finished this round
   std::atomic<bool> ending_{false};
   std::int64_t count_ = 0;
   const std::function<void(std::int64_t)>* job_ = nullptr;
   std::function<bool()> interrupt_requested_;
   std::mutex mutex_;
   std::exception_ptr error_;
-  std::int64_t failed_ = 0;  ///< the job that threw it
+  std::int64_t failed_ = 0;  ///< index of the job that threw error_
 };
 
 /// Calls work(k, from, to) for ranges [from, to) of 0 … count − 1, on at most `threads` threads (0:
-/// one per processor), so few that each has at least `min_part` elements: a smaller one costs more
-/// than it saves. Returns the number of ranges.
+/// one per processor), so few that each range has at least `min_part` elements, because a smaller
+/// range costs more time than it saves. Returns the number of ranges.
 template <class Work>
 std::size_t in_parts(std::size_t count, std::size_t min_part, std::int64_t threads,
                      const Work& work) {

@@ -28,7 +28,8 @@ class Trial {
  public:
   Trial(Node& node, const Array& dy, std::span<const Grad> dx) : node_(node), dy_(dy), dx_(dx) {}
 
-  /// The gradients of the inputs, which begin as `slots`. Input `constant` counts as a constant.
+  /// The gradients of the inputs, added to the initial values `slots`. Input `constant` counts as a
+  /// constant.
   Arrays gradients(Arrays slots, std::size_t constant = none) const {
     run(constant, [&](std::size_t i) { return &slots[i]; });
     return slots;
@@ -76,7 +77,7 @@ Array sum_of(const Array& a, const Array& b) {
   return total;
 }
 
-/// Equal except for rounding, relative to `scale`; NaN equals NaN.
+/// Whether a and b are equal except for rounding, relative to `scale`; NaN equals NaN.
 bool close(const Array& a, const Array& b, double scale) {
   const double allowed = 1000 * std::numeric_limits<real>::epsilon() * scale;
   const auto at = [](const Array& x, std::int64_t i) {
@@ -90,7 +91,8 @@ bool close(const Array& a, const Array& b, double scale) {
   return true;
 }
 
-/// While one is alive, observers are off, because trials compute no gradients of the caller.
+/// While an instance is alive, observers are disabled, because the gradients of trials are not the
+/// caller's.
 struct Unobserved {
   Unobserved() : before(std::exchange(OpObserver::active, nullptr)) {}
   ~Unobserved() { OpObserver::active = before; }
@@ -111,7 +113,7 @@ bool some_overwritten(const Array& after, const Array& sum, const Array& first, 
   return true;
 }
 
-/// Random values, in the place of contributions from other uses of an input.
+/// Random values that represent contributions from other uses of an input.
 Array contribution(const Shape& shape, double size, std::size_t input) {
   Array values(shape);
   Random random({0, Stream::check, 3, static_cast<std::uint32_t>(input)});
@@ -143,7 +145,7 @@ std::string differs_when_repeated(const Trial& trial, const Arrays& first) {
   for (std::size_t i = 0; i < first.size(); ++i) {
     if (!close(first[i], second[i], largest(first[i]))) {
       return fmt::format(
-          "computes another gradient of input {} when it runs again: it changes values that "
+          "computes a different gradient of input {} when it runs again: it changes values that "
           "forward saved",
           i);
     }
@@ -169,8 +171,8 @@ std::string does_not_add(const Trial& trial, const Arrays& first, std::span<cons
                      "contributed to: add to it",
                      i)
                : fmt::format(
-                     "does not add its contribution to the gradient of input {}: with values "
-                     "there already, the sum is wrong",
+                     "does not add its contribution to the gradient of input {}: if the gradient "
+                     "already contains values, the sum is wrong",
                      i);
   }
   return {};
@@ -189,8 +191,8 @@ std::string needs_every_gradient(const Trial& trial, const Arrays& first,
     }
     for (std::size_t k = 0; k < first.size(); ++k) {
       if (k == i || close(rest[k], first[k], largest(first[k]))) continue;
-      return fmt::format("computes another gradient of input {} where input {} is a constant", k,
-                         i);
+      return fmt::format("computes a different gradient of input {} where input {} is a constant",
+                         k, i);
     }
   }
   return {};
@@ -255,7 +257,7 @@ void Audit::note_straight_through(const Node& node) {
   for (const NodeRef& input : node.inputs()) behind_.emplace(input.get(), name);
 }
 
-/// The first fault, or "".
+/// Returns a description of the first fault, or "".
 std::string Audit::examine(Node& node, const Array& dy, std::span<const Grad> dx) const {
   const Trial trial(node, dy, dx);
   const Array before = dy.clone();

@@ -1,7 +1,8 @@
 #pragma once
-/// Checks of an op's backward that finite differences miss, because the given graph does not need
-/// them: it adds instead of overwriting; it leaves dy unchanged; constants among its inputs
-/// change no other gradient; it is deterministic; it reads only initialised values.
+/// Checks of an op's backward for faults that finite differences do not detect, because they have
+/// no effect in the given graph. It must add instead of overwriting, leave dy unchanged, compute
+/// the same gradients if other inputs are constants, be deterministic and read only initialised
+/// values.
 #include <span>
 #include <string>
 #include <unordered_map>
@@ -12,7 +13,7 @@
 
 HEED_BEGIN
 
-/// While one is alive, it checks every op of this thread, forward once and backward several
+/// While an instance is alive, it checks every op of this thread, forward once and backward several
 /// times, and keeps the first fault. New arrays are poisoned (PoisonNewArrays). An observer
 /// installed earlier is called too.
 class Audit final : public OpObserver {
@@ -22,12 +23,13 @@ class Audit final : public OpObserver {
   Audit(const Audit&) = delete;
   Audit& operator=(const Audit&) = delete;
 
-  /// The first fault of an op, naming the op; "" if there is none.
+  /// The first fault, with the name of the op; "" if there is none.
   const std::string& problem() const { return problem_; }
   /// The variables of the graph that are not among the checked ones, such as
   /// "input 1 of Affine, of shape [2, 2]".
   const std::vector<std::string>& unlisted() const { return unlisted_; }
-  /// The straight-through op that the gradient of this variable has passed through; "" if there is none.
+  /// The straight-through op that the gradient of this variable has passed through; "" if there is
+  /// none.
   std::string straight_through(const Tensor& variable) const;
 
   void result(const std::type_info& op, const Array& y, std::span<const NodeRef> inputs) override;
@@ -42,9 +44,9 @@ class Audit final : public OpObserver {
 
   std::unordered_set<const Node*> known_;  ///< checked variables, and unlisted ones already noted
   std::vector<std::string> unlisted_;
-  /// Nodes whose gradient passed through a straight-through op, and the op's name.
+  /// Nodes whose gradient passed through a straight-through op, and the name of that op.
   std::unordered_map<const Node*, std::string> behind_;
-  /// Whether an op's backward runs, whose graphs have separate variables.
+  /// Whether an op's backward is running. The variables of graphs within it are not examined.
   bool in_backward_ = false;
   std::string problem_;
   PoisonNewArrays poison_;

@@ -11,7 +11,7 @@ HEED_BEGIN
 namespace {
 
 using Values = std::vector<double>;
-// Maximum deviation of a pattern from the numbers.
+// Maximum relative deviation of the numbers from a pattern.
 constexpr double fit = sizeof(real) == 8 ? 1e-5 : 2e-2;
 
 double largest(const Values& v) {
@@ -20,7 +20,8 @@ double largest(const Values& v) {
   return m;
 }
 
-/// Whether the candidate explains the target: no entry off by more than `fit` of the largest.
+/// Whether the candidate explains the target: no entry differs by more than `fit` times the
+/// largest.
 bool same(const Values& candidate, const Values& target) {
   const double allowed = fit * largest(target);
   if (allowed == 0 || candidate.size() != target.size()) return false;
@@ -68,7 +69,8 @@ std::optional<std::string> nothing_arrives(const Evidence& e) {
     return "zero gradient: the tape does not lead from f's result to this tensor (its value was "
            "used without its node)";
   }
-  return "zero gradient: the analytic gradient is 0 everywhere; a backward on the way adds nothing";
+  return "zero gradient: the analytic gradient is 0 everywhere; a backward on the path adds "
+         "nothing";
 }
 
 std::optional<std::string> no_influence(const Evidence& e) {
@@ -119,7 +121,7 @@ std::string name_of_ratio(double r, const Evidence& e) {
   }
   if (std::abs(r - 0.5) < fit) {
     names +=
-        "; or of a tensor used twice only one use is counted: contributions must be added, not "
+        "; or only one use of a tensor used twice is counted: contributions must be added, not "
         "overwritten";
   }
   return names.empty() ? names : names + ")";
@@ -149,9 +151,9 @@ std::optional<std::string> factor(const Values& a, const Values& n, const Eviden
                      name_of_ratio(r, e));
 }
 
-/// Whether every line of the analytic gradient along an axis is a multiple of the numeric one plus a
-/// multiple of x. This happens if backward computes a statistic of the line, such as a norm's root,
-/// differently from forward.
+/// Whether every line of the analytic gradient along an axis is a multiple of the numeric one plus
+/// a multiple of x. This happens if backward computes a statistic of the line, such as the standard
+/// deviation in a norm, differently from forward.
 bool multiples_of_each_line(const Evidence& e, const Axis& axis) {
   Values rest(e.numeric.size());
   for (std::int64_t line = 0; line < axis.lines; ++line) {
@@ -188,8 +190,8 @@ std::optional<std::string> statistic_of_each_line(const Evidence& e) {
   return {};
 }
 
-/// The values of a tensor whose shape is the end of another, repeated to the size of that other
-/// shape.
+/// The values of `other`, repeated to the size of `shape`; none unless its shape is the end of
+/// `shape`.
 std::optional<Values> repeated_to(const Shape& shape, const OtherTensor& other) {
   const int skipped = shape.rank() - other.shape.rank();
   if (skipped < 0 || other.values.empty()) return {};
@@ -231,8 +233,8 @@ std::optional<std::string> factor_of_each_entry(const Evidence& e) {
   return {};
 }
 
-/// Detects, for y = x g(x), that one of the product's two terms, dy g(x) = dy y / x, is alone or
-/// missing.
+/// Detects, for y = x g(x), that the gradient is only the term dy g(x) = dy y / x of the product
+/// rule, or lacks this term.
 std::optional<std::string> product_rule(const Evidence& e) {
   if (e.shape != e.output_shape) return {};
   Values outer(e.x.size());
@@ -245,15 +247,15 @@ std::optional<std::string> product_rule(const Evidence& e) {
            "factors depended on x";
   }
   if (same(minus(e.numeric, outer), e.analytic))
-    return "missing term of a product: dy y / x is missing, as of y = x g(x)";
+    return "missing term of a product: dy y / x is missing, as for y = x g(x)";
   return {};
 }
 
-/// Detects the values of another tensor's gradient.
+/// Detects that the gradient of another tensor has the values that this gradient should have.
 std::optional<std::string> exchanged(const Evidence& e) {
   for (const OtherTensor& other : e.other_tensors) {
     if (other.shape == e.shape && same(other.gradient, e.numeric))
-      return fmt::format("exchanged: the gradient of {} holds the values that belong here",
+      return fmt::format("exchanged: the gradient of {} has the values of this gradient",
                          other.name);
   }
   return {};
@@ -264,8 +266,8 @@ std::optional<std::string> transposed(const Evidence& e) {
   for (int p = s.rank() - 2; p >= 0; --p) {
     for (int q = s.rank() - 1; q > p; --q) {
       if (s[p] < 2 || s[q] < 2) continue;
-      // Entry [outer, i, between, j, inner] of the gradient has the value that [outer, j, between, i,
-      // inner] has in an array with axes p and q swapped.
+      // Entry [outer, i, between, j, inner] of the gradient has the value that [outer, j, between,
+      // i, inner] has in an array with axes p and q swapped.
       const std::int64_t inner = Axis(s, q).stride, between = Axis(s, p).stride / (s[q] * inner);
       Values read(e.analytic.size());
       for (std::int64_t flat = 0; flat < s.size(); ++flat) {
@@ -277,7 +279,7 @@ std::optional<std::string> transposed(const Evidence& e) {
       if (!same(read, e.numeric)) continue;
       return s.rank() == 2
                  ? std::string(
-                       "transposed: the analytic gradient holds the numeric one's transpose")
+                       "transposed: the analytic gradient is the transpose of the numeric gradient")
                  : fmt::format("transposed: axes {} and {} of the analytic gradient are swapped", p,
                                q);
     }
@@ -294,8 +296,8 @@ Values only(const Values& v, const std::vector<bool>& chosen) {
   return part;
 }
 
-/// Compares with partial sums over the outputs: the result of a backward that forgets to sum over a
-/// broadcast axis, overwrites instead of adding, or skips a row.
+/// Compares the gradient with partial sums over the outputs, which result from a backward that does
+/// not sum over a broadcast axis, overwrites instead of adding, or skips a row.
 std::optional<std::string> part_of_the_outputs(const Evidence& e) {
   const Shape& out = e.output_shape;
   if (e.shape.size() > 4096 || e.shape.size() * out.size() > 4'000'000 || !e.column) return {};
@@ -320,8 +322,8 @@ std::optional<std::string> part_of_the_outputs(const Evidence& e) {
   };
   const auto only_one =
       explains(e.analytic,
-               "broadcast not summed: only the part of output index {} along axis {} (of {}) has "
-               "arrived; sum over that axis, and add instead of overwriting");
+               "broadcast not summed: only the part of output index {} along axis {} (of {}) is "
+               "present; sum over that axis, and add instead of overwriting");
   return only_one
              ? only_one
              : explains(
@@ -467,7 +469,7 @@ std::string diagnose(const Evidence& e) {
   if (const auto cause = no_influence(e)) return *cause;
   if (const auto cause = sign(e.analytic, e.numeric)) return *cause;
   if (const auto cause = factor(e.analytic, e.numeric, e)) return *cause;
-  // Some entries may be right, while the rest shows a pattern.
+  // Some entries may be correct, while the rest shows a pattern.
   const Values a = only(e.analytic, e.wrong), n = only(e.numeric, e.wrong);
   const bool partly = a.size() < e.analytic.size() && !a.empty();
   const std::string where = e.complete() ? place(e) : std::string("at the wrong entries: ");

@@ -1,6 +1,5 @@
 #pragma once
-/// Guesses from the numbers why a gradient is wrong, as a sentence for the author of the
-/// backward.
+/// Infers the likely cause of a wrong gradient from the numbers and describes it in a sentence.
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -18,7 +17,7 @@ struct OtherTensor {
   std::vector<double> values, gradient;  ///< its values and its analytic gradient
 };
 
-/// The evidence about one tensor x with a wrong gradient. Entry k of the vectors `analytic`,
+/// The evidence about a tensor x whose gradient is wrong. Entry k of the vectors `analytic`,
 /// `numeric` and `wrong` belongs to x's flat index `indices[k]`.
 struct Evidence {
   Shape shape;

@@ -40,7 +40,7 @@ std::vector<std::int64_t> choose(std::int64_t size, std::int64_t count, std::uin
 struct ParameterChecker {
   const Objective& objective;
   const NamedTensor& parameter;
-  std::uint32_t number;  ///< number of the variable
+  std::uint32_t number;  ///< index of the variable
   const GradcheckOptions& options;
   const Tensor& tensor = parameter.tensor;
   const Values& gradient = objective.gradient(number);
@@ -115,9 +115,8 @@ std::vector<GradcheckEntry> ParameterChecker::directions() const {
   return found;
 }
 
-/// Whether slopes from steps far below float32's resolution (float64 still has eight digits)
-/// differ from those of wide steps, which agree with the analytic gradient: then f rounds
-/// internally.
+/// Whether f rounds internally to float32: slopes at steps far below float32's resolution (float64
+/// still has eight digits) differ from those at wide steps, which agree with the analytic gradient.
 bool ParameterChecker::rounds_inside(const std::vector<GradcheckEntry>& found) const {
   if (sizeof(real) < 8) return false;
   int looked = 0, rounded = 0;
@@ -134,8 +133,8 @@ bool ParameterChecker::rounds_inside(const std::vector<GradcheckEntry>& found) c
     };
     const double wide = slope(0x1p-10 * scale).value, half = slope(0x1p-11 * scale).value;
     const Difference narrow = slope(0x1p-27 * scale);
-    // At steps of a few float32 ulps, internal rounding scatters the slopes; near a kink or on a curve they
-    // converge.
+    // At steps of a few float32 ulps, internal rounding scatters the slopes; near a kink or on a
+    // curve they converge.
     const Difference near = slope(0x1p-22 * scale), nearer = slope(0x1p-23 * scale);
     if (std::abs(near.value - nearer.value) <= 1e-3 * std::abs(near.value) + nearer.rounding)
       continue;
@@ -179,8 +178,8 @@ std::string ParameterChecker::explain(const std::vector<GradcheckEntry>& found) 
   }
   if (wrong == 0) {
     return fmt::format(
-        "the numeric derivative settles at no step size (uncertain by {:.2g}): f is noisy, or "
-        "jumps here",
+        "the numeric derivative does not converge (uncertain by {:.2g}): f is noisy or "
+        "discontinuous at this point",
         uncertainty);
   }
   return diagnose(e);
@@ -313,9 +312,9 @@ GradcheckResult gradcheck_parameters(const std::function<Tensor()>& f,
     checked += c.checked;
     declared += c.status == GradcheckStatus::declared;
     if (c.checked > 0 && c.largest <= 10 * options.abs) {
-      result.notes.push_back(
-          fmt::format("{}: no derivative is larger than {:.2g}, which shows little; scale f up?",
-                      c.name, c.largest));
+      result.notes.push_back(fmt::format(
+          "{}: no derivative is larger than {:.2g}, so the check proves little; scale f up?",
+          c.name, c.largest));
     }
   }
   if (checked == 0 && declared == 0) {

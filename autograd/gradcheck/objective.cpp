@@ -96,7 +96,7 @@ std::vector<OtherTensor> Objective::other_tensors(std::size_t number) const {
   return found;
 }
 
-/// Weights of random sign and size 0.5 to 1.5, so that every output has weight.
+/// Draws weights of random sign and magnitude 0.5 to 1.5, so that every output contributes.
 std::string Objective::draw_weights(const Array& y, std::uint64_t seed,
                                     bool ignore_infinite_outputs) {
   output_shape_ = y.shape();
@@ -126,11 +126,11 @@ std::string Objective::repeat() {
     return "f is not a function: " + random_result +
            " (a dropout without a fixed key? a state that f changes?)";
   }
-  return unlike.empty() ? unlike : "f returns another result under NoGrad: " + unlike;
+  return unlike.empty() ? unlike : "f returns a different result under NoGrad: " + unlike;
 }
 
-/// The difference between the first result and another one for the same values, or "". Rounding
-/// differences are allowed.
+/// A description of the difference between the first result and y, a later one for the same values,
+/// or "". Rounding differences are allowed.
 std::string Objective::compare(const Values& y, const char* when) const {
   if (y.size() != y_.size())
     return fmt::format("f returned {} values, then {}, {}", y_.size(), y.size(), when);

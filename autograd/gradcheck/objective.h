@@ -12,7 +12,7 @@
 
 HEED_BEGIN
 
-/// Variables with a copy of their values, which is restored on destruction.
+/// Variables and a copy of their values, which is restored on destruction.
 class Originals {
  public:
   explicit Originals(const std::vector<NamedTensor>& parameters);
@@ -34,7 +34,7 @@ inline Values values_of(const Array& a) { return {a.values().begin(), a.values()
 /// s as a function of the variables, whose original values are restored on destruction.
 class Objective {
  public:
-  /// Runs f, forward and backward, and checks that it is a function.
+  /// Runs f, forward and backward, and checks that it returns the same result each time.
   Objective(std::function<Tensor()> f, const std::vector<NamedTensor>& parameters,
             std::uint64_t seed, bool ignore_infinite_outputs);
 
@@ -45,19 +45,21 @@ class Objective {
   const Values& cotangent() const { return u_; }  ///< the random weight of each output
   /// Variables that f's result depends on but that are not listed (Audit::unlisted).
   const std::vector<std::string>& unlisted() const { return unlisted_; }
-  /// All variables except that number, with their analytic gradients.
+  /// All variables except the one with this number, with their analytic gradients.
   std::vector<OtherTensor> other_tensors(std::size_t number) const;
   bool has_graph() const { return has_graph_; }  ///< whether f's result depends on a variable
-  /// Whether the tape leads from f's result to the variable with that number.
+  /// Whether the tape leads from f's result to the variable with this number.
   bool reaches(std::size_t number) const { return reached_[number]; }
-  /// The straight-through op that the variable's gradient passes through, or "".
+  /// The straight-through op that the gradient of the variable with this number passes through, or
+  /// "".
   const std::string& straight_through(std::size_t number) const { return straight_[number]; }
-  /// The analytic gradient of s with respect to that variable.
+  /// The analytic gradient of s with respect to the variable with this number.
   const Values& gradient(std::size_t number) const { return gradients_[number]; }
 
   /// s at the variables' current values, minus s at their original ones.
   Difference difference() const;
-  /// The change of s if entry i of x changes by t, or x by t d; each call restores x.
+  /// The change of s as a function of t, if entry i of x changes by t, or x by t d; each call
+  /// restores x.
   Line along_entry(Array x, std::int64_t i) const;
   Line along(Array x, Values d) const;
   /// The derivative of each output with respect to entry i of x, times that output's weight.

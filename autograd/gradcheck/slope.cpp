@@ -12,10 +12,10 @@ namespace {
 constexpr int halvings = 20;  // reduces ε^(1/5) to about 1e-9 in float64
 constexpr int patience = 12;  // number of halvings without progress before the search ends
 constexpr int doublings = 5;
-// Number of halvings in a row that leave the gap between the slopes from both sides unchanged at a
-// kink.
+// Number of consecutive halvings that must leave the gap between the slopes from both sides
+// unchanged at a kink.
 constexpr int halvings_of_a_kink = 3;
-// Number of halvings in a row that shrink this gap if the function is smooth.
+// Number of consecutive halvings that must shrink this gap if the function is smooth.
 constexpr int halvings_of_a_curve = 2;
 
 /// s at ±h and ±2h, minus s(0).
@@ -37,35 +37,37 @@ struct Stencil {
   }
 };
 
-/// If the function is smooth, halving h shrinks the gap between the right and the left slope, about
-/// −s⁽⁴⁾h³/2, by 8; at a kink the gap remains. A gap below `min_gap` does not matter.
+/// Whether halving h leaves the gap between the right and the left slope unchanged, as at a kink.
+/// If the function is smooth, the gap, about −s⁽⁴⁾h³/2, shrinks by a factor of 8. A gap below
+/// `min_gap` does not matter.
 bool gap_remains(const Stencil& wide, const Stencil& narrow, double min_gap, double within) {
   const double gap = narrow.gap();
   return std::abs(gap) > std::max(min_gap, 50 * narrow.rounding()) &&
          std::abs(gap - wide.gap()) <= within * std::abs(gap);
 }
 
-/// Whether halving the step shrinks the gap as for a smooth function, or the gap is too small to matter.
-/// With several kinks within the stencil, two step sizes may agree on a wrong slope by accident.
+/// Whether halving the step shrinks the gap as for a smooth function, or the gap is too small to
+/// matter. With several kinks within the stencil, two step sizes may agree on a wrong slope by
+/// accident.
 bool gap_shrinks(const Stencil& wide, const Stencil& narrow, double min_gap) {
   return std::abs(narrow.gap()) <=
          std::max({min_gap, 50 * narrow.rounding(), 0.25 * std::abs(wide.gap())});
 }
 
-/// The central slope of a kink may be the expected value, as for |x| at 0; a smooth function's
-/// slopes from both sides are nearly equal.
+/// Whether the slopes from both sides differ; for a smooth function, they are nearly equal. The
+/// central slope alone does not reveal a kink: it may have the expected value, as for |x| at 0.
 bool may_be_a_kink(const Stencil& s) {
   const double slopes = std::max(std::abs(s.from_left()), std::abs(s.from_right()));
   return std::abs(s.gap()) > std::max(1e-2 * slopes, 50 * s.rounding());
 }
 
-/// The pair of steps with the best estimate so far.
+/// The best estimate so far, from two step sizes.
 struct Best : Slope {
   bool smooth = false;  ///< the gap shrinks between its two steps, and at every step after them
 };
 
-/// Updates `best` and returns true if the two stencils agree better than any previous pair. A smooth pair
-/// always replaces one that is not smooth.
+/// Updates `best` and returns true if the two stencils agree better than any previous pair. A
+/// smooth pair always replaces one that is not smooth.
 bool keep_better(Best& best, const Stencil& wide, const Stencil& narrow, double min_gap) {
   const double difference = std::abs(wide.central() - narrow.central());
   if (!std::isfinite(difference)) return false;

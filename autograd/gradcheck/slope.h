@@ -16,14 +16,15 @@ using Line = std::function<Difference(double t)>;
 
 struct Slope {
   double value = 0;
-  double uncertainty = 0;  ///< the difference of two step sizes, or the possible rounding
+  double uncertainty = 0;  ///< the difference between two step sizes, or the possible rounding
   bool finite = false;     ///< some step size had a finite result
   bool kink = false;       ///< left and right slopes converge to different values
   double left = 0, right = 0;
 };
 
 /// The slope, as precisely as needed to decide whether it lies within `tolerance(slope)` of
-/// `expected`: one stencil if its result does, else smaller and smaller steps until two agree.
+/// `expected`: measured with one stencil if its result does, else with ever smaller steps until two
+/// agree.
 Slope measure_slope(const Line& line, double expected, double step,
                     const std::function<double(double)>& tolerance);
 

@@ -1,4 +1,4 @@
-// gradcheck(f, x…): checks f's gradients in variants of the call besides the given inputs.
+// gradcheck(f, x…): checks f's gradients for the given inputs and in variants of the call.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -69,7 +69,8 @@ double largest_finite(const Array& a) {
   return size;
 }
 
-/// Equal except for the rounding of values of size `scale`, or both not finite.
+/// Whether the values are equal except for the rounding of values of size `scale`, or both not
+/// finite.
 bool agrees(const Array& a, const Array& b, double scale = 0) {
   scale = std::max(scale, largest_finite(b));
   const double allowed = 1e4 * std::numeric_limits<real>::epsilon() * scale;
@@ -127,8 +128,9 @@ std::string Variants::with_equal_inputs(const Gradients& all, const std::vector<
   return {};
 }
 
-/// The values of x that remain when all axes of extent `from` have extent `to`. They begin an array of
-/// x's full size, so that an f that assumes the full shape reads NaN within the array.
+/// The values of x that remain when all axes of extent `from` have extent `to`. They are at the
+/// start of an array of x's full size, so that an f that assumes the full shape reads NaN instead
+/// of memory beyond the array.
 Tensor shortened(const Tensor& x, std::int64_t from, std::int64_t to) {
   if (!x.defined()) return x;
   const Shape full = x.shape();
@@ -149,8 +151,8 @@ Tensor shortened(const Tensor& x, std::int64_t from, std::int64_t to) {
   return Tensor(all.sliced(0, shape.size()).reshaped(shape));
 }
 
-/// The fault of a gradient check with another extent of the inputs. f may throw, and its results
-/// may be non-finite, such as the mean of no values.
+/// Checks the gradients with another extent of the inputs and returns the fault, or "". f may
+/// throw, and its results may be non-finite, such as the mean of no values.
 std::string Variants::with_extent(std::int64_t from, std::int64_t to) const {
   std::vector<Tensor> x;
   for (const Tensor& input : inputs) {

@@ -49,7 +49,7 @@ HWY_INLINE void each_head(const HeadLayout& layout, const Body& body) {
   }
 }
 
-/// Proceeds row by row, so that each is read only once.
+/// Proceeds row by row, so that each row is read only once.
 void attend_scores(const real* q, const real* const* rows, std::int64_t n, HeadLayout layout,
                    real scale, real* scores) {
   const std::int64_t size = layout.size;

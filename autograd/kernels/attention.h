@@ -9,7 +9,8 @@ HEED_BEGIN
 namespace kernels {
 
 /// How a row's columns are divided: q has heads · size columns, k and v have key_heads · size each.
-/// Query head h reads key head h / (heads / key_heads): grouped queries, Ainslie et al. 2023.
+/// Query head h reads key head h / (heads / key_heads): grouped-query attention (Ainslie et al.
+/// 2023).
 struct HeadLayout {
   std::int64_t heads = 1, key_heads = 1, size = 0;
   std::int64_t key_head(std::int64_t head) const { return head / (heads / key_heads); }

@@ -14,11 +14,11 @@ namespace kernels::HWY_NAMESPACE {
 #if HEED_SIMD
 
 struct RowSums {
-  double rest = 0;     ///< Σ exp(x_j − m) without the first largest
+  double rest = 0;     ///< Σ exp(x_j − m) without the first largest logit
   double deficit = 0;  ///< Σ (m − x_j)
 };
 
-/// Both sums over a range of a row, in blocks; if `keep`, x becomes exp(x − m).
+/// Adds both sums over a range of a row, in blocks; if `keep`, x becomes exp(x − m).
 HWY_INLINE void add_sums(RowSums& sums, real* x, real m, std::int64_t n, bool smooth, bool keep) {
   HWY_ALIGN real buffer[exp_block];
   for (std::int64_t at = 0; at < n; at += exp_block) {
@@ -34,12 +34,12 @@ HWY_INLINE void add_sums(RowSums& sums, real* x, real m, std::int64_t n, bool sm
 }
 
 /// Three passes: the largest logit, the sums, the gradient. The first largest logit is excluded
-/// from the sum of exponentials, because its 1 would swamp the rest, and a loss near 0 is that
-/// rest.
+/// from the sum of exponentials, because its term of 1 would swamp the rest, which determines a
+/// loss near 0.
 RowLoss cross_entropy_row(real* logits, std::int64_t n, std::int32_t target, real smoothing,
                           real scale, bool with_grad) {
   const real m = row_max(logits, n);
-  if (!std::isfinite(m)) {  // infinite or NaN is rare; the plain twin is simpler
+  if (!std::isfinite(m)) {  // infinite or NaN is rare; the reference is simpler
     return plain::cross_entropy_row(logits, n, target, smoothing, scale, with_grad);
   }
   const std::int64_t largest = find_first(logits, m, n);

@@ -37,7 +37,7 @@ struct Counters {
   }
 };
 
-/// The words of the 16 blocks at `position` (RandomKey::block), word w of block b at
+/// Computes the words of the 16 blocks at `position` (RandomKey::block): word w of block b is at
 /// words[16 w + b].
 HWY_INLINE void philox_chunk(const RandomKey& key, std::uint32_t position, std::uint32_t* words) {
   const WordTag d;

@@ -1,6 +1,6 @@
 #pragma once
-/// Loops over n values. Input and output may be the same array. The plain twins (`plain::`) define
-/// what each kernel computes; the tests compare against them.
+/// Loops over n values. Input and output may be the same array. The reference implementations
+/// (`plain::`) define what each kernel computes; the tests compare the kernels with them.
 #include <cstdint>
 
 #include "autograd/base/real.h"
@@ -20,12 +20,12 @@ void div(const real* a, const real* b, real* y, std::int64_t n);  ///< y = a / b
 void scale(real alpha, const real* x, real* y, std::int64_t n);   ///< y = alpha x
 void axpy(real alpha, const real* x, real* y, std::int64_t n);    ///< y += alpha x
 
-/// y = f(x), within 4 units in the last place in float, denormals and ±inf included. NaN becomes
-/// NaN, and so do log and sqrt below 0; log(0) is -inf.
+/// y = f(x), within 4 units in the last place in float, denormals and ±inf included. f(NaN) is NaN,
+/// as are log and sqrt of negative values; log(0) is -inf.
 void unary(UnaryFunction f, const real* x, real* y, std::int64_t n);
 /// dx = dy f'(x). x and y are the input and output of f; a kernel that does not need one of them
-/// (`unary_needs_x`, `unary_needs_y`) ignores it, so it may be null. f' is as exact as its
-/// operands: near tanh's limit, 1 − y² has only the few digits that y has there.
+/// (`unary_needs_x`, `unary_needs_y`) ignores it, so it may be null. f' is only as accurate as its
+/// operands: near the limits of tanh, 1 − y² has few correct digits.
 void unary_grad(UnaryFunction f, const real* x, const real* y, const real* dy, real* dx,
                 std::int64_t n);
 

@@ -17,14 +17,14 @@ namespace kernels::HWY_NAMESPACE {
 #if HEED_SIMD
 
 // The forward passes use double. It costs little more than float, because memory is the bottleneck,
-// and it is exact for rows far from 0, rows of 1e38, and gain and bias that cancel.
+// and it is accurate for rows far from 0, rows of 1e38, and gain and bias that cancel.
 
 HWY_INLINE double mean_of(const real* x, std::int64_t n) {
   const double count = static_cast<double>(n);
   double mu = wide_sum(n, [=](std::int64_t i, auto io) HWY_ATTR { return io.load(x + i); }) / count;
 #ifdef HEED_DOUBLE
-  // A sum of doubles rounds; the mean of the remainders corrects it, so that equal values have no
-  // variance.
+  // A sum of doubles is rounded; the mean of the deviations corrects it, so that equal values have
+  // variance 0.
   mu += wide_sum(n, [=](std::int64_t i, auto io)
                         HWY_ATTR { return hn::Sub(io.load(x + i), set_wide(mu)); }) /
         count;
@@ -44,8 +44,7 @@ void layer_norm(const real* x, const real* gain, const real* bias, real eps, rea
                                 }) /
                        count;
     const double root = plain::reciprocal_root(var + eps);
-    if (std::isnan(root) ||
-        root == 0) {  // the row has NaN or infinity, or no variance with eps = 0
+    if (std::isnan(root) || root == 0) {  // the row contains NaN or infinity, or var + eps = 0
       plain::layer_norm(x, gain, bias, eps, y, mean + r, rstd + r, 1, cols);
       continue;
     }
@@ -82,7 +81,8 @@ void rms_norm(const real* x, const real* gain, real eps, real* y, real* rrms, st
 }
 
 /// The constants of a row's gradient: the mean of x, with the digits lost in rounding to
-/// real, mean(g) and mean(g ⊙ x̂). RMS norm uses only mean(g ⊙ x̂); its mean is 0 by definition.
+/// real, mean(g) and mean(g ⊙ x̂). RMS norm uses only mean(g ⊙ x̂); its mean of x is 0 by
+/// definition.
 struct RowMeans {
   double x = 0, g = 0, gz = 0;
 };
@@ -164,7 +164,7 @@ HWY_INLINE void norm_grad(const real* x, const real* gain, const real* mean, con
       means[k] =
           row_means<centred>(x + row, gain, centred ? mean[r + k] : 0, rstd[r + k], dy + row, cols);
     }
-    // The columns come first, because dx may be dy.
+    // The column sums come first, because dx may be dy.
     if (columns) {
       (four ? norm_dgain<4, centred> : norm_dgain<1, centred>)(x + at, means, rstd + r, dy + at,
                                                                sum_gain, sum_bias, cols);

@@ -7,7 +7,8 @@
 HEED_BEGIN
 namespace kernels {
 
-/// y = softmax(x) of one row of n values. -inf is a mask; a row of only -inf becomes zeros.
+/// y = softmax(x) of one row of n values. -inf masks a value; a row that contains only -inf becomes
+/// zeros.
 /// Returns log Σ exp(x) (-inf for that row). y may be x. Values of +inf share the row evenly, as
 /// in the limit; a NaN makes the whole row NaN. Both results are within 4 units in the last place.
 real softmax_row(const real* x, real* y, std::int64_t n);
@@ -24,16 +25,16 @@ void log_softmax_row(const real* x, real* y, std::int64_t n);
 void log_softmax_row_grad(const real* y, const real* dy, real* dx, std::int64_t n);
 
 /// Computes for each row mean[r], rstd[r] = 1/√(var + eps) (biased variance), y = (x − mean) rstd ·
-/// gain + bias. gain and bias may be null (1 and 0). Computed in double. A row without variance
-/// becomes bias, even for eps = 0. If a row contains infinities, y is the limit as they grow
-/// together (±1 for them, 0 for the rest, normalised), mean is infinite or NaN and rstd 0, so that
-/// the gradient is NaN.
+/// gain + bias. gain and bias may be null, which counts as 1 and 0. Computed in double. A row of
+/// variance 0 becomes bias, even for eps = 0. If a row contains infinities, y is the limit as they
+/// grow together (±1 for them, 0 for the rest, normalised), mean is infinite or NaN and rstd 0, so
+/// that the gradient is NaN.
 void layer_norm(const real* x, const real* gain, const real* bias, real eps, real* y, real* mean,
                 real* rstd, std::int64_t rows, std::int64_t cols);
 /// With x̂ = (x − mean) rstd and g = dy ⊙ gain:
 /// dx = rstd (g − mean(g) − x̂ mean(g ⊙ x̂)); dgain += Σ_r dy ⊙ x̂; dbias += Σ_r dy. Each of the
-/// three targets may be null. x̂ and all sums are in double. (`mean` alone is not enough: rounded
-/// to real, its error may exceed the deviations of a row far from 0.)
+/// three targets may be null. x̂ and all sums are in double. (`mean` alone is not accurate enough:
+/// its rounding error may exceed the deviations in a row far from 0.)
 void layer_norm_grad(const real* x, const real* gain, const real* mean, const real* rstd,
                      const real* dy, real* dx, real* dgain, real* dbias, std::int64_t rows,
                      std::int64_t cols);
@@ -51,7 +52,7 @@ void rms_norm_grad(const real* x, const real* gain, const real* rrms, const real
 /// -inf masks a class: as the target, or with ε > 0, it makes the loss +inf. So does any logit of
 /// +inf, because training must not continue from it; the gradient is then that of softmax's
 /// limit. NaN makes the losses and the whole gradient NaN and `correct` false. Losses near 0 keep
-/// their relative precision. n > 0, 0 ≤ target < n.
+/// their relative accuracy. n > 0, 0 ≤ target < n.
 struct RowLoss {
   double loss;   ///< smoothed loss
   double nll;    ///< −log p[t]
@@ -60,9 +61,10 @@ struct RowLoss {
 RowLoss cross_entropy_row(real* logits, std::int64_t n, std::int32_t target, real smoothing,
                           real scale, bool with_grad);
 
-/// Returns KL(p ‖ q) + KL(q ‖ p) for two rows of n finite log-probabilities. If `with_grad`, overwrites each
-/// row with scale times the gradient with respect to its logits. With d = log p − log q, a = KL(p ‖ q) =
-/// Σ p d and b = KL(q ‖ p) = −Σ q d, the gradients are p (d − a) + p − q and −q (d + b) + q − p.
+/// Returns KL(p ‖ q) + KL(q ‖ p) for two rows of n finite log-probabilities. If `with_grad`,
+/// overwrites each row with scale times the gradient with respect to its logits. With d = log p −
+/// log q, a = KL(p ‖ q) = Σ p d and b = KL(q ‖ p) = −Σ q d, the gradients are p (d − a) + p − q and
+/// −q (d + b) + q − p.
 double symmetric_kl_row(real* log_p, real* log_q, std::int64_t n, real scale, bool with_grad);
 
 }  // namespace kernels

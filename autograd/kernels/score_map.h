@@ -1,10 +1,10 @@
 #pragma once
 /// Maps from the scores S of a query to weights P over the keys that it reads:
 /// - softmax: P = exp(S) / Σ exp(S)
-/// - sum: P = S / Σ S. Weights may be negative, and are unbounded as Σ S approaches 0.
+/// - sum: P = S / Σ S. Weights may be negative, and diverge as Σ S approaches 0.
 /// - hard: P = 1 for the largest score (the first of equal ones), 0 for all others. The true
-///   gradient is 0 almost everywhere, so backward uses softmax's (a straight-through estimator: Bengio, Léonard
-///   and Courville 2013; Jang et al. 2017).
+///   gradient is 0 almost everywhere, so backward uses that of softmax (a straight-through
+///   estimator: Bengio, Léonard and Courville 2013; Jang et al. 2017).
 #include <algorithm>
 #include <cmath>
 
@@ -48,8 +48,8 @@ inline void map_scores(ScoreMap map, real* scores, std::int64_t n) {
   if (map == ScoreMap::hard) keep_first_largest(scores, n);
 }
 
-/// Calls body(r, values, n) for each row r of a tile, with the values of the n keys that it reads. Sets
-/// the other values to 0.
+/// Calls body(r, values, n) for each row r of a tile, with the values of the n keys that it reads.
+/// Sets the other values to 0.
 template <class Body>
 void for_each_row(real* tile, std::int64_t rows, std::int64_t cols, Visible visible, Body body) {
   for (std::int64_t r = 0; r < rows; ++r) {

@@ -13,7 +13,8 @@ HEED_BEGIN
 namespace kernels::HWY_NAMESPACE {
 #if HEED_SIMD
 
-// A row whose largest value is infinite or NaN uses the plain twin: it is rare, and simpler there.
+// A row whose largest value is infinite or NaN uses the reference implementation: such rows are
+// rare, and it is simpler.
 
 real log_sum_exp_row(const real* x, std::int64_t n) {
   const real m = row_max(x, n);
@@ -44,7 +45,7 @@ void softmax_row_grad(const real* y, const real* dy, real* dx, std::int64_t n) {
   });
 }
 
-/// x − m and the logarithm are both at most 0, so their sum keeps its digits.
+/// x − m and −log Σ are both at most 0, so their sum does not cancel.
 void log_softmax_row(const real* x, real* y, std::int64_t n) {
   const real m = row_max(x, n);
   if (!std::isfinite(m)) return plain::log_softmax_row(x, y, n);

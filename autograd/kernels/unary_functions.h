@@ -1,6 +1,6 @@
 #pragma once
-/// Functions of one value: their names and, in double, their formulas and derivatives. These are
-/// the plain twins of simd/unary_functions-inl.h. A new activation goes into HEED_ACTIVATIONS, any
+/// Elementwise functions: their names and, in double, their formulas and derivatives, the reference
+/// implementations of simd/unary_functions-inl.h. A new activation goes into HEED_ACTIVATIONS, any
 /// other function into the enum and its names; both need a case in each function below; the tests
 /// then cover it.
 #include <cmath>
@@ -48,7 +48,8 @@ inline double sigmoid(double x) {
   const double e = std::exp(-std::abs(x));
   return (x < 0 ? e : 1) / (1 + e);
 }
-/// Φ(x), the normal distribution. erfc keeps the left tail exact where 1 + erf would cancel.
+/// Φ(x), the standard normal distribution. erfc keeps the left tail accurate where 1 + erf would
+/// cancel.
 inline double normal_cdf(double x) { return 0.5 * std::erfc(-x * 0.70710678118654752440); }
 inline double normal_pdf(double x) { return 0.39894228040143267794 * std::exp(-0.5 * x * x); }
 /// gelu_tanh(x) = x (1 + tanh u) / 2 = x σ(2u); this is 2u and its derivative.

@@ -10,7 +10,7 @@ namespace kernels {
 /// Adam, Algorithm 1 of Kingma and Ba 2015, and AdamW (Loshchilov and Hutter 2019):
 ///   m = β1 m + (1 − β1) g,  v = β2 v + (1 − β2) g²,
 ///   w = w (1 − lr·decay) − lr (m / c1) / (√(v / c2) + eps),   c1 = 1 − β1^t, c2 = 1 − β2^t.
-/// The constants are double, because 1 − β2 of a float β2 = 0.999 is wrong in its fifth digit.
+/// The constants are double, because 1 − β2 with a float β2 = 0.999 is wrong in its fifth digit.
 struct AdamStep {
   double lr, beta1, beta2, eps, decay, c1, c2;
   double grad_scale;  ///< factor applied to g first (clipping)

@@ -19,11 +19,12 @@ namespace {
 constexpr std::size_t smallest = 64;    // bytes without the header
 constexpr std::size_t slab = 1 << 14;   // bytes cut into small blocks at a time
 constexpr std::size_t large = 1 << 16;  // bytes; blocks of this size and above come from the heap
-/// The number of larger classes tried before asking the heap: up to twice the size.
+/// The number of larger classes tried before memory is requested from the heap: up to twice the
+/// size.
 constexpr std::uint32_t larger_classes = 4;
 constexpr std::uint32_t classes = 4 * 10 + larger_classes + 1;
 
-// A sanitizer cannot check inside reused blocks, so builds with a sanitizer reuse none.
+// A sanitizer cannot detect errors in reused blocks, so builds with a sanitizer reuse none.
 // (clang reports sanitizers by __has_feature, g++ by a macro.)
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer) && !defined(HEED_NO_ARENA)
@@ -46,7 +47,7 @@ std::uint32_t class_of(std::size_t bytes) {
 }
 
 Heap& heap() {
-  static auto* heap = new Heap;  // never destroyed: threads may end after main has
+  static auto* heap = new Heap;  // never destroyed: threads may end after main
   return *heap;
 }
 
@@ -98,7 +99,7 @@ class Arena {
   }
 
  private:
-  /// Cuts a block of the heap into blocks of class c.
+  /// Cuts a block of the heap into blocks of class c and returns one of them.
   Block* refill(std::uint32_t c) {
     const std::size_t stride = (sizeof(Block) + class_bytes(c) + 63) / 64 * 64;
     const std::size_t count = std::max<std::size_t>(slab / stride, 1);
@@ -154,7 +155,7 @@ Arena* take_arena() {
   return arena;
 }
 
-/// Passes a thread's arena to the next thread when this one ends.
+/// Makes a thread's arena available to new threads when the thread ends.
 struct ArenaReturner {
   Arena*& arena;
   ~ArenaReturner() {

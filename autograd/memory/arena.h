@@ -1,6 +1,6 @@
 #pragma once
 /// Reusable memory. Training requests the same sizes at every step; the arena keeps freed blocks,
-/// so after the first steps neither malloc nor the kernel is called.
+/// so after the first steps no memory is requested from the system.
 ///
 /// Each thread has an arena for small blocks: free lists by size class (four classes per power
 /// of two). A block freed by another thread returns to its original arena, so memory does not
@@ -13,15 +13,15 @@
 HEED_BEGIN
 
 /// A block of at least `bytes` bytes, uninitialised, with one reference. Throws Error(Exit::io) if
-/// the system has no more.
+/// the system has no more memory.
 Block* arena_allocate(std::size_t bytes);
 /// Frees a block, from any thread. Its reference count is ignored.
 void arena_release(Block* block) noexcept;
-/// Sums over all threads. Small blocks count as the memory that the arenas hold.
+/// Sums over all threads. All memory that the arenas hold for small blocks counts as in use.
 MemoryCounters arena_counters();
 void arena_reset_peak();  ///< resets the peak to the memory in use
 
-/// Lets standard containers use the arena.
+/// An allocator for standard containers that use the arena.
 template <class T>
 struct ArenaAllocator {
   using value_type = T;

@@ -19,7 +19,8 @@ class Array {
   explicit Array(const Shape& shape);  ///< values not initialised
   Array(const Shape& shape, std::span<const real> values);
   using List = std::initializer_list<real>;
-  /// A matrix from its rows: Array({{1, 2}, {3, 4}}). (Array({2, 3}) is a shape; see `of` for one row.)
+  /// A matrix from its rows: Array({{1, 2}, {3, 4}}). (In Array({2, 3}), {2, 3} is a shape; see
+  /// `of` for one row.)
   explicit Array(std::initializer_list<List> rows);
   explicit Array(std::initializer_list<std::initializer_list<List>> matrices);
   Array(const Array& other);
@@ -74,8 +75,8 @@ class Array {
 /// "[2, 3] [[1, 2, 3], [4, 5, 6]]": shape and values; of long axes only the first and last three.
 std::ostream& operator<<(std::ostream& out, const Array& x);
 
-/// While one is alive, the values of this thread's new arrays are a distinct NaN instead of
-/// arbitrary memory contents, so that a checker finds values that were read but never written.
+/// While an instance is alive, new arrays of this thread are filled with a distinct NaN instead of
+/// arbitrary memory contents, so that a checker detects values that were read but never written.
 class PoisonNewArrays {
  public:
   PoisonNewArrays() : before_(std::exchange(active, true)) {}
@@ -83,7 +84,7 @@ class PoisonNewArrays {
   PoisonNewArrays(const PoisonNewArrays&) = delete;
   PoisonNewArrays& operator=(const PoisonNewArrays&) = delete;
 
-  /// True for that NaN and for results computed from it and numbers.
+  /// True for that NaN and for results computed from it.
   static bool is_poison(real value);
 
   static inline thread_local bool active = false;

@@ -1,5 +1,5 @@
 #pragma once
-/// The header of a block of memory, and counters of memory.
+/// The header of a block of memory, and memory counters.
 #include <atomic>
 #include <cstddef>
 #include <cstdint>

@@ -26,7 +26,8 @@ Block* block_at(std::byte* where, std::size_t bytes, Block* below) {
 /// The block that begins where this one ends. The last block is a sentinel of 0 bytes.
 Block* above(Block* block) { return reinterpret_cast<Block*>(address(block) + block->bytes); }
 
-/// `bytes` of memory aligned to a huge page, just below `next` if possible; nullptr on failure.
+/// Maps `bytes` bytes of memory, aligned to a huge page, just below `next` if possible; returns
+/// nullptr on failure.
 std::byte* map(std::size_t bytes, std::byte* next) {
   const auto ask = [](std::byte* where, std::size_t n) {
     void* got = ::mmap(where, n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

@@ -1,7 +1,8 @@
 #pragma once
-/// Large blocks of memory, shared by all threads: best fit, cut to size, and merged with free
-/// neighbours (D. Knuth, The Art of Computer Programming 1, section 2.5, boundary tags), so that
-/// batches of one size reuse what other sizes have freed. Nothing is returned to the system.
+/// Large blocks of memory, shared by all threads: allocated by best fit, cut to size, and merged
+/// with free neighbours (D. Knuth, The Art of Computer Programming 1, section 2.5, boundary tags),
+/// so that batches of one size reuse the memory that batches of other sizes have freed. Nothing is
+/// returned to the system.
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -18,15 +19,16 @@ class Heap {
   Heap& operator=(const Heap&) = delete;
   ~Heap() = delete;  ///< threads that end after main may still return blocks
 
-  /// A block for `bytes` bytes, not initialised, with one reference. Throws Error(Exit::io) if the
-  /// system has no more.
+  /// A block of at least `bytes` bytes, uninitialised, with one reference. Throws Error(Exit::io)
+  /// if the system has no more memory.
   Block* allocate(std::size_t bytes);
   void release(Block* block) noexcept;
   MemoryCounters counters();
   void reset_peak();  ///< resets the peak to live_bytes
 
  private:
-  // Four lists per power of two. Every block in a list satisfies any request for a lower list.
+  // Four lists per power of two. Every block in a list is large enough for any request that belongs
+  // to a lower list.
   static constexpr std::size_t bins = 4 * 48;
   static std::size_t bin_of(std::size_t bytes);
   void list(Block* block);    ///< adds a free block to its list

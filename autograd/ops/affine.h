@@ -15,7 +15,8 @@ Tensor affine(const Tensor& x, const Tensor& weight, const Tensor& bias = {});
 Tensor affine_rows(const Tensor& x, const Tensor& weight, const Tensor& bias, std::int64_t begin,
                    std::int64_t end);
 
-/// dropout(f(x Wᵀ + b)), fused: it computes less and, for relu, keeps only the result.
+/// dropout(f(x Wᵀ + b)) as one fused op, which requires fewer passes over the values and, for relu,
+/// keeps only the result.
 Tensor affine_activation(UnaryFunction f, const Tensor& x, const Tensor& weight, const Tensor& bias,
                          real p = 0, const RandomKey& key = {});
 

@@ -7,8 +7,8 @@
 #include "autograd/ops/shared/broadcast.h"
 #include "autograd/ops/shared/check.h"
 
-// The two inputs broadcast: a: [A], b: [B], y: [Y]. An input that is repeated along an axis feeds
-// every copy, so its gradient is the sum over the copies. sum_A denotes that sum, from [Y] to
+// The two inputs broadcast: a: [A], b: [B], y: [Y]. If an input is repeated along an axis, its
+// gradient is the sum of the gradients of its copies. sum_A denotes that sum, from [Y] to
 // [A].
 
 HEED_BEGIN

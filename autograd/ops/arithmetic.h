@@ -1,5 +1,5 @@
 #pragma once
-/// Arithmetic, value by value. Shapes broadcast as in NumPy.
+/// Elementwise arithmetic. Shapes broadcast as in NumPy.
 #include "autograd/ops/elementwise.h"
 
 HEED_BEGIN

@@ -15,7 +15,7 @@ using kernels::Trans;
 
 namespace {
 
-/// The losses of one chunk; if `with_grad`, its logits become their gradients.
+/// Computes the losses of one chunk; if `with_grad`, replaces its logits by their gradients.
 LossCounts chunk_loss(Array& logits, const std::int32_t* targets, real smoothing, real factor,
                       bool with_grad, std::vector<double>* each) {
   LossCounts counts;
@@ -126,7 +126,7 @@ LossCounts distilled_chunk_loss(Array& logits, Array& taught, const std::int32_t
   return counts;
 }
 
-/// An upstream gradient other than 1 scales what forward has computed.
+/// x · factor: the gradient that forward has computed, times the upstream gradient.
 Array scaled(const Array& x, real factor) {
   if (factor == 1) return x;
   Array y(x.shape());
@@ -137,7 +137,7 @@ Array scaled(const Array& x, real factor) {
 /// loss = 1/N Σ_r [(1 − ε)(−log p_r[t_r]) + ε/n Σ_j (−log p_r[j])],   p_r = softmax(z_r)
 /// dz_r = dloss/N (p_r − (1 − ε) onehot(t_r) − ε/n)                  z: [rows, n]
 /// where r runs over the rows whose target is not ignored_target; all other rows have dz_r = 0.
-/// The loss ends the graph, so the gradient is computed while the row is in cache.
+/// The loss ends the graph, so forward also computes the gradient, while the row is in cache.
 /// Source: Szegedy et al., "Rethinking the Inception architecture", 2016, section 7.
 struct CrossEntropy {
   std::span<const std::int32_t> targets;  // read in forward only
@@ -165,11 +165,13 @@ struct CrossEntropy {
 
 /// The same loss of logits z = x Wᵀ + b, in chunks of rows. Each chunk's dz is used at once for
 ///   dx = dz W,  dW += dzᵀ x,  db += Σ dz
-/// so the whole logits and their gradients never exist in memory. With R-Drop (`alpha`), a chunk
-/// contains both rows of every target; with a teacher, its logits are computed chunk by chunk too.
+/// so the complete matrices of logits and of their gradients never exist in memory. With R-Drop
+/// (`alpha`), a chunk contains both rows of every target; with a teacher, its logits are computed
+/// chunk by chunk too.
 /// Shapes: x: [rows, in], W: [classes, in], b: [classes] or none
 struct ProjectedCrossEntropy {
-  /// Logits per chunk: enough rows to keep gemm busy, few enough to fit in the outer cache.
+  /// Number of logits per chunk: enough rows to keep gemm busy, few enough to fit in the last-level
+  /// cache.
   static constexpr std::int64_t chunk_values = std::int64_t{1} << 21;
 
   std::span<const std::int32_t> targets;

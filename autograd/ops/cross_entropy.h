@@ -8,7 +8,7 @@
 
 HEED_BEGIN
 
-/// Counts that a loss returns besides its value.
+/// Sums and counts that a loss returns besides its value.
 struct LossCounts {
   double loss = 0;  ///< Σ over tokens, with label smoothing, not normalised
   double nll = 0;   ///< Σ −log p[target]
@@ -16,8 +16,8 @@ struct LossCounts {
   std::int64_t correct = 0;             ///< number of tokens whose target had the largest logit
   std::vector<double>* each = nullptr;  ///< receives −log p[target] of each token; may be null
 };
-/// A row with this target is excluded from a loss, its gradient and its counts: padding, or the
-/// words of a prompt. PyTorch's ignore_index has the same value.
+/// A row with this target is excluded from a loss, its gradient and its counts, as for padding or
+/// the tokens of a prompt. PyTorch's ignore_index has the same value.
 inline constexpr std::int32_t ignored_target = -100;
 /// The mean of label-smoothed cross-entropy over the rows that are not ignored, from logits [rows,
 /// classes]. Throws if all rows are ignored.

@@ -54,8 +54,9 @@ Tensor ordered(const Lettered& one, std::string_view letters) {
 }
 
 /// The product of two operands, summed over the letters that neither the result nor a later operand
-/// (`needed`) has. The letters are of four kinds: in both and needed (a batch of matrices), in both and not
-/// needed (the inner axis of a matrix product), in a alone (its rows), in b alone (its columns).
+/// (`needed`) has. The letters are of four kinds: in both and needed (a batch of matrices), in both
+/// and not needed (the inner axis of a matrix product), only in a (its rows), only in b (its
+/// columns).
 Lettered product(Lettered a, Lettered b, std::string_view needed) {
   a = summed(std::move(a), std::string(needed) + b.letters);
   b = summed(std::move(b), std::string(needed) + a.letters);
@@ -123,8 +124,8 @@ void require_extents(std::string_view equation, const std::vector<Lettered>& all
     for (const Lettered& b : all) {
       for (const char letter : a.letters) {
         if (contains(b.letters, letter) && a.extent(letter) != b.extent(letter))
-          fail("[einsum] \"{}\": {} is {} in {} and {} in {}", equation, letter, a.extent(letter),
-               a.x.shape(), b.extent(letter), b.x.shape());
+          fail("[einsum] \"{}\": letter {} is {} in {} and {} in {}", equation, letter,
+               a.extent(letter), a.x.shape(), b.extent(letter), b.x.shape());
       }
     }
   }

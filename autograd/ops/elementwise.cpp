@@ -10,10 +10,10 @@ HEED_BEGIN
 
 namespace {
 
-/// y = f(x), value by value            x, y: any shape
+/// y = f(x), elementwise               x, y: any shape
 /// dx = dy ⊙ f'(x)                     the Jacobian is diagonal
 ///
-/// f' is a function of x or of y, whichever is shorter; only that array is kept:
+/// f' is computed from x or from y, whichever is simpler; only that array is kept:
 ///
 ///   op         f(x)                                 f'(x)                                  keeps
 ///   neg        −x                                   −1

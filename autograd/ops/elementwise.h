@@ -1,5 +1,5 @@
 #pragma once
-/// Functions of one value.
+/// Elementwise functions.
 #include "autograd/kernels/unary_functions.h"
 #include "autograd/tensor.h"
 
@@ -22,7 +22,7 @@ Tensor cos(const Tensor& x);
 Tensor pow(const Tensor& x, real exponent);
 /// x limited to [low, high]; outside this interval the gradient is 0.
 Tensor clamp(const Tensor& x, real low, real high);
-/// f(a) ⊙ b where x = [a, b] are the two halves of the last axis: [..., 2 n] → [..., n].
+/// f(a) ⊙ b, where a and b are the two halves of x along the last axis: [..., 2 n] → [..., n].
 Tensor gated(UnaryFunction f, const Tensor& x);
 
 HEED_END

@@ -17,7 +17,7 @@ using Ids = std::vector<std::int32_t, ArenaAllocator<std::int32_t>>;
 /// The shape of `count` entries of x: [n, …] → [count, …].
 Shape entries(const Shape& x, std::int64_t count) { return x.with(0, count); }
 
-/// The number of values of an entry of the first axis.
+/// The number of values in an entry of the first axis.
 std::int64_t entry_size(const Shape& x) { return product(x, 1, x.rank()); }
 
 /// y[t, …] = factor · x[ids[t], …]                       x: [n, …], y: [ids, …]
@@ -42,7 +42,7 @@ struct IndexSelect {
   }
 };
 
-/// IndexSelect under the name Embedding, for messages and profiles.
+/// IndexSelect under the name Embedding, which messages and profiles show.
 struct Embedding : IndexSelect {};
 
 /// y[i, …] = Σ_{t: ids[t] = i} x[t, …]                   x: [ids, …], y: [n, …]

@@ -12,18 +12,19 @@ HEED_BEGIN
 Tensor embedding(const Tensor& table, std::span<const std::int32_t> ids, real factor = 1);
 /// Entries of the first axis: [n, …] → [ids, …]. An id may occur any number of times.
 Tensor index_select(const Tensor& x, std::span<const std::int32_t> ids);
-/// The adjoint of index_select: adds entry t of x [ids, …] to entry ids[t] of a result [n, …], initially
-/// zeros.
+/// The adjoint of index_select: adds entry t of x [ids, …] to entry ids[t] of a result [n, …],
+/// which is initially zero.
 Tensor scatter_add(const Tensor& x, std::span<const std::int32_t> ids, std::int64_t n);
-/// The values of each row of x [..., n] at its k ids → [..., k]. `ids` lists the ids of all rows in order.
+/// The values of each row of x [..., n] at its k ids → [..., k]. `ids` lists the ids of all rows in
+/// order.
 Tensor gather(const Tensor& x, std::span<const std::int32_t> ids);
 
-/// The index of the largest value of each row of x [..., n]: [rows], a constant. Of equal values, the first
-/// is chosen; NaN is larger than any number.
+/// The index of the largest value of each row of x [..., n]: [rows], a constant. Of equal values,
+/// the first is chosen; NaN is larger than any number.
 std::vector<std::int32_t> argmax(const Array& x);
 
-/// The k largest values of each row in descending order, equal values in the order of their ids. Constants;
-/// gather(x, ids) has gradients.
+/// The k largest values of each row in descending order, equal values in the order of their ids.
+/// The results are constants; gather(x, ids) has a gradient.
 struct TopK {
   Array values;                   ///< [..., k]
   std::vector<std::int32_t> ids;  ///< [rows · k]

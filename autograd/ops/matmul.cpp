@@ -11,7 +11,7 @@ using kernels::Trans;
 
 namespace {
 
-/// All axes except the matrix's two.
+/// All axes except the two of the matrices.
 Shape batch_of(const Shape& shape) {
   return Shape(shape.extents().first(static_cast<std::size_t>(shape.rank() - 2)));
 }
@@ -86,8 +86,8 @@ struct Matmul {
     fail("[matmul] expected leading axes that broadcast, got {} and {}", a.shape(), b.shape());
   }
 
-  /// Calls visit(which matrix of a, which of b, which of y) for each matrix of a result y that has
-  /// values. (The number of empty matrices may be huge.)
+  /// Calls visit(index of the matrix in a, in b, in y) for each matrix of the result y, unless y is
+  /// empty. (The number of empty matrices may be huge.)
   template <class Visit>
   void for_each_matrix(const Shape& y, Visit visit) const {
     if (y.size() == 0) return;

@@ -97,7 +97,7 @@ struct RmsNorm {
 
 using Sums = std::vector<double, ArenaAllocator<double>>;
 
-/// y = x̂ ⊙ gain + bias,  x̂ = (x − μ) r,  r = 1 / √(σ² + eps),  μ and σ² of each column of the batch
+/// y = x̂ ⊙ gain + bias,  x̂ = (x − μ) r,  r = 1/√(σ² + eps),  μ and σ² of each column of the batch
 ///
 /// With the means over the rows of the whole batch,
 ///   dx    = gain r (dy − mean(dy) − x̂ mean(dy ⊙ x̂))
@@ -111,7 +111,7 @@ struct BatchNorm {
   BatchMoments* moments = nullptr;
   Rank rank;
   Array x, gain;
-  Sums mean, root;  // μ and r of each column; the last value of mean is the number of rows
+  Sums mean, root;  // μ and r of each column; the last value of mean counts the rows for rank.sum
   double rows = 0;  // number of rows of the whole batch
 
   Array forward(const Array& x_in, const Array& gain_in, const Array& bias) {
@@ -180,7 +180,7 @@ struct BatchNorm {
   }
 
  private:
-  /// The number of rows, or 0 if they have no columns, which skips a useless loop.
+  /// The number of rows, or 0 if they have no columns, so that no loop runs over empty rows.
   std::int64_t rows_with_values() const { return x.size() == 0 ? 0 : x.rows(); }
   double hat(std::int64_t r, std::size_t c) const { return (x.row(r)[c] - mean[c]) * root[c]; }
   template <class Term>

@@ -72,7 +72,7 @@ struct MaxOrMin {
 
 /// y = ln Σ_k exp(x[k]) = M + ln Σ_k exp(x[k] − M), M = max x      along each line
 /// dx[k] = dy exp(x[k] − y)
-/// A line of −inf only has the result −inf and no gradient.
+/// A line that contains only −inf has the result −inf and no gradient.
 struct LogSumExp {
   AxisView view;
   Shape result;

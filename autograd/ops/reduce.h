@@ -10,8 +10,8 @@ inline constexpr int all_axes = std::numeric_limits<int>::max();
 
 Tensor sum(const Tensor& x, int axis = all_axes, bool keep_axis = false);
 Tensor mean(const Tensor& x, int axis = all_axes, bool keep_axis = false);
-/// The largest and the smallest value, or NaN (without a gradient) if any value is NaN. Equal values share
-/// the gradient evenly, as in torch.amax.
+/// The largest and the smallest value, or NaN (without a gradient) if any value is NaN. Equal
+/// extremes share the gradient evenly, as in torch.amax.
 Tensor max(const Tensor& x, int axis = all_axes, bool keep_axis = false);
 Tensor min(const Tensor& x, int axis = all_axes, bool keep_axis = false);
 /// ln Σ eˣ, without overflow.

@@ -16,7 +16,7 @@ HEED_BEGIN
 
 namespace {
 
-/// y[i] = x[i], i counting through all values in order. x and y share them.
+/// y[i] = x[i], where i counts all values in order. x and y share memory.
 /// dx[i] = dy[i]
 struct Reshape {
   Shape shape;
@@ -67,7 +67,7 @@ struct Transpose {
 
 /// y[o, i, …] = x[o, begin + i, …]       x: [outer, n, inner], y: [outer, end − begin, inner]
 /// dx[o, begin + i, …] = dy[o, i, …], all other values are zero
-/// Rows of the first axis are not copied: x and y share them.
+/// A slice of the first axis is not copied: x and y share memory.
 struct Slice {
   int axis = 0;
   std::int64_t begin = 0, end = 0;
@@ -102,7 +102,8 @@ struct Slice {
   }
 };
 
-/// y = the concatenation of the parts along one axis    parts: [outer, n_k, inner] → y: [outer, Σ n_k, inner]
+/// y = the concatenation of the parts along one axis
+///                                       parts: [outer, n_k, inner] → y: [outer, Σ n_k, inner]
 /// dx_k = the slice of dy for part k
 struct Concat {
   int axis = 0;
@@ -143,7 +144,7 @@ Array permuted(const Array& x, const Axes& axes) {
   const Shape& from = x.shape();
   const int rank = from.rank();
   Shape shape;
-  // Strides and index of y's axes, in x.
+  // Stride in x and current index of each axis of y.
   std::array<std::int64_t, Shape::max_rank> stride{}, index{};
   for (int k = 0; k < rank; ++k) {
     shape.push_back(from[axes[k]]);
@@ -240,7 +241,7 @@ Tensor stack(std::span<const Tensor> parts, int axis) {
   require_defined("stack", parts[0].value());
   const Shape& shape = parts[0].shape();
   if (axis < -shape.rank() - 1 || axis > shape.rank())
-    fail("[stack] expected a place for a new axis of {}, got {}", shape, axis);
+    fail("[stack] expected a position for a new axis of {}, got {}", shape, axis);
   if (axis < 0) axis += shape.rank() + 1;
   Shape with_axis;
   for (int i = 0; i <= shape.rank(); ++i) {

@@ -23,7 +23,7 @@ Tensor permute(const Tensor& x, std::span<const int> axes);
 Tensor permute(const Tensor& x, std::initializer_list<int> axes);
 /// x repeated along axes that are missing or have extent 1.
 Tensor broadcast_to(const Tensor& x, const Shape& shape);
-/// Equal parts along an axis, whose extent is divisible by `parts`. They are slices.
+/// Slices of equal size along an axis, whose extent must be divisible by `parts`.
 std::vector<Tensor> split(const Tensor& x, std::int64_t parts, int axis);
 
 HEED_END

@@ -496,7 +496,7 @@ BOOST_AUTO_TEST_CASE(wrong_operands_are_refused) {
   EXPECT_FAIL(self_attention(x, whole, {.top_k = 1, .map = ScoreMap::hard}),
               "expected map softmax with top_k, got hard");
   EXPECT_FAIL(self_attention(x, whole, {.pattern = prefix_pattern({})}),
-              "[prefix_pattern] expected a prefix for sequence 0, got 0 of them");
+              "[prefix_pattern] expected a prefix for sequence 0, got 0 prefixes");
   EXPECT_FAIL(bigbird_pattern({.block = 0}),
               "[bigbird_pattern] expected blocks of at least 1 position");
   EXPECT_FAIL(RelativeKeys(kv, 0, Tensor(random_array({3}, 1))),

@@ -103,14 +103,14 @@ BOOST_AUTO_TEST_CASE(invalid_sequences_are_refused) {
   EXPECT_FAIL(unfold(of({5}), Ids{0, 5}, {}), "[unfold] expected x [rows, d], got [5]");
   EXPECT_FAIL(
       unfold(x, Ids{0, 5}, {.width = 3, .before = 3}),
-      "[unfold] expected a window with its own row, got 1 x 3 rows from 0 above and 3 before");
+      "[unfold] expected a window with the row itself, got 1 x 3 rows, 0 above and 3 before");
   EXPECT_FAIL(
       unfold(x, Ids{0, 5}, {.height = 2, .above = -1}),
-      "[unfold] expected a window with its own row, got 2 x 1 rows from -1 above and 0 before");
+      "[unfold] expected a window with the row itself, got 2 x 1 rows, -1 above and 0 before");
   EXPECT_FAIL(unfold(x, Ids{0, 5}, {.stride = 0}),
-              "[unfold] expected a stride and lines, got stride 0 and lines of 0");
+              "[unfold] expected a stride of at least 1 and lines of at least 0 rows, got 0 and 0");
   EXPECT_FAIL(unfold(x, Ids{0, 2, 5}, {.line = 2}),
-              "[unfold] expected sequences of lines of 2 rows, got 3 rows");
+              "[unfold] expected sequences of whole lines of 2 rows, got 3 rows");
 }
 
 BOOST_AUTO_TEST_CASE(invalid_indices_are_refused) {
@@ -149,7 +149,7 @@ BOOST_AUTO_TEST_CASE(invalid_axes_and_ranges_are_refused) {
   EXPECT_FAIL(clamp(of({3}), 2, 1), "[clamp] expected low <= high, got 2 and 1");
   EXPECT_FAIL(stack({of({2}), of({3})}), "[stack] expected tensors of one shape, got [2] and [3]");
   EXPECT_FAIL(stack(std::vector<Tensor>{}), "[stack] expected at least one tensor");
-  EXPECT_FAIL(stack({of({2})}, 2), "[stack] expected a place for a new axis of [2], got 2");
+  EXPECT_FAIL(stack({of({2})}, 2), "[stack] expected a position for a new axis of [2], got 2");
   EXPECT_FAIL(permute(of({2, 3}), {0, 0}),
               "[permute] expected each axis of [2, 3] once, got {0, 0}");
   EXPECT_FAIL(permute(of({2, 3}), {0}), "[permute] expected each axis of [2, 3] once, got {0}");

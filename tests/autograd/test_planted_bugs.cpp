@@ -143,7 +143,7 @@ std::vector<Bug> bugs() {
   add("dropout's 1/(1−p) forgotten", "dropout with p = 0.1 were missing",
       unary([](D x) { return value(scale(x, real(1 / 0.9))); }, [](D, D, D dy) { return dy; }),
       x33());
-  add("dW transposed", "transposed: the analytic gradient holds the numeric one's transpose",
+  add("dW transposed", "transposed: the analytic gradient is the transpose of the numeric gradient",
       custom([](std::span<const Array> x) { return value(matmul(x[0], x[1])); },
              [](V x, D, D dy, G dx) {
                dx[0].add(value(matmul(dy, x[1], false, true)));
@@ -214,14 +214,14 @@ std::vector<Bug> bugs() {
                dx[2].add(value(mul(dy, mul(x[0], x[1]))));
              }),
       normal({3, 4}, 1), normal({3, 4}, 2), normal({3, 4}, 3));
-  add("the gradients of two inputs exchanged", "exchanged: the gradient of input 1 holds",
+  add("the gradients of two inputs exchanged", "exchanged: the gradient of input 1 has",
       custom([](std::span<const Array> x) { return value(mul(x[0], x[1])); },
              [](V x, D, D dy, G dx) {
                dx[0].add(value(mul(dy, x[0])));
                dx[1].add(value(mul(dy, x[1])));
              }),
       normal({3, 4}, 1), normal({3, 4}, 2));
-  add("an empty backward", "a backward on the way adds nothing", square([](V, D, D, G) {}), x33());
+  add("an empty backward", "a backward on the path adds nothing", square([](V, D, D, G) {}), x33());
   add(
       "a value taken out of its tensor", "the tape does not lead from f's result to this tensor",
       [](const Tensor& x, const Tensor& w) { return mul(x, w.value()); }, x33(), normal({3, 4}, 2));

@@ -223,7 +223,7 @@ BOOST_AUTO_TEST_CASE(invalid_parameters_and_gradients_are_refused) {
   EXPECT_FAIL(optimizer.step({Array::zeros({7, 11})}, 0.1),
               "[optimizer] expected 2 gradients, one for each parameter, got 1");
   EXPECT_FAIL(optimizer.step({Array::zeros({7, 11}), Array::zeros({6})}, 0.1),
-              "[optimizer] b has shape [5], but its gradient [6]");
+              "[optimizer] b has shape [5], but its gradient has shape [6]");
   BOOST_TEST(optimizer.steps() == 0);
 }
 
@@ -310,7 +310,7 @@ BOOST_AUTO_TEST_CASE(invalid_steps_change_nothing) {
   EXPECT_FAIL(optimizer.step(backward(sum(w)), -1), "of at least 0, got -1");
   Gradients taken = backward(sum(w));
   taken.take(w);
-  EXPECT_FAIL(optimizer.step(taken), "has been taken already");
+  EXPECT_FAIL(optimizer.step(taken), "has already been taken");
   for (const double bad : {nan, infinity}) {
     try {
       optimizer.step(backward(sum(w) + scale(sum(parameters[1].tensor), static_cast<real>(bad))));

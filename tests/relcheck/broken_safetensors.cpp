@@ -162,13 +162,13 @@ void json(Cases& cases) {
       [](std::size_t size) { return "\"a\":{\"shape\":" + std::string(size, '['); }, 0,
       "nested more than 3 levels");
   cases.header("metadata in metadata", R"("__metadata__":{"a":{"b":"c"}})", 0,
-               "__metadata__ must hold strings; \"a\" is not one");
+               "__metadata__ must contain strings; \"a\" is not one");
   cases.header("metadata that is a list", R"("__metadata__":["a"])", 0,
                "__metadata__ must be an object");
   cases.header("metadata that is null", R"("__metadata__":null)", 0,
                "__metadata__ must be an object");
   cases.header("metadata with a Boolean value", R"("__metadata__":{"k":true})", 0,
-               "must hold strings; \"k\" is not one");
+               "must contain strings; \"k\" is not one");
   cases.header("a duplicate escaped key in metadata", R"("__metadata__":{"k":"1","\u006b":"2"})", 0,
                "duplicate key \"k\"");
 }
@@ -204,14 +204,14 @@ void tensors(Cases& cases) {
   entry("an extent of 2^64", "U8", "[18446744073709551616]", "[0,4]", 4,
         "\"w\": shape must be a list of at most 8 whole numbers");
   entry("a product of 2^64 that wraps to 0", "U8", "[65536,65536,65536,65536]", "[0,0]", 0,
-        "more elements than fit 64 bits");
+        "more elements than fit in 64 bits");
   entry("a product that wraps to 4", "U8", "[4,4611686018427387905]", "[0,4]", 4,
-        "more elements than fit 64 bits");
+        "more elements than fit in 64 bits");
   entry("bytes that wrap to 8", "F64", "[2305843009213693953]", "[0,8]", 8,
-        "more elements than fit 64 bits");
+        "more elements than fit in 64 bits");
   entry("bytes of 2^63", "F32", "[2305843009213693952]", "[0,0]", 0, "more elements than fit");
   entry("a zero after an overflow", "U8", "[9223372036854775807,3,0]", "[0,0]", 0,
-        "more elements than fit 64 bits");
+        "more elements than fit in 64 bits");
   entry("a terabyte", "F32", "[274877906944]", "[0,1099511627776]", 8,
         "\"w\" ends at byte 1099511627776 of the data, but there are 8");
   entry("an offset below zero", "U8", "[4]", "[-4,0]", 4,
@@ -225,8 +225,8 @@ void tensors(Cases& cases) {
   entry("an offset in brackets", "U8", "[4]", "[[0],4]", 4, "nested more than 3 levels");
   entry("an offset in quotes", "U8", "[4]", "[\"0\",4]", 4,
         "\"w\": data_offsets must be a list of 2 whole numbers");
-  entry("one element too few", "F32", "[2,3]", "[0,20]", 20, "takes 24 bytes, but data_offsets");
-  entry("a type half as wide", "F16", "[2,3]", "[0,24]", 24, "takes 12 bytes, but data_offsets");
+  entry("one element too few", "F32", "[2,3]", "[0,20]", 20, "has 24 bytes, but data_offsets");
+  entry("a type half as wide", "F16", "[2,3]", "[0,24]", 24, "has 12 bytes, but data_offsets");
   entry("data one byte too short", "U8", "[4]", "[0,4]", 3, "\"w\" ends at byte 4 of the data");
   entry("data one byte too long", "U8", "[4]", "[0,4]", 5, "1 bytes after the last tensor");
   entry("offsets that do not begin at 0", "U8", "[4]", "[4,8]", 8, "(a gap)");

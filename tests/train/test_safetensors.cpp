@@ -216,7 +216,7 @@ BOOST_AUTO_TEST_CASE(invalid_header_is_refused) {
       "{" + entry("a", "F32", "[1]", "[0,4]") + "," + entry("a", "F32", "[1]", "[4,8]") + "}", 8,
       "duplicate key \"a\"");
   check_refused("{\"__metadata__\":{\"k\":1}}", 0,
-                "__metadata__ must hold strings; \"k\" is not one");
+                "__metadata__ must contain strings; \"k\" is not one");
   check_refused("{\"__metadata__\":{\"k\":\"a\",\"k\":\"b\"}}", 0, "duplicate key \"k\"");
   check_refused("{\"__metadata__\":{},\"__metadata__\":{}}", 0, "duplicate key \"__metadata__\"");
   check_refused("{\"__metadata__\":\"x\"}", 0, "__metadata__ must be an object");
@@ -242,12 +242,14 @@ BOOST_AUTO_TEST_CASE(more_than_65536_names_are_refused) {
 
 BOOST_AUTO_TEST_CASE(tensor_sizes_that_contradict_the_data_are_refused) {
   check_refused("{" + entry("a", "F32", "[2]", "[0,4]") + "}", 4,
-                "\"a\": F32 [2] takes 8 bytes, but data_offsets give 4");
+                "\"a\": F32 [2] has 8 bytes, but data_offsets give 4");
   check_refused("{" + entry("a", "F32", "[]", "[0,0]") + "}", 0, "takes 4 bytes");
   check_refused("{" + entry("a", "F32", "[0]", "[0,4]") + "}", 4, "takes 0 bytes");
   const std::string huge = "[4294967296,4294967296]";
-  check_refused("{" + entry("a", "U8", huge, "[0,0]") + "}", 0, "more elements than fit 64 bits");
-  check_refused("{" + entry("a", "F64", "[2305843009213693952]", "[0,0]") + "}", 0, "fit 64 bits");
+  check_refused("{" + entry("a", "U8", huge, "[0,0]") + "}", 0,
+                "more elements than fit in 64 bits");
+  check_refused("{" + entry("a", "F64", "[2305843009213693952]", "[0,0]") + "}", 0,
+                "fit in 64 bits");
   check_refused("{" + entry("a", "U8", "[9223372036854775807]", "[0,9223372036854775807]") + "}", 5,
                 "ends at byte 9223372036854775807 of the data, but there are 5");
   check_refused("{" + entry("a", "U8", "[1]", "[9223372036854775807,0]") + "}", 5,

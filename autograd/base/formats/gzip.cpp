@@ -11,8 +11,8 @@
 namespace heed {
 namespace {
 
-/// Text shrinks to a tenth of its size at best. A file that grows by this factor, beyond the first
-/// bytes, is designed to exhaust memory.
+/// Text is compressed to a tenth of its size at best. A file that expands by the factor kMaxTimes,
+/// beyond the first kNoBomb bytes, is designed to exhaust memory.
 constexpr std::uint64_t kMaxTimes = 200, kNoBomb = std::uint64_t{8} << 20;
 
 constexpr int kGzipWindow = 15 + 16;  // zlib: the largest window, with gzip's header and trailer
@@ -27,7 +27,7 @@ bool is_gzip(std::string_view bytes) { return bytes.starts_with("\x1f\x8b"); }
 
 struct GzipUnpacker::State {
   std::string name;
-  std::uint64_t limit, packed = 0, unpacked = 0;  // bytes
+  std::uint64_t limit, packed = 0, unpacked = 0;  // all in bytes
   bool kept, within = false;                      // within: the position is inside a member
   z_stream stream{};
 };
@@ -48,7 +48,7 @@ void GzipUnpacker::unpack(std::string_view packed, std::string& into) {
   std::array<char, 1 << 16> piece;
   stream.avail_in = 0;
   for (bool full = false; stream.avail_in > 0 || !packed.empty() || full;) {
-    if (stream.avail_in == 0) {  // zlib counts in 32 bits
+    if (stream.avail_in == 0) {  // zlib uses 32 bits for sizes
       const std::size_t next = std::min<std::size_t>(packed.size(), std::size_t{1} << 30);
       stream.next_in = input_of(packed);
       stream.avail_in = static_cast<uInt>(next);

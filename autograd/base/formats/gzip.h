@@ -11,8 +11,8 @@ namespace heed {
 bool is_gzip(std::string_view bytes);
 
 /// Unpacks a gzip stream; a file may contain several members in sequence. (zlib's gzread ignores
-/// garbage after a member, and waits for full buffers on a terminal.) Damaged data throw
-/// Error(bad_input), whose message begins with `name`.
+/// garbage after a member, and waits for full buffers on a terminal.) Throws Error(bad_input), with
+/// a message that begins with `name`, if the data are damaged.
 class GzipUnpacker {
  public:
   /// Content of more than `limit` bytes is an error; if it is `kept` in memory, so is content of
@@ -20,7 +20,7 @@ class GzipUnpacker {
   GzipUnpacker(std::string name, std::uint64_t limit, bool kept);
   ~GzipUnpacker();
 
-  /// Appends the unpacked content of the next bytes. Throws if they are damaged or outside of a
+  /// Appends the unpacked content of the next bytes. Throws if they are damaged or outside a
   /// member.
   void unpack(std::string_view packed, std::string& into);
   /// Throws if the last member is incomplete.
@@ -31,11 +31,12 @@ class GzipUnpacker {
   std::unique_ptr<State> state_;
 };
 
-/// The unpacked content. Throws Error(bad_input), beginning with `name`, if it is damaged,
-/// truncated, followed by something else, or longer than `limit` bytes.
+/// The unpacked content. Throws Error(bad_input), with a message that begins with `name`, if it is
+/// damaged, truncated, followed by other data, or longer than `limit` bytes.
 std::string unpack_gzip(std::string_view bytes, std::uint64_t limit, const std::string& name);
 
-/// Packs the content. Equal content has equal packed bytes: the header has no time and no name.
+/// Packs the content. Equal content has equal packed bytes: the header contains neither a time nor
+/// a name.
 std::string pack_gzip(std::string_view content);
 
 }  // namespace heed

@@ -11,9 +11,9 @@
 namespace heed {
 namespace {
 
-/// nlohmann::json's messages begin with its own error number and position: "[json.exception…] parse
-/// error at line 1, column 5: …". The returned rest may quote bytes of the file, so it is escaped
-/// for the terminal.
+/// The reason in a message of nlohmann::json, without the error number and the position at its
+/// beginning: "[json.exception…] parse error at line 1, column 5: …". It may quote bytes of the
+/// file, so it is escaped for the terminal.
 std::string plain_reason(const nlohmann::json::exception& error) {
   const std::string_view text = error.what();
   return shown(text.substr(text.find(": ") + 2), 500);

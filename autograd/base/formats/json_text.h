@@ -1,14 +1,14 @@
 #pragma once
-/// JSON from files that may be broken or hostile.
+/// JSON from files that may be damaged or malicious.
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 
 namespace heed {
 
-/// One JSON value, strictly: no duplicate keys, at most `depth` levels (serialising recurses once
-/// per level), valid UTF-8, no text after it. Throws Error(bad_input) with a message that begins
-/// with `name`.
+/// Parses one JSON value strictly: no duplicate keys, at most `depth` levels (serialising recurses
+/// once per level), valid UTF-8, no text after the value. Throws Error(bad_input) with a message
+/// that begins with `name`.
 nlohmann::json parse_json(std::string_view text, const std::string& name, int depth = 32);
 
 /// The value as an integer. Throws json::type_error for every other value, and for numbers with a

@@ -29,7 +29,7 @@ struct HeaderEntry {
   std::uint64_t begin = 0, end = 0;
 };
 
-/// {"dtype": "F32", "shape": [2, 3], "data_offsets": [0, 24]}, and the size must match the shape.
+/// Reads {"dtype": "F32", "shape": [2, 3], "data_offsets": [0, 24]}; the size must match the shape.
 HeaderEntry read_entry(const std::string& name, const nlohmann::json& about,
                        const std::string& file) {
   const auto fail = [&](const std::string& what) {
@@ -70,9 +70,9 @@ HeaderEntry read_entry(const std::string& name, const nlohmann::json& about,
     overflow |= __builtin_mul_overflow(elements, extent, &elements);
   overflow |= __builtin_mul_overflow(elements, size_of(dtype), &bytes);
   if (overflow)
-    fail(fmt::format("shape [{}] has more elements than fit 64 bits", fmt::join(shape, ", ")));
+    fail(fmt::format("shape [{}] has more elements than fit in 64 bits", fmt::join(shape, ", ")));
   if (bytes != offsets[1] - offsets[0])
-    fail(fmt::format("{} [{}] takes {} bytes, but data_offsets give {}", name_of(dtype),
+    fail(fmt::format("{} [{}] has {} bytes, but data_offsets give {}", name_of(dtype),
                      fmt::join(shape, ", "), bytes, offsets[1] - offsets[0]));
   return {name, dtype, std::move(shape), static_cast<std::uint64_t>(offsets[0]),
           static_cast<std::uint64_t>(offsets[1])};
@@ -88,7 +88,7 @@ TensorMetadata read_metadata(const nlohmann::json& about, const std::string& fil
     fail(fmt::format("has more than {} names", safetensors_max_names));
   for (const auto& [key, value] : about.items()) {
     if (!value.is_string())
-      fail(fmt::format("must hold strings; \"{}\" is not one", shown(key, 200)));
+      fail(fmt::format("must contain strings; \"{}\" is not one", shown(key, 200)));
     metadata.emplace(key, value.get<std::string>());
   }
   return metadata;

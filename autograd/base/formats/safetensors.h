@@ -20,7 +20,7 @@
 namespace heed {
 
 enum class DType { boolean, u8, i8, u16, i16, f16, bf16, u32, i32, f32, u64, i64, f64 };
-constexpr auto names_of(DType) {  // the file's spelling
+constexpr auto names_of(DType) {  // the spelling in the file
   return enum_names<DType>("BOOL", "U8", "I8", "U16", "I16", "F16", "BF16", "U32", "I32", "F32",
                            "U64", "I64", "F64");
 }
@@ -39,9 +39,9 @@ struct TensorView {
   std::string name;
   DType dtype = DType::f32;
   std::vector<std::int64_t> shape;   ///< empty: a scalar
-  std::span<const std::byte> bytes;  ///< elements, row-major, little-endian
+  std::span<const std::byte> bytes;  ///< the elements, row-major, little-endian
 
-  std::int64_t size() const;        ///< elements
+  std::int64_t size() const;        ///< number of elements
   std::string description() const;  ///< "F32 [512, 256]"
   /// The elements as T, which must have the dtype's size. The bytes of a SafetensorsFile are always
   /// aligned.
@@ -53,10 +53,10 @@ struct TensorView {
 
 using TensorMetadata = std::map<std::string, std::string>;
 
-/// A file read entirely into memory. Reading throws Error(bad_input), naming the file and the
-/// place, for every violation of the format: a header that is truncated, too long or not JSON;
-/// duplicate names; unknown types; more than 8 dimensions; sizes that overflow or disagree with the
-/// shape; elements that overlap, leave gaps, or end before or after the file does.
+/// A file read entirely into memory. Reading throws Error(bad_input), with the file and the place
+/// in the message, for every violation of the format: a header that is truncated, too long or not
+/// JSON; duplicate names; unknown types; more than 8 dimensions; sizes that overflow or disagree
+/// with the shape; elements that overlap, leave gaps, or end before or after the file does.
 class SafetensorsFile {
  public:
   static SafetensorsFile read(const std::filesystem::path& path);
@@ -65,7 +65,7 @@ class SafetensorsFile {
 
   /// The tensors in the order of their bytes.
   const std::vector<TensorView>& tensors() const& { return tensors_; }
-  /// The tensor of that name, or null.
+  /// The tensor with this name, or nullptr.
   const TensorView* find(std::string_view name) const&;
   const TensorMetadata& metadata() const& { return metadata_; }
   // Deleted: the views would point into a temporary, as in `for (auto& t : read(path).tensors())`.
@@ -73,7 +73,7 @@ class SafetensorsFile {
   const TensorView* find(std::string_view name) && = delete;
   const TensorMetadata& metadata() && = delete;
 
-  // The views point into data_, so a file can be moved only.
+  // The views point into data_, so a SafetensorsFile can only be moved.
   SafetensorsFile(SafetensorsFile&&) noexcept = default;
   SafetensorsFile& operator=(SafetensorsFile&&) noexcept = default;
 

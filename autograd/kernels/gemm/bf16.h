@@ -1,6 +1,6 @@
 #pragma once
 /// Matrix products of operands rounded to bfloat16 (8 bits of exponent, 7 of fraction) with sums in
-/// float: about twice as fast as float if the processor has instructions for it. oneDNN
+/// float: about twice as fast as float if the processor has instructions for bf16. oneDNN
 /// computes the products; it is loaded on first use.
 #include <cstdint>
 #include <string>
@@ -13,7 +13,7 @@ namespace kernels {
 /// The reason why this program cannot use bf16 on this machine; empty if it can.
 const std::string& bf16_obstacle();
 
-/// While one is alive, gemm on this thread uses bf16 where that is faster: for large
+/// While an instance is alive, gemm on this thread uses bf16 where that is faster: for large
 /// products with alpha 1 and beta 0 or 1.
 class Bf16Scope {
  public:

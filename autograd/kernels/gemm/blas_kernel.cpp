@@ -26,7 +26,8 @@ bool equal_ignoring_case(const std::string& a, std::string_view b) {
   return a.size() == b.size() && ::strncasecmp(a.data(), b.data(), b.size()) == 0;
 }
 
-/// The vectors of OpenBLAS's kernels for x86 (its driver/others/dynamic.c and kernel/x86_64/KERNEL.*).
+/// The vector instructions of OpenBLAS's kernels for x86 (driver/others/dynamic.c and
+/// kernel/x86_64/KERNEL.* in its source).
 std::optional<BlasVectors> vectors_of(const std::string& kernel) {
   using enum BlasVectors;
   struct Row {
@@ -51,7 +52,8 @@ std::optional<BlasVectors> vectors_of(const std::string& kernel) {
   return std::nullopt;
 }
 
-/// The vectors of this processor that the system has enabled; none if it is not an x86.
+/// The vector instructions of this processor that the operating system has enabled; none on
+/// processors other than x86.
 std::optional<BlasVectors> processor_vectors() {
 #if defined(__x86_64__)
   __builtin_cpu_init();

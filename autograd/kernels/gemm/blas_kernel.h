@@ -1,7 +1,7 @@
 #pragma once
 /// The kernel that OpenBLAS runs. OpenBLAS chooses it when it is loaded, by the processor's family
-/// and model, and uses its oldest (Prescott, 2004) on a processor that is newer than the library.
-/// The processor's instruction sets determine which kernel it could run.
+/// and model, and uses its oldest kernel (Prescott, 2004) on a processor that is newer than the
+/// library. The processor's instruction sets determine which kernels it could run.
 #include <atomic>
 #include <string>
 #include <string_view>
@@ -9,7 +9,7 @@
 #include "autograd/base/real.h"
 
 namespace heed {
-/// Set by a program that handles the choice; the library then prints no warning.
+/// Set by a program that checks the kernel itself; the library then prints no warning.
 inline std::atomic<bool> blas_kernel_checked = false;
 }  // namespace heed
 
@@ -20,7 +20,7 @@ namespace kernels {
 enum class BlasVectors { sse, avx, avx2, avx512 };
 
 struct BlasKernel {
-  std::string name;       ///< the kernel that runs: "Haswell"
+  std::string name;       ///< the kernel that runs, such as "Haswell"
   std::string requested;  ///< OPENBLAS_CORETYPE, which chooses a kernel by name; empty if unset
 
   /// Whether OpenBLAS runs the requested kernel. It ignores unknown names.
@@ -29,21 +29,21 @@ struct BlasKernel {
 /// The kernel of this process.
 BlasKernel blas_kernel();
 
-/// The problem of a kernel on a processor.
+/// The problem with a kernel on a processor.
 struct BlasDiagnosis {
   std::string better;    ///< the kernel to request instead; empty if there is none
-  bool crashes = false;  ///< the kernel needs vectors that the processor lacks
+  bool crashes = false;  ///< the kernel needs instructions that the processor lacks
   std::string problem;   ///< one line, with the remedy; empty if there is none
 };
 /// A requested kernel is diagnosed only if it crashes or is far too slow (no AVX2, although the
-/// processor has it). A kernel of unknown name has no problem.
+/// processor has it). A kernel of unknown name is not diagnosed.
 BlasDiagnosis diagnose(const BlasKernel& kernel, BlasVectors processor);
-/// The diagnosis of this process; empty on processors other than x86 and with an OpenBLAS of a
-/// single kernel.
+/// The diagnosis of this process's kernel; empty on processors other than x86 and if OpenBLAS
+/// contains only one kernel.
 BlasDiagnosis diagnose_blas_kernel();
 
-/// Prints the problem to stderr if another kernel is better, once per process, except if
-/// blas_kernel_checked: for programs that use heed as a library.
+/// Prints the problem to stderr if another kernel is better, once per process and only if
+/// blas_kernel_checked is false: for programs that use heed as a library.
 void warn_about_blas_kernel();
 
 }  // namespace kernels

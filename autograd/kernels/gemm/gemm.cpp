@@ -18,7 +18,7 @@ namespace kernels {
 namespace {
 
 /// Parallelism is above the ops, in shards; BLAS runs on the calling thread. OpenBLAS has one
-/// setting per process if built with pthreads, one per thread if built with OpenMP.
+/// number of threads per process if built with pthreads, one per thread if built with OpenMP.
 bool use_one_thread() {
   warn_about_blas_kernel();
   if (openblas_get_parallel() == OPENBLAS_OPENMP) {
@@ -60,7 +60,8 @@ void gemm(Trans trans_a, Trans trans_b, std::int64_t m, std::int64_t n, std::int
   }
   if (bf16) return gemm_bf16(trans_a, trans_b, m, n, k, a, lda, b, ldb, beta == 1, c, ldc);
   if (packed != nullptr) return packed->multiply(a, m, c);
-  // BLAS counts in blasint, and rejects a row stride of 0, which arrays with an empty axis have.
+  // BLAS uses blasint for sizes and rejects a row stride of 0, which arrays with an empty axis
+  // have.
   if (std::max({m, n, k, lda, ldb, ldc}) > std::numeric_limits<blasint>::max())
     fail("[gemm] too many rows or columns for BLAS: {} x {} times {} x {}", m, k, k, n);
   const auto distance = [](std::int64_t ld) {

@@ -19,7 +19,7 @@ namespace kernels {
 
 namespace {
 thread_local bool enabled_here = false;
-/// Below this many multiplications, rounding the operands costs more than bf16 saves.
+/// Minimum number of multiplications: below it, rounding the operands costs more than bf16 saves.
 constexpr std::int64_t min_work = std::int64_t{1} << 22;
 constexpr std::int64_t min_extent = 16;
 }  // namespace
@@ -129,8 +129,8 @@ void check(dnnl_status_t status, const char* what) {
   throw Error(Exit::failed, std::string("oneDNN: ") + what + " failed");
 }
 
-/// A matrix [rows, cols], stored transposed or not; while the size is unknown, it says only which
-/// stride is 1.
+/// Describes a matrix [rows, cols], stored transposed or not. If the size is known only at run
+/// time, it specifies only which stride is 1.
 class MatrixDescription {
  public:
   MatrixDescription(dnnl_data_type_t type, Trans stored, std::int64_t rows, std::int64_t cols,
@@ -159,8 +159,9 @@ class Products {
  public:
   Products() {
     const OneDnn& dnnl = OneDnn::get();
-    dnnl.set_threads(1);  // this thread's number; parallelism is above the ops
-    check(dnnl.stream_create(&stream_, dnnl.engine, dnnl_stream_default_flags), "making a stream");
+    dnnl.set_threads(1);  // a setting of this thread; parallelism is above the ops
+    check(dnnl.stream_create(&stream_, dnnl.engine, dnnl_stream_default_flags),
+          "creating a stream");
   }
 
   ~Products() {
@@ -186,7 +187,7 @@ class Products {
   struct Memory {
     Memory(const MatrixDescription& described, void* data) {
       check(OneDnn::get().memory_create(&memory, described.get(), OneDnn::get().engine, data),
-            "naming a matrix");
+            "creating a memory object");
     }
     ~Memory() { OneDnn::get().memory_destroy(memory); }
     Memory(const Memory&) = delete;
@@ -206,16 +207,16 @@ class Products {
     const MatrixDescription a(dnnl_bf16, trans_a, any, any, any),
         b(dnnl_bf16, trans_b, any, any, any), c(dnnl_f32, Trans::no, any, any, any);
     dnnl_primitive_attr_t attributes = nullptr;
-    check(dnnl.attr_create(&attributes), "making attributes");
+    check(dnnl.attr_create(&attributes), "creating attributes");
     if (accumulate) {
       dnnl_post_ops_t sum = nullptr;
-      check(dnnl.post_ops_create(&sum), "making a sum");
+      check(dnnl.post_ops_create(&sum), "creating a sum");
 #if DNNL_VERSION_MAJOR == 2
-      check(dnnl.post_ops_sum(sum, 1), "making a sum");
+      check(dnnl.post_ops_sum(sum, 1), "creating a sum");
 #else
-      check(dnnl.post_ops_sum(sum, 1, 0, dnnl_data_type_undef), "making a sum");
+      check(dnnl.post_ops_sum(sum, 1, 0, dnnl_data_type_undef), "creating a sum");
 #endif
-      check(dnnl.attr_set_post_ops(attributes, sum), "making a sum");
+      check(dnnl.attr_set_post_ops(attributes, sum), "setting a sum");
       dnnl.post_ops_destroy(sum);
     }
     dnnl_primitive_desc_t chosen = nullptr;
@@ -230,7 +231,7 @@ class Products {
                                      attributes),
           "choosing a product");
 #endif
-    check(dnnl.primitive_create(&made, chosen), "making a product");
+    check(dnnl.primitive_create(&made, chosen), "creating a product");
     dnnl.primitive_desc_destroy(chosen);
     dnnl.attr_destroy(attributes);
     return made;

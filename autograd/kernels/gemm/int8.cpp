@@ -5,7 +5,7 @@
 #include <cmath>
 #include <limits>
 
-#define HWY_WANT_AVX3_DL  // the AVX-512 processors with instructions for sums of int8 products
+#define HWY_WANT_AVX3_DL  // AVX-512 with instructions for sums of int8 products
 #include "autograd/kernels/simd/targets.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -22,15 +22,16 @@ namespace kernels::HWY_NAMESPACE {
 using IntTag = hn::RebindToSigned<Tag>;
 using Ints = hn::Vec<IntTag>;
 
-// One instruction adds to each 32-bit lane the products of `group` neighbours: four unsigned
-// bytes of A times four signed ones of B, or two 16-bit numbers. To be unsigned, numbers of A are
-// raised by 128; a sum then begins with −128 times the sum over the row of B.
+// One instruction adds to each 32-bit lane the products of `group` adjacent numbers of A and B:
+// four unsigned bytes of A and four signed bytes of B, or two 16-bit numbers of each. Numbers of A
+// are raised by 128 to make them unsigned; a sum then begins with −128 times the sum over the row
+// of B.
 #if HWY_TARGET <= HWY_AVX3_DL
 using Number = std::uint8_t;  // a number of A
 constexpr std::int64_t group = 4;
 constexpr std::int32_t raised = 128;
 /// This is assembly, because Highway 1.0 compiles this target without avx512vnni, although it
-/// selects it only for processors that have it.
+/// selects the target only on processors that have avx512vnni.
 HWY_INLINE Ints add_products(Ints sum, Ints a, const std::int8_t* b) {
   const Ints four = hn::BitCast(IntTag(), hn::LoadU(hn::Repartition<std::int8_t, IntTag>(), b));
   asm("vpdpbusd %2, %1, %0" : "+v"(sum.raw) : "v"(a.raw), "v"(four.raw));
@@ -80,7 +81,8 @@ void lay_out(const std::int8_t* q, const float* scales, Int8Weights::Layout& int
 /// Quantises a row of A; returns its scale. Writes whole vectors of numbers.
 HWY_INLINE float quantise_row(const real* x, std::int64_t k, Number* q) {
   const Ints magnitude = hn::Set(IntTag(), std::numeric_limits<std::int32_t>::max());
-  Ints largest = hn::Zero(IntTag());  // magnitudes as integers are in order, then ∞, NaN
+  // The bits of magnitudes, compared as integers, are ordered by value; ∞ and then NaN are largest.
+  Ints largest = hn::Zero(IntTag());
   each(k, [&](std::int64_t i, auto io) HWY_ATTR {
     largest = hn::Max(largest, hn::And(magnitude, hn::BitCast(IntTag(), io.load(x + i))));
   });
@@ -114,7 +116,7 @@ struct Block {
   }
 };
 
-/// The first `rows` rows of a block.
+/// Computes the first `rows` rows of a block.
 template <int rows>
 HWY_INLINE void tile(const Block& it) {
   Ints left[rows], right[rows];

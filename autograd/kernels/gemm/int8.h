@@ -1,13 +1,14 @@
 #pragma once
-/// Products of int8 matrices: a row holds integers from −127 to 127, which one float scale multiplies.
+/// Products of int8 matrices: a row consists of integers from −127 to 127 and a float scale, by
+/// which they are multiplied.
 ///   x ≈ s q,   s = max |x| / 127,   q = x (1 / s) rounded to nearest, ties to even
 /// Scales are rounded up to 17 significant bits, so that s q is exact in float32: quantising s q
-/// returns s and q. An error is at most s / 2.
+/// returns s and q. The error of a value is at most s / 2.
 ///   (A Bᵀ)[i, j] ≈ sᵃᵢ sᵇⱼ Σ qᵃ[i, p] qᵇ[j, p]
 /// The sums are exact, so a value depends only on its two rows, and is independent of the other
 /// rows and the instruction set. A row with NaN, with an infinity or with a magnitude of 2^127 or
-/// above has the scale NaN, as do the products with it. A row of magnitudes below 127 · 2^-126
-/// counts as zeros.
+/// above has the scale NaN, and the products with it are NaN. A row of magnitudes below 127 ·
+/// 2^-126 counts as zeros.
 /// Source: Wu, Judd, Zhang, Isaev and Micikevicius, "Integer quantization for deep learning
 /// inference", 2020, sections 3.1 and 3.2 (scale quantisation, per-channel weights).
 #include <cstdint>
@@ -28,7 +29,7 @@ void dequantise_rows(const std::int8_t* q, const float* scales, std::int64_t row
 /// The scale of a row, from the bits of its largest magnitude as a float.
 float scale_for(std::uint32_t magnitude_bits);
 
-/// The maximum length of a row; sums of more products could exceed 31 bits.
+/// The maximum number of values in a row; sums of more products could exceed 31 bits.
 constexpr std::int64_t max_int8_row = std::int64_t{1} << 17;
 
 /// B [n, k], quantised and laid out for products on this processor; k from 1 to max_int8_row.
@@ -36,10 +37,12 @@ class Int8Weights {
  public:
   Int8Weights() = default;
   Int8Weights(const real* b, std::int64_t n, std::int64_t k);
-  /// C = A Bᵀ: A is [m, k], C [m, n], both row-major without gaps. The rows of A are quantised first.
+  /// C = A Bᵀ: A is [m, k], C [m, n], both row-major without gaps. The rows of A are quantised
+  /// first.
   void multiply(const real* a, std::int64_t m, real* c) const;
 
-  /// B in the order of an instruction set's loops. Each panel contains w rows of B: for each
+  /// B in the order in which the loops for an instruction set read it. Each panel contains w rows
+  /// of B: for each
   /// group of g columns, those columns of the first row, of the second, … (w and g depend on the
   /// instruction set); zeros fill the last panel and the last group.
   struct Layout {

@@ -56,7 +56,7 @@ struct Block {
   }
 };
 
-/// The first `rows` rows of a block.
+/// Computes the first `rows` rows of a block.
 template <int rows>
 HWY_INLINE void tile(const Block& it) {
   const bool whole = it.width == panel_width;

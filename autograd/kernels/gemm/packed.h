@@ -26,10 +26,11 @@ struct PackedMatrix {
 };
 
 /// Matrices whose products may use this layout; each (or the rows of it that a product reads) is
-/// packed on first use. Their values must not change during its lifetime. Threads may share one.
+/// packed on first use. Their values must not change while this object exists. Threads may share an
+/// instance.
 class PackedWeights {
  public:
-  /// int8: rows of up to max_int8_row values are quantised.
+  /// If `int8`, rows of up to max_int8_row values are quantised.
   explicit PackedWeights(bool int8 = false) : int8_(int8) {}
   PackedWeights(const PackedWeights&) = delete;
   PackedWeights& operator=(const PackedWeights&) = delete;
@@ -50,8 +51,9 @@ class PackedWeights {
   std::map<std::pair<const real*, std::int64_t>, Packed> packed_;
 };
 
-/// While one is alive, gemm on this thread uses packed weights for C = A Bᵀ if B is one of them.
-/// Processors without fused multiply-add vectors use BLAS, unless weights are int8.
+/// While an instance is alive, gemm on this thread uses packed weights for C = A Bᵀ if B is one of
+/// them. On processors without vectorised fused multiply-add, products use BLAS unless weights are
+/// in int8.
 class PackedScope {
  public:
   explicit PackedScope(PackedWeights& weights);

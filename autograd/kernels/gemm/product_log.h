@@ -3,10 +3,10 @@
 /// per product.
 ///
 /// There are two counts. A product of m x k and k x n has 2 m n k FLOPs:
-///   executed  what gemm multiplies: attention skips blocks that a mask hides, and recomputes some
+///   executed  what gemm multiplies: attention skips entirely masked blocks, and recomputes some
 ///             scores instead of storing them
-///   model     what the definition of the model requires: attention counts in full, masked or not,
-///             however it is computed. Papers and other programs report this count.
+///   model     what the definition of the model requires: attention counts all query-key pairs,
+///             masked or not, however it is computed. Papers and other programs report this count.
 #include <cstdint>
 #include <vector>
 
@@ -41,8 +41,8 @@ struct ProductFlops {
   double executed = 0, model = 0;
 };
 
-/// While one is alive, the products of this thread are added to `flops` and, if requested, listed
-/// in the order of their execution. If several are alive, only the newest counts.
+/// While an instance is alive, the products of this thread are added to `flops` and, if requested,
+/// listed in the order of their execution. If several are alive, only the newest one counts.
 class ProductLog {
  public:
   explicit ProductLog(ProductFlops& flops, std::vector<Product>* products = nullptr)
@@ -69,9 +69,9 @@ class ProductLog {
   int declared_ = 0;  ///< number of unfinished computations with declared model FLOPs
 };
 
-/// Declares a computation whose products differ from those of its definition: while one is alive,
-/// they count only as executed, and `flops()` returns the model FLOPs of the computation. `flops`
-/// is called only if there is a log.
+/// Declares a computation whose products differ from those of its definition: while an instance is
+/// alive, they count only as executed, and `flops()` returns the model FLOPs of the computation.
+/// `flops` is called only if there is a log.
 class DeclaredFlops {
  public:
   template <class Flops>

@@ -1,6 +1,7 @@
 #pragma once
-/// The plain twins of the kernels: one loop each, in the order of the formula and mostly in double.
-/// They can be read beside the source of the formula, and the fast kernels are tested against them.
+/// Reference implementations of the kernels: one loop each, in the order of the formula and mostly
+/// in double. They can be compared with the source of the formula, and the tests compare the
+/// kernels with them.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -18,7 +19,7 @@ namespace kernels::plain {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
-// ---- element by element --------------------------------------------------------------------
+// ---- elementwise ---------------------------------------------------------------------------
 
 inline void add(const real* a, const real* b, real* y, std::int64_t n) {
   for (std::int64_t i = 0; i < n; ++i) y[i] = a[i] + b[i];
@@ -88,7 +89,8 @@ inline void add_column_sums(const real* x, std::int64_t rows, std::int64_t cols,
     y[c] = static_cast<real>(y[c] + total);
   }
 }
-/// Element i of x_0 + … + x_(count-1): the left half has the largest power of two below count.
+/// Element i of x_0 + … + x_(count-1): the left subtree contains the largest power of two below
+/// count.
 inline real tree_sum_value(const real* const* x, std::int64_t count, std::int64_t i) {
   if (count == 0) return 0;
   if (count == 1) return x[0] ? x[0][i] : 0;

@@ -1,5 +1,5 @@
 #pragma once
-/// The plain twins of the kernels in rows.h.
+/// Reference implementations of the kernels in rows.h.
 #include "autograd/kernels/plain/plain.h"
 
 HEED_BEGIN
@@ -27,7 +27,7 @@ inline double sum_of_weights(const real* x, double m, std::int64_t n) {
 }
 
 /// log Σ exp(x − m) of a row with a finite m. The first largest value is excluded from the sum,
-/// because its 1 would swamp the rest, and a logarithm near 0 is that rest.
+/// because its term of 1 would swamp the rest, which determines a logarithm near 0.
 inline double log_of_weights(const real* x, double m, std::int64_t n) {
   const std::int64_t first = std::find(x, x + n, static_cast<real>(m)) - x;
   if (first == n) return m;  // NaN
@@ -69,8 +69,8 @@ inline void log_softmax_row_grad(const real* y, const real* dy, real* dx, std::i
 }
 
 /// With an infinite largest logit the loss is +inf, so that training stops; the gradient remains
-/// that of softmax's limit. A class at -inf has p = 0: its loss is +inf as target or under
-/// smoothing.
+/// that of softmax's limit. A class at -inf has p = 0: the loss is +inf if that class is the target
+/// or with label smoothing.
 inline RowLoss cross_entropy_row(real* logits, std::int64_t n, std::int32_t target, real smoothing,
                                  real scale, bool with_grad) {
   const double m = largest(logits, n), t = logits[target], eps = smoothing;
@@ -82,7 +82,7 @@ inline RowLoss cross_entropy_row(real* logits, std::int64_t n, std::int32_t targ
   }
   RowLoss result{infinity, infinity, first_largest == target};
   if (!std::isinf(m)) {
-    const double log_total = std::log1p(rest);  // keeps a loss near 0 exact
+    const double log_total = std::log1p(rest);  // keeps a loss near 0 accurate
     result.nll = (m - t) + log_total;
     result.loss = (1 - eps) * result.nll;
     if (eps > 0) result.loss += eps * (deficit / static_cast<double>(n) + log_total);
@@ -126,7 +126,7 @@ inline double norm_input(double x, bool row_has_infinity) {
 inline bool has_infinity(const real* x, std::int64_t n) {
   return std::any_of(x, x + n, [](real v) { return std::isinf(v); });
 }
-/// 1 / √v; a row without variance, with eps = 0, normalises to zeros.
+/// 1 / √v, or 0 for v = 0: with eps = 0, a row of variance 0 normalises to zeros.
 inline double reciprocal_root(double v) { return v == 0 ? 0 : 1 / std::sqrt(v); }
 
 inline void layer_norm(const real* x, const real* gain, const real* bias, real eps, real* y,
@@ -137,7 +137,7 @@ inline void layer_norm(const real* x, const real* gain, const real* bias, real e
     double mu = 0, error = 0, var = 0;
     for (std::int64_t c = 0; c < cols; ++c) mu += norm_input(x[c], inf) / n;
     for (std::int64_t c = 0; c < cols; ++c) error += norm_input(x[c], inf) - mu;
-    mu += error / n;  // equal values then have no variance
+    mu += error / n;  // equal values then have variance 0
     for (std::int64_t c = 0; c < cols; ++c) var += std::pow(norm_input(x[c], inf) - mu, 2);
     var /= n;
     const double root = reciprocal_root(var + (inf ? 0 : eps));

@@ -1,5 +1,5 @@
 #pragma once
-/// The plain twins of the kernels in dropout.h and update.h.
+/// Reference implementations of the kernels in dropout.h and update.h.
 #include "autograd/kernels/plain/plain.h"
 
 HEED_BEGIN

@@ -1,5 +1,5 @@
-/// e^x for vectors of float or double, to within one unit in the last place, without flushing
-/// to zero and with NaN kept. Softmax, cross-entropy and the activations use it.
+/// e^x for vectors of float or double, to within one unit in the last place. Denormal results are
+/// not flushed to zero, and NaN remains NaN. Softmax, cross-entropy and the activations use it.
 #if defined(HEED_KERNELS_EXP_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef HEED_KERNELS_EXP_INL_H_
 #undef HEED_KERNELS_EXP_INL_H_
@@ -48,8 +48,8 @@ struct ExpConstants<double> {
       1.0 / 40320, 1.0 / 362880, 1.0 / 3628800, 1.0 / 39916800, 1.0 / 479001600, 1.0 / 6227020800};
 };
 
-/// e^x as (1 + m) 2^n with m in [-0.3, 0.42] and n an integer. Both are kept so that a factor can be
-/// applied before rounding: `times` applies one to 1 + m, times_power handles denormal results.
+/// e^x as (1 + m) 2^n with m in [-0.3, 0.42] and n an integer. Both are kept so that a factor can
+/// be applied before rounding: `times` applies one to 1 + m, times_power handles denormal results.
 template <class V>
 struct Power {
   V m, n;
@@ -71,7 +71,8 @@ HWY_INLINE Power<V> exp_power(V x, V rest) {
   const hn::DFromV<V> d;
   using C = ExpConstants<hn::TFromV<V>>;
   const V n = hn::Round(hn::Mul(x, hn::Set(d, C::log2e)));
-  // Exact: n ln2_high and x are multiples of one small unit and their difference has few bits.
+  // Exact, because n ln2_high and x are multiples of the same small unit and their difference
+  // has few bits.
   const V r = hn::NegMulAdd(n, hn::Set(d, C::ln2_high), x);
   return {exp_polynomial(hn::Add(r, hn::NegMulAdd(n, hn::Set(d, C::ln2_low), rest))), n};
 }
@@ -102,7 +103,7 @@ HWY_INLINE V times_power(V v, V n) {
     }
   }
 #endif
-  // Two steps, because 2^n alone may be no normal number. Only the second step rounds.
+  // Two steps, because 2^n alone may not be a normal number. Only the second step rounds.
   const V half = hn::Round(hn::Mul(n, hn::Set(d, static_cast<T>(0.5))));
   const auto power = [&](V k) HWY_ATTR {
     constexpr int mantissa = std::numeric_limits<T>::digits - 1;

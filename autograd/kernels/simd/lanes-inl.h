@@ -16,8 +16,8 @@
 #include "hwy/highway.h"
 
 /// 1 if the target has partial loads and vectors with fused multiply-add, which exp and related
-/// functions need for their last digits: on x86, AVX2 and later. On other targets the plain twins
-/// are the kernels (packed.cpp: BLAS).
+/// functions need to be accurate to the last digits: on x86, AVX2 and later. On other targets, the
+/// reference implementations are the kernels (packed.cpp: BLAS).
 #undef HEED_SIMD
 #if HWY_TARGET == HWY_SCALAR || HWY_TARGET == HWY_EMU128 || (HWY_ARCH_X86 && HWY_TARGET > HWY_AVX2)
 #define HEED_SIMD 0
@@ -122,8 +122,8 @@ HWY_INLINE void each_wide(std::int64_t n, const Body& body) {
 }
 
 /// Several sums over n values at once, in double: term(i, io, v) sets v[t] to the values of sum t.
-/// Each sum has 32 partial sums, number j over the values j, j + 32, j + 64, …; they are added by
-/// halves. The order is thus the same for every vector width.
+/// Each sum has 32 partial sums, number j over the values j, j + 32, j + 64, …; they are added
+/// pairwise, the second half to the first. The order is thus the same for every vector width.
 template <int terms, class Term>
 HWY_INLINE std::array<double, terms> wide_sums(std::int64_t n, const Term& term) {
   constexpr std::int64_t count = 32 / wide_lanes;  // number of vectors: 4, 8 or 16
@@ -166,7 +166,7 @@ HWY_INLINE std::array<double, terms> wide_sums(std::int64_t n, const Term& term)
   }
   return totals;
 }
-/// One sum of term(i, io), in that order.
+/// The sum of term(i, io), in the order of wide_sums.
 template <class Term>
 HWY_INLINE double wide_sum(std::int64_t n, const Term& term) {
   return wide_sums<1>(

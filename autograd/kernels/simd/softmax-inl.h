@@ -16,7 +16,7 @@ HWY_BEFORE_NAMESPACE();
 HEED_BEGIN
 namespace kernels::HWY_NAMESPACE {
 
-/// The largest value. If some are NaN, the result may be any of the values: callers detect NaN by
+/// The largest value. If some are NaN, the result may be any of the values: callers detect NaN from
 /// the sum of exponentials, which is then NaN.
 HWY_INLINE real row_max(const real* x, std::int64_t n) {
   constexpr real low = -std::numeric_limits<real>::infinity();
@@ -63,9 +63,8 @@ HWY_INLINE std::int64_t find_first(const real* x, real m, std::int64_t n) {
 }
 
 /// log Σ exp(x), from the largest value m and `total`, the sum of exp(x − m) to float precision. If
-/// m and log(total) cancel to less than the part of the other values, a float error in
-/// that part would be visible: the sum is then recomputed in double, without the 1 of the largest
-/// value.
+/// m and log(total) cancel so far that a float error in the terms of the other values would matter,
+/// the sum is recomputed in double, without the term of 1 of the largest value.
 HWY_INLINE double log_total(const real* x, real m, double total, std::int64_t n) {
   const double result = m + std::log(total);
   const bool cancels = m < 0 && std::abs(result) * total < total - 1;

@@ -1,6 +1,6 @@
-/// The functions of unary_functions.h and their derivatives, on vectors of `real`. `value(x)` is f(x)
-/// and `gradient(x, y, dy)` is dy f'(x), computed from x or from y = f(x), whichever the function
-/// needs.
+/// The functions of unary_functions.h and their derivatives, on vectors of `real`. `value(x)` is
+/// f(x) and `gradient(x, y, dy)` is dy f'(x), computed from x or from y = f(x), whichever the
+/// function needs.
 #if defined(HEED_KERNELS_UNARY_FUNCTIONS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef HEED_KERNELS_UNARY_FUNCTIONS_INL_H_
 #undef HEED_KERNELS_UNARY_FUNCTIONS_INL_H_
@@ -89,13 +89,13 @@ struct SigmoidParts {
     return times_power(e.times(hn::Mul(factor, c)), e.n);
   }
 };
-/// x σ(u) for u with the sign of x; 0 if x is so negative that the result vanishes, or -inf.
+/// x σ(u) for u with the sign of x; 0 if x is -inf or so negative that the result underflows.
 HWY_INLINE Vector times_sigmoid(Vector x, Power<Vector> e) {
   const SigmoidParts s(e);
   return hn::IfThenElse(negative(x), s.small(x), hn::Mul(x, s.c));
 }
 /// σ(u) + x σ(u) σ(−u) u', the derivative of x σ(u); `far` marks lanes where the second term
-/// vanishes (and might be inf · 0).
+/// underflows (and might be inf · 0).
 HWY_INLINE Vector times_sigmoid_slope(Vector x, Power<Vector> e, Vector du, Mask far) {
   const SigmoidParts s(e);
   const Vector small = s.small(set(1));
@@ -152,20 +152,22 @@ struct Gelu {
 #endif
     return polynomial(hn::MulSub(part, set(2), set(1)), c);
   }
-  /// e^(−x²/2), with the part of x² that is lost to rounding.
+  /// e^(−x²/2), with a correction for the rounding of x².
   static HWY_INLINE Power<Vector> bell(Vector x) {
     const Vector half = hn::Mul(x, set(real(-0.5)));
     const Vector s = hn::Mul(x, half);
     return exp_power(s, hn::MulSub(x, half, s));
   }
 
-  /// x Φ(x): for x < 0, where 1 + erf would cancel, x times the tail; otherwise x minus that.
+  /// x Φ(x): for x < 0, where 1 + erf would cancel, x times the tail; otherwise x minus x times the
+  /// tail.
   static HWY_INLINE Vector value(Vector x) {
     const Power<Vector> e = bell(x);
     const Vector four = set(4), t = hn::Abs(x), sum = hn::Add(t, four);
     const Vector part = hn::Div(x, sum), scaled = scaled_tail(hn::Abs(part));
     const Vector product = hn::Mul(part, scaled);
-    // The rounding errors of the sum and the product enter m; otherwise float would be off by 4.5 ulp.
+    // The result includes the rounding errors of the sum and the product; otherwise the error in
+    // float would be 4.5 ulp.
     const Vector lost_sum = hn::Sub(t, hn::Sub(sum, four)),
                  lost = hn::MulSub(part, scaled, product);
     const Vector inverse = hn::NegMulAdd(hn::Abs(part), set(real(0.25)), set(real(0.25)));  // 1/sum
@@ -192,7 +194,7 @@ struct GeluTanh {
   static constexpr double c = 1.5957691216057307118, k = 0.044715;  // c: 2 √(2/π)
 
   /// e^−|2u|, 2u = c x (1 + k x²), because (1 + tanh u) / 2 = σ(2u). In float the exponent is
-  /// computed in double, because its error is multiplied by its size.
+  /// computed in double, because e^u multiplies the relative error of u by |u|.
   static HWY_INLINE Power<Vector> power(Vector x) {
 #ifdef HEED_DOUBLE
     const Vector u =
@@ -224,8 +226,9 @@ struct GeluTanh {
 
 template <UnaryFunction f, class F, class Body>
 HWY_INLINE void with_struct(const Body& body) {
-  static_assert(F::needs_x == unary_needs_x(f) && F::needs_y == unary_needs_y(f),
-                "unary_needs_x and unary_needs_y (unary_functions.h) say something else");
+  static_assert(
+      F::needs_x == unary_needs_x(f) && F::needs_y == unary_needs_y(f),
+      "expected needs_x and needs_y as in unary_needs_x and unary_needs_y (unary_functions.h)");
   body(F());
 }
 

@@ -1,6 +1,6 @@
 #pragma once
-/// Attention, composed and as one op. autograd/attention.h has its components: heads, the keys that
-/// a query reads, terms of the scores.
+/// Attention, composed of other ops and as one op. autograd/attention.h contains its components:
+/// heads, the keys that a query reads, terms of the scores.
 #include <cstdint>
 #include <span>
 
@@ -10,24 +10,25 @@
 HEED_BEGIN
 
 struct AttentionResult {
-  Tensor output;   ///< [..., Tq, d]
+  Tensor output;   ///< [..., Tq, dv]
   Tensor weights;  ///< [..., Tq, Tk], the result of softmax
 };
-/// Scaled dot-product attention, composed of other ops: softmax(q kᵀ / √d + mask) v, on [..., T, d].
+/// Scaled dot-product attention, composed of other ops: softmax(q kᵀ / √d + mask) v for q, k and v
+/// of shape [..., T, d].
 AttentionResult attention(const Tensor& q, const Tensor& k, const Tensor& v,
                           const Array& mask = {});
 /// A mask for `attention`: 0 on and below the diagonal, −inf above: [t, t].
 Array causal_mask(std::int64_t t);
 
-/// One op for concatenated sequences; attention.h has its options: heads, the keys that a
-/// query reads, terms of the scores. offsets: [sequences + 1], the first row of each sequence. The
-/// op never stores a T × T matrix: its memory is linear in the number of tokens. With `size`
-/// columns per head:
-/// Self-attention: qkv [tokens, (heads + 2 key_heads) size] = q, k, v → [tokens, heads size].
+/// Self-attention of concatenated sequences as one op, with the options of autograd/attention.h.
+/// offsets: [sequences + 1], the first row of each sequence, then the number of rows. The op never
+/// stores a T × T matrix: its memory is linear in the number of tokens. With `size` columns per
+/// head,
+/// qkv [tokens, (heads + 2 key_heads) size] = q, k, v → [tokens, heads size].
 Tensor self_attention(const Tensor& qkv, std::span<const std::int32_t> offsets,
                       const AttentionOptions& options);
-/// Sequence i of q [query tokens, heads size] reads sequence i of kv [key tokens, 2 key_heads size]
-/// = k, v → [query tokens, heads size].
+/// Cross-attention as one op: sequence i of q [query tokens, heads size] reads sequence i of kv
+/// [key tokens, 2 key_heads size] = k, v → [query tokens, heads size].
 Tensor cross_attention(const Tensor& q, const Tensor& kv,
                        std::span<const std::int32_t> query_offsets,
                        std::span<const std::int32_t> key_offsets, const AttentionOptions& options);

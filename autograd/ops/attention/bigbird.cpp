@@ -10,7 +10,7 @@ BigBirdPattern::BigBirdPattern(const BigBirdOptions& options) : options_(options
   if (block < 1 || global < 0 || side < 0 || random < 0)
     fail(
         "[bigbird_pattern] expected blocks of at least 1 position and counts of at least 0, got "
-        "{}; {}, {} and {}",
+        "block {}, global_blocks {}, side_blocks {} and random_blocks {}",
         block, global, side, random);
 }
 
@@ -51,12 +51,12 @@ void BigBirdPattern::stretches(const QueryBlock& block, Stretches& into) const {
   }
   std::ranges::sort(all);
   all.erase(std::unique(all.begin(), all.end()), all.end());
-  // Later keys may be listed: a causal query never reads them.
+  // Blocks of later keys count as read: the key range of a causal query excludes them.
   const auto reads = [&](std::int64_t queries, std::int64_t keys) {
     return (options_.causal && keys > queries) ||
            std::ranges::binary_search(read[queries - first], keys);
   };
-  // Whether each block of queries reads both or neither.
+  // Whether each block of queries reads both a and b, or neither.
   const auto equally_read = [&](std::int64_t a, std::int64_t b) {
     for (std::int64_t q = first; q <= last; ++q) {
       if (reads(q, a) != reads(q, b)) return false;

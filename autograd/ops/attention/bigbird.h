@@ -10,12 +10,13 @@ struct BigBirdOptions {
   /// Number of global blocks: the first ones, which read all keys and are read by all queries.
   std::int64_t global_blocks = 2;
   std::int64_t side_blocks = 1;    ///< number of neighbour blocks read on each side
-  std::int64_t random_blocks = 3;  ///< number of random blocks read, equal for every sequence
-  bool causal = false;  ///< queries read earlier keys, and random blocks are earlier ones
+  std::int64_t random_blocks = 3;  ///< number of random blocks read, the same in all sequences
+  bool causal = false;  ///< no query reads a later key, and no random block is a later one
 };
 
-/// Sparse attention by blocks: global, window and random. Cost and memory are linear in the tokens,
-/// except for the few global queries. With enough blocks it equals full attention to the bit.
+/// Sparse attention by blocks: global, window and random. Cost and memory are linear in the number
+/// of tokens, except for the few global queries. With enough blocks, it is bitwise equal to full
+/// attention.
 /// Source: Zaheer et al., "Big Bird", 2020, section 2 and appendix D (internal global tokens).
 class BigBirdPattern final : public Pattern {
  public:

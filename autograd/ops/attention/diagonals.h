@@ -1,12 +1,13 @@
 #pragma once
-/// Scores by the distance between query and key, for terms that depend only on it.
+/// Scores grouped by the distance between query and key, for terms that depend only on this
+/// distance.
 #include "autograd/attention.h"
 
 HEED_BEGIN
 
 /// The distances i − j between the queries i and keys j of a block. Scores of equal distance lie on
-/// a diagonal; diagonal 0 is that of the last query and the first key. In row r, the keys in their
-/// order are on the diagonals [first(r), first(r) + keys).
+/// a diagonal; diagonal 0 is that of the last query and the first key. The keys of row r lie, in
+/// order, on the diagonals [first(r), first(r) + keys).
 struct Diagonals {
   std::int64_t rows, count, farthest;
 

@@ -8,16 +8,16 @@ HEED_BEGIN
 
 /// A trained bias for each bucket of distances and each head:   S_ij += B[bucket(i − j), head]
 ///   dB[b, head] = Σ dS_ij over all i, j with bucket(i − j) = b
-/// Half of the buckets contain one short distance each; the other buckets grow with the logarithm
-/// of the distance, up to `farthest`; the last one contains all longer distances. Attention in both
-/// directions uses the first half of the table for keys at or before the query and the second for
-/// keys after it.
-/// Source: Raffel et al., "Exploring the Limits of Transfer Learning" (T5), 2020, section 2.1, and its
-/// published code (32 buckets, distances to 128).
+/// Half of the buckets contain one short distance each; the index of the others grows with the
+/// logarithm of the distance. The last bucket contains all distances from `farthest` on. Attention
+/// in both directions uses the first half of the table for keys at or before the query and the
+/// second for keys after it.
+/// Source: Raffel et al., "Exploring the Limits of Transfer Learning" (T5), 2020, section 2.1, and
+/// its published code (32 buckets, distances up to 128).
 struct DistanceBias final : ScoreTerm {
   Tensor table;           ///< B: [buckets, heads]
   bool causal;            ///< no query reads a later key
-  std::int64_t farthest;  ///< the distance at which the last bucket begins
+  std::int64_t farthest;  ///< all distances from this one on are in the last bucket
 
   DistanceBias(Tensor biases, bool is_causal, std::int64_t farthest_distance = 128)
       : table(std::move(biases)), causal(is_causal), farthest(farthest_distance) {

@@ -22,7 +22,7 @@ using kernels::Trans;
 
 namespace {
 
-/// A part of a matrix of rows: element (r, c) is at data[r · stride + c].
+/// A part of a row-major matrix: element (r, c) is at data[r · stride + c].
 template <class T>
 struct View {
   T* data = nullptr;
@@ -43,21 +43,21 @@ using InputGradients = Operands<real>;
 /// Attention of queries to keys and values, per sequence and head:
 ///   S = c Q Kᵀ + Σ terms,  P = softmax(S) over what each query reads,  P' = dropout(P),
 ///   O = P' V
-/// where c is 1/√size unless the options say otherwise, and its gradient, with D_i = ⟨dO_i, O_i⟩ = Σ_j P_ij dP_ij:
+/// where c is the scale, 1/√size by default. Its gradient, with D_i = ⟨dO_i, O_i⟩ = Σ_j P_ij dP_ij:
 ///   dV = P'ᵀ dO,  dP = dropout(dO Vᵀ),  dS = P ⊙ (dP − D),  dQ = c dS K,  dK = c dSᵀ Q
-/// For the other maps from S to P (kernels/score_map.h), sum has dS = (dP − D) / Σ S, and hard has softmax's dS, with
-/// D_i = Σ_j P_ij dP_ij of softmax's P.
+/// The other maps from S to P (kernels/score_map.h) differ in dS: for sum, dS = (dP − D) / Σ S; for
+/// hard, dS is that of softmax, and D_i = Σ_j P_ij dP_ij with the P of softmax.
 /// Queries are processed in blocks, and the keys of long sequences in tiles, so only a tile of S
 /// exists at a time. Backward recomputes P from S and the log-sum-exp of its rows, as does forward
 /// if a block has several tiles. A query that reads no key has the output 0 and no gradient.
 /// Memory is linear in the number of tokens. Source: Vaswani et al. 2017, section 3.2;
 /// recomputation after Dao et al., "FlashAttention", 2022.
 struct FusedAttention {
-  /// Query rows per block: causal attention skips the blocks above the diagonal.
+  /// Number of queries per block: causal attention skips the blocks above the diagonal.
   static constexpr std::int64_t block_rows = 64;
-  /// A sequence with at most this many scores per head is a single block.
+  /// Maximum number of scores per head for which all queries of a sequence are a single block.
   static constexpr std::int64_t whole_values = 128 * 128;
-  /// Keys per tile: three tiles of scores fit in an L2 cache of 1 MiB.
+  /// Number of keys per tile: three tiles of scores fit in an L2 cache of 1 MiB.
   std::int64_t tile_keys(const QueryBlock& queries) const {
     return compares_all(queries.keys) ? queries.keys : 1024;
   }
@@ -74,7 +74,7 @@ struct FusedAttention {
   real scale = 1;          // c
   bool self = true;        // x[0] is qkv; otherwise q, and x[1] is kv
   std::array<Array, 2> x;  // the op's further inputs belong to the terms
-  Array output, lse;       // [query tokens, heads · size], [query tokens, heads]; map sum: Σ S
+  Array output, lse;  // [query tokens, heads · size]; log-sum-exp [query tokens, heads], or Σ S
 
   /// A block of queries of one sequence, in one head.
   struct Block {
@@ -113,7 +113,7 @@ struct FusedAttention {
 
   // ---- which scores exist: blocks of queries, their stretches of keys, and tiles ----------------
 
-  /// The stretches of a block: at least one, because its output must be written.
+  /// Finds the stretches of a block: at least one, because its output must be written.
   void find_stretches(const QueryBlock& queries, Stretches& stretches) const {
     stretches.clear();
     options.pattern->stretches(queries, stretches);
@@ -227,7 +227,7 @@ struct FusedAttention {
       kernels::attention_add_to_lse(s.data(), t.rows, t.keys, t.visible, sums, layout.heads);
     });
   }
-  /// P from the log-sum-exp; for map hard, softmax's P.
+  /// Recomputes P from the log-sum-exp; for map hard, the P of softmax.
   void weights_again(const Tile& t, const Inputs& in, Array& p, const real* sums) const {
     scores(t, in, p);
     if (options.map == ScoreMap::sum) {
@@ -242,7 +242,7 @@ struct FusedAttention {
       kernels::keep_first_largest(weights, n);
     });
   }
-  /// P' from P, or dP from dP', with the same mask.
+  /// Computes P' from P, or dP from dP', with the same mask.
   void drop(const Tile& t, const Array& from, Array& to) const {
     kernels::dropout(options.key, t.number, options.dropout, from.data(), to.data(),
                      t.rows * t.keys);
@@ -324,7 +324,7 @@ struct FusedAttention {
       });
     });
   }
-  /// The five products of a tile. dO is [rows, size]; dS is left in scratch.dp.
+  /// Computes the five products of a tile. dO is [rows, size]; dS is left in scratch.dp.
   void tile_backward(const Tile& t, bool first, const Inputs& tile_inputs, View<const real> dout,
                      const InputGradients& g, Scratch& scratch, const Inputs& in) const {
     const auto [q, k, v] = tile_inputs;
@@ -361,7 +361,7 @@ struct FusedAttention {
          dk.stride);
   }
   bool uses_other_weights() const { return options.dropout > 0 || options.map == ScoreMap::hard; }
-  /// P' from scratch.p; stored in scratch.dropped if they differ.
+  /// P' computed from scratch.p; stored in scratch.dropped if it differs from P.
   const Array& used_weights(const Tile& t, Scratch& scratch) const {
     if (!uses_other_weights()) return scratch.p;
     const Array* from = &scratch.p;
@@ -400,7 +400,7 @@ struct FusedAttention {
   }
 };
 
-/// Two names distinguish the ops in a profile.
+/// Two types, so that profiles distinguish the ops.
 struct SelfAttention : FusedAttention {};
 struct CrossAttention : FusedAttention {};
 

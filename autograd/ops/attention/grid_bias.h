@@ -8,8 +8,8 @@
 HEED_BEGIN
 
 /// Square windows of an image as sequences: for each window the positions of its patches. Windows
-/// at the edge may be smaller. All images of a batch are partitioned identically, so its sequence
-/// s is window s mod the number of windows.
+/// at the edge may be smaller. All images of a batch are partitioned identically, so sequence s of
+/// the batch is window s mod the number of windows.
 struct GridWindows {
   std::int64_t side = 1;              ///< number of patches along the side of a full window
   std::vector<std::int32_t> offsets;  ///< [windows + 1], first position of each window
@@ -22,7 +22,7 @@ struct GridWindows {
 
 /// A trained bias for each head and each relative position of two patches (relative position bias):
 ///   S_ij += B[(y_i − y_j + w − 1) (2 w − 1) + x_i − x_j + w − 1, head]      w: side of a window
-///   dB[b, head] = Σ dS_ij over all i, j of that difference
+///   dB[b, head] = Σ dS_ij over all i, j whose scores read row b
 /// Source: Liu et al., "Swin Transformer", 2021, section 3.2.
 struct GridBias final : ScoreTerm {
   Tensor table;  ///< B: [(2 w − 1)², heads]

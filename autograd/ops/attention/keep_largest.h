@@ -9,9 +9,9 @@
 
 HEED_BEGIN
 
-/// Sparse attention by score: of the keys that a query reads, the k keys with the largest scores
-/// keep them; the other scores become −inf, and so have weight 0 and no gradient. Of equal scores,
-/// those of earlier keys are kept. A row with a NaN is unchanged.
+/// Sparse attention by score: of the scores of the keys that a query reads, the k largest are kept;
+/// the others become −inf, so that their keys have weight 0 and no gradient. Of equal scores, those
+/// of earlier keys are kept. A row with a NaN is unchanged.
 /// Source: Zhao et al., "Explicit Sparse Transformer", 2019, section 3.
 inline void keep_largest(std::int64_t k, real* scores, std::int64_t rows, std::int64_t cols,
                          kernels::Visible visible) {

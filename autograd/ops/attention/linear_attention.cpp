@@ -17,15 +17,16 @@ namespace {
 /// φ'(x) = 1 above 0, eˣ below = min(φ(x), 1)
 real phi(real x) { return x > 0 ? x + 1 : std::exp(x); }
 
-constexpr real epsilon = real(1e-6);  // added to n, which may vanish with all φ
+constexpr real epsilon = real(1e-6);  // added to n, which is 0 if all φ underflow
 
 /// With Q = φ(q), K = φ(k) and V' = [V, 1], per sequence and head:
-///   N'_i = [N_i, n_i] = Q_i Σ_j K_jᵀ V'_j,   O_i = N_i / n_i         j: all keys or, if causal, j ≤ i
-/// The column of ones in V' makes n, the sum of the weights. With dN' = [dO/n, −⟨dO, O⟩/n]:
+///   N'_i = [N_i, n_i] = Q_i Σ_j K_jᵀ V'_j,   O_i = N_i / n_i      j: all keys or, if causal, j ≤ i
+/// The column of ones in V' yields n, the sum of the weights. With dN' = [dO/n, −⟨dO, O⟩/n]:
 ///   dQ_i = dN'_i (Σ_j K_jᵀ V'_j)ᵀ,  dK_j = V'_j (Σ_i Q_iᵀ dN'_i)ᵀ,  dV'_j = K_j Σ_i Q_iᵀ dN'_i
-/// and dq = dQ ⊙ φ'(q), dk = dK ⊙ φ'(k). Causal sums run over chunks of rows: S contains Σ K_jᵀ V'_j of the
-/// earlier chunks, T contains Σ Q_iᵀ dN'_i of the later chunks, and within a chunk the pairs j ≤ i are a
-/// lower triangle. Source: Katharopoulos et al., "Transformers are RNNs", 2020, sections 3.2 to 3.4.
+/// and dq = dQ ⊙ φ'(q), dk = dK ⊙ φ'(k). Causal sums run over chunks of rows: one array contains Σ
+/// K_jᵀ V'_j of the earlier chunks or, for dK and dV', Σ Q_iᵀ dN'_i of the later chunks; within a
+/// chunk, the pairs j ≤ i are a lower triangle.
+/// Source: Katharopoulos et al., "Transformers are RNNs", 2020, sections 3.2 to 3.4.
 struct LinearAttention {
   static constexpr std::int64_t chunk = 64;
 

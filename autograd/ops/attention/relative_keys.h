@@ -8,9 +8,9 @@ HEED_BEGIN
 /// R and w have one part for each head. R's rows are the distances [first, first + n); a distance
 /// outside this range reads the nearest row.
 /// - Shaw et al. 2018 (equation 4): R is a trained table of the distances −k … k, and w = 0. Their
-///   second table, added to the values, is left out: in their section 4.3 it made no difference.
+///   second table, added to the values, is omitted: it made no difference in their section 4.3.
 /// - Transformer-XL (Dai et al. 2019, section 3.3) replaces ⟨q_i, k_j⟩ by
-///   ⟨q_i + u, k_j⟩ + ⟨q_i + v, R[i − j]⟩. With q_i + u as the queries this is the term with w = v − u.
+///   ⟨q_i + u, k_j⟩ + ⟨q_i + v, R[i − j]⟩. With queries q_i + u, this is the term with w = v − u.
 class RelativeKeys final : public ScoreTerm {
  public:
   /// keys: R [n, heads · size], n ≥ 1. shift: w [heads · size] or undefined.

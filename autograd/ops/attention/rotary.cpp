@@ -10,7 +10,8 @@ HEED_BEGIN
 
 namespace {
 
-/// cos and sin of position · base^(−2i/size), i below size/2: row p holds all cosines, then all sines.
+/// cos and sin of position · base^(−2i/size) for i below size/2: row p contains all cosines, then
+/// all sines.
 Array turns(std::int64_t positions, std::int64_t size, double base) {
   Array table({positions, size});
   const std::int64_t half = size / 2;

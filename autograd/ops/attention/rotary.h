@@ -1,5 +1,5 @@
 #pragma once
-/// Positions as rotations of queries and keys.
+/// Rotary position embedding: rotates queries and keys by angles that depend on their positions.
 #include <cstdint>
 #include <span>
 
@@ -22,11 +22,12 @@ struct RotaryOptions {
   /// Number of columns to rotate, a multiple of `size`; the rest is copied.
   std::int64_t columns = 0;
   RotaryPairs pairs = RotaryPairs::halves;
-  double base = 10000;  ///< pair i turns by position · base^(−2i/size)
+  double base = 10000;  ///< pair i is rotated by position · base^(−2i/size)
 };
 
-/// Rotates each row's heads by the row's position: [rows, d] → [rows, d]. The product of a query and
-/// a key then depends only on their distance. positions: one for each row, from 0.
+/// Rotates each row's heads by the row's position: [rows, d] → [rows, d]. The product of a query
+/// and a key then depends on their positions only through the distance. positions: one for each
+/// row, from 0.
 Tensor rotary(const Tensor& x, std::span<const std::int32_t> positions,
               const RotaryOptions& options);
 

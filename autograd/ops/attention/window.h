@@ -4,8 +4,9 @@
 HEED_BEGIN
 
 /// Sliding window: query i reads its own key, the `back` keys before it and the `ahead` keys after
-/// it; ahead = 0 is causal. Cost and memory are linear in the tokens. Through n layers, a token
-/// sees n · back tokens back. Source: Beltagy et al., "Longformer", 2020, section 3.1.
+/// it; ahead = 0 is causal. Cost and memory are linear in the number of tokens. Through n layers, a
+/// token depends on the n · back tokens before it. Source: Beltagy et al., "Longformer", 2020,
+/// section 3.1.
 struct WindowPattern final : Pattern {
   std::int64_t back, ahead;
 
@@ -15,7 +16,7 @@ struct WindowPattern final : Pattern {
       fail("[window_pattern] expected back and ahead of at least 0, got {} and {}", back, ahead);
   }
   void stretches(const QueryBlock& block, Stretches& into) const override {
-    // The number of keys bounds both reaches, which prevents overflow.
+    // Both limits are clipped to the length of the sequence, which prevents overflow.
     const std::int64_t clipped_back = std::min(back, block.first + block.rows),
                        clipped_ahead = std::min(ahead, block.keys);
     into.add(block, [=](std::int64_t i) {

@@ -45,28 +45,29 @@ struct Steps {
   }
 };
 
-/// The values of one sequence at one step, and of the step before, which are zeros at the first
-/// step.
+/// The values of one sequence at one step and at the previous step (zeros at the first step).
 template <class T>
 struct Row {
   T *gates, *kept, *h;  ///< gates contains x on entry to forward
   const real *kept_before, *h_before;
 };
 
-/// dh and dkept: on entry to backward, those of this step; on return, of the step before, where dh
-/// lacks the term Wᵀ du. If du_is_dx, both are one array and only dx is written.
+/// On entry to backward, dh and dkept are the gradients of this step; on return, those of the
+/// previous step, but dh lacks the term Wᵀ du. If du_is_dx, du and dx are the same array and only
+/// dx is written.
 struct RowGradient {
   real *dh, *dkept, *dx, *du;
 };
 
-/// With u = W h' + b, where ' denotes the step before:
+/// With u = W h' + b, where ' denotes the previous step:
 ///   i = σ(x_i + u_i),  f = σ(x_f + u_f),  g = tanh(x_g + u_g),  o = σ(x_o + u_o)
 ///   c = f ⊙ c' + i ⊙ g,  h = o ⊙ tanh(c)
 ///   dc += dh ⊙ o ⊙ (1 − tanh²(c)),  dc' = dc ⊙ f,  dh' = Wᵀ du,  du = dx:
 ///   dx_i = dc ⊙ g ⊙ i (1 − i),   dx_f = dc ⊙ c' ⊙ f (1 − f),
 ///   dx_g = dc ⊙ i ⊙ (1 − g²),    dx_o = dh ⊙ tanh(c) ⊙ o (1 − o)
-/// c is kept. Source: Hochreiter and Schmidhuber, "Long Short-Term Memory", 1997; the forget gate: Gers
-/// et al., "Learning to Forget", 2000. The form is that of torch.nn.LSTM.
+/// c is kept. The form is that of torch.nn.LSTM.
+/// Source: Hochreiter and Schmidhuber, "Long Short-Term Memory", 1997; for the forget gate, Gers et
+/// al., "Learning to Forget", 2000.
 struct LstmCell {
   static constexpr const char* name = "lstm";
   static constexpr std::int64_t gates = 4;
@@ -101,13 +102,13 @@ struct LstmCell {
   }
 };
 
-/// With u = W h' + b, where ' denotes the step before:
+/// With u = W h' + b, where ' denotes the previous step:
 ///   r = σ(x_r + u_r),  z = σ(x_z + u_z),  n = tanh(x_n + r ⊙ u_n),  h = (1 − z) ⊙ n + z ⊙ h'
 ///   dx_n = dh ⊙ (1 − z) ⊙ (1 − n²),        du_n = dx_n ⊙ r,
 ///   dx_r = du_r = dx_n ⊙ u_n ⊙ r (1 − r),  dx_z = du_z = dh ⊙ (h' − n) ⊙ z (1 − z),
 ///   dh' = dh ⊙ z + Wᵀ du
-/// u_n is kept. Source: Cho et al., "Learning Phrase Representations using RNN Encoder-Decoder", 2014, in
-/// the form of torch.nn.GRU, in which r scales u_n with its bias.
+/// u_n is kept. The form is that of torch.nn.GRU, in which r scales u_n with its bias.
+/// Source: Cho et al., "Learning Phrase Representations using RNN Encoder-Decoder", 2014.
 struct GruCell {
   static constexpr const char* name = "gru";
   static constexpr std::int64_t gates = 3;
@@ -136,8 +137,9 @@ struct GruCell {
   }
 };
 
-/// Steps through all sequences at once: one product with W for all rows of a step, then the cell for
-/// each row.                       x: [rows, gates d], W: [gates d, d], b: [gates d], h: [rows, d]
+/// Advances all sequences by one step at a time: one product with W for all rows of a step, then
+/// the cell for each row.
+/// x: [rows, gates d], W: [gates d, d], b: [gates d], h: [rows, d]
 /// dW = duᵀ h',  db = Σ_rows du;   dx and du: see the cells
 template <class Cell>
 struct Recurrence {
@@ -147,7 +149,7 @@ struct Recurrence {
   std::int64_t d() const { return weight.cols(); }
   std::int64_t columns() const { return Cell::gates * d(); }
 
-  /// Sequence i at step t; `self` may be const.
+  /// The values of sequence i at step t; `op` may be const.
   template <class Op>
   static auto row(Op& op, std::int64_t i, std::int64_t t) {
     using T = std::remove_pointer_t<decltype(op.h.data())>;
@@ -209,7 +211,7 @@ struct Recurrence {
   }
 };
 
-// Names for profiles.
+// Two types, so that profiles distinguish the ops.
 struct Lstm : Recurrence<LstmCell> {};
 struct Gru : Recurrence<GruCell> {};
 

@@ -28,14 +28,14 @@ struct Grid {
 
 /// With x[i, j] the row j of line i of a sequence, s = stride, and zeros outside:
 /// y[(u, v), (p, q)] = x[s u + p − above, s v + q − before]
-///                          x: [rows, d] → y: [windows, height · width, d], 0 ≤ p < height, 0 ≤ q < width
+///                    x: [rows, d] → y: [windows, height · width, d], 0 ≤ p < height, 0 ≤ q < width
 /// dx[i, j] = Σ dy[(u, v), (p, q)]          over s u + p − above = i and s v + q − before = j
 struct Unfold {
   Offsets offsets;
   UnfoldWindow window;
 
-  /// Calls visit(at, s, n) for each stretch of rows: rows [s, s + n) of x are rows [at, at + n) of y,
-  /// in adjacent windows.
+  /// Calls visit(at, s, n) for each run of rows: rows [s, s + n) of x are rows [at, at + n) of y,
+  /// whose windows follow one another.
   template <class Visit>
   void for_each_stretch(const Array& y, Visit visit) const {
     if (y.size() == 0) return;  // rows without columns permit windows of any width
@@ -77,17 +77,17 @@ struct Unfold {
 
 void require_window(const UnfoldWindow& w, std::span<const std::int32_t> offsets) {
   if (w.before < 0 || w.before >= w.width || w.above < 0 || w.above >= w.height)
-    fail(
-        "[unfold] expected a window with its own row, got {} x {} rows from {} above and {} before",
-        w.height, w.width, w.above, w.before);
+    fail("[unfold] expected a window with the row itself, got {} x {} rows, {} above and {} before",
+         w.height, w.width, w.above, w.before);
   constexpr std::int64_t most = std::int64_t{1} << 31;
   if (w.width > most || w.height > most / w.width)
     fail("[unfold] expected a window of at most 2^31 rows, got {} x {}", w.height, w.width);
   if (w.stride < 1 || w.line < 0)
-    fail("[unfold] expected a stride and lines, got stride {} and lines of {}", w.stride, w.line);
+    fail("[unfold] expected a stride of at least 1 and lines of at least 0 rows, got {} and {}",
+         w.stride, w.line);
   for (std::size_t i = 0; w.line > 0 && i + 1 < offsets.size(); ++i) {
     if ((offsets[i + 1] - offsets[i]) % w.line != 0)
-      fail("[unfold] expected sequences of lines of {} rows, got {} rows", w.line,
+      fail("[unfold] expected sequences of whole lines of {} rows, got {} rows", w.line,
            offsets[i + 1] - offsets[i]);
   }
 }

@@ -1,5 +1,5 @@
 #pragma once
-/// Windows of rows, from which `affine` makes a convolution along sequences or over grids.
+/// Windows of rows: `affine` of the windows is a convolution along sequences or over grids.
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -9,10 +9,10 @@
 
 HEED_BEGIN
 
-/// A window of height × width rows, from `above` lines above and `before` rows before the row that it
-/// belongs to. The rows of a sequence form lines of `line` rows, or one line (0). Every row has
-/// a window, or with a stride every stride-th row of every stride-th line, beginning with the first:
-/// a line of n rows has ⌈n / stride⌉ windows.
+/// A window of height × width rows, which begins `above` lines above and `before` rows before the
+/// row that it belongs to. The rows of a sequence form lines of `line` rows, or one line if `line`
+/// is 0. Every stride-th row of every stride-th line has a window, beginning with the first: a line
+/// of n rows has ⌈n / stride⌉ windows.
 struct UnfoldWindow {
   std::int64_t width = 1, before = 0;
   std::int64_t stride = 1;
@@ -21,11 +21,11 @@ struct UnfoldWindow {
 };
 
 /// x: [rows, d] → [windows, height · width, d]: the rows of each window, line by line, with zeros
-/// outside of the sequence and of its lines. offsets: [sequences + 1], the first row of each
-/// sequence.
+/// outside the sequence and its lines. offsets: [sequences + 1], the first row of each sequence,
+/// then the number of rows.
 Tensor unfold(const Tensor& x, std::span<const std::int32_t> offsets, const UnfoldWindow& window);
 
-/// The first window of each sequence.
+/// The index of the first window of each sequence, then the number of windows.
 std::vector<std::int32_t, ArenaAllocator<std::int32_t>> unfolded_offsets(
     std::span<const std::int32_t> offsets, const UnfoldWindow& window);
 

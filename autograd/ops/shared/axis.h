@@ -1,5 +1,5 @@
 #pragma once
-/// An array along one of its axes.
+/// Iteration over an array along one of its axes.
 #include <cstdint>
 
 #include "autograd/base/real.h"
@@ -14,8 +14,8 @@ inline std::int64_t product(const Shape& shape, int begin, int end) {
   return n;
 }
 
-/// A shape as [outer, n, inner], where n is the extent of one axis: a line along that axis has n values,
-/// `inner` apart.
+/// A shape as [outer, n, inner], where n is the extent of one axis: a line along that axis has n
+/// values, `inner` apart.
 struct AxisView {
   std::int64_t outer = 1, n = 1, inner = 1;
 

@@ -35,7 +35,7 @@ Shape broadcast_shape(const char* op, const Shape& a, const Shape& b) {
 
 BroadcastWalk::BroadcastWalk(const Shape& y, const Shape& a_shape, const Shape& b_shape)
     : size(y.size()) {
-  // Whether a, b repeats along each merged axis.
+  // Whether a and b are repeated along each merged axis.
   std::array<bool, Shape::max_rank> repeats_a{}, repeats_b{};
   for (int i = 0; i < y.rank(); ++i) {
     if (y[i] == 1) continue;

@@ -1,7 +1,7 @@
 #pragma once
 /// Broadcasting, by NumPy's rule: shapes are aligned at their last axes; an axis that has extent 1
-/// or is missing is repeated as often as the other shape needs. What forward repeats, backward
-/// sums, so `broadcast_to` and `sum_to` are each other's gradient.
+/// or is missing is repeated as often as the other shape requires. Backward sums over the copies
+/// that forward made, so `broadcast_to` and `sum_to` are each other's backward.
 #include <array>
 #include <cstdint>
 #include <optional>
@@ -25,18 +25,18 @@ Array broadcast_to(const Array& x, const Shape& shape);
 Array sum_to(const Array& x, const Shape& shape);
 
 /// Iterates over the values of y in order, and over the matching values of a and b.
-/// Adjacent axes that both a and b repeat, or neither, are merged: equal shapes become one axis, a
-/// matrix plus a row two.
+/// Adjacent axes along which the same inputs are repeated are merged: equal shapes become one axis;
+/// a matrix plus a row, two.
 struct BroadcastWalk {
   BroadcastWalk(const Shape& y, const Shape& a, const Shape& b);
 
-  int rank = 0;  ///< number of merged axes, minimum 1
+  int rank = 0;  ///< number of merged axes, at least 1
   std::int64_t size = 0;
   /// Strides of a and b; 0 on repeated axes.
   std::array<std::int64_t, Shape::max_rank> extent{}, a{}, b{};
 
   std::int64_t run() const { return extent[static_cast<std::size_t>(rank - 1)]; }
-  /// Whether a repeats its value within a run.
+  /// Whether one value of a is repeated throughout a run.
   bool repeats_a() const { return a[static_cast<std::size_t>(rank - 1)] == 0; }
   bool repeats_b() const { return b[static_cast<std::size_t>(rank - 1)] == 0; }
 
@@ -60,7 +60,7 @@ struct BroadcastWalk {
   }
 };
 
-/// y = f(a, b), value by value, with broadcasting. `kernel` is f for two arrays of n values.
+/// y = f(a, b), elementwise, with broadcasting. `kernel` is f for two arrays of n values.
 template <class F>
 Array zip(const char* op, void (*kernel)(const real*, const real*, real*, std::int64_t), F f,
           const Array& a, const Array& b) {
