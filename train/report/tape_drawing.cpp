@@ -96,7 +96,7 @@ class TapeDrawing {
           Exit::usage,
           fmt::format("--tape: the tape has {} nodes, and a drawing shows at most {}: draw a "
                       "smaller model, as with model.layers=1 (widths, lengths and the "
-                      "vocabulary do not matter)",
+                      "vocabulary size do not change the number of nodes)",
                       found.size(), max_drawn_nodes));
     }
     std::ranges::stable_sort(found, {}, &Node::order);
