@@ -4,7 +4,7 @@
     torch_text.py --tokenizer RUN/tokenizer.model --source F --target F [--batches N] [--batch-tokens N]
                   [torch_step.py's options]
 
-Uses the tokenised lengths of the pairs, and random ids, which cost the same. As usual, the pairs are
+Uses the tokenised lengths of the pairs, and random ids, which take the same time. As usual, the pairs are
 sorted by length, grouped into batches of --batch-tokens target tokens and padded to the maximum length of each
 batch, and the batches are shuffled. Prints one JSON object: target tokens per second without padding, the median
 of ten parts of the run. Needs python3-sentencepiece.
