@@ -40,7 +40,7 @@ def restart_under(threads, isa):
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("workload", choices=WORKLOADS)
-    parser.add_argument("--steps", type=int, default=0, help="timed steps; 0: about 10 seconds' worth")
+    parser.add_argument("--steps", type=int, default=0, help="number of timed steps; 0: steps for about 10 seconds")
     parser.add_argument("--warmup", type=int, default=3)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--isa", choices=("avx2", "avx512"), default="avx512",
@@ -50,7 +50,7 @@ def arguments():
                         help="bytes: eight mask values from one random number instead of PyTorch's dropout")
     parser.add_argument("--precision", choices=("float32", "bf16"), default="float32",
                         help="bf16: with autocast")
-    parser.add_argument("--profile", action="store_true", help="time by op, to stderr")
+    parser.add_argument("--profile", action="store_true", help="print the time of each op to stderr")
     return parser.parse_args()
 
 

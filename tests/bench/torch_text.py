@@ -20,7 +20,7 @@ import time
 ARGUMENTS = argparse.ArgumentParser(description=__doc__.splitlines()[0])
 for name in ("--tokenizer", "--source", "--target"):
     ARGUMENTS.add_argument(name, required=True)
-ARGUMENTS.add_argument("--batches", type=int, default=100, help="batches timed, after 5 of warm-up")
+ARGUMENTS.add_argument("--batches", type=int, default=100, help="number of timed batches, after 5 warm-up batches")
 ARGUMENTS.add_argument("--batch-tokens", type=int, default=4096)
 OPTIONS, REST = ARGUMENTS.parse_known_args()
 ALL_ARGUMENTS = sys.argv[1:]

@@ -11,7 +11,7 @@ bin=$dir/bin
 calls=$dir/calls
 failures=0
 
-# fake NAME: a command that records its call and then runs the script from standard input
+# fake NAME: creates a command that records its call and then runs the script from standard input
 fake() {
   rm -f "$bin/$1"                 # never write through a link
   { echo '#!/bin/sh'; printf 'echo "%s $*" >>"%s"\n' "$1" "$calls"; cat; } >"$bin/$1"
@@ -82,7 +82,7 @@ exit 0
 END
 chmod +x "$dir/program"
 
-# run ARGUMENTS: sets `status`, writes the output to out and err
+# run ARGUMENTS: runs the launcher, sets `status`, and writes the output to out and err
 run() {
   : >"$calls"
   status=0

@@ -200,7 +200,7 @@ std::vector<Drawing> softmax_plots(const Config&, std::int64_t) {
     bars.x_ticks.push_back({static_cast<double>(i) + 0.5, fmt::format("{}", scores[i])});
   bars.y_low = 0;
   bars.y_high = 1;
-  entropy.title = "entropy of these weights, nats (at most ln 5)";
+  entropy.title = "entropy of the softmax weights, nats (at most ln 5)";
   entropy.x_label = "T";
   entropy.log_x = true;
   entropy.y_low = 0;
@@ -256,7 +256,7 @@ std::vector<Drawing> mask_plots(const Config& config, std::int64_t length) {
 std::vector<Drawing> activation_plots(const Config&, std::int64_t) {
   Chart values, slopes;
   values.title = "activations";
-  slopes.title = "their derivatives";
+  slopes.title = "derivatives of the activations";
   for (Chart* const chart : {&values, &slopes}) chart->x_label = "x";
   for (std::size_t i = 0; i < activation_count; ++i) {
     const auto f = static_cast<UnaryFunction>(i);
