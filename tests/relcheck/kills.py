@@ -71,7 +71,7 @@ class Aim:
 
 
 def timed(ground, kind):
-    """An uninterrupted run, its seconds, and the mean seconds of a save."""
+    """Trains a run without interruption. Returns the run, its duration and the mean duration of a save, in seconds."""
     run = ground.folder(f"reference-{kind}")
     began = time.monotonic()
     process = resume_run(ground, kind, run, *OVERRIDES)
@@ -147,7 +147,7 @@ def killed_runs(check, ground):
         tally["chains"] += 1
         tally["equal"] += same
     kills, chains = max(tally["kills"], 1), tally["chains"]
-    check("SIGKILL: kills, each resumed without cleaning up", kills, f">= {wanted}",
+    check("SIGKILL: kills, each resumed without manual cleanup", kills, f">= {wanted}",
           kills >= wanted and not tally["refused"])
     check("SIGKILL: results equal to the uninterrupted run's", f"{tally['equal']} of {chains} runs", "all",
           tally["equal"] == chains)

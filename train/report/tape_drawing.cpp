@@ -171,7 +171,7 @@ class TapeDrawing {
   struct Mean {
     double sum = 0, weight = 0;
   };
-  /// Places the items of a row in their order with the minimum sum of weighted squared distances
+  /// Places the items of a row in this order, with the minimum sum of weighted squared distances
   /// from the wanted positions: pools neighbours that would overlap.
   template <class Wanted>
   void place(const std::vector<std::size_t>& row, Wanted wanted) {

@@ -38,8 +38,9 @@ struct SweepMember {
 /// Throws Error(usage) with the positions of all mistakes.
 SweepPlan read_sweep(const std::string& path);
 
-/// Adds `key=a,b,c` and `key=value` of the command line: an axis, or an override of every run. Commas
-/// within brackets, braces and quotes do not separate values. Both replace an axis of the same key.
+/// Adds arguments of the command line: `key=a,b,c` is an axis, `key=value` an override of every
+/// run. Both replace an axis of the same key. Commas within brackets, braces and quotes do not
+/// separate values.
 void add_arguments(SweepPlan& plan, std::span<const std::string> arguments);
 
 /// The runs of a plan in a fixed order. Checks the config of every run. Throws Error(usage) for a

@@ -97,8 +97,8 @@ std::int64_t encoder_rows(const Side& side, const Config& config) {
          rows_after(model.front_end, model.grid_width);
 }
 
-/// Throws Error(failed) if a layer has weights without names of their query and key: the drawings
-/// index the names.
+/// Throws Error(failed) if the numbers of a layer's queries and keys differ from the numbers of
+/// their names, which the drawings index.
 void require_names(const AttentionMaps& maps) {
   for (const LayerWeights& layer : maps.layers) {
     const Array& weights = layer.heads.front().weights;

@@ -137,7 +137,7 @@ class Calculation {
         d);
     const Matrix dS =
         matrix_of(n(), m(), [&](auto i, auto j) { return p(i, j) * (dP(i, j) - d(i, 0)); });
-    add("dS", "P ⊙ (dP − D)", "through softmax: dS_i = dP_i (diag(P_i) − P_iᵀ P_i)", queries_,
+    add("dS", "P ⊙ (dP − D)", "gradient of softmax: dS_i = dP_i (diag(P_i) − P_iᵀ P_i)", queries_,
         keys_, dS);
     Matrix dQ = scaled(product(dS, k), scale_), dK = scaled(product(transposed(dS), q), scale_);
     std::string from_distances;

@@ -150,7 +150,8 @@ Drawing rollout_view(const AttentionMaps& maps, bool target, double threshold) {
                      std::array{transposed(map_of(all))}, threshold);
 }
 
-// ---- the part of the page with a script ----------------------------------------------------------
+// ---- the viewer
+// ----------------------------------------------------------------------------------
 
 namespace {
 

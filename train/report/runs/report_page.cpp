@@ -471,7 +471,7 @@ class Report {
           mistake.probability.value_or(0));
     }
     if (shots.empty()) return "";
-    return "<h3>The most confident mistakes</h3>\n" +
+    return "<h3>Most confident mistakes</h3>\n" +
            fmt::format("<div class=\"shots\">\n{}</div>\n", shots);
   }
 
