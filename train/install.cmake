@@ -1,5 +1,5 @@
-# What `cmake --install` and `cpack` install, in components: `program` is the command, its man page and completion;
-# `library` is for find_package(heed); each MPI's library, for distributed runs, is a component of its own.
+# The files that `cmake --install` and `cpack` install, by component: `program` is the command, its man page and
+# completion; `library` is for find_package(heed); each MPI's library, for distributed runs, is a separate component.
 include(CMakePackageConfigHelpers)
 set(heed_package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/heed)
 
@@ -8,7 +8,8 @@ include(CMakeFindDependencyMacro)
 foreach(package IN ITEMS PkgConfig Threads ZLIB OpenSSL fmt nlohmann_json)
   find_dependency(${package})
 endforeach()
-# Sets ${result} to those of these modules of pkg-config that are missing; the others become targets PkgConfig::PREFIX.
+# Arguments PREFIX=MODULE: sets ${result} to the missing pkg-config modules and makes targets PkgConfig::PREFIX of the
+# others.
 macro(heed_find_modules result)
   set(${result} "")
   foreach(module IN ITEMS ${ARGN})
@@ -28,7 +29,7 @@ if(missing)
 endif()
 include(${CMAKE_CURRENT_LIST_DIR}/heed-targets.cmake)
 include(${CMAKE_CURRENT_LIST_DIR}/heed_add_plugin.cmake)
-# heed::data, and what it alone needs.
+# heed::data and the packages that only this library needs.
 heed_find_modules(missing SENTENCEPIECE=sentencepiece PNG=libpng TURBOJPEG=libturbojpeg)
 if(NOT missing)
   include(${CMAKE_CURRENT_LIST_DIR}/heed-data-targets.cmake)
@@ -43,7 +44,7 @@ endif()
 write_basic_package_version_file(${CMAKE_CURRENT_BINARY_DIR}/heed-config-version.cmake
                                  COMPATIBILITY SameMinorVersion)
 
-# `./heed` builds only the program: installing first builds what it installs, without the tests.
+# `./heed` builds only the program; an installation first builds the targets that it installs, without the tests.
 set(CMAKE_SKIP_INSTALL_ALL_DEPENDENCY ON)
 set(built ${heed_libraries} heed_data)
 list(FILTER built EXCLUDE REGEX "^heed_(plugin_)?f(32|64)$")   # interface libraries: nothing to build
@@ -70,8 +71,8 @@ endforeach()
 install(DIRECTORY autograd nn optim data train DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/heed
         COMPONENT library FILES_MATCHING PATTERN "*.h"
         PATTERN multi30k EXCLUDE PATTERN tinyshakespeare EXCLUDE PATTERN mnist EXCLUDE)
-# Installed headers include one another as "heed/nn/…", so that a file of the user's named
-# nn/parameters.h cannot take the place of heed's.
+# Installed headers include one another as "heed/nn/…", so that a user's file
+# nn/parameters.h cannot shadow heed's.
 install(CODE "set(heed_headers \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_INCLUDEDIR}/heed\")"
         COMPONENT library)
 install(CODE [[
@@ -87,7 +88,7 @@ install(TARGETS heed COMPONENT program)
 foreach(name IN LISTS HEED_MPI)
   install(TARGETS heed_mpi_${name} DESTINATION ${CMAKE_INSTALL_LIBDIR}/heed COMPONENT ${name})
 endforeach()
-# The man page and the completion scripts are what the program prints.
+# The program prints its man page and completion scripts.
 foreach(printed IN ITEMS "heed.1:man" "heed.bash:completion bash" "_heed:completion zsh")
   string(REGEX MATCH "^([^:]*):(.*)$" printed "${printed}")
   install(CODE "execute_process(COMMAND \"$<TARGET_FILE:heed>\" ${CMAKE_MATCH_2}
@@ -113,7 +114,7 @@ set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_SECTION science)
 set(CPACK_DEBIAN_PROGRAM_PACKAGE_NAME heed)
 set(CPACK_DEBIAN_PROGRAM_PACKAGE_SHLIBDEPS ON)
-if(HEED_ONEDNN_INCLUDE)   # loaded when a run wants bf16, so the linker does not know of it
+if(HEED_ONEDNN_INCLUDE)   # loaded only by runs with bf16, so dpkg-shlibdeps does not find it
   file(STRINGS ${HEED_ONEDNN_INCLUDE}/oneapi/dnnl/dnnl_version.h major REGEX "define DNNL_VERSION_MAJOR")
   string(REGEX REPLACE ".* ([0-9]+)$" "\\1" major "${major}")
   set(CPACK_DEBIAN_PROGRAM_PACKAGE_RECOMMENDS "libdnnl${major}, ca-certificates, curl")

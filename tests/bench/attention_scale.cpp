@@ -23,7 +23,8 @@ namespace {
 
 constexpr std::int64_t width = 512, symbols = 64, half = 32, sequences = 8;
 
-/// Leaves the scores unchanged; records their entropy and the norm of their gradient.
+/// Leaves the scores unchanged; records the entropy of the attention weights and the squared norm
+/// of the scores' gradient.
 struct Probe final : ScoreTerm {
   mutable double entropy = 0, squares = 0;
   mutable std::int64_t queries = 0, passes = 0;

@@ -1,4 +1,4 @@
-// The speed of each kernel: bytes or FLOPs per second on one thread.
+// Measures the speed of each kernel: bytes or FLOPs per second on one thread.
 //   build/release/tests/bench/bench_kernels [--benchmark_filter=REGEX]
 #include "autograd/attention.h"
 #include "autograd/kernels/dropout.h"

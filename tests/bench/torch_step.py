@@ -40,7 +40,7 @@ def restart_under(threads, isa):
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("workload", choices=WORKLOADS)
-    parser.add_argument("--steps", type=int, default=0, help="timed steps; 0: about 10 seconds' worth")
+    parser.add_argument("--steps", type=int, default=0, help="number of timed steps; 0: steps for about 10 seconds")
     parser.add_argument("--warmup", type=int, default=3)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--isa", choices=("avx2", "avx512"), default="avx512",
@@ -50,7 +50,7 @@ def arguments():
                         help="bytes: eight mask values from one random number instead of PyTorch's dropout")
     parser.add_argument("--precision", choices=("float32", "bf16"), default="float32",
                         help="bf16: with autocast")
-    parser.add_argument("--profile", action="store_true", help="time by op, to stderr")
+    parser.add_argument("--profile", action="store_true", help="print the time of each op to stderr")
     return parser.parse_args()
 
 
@@ -65,7 +65,7 @@ from torch import nn  # noqa: E402
 
 class BytesDropout(torch.autograd.Function):
     """Dropout with p = 26/256. bernoulli_ draws one number at a time on one thread and is often slower than
-    a product; random bytes cost an eighth of that, and the comparison runs on all threads.
+    a product; random bytes take an eighth of that time, and the comparison runs on all threads.
     """
     KEEP_FROM = 26
 
@@ -96,7 +96,7 @@ class Attention(nn.Module):
         self.d, self.heads, self.scale = d, heads, 1.0 / math.sqrt(d // heads)
 
     def forward(self, x, encoder_output=None, mask=None):
-        """x: [T, B, d]; attends to encoder_output if given, else to itself. mask: [T, T], added."""
+        """x: [T, B, d]; attends to encoder_output if given, otherwise to x. mask: [T, T], added to the scores."""
         if encoder_output is None:
             q, k, v = self.in_proj(x).chunk(3, -1)
         else:
@@ -118,7 +118,7 @@ class Attention(nn.Module):
 
 
 class Block(nn.Module):
-    """Self-attention, with `cross` attention to the encoder, and feed-forward; a norm before each, in BERT after it."""
+    """Self-attention, with `cross` also cross-attention, and feed-forward; a norm before each, in BERT after each."""
 
     def __init__(self, w, cross=False):
         super().__init__()
@@ -145,7 +145,7 @@ class Block(nn.Module):
 
 
 class DistanceBias(nn.Module):
-    """T5's biases, [heads, T, T]: half of the buckets on each side unless causal; the last from distance 128 on."""
+    """T5's biases, [heads, T, T]: half of the buckets for each side unless causal; one bucket from 128 on."""
 
     def __init__(self, w, causal, buckets=32, farthest=128):
         super().__init__()
@@ -193,7 +193,7 @@ class Model(nn.Module):
         return dropout(x if self.biases else x + self.positions)
 
     def forward(self, source, target):
-        """[T, B], or patches [T, B, values], to logits: of every target token, every seventh token, or each image."""
+        """Maps [T, B] or patches [T, B, values] to logits of every target token, every seventh token, or each image."""
         encoder_output, mask = None, self.causal
         if self.encoder:
             bias = self.biases[1](self.batch) if self.biases else None

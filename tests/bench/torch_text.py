@@ -4,7 +4,7 @@
     torch_text.py --tokenizer RUN/tokenizer.model --source F --target F [--batches N] [--batch-tokens N]
                   [torch_step.py's options]
 
-Uses the tokenised lengths of the pairs, and random ids, which cost the same. As usual, the pairs are
+Uses the tokenised lengths of the pairs, and random ids, which take the same time. As usual, the pairs are
 sorted by length, grouped into batches of --batch-tokens target tokens and padded to the maximum length of each
 batch, and the batches are shuffled. Prints one JSON object: target tokens per second without padding, the median
 of ten parts of the run. Needs python3-sentencepiece.
@@ -20,7 +20,7 @@ import time
 ARGUMENTS = argparse.ArgumentParser(description=__doc__.splitlines()[0])
 for name in ("--tokenizer", "--source", "--target"):
     ARGUMENTS.add_argument(name, required=True)
-ARGUMENTS.add_argument("--batches", type=int, default=100, help="batches timed, after 5 of warm-up")
+ARGUMENTS.add_argument("--batches", type=int, default=100, help="number of timed batches, after 5 warm-up batches")
 ARGUMENTS.add_argument("--batch-tokens", type=int, default=4096)
 OPTIONS, REST = ARGUMENTS.parse_known_args()
 ALL_ARGUMENTS = sys.argv[1:]

@@ -27,8 +27,8 @@ class Workload:
     def flops(self):
         """Matrix FLOPs of a step: 2mnk for each product forward, and twice that backward.
 
-        Attention counts in full, masked or not; the output projection counts; embedding does not. Source and target
-        have the same number of rows. The pixels of ViT's patches have no gradient.
+        Attention counts in full, also where it is masked; the output projection counts; embedding does not. Source and
+        target have the same number of rows. The pixels of ViT's patches have no gradient.
         """
         rows = self.batch * self.length
         projections = 2 * rows * self.d * 4 * self.d           # q, k, v, out

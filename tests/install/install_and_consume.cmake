@@ -58,7 +58,7 @@ endif()
 step(${CMAKE_COMMAND} -S ${dir}/source -B ${dir}/build -G ${GENERATOR} "-DCMAKE_PREFIX_PATH=${dir}/the prefix"
      -DCMAKE_CXX_COMPILER=${CXX} -DCMAKE_BUILD_TYPE=Release ${flags})
 step(${CMAKE_COMMAND} --build ${dir}/build)
-# Without SentencePiece, libpng and libjpeg-turbo, heed::f32 and heed::f64 are found all the same.
+# Without SentencePiece, libpng and libjpeg-turbo, find_package still finds heed::f32 and heed::f64.
 find_program(PKG_CONFIG pkg-config REQUIRED)
 foreach(module IN ITEMS openblas libhwy)
   step(${PKG_CONFIG} --variable=pcfiledir ${module})
@@ -78,7 +78,7 @@ endif()
 string(REGEX REPLACE "[ \n]+" " " out "${out}")
 expect("${reason}")
 step(${dir}/build/train_gate)
-expect("at last")
+expect("in the last")
 step(${dir}/build/check_gate)
 expect("No errors detected")
 step(${dir}/build/tokens)
@@ -89,9 +89,9 @@ if(PYTHON)
   if(SANITIZE)
     set(flags "-fsanitize=${SANITIZE}")
   endif()
-  # Commands of the page name the prefix without quotes, so it has no space in its name.
+  # The commands of the page contain the prefix without quotes, so its name must not contain a space.
   file(RENAME "${dir}/the prefix" ${dir}/prefix)
-  # Its cmake commands name no generator, and the default generator requires make.
+  # The page's cmake commands name no generator, and the default generator requires make.
   step(${CMAKE_COMMAND} -E env CMAKE_GENERATOR=${GENERATOR}
        ${PYTHON} -B ${CMAKE_CURRENT_LIST_DIR}/library_page.py ${LIBRARY_PAGE} ${dir}/prefix ${CXX} ${flags})
   message(STATUS "${out}")

@@ -43,7 +43,7 @@ def files_of(page):
 
 
 def commands_of(page):
-    """[command, the lines it prints] in order."""
+    """(command, expected lines of output) in order."""
     commands = []
     for kind, _, text in blocks(page):
         if kind == "console":
@@ -56,7 +56,7 @@ def commands_of(page):
 
 
 def matches(expected, printed):
-    """Whether the printed lines are the expected ones."""
+    """Whether the printed lines match the expected lines."""
     if not expected:
         return not printed
     if expected[0] == ANY:

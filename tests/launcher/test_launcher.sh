@@ -11,7 +11,7 @@ bin=$dir/bin
 calls=$dir/calls
 failures=0
 
-# fake NAME: a command that records its call and then runs the script from standard input
+# fake NAME: creates a command that records its call and then runs the script from standard input
 fake() {
   rm -f "$bin/$1"                 # never write through a link
   { echo '#!/bin/sh'; printf 'echo "%s $*" >>"%s"\n' "$1" "$calls"; cat; } >"$bin/$1"
@@ -52,7 +52,7 @@ END
 fake ctest <<'END'
 pwd
 END
-# Configuring creates build.ninja, building creates the program; "-n" asks whether there is work to do.
+# Configuring creates build.ninja, building creates the program; with "-n", the script reports whether there is work.
 fake cmake <<END
 case "\$*" in
   --build*-n) [ -f "$dir/no-work" ] && echo 'ninja: no work to do.' ;;
@@ -82,7 +82,7 @@ exit 0
 END
 chmod +x "$dir/program"
 
-# run ARGUMENTS: sets `status`, writes the output to out and err
+# run ARGUMENTS: runs the launcher, sets `status`, and writes the output to out and err
 run() {
   : >"$calls"
   status=0
@@ -95,11 +95,11 @@ fail() { echo "FAILED: $*"; for f in out err calls; do echo "--- $f"; cat "$dir/
 expect_status() { [ "$status" = "$1" ] || fail "$what: exit status $status instead of $1"; }
 expect() { grep -qF -- "$2" "$dir/$1" || fail "$what: not in $1: $2"; }
 expect_no() { ! grep -qF -- "$2" "$dir/$1" || fail "$what: unexpected in $1: $2"; }
-# all_built: the sources are old, the launcher's stamp is current, and files touched next are newer
+# all_built: makes the sources old and the launcher's stamp current; files touched afterwards are newer
 all_built() {
   find "$clone" -exec touch -d '2 hours ago' {} +
   touch "$clone/build/release/.launcher-built"
-  sleep 0.05                        # file times have steps of up to 10 ms
+  sleep 0.05                        # the resolution of file times is up to 10 ms
 }
 
 fake id <<'END'
@@ -131,7 +131,7 @@ grep 'apt-get.* install' "$calls" | grep -q ' g++' && fail "$what: installs an i
 expect calls 'cmake --preset release'; expect calls 'cmake --build --preset release --target heed'
 expect out "in $dir"; expect out '[my file.yaml]'; expect out '[a=b]'; expect out '[]'
 
-what='long work reports progress'
+what='long installations and builds report progress'
 ln -s "$(command -v sleep)" "$bin/real_sleep"
 fake sleep <<'END'
 exec real_sleep 0.1
@@ -165,11 +165,11 @@ cd "$clone/nn"; as=../heed; run show; expect_status 0; expect out "in $clone/nn"
 cd "$clone"; as=./heed; run show; expect_status 0; cd "$dir"; as=
 
 for change in train/x.cpp CMakeLists.txt nn/new.h; do
-  all_built; what="a newer $change is rebuilt"; touch "$clone/$change"; run show
+  all_built; what="a newer $change causes a build"; touch "$clone/$change"; run show
   expect_status 0; expect calls '--target heed'; expect_no calls 'cmake --preset'
 done
-all_built; what='a deleted file is noticed'; rm "$clone/nn/new.h"; run show; expect calls '--target heed'
-all_built; what='new presets are configured'; touch "$clone/CMakePresets.json"; run show
+all_built; what='a deleted file causes a build'; rm "$clone/nn/new.h"; run show; expect calls '--target heed'
+all_built; what='changed presets are configured again'; touch "$clone/CMakePresets.json"; run show
 expect calls 'cmake --preset release'
 
 all_built; what='HEED_WITH_MPI installs Open MPI and builds for it'
@@ -205,7 +205,7 @@ cat "$dir/err2" >>"$dir/err"
 rm "$dir/slow"; expect err 'waiting'; expect out '[first]'; grep -qF '[second]' "$dir/out2" || fail "$what"
 [ "$(grep -c 'target heed$' "$calls")" = 1 ] || fail "$what: built twice"
 
-what='test builds everything and passes the arguments to ctest'
+what='heed test builds everything and passes the arguments to ctest'
 run test -R layout
 expect_status 0; expect calls 'cmake --build --preset release'; expect_no calls '--target'
 expect calls 'ctest --preset release'; expect calls '-R layout'; expect out "$clone"
@@ -221,7 +221,7 @@ what='without apt-get, the launcher builds; without cmake, it lists the requirem
 rm "$bin/apt-get" "$bin/dpkg-query"; rm -r "$clone/build"; run show
 expect_status 0; expect err libyaml-cpp-dev
 mv "$bin/cmake" "$dir/cmake"; rm -r "$clone/build"; run show
-expect_status 1; expect err 'no apt-get here'; expect err libhwy-dev
+expect_status 1; expect err 'apt-get and cmake are missing'; expect err libhwy-dev
 
 [ $failures = 0 ] && echo "launcher: passed"
 exit $failures

@@ -44,7 +44,7 @@ for module in $modules; do
 done >>"$violations"
 
 # The folders of a module, lowest first; "." is the module's top folder. Each folder includes only earlier ones. A file
-# that has the name of a folder, as ops.h beside ops/, counts as part of that folder.
+# that has the name of a folder, such as ops.h beside ops/, counts as part of that folder.
 folders_of() {
   case $1 in
     autograd) echo 'base memory kernels . ops gradcheck' ;;
@@ -66,7 +66,7 @@ for module in $modules; do
         return place[parts[1]]
       }
       BEGIN { n = split(order, names, " "); for (i = 1; i <= n; i++) place[names[i]] = i }
-      FNR == 1 && !level(FILENAME) { printf "%s: its folder has no place in tests/layout/check.sh\n", FILENAME }
+      FNR == 1 && !level(FILENAME) { printf "%s: its folder is not listed in tests/layout/check.sh\n", FILENAME }
       match($0, /^[ \t]*#[ \t]*include[ \t]*["<][^">]+[">]/) {
         name = substr($0, RSTART, RLENGTH)
         sub(/^[^"<]*["<]/, "", name); sub(/[">]$/, "", name)
@@ -81,7 +81,7 @@ done >>"$violations"
 only_in() {
   # shellcheck disable=SC2086
   sources $modules | xargs grep -nE "^[[:space:]]*#[[:space:]]*include[[:space:]]*[<\"]($1)" /dev/null |
-    grep -vE "^($2)" | sed 's/:[[:space:]]*#[[:space:]]*include[[:space:]]*/: not the place to include /' || true
+    grep -vE "^($2)" | sed 's/:[[:space:]]*#[[:space:]]*include[[:space:]]*/: this folder must not include /' || true
 }
 {
   only_in 'cblas|openblas' 'autograd/kernels/'

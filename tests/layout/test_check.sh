@@ -14,7 +14,7 @@ for module in autograd nn optim data train; do
 done
 printf '#include "autograd/base/error.h"\n#include "autograd/base/random.h"\n' >>"$tree/data/data.h"
 mkdir "$tree/autograd/kernels"
-printf '#include "hwy/highway.h"\n' >"$tree/autograd/kernels/lanes-inl.h"   # both kinds of include are allowed
+printf '#include "hwy/highway.h"\n' >"$tree/autograd/kernels/lanes-inl.h"   # both forms of include are allowed
 printf '#include "autograd/autograd.h"\n' | tee -a "$tree/nn/nn.h" >>"$tree/optim/optim.h"
 printf '#include "nn/nn.h"\n#include "optim/optim.h"\n#include "data/data.h"\n' >>"$tree/train/train.h"
 
@@ -45,15 +45,15 @@ planted 'data/ must not include autograd/tensor.h' data/data.h '#include "autogr
 planted 'data/ must not include nn/layers/linear.h' data/data.h '#include "nn/layers/linear.h"\n'
 planted 'train/ must not include tests/x.h' train/train.cpp '#include "tests/x.h"\n'
 planted 'nn.h:4: a lower folder must not include nn/layers/linear.h' nn/nn.h '#include "nn/layers/linear.h"\n'
-planted 'its folder has no place in tests/layout/check.sh' nn/extra/x.h '#pragma once\n'
+planted 'its folder is not listed in tests/layout/check.sh' nn/extra/x.h '#pragma once\n'
 rm -rf "$tree/nn/extra"
 for n in $(seq 24); do printf '#pragma once\n' >"$tree/nn/h$n.h"; done
 planted 'nn: more than 24 files of code in one folder' nn/nn.cpp '\n'
 rm "$tree"/nn/h*.h
-planted 'nn/nn.cpp:2: not the place to include <cblas.h>' nn/nn.cpp '#include <cblas.h>\n'
-planted 'not the place to include <hwy/highway.h>' autograd/autograd.cpp '#include <hwy/highway.h>\n'
-planted 'not the place to include "hwy/targets.h"' nn/nn.cpp '#include "hwy/targets.h"\n'
-planted 'not the place to include <yaml-cpp/yaml.h>' data/data.cpp '#include <yaml-cpp/yaml.h>\n'
+planted 'nn/nn.cpp:2: this folder must not include <cblas.h>' nn/nn.cpp '#include <cblas.h>\n'
+planted 'this folder must not include <hwy/highway.h>' autograd/autograd.cpp '#include <hwy/highway.h>\n'
+planted 'this folder must not include "hwy/targets.h"' nn/nn.cpp '#include "hwy/targets.h"\n'
+planted 'this folder must not include <yaml-cpp/yaml.h>' data/data.cpp '#include <yaml-cpp/yaml.h>\n'
 planted 'nn/nn.cpp: more than 600 lines' nn/nn.cpp "$(printf '%600s' '' | sed 's/ /\\n/g')"
 planted 'nn/b.h: a header without #pragma once' nn/b.h 'int x;\n'
 planted 'tests/nn/test_x.cpp: no CMakeLists.txt names this source' tests/nn/test_x.cpp 'int x;\n'

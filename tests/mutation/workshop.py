@@ -52,7 +52,7 @@ class Workshop:
     # ---- sources -----------------------------------------------------------------------------
 
     def copy_sources(self):
-        """Copies changed files only, so that the build is incremental; also restores a file that still contains a
+        """Copies only changed files, so that the build is incremental. Also restores a file that still contains a
         fault."""
         total = hashlib.sha256()
         for name in source_files(self.root):
@@ -77,7 +77,8 @@ class Workshop:
 
     @functools.cached_property
     def suites(self):
-        """The names of all suites and cases of the tests' sources, and their beginnings, as in gradcheck_*."""
+        """The names of all suites and cases in the sources of the tests, and patterns such as gradcheck_* that match
+        them."""
         names = set()
         for path in (self.source / "tests").rglob("*.cpp"):
             names.update(re.findall(r"BOOST_\w*TEST_(?:SUITE|CASE)\w*\((\w+)", path.read_text()))

@@ -111,7 +111,7 @@ def wrong_epochs(epochs, kind):
 
 
 def measure(check, ground):
-    """Runs with 12 stops and kills each."""
+    """Checks runs with 12 stops and kills each."""
     runs = 20 if ground.long else 2
     for kind in KINDS:
         config = write_data(ground.path, kind)
@@ -124,6 +124,6 @@ def measure(check, ground):
             orders |= {(epoch, tuple(samples)) for epoch, samples in epochs.items()}
         for line in wrong:
             note(line)
-        check(f"{kind}: {runs * EPOCHS} epochs, 12 stops per run: not a permutation", len(wrong), 0, not wrong)
+        check(f"{kind}: {runs * EPOCHS} epochs, 12 stops per run: wrong samples", len(wrong), 0, not wrong)
         check(f"{kind}: distinct orders of epochs over all runs", len(orders), EPOCHS,
               len(orders) == EPOCHS == len({order for _, order in orders}))

@@ -21,12 +21,12 @@ def count_equal(check, name, expected, found, other):
     """Checks that all of `found` equal `expected`; `other` must differ, or the comparison proves nothing."""
     equal = sum(one == expected for one in found)
     if other == expected:
-        note(f"{name}: another run has the same digest, so this proves nothing")
+        note(f"{name}: a different run has the same digest, so the comparison proves nothing")
     check(name, f"{equal} of {len(found)} equal", "all", equal == len(found) and other != expected)
 
 
 def repeats(check, ground):
-    """Five runs must agree; a sixth with another seed must differ."""
+    """Trains five runs, which must be equal, and a sixth with another seed, which must differ."""
     for kind in KINDS:
         digests = [digest(ground.train(kind, "repeat")) for _ in range(5)]
         count_equal(check, f"{kind}: repeated", digests[0], digests,
@@ -45,7 +45,8 @@ def concurrent_digests(ground, kind, count, *overrides):
 
 
 def threads(check, ground):
-    """Eight shards on 1 to 8 threads, the same pinned to one core, and four concurrent runs."""
+    """Trains with eight shards on 1 to 8 threads, on the same threads pinned to one core, and in four concurrent
+    runs."""
     for kind in KINDS:
         shards = "train.shards=8"
         one = digest(ground.train(kind, "threads", shards, "threads=1"))
@@ -66,7 +67,7 @@ def epoch_edges(run):
 
 
 def planned_stops(random, edges, steps, count):
-    """(step, signal), sorted: half are SIGTERM at the edges of epochs, the others SIGINT and SIGKILL at
+    """Sorted pairs (step, signal): half are SIGTERM at the edges of epochs, the others SIGINT and SIGKILL at
     random steps."""
     edges = [edge for edge in edges if 2 < edge < steps - 2]
     plan = [(edge, signal.SIGTERM) for edge in random.sample(edges, min(len(edges), count // 2))]
@@ -109,7 +110,7 @@ def stops(check, ground):
     chains, count = (10, 20) if ground.long else (1, 20)
     steps = 200
     for kind in KINDS:
-        # Saves and validations rarely fall on the edges of epochs, where they would catch the signals.
+        # Saves and validations rarely coincide with the edges of epochs, at which the signals are aimed.
         overrides = [f"train.steps={steps}", "train.save_every=11", "train.validate_every=23"]
         edges = Edges(epoch_edges(ground.train(kind, "edges", *overrides)))
         # Losses between two records are summed; a checkpoint has to store the sum.

@@ -1,4 +1,5 @@
-/// Texts in gzip files (RFC 1952) that are truncated, damaged, or decompress to far too much.
+/// Texts in gzip files (RFC 1952) that are truncated or damaged, or that decompress to too many
+/// bytes.
 #include "autograd/base/formats/gzip.h"
 #include "autograd/base/lines.h"
 #include "tests/relcheck/broken_case.h"

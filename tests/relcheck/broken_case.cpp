@@ -33,7 +33,7 @@ struct Outcome {
 [[noreturn]] void attempt(const BrokenCase& broken, const fs::path& folder, int pipe) {
   alarm(test::patience);
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-  const rlimit bound{rlim_t{2} << 30, rlim_t{2} << 30};  // a bomb must not exhaust the machine
+  const rlimit bound{rlim_t{2} << 30, rlim_t{2} << 30};  // a bomb must not exhaust the memory
   setrlimit(RLIMIT_AS, &bound);
 #endif
   int status = -1;
@@ -84,7 +84,7 @@ Outcome outcome_of(const BrokenCase& broken, const fs::path& folder) {
   return outcome;
 }
 
-/// Processor seconds of reading the file that `make` writes.
+/// The processor time of reading the file that `make` writes, in seconds.
 double reading_seconds(const BrokenCase& broken,
                        const std::function<void(const fs::path& folder)>& make) {
   const Scratch scratch;
@@ -113,18 +113,18 @@ class Times {
   }
 
   void report(Measures& measures) const {
-    Measures::note(fmt::format("{}: slowest: {}, {:.1f} ms; largest growth: {}", kind_,
+    Measures::note(fmt::format("{}: slowest case: {}, {:.1f} ms; maximum growth: {}", kind_,
                                slowest_name_, 1e3 * slowest_, steepest_name_));
-    measures.line(fmt::format("broken {}: slowest, in yardsticks", kind_),
+    measures.line(fmt::format("broken {}: maximum time, in yardsticks", kind_),
                   fmt::format("{:.2f}", slowest_ / test::yardstick()),
                   fmt::format("<= {}", kMaxYardsticks),
                   slowest_ <= kMaxYardsticks * test::yardstick());
-    measures.line(fmt::format("broken {}: largest growth of time for 8 times the size", kind_),
-                  fmt::format("{:.1f} times, of {}", steepest_, grown_),
+    measures.line(fmt::format("broken {}: growth of time for 8 times the size", kind_),
+                  fmt::format("{:.1f} times, {} cases", steepest_, grown_),
                   fmt::format("<= {} times", test::growth_limit),
                   grown_ > 0 && steepest_ <= test::growth_limit);
     if (timed_) {
-      measures.line(fmt::format("broken {}: slowest", kind_),
+      measures.line(fmt::format("broken {}: maximum time", kind_),
                     fmt::format("{:.1f} ms", 1e3 * slowest_), "<= 500 ms",
                     1e3 * slowest_ <= kMaxMilliseconds);
     }
@@ -212,14 +212,14 @@ void measure(Measures& measures, const std::string& kind, Exit code,
     in_bounds += outcome.mebibytes <= kMaxMebibytes;
     if (outcome.mebibytes > largest.mebibytes) largest = outcome, largest_name = broken.name;
   }
-  measures.line(fmt::format("broken {}: kinds", kind), fmt::format("{}", cases.size()),
+  measures.line(fmt::format("broken {}: cases", kind), fmt::format("{}", cases.size()),
                 fmt::format(">= {}", min_cases), cases.size() >= min_cases);
   measures.all_of(fmt::format("broken {}: refused, naming file and place", kind), refused,
                   cases.size());
   times.report(measures);
-  Measures::note(fmt::format("{}: largest: {}", kind, largest_name));
-  measures.line(fmt::format("broken {}: largest", kind), fmt::format("{} MiB", largest.mebibytes),
-                "<= 512 MiB", in_bounds == cases.size());
+  Measures::note(fmt::format("{}: case with the peak memory: {}", kind, largest_name));
+  measures.line(fmt::format("broken {}: peak memory", kind),
+                fmt::format("{} MiB", largest.mebibytes), "<= 512 MiB", in_bounds == cases.size());
 }
 
 }  // namespace heed::relcheck

@@ -11,8 +11,7 @@ using Make = std::function<void(const fs::path&)>;
 const std::string kSource = "ein Haus\nzwei Haeuser\ndrei\n";
 const std::string kTarget = "a house\ntwo houses\nthree\n";
 
-/// A config that trains on train.src and train.tgt of a folder, and uses valid and test if they
-/// exist.
+/// Options for the pairs train.src and train.tgt of a folder, and for valid and test if they exist.
 DataOptions pairs_in(const fs::path& folder) {
   DataOptions options;
   const auto files = [&](FilesOptions& split, const std::string& name) {

@@ -24,7 +24,7 @@ struct YamlCases {
   /// Adds a config at the maximum size and at an eighth of it, to measure how time grows.
   void sized(const std::string& name, const std::function<std::string(std::size_t bytes)>& of_size,
              const std::string& says);
-  /// Adds a file that is not a text file; `says` is the message without the path.
+  /// Adds a path that is not an ordinary config file; `says` is the message without the path.
   void other(const std::string& name, std::function<void(const std::filesystem::path&)> make,
              const std::string& says);
 };

@@ -5,12 +5,12 @@
 namespace heed::relcheck {
 namespace {
 
-/// The maximum number of copies that fits into the given number of bytes.
+/// Returns a function of a number of bytes: as many copies of `piece` as fit into them.
 std::function<std::string(std::size_t)> full_of(const std::string& piece) {
   return [piece](std::size_t bytes) { return repeated(piece, bytes / piece.size()); };
 }
 
-/// line(0), line(1), … up to the given number of bytes.
+/// Returns a function of a number of bytes: line(0), line(1), … as many as fit into them.
 std::function<std::string(std::size_t)> numbered(std::function<std::string(std::size_t)> line) {
   return [line = std::move(line)](std::size_t bytes) {
     std::string text;
@@ -100,7 +100,7 @@ void wide(YamlCases& cases) {
   around("a long map between braces", "{", "a: 1,", "}");
 }
 
-/// Aliases of aliases: ten, a hundred, … copies.
+/// Aliases of aliases: 9, 81, … copies of the first value.
 std::string laughs(const std::string& first, const std::string& open, const std::string& between,
                    const std::string& close) {
   std::string text = "a0: &a0 " + first + "\n";

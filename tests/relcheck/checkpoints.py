@@ -28,8 +28,8 @@ def whole_steps(run):
 
 
 def reported(calls):
-    """Maps a call's number to the step that heed considers saved from then on: `last` points to the step, and the
-    folder was synced, or heed continued with another call as if it were."""
+    """Maps the number of a call to the step that counts as saved from this call on: `last` points to the step, and
+    the folder was synced, or heed continued with another call as if it were."""
     found, links, waiting = {}, {}, 0
     for call in calls:
         if call.result < 0:

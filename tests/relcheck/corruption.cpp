@@ -1,5 +1,5 @@
-/// Checkpoints damaged in the ways that a disk or a person may cause: heed must detect and name
-/// each of them and fall back to the previous checkpoint.
+/// Checkpoints damaged in ways that disks or users may cause: heed must detect each damage, name
+/// the file and fall back to the previous checkpoint.
 #include <algorithm>
 #include <cstring>
 #include <random>
@@ -13,10 +13,10 @@ namespace heed::relcheck {
 namespace {
 namespace fs = std::filesystem;
 
-/// One way to damage the newest checkpoint, in many places.
+/// Checks that heed refuses the damaged newest checkpoint of a run, and counts the results.
 class Damages {
  public:
-  /// Every `every`-th trial also looks up the newest valid checkpoint of the run.
+  /// Every `every`-th check also looks up the newest valid checkpoint of the run.
   Damages(fs::path run, std::size_t every) : run_(std::move(run)), every_(every) {}
 
   const fs::path& run() const { return run_; }
@@ -89,8 +89,8 @@ std::vector<std::uint64_t> tensor_edges(const fs::path& path, const std::string&
   return edges;
 }
 
-/// Truncates safetensors files at every byte of the header and at and beside each tensor's edges, and
-/// state.json at every byte.
+/// Truncates safetensors files at every byte of the header, at each tensor's edges and one byte
+/// before and after these, and state.json at every byte.
 void cut(Damages& damages, Measures& measures) {
   for (const std::string& name : kCheckpointFiles) {
     const fs::path file = damages.file(name);
@@ -106,7 +106,7 @@ void cut(Damages& damages, Measures& measures) {
     }
     for (const std::uint64_t length : lengths) {
       put(file, bytes.substr(0, length));
-      damages.expect_refused(file, fmt::format("{} cut to {} bytes", name, length));
+      damages.expect_refused(file, fmt::format("{} truncated to {} bytes", name, length));
     }
     put(file, bytes);
   }
@@ -170,9 +170,9 @@ void append(Damages& damages, Measures& measures) {
          {std::string(1, '\0'), std::string(" "), std::string("\n"), std::string("x"),
           std::string("{}"), std::string(8, '\0'), std::string(4096, '\0'), bytes}) {
       put(file, bytes + more);
-      damages.expect_refused(file, fmt::format("{} with {} bytes more", name, more.size()));
+      damages.expect_refused(file, fmt::format("{} with {} bytes appended", name, more.size()));
       put(file, more.substr(0, 1) + bytes);
-      damages.expect_refused(file, name + " with a byte in front");
+      damages.expect_refused(file, name + " with a byte prepended");
     }
     put(file, bytes);
   }
@@ -202,7 +202,8 @@ void swap_files(Damages& damages, Measures& measures) {
         swapped(damages.file(name), damages.file(other),
                 damages.file(state ? "state.json" : std::min(name, other)));
     }
-    // Swapped between checkpoints: checksums do not match the files, nor the step its folder.
+    // Files swapped between checkpoints: checksums do not match the files, or the step does not
+    // match its folder.
     swapped(damages.file(name), partner / name,
             name == "state.json" ? damages.newest() : damages.file(name));
   }

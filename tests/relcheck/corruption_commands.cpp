@@ -30,7 +30,7 @@ std::vector<Damage> damages_of(const std::string& file) {
   return all;
 }
 
-/// A copy of the run, which a measure may damage.
+/// A copy of a run, which may be damaged.
 class Copy {
  public:
   explicit Copy(const fs::path& run) {
@@ -63,7 +63,7 @@ class Count {
   std::size_t tried_ = 0, right_ = 0;
 };
 
-/// Runs eval and generate with damaged weights or damaged checksums: exit 3.
+/// Runs eval and generate with damaged weights or damaged checksums, which must exit with 3.
 void measure_readers(Measures& measures, const fs::path& run, const std::string& command,
                      const std::vector<std::string>& more) {
   Count count;
@@ -104,7 +104,7 @@ bool same_weights(const fs::path& a, const fs::path& b) {
   return true;
 }
 
-/// resume falls back, names the skipped checkpoint, and ends with the same bits.
+/// resume must fall back, name the skipped checkpoint and end with the same bits.
 void measure_resume(Measures& measures, const fs::path& run) {
   Count warned, same;
   for (const std::string& file : kCheckpointFiles) {
@@ -127,7 +127,7 @@ void measure_resume(Measures& measures, const fs::path& run) {
   same.report(measures, "damage: heed resume: the same final weights");
 }
 
-/// All three checkpoints are damaged: resume names them all and begins no new run.
+/// If all three checkpoints are damaged, resume must name them all and not begin a new run.
 void measure_nothing_left(Measures& measures, const fs::path& run) {
   const Copy copy(run);
   Count count;
@@ -141,7 +141,7 @@ void measure_nothing_left(Measures& measures, const fs::path& run) {
   count(named && done.status == static_cast<int>(Exit::bad_input) &&
             contains(done.output, "every checkpoint is damaged") &&
             get(copy.path() / "metrics.jsonl") == metrics,
-        "resume, nothing left", done);
+        "resume, all checkpoints damaged", done);
   count.report(measures, "damage: heed resume: all damaged, all named, exit 3");
 }
 

@@ -69,7 +69,7 @@ def silent_exit(done):
 # ---- a small file system -------------------------------------------------------------------------
 
 def mounter(ground):
-    """The prefix of a command that may mount in its own namespace, or None."""
+    """The prefix of a command that may mount in a separate namespace, or None."""
     spot = ground.folder("disk-try")
     for command in (["unshare", "-Urm"], ["unshare", "-m"]):
         tried = subprocess.run([*command, "mount", "-t", "tmpfs", "heed", spot], capture_output=True, check=False)
@@ -99,7 +99,7 @@ def train_on_small_disk(runs, unshare, limit, shim):
 def full_disk(check, runs, shim):
     unshare = mounter(runs.ground)
     if unshare is None:
-        note("disk: skipped the full disk: mounting is not permitted (unshare -Urm, mount -t tmpfs)")
+        note("disk: full tmpfs: skipped, because mounting is not permitted (unshare -Urm, mount -t tmpfs)")
         return
     step, inodes = (16, range(2, 34)) if runs.ground.long else (160, range(4, 34, 6))
     tally, stopped = Tally(), 0
@@ -111,7 +111,7 @@ def full_disk(check, runs, shim):
             why = f"of the reported steps {must}, {must - whole_steps(run)} are missing"
         tally.add(limit, why or runs.resumes(run))
     tally.line(check, f"full tmpfs ({stopped} full): exit 4, named, resumes")
-    check("disk: full tmpfs: runs stopped by it", stopped, "some, not all", 0 < stopped < tally.all)
+    check("disk: full tmpfs: runs stopped by a full disk", stopped, "some, not all", 0 < stopped < tally.all)
 
 
 # ---- a limit on the size of files ----------------------------------------------------------------

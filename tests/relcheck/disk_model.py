@@ -63,7 +63,7 @@ class Folder:
         self.names, self.safe, self.pending = {}, {}, []
 
     def change(self, *ways):
-        """The first way is the change that happened; the others are states that the disk may contain instead."""
+        """The first of `ways` is the change that happened; the others are changes that the disk may contain instead."""
         ways[0](self.names)
         self.pending.append(ways)
 
@@ -99,7 +99,7 @@ class Disk:
         self.root, self.files, self.lies = self.copied(base), {}, lies
 
     def copied(self, path):
-        """A copy of an existing folder, all of it safe."""
+        """A copy of an existing folder; all content and names are safe."""
         folder = Folder()
         for entry in os.scandir(path):
             if entry.is_symlink():

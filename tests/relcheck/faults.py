@@ -144,7 +144,7 @@ class Case:
                 self.wrong["end"] = f"{'resume' if begun else 'train'}: exit {done.returncode}: {last_line(done)}"
                 return
         if digest(run) != self.scenario.end:
-            self.wrong["end"] = "weights, moments or metrics differ from the undisturbed run"
+            self.wrong["end"] = "weights, moments or metrics differ from those of the undisturbed run"
         more = names_of(run) - self.scenario.names
         if any(name.startswith(".") for path in more for name in path.split("/")):
             self.wrong["left"] = f"unexpected files: {', '.join(sorted(more))}"
@@ -174,7 +174,7 @@ def scenarios(ground, shim):
         return "train", config, "--run", run, *SMALL
 
     def stopped(base):
-        """Killed while writing the checkpoint of step 6; that of step 4 was damaged later."""
+        """A run that was killed while it wrote the checkpoint of step 6; the checkpoint of step 4 was damaged later."""
         ground.run(*train(base / "run"), check=0)
         log = ground.path / "faults-stopped.log"
         ground.run(*train(base / "run"), "--overwrite", env=shim.environment(base, log), check=0)
@@ -204,8 +204,8 @@ def every_case(scenario):
 
 
 def sample(ground, scenario, known):
-    """Draws, of each group of calls that differ only in the step, one with an error and one with another failure.
-    `known`: the groups that earlier scenarios have covered."""
+    """Draws one error and one other failure for each group of calls that differ only in the step. `known`: the groups
+    that earlier scenarios have covered."""
     groups = {}
     for call in scenario.calls:
         if call.kind() not in known:

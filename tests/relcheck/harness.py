@@ -9,13 +9,13 @@ import shutil
 import subprocess
 import tempfile
 
-# Seconds after which a wait for an event that is due soon on any machine fails as hung.
+# Seconds after which a wait fails, for events that occur much earlier on any machine.
 PATIENCE = int(re.search(r"patience = (\d+);", (pathlib.Path(__file__).parents[1] / "patience.h").read_text())[1])
 CLOCK_FIELDS = ("seconds", "tokens_per_s", "decode_seconds")  # fields of metrics.jsonl that differ between runs
 
 
 class Check:
-    """Prints a measure's line and remembers the verdict: check(name, value, target, passed)."""
+    """Prints a measure's line and counts the verdict: check(name, value, target, passed)."""
 
     def __init__(self):
         self.passed = self.failed = 0

@@ -50,16 +50,16 @@ class Aim:
         self.random, self.seconds, self.save = random, seconds, save
 
     def any_moment(self, process, run):
-        """A uniform moment from the start to the expected end of the process; False if the process ends first."""
+        """A uniformly random moment until the expected end of the process; False if the process ends first."""
         left = self.seconds * (1 - 0.9 * linked_step(run) / STEPS)
         return let_run(process, self.random.uniform(0, left))
 
     def at_the_start(self, process, _):
-        """A moment at which the run is being created or read."""
+        """A random moment while the run is being created or read."""
         return let_run(process, self.random.uniform(0, 0.05))
 
     def in_a_save(self, process, run):
-        """A uniform moment within one of the next saves: during the writes, or between renaming and linking."""
+        """A random moment within one of the next saves: during the writes, or between renaming and linking."""
         name = f"step-{newest_step(run) + self.random.randint(1, 3):08}"
         done, begun = run / "checkpoints" / name, run / "checkpoints" / f".{name}.tmp"
         if self.random.random() < 0.3:  # the new name exists, its links do not
@@ -71,7 +71,7 @@ class Aim:
 
 
 def timed(ground, kind):
-    """An uninterrupted run, its seconds, and the mean seconds of a save."""
+    """Trains a run without interruption. Returns the run, its duration and the mean duration of a save, in seconds."""
     run = ground.folder(f"reference-{kind}")
     began = time.monotonic()
     process = resume_run(ground, kind, run, *OVERRIDES)
@@ -126,7 +126,8 @@ def killed_chain(ground, kind, run, aim, tally):
 
 
 def killed_runs(check, ground):
-    """Kills runs until the numbers of kills, in total and of each kind, suffice; on a busy machine more kills miss."""
+    """Kills runs until the numbers of kills, in total and of each kind, suffice; on a busy machine, more kills miss
+    their aim."""
     wanted = 2000 if ground.long else 100
     wanted_of = {"kills": wanted, "in a save": 0.4 * wanted, "starting": 0.05 * wanted}
     reference, aims = {}, {}
@@ -146,7 +147,7 @@ def killed_runs(check, ground):
         tally["chains"] += 1
         tally["equal"] += same
     kills, chains = max(tally["kills"], 1), tally["chains"]
-    check("SIGKILL: kills, each resumed without cleaning up", kills, f">= {wanted}",
+    check("SIGKILL: kills, each resumed without manual cleanup", kills, f">= {wanted}",
           kills >= wanted and not tally["refused"])
     check("SIGKILL: results equal to the uninterrupted run's", f"{tally['equal']} of {chains} runs", "all",
           tally["equal"] == chains)
@@ -158,7 +159,7 @@ def killed_runs(check, ground):
 
 
 def between_rename_and_links(check, ground):
-    """Kills a run between the renaming of a checkpoint and the update of `last` and `best`."""
+    """Simulates a kill between the renaming of a checkpoint and the update of `last` and `best`."""
     reference = ground.train("synthetic", "reference", "train.keep=4")
     run = copy_run(reference, "unlinked")
     for link, step in (("last", 30), ("best", 20)):
@@ -172,11 +173,11 @@ def between_rename_and_links(check, ground):
     same = status == 0 and outcome(run) == outcome(reference)
     if not same:
         note(f"best is step {linked_step(run, 'best')}, last {linked_step(run)}; {status_line(status, stderr)}")
-    check("SIGKILL: between a checkpoint's name and its links", "equal" if same else "differs", "equal", same)
+    check("SIGKILL: between renaming and linking a checkpoint", "equal" if same else "differs", "equal", same)
 
 
 def half_replaced(check, ground):
-    """Kills a run while --overwrite clears the older run, whose checkpoints the new run must not use."""
+    """Simulates a kill while --overwrite clears the older run, whose checkpoints the new run must not use."""
     reference = outcome(ground.train("seq2seq", "reference"))
     good = 0
     for arguments in (("--overwrite",), ()):

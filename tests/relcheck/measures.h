@@ -18,7 +18,7 @@
 
 namespace heed::relcheck {
 
-/// Prints a measure's line in the form of harness.py and remembers whether one failed.
+/// Prints the lines of measures in the form of harness.py and records whether one failed.
 class Measures {
  public:
   void line(const std::string& name, const std::string& value, const std::string& target,

@@ -1,4 +1,4 @@
-"""Checks that memory and descriptors do not grow over a long run, and that heed show predicts the peak."""
+"""Checks that memory and open descriptors do not grow over a long run, and that heed show predicts the peak memory."""
 import json
 import os
 import random

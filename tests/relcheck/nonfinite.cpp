@@ -30,7 +30,7 @@ constexpr real values[] = {std::numeric_limits<real>::quiet_NaN(),
 enum class Fault { data, weight, activation, gradient };
 constexpr const char* names[] = {"embedded data", "weights", "activations", "gradients"};
 
-/// Three steps of a small model, then a fourth with or without a fault.
+/// A small model after three steps of training; the fourth is run with or without a fault.
 struct Trial {
   Dataset data = reversals(12);
   std::unique_ptr<Model> model = small_seq2seq(0.1);

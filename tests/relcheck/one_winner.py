@@ -13,7 +13,7 @@ LOCKED = 6
 
 
 def command(config, kind, run):
-    """The arguments for the kind: train, replace (train --overwrite) or resume."""
+    """The arguments of a command of this kind: train, replace (train --overwrite) or resume."""
     if kind == "resume":
         return ("resume", run)
     return ("train", config, "--run", run, *ENDLESS, *(["--overwrite"] * (kind == "replace")))
@@ -46,7 +46,7 @@ def fair(kinds, winner, statuses):
 
 
 def races(check, ground):
-    """Rounds of 2 to 8 processes for each mixture."""
+    """Runs rounds of 2 to 8 processes for each mixture of commands."""
     rounds = 300 if ground.long else 20
     begun = ground.folder("begun")
     process = ground.start(*command(ground.config("synthetic"), "train", begun))

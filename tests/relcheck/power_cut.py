@@ -1,4 +1,4 @@
-"""Power cuts: states that a disk may hold after any call of a training run, and what heed loads from them.
+"""Power cuts: the states in which a disk may be after any call of a training run, and what heed loads from them.
 
 The log of the fault shim is replayed on a model of a disk (disk_model.py). After every call the power
 fails several times, each time with another random subset of the pending data on disk. In each state, what
@@ -146,9 +146,9 @@ class Verdicts:
         return True
 
     def loss(self, state, found, must, records):
-        """Describes a loss although the steps `must` were reported as saved, or "". `records`: the beginning that
-        metrics.jsonl must have; empty until this process has reported a step, when `last` may point at the damaged
-        checkpoint."""
+        """Describes what was lost although the steps `must` were reported as saved; "" if nothing was. `records`: the
+        beginning that metrics.jsonl must have; empty until this process has reported a step, because until then
+        `last` may point to the damaged checkpoint."""
         if not must:
             return ""
         if missing := must - set(found["valid"]):
@@ -156,7 +156,7 @@ class Verdicts:
         if found["newest"] != max(found["valid"]):
             return f"resumes from step {found['newest']} of {found['valid']}"
         if records and (found["last"] not in found["valid"] or found["last"] < max(must)):
-            return f"`last` points at {found['last'] or 'nothing'}; valid: {found['valid']}"
+            return f"`last` points to {found['last'] or 'nothing'}; valid: {found['valid']}"
         for path in FIXED:
             if sha256(state.get(path) or b"") not in self.recording.true[path]:
                 return f"{path} is {'torn' if path in state else 'missing'} ({found['error']})"
@@ -167,7 +167,7 @@ class Verdicts:
         return ""
 
     def accepted_wrong(self, state, found):
-        """Describes an accepted file with content that the run never wrote, or ""."""
+        """Describes an accepted file with content that the run never wrote; "" if there is none."""
         accepted = [path for path, what in state.items() if isinstance(what, bytes)
                  and step_of(pathlib.PurePath(path).parent) in found["valid"]]
         if found["weights"]:
@@ -192,8 +192,8 @@ def resumes(ground, state, must, folder, scenario):
 
 
 def examine(verdicts, per_point, random, lies=False, keep=0):
-    """Cuts the power after every call until `per_point` new states are found, or none for a while. Returns
-    `keep` of the states, with the steps that must exist, to resume from."""
+    """Cuts the power after every call until `per_point` new states are found, or only known states for a while.
+    Returns `keep` of the states, with the steps that must exist, to resume from."""
     kept, count = [], 0
     for disk, must, records in verdicts.recording.points(lies):
         new = old = 0

@@ -39,7 +39,7 @@ def work(check, ground):
             syncs[step, path[2]] += 1
     megabytes = megabytes_of(run)
     times = max(written.values(), default=0) / 1e6 / megabytes
-    check("saving: bytes written for one of a checkpoint", f"{times:.3f}", "1.000 in 3 saves",
+    check("saving: bytes written for each byte of a checkpoint", f"{times:.3f}", "1.000 in 3 saves",
           len(written) == 3 and abs(times - 1) < 5e-4)
     calls = max(writes.values(), default=0) / megabytes * 100
     check("saving: writes for 100 MB", f"{calls:.0f}", "<= 500", calls <= 500)
@@ -68,7 +68,7 @@ def seconds(check, ground):
             began = now
         time.sleep(0.001)
     if process.returncode != 0 or len(durations) < saves - 2:
-        check("saving: seconds for 100 MB", "too few saves seen", "<= 1 s", False)
+        check("saving: seconds for 100 MB", "too few saves observed", "<= 1 s", False)
         return
     megabytes = megabytes_of(run)
     max_seconds = max(durations) / megabytes * 100

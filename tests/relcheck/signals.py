@@ -1,7 +1,7 @@
 """Signals to a run, and several processes on one folder.
 
-The measure of how soon a run ends is the work after the signal: a run finishes the current step, starts no further
-step, and abandons a validation. Only the long form measures time.
+How soon a run ends is measured by its work after the signal: it finishes the current step, starts no further step, and
+abandons a validation. Only the long form measures time.
 """
 import json
 import shutil
@@ -129,7 +129,7 @@ def during_validation(check, ground):
         status, seconds, before, after = stop_watching(process, signal.SIGTERM, lambda path=run: validations(path))
         if not before:
             break
-    check("SIGTERM in a long validation: it was completed", "yes" if after else "no", "no",
+    check("SIGTERM in a long validation: validation completed", "yes" if after else "no", "no",
           not after and status == 143)
     check_seconds(check, ground, "SIGTERM in a long validation: time to exit", seconds, 5)
     small = [*LARGE, "train.validate_every=1", "train.steps=2", "threads=1", "data.synthetic.valid=300"]
@@ -188,7 +188,7 @@ def request_at_other_times(check, ground):
         ends[list(ends)[i % 2]].append(shell_status(process.wait()))
     for name, statuses in ends.items():
         wrong = [status for status in statuses if status]
-        check(f"SIGUSR1 {name}: runs it ended", f"{len(wrong)} of {len(statuses)}", 0, not wrong)
+        check(f"SIGUSR1 {name}: runs that it ended", f"{len(wrong)} of {len(statuses)}", 0, not wrong)
 
 
 def measure(check, ground):

@@ -99,7 +99,7 @@ says 'nothing to vary'
 
 # ---- reports and plots ------------------------------------------------------------------------------
 status 0 report runs/copy-sweep/001-norm=pre-seed=1
-holds report.html '<h2>Attention</h2>' '<h2>Model</h2>' 'The worst'
+holds report.html '<h2>Attention</h2>' '<h2>Model</h2>' 'Worst outputs'
 status 0 eval runs/copy-sweep/001-norm=pre-seed=1 --json
 for key in loss exact_match bleu; do
   grep -q "<data value=\"$(number $key)\"" report.html || fail "$key of eval is not in the report: $(number $key)"

@@ -319,9 +319,9 @@ holds out '^\| run \| seeds ' '^\| runs/prunable \| 2 \|' ' ± '
 status 0 compare runs/prunable seeded --json
 holds out '"count":2'
 status 2 compare runs/prunable lm
-says 'lm one of task lm: only runs of one task can be compared'
+says 'lm is one of task lm: only runs of one task can be compared'
 status 3 compare few
-says 'few: no results yet: few/metrics.jsonl holds neither a test nor a validation'
+says 'few: no results yet: few/metrics.jsonl contains neither a test nor a validation'
 status 2 compare runs/prunable runs/../runs/prunable
 says 'is given twice, so it would count as two runs'
 status 2 compare nowhere

@@ -33,7 +33,7 @@ class Scale {
     }
   }
   bool empty() const { return empty_; }
-  /// 0 at the low bound, 1 at the high one; NaN for a value that the scale cannot show.
+  /// 0 at the low bound, 1 at the high bound; NaN for a value that the scale cannot show.
   double at(double value) const {
     if (!log_) return (value - low_) / (high_ - low_);
     return value > 0 ? std::log(value / low_) / std::log(high_ / low_) : std::nan("");
@@ -57,7 +57,8 @@ class Scale {
     return all;
   }
   std::vector<double> log_ticks() const {
-    const bool wide = high_ / low_ > 1000;  // else ticks at 1, 2 and 5 of each decade
+    // A wide scale has ticks at powers of ten, other scales also at 2 and 5 times these powers.
+    const bool wide = high_ / low_ > 1000;
     std::vector<double> all;
     const int first = static_cast<int>(std::floor(std::log10(low_))),
               last = static_cast<int>(std::ceil(std::log10(high_))), skip = 1 + (last - first) / 9;

@@ -1,5 +1,5 @@
 #pragma once
-/// Charts: marks over two axes. A scale maps values to a side of the plot; axes draw the scales.
+/// Charts: lines, bars, bands and dots over two axes with linear or logarithmic scales.
 #include <optional>
 #include <string>
 #include <vector>
@@ -55,10 +55,10 @@ struct Chart {
   std::vector<Bar> bars;
   std::vector<Line> lines;
   std::vector<Dot> dots;
-  std::vector<std::pair<int, std::string>> legend;  ///< colours and names in addition to the lines'
+  std::vector<std::pair<int, std::string>> legend;  ///< colours and names of further entries
 };
 
-/// Draws a chart. Of each line, a column of pixels shows the first, lowest, highest and last point.
+/// Draws a chart. In each column of pixels, a line shows its first, lowest, highest and last point.
 /// A chart without marks shows "no values".
 Drawing drawn(const Chart& chart);
 

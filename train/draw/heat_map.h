@@ -22,7 +22,7 @@ struct HeatMap {
 /// `largest` the largest mean. Returns a smaller map unchanged.
 HeatMap reduced(const HeatMap& map, std::int64_t max_extent);
 
-/// The cells alone, each width × height, in one path per level of opacity. Omits values of level 0.
+/// The cells alone, each width × height, in one path per level of opacity. Omits cells of level 0.
 std::string heat_cells(const HeatMap& map, double width, double height);
 
 /// A map with row names on the left and column names above. The four largest cells

@@ -1,5 +1,5 @@
 #pragma once
-/// Parts of SVG and HTML pages.
+/// Elements of SVG files and HTML pages.
 #include <string>
 #include <string_view>
 #include <vector>

@@ -9,7 +9,7 @@
 
 HEED_BEGIN
 
-/// The result of a parameter: of single entries and, if some were not checked, of random
+/// The result for a parameter: for single entries and, if some of them were not checked, for random
 /// directions.
 struct GradcheckRow {
   std::string name, shape;
@@ -17,8 +17,8 @@ struct GradcheckRow {
   std::int64_t checked = 0;     ///< number of entries checked individually
   std::int64_t directions = 0;  ///< number of random directions checked
   std::int64_t kinks = 0;
-  double largest = 0;      ///< largest derivative, in magnitude
-  double worst_error = 0;  ///< infinite for NaN
+  double largest = 0;      ///< maximum magnitude of a derivative
+  double worst_error = 0;  ///< maximum error; infinite for NaN
   GradcheckStatus status = GradcheckStatus::ok;
   std::string cause;  ///< probable cause of a failure
 };

@@ -34,7 +34,7 @@ Texts heads_of(const ModelOptions& o) {
   const AttentionChoice& a = o.attention;
   Texts lines{fmt::format("{} head{}", o.heads, o.heads == 1 ? "" : "s")};
   if (a.kv_heads > 0 && a.kv_heads < o.heads)
-    lines[0] += fmt::format(", {} of keys and values", a.kv_heads);
+    lines[0] += fmt::format(", {} for keys and values", a.kv_heads);
   if (a.map != ScoreMap::softmax) lines.push_back(name(a.map) + " in place of softmax");
   if (a.scale != 0) lines.push_back("scores times " + svg_number(a.scale));
   return lines;
@@ -47,14 +47,14 @@ void add_choices(Texts& lines, const ModelOptions& o) {
     lines.push_back(fmt::format("window of {} tokens", a.window));
   if (a.pattern == PatternKind::bigbird) {
     lines.push_back(fmt::format("blocks of {} tokens:", a.block));
-    lines.push_back(fmt::format("{} global, {} beside, {} random", a.global_blocks, a.side_blocks,
+    lines.push_back(fmt::format("{} global, {} adjacent, {} random", a.global_blocks, a.side_blocks,
                                 a.random_blocks));
   }
   if (a.pattern == PatternKind::topk)
     lines.push_back(fmt::format("the {} largest scores", a.top_k));
   if (a.pattern == PatternKind::linear) lines.emplace_back("linear, without scores");
   if (by_distance(o.positions)) lines.push_back("positions: " + name(o.positions));
-  if (o.memory > 0) lines.push_back(fmt::format("and the {} tokens before", o.memory));
+  if (o.memory > 0) lines.push_back(fmt::format("and the {} previous tokens", o.memory));
 }
 
 class ModelDrawing {
@@ -130,8 +130,8 @@ class ModelDrawing {
     const Texts part{block + ".mixer"};
     if (o.mixer == MixerKind::conv) {
       return box("Gated convolution",
-                 {fmt::format("{} tokens{}", o.conv_width, causal ? ", the last its own" : "")},
-                 part, mixing);
+                 {fmt::format("{} tokens{}", o.conv_width, causal ? " up to its own" : "")}, part,
+                 mixing);
     }
     if (!is_built_in(o.mixer)) return box(name(o.mixer), {}, part, mixing);
     return box(o.mixer == MixerKind::lstm ? "LSTM" : "GRU",
@@ -365,8 +365,8 @@ class ModelDrawing {
     c.caption(what);
   }
 
-  /// Joins the columns: cross-attention reads the encoder's rows, and both sides may share one
-  /// table.
+  /// Joins the columns: cross-attention reads the encoder output, and both sides may share one
+  /// embedding table.
   void join(Column& from, const Column& to, double source_embedding) const {
     const double up = from.top - 16, channel = from.x + from.half() + 24;
     for (const auto& [x, y] : to.readers)

@@ -14,8 +14,8 @@ namespace heed {
 
 namespace {
 
-constexpr std::int64_t max_batches = 16;     // training batches that are averaged
-constexpr std::int64_t guessed_length = 32;  // tokens per sequence, without any data
+constexpr std::int64_t max_batches = 16;     // maximum number of batches that are averaged
+constexpr std::int64_t guessed_length = 32;  // assumed tokens per sequence, without data
 constexpr std::int64_t guessed_characters = 100;
 
 // ---- the vocabulary -------------------------------------------------------------------------
@@ -216,20 +216,20 @@ std::string ModelSummary::text() const {
   const bool decodes = work.target_tokens > 0;
   t += fmt::format("training step {}, {:.0f} {} tokens ({})\n",
                    work.flops ? fmt::format("{:.4g} GFLOP of matrix products", *work.flops / 1e9)
-                              : "its matrix products not counted",
+                              : "matrix products not counted",
                    decodes ? work.target_tokens : work.source_tokens, decodes ? "target" : "source",
                    work.basis);
   t += fmt::format("memory of training, {} {:.1f} MB{}\n",
                    memory.activations ? "about" : "at least", memory.total() / 1e6,
                    memory.total() > machine
                        ? fmt::format("; this machine has {:.1f} MB", machine / 1e6)
-                   : decodes ? "; decoding a test set may take more"
+                   : decodes ? "; decoding a test set may need more"
                              : "");
   t += fmt::format(
       "  program     {}\n  weights     {}\n  gradients   {}{}\n  moments     {}\n  activations "
       "{}\n",
       megabytes(memory.program), megabytes(memory.weights), megabytes(memory.gradients),
-      memory.activations ? "  of the shards that hold them at the same time" : "  of one shard",
+      memory.activations ? "  of shards in memory at the same time" : "  of one shard",
       megabytes(memory.moments),
       memory.activations ? megabytes(*memory.activations) + "  while shards run"
                          : "  not measured: not enough memory to run a shard");

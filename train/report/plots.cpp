@@ -31,7 +31,7 @@ Line curve(const std::string& name, int colour, std::int64_t n, const auto& f) {
   return line;
 }
 
-/// A matrix with a title and without labels; square if rows and columns are equal in number.
+/// A matrix with a title and without labels, drawn as a square if it has as many rows as columns.
 Drawing titled_map(const std::string& title, const HeatMap& map) {
   constexpr double top = 26, left = 14, height = 190;
   const double width = map.rows == map.columns ? height : 2 * height;
@@ -85,7 +85,7 @@ void add_sinusoidal(std::vector<Drawing>& all, std::int64_t d, std::int64_t leng
 void add_rotary(std::vector<Drawing>& all, const ModelOptions& model, std::int64_t length) {
   const std::int64_t size = model.d_model / model.heads;
   Chart chart;
-  chart.title = fmt::format("rotary: score of equal query and key (size {})", size);
+  chart.title = fmt::format("rotary: score of a query and an equal key (head size {})", size);
   chart.x_label = "distance";
   chart.y_label = "share of the score at distance 0";
   int colour = 0;
@@ -200,7 +200,7 @@ std::vector<Drawing> softmax_plots(const Config&, std::int64_t) {
     bars.x_ticks.push_back({static_cast<double>(i) + 0.5, fmt::format("{}", scores[i])});
   bars.y_low = 0;
   bars.y_high = 1;
-  entropy.title = "entropy of these weights, nats (at most ln 5)";
+  entropy.title = "entropy of the softmax weights, nats (at most ln 5)";
   entropy.x_label = "T";
   entropy.log_x = true;
   entropy.y_low = 0;
@@ -256,7 +256,7 @@ std::vector<Drawing> mask_plots(const Config& config, std::int64_t length) {
 std::vector<Drawing> activation_plots(const Config&, std::int64_t) {
   Chart values, slopes;
   values.title = "activations";
-  slopes.title = "their derivatives";
+  slopes.title = "derivatives of the activations";
   for (Chart* const chart : {&values, &slopes}) chart->x_label = "x";
   for (std::size_t i = 0; i < activation_count; ++i) {
     const auto f = static_cast<UnaryFunction>(i);

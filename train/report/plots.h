@@ -11,7 +11,7 @@ namespace heed {
 
 /// The drawings for one of these names. Throws Error(usage), listing them, for any other name.
 ///   positions    PE, its inner products and wavelengths; the decay of scores with rotary positions; the
-///                biases of ALiBi; the buckets of T5; the distances of Shaw et al.
+///                biases of ALiBi; the buckets of T5
 ///   schedule     the learning rate over the steps, for the config's schedule and for all schedules
 ///   softmax      weights and entropy over the temperature
 ///   masks        the keys that each query reads, for each pattern

@@ -20,8 +20,8 @@ struct ShardProducts {
   std::vector<kernels::Product> list;
 };
 
-/// A profile of several steps. Each step is repeated without its update and with every op timed.
-/// All figures are means per step.
+/// A profile of several steps. Each step is repeated without its update, and every op is timed. All
+/// figures are means per step.
 class StepProfile {
  public:
   /// Repeats forward and backward of the shards of a step that took `step_seconds`, on the same
@@ -31,7 +31,7 @@ class StepProfile {
                                  const StepOptions& options, Team& team);
 
   struct Row {
-    std::string name;  ///< name of an op, or of time outside ops
+    std::string name;  ///< name of an op, or of a kind of time outside ops
     std::int64_t calls = 0;
     double forward = 0, backward = 0;  ///< time in seconds, divided by the number of threads
     double seconds = 0;                ///< contribution to step_seconds()

@@ -96,7 +96,7 @@ class TapeDrawing {
           Exit::usage,
           fmt::format("--tape: the tape has {} nodes, and a drawing shows at most {}: draw a "
                       "smaller model, as with model.layers=1 (widths, lengths and the "
-                      "vocabulary do not matter)",
+                      "vocabulary size do not change the number of nodes)",
                       found.size(), max_drawn_nodes));
     }
     std::ranges::stable_sort(found, {}, &Node::order);
@@ -171,7 +171,7 @@ class TapeDrawing {
   struct Mean {
     double sum = 0, weight = 0;
   };
-  /// Places the items of a row in their order with the minimum sum of weighted squared distances
+  /// Places the items of a row in this order, with the minimum sum of weighted squared distances
   /// from the wanted positions: pools neighbours that would overlap.
   template <class Wanted>
   void place(const std::vector<std::size_t>& row, Wanted wanted) {

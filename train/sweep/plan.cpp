@@ -157,7 +157,8 @@ std::string settings_of(const Config& config) {
   return text;
 }
 
-/// Throws Error(usage) for a plan in which two settings contradict each other.
+/// Throws Error(usage) for a plan that varies nothing or in which two settings contradict each
+/// other.
 void check(const SweepPlan& plan, const Config& config, const std::string& path) {
   if (plan.axes.empty() && plan.seeds == 1)
     throw Error(Exit::usage,
@@ -176,7 +177,7 @@ void check(const SweepPlan& plan, const Config& config, const std::string& path)
                 "--halving sets train.steps in each round, so train.steps cannot have "
                 "several values");
   if (plan.halving && config.train.steps <= 0)
-    throw Error(Exit::usage, "--halving divides train.steps, which the config does not give");
+    throw Error(Exit::usage, "--halving divides train.steps, which the config does not set");
 }
 
 }  // namespace
@@ -221,7 +222,7 @@ std::vector<SweepMember> members_of(const SweepPlan& plan, const std::string& co
   const std::vector<std::size_t> points = chosen_points(plan, seed);
   if (points.size() * static_cast<std::size_t>(plan.seeds) > max_runs)
     throw Error(Exit::usage,
-                fmt::format("the sweep has {} runs, more than {}; --random draws some",
+                fmt::format("the sweep has {} runs, more than {}; --random N runs only N points",
                             points.size() * static_cast<std::size_t>(plan.seeds), max_runs));
   for (const std::size_t number : points) {
     for (std::int64_t s = 0; s < plan.seeds; ++s) {

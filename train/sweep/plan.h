@@ -22,7 +22,7 @@ struct SweepAxis {
 struct SweepPlan {
   std::vector<SweepAxis> axes;
   std::vector<std::string> overrides;  ///< overrides of every run
-  std::int64_t seeds = 1;   ///< runs per point, with consecutive seeds from the config's on
+  std::int64_t seeds = 1;   ///< runs per point, with consecutive seeds; the first is the config's
   std::int64_t random = 0;  ///< number of points drawn from the grid; 0: all points
   bool halving = false;     ///< successive halving
 };
@@ -38,13 +38,14 @@ struct SweepMember {
 /// Throws Error(usage) with the positions of all mistakes.
 SweepPlan read_sweep(const std::string& path);
 
-/// Adds `key=a,b,c` and `key=value` of the command line: an axis, or an override of every run. Commas
-/// within brackets, braces and quotes do not separate values. Both replace an axis of the same key.
+/// Adds arguments of the command line: `key=a,b,c` is an axis, `key=value` an override of every
+/// run. Both replace an axis of the same key. Commas within brackets, braces and quotes do not
+/// separate values.
 void add_arguments(SweepPlan& plan, std::span<const std::string> arguments);
 
 /// The runs of a plan in a fixed order. Checks the config of every run. Throws Error(usage) for a
-/// plan without axes and seeds, with more than 10,000 runs or with two equal runs, or for an
-/// invalid config.
+/// plan with neither axes nor several seeds, with more than 10,000 runs or with two equal runs, or
+/// for an invalid config.
 std::vector<SweepMember> members_of(const SweepPlan& plan, const std::string& config);
 
 }  // namespace heed

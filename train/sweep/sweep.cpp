@@ -84,7 +84,7 @@ class Sweep {
     return all;
   }
 
-  /// A round of halving: train.steps of this round and of the last. 0: no halving.
+  /// A round of halving: train.steps of this round and of the last round; 0 without halving.
   struct Round {
     std::int64_t steps = 0, all = 0;
   };
@@ -98,7 +98,7 @@ class Sweep {
         try {
           run_one(i, round);
           if (state_[i].finished) outcome = figure_of(i);
-        } catch (const std::exception& error) {  // such as a damaged file of the run
+        } catch (const std::exception& error) {  // for example, a file of the run is damaged
           state_[i].finished = false;
           state_[i].reason = error.what();
         }
@@ -246,7 +246,7 @@ class Sweep {
     return sum / count;
   }
 
-  /// NaN is never better.
+  /// Whether a is better than b; NaN is never better.
   static bool better(Metric metric, double a, double b) {
     return is_better(metric, a, std::isfinite(b) ? std::optional(b) : std::nullopt);
   }
@@ -307,8 +307,8 @@ void require_same(const nlohmann::json& old, const nlohmann::json& now,
   if (!same("runs") || !same("halving"))
     throw Error(
         Exit::usage,
-        fmt::format("{} holds another sweep: its sweep.json names other runs. Choose another "
-                    "folder with --run, or repeat the arguments that it was started with",
+        fmt::format("{} holds another sweep: its sweep.json lists other runs. Choose another "
+                    "folder with --run, or repeat the arguments of that sweep",
                     options.folder.string()));
   std::vector<std::string> edited;
   if (old.contains("settings"))
@@ -333,7 +333,7 @@ void claim_folder(const SweepOptions& options, const std::vector<SweepMember>& m
     return require_same(parse_json(read_bytes(path), path.string()), record, options);
   if (std::filesystem::exists(options.folder / "config.yaml", ignored))
     throw Error(Exit::usage, fmt::format("{} holds a run, so it cannot be the folder of a sweep: "
-                                         "choose another with --run",
+                                         "choose another folder with --run",
                                          options.folder.string()));
   create_folders(options.folder);
   write_file_durably(path, record.dump(2) + "\n");

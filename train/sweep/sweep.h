@@ -27,18 +27,18 @@ struct SweepResult {
   int signal = 0;  ///< signal that stopped the sweep; 0: none
 };
 
-/// Writes sweep.json, which describes the folder: its runs, and all settings of the first run.
-/// Throws Error(usage) if the folder contains another sweep or a run, or if the config was edited
-/// since.
+/// Writes sweep.json, which lists the runs of the folder and all settings of the first run. If the
+/// file exists, it must describe the same sweep. Throws Error(usage) if the folder contains another
+/// sweep or a run, or if the config has changed since the sweep began.
 void claim_folder(const SweepOptions& options, const std::vector<SweepMember>& members);
 
 /// Trains or continues each run; finished runs remain unchanged. `on_message` receives a line when
 /// a run ends. A stop signal is passed on to the runs, which save and end.
 ///
-/// With halving, all points are trained for a fraction of train.steps, the better half for twice as
-/// many steps, and so on, until the remaining points reach train.steps (successive halving,
-/// Jamieson and Talwalkar 2016). Points are ranked by the metric train.best of the last validation,
-/// averaged over their seeds. The learning rate follows train.steps throughout.
+/// With halving, all points are trained for a fraction of train.steps, then the better half for
+/// twice as many steps, and so on, until the remaining points reach train.steps (successive
+/// halving, Jamieson and Talwalkar 2016). Points are ranked by the metric train.best of the last
+/// validation, averaged over their seeds. The learning-rate schedule is the same in all rounds.
 SweepResult run_sweep(const SweepOptions& options, const std::vector<SweepMember>& members,
                       const std::function<void(const std::string&)>& on_message);
 

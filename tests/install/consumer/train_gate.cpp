@@ -25,7 +25,8 @@ int main() {
       const heed::Array g = gradients[p.tensor];
       for (const float value : g.values()) squares += value * value;
     }
-    // Of one length, because the gradients of cubes differ so much that no one rate suits all weights.
+    // All updates have the same norm: the gradients of cubes differ so much that no fixed rate
+    // suits all steps.
     const auto rate = static_cast<float>(0.02 / std::sqrt(squares));
     for (heed::NamedTensor& p : gate.parameters()) {
       const heed::Array g = gradients[p.tensor];
@@ -33,7 +34,7 @@ int main() {
         p.tensor.mutable_value().data()[i] -= rate * g.data()[i];
     }
   }
-  std::printf("mean squared error: %.5f at first, %.5f at last\n", static_cast<double>(first),
-              static_cast<double>(last));
+  std::printf("mean squared error: %.5f in the first step, %.5f in the last\n",
+              static_cast<double>(first), static_cast<double>(last));
   return last < first / 10 ? 0 : 1;
 }

@@ -68,7 +68,7 @@ fault("alibi: the slopes of a power of two for every number of heads", "autograd
       "while (power < heads) power *= 2;",
       "autograd_f64:attention_kinds")
 
-fault("decoding: terms see the new row at position 0", "autograd/ops/attention/attention_step.cpp",
+fault("decoding: score terms use position 0 for the new row", "autograd/ops/attention/attention_step.cpp",
       "term.add({query.sequence, head, layout_.heads, query.first, 1,",
       "term.add({query.sequence, head, layout_.heads, 0, 1,",
       "autograd_f64:attention_kinds")
@@ -78,7 +78,7 @@ fault("cross-entropy: an ignored row has a gradient", "autograd/ops/cross_entrop
       "",
       "autograd_f64:op_table_suite,ops")
 
-fault("cross-entropy: a chunk's dW replaces those before", "autograd/ops/cross_entropy.cpp",
+fault("cross-entropy: a chunk's dW replaces that of earlier chunks", "autograd/ops/cross_entropy.cpp",
       "begin == 0 ? real(0) : real(1), dweight.data(), in);",
       "real(0), dweight.data(), in);",
       "autograd_f64:op_table_suite,ops")
@@ -97,12 +97,12 @@ fault("matmul: dA transposes the wrong operand", "autograd/ops/matmul.cpp",
       "gemm(Trans::no, flag(trans_b), m(), k(), n(), 1, g, n(), pb, b.cols(), 1,",
       "autograd_f64:op_table_suite")
 
-fault("matmul: every matrix of a batch is the first one", "autograd/ops/matmul.cpp",
+fault("matmul: every matrix of a batch is the first matrix", "autograd/ops/matmul.cpp",
       "visit(of_a + (walk.repeats_a() ? 0 : i), ",
       "visit(of_a, ",
       "autograd_f64:op_table_suite", "autograd_golden")
 
-fault("mean: divides by all values, not those of the axis", "autograd/ops/reduce.cpp",
+fault("mean: divides by the number of all values", "autograd/ops/reduce.cpp",
       "return apply(Reduce{r.kept, r.result, real(1) / static_cast<real>(r.view.n)}, x);",
       "return apply(Reduce{r.kept, r.result, real(1) / static_cast<real>(x.size())}, x);",
       "autograd_f64:ops")
@@ -130,7 +130,7 @@ fault("UTF-8: U+10000 is written in three bytes", "autograd/base/utf8.cpp",
       "if (code <= 0x10000) {",
       "data:utf8")
 
-fault("lines: a line of the greatest length ends before its \\r", "autograd/base/lines.cpp",
+fault("lines: a line of the maximum length ends before its \\r", "autograd/base/lines.cpp",
       "if (looked > max_bytes_ + byte_order_mark.size() + 1 || !source_.read(text_)) break;",
       "if (looked > max_bytes_ || !source_.read(text_)) break;",
       "data:lines")
@@ -155,14 +155,14 @@ fault("arena: of the blocks that other threads return, only the first is kept", 
       "if (block != nullptr) {\n      Block* next = block->next;",
       "autograd_f64:arena")
 
-fault("heap: the block after an unlisted one still names it as previous", "autograd/memory/heap.cpp",
+fault("heap: the block after an unlisted block still points at it", "autograd/memory/heap.cpp",
       "  if (block->next != nullptr) block->next->previous = block->previous;\n",
       "",
       "autograd_f64:heap")
 
 # ---- autograd/kernels ----------------------------------------------------------------------------
 
-fault("causal attention: a query sees the next key", "autograd/ops/attention/causal.h",
+fault("causal attention: a query reads the next key", "autograd/ops/attention/causal.h",
       "return KeyRange{0, i + 1};",
       "return KeyRange{0, i + 2};",
       "nn_f64:attention_layers,properties")
@@ -172,12 +172,12 @@ fault("attention: sums of tiles omit the smaller one", "autograd/kernels/attenti
       "alone ? high : high",
       "kernels_f64:kernels_attention", "autograd_f64:long_attention")
 
-fault("attention: scores over the model's width", "autograd/attention.h",
+fault("attention: scores divided by the root of the model's width", "autograd/attention.h",
       "real(1) / std::sqrt(static_cast<real>(layout.size))",
       "real(1) / std::sqrt(static_cast<real>(layout.size * layout.heads))",
       "autograd_f64:attention_kinds")
 
-fault("rotary: backward turns forward", "autograd/ops/attention/rotary.cpp",
+fault("rotary: backward rotates in the direction of forward", "autograd/ops/attention/rotary.cpp",
       "dx.add(rotated(dy, -1))",
       "dx.add(rotated(dy, 1))",
       "autograd_f64:op_table_suite")
@@ -202,12 +202,12 @@ fault("top-k: of equal scores, too many are kept", "autograd/ops/attention/keep_
       "equal > 0",
       "autograd_f64:attention_kinds")
 
-fault("recomputation: begins without the gradients so far", "autograd/recompute.cpp",
+fault("recomputation: earlier gradients are dropped", "autograd/recompute.cpp",
       "partial.push_back({leaves[i], dx[i].take()});",
       "partial.push_back({leaves[i], {}});",
       "autograd_f64:recomputation")
 
-fault("softmax: gradient with the sum of dy, not ⟨dy, y⟩", "autograd/kernels/softmax.cpp",
+fault("softmax: gradient with the sum of dy in place of ⟨dy, y⟩", "autograd/kernels/softmax.cpp",
       "return hn::Mul(io.load(y + i), io.load(dy + i));",
       "return io.load(dy + i);",
       "kernels_f64:kernels_rows")
@@ -267,7 +267,7 @@ fault("int8: scales are rounded down", "autograd/kernels/gemm/int8.cpp",
       "std::bit_cast<std::uint32_t>(scale) & ~dropped",
       "kernels_f32:kernels_int8")
 
-fault("int8: sums of raised numbers do not begin with their excess", "autograd/kernels/gemm/int8.cpp",
+fault("int8: sums of raised numbers are not corrected", "autograd/kernels/gemm/int8.cpp",
       "= -raised * sum;",
       "= 0;",
       "kernels_f32:kernels_int8")
@@ -277,7 +277,7 @@ fault("int8: a row of 2^127 has a scale", "autograd/kernels/gemm/int8.cpp",
       "if (magnitude_bits > beyond)",
       "kernels_f32:kernels_int8")
 
-fault("int8: all rows have the first one's scale", "autograd/kernels/gemm/int8.cpp",
+fault("int8: all rows have the scale of the first row", "autograd/kernels/gemm/int8.cpp",
       "real(scales[r] * static_cast<float>(*q++))",
       "real(scales[0] * static_cast<float>(*q++))",
       "kernels_f32:kernels_int8", "nn_f64:weights_in_files")
@@ -294,7 +294,7 @@ fault("gradcheck: a variable used twice is reported twice", "autograd/gradcheck/
       "known_.contains(input.get())) continue;",
       "autograd_f64:gradcheck_wrong_suite")
 
-fault("attention, hard: backward passes the hard weights' gradient", "autograd/ops/attention/fused_attention.cpp",
+fault("attention, hard: backward uses the gradient of the hard weights", "autograd/ops/attention/fused_attention.cpp",
       "scratch.delta[r] = kernels::dot(p + r * keys, dp + r * keys, keys);",
       "scratch.delta[r] += kernels::dot(p + r * keys, dp + r * keys, 0);",
       "autograd_f64:attention_kinds")
@@ -319,7 +319,7 @@ fault("R-Drop: the second pass is paired with the wrong target", "autograd/ops/c
       "real* const rows[] = {logits.row(r), logits.row(2 * half - 1 - r)};",
       "autograd_f64:ops")
 
-fault("grid_bias: the relative position of the key, not of the query", "autograd/ops/attention/grid_bias.h",
+fault("grid_bias: relative positions have the opposite sign", "autograd/ops/attention/grid_bias.h",
       "f(i * block.keys + j, query - place(block.key + j));",
       "f(i * block.keys + j, 2 * centre - (query - place(block.key + j)));",
       "nn_f64:swin")
@@ -331,12 +331,12 @@ fault("distillation: the gradient lacks the temperature", "autograd/ops/cross_en
 
 # ---- autograd: OpenBLAS's kernel -----------------------------------------------------------------
 
-fault("blas kernel: a slow choice of OpenBLAS is accepted", "autograd/kernels/gemm/blas_kernel.cpp",
+fault("blas kernel: a slow kernel chosen by OpenBLAS is accepted", "autograd/kernels/gemm/blas_kernel.cpp",
       "if (*vectors == processor) return {};",
       "if (*vectors <= processor) return {};",
       "kernels_f32:blas_kernel_suite")
 
-fault("blas kernel: the choice of the user is replaced", "autograd/kernels/gemm/blas_kernel.cpp",
+fault("blas kernel: a kernel chosen by the user is replaced", "autograd/kernels/gemm/blas_kernel.cpp",
       "if (kernel.is_requested()) {",
       "if (false) {",
       "kernels_f32:blas_kernel_suite")

@@ -3,7 +3,7 @@ from . import fault
 
 # ---- data ----------------------------------------------------------------------------------------
 
-fault("order: drawn with replacement", "data/batches/batching.cpp",
+fault("order: samples are drawn with replacement", "data/batches/batching.cpp",
       "std::swap(items[i - 1], items[random.below(static_cast<std::uint32_t>(i))]);",
       "items[i - 1] = items[random.below(static_cast<std::uint32_t>(i))];",
       "data:batcher")
@@ -23,7 +23,7 @@ fault("windows: the end of the text is omitted", "data/batches/batching.cpp",
       "for (std::int64_t at = shift; at < tokens - context; at += context)",
       "data:batcher")
 
-fault("prefetcher: the position before the batch", "data/batches/batcher.cpp",
+fault("prefetcher: returns the position before the batch", "data/batches/batcher.cpp",
       "position_ = stream_.position();\n  epochs_",
       "epochs_",
       "data:prefetcher")
@@ -33,7 +33,7 @@ fault("vocabulary: the end token is printed", "data/tokenizers/vocabulary.cpp",
       "if (id == bos) continue;",
       "data:vocabulary")
 
-fault("words: further specials do not count in vocab_size", "data/tokenizers/vocabulary.cpp",
+fault("words: further special pieces do not count in vocab_size", "data/tokenizers/vocabulary.cpp",
       "static_cast<std::int64_t>(special_pieces.size() + options.specials.size());",
       "static_cast<std::int64_t>(special_pieces.size());",
       "data:specials")
@@ -78,12 +78,12 @@ fault("order: a position just past the end of an epoch is accepted", "data/batch
       "position.batch > static_cast<std::int64_t>(plan(position.epoch).size())",
       "data:batcher")
 
-fault("subword sampling: both sides draw the same numbers", "data/batches/batching.cpp",
+fault("subword sampling: both sides draw the same random numbers", "data/batches/batching.cpp",
       "draw, 1), batch);",
       "draw, 0), batch);",
       "data:batcher")
 
-fault("subword sampling: every epoch draws the same", "data/batches/batching.cpp",
+fault("subword sampling: every epoch draws the same segmentation", "data/batches/batching.cpp",
       "static_cast<std::uint64_t>(*epoch) << 32",
       "static_cast<std::uint64_t>(*epoch) * 0",
       "data:batcher")

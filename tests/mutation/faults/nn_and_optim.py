@@ -38,17 +38,17 @@ fault("final norm: present although the config omits it", "nn/layers/block.cpp",
       "if (options.norm",
       "nn_f64:golden,parameters")
 
-fault("dropout: one key for a whole pass", "nn/context.h",
+fault("dropout: all layers of a pass use one key", "nn/context.h",
       "(shard << 16) | dropouts++};",
       "(shard << 16) | dropouts};",
       "nn_f64:dropout_in_layers")
 
-fault("embedding: scaled by the vocabulary", "nn/layers/embedding.h",
+fault("embedding: scaled by the root of the vocabulary size", "nn/layers/embedding.h",
       "weight.shape().cols()",
       "weight.shape().rows()",
       "nn_f64:golden")
 
-fault("xavier: bound from one side only", "nn/parameters.cpp",
+fault("xavier: bound from the number of inputs only", "nn/parameters.cpp",
       "static_cast<double>(in + out)",
       "static_cast<double>(in + in)",
       "nn_f64:parameters")
@@ -58,7 +58,7 @@ fault("decoding: a selection does not reorder the sources", "nn/context.h",
       "",
       "nn_f64:cached_decoding")
 
-fault("weights: f16 of half the value", "nn/weights.cpp",
+fault("weights: f16 values are halved", "nn/weights.cpp",
       "static_cast<int>(exponent) - 25",
       "static_cast<int>(exponent) - 26",
       "nn_f64:weights_in_files")
@@ -75,7 +75,7 @@ fault("warmup: one step late", "optim/schedule.h",
       "return options.lr * (t - 1) / warmup;",
       "optim_f64:schedules")
 
-fault("schedule: ends with the run, whatever schedule.steps says", "optim/schedule.h",
+fault("schedule: ends with the run, whatever schedule.steps is", "optim/schedule.h",
       "schedule.steps > 0 ? schedule.steps : total_steps);",
       "total_steps);",
       "optim_f64:schedules")
@@ -90,12 +90,12 @@ fault("clipping: small gradients are enlarged", "optim/clip.h",
       "return factor;",
       "optim_f64:optimizers")
 
-fault("adam: decays as adamw does", "optim/optimizer.cpp",
+fault("adam: weights decay as with adamw", "optim/optimizer.cpp",
       "if (options_.name == OptimizerKind::adam) return 0;",
       "",
       "optim_f64:optimizers")
 
-fault("adam: second moments from the parameter's beginning", "optim/optimizer.cpp",
+fault("adam: second moments are read from the parameter's beginning", "optim/optimizer.cpp",
       "second_[parameter].data() + at, n);",
       "second_[parameter].data(), n);",
       "optim_f64:optimizers")
@@ -110,7 +110,7 @@ fault("optimizer: a step from gradients is not clipped", "optim/optimizer.cpp",
       "step(list, lr, 1);",
       "optim_f64:optimizers")
 
-fault("segment memory: the first tokens are kept, not the last", "nn/segment_memory.cpp",
+fault("segment memory: the first tokens are kept", "nn/segment_memory.cpp",
       "std::copy_n(values + (rows - fresh) * width_, fresh * width_, to);",
       "std::copy_n(values, fresh * width_, to);",
       "nn_f64:segment_memory")
@@ -125,27 +125,27 @@ fault("segment memory: not restored with a checkpoint", "train/loop/trainer.cpp"
       "",
       "training:trainer")
 
-fault("a text read in one pass: rows begin one position late", "nn/models/generative.cpp",
+fault("prefill: rows begin one position late", "nn/models/generative.cpp",
       "cache_.position = 0;  // position of the first row",
       "cache_.position = 1;",
       "nn_f64:attention_in_models")
 
-fault("a text read in one pass: keys of the wrong columns", "nn/layers/attention.cpp",
+fault("prefill: keys are copied from the wrong columns", "nn/layers/attention.cpp",
       "std::span(qkv.value().row(t) + d, width)",
       "std::span(qkv.value().row(t), width)",
       "nn_f64:attention_in_models")
 
-fault("batch norm: each shard has its own statistics", "nn/layers/norm.cpp",
+fault("batch norm: each shard has separate statistics", "nn/layers/norm.cpp",
       "{pass.all_reduce, pass.shard});",
       "{});",
       "training:tasks")
 
-fault("batch norm: evaluation uses the statistics of its own batch", "nn/layers/norm.cpp",
+fault("batch norm: evaluation uses the statistics of its batch", "nn/layers/norm.cpp",
       "if (!pass.training) {",
       "if (false) {",
       "nn_f64:classifier")
 
-fault("batch norm: running means move when the layer runs", "nn/layers/norm.cpp",
+fault("batch norm: running means are updated when the layer runs", "nn/layers/norm.cpp",
       "return batch_norm(x, weight, bias, eps, pass.shard == 0 ? &statistics->latest : nullptr,",
       "if (pass.shard == 0 && statistics->latest.rows > 0) statistics->update_running();\n"
       "  return batch_norm(x, weight, bias, eps, pass.shard == 0 ? &statistics->latest : nullptr,",

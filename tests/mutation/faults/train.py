@@ -3,13 +3,13 @@ from . import fault
 
 # ---- train ---------------------------------------------------------------------------------------
 
-fault("step: each shard uses its own mean", "train/loop/step.cpp",
+fault("step: each shard's loss is divided by its number of labels", "train/loop/step.cpp",
       "forward_backward(shards[i], {lanes[i], all_reduce}, i, step, static_cast<double>(tokens));",
       "const Batch& own = shards[i];\n"
       "    forward_backward(own, {lanes[i], all_reduce}, i, step, static_cast<double>(own.labels.size()));",
       "nn_f64:shards", "training:step")
 
-fault("step: the same dropout in every step", "train/loop/step.cpp",
+fault("step: the same dropout masks in every step", "train/loop/step.cpp",
       "static_cast<std::uint64_t>(step),",
       "step < 0 ? 1u : 0u,",
       "training:step,determinism")
@@ -29,7 +29,7 @@ fault("resume: the optimizer begins at step 0", "train/loop/trainer.cpp",
       "replica_.optimizer().set_steps(0 * ",
       "training:resuming")
 
-fault("resume: at the beginning of the epoch", "train/loop/run_progress.cpp",
+fault("resume: begins at the beginning of the epoch", "train/loop/run_progress.cpp",
       'visit("/batch", p.position.batch, true);',
       "",
       "training:resuming")
@@ -39,17 +39,17 @@ fault("best: higher perplexity counts as better", "train/config/tasks.h",
       '"perplexity", "perplexity", true',
       "training:trainer")
 
-fault("checkpoints: best is always the last", "train/run/checkpoint_folder.cpp",
+fault("checkpoints: `best` always points to the last one", "train/run/checkpoint_folder.cpp",
       'if (is_best) link("best", step);',
       'if (is_best || step > 0) link("best", step);',
       "train:checkpoint_folder")
 
-fault("checkpoints: those made on request count towards keep", "train/run/checkpoint_folder.cpp",
+fault("checkpoints: checkpoints on request count towards keep", "train/run/checkpoint_folder.cpp",
       'return !state.state.contains("on_request");',
       "return true;",
       "train:checkpoint_folder")
 
-fault("run lock: a process that only looks at it stops a starting run", "train/run/run_lock.cpp",
+fault("run lock: a process that tests the lock stops a starting run", "train/run/run_lock.cpp",
       "if (try_lock(file_.get(), LOCK_SH) < 0 || tries == 1000) refuse(run, file_.get());",
       "refuse(run, file_.get());",
       "train:files_and_folders")
@@ -59,7 +59,7 @@ fault("run lock: an empty file always counts as heed's", "train/run/run_lock.cpp
       "|| mark.starts_with(text);",
       "train:files_and_folders")
 
-fault("validation: samples if decode.sample is set", "train/tasks/seq2seq.cpp",
+fault("validation: draws samples if decode.sample is set", "train/tasks/seq2seq.cpp",
       "options.sample = false;",
       "",
       "training:trainer")
@@ -74,7 +74,7 @@ fault("BLEU: brevity penalty of the inverse ratio", "train/metrics/bleu.cpp",
       "std::exp(1.0 - hypothesis / reference)",
       "train:bleu")
 
-fault("beam: the end token does not count in the length", "train/decode/search.cpp",
+fault("beam: the length does not include the end token", "train/decode/search.cpp",
       "done.hypothesis.tokens.size()) + (ended ? 1 : 0);",
       "done.hypothesis.tokens.size());",
       "training:searching")
@@ -94,17 +94,17 @@ fault("sampling: the random numbers depend on the order by length", "train/decod
       "keys.push_back(request.numbers.empty() ? i : request.numbers[i]);",
       "training:searching_with_models")
 
-fault("prefix: a sentence begins with that of its neighbour in the batch", "train/decode/search.cpp",
+fault("prefix: a sentence begins with its neighbour's prefix", "train/decode/search.cpp",
       "prefixes.push_back(request.prefixes[place]);",
       "prefixes.push_back(request.prefixes[i]);",
       "training:searching_with_models", "commands")
 
-fault("n-best: the worst first", "train/decode/search.cpp",
+fault("n-best: the worst hypothesis is first", "train/decode/search.cpp",
       "std::greater<>(), &Hypothesis::score",
       "std::less<>(), &Hypothesis::score",
       "training:searching")
 
-fault("moving average: the weights are validated instead", "train/loop/trainer.cpp",
+fault("moving average: validation uses the weights instead", "train/loop/trainer.cpp",
       "const ScopedEma ema(ema_);\n  std::vector<NamedTensor> training",
       "std::vector<NamedTensor> training",
       "training:regularisers")
@@ -114,7 +114,7 @@ fault("moving average: restored without exchanging weights and means", "train/lo
       "",
       "training:regularisers")
 
-fault("cutoff: the same in every step", "train/loop/augment.cpp",
+fault("cutoff: the same random numbers in every step", "train/loop/augment.cpp",
       ".index = static_cast<std::uint64_t>(step),",
       ".index = 0 * static_cast<std::uint64_t>(step),",
       "training:regularisers")
@@ -129,12 +129,12 @@ fault("continuing a text: the window slides one token early", "train/decode/sear
       "static_cast<std::int64_t>(text.size()) >= context) {",
       "training:searching_with_models")
 
-fault("fetch: an unpacked file under a packed file's name is kept", "train/fetch/fetch.cpp",
+fault("fetch: an uncompressed file with the name of a gzip file is kept", "train/fetch/fetch.cpp",
       "    if (is_gzip(bytes) != ends_in_gz(file.name)) return false;\n",
       "",
       "train:fetching")
 
-fault("subprocess: a killed program's status without 128", "train/fetch/subprocess.cpp",
+fault("subprocess: the status of a killed program lacks 128", "train/fetch/subprocess.cpp",
       "128 + WTERMSIG(status)",
       "WTERMSIG(status)",
       "train:fetching")
@@ -144,17 +144,17 @@ fault("subprocess: the stream to be discarded reaches the terminal", "train/fetc
       "keep == STDOUT_FILENO ? STDOUT_FILENO : STDERR_FILENO;",
       "train:fetching")
 
-fault("run lock: a process that only looks at it excludes others that do", "train/run/run_lock.cpp",
+fault("run lock: processes that test the lock exclude one another", "train/run/run_lock.cpp",
       "return try_lock(file.get(), LOCK_SH) < 0 && errno",
       "return try_lock(file.get(), LOCK_EX) < 0 && errno",
       "train:files_and_folders")
 
-fault("overwriting: the damaged metrics of the former run stay", "train/run/run_folder.cpp",
+fault("overwriting: damaged metrics of the previous run remain", "train/run/run_folder.cpp",
       '"metrics.jsonl", "metrics.jsonl.damaged",',
       '"metrics.jsonl",',
       "commands_folders")
 
-fault("resume: run.json keeps the sum of the former config", "train/run/run_record.cpp",
+fault("resume: run.json keeps the checksum of the previous config", "train/run/run_record.cpp",
       '    (*record)["files"]["config.yaml"] = sha256_hex(yaml);\n',
       "",
       "commands_resume")
@@ -164,12 +164,12 @@ fault("metrics: records after the checkpoint count as damage", "train/run/jsonl.
       "if (end + 1 < text.size())",
       "train:json_lines")
 
-fault("sampling: the share that top_p excludes goes to the last token kept", "train/decode/search.cpp",
+fault("sampling: the last token kept has the share excluded by top_p", "train/decode/search.cpp",
       "double at = random.uniform() * kept;",
       "double at = random.uniform() * all;",
       "training:sampling_tokens")
 
-fault("chrF: a hypothesis counts for an order that its reference is too short for", "train/metrics/chrf.cpp",
+fault("chrF: n-grams longer than the reference count", "train/metrics/chrf.cpp",
       "  if (counts.reference == 0) return counts;\n",
       "",
       "train:chrf")
@@ -179,27 +179,27 @@ fault("config: a key of the command line is reset without a message", "train/con
       "(condition.chooser))) {",
       "train:config_checks")
 
-fault("resume: one value that may be replaced is enough", "train/config/config.cpp",
+fault("resume: a change is accepted if one value is interchangeable", "train/config/config.cpp",
       "!(is_interchangeable(before) && is_interchangeable(after))",
       "!(is_interchangeable(before) || is_interchangeable(after))",
       "train:config")
 
-fault("pruning: a head's importance has a sign", "train/loop/pruning.cpp",
+fault("pruning: the importance of a head is signed", "train/loop/pruning.cpp",
       "std::abs(values[at])",
       "values[at]",
       "training:pruning")
 
-fault("pruning: the weights of the limit itself stay", "train/loop/pruning.cpp",
+fault("pruning: weights equal to the limit are kept", "train/loop/pruning.cpp",
       "[&](real w) { return w < limit; }",
       "[&](real w) { return w <= limit; }",
       "training:pruning")
 
-fault("ranks: a rank adds subtrees that another begins", "train/distributed/parts.h",
+fault("ranks: a rank adds subtrees that begin on another rank", "train/distributed/parts.h",
       "at % (2 * width) == 0 &&",
       "",
       "training:ranks")
 
-fault("ranks: moments of all ranks from their beginning", "optim/optimizer.cpp",
+fault("ranks: every rank reads its moments at the wrong offset", "optim/optimizer.cpp",
       "const std::int64_t at = begin - owned_[parameter].begin;",
       "const std::int64_t at = begin;",
       "training:ranks")

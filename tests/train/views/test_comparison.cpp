@@ -158,9 +158,9 @@ BOOST_AUTO_TEST_CASE(field_of_the_wrong_type_is_refused_with_its_name) {
   const std::string run = runs.add("", 0.5), file = run + "/metrics.jsonl";
   for (const auto& [field, message] :
        {std::pair{"\"step\":null", "step: expected a whole number, got null"},
-        {"\"kind\":5", "kind: expected a text, got 5"},
+        {"\"kind\":5", "kind: expected a string, got 5"},
         {"\"seconds\":\"now\"", "seconds: expected a number, got \"now\""},
-        {"\"bleu_signature\":[]", "bleu_signature: expected a text, got []"}}) {
+        {"\"bleu_signature\":[]", "bleu_signature: expected a string, got []"}}) {
     put(file, fmt::format("{{\"kind\":\"train\",\"step\":1}}\n{{{}}}\n", field));
     BOOST_TEST(contains(error_of(Exit::bad_input, [&] { read_result(run); }),
                         fmt::format("{}:2: {}", file, message)));

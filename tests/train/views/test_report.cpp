@@ -152,7 +152,7 @@ BOOST_AUTO_TEST_CASE(outputs_of_other_weights_have_no_interval) {
   write_outputs(RunFolder{run}, texts(20));
   BOOST_TEST(!contains(page_of({run}), "interval <"));
   BOOST_TEST(!contains(page_of({run}), "(95 % interval"));
-  BOOST_TEST(contains(page_of({run}), "do not belong together</li>"));
+  BOOST_TEST(contains(page_of({run}), "does not match the figures in its metrics.jsonl</li>"));
 }
 
 BOOST_AUTO_TEST_CASE(nonfinite_figure_breaks_a_curve) {

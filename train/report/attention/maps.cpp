@@ -49,8 +49,7 @@ std::vector<LayerWeights> layers_of(const std::vector<AttentionRecord>& records,
     std::size_t& next = record.self ? next_self : next_cross;
     const std::vector<std::string>& names = record.self ? self_layers : cross_layers;
     if (next == names.size())
-      throw Error(Exit::failed,
-                  "the model called attention more often than it has attention layers");
+      throw Error(Exit::failed, "the model ran attention more times than it has attention layers");
     LayerWeights layer{names[next++], record.self, false, false, {}, record};
     layer.queries_are_target = !has_source || !layer.name.starts_with("encoder.");
     layer.keys_are_target = record.self && layer.queries_are_target;
@@ -67,8 +66,8 @@ std::vector<std::string> token_names(const Side& side, const Tokenizer& tokenize
   return names;
 }
 
-/// "2,3": row 2, column 3 of the patches; "1:2,3": the same patch in the first frames of a video;
-/// else numbers from 1.
+/// The names of encoder rows: "2,3" for the patch in row 2 and column 3; "1:2,3" for the same patch
+/// in the first tubelets of a video; otherwise numbers from 1.
 std::vector<std::string> row_names(std::int64_t rows, const Config& config,
                                    const std::optional<PatchGrid>& grid) {
   const bool video = config.data.input == InputKind::video,
@@ -98,17 +97,17 @@ std::int64_t encoder_rows(const Side& side, const Config& config) {
          rows_after(model.front_end, model.grid_width);
 }
 
-/// Throws Error(failed) if a layer's weights and the names of its rows differ in number; the
-/// drawings index the names.
+/// Throws Error(failed) if the numbers of a layer's queries and keys differ from the numbers of
+/// their names, which the drawings index.
 void require_names(const AttentionMaps& maps) {
   for (const LayerWeights& layer : maps.layers) {
     const Array& weights = layer.heads.front().weights;
     if (weights.rows() != std::ssize(maps.queries(layer)) ||
         weights.cols() != std::ssize(maps.keys(layer)))
-      throw Error(
-          Exit::failed,
-          fmt::format("{} has weights {}, but {} queries and {} keys have names", layer.name,
-                      weights.shape(), maps.queries(layer).size(), maps.keys(layer).size()));
+      throw Error(Exit::failed,
+                  fmt::format("{} has weights of shape {}, but {} queries and {} keys have names",
+                              layer.name, weights.shape(), maps.queries(layer).size(),
+                              maps.keys(layer).size()));
   }
 }
 
@@ -208,7 +207,7 @@ Array rollout(const AttentionMaps& maps, bool target) {
       all = step;
       continue;
     }
-    Array next = Array::zeros({n, n});  // product of this layer's matrix and the layers below
+    Array next = Array::zeros({n, n});  // product of this layer's matrix and those below
     for (std::int64_t i = 0; i < n; ++i) {
       for (std::int64_t k = 0; k < n; ++k)
         for (std::int64_t j = 0; j < n; ++j) next.row(i)[j] += step.row(i)[k] * all.row(k)[j];

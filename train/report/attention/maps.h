@@ -23,12 +23,14 @@ struct HeadWeights {
 struct LayerWeights {
   std::string name;  ///< prefix of the parameters' names: "encoder.layers.0.self_attn"
   bool self = true;  ///< whether keys and queries are the same rows
-  bool queries_are_target = false, keys_are_target = false;  ///< else of the source
+  /// Whether queries and keys are rows of the target; otherwise they are rows of the source.
+  bool queries_are_target = false, keys_are_target = false;
   std::vector<HeadWeights> heads;
   AttentionRecord record;  ///< record of all heads
 };
 
-/// An image whose cells are rows of the encoder: its patches, or the outputs of a front end.
+/// An image divided into cells, one for each row of the encoder: its patches, or the outputs of a
+/// convolutional front end.
 struct PatchGrid {
   Image image;
   std::int64_t rows = 0, columns = 0;  ///< numbers of cells
@@ -54,8 +56,7 @@ struct AttentionMaps {
   }
 };
 
-/// The image from which the rows of a source were cut, with the preprocessing of the model; unset
-/// if the source is not an image.
+/// The image of a source, reconstructed from its patches; unset if the source is not an image.
 std::optional<PatchGrid> grid_of(const Side& side, const Config& config);
 
 /// The names of the layers that compute attention weights, in the order of the parameters. Throws
@@ -65,14 +66,16 @@ std::vector<std::string> attention_layers(const Model& model, const Config& conf
 /// Whether the name contains these dot-separated parts: "layers.1" is not contained in "layers.10".
 bool has_parts(std::string_view name, std::string_view parts);
 
-/// Runs the model, without dropout, on a batch of one sequence (Task::batch_of_line). `run`, if
-/// set, is called instead to run the model. Throws as attention_layers does.
+/// The attention weights of the model, without dropout, for a batch of one sequence
+/// (Task::batch_of_line). `run`, if set, is called to run the model. Throws as attention_layers
+/// does.
 AttentionMaps attention_maps(const LoadedModel& trained, const Config& config, const Batch& batch,
                              const std::function<void()>& run = {});
 
-/// Attention rollout: the share of each input row of a stack in each output row, through the
-/// self-attention of all layers: Π (A + I) / 2, A the mean over heads; rows sum to 1. [rows, rows]
-/// Source: Abnar and Zuidema 2020. Undefined without self-attention on that side.
+/// Attention rollout (Abnar and Zuidema 2020): the share of each input row of a stack in each
+/// output row, [rows, rows]. It is the product of (A + I) / 2 over all layers, where A is the mean
+/// self-attention of a layer's heads; its rows sum to 1. Undefined if that side has no
+/// self-attention.
 Array rollout(const AttentionMaps& maps, bool target);
 
 nlohmann::json json_of(const AttentionMaps& maps);

@@ -16,7 +16,7 @@ HEED_BEGIN
 
 namespace {
 
-constexpr double image_side = 128;  // longer side in pixels
+constexpr double image_side = 128;  // length of an image's longer side, in pixels
 constexpr double gap = 8;
 
 bool is_reduced(const AttentionMaps& maps) {
@@ -77,8 +77,8 @@ std::vector<float> patch_weights(const PatchGrid& grid, const real* row) {
   return {first, first + grid.rows * grid.columns};
 }
 
-/// The queries to draw over the image: each row of a decoder, named after the token that follows
-/// it; in the encoder (self) the class row, or the mean of all rows.
+/// The queries whose weights are drawn over the image: in a decoder each row, named after the token
+/// that follows it; in the encoder (self) the class row, or the mean of all rows.
 std::vector<QueryWeights> query_weights(const AttentionMaps& maps, bool self, const Array& p) {
   const PatchGrid& grid = *maps.grid;
   std::vector<QueryWeights> all;
@@ -132,8 +132,8 @@ constexpr std::string_view over_style = ".over .heat{fill:#ffe100;stroke:#000;st
 std::string images(const AttentionMaps& maps) {
   if (!maps.grid) return "";
   std::string body =
-      "<h2>Over the image</h2>\n<p>The mean of the heads shown, scaled to its largest weight. "
-      "A decoder's row is named after the token that follows it, which it predicts.</p>\n";
+      "<h2>Attention over the image</h2>\n<p>Means of the heads shown, scaled to the largest "
+      "weight. Each row of a decoder is named after the token that it predicts.</p>\n";
   for (const LayerWeights& layer : maps.layers) {
     if (!reads_image(maps, layer)) continue;
     const Drawing drawn = strip(*maps.grid, query_weights(maps, layer.self, mean_of_heads(layer)));
@@ -194,8 +194,7 @@ std::string large_maps(const AttentionMaps& maps) {
   }
   std::string body = "<h2>Layer by layer</h2>\n";
   if (values > max_values)
-    body +=
-        "<p>The mean of the heads of each layer, because there are too many heads to draw.</p>\n";
+    body += "<p>The mean of each layer's heads, because the maps of all heads are too large.</p>\n";
   for (std::size_t l = 0; l < maps.layers.size(); ++l) {
     const LayerWeights& layer = maps.layers[l];
     body += fmt::format("<details{}><summary>{}</summary>\n", l == 0 ? " open" : "",
@@ -221,13 +220,14 @@ std::string graphs(const AttentionMaps& maps) {
     body += fmt::format("<h3>Self-attention of the {}</h3>\n{}", target ? "target" : "source",
                         drawn(graph));
     const Drawing all = rollout_view(maps, target, threshold);
-    if (all.width > 0) body += "<h3>Rollout of all its layers</h3>\n" + drawn(all);
+    if (all.width > 0) body += "<h3>Rollout over all layers</h3>\n" + drawn(all);
   }
   if (body.empty()) return body;
   return fmt::format(
-      "<h2>As a graph</h2>\n<p>A line leads from a key to the query that reads it, one layer after "
-      "the other: means of the heads shown, weights from {} on. Rollout multiplies all layers, "
-      "each half the mean of its heads and half the row itself (Abnar and Zuidema 2020).</p>\n{}",
+      "<h2>Graphs</h2>\n<p>Lines lead from keys to the queries that read them, layer by layer: "
+      "means of the heads shown, weights of at least {}. Rollout is the product of all layers, "
+      "each of which is half the mean of its heads and half the identity (Abnar and Zuidema 2020)."
+      "</p>\n{}",
       threshold, body);
 }
 
@@ -263,7 +263,7 @@ std::string attention_page(const AttentionMaps& maps, const PageHead& head) {
   if (is_reduced(maps)) {
     body += fmt::format(
         "<p>Maps with more than {} rows or columns are reduced: a cell is the weight of a block of "
-        "keys, its mean over a block of queries.</p>\n",
+        "keys, averaged over a block of queries.</p>\n",
         max_cells);
   }
   constexpr std::string_view style =

@@ -17,14 +17,15 @@ struct PageHead {
   std::vector<std::pair<std::string, std::string>> lines;
 };
 
-/// The head as HTML and the style of pages with a head.
+/// The head as HTML.
 std::string page_head(const PageHead& head);
+/// The style of pages with a head.
 extern const std::string_view page_style;
 
-/// A page with a small map of every layer and head, its entropy and mean distance; any head as
-/// lines, map or neurons; graphs of the stacks; and large maps with the tokens on both axes. For an
-/// image, also the attention of each output token, or of the label, over it. Maps with more than 64
-/// rows or columns are reduced, with a note on the page.
+/// A page with a small map of every head, its entropy and mean distance; a viewer that shows any
+/// head as lines, map or neurons; graphs of the stacks; and large maps with the tokens on both
+/// axes. For an image, the page also shows the attention of each output token, or of the label,
+/// over the image. Maps with more than 64 rows or columns are reduced, with a note on the page.
 std::string attention_page(const AttentionMaps& maps, const PageHead& head);
 
 struct FigureOptions {
@@ -35,8 +36,9 @@ struct FigureOptions {
   double millimetres = 0;  ///< width on paper; 0: size in pixels
 };
 
-/// Draws the first layer. map: the mean of its heads, over the image if it reads one, else with the
-/// tokens on both axes. neurons: its first head. graph and rollout: all layers of its stack.
+/// Draws the first layer. lines and map: the mean of its heads; a map is drawn over the image if
+/// the layer reads one, otherwise with the tokens on both axes. neurons: the first head. graph and
+/// rollout: all layers of its stack.
 Drawing attention_drawing(const AttentionMaps& maps, const FigureOptions& options = {});
 /// attention_drawing as an SVG file.
 std::string attention_figure(const AttentionMaps& maps, const FigureOptions& options = {});

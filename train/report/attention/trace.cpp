@@ -133,10 +133,11 @@ class Calculation {
       for (std::int64_t j = 0; j < m(); ++j) total += p(i, j) * dP(i, j);
       return total;
     });
-    add("D", "D_i = Σ_j P_ij dP_ij", "each row's mean of dP, weighted by P", queries_, {"D"}, d);
+    add("D", "D_i = Σ_j P_ij dP_ij", "the mean of each row of dP, weighted by P", queries_, {"D"},
+        d);
     const Matrix dS =
         matrix_of(n(), m(), [&](auto i, auto j) { return p(i, j) * (dP(i, j) - d(i, 0)); });
-    add("dS", "P ⊙ (dP − D)", "through softmax: dS_i = dP_i (diag(P_i) − P_iᵀ P_i)", queries_,
+    add("dS", "P ⊙ (dP − D)", "gradient of softmax: dS_i = dP_i (diag(P_i) − P_iᵀ P_i)", queries_,
         keys_, dS);
     Matrix dQ = scaled(product(dS, k), scale_), dK = scaled(product(transposed(dS), q), scale_);
     std::string from_distances;
@@ -156,8 +157,8 @@ class Calculation {
     if (rotary_) {
       dQ = rotated(dQ, -1);
       dK = rotated(dK, -1);
-      add("dQ", "dQ′_i turned back by i θ", "", queries_, {}, dQ);
-      add("dK", "dK′_j turned back by j θ", "", keys_, {}, dK);
+      add("dQ", "dQ′_i rotated by −i θ", "", queries_, {}, dQ);
+      add("dK", "dK′_j rotated by −j θ", "", keys_, {}, dK);
     }
     const Matrix from_q = product(dQ, transposed(at("W_Q"))),
                  from_kv =
@@ -172,7 +173,7 @@ class Calculation {
     const std::int64_t sharing = r_.layout.heads / r_.layout.key_heads;
     const auto whose = [&](const std::string& symbol) {
       return sharing == 1 ? "∂loss / ∂" + symbol
-                          : fmt::format("{}{}, which {} heads share", about, symbol, sharing);
+                          : fmt::format("{}{}, a matrix of {} heads", about, symbol, sharing);
     };
     const std::string key_rows = self_ ? "X" : "M";
     add("dW_Q", "Xᵀ dQ", "∂loss / ∂W_Q", {}, {}, product(transposed(at("X")), dQ));
@@ -205,7 +206,7 @@ class Calculation {
     return found->tensor.value();
   }
 
-  /// W and b of the query, key or value projection, whose rows in in_proj begin at `first`.
+  /// Adds W and b of the query, key or value projection, whose rows in in_proj begin at `first`.
   void add_projection(const std::string& letter, std::int64_t first) {
     const Array w = parameter("in_proj_weight"), b = parameter("in_proj_bias");
     add("W_" + letter, "",
@@ -233,10 +234,10 @@ class Calculation {
       return rows_at(a.rows(), a.cols(), [&](auto i) { return a.row(i); });
     };
     add("X", "",
-        options_.norm == NormPlace::pre ? "the rows that enter the layer, after its norm"
-                                        : "the rows that enter the layer",
+        options_.norm == NormPlace::pre ? "the input of the layer, after the norm"
+                                        : "the input of the layer",
         queries_, {}, array(r_.input));
-    if (!self_) add("M", "", "the encoder's rows", keys_, {}, array(r_.encoder_output));
+    if (!self_) add("M", "", "the encoder output", keys_, {}, array(r_.encoder_output));
     add_projection("Q", h_ * size_);
     add_projection("K", width + kh_ * size_);
     add_projection("V", width + kv + kh_ * size_);
@@ -245,7 +246,7 @@ class Calculation {
     project("V", key_rows, "a value for each row", keys_);
     if (r_.layout.key_heads < r_.layout.heads)
       trace_.notes.push_back(
-          fmt::format("{} heads of queries share {} of keys and values; this one reads number {} "
+          fmt::format("{} query heads share {} heads of keys and values; this head reads head {} "
                       "(from 0).",
                       r_.layout.heads, r_.layout.key_heads, kh_));
     if (rotary_) rotate();
@@ -255,7 +256,7 @@ class Calculation {
     scores(model_weights);
     add("P", "softmax(S)", "each row: exp(S_ij) / Σ_j exp(S_ij)", queries_, keys_,
         softmax(at("S")));
-    add("O", "P V", "the values, weighted", queries_, {}, product(at("P"), at("V")));
+    add("O", "P V", "the weighted sums of the values", queries_, {}, product(at("P"), at("V")));
     const Array out = parameter("out_proj.weight");
     add("W_O", "",
         fmt::format("out_proj.weight, columns {} to {}, transposed", h_ * size_,
@@ -264,8 +265,9 @@ class Calculation {
           return double{out.row(c)[h_ * size_ + r]};
         }));
     add("Y", "O W_O",
-        fmt::format("this head's share; all {} and out_proj.bias add up to the layer's output",
-                    r_.heads),
+        fmt::format(
+            "this head's share; the layer's output is the sum of {} shares and out_proj.bias",
+            r_.heads),
         queries_, {}, product(at("O"), at("W_O")));
     trace_.difference = std::max(largest_difference(at("P"), array(model_weights)),
                                  largest_difference(at("O"), rows_at(n(), size_, [&](auto i) {
@@ -273,7 +275,7 @@ class Calculation {
                                                     })));
   }
 
-  /// C = c A; then S, with the score terms of positions and the mask of the pattern.
+  /// Adds C = c A, then S with the score terms of positions and the mask of the pattern.
   void scores(const Array& model_weights) {
     for (const ScoreTermPtr& term : r_.terms) add_term(*term);
     const bool top_k = self_ && options_.attention.pattern == PatternKind::topk;
@@ -303,7 +305,7 @@ class Calculation {
         std::move(s));
   }
 
-  /// B: the scores that a term adds.
+  /// Adds B, the scores of a term.
   void add_term(const ScoreTerm& term) {
     if (const auto* relative = dynamic_cast<const RelativeKeys*>(&term)) return add_keys(*relative);
     Array b = Array::zeros({n(), m()});
@@ -312,11 +314,11 @@ class Calculation {
     const bool alibi = options_.positions == PositionKind::alibi;
     add("B", alibi ? "B_ij = −m |i − j|" : "B_ij = b[bucket(i − j)]",
         alibi ? "ALiBi" + (m() > 1 ? fmt::format(", m = {:.6g}", -b.row(0)[1]) : "")
-              : fmt::format("model.positions: {}, a trained number for each bucket of distances",
+              : fmt::format("model.positions: {}, a learned bias for each bucket of distances",
                             name_of(options_.positions)),
         queries_, keys_, rows_at(n(), m(), [&](auto i) { return b.row(i); }));
   }
-  /// R, the head's keys for distances, and B, computed from R.
+  /// Adds R, the head's keys for distances, and B, computed from R.
   void add_keys(const RelativeKeys& term) {
     const Array r = term.inputs()[0].value();
     std::vector<std::string> names;
@@ -324,14 +326,14 @@ class Calculation {
     add("R", "",
         fmt::format("model.positions: {}, a key for each distance i − j{}",
                     name_of(options_.positions),
-                    causal_ ? "; those below 0 belong to rows that are not read" : ""),
+                    causal_ ? "; distances below 0 belong to keys that are not read" : ""),
         names, {}, rows_at(n() + m() - 1, size_, [&](auto row) {
           return r.row(term.row_of(row + 1 - m())) + h_ * size_;
         }));
     Matrix q = at("Q");
     if (term.shifted()) {
       const Array w = term.inputs()[1].value();
-      add("w", "v − u", "added to the query where it meets distances", {"w"}, {},
+      add("w", "v − u", "added to the query in its products with R", {"w"}, {},
           rows_at(1, size_, [&](auto) { return w.data() + h_ * size_; }));
       q = sum(q, at("w"));
     }
@@ -349,14 +351,15 @@ class Calculation {
   void rotate() {
     const bool halves = options_.rotary_pairs == RotaryPairs::halves;
     const std::string formula =
-        fmt::format("columns {} turned by i θ_k, θ_k = {:g}^(−2k / {})",
+        fmt::format("columns {} rotated by i θ_k, θ_k = {:g}^(−2k / {})",
                     halves ? fmt::format("k and k + {}", size_ / 2) : "2k and 2k + 1",
                     options_.rotary_base, size_);
     add("Q′", "Q_i, " + formula, "rotary positions: i counts from 0", queries_, {},
         rotated(at("Q"), 1));
     add("K′", "K_i, " + formula, "", keys_, {}, rotated(at("K"), 1));
   }
-  /// Row i rotated by i θ (autograd/ops/attention/rotary.cpp), or by −i θ.
+  /// x with row i rotated by i θ (autograd/ops/attention/rotary.cpp), or by −i θ if `direction` is
+  /// −1.
   Matrix rotated(const Matrix& x, double direction) const {
     const bool halves = options_.rotary_pairs == RotaryPairs::halves;
     Matrix y = x;
@@ -416,7 +419,8 @@ std::string without_loss(TaskKind task) {
   if (architecture == Architecture::decoder)
     return needs + "give --input at least two tokens, because the first token is not predicted";
   if (architecture == Architecture::encoder_of_tokens)
-    return needs + fmt::format("task {} hides tokens at random and has none", info_of(task).name);
+    return needs +
+           fmt::format("task {} hides random tokens, so a line has no loss", info_of(task).name);
   return needs + "give its output or labels with --target";
 }
 
@@ -425,7 +429,7 @@ std::string without_loss(TaskKind task) {
 AttentionTrace trace_attention(const LoadedModel& trained, const Config& config, const Batch& batch,
                                const TraceRequest& request) {
   if (config.model->attention.map != ScoreMap::softmax) {
-    refuse(fmt::format("model.attention.map is {}: heed trace works through softmax only",
+    refuse(fmt::format("model.attention.map is {}: heed trace supports only softmax",
                        name_of(config.model->attention.map)));
   }
   const std::int64_t labels = batch.label_count();

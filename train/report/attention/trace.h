@@ -1,6 +1,6 @@
 #pragma once
-/// One attention head with all its numbers, step by step, forward and backward. With X the rows
-/// that enter the layer, M the encoder's rows for cross-attention (else X) and c the scale,
+/// One attention head with all its numbers, step by step, forward and backward. X is the input of
+/// the layer, M the encoder output for cross-attention (otherwise X), and c the scale:
 ///
 ///   Q = X W_Q + b_Q,  K = M W_K + b_K,  V = M W_V + b_V,  A = Q Kᵀ,  S = c A,  P = softmax(S),
 ///   O = P V,  Y = O W_O                                     (Vaswani et al. 2017, eq. 1)
@@ -43,7 +43,7 @@ struct AttentionTrace {
   double loss = 0;  ///< mean over `labels`, if backward is requested
   std::int64_t labels = 0;
   double label_smoothing = 0;
-  /// The largest difference of P and O from the model's values.
+  /// The maximum absolute difference of P and O from the model's values.
   double difference = 0;
 };
 
@@ -58,7 +58,7 @@ struct TraceRequest {
 AttentionTrace trace_attention(const LoadedModel& trained, const Config& config, const Batch& batch,
                                const TraceRequest& request);
 
-/// All numbers at full precision; null for −∞.
+/// The trace with all numbers at full precision, and null for −∞.
 nlohmann::json json_of(const AttentionTrace& trace);
 
 HEED_END

@@ -30,7 +30,7 @@ std::vector<std::int64_t> chosen(std::int64_t n, std::int64_t max_shown) {
   return all;
 }
 
-/// The width of a text at a terminal, in columns; East Asian characters and pictographs have width
+/// The width of a text in a terminal, in columns; East Asian characters and pictographs have width
 /// two.
 std::size_t width_of(std::string_view text) {
   std::size_t width = 0;
@@ -130,7 +130,7 @@ std::string matrix_text(const Shown& s) {
     text += "\n";
   }
   const std::string hidden = s.left_out(count_of(rows), count_of(columns));
-  return hidden.empty() ? text : text + "  (" + hidden + "; --json has all)\n";
+  return hidden.empty() ? text : text + "  (" + hidden + "; --json prints all)\n";
 }
 
 std::string steps_text(const std::vector<TraceStep>& steps) {
@@ -141,7 +141,7 @@ std::string steps_text(const std::vector<TraceStep>& steps) {
     for (const std::string& more : {step.about, s.factor()})
       if (!more.empty()) text += "  " + more;
     text += "\n";
-    text += s.weights() ? "  (--json has its numbers)\n" : matrix_text(s);
+    text += s.weights() ? "  (--json prints the values)\n" : matrix_text(s);
   }
   return text;
 }
@@ -179,7 +179,7 @@ std::string steps_page(const std::vector<TraceStep>& steps) {
       body += fmt::format("<p>{}{}{}</p>\n", xml_text(step.about),
                           !step.about.empty() && s.exponent != 0 ? " " : "", s.factor());
     }
-    body += s.weights() ? "<p class=\"quiet\">--json has its numbers</p>\n" : matrix_table(s);
+    body += s.weights() ? "<p class=\"quiet\">--json prints the values</p>\n" : matrix_table(s);
     body += "</section>\n";
   }
   return body;

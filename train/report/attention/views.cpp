@@ -19,7 +19,7 @@ HeatMap map_of(const Array& weights) {
     map.largest = std::max(map.largest, map.values.back());
   }
   HeatMap small = reduced(map, max_cells);
-  // A block of keys has the sum of their weights, because the means of long inputs would be too
+  // A block of keys shows the sum of their weights, because the means of long inputs would be too
   // faint. One factor for all blocks avoids stripes, although some blocks have one key more.
   const float keys = static_cast<float>(map.columns) /
                      static_cast<float>(std::max<std::int64_t>(small.columns, 1));
@@ -150,11 +150,13 @@ Drawing rollout_view(const AttentionMaps& maps, bool target, double threshold) {
                      std::array{transposed(map_of(all))}, threshold);
 }
 
-// ---- the part of the page with a script ----------------------------------------------------------
+// ---- the viewer
+// ----------------------------------------------------------------------------------
 
 namespace {
 
-constexpr std::int64_t max_neurons = 900'000;  // values of queries and keys, two bytes per value
+/// Maximum number of values of queries and keys, of two bytes each.
+constexpr std::int64_t max_neurons = 900'000;
 
 /// Encodes values from low to high as numbers below 4096, two base64 digits each.
 template <class Values>
@@ -183,7 +185,8 @@ nlohmann::json neurons_of(const AttentionRecord& record, std::int64_t head) {
   return {{"a", a}, {"b", b}, {"q", coded(q, -a, a)}, {"k", coded(k, -b, b)}};
 }
 
-/// The data of the script; `left_out` counts the layers without neurons.
+/// The data for the viewer script. Adds to `left_out` the number of layers that are too large for
+/// the neurons view.
 nlohmann::json viewer_data(const AttentionMaps& maps, std::int64_t& left_out) {
   nlohmann::json layers = nlohmann::json::array();
   std::int64_t room = max_neurons;
@@ -340,7 +343,7 @@ std::string viewer(const AttentionMaps& maps) {
   return fmt::format(
       "<h2 id=\"viewer\">One head</h2>\n<p>Lines lead from each query, at the left, to the keys "
       "that it reads. Neurons are the products of a query's values with those of a key; their sum "
-      "times the scale is the score, before what positions add.{}</p>\n"
+      "times the scale is the score without position terms.{}</p>\n"
       "<form id=\"choose\" hidden><label>layer <select name=\"layer\"></select></label><label>head "
       "<select name=\"head\"></select></label><label>view <select "
       "name=\"view\"><option>lines<option>map<option>neurons</select></label><label>query <select "

@@ -14,9 +14,9 @@ constexpr std::int64_t max_cells = 64;
 
 HeatMap map_of(const Array& weights);
 Array mean_of_heads(const LayerWeights& layer);
-/// The label of a row: its name, with a visible space.
+/// The label of a row: its name, or ␣ for a space.
 std::string label_of(const std::string& name);
-/// The labels of the rows of a reduced map: the first row of each block.
+/// The labels of the rows of a reduced map: the name of the first row of each block.
 std::vector<std::string> names_of_blocks(const std::vector<std::string>& names);
 
 /// The weights P as a map with the tokens on both axes.
@@ -31,16 +31,16 @@ Drawing lines_view(const AttentionMaps& maps, const LayerWeights& layer, const A
 Drawing neurons_view(const AttentionMaps& maps, const LayerWeights& layer, std::int64_t head,
                      std::int64_t query);
 
-/// The self-attention of the source's or the target's layers as a graph: edges from each column to
-/// the next, the mean over heads, if at least `threshold`. Its width is 0 if there are no such
-/// layers.
+/// The self-attention layers of the source or of the target as a graph. The edges between two
+/// columns are the mean weights of a layer's heads, if at least `threshold`. The width is 0 if
+/// there are no such layers.
 Drawing graph_view(const AttentionMaps& maps, bool target, double threshold);
 
-/// The attention rollout of a stack as a graph: edges of at least `threshold`.
+/// The attention rollout of a stack as a graph, with edges for shares of at least `threshold`.
 Drawing rollout_view(const AttentionMaps& maps, bool target, double threshold);
 
 /// A part of a page that shows any head as lines, map or neurons. Without JavaScript it shows the
-/// first layer as lines. Includes queries and keys up to about a million numbers.
+/// first layer as lines. It contains at most about a million values of queries and keys.
 std::string viewer(const AttentionMaps& maps);
 extern const std::string_view viewer_style;
 

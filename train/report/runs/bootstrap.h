@@ -12,7 +12,7 @@
 
 namespace heed {
 
-/// Numbers of each sample; their sums determine a metric of the corpus.
+/// Statistics of each sample, whose sums determine a metric of the corpus.
 struct SampleStatistics {
   std::size_t width = 0;       ///< number of values per sample
   std::vector<double> values;  ///< [samples, width]
@@ -24,7 +24,7 @@ struct SampleStatistics {
   double of(std::span<const std::uint32_t> chosen) const;
 };
 
-/// The statistics of a metric; unset if the outputs do not determine it (such as the loss).
+/// The statistics of a metric; unset if the outputs do not determine it (as for the loss).
 std::optional<SampleStatistics> statistics_of(Metric metric, std::span<const SampleOutput> outputs,
                                               BleuTokenizer tokenizer);
 
@@ -40,7 +40,8 @@ Interval interval_of(std::vector<double> values);
 
 /// The probability of a difference at least as large as `difference` under the null hypothesis that
 /// the two models are equally good:
-///   p = (1 + #{|dᵢ − mean d| ≥ |difference|}) / (1 + n), dᵢ the difference on bootstrap sample i
+///   p = (1 + #{|dᵢ − mean d| ≥ |difference|}) / (1 + n)
+/// where dᵢ is the difference on bootstrap sample i.
 /// sacreBLEU counts > instead of ≥; this differs only for equal outputs, where this p is 1.
 double p_value(std::span<const double> first, std::span<const double> second, double difference);
 

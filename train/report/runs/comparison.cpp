@@ -69,7 +69,7 @@ void require_one_task(const std::vector<RunResult>& results) {
     if (result.config.task != first.config.task)
       throw Error(
           Exit::usage,
-          fmt::format("{} is a run of task {}, {} one of task {}: only runs of one task can "
+          fmt::format("{} is a run of task {}, but {} is one of task {}: only runs of one task can "
                       "be compared",
                       first.folder, info_of(first.config.task).name, result.folder,
                       info_of(result.config.task).name));
@@ -121,12 +121,12 @@ std::vector<nlohmann::json> read_metrics(const RunFolder& run) {
                     fmt::format("{}:{}: {}: expected {}, got {}", run.metrics().string(), i + 1,
                                 key, type, excerpt(found->dump(), 40)));
     };
-    require("kind", is_text, "a text");
+    require("kind", is_text, "a string");
     require("step", is_whole, "a whole number");
     require("target_tokens", is_whole, "a whole number");
     require("seconds", is_number, "a number");
-    require("bleu_signature", is_text, "a text");
-    require("lines", is_text, "a text");
+    require("bleu_signature", is_text, "a string");
+    require("lines", is_text, "a string");
   }
   return records;
 }
@@ -162,8 +162,8 @@ RunResult read_result(const std::string& folder) {
   RunResult result = result_of(folder, read_metrics(run));
   if (result.where.empty())
     throw Error(Exit::bad_input,
-                fmt::format("{}: no results yet: {} holds neither a test nor a validation", folder,
-                            run.metrics().string()));
+                fmt::format("{}: no results yet: {} contains neither a test nor a validation",
+                            folder, run.metrics().string()));
   return result;
 }
 
@@ -228,7 +228,7 @@ std::string Comparison::difference(const Spread& first, const Spread& spread) co
                      info.percent ? " points" : "");
 }
 
-/// A sentence: whether the ranges of a group and of the first group overlap.
+/// A clause on whether the ranges of a group and of the first group overlap.
 std::string Comparison::judgement(const RunGroup& group) const {
   const std::int64_t seeds = seeds_of(group), first_seeds = seeds_of(groups_.front());
   if (std::min(seeds, first_seeds) < 2)

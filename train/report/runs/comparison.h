@@ -18,8 +18,8 @@ struct RunResult {
   Config config;
   /// The record of metrics.jsonl with the newest final figures, or of a later validation.
   nlohmann::json record;
-  /// Data of the figures: "test", "valid", or "valid, step 500"; empty if the run has no figures
-  /// yet.
+  /// The data on which the figures were measured: "test", "valid", or "valid, step 500"; empty if
+  /// the run has no figures yet.
   std::string where;
 };
 
@@ -51,7 +51,7 @@ struct RunGroup {
 
 struct Spread {
   std::int64_t count = 0;
-  double mean = 0, deviation = 0;  ///< standard deviation of a sample; 0 for one value
+  double mean = 0, deviation = 0;  ///< sample standard deviation; 0 for one value
   double low = 0, high = 0;
 };
 
@@ -69,7 +69,7 @@ class Comparison {
   /// The metric of the verdicts: the first run's train.best.
   Metric main() const { return main_; }
   Spread spread(const RunGroup& group, Metric metric) const;
-  /// The values of all keys(): "pre, 6"; for a single group its first folder.
+  /// The values of all keys(): "pre, 6"; without keys, the folder of the first run.
   std::string label(const RunGroup& group) const;
   /// A row of headings, then one row per group.
   std::vector<std::vector<std::string>> rows() const;

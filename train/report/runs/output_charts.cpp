@@ -27,7 +27,8 @@ std::vector<std::size_t> numbers(std::size_t n) {
   return all;
 }
 
-/// The rank of an output: minus the probability of a wrong label, otherwise the score.
+/// The value by which outputs are ranked: minus the probability of a wrong label, otherwise the
+/// score.
 double goodness(const SampleOutput& sample) {
   const double score = sample_score(sample);
   return sample.probability && !is_right(sample) ? -score : score;
@@ -53,7 +54,7 @@ std::vector<std::pair<std::string, std::vector<std::size_t>>> chosen_samples(
   Random random{RandomKey{.seed = 1, .stream = Stream::check}};
   for (std::ptrdiff_t i = 0; i < n; ++i)
     some.push_back(random.below(static_cast<std::uint32_t>(outputs.size())));
-  return {{"The worst", worst}, {"Some at random", some}, {"The best", best}};
+  return {{"Worst outputs", worst}, {"Random outputs", some}, {"Best outputs", best}};
 }
 
 std::vector<std::size_t> most_confident_mistakes(std::span<const SampleOutput> outputs,
@@ -134,7 +135,7 @@ Chart calibration(std::span<const SampleOutput> outputs) {
   chart.y_label = "accuracy";
   chart.y_low = 0;
   chart.y_high = 1;
-  chart.lines.push_back({"calibrated", 7, false, {{0, 0}, {1, 1}}});
+  chart.lines.push_back({"perfect calibration", 7, false, {{0, 0}, {1, 1}}});
   return chart;
 }
 

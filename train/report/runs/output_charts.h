@@ -1,5 +1,5 @@
 #pragma once
-/// Analyses of the outputs of a run: the best and the worst, scores by length, calibration.
+/// Analyses of the outputs of a run: the best and worst outputs, scores by length, calibration.
 #include <span>
 #include <string>
 #include <utility>
@@ -13,7 +13,7 @@ namespace heed {
 /// The score of a sample: the probability of a label, or the chrF2 of a text, 0 to 100.
 double sample_score(const SampleOutput& sample);
 
-/// Indices of samples to show, in titled groups: the worst, some at random, and the best.
+/// Indices of samples to show, in titled groups: the worst outputs, random ones, and the best.
 std::vector<std::pair<std::string, std::vector<std::size_t>>> chosen_samples(
     std::span<const SampleOutput> outputs);
 
@@ -34,8 +34,8 @@ Chart score_by_length(Metric metric, std::span<const SampleOutput> outputs,
 /// samples in a bin (Guo et al. 2017, "On Calibration of Modern Neural Networks").
 Chart calibration(std::span<const SampleOutput> outputs);
 
-/// The confusion matrix: for each true label (a row), the fractions of the predicted labels; up to
-/// the 40 most frequent labels.
+/// The confusion matrix: for each true label (a row), the fractions of the predicted labels.
+/// Contains at most the 40 most frequent labels.
 Drawing confusion_map(std::span<const SampleOutput> outputs);
 
 }  // namespace heed

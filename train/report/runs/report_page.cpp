@@ -84,8 +84,8 @@ class Report {
         samples_.back().reset();
         if (value)
           notes_.push_back(
-              fmt::format("interval and paired test of {}: its outputs.jsonl and the "
-                          "figures in its metrics.jsonl do not belong together",
+              fmt::format("interval and paired test of {}: its outputs.jsonl does not "
+                          "match the figures in its metrics.jsonl",
                           h.result.folder));
       }
       scores_.push_back(samples_.back() ? resampled(*samples_.back()) : std::vector<double>{});
@@ -230,7 +230,7 @@ class Report {
       Rows rows = comparison_.rows();
       for (auto& row : rows)
         for (std::string& cell : row) cell = xml_text(cell);
-      body += "<h3>By what differs</h3>\n" + html_table(rows) + list(comparison_.verdicts());
+      body += "<h3>Results by setting</h3>\n" + html_table(rows) + list(comparison_.verdicts());
     }
     return body + paired_tests();
   }
@@ -275,7 +275,7 @@ class Report {
 
   std::string paired_tests() const {
     Rows rows{{"run", fmt::format("{} of the first run", info_of(reported_metric()).label),
-               "of this run", "p"}};
+               fmt::format("{} of this run", info_of(reported_metric()).label), "p"}};
     for (std::size_t i = 1; i < histories_.size(); ++i) {
       if (!can_pair(i)) continue;
       const double base = score_of_all(*samples_[0]), score = score_of_all(*samples_[i]);
@@ -471,11 +471,11 @@ class Report {
           mistake.probability.value_or(0));
     }
     if (shots.empty()) return "";
-    return "<h3>The most confident mistakes</h3>\n" +
+    return "<h3>Most confident mistakes</h3>\n" +
            fmt::format("<div class=\"shots\">\n{}</div>\n", shots);
   }
 
-  // ---- what the runs were -----------------------------------------------------------------------
+  // ---- settings and origin ----------------------------------------------------------------------
 
   std::string settings() const {
     Rows rows{{"key", "value", "default"}};
@@ -525,7 +525,8 @@ class Report {
           h.incidents.begin(), h.incidents.begin() + static_cast<std::ptrdiff_t>(
                                                          std::min(max_lines, h.incidents.size())));
       if (h.incidents.size() > max_lines)
-        lines.push_back(fmt::format("… and {} more (train.log)", h.incidents.size() - max_lines));
+        lines.push_back(
+            fmt::format("… and {} more lines in train.log", h.incidents.size() - max_lines));
       body += fmt::format("<h3>{}</h3>\n{}", xml_text(h.result.folder), list(lines));
     }
     return body;

@@ -15,22 +15,22 @@ namespace heed {
 struct ReportExtras {
   /// Returns the image of a source line; unset if sources are not images.
   std::function<std::optional<Image>(const std::string& source)> image;
-  std::string attention;  ///< HTML: the attention of an example
+  std::string attention;  ///< attention weights of an example, as HTML
   std::string model;      ///< layers, parameters, FLOPs and memory, in the form of `heed show`
   std::string profile;    ///< time of each op, in the form of `heed bench`
   std::vector<std::string> notes;  ///< reasons for missing parts
   int refresh = 0;  ///< interval between reloads by the browser, in seconds; 0: no reload
 };
 
-/// The page. `histories`: at least one; the others are compared with the first. Throws as
-/// Comparison does.
+/// The report as an HTML page. `histories` contains at least one run; further runs are compared
+/// with the first. Throws as Comparison does.
 std::string report_page(const std::vector<History>& histories, const ReportExtras& extras);
 
-/// Two charts of the page: the loss and the reported metric.
+/// The main charts of the page: the loss and, if it is another metric, the reported metric.
 std::vector<Drawing> report_curves(const std::vector<History>& histories);
 
-/// The curves with these names of all runs as CSV: run, seed, curve, step, value. Throws
-/// Error(usage), listing the existing names, if no run has one of the names.
+/// The curves of all runs with these names as CSV: run, seed, curve, step, value. Throws
+/// Error(usage), listing the existing names, if no run has a curve of one of the names.
 std::string curves_csv(const std::vector<History>& histories,
                        const std::vector<std::string>& names);
 
