@@ -1,5 +1,5 @@
-// Kinds of mistakes in a backward, each planted in an op or layer: the checker must catch and name
-// them. docs/GRADCHECK.md shows the table, with the messages of these runs.
+// Mistakes in a backward, each planted in an op or layer: the checker must detect and name each one.
+// docs/GRADCHECK.md shows a table of the mistakes with the messages of these runs.
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <cstdlib>
@@ -59,7 +59,7 @@ auto square(Backward backward) {
 /// The correct backward: 2 x dy.
 Array right(const Values& x, const Array& dy) { return value(scale(mul(x[0], dy), 2)); }
 
-/// Normalises rows of x by sqrt(mean x² + eps); backward uses the given root.
+/// Divides the rows of x by sqrt(mean x² + eps); backward computes the root with the given function.
 template <class Root>
 auto rms(Root root) {
   constexpr real eps = real(1e-3);
@@ -371,7 +371,8 @@ std::vector<Bug> bugs() {
   return all;
 }
 
-/// The message that names the mistake: the likely cause, or the problem of the whole check.
+/// The message that names the mistake: the problem of the whole check or, without one, the likely
+/// cause.
 std::string message(const GradcheckResult& result) {
   if (!result.problem.empty()) return result.problem;
   for (const ParameterCheck& c : result.parameters) {
@@ -382,7 +383,7 @@ std::string message(const GradcheckResult& result) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(every_planted_bug_is_caught_and_named) {
+BOOST_AUTO_TEST_CASE(every_planted_bug_is_detected_and_named) {
   for (const Bug& bug : bugs()) {
     BOOST_TEST_CONTEXT(bug.kind) {
       GradcheckResult result;
@@ -392,7 +393,7 @@ BOOST_AUTO_TEST_CASE(every_planted_bug_is_caught_and_named) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(the_documentation_shows_these_messages) {
+BOOST_AUTO_TEST_CASE(gradcheck_documentation_shows_the_message_of_every_planted_bug) {
   std::vector<Mistake> rows;
   for (const Bug& bug : bugs()) rows.push_back({bug.kind, message(bug.check())});
   check_doc_table("GRADCHECK.md", "## What it reports", rows);
