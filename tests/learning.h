@@ -1,14 +1,15 @@
 #pragma once
 /// Claims about trained models: that a model learns, or that one learns better than another.
 ///
-/// The outcome of training depends on the rounding of matrix products, and therefore on the processor, on
-/// BLAS and on its version: two machines differ as two seeds do. One run may pass a threshold that other
-/// runs only just reach. Such a test therefore states each claim with HEED_CHECK_LEARNED, takes its seed
-/// from training_seed(), and has the label "learns"; tests/bench/margins repeats all of these tests with
-/// other seeds on other kernels of BLAS, and reports claims whose threshold lies within three standard
-/// deviations of the mean. That script sets these environment variables:
+/// The outcome of training depends on the rounding of matrix products, and therefore on the
+/// processor, on BLAS and on its version: two machines differ as two seeds do. One run may pass a
+/// threshold that other runs only just reach. Such a test therefore states each claim with
+/// HEED_CHECK_LEARNED, takes its seed from training_seed(), and has the label "learns";
+/// tests/bench/margins repeats all of these tests with other seeds on other kernels of BLAS, and
+/// reports claims whose threshold lies within three standard deviations of the mean. That script
+/// sets these environment variables:
 ///   HEED_TEST_SEED=K        adds K to every seed
-///   HEED_TEST_UNTRAINED=1   makes learning rates too small to change a weight: the claims must fail
+///   HEED_TEST_UNTRAINED=1   makes learning rates too small to change a weight: claims must fail
 ///   HEED_TEST_MARGINS=FILE  appends a line of JSON to FILE for each claim
 #include <cstdint>
 #include <cstdlib>
@@ -58,11 +59,12 @@ inline void record_claim(const std::string& name, const std::string& subject, do
   } while (false)
 
 /// A claim about what training achieves, which an untrained model misses by far:
-/// HEED_CHECK_LEARNED("accuracy", e.value(Metric::accuracy), >, 0.95). The subject distinguishes the claim
-/// from the other claims of its test.
+/// HEED_CHECK_LEARNED("accuracy", e.value(Metric::accuracy), >, 0.95). The subject distinguishes
+/// the claim from the other claims of its test.
 #define HEED_CHECK_LEARNED(subject, value, comparison, threshold) \
   HEED_CLAIM_(subject, value, comparison, threshold, true)
 
-/// A claim that depends on training but may hold without it, such as one about the effect of quantisation.
+/// A claim that depends on training but may hold without it, such as one about the effect of
+/// quantisation.
 #define HEED_CHECK_TRAINED(subject, value, comparison, threshold) \
   HEED_CLAIM_(subject, value, comparison, threshold, false)

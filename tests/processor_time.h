@@ -31,9 +31,10 @@ double min_seconds(int times, const Work& work) {
   return seconds;
 }
 
-/// Processor seconds of a fixed amount of reference work similar to a parser's: strings are created,
-/// inserted into a tree, looked up and freed. It is compiled with the same optimisation and sanitizers
-/// as the tested code, and takes 50 ms on one core of an AMD EPYC (Zen 4), in a release build.
+/// Processor seconds of a fixed amount of reference work similar to a parser's: strings are
+/// created, inserted into a tree, looked up and freed. It is compiled with the same optimisation
+/// and sanitizers as the tested code, and takes 50 ms on one core of an AMD EPYC (Zen 4), in a
+/// release build.
 inline double yardstick() {
   static const double seconds = min_seconds(3, [] {
     std::map<std::string, std::size_t> seen;

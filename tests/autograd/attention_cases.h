@@ -19,8 +19,8 @@
 
 HEED_BEGIN
 
-/// A pattern used only in the tests. It has two stretches: the first `prefix` keys, and a causal window
-/// after them.
+/// A pattern used only in the tests. It has two stretches: the first `prefix` keys, and a causal
+/// window after them.
 struct PrefixAndWindow final : Pattern {
   std::int64_t prefix = 2, back = 3;
   void stretches(const QueryBlock& block, Stretches& into) const override {
@@ -120,7 +120,7 @@ inline std::vector<TermCase> term_cases(const HeadLayout& layout) {
         [=](const Tensor& b) { return std::make_shared<DistanceBias>(b, causal, farthest); },
         [=](const Tensor& b, const Tensor& q, std::int64_t keys, std::int64_t head, std::int64_t) {
           const std::int64_t rows = q.shape()[0];
-          // Computed by hand from the description in the T5 paper, with 8 buckets and distances to 6.
+          // Computed by hand as described in the T5 paper, with 8 buckets and distances to 6.
           const auto row_of = [=](std::int64_t distance) -> std::int64_t {
             if (causal)
               return std::vector<std::int64_t>{

@@ -1,5 +1,5 @@
 #pragma once
-/// Compares a table of mistakes and their messages in a page of docs/ with the messages of real runs.
+/// Compares a table of mistakes and their messages in a page of docs/ with those of real runs.
 #include <boost/test/unit_test.hpp>
 #include <cstdlib>
 #include <fstream>

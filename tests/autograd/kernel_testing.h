@@ -26,8 +26,8 @@ constexpr bool in_float = sizeof(real) == 4;
 constexpr real inf = Limits::infinity();
 constexpr real not_a_number = Limits::quiet_NaN();
 
-/// Runs body(name) once for each instruction set. `further` is an additional instruction set, for which
-/// only some kernels are built.
+/// Runs body(name) once for each instruction set. `further` is an additional instruction set, for
+/// which only some kernels are built.
 template <class Body>
 void for_each_target(const Body& body, std::int64_t further = 0) {
   struct Restore {
@@ -134,7 +134,7 @@ inline std::vector<real> awkward_values() {
 }
 
 /// A copy of x that ends `shift` values before an inaccessible page, so that even a vector load
-/// that reads beyond the end crashes. The destructor checks that the bytes on both sides are unchanged.
+/// beyond the end crashes. The destructor checks that the bytes on both sides are unchanged.
 class Guarded {
  public:
   explicit Guarded(const std::vector<real>& x, std::int64_t shift = 0)

@@ -34,7 +34,7 @@ std::vector<OpRow> loss_rows();
 
 /// Random values of the given shape in [low, high]; they differ between calls but not between runs.
 Tensor uniform(const Shape& shape, real low = -1, real high = 1);
-/// Values in [0.2, 1.2] with a random sign: they avoid 0, where division and relu have no derivative.
+/// Values in [0.2, 1.2] with a random sign: at 0, division and relu have no derivative.
 Tensor off_zero(const Shape& shape);
 
 HEED_END

@@ -61,7 +61,7 @@ const std::vector<Lengths> crossed = {{"fewer keys", {0, 4, 6}, {0, 1, 3}},
                                       {"a sequence without keys", {0, 2, 3}, {0, 0, 4}},
                                       {"35 keys", {0, 2}, {0, 35}}};
 
-/// Adds every pattern without terms and with all terms, and every term alone, all with grouped heads.
+/// Adds cases with grouped heads: every pattern without terms and with all terms, every term alone.
 void add_kinds(OpRow& self, OpRow& cross) {
   const HeadLayout layout{4, 2, 2};
   const Ids offsets{0, 4, 9};

@@ -20,7 +20,7 @@ BOOST_AUTO_TEST_SUITE(arena)
 
 namespace {
 
-/// Whether the arena keeps released blocks. With a sanitizer it keeps none, so its counters remain 0.
+/// Whether the arena keeps released blocks. With a sanitizer it keeps none, so counters remain 0.
 bool arena_keeps() {
   arena_release(arena_allocate(100));
   const auto before = arena_counters().system_allocations;
@@ -166,9 +166,9 @@ BOOST_AUTO_TEST_CASE(blocks_passed_to_and_released_by_another_thread_are_intact)
   BOOST_TEST(intact);
 }
 
-/// Limits the process to 96 MiB more than it uses, allocates blocks until memory is exhausted, and then
-/// three times releases all and allocates the same number again. Returns whether exhaustion threw an
-/// Error after more than 20 blocks.
+/// Limits the process to 96 MiB more than it uses, allocates blocks until memory is exhausted, and
+/// then three times releases all and allocates the same number again. Returns whether exhaustion
+/// threw an Error after more than 20 blocks.
 bool survives_exhausted_memory() {
   std::size_t pages = 0;
   std::ifstream("/proc/self/statm") >> pages;

@@ -1,4 +1,4 @@
-// Every pattern and score term: the op compared with composed ops, and decoding with whole sequences.
+// Every pattern and score term: the op against composed ops, and decoding against whole sequences.
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <vector>
@@ -120,8 +120,8 @@ struct Case {
   }
 };
 
-/// Calls body for every pattern without terms, with each term and with all terms; with equal and with
-/// grouped heads.
+/// Calls body for every pattern without terms, with each term and with all terms; with equal and
+/// with grouped heads.
 template <class Body>
 void for_each_case(const Ids& offsets, Body body) {
   for (const HeadLayout layout : {HeadLayout{2, 2, 3}, HeadLayout{6, 2, 2}, HeadLayout{3, 1, 4}}) {

@@ -29,8 +29,8 @@ struct WithForward {
   std::vector<NamedTensor> parameters() { return inner.parameters(); }
 };
 
-/// y = 1 where x > 0, else 0; backward passes dy on unchanged, as a straight-through gradient (Bengio,
-/// Léonard and Courville 2013).
+/// y = 1 where x > 0, else 0; backward passes dy on unchanged, as a straight-through gradient
+/// (Bengio, Léonard and Courville 2013).
 struct StepFunction {
   static bool straight_through() { return true; }
   Array forward(const Array& x) {

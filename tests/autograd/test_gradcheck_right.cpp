@@ -24,7 +24,7 @@ struct RightLayer {
 using Inputs = std::vector<Tensor>;
 using Function = std::function<Tensor(const Inputs&)>;
 
-/// Checks f on normally distributed inputs of these shapes; the seed determines them and the cotangent.
+/// Checks f on normally distributed inputs of these shapes; the seed determines all values.
 RightLayer layer(std::string name, std::vector<Shape> shapes, const Function& f) {
   return {std::move(name), [=](std::uint64_t seed) {
             Inputs x;
@@ -234,8 +234,8 @@ BOOST_AUTO_TEST_CASE(a_function_whose_gradient_vanishes_for_equal_inputs_passes)
 }
 
 BOOST_AUTO_TEST_CASE(a_correct_gradient_near_many_kinks_passes) {
-  // The function is 0.15 x plus kinks at distances from 1e-6 to 3e-3, with slopes of about 1e-5. Two
-  // step sizes may agree on a wrong slope by accident.
+  // The function is 0.15 x plus kinks at distances from 1e-6 to 3e-3, with slopes of about 1e-5.
+  // Two step sizes may agree on a wrong slope by accident.
   Random random({.seed = 5, .stream = Stream::check, .index = 0, .part = 0});
   constexpr std::int64_t kinks = 5;
   for (int trial = 0; trial < 1000; ++trial) {

@@ -24,7 +24,7 @@ auto square_with(const Backward& df) {
 }
 Array right(const Array& x, const Array& dy) { return value(scale(mul(x, dy), 2)); }
 
-/// x² with permuted values of the gradient: entry i of dx is entry place(i) of the correct gradient.
+/// x² with a permuted gradient: entry i of dx is entry place(i) of the correct gradient.
 template <class Place>
 auto square_rearranged(Place place) {
   return square_with([place](const Array& x, const Array&, const Array& dy) {

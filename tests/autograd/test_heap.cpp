@@ -12,8 +12,8 @@ BOOST_AUTO_TEST_SUITE(heap)
 
 namespace {
 
-/// Heaps are never destroyed, because blocks may be released at any time; the list keeps them reachable
-/// for the leak checker.
+/// Heaps are never destroyed, because blocks may be released at any time; the list keeps them
+/// reachable for the leak checker.
 Heap& new_heap() {
   static auto* all = new std::vector<Heap*>;
   return *all->emplace_back(new Heap);
@@ -21,8 +21,8 @@ Heap& new_heap() {
 
 constexpr std::size_t mib = 1 << 20;
 
-/// Allocates and releases blocks of random sizes, up to `max_held` at a time. Fills each with a random
-/// byte; returns whether all blocks were unchanged when they were released.
+/// Allocates and releases blocks of random sizes, up to `max_held` at a time. Fills each with a
+/// random byte; returns whether all blocks were unchanged when they were released.
 bool random_blocks_stay_intact(Heap& heap, unsigned seed, int times, std::size_t max_held) {
   std::mt19937 random(seed);
   struct Held {

@@ -1,5 +1,5 @@
-/// Values compared with long double, in units in the last place (accuracy.h), on every instruction set
-/// and in the scalar references, which run on machines without suitable vectors.
+/// Values compared with long double, in units in the last place (accuracy.h), on every instruction
+/// set and in the scalar references, which run on machines without suitable vectors.
 #include <bit>
 #include <type_traits>
 

@@ -1,6 +1,6 @@
 /// Gradients in float at finite inputs, compared with long double: they must be finite, and within
-/// 4 units in the last place of their largest term. Inputs of a kernel (such as y of softmax) count as exact.
-/// Built for float only: in double, finite differences cover this (test_op_table.cpp).
+/// 4 units in the last place of their largest term. Inputs of a kernel (such as y of softmax) count
+/// as exact. Built for float only: in double, finite differences cover this (test_op_table.cpp).
 #include "accuracy.h"
 #include "autograd/kernels/elementwise.h"
 #include "autograd/kernels/rows.h"

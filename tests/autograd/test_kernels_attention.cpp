@@ -29,8 +29,8 @@ Sizes moving(std::int64_t rows, std::int64_t cols, KeyRange reads, std::int64_t 
   return s;
 }
 
-/// Widths near multiples of the vector length; ranges that begin and end before, within and after the
-/// tile.
+/// Widths near multiples of the vector length; ranges that begin and end before, within and after
+/// the tile.
 std::vector<Sizes> all_sizes() {
   std::vector<Sizes> all;
   for (const std::int64_t cols : {0, 1, 3, 7, 8, 15, 16, 17, 31, 33, 64, 130}) {

@@ -1,4 +1,4 @@
-// int8 products: quantisation of rows, and products compared with their scalar reference bit for bit.
+// int8 products: quantisation of rows, and bitwise comparison of products with scalar references.
 #include <cstring>
 
 #include "autograd/kernels/gemm/gemm.h"

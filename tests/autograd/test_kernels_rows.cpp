@@ -234,7 +234,7 @@ BOOST_AUTO_TEST_CASE(norm_gradients_equal_their_scalar_references) {
   });
 }
 
-// The normalised row is finite even if x has an infinity, but the gradient must reveal the infinity.
+// The normalised row is finite even if x has an infinity, but the gradient must reveal it.
 BOOST_AUTO_TEST_CASE(the_gradient_of_a_norm_of_a_row_with_an_infinity_is_nan) {
   for_each_target([](const std::string&) {
     for (const std::int64_t n : {2, 5, 16, 40}) {

@@ -1,5 +1,5 @@
-// Mistakes in a backward, each planted in an op or layer: the checker must detect and name each one.
-// docs/GRADCHECK.md shows a table of the mistakes with the messages of these runs.
+// Mistakes in a backward, each planted in an op or layer: the checker must detect and name each
+// one. docs/GRADCHECK.md shows a table of the mistakes with the messages of these runs.
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <cstdlib>
@@ -59,7 +59,8 @@ auto square(Backward backward) {
 /// The correct backward: 2 x dy.
 Array right(const Values& x, const Array& dy) { return value(scale(mul(x[0], dy), 2)); }
 
-/// Divides the rows of x by sqrt(mean x² + eps); backward computes the root with the given function.
+/// Divides the rows of x by sqrt(mean x² + eps); backward computes the root with the given
+/// function.
 template <class Root>
 auto rms(Root root) {
   constexpr real eps = real(1e-3);

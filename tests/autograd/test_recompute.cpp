@@ -28,7 +28,8 @@ struct Layer {
   }
 };
 
-/// The loss and gradients of three layers, each followed by one shared layer; all layers read `other`.
+/// The loss and gradients of three layers, each followed by one shared layer; all layers read
+/// `other`.
 std::vector<Array> outcome(bool again) {
   const std::vector<Layer> layers(3);
   const Layer shared;

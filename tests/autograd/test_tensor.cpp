@@ -141,7 +141,7 @@ BOOST_AUTO_TEST_CASE(an_op_with_several_results_has_a_gradient_through_each) {
   const Gradients both = backward(sum(add(y[0], scale(y[1], 2))));
   BOOST_TEST(same(both[x], array_of({2}, {1 + 6, std::cos(1.0) + 8}), 1e-6));
   BOOST_TEST(same(both[w], array_of({2}, {0, 2})));
-  // An unused result has no cotangent, so variables that affect only this result have zero gradient.
+  // An unused result has no cotangent, so variables that affect only it have zero gradient.
   const std::vector<Tensor> again = apply_many(SineAndProduct{}, x, w);
   const Gradients one = backward(sum(again[0]));
   BOOST_TEST(same(one[x], array_of({2}, {1, std::cos(1.0)}), 1e-7));
