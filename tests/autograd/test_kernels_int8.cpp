@@ -107,8 +107,7 @@ BOOST_AUTO_TEST_CASE(quantising_restored_values_returns_the_same_bits) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(
-    the_scale_of_a_row_is_nan_for_nan_infinity_or_huge_values_and_zero_for_tiny_values) {
+BOOST_AUTO_TEST_CASE(row_scale_is_nan_for_nan_infinity_or_huge_values_and_zero_for_tiny_ones) {
   const auto scale = [](double magnitude) {
     return quantised({real(0.5), static_cast<real>(-magnitude)}, 1).scales[0];
   };

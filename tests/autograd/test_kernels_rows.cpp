@@ -140,8 +140,7 @@ BOOST_AUTO_TEST_CASE(the_first_of_equal_logits_is_the_prediction) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(
-    cross_entropy_of_a_row_with_an_infinite_logit_is_infinite_with_finite_gradients) {
+BOOST_AUTO_TEST_CASE(an_infinite_logit_makes_cross_entropy_infinite_and_its_gradient_finite) {
   for_each_target([](const std::string&) {
     for (const std::size_t at : {0, 7, 49}) {
       std::vector<real> x(50, 1);
