@@ -183,7 +183,7 @@ struct ExactRow {
   }
 };
 
-/// Exact layer norm and RMS norm of a row. A row with infinities has the limit, as in the kernels.
+/// Exact layer norm and RMS norm of a row. With infinities, it has its limit, as in the kernels.
 struct ExactNorm {
   std::vector<big> norm_input;
   big mean = 0, variance = 0, square = 0, largest = 0, eps;

@@ -304,7 +304,7 @@ BOOST_AUTO_TEST_CASE(infinite_outputs_fail_unless_they_are_ignored) {
   BOOST_TEST(gradcheck({.ignore_infinite_outputs = true}, f, normal({2, 3})));
 }
 
-BOOST_AUTO_TEST_CASE(boost_test_prints_the_report) {
+BOOST_AUTO_TEST_CASE(boost_test_prints_the_report_of_gradcheck) {
   const auto zero =
       planted([](const Array& x) { return x; },
               [](const Array&, const Array&, const Array& dy) { return Array::zeros(dy.shape()); });

@@ -266,7 +266,7 @@ BOOST_AUTO_TEST_CASE(a_jump_at_x_is_named) {
   BOOST_TEST(gradcheck(step, array_of({2}, {-1e-4, 1})));
 }
 
-BOOST_AUTO_TEST_CASE(nan_never_passes) {
+BOOST_AUTO_TEST_CASE(nan_in_values_or_gradients_never_passes) {
   constexpr real nan = std::numeric_limits<real>::quiet_NaN();
   const auto in_backward = square_with([](const Array& x, const Array&, const Array& dy) {
     Array dx = right(x, dy);

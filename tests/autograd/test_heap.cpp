@@ -83,7 +83,7 @@ BOOST_AUTO_TEST_CASE(the_smallest_free_block_that_fits_is_used) {
   heap.release(medium);
   Block* const taken = heap.allocate(2 * mib - 500);
   BOOST_TEST(taken == medium);
-  Block* const next = heap.allocate(2 * mib);  // the free blocks have 3 MiB and nearly 60
+  Block* const next = heap.allocate(2 * mib);  // free blocks: 3 MiB and nearly 60 MiB
   BOOST_TEST((next >= large && next < large + 3 * mib / sizeof(Block)));
   for (Block* block : {between, another, taken, next}) heap.release(block);
   BOOST_TEST(heap.counters().system_allocations == 1);

@@ -95,7 +95,7 @@ BOOST_AUTO_TEST_CASE(the_gradient_with_respect_to_the_scores_equals_its_scalar_r
   });
 }
 
-BOOST_AUTO_TEST_CASE(log_sum_exp_added_up_over_stretches_equals_that_of_the_row) {
+BOOST_AUTO_TEST_CASE(log_sum_exp_accumulated_over_stretches_equals_that_of_the_row) {
   const std::int64_t n = 300;
   const std::vector<real> x = normal_values(n, 4, 9);
   const real whole = plain::log_sum_exp_row(x.data(), n);

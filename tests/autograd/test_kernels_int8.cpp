@@ -147,7 +147,7 @@ BOOST_AUTO_TEST_CASE(int8_products_are_near_the_products_before_quantisation) {
     BOOST_TEST(std::abs(double{c[i]} - double{exact[i]}) < 1.0);
 }
 
-BOOST_AUTO_TEST_CASE(sums_over_rows_of_the_maximum_length_do_not_overflow) {
+BOOST_AUTO_TEST_CASE(int8_products_of_rows_of_the_maximum_length_do_not_overflow) {
   const Sizes s{2, 3, kernels::max_int8_row};
   std::vector<real> a(static_cast<std::size_t>(s.m * s.k), 1),
       b(static_cast<std::size_t>(s.n * s.k));

@@ -21,7 +21,7 @@ BOOST_AUTO_TEST_CASE(adam_equals_its_scalar_reference) {
       std::vector<real> g = normal_values(n, 1e-2, 1), w = normal_values(n, 1, 2),
                         m = normal_values(n, 1e-2, 3), v = normal_values(n, 1e-2, 4);
       for (real& value : v) value *= value;
-      if (n > 3) g[3] = 0, m[3] = 0, v[3] = 0;  // 0 / (0 + eps)
+      if (n > 3) g[3] = 0, m[3] = 0, v[3] = 0;  // the update is 0 / (0 + eps)
       if (n > 5) g[5] = not_a_number;
       Guarded gg(g, 0), gw(w, 1), gm(m, 2), gv(v, 3);
       plain::adam(step, g.data(), w.data(), m.data(), v.data(), n);

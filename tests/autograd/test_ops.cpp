@@ -185,7 +185,7 @@ BOOST_AUTO_TEST_CASE(relu_has_slope_zero_at_zero_and_unary_ops_propagate_nan) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(operators_equal_their_ops) {
+BOOST_AUTO_TEST_CASE(overloaded_operators_equal_their_ops) {
   const Tensor x = variable({2, 2}, {1, 2, 3, 4}), row = array_of({2}, {10, 20});
   BOOST_TEST(same((x + row).value(), add(x, row).value()));
   BOOST_TEST(same((x - row).value(), sub(x, row).value()));

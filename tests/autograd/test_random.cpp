@@ -43,7 +43,7 @@ BOOST_AUTO_TEST_CASE(successive_calls_return_the_blocks_in_order) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(below_is_uniform) {
+BOOST_AUTO_TEST_CASE(below_returns_uniform_numbers) {
   Random random(RandomKey{.seed = 4, .stream = Stream::check, .index = 0, .part = 0});
   std::vector<int> counts(7);
   for (int i = 0; i < 70000; ++i) ++counts[random.below(7)];

@@ -76,7 +76,7 @@ BOOST_AUTO_TEST_CASE(a_value_changed_between_forward_and_backward_is_refused) {
   EXPECT_FAIL(backward(sum(square)), "[backward of Mul] input 0 of shape [1, 2]");
 }
 
-BOOST_AUTO_TEST_CASE(a_changed_input_of_a_variadic_op_is_refused) {
+BOOST_AUTO_TEST_CASE(a_changed_input_of_a_variadic_op_is_refused_by_backward) {
   Tensor qkv = variable({1, 3}, {1, 2, 3});
   const std::vector<std::int32_t> offsets{0, 1};
   const Tensor y = self_attention(qkv, offsets, {});
@@ -84,7 +84,7 @@ BOOST_AUTO_TEST_CASE(a_changed_input_of_a_variadic_op_is_refused) {
   EXPECT_FAIL(backward(sum(y)), "input 0 of shape [1, 3], which backward needs, was changed");
 }
 
-BOOST_AUTO_TEST_CASE(views_save_no_values) {
+BOOST_AUTO_TEST_CASE(views_save_no_values_for_backward) {
   Tensor x = variable({2}, {3, 5});
   const Tensor y = sum(slice(reshape(x, {2, 1}), 0, 0, 1));
   x.mutable_value().data()[0] = 7;
@@ -230,7 +230,7 @@ BOOST_AUTO_TEST_CASE(backward_consumes_the_graph) {
   EXPECT_FAIL(backward(sum(y)), "backward has already run on this graph");
 }
 
-BOOST_AUTO_TEST_CASE(backward_can_keep_the_graph) {
+BOOST_AUTO_TEST_CASE(backward_on_a_kept_graph_can_run_again) {
   const Tensor x = variable({2}, {1, 2});
   const Tensor loss = sum(mul(x, x));
   for (int i = 0; i < 2; ++i) BOOST_TEST(same(backward(loss, {}, true)[x], array_of({2}, {2, 4})));

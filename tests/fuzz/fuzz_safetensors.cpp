@@ -59,8 +59,8 @@ void target(std::string_view input) {
 #if defined(HEED_FUZZ)
 extern "C" std::size_t LLVMFuzzerMutate(std::uint8_t* data, std::size_t size, std::size_t max_size);
 
-/// Blind mutation nearly always breaks the length of the header. In three of four cases, sets the
-/// length so that the header ends at the last brace.
+/// Blind mutation nearly always breaks the length of the header. In three of four cases, this
+/// mutator therefore sets the length so that the header ends at the last brace.
 extern "C" std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data, std::size_t size,
                                                std::size_t max_size, unsigned seed) {
   size = LLVMFuzzerMutate(data, size, max_size);

@@ -1,6 +1,6 @@
 /// Training texts: letters for the options, a newline, then the source and, after a line "====",
 /// the target. The letters:
-///   t  a continuous text; the target is ignored   l  lowercase
+///   t  a continuous text; the target is ignored    l  lowercase
 ///   s  the source is compressed with gzip first    v  a tenth is split off for validation
 #include "autograd/base/formats/gzip.h"
 #include "autograd/base/lines.h"

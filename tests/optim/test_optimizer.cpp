@@ -54,8 +54,8 @@ BOOST_AUTO_TEST_CASE(the_size_of_adams_first_step_is_the_learning_rate) {
     Parameters parameters{{"w", Tensor::variable(Array::zeros({1}))}};
     Optimizer optimizer(options_of(OptimizerKind::adam), parameters);
     optimizer.step({Array::full({1}, g)}, 0.01);
-    BOOST_TEST(std::abs(parameters[0].tensor.item() + std::copysign(0.01, g)) <
-               1.1e-5);  // eps affects 1e-6
+    // The tolerance allows for the effect of eps if g = 1e-6.
+    BOOST_TEST(std::abs(parameters[0].tensor.item() + std::copysign(0.01, g)) < 1.1e-5);
   }
 }
 

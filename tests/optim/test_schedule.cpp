@@ -73,7 +73,7 @@ BOOST_AUTO_TEST_CASE(the_noam_schedule_equals_the_formula_of_the_paper) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(cosine_and_linear_remain_at_min_lr_after_their_end) {
+BOOST_AUTO_TEST_CASE(cosine_and_linear_schedules_remain_at_min_lr_after_the_last_step) {
   for (const ScheduleKind kind : {ScheduleKind::cosine, ScheduleKind::linear}) {
     const OptimOptions o = options(kind, 10, 1e-4);
     // Step 110 is the middle of the decay.
