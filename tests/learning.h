@@ -1,15 +1,16 @@
 #pragma once
 /// Claims about trained models: that a model learns, or that one learns better than another.
 ///
-/// How well a training ends depends on the rounding of its products, so on the processor, on BLAS and on
-/// its version: two machines are like two seeds. A threshold that one training passes may still be close
-/// to what others reach. So such a test states each claim with HEED_CHECK_LEARNED, takes its seed from
-/// training_seed(), and has the label "learns"; tests/bench/margins then repeats all of them with other
-/// seeds on other kernels of BLAS, and reports a claim whose threshold lies within three standard
-/// deviations. Environment variables, which that script sets:
-///   HEED_TEST_SEED=K        is added to the seeds
-///   HEED_TEST_UNTRAINED=1   learning rates are too small to change a weight: claims must fail
-///   HEED_TEST_MARGINS=FILE  each claim appends a line of JSON
+/// The outcome of training depends on the rounding of matrix products, and therefore on the
+/// processor, on BLAS and on its version: two machines differ as two seeds do. One run may pass a
+/// threshold that other runs only just reach. Such a test therefore states each claim with
+/// HEED_CHECK_LEARNED, takes its seed from training_seed(), and has the label "learns";
+/// tests/bench/margins repeats all of these tests with other seeds on other kernels of BLAS, and
+/// reports claims whose threshold lies within three standard deviations of the mean. That script
+/// sets these environment variables:
+///   HEED_TEST_SEED=K        adds K to every seed
+///   HEED_TEST_UNTRAINED=1   makes learning rates too small to change a weight: claims must fail
+///   HEED_TEST_MARGINS=FILE  appends a line of JSON to FILE for each claim
 #include <cstdint>
 #include <cstdlib>
 #include <fstream>
@@ -20,13 +21,13 @@
 
 namespace heed::test {
 
-/// The seed of a training whose outcome is claimed.
+/// The seed of a training run about whose outcome a test makes claims.
 inline std::uint64_t training_seed(std::uint64_t seed = 1) {
   const char* const more = std::getenv("HEED_TEST_SEED");
   return seed + (more == nullptr ? 0 : std::stoull(more));
 }
 
-/// The learning rate of such a training.
+/// The learning rate of such a training run.
 inline double training_rate(double rate) {
   return std::getenv("HEED_TEST_UNTRAINED") == nullptr ? rate : 1e-30;
 }
@@ -57,12 +58,13 @@ inline void record_claim(const std::string& name, const std::string& subject, do
                subject_ << ": " << value_ << ", expected " #comparison " " << threshold_);         \
   } while (false)
 
-/// A claim that training achieves something, which a model that has not been trained misses by far:
-/// HEED_CHECK_LEARNED("accuracy", e.value(Metric::accuracy), >, 0.95). The subject names it among those of
-/// its test.
+/// A claim about what training achieves, which an untrained model misses by far:
+/// HEED_CHECK_LEARNED("accuracy", e.value(Metric::accuracy), >, 0.95). The subject distinguishes
+/// the claim from the other claims of its test.
 #define HEED_CHECK_LEARNED(subject, value, comparison, threshold) \
   HEED_CLAIM_(subject, value, comparison, threshold, true)
 
-/// A claim that depends on the training but may hold without it: what a quantised model changes, say.
+/// A claim that depends on training but may hold without it, such as one about the effect of
+/// quantisation.
 #define HEED_CHECK_TRAINED(subject, value, comparison, threshold) \
   HEED_CLAIM_(subject, value, comparison, threshold, false)

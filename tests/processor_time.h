@@ -1,6 +1,6 @@
 #pragma once
 /// Time limits that hold on every machine, busy or not: they limit processor time, which excludes
-/// waiting, relative to other work.
+/// waiting, relative to that of reference work.
 #include <malloc.h>
 
 #include <algorithm>
@@ -31,9 +31,10 @@ double min_seconds(int times, const Work& work) {
   return seconds;
 }
 
-/// Processor seconds of a fixed amount of work like a parser's: strings are created, inserted into
-/// a tree, looked up and freed. Built with the same optimisation and sanitizers as the tested code.
-/// 50 ms on one core of an AMD EPYC (Zen 4), in a release build.
+/// Processor seconds of a fixed amount of reference work similar to a parser's: strings are
+/// created, inserted into a tree, looked up and freed. It is compiled with the same optimisation
+/// and sanitizers as the tested code, and takes 50 ms on one core of an AMD EPYC (Zen 4), in a
+/// release build.
 inline double yardstick() {
   static const double seconds = min_seconds(3, [] {
     std::map<std::string, std::size_t> seen;
@@ -47,15 +48,14 @@ inline double yardstick() {
   return seconds;
 }
 
-/// The ratio of the times for work of eight times the size: 8 if time grows linearly, 64 if
-/// quadratically. `small` and `large` do the work once and return processor seconds; both are
-/// repeated while the ratio exceeds `growth_limit`, at most ten times.
+/// The ratio of the times for large and small work, which differ in size by a factor of eight: 8 if
+/// time grows linearly, 64 if quadratically. `small` and `large` do the work once and return
+/// processor seconds; both are repeated while the ratio exceeds `growth_limit`, at most ten times.
 constexpr double growth_limit = 24;
 template <class Small, class Large>
 double growth(const Small& small, const Large& large) {
-  // The process keeps freed memory. Otherwise glibc returns it to the kernel above a threshold
-  // that only the large work reaches, and page faults then take longer than the work on some
-  // machines.
+  // Makes glibc keep freed memory. Otherwise it returns memory to the kernel above a threshold that
+  // only the large work reaches, and on some machines page faults then take longer than the work.
   mallopt(M_TRIM_THRESHOLD, 1 << 28);
   mallopt(M_MMAP_THRESHOLD, 1 << 25);
   double min_small = std::numeric_limits<double>::infinity(), min_large = min_small;

@@ -18,10 +18,10 @@ namespace testing {
 
 using big = long double;
 constexpr big infinite = std::numeric_limits<big>::infinity();
-/// The limit in float is 4. In double, sums of 65,536 values have no wider type, so the limit is
-/// higher.
+/// The error limit in units in the last place. In double it is higher, because there is no wider
+/// type for sums of 65,536 values.
 constexpr double limit = in_float ? 4 : 64;
-/// The error limit of sums of up to 65,536 terms: a few units in the last place of double.
+/// The relative error limit of sums of up to 65,536 terms in double.
 constexpr big in_sum = in_float ? 0x1p-49L : 0x1p-44L;
 
 /// The unit in the last place of float or double at v.
@@ -98,8 +98,8 @@ inline void add_pairs(std::vector<Row>& rows) {
   }
 }
 
-/// Random values of several scales; then with special values inserted: finite ones, −inf, +inf, or
-/// all of them.
+/// Rows of random values at several scales, then rows with special values inserted: finite ones,
+/// −inf, +inf with finite ones, or all special values.
 inline void add_random(std::vector<Row>& rows) {
   const std::vector<Row> strewn = {{0, Limits::denorm_min(), real(-1e-40), real(1e38), real(-1e38)},
                                    {-inf},
@@ -152,7 +152,8 @@ inline bool all_finite(const Row& x) {
   return std::all_of(x.begin(), x.end(), [](real v) { return std::isfinite(v); });
 }
 
-/// Σ exp(x_j − m) without the first maximum; the limit if m is infinite.
+/// Exact softmax, log-softmax and log Σ exp of a row with maximum m, as limits if m is infinite.
+/// `rest` is Σ exp(x_j − m) without the first maximum.
 struct ExactRow {
   big m = -infinite, rest = 0;
   std::size_t largest = 0;
@@ -182,7 +183,7 @@ struct ExactRow {
   }
 };
 
-/// Normalisation with limits for infinities, as in the kernels.
+/// Exact layer norm and RMS norm of a row. With infinities, it has its limit, as in the kernels.
 struct ExactNorm {
   std::vector<big> norm_input;
   big mean = 0, variance = 0, square = 0, largest = 0, eps;

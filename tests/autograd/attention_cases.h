@@ -1,6 +1,6 @@
 #pragma once
 /// The patterns and score terms that the attention tests use, each with a reference definition. A
-/// new one needs a row of these tables: it is then checked against finite differences and composed
+/// new one needs a row in these tables; it is then checked against finite differences and composed
 /// ops, and in decoding.
 #include <cmath>
 #include <functional>
@@ -19,9 +19,8 @@
 
 HEED_BEGIN
 
-// ---- kinds used only in the tests --------------------------------------------------------------
-
-/// Two stretches: the first `prefix` keys, and a causal window after them.
+/// A pattern used only in the tests. It has two stretches: the first `prefix` keys, and a causal
+/// window after them.
 struct PrefixAndWindow final : Pattern {
   std::int64_t prefix = 2, back = 3;
   void stretches(const QueryBlock& block, Stretches& into) const override {
@@ -30,13 +29,11 @@ struct PrefixAndWindow final : Pattern {
   }
 };
 
-// ---- the table ---------------------------------------------------------------------------------
-
 struct PatternCase {
   std::string name;
   PatternPtr pattern;
   std::function<bool(std::int64_t, std::int64_t)> reads;  ///< whether query i reads key j
-  bool looks_ahead = false;
+  bool looks_ahead = false;  ///< whether a query reads keys after itself
 };
 
 inline std::vector<PatternCase> pattern_cases() {
@@ -63,7 +60,7 @@ inline std::vector<PatternCase> pattern_cases() {
       {"window over all keys", window_pattern(most, most), [](auto, auto) { return true; }, true},
       {"prefix and window", std::make_shared<PrefixAndWindow>(),
        [](auto i, auto j) { return j < 2 || (i - 3 <= j && j <= i); }, true},
-      {"any pairs", mask_pattern([=](auto, auto i, auto j) { return odd(i, j); }), odd, true},
+      {"arbitrary pairs", mask_pattern([=](auto, auto i, auto j) { return odd(i, j); }), odd, true},
       {"prefix", prefix_pattern(std::vector<std::int64_t>(5, 3)),
        [](auto i, auto j) { return j <= std::max<std::int64_t>(i, 2); }, true},
       bird({.block = 2, .global_blocks = 1, .side_blocks = 1, .random_blocks = 0}),
@@ -74,15 +71,15 @@ inline std::vector<PatternCase> pattern_cases() {
 
 struct TermCase {
   std::string name;
-  Shape parameter;  ///< shape of its parameter; empty for a constant
-  std::function<ScoreTermPtr(const Tensor&)> make;  ///< makes the term from that parameter
-  /// The term with composed ops, from a head's q [rows, size]: [rows, keys].
+  Shape parameter;  ///< shape of the term's parameter; {} if it has none
+  std::function<ScoreTermPtr(const Tensor&)> make;  ///< makes the term from its parameter
+  /// Computes the term [rows, keys] with composed ops, from q [rows, size] of a head.
   std::function<Tensor(const Tensor& parameter, const Tensor& q, std::int64_t keys,
                        std::int64_t head, std::int64_t heads)>
       composed;
 };
 
-/// The row of a table of distances for every pair of query and key, in row-major order.
+/// For every pair of query and key, in row-major order, the row in a table of distances.
 template <class RowOf>
 std::vector<std::int32_t> distance_rows(std::int64_t rows, std::int64_t keys, RowOf row_of) {
   std::vector<std::int32_t> all;
@@ -118,12 +115,12 @@ inline std::vector<TermCase> term_cases(const HeadLayout& layout) {
   static constexpr std::int64_t buckets = 8, farthest = 6, reach = 2, distances = 2 * reach + 1;
   const auto bias = [](bool causal) {
     return TermCase{
-        causal ? "biases of earlier keys" : "biases of keys on both sides",
+        causal ? "distance biases of earlier keys" : "distance biases of keys on both sides",
         {buckets, 0},
         [=](const Tensor& b) { return std::make_shared<DistanceBias>(b, causal, farthest); },
         [=](const Tensor& b, const Tensor& q, std::int64_t keys, std::int64_t head, std::int64_t) {
           const std::int64_t rows = q.shape()[0];
-          // Computed by hand from the paper's description, with 8 buckets and distances to 6.
+          // Computed by hand as described in the T5 paper, with 8 buckets and distances to 6.
           const auto row_of = [=](std::int64_t distance) -> std::int64_t {
             if (causal)
               return std::vector<std::int64_t>{

@@ -1,5 +1,5 @@
 #pragma once
-/// A table of mistakes and their messages in a page of docs/, from real runs.
+/// Compares a table of mistakes and their messages in a page of docs/ with those of real runs.
 #include <boost/test/unit_test.hpp>
 #include <cstdlib>
 #include <fstream>
@@ -13,8 +13,8 @@ struct Mistake {
   std::string kind, message;
 };
 
-/// Compares the first table after `heading` with these rows. With HEED_UPDATE_DOCS=1, writes the
-/// table.
+/// Compares the first table after `heading` with these rows. With HEED_UPDATE_DOCS=1, replaces the
+/// table in the page if it differs.
 inline void check_doc_table(const std::string& page, const std::string& heading,
                             const std::vector<Mistake>& rows) {
   std::string now = "| mistake | message |\n|---|---|\n";

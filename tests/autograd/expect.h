@@ -1,5 +1,5 @@
 #pragma once
-/// Shared checks and values.
+/// Checks and arrays shared by the tests.
 #include <boost/test/unit_test.hpp>
 #include <cstring>
 #include <initializer_list>

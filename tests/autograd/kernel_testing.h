@@ -1,6 +1,7 @@
 #pragma once
 /// Helpers of the kernel tests: difficult values, distances in units in the last place, and
-/// a loop over the instruction sets of this machine, including that of the plain twins.
+/// a loop over the instruction sets of this machine, including that of the scalar references
+/// (`kernels::plain`).
 #include <hwy/highway.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -25,8 +26,8 @@ constexpr bool in_float = sizeof(real) == 4;
 constexpr real inf = Limits::infinity();
 constexpr real not_a_number = Limits::quiet_NaN();
 
-/// Runs body(name) once for each instruction set; `further` is one for which only some kernels are
-/// built.
+/// Runs body(name) once for each instruction set. `further` is an additional instruction set, for
+/// which only some kernels are built.
 template <class Body>
 void for_each_target(const Body& body, std::int64_t further = 0) {
   struct Restore {
@@ -65,7 +66,7 @@ inline bool close(real a, real b, double tolerance, double scale = 0) {
   if (std::isnan(a) || std::isnan(b)) return std::isnan(a) && std::isnan(b);
   if (std::isinf(a) || std::isinf(b)) return a == b;
   const double size = std::max(scale, std::abs(double{b}));
-  // Plain twins in double multiply denormal values by up to 800.
+  // Scalar references in double multiply denormal values by up to 800.
   const double slack = (in_float ? 2 : 1000) * double{Limits::denorm_min()};
   return std::abs(double{a} - double{b}) <= tolerance * size + slack;
 }
@@ -83,7 +84,7 @@ inline std::vector<real> normal_values(std::int64_t n, double size, std::uint64_
 }
 
 /// Difficult values: zeros, denormals, the ends of the range, infinities, NaN, and the points where
-/// exponentials and tails overflow or underflow.
+/// exponentials and the tails of activations overflow or underflow.
 inline std::vector<real> awkward_values() {
   std::vector<real> x = {0,
                          not_a_number,
@@ -132,8 +133,8 @@ inline std::vector<real> awkward_values() {
   return x;
 }
 
-/// A copy of x that ends `shift` values before an inaccessible page, so that even a vector read
-/// beyond the end fails. The destructor checks that the bytes on both sides are unchanged.
+/// A copy of x that ends `shift` values before an inaccessible page, so that even a vector load
+/// beyond the end crashes. The destructor checks that the bytes on both sides are unchanged.
 class Guarded {
  public:
   explicit Guarded(const std::vector<real>& x, std::int64_t shift = 0)
@@ -172,13 +173,13 @@ inline void check_close(const std::vector<real>& fast, const std::vector<real>& 
   BOOST_REQUIRE_EQUAL(fast.size(), plain.size());
   for (std::size_t i = 0; i < fast.size(); ++i) {
     BOOST_CHECK_MESSAGE(close(fast[i], plain[i], tolerance, scale),
-                        "value " << i << ": " << fast[i] << ", plain twin: " << plain[i]);
+                        "value " << i << ": " << fast[i] << ", scalar reference: " << plain[i]);
   }
 }
 inline void check_same(const std::vector<real>& a, const std::vector<real>& b) {
   BOOST_REQUIRE_EQUAL(a.size(), b.size());
   for (std::size_t i = 0; i < a.size(); ++i) {
-    BOOST_CHECK_MESSAGE(same(a[i], b[i]), "value " << i << ": " << a[i] << " is not " << b[i]);
+    BOOST_CHECK_MESSAGE(same(a[i], b[i]), "value " << i << ": " << a[i] << ", expected " << b[i]);
   }
 }
 

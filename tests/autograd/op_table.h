@@ -1,6 +1,6 @@
 #pragma once
-/// The gradcheck table: every op of autograd/ops/ has a row, and every row has a list of cases. An
-/// op without a row fails test_op_table.cpp.
+/// The gradcheck table: every op of autograd/ops/ has a row, and every row has a list of cases.
+/// test_op_table.cpp fails if an op has no row.
 #include <functional>
 #include <string>
 #include <vector>
@@ -12,7 +12,7 @@ HEED_BEGIN
 struct OpCase {
   std::string name;                                     ///< unique within the row
   std::vector<Tensor> inputs;                           ///< may be undefined
-  std::function<Tensor(const std::vector<Tensor>&)> f;  ///< one result of the op, of any shape
+  std::function<Tensor(const std::vector<Tensor>&)> f;  ///< calls the op; returns one result
   bool ignore_infinite_outputs = false;                 ///< true for a masked log_softmax
 };
 
@@ -34,7 +34,7 @@ std::vector<OpRow> loss_rows();
 
 /// Random values of the given shape in [low, high]; they differ between calls but not between runs.
 Tensor uniform(const Shape& shape, real low = -1, real high = 1);
-/// Values in [0.2, 1.2] with a random sign: they avoid 0, where division and relu have no slope.
+/// Values in [0.2, 1.2] with a random sign: at 0, division and relu have no derivative.
 Tensor off_zero(const Shape& shape);
 
 HEED_END

@@ -1,4 +1,4 @@
-// Elementwise ops: arithmetic with broadcasting, functions of one value; sums.
+// Elementwise ops (arithmetic with broadcasting, functions of one value) and reductions.
 #include "tests/autograd/op_table.h"
 
 HEED_BEGIN
@@ -9,7 +9,7 @@ using Inputs = std::vector<Tensor>;
 using Unary = Tensor (*)(const Tensor&);
 using Binary = Tensor (*)(const Tensor&, const Tensor&);
 
-/// Ranks 0 to 4, odd sizes, sizes 1 and 0, more values than a vector register.
+/// Ranks 0 to 4, odd sizes, sizes 1 and 0, more values than a vector register holds.
 const std::vector<Shape> shapes = {{},     {1},       {0},       {7},          {37},
                                    {3, 5}, {2, 0, 3}, {2, 3, 5}, {1, 1, 1, 1}, {2, 1, 3, 5}};
 

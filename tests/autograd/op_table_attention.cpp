@@ -54,14 +54,14 @@ const std::vector<Lengths> lengths = {{"one sequence", {0, 3}, {0, 3}},
                                       {"one empty", {0, 2, 2, 5}, {0, 2, 2, 5}},
                                       {"no token", {0, 0}, {0, 0}},
                                       {"no sequence", {0}, {0}},
-                                      {"across a tile", {0, 37}, {0, 37}}};
+                                      {"37 tokens", {0, 37}, {0, 37}}};
 const std::vector<Lengths> crossed = {{"fewer keys", {0, 4, 6}, {0, 1, 3}},
                                       {"more keys", {0, 1, 3}, {0, 4, 6}},
                                       {"a sequence without queries", {0, 0, 3}, {0, 2, 5}},
                                       {"a sequence without keys", {0, 2, 3}, {0, 0, 4}},
-                                      {"across a tile", {0, 2}, {0, 35}}};
+                                      {"35 keys", {0, 2}, {0, 35}}};
 
-/// Every pattern without terms and with all terms, every term alone, and grouped heads.
+/// Adds cases with grouped heads: every pattern without terms and with all terms, every term alone.
 void add_kinds(OpRow& self, OpRow& cross) {
   const HeadLayout layout{4, 2, 2};
   const Ids offsets{0, 4, 9};
@@ -230,7 +230,7 @@ std::vector<OpRow> loss_rows() {
            return projected_cross_entropy(x[0], x[1], x[2], targets, real(0.1), 2);
          }});
   }
-  // An upstream gradient other than 1.
+  // A cotangent other than 1.
   projected.cases.push_back(
       {"scaled afterwards", {uniform({3, 2}), uniform({5, 2}), uniform({5})}, [](const Inputs& x) {
          return scale(projected_cross_entropy(x[0], x[1], x[2], Ids{0, 4, 2}, real(0.1), 3), -2);

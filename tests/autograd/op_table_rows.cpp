@@ -48,7 +48,7 @@ OpRow softmax_row(const char* name, Tensor (*f)(const Tensor&, const Array&)) {
 }
 
 std::vector<OpRow> norm_rows() {
-  // A large eps limits the curvature in rows of one or two values, which finite differences need.
+  // Finite differences need small curvature; in rows of one or two values, a large eps limits it.
   constexpr real eps = real(0.1);
   OpRow layer{"layer_norm", {}}, rms{"rms_norm", {}};
   for (const Shape& shape : shapes) {
@@ -131,10 +131,9 @@ std::vector<OpRow> index_rows() {
                                [ids](const Inputs& x) { return scatter_add(x[0], ids, 5); }});
     }
   }
-  select.cases.push_back(
-      {"x selects from its own selection", {uniform({4, 2})}, [](const Inputs& x) {
-         return mul(x[0], index_select(x[0], Ids{3, 3, 0, 1}));
-       }});
+  select.cases.push_back({"x times rows selected from x", {uniform({4, 2})}, [](const Inputs& x) {
+                            return mul(x[0], index_select(x[0], Ids{3, 3, 0, 1}));
+                          }});
   struct Case {
     Shape x;
     Ids ids;

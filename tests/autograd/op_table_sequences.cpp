@@ -39,9 +39,9 @@ OpRow recurrent_row(const char* name, std::int64_t gates,
       }
     }
   }
-  // x, weight and bias may share values.
+  // x, the weight and the bias are the same tensor.
   row.cases.push_back(
-      {"x is the weight", {uniform({gates, 1})}, [=](const Inputs& x) {
+      {"x is weight and bias", {uniform({gates, 1})}, [=](const Inputs& x) {
          const Tensor in = reshape(x[0], {1, gates});
          return op(concat({in, in}, 0), x[0], reshape(x[0], {gates}), Ids{0, 2}, false);
        }});
@@ -57,7 +57,7 @@ OpRow unfold_row() {
     for (const std::int64_t d : {0, 1, 3}) {
       for (const Window& w : {Window{1, 0}, {3, 2}, {3, 1}, {4, 0}, {15, 7}}) {
         row.cases.push_back(
-            {fmt::format("{}, d {}, {} from {} before", l.name, d, w.width, w.before),
+            {fmt::format("{}, d {}, width {}, {} before", l.name, d, w.width, w.before),
              {uniform({l.offsets.back(), d})},
              [=, offsets = l.offsets](const Inputs& x) {
                return unfold(x[0], offsets, {.width = w.width, .before = w.before});
@@ -73,9 +73,9 @@ OpRow unfold_row() {
                                   {3, 1, 2, 1, 0, 0},
                                   {1, 0, 7, 1, 0, 0}}) {
       row.cases.push_back(
-          {fmt::format("{} rows in lines of {}, {} x {} from {} above and {} before, stride {}",
-                       fmt::join(offsets, ", "), w.line, w.height, w.width, w.above, w.before,
-                       w.stride),
+          {fmt::format(
+               "offsets {}, lines of {} rows, window {} x {}, {} above and {} before, stride {}",
+               fmt::join(offsets, ", "), w.line, w.height, w.width, w.above, w.before, w.stride),
            {uniform({offsets.back(), 2})},
            [=](const Inputs& x) { return unfold(x[0], offsets, w); }});
     }

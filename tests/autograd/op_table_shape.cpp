@@ -34,9 +34,10 @@ OpRow transpose_row() {
     }
   }
   row.cases.push_back(
-      {"the last two", {uniform({2, 3, 5})}, [](const Inputs& x) { return transpose(x[0]); }});
-  row.cases.push_back(
-      {"backwards", {uniform({2, 3, 5})}, [](const Inputs& x) { return transpose(x[0], -1, 0); }});
+      {"last two axes", {uniform({2, 3, 5})}, [](const Inputs& x) { return transpose(x[0]); }});
+  row.cases.push_back({"last and first axis", {uniform({2, 3, 5})}, [](const Inputs& x) {
+                         return transpose(x[0], -1, 0);
+                       }});
   row.cases.push_back({"x and its transpose", {uniform({3, 3})}, [](const Inputs& x) {
                          return mul(x[0], transpose(x[0]));
                        }});
@@ -72,7 +73,7 @@ OpRow concat_row() {
                {"vectors", {uniform({3}), uniform({1}), uniform({0})}, joined(0)},
                {"rows", {uniform({2, 3}), uniform({1, 3})}, joined(0)},
                {"columns", {uniform({2, 3}), uniform({2, 1}), uniform({2, 5})}, joined(-1)},
-               {"the middle", {uniform({2, 1, 3}), uniform({2, 4, 3})}, joined(1)},
+               {"middle axis", {uniform({2, 1, 3}), uniform({2, 4, 3})}, joined(1)},
                {"rank 4", {uniform({2, 3, 1, 2}), uniform({2, 3, 4, 2})}, joined(2)},
                {"without rows", {uniform({0, 3}), uniform({0, 3})}, joined(1)},
                {"x x",
@@ -203,7 +204,7 @@ OpRow matmul_row() {
   return row;
 }
 
-/// Cases of y = x Wᵀ + b: ranks of x, with and without b, sizes 0 and 1.
+/// Cases of y = x Wᵀ + b: several ranks of x, with and without b, sizes 0 and 1.
 std::vector<OpCase> affine_cases(
     const std::function<Tensor(const Tensor&, const Tensor&, const Tensor&)>& f, std::int64_t out,
     real low, real high) {
@@ -265,7 +266,7 @@ std::vector<OpRow> matmul_rows() {
                                   3, positive ? real(0.2) : real(-1), 1)) {
       const bool sum_of_nothing =
           positive && c.inputs[0].shape() == Shape{3, 0} && !c.inputs[2].defined();
-      if (sum_of_nothing) continue;  // its value would be log 0
+      if (sum_of_nothing) continue;  // the result or its gradient would be infinite
       c.name = fmt::format("{} {}", name, c.name);
       activation_row.cases.push_back(std::move(c));
     }

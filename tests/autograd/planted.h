@@ -1,5 +1,5 @@
 #pragma once
-/// Ops with a correct or deliberately wrong backward, as defined by a test.
+/// Ops whose backward, correct or deliberately wrong, is defined by a test.
 #include <functional>
 #include <memory>
 #include <string>

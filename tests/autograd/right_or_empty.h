@@ -1,12 +1,12 @@
 #pragma once
-/// A gradient check that permits shapes without values, such as no rows.
+/// A gradient check that permits tensors without values, such as those without rows.
 #include <algorithm>
 
 #include "autograd/gradcheck.h"
 
 HEED_BEGIN
 
-/// Passes also if there is no value to check.
+/// The result, which also passes if there was no value to check.
 inline GradcheckResult right_or_empty(GradcheckResult result) {
   const bool empty = std::ranges::all_of(result.parameters, [](const ParameterCheck& c) {
     return c.status == GradcheckStatus::empty;

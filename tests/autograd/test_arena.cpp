@@ -20,7 +20,7 @@ BOOST_AUTO_TEST_SUITE(arena)
 
 namespace {
 
-/// With a sanitizer the arena keeps no memory, so the counters remain 0.
+/// Whether the arena keeps released blocks. With a sanitizer it keeps none, so counters remain 0.
 bool arena_keeps() {
   arena_release(arena_allocate(100));
   const auto before = arena_counters().system_allocations;
@@ -30,7 +30,7 @@ bool arena_keeps() {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(every_byte_is_usable_and_blocks_do_not_overlap) {
+BOOST_AUTO_TEST_CASE(every_byte_of_a_block_is_usable_and_blocks_do_not_overlap) {
   std::vector<std::pair<Block*, std::size_t>> blocks;
   for (std::size_t bytes = 0; bytes < 3000; ++bytes)
     blocks.emplace_back(arena_allocate(bytes), bytes);
@@ -47,12 +47,13 @@ BOOST_AUTO_TEST_CASE(every_byte_is_usable_and_blocks_do_not_overlap) {
     bool intact =
         reinterpret_cast<std::uintptr_t>(memory) % 64 == 0 && Block::of(block->memory()) == block;
     for (std::size_t k = 0; k < bytes; ++k) intact = intact && memory[k] == mark(i);
-    if (!intact) BOOST_ERROR("block of " << bytes << " bytes");
+    if (!intact)
+      BOOST_ERROR("misaligned, overwritten or unidentified: block of " << bytes << " bytes");
     arena_release(block);
   }
 }
 
-BOOST_AUTO_TEST_CASE(reused_blocks_have_one_reference) {
+BOOST_AUTO_TEST_CASE(a_reused_block_has_one_reference) {
   if (!arena_keeps()) return;
   Block* block = arena_allocate(5000);
   block->references = 5;
@@ -63,7 +64,7 @@ BOOST_AUTO_TEST_CASE(reused_blocks_have_one_reference) {
   arena_release(again);
 }
 
-BOOST_AUTO_TEST_CASE(repeated_sizes_need_no_system_allocation) {
+BOOST_AUTO_TEST_CASE(repeated_allocation_of_the_same_sizes_needs_no_system_allocation) {
   if (!arena_keeps()) return;
   const auto round = [] {
     std::vector<Block*> blocks;
@@ -92,7 +93,7 @@ BOOST_AUTO_TEST_CASE(blocks_freed_by_another_thread_return_to_their_arena) {
   BOOST_TEST(arena_counters().live_bytes == before);
 }
 
-BOOST_AUTO_TEST_CASE(a_new_thread_reuses_the_arena_of_an_ended_one) {
+BOOST_AUTO_TEST_CASE(a_new_thread_reuses_the_arena_of_an_ended_thread) {
   if (!arena_keeps()) return;
   const auto worker = [] {
     std::thread([] {
@@ -134,7 +135,7 @@ BOOST_AUTO_TEST_CASE(a_thread_that_returned_its_arena_acquires_another) {
   BOOST_TEST(alone);
 }
 
-BOOST_AUTO_TEST_CASE(blocks_released_by_another_thread_are_intact) {
+BOOST_AUTO_TEST_CASE(blocks_passed_to_and_released_by_another_thread_are_intact) {
   std::mutex mutex;
   std::condition_variable changed;
   std::vector<Block*> waiting;
@@ -165,8 +166,9 @@ BOOST_AUTO_TEST_CASE(blocks_released_by_another_thread_are_intact) {
   BOOST_TEST(intact);
 }
 
-/// Limits the process to another 96 MiB, allocates blocks until memory is exhausted, releases all,
-/// and allocates the same number again. Returns whether exhaustion was an Error without harm.
+/// Limits the process to 96 MiB more than it uses, allocates blocks until memory is exhausted, and
+/// then three times releases all and allocates the same number again. Returns whether exhaustion
+/// threw an Error after more than 20 blocks.
 bool survives_exhausted_memory() {
   std::size_t pages = 0;
   std::ifstream("/proc/self/statm") >> pages;
@@ -193,7 +195,7 @@ bool survives_exhausted_memory() {
   return refused && count > 20;
 }
 
-BOOST_AUTO_TEST_CASE(exhausted_memory_is_an_error_without_a_leak) {
+BOOST_AUTO_TEST_CASE(exhausted_memory_throws_an_error_and_leaks_nothing) {
 #ifdef __SANITIZE_THREAD__
   return;  // the sanitizer also allocates, and aborts when memory is exhausted
 #endif
@@ -212,10 +214,10 @@ BOOST_AUTO_TEST_CASE(exhausted_memory_is_an_error_without_a_leak) {
   BOOST_TEST(status == 0);
 }
 
-BOOST_AUTO_TEST_CASE(a_size_larger_than_memory_is_an_error) {
+BOOST_AUTO_TEST_CASE(a_block_larger_than_memory_is_refused) {
   try {
     arena_release(arena_allocate(std::size_t{1} << 60));
-    BOOST_ERROR("got 2^60 bytes");
+    BOOST_ERROR("2^60 bytes were allocated");
   } catch (const Error& error) {
     BOOST_TEST((error.code == Exit::io));
     BOOST_TEST(std::string(error.what()).find("out of memory") != std::string::npos);

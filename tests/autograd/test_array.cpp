@@ -10,7 +10,7 @@ using namespace heed;
 
 BOOST_AUTO_TEST_SUITE(array)
 
-BOOST_AUTO_TEST_CASE(shapes_have_extents_and_a_size) {
+BOOST_AUTO_TEST_CASE(shapes_report_their_rank_extents_size_rows_and_columns) {
   BOOST_TEST(Shape().rank() == 0);
   BOOST_TEST(Shape().size() == 1);
   BOOST_TEST(Shape().str() == "[]");
@@ -62,13 +62,13 @@ BOOST_AUTO_TEST_CASE(arrays_contain_the_given_values) {
   EXPECT_FAIL(Array({2, 3}, std::vector<real>{1, 2}), "expected 6 values for shape [2, 3], got 2");
 }
 
-BOOST_AUTO_TEST_CASE(memory_is_aligned) {
+BOOST_AUTO_TEST_CASE(memory_of_an_array_is_aligned_to_64_bytes) {
   for (const std::int64_t n : {0, 1, 3, 17, 1000, 1 << 20}) {
     BOOST_TEST(reinterpret_cast<std::uintptr_t>(Array({n}).data()) % 64 == 0u);
   }
 }
 
-BOOST_AUTO_TEST_CASE(copies_share_and_clones_do_not) {
+BOOST_AUTO_TEST_CASE(copies_share_values_and_clones_do_not) {
   Array x({3}, std::vector<real>{1, 2, 3});
   BOOST_TEST(x.unique());
   Array copy = x;
@@ -119,13 +119,13 @@ BOOST_AUTO_TEST_CASE(a_slice_keeps_the_whole_array_alive) {
     Array whole({2, 2}, std::vector<real>{1, 2, 3, 4});
     part = whole.sliced(1, 2);
   }
-  // Would reuse the memory if it were free.
+  // This array would reuse the memory if it were free.
   const Array other({2, 2}, std::vector<real>{9, 9, 9, 9});
   BOOST_TEST(part.row(0)[0] == 3);
   BOOST_TEST(part.row(0)[1] == 4);
 }
 
-BOOST_AUTO_TEST_CASE(values_can_be_written_as_lists) {
+BOOST_AUTO_TEST_CASE(nested_lists_of_values_determine_shape_and_values) {
   const Array matrix({{1, 2, 3}, {4, 5, 6}});
   BOOST_TEST(matrix.shape() == (Shape{2, 3}));
   BOOST_TEST(same(matrix, array_of({2, 3}, {1, 2, 3, 4, 5, 6})));
@@ -152,7 +152,7 @@ BOOST_AUTO_TEST_CASE(at_returns_the_value_at_an_index) {
   EXPECT_FAIL(static_cast<void>(Array().item()), "undefined");
 }
 
-BOOST_AUTO_TEST_CASE(printing_an_array_shows_its_shape_and_values) {
+BOOST_AUTO_TEST_CASE(arrays_and_tensors_are_printed_with_shape_and_values) {
   const auto printed = [](const auto& x) {
     std::ostringstream out;
     out << x;

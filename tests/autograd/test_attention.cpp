@@ -1,4 +1,4 @@
-// Every pattern and every score term: against composed ops, and decoding against whole sequences.
+// Every pattern and score term: the op against composed ops, and decoding against whole sequences.
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <vector>
@@ -17,8 +17,8 @@ using Ids = std::vector<std::int32_t>;
 constexpr bool in_double = sizeof(real) == 8;
 const double tolerance = in_double ? 1e-12 : 2e-5;
 
-/// Attention in one sequence by its definition, with separately tested ops: q [queries, heads
-/// size], k and v [keys, key_heads size].
+/// Attention within one sequence by its definition, composed of separately tested ops:
+/// q [queries, heads · size], k and v [keys, key_heads · size].
 Tensor composed(const Tensor& q, const Tensor& k, const Tensor& v, const HeadLayout& layout,
                 const PatternCase& pattern, const std::vector<TermCase>& terms,
                 const std::vector<Tensor>& parameters) {
@@ -88,14 +88,15 @@ struct Case {
     const Gradients expected = backward(plain, dy);
     for (const Tensor& fused : {self(), cross()}) {
       BOOST_TEST(same(fused.value(), plain.value(), tolerance));
-      const Gradients found = backward(fused, dy, true);  // a term may itself be composed of ops
+      const Gradients found = backward(fused, dy, true);  // both calls share the ops of a term
       for (const Tensor& x : {q, k, v}) BOOST_TEST(same(found[x], expected[x], 100 * tolerance));
       for (const Tensor& x : parameters) {
         if (x.defined()) BOOST_TEST(same(found[x], expected[x], 1000 * tolerance));
       }
     }
   }
-  /// Recomputes each row from separately stored rows; `growing`: before the later keys exist.
+  /// Recomputes each output row with AttentionStep, from keys and values stored row by row. With
+  /// `growing`, query i is computed when only keys 0 to i exist.
   void check_steps(bool growing) const {
     const Array whole = self().value();
     AttentionStep step(options, q.shape()[1]);
@@ -119,7 +120,8 @@ struct Case {
   }
 };
 
-/// Every pattern without terms, with each term and with all terms; equal and grouped heads.
+/// Calls body for every pattern without terms, with each term and with all terms; with equal and
+/// with grouped heads.
 template <class Body>
 void for_each_case(const Ids& offsets, Body body) {
   for (const HeadLayout layout : {HeadLayout{2, 2, 3}, HeadLayout{6, 2, 2}, HeadLayout{3, 1, 4}}) {
@@ -138,8 +140,8 @@ void for_each_case(const Ids& offsets, Body body) {
   }
 }
 
-/// Checks that decoding, one row at a time, returns the rows of `expected`, for causal attention
-/// with one head.
+/// Checks that decoding one row at a time returns the rows of `expected`, for causal attention with
+/// one head.
 void check_steps(const AttentionOptions& options, const Array& q, const Array& k, const Array& v,
                  const Array& expected) {
   const std::int64_t size = q.cols();
@@ -157,7 +159,7 @@ void check_steps(const AttentionOptions& options, const Array& q, const Array& k
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(the_scale_option_multiplies_the_products) {
+BOOST_AUTO_TEST_CASE(the_scale_option_replaces_the_default_scale_of_the_scores) {
   const Tensor q(random_array({6, 4}, 1)), kv(random_array({6, 8}, 2));
   const Ids offsets{0, 6};
   // A larger scale is equivalent to a larger query.
@@ -168,14 +170,14 @@ BOOST_AUTO_TEST_CASE(the_scale_option_multiplies_the_products) {
            tolerance));
 }
 
-BOOST_AUTO_TEST_CASE(op_equals_composed_ops) {
+BOOST_AUTO_TEST_CASE(attention_op_equals_composed_ops) {
   for_each_case({0, 7, 7, 8, 19}, [](const Case& c) { c.check_twin(); });
 }
 
-BOOST_AUTO_TEST_CASE(op_equals_composed_ops_in_blocks_and_tiles) {
+BOOST_AUTO_TEST_CASE(attention_op_equals_composed_ops_in_blocks_and_tiles) {
   for (const HeadLayout layout : {HeadLayout{2, 2, 3}, HeadLayout{4, 2, 2}}) {
     for (const PatternCase& pattern : pattern_cases()) {
-      if (pattern.name == "any pairs") continue;  // it has hundreds of stretches per block
+      if (pattern.name == "arbitrary pairs") continue;  // it has hundreds of stretches per block
       BOOST_TEST_CONTEXT(pattern.name) {
         Case(layout, pattern, term_cases(layout), {0, 190, 200}).check_twin();
       }
@@ -189,14 +191,14 @@ BOOST_AUTO_TEST_CASE(op_equals_composed_ops_in_blocks_and_tiles) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_decoding_step_equals_the_row_of_the_whole_sequence) {
+BOOST_AUTO_TEST_CASE(a_decoding_step_equals_the_output_row_of_the_whole_sequence) {
   for_each_case({0, 7, 7, 8, 19}, [](const Case& c) {
     c.check_steps(false);
     if (!c.pattern.looks_ahead) c.check_steps(true);
   });
 }
 
-BOOST_AUTO_TEST_CASE(a_step_without_keys_returns_zeros) {
+BOOST_AUTO_TEST_CASE(a_decoding_step_without_keys_returns_zeros) {
   AttentionStep step({.heads = 2, .terms = {std::make_shared<Alibi>()}}, 4);
   const Array q = random_array({4}, 1);
   Array out = Array::full({4}, 7);
@@ -205,7 +207,7 @@ BOOST_AUTO_TEST_CASE(a_step_without_keys_returns_zeros) {
   BOOST_TEST(same(out, Array::zeros({4})));
 }
 
-BOOST_AUTO_TEST_CASE(stretches_equal_the_pattern_in_blocks_of_any_size) {
+BOOST_AUTO_TEST_CASE(stretches_cover_exactly_the_keys_that_the_pattern_reads) {
   for (const PatternCase& pattern : pattern_cases()) {
     for (const std::int64_t keys : {0, 1, 9, 40}) {
       for (const std::int64_t rows : {1, 4, 40}) {
@@ -239,7 +241,7 @@ BOOST_AUTO_TEST_CASE(stretches_equal_the_pattern_in_blocks_of_any_size) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_window_visits_no_key_outside_it) {
+BOOST_AUTO_TEST_CASE(blocks_of_a_window_pattern_visit_no_key_outside_the_window) {
   const std::int64_t n = 100'000, back = 100, ahead = 20, rows = 64;
   std::int64_t visited = 0;
   for (std::int64_t first = 0; first + rows <= n; first += rows) {
@@ -251,7 +253,7 @@ BOOST_AUTO_TEST_CASE(a_window_visits_no_key_outside_it) {
   BOOST_TEST(visited <= n / rows * (rows + back + ahead));
 }
 
-BOOST_AUTO_TEST_CASE(keys_outside_the_window_have_no_influence) {
+BOOST_AUTO_TEST_CASE(gradients_of_keys_and_values_are_zero_exactly_outside_the_window) {
   for (const std::int64_t n : {12, 300}) {
     const PatternCase pattern{"window", window_pattern(4, 1), {}, true};
     const Case c({2, 1, 3}, pattern, {}, {0, static_cast<std::int32_t>(n)});
@@ -271,7 +273,7 @@ BOOST_AUTO_TEST_CASE(keys_outside_the_window_have_no_influence) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(alibi_slopes_equal_the_papers) {
+BOOST_AUTO_TEST_CASE(alibi_slopes_equal_those_of_the_paper_and_its_code) {
   for (std::int64_t h = 0; h < 8; ++h)
     BOOST_TEST(Alibi::slope(h, 8) == static_cast<real>(std::exp2(-static_cast<double>(h + 1))));
   BOOST_TEST(Alibi::slope(0, 1) == static_cast<real>(std::exp2(-8.0)));
@@ -285,7 +287,7 @@ BOOST_AUTO_TEST_CASE(alibi_slopes_equal_the_papers) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(patterns_that_read_all_keys_equal_full_attention_to_the_bit) {
+BOOST_AUTO_TEST_CASE(patterns_that_read_all_keys_equal_full_or_causal_attention_bitwise) {
   for (const std::int64_t n : {5, 130, 1500}) {
     const Ids offsets{0, static_cast<std::int32_t>(n)};
     const Tensor qkv = Tensor::variable(random_array({n, 6}, 1));
@@ -307,7 +309,7 @@ BOOST_AUTO_TEST_CASE(patterns_that_read_all_keys_equal_full_attention_to_the_bit
   }
 }
 
-BOOST_AUTO_TEST_CASE(random_blocks_are_few_fixed_and_causal) {
+BOOST_AUTO_TEST_CASE(random_blocks_of_bigbird_are_few_and_fixed_and_respect_causality) {
   constexpr std::int64_t n = 4096, block = 64;
   for (const bool causal : {false, true}) {
     const PatternPtr pattern =
@@ -331,7 +333,7 @@ BOOST_AUTO_TEST_CASE(random_blocks_are_few_fixed_and_causal) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(top_k_keeps_the_largest_scores) {
+BOOST_AUTO_TEST_CASE(attention_with_top_k_reads_only_the_largest_scores) {
   for (const std::int64_t n : {6, 140, 1300}) {
     const Tensor q = Tensor::variable(random_array({n, 3}, 1)),
                  k = Tensor::variable(random_array({n, 3}, 2)),
@@ -356,10 +358,10 @@ BOOST_AUTO_TEST_CASE(top_k_keeps_the_largest_scores) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(score_maps_equal_their_definitions) {
+BOOST_AUTO_TEST_CASE(attention_with_each_score_map_equals_its_definition) {
   for (const ScoreMap map : {ScoreMap::softmax, ScoreMap::sum, ScoreMap::hard}) {
     for (const std::int64_t n : {6, 140}) {         // one block; several blocks
-      const real p = n == 6 ? real(0.3) : real(0);  // one block has the mask of the op `dropout`
+      const real p = n == 6 ? real(0.3) : real(0);  // in one block, the mask is that of `dropout`
       const RandomKey key{.seed = 5, .stream = Stream::check};
       const auto part = [&](std::uint64_t seed) {  // positive values keep Σ S away from 0
         Array values = random_array({n, 3}, seed);
@@ -438,13 +440,13 @@ BOOST_AUTO_TEST_CASE(linear_attention_equals_its_definition) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(top_k_keeps_the_earlier_of_equal_scores) {
+BOOST_AUTO_TEST_CASE(attention_with_top_k_reads_the_earlier_of_equal_scores) {
   const Tensor qkv(Array({4, 3}, std::vector<real>{0, 0, 1, 0, 0, 2, 0, 0, 4, 0, 0, 8}));
   const Array y = self_attention(qkv, Ids{0, 4}, {.top_k = 2}).value();
   for (const real value : y.values()) BOOST_TEST(value == real(1.5));
 }
 
-BOOST_AUTO_TEST_CASE(wrong_operands_are_refused) {
+BOOST_AUTO_TEST_CASE(invalid_operands_and_options_of_attention_are_refused) {
   const Tensor x = Tensor(random_array({5, 12}, 1)), kv = Tensor(random_array({5, 8}, 2));
   const Ids whole{0, 5};
   EXPECT_FAIL(self_attention(Tensor(random_array({5}, 1)), whole, {}),

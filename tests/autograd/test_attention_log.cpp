@@ -1,4 +1,4 @@
-// The records of AttentionLog: with the logged P, the op's result is P V.
+// The records of AttentionLog: the op's result equals the logged weights P times the values V.
 #include "autograd/attention_log.h"
 #include "tests/autograd/attention_cases.h"
 #include "tests/autograd/expect.h"
@@ -16,7 +16,7 @@ Tensor random_rows(std::int64_t rows, std::int64_t columns, std::uint64_t seed) 
   return Tensor(x);
 }
 
-/// Whether y = P V for every query and head of one sequence; v begins at column `first` of kv.
+/// Checks that y = P V for every query and head of one sequence; V begins at column `first` of kv.
 void check_product(const AttentionRecord& record, std::int64_t sequence, const Array& y,
                    std::int64_t query_row, const Array& kv, std::int64_t key_row,
                    std::int64_t first) {
@@ -38,11 +38,12 @@ void check_product(const AttentionRecord& record, std::int64_t sequence, const A
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(the_result_is_the_logged_weights_times_the_values) {
+BOOST_AUTO_TEST_CASE(attention_result_equals_the_logged_weights_times_the_values) {
   const std::vector<std::int32_t> offsets{0, 7, 7, 12};
   const Tensor qkv = random_rows(12, 3 * 6, 1);
   for (const PatternCase& pattern : pattern_cases()) {
-    if (pattern.name == "prefix") continue;  // its lengths require one number of sequences
+    if (pattern.name == "prefix")
+      continue;  // its list of prefixes depends on the number of sequences
     BOOST_TEST_CONTEXT(pattern.name) {
       AttentionOptions options{.heads = 2, .pattern = pattern.pattern};
       std::vector<AttentionRecord> records;
@@ -87,14 +88,14 @@ BOOST_AUTO_TEST_CASE(cross_attention_with_dropout_in_tiles_is_logged) {
   BOOST_TEST(!records[0].self);
   check_product(records[0], 0, y, 0, kv.value(), 0, 4);
   check_product(records[0], 1, y, 70, kv.value(), 2500, 4);
-  for (std::size_t i = 0; i < records[0].weights.size();
-       ++i) {  // the logged weights precede dropout
+  // Weights are logged before dropout.
+  for (std::size_t i = 0; i < records[0].weights.size(); ++i) {
     BOOST_TEST(std::ranges::equal(records[0].weights[i].values(), dropped[0].weights[i].values()));
   }
   BOOST_TEST((AttentionLog::active == nullptr));
 }
 
-BOOST_AUTO_TEST_CASE(other_score_maps_and_top_k_are_logged) {
+BOOST_AUTO_TEST_CASE(weights_of_hard_and_sum_score_maps_and_of_top_k_are_logged) {
   const std::vector<std::int32_t> offsets{0, 9};
   const Tensor qkv = random_rows(9, 3 * 4, 4);
   for (const AttentionOptions& options : {AttentionOptions{.heads = 2, .map = ScoreMap::hard},

@@ -16,7 +16,7 @@ bool contains(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
 
-BOOST_AUTO_TEST_CASE(kernel_chosen_by_openblas_below_the_processor_has_a_better_one) {
+BOOST_AUTO_TEST_CASE(diagnosis_names_a_better_kernel_if_openblas_underestimates_the_processor) {
   const auto better = [](const char* kernel, BlasVectors processor) {
     return diagnose({kernel, ""}, processor).better;
   };
@@ -35,7 +35,7 @@ BOOST_AUTO_TEST_CASE(kernel_chosen_by_openblas_below_the_processor_has_a_better_
   BOOST_TEST(better("Kernel2040", BlasVectors::avx512).empty());
 }
 
-BOOST_AUTO_TEST_CASE(name_ignored_by_openblas_counts_as_its_choice) {
+BOOST_AUTO_TEST_CASE(kernel_counts_as_chosen_by_openblas_if_the_requested_name_was_ignored) {
   const auto d = diagnose({"Prescott", "Foo"}, BlasVectors::avx512);
   BOOST_TEST(d.better == "SkylakeX");
   BOOST_TEST(contains(
@@ -43,7 +43,7 @@ BOOST_AUTO_TEST_CASE(name_ignored_by_openblas_counts_as_its_choice) {
   BOOST_TEST(contains(d.problem, "set OPENBLAS_CORETYPE=SkylakeX"));
 }
 
-BOOST_AUTO_TEST_CASE(kernel_chosen_by_the_user_is_kept_with_a_warning_if_far_too_slow) {
+BOOST_AUTO_TEST_CASE(kernel_requested_by_the_user_is_kept_with_a_warning_if_far_too_slow) {
   const auto slow = diagnose({"Prescott", "PRESCOTT"}, BlasVectors::avx512);
   BOOST_TEST(slow.better.empty());
   BOOST_TEST(!slow.crashes);
@@ -54,7 +54,7 @@ BOOST_AUTO_TEST_CASE(kernel_chosen_by_the_user_is_kept_with_a_warning_if_far_too
   BOOST_TEST(diagnose({"Prescott", "Prescott"}, BlasVectors::avx).problem.empty());
 }
 
-BOOST_AUTO_TEST_CASE(kernel_beyond_the_processor_crashes) {
+BOOST_AUTO_TEST_CASE(kernel_that_the_processor_does_not_support_is_diagnosed_as_crashing) {
   const auto d = diagnose({"SkylakeX", "SkylakeX"}, BlasVectors::avx2);
   BOOST_TEST(d.crashes);
   BOOST_TEST(
@@ -62,7 +62,7 @@ BOOST_AUTO_TEST_CASE(kernel_beyond_the_processor_crashes) {
   BOOST_TEST(!diagnose({"Prescott", "Prescott"}, BlasVectors::avx2).crashes);
 }
 
-BOOST_AUTO_TEST_CASE(kernel_of_this_process_equals_the_variable) {
+BOOST_AUTO_TEST_CASE(kernel_requested_for_this_process_equals_the_environment_variable) {
   const char* const requested = std::getenv("OPENBLAS_CORETYPE");
   BOOST_TEST(!kernels::blas_kernel().name.empty());
   BOOST_TEST(kernels::blas_kernel().requested == (requested != nullptr ? requested : ""));

@@ -1,4 +1,4 @@
-// Ops against PyTorch, forward and backward; tests/golden/README.md describes the file.
+// Ops compared with PyTorch, forward and backward; tests/golden/README.md describes the file.
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <functional>
@@ -61,7 +61,7 @@ class GoldenCase {
   Tensor input(std::size_t i) const { return i < inputs.size() ? inputs[i] : Tensor(); }
 
   Json attributes;
-  std::vector<Tensor> inputs;  // they are variables
+  std::vector<Tensor> inputs;  // variables
 
  private:
   const SafetensorsFile& file_;
@@ -218,7 +218,7 @@ const std::map<std::string, Run>& runs() {
 void compare(const char* what, std::size_t i, const Array& ours, const Array& golden) {
   BOOST_TEST_CONTEXT(what << " " << i) {
     BOOST_TEST((ours.shape() == golden.shape()),
-               "shapes " << ours.shape().str() << " and " << golden.shape().str());
+               "shape " << ours.shape().str() << ", PyTorch's " << golden.shape().str());
     if (ours.shape() != golden.shape()) return;
     double worst = 0;
     std::int64_t at = 0;
@@ -233,7 +233,7 @@ void compare(const char* what, std::size_t i, const Array& ours, const Array& go
       if (std::isnan(worst)) break;
     }
     BOOST_TEST(worst <= 1e-11,
-               "ours " << ours.data()[at] << ", PyTorch's " << golden.data()[at] << " at " << at);
+               "value " << at << ": " << ours.data()[at] << ", PyTorch's " << golden.data()[at]);
   }
 }
 

@@ -29,7 +29,8 @@ struct WithForward {
   std::vector<NamedTensor> parameters() { return inner.parameters(); }
 };
 
-/// y = 1 where x > 0, else 0; backward passes dy on (Bengio, Léonard and Courville 2013).
+/// y = 1 where x > 0, else 0; backward passes dy on unchanged, as a straight-through gradient
+/// (Bengio, Léonard and Courville 2013).
 struct StepFunction {
   static bool straight_through() { return true; }
   Array forward(const Array& x) {
@@ -40,7 +41,7 @@ struct StepFunction {
   void backward(const Array& dy, Grad dx) const { dx.add(dy.clone()); }
 };
 
-/// An op with f and df of one value.
+/// An elementwise op with the function f and the derivative df.
 template <class F, class DF>
 auto elementwise(F f, DF df) {
   return planted(
@@ -67,7 +68,7 @@ struct Perceptron {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(right_gradients_pass) {
+BOOST_AUTO_TEST_CASE(correct_gradients_pass) {
   BOOST_TEST(gradcheck(square, normal({2, 3, 4})));
   BOOST_TEST(gradcheck([](const Tensor& a, const Tensor& b) { return matmul(a, b); },
                        normal({3, 4}), normal({4, 2})));
@@ -102,7 +103,7 @@ BOOST_AUTO_TEST_CASE(a_layer_is_checked_with_all_its_parameters) {
   BOOST_TEST(gradcheck(NoInputs{}));
 }
 
-BOOST_AUTO_TEST_CASE(a_parameter_used_twice_counts_twice) {
+BOOST_AUTO_TEST_CASE(correct_gradients_of_a_parameter_used_twice_pass) {
   const Tensor w = Tensor::variable(normal({3, 3}));
   const std::vector<NamedTensor> parameters{{"tied", w}};
   BOOST_TEST(gradcheck_parameters(
@@ -112,7 +113,7 @@ BOOST_AUTO_TEST_CASE(a_parameter_used_twice_counts_twice) {
       parameters));
 }
 
-BOOST_AUTO_TEST_CASE(values_are_restored_bit_for_bit) {
+BOOST_AUTO_TEST_CASE(gradcheck_restores_parameters_bitwise_even_after_an_error) {
   const Tensor w = Tensor::variable(normal({5}));
   const Array before = w.value().clone();
   const std::vector<NamedTensor> parameters{{"w", w}};
@@ -130,7 +131,7 @@ BOOST_AUTO_TEST_CASE(values_are_restored_bit_for_bit) {
   BOOST_TEST(same(w.value(), before));
 }
 
-BOOST_AUTO_TEST_CASE(the_callers_tensors_are_unchanged) {
+BOOST_AUTO_TEST_CASE(gradcheck_leaves_the_callers_tensors_unchanged) {
   const Array x = normal({3});
   const Array before = x.clone();
   const Tensor variable = Tensor::variable(x);
@@ -143,14 +144,14 @@ BOOST_AUTO_TEST_CASE(the_callers_tensors_are_unchanged) {
   BOOST_TEST(untouched);
 }
 
-BOOST_AUTO_TEST_CASE(an_empty_check_fails) {
+BOOST_AUTO_TEST_CASE(a_check_without_values_fails) {
   EXPECT_WRONG(gradcheck(square, Array(Shape{0, 3})), "nothing was checked");
   EXPECT_WRONG(gradcheck([] { return Tensor(normal({2})); }), "nothing was checked");
   BOOST_TEST(
       gradcheck([](const Tensor& a, const Tensor&) { return square(a); }, normal({2}), Tensor()));
 }
 
-BOOST_AUTO_TEST_CASE(strong_curvature_passes) {
+BOOST_AUTO_TEST_CASE(functions_with_strong_curvature_pass) {
   const auto inverse = [](const Tensor& x) { return div(Tensor(Array::scalar(1)), x); };
   BOOST_TEST(gradcheck(inverse, array_of({5}, {1e-3, 1e-2, -1e-2, 1, 1000})));
   BOOST_TEST(
@@ -162,7 +163,7 @@ BOOST_AUTO_TEST_CASE(strong_curvature_passes) {
                        array_of({3}, {0, 0.3, -2})));
 }
 
-BOOST_AUTO_TEST_CASE(small_slopes_of_large_values_are_found_with_larger_steps) {
+BOOST_AUTO_TEST_CASE(correct_small_slopes_of_large_values_pass) {
   const auto f = elementwise([](real x) { return 1e6 + 0.01 * x; }, [](real) { return 0.01; });
   BOOST_TEST(gradcheck({.abs = 1e-12}, f, normal({4})));
 }
@@ -186,7 +187,7 @@ BOOST_AUTO_TEST_CASE(kinks_are_reported_and_pass_with_a_subgradient) {
   BOOST_TEST(gradcheck(bent, array_of({2}, {0, 1})).parameters[0].kinks == 1);
 }
 
-BOOST_AUTO_TEST_CASE(a_kink_near_x_passes) {
+BOOST_AUTO_TEST_CASE(a_kink_near_x_passes_with_the_correct_slope_only) {
   const auto rectify = [](const Tensor& x) { return relu(x); };
   for (const double x : {1e-3, 1e-4, 1e-5, 1e-6, 1e-7}) {
     const GradcheckResult result = gradcheck(rectify, array_of({2}, {x, -x}));
@@ -198,7 +199,7 @@ BOOST_AUTO_TEST_CASE(a_kink_near_x_passes) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_kink_very_near_x_counts_as_one_at_x) {
+BOOST_AUTO_TEST_CASE(a_kink_very_near_x_counts_as_a_kink_at_x) {
   const auto rectify = [](const Tensor& x) { return relu(x); };
   for (const double x : {1e-8, 1e-9, 1e-10, 1e-12}) {
     for (const double sign : {1.0, -1.0})
@@ -206,7 +207,7 @@ BOOST_AUTO_TEST_CASE(a_kink_very_near_x_counts_as_one_at_x) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_slight_kink_in_a_sum_is_detected) {
+BOOST_AUTO_TEST_CASE(a_slight_kink_in_a_sum_passes_and_hides_no_wrong_gradient) {
   // One of many units changes its slope within the step, as in a large network.
   const auto f = elementwise(
       [](real v) { return 5 + std::sin(v) + real(1e-5) * std::max(v - real(1 + 1e-7), real(0)); },
@@ -218,7 +219,7 @@ BOOST_AUTO_TEST_CASE(a_slight_kink_in_a_sum_is_detected) {
   BOOST_TEST(!gradcheck(off, array_of({2}, {1, 2})).passed());
 }
 
-BOOST_AUTO_TEST_CASE(a_kink_does_not_excuse_a_wrong_value) {
+BOOST_AUTO_TEST_CASE(a_value_at_a_kink_that_is_no_subgradient_fails) {
   const auto steep = elementwise([](real v) { return std::max(v, real(0)); },
                                  [](real v) { return v < 0   ? 0
                                                      : v > 0 ? 1
@@ -229,7 +230,7 @@ BOOST_AUTO_TEST_CASE(a_kink_does_not_excuse_a_wrong_value) {
   BOOST_TEST(says(result.report(), "a kink: slope"));
 }
 
-BOOST_AUTO_TEST_CASE(a_check_only_at_kinks_fails) {
+BOOST_AUTO_TEST_CASE(a_check_with_every_entry_at_a_kink_fails) {
   EXPECT_WRONG(gradcheck([](const Tensor& x) { return relu(x); }, Array::zeros({3})),
                "every entry is at a kink");
   const auto absolute = elementwise([](real v) { return std::abs(v); },
@@ -239,7 +240,7 @@ BOOST_AUTO_TEST_CASE(a_check_only_at_kinks_fails) {
   EXPECT_WRONG(gradcheck(absolute, Array::zeros({3})), "every entry is at a kink");
 }
 
-BOOST_AUTO_TEST_CASE(directions_check_a_model_with_few_calls) {
+BOOST_AUTO_TEST_CASE(directional_checks_of_a_model_need_few_calls) {
   const Perceptron model;
   int calls = 0;
   const auto loss = [&] {
@@ -254,7 +255,7 @@ BOOST_AUTO_TEST_CASE(directions_check_a_model_with_few_calls) {
   BOOST_TEST(calls < 300);
 }
 
-BOOST_AUTO_TEST_CASE(directions_find_one_wrong_parameter) {
+BOOST_AUTO_TEST_CASE(directional_checks_find_one_wrong_parameter) {
   Perceptron model;
   const auto third =
       planted([](const Array& x) { return x; },
@@ -275,14 +276,14 @@ BOOST_AUTO_TEST_CASE(directions_find_one_wrong_parameter) {
   BOOST_TEST((result.parameters[2].status == GradcheckStatus::wrong));
 }
 
-BOOST_AUTO_TEST_CASE(a_subset_of_entries_can_be_checked) {
+BOOST_AUTO_TEST_CASE(max_entries_limits_the_number_of_checked_entries) {
   const GradcheckResult result = gradcheck({.max_entries = 7}, square, normal({10, 10}));
   BOOST_TEST(result);
   BOOST_TEST(result.parameters[0].checked == 7);
   BOOST_TEST(says(result.report(), "7 of 100 entries"));
 }
 
-BOOST_AUTO_TEST_CASE(a_display_receives_progress_and_may_stop_early) {
+BOOST_AUTO_TEST_CASE(on_parameter_receives_each_result_and_stop_at_first_ends_the_check) {
   std::vector<std::string> reported;
   GradcheckOptions options;
   options.names = {"a", "b"};
@@ -296,18 +297,18 @@ BOOST_AUTO_TEST_CASE(a_display_receives_progress_and_may_stop_early) {
   BOOST_TEST(reported.size() == 1u);
 }
 
-BOOST_AUTO_TEST_CASE(infinite_outputs_may_be_ignored) {
+BOOST_AUTO_TEST_CASE(infinite_outputs_fail_unless_they_are_ignored) {
   const Array mask = array_of({3}, {0, -INFINITY, 0});
   const auto f = [&](const Tensor& x) { return log_softmax(x, mask); };
   EXPECT_WRONG(gradcheck(f, normal({2, 3})), "f's result is -inf at [0, 1]");
   BOOST_TEST(gradcheck({.ignore_infinite_outputs = true}, f, normal({2, 3})));
 }
 
-BOOST_AUTO_TEST_CASE(boost_test_prints_the_report) {
+BOOST_AUTO_TEST_CASE(boost_test_prints_the_report_of_gradcheck) {
   const auto zero =
       planted([](const Array& x) { return x; },
               [](const Array&, const Array&, const Array& dy) { return Array::zeros(dy.shape()); });
-  // The value and the text that BOOST_TEST(gradcheck(zero, ...)) evaluates and prints.
+  // The value that BOOST_TEST(gradcheck(zero, ...)) evaluates, with the message that it prints.
   const auto verdict =
       (boost::test_tools::assertion::seed()->*gradcheck({.names = {"w"}}, zero, normal({2})))
           .evaluate();
@@ -335,7 +336,7 @@ BOOST_AUTO_TEST_CASE(a_straight_through_gradient_is_reported_without_comparison)
   EXPECT_WRONG(gradcheck(wrong, normal({3}), normal({3})), "likely cause: zero gradient");
 }
 
-BOOST_AUTO_TEST_CASE(impossible_options_are_refused) {
+BOOST_AUTO_TEST_CASE(invalid_tolerances_are_refused) {
   EXPECT_FAIL(gradcheck({.rel = 0}, square, normal({2})), "[gradcheck] expected rel > 0");
   EXPECT_FAIL(gradcheck({.abs = NAN}, square, normal({2})), "abs >= 0");
 }

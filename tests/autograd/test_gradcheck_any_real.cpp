@@ -1,4 +1,4 @@
-// In float32 the gradient checker detects only large errors, and reports this.
+// In float32 the gradient checker detects only large errors, and its report says so.
 #include <boost/test/unit_test.hpp>
 
 #include "autograd/gradcheck.h"
@@ -8,7 +8,7 @@ using namespace heed;
 
 BOOST_AUTO_TEST_SUITE(gradcheck_any_real_suite)
 
-BOOST_AUTO_TEST_CASE(right_gradients_pass_and_wrong_ones_fail_in_either_build) {
+BOOST_AUTO_TEST_CASE(correct_gradients_pass_and_wrong_gradients_fail_in_both_builds) {
   const GradcheckResult result =
       gradcheck([](const Tensor& x, const Tensor& w) { return tanh(matmul(x, w)); }, normal({3, 4}),
                 normal({4, 2}, 2));

@@ -1,4 +1,4 @@
-// Right layers must pass with every seed, because users ignore a checker with false alarms.
+// Correct layers must pass with every seed, because users ignore a checker with false alarms.
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <cstdlib>
@@ -24,7 +24,7 @@ struct RightLayer {
 using Inputs = std::vector<Tensor>;
 using Function = std::function<Tensor(const Inputs&)>;
 
-/// Checks f on normally distributed inputs of these shapes; the seed draws them and the cotangent.
+/// Checks f on normally distributed inputs of these shapes; the seed determines all values.
 RightLayer layer(std::string name, std::vector<Shape> shapes, const Function& f) {
   return {std::move(name), [=](std::uint64_t seed) {
             Inputs x;
@@ -61,7 +61,7 @@ const std::vector<std::pair<std::string, TensorFunction>> activations{
 /// Typical layers around an activation.
 void add_feed_forward(std::vector<RightLayer>& all) {
   for (const auto& activation : activations) {
-    const auto& name = activation.first;  // clang 14 captures no structured binding in a lambda
+    const auto& name = activation.first;  // clang 14 cannot capture structured bindings
     const auto& f = activation.second;
     const TensorFunction function = f;
     const auto put = [&](const char* kind, std::vector<Shape> shapes, const Function& g) {
@@ -131,7 +131,7 @@ void add_rows_and_shapes(std::vector<RightLayer>& all) {
   };
   put("softmax", {{3, 4}}, [](const Inputs& x) { return softmax(x[0]); });
   put("log-softmax", {{3, 4}}, [](const Inputs& x) { return log_softmax(x[0]); });
-  put("softmax times itself", {{3, 4}}, [](const Inputs& x) { return mul(x[0], softmax(x[0])); });
+  put("x times softmax", {{3, 4}}, [](const Inputs& x) { return mul(x[0], softmax(x[0])); });
   put("entropy", {{3, 4}},
       [](const Inputs& x) { return neg(sum(mul(softmax(x[0]), log_softmax(x[0])), -1)); });
   put("layer norm", {{3, 5}, {5}, {5}},
@@ -162,7 +162,7 @@ void add_rows_and_shapes(std::vector<RightLayer>& all) {
   put("broadcast product", {{3, 4}, {3, 1}}, [](const Inputs& x) { return mul(x[0], x[1]); });
   put("outer product", {{3, 1}, {1, 4}}, [](const Inputs& x) { return mul(x[0], x[1]); });
   put("x·x·x", {{3, 4}}, [](const Inputs& x) { return mul(x[0], mul(x[0], x[0])); });
-  put("logistic", {{3, 4}}, [](const Inputs& x) { return log(add(Array::scalar(1), exp(x[0]))); });
+  put("softplus", {{3, 4}}, [](const Inputs& x) { return log(add(Array::scalar(1), exp(x[0]))); });
   put("gaussian", {{3, 4}}, [](const Inputs& x) { return exp(neg(mul(x[0], x[0]))); });
   put("transposed product", {{3, 4}, {3, 5}},
       [](const Inputs& x) { return matmul(x[0], x[1], true); });
@@ -212,7 +212,7 @@ std::vector<RightLayer> right_layers() {
 }  // namespace
 
 // HEED_SEEDS=100 checks each layer with 100 seeds.
-BOOST_AUTO_TEST_CASE(a_hundred_right_layers_pass) {
+BOOST_AUTO_TEST_CASE(a_hundred_correct_layers_pass_with_every_seed) {
   const char* const requested = std::getenv("HEED_SEEDS");
   const std::uint64_t seeds = requested == nullptr ? 10 : std::strtoull(requested, nullptr, 10);
   const std::vector<RightLayer> layers = right_layers();
@@ -224,7 +224,7 @@ BOOST_AUTO_TEST_CASE(a_hundred_right_layers_pass) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(gradients_that_cancel_for_equal_inputs_pass) {
+BOOST_AUTO_TEST_CASE(a_function_whose_gradient_vanishes_for_equal_inputs_passes) {
   const auto cosine = [](const Tensor& x, const Tensor& y) {
     return sum(x * y, -1) / sqrt(sum(x * x, -1) * sum(y * y, -1));
   };
@@ -233,9 +233,9 @@ BOOST_AUTO_TEST_CASE(gradients_that_cancel_for_equal_inputs_pass) {
   BOOST_TEST(static_cast<bool>(result), result);
 }
 
-BOOST_AUTO_TEST_CASE(a_right_gradient_near_many_kinks_passes) {
-  // Two step sizes may agree on a wrong slope by accident: 0.15 x plus kinks at distances from 1e-6 to
-  // 3e-3, with slopes of about 1e-5.
+BOOST_AUTO_TEST_CASE(a_correct_gradient_near_many_kinks_passes) {
+  // The function is 0.15 x plus kinks at distances from 1e-6 to 3e-3, with slopes of about 1e-5.
+  // Two step sizes may agree on a wrong slope by accident.
   Random random({.seed = 5, .stream = Stream::check, .index = 0, .part = 0});
   constexpr std::int64_t kinks = 5;
   for (int trial = 0; trial < 1000; ++trial) {

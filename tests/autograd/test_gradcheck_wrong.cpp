@@ -24,7 +24,7 @@ auto square_with(const Backward& df) {
 }
 Array right(const Array& x, const Array& dy) { return value(scale(mul(x, dy), 2)); }
 
-/// x² with its gradient's values permuted: entry i of dx is right[place(i)].
+/// x² with a permuted gradient: entry i of dx is entry place(i) of the correct gradient.
 template <class Place>
 auto square_rearranged(Place place) {
   return square_with([place](const Array& x, const Array&, const Array& dy) {
@@ -33,7 +33,7 @@ auto square_rearranged(Place place) {
   });
 }
 
-/// a [4, 3] + b [3] with the given backward for b.
+/// a [4, 3] + b [3], where db(dy) is the gradient with respect to b.
 struct AddRows {
   std::function<Array(const Array& dy)> db;
   Array forward(const Array& a, const Array& b) { return value(add(a, b)); }
@@ -103,13 +103,13 @@ BOOST_AUTO_TEST_CASE(a_zero_gradient_is_named) {
                "f's result carries no gradient at all");
 }
 
-BOOST_AUTO_TEST_CASE(a_gradient_without_influence_is_named) {
+BOOST_AUTO_TEST_CASE(a_nonzero_gradient_of_a_constant_function_is_named) {
   const auto constant = planted([](const Array& x) { return Array::full(x.shape(), 1); },
                                 [](const Array&, const Array&, const Array& dy) { return dy; });
   EXPECT_WRONG(gradcheck(constant, normal({3})), "does not change with this tensor");
 }
 
-BOOST_AUTO_TEST_CASE(softmax_without_its_second_term_is_named) {
+BOOST_AUTO_TEST_CASE(a_softmax_gradient_without_its_second_term_is_named) {
   const auto forgetful =
       planted([](const Array& x) { return value(softmax(x)); },
               [](const Array&, const Array& y, const Array& dy) { return value(mul(y, dy)); });
@@ -131,7 +131,7 @@ BOOST_AUTO_TEST_CASE(a_random_cotangent_reveals_an_error_that_a_sum_hides) {
   EXPECT_WRONG(gradcheck(empty, normal({1, 4})), "zero gradient");
 }
 
-BOOST_AUTO_TEST_CASE(a_norm_without_one_term_is_named) {
+BOOST_AUTO_TEST_CASE(a_norm_gradient_without_one_term_is_named) {
   const auto centred = planted([](const Array& x) { return value(sub(x, mean(x, -1, true))); },
                                [](const Array&, const Array&, const Array& dy) { return dy; });
   EXPECT_WRONG(gradcheck(centred, normal({3, 5})), "what is missing is constant along axis 1");
@@ -157,7 +157,7 @@ BOOST_AUTO_TEST_CASE(a_transposed_gradient_is_named) {
                "transposed: axes 1 and 2 of the analytic gradient are swapped");
 }
 
-BOOST_AUTO_TEST_CASE(a_broadcast_without_a_sum_is_named) {
+BOOST_AUTO_TEST_CASE(a_gradient_not_summed_over_a_broadcast_is_named) {
   BOOST_TEST(gradcheck(add_rows([](const Array& dy) { return value(sum(dy, 0)); }), normal({4, 3}),
                        normal({3})));
   const auto first = add_rows([](const Array& dy) { return dy.sliced(0, 1).reshaped({3}); });
@@ -186,7 +186,7 @@ BOOST_AUTO_TEST_CASE(an_overwritten_gradient_is_named) {
                "only the part of output index 1 along axis 0 (of 2) is present");
 }
 
-BOOST_AUTO_TEST_CASE(a_sum_without_a_broadcast_is_named) {
+BOOST_AUTO_TEST_CASE(a_gradient_summed_or_averaged_without_a_broadcast_is_named) {
   const auto summed = square_with([](const Array& x, const Array&, const Array& dy) {
     return value(add(Array::zeros(x.shape()), sum(right(x, dy), 0, true)));
   });
@@ -197,7 +197,7 @@ BOOST_AUTO_TEST_CASE(a_sum_without_a_broadcast_is_named) {
   EXPECT_WRONG(gradcheck(averaged, normal({3, 4})), "averaged over axis 1");
 }
 
-BOOST_AUTO_TEST_CASE(permuted_values_are_named) {
+BOOST_AUTO_TEST_CASE(permuted_gradient_values_are_named) {
   const auto shifted = square_rearranged([](auto i) { return i / 5 * 5 + (i % 5 + 4) % 5; });
   EXPECT_WRONG(gradcheck(shifted, normal({2, 5})),
                "shifted: right values, 1 places too far along axis 1");
@@ -205,7 +205,7 @@ BOOST_AUTO_TEST_CASE(permuted_values_are_named) {
                "permuted: right values in wrong places");
 }
 
-BOOST_AUTO_TEST_CASE(a_missing_tail_is_located) {
+BOOST_AUTO_TEST_CASE(wrong_entries_in_part_of_a_gradient_are_located) {
   const auto tail = square_with([](const Array& x, const Array&, const Array& dy) {
     const Array dx = right(x, dy);
     return generate(x.shape(), [&](auto i) { return i % 10 < 8 ? dx.data()[i] : 0; });
@@ -267,7 +267,7 @@ BOOST_AUTO_TEST_CASE(a_jump_at_x_is_named) {
   BOOST_TEST(gradcheck(step, array_of({2}, {-1e-4, 1})));
 }
 
-BOOST_AUTO_TEST_CASE(nan_never_passes) {
+BOOST_AUTO_TEST_CASE(nan_in_values_or_gradients_never_passes) {
   constexpr real nan = std::numeric_limits<real>::quiet_NaN();
   const auto in_backward = square_with([](const Array& x, const Array&, const Array& dy) {
     Array dx = right(x, dy);
@@ -293,7 +293,7 @@ BOOST_AUTO_TEST_CASE(nan_never_passes) {
   EXPECT_WRONG(gradcheck(only_here, Array::full({2}, 1)), "f is not finite next to this point");
 }
 
-BOOST_AUTO_TEST_CASE(an_f_with_varying_results_is_refused) {
+BOOST_AUTO_TEST_CASE(a_function_with_varying_results_is_refused) {
   int calls = 0;
   const auto counts = [&](const Tensor& x) { return scale(x, static_cast<real>(++calls)); };
   EXPECT_WRONG(gradcheck(counts, normal({3})), "f is not a function");
@@ -307,7 +307,7 @@ BOOST_AUTO_TEST_CASE(an_f_with_varying_results_is_refused) {
   EXPECT_WRONG(gradcheck([](const Tensor&) { return Tensor(); }, normal({3})), "undefined tensor");
 }
 
-BOOST_AUTO_TEST_CASE(an_f_that_changes_its_inputs_is_refused) {
+BOOST_AUTO_TEST_CASE(a_function_that_changes_its_inputs_is_refused) {
   const auto overwrites = [](const Tensor& x) {
     Tensor copy = x;
     copy.mutable_value().data()[0] = 5;
@@ -340,7 +340,8 @@ BOOST_AUTO_TEST_CASE(the_wrong_parameter_of_a_layer_is_named) {
 
 namespace {
 
-/// y = x² + g(x) with g rounded to float32; backward includes at most x².
+/// With knows_square, y = x² + sin x with sin x rounded to float32, and backward omits the sine.
+/// Otherwise y = x² rounded to float32, and backward adds nothing.
 struct PartlyRounded {
   bool knows_square = true;
   Array x;

@@ -12,8 +12,8 @@ BOOST_AUTO_TEST_SUITE(heap)
 
 namespace {
 
-/// Heaps are never destroyed, because blocks may be released at any time; the list avoids leak
-/// reports.
+/// Heaps are never destroyed, because blocks may be released at any time; the list keeps them
+/// reachable for the leak checker.
 Heap& new_heap() {
   static auto* all = new std::vector<Heap*>;
   return *all->emplace_back(new Heap);
@@ -21,8 +21,8 @@ Heap& new_heap() {
 
 constexpr std::size_t mib = 1 << 20;
 
-/// Allocates and releases blocks of random sizes, up to `max_held` at a time. Each is filled with a
-/// distinct byte, which must be unchanged when the block is released.
+/// Allocates and releases blocks of random sizes, up to `max_held` at a time. Fills each with a
+/// random byte; returns whether all blocks were unchanged when they were released.
 bool random_blocks_stay_intact(Heap& heap, unsigned seed, int times, std::size_t max_held) {
   std::mt19937 random(seed);
   struct Held {
@@ -59,11 +59,12 @@ bool random_blocks_stay_intact(Heap& heap, unsigned seed, int times, std::size_t
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(blocks_do_not_overlap_and_are_merged_again) {
+BOOST_AUTO_TEST_CASE(blocks_do_not_overlap_and_are_merged_when_released) {
   Heap& heap = new_heap();
   heap.release(heap.allocate(64 * mib));
   for (unsigned seed = 0; seed < 20; ++seed) {
-    if (!random_blocks_stay_intact(heap, seed, 2000, 1 + seed * 10)) BOOST_ERROR("seed " << seed);
+    if (!random_blocks_stay_intact(heap, seed, 2000, 1 + seed * 10))
+      BOOST_ERROR("a block is misaligned or was overwritten, seed " << seed);
   }
   heap.release(heap.allocate(64 * mib));
   const MemoryCounters after = heap.counters();
@@ -71,7 +72,7 @@ BOOST_AUTO_TEST_CASE(blocks_do_not_overlap_and_are_merged_again) {
   BOOST_TEST(after.system_allocations == 1);
 }
 
-BOOST_AUTO_TEST_CASE(the_smallest_fitting_block_is_used) {
+BOOST_AUTO_TEST_CASE(the_smallest_free_block_that_fits_is_used) {
   Heap& heap = new_heap();
   heap.release(heap.allocate(64 * mib));
   Block* const large = heap.allocate(3 * mib);
@@ -82,16 +83,16 @@ BOOST_AUTO_TEST_CASE(the_smallest_fitting_block_is_used) {
   heap.release(medium);
   Block* const taken = heap.allocate(2 * mib - 500);
   BOOST_TEST(taken == medium);
-  Block* const next = heap.allocate(2 * mib);  // the free blocks have 3 MiB and nearly 60
+  Block* const next = heap.allocate(2 * mib);  // free blocks: 3 MiB and nearly 60 MiB
   BOOST_TEST((next >= large && next < large + 3 * mib / sizeof(Block)));
   for (Block* block : {between, another, taken, next}) heap.release(block);
   BOOST_TEST(heap.counters().system_allocations == 1);
 }
 
-BOOST_AUTO_TEST_CASE(a_free_block_of_exactly_the_size_is_used) {
+BOOST_AUTO_TEST_CASE(a_free_block_of_exactly_the_requested_size_is_used) {
   Heap& heap = new_heap();
   Block* const taken = heap.allocate(3 * mib);
-  Block* const below = heap.allocate(100);  // separates it from the rest
+  Block* const below = heap.allocate(100);  // separates the block from the free rest
   heap.release(taken);
   Block* const again = heap.allocate(3 * mib);
   BOOST_TEST(again == taken);
@@ -102,7 +103,7 @@ BOOST_AUTO_TEST_CASE(a_free_block_of_exactly_the_size_is_used) {
   BOOST_TEST(full.counters().system_bytes == static_cast<std::int64_t>(2 * mib));
 }
 
-BOOST_AUTO_TEST_CASE(varying_sizes_fit_into_freed_memory) {
+BOOST_AUTO_TEST_CASE(blocks_of_varying_sizes_reuse_freed_memory) {
   Heap& heap = new_heap();
   std::mt19937 random(1);
   std::int64_t max_live = 0;
@@ -126,7 +127,7 @@ BOOST_AUTO_TEST_CASE(varying_sizes_fit_into_freed_memory) {
   BOOST_TEST(static_cast<double>(after.system_bytes) < 1.2 * static_cast<double>(max_live));
 }
 
-BOOST_AUTO_TEST_CASE(the_peak_counts_from_its_reset) {
+BOOST_AUTO_TEST_CASE(the_peak_after_a_reset_begins_at_the_live_bytes) {
   Heap& heap = new_heap();
   Block* const kept = heap.allocate(mib);
   heap.release(heap.allocate(5 * mib));
@@ -140,7 +141,7 @@ BOOST_AUTO_TEST_CASE(the_peak_counts_from_its_reset) {
   BOOST_TEST(heap.counters().peak_bytes == live);
 }
 
-BOOST_AUTO_TEST_CASE(threads_share_a_heap) {
+BOOST_AUTO_TEST_CASE(blocks_of_a_heap_shared_by_threads_stay_intact) {
   Heap& heap = new_heap();
   std::vector<int> intact(4);
   std::vector<std::thread> threads;
@@ -152,7 +153,7 @@ BOOST_AUTO_TEST_CASE(threads_share_a_heap) {
   BOOST_TEST(heap.counters().live_bytes == 0);
 }
 
-BOOST_AUTO_TEST_CASE(repeated_sizes_need_no_system_allocation) {
+BOOST_AUTO_TEST_CASE(repeated_allocation_of_the_same_sizes_needs_no_system_allocation) {
   Heap& heap = new_heap();
   const auto round = [&] {
     std::vector<Block*> blocks;

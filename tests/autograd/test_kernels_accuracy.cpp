@@ -1,5 +1,5 @@
-/// Values against long double, in units in the last place (accuracy.h), on every instruction set
-/// and in the plain twins, which run on machines without vectors.
+/// Values compared with long double, in units in the last place (accuracy.h), on every instruction
+/// set and in the scalar references, which run on machines without suitable vectors.
 #include <bit>
 #include <type_traits>
 
@@ -15,16 +15,14 @@ using kernels::UnaryFunction;
 
 namespace {
 
-/// Runs body(name) for each instruction set; in the double build without the plain twins, which are
-/// no more precise.
+/// Runs body(name) for each instruction set. The double build skips the scalar references, which
+/// compute in double as well.
 template <class Body>
 void for_each_accurate_target(const Body& body) {
   for_each_target([&](const std::string& target) {
     if (in_float || target != "plain") body(target);
   });
 }
-
-// ---- functions of one value ----------------------------------------------------------------
 
 big sigmoid(big x) { return 1 / (1 + std::exp(-x)); }
 big reference(UnaryFunction f, big x) {
@@ -125,7 +123,8 @@ BOOST_AUTO_TEST_CASE(softmax_and_log_sum_exp_are_accurate) {
       Row y = x;
       const real log_sum = kernels::log_sum_exp_row(x.data(), n);
       const real beside = kernels::softmax_row(y.data(), y.data(), n);
-      const big slack = std::isfinite(exact.m) ? in_sum * std::abs(exact.m) : 0;  // m + log
+      const big slack = std::isfinite(exact.m) ? in_sum * std::abs(exact.m)
+                                               : 0;  // m and the logarithm may cancel
       sums.check(log_sum, exact.log_sum(), static_cast<double>(n), slack);
       in_place.check(beside, exact.log_sum(), static_cast<double>(n), slack);
       for (std::size_t i = 0; i < x.size(); ++i) weights.check(y[i], exact.softmax(x[i]), x[i]);
@@ -133,8 +132,8 @@ BOOST_AUTO_TEST_CASE(softmax_and_log_sum_exp_are_accurate) {
   });
 }
 
-// Short rows whose largest value and logarithm nearly cancel. In double the sum 1 + rest may
-// also be off by a few units, because there is no wider type.
+// In short rows, the largest value and the logarithm of 1 + rest nearly cancel. In double, 1 + rest
+// may also be off by a few units, because there is no wider type.
 BOOST_AUTO_TEST_CASE(log_sum_exp_near_zero_is_accurate) {
   for_each_accurate_target([](const std::string& target) {
     MaxError sums("log Σ exp near 0 " + target);

@@ -1,6 +1,6 @@
-/// Gradients at finite inputs against long double, in float: finite, and within 4 units in the
-/// last place of their largest term. Inputs of a kernel (such as y of softmax) count as exact.
-/// Built for float only: in double, finite differences cover this (test_op_table.cpp).
+/// Gradients in float at finite inputs, compared with long double: they must be finite, and within
+/// 4 units in the last place of their largest term. Inputs of a kernel (such as y of softmax) count
+/// as exact. Built for float only: in double, finite differences cover this (test_op_table.cpp).
 #include "accuracy.h"
 #include "autograd/kernels/elementwise.h"
 #include "autograd/kernels/rows.h"
@@ -45,7 +45,7 @@ struct ExactNormGradient {
   }
   big z(std::size_t i) const { return centred ? norm.layer(i) : norm.rms(i); }
   big dx(std::size_t i) const { return root * (g[i] - mean_g - z(i) * mean_gz); }
-  /// rstd is stored as a float, so each term may be off by its unit.
+  /// rstd is stored as a float, so each term may be off by a unit in its last place.
   big largest_term(std::size_t i) const {
     return root * std::max({std::abs(g[i]), std::abs(mean_g), std::abs(z(i) * mean_gz)});
   }
@@ -106,7 +106,7 @@ BOOST_AUTO_TEST_CASE(gradients_of_cross_entropy_are_accurate) {
           const big share = big{smoothing} / static_cast<big>(n);
           for (std::size_t j = 0; j < x.size(); ++j) {
             const big p = exact.softmax(x[j]), target_p = share + (j == t ? 1 - big{smoothing} : 0);
-            // p − 1 keeps its digits if the target has the largest p.
+            // If the target has the largest p, p − 1 is computed without cancellation.
             const big g = j == t && j == exact.largest
                               ? smoothing - exact.rest / (1 + exact.rest) - share
                               : p - target_p;
@@ -141,8 +141,8 @@ BOOST_AUTO_TEST_CASE(gradients_of_norms_are_accurate) {
   });
 }
 
-// Rows far from 0, whose deviations are smaller than the last place of their mean as a float.
-BOOST_AUTO_TEST_CASE(gradients_of_norms_far_from_zero_are_accurate) {
+// The deviations of these rows are smaller than a unit in the last place of their mean as a float.
+BOOST_AUTO_TEST_CASE(gradients_of_layer_norm_of_rows_far_from_zero_are_accurate) {
   const real eps = real(1e-12);
   for_each_target([&](const std::string& target) {
     MaxError layer("gradient of layer norm far from 0 " + target);
@@ -207,7 +207,8 @@ BOOST_AUTO_TEST_CASE(finite_inputs_have_finite_gradients) {
       real mean = 0, rstd = 0;
       Row x(ends.begin(), ends.begin() + n), y(x.size()), dx(x.size()), dgain(x.size());
       const auto finite = [&](const char* of, const Row& g) {
-        BOOST_CHECK_MESSAGE(all_finite(g), "gradient of " << of << ", " << n << " values");
+        BOOST_CHECK_MESSAGE(all_finite(g),
+                            "the gradient of " << of << " of " << n << " values is not finite");
       };
       kernels::layer_norm(x.data(), nullptr, nullptr, real(1e-5), y.data(), &mean, &rstd, 1, n);
       kernels::layer_norm_grad(x.data(), nullptr, &mean, &rstd, dy.data(), dx.data(), dgain.data(),

@@ -27,7 +27,7 @@ struct Cache {
   }
 };
 
-/// Both products of one query against n rows, and their plain twins.
+/// Compares both products of one query and n cached rows with their scalar references.
 void check_products(const HeadLayout& layout, std::int64_t n) {
   const std::int64_t d = layout.heads * layout.size;
   const real c = 1 / std::sqrt(static_cast<real>(layout.size));
@@ -46,7 +46,7 @@ void check_products(const HeadLayout& layout, std::int64_t n) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(one_query_of_every_size_equals_the_plain_twin) {
+BOOST_AUTO_TEST_CASE(products_of_one_query_of_every_size_equal_their_scalar_references) {
   for_each_target([](const std::string&) {
     for (const std::int64_t size : {1, 2, 7, 8, 15, 16, 17, 31, 32, 33, 64, 65, 100}) {
       for (const std::int64_t n : {0, 1, 2, 5, 16, 33}) {

@@ -29,7 +29,8 @@ Sizes moving(std::int64_t rows, std::int64_t cols, KeyRange reads, std::int64_t 
   return s;
 }
 
-/// Widths near those of vectors; ranges that begin and end before, within and after the tile.
+/// Widths near multiples of the vector length; ranges that begin and end before, within and after
+/// the tile.
 std::vector<Sizes> all_sizes() {
   std::vector<Sizes> all;
   for (const std::int64_t cols : {0, 1, 3, 7, 8, 15, 16, 17, 31, 33, 64, 130}) {
@@ -58,7 +59,7 @@ std::vector<real> values(const Sizes& s, std::uint64_t seed, bool awkward) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(recomputed_weights_equal_their_plain_twin) {
+BOOST_AUTO_TEST_CASE(recomputed_weights_equal_their_scalar_reference) {
   for_each_target([](const std::string&) {
     for (const Sizes& s : all_sizes()) {
       for (const bool awkward : {false, true}) {
@@ -76,7 +77,7 @@ BOOST_AUTO_TEST_CASE(recomputed_weights_equal_their_plain_twin) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(the_gradient_of_the_scores_equals_its_plain_twin) {
+BOOST_AUTO_TEST_CASE(the_gradient_with_respect_to_the_scores_equals_its_scalar_reference) {
   for_each_target([](const std::string&) {
     for (const Sizes& s : all_sizes()) {
       for (const bool awkward : {false, true}) {
@@ -94,7 +95,7 @@ BOOST_AUTO_TEST_CASE(the_gradient_of_the_scores_equals_its_plain_twin) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(sums_of_stretches_are_the_sum_of_the_row) {
+BOOST_AUTO_TEST_CASE(log_sum_exp_accumulated_over_stretches_equals_that_of_the_row) {
   const std::int64_t n = 300;
   const std::vector<real> x = normal_values(n, 4, 9);
   const real whole = plain::log_sum_exp_row(x.data(), n);
@@ -109,7 +110,7 @@ BOOST_AUTO_TEST_CASE(sums_of_stretches_are_the_sum_of_the_row) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(an_empty_stretch_adds_nothing) {
+BOOST_AUTO_TEST_CASE(a_stretch_without_visible_keys_leaves_log_sum_exp_unchanged) {
   const std::vector<real> hidden = {1, 2, -inf, -inf};
   real lse[] = {-inf, 3, inf, not_a_number};
   const std::vector<real> before(std::begin(lse), std::end(lse));
@@ -121,7 +122,7 @@ BOOST_AUTO_TEST_CASE(an_empty_stretch_adds_nothing) {
   BOOST_CHECK_EQUAL(lse[1], 3);
 }
 
-BOOST_AUTO_TEST_CASE(nan_and_infinity_appear_in_the_sums) {
+BOOST_AUTO_TEST_CASE(nan_and_infinity_propagate_to_log_sum_exp) {
   for (const real special : {not_a_number, inf}) {
     for (const bool earlier : {false, true}) {
       const std::vector<real> x = {1, earlier ? real(2) : special};

@@ -1,4 +1,4 @@
-// bfloat16: the bits of the rounding, and products against float products of rounded operands.
+// bfloat16: the bits of rounded values, and products compared with products of rounded operands.
 #include <bit>
 #include <cstring>
 
@@ -22,7 +22,7 @@ std::uint16_t rounded(float x) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(rounding_is_to_nearest_even) {
+BOOST_AUTO_TEST_CASE(rounding_to_bf16_is_to_nearest_even) {
   const auto from_bits = [](std::uint32_t bits) { return rounded(std::bit_cast<float>(bits)); };
   BOOST_TEST(rounded(1.0F) == 0x3F80);
   BOOST_TEST(rounded(-2.0F) == 0xC000);
@@ -41,7 +41,7 @@ BOOST_AUTO_TEST_CASE(rounding_is_to_nearest_even) {
   BOOST_TEST(from_bits(0xFFFFFFFF) == 0xFFFF);
 }
 
-BOOST_AUTO_TEST_CASE(rounding_equals_its_plain_twin) {
+BOOST_AUTO_TEST_CASE(rounding_to_bf16_equals_its_scalar_reference) {
   for_each_target([&](const std::string&) {
     for (std::int64_t n = 0; n <= 70; ++n) {
       std::vector<float> x(static_cast<std::size_t>(n));
@@ -64,7 +64,7 @@ float widened(std::uint16_t half) {
   return std::bit_cast<float>(static_cast<std::uint32_t>(half) << 16);
 }
 
-/// A matrix whose rows are `distance` values apart, with garbage between them.
+/// A matrix whose rows begin `distance` values apart, with arbitrary values between them.
 std::vector<real> matrix(std::int64_t rows, std::int64_t distance, std::uint64_t seed) {
   return normal_values(rows * distance, 1, seed);
 }
@@ -106,12 +106,12 @@ void check_product(Trans ta, Trans tb, real beta) {
       worst = std::max(worst, std::abs(c[at] - right));
     }
   }
-  BOOST_TEST(worst < 1e-4);  // float sums of 150 terms; with unrounded operands it is 1e-1
+  BOOST_TEST(worst < 1e-4);  // error of float sums of 150 terms; it would be 1e-1 without rounding
 }
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(products_equal_those_of_rounded_operands) {
+BOOST_AUTO_TEST_CASE(bf16_products_equal_products_of_rounded_operands) {
   if (!kernels::bf16_obstacle().empty()) {
     BOOST_TEST_MESSAGE("no bf16: " << kernels::bf16_obstacle());
     return;
@@ -123,7 +123,7 @@ BOOST_AUTO_TEST_CASE(products_equal_those_of_rounded_operands) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(only_large_products_within_the_scope_are_rounded) {
+BOOST_AUTO_TEST_CASE(only_large_unscaled_products_within_a_scope_use_bf16) {
   const auto takes = [](std::int64_t m, real alpha = 1, real beta = 0) {
     return kernels::supports_bf16(m, 256, 256, alpha, beta);
   };

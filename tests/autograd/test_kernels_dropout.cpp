@@ -23,7 +23,7 @@ BOOST_AUTO_TEST_CASE(philox_returns_the_published_numbers) {
                PhiloxBlock{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}));
 }
 
-BOOST_AUTO_TEST_CASE(dropout_equals_its_plain_twin) {
+BOOST_AUTO_TEST_CASE(dropout_equals_its_scalar_reference) {
   for_each_target([](const std::string&) {
     for (const std::int64_t n : lengths()) {
       for (const std::int64_t first :
@@ -45,7 +45,7 @@ BOOST_AUTO_TEST_CASE(dropout_equals_its_plain_twin) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(a_value_depends_only_on_its_position) {
+BOOST_AUTO_TEST_CASE(the_dropout_mask_of_a_value_depends_only_on_its_position) {
   const std::vector<real> x(1000, 1);
   std::vector<real> whole(1000), parts(1000);
   kernels::dropout(key, 256, real(0.3), x.data(), whole.data(), 1000);
@@ -54,7 +54,7 @@ BOOST_AUTO_TEST_CASE(a_value_depends_only_on_its_position) {
   check_same(parts, whole);
 }
 
-BOOST_AUTO_TEST_CASE(dropout_has_its_rate_and_preserves_the_mean) {
+BOOST_AUTO_TEST_CASE(dropout_drops_at_its_rate_and_preserves_the_mean) {
   const std::int64_t n = 1 << 20;
   const std::vector<real> x(n, 1);
   std::vector<real> y(n);

@@ -20,8 +20,8 @@ const auto all_unary_functions = [] {
   return all;
 }();
 
-/// The plain twins compute in double: in the float build they are exact enough; in the double build
-/// they have errors of about x² units in gelu's tail.
+/// The scalar references compute in double: in the float build they are exact enough; in the double
+/// build they have errors of about x² units in the last place in gelu's tail.
 const double tolerance = in_float ? 5e-7 : 1e-12;
 
 /// Difficult values, then random ones.
@@ -56,7 +56,7 @@ void check_binary(Binary fast, Binary twin) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(arithmetic_equals_its_plain_twins) {
+BOOST_AUTO_TEST_CASE(arithmetic_equals_its_scalar_references) {
   for_each_target([](const std::string&) {
     check_binary(kernels::add, plain::add);
     check_binary(kernels::sub, plain::sub);
@@ -65,7 +65,7 @@ BOOST_AUTO_TEST_CASE(arithmetic_equals_its_plain_twins) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(scale_and_axpy_equal_their_plain_twins) {
+BOOST_AUTO_TEST_CASE(scale_and_axpy_equal_their_scalar_references) {
   for_each_target([](const std::string&) {
     for (const std::int64_t n : lengths()) {
       const std::vector<real> x = inputs(n), start = normal_values(n, 1, 3);
@@ -81,7 +81,7 @@ BOOST_AUTO_TEST_CASE(scale_and_axpy_equal_their_plain_twins) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(unary_functions_equal_their_plain_twins) {
+BOOST_AUTO_TEST_CASE(unary_functions_equal_their_scalar_references) {
   for_each_target([](const std::string&) {
     for (const UnaryFunction f : all_unary_functions) {
       BOOST_TEST_CONTEXT(name_of(f))
@@ -90,14 +90,15 @@ BOOST_AUTO_TEST_CASE(unary_functions_equal_their_plain_twins) {
         Guarded in(x, n % 5), out(expected, n % 3);
         kernels::unary(f, in.data(), out.data(), n);
         check_close(out.values(), expected, tolerance);
+        // In place and with another alignment of the output, the result has the same bits.
         kernels::unary(f, in.data(), in.data(), n);
-        check_same(in.values(), out.values());  // alignment has no effect
+        check_same(in.values(), out.values());
       }
     }
   });
 }
 
-BOOST_AUTO_TEST_CASE(unary_gradients_equal_their_plain_twins) {
+BOOST_AUTO_TEST_CASE(unary_gradients_equal_their_scalar_references) {
   for_each_target([](const std::string&) {
     for (const UnaryFunction f : all_unary_functions) {
       BOOST_TEST_CONTEXT(name_of(f))
@@ -116,7 +117,7 @@ BOOST_AUTO_TEST_CASE(unary_gradients_equal_their_plain_twins) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(nan_remains_in_its_place) {
+BOOST_AUTO_TEST_CASE(unary_functions_return_nan_exactly_for_nan_and_outside_their_domain) {
   for_each_target([](const std::string&) {
     const std::vector<real> x = awkward_values();
     const auto n = static_cast<std::int64_t>(x.size());
@@ -142,7 +143,7 @@ BOOST_AUTO_TEST_CASE(nan_remains_in_its_place) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(bias_kernels_equal_their_plain_twins) {
+BOOST_AUTO_TEST_CASE(bias_kernels_equal_their_scalar_references) {
   for_each_target([](const std::string&) {
     for (const std::int64_t cols : {1, 3, 16, 17, 64, 100}) {
       const std::int64_t rows = 5, n = rows * cols;
@@ -155,7 +156,7 @@ BOOST_AUTO_TEST_CASE(bias_kernels_equal_their_plain_twins) {
       for (const UnaryFunction f : all_unary_functions) {
         const std::vector<real> expected = applied(f, sum);
         Guarded h(x, 2), z(x, 3);
-        // h and x are one array.
+        // The input and h are the same array.
         kernels::add_bias_unary(f, h.data(), bias.data(), h.data(), z.data(), rows, cols);
         check_same(h.values(), sum);
         check_close(z.values(), expected, tolerance);

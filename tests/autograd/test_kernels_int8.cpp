@@ -1,4 +1,4 @@
-// Products of int8: quantisation by row, and the products against their plain twin, bit for bit.
+// int8 products: quantisation of rows, and bitwise comparison of products with scalar references.
 #include <cstring>
 
 #include "autograd/kernels/gemm/gemm.h"
@@ -52,7 +52,7 @@ std::vector<real> product(const std::vector<real>& a, const std::vector<real>& b
   return result.values();
 }
 
-/// Runs body for each instruction set, including that with instructions for these products.
+/// Runs body for each instruction set, including the one that has int8 dot products (AVX-512 VNNI).
 template <class Body>
 void for_each_set(const Body& body) {
   for_each_target(body, HWY_AVX3_DL);
@@ -68,7 +68,7 @@ bool all_nan(const real* x, std::int64_t n) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(a_row_is_integers_times_a_scale) {
+BOOST_AUTO_TEST_CASE(a_row_is_quantised_to_integers_and_a_scale) {
   const std::vector<real> x{127, real(-63.4), real(0.6), 0, 0.5, 1.5, -2.5, 0, 0, 0, 0, 0, 0, 0};
   const Quantised it = quantised(x, 2);
   BOOST_TEST(it.q == (std::vector<std::int8_t>{127, -63, 1, 0, 0, 2, -2, 0, 0, 0, 0, 0, 0, 0}),
@@ -76,7 +76,7 @@ BOOST_AUTO_TEST_CASE(a_row_is_integers_times_a_scale) {
   BOOST_TEST(it.scales == (std::vector<float>{1, 0}), boost::test_tools::per_element());
 }
 
-BOOST_AUTO_TEST_CASE(errors_are_at_most_half_a_scale) {
+BOOST_AUTO_TEST_CASE(quantisation_errors_are_at_most_half_a_scale) {
   for (const double size : {1e-30, 1e-3, 1.0, 1e30}) {
     const std::vector<real> x = normal_values(50 * 40, size, 3);
     const Quantised it = quantised(x, 50);
@@ -96,18 +96,18 @@ BOOST_AUTO_TEST_CASE(errors_are_at_most_half_a_scale) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(quantising_again_changes_nothing) {
+BOOST_AUTO_TEST_CASE(quantising_restored_values_returns_the_same_bits) {
   for (const double size : {1e-30, 0.02, 1e30}) {
     const Quantised once = quantised(normal_values(300 * 17, size, 4), 300),
                     twice = quantised(restored(once), 300);
     BOOST_TEST(once.q == twice.q, boost::test_tools::per_element());
     BOOST_TEST(once.scales == twice.scales, boost::test_tools::per_element());
-    for (std::size_t i = 0; i < once.q.size(); ++i)  // the product is exact in float
+    for (std::size_t i = 0; i < once.q.size(); ++i)  // integer times scale is exact in float
       BOOST_TEST(double{once.scales[i / 17]} * once.q[i] == double{restored(once)[i]});
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_row_with_nan_infinity_or_huge_values_has_no_scale) {
+BOOST_AUTO_TEST_CASE(row_scale_is_nan_for_nan_infinity_or_huge_values_and_zero_for_tiny_ones) {
   const auto scale = [](double magnitude) {
     return quantised({real(0.5), static_cast<real>(-magnitude)}, 1).scales[0];
   };
@@ -119,7 +119,7 @@ BOOST_AUTO_TEST_CASE(a_row_with_nan_infinity_or_huge_values_has_no_scale) {
   BOOST_TEST(quantised({real(0x1p-119), 0}, 1).scales[0] > 0);
 }
 
-BOOST_AUTO_TEST_CASE(products_of_every_size_equal_the_plain_twin_bit_for_bit) {
+BOOST_AUTO_TEST_CASE(int8_products_of_every_size_equal_the_scalar_reference_bitwise) {
   std::vector<Sizes> all{{505, 70, 3}, {260, 33, 300}, {13, 65, 600}, {5, 3, 1025}};
   for (std::int64_t m = 1; m <= 70; ++m) all.push_back({m, 37, 21});
   for (const std::int64_t m : {1, 5, 7, 12, 13, 25}) {
@@ -138,16 +138,16 @@ BOOST_AUTO_TEST_CASE(products_of_every_size_equal_the_plain_twin_bit_for_bit) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(products_are_near_those_of_the_values) {
+BOOST_AUTO_TEST_CASE(int8_products_are_near_the_products_before_quantisation) {
   const Sizes s{20, 30, 256};
   const std::vector<real> a = values(s.m, s.k, 1), b = values(s.n, s.k, 2), c = product(a, b, s);
   std::vector<real> exact(c.size());
   plain::multiply(a.data(), b.data(), s.m, s.n, s.k, exact.data());
-  for (std::size_t i = 0; i < c.size(); ++i)  // the values deviate by 16, the errors by 0.2
+  for (std::size_t i = 0; i < c.size(); ++i)  // standard deviations: values 16, errors 0.2
     BOOST_TEST(std::abs(double{c[i]} - double{exact[i]}) < 1.0);
 }
 
-BOOST_AUTO_TEST_CASE(the_largest_sums_do_not_overflow) {
+BOOST_AUTO_TEST_CASE(int8_products_of_rows_of_the_maximum_length_do_not_overflow) {
   const Sizes s{2, 3, kernels::max_int8_row};
   std::vector<real> a(static_cast<std::size_t>(s.m * s.k), 1),
       b(static_cast<std::size_t>(s.n * s.k));
@@ -163,7 +163,7 @@ BOOST_AUTO_TEST_CASE(the_largest_sums_do_not_overflow) {
   for_each_set([&](const std::string&) { check_same(product(a, b, s), expected); });
 }
 
-BOOST_AUTO_TEST_CASE(nan_and_infinity_remain_nan_in_their_row_and_column) {
+BOOST_AUTO_TEST_CASE(nan_and_infinity_in_an_operand_make_only_their_row_and_column_nan) {
   const Sizes s{14, 37, 70};
   for_each_set([&](const std::string&) {
     for (const real special : {not_a_number, -not_a_number, inf, -inf, real(0x1p127)}) {
@@ -182,7 +182,7 @@ BOOST_AUTO_TEST_CASE(nan_and_infinity_remain_nan_in_their_row_and_column) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(products_with_zero_and_tiny_rows_are_zero) {
+BOOST_AUTO_TEST_CASE(int8_products_with_zero_or_tiny_rows_are_zero) {
   const Sizes s{3, 20, 33};
   for_each_set([&](const std::string&) {
     for (const real small : {real(0), real(-0.0), real(1e-40), real(1e-37)}) {
@@ -217,7 +217,7 @@ BOOST_AUTO_TEST_CASE(gemm_uses_int8_weights_within_a_scope) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(rows_beyond_the_maximum_length_are_not_quantised) {
+BOOST_AUTO_TEST_CASE(rows_longer_than_the_maximum_are_not_quantised) {
   const Array b(Shape{1, kernels::max_int8_row + 1}), longest(Shape{1, b.cols() - 1});
   kernels::PackedWeights weights(true);
   weights.add(b);

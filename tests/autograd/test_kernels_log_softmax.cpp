@@ -11,7 +11,8 @@ namespace {
 
 const double epsilon = Limits::epsilon();
 
-/// Random rows, one with masked values, one fully masked, and rows with NaN and infinities.
+/// Random rows, a fully masked row, and rows with masked values, infinities, NaN, huge values and
+/// denormals.
 std::vector<Row> rows_of(std::int64_t n) {
   std::vector<Row> rows = {normal_values(n, 1, 1), normal_values(n, 40, 2), Row(n, -inf)};
   if (n == 0) return rows;
@@ -24,7 +25,7 @@ std::vector<Row> rows_of(std::int64_t n) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(values_equal_their_plain_twin) {
+BOOST_AUTO_TEST_CASE(log_softmax_equals_its_scalar_reference) {
   for_each_target([](const std::string&) {
     for (const std::int64_t n : lengths()) {
       for (const Row& x : rows_of(n)) {
@@ -40,7 +41,7 @@ BOOST_AUTO_TEST_CASE(values_equal_their_plain_twin) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(gradients_equal_their_plain_twin) {
+BOOST_AUTO_TEST_CASE(the_gradient_of_log_softmax_equals_its_scalar_reference) {
   for_each_target([](const std::string&) {
     for (const std::int64_t n : lengths()) {
       for (const Row& x : rows_of(n)) {
@@ -50,15 +51,15 @@ BOOST_AUTO_TEST_CASE(gradients_equal_their_plain_twin) {
         plain::log_softmax_row_grad(y.data(), dy.data(), expected.data(), n);
         Guarded dx(dy, 3);
         kernels::log_softmax_row_grad(y.data(), dx.data(), dx.data(), n);
-        // The twin adds n values one by one, with a rounding error in double.
+        // The scalar reference adds the n values one by one, with rounding errors in double.
         check_close(dx.values(), expected, 2 * epsilon, in_float ? 1e-5 : static_cast<double>(n));
       }
     }
   });
 }
 
-// As in softmax, values of +inf share the row in the limit, and all others have probability 0.
-BOOST_AUTO_TEST_CASE(infinite_values_share_the_row) {
+// As in softmax, in the limit values of +inf share the probability, and all others have none.
+BOOST_AUTO_TEST_CASE(values_of_plus_infinity_share_the_probability_of_the_row) {
   for_each_target([](const std::string&) {
     Row x(40, 1), y(40), dx(40);
     x[3] = x[30] = inf;

@@ -42,7 +42,7 @@ bool has_layout() { return kernels::packed_size(1, 1) > 0; }
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(products_of_every_size_equal_the_plain_twin_bit_for_bit) {
+BOOST_AUTO_TEST_CASE(packed_products_of_every_size_equal_the_scalar_reference_bitwise) {
   std::vector<Sizes> all{{505, 70, 3}, {1010, 33, 2}, {13, 65, 600}, {5, 3, 1025}, {260, 33, 300}};
   for (const std::int64_t m : {1, 2, 5, 6, 7, 11, 12, 13, 25}) {
     for (const std::int64_t n : {1, 3, 7, 8, 9, 15, 16, 17, 31, 32, 33, 65}) {
@@ -64,7 +64,7 @@ BOOST_AUTO_TEST_CASE(products_of_every_size_equal_the_plain_twin_bit_for_bit) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(nan_and_infinity_remain_in_their_row_and_column) {
+BOOST_AUTO_TEST_CASE(nan_and_infinity_in_an_operand_affect_only_their_row_and_column) {
   for_each_target([](const std::string&) {
     if (!has_layout()) return;
     const Sizes s{14, 37, 300};
@@ -82,7 +82,7 @@ BOOST_AUTO_TEST_CASE(nan_and_infinity_remain_in_their_row_and_column) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(only_rows_of_added_weights_are_packed) {
+BOOST_AUTO_TEST_CASE(find_returns_a_packed_matrix_only_for_rows_of_added_weights) {
   if (!has_layout()) return;
   const Array first = matrix(40, 16, 1), second = matrix(5, 8, 2), other = matrix(40, 16, 3);
   PackedWeights weights;
@@ -94,10 +94,10 @@ BOOST_AUTO_TEST_CASE(only_rows_of_added_weights_are_packed) {
   BOOST_TEST(weights.find(first.data(), 40, 16) == weights.find(first.data(), 40, 16));
   BOOST_TEST(weights.find(first.data(), 39, 16) != weights.find(first.data(), 40, 16));
   BOOST_TEST(weights.find(first.data(), 41, 16) == nullptr);  // more rows than the matrix has
-  // More rows than remain from the middle.
+  // More rows than the matrix has from row 30.
   BOOST_TEST(weights.find(first.row(30), 11, 16) == nullptr);
   BOOST_TEST(weights.find(first.data(), 40, 8) == nullptr);       // another row length
-  BOOST_TEST(weights.find(first.data() + 1, 10, 16) == nullptr);  // inside a row
+  BOOST_TEST(weights.find(first.data() + 1, 10, 16) == nullptr);  // begins inside a row
   BOOST_TEST(weights.find(other.data(), 40, 16) == nullptr);
   BOOST_TEST(PackedWeights().find(first.data(), 40, 16) == nullptr);
 }
@@ -111,7 +111,7 @@ BOOST_AUTO_TEST_CASE(gemm_uses_packed_weights_within_a_scope) {
   {
     const PackedScope scope(weights);
     const std::vector<real> chains = twin(a.data(), b.data(), {9, 50, 700});
-    BOOST_TEST((before != chains));  // the bits must show which code ran
+    BOOST_TEST((before != chains));  // the results must show which code ran
     check_same(product(a, b.data(), 50), chains);
     check_same(product(a, b.row(20), 30), twin(a.data(), b.row(20), {9, 30, 700}));
     check_same(product(a, free.data(), 50), of_free);
@@ -126,8 +126,9 @@ BOOST_AUTO_TEST_CASE(gemm_uses_packed_weights_within_a_scope) {
   check_same(product(a, b.data(), 50), before);
 }
 
-BOOST_AUTO_TEST_CASE(other_products_with_the_weights_are_unchanged) {
-  const Array a = matrix(8, 24, 1), b = matrix(20, 20, 2);  // A has more columns than the product
+BOOST_AUTO_TEST_CASE(products_that_cannot_use_the_packed_weights_are_unchanged) {
+  const Array a = matrix(8, 24, 1),
+              b = matrix(20, 20, 2);  // A has more columns than the products use
   PackedWeights weights;
   weights.add(b);
   const auto all = [&] {
@@ -152,7 +153,7 @@ BOOST_AUTO_TEST_CASE(other_products_with_the_weights_are_unchanged) {
   check_same(all(), before);
 }
 
-BOOST_AUTO_TEST_CASE(threads_share_one_layout) {
+BOOST_AUTO_TEST_CASE(products_on_threads_that_share_packed_weights_are_correct) {
   if (!has_layout()) return;
   const Array a = matrix(3, 64, 1), b = matrix(300, 64, 2);
   PackedWeights weights;

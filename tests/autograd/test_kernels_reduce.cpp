@@ -11,7 +11,7 @@ namespace {
 const double epsilon = Limits::epsilon();
 }
 
-BOOST_AUTO_TEST_CASE(sums_equal_their_plain_twins) {
+BOOST_AUTO_TEST_CASE(sums_and_dot_products_equal_their_scalar_references) {
   for_each_target([](const std::string&) {
     for (const std::int64_t n : lengths()) {
       const double scale = 4 * static_cast<double>(n);
@@ -25,7 +25,7 @@ BOOST_AUTO_TEST_CASE(sums_equal_their_plain_twins) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(first_above_equals_its_plain_twin) {
+BOOST_AUTO_TEST_CASE(first_above_equals_its_scalar_reference) {
   for_each_target([](const std::string&) {
     for (const std::int64_t n : lengths()) {
       std::vector<real> x = normal_values(n, 1, 7);
@@ -43,7 +43,7 @@ BOOST_AUTO_TEST_CASE(first_above_equals_its_plain_twin) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(the_order_is_the_same_for_every_instruction_set_and_alignment) {
+BOOST_AUTO_TEST_CASE(sum_squares_has_the_same_bits_for_every_instruction_set_and_alignment) {
   const std::int64_t n = 4099;
   const std::vector<real> x = normal_values(n, 1, 3);
   std::vector<double> results;
@@ -66,7 +66,7 @@ BOOST_AUTO_TEST_CASE(sums_are_more_precise_than_float) {
   BOOST_CHECK_CLOSE_FRACTION(kernels::sum_squares(big.data(), 2), 2e76, 1e-6);
 }
 
-BOOST_AUTO_TEST_CASE(nan_and_infinity_propagate) {
+BOOST_AUTO_TEST_CASE(nan_and_infinity_propagate_through_sums) {
   for_each_target([](const std::string&) {
     for (const std::int64_t n : {1, 5, 16, 33, 500}) {
       for (const std::int64_t at : {std::int64_t{0}, n / 2, n - 1}) {
@@ -83,7 +83,7 @@ BOOST_AUTO_TEST_CASE(nan_and_infinity_propagate) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(column_sums_equal_their_plain_twin) {
+BOOST_AUTO_TEST_CASE(column_sums_equal_their_scalar_reference) {
   for_each_target([](const std::string&) {
     for (const std::int64_t cols : {1, 5, 16, 31, 64, 130}) {
       for (const std::int64_t rows : {0, 1, 7, 8, 9, 40}) {
@@ -99,11 +99,11 @@ BOOST_AUTO_TEST_CASE(column_sums_equal_their_plain_twin) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(tree_sums_equal_their_plain_twin) {
+BOOST_AUTO_TEST_CASE(tree_sums_equal_their_scalar_reference) {
   for_each_target([](const std::string&) {
     for (std::int64_t count = 0; count <= 17; ++count) {
       for (const std::int64_t n : {1, 15, 512, 513, 1500}) {
-        // Every set of missing entries for few arrays, some sets for many.
+        // Tests every set of missing arrays for up to 4 arrays, and some sets for more.
         const std::int64_t sets = count <= 4 ? std::int64_t{1} << count : 3;
         for (std::int64_t missing = 0; missing < sets; ++missing) {
           std::vector<std::vector<real>> arrays;
@@ -120,7 +120,7 @@ BOOST_AUTO_TEST_CASE(tree_sums_equal_their_plain_twin) {
           Guarded y(normal_values(n, 1, 6));
           kernels::tree_sum(x.data(), count, y.data(), n);
           BOOST_REQUIRE(y.values() == expected);
-          if (count > 0 && x[0]) {  // y = x_0 runs in place
+          if (count > 0 && x[0]) {  // y is x_0: runs in place
             kernels::tree_sum(x.data(), count, arrays[0].data(), n);
             BOOST_REQUIRE(arrays[0] == expected);
           }

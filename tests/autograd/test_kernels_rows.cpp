@@ -33,7 +33,7 @@ std::vector<std::vector<real>> rows_of(std::int64_t n) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(softmax_equals_its_plain_twin) {
+BOOST_AUTO_TEST_CASE(softmax_and_its_gradient_equal_their_scalar_references) {
   for_each_target([](const std::string&) {
     for (const std::int64_t n : lengths()) {
       for (const std::vector<real>& x : rows_of(n)) {
@@ -58,7 +58,7 @@ BOOST_AUTO_TEST_CASE(softmax_equals_its_plain_twin) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(a_fully_masked_row_has_no_weights) {
+BOOST_AUTO_TEST_CASE(softmax_of_a_fully_masked_row_is_zero) {
   for_each_target([](const std::string&) {
     for (const std::int64_t n : {0, 1, 17, 100}) {
       std::vector<real> x(static_cast<std::size_t>(n), -inf), zeros(x.size(), 0);
@@ -68,7 +68,7 @@ BOOST_AUTO_TEST_CASE(a_fully_masked_row_has_no_weights) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(cross_entropy_equals_its_plain_twin) {
+BOOST_AUTO_TEST_CASE(cross_entropy_equals_its_scalar_reference) {
   for_each_target([](const std::string&) {
     for (const std::int64_t n : lengths()) {
       if (n == 0) continue;
@@ -82,7 +82,7 @@ BOOST_AUTO_TEST_CASE(cross_entropy_equals_its_plain_twin) {
             Guarded logits(x, 1);
             const auto bare =
                 kernels::cross_entropy_row(logits.data(), n, t, smoothing, real(0.25), false);
-            check_same(logits.values(), x);  // logits are unchanged without a gradient
+            check_same(logits.values(), x);  // unchanged if no gradient is requested
             const auto fast =
                 kernels::cross_entropy_row(logits.data(), n, t, smoothing, real(0.25), true);
             check_close(logits.values(), expected, in_float ? 4 * epsilon : 1e-13,
@@ -104,7 +104,7 @@ BOOST_AUTO_TEST_CASE(cross_entropy_equals_its_plain_twin) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(symmetric_kl_equals_its_plain_twin) {
+BOOST_AUTO_TEST_CASE(symmetric_kl_equals_its_scalar_reference) {
   for_each_target([](const std::string&) {
     for (const std::int64_t n : lengths()) {
       if (n == 0) continue;
@@ -119,7 +119,7 @@ BOOST_AUTO_TEST_CASE(symmetric_kl_equals_its_plain_twin) {
       const double tolerance = in_float ? 1e-5 : 1e-12;
       BOOST_CHECK_SMALL(
           kernels::symmetric_kl_row(p.data(), q.data(), n, real(0.5), false) - expected, tolerance);
-      check_same(p.values(), log_p);  // rows are unchanged without a gradient
+      check_same(p.values(), log_p);  // unchanged if no gradient is requested
       BOOST_CHECK_SMALL(
           kernels::symmetric_kl_row(p.data(), q.data(), n, real(0.5), true) - expected, tolerance);
       check_close(p.values(), expected_p, in_float ? 1e-5 : 1e-12, 1);
@@ -140,7 +140,7 @@ BOOST_AUTO_TEST_CASE(the_first_of_equal_logits_is_the_prediction) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(an_infinite_logit_has_an_infinite_loss) {
+BOOST_AUTO_TEST_CASE(an_infinite_logit_makes_cross_entropy_infinite_and_its_gradient_finite) {
   for_each_target([](const std::string&) {
     for (const std::size_t at : {0, 7, 49}) {
       std::vector<real> x(50, 1);
@@ -155,7 +155,7 @@ BOOST_AUTO_TEST_CASE(an_infinite_logit_has_an_infinite_loss) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(norms_equal_their_plain_twins) {
+BOOST_AUTO_TEST_CASE(norms_equal_their_scalar_references) {
   for_each_target([](const std::string&) {
     for (const std::int64_t cols : lengths()) {
       if (cols == 0) continue;
@@ -187,7 +187,7 @@ BOOST_AUTO_TEST_CASE(norms_equal_their_plain_twins) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(norm_gradients_equal_their_plain_twins) {
+BOOST_AUTO_TEST_CASE(norm_gradients_equal_their_scalar_references) {
   for_each_target([](const std::string&) {
     for (const std::int64_t cols : {1, 2, 7, 16, 33, 64, 130, 512}) {
       for (const std::int64_t rows : {1, 3, 4, 5, 9}) {
@@ -220,7 +220,7 @@ BOOST_AUTO_TEST_CASE(norm_gradients_equal_their_plain_twins) {
           check_close(got2.values(), dx2, 4 * epsilon, size);
           check_close(got_gain2.values(), dgain2, 4 * epsilon, 20);
         }
-        // Each target may be null.
+        // Each output may be null.
         Guarded only_bias(start);
         std::vector<real> dbias = start;
         plain::layer_norm_grad(x.data(), nullptr, mean.data(), rstd.data(), dy.data(), nullptr,
@@ -233,8 +233,8 @@ BOOST_AUTO_TEST_CASE(norm_gradients_equal_their_plain_twins) {
   });
 }
 
-// The norm of a row with an infinity is finite, but the gradient must reveal the infinity.
-BOOST_AUTO_TEST_CASE(an_infinity_appears_in_the_gradient_of_a_norm) {
+// The normalised row is finite even if x has an infinity, but the gradient must reveal it.
+BOOST_AUTO_TEST_CASE(the_gradient_of_a_norm_of_a_row_with_an_infinity_is_nan) {
   for_each_target([](const std::string&) {
     for (const std::int64_t n : {2, 5, 16, 40}) {
       std::vector<real> x = normal_values(n, 1, 1), y(x.size()), z(x.size());

@@ -7,7 +7,7 @@ using namespace heed::testing;
 BOOST_AUTO_TEST_SUITE(kernels_update)
 namespace plain = kernels::plain;
 
-BOOST_AUTO_TEST_CASE(adam_equals_its_plain_twin) {
+BOOST_AUTO_TEST_CASE(adam_equals_its_scalar_reference) {
   const kernels::AdamStep step{.lr = 1e-3,
                                .beta1 = 0.9,
                                .beta2 = 0.999,
@@ -21,7 +21,7 @@ BOOST_AUTO_TEST_CASE(adam_equals_its_plain_twin) {
       std::vector<real> g = normal_values(n, 1e-2, 1), w = normal_values(n, 1, 2),
                         m = normal_values(n, 1e-2, 3), v = normal_values(n, 1e-2, 4);
       for (real& value : v) value *= value;
-      if (n > 3) g[3] = 0, m[3] = 0, v[3] = 0;  // 0 / (0 + eps)
+      if (n > 3) g[3] = 0, m[3] = 0, v[3] = 0;  // the update is 0 / (0 + eps)
       if (n > 5) g[5] = not_a_number;
       Guarded gg(g, 0), gw(w, 1), gm(m, 2), gv(v, 3);
       plain::adam(step, g.data(), w.data(), m.data(), v.data(), n);
@@ -34,7 +34,7 @@ BOOST_AUTO_TEST_CASE(adam_equals_its_plain_twin) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(adam_keeps_the_digits_of_beta2) {
+BOOST_AUTO_TEST_CASE(adam_computes_with_beta2_in_double) {
   // 1 − 0.999 in float is 0.00099999; after one step from 0, v must equal 0.001 g².
   const kernels::AdamStep step{.lr = 1e-3,
                                .beta1 = 0.9,
@@ -47,10 +47,10 @@ BOOST_AUTO_TEST_CASE(adam_keeps_the_digits_of_beta2) {
   real g = 1, w = 0, m = 0, v = 0;
   kernels::adam(step, &g, &w, &m, &v, 1);
   BOOST_CHECK_CLOSE_FRACTION(v, 0.001, 4 * Limits::epsilon());
-  BOOST_CHECK_CLOSE_FRACTION(w, -1e-3, 1e-6);  // the first step equals lr for any gradient
+  BOOST_CHECK_CLOSE_FRACTION(w, -1e-3, 1e-6);  // the first step is lr for any gradient
 }
 
-BOOST_AUTO_TEST_CASE(sgd_equals_its_plain_twin) {
+BOOST_AUTO_TEST_CASE(sgd_equals_its_scalar_reference) {
   for_each_target([](const std::string&) {
     for (const std::int64_t n : lengths()) {
       const std::vector<real> g = normal_values(n, 1, 1);
@@ -91,7 +91,7 @@ BOOST_AUTO_TEST_CASE(a_non_finite_weight_is_detected_at_any_index) {
           if (n == 0) continue;
           std::vector<real> broken = weights;
           broken[static_cast<std::size_t>(at)] = value;
-          BOOST_TEST(!finite(broken), n << " values, the bad one at " << at);
+          BOOST_TEST(!finite(broken), n << " values, the non-finite one at " << at);
         }
       }
     }

@@ -24,7 +24,7 @@ double inner(const Array& a, const Array& b) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(blocks_and_tiles_equal_the_composed_op) {
+BOOST_AUTO_TEST_CASE(attention_in_blocks_and_tiles_equals_composed_attention) {
   struct Case {
     std::int64_t queries, keys;
     bool causal;
@@ -54,7 +54,7 @@ BOOST_AUTO_TEST_CASE(blocks_and_tiles_equal_the_composed_op) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(dropout_drops_the_same_weights_backward_in_every_tile) {
+BOOST_AUTO_TEST_CASE(backward_drops_the_same_attention_weights_as_forward_in_every_tile) {
   if (!in_double) return;  // finite differences are too coarse in float
   const std::int64_t n = 1300;
   const AttentionOptions options{
@@ -77,7 +77,7 @@ BOOST_AUTO_TEST_CASE(dropout_drops_the_same_weights_backward_in_every_tile) {
   BOOST_TEST(inner(gradients[variable], direction) == slope, boost::test_tools::tolerance(1e-7));
 }
 
-BOOST_AUTO_TEST_CASE(no_two_sequences_heads_or_tiles_share_a_mask) {
+BOOST_AUTO_TEST_CASE(no_two_sequences_heads_or_tiles_share_a_dropout_mask) {
   // One query with equal weights for all keys: dv of a key is 0 exactly if its weight was dropped.
   constexpr std::int64_t heads = 2, sequences = 2, tiles = 2, tile = 1024, width = heads * d;
   const AttentionOptions options{

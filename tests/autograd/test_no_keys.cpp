@@ -34,7 +34,7 @@ Ids offsets_of(const std::vector<std::int32_t>& lengths) {
   for (const std::int32_t n : lengths) offsets.push_back(offsets.back() + n);
   return offsets;
 }
-/// The rows of all sequences with a key.
+/// The rows of x that belong to sequences with at least one key.
 Array with_keys(const Array& x, const Ids& offsets, const Ids& key_offsets) {
   std::vector<real> rows;
   for (std::size_t s = 0; s + 1 < offsets.size(); ++s) {
@@ -49,7 +49,7 @@ Array rows_of(const Array& x, std::int64_t begin, std::int64_t end) {
                std::vector<real>(x.row(begin), x.row(begin) + (end - begin) * x.cols()));
 }
 
-/// An output and the gradients of its inputs.
+/// An output and the gradients with respect to its inputs, all checked to be finite.
 struct Outcome {
   Array y;
   std::vector<Array> gradients;
@@ -117,7 +117,7 @@ BOOST_AUTO_TEST_CASE(fused_attention_to_empty_sources_returns_zeros) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(fused_attention_without_any_key_returns_zeros) {
+BOOST_AUTO_TEST_CASE(fused_attention_without_keys_in_the_whole_batch_returns_zeros) {
   const std::int64_t d = 4;
   const Ids queries{0, 3, 3, 200}, keys{0, 0, 0, 0};
   const Array q = random_array({200, d}, 1), dy = random_array({200, d}, 2);
@@ -144,7 +144,7 @@ BOOST_AUTO_TEST_CASE(self_attention_ignores_empty_sequences) {
   }
 }
 
-// If all scores overflow to −inf, the query also has no key.
+// A query whose scores all overflow to −inf counts as a query that reads no key.
 BOOST_AUTO_TEST_CASE(a_query_with_all_scores_minus_infinity_reads_no_key) {
   const std::int64_t d = 2;
   const real huge = std::sqrt(std::numeric_limits<real>::max()) * 8;
@@ -207,13 +207,13 @@ BOOST_AUTO_TEST_CASE(composed_attention_of_masked_rows_is_zero) {
       BOOST_TEST(same_bits(masked.gradients[0].row(r), all.gradients[0].row(r), d));
     }
   }
-  // A hidden row contributes to no gradient of a key or value.
+  // A masked row contributes nothing to the gradients of keys and values.
   for (const std::size_t i : {std::size_t{1}, std::size_t{2}}) {
     BOOST_TEST(same_bits(masked.gradients[i], all.gradients[i]));
   }
 }
 
-BOOST_AUTO_TEST_CASE(softmax_of_only_minus_infinity_has_no_gradient) {
+BOOST_AUTO_TEST_CASE(softmax_of_a_row_of_minus_infinity_has_zero_gradient) {
   for (const std::int64_t n : {1, 2, 7, 16, 33, 1025}) {
     const Array ordinary = random_array({4, n}, 1), dy = random_array({4, n}, 2);
     Array x = ordinary.clone();

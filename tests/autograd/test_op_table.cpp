@@ -1,4 +1,4 @@
-// Checks every op against finite differences, and that no op lacks a check.
+// Checks every op against finite differences, and checks that no op is left out.
 #include <boost/test/unit_test.hpp>
 #include <filesystem>
 #include <fstream>
@@ -35,8 +35,8 @@ std::set<std::string> matches(const std::string& text, const char* pattern) {
   return found;
 }
 
-/// The names of all functions in the headers of ops.h that return a Tensor, or the pair returned by
-/// attention.
+/// The names of all functions in the headers included by ops.h that return a Tensor or an
+/// AttentionResult.
 std::set<std::string> declared_ops() {
   std::set<std::string> names;
   for (const std::string& header :
@@ -93,7 +93,7 @@ void check_case(const OpCase& c) {
 
 BOOST_AUTO_TEST_CASE(every_op_has_a_row_and_every_row_an_op) {
   const std::set<std::string> declared = declared_ops();
-  BOOST_TEST(declared.size() > 30u);  // the pattern still matches the headers
+  BOOST_TEST(declared.size() > 30u);  // otherwise the pattern no longer matches the headers
   std::set<std::string> rows;
   for (const OpRow& row : op_table()) {
     BOOST_TEST(rows.insert(row.op).second, row.op << " has two rows");
@@ -121,16 +121,16 @@ BOOST_AUTO_TEST_CASE(the_fuzzer_calls_every_op) {
   const std::set<std::string> called =
       matches(read_file(root + "/tests/fuzz/op_calls.cpp"), "\\{\"(\\w+)\", (?:true|false),");
   for (const std::string& op : declared_ops())
-    BOOST_TEST(called.contains(op), op << " is missing in tests/fuzz/op_calls.cpp");
+    BOOST_TEST(called.contains(op), op << " is missing from tests/fuzz/op_calls.cpp");
 }
 
-BOOST_AUTO_TEST_CASE(docs_list_every_op) {
+BOOST_AUTO_TEST_CASE(the_documentation_lists_every_op) {
   const std::set<std::string> listed = matches(read_file(root + "/docs/OPS.md"), "`(\\w+)`");
   for (const std::string& op : declared_ops())
-    BOOST_TEST(listed.contains(op), op << " is missing in docs/OPS.md");
+    BOOST_TEST(listed.contains(op), op << " is missing from docs/OPS.md");
 }
 
-BOOST_AUTO_TEST_CASE(gradients_agree_with_finite_differences) {
+BOOST_AUTO_TEST_CASE(gradients_of_every_op_agree_with_finite_differences) {
   for (const OpRow& row : op_table()) {
     for (const OpCase& c : row.cases) {
       BOOST_TEST_CONTEXT(row.op << " " << c.name) BOOST_CHECK_NO_THROW(check_case(c));

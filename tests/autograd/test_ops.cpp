@@ -32,7 +32,7 @@ std::int64_t zeros_in(const Array& x) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(arithmetic_broadcasts) {
+BOOST_AUTO_TEST_CASE(arithmetic_broadcasts_its_operands) {
   const Tensor matrix = array_of({2, 3}, {1, 2, 3, 4, 5, 6}), row = array_of({3}, {10, 20, 30});
   const Tensor column = array_of({2, 1}, {100, 200});
   BOOST_TEST(same(add(matrix, row).value(), array_of({2, 3}, {11, 22, 33, 14, 25, 36})));
@@ -46,7 +46,7 @@ BOOST_AUTO_TEST_CASE(arithmetic_broadcasts) {
   BOOST_TEST(scale(matrix, 0).value().data()[5] == 0);
 }
 
-BOOST_AUTO_TEST_CASE(extremes_share_ties_and_propagate_nan) {
+BOOST_AUTO_TEST_CASE(max_and_min_share_the_gradient_among_ties_and_propagate_nan) {
   const real nan = std::numeric_limits<real>::quiet_NaN();
   const Tensor x = variable({2, 3}, {1, 5, 5, -inf, -inf, -inf});
   BOOST_TEST(same(max(x, 1).value(), array_of({2}, {5, -inf})));
@@ -63,7 +63,7 @@ BOOST_AUTO_TEST_CASE(extremes_share_ties_and_propagate_nan) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(log_sum_exp_is_exact_at_its_limits) {
+BOOST_AUTO_TEST_CASE(log_sum_exp_of_large_and_infinite_values_is_accurate) {
   const Tensor x = variable({4, 2}, {1000, 1000, -1000, -1000, -inf, 0, -inf, -inf});
   const Tensor y = log_sum_exp(x);
   BOOST_TEST(
@@ -72,7 +72,7 @@ BOOST_AUTO_TEST_CASE(log_sum_exp_is_exact_at_its_limits) {
   BOOST_TEST(same(g[x], array_of({4, 2}, {0.5, 0.5, 0.5, 0.5, 0, 1, 0, 0}), 1e-3));
 }
 
-BOOST_AUTO_TEST_CASE(conditions_and_indices_are_constants) {
+BOOST_AUTO_TEST_CASE(comparisons_argmax_and_top_k_equal_their_definitions) {
   const Array a = array_of({2, 2}, {1, 2, 3, 4});
   BOOST_TEST(same(greater(a, Array::of({2, 2})), array_of({2, 2}, {0, 0, 1, 1})));
   BOOST_TEST(same(equal(a, Array::scalar(3)), array_of({2, 2}, {0, 0, 1, 0})));
@@ -88,7 +88,7 @@ BOOST_AUTO_TEST_CASE(conditions_and_indices_are_constants) {
   BOOST_TEST(top_k(rows, 0).ids.empty());
 }
 
-BOOST_AUTO_TEST_CASE(a_split_is_undone_by_concat) {
+BOOST_AUTO_TEST_CASE(concat_of_the_parts_of_a_split_restores_the_tensor) {
   const Tensor x = Array({2, 6}, std::vector<real>{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11});
   const std::vector<Tensor> parts = split(x, 3, 1);
   BOOST_REQUIRE(parts.size() == 3);
@@ -98,7 +98,7 @@ BOOST_AUTO_TEST_CASE(a_split_is_undone_by_concat) {
       same(concat({parts[0], parts[2]}, 1).value(), array_of({2, 4}, {0, 1, 4, 5, 6, 7, 10, 11})));
 }
 
-BOOST_AUTO_TEST_CASE(einsum_equals_its_composition) {
+BOOST_AUTO_TEST_CASE(einsum_equals_composed_ops) {
   const Tensor a = random_array({2, 3, 4}, 1), b = random_array({2, 5, 4}, 2);
   BOOST_TEST(same(einsum("bij,bkj->bik", {a, b}).value(), matmul(a, b, false, true).value(), tiny));
   BOOST_TEST(same(einsum(" bij -> jb ", {a}).value(), transpose(sum(a, 1)).value(), tiny));
@@ -161,7 +161,7 @@ BOOST_AUTO_TEST_CASE(every_broadcast_of_up_to_four_axes_equals_its_definition) {
   BOOST_TEST(wrong == 0);
 }
 
-BOOST_AUTO_TEST_CASE(sums_and_means_reduce_their_axes) {
+BOOST_AUTO_TEST_CASE(sums_and_means_reduce_the_given_axes) {
   const Tensor x = array_of({2, 3}, {1, 2, 3, 4, 5, 6});
   BOOST_TEST(same(sum(x).value(), array_of({}, {21})));
   BOOST_TEST(same(sum(x, all_axes, true).value(), array_of({1, 1}, {21})));
@@ -174,7 +174,7 @@ BOOST_AUTO_TEST_CASE(sums_and_means_reduce_their_axes) {
   BOOST_TEST(mean(Array({0, 3}), 1).shape() == Shape{0});
 }
 
-BOOST_AUTO_TEST_CASE(relu_has_slope_zero_at_zero_and_propagates_nan) {
+BOOST_AUTO_TEST_CASE(relu_has_slope_zero_at_zero_and_unary_ops_propagate_nan) {
   const Tensor x = variable({3}, {-0.0, 0, 1});
   BOOST_TEST(same(backward(sum(relu(x)))[x], array_of({3}, {0, 0, 1})));
   const Tensor x_nan = Array::full({9}, std::numeric_limits<real>::quiet_NaN());
@@ -185,7 +185,7 @@ BOOST_AUTO_TEST_CASE(relu_has_slope_zero_at_zero_and_propagates_nan) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(operators_equal_their_ops) {
+BOOST_AUTO_TEST_CASE(overloaded_operators_equal_their_ops) {
   const Tensor x = variable({2, 2}, {1, 2, 3, 4}), row = array_of({2}, {10, 20});
   BOOST_TEST(same((x + row).value(), add(x, row).value()));
   BOOST_TEST(same((x - row).value(), sub(x, row).value()));
@@ -225,7 +225,7 @@ BOOST_AUTO_TEST_CASE(shape_ops_move_values_to_their_places) {
              static_cast<real>(((0 * 3 + 2) * 2 + 1) * 5 + 4));
 }
 
-BOOST_AUTO_TEST_CASE(transposes_of_every_two_axes_equal_their_definition) {
+BOOST_AUTO_TEST_CASE(transposes_of_every_pair_of_axes_equal_their_definition) {
   for (const std::int64_t a : {1, 2, 3}) {
     for (const std::int64_t b : {1, 2}) {
       for (const std::int64_t c : {1, 3}) {
@@ -258,7 +258,7 @@ BOOST_AUTO_TEST_CASE(transposes_of_every_two_axes_equal_their_definition) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(moving_ops_share_memory_if_possible) {
+BOOST_AUTO_TEST_CASE(shape_ops_share_memory_if_possible) {
   const Tensor x = array_of({4, 3}, {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12});
   BOOST_TEST(reshape(x, {2, 6}).value().data() == x.value().data());
   BOOST_TEST(slice(x, 0, 1, 3).value().data() == x.value().row(1));
@@ -275,7 +275,7 @@ BOOST_AUTO_TEST_CASE(log_softmax_is_the_logarithm_of_softmax) {
                   200 * tiny));
 }
 
-BOOST_AUTO_TEST_CASE(a_mask_hides_entries_and_whole_rows) {
+BOOST_AUTO_TEST_CASE(a_softmax_mask_hides_entries_and_whole_rows) {
   const Array mask = array_of({2, 3}, {0, -inf, 0, -inf, -inf, -inf});
   const Tensor x = variable({2, 3}, {1, 5, 1, 1, 2, 3});
   BOOST_TEST(same(softmax(x, mask).value(), array_of({2, 3}, {0.5, 0, 0.5, 0, 0, 0}), tiny));
@@ -290,7 +290,7 @@ BOOST_AUTO_TEST_CASE(a_mask_hides_entries_and_whole_rows) {
   BOOST_TEST(same(of_log, array_of({2, 3}, {-0.5, 0, 0.5, 0, 0, 0}), 10 * tiny));
 }
 
-BOOST_AUTO_TEST_CASE(norms_of_large_values_keep_their_digits) {
+BOOST_AUTO_TEST_CASE(layer_norm_of_values_with_large_mean_is_accurate) {
   // Var = E[x²] − E[x]² would lose all digits in float.
   const Tensor x = array_of({1, 4}, {10000, 10001, 10002, 10003});
   const Array y = layer_norm(x, Tensor(), Tensor(), 0).value();
@@ -326,7 +326,7 @@ BOOST_AUTO_TEST_CASE(dropout_drops_at_its_rate_and_scales_the_rest) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(dropout_is_a_function_of_its_key) {
+BOOST_AUTO_TEST_CASE(the_dropout_mask_depends_only_on_key_and_position) {
   const Tensor x = Array::full({1000}, 1);
   const Array y = dropout(x, real(0.5), dropout_key(1)).value();
   BOOST_TEST(same(y, dropout(x, real(0.5), dropout_key(1)).value()));
@@ -353,7 +353,7 @@ BOOST_AUTO_TEST_CASE(dropout_add_equals_dropout_and_add) {
   BOOST_TEST(same(by_fused[r], by_composed[r]));
 }
 
-BOOST_AUTO_TEST_CASE(affine_activation_with_dropout_equals_its_three_parts) {
+BOOST_AUTO_TEST_CASE(affine_activation_with_dropout_equals_composed_ops) {
   const RandomKey key{3, Stream::dropout, 4, 5};
   const real p = real(0.25);
   for (const UnaryFunction f : {UnaryFunction::relu, UnaryFunction::gelu, UnaryFunction::tanh}) {
@@ -369,7 +369,7 @@ BOOST_AUTO_TEST_CASE(affine_activation_with_dropout_equals_its_three_parts) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(attention_returns_weights_that_sum_to_one) {
+BOOST_AUTO_TEST_CASE(composed_attention_returns_the_expected_weights_and_output) {
   const Tensor q = array_of({2, 2}, {1, 0, 0, 1}), k = q, v = array_of({2, 1}, {10, 20});
   const AttentionResult free = attention(q, k, v), causal = attention(q, k, v, causal_mask(2));
   const double w = 1 / (1 + std::exp(-1 / std::sqrt(2.0)));
@@ -412,7 +412,7 @@ BOOST_AUTO_TEST_CASE(a_loss_ignores_rows_without_a_target) {
     BOOST_TEST(same(g.sliced(ignored, ignored + 1), Array::zeros({1, 3})));
 }
 
-BOOST_AUTO_TEST_CASE(a_mean_loss_needs_a_target) {
+BOOST_AUTO_TEST_CASE(a_mean_cross_entropy_without_targets_is_refused) {
   const Tensor logits = random_array({2, 3}, 1);
   const std::vector<std::int32_t> none{ignored_target, ignored_target}, wrong{-1, 0};
   EXPECT_FAIL(cross_entropy(logits, none),
@@ -448,7 +448,7 @@ BOOST_AUTO_TEST_CASE(the_loss_of_r_drop_equals_its_formula) {
   EXPECT_FAIL(rdrop_cross_entropy(x, weight, bias, once, 0, -1, 1), "expected alpha >= 0, got -1");
 }
 
-BOOST_AUTO_TEST_CASE(distillation_equals_its_composition) {
+BOOST_AUTO_TEST_CASE(distilled_cross_entropy_equals_composed_ops) {
   const std::int64_t rows = 4100, in = 2, classes = 3;  // two chunks
   std::vector<std::int32_t> targets;
   for (std::int64_t r = 0; r < rows; ++r) targets.push_back(static_cast<std::int32_t>(r % classes));

@@ -1,4 +1,4 @@
-// Wrong arguments are refused before any computation, with "[op] expected …, got …".
+// Invalid arguments are refused before any computation with messages like "[op] expected …, got …".
 #include <boost/test/unit_test.hpp>
 #include <limits>
 
@@ -18,7 +18,7 @@ constexpr real not_a_number = std::numeric_limits<real>::quiet_NaN();
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(incompatible_shapes_are_refused) {
+BOOST_AUTO_TEST_CASE(operands_that_do_not_broadcast_are_refused) {
   EXPECT_FAIL(add(of({2, 3}), of({2})),
               "[add] expected shapes that broadcast together, got [2, 3] and [2]");
   EXPECT_FAIL(sub(of({3}), of({0})),
@@ -89,7 +89,7 @@ BOOST_AUTO_TEST_CASE(undefined_tensors_are_refused) {
   EXPECT_FAIL(unfold(none, Ids{0}, {}), "[unfold]");
 }
 
-BOOST_AUTO_TEST_CASE(invalid_sequences_are_refused) {
+BOOST_AUTO_TEST_CASE(invalid_operands_of_recurrences_and_unfold_are_refused) {
   const Tensor weight = of({8, 2}), x = of({5, 8});
   EXPECT_FAIL(lstm(x, of({6, 2}), {}, Ids{0, 5}), "[lstm] expected a weight [4 d, d], got [6, 2]");
   EXPECT_FAIL(gru(x, weight, {}, Ids{0, 5}), "[gru] expected a weight [3 d, d], got [8, 2]");
@@ -113,7 +113,7 @@ BOOST_AUTO_TEST_CASE(invalid_sequences_are_refused) {
               "[unfold] expected sequences of whole lines of 2 rows, got 3 rows");
 }
 
-BOOST_AUTO_TEST_CASE(invalid_indices_are_refused) {
+BOOST_AUTO_TEST_CASE(invalid_operands_of_index_ops_are_refused) {
   EXPECT_FAIL(index_select(of({3, 2}), Ids{0, 3}),
               "[index_select] expected ids in [0, 3), got 3 at position 1");
   EXPECT_FAIL(index_select(of({}), Ids{}),
@@ -178,7 +178,7 @@ BOOST_AUTO_TEST_CASE(invalid_axes_and_ranges_are_refused) {
               "[concat] expected shapes like [2, 3] on every axis but 0, got [2, 4]");
 }
 
-BOOST_AUTO_TEST_CASE(rows_of_the_wrong_shape_are_refused) {
+BOOST_AUTO_TEST_CASE(invalid_operands_of_softmax_and_norms_are_refused) {
   EXPECT_FAIL(softmax(of({2, 3}), Array({2})), "[softmax] expected shapes that broadcast together");
   EXPECT_FAIL(softmax(of({3}), Array({2, 3})),
               "[softmax] expected a mask that broadcasts to [3], got [2, 3]");
@@ -196,7 +196,7 @@ BOOST_AUTO_TEST_CASE(rows_of_the_wrong_shape_are_refused) {
               "[rms_norm] expected eps >= 0, got nan");
 }
 
-BOOST_AUTO_TEST_CASE(invalid_ids_are_refused) {
+BOOST_AUTO_TEST_CASE(invalid_ids_and_tables_of_an_embedding_are_refused) {
   EXPECT_FAIL(embedding(of({3, 2}), Ids{0, 3}),
               "[embedding] expected ids in [0, 3), got 3 at position 1");
   EXPECT_FAIL(embedding(of({3, 2}), Ids{0, 1, -1}),
@@ -206,7 +206,7 @@ BOOST_AUTO_TEST_CASE(invalid_ids_are_refused) {
   EXPECT_FAIL(embedding(of({3}), Ids{0}), "[embedding] expected a table [vocabulary, d], got [3]");
 }
 
-BOOST_AUTO_TEST_CASE(invalid_probabilities_are_refused) {
+BOOST_AUTO_TEST_CASE(invalid_probabilities_and_residuals_of_dropout_are_refused) {
   for (const double p : {-0.1, 1.0, 2.0, -std::numeric_limits<double>::infinity()}) {
     EXPECT_FAIL(dropout(of({2}), static_cast<real>(p), {}), "[dropout] expected p in [0, 1), got");
     EXPECT_FAIL(dropout_add(of({2}), of({2}), static_cast<real>(p), {}),

@@ -1,5 +1,5 @@
-// Kinds of mistakes in a backward, each planted in an op or layer: the checker must catch and name
-// them. docs/GRADCHECK.md shows the table, with the messages of these runs.
+// Mistakes in a backward, each planted in an op or layer: the checker must detect and name each
+// one. docs/GRADCHECK.md shows a table of the mistakes with the messages of these runs.
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <cstdlib>
@@ -59,7 +59,8 @@ auto square(Backward backward) {
 /// The correct backward: 2 x dy.
 Array right(const Values& x, const Array& dy) { return value(scale(mul(x[0], dy), 2)); }
 
-/// Normalises rows of x by sqrt(mean x² + eps); backward uses the given root.
+/// Divides the rows of x by sqrt(mean x² + eps); backward computes the root with the given
+/// function.
 template <class Root>
 auto rms(Root root) {
   constexpr real eps = real(1e-3);
@@ -120,7 +121,7 @@ std::vector<Bug> bugs() {
 
   add("a flipped sign", "sign: the analytic gradient is -1 times",
       square([](V x, D, D dy, G dx) { dx[0].add(value(neg(right(x, dy)))); }), x33());
-  add("a constant factor: 2 of x² forgotten",
+  add("the constant factor 2 of x² forgotten",
       "missing or wrong factor: analytic / numeric = 0.5 throughout",
       square([](V x, D, D dy, G dx) { dx[0].add(value(mul(x[0], dy))); }), x33());
   add("a slightly wrong factor, 1.005",
@@ -157,13 +158,14 @@ std::vector<Bug> bugs() {
                     dx[1].add(db(dy));
                   });
   };
-  add("a bias's gradient of one row only", "broadcast not summed: only the part of output index 0",
+  add("a bias's gradient from one row only",
+      "broadcast not summed: only the part of output index 0",
       add_bias([](D dy) { return dy.sliced(0, 1).reshaped({3}).clone(); }), normal({4, 3}),
       normal({3}));
   add("a bias's gradient without the last row",
       "incomplete sum: the part of output index 3 along axis 0",
       add_bias([](D dy) { return value(sum(dy.sliced(0, 3), 0)); }), normal({4, 3}), normal({3}));
-  add("summed where nothing was broadcast",
+  add("a sum where nothing was broadcast",
       "summed over axis 0, where every entry has its own gradient", square([](V x, D, D dy, G dx) {
         dx[0].add(value(heed::add(Array::zeros(x[0].shape()), sum(right(x, dy), 0, true))));
       }),
@@ -184,7 +186,7 @@ std::vector<Bug> bugs() {
       unary([](D x) { return value(div(x, sqrt(sum(mul(x, x), -1, true)))); },
             [](D x, D, D dy) { return value(div(dy, sqrt(sum(mul(x, x), -1, true)))); }),
       x33());
-  add("an epsilon outside the root",
+  add("a different epsilon in backward",
       "a statistic of the line (a norm, its epsilon, a count) differs from forward's",
       unary(
           [](D x) {
@@ -223,7 +225,7 @@ std::vector<Bug> bugs() {
       normal({3, 4}, 1), normal({3, 4}, 2));
   add("an empty backward", "a backward on the path adds nothing", square([](V, D, D, G) {}), x33());
   add(
-      "a value taken out of its tensor", "the tape does not lead from f's result to this tensor",
+      "a value detached from its tensor", "the tape does not lead from f's result to this tensor",
       [](const Tensor& x, const Tensor& w) { return mul(x, w.value()); }, x33(), normal({3, 4}, 2));
   add("only the first row computed", "at indices 1 to 2 of axis 0, and only there: zero gradient",
       square([](V x, D, D dy, G dx) {
@@ -254,14 +256,14 @@ std::vector<Bug> bugs() {
         dx[0].add(table);
       }),
       normal({5, 3}));
-  add("off by one place", "shifted: right values, 1 places too far along axis 1",
+  add("values shifted by one place", "shifted: right values, 1 places too far along axis 1",
       square([](V x, D, D dy, G dx) {
         const Array full = right(x, dy);
         dx[0].add(
             generate(x[0].shape(), [&](auto i) { return full.data()[i / 4 * 4 + (i + 3) % 4]; }));
       }),
       x33());
-  add("values in wrong places", "permuted: right values in wrong places",
+  add("values in reverse order", "permuted: right values in wrong places",
       square([](V x, D, D dy, G dx) {
         const Array full = right(x, dy);
         dx[0].add(generate(x[0].shape(), [&](auto i) { return full.data()[11 - i]; }));
@@ -295,7 +297,7 @@ std::vector<Bug> bugs() {
         dx[0].add(g);
       }),
       x33());
-  add("added to values never written", "computes it from values that were never written",
+  add("a gradient added to values never written", "computes it from values that were never written",
       square([](V x, D, D dy, G dx) {
         Array g(x[0].shape());
         for (std::int64_t i = 0; i < g.size(); ++i)
@@ -313,8 +315,8 @@ std::vector<Bug> bugs() {
           },
           [](V, D, D dy, G dx) { dx[0].add(dy.clone()); }),
       x33());
-  add("backward consumes a saved value", "when it runs again: it changes values that forward saved",
-      square([](V x, D y, D dy, G dx) {
+  add("a saved value overwritten by backward",
+      "when it runs again: it changes values that forward saved", square([](V x, D y, D dy, G dx) {
         const Array full = right(x, dy);
         Array kept = y;
         const bool used = kept.data()[0] == -1;
@@ -357,7 +359,7 @@ std::vector<Bug> bugs() {
       unary([](D x) { return value(tanh(x)); },
             [](D x, D, D dy) { return value(mul(dy, sub(Array::scalar(1), mul(x, x)))); }),
       x33());
-  add("a division that fails with one row", "with inputs of shapes [1, 4]",
+  add("a gradient that is wrong for a single row", "with inputs of shapes [1, 4]",
       unary([](D x) { return value(sum(x, 0)); },
             [](D x, D, D dy) {
               const auto rows = x.rows();
@@ -371,7 +373,8 @@ std::vector<Bug> bugs() {
   return all;
 }
 
-/// The message that names the mistake: the likely cause, or the problem of the whole check.
+/// The message that names the mistake: the problem of the whole check or, without one, the likely
+/// cause.
 std::string message(const GradcheckResult& result) {
   if (!result.problem.empty()) return result.problem;
   for (const ParameterCheck& c : result.parameters) {
@@ -382,7 +385,7 @@ std::string message(const GradcheckResult& result) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(every_planted_bug_is_caught_and_named) {
+BOOST_AUTO_TEST_CASE(every_planted_bug_is_detected_and_named) {
   for (const Bug& bug : bugs()) {
     BOOST_TEST_CONTEXT(bug.kind) {
       GradcheckResult result;
@@ -392,7 +395,7 @@ BOOST_AUTO_TEST_CASE(every_planted_bug_is_caught_and_named) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(the_documentation_shows_these_messages) {
+BOOST_AUTO_TEST_CASE(gradcheck_documentation_shows_the_message_of_every_planted_bug) {
   std::vector<Mistake> rows;
   for (const Bug& bug : bugs()) rows.push_back({bug.kind, message(bug.check())});
   check_doc_table("GRADCHECK.md", "## What it reports", rows);

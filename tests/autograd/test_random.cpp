@@ -35,7 +35,7 @@ BOOST_AUTO_TEST_CASE(every_part_of_a_key_and_the_position_change_the_numbers) {
   BOOST_TEST((key.block(5) == RandomKey(key).block(5)));
 }
 
-BOOST_AUTO_TEST_CASE(iteration_returns_the_blocks_in_order) {
+BOOST_AUTO_TEST_CASE(successive_calls_return_the_blocks_in_order) {
   const RandomKey key{.seed = 11, .stream = Stream::init, .index = 0, .part = 7};
   Random random(key);
   for (std::uint32_t position = 0; position < 3; ++position) {
@@ -43,27 +43,27 @@ BOOST_AUTO_TEST_CASE(iteration_returns_the_blocks_in_order) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(below_is_uniform) {
+BOOST_AUTO_TEST_CASE(below_returns_uniform_numbers) {
   Random random(RandomKey{.seed = 4, .stream = Stream::check, .index = 0, .part = 0});
   std::vector<int> counts(7);
   for (int i = 0; i < 70000; ++i) ++counts[random.below(7)];
-  // 10,000 of each expected; five standard deviations of 93 are about 460.
+  // 10,000 of each are expected; the limit is five times the standard deviation, 93.
   for (const int count : counts) BOOST_TEST(std::abs(count - 10000) < 460);
   for (int i = 0; i < 100; ++i) BOOST_TEST(random.below(1) == 0u);
-  // Plain multiplication would return every third value of this range twice as often.
+  // A multiplication without rejection would return every third value of this range twice as often.
   const std::uint32_t n = 3u << 30;
   int low = 0;
   for (int i = 0; i < 30000; ++i) low += random.below(n) % 3 == 0;
   BOOST_TEST(std::abs(low - 10000) < 410);
 }
 
-BOOST_AUTO_TEST_CASE(uniform_and_normal_numbers_have_their_moments) {
+BOOST_AUTO_TEST_CASE(uniform_and_normal_numbers_have_the_moments_of_their_distributions) {
   Random random(RandomKey{.seed = 5, .stream = Stream::check, .index = 0, .part = 0});
   double sum = 0, squares = 0, normal_sum = 0, normal_squares = 0, normal_fourth = 0;
   constexpr int n = 100000;
   for (int i = 0; i < n; ++i) {
     const double u = random.uniform();
-    if (!(u >= 0 && u < 1)) BOOST_ERROR("uniform gave " << u);
+    if (!(u >= 0 && u < 1)) BOOST_ERROR("uniform returned " << u << ", outside [0, 1)");
     sum += u;
     squares += u * u;
     const double z = random.normal();

@@ -1,4 +1,4 @@
-// Recomputation gives the same bits with less memory.
+// Recomputation returns the same bits as a kept graph.
 #include <boost/test/unit_test.hpp>
 
 #include "autograd/gradcheck.h"
@@ -16,7 +16,7 @@ struct Layer {
   Tensor weight = Tensor::variable(random_array({9, 9}, 1)),
          bias = Tensor::variable(random_array({9}, 2));
 
-  /// Reads `other` too, and the weight twice.
+  /// Also reads `other`, and uses the weight twice.
   Tensor operator()(const Tensor& x, const Tensor& other) const {
     const Tensor h = gelu(affine(x, weight, bias));
     const RandomKey key{.seed = 3, .stream = Stream::dropout};
@@ -28,7 +28,8 @@ struct Layer {
   }
 };
 
-/// The loss and gradients of a few layers, which share one weight and `other`.
+/// The loss and gradients of three layers, each followed by one shared layer; all layers read
+/// `other`.
 std::vector<Array> outcome(bool again) {
   const std::vector<Layer> layers(3);
   const Layer shared;
@@ -55,13 +56,13 @@ std::vector<Array> outcome(bool again) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(recomputation_equals_a_kept_graph_to_the_bit) {
+BOOST_AUTO_TEST_CASE(recomputation_equals_a_kept_graph_bitwise) {
   const std::vector<Array> kept = outcome(false), again = outcome(true);
   for (std::size_t i = 0; i < kept.size(); ++i)
     BOOST_TEST(same_bits(again[i], kept[i]), "result " << i);
 }
 
-BOOST_AUTO_TEST_CASE(gradients_agree_with_finite_differences) {
+BOOST_AUTO_TEST_CASE(gradients_of_a_recomputed_layer_agree_with_finite_differences) {
   const Layer layer;
   const Tensor other = Tensor::variable(random_array({4, 9}, 6)),
                x = Tensor::variable(random_array({4, 9}, 7));
@@ -70,7 +71,7 @@ BOOST_AUTO_TEST_CASE(gradients_agree_with_finite_differences) {
       {{"x", x}, {"other", other}, {"weight", layer.weight}, {"bias", layer.bias}}));
 }
 
-BOOST_AUTO_TEST_CASE(nested_parts_and_constants_are_recomputed) {
+BOOST_AUTO_TEST_CASE(nested_recomputation_and_constant_inputs_give_correct_gradients) {
   const Tensor x = Tensor::variable(random_array({5}, 1)), constant(random_array({5}, 2));
   const auto inner = [](std::span<const Tensor> in) { return mul(in[0], in[1]); };
   const auto outer = [&](std::span<const Tensor> in) { return exp(recompute(inner, in, {})); };
@@ -83,7 +84,7 @@ BOOST_AUTO_TEST_CASE(nested_parts_and_constants_are_recomputed) {
   BOOST_TEST(same_bits(backward(half)[x], Array::full({5}, 3)));
 }
 
-BOOST_AUTO_TEST_CASE(unlisted_variables_are_refused) {
+BOOST_AUTO_TEST_CASE(variables_that_are_read_but_not_listed_are_refused) {
   const Tensor x = Tensor::variable(random_array({2}, 1)),
                w = Tensor::variable(random_array({2}, 2));
   const auto f = [&](std::span<const Tensor> in) { return mul(in[0], w); };

@@ -42,7 +42,7 @@ Tensor chain(const Tensor& x, int length) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(the_example_of_the_header_is_right) {
+BOOST_AUTO_TEST_CASE(the_example_in_the_header_returns_the_stated_gradient) {
   const Tensor w = Tensor::variable(Array::full({3}, 2));
   const Tensor loss = sum(mul(w, w));
   BOOST_TEST(loss.item() == 12);
@@ -65,18 +65,18 @@ BOOST_AUTO_TEST_CASE(a_value_changed_between_forward_and_backward_is_refused) {
   EXPECT_FAIL(backward(sum(y)),
               "[backward of Mul] input 0 of shape [2], which backward needs, was changed after the "
               "forward pass: call backward before changing it");
-  // A result that the op saves.
+  // The same holds for a result that the op saves.
   Tensor e = exp(x);
   e.mutable_value().values()[0] = 1;
   EXPECT_FAIL(backward(sum(e)), "[backward of Elementwise] the result of shape [2]");
-  // Shared values: the view is changed, the original is needed.
+  // Shared values: x is changed, and backward needs its view.
   Tensor view = reshape(x, {1, 2});
   const Tensor square = mul(view, view);
   x.mutable_value().values()[1] = 2;
   EXPECT_FAIL(backward(sum(square)), "[backward of Mul] input 0 of shape [1, 2]");
 }
 
-BOOST_AUTO_TEST_CASE(a_changed_input_of_a_variadic_op_is_refused) {
+BOOST_AUTO_TEST_CASE(a_changed_input_of_a_variadic_op_is_refused_by_backward) {
   Tensor qkv = variable({1, 3}, {1, 2, 3});
   const std::vector<std::int32_t> offsets{0, 1};
   const Tensor y = self_attention(qkv, offsets, {});
@@ -84,7 +84,7 @@ BOOST_AUTO_TEST_CASE(a_changed_input_of_a_variadic_op_is_refused) {
   EXPECT_FAIL(backward(sum(y)), "input 0 of shape [1, 3], which backward needs, was changed");
 }
 
-BOOST_AUTO_TEST_CASE(views_save_no_values) {
+BOOST_AUTO_TEST_CASE(views_save_no_values_for_backward) {
   Tensor x = variable({2}, {3, 5});
   const Tensor y = sum(slice(reshape(x, {2, 1}), 0, 0, 1));
   x.mutable_value().data()[0] = 7;
@@ -141,7 +141,7 @@ BOOST_AUTO_TEST_CASE(an_op_with_several_results_has_a_gradient_through_each) {
   const Gradients both = backward(sum(add(y[0], scale(y[1], 2))));
   BOOST_TEST(same(both[x], array_of({2}, {1 + 6, std::cos(1.0) + 8}), 1e-6));
   BOOST_TEST(same(both[w], array_of({2}, {0, 2})));
-  // An unused result has no cotangent, and neither have the variables that only it depends on.
+  // An unused result has no cotangent, so variables that affect only it have zero gradient.
   const std::vector<Tensor> again = apply_many(SineAndProduct{}, x, w);
   const Gradients one = backward(sum(again[0]));
   BOOST_TEST(same(one[x], array_of({2}, {1, std::cos(1.0)}), 1e-7));
@@ -226,11 +226,11 @@ BOOST_AUTO_TEST_CASE(backward_consumes_the_graph) {
   const Tensor loss = sum(y);
   backward(loss);
   EXPECT_FAIL(backward(loss), "backward has already run on this graph");
-  // A new root shares a consumed part.
+  // A new loss shares a consumed part of the graph.
   EXPECT_FAIL(backward(sum(y)), "backward has already run on this graph");
 }
 
-BOOST_AUTO_TEST_CASE(backward_can_keep_the_graph) {
+BOOST_AUTO_TEST_CASE(backward_on_a_kept_graph_can_run_again) {
   const Tensor x = variable({2}, {1, 2});
   const Tensor loss = sum(mul(x, x));
   for (int i = 0; i < 2; ++i) BOOST_TEST(same(backward(loss, {}, true)[x], array_of({2}, {2, 4})));
@@ -247,7 +247,7 @@ BOOST_AUTO_TEST_CASE(backward_frees_consumed_values) {
   BOOST_TEST(kept.value().unique());
 }
 
-BOOST_AUTO_TEST_CASE(backward_refuses_invalid_results) {
+BOOST_AUTO_TEST_CASE(backward_refuses_invalid_losses_and_cotangents) {
   const Tensor x = variable({2}, {1, 2});
   EXPECT_FAIL(backward(mul(x, x)), "expected a loss of one value, got shape [2]");
   EXPECT_FAIL(backward(mul(x, x), Array::zeros({3})), "cotangent [3] for a result [2]");
@@ -269,7 +269,7 @@ struct GivenPair {
   void backward(const Array& dy, Grad da, Grad db) const { df(dy, da, db); }
 };
 
-BOOST_AUTO_TEST_CASE(errors_of_an_op_s_backward_name_the_op_and_the_input) {
+BOOST_AUTO_TEST_CASE(errors_in_the_backward_of_an_op_name_the_op_and_the_input) {
   const Tensor x = variable({2}, {1, 2}), constant = Array::full({2}, 1);
   const Tensor wrong =
       apply(Given{[](const Array&, const Grad& dx) { dx.add(Array::zeros({3})); }}, x);
@@ -296,7 +296,7 @@ BOOST_AUTO_TEST_CASE(adding_to_the_gradient_of_a_constant_does_nothing) {
   BOOST_TEST(same(backward(sum(y))[x], array_of({2}, {1, 1})));
 }
 
-BOOST_AUTO_TEST_CASE(values_can_change_between_graphs) {
+BOOST_AUTO_TEST_CASE(a_new_graph_uses_values_changed_since_the_last_graph) {
   Tensor x = variable({2}, {1, 2});
   const Tensor copy = x;
   BOOST_TEST(same(backward(sum(mul(x, x)))[copy], array_of({2}, {2, 4})));
@@ -307,7 +307,7 @@ BOOST_AUTO_TEST_CASE(values_can_change_between_graphs) {
 BOOST_AUTO_TEST_CASE(a_chain_of_a_million_ops_fits_on_a_small_stack) {
   constexpr int length = 1'000'000;
   real value = 0;
-  bool right = false;  // Boost.Test's log supports one thread
+  bool right = false;  // Boost.Test's log supports only one thread
   on_small_stack([&] {
     const Tensor x = variable({}, {3});
     Tensor y = chain(x, length);
@@ -329,7 +329,7 @@ BOOST_AUTO_TEST_CASE(a_graph_with_exponentially_many_paths_is_visited_once) {
   BOOST_TEST(same(backward(y)[x], array_of({}, {1})));
 }
 
-BOOST_AUTO_TEST_CASE(shards_share_parameters_and_run_backward_concurrently) {
+BOOST_AUTO_TEST_CASE(concurrent_backward_of_shards_with_shared_parameters_equals_serial_backward) {
   Array values({8, 8});
   for (std::int64_t i = 0; i < values.size(); ++i)
     values.data()[i] = static_cast<real>(i % 13 - 6) / 16;
@@ -403,7 +403,7 @@ BOOST_AUTO_TEST_CASE(a_graph_begun_on_another_thread_can_be_continued) {
   BOOST_TEST(same(backward(loss)[x], array_of({1}, {6})));
 }
 
-BOOST_AUTO_TEST_CASE(training_steps_after_the_first_need_no_system_allocation) {
+BOOST_AUTO_TEST_CASE(training_steps_after_the_first_three_need_no_system_allocation) {
   Tensor w = Tensor::variable(Array::full({16, 16}, real(0.1)));
   const std::vector<std::int32_t> ids = {1, 5, 3, 1};
   const auto step = [&] {

@@ -4,8 +4,8 @@
 ///   ==== checkpoints/step-00000010/state.json sealed
 ///   {"step": 10, "state": {}, "files": {"model.safetensors": {}}}
 ///   ==== last -> checkpoints/step-00000010
-/// "sealed" adds checksums that mutation would never find: sizes and SHA-256 of the files, then
-/// the seal of state.json itself, and writes it in its canonical form.
+/// "sealed" adds what mutation would never find: the sizes and SHA-256 checksums of the files, then
+/// the checksum of state.json itself, which is written in its canonical form.
 #include <nlohmann/json.hpp>
 #include <vector>
 
@@ -85,10 +85,10 @@ void make_run(const fs::path& run, std::string_view input) {
   }
 }
 
-/// Checks independently what a checkpoint states about its files.
+/// Recomputes what state.json states about the files of a checkpoint.
 void require_whole(const Checkpoint& checkpoint) {
   const json state = json::parse(get(checkpoint.folder / "state.json"));
-  require(state.at("step") == checkpoint.step, "the step is the file's");
+  require(state.at("step") == checkpoint.step, "the step equals that in state.json");
   for (const auto& [name, about] : state.at("files").items()) {
     const std::string bytes = get(checkpoint.folder / name);
     require(about.at("bytes") == bytes.size(), name + " has its size");
@@ -104,7 +104,8 @@ void target(std::string_view input) {
   const CheckpointFolder folder(run);
   const CheckpointFolder::Newest newest = folder.newest_valid();
   for (const std::string& why : newest.skipped)
-    require(why.find(run.string()) != std::string::npos, "the message names the file: " + why);
+    require(why.find(run.string()) != std::string::npos,
+            "the message names a path in the run: " + why);
   folder.linked("best");
   try {
     require_whole(open_checkpoint(run / "last"));
@@ -113,12 +114,12 @@ void target(std::string_view input) {
   }
   if (!newest.checkpoint) throw Error(Exit::bad_input, "no checkpoint to continue from");
   require_whole(*newest.checkpoint);
-  if (newest.skipped.empty()) {  // the state after a save
+  if (newest.skipped.empty()) {  // as after a save
     must_work([&] {
       folder.prune(2);
       const CheckpointFolder::Newest left = folder.newest_valid();
       require(left.checkpoint && left.checkpoint->step == newest.checkpoint->step,
-              "pruning leaves the newest");
+              "pruning keeps the newest checkpoint");
     });
   }
   Progress::from(newest.checkpoint->state);  // `resume` does this too

@@ -1,4 +1,4 @@
-/// YAML as a config. An accepted config must be printed and read back to the bit.
+/// YAML as a config. An accepted config must be unchanged after it is printed and read back.
 #include "tests/fuzz/target.h"
 #include "train/config/config.h"
 
@@ -24,8 +24,10 @@ void target(std::string_view input) {
   must_work([&] {
     const std::string printed = write_yaml(config);
     const Config again = parse(printed, "again.yaml");
-    require(differences(config, again).empty(), "the printed config is read back:\n" + printed);
-    require(write_yaml(again) == printed, "printing is stable:\n" + printed);
+    require(differences(config, again).empty(),
+            "the printed config is read back unchanged:\n" + printed);
+    require(write_yaml(again) == printed,
+            "the config read back is printed identically:\n" + printed);
   });
 }
 

@@ -38,21 +38,22 @@ void read_one_image(const std::string& path, std::int64_t channels) {
 void read_idx(const std::string& path) {
   IdxFile file;
   refused_by_name(path, [&] { file = IdxFile::read(path); });
-  require(IdxFile::is(path), "an accepted file begins as an IDX file");
+  require(IdxFile::is(path), "an accepted file has the beginning of an IDX file");
   std::size_t values = 0, item = 1;
   for (std::size_t d = 1; d < file.shape().size(); ++d)
     item *= static_cast<std::size_t>(file.shape()[d]);
   for (std::int64_t i = 0; item > 0 && i < file.size(); ++i) values += file[i].size();
   require(item == 0 || values == item * static_cast<std::size_t>(file.size()),
-          "all items are of the announced size");
+          "all items have the stated size");
 }
 
 void read_matrix(const std::string& path) {
   Matrix matrix;
   refused_by_name(path, [&] { matrix = read_npy(path); });
-  require(std::ssize(matrix.values) == matrix.rows * matrix.columns, "a matrix has its values");
+  require(std::ssize(matrix.values) == matrix.rows * matrix.columns,
+          "a matrix has rows times columns values");
   if (matrix.columns < 1 || matrix.columns > 64) return;
-  // The model's input must be finite.
+  // Features, the input of the model, must be finite.
   const FeatureOptions options{.width = matrix.columns, .stack = 2, .normalise = true};
   const std::vector<std::string> lines{path};
   const Features features(lines, options, true, "data", 1);
@@ -66,7 +67,7 @@ void read_video(const std::string& path) {
   refused_by_name(path, [&] { array = read_npy_bytes(path); });
   std::size_t values = 1;
   for (const std::int64_t n : array.shape) values *= static_cast<std::size_t>(n);
-  require(array.values.size() == values, "an array has its values");
+  require(array.values.size() == values, "an array has as many values as its shape");
   const bool video = array.shape.size() == 3 && values > 0 && array.shape[0] < 64 &&
                      array.shape[1] < 64 && array.shape[2] < 64;
   if (!video) return;
@@ -77,7 +78,7 @@ void read_video(const std::string& path) {
     Videos(lines, image, {.frames = array.shape[0], .tubelet = 1}, true, "data", 1)
         .push(0, {}, side);
     require(side.features.size() == values + 1,
-            "a video has a row for each pixel, and a class row");
+            "a video has a feature for each pixel, and one for the class");
   });
 }
 
@@ -85,8 +86,9 @@ void draw_video(const std::string& moves) {
   const std::string line = "clip:" + moves;
   const Video video = draw_motion(line, 9, 7, 3);
   require(video.frames >= 1 && std::ssize(video.values) == video.frames * 9 * 7 * 3,
-          "a video has its frames");
-  require(motion_length(line) == video.frames, "a video has the announced number of frames");
+          "a video has the values of its frames");
+  require(motion_length(line) == video.frames,
+          "a video has the number of frames that motion_length returns");
 }
 
 void read_sound(const std::string& path) {

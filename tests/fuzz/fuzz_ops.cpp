@@ -17,10 +17,11 @@ using fuzz::require;
 
 constexpr int max_steps = 24;
 constexpr std::int64_t max_values = 1 << 10;
-constexpr std::int64_t far_too_many = std::int64_t{1} << 31;  // exceeds any machine's memory
+constexpr std::int64_t far_too_many = std::int64_t{1}
+                                      << 31;  // exceeds the memory limit of the tests
 
-/// Whether ops on such an array could run long without an Error for lack of memory. The array
-/// may be empty: [n, 0] times [0, n] has n² values.
+/// Whether ops on arrays of this shape could run for long without failing for lack of memory. This
+/// includes empty arrays: [n, 0] times [0, n] has n² values.
 bool laborious(const Shape& shape) {
   std::int64_t values = 1;
   for (const std::int64_t n : shape.extents()) values *= std::max<std::int64_t>(n, 1);
@@ -97,7 +98,8 @@ class Graph {
     const Gradients spent = backward(y.tensor, ones);
     for (const Tensor& x : variables_) {
       const Array a = kept[x], b = spent[x];
-      require(a.shape() == x.shape() && b.shape() == x.shape(), "a gradient has its shape");
+      require(a.shape() == x.shape() && b.shape() == x.shape(),
+              "a gradient has the shape of its variable");
       for (std::int64_t i = 0; i < a.size(); ++i)
         require(a.data()[i] == b.data()[i] || std::isnan(a.data()[i]), "backward is repeatable");
       // A correct product of many factors may overflow in float.
@@ -111,7 +113,7 @@ class Graph {
     } catch (const Error&) {
       refused = true;
     }
-    require(refused, "a graph is consumed by backward");
+    require(refused, "backward on a consumed graph is refused");
   }
 
   fuzz::Bytes bytes_;

@@ -36,13 +36,14 @@ void target(std::string_view input) {
     require_refusal(error, Exit::usage, "");
     const std::string message = error.what();
     require(message.starts_with("command line: ") || message.starts_with("exp.yaml:"),
-            "the message names the place: " + message);
+            "the message names the location: " + message);
     throw;
   }
   must_work([&] {
     const std::string printed = write_yaml(config);
     const Config again = parse(printed, "again.yaml", {});
-    require(differences(config, again).empty(), "the printed config is read back:\n" + printed);
+    require(differences(config, again).empty(),
+            "the printed config is read back unchanged:\n" + printed);
   });
 }
 

@@ -1,4 +1,4 @@
-/// A safetensors file. Accepted tensors must be within the file and survive a round trip.
+/// A safetensors file. Accepted tensors must lie within the file and survive a round trip.
 #include <cstring>
 #include <optional>
 
@@ -14,12 +14,12 @@ void require_sound(const SafetensorsFile& file, std::size_t input_size) {
   std::uint64_t bytes = 0;
   for (const TensorView& tensor : file.tensors()) {
     require(file.find(tensor.name) == &tensor, "a tensor is found by its name");
-    require(tensor.shape.size() <= safetensors_max_rank, "the rank has a limit");
+    require(tensor.shape.size() <= safetensors_max_rank, "the rank is within its limit");
     require(
         tensor.bytes.size() == static_cast<std::uint64_t>(tensor.size()) * size_of(tensor.dtype),
         "the bytes match the shape");
     const auto address = reinterpret_cast<std::uintptr_t>(tensor.bytes.data());
-    require(tensor.bytes.empty() || address % size_of(tensor.dtype) == 0, "it is aligned");
+    require(tensor.bytes.empty() || address % size_of(tensor.dtype) == 0, "the bytes are aligned");
     bytes += tensor.bytes.size();
   }
   require(bytes + length_bytes <= input_size, "all bytes are in the file");
@@ -59,8 +59,8 @@ void target(std::string_view input) {
 #if defined(HEED_FUZZ)
 extern "C" std::size_t LLVMFuzzerMutate(std::uint8_t* data, std::size_t size, std::size_t max_size);
 
-/// Blind mutation nearly always breaks the header's length; three times out of four it is corrected
-/// to the last brace.
+/// Blind mutation nearly always breaks the length of the header. In three of four cases, this
+/// mutator therefore sets the length so that the header ends at the last brace.
 extern "C" std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data, std::size_t size,
                                                std::size_t max_size, unsigned seed) {
   size = LLVMFuzzerMutate(data, size, max_size);

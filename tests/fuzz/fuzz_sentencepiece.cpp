@@ -1,4 +1,4 @@
-/// A sentencepiece model; an accepted one encodes and decodes texts.
+/// A sentencepiece model. An accepted model must encode and decode texts.
 #include "autograd/base/lines.h"
 #include "data/tokenizers/tokenizer.h"
 #include "tests/fuzz/target.h"

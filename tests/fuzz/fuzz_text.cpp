@@ -1,7 +1,7 @@
 /// Training texts: letters for the options, a newline, then the source and, after a line "====",
 /// the target. The letters:
-///   t  a continuous text; the target is ignored   l  lowercase
-///   s  the source is packed with gzip first        v  a tenth is split off for validation
+///   t  a continuous text; the target is ignored    l  lowercase
+///   s  the source is compressed with gzip first    v  a tenth is split off for validation
 #include "autograd/base/formats/gzip.h"
 #include "autograd/base/lines.h"
 #include "autograd/base/utf8.h"
@@ -38,19 +38,21 @@ void require_sound(const std::vector<std::string>& lines, const Tokenizer& token
     require(line.find('\n') == std::string::npos, "a line contains no newline");
     require(line.find('\0') == std::string::npos, "a line has no NUL");
     const std::vector<std::int32_t> ids = tokenizer.encode(line);
-    for (const std::int32_t id : ids) require(id > Tokenizer::eos, "all characters were learned");
+    for (const std::int32_t id : ids)
+      require(id > Tokenizer::eos, "every character is in the vocabulary");
     require(tokenizer.decode(ids) == line, "a line is decoded from its ids");
   }
 }
 
 void require_sound(const Split& split) {
   if (split.source.empty()) return;
-  require(split.source.size() == split.target.size(), "the lines pair up");
+  require(split.source.size() == split.target.size(),
+          "source and target have the same number of lines");
   const TokenizerOptions options{.kind = TokenizerKind::characters};
   Tokenizers tokenizers;
   try {
     tokenizers = make_tokenizers(options, split, 1);
-  } catch (const Error& error) {  // the lines have no characters
+  } catch (const Error& error) {  // no line has a character
     return require_refusal(error, Exit::bad_input, "tokenizer: ");
   }
   require_sound(split.source, *tokenizers.source);
@@ -80,7 +82,7 @@ void target(std::string_view input) {
   try {
     corpus = read_corpus(options, requests('t') ? Reads::text : Reads::pairs, 1);
   } catch (const Error& error) {
-    // Too few lines to split.
+    // Errors about the number of lines do not begin with a path.
     const bool of_data = std::string_view(error.what()).starts_with("data.");
     const bool of_both = std::string_view(error.what()).starts_with("source and target differ");
     require_refusal(error, Exit::bad_input, of_data || of_both ? "" : scratch().string());

@@ -1,6 +1,6 @@
-/// Every op (a test compares the list with the headers). Operands are read in separate statements:
-/// compilers evaluate the arguments of a call in different orders, and a corpus must mean the same
-/// for all of them.
+/// Calls of every op (a test compares the list with the headers). Operands are read in separate
+/// statements: compilers evaluate the arguments of a call in different orders, and a corpus must
+/// mean the same for all of them.
 #include <array>
 
 #include "tests/fuzz/operands.h"

@@ -82,7 +82,7 @@ std::vector<std::int32_t> Operands::ids() {
   return ids;
 }
 
-/// Bytes are differences, because most offsets should ascend.
+/// The bytes are differences of offsets, so that offsets often ascend.
 std::vector<std::int32_t> Operands::offsets() {
   std::vector<std::int32_t> offsets = {0};
   for (int left = bytes_.byte() % 6; left > 0; --left) {

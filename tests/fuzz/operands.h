@@ -1,5 +1,6 @@
 #pragma once
-/// Decodes bytes into operands of ops: tensors of a pool, shapes up to 2^63, ids, offsets.
+/// Decodes bytes into operands of ops: tensors of a pool, shapes with extents up to 2^63, ids,
+/// offsets.
 #include <cstdint>
 #include <vector>
 
@@ -10,8 +11,8 @@ HEED_BEGIN
 
 namespace graphs {
 
-/// A tensor. `tame`: it and all its inputs are finite, of moderate size (largest_tame), and results
-/// of ops that are defined everywhere and have bounded derivatives.
+/// A tensor of the pool. `tame`: no magnitude in it or in the tensors it was computed from exceeds
+/// largest_tame, and all ops that computed them are total (OpCall::total).
 struct Made {
   Tensor tensor;
   bool tame = true;
@@ -46,7 +47,7 @@ class Operands {
   bool tame_ = true;
 };
 
-/// Calls an op with operands read from the bytes; returns its result.
+/// An op, and a function that calls it with operands read from the bytes.
 struct OpCall {
   const char* name;
   bool total;  ///< whether the op is finite for all finite operands, with bounded derivatives

@@ -1,6 +1,6 @@
 #pragma once
-/// Helpers of the fuzz targets. A target is a file fuzz_NAME.cpp that defines `target`, which is
-/// called by verdict.cpp for libFuzzer, or without libFuzzer for replay.cpp.
+/// Helpers of the fuzz targets. A target is a file fuzz_NAME.cpp that defines `target`, which
+/// verdict.cpp calls for libFuzzer or, without libFuzzer, for replay.cpp.
 #include <cstddef>
 #include <filesystem>
 #include <functional>
@@ -22,10 +22,10 @@ bool accepts(std::string_view input);
 /// Aborts the program with a message if the condition is false.
 void require(bool holds, const std::string& what);
 
-/// Runs `use` on an accepted input; an Error aborts the program.
+/// Runs `work`, which uses an accepted input; an Error aborts the program.
 void must_work(const std::function<void()>& work);
 
-/// Requires the error's code and the beginning of its message.
+/// Aborts the program unless the error has this code and its message begins with `beginning`.
 void require_refusal(const Error& error, Exit code, std::string_view beginning);
 
 /// Reads an input from its beginning; missing bytes are zero.
@@ -36,7 +36,7 @@ class Bytes {
   bool empty() const { return left_.empty(); }
   std::string_view rest() const { return left_; }
   unsigned char byte();
-  /// The bytes up to the next `mark`, which is removed, or the end.
+  /// The bytes up to the next `mark`, which is skipped, or up to the end.
   std::string_view until(std::string_view mark);
 
  private:

@@ -35,7 +35,7 @@ bool accepts(std::string_view input) {
   const double max_seconds = max_yardsticks * test::yardstick();
   for (int i = 0; i < 2 && seconds > max_seconds; ++i)  // the machine may be busy
     seconds = std::min(seconds, test::min_seconds(1, work));
-  require(seconds <= max_seconds, "an input takes at most 100 times as long as the yardstick");
+  require(seconds <= max_seconds, "an input takes at most 100 times as long as the reference work");
   return accepted;
 }
 
@@ -55,8 +55,8 @@ void must_work(const std::function<void()>& work) {
 
 void require_refusal(const Error& error, Exit code, std::string_view beginning) {
   const std::string message = error.what();
-  require(error.code == code, "the code of: " + message);
-  require(message.starts_with(beginning), "the beginning of: " + message);
+  require(error.code == code, "the error has the right code: " + message);
+  require(message.starts_with(beginning), "the message has the right beginning: " + message);
 }
 
 unsigned char Bytes::byte() {
@@ -108,7 +108,7 @@ std::string get(const std::filesystem::path& path) {
 
 }  // namespace heed::fuzz
 
-/// The entry points of libFuzzer.
+/// The entry point of libFuzzer.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   heed::fuzz::accepts({reinterpret_cast<const char*>(data), size});
   return 0;

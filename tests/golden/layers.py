@@ -13,7 +13,7 @@ from cases import Group, integers, normal, offsets, randomise, rows_of
 
 D_MODEL, HEADS, D_FF, LAYERS = 12, 3, 20, 2
 VOCABULARY, MAX_LENGTH, END = 9, 8, 2  # sizes and end token of the model "bert"
-PATCH = 5  # number of values of a patch, in the model "vit"
+PATCH = 5  # number of values of a patch in "vit" and "front_end"
 SOURCE_LENGTHS, TARGET_LENGTHS = (3, 5, 1), (4, 2, 6)
 ACTIVATIONS = {"relu": F.relu, "gelu": F.gelu, "silu": F.silu,
                "gelu_tanh": lambda x: F.gelu(x, approximate="tanh")}
@@ -25,7 +25,7 @@ def causal_mask(length):
 
 
 def per_sequence(function, *sides):
-    """Applies function to each sequence as [1, T, d] and concatenates; sides are (rows, offsets)."""
+    """Applies function to each sequence as [1, T, d] and concatenates the results; each side is (rows, offsets)."""
     split = [rows_of(x, bounds) for x, bounds in sides]
     return torch.cat([function(*(x[None] for x in parts))[0] for parts in zip(*split)])
 
@@ -124,7 +124,8 @@ def recurrent(group):
 
 
 class GatedConvolution(nn.Module):
-    """Dauphin et al. 2017. Columns j d + c of the weight: input channel c, position j of the kernel."""
+    """A gated convolution (Dauphin et al. 2017). Column j d + c of the weight belongs to input channel c at position j
+    of the kernel."""
 
     def __init__(self, width, before):
         super().__init__()
@@ -147,9 +148,10 @@ def convolution(group):
 
 
 class FrontEnd(nn.Module):
-    """Convolutions with a kernel of 3, a stride of 2 and GELU, over time or, with a grid, over images.
+    """Convolutions with kernel size 3, stride 2 and GELU: over time or, with lines of patches, over images.
 
-    Columns (3 p + q) c + k of a weight: input channel k, row p and column q of the kernel.
+    Column (3 p + q) c + k of a weight belongs to input channel k of c, row p and column q of the kernel; over time,
+    p is 0.
     """
 
     def __init__(self, depth, line):
@@ -245,7 +247,7 @@ def encoder(group):
 
 
 class Bert(nn.Module):
-    """<s> A </s> B </s> in post-norm layers: hidden tokens (Devlin et al. 2019) or a label of the sequence."""
+    """BERT (Devlin et al. 2019): <s> A </s> B </s> in post-norm layers, with logits of each token or of the sequence."""
 
     def __init__(self, activation, tokens):
         super().__init__()
@@ -274,7 +276,7 @@ def bert(group):
 
 
 class Vit(nn.Module):
-    """Dosovitskiy et al. 2021: a class token before the patches (or their mean), learned positions, pre-norm."""
+    """ViT (Dosovitskiy et al. 2021): learned positions, pre-norm layers, and logits from a class token or the mean."""
 
     def __init__(self, pool):
         super().__init__()
@@ -287,7 +289,7 @@ class Vit(nn.Module):
 
     def forward(self, patches):
         x = self.input(patches)
-        if self.class_token:  # the vector of the class token is the projection's bias
+        if self.class_token:  # the embedding of the class token is the projection's bias
             x = torch.cat([self.input.bias[None], x])
         x = self.encoder((x + self.positions(torch.arange(len(x))))[None])[0]
         return self.output(x[:1] if self.class_token else x.mean(0, keepdim=True))

@@ -4,7 +4,7 @@
     load_into_torch.py --model RUN/best/model.safetensors --case CASE.safetensors
 
 CASE contains token ids and heed's logits; README.md describes its format. The names of the weights
-must match one to one. Exit codes: 0 the logits agree, 1 they do not, 2 a usage error, 3 the weights or
+must match one to one. Exit codes: 0: the logits agree; 1: they differ; 2: wrong usage; 3: the weights or
 the case do not fit.
 """
 import argparse
@@ -27,7 +27,7 @@ class Misfit(Exception):
 
 
 def settings_of(metadata):
-    """The model's settings by their YAML names, from the strings in the metadata."""
+    """The model's settings by their YAML keys, from the strings in the metadata."""
     missing = REQUIRED - metadata.keys()
     if missing:
         raise Misfit(f"the case's metadata lacks {', '.join(sorted(missing))}")
@@ -49,7 +49,7 @@ def build(weights, settings):
     places = model.state_dict()
     problems = [f"missing: {name}" for name in places if name not in weights]
     problems += [f"extra: {name}" for name in weights if name not in places]
-    problems += [f"shape of {name}: {list(weights[name].shape)}, PyTorch's {list(place.shape)}"
+    problems += [f"shape of {name}: {list(weights[name].shape)}, expected {list(place.shape)}"
                  for name, place in places.items()
                  if name in weights and weights[name].shape != place.shape]
     if problems:
@@ -62,12 +62,12 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--model", required=True, help="heed's model.safetensors")
     parser.add_argument("--case", required=True, help="token ids, logits and settings")
-    parser.add_argument("--tolerance", type=float, default=1e-4, help="maximum difference")
+    parser.add_argument("--tolerance", type=float, default=1e-4, help="maximum difference of a logit (1e-4)")
     arguments = parser.parse_args()
     weights, _ = tensorfile.read(arguments.model)
     case, metadata = tensorfile.read(arguments.case)
     try:
-        model = build(weights, settings_of(metadata)).train()  # dropout is 0; no fast path
+        model = build(weights, settings_of(metadata)).train()  # avoids PyTorch's fast path; dropout is 0
         ids = [torch.from_numpy(case[name]).long()
                for name in ("source", "source_offsets", "target_in", "target_offsets")]
         logits = torch.from_numpy(case["logits"])
@@ -81,7 +81,7 @@ def main():
         single = model.float().batch_logits(*ids)
         double = model.double().batch_logits(*ids)
     if single.shape != logits.shape:
-        print(f"logits {list(logits.shape)}, PyTorch's {list(single.shape)}", file=sys.stderr)
+        print(f"shape of the logits: {list(logits.shape)}, expected {list(single.shape)}", file=sys.stderr)
         return 3
     difference = (logits - single).abs().max().item()
     exact = (logits - double).abs().max().item()

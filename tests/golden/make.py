@@ -27,12 +27,12 @@ TOLERANCE = 1e-11
 
 
 def differences(path, group):
-    """The differences between the file and the group, one line each."""
+    """Yields the differences between the file and the group, one line each."""
     tensors, metadata = tensorfile.read(path)
     if metadata != group.metadata:
         yield f"{path.name}: cases or attributes differ"
     for name in sorted(tensors.keys() ^ group.tensors.keys()):
-        yield f"{path.name}: {name} is on one side only"
+        yield f"{path.name}: {name} exists only in the file or only in the new values"
     for name in sorted(tensors.keys() & group.tensors.keys()):
         old, new = tensors[name], group.tensors[name]
         if old.shape != new.shape or old.dtype != new.dtype:
@@ -43,7 +43,7 @@ def differences(path, group):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--check", action="store_true", help="compare instead of writing")
+    parser.add_argument("--check", action="store_true", help="compare the files instead of writing them")
     arguments = parser.parse_args()
     torch.set_num_threads(1)  # the order of additions must not depend on the machine
     failures = []

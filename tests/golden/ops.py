@@ -1,4 +1,4 @@
-"""Golden values of every op of autograd/ that is a function of its inputs (dropout is not)."""
+"""Golden values of the deterministic ops of autograd/ that PyTorch has."""
 import math
 
 import torch
@@ -28,14 +28,14 @@ def unary(group):
         group.op(op, op, function, [2.0 * normal(f"{op}/x0", 3, 7)])
     for op in ("log", "sqrt"):
         group.op(op, op, getattr(torch, op), [positive(f"{op}/x0", 3, 7)])
-    # Values where a naive formula overflows or loses its sign. relu has slope 0 at 0.
+    # Naive formulas overflow or cancel at some of these values. relu has slope 0 at 0.
     far = torch.tensor([-750.0, -40.0, -9.0, -1e-9, 0.0, 1e-9, 9.0, 40.0, 750.0]).double()
     for op in ("tanh", "relu", "gelu", "gelu_tanh", "sigmoid", "silu"):
         group.op(f"{op}_far", op, functions[op], [far])
 
 
 def more_arithmetic(group):
-    """Ties, limits and values far from 0 included."""
+    """Further elementwise ops, including ties, limits and values far from 0."""
     a = torch.tensor([[1.0, -2.0, 3.0], [0.5, 0.5, -1.0]]).double()
     b = torch.tensor([1.0, 4.0, -3.0]).double()
     for op in ("maximum", "minimum"):
@@ -120,7 +120,7 @@ def reductions(group):
 
 
 def matmul(group):
-    """y = op(a) op(b), op an optional transpose of the last two axes."""
+    """y = op(a) op(b), where op optionally transposes the last two axes."""
     def run(case, a, b, transpose_a=False, transpose_b=False):
         def function(a, b):
             a = a.transpose(-1, -2) if transpose_a else a
@@ -168,7 +168,7 @@ def shapes(group):
 
 
 def causal_seen(rows, columns):
-    """1 where row i sees column j <= i, 0 where it is hidden, as int32."""
+    """1 where column j is visible to row i (j <= i), 0 where it is hidden, as int32."""
     return torch.ones(rows, columns).tril().int()
 
 
@@ -179,8 +179,8 @@ def softmaxes(group):
         group.op(f"{op}_rank4", op, run, [normal(f"{op}_rank4/x0", 2, 3, 2, 4)])
         group.op(f"{op}_one", op, run, [normal(f"{op}_one/x0", 3, 1)])
         group.op(f"{op}_far", op, run, [600.0 * normal(f"{op}_far/x0", 3, 5)])
-        # The mask applies to the last two axes and is shared by the batch axes. Hidden entries have no
-        # cotangent: log_softmax is -inf at hidden entries and has no meaningful slope.
+        # The mask applies to the last two axes and is shared by the batch axes. The cotangent of hidden
+        # entries is 0, because log_softmax is -inf there and has no derivative.
         seen = causal_seen(4, 4)
         visible = seen.double().expand(2, 3, 4, 4)
         added = torch.where(seen.bool(), normal(f"{op}_masked/mask", 4, 4), torch.tensor(-INF).double())
@@ -280,7 +280,7 @@ def attention_fused(group):
 
 
 def cross_entropy(group):
-    """Summed over rows and divided by a normaliser, which may differ from the number of rows."""
+    """The loss is summed over rows and divided by a normaliser, which may differ from the number of rows."""
     def loss(logits, targets, smoothing, normaliser):
         total = F.cross_entropy(logits, targets, label_smoothing=smoothing, reduction="sum")
         return total / normaliser

@@ -12,7 +12,7 @@ STEPS = 20
 def updates(group, case, optimizer, lr_at=None, **attributes):
     """STEPS updates of two weights with given gradients, and the weights after each update.
 
-    The gradients of p1 are of the size of Adam's eps, so that a misplaced eps is detected.
+    The gradients of p1 are about as small as Adam's eps, so that a misplaced eps is detected.
     """
     attributes["lr"] = attributes.get("lr", 1e-2)
     group.describe(case, optimizer=case.split("_")[0], steps=STEPS, **attributes)

@@ -1,7 +1,7 @@
 """Reads and writes safetensors files (https://github.com/huggingface/safetensors, "Format").
 
-A file consists of 8 bytes, the header's length N, little endian; N bytes of JSON, padded with spaces to a
-multiple of 8; and the tensors' bytes, row-major, little endian, without gaps. The header maps a name to
+A file consists of the header's length N in 8 bytes, little-endian; N bytes of JSON, padded with spaces to a
+multiple of 8; and the tensors' bytes, row-major, little-endian, without gaps. The header maps a name to
 {"dtype", "shape", "data_offsets": [begin, end)}, and "__metadata__" to a map of strings.
 """
 import json

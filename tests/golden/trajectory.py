@@ -26,7 +26,7 @@ def initialise(model):
 
 
 def batch(step):
-    """Random sentences of 1 to 7 tokens, with their reversals as targets."""
+    """Random sentences of 1 to 7 tokens; the targets are the first 5 tokens of the reversed sentences."""
     random = stream(f"trajectory/batch/{step}")
     sentences = [random.randint(3, VOCAB, random.randint(1, 8)).tolist() for _ in range(SEQUENCES)]
     targets = [s[::-1][:5] for s in sentences]

@@ -1,4 +1,4 @@
-// Updates, learning rates and clipping compared with PyTorch's.
+// Updates, learning rates and clipping, compared with those of PyTorch.
 #include "optim/clip.h"
 #include "optim/optimizer.h"
 #include "optim/schedule.h"
@@ -78,7 +78,7 @@ void check_schedule(const GoldenCase& c) {
   for (std::int64_t t = 1; t <= y.size(); ++t) {
     BOOST_TEST(std::abs(learning_rate(options, t, 1000) - y.data()[t - 1]) < 1e-16, "step " << t);
   }
-  options.schedule.steps = 0;  // 0: the decay ends with the training
+  options.schedule.steps = 0;  // 0: the decay ends with the run
   for (std::int64_t t = 1; t <= y.size(); ++t) {
     BOOST_TEST(std::abs(learning_rate(options, t, a.at("steps")) - y.data()[t - 1]) < 1e-16,
                "step " << t);
@@ -103,7 +103,7 @@ void check_clip(const GoldenCase& c) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(every_case_agrees_with_pytorch) {
+BOOST_AUTO_TEST_CASE(optimizers_schedules_and_clipping_agree_with_pytorch) {
   const SafetensorsFile file = golden_file("optim.safetensors");
   int optimizers = 0, schedules = 0, clips = 0;
   for (const auto& [name, text] : file.metadata()) {

@@ -1,4 +1,4 @@
-// Updates by their definition, updates of ranges, and clipping.
+// Updates compared with their definitions, updates of ranges, and clipping.
 #include <limits>
 #include <string>
 
@@ -33,8 +33,8 @@ constexpr OptimizerKind kinds[] = {OptimizerKind::adam, OptimizerKind::adamw, Op
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(adam_equals_algorithm_1) {
-  // Kingma and Ba 2015, algorithm 1, with one number.
+BOOST_AUTO_TEST_CASE(adam_equals_algorithm_1_of_its_paper) {
+  // Kingma and Ba 2015, algorithm 1, for one weight.
   double m = 0, v = 0, w = 0.3;
   const double lr = 0.01, b1 = 0.9, b2 = 0.98, eps = 1e-9;
   Parameters parameters{{"w", Tensor::variable(Array::full({1}, 0.3))}};
@@ -49,17 +49,17 @@ BOOST_AUTO_TEST_CASE(adam_equals_algorithm_1) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(adams_first_step_is_the_learning_rate) {
+BOOST_AUTO_TEST_CASE(the_size_of_adams_first_step_is_the_learning_rate) {
   for (const double g : {1e-6, 1.0, -1e6}) {
     Parameters parameters{{"w", Tensor::variable(Array::zeros({1}))}};
     Optimizer optimizer(options_of(OptimizerKind::adam), parameters);
     optimizer.step({Array::full({1}, g)}, 0.01);
-    BOOST_TEST(std::abs(parameters[0].tensor.item() + std::copysign(0.01, g)) <
-               1.1e-5);  // eps affects 1e-6
+    // The tolerance allows for the effect of eps if g = 1e-6.
+    BOOST_TEST(std::abs(parameters[0].tensor.item() + std::copysign(0.01, g)) < 1.1e-5);
   }
 }
 
-BOOST_AUTO_TEST_CASE(decay_is_decoupled_in_adamw_and_absent_in_adam) {
+BOOST_AUTO_TEST_CASE(weight_decay_is_decoupled_in_adamw_and_absent_in_adam) {
   for (const OptimizerKind kind : {OptimizerKind::adam, OptimizerKind::adamw}) {
     OptimOptions o = options_of(kind);
     o.weight_decay = 0.1;
@@ -71,7 +71,7 @@ BOOST_AUTO_TEST_CASE(decay_is_decoupled_in_adamw_and_absent_in_adam) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(decay_of_matrices_excludes_norms_and_biases) {
+BOOST_AUTO_TEST_CASE(weight_decay_of_matrices_excludes_biases) {
   for (const OptimizerKind kind : {OptimizerKind::adamw, OptimizerKind::sgd}) {
     for (const DecayedParameters decayed : {DecayedParameters::matrices, DecayedParameters::all}) {
       OptimOptions o = options_of(kind);
@@ -88,7 +88,7 @@ BOOST_AUTO_TEST_CASE(decay_of_matrices_excludes_norms_and_biases) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(updates_of_all_ranges_equal_a_full_update) {
+BOOST_AUTO_TEST_CASE(updates_of_ranges_that_cover_all_parameters_equal_a_full_update) {
   for (const OptimizerKind kind : kinds) {
     Parameters whole = some_parameters(), parts = some_parameters();
     Optimizer a(options_of(kind), whole), b(options_of(kind), parts);
@@ -110,7 +110,7 @@ BOOST_AUTO_TEST_CASE(updates_of_all_ranges_equal_a_full_update) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_range_does_not_change_the_rest) {
+BOOST_AUTO_TEST_CASE(an_update_of_a_range_changes_only_that_range) {
   for (const OptimizerKind kind : kinds) {
     Parameters parameters = some_parameters();
     const Array before = parameters[0].tensor.value().clone();
@@ -125,7 +125,7 @@ BOOST_AUTO_TEST_CASE(a_range_does_not_change_the_rest) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(the_scale_multiplies_the_gradients) {
+BOOST_AUTO_TEST_CASE(the_gradient_scale_multiplies_the_gradients) {
   for (const OptimizerKind kind : kinds) {
     Parameters scaled = some_parameters(), unscaled = some_parameters();
     Optimizer a(options_of(kind), scaled), b(options_of(kind), unscaled);
@@ -144,7 +144,7 @@ BOOST_AUTO_TEST_CASE(the_scale_multiplies_the_gradients) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_missing_gradient_is_zero) {
+BOOST_AUTO_TEST_CASE(a_missing_gradient_counts_as_zero) {
   for (const OptimizerKind kind : kinds) {
     Parameters absent = some_parameters(), zero = some_parameters();
     Optimizer a(options_of(kind), absent), b(options_of(kind), zero);
@@ -157,7 +157,7 @@ BOOST_AUTO_TEST_CASE(a_missing_gradient_is_zero) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_restored_state_continues_bit_for_bit) {
+BOOST_AUTO_TEST_CASE(an_optimizer_with_restored_state_continues_bitwise) {
   for (const OptimizerKind kind : kinds) {
     Parameters parameters = some_parameters();
     Optimizer first(options_of(kind), parameters);
@@ -185,7 +185,7 @@ BOOST_AUTO_TEST_CASE(a_restored_state_continues_bit_for_bit) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(moments_have_the_names_of_their_parameters) {
+BOOST_AUTO_TEST_CASE(moments_are_named_after_their_parameters) {
   const auto names = [](OptimizerKind kind) {
     std::string all;
     for (const NamedTensor& t : Optimizer(options_of(kind), some_parameters()).state())
@@ -196,13 +196,13 @@ BOOST_AUTO_TEST_CASE(moments_have_the_names_of_their_parameters) {
   BOOST_TEST(names(OptimizerKind::sgd) == "momentum.a momentum.b ");
 }
 
-BOOST_AUTO_TEST_CASE(clipping_never_scales_by_nan) {
+BOOST_AUTO_TEST_CASE(clip_factor_of_a_non_finite_norm_is_one) {
   BOOST_TEST(clip_factor(nan, 1.0) == 1.0);
   BOOST_TEST(clip_factor(infinity, 1.0) == 1.0);
   BOOST_TEST(clip_factor(-nan, 1.0) == 1.0);
 }
 
-BOOST_AUTO_TEST_CASE(clipping_only_limits_the_norm) {
+BOOST_AUTO_TEST_CASE(clipping_scales_larger_norms_to_the_maximum_and_leaves_others) {
   for (const double norm : {1e-300, 0.0, 0.5, 0.999}) BOOST_TEST(clip_factor(norm, 1.0) == 1.0);
   for (const double norm : {1.0, 1.5, 1e10, 1e300}) {
     BOOST_TEST(clip_factor(norm, 1.0) * norm <= 1.0);
@@ -248,8 +248,6 @@ BOOST_AUTO_TEST_CASE(options_out_of_range_are_refused) {
   refused("[optimizer] expected clip_norm of at least 0, got -1", {.clip_norm = -1});
 }
 
-// ---- steps from the gradients of a loss -------------------------------------------------------
-
 BOOST_AUTO_TEST_CASE(a_step_from_gradients_follows_the_schedule_and_clips) {
   for (const OptimizerKind kind : kinds) {
     OptimOptions o = options_of(kind);
@@ -290,7 +288,7 @@ BOOST_AUTO_TEST_CASE(a_step_uses_the_given_learning_rate) {
     BOOST_TEST(same_bits(one[i].tensor.value(), other[i].tensor.value()));
 }
 
-BOOST_AUTO_TEST_CASE(invalid_steps_change_nothing) {
+BOOST_AUTO_TEST_CASE(refused_steps_change_nothing) {
   const Parameters parameters = some_parameters();
   const Array before = parameters[0].tensor.value().clone();
   const Tensor &w = parameters[0].tensor, foreign = Tensor::variable(normal({2}, 1));

@@ -1,4 +1,4 @@
-// Schedules rise to their peak, are continuous there, and end at the right value.
+// Schedules rise to their peak, are continuous, and end at their minimum.
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 
@@ -23,7 +23,7 @@ OptimOptions options(ScheduleKind kind, std::int64_t warmup, double floor = 0) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(the_peak_is_at_the_end_of_warmup) {
+BOOST_AUTO_TEST_CASE(the_learning_rate_peaks_at_the_end_of_warmup) {
   for (const ScheduleKind kind : kinds) {
     for (const std::int64_t warmup : {1, 2, 10, 999}) {
       const OptimOptions o = options(kind, warmup);
@@ -61,7 +61,7 @@ BOOST_AUTO_TEST_CASE(warmup_is_linear_from_the_first_step) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(noam_equals_the_paper) {
+BOOST_AUTO_TEST_CASE(the_noam_schedule_equals_the_formula_of_the_paper) {
   // lrate = d^-0.5 min(t^-0.5, t warmup^-1.5) (Vaswani et al. 2017, section 5.3), scaled to its
   // peak.
   const OptimOptions o = options(ScheduleKind::noam, 400);
@@ -73,11 +73,11 @@ BOOST_AUTO_TEST_CASE(noam_equals_the_paper) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(cosine_and_linear_remain_at_min_lr_after_their_end) {
+BOOST_AUTO_TEST_CASE(cosine_and_linear_schedules_remain_at_min_lr_after_the_last_step) {
   for (const ScheduleKind kind : {ScheduleKind::cosine, ScheduleKind::linear}) {
     const OptimOptions o = options(kind, 10, 1e-4);
-    BOOST_TEST(std::abs(learning_rate(o, 110, 210) - (o.lr + 1e-4) / 2) <
-               1e-17);  // half of the decay
+    // Step 110 is the middle of the decay.
+    BOOST_TEST(std::abs(learning_rate(o, 110, 210) - (o.lr + 1e-4) / 2) < 1e-17);
     BOOST_TEST(std::abs(learning_rate(o, 210, 210) - 1e-4) < 1e-17);
     BOOST_TEST(std::abs(learning_rate(o, 100000, 210) - 1e-4) < 1e-17);
     OptimOptions shorter = o;  // schedule.steps overrides the run's last step
@@ -87,7 +87,7 @@ BOOST_AUTO_TEST_CASE(cosine_and_linear_remain_at_min_lr_after_their_end) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(rates_without_warmup_or_end_are_finite) {
+BOOST_AUTO_TEST_CASE(learning_rates_without_warmup_or_last_step_are_finite) {
   for (const ScheduleKind kind : kinds) {
     const OptimOptions o = options(kind, 0);
     BOOST_TEST(learning_rate(o, 1, 0) > 0);
