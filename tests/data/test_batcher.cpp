@@ -324,7 +324,7 @@ BOOST_AUTO_TEST_CASE(make_batch_contains_given_samples) {
 BOOST_AUTO_TEST_CASE(untrainable_dataset_is_refused) {
   Dataset nothing;
   nothing.skipped_long = 12;
-  expect_error(Exit::bad_input, {"no pair", "12 longer", "data.max_length"},
+  expect_error(Exit::bad_input, {"no sample", "12 longer", "data.max_length"},
                [&] { BatchStream(nothing, {}); });
   const Dataset one = counting_text(1);
   expect_error(Exit::bad_input, {"data.train: a text of 1 token"},

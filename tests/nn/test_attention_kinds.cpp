@@ -138,7 +138,7 @@ BOOST_AUTO_TEST_CASE(prefill_of_prompt_equals_single_steps) {
   const std::unique_ptr<Generative> translator = model_of(small_options(), false);
   const Pairs pairs = some_pairs(false, {5});
   EXPECT_FAIL(translator->decode(pairs.source_side(), 1)->prefill(std::vector<std::int32_t>{3}),
-              "by a model without a source");
+              "requires a model without a source");
 }
 
 BOOST_AUTO_TEST_CASE(training_with_every_attention_kind_halves_loss,

@@ -93,7 +93,7 @@ def untouched(check, ground):
         try:
             done = ground.run(*command(config, kind, run), timeout=PATIENCE)
             statuses.append(done.returncode)
-            named += f"process {process.pid})" in done.stderr
+            named += f"process ({process.pid})" in done.stderr
         except subprocess.TimeoutExpired:
             statuses.append(f"{kind} did not exit")
         changed += (tree(run), times(run)) != before
