@@ -218,7 +218,7 @@ BOOST_AUTO_TEST_CASE(vision_transformer_learns_the_quadrant_of_a_spot,
     BOOST_TEST(trainer.train() == 0);
     const Evaluation e = trainer.task().evaluate(trainer.loaded_model(), run.data.valid, {});
     HEED_CHECK_LEARNED(std::string(name_of(pool)) + ": accuracy", e.value(Metric::accuracy), >,
-                       0.95);
+                       0.9);
     const std::vector<std::string> asked{run.data.valid.source_lines[7],
                                          run.data.valid.source_lines[3]};
     const std::vector<std::string> given =
@@ -295,7 +295,7 @@ BOOST_AUTO_TEST_CASE(decoder_transcribes_the_digits_of_tones, *boost::unit_test:
   Trainer trainer(run.config, run.paths(), run.data, run.run_log);
   BOOST_TEST(trainer.train() == 0);
   const Evaluation e = trainer.task().evaluate(trainer.loaded_model(), run.data.valid, {});
-  HEED_CHECK_LEARNED("exact match", e.value(Metric::exact_match), >, 0.7);
+  HEED_CHECK_LEARNED("exact match", e.value(Metric::exact_match), >, 0.6);
   BOOST_TEST((trainer.task()
                   .make_generator(trainer.loaded_model(), 1)
                   ->lines(run.data.valid.source_lines, 0) == e.outputs));
@@ -316,7 +316,7 @@ BOOST_AUTO_TEST_CASE(conv_front_end_transcribes_the_digits_of_tones,
   Trainer trainer(run.config, run.paths(), run.data, run.run_log);
   BOOST_TEST(trainer.train() == 0);
   const Evaluation e = trainer.task().evaluate(trainer.loaded_model(), run.data.valid, {});
-  HEED_CHECK_LEARNED("exact match", e.value(Metric::exact_match), >, 0.7);
+  HEED_CHECK_LEARNED("exact match", e.value(Metric::exact_match), >, 0.6);
   BOOST_TEST((trainer.task()
                   .make_generator(trainer.loaded_model(), 1)
                   ->lines(run.data.valid.source_lines, 0) == e.outputs));
