@@ -321,7 +321,7 @@ GradcheckResult gradcheck_parameters(const std::function<Tensor()>& f,
     result.problem = "nothing was checked: no variables, no entries or no outputs";
   } else if (!objective.unlisted().empty() && !options.allow_unlisted) {
     result.problem = fmt::format(
-        "f depends on {} {} not among those checked: {}. Is it missing from parameters()? "
+        "f depends on {} {} not among those checked: {}. Does parameters() omit any? "
         "(GradcheckOptions::allow_unlisted accepts this)",
         objective.unlisted().size(),
         objective.unlisted().size() == 1 ? "variable that is" : "variables that are",

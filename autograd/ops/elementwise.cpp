@@ -175,7 +175,8 @@ struct Gated {
   }
   void backward(const Array& dy, Grad dx) const {
     const std::int64_t n = dy.cols();
-    if (dy.size() == 0) return dx.add(Array(x.shape()));  // avoids loops: rows or n may be huge
+    // An empty dy may have a huge extent: no loop over its rows, no allocation of n values.
+    if (dy.size() == 0) return dx.add(Array(x.shape()));
     Array g(x.shape()), fa({n});
     for (std::int64_t r = 0; r < dy.rows(); ++r) {
       const real *const a = x.row(r), *const b = a + n;

@@ -34,7 +34,7 @@ BOOST_AUTO_TEST_CASE(adam_equals_its_scalar_reference) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(adam_computes_with_beta2_in_double) {
+BOOST_AUTO_TEST_CASE(adam_subtracts_beta2_from_one_in_double) {
   // 1 − 0.999 in float is 0.00099999; after one step from 0, v must equal 0.001 g².
   const kernels::AdamStep step{.lr = 1e-3,
                                .beta1 = 0.9,

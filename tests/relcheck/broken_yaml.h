@@ -21,7 +21,8 @@ struct YamlCases {
   void after(const std::string& name, const std::string& lines, const std::string& says) {
     text(name, kRuns + lines, says);
   }
-  /// Adds a config at the maximum size and at an eighth of it, to measure how time grows.
+  /// Adds a config at the maximum size and at an eighth of it, to measure how the running time
+  /// grows with the size.
   void sized(const std::string& name, const std::function<std::string(std::size_t bytes)>& of_size,
              const std::string& says);
   /// Adds a path that is not an ordinary config file; `says` is the message without the path.

@@ -140,7 +140,7 @@ void add_eval(CLI::App& app, Job& job) {
   add_weights(command, options->weights);
   command
       ->add_flag("--pretokenised", options->pretokenised,
-                 "lines are already tokenised: BLEU splits them at spaces instead of by 13a")
+                 "lines are already tokenised: BLEU splits them at spaces, whatever decode.bleu is")
       ->group(choices);
   add_choice(command, results, "--output", options->output, "FILE",
              "write the outputs to a file (- for standard output)");

@@ -44,8 +44,8 @@ bool reader_left() {
   return poll(&out, 1, 0) == 1 && (out.revents & POLLERR) != 0;
 }
 
-/// Reports a failed write to standard output. If the reader has exited, returns the status of a
-/// program ended by SIGPIPE, without a message.
+/// Reports that a write to standard output failed. If the reader of the pipe has exited, prints
+/// nothing and returns the status of a program killed by SIGPIPE.
 int output_failed(std::string_view message) {
   if (reader_left()) return 128 + SIGPIPE;
   print_error(message);

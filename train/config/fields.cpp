@@ -154,7 +154,7 @@ void add_data(Table& table) {
           row(HEED_KEY(data.mixture.prefixes),
               "One prefix for each file of source, which precedes the lines of the file, for "
               "example \"translate: \". Every split needs as many files of source.")
-              .in_words("a text or a list of texts"),
+              .in_words("a string or a list of strings"),
           row(HEED_KEY(data.mixture.limit), Range{0, billion},
               "Samples of a part (a file or a synthetic task) are drawn in proportion to its size, "
               "capped at this number; 0: no limit."),

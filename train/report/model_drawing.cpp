@@ -80,8 +80,9 @@ class ModelDrawing {
         columns,
         {fmt::format("{}: {}, {}", config_.name, info_of(config_.task).name, counted({""}, list)),
          "vocabulary: " + vocabulary_.basis,
-         fmt::format("dropout: {} of sublayers, {} of attention weights, {} of feed-forward",
-                     o_.dropout.residual, o_.dropout.attention, o_.dropout.activation)});
+         fmt::format(
+             "dropout: {} on sublayers, {} on attention weights, {} on feed-forward activations",
+             o_.dropout.residual, o_.dropout.attention, o_.dropout.activation)});
   }
 
  private:

@@ -151,7 +151,7 @@ void check_content(const fs::path& path, const FileEntry& entry) {
 }
 
 /// True if prune counts the checkpoint: it was not saved on request, and passes the fast checks of
-/// open_checkpoint (all except the files' sums).
+/// open_checkpoint (all except the files' checksums).
 bool counts(const fs::path& folder) {
   try {
     const StateFile state = read_state(folder);

@@ -8,7 +8,7 @@
 /// to disk; then state.json, which contains the SHA-256 of every file and of itself; then the
 /// folder is renamed and its parent flushed; then the links are updated; then older checkpoints are
 /// removed. At whatever moment the process is killed or the power fails, every folder named after a
-/// step is intact, or its SHA-256 sums show that it is damaged.
+/// step is intact, or its SHA-256 checksums show that it is damaged.
 #include <cstdint>
 #include <filesystem>
 #include <functional>
@@ -28,7 +28,7 @@ struct CheckpointFile {
   std::function<void(FileWriter&)> write;
 };
 
-/// A checkpoint with verified sums.
+/// A checkpoint with verified checksums.
 struct Checkpoint {
   std::int64_t step = 0;
   std::filesystem::path folder;
@@ -72,7 +72,7 @@ class CheckpointFolder {
     std::vector<std::string>
         unreadable;  ///< errors of newer checkpoints that the system cannot read
   };
-  /// The newest checkpoint with correct sums.
+  /// The newest checkpoint with correct checksums.
   Newest newest_valid() const;
   /// Throws if continuing from the newest valid checkpoint, or starting at step 0, could lose saved
   /// work: Error(io) if a newer one cannot be read, Error(bad_input) if all are damaged or missing.
@@ -82,9 +82,10 @@ class CheckpointFolder {
   std::filesystem::path run_;
 };
 
-/// Writes a folder of files with their sums atomically, replacing one of this name: the files are
-/// written to the hidden sibling `.NAME.tmp`, which is then renamed. If writing fails, the sibling
-/// is removed. A killed process leaves it; the next call with this name removes it.
+/// Atomically writes a folder of files with their checksums, replacing any folder of the same name:
+/// the files are written to the hidden sibling `.NAME.tmp`, which is then renamed. If writing
+/// fails, the sibling is removed. A killed process leaves it behind; the next call with the same
+/// name removes it.
 void write_files(const std::filesystem::path& folder, std::int64_t step,
                  std::span<const CheckpointFile> files, const nlohmann::json& state);
 /// Removes a folder after renaming it, so that no folder of that name is ever incomplete. Returns

@@ -26,7 +26,7 @@ struct Grid {
   }
 };
 
-/// With x[i, j] the row j of line i of a sequence, s = stride, and zeros outside:
+/// Let x[i, j] be row j of line i of a sequence, s = stride, and x = 0 outside of its lines:
 /// y[(u, v), (p, q)] = x[s u + p − above, s v + q − before]
 ///                    x: [rows, d] → y: [windows, height · width, d], 0 ≤ p < height, 0 ≤ q < width
 /// dx[i, j] = Σ dy[(u, v), (p, q)]          over s u + p − above = i and s v + q − before = j

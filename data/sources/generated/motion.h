@@ -18,8 +18,8 @@ namespace heed {
 /// Whether a line describes a video.
 bool is_motion(std::string_view line);
 
-/// The number of frames of a described video: the number of moves plus 1. Throws Error(bad_input)
-/// if the line does not have the form above.
+/// The number of frames of the video that a line describes: the number of moves plus 1. Throws
+/// Error(bad_input) if the line does not have the form at the top of this file.
 std::int64_t motion_length(std::string_view line);
 
 /// Draws a white square on black. Throws as motion_length does.
