@@ -374,7 +374,7 @@ BOOST_AUTO_TEST_CASE(an_omitted_variable_is_named_once) {
   const auto uses_it_twice = [&](const Tensor& x) { return mul(mul(x, hidden), hidden); };
   EXPECT_WRONG(gradcheck(uses_it_twice, normal({3})),
                "f depends on 1 variable that is not among those checked: input 1 of Mul, of shape "
-               "[3]. Is it missing");
+               "[3]. Does parameters() omit any?");
 }
 
 BOOST_AUTO_TEST_CASE(parameters_that_are_not_variables_are_refused) {
