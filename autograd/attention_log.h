@@ -1,6 +1,6 @@
 #pragma once
-/// A record of what attention computes, for programs that display it. Off by default; the cost is
-/// then one pointer test per tile of scores.
+/// A record of what attention computes, for programs that display it. It is off by default, and then
+/// costs one pointer test per tile of scores.
 #include <algorithm>
 #include <cstdint>
 #include <span>

@@ -24,8 +24,8 @@ struct DropoutRates {
 /// layers.
 struct AttentionChoice {
   PatternKind pattern{};  ///< default: full
-  /// Pattern window: the number of keys that a token reads, those of itself and of the window − 1
-  /// tokens before it; in an encoder, it also reads those of the window − 1 tokens after it.
+  /// Pattern window: the number of keys that a token reads: its own and those of the window − 1
+  /// tokens before it; in an encoder, also those of the window − 1 tokens after it.
   std::int64_t window = 128;
   /// The number of key heads, each shared by a group of query heads; must divide `heads`; 0: the
   /// number of query heads.

@@ -23,8 +23,8 @@ HWY_INLINE double mean_of(const real* x, std::int64_t n) {
   const double count = static_cast<double>(n);
   double mu = wide_sum(n, [=](std::int64_t i, auto io) HWY_ATTR { return io.load(x + i); }) / count;
 #ifdef HEED_DOUBLE
-  // A sum of doubles is rounded; the mean of the deviations corrects it, so that equal values have
-  // variance 0.
+  // The sum of doubles, and thus mu, is rounded. Adding the mean of the deviations corrects mu, so
+  // that equal values have variance 0.
   mu += wide_sum(n, [=](std::int64_t i, auto io)
                         HWY_ATTR { return hn::Sub(io.load(x + i), set_wide(mu)); }) /
         count;

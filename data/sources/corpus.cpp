@@ -156,8 +156,8 @@ void cut_fractions(Corpus& corpus, double valid, double test) {
   text.resize(train_end);
 }
 
-/// Throws Error(bad_input) for the first missing file; the message contains the option that names
-/// it.
+/// Throws Error(bad_input) if a file is missing; the message names the first missing file and the
+/// option or key that lists it.
 void require_files(const std::vector<std::string>& paths, const std::string& split,
                    const char* side) {
   const bool option = split == "train" || split == "valid" || split == "test";

@@ -20,8 +20,8 @@ std::vector<float> read_wav(const std::string& path, std::int64_t rate);
 /// noise and random loudness. The samples are a function of the line.
 bool is_tones(std::string_view line);
 std::vector<float> play_tones(std::string_view line, std::int64_t rate);
-/// The line for take number `take` of the digits, "tones:3 1 4 #17". Takes of the same digits
-/// differ in sound.
+/// The line for take number `take` of the digits, such as "tones:3 1 4 #17". Takes of the same
+/// digits differ in noise and loudness.
 std::string tones_of(const std::string& digits, std::uint32_t take);
 
 /// The log-mel spectrum, as rows of options.width bands: ln(max(1e-10, filters · power spectrum)).

@@ -97,7 +97,7 @@ BOOST_AUTO_TEST_CASE(bracket_labels_equal_nesting_depth) {
   BOOST_TEST(depths.size() >= 6u);
 }
 
-BOOST_AUTO_TEST_CASE(recall_label_is_value_of_key_at_given_distance) {
+BOOST_AUTO_TEST_CASE(recall_label_is_the_value_of_the_key_at_the_given_distance) {
   for (const std::int64_t distance : {0, 1, 3}) {
     auto o = options(SyntheticKind::recall);
     o.min_length = 3;

@@ -279,7 +279,7 @@ BOOST_AUTO_TEST_CASE(registered_activation_equals_fused) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(check_mixer_names_wrong_mixer_and_its_mistake) {
+BOOST_AUTO_TEST_CASE(check_mixer_reports_name_and_fault_of_incorrect_mixer) {
   const auto verdict = [](MixerKind mixer, AttentionScope scope) -> std::string {
     try {
       check_mixer(options_with(mixer), scope);

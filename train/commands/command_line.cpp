@@ -278,7 +278,7 @@ void add_gradcheck(CLI::App& app, Job& job) {
                   options, gradcheck_command);
   add_config(command, options->config, options->overrides, "model.norm=post");
   add_choice(command, choices, "--entries", options->entries, "N",
-             "number of entries to check per parameter (default: as many as fit in about 40 s)")
+             "number of entries to check per parameter (default: as many as take about 40 s)")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 40));
   add_json(command, options->json, "the table");
   command->footer(
@@ -300,7 +300,7 @@ void add_bench(CLI::App& app, Job& job) {
                   options, bench_command);
   add_config(command, options->config, options->overrides, "train.batch_tokens=8192");
   add_choice(command, choices, "--steps", options->steps, "N",
-             "number of steps to measure (default: as many as fit in about ten seconds)")
+             "number of steps to measure (default: as many as take about 10 s)")
       ->check(CLI::Range(1, 1'000'000));
   add_json(command, options->json, "the figures");
   command->footer("Example:\n  heed bench configs/bench/nmt-small.yaml threads=2");

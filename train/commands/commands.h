@@ -143,8 +143,8 @@ int runs_command(const RunsCommand& options);
 struct GradcheckCommand {
   std::string config;
   std::vector<std::string> overrides;
-  std::int64_t entries =
-      0;  ///< number of entries to check per parameter; 0: as many as fit in about 40 s
+  /// Number of entries to check per parameter; 0: as many as take about 40 s.
+  std::int64_t entries = 0;
   bool json = false;
 };
 int gradcheck_command(const GradcheckCommand& options);
@@ -162,7 +162,7 @@ int show_command(const ShowCommand& options);
 struct BenchCommand {
   std::string config;
   std::vector<std::string> overrides;
-  std::int64_t steps = 0;  ///< number of measured steps; 0: as many as fit in about ten seconds
+  std::int64_t steps = 0;  ///< number of measured steps; 0: as many as take about 10 s
   bool json = false;
 };
 int bench_command(const BenchCommand& options);
