@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "autograd/kernels/rows.h"
+#include "autograd/kernels/simd/targets.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "autograd/kernels/attention.cpp"

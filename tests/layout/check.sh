@@ -102,6 +102,10 @@ only_in() {
   # Highway includes files named *-inl.h once for each instruction set.
   sources $modules tests | grep '\.h$' | grep -v -e '-inl\.h$' | xargs grep -L '^#pragma once' /dev/null |
     sed '/^\/dev\/null$/d; s/$/: a header without #pragma once/' || true
+  # Without targets.h a kernel is compiled for instruction sets that the other kernels do not use.
+  # shellcheck disable=SC2086
+  sources $modules | xargs grep -l '^#include .hwy/foreach_target' /dev/null | xargs -r grep -L 'kernels/simd/targets\.h' |
+    sed 's,$,: includes hwy/foreach_target.h without autograd/kernels/simd/targets.h,' || true
 } >>"$violations"
 
 for module in $modules; do

@@ -53,6 +53,8 @@ rm "$tree"/nn/h*.h
 planted 'nn/nn.cpp:2: this folder must not include <cblas.h>' nn/nn.cpp '#include <cblas.h>\n'
 planted 'this folder must not include <hwy/highway.h>' autograd/autograd.cpp '#include <hwy/highway.h>\n'
 planted 'this folder must not include "hwy/targets.h"' nn/nn.cpp '#include "hwy/targets.h"\n'
+planted 'autograd/kernels/x.cpp: includes hwy/foreach_target.h without' autograd/kernels/x.cpp \
+  '#include "hwy/foreach_target.h"\n'
 planted 'this folder must not include <yaml-cpp/yaml.h>' data/data.cpp '#include <yaml-cpp/yaml.h>\n'
 planted 'nn/nn.cpp: more than 600 lines' nn/nn.cpp "$(printf '%600s' '' | sed 's/ /\\n/g')"
 planted 'nn/b.h: a header without #pragma once' nn/b.h 'int x;\n'

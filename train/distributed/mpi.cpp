@@ -105,7 +105,7 @@ class MpiTransport final : public Transport {
       if (done == 0) ranks.push_back(peers[i]);
     }
     std::ranges::sort(ranks);
-    ranks.erase(std::ranges::unique(ranks).begin(), ranks.end());
+    ranks.erase(std::unique(ranks.begin(), ranks.end()), ranks.end());
     return ranks;
   }
 
