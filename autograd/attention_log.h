@@ -14,7 +14,7 @@ HEED_BEGIN
 
 /// One call of self_attention or cross_attention. It shares the inputs and outputs of the call.
 struct AttentionRecord {
-  bool self = true;  ///< queries and keys are the rows of the same sequences
+  bool self = true;  ///< queries and keys are computed from the same rows
   std::int64_t heads = 1;
   HeadLayout layout = {};
   real scale = 1;  ///< factor of Q Kᵀ
@@ -81,8 +81,8 @@ class AttentionLog {
     records_.push_back(std::move(record));
   }
   /// Adds p [rows, keys] to the newest record. `query` and `key` are the positions of the first
-  /// query and the first key in their sequence. The weights are summed because the stretches of a
-  /// pattern may overlap: p is 0 where a query does not read a key of a stretch.
+  /// query and the first key in their sequence. The key ranges of stretches may overlap, so weights
+  /// are sums over the stretches: p is 0 where a query does not read a key of the stretch.
   void add(std::int64_t sequence, std::int64_t head, std::int64_t query, std::int64_t rows,
            std::int64_t key, std::int64_t keys, const kernels::Visible& visible, const real* p) {
     AttentionRecord& record = records_.back();
