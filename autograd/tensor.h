@@ -205,7 +205,7 @@ class Gradients {
 /// this pass needs is freed during the pass, so a graph can be used only once, unless `keep_graph`
 /// is set.
 Gradients backward(const Tensor& y, Array cotangent = {}, bool keep_graph = false);
-/// As above, but adds the gradients of the variables in `partial` to the sums given there.
+/// As above, but adds the gradients of the variables in `partial` to their partial sums.
 Gradients backward(const Tensor& y, Array cotangent, std::vector<PartialGradient> partial);
 
 /// While an instance is alive, this thread's ops are not recorded.

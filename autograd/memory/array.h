@@ -51,7 +51,7 @@ class Array {
   const real& at(std::initializer_list<std::int64_t> index) const;
   real& at(std::initializer_list<std::int64_t> index);
 
-  /// The same values under another shape of equal size.
+  /// The same values with another shape of equal size.
   Array reshaped(const Shape& shape) const;
   /// Entries [begin, end) of the first axis, sharing the values.
   Array sliced(std::int64_t begin, std::int64_t end) const;

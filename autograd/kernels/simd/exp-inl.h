@@ -77,7 +77,7 @@ HWY_INLINE Power<V> exp_power(V x, V rest) {
   return {exp_polynomial(hn::Add(r, hn::NegMulAdd(n, hn::Set(d, C::ln2_low), rest))), n};
 }
 
-/// An integer-valued n as integer lanes: the low bits of n + 1.5 · 2^23 (2^52).
+/// An integer-valued n as integer lanes: the low bits of n + 1.5 · 2^23 (double: 2^52).
 template <class V>
 HWY_INLINE auto as_integer(V n) {
   const hn::DFromV<V> d;
@@ -87,8 +87,8 @@ HWY_INLINE auto as_integer(V n) {
   return hn::Sub(hn::BitCast(di, hn::Add(n, m)), hn::BitCast(di, m));
 }
 
-/// v · 2^n, rounded once, for n ≤ 128 (1024 for double) and v near 1; 0 for n far below any
-/// denormal, even if v is NaN because n is -inf.
+/// v · 2^n, rounded once, for n ≤ 128 (1024 for double) and v near 1; 0 for n far below the
+/// exponent of any denormal, even if v is NaN because n is -inf.
 template <class V>
 HWY_INLINE V times_power(V v, V n) {
   const hn::DFromV<V> d;
@@ -114,7 +114,7 @@ HWY_INLINE V times_power(V v, V n) {
   return hn::IfThenZeroElse(vanishes, hn::Mul(hn::Mul(v, power(half)), power(hn::Sub(n, half))));
 }
 
-/// e^(x + rest) for x ≤ 0; -inf returns 0.
+/// e^(x + rest) for x ≤ 0; 0 for x = -inf.
 template <class V>
 HWY_INLINE V exp_negative(V x, V rest) {
   const Power<V> e = exp_power(x, rest);
