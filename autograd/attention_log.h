@@ -1,6 +1,6 @@
 #pragma once
-/// A record of what attention computes, for programs that display it. It is off by default, and then
-/// costs one pointer test per tile of scores.
+/// Records what attention computes, for programs that display it. Off by default; the cost is then
+/// one pointer test per tile of scores.
 #include <algorithm>
 #include <cstdint>
 #include <span>
@@ -25,7 +25,7 @@ struct AttentionRecord {
   /// The rows from which a layer computed q (self-attention: q, k and v) and, in cross-attention, k
   /// and v.
   Array input = {}, encoder_output = {};
-  /// [queries, keys] of each sequence: 1 where the pattern permits the query to read the key, else
+  /// [queries, keys] for each sequence: 1 where the pattern permits the query to read the key, else
   /// 0.
   std::vector<Array> reads = {};
   /// P [queries, keys], before dropout, for each sequence and head. Masked keys have weight 0.

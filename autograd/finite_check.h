@@ -30,8 +30,8 @@ std::optional<NonFinite> find_non_finite(const Array& x, const std::string& tens
 std::optional<NonFinite> find_non_finite(std::span<const NamedTensor> tensors,
                                          const std::string& what);
 
-/// While an instance is alive, it inspects the results of this thread's ops and keeps the first
-/// value that is not finite. An observer installed earlier is called first.
+/// While an instance is alive, it inspects the results and gradients of this thread's ops and keeps
+/// the first value that is not finite. An observer installed earlier is called first.
 class FiniteCheck final : public OpObserver {
  public:
   /// The names of the parameters show where in the model an op runs.

@@ -59,8 +59,8 @@ struct GradcheckOptions {
   double step = 0;
   std::uint64_t seed = 1;  ///< seed of the cotangent, the directions and the choice of entries
   std::vector<std::string> names = {};  ///< names of the inputs; default "input 0", "input 1", …
-  std::int64_t max_entries = 0;         ///< maximum number of random entries per tensor; 0: all
-  /// If above 0, for large models: the number of random directions d per tensor. Instead of single
+  std::int64_t max_entries = 0;  ///< maximum number of entries per tensor, drawn at random; 0: all
+  /// For large models: if above 0, the number of random directions d per tensor. Instead of single
   /// entries, <gradient, d> is compared with the slope of s(x + t d), in a few calls of f per
   /// tensor.
   int directions = 0;

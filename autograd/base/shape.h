@@ -48,7 +48,7 @@ class Shape {
     return n;
   }
 
-  /// Maps an axis in [-rank, rank) to [0, rank); throws otherwise.
+  /// Maps an axis in [-rank, rank) to [0, rank); throws for any other axis.
   int normalize(int axis) const {
     if (axis < -rank_ || axis >= rank_) fail("[shape] axis {} does not exist in {}", axis, str());
     return axis < 0 ? axis + rank_ : axis;

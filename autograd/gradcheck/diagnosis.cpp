@@ -228,7 +228,7 @@ std::optional<std::string> factor_of_each_entry(const Evidence& e) {
       return fmt::format("missing factor: entry by entry, a product with {} is missing",
                          factor.name);
     if (explained(e.analytic, times(e.numeric, *values)))
-      return fmt::format("superfluous factor: entry by entry, the gradient is a product with {}",
+      return fmt::format("superfluous factor: entry by entry, the gradient is multiplied by {}",
                          factor.name);
   }
   return {};
