@@ -64,8 +64,8 @@ struct GradcheckOptions {
   /// entries, <gradient, d> is compared with the slope of s(x + t d), in a few calls of f per
   /// tensor.
   int directions = 0;
-  /// If true, outputs that remain ±inf (as in a masked log-softmax) are ignored; if false, they
-  /// fail. NaN always fails.
+  /// If true, outputs that remain ±inf when x changes (as in a masked log-softmax) are ignored; if
+  /// false, they fail. NaN always fails.
   bool ignore_infinite_outputs = false;
   /// Whether f may depend on variables that are not checked. If false, such a dependence fails the
   /// check, because parameters() may have omitted the variable.

@@ -180,8 +180,8 @@ struct Gelu {
     const Power<Vector> e = bell(x);
     const Vector w = hn::Div(set(1), hn::Add(hn::Abs(x), set(4)));
     const Vector tail = hn::Mul(w, scaled_tail(hn::Mul(hn::Abs(x), w)));
-    // For x < 0, the slope is e (tail + x / √(2π)); for x ≥ 0, it is 1 + e (x / √(2π) − tail). One
-    // exponential serves both terms.
+    // For x < 0, the derivative is e (tail + x / √(2π)); for x ≥ 0, it is 1 + e (x / √(2π) − tail).
+    // One exponential serves both terms.
     const Vector density = hn::Mul(x, set(real(0.39894228040143267794)));
     const Vector both = hn::IfThenElse(negative(x), hn::Add(density, tail), hn::Sub(density, tail));
     const Vector bent = times_power(e.times(both), e.n);
