@@ -17,7 +17,8 @@ struct NonFinite {
   std::int64_t row = 0, col = 0;  ///< index over all axes but the last; index on the last axis
   real value = 0;
 
-  /// "the result of LayerNorm after encoder.norm.weight: shape [12, 64], nan at row 3, column 0"
+  /// The value in a message: "the result of LayerNorm after encoder.norm.weight: shape [12, 64],
+  /// nan at row 3, column 0".
   std::string text() const;
 };
 

@@ -73,7 +73,7 @@ class Grad {
   /// The target of kernels that compute target = beta * target + …: sets beta to 0 for the first
   /// contribution (the target's values are then not initialised), to 1 for later ones.
   Array& target(real& beta) const;
-  /// Moves the sum so far out, for a computation that continues it and adds it back; undefined if
+  /// Moves out the sum so far, for a computation that continues it and adds it back; undefined if
   /// there is none.
   Array take() const;
 

@@ -34,7 +34,7 @@ bool path_exists(const fs::path& path) {
 }
 
 Exit exit_of_reading(int error, bool named) {
-  // ENOTSUP: fs::file_size of a pipe.
+  // fs::file_size fails with ENOTSUP for a pipe.
   constexpr std::array nowhere{ENOENT, ENOTDIR, ELOOP, EISDIR, ENOTSUP};
   // A user error, if the user named the path.
   constexpr std::array mistaken{EACCES, ENAMETOOLONG, ENXIO};

@@ -83,7 +83,7 @@ std::optional<std::string> sign(const Values& a, const Values& n) {
   return "sign: the analytic gradient is -1 times the numeric one";
 }
 
-/// Describes the ratio analytic / numeric if it resembles a common one.
+/// Describes the ratio analytic / numeric if it is close to a common one.
 std::string name_of_ratio(double r, const Evidence& e) {
   struct Guess {
     double value;

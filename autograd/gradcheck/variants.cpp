@@ -117,7 +117,8 @@ std::string Variants::with_equal_inputs(const Gradients& all, const std::vector<
         Array sum = two[apart[i]].clone();
         const Array second = two[apart[j]];
         for (std::int64_t k = 0; k < sum.size(); ++k) sum.data()[k] += second.data()[k];
-        // With equal inputs the gradient may vanish, as for the cosine similarity.
+        // With equal inputs the gradient may vanish (cosine similarity), so rounding is also
+        // measured relative to the gradients for the original inputs.
         if (!agrees(one[same[i]], sum, largest_finite(all[x[i]]) + largest_finite(all[x[j]])))
           return fmt::format("the gradient is not the sum of both {}", condition);
       } catch (const Error& error) {

@@ -43,7 +43,8 @@ HWY_INLINE void philox_chunk(const RandomKey& key, std::uint32_t position, std::
   const WordTag d;
   const auto tagged = (static_cast<std::uint32_t>(key.stream) << 28) | (key.part & 0x0FFFFFFFu);
   for (std::int64_t b = 0; b < 16; b += word_lanes) {
-    // `even` contains the counters of the even-numbered blocks, `odd` those of the odd-numbered.
+    // `even` contains the counters of the even-numbered blocks, `odd` those of the odd-numbered
+    // ones.
     const Words first =
         hn::Add(hn::Iota(d, 0), hn::Set(d, position + static_cast<std::uint32_t>(b)));
     Counters even{{first, hn::Set(d, static_cast<std::uint32_t>(key.index)),

@@ -52,7 +52,7 @@ inline double sigmoid(double x) {
 /// cancel.
 inline double normal_cdf(double x) { return 0.5 * std::erfc(-x * 0.70710678118654752440); }
 inline double normal_pdf(double x) { return 0.39894228040143267794 * std::exp(-0.5 * x * x); }
-/// gelu_tanh(x) = x (1 + tanh u) / 2 = x σ(2u); this is 2u and its derivative.
+/// gelu_tanh(x) = x (1 + tanh u) / 2 = x σ(2u). The functions return 2u and its derivative.
 inline double gelu_tanh_2u(double x) { return 1.5957691216057307118 * x * (1 + 0.044715 * x * x); }
 inline double gelu_tanh_2du(double x) { return 1.5957691216057307118 * (1 + 3 * 0.044715 * x * x); }
 

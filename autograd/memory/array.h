@@ -84,7 +84,7 @@ class PoisonNewArrays {
   PoisonNewArrays(const PoisonNewArrays&) = delete;
   PoisonNewArrays& operator=(const PoisonNewArrays&) = delete;
 
-  /// True for that NaN and for results computed from it.
+  /// True for the NaN of new arrays and for results computed from it.
   static bool is_poison(real value);
 
   static inline thread_local bool active = false;

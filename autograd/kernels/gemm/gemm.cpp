@@ -17,9 +17,9 @@ namespace kernels {
 
 namespace {
 
-/// Parallelism is above the ops, in shards; BLAS runs on the calling thread. The number of threads
-/// is a setting of the process if OpenBLAS is built with pthreads, of each thread if it is built
-/// with OpenMP.
+/// Work is parallelised above the ops, by shards; BLAS runs on the calling thread. The number of
+/// threads is a setting of the process if OpenBLAS is built with pthreads, of each thread if it is
+/// built with OpenMP.
 bool use_one_thread() {
   warn_about_blas_kernel();
   if (openblas_get_parallel() == OPENBLAS_OPENMP) {
