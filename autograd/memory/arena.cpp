@@ -51,7 +51,8 @@ Heap& heap() {
   return *heap;
 }
 
-/// With a sanitizer, each block comes from the system. Number of these blocks so far; bytes in use.
+/// With a sanitizer, each block comes from the system. These are the number of such blocks so far
+/// and the number of bytes in use.
 std::atomic<std::int64_t> unkept_allocations{0};
 std::atomic<std::int64_t> unkept_bytes{0};
 
