@@ -36,8 +36,8 @@ struct QueryBlock {
   std::int64_t first = 0, rows = 0, keys = 0;
 };
 
-/// The keys that a block of queries reads: stretches of adjacent keys, and for each query the range
-/// of each stretch that it reads.
+/// The keys that a block of queries reads: stretches, each a span of consecutive keys, with the
+/// part of it that each query reads.
 class Stretches {
  public:
   /// Adds one stretch: the query at position i reads the keys reads(i), a KeyRange, clipped to the
@@ -138,8 +138,8 @@ struct AttentionOptions {
   std::int64_t heads = 1;
   std::int64_t key_heads = 0;  ///< a divisor of heads (HeadLayout); 0: equal to heads
   real scale = 0;              ///< factor of Q Kᵀ; 0: 1/√size
-  /// Cross-attention only: the queries of a sequence have its last positions instead of its first,
-  /// because the keys before them come from an earlier call.
+  /// Cross-attention only: the queries have the last positions of their sequence, after keys from
+  /// earlier calls (segment memory). By default, they have the first ones.
   bool queries_last = false;
   PatternPtr pattern = full_pattern();
   std::vector<ScoreTermPtr> terms = {};
@@ -148,8 +148,9 @@ struct AttentionOptions {
   real dropout = 0;                  ///< dropout rate of P
   RandomKey key = {};
 
-  /// The layout of rows of `columns` values: q alone, or q, k and v side by side. Throws if heads,
-  /// key heads and columns do not divide evenly or if an option is invalid.
+  /// The layout of rows of `columns` values: q alone, or q, k and v side by side. Throws if the key
+  /// heads do not divide the heads, if the columns do not divide evenly among the heads, or if an
+  /// option is invalid.
   HeadLayout layout(const char* op, std::int64_t columns, bool with_keys_and_values) const;
   /// The factor of Q Kᵀ.
   real scale_for(const HeadLayout& layout) const {
@@ -157,8 +158,9 @@ struct AttentionOptions {
   }
 };
 
-/// Attention for one new row at a time, in decoding. The result is the row that the op computes for
-/// the same query; keys and values may be at any address. There is neither a gradient nor dropout.
+/// Attention for one new row at a time, in decoding. The result equals the row that self_attention
+/// or cross_attention computes for the same query. Keys and values may be at any address. There is
+/// neither a gradient nor dropout.
 class AttentionStep {
  public:
   /// `q_columns` is heads · size.

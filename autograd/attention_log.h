@@ -1,6 +1,6 @@
 #pragma once
-/// A record of what attention computes, for programs that display it. It is off by default, and then
-/// costs one pointer test per tile of scores.
+/// Records what attention computes, for programs that display it. Off by default; the cost is then
+/// one pointer test per tile of scores.
 #include <algorithm>
 #include <cstdint>
 #include <span>
@@ -14,7 +14,7 @@ HEED_BEGIN
 
 /// One call of self_attention or cross_attention. It shares the inputs and outputs of the call.
 struct AttentionRecord {
-  bool self = true;  ///< queries and keys are the rows of the same sequences
+  bool self = true;  ///< queries and keys are computed from the same rows
   std::int64_t heads = 1;
   HeadLayout layout = {};
   real scale = 1;  ///< factor of Q Kᵀ
@@ -25,7 +25,7 @@ struct AttentionRecord {
   /// The rows from which a layer computed q (self-attention: q, k and v) and, in cross-attention, k
   /// and v.
   Array input = {}, encoder_output = {};
-  /// [queries, keys] of each sequence: 1 where the pattern permits the query to read the key, else
+  /// [queries, keys] for each sequence: 1 where the pattern permits the query to read the key, else
   /// 0.
   std::vector<Array> reads = {};
   /// P [queries, keys], before dropout, for each sequence and head. Masked keys have weight 0.
@@ -81,8 +81,8 @@ class AttentionLog {
     records_.push_back(std::move(record));
   }
   /// Adds p [rows, keys] to the newest record. `query` and `key` are the positions of the first
-  /// query and the first key in their sequence. The weights are summed because the stretches of a
-  /// pattern may overlap: p is 0 where a query does not read a key of a stretch.
+  /// query and the first key in their sequence. The key ranges of stretches may overlap, so weights
+  /// are sums over the stretches: p is 0 where a query does not read a key of the stretch.
   void add(std::int64_t sequence, std::int64_t head, std::int64_t query, std::int64_t rows,
            std::int64_t key, std::int64_t keys, const kernels::Visible& visible, const real* p) {
     AttentionRecord& record = records_.back();

@@ -17,7 +17,8 @@ struct NonFinite {
   std::int64_t row = 0, col = 0;  ///< index over all axes but the last; index on the last axis
   real value = 0;
 
-  /// "the result of LayerNorm after encoder.norm.weight: shape [12, 64], nan at row 3, column 0"
+  /// The value in a message: "the result of LayerNorm after encoder.norm.weight: shape [12, 64],
+  /// nan at row 3, column 0".
   std::string text() const;
 };
 
@@ -30,8 +31,8 @@ std::optional<NonFinite> find_non_finite(const Array& x, const std::string& tens
 std::optional<NonFinite> find_non_finite(std::span<const NamedTensor> tensors,
                                          const std::string& what);
 
-/// While an instance is alive, it inspects the results of this thread's ops and keeps the first
-/// value that is not finite. An observer installed earlier is called first.
+/// While an instance is alive, it inspects the results and gradients of this thread's ops and keeps
+/// the first value that is not finite. An observer installed earlier is called first.
 class FiniteCheck final : public OpObserver {
  public:
   /// The names of the parameters show where in the model an op runs.

@@ -59,16 +59,16 @@ struct GradcheckOptions {
   double step = 0;
   std::uint64_t seed = 1;  ///< seed of the cotangent, the directions and the choice of entries
   std::vector<std::string> names = {};  ///< names of the inputs; default "input 0", "input 1", …
-  std::int64_t max_entries = 0;         ///< maximum number of random entries per tensor; 0: all
-  /// If above 0, for large models: the number of random directions d per tensor. Instead of single
+  std::int64_t max_entries = 0;  ///< maximum number of entries per tensor, drawn at random; 0: all
+  /// For large models: if above 0, the number of random directions d per tensor. Instead of single
   /// entries, <gradient, d> is compared with the slope of s(x + t d), in a few calls of f per
   /// tensor.
   int directions = 0;
-  /// If true, outputs that remain ±inf (as in a masked log-softmax) are ignored; if false, they
-  /// fail. NaN always fails.
+  /// If true, outputs that remain ±inf when x changes (as in a masked log-softmax) are ignored; if
+  /// false, they fail. NaN always fails.
   bool ignore_infinite_outputs = false;
-  /// Whether f may depend on variables that are not checked. If false, the check fails, because
-  /// parameters() may have omitted them.
+  /// Whether f may depend on variables that are not checked. If false, such a dependence fails the
+  /// check, because parameters() may have omitted the variable.
   bool allow_unlisted = false;
   bool stop_at_first = false;  ///< check no further tensors after a wrong one
   /// Called after each tensor, for a progress display.
@@ -82,7 +82,7 @@ enum class GradcheckStatus {
   declared,    ///< the gradient passes through a straight-through op: no comparison
   kink,        ///< s is not differentiable at x; the analytic value is a valid subgradient
   unstable,    ///< the numeric derivative does not converge: fails
-  wrong,       ///< fails
+  wrong,       ///< the derivatives differ: fails
   non_finite,  ///< NaN or infinite: fails
 };
 constexpr auto names_of(GradcheckStatus) {
@@ -97,9 +97,10 @@ struct GradcheckEntry {
   double numeric = 0;
   /// |analytic − numeric| / (abs/rel + max(|analytic|, |numeric|)); correct if at most rel.
   double error = 0;
-  /// Error bound of the numeric value: the difference between two step sizes, or rounding.
+  /// Error bound of the numeric value: the difference between the slopes for two step sizes, or the
+  /// rounding error.
   double uncertainty = 0;
-  double left = 0, right = 0;  ///< one-sided slopes (kinks)
+  double left = 0, right = 0;  ///< one-sided slopes at a kink
   GradcheckStatus status = GradcheckStatus::ok;
 };
 
@@ -133,10 +134,10 @@ struct GradcheckResult {
 };
 std::ostream& operator<<(std::ostream& out, const GradcheckResult& result);
 
-/// Checks d f() / d p for each variable p in `parameters`, of which f uses copies: the values are
-/// changed in place, which all copies share, and restored bit by bit, even if f throws. f runs many
-/// times and must give the same result for the same values: fix dropout's RandomKey. The result may
-/// have any shape; a model's loss is one value.
+/// Checks d f() / d p for each variable p in `parameters`. f must use these tensors or copies of
+/// them: all copies share the values, which the check changes in place and restores bit by bit,
+/// even if f throws. f runs many times and must give the same result for the same values: fix
+/// dropout's RandomKey. The result may have any shape; a model's loss is one value.
 GradcheckResult gradcheck_parameters(const std::function<Tensor()>& f,
                                      const std::vector<NamedTensor>& parameters,
                                      const GradcheckOptions& options = {});
@@ -171,7 +172,7 @@ GradcheckResult check(const Function& f, const std::vector<Tensor>& inputs,
 
 /// Checks the gradients of f with respect to each input and, if f has `parameters()`, to each
 /// parameter. f is a callable, or a layer with `forward`, that accepts these tensors and returns
-/// one. The caller's tensors do not change; an undefined one stays undefined.
+/// one. The caller's tensors do not change; an undefined one remains undefined.
 ///
 /// If all gradients are correct, it also checks variants: each input in turn as a constant; two
 /// inputs of equal shape as the same tensor; inputs in which an extent that no parameter has is

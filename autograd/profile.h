@@ -16,7 +16,7 @@ struct OpTime {
 };
 using OpTimes = std::map<std::string, OpTime>;
 
-/// "Softmax" for struct heed::…::Softmax.
+/// The name of an op: "Softmax" for struct heed::…::Softmax.
 std::string op_name(const std::type_info& type);
 
 /// While an instance is alive, the ops of this thread add their times to `into`. An op composed of

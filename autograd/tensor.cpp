@@ -23,9 +23,9 @@ NodeRef::NodeRef(const NodeRef& other) : node_(other.node_) {
 
 NodeRef::~NodeRef() {
   if (node_ == nullptr || node_->references_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
-  // The last reference to a node may hold the last reference to its input, and so on along a chain
-  // of any length. To avoid recursion, nodes released during another node's destruction wait in a
-  // list. (A list of plain pointers also works when static objects are destroyed at program exit.)
+  // A node may hold the last reference to its input, and so on along a chain of any length. To
+  // avoid recursion, nodes released during another node's destruction wait in a list. (A list of
+  // plain pointers also works when static objects are destroyed at program exit.)
   thread_local Node* to_destroy = nullptr;
   thread_local bool destroying = false;
   node_->next_to_destroy_ = to_destroy;
@@ -170,7 +170,8 @@ ArenaVector<Node*> newest_first(Node* y) {
 Array initial_cotangent(const Tensor& y, Array given) {
   if (given.defined()) {
     if (given.shape() != y.shape())
-      fail("[backward] cotangent {} for a result {}", given.shape(), y.shape());
+      fail("[backward] the cotangent has shape {}, but the result has shape {}", given.shape(),
+           y.shape());
     return given;
   }
   if (y.size() != 1)
@@ -178,7 +179,7 @@ Array initial_cotangent(const Tensor& y, Array given) {
   return Array::full(y.shape(), 1);
 }
 
-/// Errors of an op's backward name the op.
+/// Runs a node's backward; its errors name the op.
 void run_node(Node& node, const Array& dy, std::span<const Grad> dx) {
   try {
     node.require_unchanged();

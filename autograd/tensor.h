@@ -73,7 +73,7 @@ class Grad {
   /// The target of kernels that compute target = beta * target + …: sets beta to 0 for the first
   /// contribution (the target's values are then not initialised), to 1 for later ones.
   Array& target(real& beta) const;
-  /// Moves the sum so far out, for a computation that continues it and adds it back; undefined if
+  /// Moves out the sum so far, for a computation that continues it and adds it back; undefined if
   /// there is none.
   Array take() const;
 
@@ -205,7 +205,7 @@ class Gradients {
 /// this pass needs is freed during the pass, so a graph can be used only once, unless `keep_graph`
 /// is set.
 Gradients backward(const Tensor& y, Array cotangent = {}, bool keep_graph = false);
-/// As above, but adds the gradients of the variables in `partial` to the sums given there.
+/// As above, but adds the gradients of the variables in `partial` to their partial sums.
 Gradients backward(const Tensor& y, Array cotangent, std::vector<PartialGradient> partial);
 
 /// While an instance is alive, this thread's ops are not recorded.

@@ -1,5 +1,6 @@
 #pragma once
-/// Sums over several threads: the shards of a batch use them for statistics of the whole batch.
+/// Sums over several threads, from which the shards of a batch compute statistics of the whole
+/// batch.
 #include <condition_variable>
 #include <cstdint>
 #include <functional>
@@ -10,8 +11,8 @@
 
 namespace heed {
 
-/// An all-reduce between threads. Every rank calls sum() the same number of times, each on a
-/// separate thread, because a call waits for the other ranks.
+/// An all-reduce between threads. Every rank calls sum() the same number of times, from a separate
+/// thread, because a call waits for the other ranks.
 class AllReduce {
  public:
   /// The ranks are numbered from `first`.

@@ -1,14 +1,14 @@
 #pragma once
-/// A separately allocated value, for a member whose type need not be complete where the member is
-/// declared: files that include that header are then not recompiled when the type changes.
+/// A value on the heap, for a member whose type may be incomplete where the member is declared:
+/// files that include the declaration need no recompilation when the type changes.
 #include <memory>
 #include <utility>
 
 namespace heed {
 
-/// Copies and propagates const as a T does. A moved-from Boxed has no value. The header that
-/// declares the member also declares `extern template class Boxed<T>;`, and one file where T is
-/// complete contains `template class Boxed<T>;`.
+/// A const Boxed gives only const access to its value, and copying a Boxed copies the value. A
+/// moved-from Boxed has no value. The header that declares the member also declares `extern
+/// template class Boxed<T>;`, and one file where T is complete contains `template class Boxed<T>;`.
 template <class T>
 class Boxed {
  public:

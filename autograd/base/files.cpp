@@ -34,9 +34,9 @@ bool path_exists(const fs::path& path) {
 }
 
 Exit exit_of_reading(int error, bool named) {
-  // ENOTSUP: fs::file_size of a pipe.
+  // fs::file_size fails with ENOTSUP for a pipe.
   constexpr std::array nowhere{ENOENT, ENOTDIR, ELOOP, EISDIR, ENOTSUP};
-  // The user's mistake, if the user chose the path.
+  // A user error, if the user named the path.
   constexpr std::array mistaken{EACCES, ENAMETOOLONG, ENXIO};
   const bool theirs = std::ranges::find(nowhere, error) != nowhere.end() ||
                       (named && std::ranges::find(mistaken, error) != mistaken.end());
@@ -244,7 +244,7 @@ void create_folders(const fs::path& folder) {
 
 void rename_durably(const fs::path& from, const fs::path& to) {
   if (uninterrupted([&] { return ::rename(from.c_str(), to.c_str()); }) < 0)
-    throw_io("rename into place", to, errno);
+    throw_io("create or replace", to, errno);
   sync_folder(folder_of(to));
 }
 

@@ -1,11 +1,11 @@
 #pragma once
 /// Reading files, and writing files that survive a crash. Data that these functions report as
-/// written survive a killed process or a power failure: bytes go to a temporary file in the
-/// same folder, which is synced to disk (fsync) and renamed; then the folder is synced too.
+/// written survive a killed process or a power failure: bytes go to a temporary file in the same
+/// folder, which is synced to disk (fsync) and renamed; then the folder is synced too.
 ///
-/// Every failing system call throws Error(io) with the file and the reason; an interrupted call or
-/// a short write is continued. A temporary file left by a killed process has a fixed name,
-/// `.NAME.tmp`, and is replaced by the next write.
+/// Unless stated otherwise, a failing system call throws Error(io) with the file and the reason; an
+/// interrupted call is repeated, and a short write is continued. A temporary file left by a killed
+/// process has a fixed name, `.NAME.tmp`, and is replaced by the next write.
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
@@ -131,7 +131,7 @@ void write_file_durably(const std::filesystem::path& path, std::string_view byte
 /// Creates a folder and its missing parents, and syncs them to disk.
 void create_folders(const std::filesystem::path& folder);
 
-/// rename(2), then a sync of the folder. Both names are in the same folder.
+/// rename(2), then a sync of the folder. Both paths must be in the same folder.
 void rename_durably(const std::filesystem::path& from, const std::filesystem::path& to);
 
 /// Makes `link` a symbolic link to `target` (relative to the link's folder), replacing an older
@@ -161,7 +161,7 @@ bool path_exists(const std::filesystem::path& path);
 /// read permission is bad_input too.
 Exit exit_of_reading(int error, bool named = false);
 
-/// The error for a failed open, read or stat: "PATH: no such file".
+/// The error for a failed open, read or stat, such as "PATH: no such file".
 Error cannot_read(const std::filesystem::path& path, int error, bool named = false);
 
 /// The name of a file in messages: its absolute path, or "standard input" for "-".

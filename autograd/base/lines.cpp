@@ -33,7 +33,7 @@ void check_line(std::string_view line, const std::string& file, std::int64_t num
 TextSource::TextSource(const std::string& path, const Limits& limits)
     : file_(path, limits.kinds), limit_(limits.bytes) {
   check_size(file_.size());
-  // One byte that cannot begin a gzip file is enough: the input may be a terminal.
+  // Stops at the first byte that cannot belong to a gzip file, because the input may be a terminal.
   while (packed_.size() < 2 && (packed_.empty() || is_gzip(packed_ + "\x8b")) &&
          read_raw(packed_)) {
   }

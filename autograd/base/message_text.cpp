@@ -71,7 +71,7 @@ std::string nearest(std::string_view given, std::span<const std::string> candida
   for (const std::string& candidate : candidates) {
     const std::size_t longer = std::max(word.size(), candidate.size());
     const std::size_t shorter = std::min(word.size(), candidate.size());
-    if (longer - shorter >= best_distance) continue;  // no alignment can be closer
+    if (longer - shorter >= best_distance) continue;  // the distance is at least longer − shorter
     const std::size_t distance = edit_distance(word, candidate);
     if (distance < best_distance) {
       best = candidate;

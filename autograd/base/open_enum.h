@@ -101,8 +101,8 @@ class OpenTable {
     const std::size_t i = static_cast<std::size_t>(e) - names.built_in();
     if (i < values_.size() && values_[i]) return values_[i];
     throw Error(Exit::failed,
-                fmt::format("{} {} is not registered for this build's real numbers", names.what(),
-                            names.all().at(static_cast<std::size_t>(e))));
+                fmt::format("{} {} is registered only for the other number type (float or double)",
+                            names.what(), names.all().at(static_cast<std::size_t>(e))));
   }
 
  private:

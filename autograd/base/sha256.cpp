@@ -43,7 +43,7 @@ std::string sha256_hex(std::string_view bytes) { return sha256_hex(as_bytes(byte
 
 std::string sha256_file(const std::filesystem::path& path) {
   constexpr std::size_t piece = std::size_t{1} << 20;  // bytes
-  // Filling the buffer with zeros would take time.
+  // The buffer is left uninitialised, because zeroing it takes time.
   const auto bytes = std::make_unique_for_overwrite<char[]>(piece);
   FileReader file(path);
   Sha256 sum;

@@ -15,7 +15,7 @@
 
 namespace heed {
 
-/// Throws Error with a message of the form "[op] expected …, got …".
+/// Throws Error(failed). Messages have the form "[op] expected …, got …".
 template <class... Args>
 [[noreturn]] void fail(fmt::format_string<Args...> format, Args&&... args) {
   throw Error(Exit::failed, fmt::format(format, std::forward<Args>(args)...));
@@ -39,8 +39,8 @@ class Shape {
   std::int64_t size() const { return size_; }
   /// Extent of an axis; negative axes count from the end.
   std::int64_t operator[](int axis) const { return extents_[normalize(axis)]; }
-  /// The last extent (1 for a scalar) and the product of all other extents: any array as [rows,
-  /// cols].
+  /// The array viewed as a matrix [rows, cols]: cols is the last extent (1 for a scalar), rows the
+  /// product of all others.
   std::int64_t cols() const { return rank_ == 0 ? 1 : extents_[rank_ - 1]; }
   std::int64_t rows() const {
     std::int64_t n = 1;
@@ -48,7 +48,7 @@ class Shape {
     return n;
   }
 
-  /// Maps an axis in [-rank, rank) to [0, rank); throws otherwise.
+  /// Maps an axis in [-rank, rank) to [0, rank); throws for any other axis.
   int normalize(int axis) const {
     if (axis < -rank_ || axis >= rank_) fail("[shape] axis {} does not exist in {}", axis, str());
     return axis < 0 ? axis + rank_ : axis;
@@ -82,7 +82,7 @@ class Shape {
  private:
   std::array<std::int64_t, max_rank> extents_{};
   std::int64_t size_ = 1;
-  std::int64_t nonzero_extents_size_ = 1;  // limits the product of every subset of extents
+  std::int64_t nonzero_extents_size_ = 1;  // upper bound on the product of any of the extents
   int rank_ = 0;
 };
 

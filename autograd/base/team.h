@@ -45,7 +45,7 @@ class Team {
   void serve();
 
   std::vector<std::thread> workers_;
-  std::atomic<std::uint64_t> round_{0};  ///< incremented when there is work, and at the end
+  std::atomic<std::uint64_t> round_{0};  ///< incremented when there is work, and on destruction
   std::atomic<std::int64_t> next_{0};
   std::atomic<std::int64_t> busy_{0};  ///< number of workers that have not finished this round
   std::atomic<bool> ending_{false};
@@ -57,9 +57,10 @@ class Team {
   std::int64_t failed_ = 0;  ///< index of the job that threw error_
 };
 
-/// Calls work(k, from, to) for ranges [from, to) of 0 … count − 1, on at most `threads` threads (0:
-/// one per processor), so few that each range has at least `min_part` elements, because a smaller
-/// range costs more time than it saves. Returns the number of ranges.
+/// Divides 0 … count − 1 into ranges of at least `min_part` elements (a smaller range costs more
+/// time than it saves), at most one for each of `threads` threads (0: one per processor), and calls
+/// work(k, from, to) in parallel for every range k, which is [from, to). Returns the number of
+/// ranges.
 template <class Work>
 std::size_t in_parts(std::size_t count, std::size_t min_part, std::int64_t threads,
                      const Work& work) {

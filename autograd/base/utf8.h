@@ -24,7 +24,7 @@ std::size_t invalid_utf8(std::string_view text);
 /// The number of characters: code points, and each byte that is not part of one.
 std::size_t character_count(std::string_view text);
 
-/// The length of the text without an incomplete character at its end.
+/// The length of the text in bytes, without an incomplete character at its end.
 std::size_t complete_utf8(std::string_view text);
 
 /// Valid UTF-8 on one line: every malformed byte becomes U+FFFD, and each \n and \r a

@@ -91,8 +91,8 @@ bool close(const Array& a, const Array& b, double scale) {
   return true;
 }
 
-/// While an instance is alive, observers are disabled, because the gradients of trials are not the
-/// caller's.
+/// While an instance is alive, no observer is called: the gradients of trials are not part of the
+/// caller's backward pass.
 struct Unobserved {
   Unobserved() : before(std::exchange(OpObserver::active, nullptr)) {}
   ~Unobserved() { OpObserver::active = before; }
@@ -249,7 +249,8 @@ std::string Audit::straight_through(const Tensor& variable) const {
   return found == behind_.end() ? "" : found->second;
 }
 
-/// Backward visits a node after all nodes that use it.
+/// Marks the inputs of a straight-through op, and those of marked nodes, with the op's name.
+/// Backward visits a node after all nodes that use it, so the marks reach every variable.
 void Audit::note_straight_through(const Node& node) {
   const auto found = behind_.find(&node);
   if (found == behind_.end() && !node.straight_through()) return;

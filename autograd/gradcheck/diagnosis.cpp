@@ -21,7 +21,7 @@ double largest(const Values& v) {
 }
 
 /// Whether the candidate explains the target: no entry differs by more than `fit` times the
-/// largest.
+/// target's largest magnitude.
 bool same(const Values& candidate, const Values& target) {
   const double allowed = fit * largest(target);
   if (allowed == 0 || candidate.size() != target.size()) return false;
@@ -83,7 +83,7 @@ std::optional<std::string> sign(const Values& a, const Values& n) {
   return "sign: the analytic gradient is -1 times the numeric one";
 }
 
-/// Describes the ratio analytic / numeric if it resembles a common one.
+/// Describes the ratio analytic / numeric if it is close to a common one.
 std::string name_of_ratio(double r, const Evidence& e) {
   struct Guess {
     double value;
@@ -139,13 +139,13 @@ std::optional<std::string> factor(const Values& a, const Values& n, const Eviden
   if (nn == 0) return {};
   const double r = dot(a, n) / nn;
   if (r == 0 || !std::isfinite(r)) return {};
-  // The fit must be finer than the deviation it explains: a factor may be 1.0005.
+  // The tolerance is smaller than the deviation that the factor explains: a factor may be 1.0005.
   const Values rest = minus(scaled(1 / r, a), n);
   if (largest(rest) > std::min(fit, 0.01 * std::abs(1 / r - 1)) * largest(n)) return {};
   if (n.size() == 1) {
     const std::string name = name_of_ratio(r, e);
     if (name.empty()) return {};
-    return fmt::format("a factor, perhaps: analytic / numeric = {}{}", ratio_text(r), name);
+    return fmt::format("possibly a factor: analytic / numeric = {}{}", ratio_text(r), name);
   }
   return fmt::format("missing or wrong factor: analytic / numeric = {} throughout{}", ratio_text(r),
                      name_of_ratio(r, e));
@@ -190,8 +190,8 @@ std::optional<std::string> statistic_of_each_line(const Evidence& e) {
   return {};
 }
 
-/// The values of `other`, repeated to the size of `shape`; none unless its shape is the end of
-/// `shape`.
+/// The values of `other`, repeated to the size of `shape`; none if its shape differs from the last
+/// extents of `shape`.
 std::optional<Values> repeated_to(const Shape& shape, const OtherTensor& other) {
   const int skipped = shape.rank() - other.shape.rank();
   if (skipped < 0 || other.values.empty()) return {};
@@ -228,7 +228,8 @@ std::optional<std::string> factor_of_each_entry(const Evidence& e) {
       return fmt::format("missing factor: entry by entry, a product with {} is missing",
                          factor.name);
     if (explained(e.analytic, times(e.numeric, *values)))
-      return fmt::format("a factor too many: entry by entry, a product with {}", factor.name);
+      return fmt::format("superfluous factor: entry by entry, the gradient is multiplied by {}",
+                         factor.name);
   }
   return {};
 }
@@ -255,8 +256,9 @@ std::optional<std::string> product_rule(const Evidence& e) {
 std::optional<std::string> exchanged(const Evidence& e) {
   for (const OtherTensor& other : e.other_tensors) {
     if (other.shape == e.shape && same(other.gradient, e.numeric))
-      return fmt::format("exchanged: the gradient of {} has the values of this gradient",
-                         other.name);
+      return fmt::format(
+          "exchanged: the gradient of {} has the values that this gradient should have",
+          other.name);
   }
   return {};
 }
@@ -320,15 +322,15 @@ std::optional<std::string> part_of_the_outputs(const Evidence& e) {
     }
     return {};
   };
-  const auto only_one =
-      explains(e.analytic,
-               "broadcast not summed: only the part of output index {} along axis {} (of {}) is "
-               "present; sum over that axis, and add instead of overwriting");
+  const auto only_one = explains(
+      e.analytic,
+      "broadcast not summed: only the part of output index {} along axis {} (extent {}) is "
+      "present; sum over that axis, and add instead of overwriting");
   return only_one
              ? only_one
-             : explains(
-                   difference,
-                   "incomplete sum: the part of output index {} along axis {} (of {}) is missing");
+             : explains(difference,
+                        "incomplete sum: the part of output index {} along axis {} (extent {}) is "
+                        "missing");
 }
 
 std::optional<std::string> summed_too_much(const Evidence& e) {
@@ -406,7 +408,7 @@ std::optional<std::string> rearranged(const Evidence& e) {
         }
       }
       if (same(rolled, e.analytic))
-        return fmt::format("shifted: right values, {} places too far along axis {}", shift, k);
+        return fmt::format("shifted: right values, offset by {} along axis {}", shift, k);
     }
   }
   Values a(e.analytic), n(e.numeric);

@@ -15,14 +15,14 @@ HEED_BEGIN
 namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
-constexpr std::size_t shown = 5;      // number of entries in the report
-constexpr std::int64_t sampled = 64;  // number of entries examined to explain a wrong direction
+constexpr std::size_t shown = 5;      // maximum number of entries in the report
+constexpr std::int64_t sampled = 64;  // maximum number of entries that explain a wrong direction
 
 double first_step(const GradcheckOptions& options, double power) {
   return options.step > 0 ? options.step : std::pow(std::numeric_limits<real>::epsilon(), power);
 }
 
-/// All flat indices, or `count` random ones in order (Floyd's method, from Bentley 1987).
+/// All flat indices, or `count` random ones in ascending order (Floyd's method, from Bentley 1987).
 std::vector<std::int64_t> choose(std::int64_t size, std::int64_t count, std::uint64_t seed,
                                  std::uint32_t part) {
   const bool all = count <= 0 || count >= size;
@@ -173,12 +173,12 @@ std::string ParameterChecker::explain(const std::vector<GradcheckEntry>& found) 
     return fmt::format("NaN or infinity in {} of {} analytic values", analytic_bad, found.size());
   if (numeric_bad > 0) return "f is not finite next to this point, at any step size tried";
   if (rounds_inside(found)) {
-    return "precision: f itself is rounded, as if it computed in float32 somewhere; the gradient "
-           "may be right";
+    return "precision: f itself is rounded, as if part of it were computed in float32; the "
+           "gradient may be right";
   }
   if (wrong == 0) {
     return fmt::format(
-        "the numeric derivative does not converge (uncertain by {:.2g}): f is noisy or "
+        "the numeric derivative does not converge (uncertainty {:.2g}): f is noisy or "
         "discontinuous at this point",
         uncertainty);
   }
@@ -232,8 +232,8 @@ ParameterCheck ParameterChecker::check() const {
     found = entries(sampled);
     if (std::all_of(found.begin(), found.end(),
                     [](const auto& entry) { return passes(entry.status); })) {
-      c.cause =
-          fmt::format("the {} single entries examined are right; check more of them", found.size());
+      c.cause = fmt::format("all single entries examined ({}) are right; check more of them",
+                            found.size());
       return c;
     }
   }

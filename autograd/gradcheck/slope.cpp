@@ -12,10 +12,10 @@ namespace {
 constexpr int halvings = 20;  // reduces ε^(1/5) to about 1e-9 in float64
 constexpr int patience = 12;  // number of halvings without progress before the search ends
 constexpr int doublings = 5;
-// Number of consecutive halvings that must leave the gap between the slopes from both sides
-// unchanged at a kink.
+// Number of consecutive halvings after which an unchanged gap between the left and the right slope
+// counts as a kink.
 constexpr int halvings_of_a_kink = 3;
-// Number of consecutive halvings that must shrink this gap if the function is smooth.
+// Number of consecutive halvings that must shrink this gap for the function to count as smooth.
 constexpr int halvings_of_a_curve = 2;
 
 /// s at ±h and ±2h, minus s(0).
@@ -39,7 +39,7 @@ struct Stencil {
 
 /// Whether halving h leaves the gap between the right and the left slope unchanged, as at a kink.
 /// If the function is smooth, the gap, about −s⁽⁴⁾h³/2, shrinks by a factor of 8. A gap below
-/// `min_gap` does not matter.
+/// `min_gap` is ignored.
 bool gap_remains(const Stencil& wide, const Stencil& narrow, double min_gap, double within) {
   const double gap = narrow.gap();
   return std::abs(gap) > std::max(min_gap, 50 * narrow.rounding()) &&
@@ -47,8 +47,8 @@ bool gap_remains(const Stencil& wide, const Stencil& narrow, double min_gap, dou
 }
 
 /// Whether halving the step shrinks the gap as for a smooth function, or the gap is too small to
-/// matter. With several kinks within the stencil, two step sizes may agree on a wrong slope by
-/// accident.
+/// matter. The agreement of two step sizes is no proof of smoothness: with several kinks within the
+/// stencil, they may agree on a wrong slope by accident.
 bool gap_shrinks(const Stencil& wide, const Stencil& narrow, double min_gap) {
   return std::abs(narrow.gap()) <=
          std::max({min_gap, 50 * narrow.rounding(), 0.25 * std::abs(wide.gap())});
@@ -109,7 +109,7 @@ Slope measure_slope(const Line& line, double expected, double step,
     const double min_gap =
         tolerance(std::max(std::abs(next.from_left()), std::abs(next.from_right())));
     if (bent && 50 * next.rounding() > 0.5 * std::abs(bent->gap())) {
-      // Smaller steps cannot show that the kink is not at x: rounding would hide it.
+      // Smaller steps cannot show whether the kink is at x or beside it: rounding would hide this.
       remains = true;
       break;
     }

@@ -16,7 +16,7 @@ using Line = std::function<Difference(double t)>;
 
 struct Slope {
   double value = 0;
-  double uncertainty = 0;  ///< the difference between two step sizes, or the possible rounding
+  double uncertainty = 0;  ///< difference between two step sizes, or a bound on the rounding
   bool finite = false;     ///< some step size had a finite result
   bool kink = false;       ///< left and right slopes converge to different values
   double left = 0, right = 0;

@@ -117,7 +117,8 @@ std::string Variants::with_equal_inputs(const Gradients& all, const std::vector<
         Array sum = two[apart[i]].clone();
         const Array second = two[apart[j]];
         for (std::int64_t k = 0; k < sum.size(); ++k) sum.data()[k] += second.data()[k];
-        // With equal inputs the gradient may vanish, as for the cosine similarity.
+        // With equal inputs the gradient may vanish (cosine similarity), so rounding is also
+        // measured relative to the gradients for the original inputs.
         if (!agrees(one[same[i]], sum, largest_finite(all[x[i]]) + largest_finite(all[x[j]])))
           return fmt::format("the gradient is not the sum of both {}", condition);
       } catch (const Error& error) {
@@ -128,7 +129,7 @@ std::string Variants::with_equal_inputs(const Gradients& all, const std::vector<
   return {};
 }
 
-/// The values of x that remain when all axes of extent `from` have extent `to`. They are at the
+/// The part of x in which each axis of extent `from` is cut to extent `to`. Its values are at the
 /// start of an array of x's full size, so that an f that assumes the full shape reads NaN instead
 /// of memory beyond the array.
 Tensor shortened(const Tensor& x, std::int64_t from, std::int64_t to) {
@@ -151,8 +152,9 @@ Tensor shortened(const Tensor& x, std::int64_t from, std::int64_t to) {
   return Tensor(all.sliced(0, shape.size()).reshaped(shape));
 }
 
-/// Checks the gradients with another extent of the inputs and returns the fault, or "". f may
-/// throw, and its results may be non-finite, such as the mean of no values.
+/// Checks the gradients with another extent of the inputs and returns the fault, or "". Extents for
+/// which f throws, or returns values that are not finite (such as the mean of no values), are
+/// skipped.
 std::string Variants::with_extent(std::int64_t from, std::int64_t to) const {
   std::vector<Tensor> x;
   for (const Tensor& input : inputs) {

@@ -1,6 +1,7 @@
 #pragma once
-/// One query row, all heads, against cached rows at any addresses: the two products of a decoding
-/// step. rows[t] contains the keys [key_heads · size] of position t, followed by as many values.
+/// The two products of a decoding step: one query row, in all heads, with cached rows at any
+/// addresses. rows[t] contains the keys [key_heads · size] of position t, followed by as many
+/// values.
 #include <cstdint>
 
 #include "autograd/kernels/attention.h"

@@ -37,7 +37,8 @@ struct Visible {
 void attention_softmax(real* scores, std::int64_t rows, std::int64_t cols, Visible visible,
                        real* lse, std::int64_t stride);
 /// lse[r · stride] = log(exp(lse[r · stride]) + Σ exp(scores of the row)) over the keys that the
-/// row reads: starting from −inf, it accumulates a row tile by tile.
+/// row reads. Called for each tile of a row, with lse initially −inf, it computes the lse of the
+/// whole row.
 void attention_add_to_lse(const real* scores, std::int64_t rows, std::int64_t cols, Visible visible,
                           real* lse, std::int64_t stride);
 /// Recomputes the weights from the scores and the lse saved by the forward pass.

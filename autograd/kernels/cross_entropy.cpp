@@ -39,7 +39,7 @@ HWY_INLINE void add_sums(RowSums& sums, real* x, real m, std::int64_t n, bool sm
 RowLoss cross_entropy_row(real* logits, std::int64_t n, std::int32_t target, real smoothing,
                           real scale, bool with_grad) {
   const real m = row_max(logits, n);
-  if (!std::isfinite(m)) {  // infinite or NaN is rare; the reference is simpler
+  if (!std::isfinite(m)) {  // infinite or NaN: rare, so left to the reference
     return plain::cross_entropy_row(logits, n, target, smoothing, scale, with_grad);
   }
   const std::int64_t largest = find_first(logits, m, n);

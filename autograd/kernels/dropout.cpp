@@ -20,8 +20,8 @@ using Words = hn::Vec<WordTag>;
 constexpr std::int64_t word_lanes = static_cast<std::int64_t>(hn::MaxLanes(WordTag()));
 constexpr std::int64_t chunk = 128;  // number of values from 16 blocks of Philox
 
-/// A Philox counter for each 64-bit lane, in the low halves; the 32-bit products ignore the high
-/// halves, which contain garbage. So a round needs no shuffle.
+/// A Philox counter for each 64-bit lane, in the low halves. The 32-bit products ignore the high
+/// halves, which contain garbage, so a round needs no shuffle.
 struct Counters {
   Words c[4];
 
@@ -43,7 +43,8 @@ HWY_INLINE void philox_chunk(const RandomKey& key, std::uint32_t position, std::
   const WordTag d;
   const auto tagged = (static_cast<std::uint32_t>(key.stream) << 28) | (key.part & 0x0FFFFFFFu);
   for (std::int64_t b = 0; b < 16; b += word_lanes) {
-    // `even` counts the even-numbered blocks, `odd` the odd-numbered ones.
+    // `even` contains the counters of the even-numbered blocks, `odd` those of the odd-numbered
+    // ones.
     const Words first =
         hn::Add(hn::Iota(d, 0), hn::Set(d, position + static_cast<std::uint32_t>(b)));
     Counters even{{first, hn::Set(d, static_cast<std::uint32_t>(key.index)),
@@ -68,8 +69,8 @@ HWY_INLINE void philox_chunk(const RandomKey& key, std::uint32_t position, std::
 /// The mask of the kept values among [e, e + lanes) of a chunk: those whose 16 bits reach the
 /// threshold, which the caller shifts to the upper half of a word.
 HWY_INLINE Mask kept(const std::uint32_t* words, std::int64_t e, std::uint32_t threshold) {
-  // lanes divides 16 and e is a multiple of lanes, so a vector never crosses the boundary of a
-  // half.
+  // lanes divides 16 and e is a multiple of lanes, so all values of a vector use the same half of
+  // their words.
   using BitsTag = hn::Rebind<std::uint32_t, Tag>;
   const BitsTag d;
   auto bits = hn::LoadU(d, words + e / 32 * 16 + e % 16);

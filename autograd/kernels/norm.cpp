@@ -80,8 +80,8 @@ void rms_norm(const real* x, const real* gain, real eps, real* y, real* rrms, st
   }
 }
 
-/// The constants of a row's gradient: the mean of x, with the digits lost in rounding to
-/// real, mean(g) and mean(g ⊙ x̂). RMS norm uses only mean(g ⊙ x̂); its mean of x is 0 by
+/// The constants of a row's gradient: the mean of x, including the digits lost in rounding it to
+/// real; mean(g); and mean(g ⊙ x̂). RMS norm uses only mean(g ⊙ x̂); its mean of x is 0 by
 /// definition.
 struct RowMeans {
   double x = 0, g = 0, gz = 0;

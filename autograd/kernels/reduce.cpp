@@ -39,7 +39,7 @@ std::int64_t first_above(const real* x, std::int64_t from, real bound, std::int6
   const auto above = [=](std::int64_t i)
                          HWY_ATTR { return hn::Gt(hn::LoadU(Tag(), x + i), limit); };
   std::int64_t i = from;
-  for (; i + 4 * lanes <= n; i += 4 * lanes) {  // skips the largest part of a row of logits
+  for (; i + 4 * lanes <= n; i += 4 * lanes) {  // usually skips nearly all logits of a row
     const Mask any = hn::Or(hn::Or(above(i), above(i + lanes)),
                             hn::Or(above(i + 2 * lanes), above(i + 3 * lanes)));
     if (!hn::AllFalse(Tag(), any)) break;
@@ -69,8 +69,8 @@ void add_column_sums(const real* x, std::int64_t rows, std::int64_t cols, real* 
 
 constexpr std::int64_t tree_block = 512;
 
-/// Writes values [at, at + n) of x_0 + … + x_(count-1) to y[0, n), n ≤ tree_block; returns false if
-/// all are null.
+/// Writes values [at, at + n) of x_0 + … + x_(count-1) to y[0, n), n ≤ tree_block; returns false,
+/// and writes nothing, if all arrays are null.
 bool tree_sum_block(const real* const* x, std::int64_t count, std::int64_t at, real* y,
                     std::int64_t n) {
   if (count == 1) {

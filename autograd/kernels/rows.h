@@ -8,9 +8,9 @@ HEED_BEGIN
 namespace kernels {
 
 /// y = softmax(x) of one row of n values. -inf masks a value; a row that contains only -inf becomes
-/// zeros.
-/// Returns log Σ exp(x) (-inf for that row). y may be x. Values of +inf share the row evenly, as
-/// in the limit; a NaN makes the whole row NaN. Both results are within 4 units in the last place.
+/// zeros. Values of +inf share the row evenly, as in the limit; a NaN makes the whole row NaN. y
+/// may be x. Returns log Σ exp(x) (-inf for a row that contains only -inf). Both results are within
+/// 4 units in the last place.
 real softmax_row(const real* x, real* y, std::int64_t n);
 /// log Σ exp(x) of one row.
 real log_sum_exp_row(const real* x, std::int64_t n);
@@ -33,8 +33,8 @@ void layer_norm(const real* x, const real* gain, const real* bias, real eps, rea
                 real* rstd, std::int64_t rows, std::int64_t cols);
 /// With x̂ = (x − mean) rstd and g = dy ⊙ gain:
 /// dx = rstd (g − mean(g) − x̂ mean(g ⊙ x̂)); dgain += Σ_r dy ⊙ x̂; dbias += Σ_r dy. Each of the
-/// three targets may be null. x̂ and all sums are in double. (`mean` alone is not accurate enough:
-/// its rounding error may exceed the deviations in a row far from 0.)
+/// three targets may be null. x̂ and all sums are in double. The mean is recomputed in double,
+/// because the rounding error of `mean` may exceed the deviations in a row far from 0.
 void layer_norm_grad(const real* x, const real* gain, const real* mean, const real* rstd,
                      const real* dy, real* dx, real* dgain, real* dbias, std::int64_t rows,
                      std::int64_t cols);

@@ -13,8 +13,8 @@ HEED_BEGIN
 namespace kernels::HWY_NAMESPACE {
 #if HEED_SIMD
 
-// A row whose largest value is infinite or NaN uses the reference implementation: such rows are
-// rare, and it is simpler.
+// Rows whose largest value is infinite or NaN are rare, and left to the reference implementation,
+// which is simpler.
 
 real log_sum_exp_row(const real* x, std::int64_t n) {
   const real m = row_max(x, n);

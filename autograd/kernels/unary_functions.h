@@ -1,8 +1,8 @@
 #pragma once
-/// Elementwise functions: their names and, in double, their formulas and derivatives, the reference
-/// implementations of simd/unary_functions-inl.h. A new activation goes into HEED_ACTIVATIONS, any
-/// other function into the enum and its names; both need a case in each function below; the tests
-/// then cover it.
+/// Elementwise functions: their names and, in double, their formulas and derivatives, which are the
+/// reference implementations of simd/unary_functions-inl.h. A new activation is added to
+/// HEED_ACTIVATIONS, any other function to the enum and its names; both need a case in each
+/// function below. The tests then cover it.
 #include <cmath>
 
 #include "autograd/base/enum_names.h"
@@ -31,7 +31,7 @@ inline constexpr std::size_t unary_function_count = names_of(UnaryFunction{}).si
 /// The number of activations: the functions before neg.
 inline constexpr std::size_t activation_count = static_cast<std::size_t>(UnaryFunction::neg);
 
-/// The array from which f's derivative is computed: x, y = f(x), or neither.
+/// Whether f's derivative is computed from x, from y = f(x), or from neither.
 constexpr bool unary_needs_x(UnaryFunction f) {
   return f == UnaryFunction::log || f == UnaryFunction::gelu || f == UnaryFunction::gelu_tanh ||
          f == UnaryFunction::silu;
@@ -43,7 +43,7 @@ constexpr bool unary_needs_y(UnaryFunction f) {
 
 namespace unary_functions {
 
-/// σ(x) = 1 / (1 + e^-x), computed from the side where the exponential is at most 1.
+/// σ(x) = 1 / (1 + e^-x), computed from e^-|x|, which is at most 1.
 inline double sigmoid(double x) {
   const double e = std::exp(-std::abs(x));
   return (x < 0 ? e : 1) / (1 + e);
@@ -52,7 +52,7 @@ inline double sigmoid(double x) {
 /// cancel.
 inline double normal_cdf(double x) { return 0.5 * std::erfc(-x * 0.70710678118654752440); }
 inline double normal_pdf(double x) { return 0.39894228040143267794 * std::exp(-0.5 * x * x); }
-/// gelu_tanh(x) = x (1 + tanh u) / 2 = x σ(2u); this is 2u and its derivative.
+/// gelu_tanh(x) = x (1 + tanh u) / 2 = x σ(2u). The functions return 2u and its derivative.
 inline double gelu_tanh_2u(double x) { return 1.5957691216057307118 * x * (1 + 0.044715 * x * x); }
 inline double gelu_tanh_2du(double x) { return 1.5957691216057307118 * (1 + 3 * 0.044715 * x * x); }
 

@@ -15,8 +15,8 @@ struct AdamStep {
   double lr, beta1, beta2, eps, decay, c1, c2;
   double grad_scale;  ///< factor applied to g first (clipping)
 };
-/// Returns whether all weights were finite before the update, as does sgd. Most non-finite weights
-/// affect the loss, but −inf before a relu does not.
+/// Returns whether all weights were finite before the update, as does sgd. The loss may conceal a
+/// weight that is not finite, such as −inf before a relu.
 bool adam(const AdamStep& step, const real* g, real* w, real* m, real* v, std::int64_t n);
 /// SGD with momentum as in PyTorch: g' = s g + decay w, b = momentum b + g', w −= lr b.
 bool sgd(real lr, real momentum, real decay, real grad_scale, const real* g, real* w, real* b,

@@ -51,7 +51,8 @@ Heap& heap() {
   return *heap;
 }
 
-/// With a sanitizer, each block comes from the system.
+/// With a sanitizer, each block comes from the system. These are the number of such blocks so far
+/// and the number of bytes in use.
 std::atomic<std::int64_t> unkept_allocations{0};
 std::atomic<std::int64_t> unkept_bytes{0};
 
@@ -165,7 +166,7 @@ struct ArenaReturner {
 };
 
 Arena* my_arena() {
-  // A plain pointer stays valid until the thread ends. Objects destroyed after ArenaReturner that
+  // A plain pointer remains valid until the thread ends. Objects destroyed after ArenaReturner that
   // still create or free arrays acquire another arena, which is never returned.
   thread_local Arena* arena = nullptr;
   if (arena == nullptr) {

@@ -111,7 +111,8 @@ const real& Array::at(std::initializer_list<std::int64_t> index) const {
   int axis = 0;
   for (const std::int64_t i : index) {
     const std::int64_t n = shape_[axis];
-    if (i < -n || i >= n) fail("[at] index {} of axis {} lies outside of {}", i, axis, shape_);
+    if (i < -n || i >= n)
+      fail("[at] index {} is out of range for axis {} of shape {}", i, axis, shape_);
     flat = flat * n + (i < 0 ? i + n : i);
     ++axis;
   }
@@ -132,7 +133,7 @@ Array Array::reshaped(const Shape& shape) const {
 
 Array Array::sliced(std::int64_t begin, std::int64_t end) const {
   if (shape_.rank() == 0 || begin < 0 || end < begin || end > shape_[0]) {
-    fail("[slice] rows {} to {} do not lie within {}", begin, end, shape_);
+    fail("[slice] rows {} to {} do not lie within shape {}", begin, end, shape_);
   }
   Array view(*this);
   view.shape_ = shape_.with(0, end - begin);

@@ -51,7 +51,7 @@ class Array {
   const real& at(std::initializer_list<std::int64_t> index) const;
   real& at(std::initializer_list<std::int64_t> index);
 
-  /// The same values under another shape of equal size.
+  /// The same values with another shape of equal size.
   Array reshaped(const Shape& shape) const;
   /// Entries [begin, end) of the first axis, sharing the values.
   Array sliced(std::int64_t begin, std::int64_t end) const;
@@ -84,7 +84,7 @@ class PoisonNewArrays {
   PoisonNewArrays(const PoisonNewArrays&) = delete;
   PoisonNewArrays& operator=(const PoisonNewArrays&) = delete;
 
-  /// True for that NaN and for results computed from it.
+  /// True for the NaN of new arrays and for results computed from it.
   static bool is_poison(real value);
 
   static inline thread_local bool active = false;

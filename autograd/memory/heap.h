@@ -35,7 +35,8 @@ class Heap {
   void unlist(Block* block);  ///< removes a block from its list
   Block* best_fit(std::size_t bytes);
   void grow(std::size_t bytes);
-  /// Cuts the end off an unlisted free block, and lists the rest.
+  /// Returns the last `bytes` bytes of an unlisted free block and lists the rest; if the rest is
+  /// small, returns the whole block.
   Block* cut(Block* block, std::size_t bytes);
 
   std::mutex mutex_;

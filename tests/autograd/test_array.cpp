@@ -107,10 +107,10 @@ BOOST_AUTO_TEST_CASE(sliced_arrays_share_values) {
   BOOST_TEST(y.data() == x.row(1));
   BOOST_TEST(x.sliced(3, 3).size() == 0);
   BOOST_TEST(Array({0, 3}).sliced(0, 0).size() == 0);
-  EXPECT_FAIL(x.sliced(2, 4), "rows 2 to 4 do not lie within [3, 2]");
-  EXPECT_FAIL(x.sliced(2, 1), "rows 2 to 1 do not lie within [3, 2]");
+  EXPECT_FAIL(x.sliced(2, 4), "rows 2 to 4 do not lie within shape [3, 2]");
+  EXPECT_FAIL(x.sliced(2, 1), "rows 2 to 1 do not lie within shape [3, 2]");
   EXPECT_FAIL(x.sliced(-1, 1), "rows -1 to 1");
-  EXPECT_FAIL(Array::scalar(1).sliced(0, 1), "do not lie within []");
+  EXPECT_FAIL(Array::scalar(1).sliced(0, 1), "do not lie within shape []");
 }
 
 BOOST_AUTO_TEST_CASE(a_slice_keeps_the_whole_array_alive) {
@@ -146,8 +146,8 @@ BOOST_AUTO_TEST_CASE(at_returns_the_value_at_an_index) {
   x.at({0, 2}) = 9;
   BOOST_TEST(x.data()[2] == 9);
   EXPECT_FAIL(x.at({0}), "[at] expected 2 indices for shape [2, 3], got 1");
-  EXPECT_FAIL(x.at({0, 3}), "[at] index 3 of axis 1 lies outside of [2, 3]");
-  EXPECT_FAIL(x.at({-3, 0}), "[at] index -3 of axis 0");
+  EXPECT_FAIL(x.at({0, 3}), "[at] index 3 is out of range for axis 1 of shape [2, 3]");
+  EXPECT_FAIL(x.at({-3, 0}), "[at] index -3 is out of range for axis 0");
   EXPECT_FAIL(Array().at({0}), "[at] an undefined array has no values");
   EXPECT_FAIL(static_cast<void>(Array().item()), "undefined");
 }

@@ -256,7 +256,7 @@ std::vector<Bug> bugs() {
         dx[0].add(table);
       }),
       normal({5, 3}));
-  add("values shifted by one place", "shifted: right values, 1 places too far along axis 1",
+  add("values shifted by one place", "shifted: right values, offset by 1 along axis 1",
       square([](V x, D, D dy, G dx) {
         const Array full = right(x, dy);
         dx[0].add(
@@ -277,7 +277,7 @@ std::vector<Bug> bugs() {
         }));
       }),
       x33());
-  add("float32 inside forward", "f itself is rounded, as if it computed in float32",
+  add("float32 inside forward", "f itself is rounded, as if part of it were computed in float32",
       unary(
           [](D x) {
             return generate(x.shape(), [&](auto i) {

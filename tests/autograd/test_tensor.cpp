@@ -250,7 +250,8 @@ BOOST_AUTO_TEST_CASE(backward_frees_consumed_values) {
 BOOST_AUTO_TEST_CASE(backward_refuses_invalid_losses_and_cotangents) {
   const Tensor x = variable({2}, {1, 2});
   EXPECT_FAIL(backward(mul(x, x)), "expected a loss of one value, got shape [2]");
-  EXPECT_FAIL(backward(mul(x, x), Array::zeros({3})), "cotangent [3] for a result [2]");
+  EXPECT_FAIL(backward(mul(x, x), Array::zeros({3})),
+              "the cotangent has shape [3], but the result has shape [2]");
   EXPECT_FAIL(backward(Tensor(Array::scalar(1))), "depends on no variable");
   const Tensor y = mul(x, x);
   const Gradients g = backward(sum(y), {}, true);

@@ -56,7 +56,7 @@ struct Cases {
 
 void frames(Cases& cases) {
   const std::string good = "{" + tensor("a", "U8", "[4]", "[0,4]") + "}";
-  cases.file("one byte", "\1", "1 bytes are too few");
+  cases.file("one byte", "\1", "at least 8 bytes, got 1");
   cases.file("only a length", framed(2, ""), "header of 2 bytes, but only 0");
   cases.file("a length of 2^63", framed(std::uint64_t{1} << 63, good), kTooLong);
   cases.file("a length of 2^63 - 1", framed((std::uint64_t{1} << 63) - 1, good), kTooLong);
@@ -96,7 +96,8 @@ void places(Cases& cases) {
   cases.put_in(
       "no file", [](const auto&) {}, "no such file");
   cases.put_in(
-      "an empty file", [](const auto& folder) { put(folder / kName, ""); }, "0 bytes are too few");
+      "an empty file", [](const auto& folder) { put(folder / kName, ""); },
+      "at least 8 bytes, got 0");
   cases.put_in(
       "a folder", [](const auto& folder) { fs::create_directory(folder / kName); },
       "not a regular file");
@@ -162,13 +163,13 @@ void json(Cases& cases) {
       [](std::size_t size) { return "\"a\":{\"shape\":" + std::string(size, '['); }, 0,
       "nested more than 3 levels");
   cases.header("metadata in metadata", R"("__metadata__":{"a":{"b":"c"}})", 0,
-               "__metadata__ must contain strings; \"a\" is not one");
+               "__metadata__ must contain only strings; the value of \"a\" is not a string");
   cases.header("metadata that is a list", R"("__metadata__":["a"])", 0,
                "__metadata__ must be an object");
   cases.header("metadata that is null", R"("__metadata__":null)", 0,
                "__metadata__ must be an object");
   cases.header("metadata with a Boolean value", R"("__metadata__":{"k":true})", 0,
-               "must contain strings; \"k\" is not one");
+               "must contain only strings; the value of \"k\" is not a string");
   cases.header("a duplicate escaped key in metadata", R"("__metadata__":{"k":"1","\u006b":"2"})", 0,
                "duplicate key \"k\"");
 }
@@ -213,7 +214,7 @@ void tensors(Cases& cases) {
   entry("a zero after an overflow", "U8", "[9223372036854775807,3,0]", "[0,0]", 0,
         "more elements than fit in 64 bits");
   entry("a terabyte", "F32", "[274877906944]", "[0,1099511627776]", 8,
-        "\"w\" ends at byte 1099511627776 of the data, but there are 8");
+        "\"w\" ends at byte 1099511627776 of the data, which end at byte 8");
   entry("an offset below zero", "U8", "[4]", "[-4,0]", 4,
         "\"w\": data_offsets must be a list of 2 whole numbers");
   entry("an offset of 2^64", "U8", "[4]", "[18446744073709551616,4]", 4,
@@ -228,9 +229,10 @@ void tensors(Cases& cases) {
   entry("one element too few", "F32", "[2,3]", "[0,20]", 20, "has 24 bytes, but data_offsets");
   entry("a type half as wide", "F16", "[2,3]", "[0,24]", 24, "has 12 bytes, but data_offsets");
   entry("data one byte too short", "U8", "[4]", "[0,4]", 3, "\"w\" ends at byte 4 of the data");
-  entry("data one byte too long", "U8", "[4]", "[0,4]", 5, "1 bytes after the last tensor");
+  entry("data one byte too long", "U8", "[4]", "[0,4]", 5, "extra bytes after the last tensor: 1");
   entry("offsets that do not begin at 0", "U8", "[4]", "[4,8]", 8, "(a gap)");
-  entry("a kilobyte after empty tensors", "U8", "[0]", "[0,0]", 1024, "1024 bytes after the last");
+  entry("a kilobyte after empty tensors", "U8", "[0]", "[0,0]", 1024,
+        "extra bytes after the last tensor: 1024");
 }
 
 void several_tensors(Cases& cases) {

@@ -124,7 +124,7 @@ BOOST_AUTO_TEST_CASE(writing_of_invalid_tensors_is_refused) {
   HEED_CHECK_ERROR(Exit::failed, "duplicate tensor w",
                    write_safetensors(folder / "m", std::vector{good, good}));
   HEED_CHECK_ERROR(
-      Exit::failed, "8 bytes are not a F32 [3]",
+      Exit::failed, "8 bytes do not fit F32 [3]",
       write_safetensors(folder / "m", std::vector{view("w", DType::f32, {3}, values)}));
   HEED_CHECK_ERROR(
       Exit::failed, "__metadata__",
@@ -169,8 +169,8 @@ BOOST_AUTO_TEST_CASE(invalid_length_or_start_of_the_header_is_refused) {
   const auto refused = [](const std::string& bytes, const std::string& part) {
     HEED_CHECK_ERROR(Exit::bad_input, part, SafetensorsFile::parse(bytes, "m"));
   };
-  refused("", "m: 0 bytes are too few");
-  refused("1234567", "7 bytes are too few");
+  refused("", "m: expected a safetensors file of at least 8 bytes, got 0");
+  refused("1234567", "at least 8 bytes, got 7");
   refused(std::string(8, '\0'), "must begin with {");
   refused(std::string("\xff\xff\xff\xff\xff\xff\xff\xff", 8), "at most 4194304");
   refused(std::string("\x01\x00\x00\x01\x00\x00\x00\x00{", 9), "at most 4194304");
@@ -216,7 +216,7 @@ BOOST_AUTO_TEST_CASE(invalid_header_is_refused) {
       "{" + entry("a", "F32", "[1]", "[0,4]") + "," + entry("a", "F32", "[1]", "[4,8]") + "}", 8,
       "duplicate key \"a\"");
   check_refused("{\"__metadata__\":{\"k\":1}}", 0,
-                "__metadata__ must contain strings; \"k\" is not one");
+                "__metadata__ must contain only strings; the value of \"k\" is not a string");
   check_refused("{\"__metadata__\":{\"k\":\"a\",\"k\":\"b\"}}", 0, "duplicate key \"k\"");
   check_refused("{\"__metadata__\":{},\"__metadata__\":{}}", 0, "duplicate key \"__metadata__\"");
   check_refused("{\"__metadata__\":\"x\"}", 0, "__metadata__ must be an object");
@@ -251,7 +251,7 @@ BOOST_AUTO_TEST_CASE(tensor_sizes_that_contradict_the_data_are_refused) {
   check_refused("{" + entry("a", "F64", "[2305843009213693952]", "[0,0]") + "}", 0,
                 "fit in 64 bits");
   check_refused("{" + entry("a", "U8", "[9223372036854775807]", "[0,9223372036854775807]") + "}", 5,
-                "ends at byte 9223372036854775807 of the data, but there are 5");
+                "ends at byte 9223372036854775807 of the data, which end at byte 5");
   check_refused("{" + entry("a", "U8", "[1]", "[9223372036854775807,0]") + "}", 5,
                 "begins at byte");
   check_refused("{" + entry("a", "U8", "[1]", "[9223372036854775806,9223372036854775807]") + "}", 5,
@@ -287,9 +287,9 @@ BOOST_AUTO_TEST_CASE(gaps_overlaps_and_wrong_offsets_are_refused) {
                 "\"b\" begins at byte 3 of the data instead of 4 (an overlap)");
   check_refused(two("[0,4]", "[0,4]"), 4, "an overlap");
   check_refused(two("[1,5]", "[5,9]"), 9, "\"a\" begins at byte 1 of the data instead of 0");
-  check_refused(two("[0,4]", "[4,8]"), 9, "1 bytes after the last tensor");
-  check_refused(two("[0,4]", "[4,8]"), 7, "\"b\" ends at byte 8 of the data, but there are 7");
-  check_refused("{}", 1, "1 bytes after the last tensor");
+  check_refused(two("[0,4]", "[4,8]"), 9, "extra bytes after the last tensor: 1");
+  check_refused(two("[0,4]", "[4,8]"), 7, "\"b\" ends at byte 8 of the data, which end at byte 7");
+  check_refused("{}", 1, "extra bytes after the last tensor: 1");
   check_refused("{" + entry("a", "U8", "[0]", "[3,3]") + "}", 0, "ends at byte 3");
 }
 
@@ -355,8 +355,10 @@ BOOST_AUTO_TEST_CASE(read_errors_contain_the_file_name) {
   HEED_CHECK_ERROR(Exit::bad_input, (folder / "none").string(),
                    SafetensorsFile::read(folder / "none"));
   put(folder / "m", "not one");
-  HEED_CHECK_ERROR(Exit::bad_input, (folder / "m").string() + ": 7 bytes are too few",
-                   SafetensorsFile::read(folder / "m"));
+  HEED_CHECK_ERROR(
+      Exit::bad_input,
+      (folder / "m").string() + ": expected a safetensors file of at least 8 bytes, got 7",
+      SafetensorsFile::read(folder / "m"));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

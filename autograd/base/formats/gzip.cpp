@@ -11,8 +11,8 @@
 namespace heed {
 namespace {
 
-/// Text is compressed to a tenth of its size at best. A file that expands by the factor kMaxTimes,
-/// beyond the first kNoBomb bytes, is designed to exhaust memory.
+/// Text compresses to a tenth of its size at best. Content larger than kNoBomb plus kMaxTimes times
+/// its packed size is considered an attempt to exhaust memory.
 constexpr std::uint64_t kMaxTimes = 200, kNoBomb = std::uint64_t{8} << 20;
 
 constexpr int kGzipWindow = 15 + 16;  // zlib: the largest window, with gzip's header and trailer
@@ -35,7 +35,7 @@ struct GzipUnpacker::State {
 GzipUnpacker::GzipUnpacker(std::string name, std::uint64_t limit, bool kept)
     : state_(new State{.name = std::move(name), .limit = limit, .kept = kept}) {
   if (inflateInit2(&state_->stream, kGzipWindow) != Z_OK)
-    throw Error(Exit::io, "gzip: no memory to unpack");
+    throw Error(Exit::io, "gzip: not enough memory to unpack");
 }
 
 GzipUnpacker::~GzipUnpacker() { inflateEnd(&state_->stream); }
@@ -93,7 +93,7 @@ std::string unpack_gzip(std::string_view bytes, std::uint64_t limit, const std::
 std::string pack_gzip(std::string_view content) {
   z_stream stream{};
   if (deflateInit2(&stream, 9, Z_DEFLATED, kGzipWindow, 8, Z_DEFAULT_STRATEGY) != Z_OK)
-    throw Error(Exit::io, "gzip: no memory to pack");
+    throw Error(Exit::io, "gzip: not enough memory to pack");
   std::string packed(deflateBound(&stream, static_cast<uLong>(content.size())), '\0');
   stream.next_in = input_of(content);
   stream.avail_in = static_cast<uInt>(content.size());

@@ -10,9 +10,9 @@ namespace heed {
 /// Whether the bytes begin with the gzip magic number.
 bool is_gzip(std::string_view bytes);
 
-/// Unpacks a gzip stream; a file may contain several members in sequence. (zlib's gzread ignores
-/// garbage after a member, and waits for full buffers on a terminal.) Throws Error(bad_input), with
-/// a message that begins with `name`, if the data are damaged.
+/// Unpacks a gzip stream, which may consist of several members. Throws Error(bad_input), with a
+/// message that begins with `name`, if the data are damaged. (gzread of zlib is unsuitable: it
+/// ignores garbage after a member, and waits for full buffers on a terminal.)
 class GzipUnpacker {
  public:
   /// Content of more than `limit` bytes is an error; if it is `kept` in memory, so is content of
@@ -31,8 +31,9 @@ class GzipUnpacker {
   std::unique_ptr<State> state_;
 };
 
-/// The unpacked content. Throws Error(bad_input), with a message that begins with `name`, if it is
-/// damaged, truncated, followed by other data, or longer than `limit` bytes.
+/// The unpacked content. Throws Error(bad_input), with a message that begins with `name`, if the
+/// bytes are damaged, truncated or followed by other data, or if the content is longer than `limit`
+/// bytes.
 std::string unpack_gzip(std::string_view bytes, std::uint64_t limit, const std::string& name);
 
 /// Packs the content. Equal content has equal packed bytes: the header contains neither a time nor

@@ -19,7 +19,7 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "elements are written as in memory");
 
-constexpr std::uint64_t kLengthBytes = 8;  // the header's length comes first
+constexpr std::uint64_t kLengthBytes = 8;  // size of the header's length, the first field
 
 /// A tensor's entry in the header; byte offsets count from the end of the header.
 struct HeaderEntry {
@@ -88,7 +88,8 @@ TensorMetadata read_metadata(const nlohmann::json& about, const std::string& fil
     fail(fmt::format("has more than {} names", safetensors_max_names));
   for (const auto& [key, value] : about.items()) {
     if (!value.is_string())
-      fail(fmt::format("must contain strings; \"{}\" is not one", shown(key, 200)));
+      fail(fmt::format("must contain only strings; the value of \"{}\" is not a string",
+                       shown(key, 200)));
     metadata.emplace(key, value.get<std::string>());
   }
   return metadata;
@@ -107,7 +108,7 @@ void check_layout(std::vector<HeaderEntry>& entries, std::uint64_t data_size,
   std::uint64_t at = 0;
   for (const HeaderEntry& entry : entries) {
     if (entry.end > data_size)
-      fail(fmt::format("\"{}\" ends at byte {} of the data, but there are {} (truncated?)",
+      fail(fmt::format("\"{}\" ends at byte {} of the data, which end at byte {} (truncated?)",
                        shown(entry.name, 200), entry.end, data_size));
     if (entry.begin != at)
       fail(fmt::format("\"{}\" begins at byte {} of the data instead of {} ({})",
@@ -115,11 +116,10 @@ void check_layout(std::vector<HeaderEntry>& entries, std::uint64_t data_size,
                        entry.begin > at ? "a gap" : "an overlap"));
     at = entry.end;
   }
-  if (at != data_size)
-    fail(fmt::format("{} bytes after the last tensor belong to no tensor", data_size - at));
+  if (at != data_size) fail(fmt::format("extra bytes after the last tensor: {}", data_size - at));
 }
 
-/// The header for tensors in this order: JSON, padded with spaces so that the data is aligned.
+/// The header for tensors in this order: JSON, padded with spaces so that the data are aligned.
 std::string header_of(const std::vector<const TensorView*>& tensors,
                       const TensorMetadata& metadata) {
   nlohmann::ordered_json header = nlohmann::ordered_json::object();
@@ -131,7 +131,7 @@ std::string header_of(const std::vector<const TensorView*>& tensors,
     const std::uint64_t end = at + tensor->bytes.size();
     if (tensor->bytes.size() != static_cast<std::uint64_t>(tensor->size()) * size_of(tensor->dtype))
       throw Error(Exit::failed,
-                  fmt::format("safetensors: tensor {}: {} bytes are not a {}", tensor->name,
+                  fmt::format("safetensors: tensor {}: {} bytes do not fit {}", tensor->name,
                               tensor->bytes.size(), tensor->description()));
     header[tensor->name] = {
         {"dtype", name_of(tensor->dtype)}, {"shape", tensor->shape}, {"data_offsets", {at, end}}};
@@ -175,7 +175,8 @@ SafetensorsFile SafetensorsFile::load(std::uint64_t size, const Take& take,
   const auto fail = [&](const std::string& what) {
     throw Error(Exit::bad_input, fmt::format("{}: {}", name, what));
   };
-  if (size < kLengthBytes) fail(fmt::format("{} bytes are too few for a safetensors file", size));
+  if (size < kLengthBytes)
+    fail(fmt::format("expected a safetensors file of at least 8 bytes, got {}", size));
   std::uint64_t header_length = 0;
   take(std::as_writable_bytes(std::span(&header_length, 1)));
   size -= kLengthBytes;
@@ -187,8 +188,8 @@ SafetensorsFile SafetensorsFile::load(std::uint64_t size, const Take& take,
   std::string json(header_length, '\0');
   take(std::as_writable_bytes(std::span(json)));
   size -= header_length;
-  if (!json.starts_with('{')) fail("header: it must begin with {");
-  constexpr int depth = 3;  // the header, a tensor in it, the tensor's shape
+  if (!json.starts_with('{')) fail("header: must begin with {");
+  constexpr int depth = 3;  // the levels: header, tensor, the tensor's shape
   SafetensorsFile file;
   std::vector<HeaderEntry> entries;
   const nlohmann::json header = parse_json(json, name + ": header", depth);

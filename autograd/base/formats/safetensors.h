@@ -1,7 +1,7 @@
 #pragma once
 /// Named tensors in one file, in the open format "safetensors"
-/// (github.com/huggingface/safetensors): eight bytes of header length (little-endian), a JSON
-/// header, then all elements, row-major and little-endian, without gaps.
+/// (github.com/huggingface/safetensors): the length of the header as eight bytes (little-endian), the
+/// header as JSON, then all elements, row-major and little-endian, without gaps.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -29,10 +29,10 @@ constexpr std::size_t size_of(DType dtype) {
   return dtype < DType::u16 ? 1 : dtype < DType::u32 ? 2 : dtype < DType::u64 ? 4 : 8;
 }
 
-/// Limits of a file's contents, checked before memory is allocated.
+/// Limits on a file's contents, checked before memory is allocated.
 inline constexpr std::uint64_t safetensors_max_header = std::uint64_t{4} << 20;  // bytes
 inline constexpr std::size_t safetensors_max_rank = 8;
-inline constexpr std::size_t safetensors_max_names = 65'536;  // tensors; also keys of metadata
+inline constexpr std::size_t safetensors_max_names = 65'536;  // tensors, or metadata keys
 
 /// A view of one tensor, whose bytes belong to another object.
 struct TensorView {
@@ -82,7 +82,7 @@ class SafetensorsFile {
   using Take = std::function<void(std::span<std::byte>)>;
 
   SafetensorsFile() = default;
-  /// Checks the header before it allocates memory or reads data according to it.
+  /// Checks the header before any memory is allocated or data are read as it specifies.
   static SafetensorsFile load(std::uint64_t size, const Take& take, const std::string& name);
 
   std::vector<TensorView> tensors_;
@@ -91,14 +91,14 @@ class SafetensorsFile {
   struct Free {
     void operator()(std::uint64_t* words) const noexcept { std::free(words); }
   };
-  // 64-bit words align the elements. malloc leaves them uninitialised and
-  // reports a lack of memory without an exception.
+  // 64-bit words align the elements. malloc leaves them uninitialised and reports a lack of memory
+  // without an exception.
   std::unique_ptr<std::uint64_t[], Free> data_;
 };
 
-/// Writes the tensors, the widest types first and by name within a type, so that each is aligned
-/// and the same tensors always have the same bytes. Throws Error(failed) for a duplicate name or
-/// bytes that do not fit the shape.
+/// Writes the tensors, those with the widest elements first and, for equal widths, by name, so that
+/// each is aligned and the same tensors always have the same bytes. Throws Error(failed) for a
+/// duplicate name or bytes that do not fit the shape.
 void write_safetensors(FileWriter& file, std::span<const TensorView> tensors,
                        const TensorMetadata& metadata = {});
 

@@ -1,7 +1,7 @@
 #pragma once
 /// Matrix products of operands rounded to bfloat16 (8 bits of exponent, 7 of fraction) with sums in
-/// float: about twice as fast as float if the processor has instructions for bf16. oneDNN
-/// computes the products; it is loaded on first use.
+/// float: about twice as fast as float if the processor has instructions for bf16. oneDNN computes
+/// the products; it is loaded on first use.
 #include <cstdint>
 #include <string>
 

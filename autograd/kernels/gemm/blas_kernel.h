@@ -1,6 +1,6 @@
 #pragma once
-/// The kernel that OpenBLAS runs. OpenBLAS chooses it when it is loaded, by the processor's family
-/// and model, and uses its oldest kernel (Prescott, 2004) on a processor that is newer than the
+/// The kernel that OpenBLAS runs. OpenBLAS chooses it at load time by the family and model of the
+/// processor, and uses its oldest kernel (Prescott, 2004) if the processor is newer than the
 /// library. The processor's instruction sets determine which kernels it could run.
 #include <atomic>
 #include <string>

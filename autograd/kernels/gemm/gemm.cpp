@@ -17,8 +17,9 @@ namespace kernels {
 
 namespace {
 
-/// Parallelism is above the ops, in shards; BLAS runs on the calling thread. OpenBLAS has one
-/// number of threads per process if built with pthreads, one per thread if built with OpenMP.
+/// Work is parallelised above the ops, by shards; BLAS runs on the calling thread. The number of
+/// threads is a setting of the process if OpenBLAS is built with pthreads, of each thread if it is
+/// built with OpenMP.
 bool use_one_thread() {
   warn_about_blas_kernel();
   if (openblas_get_parallel() == OPENBLAS_OPENMP) {
@@ -78,7 +79,7 @@ void gemm(Trans trans_a, Trans trans_b, std::int64_t m, std::int64_t n, std::int
 }
 
 const char* blas_name() {
-  static const std::string name = openblas_get_config();  // it writes to a static buffer
+  static const std::string name = openblas_get_config();  // the function returns a static buffer
   return name.c_str();
 }
 

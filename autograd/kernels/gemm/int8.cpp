@@ -78,7 +78,7 @@ void lay_out(const std::int8_t* q, const float* scales, Int8Weights::Layout& int
   }
 }
 
-/// Quantises a row of A; returns its scale. Writes whole vectors of numbers.
+/// Quantises a row of A and returns its scale. q must have room for whole vectors of numbers.
 HWY_INLINE float quantise_row(const real* x, std::int64_t k, Number* q) {
   const Ints magnitude = hn::Set(IntTag(), std::numeric_limits<std::int32_t>::max());
   // The bits of magnitudes, compared as integers, are ordered by value; ∞ and then NaN are largest.

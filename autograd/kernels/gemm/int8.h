@@ -42,9 +42,8 @@ class Int8Weights {
   void multiply(const real* a, std::int64_t m, real* c) const;
 
   /// B in the order in which the loops for an instruction set read it. Each panel contains w rows
-  /// of B: for each
-  /// group of g columns, those columns of the first row, of the second, … (w and g depend on the
-  /// instruction set); zeros fill the last panel and the last group.
+  /// of B: for each group of g columns, those columns of the first row, of the second, … (w and g
+  /// depend on the instruction set). Zeros fill the last panel and the last group.
   struct Layout {
     template <class T>
     using Values = std::vector<T, ArenaAllocator<T>>;

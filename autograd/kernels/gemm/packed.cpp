@@ -41,7 +41,7 @@ void pack(const real* b, std::int64_t n, std::int64_t k, real* panels) {
   }
 }
 
-/// A block of C (+)= A Bᵀ: the depth of one block of A and B, the width of one panel.
+/// One step of C (+)= A Bᵀ: a block of A times the part of a panel of B with the same depth.
 struct Block {
   const real* a;
   std::int64_t lda;

@@ -25,9 +25,9 @@ struct PackedMatrix {
   void multiply(const real* a, std::int64_t m, real* c) const;
 };
 
-/// Matrices whose products may use this layout; each (or the rows of it that a product reads) is
-/// packed on first use. Their values must not change while this object exists. Threads may share an
-/// instance.
+/// Matrices that products may use in packed layout; each (or the rows of it that a product reads)
+/// is packed on first use. Their values must not change while this object exists. Threads may share
+/// an instance.
 class PackedWeights {
  public:
   /// If `int8`, rows of up to max_int8_row values are quantised.

@@ -89,8 +89,8 @@ inline void add_column_sums(const real* x, std::int64_t rows, std::int64_t cols,
     y[c] = static_cast<real>(y[c] + total);
   }
 }
-/// Element i of x_0 + … + x_(count-1): the left subtree contains the largest power of two below
-/// count.
+/// Element i of x_0 + … + x_(count-1). The number of arrays in the left subtree is the largest
+/// power of two below count.
 inline real tree_sum_value(const real* const* x, std::int64_t count, std::int64_t i) {
   if (count == 0) return 0;
   if (count == 1) return x[0] ? x[0][i] : 0;

@@ -50,7 +50,7 @@ inline void softmax_row_grad(const real* y, const real* dy, real* dx, std::int64
   const double inner = dot_in_double(y, dy, n);
   for (std::int64_t i = 0; i < n; ++i) dx[i] = static_cast<real>(y[i] * (dy[i] - inner));
 }
-/// Values of +inf share the row evenly: each is −log of their number.
+/// Values of +inf share the row evenly: the result for each is −log of their number.
 inline void log_softmax_row(const real* x, real* y, std::int64_t n) {
   const double m = largest(x, n);
   const double log_total =

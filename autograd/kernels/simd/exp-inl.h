@@ -48,8 +48,9 @@ struct ExpConstants<double> {
       1.0 / 40320, 1.0 / 362880, 1.0 / 3628800, 1.0 / 39916800, 1.0 / 479001600, 1.0 / 6227020800};
 };
 
-/// e^x as (1 + m) 2^n with m in [-0.3, 0.42] and n an integer. Both are kept so that a factor can
-/// be applied before rounding: `times` applies one to 1 + m, times_power handles denormal results.
+/// e^x as (1 + m) 2^n with m in [-0.3, 0.42] and n an integer, so that a factor can be applied
+/// before rounding: `times` applies it to 1 + m, and times_power then multiplies by 2^n, also if
+/// the result is denormal.
 template <class V>
 struct Power {
   V m, n;
@@ -64,8 +65,8 @@ HWY_INLINE V exp_polynomial(V r) {
   return hn::MulAdd(hn::Mul(r, r), polynomial(r, ExpConstants<hn::TFromV<V>>::terms), r);
 }
 
-/// e^(x + rest) with |rest| at most half a unit in the last place of x: the part of an argument
-/// that x cannot represent. Without it the error of e^x would be |x| times that of x.
+/// e^(x + rest), where `rest` is the part of an argument that x cannot represent: at most half a
+/// unit in the last place of x. Without it, the relative error of e^x would be |x| times that of x.
 template <class V>
 HWY_INLINE Power<V> exp_power(V x, V rest) {
   const hn::DFromV<V> d;
@@ -77,7 +78,7 @@ HWY_INLINE Power<V> exp_power(V x, V rest) {
   return {exp_polynomial(hn::Add(r, hn::NegMulAdd(n, hn::Set(d, C::ln2_low), rest))), n};
 }
 
-/// An integer-valued n as integer lanes: the low bits of n + 1.5 · 2^23 (2^52).
+/// An integer-valued n as integer lanes: the low bits of n + 1.5 · 2^23 (double: 2^52).
 template <class V>
 HWY_INLINE auto as_integer(V n) {
   const hn::DFromV<V> d;
@@ -87,8 +88,8 @@ HWY_INLINE auto as_integer(V n) {
   return hn::Sub(hn::BitCast(di, hn::Add(n, m)), hn::BitCast(di, m));
 }
 
-/// v · 2^n, rounded once, for n ≤ 128 (1024 for double) and v near 1; 0 for n far below any
-/// denormal, even if v is NaN because n is -inf.
+/// v · 2^n, rounded once, for n ≤ 128 (1024 for double) and v near 1; 0 for n far below the
+/// exponent of any denormal, even if v is NaN because n is -inf.
 template <class V>
 HWY_INLINE V times_power(V v, V n) {
   const hn::DFromV<V> d;
@@ -114,7 +115,7 @@ HWY_INLINE V times_power(V v, V n) {
   return hn::IfThenZeroElse(vanishes, hn::Mul(hn::Mul(v, power(half)), power(hn::Sub(n, half))));
 }
 
-/// e^(x + rest) for x ≤ 0; -inf returns 0.
+/// e^(x + rest) for x ≤ 0; 0 for x = -inf.
 template <class V>
 HWY_INLINE V exp_negative(V x, V rest) {
   const Power<V> e = exp_power(x, rest);

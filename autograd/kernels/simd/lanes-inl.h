@@ -15,9 +15,9 @@
 #include "autograd/base/real.h"
 #include "hwy/highway.h"
 
-/// 1 if the target has partial loads and vectors with fused multiply-add, which exp and related
-/// functions need to be accurate to the last digits: on x86, AVX2 and later. On other targets, the
-/// reference implementations are the kernels (packed.cpp: BLAS).
+/// 1 if the target has partial loads and vector instructions with fused multiply-add, which exp and
+/// related functions need to be accurate to the last digits: on x86, AVX2 and later. On other
+/// targets, the reference implementations are the kernels (packed.cpp: BLAS).
 #undef HEED_SIMD
 #if HWY_TARGET == HWY_SCALAR || HWY_TARGET == HWY_EMU128 || (HWY_ARCH_X86 && HWY_TARGET > HWY_AVX2)
 #define HEED_SIMD 0
@@ -69,7 +69,7 @@ struct Part {
   std::size_t n;
   HWY_INLINE explicit Part(std::int64_t count) : n(static_cast<std::size_t>(count)) {}
   HWY_INLINE hn::Mask<D> mask() const { return hn::FirstN(D(), n); }
-#if HWY_ARCH_X86  // masked instructions touch no memory beyond the mask
+#if HWY_ARCH_X86  // masked instructions access no memory beyond the mask
   HWY_INLINE V load(const T* p) const { return hn::MaskedLoad(mask(), D(), p); }
   HWY_INLINE void store(V v, T* p) const { hn::BlendedStore(v, mask(), D(), p); }
 #else
@@ -122,8 +122,9 @@ HWY_INLINE void each_wide(std::int64_t n, const Body& body) {
 }
 
 /// Several sums over n values at once, in double: term(i, io, v) sets v[t] to the values of sum t.
-/// Each sum has 32 partial sums, number j over the values j, j + 32, j + 64, …; they are added
-/// pairwise, the second half to the first. The order is thus the same for every vector width.
+/// Each sum consists of 32 partial sums, partial sum j of the values j, j + 32, j + 64, …, which
+/// are added pairwise, the second half to the first. The order is thus the same for every vector
+/// width.
 template <int terms, class Term>
 HWY_INLINE std::array<double, terms> wide_sums(std::int64_t n, const Term& term) {
   constexpr std::int64_t count = 32 / wide_lanes;  // number of vectors: 4, 8 or 16

@@ -131,8 +131,8 @@ struct Gelu {
   /// (t + 4) Φ(−t) e^(t²/2) for t ≥ 0, a scaled complementary error function, as a polynomial in
   /// q = (t − 4) / (t + 4), after Shepherd and Laframboise, "Chebyshev approximation of
   /// (1 + 2x) exp(x²) erfc x in 0 ≤ x < ∞", Math. Comp. 36 (1981). `part` is t / (t + 4).
-  /// Coefficients: Chebyshev fits in 60 digits for t ≤ 14.6 (relative error 1.3e-8) and, in double,
-  /// t ≤ 39 (2.2e-18).
+  /// Coefficients: Chebyshev fits, computed with 60 digits, for t ≤ 14.6 (relative error 1.3e-8)
+  /// and, in double, t ≤ 39 (2.2e-18).
   static HWY_INLINE Vector scaled_tail(Vector part) {
 #ifdef HEED_DOUBLE
     static constexpr real c[] = {
@@ -166,8 +166,8 @@ struct Gelu {
     const Vector four = set(4), t = hn::Abs(x), sum = hn::Add(t, four);
     const Vector part = hn::Div(x, sum), scaled = scaled_tail(hn::Abs(part));
     const Vector product = hn::Mul(part, scaled);
-    // The result includes the rounding errors of the sum and the product; otherwise the error in
-    // float would be 4.5 ulp.
+    // The result is corrected for the rounding errors of the sum and the product; otherwise the
+    // error in float would be 4.5 ulp.
     const Vector lost_sum = hn::Sub(t, hn::Sub(sum, four)),
                  lost = hn::MulSub(part, scaled, product);
     const Vector inverse = hn::NegMulAdd(hn::Abs(part), set(real(0.25)), set(real(0.25)));  // 1/sum
@@ -180,8 +180,8 @@ struct Gelu {
     const Power<Vector> e = bell(x);
     const Vector w = hn::Div(set(1), hn::Add(hn::Abs(x), set(4)));
     const Vector tail = hn::Mul(w, scaled_tail(hn::Mul(hn::Abs(x), w)));
-    // x < 0: e (tail + x / √(2π)). x ≥ 0: 1 + e (x / √(2π) − tail). One exponential serves both
-    // terms.
+    // For x < 0, the derivative is e (tail + x / √(2π)); for x ≥ 0, it is 1 + e (x / √(2π) − tail).
+    // One exponential serves both terms.
     const Vector density = hn::Mul(x, set(real(0.39894228040143267794)));
     const Vector both = hn::IfThenElse(negative(x), hn::Add(density, tail), hn::Sub(density, tail));
     const Vector bent = times_power(e.times(both), e.n);
