@@ -29,7 +29,7 @@ inline void require_offsets(const char* op, std::span<const std::int32_t> offset
          offsets.empty() ? "none" : fmt::format("{}", fmt::join(offsets, ", ")));
 }
 
-/// The axis counted from the front.
+/// The axis, counted from the front; a negative `axis` counts from the back.
 inline int require_axis(const char* op, const Shape& shape, int axis) {
   if (axis < -shape.rank() || axis >= shape.rank())
     fail("[{}] expected an axis of {}, got {}", op, shape, axis);
