@@ -16,7 +16,7 @@ namespace {
 using Order = std::vector<std::int32_t>;
 
 /// The borders of the windows along a side of `length` patches, including 0 and `length`. With a
-/// shift, the first window has `shift` patches.
+/// shift, the first of several windows has `shift` patches.
 Order cuts(std::int64_t length, std::int64_t side, std::int64_t shift) {
   Order borders{0};
   if (length > side) {

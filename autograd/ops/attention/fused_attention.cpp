@@ -55,7 +55,7 @@ using InputGradients = Operands<real>;
 struct FusedAttention {
   /// Number of queries per block. Causal attention skips the keys after the last query of a block.
   static constexpr std::int64_t block_rows = 64;
-  /// Maximum number of scores per head for which all queries of a sequence are a single block.
+  /// Maximum number of scores per head for which the queries of a sequence form a single block.
   static constexpr std::int64_t whole_values = 128 * 128;
   /// Number of keys per tile: three tiles of scores fit in an L2 cache of 1 MiB.
   std::int64_t tile_keys(const QueryBlock& queries) const {

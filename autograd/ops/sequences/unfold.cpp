@@ -38,7 +38,7 @@ struct Unfold {
   /// which contains the rows of all windows one after another.
   template <class Visit>
   void for_each_stretch(const Array& y, Visit visit) const {
-    if (y.size() == 0) return;  // rows without columns permit windows of any width
+    if (y.size() == 0) return;  // avoids a loop: windows of rows without columns may be huge
     std::int64_t at = 0;
     for (std::size_t i = 0; i + 1 < offsets.size(); ++i) {
       const Grid grid(offsets[i + 1] - offsets[i], window);
