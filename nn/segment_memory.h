@@ -20,7 +20,7 @@ HEED_BEGIN
 class SegmentMemory {
  public:
   SegmentMemory() = default;
-  /// Stores the last `tokens` tokens in each of `layers` layers, with `width` values per token.
+  /// A memory of the last `tokens` tokens for each of `layers` layers, `width` values per token.
   SegmentMemory(std::int64_t tokens, std::int64_t layers, std::int64_t width)
       : tokens_(tokens), width_(width), kept_(layers), next_(layers) {}
 

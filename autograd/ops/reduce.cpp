@@ -14,8 +14,8 @@ HEED_BEGIN
 namespace {
 
 /// y = factor · Σ_k x[…, k, …]          x: [outer, n, inner] → y: [outer, inner]
-/// dx[…, k, …] = factor · dy            for every k: each x enters one sum, with weight `factor`
-/// k runs along one axis, or along all axes. sum: factor = 1; mean: factor = 1/n.
+/// dx[…, k, …] = factor · dy            for every k: each x enters one sum, with weight `factor`.
+/// The index k runs along one axis, or along all axes. sum: factor = 1; mean: factor = 1/n.
 struct Reduce {
   Shape kept;  // x's shape with extent 1 where it was summed
   Shape result;

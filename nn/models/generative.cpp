@@ -36,7 +36,7 @@ namespace {
 
 /// The output of the encoder, computed in parts of whole sequences.
 EncoderOutput encode_in_parts(const Generative& model, const SideView& source) {
-  // Number of rows in a part, whose intermediate results fit in the CPU caches.
+  // Number of rows in a part: their intermediate results fit in the CPU caches.
   constexpr std::int32_t part = 2048;
   const Offsets offsets = source.offsets;
   const std::int32_t total = offsets.back(), parts = std::max(1, (total + part - 1) / part);

@@ -1,6 +1,6 @@
 #pragma once
-/// Attention, both composed of other ops and as one op. autograd/attention.h contains its components:
-/// heads, the keys that a query reads, terms of the scores.
+/// Attention, both composed of other ops and as one op. autograd/attention.h contains its
+/// components: heads, the keys that a query reads, terms of the scores.
 #include <cstdint>
 #include <span>
 
