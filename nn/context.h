@@ -19,7 +19,7 @@ namespace heed {
 /// offsets[i + 1] − 1.
 using Offsets = std::span<const std::int32_t>;
 
-/// The offsets of sequences of these lengths: {3, 0, 1} gives {0, 3, 3, 4}.
+/// The offsets of sequences of these lengths: {3, 0, 1} → {0, 3, 3, 4}.
 inline std::vector<std::int32_t> offsets_of(const std::vector<std::int32_t>& lengths) {
   std::vector<std::int32_t> offsets{0};
   for (const std::int32_t n : lengths) offsets.push_back(offsets.back() + n);

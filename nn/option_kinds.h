@@ -1,6 +1,6 @@
 #pragma once
-/// The enumerations of model options, separate from options.h: adding an option does not recompile
-/// code that includes only this header.
+/// The enumerations of model options, separate from options.h so that a new option does not
+/// recompile code that includes only this header.
 #include "autograd/base/enum_names.h"
 
 namespace heed {
@@ -43,7 +43,7 @@ enum class Pool { first, mean };
 constexpr auto names_of(Pool) { return enum_names<Pool>("first", "mean"); }
 
 /// The layer from feature rows to rows of the model (nn/models/front_end.h): a linear projection,
-/// or convolutions, each of which also halves the number of rows (of an image: along each side).
+/// or convolutions, each of which also halves the number of rows (for images, along each side).
 enum class FrontEndKind { linear, conv };
 constexpr auto names_of(FrontEndKind) { return enum_names<FrontEndKind>("linear", "conv"); }
 

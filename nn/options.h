@@ -24,11 +24,11 @@ struct DropoutRates {
 /// layers.
 struct AttentionChoice {
   PatternKind pattern{};  ///< default: full
-  /// Pattern window: the number of keys that a token reads: its own and those of the window − 1
-  /// tokens before it; in an encoder, also those of the window − 1 tokens after it.
+  /// Pattern window: a token reads the keys of itself and of the window − 1 tokens before it; in an
+  /// encoder, also those of the window − 1 tokens after it.
   std::int64_t window = 128;
-  /// The number of key heads, each shared by a group of query heads; must divide `heads`; 0: the
-  /// number of query heads.
+  /// The number of key heads, which must divide `heads`. A group of query heads shares each key
+  /// head. 0: as many key heads as query heads.
   std::int64_t kv_heads = 0;
   std::int64_t block = 64;           ///< pattern bigbird: positions in a block
   std::int64_t global_blocks = 2;    ///< pattern bigbird (autograd/ops/attention/bigbird.h)
@@ -43,8 +43,8 @@ struct FrontEndOptions {
   FrontEndKind kind = FrontEndKind::linear;
   std::int64_t layers = 2;  ///< conv: number of convolutions
 };
-/// The number of rows that a front end returns for n rows of a sequence or along a side of an
-/// image.
+/// The number of rows that a front end returns for the n rows of a sequence, or along a side of n
+/// patches of an image.
 constexpr std::int64_t rows_after(const FrontEndOptions& o, std::int64_t n) {
   if (o.kind == FrontEndKind::linear) return n;
   const std::int64_t stride = std::int64_t{1} << o.layers;
@@ -90,12 +90,12 @@ struct ModelOptions {
   Pool pool = Pool::first;            ///< used by classifiers of sequences
   std::int64_t context = 256;         ///< language model: window length, in tokens
   std::int64_t memory = 0;            ///< language model: number of tokens in the segment memory
-  std::int64_t max_positions = 1024;  ///< rows of a learned position table
+  std::int64_t max_positions = 1024;  ///< number of rows of a learned position table
   RotaryPairs rotary_pairs{};         ///< default: halves
   double rotary_base = 10000;         ///< pair i is rotated by position · base^(−2i/size)
-  std::int64_t shaw_distance = 16;  ///< relative_shaw: maximum distance; longer ones share its key
-  std::int64_t t5_buckets = 32;     ///< relative_t5: number of buckets, a multiple of 4
-  std::int64_t t5_distance = 128;   ///< relative_t5: distances from this one on share a bucket
+  std::int64_t shaw_distance = 16;    ///< relative_shaw: distances from this one on share a key
+  std::int64_t t5_buckets = 32;       ///< relative_t5: number of buckets, a multiple of 4
+  std::int64_t t5_distance = 128;     ///< relative_t5: distances from this one on share a bucket
 };
 
 /// The number of source rows for each position of the encoder.

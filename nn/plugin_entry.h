@@ -4,7 +4,7 @@
 #include <string_view>
 
 /// The stamp of a plugin library is a line of text that begins with HEED_PLUGIN_MARK. The program
-/// loads a library only if it contains the stamp of the program: both were then compiled from the
+/// loads a library only if it contains the stamp of the program. Both were then compiled from the
 /// same headers, so their types agree.
 #define HEED_PLUGIN_MARK "a plugin for "
 #if defined(_LIBCPP_VERSION)
@@ -22,7 +22,7 @@ namespace heed {
 
 /// A name that a plugin registers. Entries are static objects, which form a linked list when the
 /// library is loaded. The program then calls `add` for each entry, so that errors are thrown
-/// outside of static initialisation. Hidden visibility gives each library a separate list.
+/// outside static initialisation. Hidden visibility gives each library a separate list.
 struct __attribute__((visibility("hidden"))) PluginEntry {
   using Add = void (*)(std::string_view name);
 

@@ -16,11 +16,11 @@ HEED_BEGIN
 /// the layers instead).
 ///
 /// Each shard reads and writes only its lanes, so shards may run concurrently. New values become
-/// readable in the next segment (advance), so running a shard twice gives the same result.
+/// readable in the next segment (advance), so a shard that runs twice has the same result.
 class SegmentMemory {
  public:
   SegmentMemory() = default;
-  /// Stores the last `tokens` tokens in each of `layers` layers, with `width` values per token.
+  /// A memory of the last `tokens` tokens for each of `layers` layers, `width` values per token.
   SegmentMemory(std::int64_t tokens, std::int64_t layers, std::int64_t width)
       : tokens_(tokens), width_(width), kept_(layers), next_(layers) {}
 
@@ -36,7 +36,8 @@ class SegmentMemory {
   const real* lane(std::size_t layer, std::int64_t lane) const {
     return kept_[layer].data() + lane * length_ * width_;
   }
-  /// Stores the `rows` keys and values that a layer has computed for a lane's new segment.
+  /// Stores the keys and values that a layer has computed for the `rows` tokens of a lane's new
+  /// segment.
   void write(std::size_t layer, std::int64_t lane, const real* values, std::int64_t rows);
   std::int64_t width() const { return width_; }
 

@@ -101,8 +101,8 @@ Comparison compare(const SafetensorsFile& file, std::span<const NamedTensor> par
           fmt::format("shape or type differs: {} is {} in the file, {} {} in the model", p.name,
                       tensor->description(), name_of(real_type), p.tensor.shape()));
       if (tensor->dtype == DType::i8 && !scaled)
-        found.mismatched.back() +=
-            fmt::format(", and {}{} is not F32 [{}]", p.name, scale_suffix, rows_of(*tensor));
+        found.mismatched.back() += fmt::format(", and {}{} is missing or is not F32 [{}]", p.name,
+                                               scale_suffix, rows_of(*tensor));
     } else {
       found.names.quantised |= scaled;
       found.names.loaded.push_back(p.name);

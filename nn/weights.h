@@ -56,7 +56,7 @@ class QuantisedWeights {
   std::vector<TensorView> views_;
 };
 
-/// Whether `name` names the scales of a quantised tensor in the file.
+/// Whether `name` is that of the scales of a quantised tensor in the file.
 bool is_scale(const SafetensorsFile& file, std::string_view name);
 
 struct LoadOptions {
@@ -73,8 +73,8 @@ struct LoadedWeights {
 };
 
 /// Copies the tensors of a file into the parameters of the same names, converted to `real`. Throws
-/// Error(bad_input), listing every name that does not fit, before any value is changed. A tensor
-/// fits if its shape is equal and its type is floating-point or I8 with scales. With `strict`
+/// Error(bad_input), listing the names that do not fit, before any value is changed. A tensor fits
+/// if it has the shape of the parameter and a floating-point type, or I8 with scales. With `strict`
 /// false, names in the file only or in the model only are accepted if at least one name is in both.
 /// (To keep a parameter whose shape differs, leave it out of `parameters`.) Throws Error(failed) if
 /// two parameters have the same name.

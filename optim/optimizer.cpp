@@ -116,7 +116,7 @@ OptimizerStep Optimizer::step(Gradients gradients) {
   const ScheduleOptions& schedule = options_.schedule;
   const bool ends = schedule.name == ScheduleKind::cosine || schedule.name == ScheduleKind::linear;
   if (ends && schedule.steps <= 0)
-    fail("[optimizer] the schedule {} needs its last step: set schedule.steps",
+    fail("[optimizer] the schedule {} requires a last step: set schedule.steps",
          name_of(schedule.name));
   return step(std::move(gradients), learning_rate(options_, steps_ + 1, schedule.steps));
 }

@@ -26,7 +26,7 @@ inline constexpr ValueRange all_values{0, std::numeric_limits<std::int64_t>::max
 class Optimizer {
  public:
   /// Keeps handles to the parameters' values and allocates their moments, initially zero.
-  /// Throws if a parameter is not a variable or is listed twice, or an option is out of range.
+  /// Throws if a parameter is not a variable or is listed twice, or if an option is out of range.
   /// Only the values `owned`, an index range over all parameters, have moments and may be updated.
   Optimizer(const OptimOptions& options, std::vector<NamedTensor> parameters,
             ValueRange owned = all_values);
@@ -34,8 +34,8 @@ class Optimizer {
   /// A full step on this thread: the learning rate of options.schedule, clipping by
   /// options.clip_norm, the update. A parameter that the loss does not depend on has a zero
   /// gradient. Throws before any value changes: Error(failed) if the loss depends on no parameter,
-  /// or the schedule ends with the run and schedule.steps is 0; Error(non_finite), naming the first
-  /// parameter, if a gradient is NaN or infinite.
+  /// or if a schedule with a last step (cosine, linear) has schedule.steps 0; Error(non_finite),
+  /// naming the first parameter, if a gradient is NaN or infinite.
   OptimizerStep step(Gradients gradients);
   /// A full step with this learning rate instead of the schedule's.
   OptimizerStep step(Gradients gradients, double lr);
@@ -47,14 +47,14 @@ class Optimizer {
   /// parameter's first value. Ranges are independent: threads may share the work without changing
   /// the result. Returns whether the values were finite before the update.
   bool update(std::size_t parameter, std::int64_t begin, std::int64_t end, const real* gradient);
-  /// A full step on this thread; gradients in the order of the parameters, undefined for zero.
-  /// Throws if their number or a shape differs from the parameters'.
+  /// A full step on this thread. The gradients are in the order of the parameters; an undefined one
+  /// counts as zero. Throws if their number or a shape differs from the parameters'.
   void step(const std::vector<Array>& gradients, double lr, double grad_scale = 1);
 
   const std::vector<NamedTensor>& parameters() const { return parameters_; }
-  /// Moments by name ("m.<parameter>", "v.<parameter>"; "momentum.<parameter>"), for checkpoints.
-  /// They share the optimizer's values. For a partly owned parameter, a moment is a
-  /// vector of the owned values.
+  /// Moments by name ("m.<parameter>" and "v.<parameter>"; for sgd, "momentum.<parameter>"), for
+  /// checkpoints. They share the optimizer's values. The moments of a partly owned parameter are
+  /// vectors that contain only the moments of the owned values.
   std::vector<NamedTensor> state() const;
   /// The range of a parameter's values that have moments.
   ValueRange owned(std::size_t parameter) const { return owned_[parameter]; }
@@ -63,7 +63,8 @@ class Optimizer {
 
  private:
   double decay_of(std::size_t parameter) const;
-  /// The gradients in the order of the parameters, undefined for zero.
+  /// The gradients in the order of the parameters; undefined where the loss does not depend on the
+  /// parameter.
   std::vector<Array> in_order(Gradients& gradients) const;
   /// The global norm of the gradients. Throws if it is not finite.
   double norm_of(const std::vector<Array>& gradients) const;

@@ -11,8 +11,8 @@ namespace heed {
 enum class OptimizerKind { adam, adamw, sgd };
 constexpr auto names_of(OptimizerKind) { return enum_names<OptimizerKind>("adam", "adamw", "sgd"); }
 
-/// The parameters that weight decay shrinks: those with two or more axes (weights of layers,
-/// embeddings), as in GPT-2, nanoGPT and BERT, or all, including biases and the gains of norms, as
+/// The parameters that weight decay shrinks. matrices: those with two or more axes (weights of
+/// layers, embeddings), as in GPT-2, nanoGPT and BERT. all: also biases and the gains of norms, as
 /// in PyTorch's optimizers by default.
 enum class DecayedParameters { matrices, all };
 constexpr auto names_of(DecayedParameters) {

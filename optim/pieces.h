@@ -13,7 +13,7 @@ HEED_BEGIN
 struct Piece {
   std::size_t parameter;
   std::int64_t begin, end;  ///< range of indices in the parameter
-  std::int64_t place;       ///< index of its first value over all parameters
+  std::int64_t place;       ///< index of its first value among the values of all parameters
 
   std::int64_t size() const { return end - begin; }
 };

@@ -10,11 +10,11 @@ namespace heed {
 
 /// The learning rate of step t = 1, 2, …: options.lr is the peak, reached at the end of a linear
 /// warmup. After the warmup:
-/// - noam, inverse_sqrt: lr √(warmup / t) (Vaswani et al. 2017, section 5.3, scaled to its peak)
+/// - noam, inverse_sqrt: lr √(warmup / t) (Vaswani et al. 2017, section 5.3, scaled to peak lr)
 /// - cosine: from lr along half a cosine to min_lr at the last step, then min_lr
 /// - linear: from lr along a straight line to min_lr at the last step, then min_lr
 /// - constant: lr
-/// total_steps is the last step of the run; schedule.steps replaces it unless it is 0.
+/// The last step is schedule.steps or, if that is 0, total_steps, the last step of the run.
 inline double learning_rate(const OptimOptions& options, std::int64_t step,
                             std::int64_t total_steps) {
   const ScheduleOptions& schedule = options.schedule;

@@ -72,16 +72,16 @@ struct Affine {
   }
 };
 
-/// h  = x Wᵀ + b,  a = f(h),  y = m ⊙ a / (1 − p)     m: dropout's mask (ops/dropout.cpp), or p = 0
+/// h  = x Wᵀ + b,  a = f(h),  y = m ⊙ a / (1 − p)      m: the mask of dropout (ops/dropout.cpp)
 /// da = m ⊙ dy / (1 − p),  dh = da ⊙ f'(h),  then as for Affine
-/// The op keeps h or a, whichever f' needs. relu needs neither, because
-/// y > 0 exactly where m = 1 and h > 0.
+/// The op keeps h or a, whichever f' requires. For relu it keeps only y, because y > 0 exactly
+/// where m = 1 and h > 0. Without dropout, p = 0 and m = 1.
 struct AffineMap {
   kernels::UnaryFunction f = kernels::UnaryFunction::relu;
   real p = 0;
   RandomKey key;
   AffineRows rows;
-  Array h, kept;  // h or undefined; a, y or undefined
+  Array h, kept;  // each undefined if unused; kept: a or, for relu, y
 
   bool relu() const { return f == kernels::UnaryFunction::relu; }
 

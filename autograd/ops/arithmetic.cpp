@@ -8,8 +8,7 @@
 #include "autograd/ops/shared/check.h"
 
 // The two inputs broadcast: a: [A], b: [B], y: [Y]. If an input is repeated along an axis, its
-// gradient is the sum of the gradients of its copies. sum_A denotes that sum, from [Y] to
-// [A].
+// gradient is the sum of the gradients of its copies. sum_A denotes that sum, from [Y] to [A].
 
 HEED_BEGIN
 
@@ -99,7 +98,7 @@ struct Scale {
   void backward(const Array& dy, Grad dx) const { dx.add(scaled(factor, dy)); }
 };
 
-/// A kernel for zip: f of two arrays of n values.
+/// A kernel for zip that applies F to two arrays of n values.
 template <class F>
 void by_value(const real* a, const real* b, real* y, std::int64_t n) {
   for (std::int64_t i = 0; i < n; ++i) y[i] = F()(a[i], b[i]);

@@ -166,8 +166,8 @@ struct CrossEntropy {
 /// The same loss of logits z = x Wᵀ + b, in chunks of rows. Each chunk's dz is used at once for
 ///   dx = dz W,  dW += dzᵀ x,  db += Σ dz
 /// so the complete matrices of logits and of their gradients never exist in memory. With R-Drop
-/// (`alpha`), a chunk contains both rows of every target; with a teacher, its logits are computed
-/// chunk by chunk too.
+/// (`alpha`), a chunk contains both rows of every target. The logits of a teacher are also computed
+/// chunk by chunk.
 /// Shapes: x: [rows, in], W: [classes, in], b: [classes] or none
 struct ProjectedCrossEntropy {
   /// Number of logits per chunk: enough rows to keep gemm busy, few enough to fit in the last-level
@@ -223,7 +223,7 @@ struct ProjectedCrossEntropy {
              begin == 0 ? real(0) : real(1), dweight.data(), in);
       }
       if (needs_bias) kernels::add_column_sums(z.data(), z.rows(), classes, dbias.data());
-      if (needs_x) {  // `inputs` is reused: it receives dx of both passes
+      if (needs_x) {  // R-Drop: `inputs` is reused for dx of both passes
         gemm(Trans::no, Trans::no, z.rows(), in, classes, 1, z.data(), classes, weight.data(), in,
              0, alpha ? inputs.data() : dx.row(begin), in);
         if (alpha) {

@@ -16,11 +16,11 @@ struct LossCounts {
   std::int64_t correct = 0;             ///< number of tokens whose target had the largest logit
   std::vector<double>* each = nullptr;  ///< receives −log p[target] of each token; may be null
 };
-/// A row with this target is excluded from a loss, its gradient and its counts, as for padding or
-/// the tokens of a prompt. PyTorch's ignore_index has the same value.
+/// A row with this target, such as padding or a token of a prompt, is excluded from the loss, its
+/// gradient and its counts. PyTorch's ignore_index has the same value.
 inline constexpr std::int32_t ignored_target = -100;
-/// The mean of label-smoothed cross-entropy over the rows that are not ignored, from logits [rows,
-/// classes]. Throws if all rows are ignored.
+/// The mean label-smoothed cross-entropy of the rows that are not ignored, from logits
+/// [rows, classes]. Throws if all rows are ignored.
 Tensor cross_entropy(const Tensor& logits, std::span<const std::int32_t> targets,
                      real smoothing = 0, LossCounts* counts = nullptr);
 /// Σ_rows label-smoothed cross-entropy / divisor, from logits [rows, classes].
@@ -31,26 +31,27 @@ Tensor cross_entropy(const Tensor& logits, std::span<const std::int32_t> targets
 Tensor projected_cross_entropy(const Tensor& x, const Tensor& weight, const Tensor& bias,
                                std::span<const std::int32_t> targets, real smoothing,
                                double divisor, LossCounts* counts = nullptr);
-/// R-Drop: x has two rows for each target, r and r + targets.size(), which one model computed
-/// with different dropout. The loss of a target is (CE(p) + CE(q)) / 2 + alpha/4 (KL(p ‖ q) + KL(q
-/// ‖ p)), half of the paper's, so that its scale is that of one pass.
+/// R-Drop: x has two rows for each target, r and r + targets.size(), which one model computed with
+/// different dropout masks. The loss of a target is
+///   (CE(p) + CE(q)) / 2 + alpha/4 (KL(p ‖ q) + KL(q ‖ p))
+/// It is half of the paper's loss, so that its scale is that of one pass.
 /// Source: Liang et al., "R-Drop: Regularized Dropout for Neural Networks", 2021.
 Tensor rdrop_cross_entropy(const Tensor& x, const Tensor& weight, const Tensor& bias,
                            std::span<const std::int32_t> targets, real smoothing, real alpha,
                            double divisor, LossCounts* counts = nullptr);
 
-/// The logits x Wᵀ + b of a teacher that a student imitates, a row for each target.
+/// The logits x Wᵀ + b of a teacher that a student imitates: one row for each target.
 struct TeacherLogits {
   Array x;               ///< [targets, in], the teacher's rows
   Array weight, bias;    ///< [classes, in]; [classes] or none
   real share = 0.5;      ///< λ, the weight of the divergence in the loss
   real temperature = 1;  ///< T
 };
-/// Distillation: the loss of a target is (1 − λ) CE(p) + λ T² KL(q_T ‖ p_T), with p_T = softmax(z /
-/// T) of the student's logits z, and q_T that of the teacher's logits, which are constant. T² keeps
-/// the gradient of the divergence at the same scale for every T.
-/// Source: Hinton, Vinyals and Dean, "Distilling the knowledge in a neural network", 2015, section
-/// 2.
+/// Distillation: the loss of a target is (1 − λ) CE(p) + λ T² KL(q_T ‖ p_T), where
+/// p_T = softmax(z / T) for the student's logits z, and q_T is the same for the teacher's logits,
+/// which are constant. T² keeps the gradient of the divergence at the same scale for every T.
+/// Source: Hinton, Vinyals and Dean, "Distilling the knowledge in a neural network", 2015,
+/// section 2.
 Tensor distilled_cross_entropy(const Tensor& x, const Tensor& weight, const Tensor& bias,
                                std::span<const std::int32_t> targets, real smoothing,
                                const TeacherLogits& teacher, double divisor,

@@ -118,7 +118,7 @@ Equation parse(std::string_view text) {
   return equation;
 }
 
-/// Throws if a letter has different extents.
+/// Throws if a letter has different extents in two operands.
 void require_extents(std::string_view equation, const std::vector<Lettered>& all) {
   for (const Lettered& a : all) {
     for (const Lettered& b : all) {

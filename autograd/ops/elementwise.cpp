@@ -28,8 +28,8 @@ namespace {
 ///   gelu_tanh  x/2 (1 + t), t = tanh u,             (1 + t)/2 + x/2 (1 − t²) u',           x
 ///              u = √(2/π) (x + 0.044715 x³)         u' = √(2/π) (1 + 0.134145 x²)
 ///
-/// Φ and φ are the standard normal distribution and density. gelu: Hendrycks and Gimpel 2016;
-/// silu: also there and in Elfwing et al. 2017. The loops are kernels::unary and
+/// Φ and φ are the standard normal distribution function and density. Sources: Hendrycks and Gimpel
+/// 2016 for gelu and silu; Elfwing et al. 2017 for silu. The loops are kernels::unary and
 /// kernels::unary_grad.
 struct Elementwise {
   const char* name = "";
@@ -166,7 +166,7 @@ struct Gated {
     x = x_in;
     const std::int64_t n = x.cols() / 2;
     Array y(x.shape().with(-1, n));
-    if (y.size() == 0) return y;  // avoids loops: rows or n may be huge
+    if (y.size() == 0) return y;  // avoids a loop: rows or n may be huge
     for (std::int64_t r = 0; r < y.rows(); ++r) {
       kernels::unary(f, x.row(r), y.row(r), n);
       kernels::mul(y.row(r), x.row(r) + n, y.row(r), n);
@@ -175,7 +175,7 @@ struct Gated {
   }
   void backward(const Array& dy, Grad dx) const {
     const std::int64_t n = dy.cols();
-    // An empty dy may have a huge extent: no loop over its rows, no allocation of n values.
+    // Avoids a loop over rows and an allocation of n values: rows or n may be huge if dy is empty.
     if (dy.size() == 0) return dx.add(Array(x.shape()));
     Array g(x.shape()), fa({n});
     for (std::int64_t r = 0; r < dy.rows(); ++r) {

@@ -22,7 +22,7 @@ std::int64_t entry_size(const Shape& x) { return product(x, 1, x.rank()); }
 
 /// y[t, …] = factor · x[ids[t], …]                       x: [n, …], y: [ids, …]
 /// dx[i, …] = factor · Σ_{t: ids[t] = i} dy[t, …]
-/// This is the product of a matrix of one-hot rows and x, without the matrix.
+/// This is the product of a matrix of one-hot rows and x, computed without that matrix.
 struct IndexSelect {
   Ids ids;
   real factor = 1;
@@ -124,8 +124,8 @@ Tensor gather(const Tensor& x, std::span<const std::int32_t> ids) {
   const std::int64_t rows = x.shape().rows();
   const auto count = static_cast<std::int64_t>(ids.size());
   if (rows == 0 ? count != 0 : count % rows != 0)
-    fail("[gather] expected equally many ids for each of the {} rows of {}, got {} in all", rows,
-         x.shape(), count);
+    fail("[gather] expected the same number of ids for each of the {} rows of {}, got {} in all",
+         rows, x.shape(), count);
   require_ids("gather", ids, x.shape().cols());
   return apply(Gather{{ids.begin(), ids.end()}}, x);
 }
@@ -141,7 +141,7 @@ TopK top_k(const Array& x, std::int64_t k) {
   const std::int64_t rows = x.rows(), n = x.cols();
   if (k < 0 || k > n) fail("[top_k] expected k in [0, {}] for {}, got {}", n, x.shape(), k);
   TopK best{Array(x.shape().with(-1, k)), {}};
-  if (best.values.size() == 0) return best;  // avoids loops: rows or n may be huge
+  if (best.values.size() == 0) return best;  // avoids a loop: rows or n may be huge
   std::vector<std::int32_t> order(n);
   for (std::int64_t r = 0; r < rows; ++r) {
     const real* const row = x.row(r);

@@ -11,7 +11,7 @@ using kernels::Trans;
 
 namespace {
 
-/// All axes except the two of the matrices.
+/// The axes before the last two, which are those of the matrices.
 Shape batch_of(const Shape& shape) {
   return Shape(shape.extents().first(static_cast<std::size_t>(shape.rank() - 2)));
 }

@@ -14,8 +14,8 @@ HEED_BEGIN
 namespace {
 
 /// y = factor · Σ_k x[…, k, …]          x: [outer, n, inner] → y: [outer, inner]
-/// dx[…, k, …] = factor · dy            for every k: each x enters one sum, with weight `factor`
-/// where k runs along one axis, or along all of them. sum: factor = 1; mean: factor = 1/n.
+/// dx[…, k, …] = factor · dy            for every k: each x enters one sum, with weight `factor`.
+/// The index k runs along one axis, or along all axes. sum: factor = 1; mean: factor = 1/n.
 struct Reduce {
   Shape kept;  // x's shape with extent 1 where it was summed
   Shape result;
@@ -36,7 +36,7 @@ struct Reduce {
 
 /// y = max_k x[k] along each line           x: [outer, n, inner] → y: [outer, inner]
 /// dx[k] = dy / m where x[k] = y, else 0,    m: the number of values of the line equal to y
-/// min: with the smallest value. NaN equals no value, so a line with a NaN has no gradient.
+/// min: the same with the smallest value. NaN equals no value: a line with a NaN has no gradient.
 struct MaxOrMin {
   bool smallest = false;
   AxisView view;
@@ -136,7 +136,7 @@ struct CumulativeSum {
 /// The shapes of a reduction of x along `axis`, or along all axes (all_axes).
 struct Reduction {
   Shape kept;    ///< x's shape with extent 1 where it is reduced
-  Shape result;  ///< x's shape without these axes, or `kept` if keep_axis is set
+  Shape result;  ///< x's shape without the reduced axes, or `kept` if keep_axis is set
   AxisView view;
 
   Reduction(const char* op, const Tensor& x, int axis, bool keep_axis) {

@@ -15,7 +15,7 @@ Tensor slice(const Tensor& x, int axis, std::int64_t begin, std::int64_t end);
 /// The concatenation of the parts along an axis.
 Tensor concat(std::span<const Tensor> parts, int axis);
 Tensor concat(std::initializer_list<Tensor> parts, int axis);
-/// Tensors of one shape along a new axis.
+/// Tensors of equal shape, joined along a new axis.
 Tensor stack(std::span<const Tensor> parts, int axis = 0);
 Tensor stack(std::initializer_list<Tensor> parts, int axis = 0);
 /// Axis k of the result is axis axes[k] of x: permute(x, {1, 0}) transposes a matrix.

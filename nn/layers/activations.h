@@ -9,7 +9,7 @@
 
 namespace heed {
 
-/// The first activations have the same numbers as the first unary functions
+/// The activations before swiglu have the values of the unary functions of the same names
 /// (autograd/kernels/unary_functions.h) and are fused with the preceding layer (affine_activation).
 /// A gated activation multiplies a function of the first half of that layer's output by the second
 /// half (`gated`). Plugins register further activations.
@@ -43,8 +43,8 @@ HEED_BEGIN
 /// f(x), elementwise: any shape → the same shape. Composed of ops, so that it has a gradient.
 using ActivationFunction = Tensor (*)(const Tensor& x);
 
-/// Registers an activation under a name. Throws Error(bad_input) if the name exists or contains no
-/// dot.
+/// Registers an activation under a name. Throws Error(bad_input) if the name is already registered
+/// or contains no dot.
 void add_activation(std::string_view name, ActivationFunction f);
 /// The registered function, or nullptr for a built-in activation. Throws Error(failed) if its
 /// plugin registers it only for the other type of `real`.

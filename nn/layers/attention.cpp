@@ -146,7 +146,7 @@ Tensor MultiHeadAttention::next_segment(const Tensor& x, const Context& context,
                      lanes = std::ssize(context.offsets) - 1;
   const Tensor q = queries(x), kv = keys_and_values(x);
   Array past({lanes * m, width});
-  std::vector<std::int32_t> order, key_offsets{0};  // order: rows of concat(past, kv)
+  std::vector<std::int32_t> order, key_offsets{0};  // order: rows of concat(past, kv), lane by lane
   for (std::int64_t i = 0; i < lanes; ++i) {
     const std::int64_t lane = context.lanes.first + i, begin = context.offsets[i],
                        rows = context.offsets[i + 1] - begin;

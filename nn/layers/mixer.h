@@ -52,8 +52,8 @@ class Mixer {
 
   /// A decoding step of a mixer with AttentionScope::past: context.cache is set, and row i of x and
   /// of the result is the newest row of hypothesis i: [hypotheses, d] → [hypotheses, d]. The
-  /// default stores x in the cache and processes whole sequences, so the time of a step is
-  /// proportional to the number of rows so far. An override stores its state in
+  /// default stores x in the cache and processes whole sequences, so the time of a step grows with
+  /// the number of rows so far. An override stores its state in
   /// context.cache->layers[context.layer].entries (see Cache). Throws Error(failed) while a tape is
   /// recording.
   virtual Tensor step(const Tensor& x, const Context& context) const;
@@ -74,8 +74,8 @@ using MixerFactory = std::function<std::unique_ptr<Mixer>(const ModelOptions& op
                                                           AttentionScope scope, Init& init)>;
 
 /// Registers a mixer under a name. The factory receives AttentionScope::all in an encoder and
-/// AttentionScope::past in a decoder. Throws Error(bad_input) if the name exists or contains no
-/// dot.
+/// AttentionScope::past in a decoder. Throws Error(bad_input) if the name is already registered or
+/// contains no dot.
 void add_mixer(std::string_view name, MixerFactory make);
 /// Makes the mixer that options.mixer names. Throws Error(failed) if its plugin registers it only
 /// for the other type of `real`.

@@ -36,7 +36,7 @@ class Check {
       : name_(name_of(options.mixer)), d_(options.d_model), scope_(scope) {
     Init init(InitKind::xavier, options.init_std, 1);
     mixer_ = make_mixer(options, scope, init);
-    // Random weights: initial values may be zero or close a gate.
+    // The weights are random: initial values that are zero or close a gate could hide a dependence.
     std::set<std::string> names;
     for (NamedTensor& p : mixer_->parameters()) {
       if (!names.insert(p.name).second)
@@ -112,8 +112,10 @@ class Check {
       const Array y =
           mixer_->step(Tensor(read.back().clone()), {each, nullptr, pass, &cache}).value();
       if (y.shape() != read.back().shape())
-        reject(fmt::format("a decoding step returns shape {} for rows of shape {}", y.shape(),
-                           read.back().shape()));
+        reject(
+            fmt::format("a decoding step returns shape {} for rows of shape {}; expected the same "
+                        "shape",
+                        y.shape(), read.back().shape()));
       for (std::int64_t i = 0; i < 2; ++i) {
         Array sequence({t + 1, d_});
         for (std::int64_t s = 0; s <= t; ++s)
@@ -121,8 +123,8 @@ class Check {
         const Array whole = run_whole(sequence, {0, static_cast<std::int32_t>(t + 1)});
         if (differ(whole, t, y, i))
           reject(
-              fmt::format("decoding step by step differs from whole sequences at position {}; "
-                          "check its function step()",
+              fmt::format("step-by-step decoding and a pass over the whole sequence differ at "
+                          "position {}; check step()",
                           t));
       }
     }

@@ -1,5 +1,5 @@
 #pragma once
-/// The patterns of self-attention that a config can choose. A new pattern requires a file in
+/// The patterns of self-attention that can be set in a config. A new pattern requires a file in
 /// autograd/ops/attention/ and an include, a value, a name and a case in this file; the tests then
 /// cover it. (Cross-attention always reads all rows of the encoder.)
 

@@ -130,7 +130,7 @@ void LayerPositions::add_terms(std::vector<ScoreTermPtr>& terms, std::int64_t ma
   if (kind == PositionKind::relative_shaw)
     terms.push_back(std::make_shared<RelativeKeys>(weight, causal ? 0 : -farthest));
   if (kind != PositionKind::relative_xl) return;
-  // Decoding computes the table for twice the length, so that few steps recompute it.
+  // Decoding computes the keys for twice the length, so that few steps recompute them.
   const bool decoding = cache != nullptr;
   const std::int64_t n = std::max<std::int64_t>(decoding ? 2 * max_length : max_length, 1);
   const std::int64_t first = causal ? 0 : 1 - n;

@@ -69,9 +69,9 @@ struct Positions {
 /// - rotary: queries and keys are rotated by their positions (autograd/ops/attention/rotary.h)
 /// - relative_shaw: a trained key for each distance up to a maximum
 /// - relative_xl: keys of distances are sinusoids times a matrix; trained vectors are added to the
-///   query, u before the product with keys and v before the product with distances (both:
-///   autograd/ops/attention/relative_keys.h)
-/// Other kinds do not change the layer.
+///   query, u before the product with keys and v before the product with the keys of distances
+/// Other kinds do not change the layer. The formulas of relative_shaw and relative_xl are in
+/// autograd/ops/attention/relative_keys.h.
 struct LayerPositions {
   PositionKind kind = PositionKind::none;
   bool causal = false;
@@ -89,7 +89,7 @@ struct LayerPositions {
   /// Rotates the first `heads` heads of each row of x. Each sequence begins at position `first`.
   Tensor rotated(const Tensor& x, std::int64_t heads, Offsets offsets, std::int64_t first) const;
   /// Adds the score terms of this layer, for sequences of at most `max_length` rows. With a cache,
-  /// reuses its keys of distances.
+  /// reuses the keys of distances in it.
   void add_terms(std::vector<ScoreTermPtr>& terms, std::int64_t max_length,
                  LayerCache* cache) const;
   Parameters parameters() const;

@@ -10,8 +10,8 @@ HEED_BEGIN
 /// - lstm: Hochreiter and Schmidhuber 1997, with forget gates
 /// - gru: Cho et al. 2014
 /// A causal mixer runs forward, with width d. In an encoder, it is bidirectional with width d/2 per
-/// direction: columns [0, d/2) are the forward direction, [d/2, d) the backward direction (Schuster
-/// and Paliwal 1997). The time of a decoding step is constant.
+/// direction: columns [0, d/2) contain the output of the forward direction, [d/2, d) that of the
+/// backward direction (Schuster and Paliwal 1997). The time of a decoding step is constant.
 struct Recurrent : Mixer {
   /// The weights of one direction, of width h. lstm has 4 gates, gru 3.
   struct Direction {

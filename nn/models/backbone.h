@@ -14,8 +14,8 @@
 HEED_BEGIN
 
 /// The part of a Transformer from token ids or feature rows to hidden rows: embedding or front end,
-/// positions, dropout, a stack of blocks. A model with the parameter names of torch.nn.Transformer
-/// or a shared table constructs and lists the parts itself.
+/// positions, dropout, a stack of blocks. A model that shares a table between backbones or has the
+/// parameter names of torch.nn.Transformer constructs and lists the parts itself.
 struct Backbone {
   static constexpr std::int32_t end_token = 2;  ///< </s>, in every vocabulary of heed
 
@@ -94,8 +94,8 @@ struct Backbone {
   static bool reads_features(const ModelOptions& options, BlockKind kind) {
     return options.input_width > 0 && kind == BlockKind::encoder;
   }
-  /// The segment of each row: the number of </s> before it in its sequence, as in BERT's
-  /// "<s> A </s> B </s>", where A is segment 0 and B segment 1.
+  /// The segment of each row: the number of </s> before it in its sequence, up to the last segment.
+  /// In BERT's "<s> A </s> B </s>", A is segment 0 and B segment 1.
   std::vector<std::int32_t> segments_of(std::span<const std::int32_t> ids, Offsets offsets) const {
     const auto last = static_cast<std::int32_t>(segments->weight.shape()[0]) - 1;
     std::vector<std::int32_t> all(ids.size());

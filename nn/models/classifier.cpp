@@ -49,7 +49,7 @@ class EncoderClassifier final : public Classifier {
     Init init(options.init, options.init_std, seed);
     if (options.kind == ModelKind::swin) {
       if (labelling != Labelling::sequences || pool_ != Pool::mean)
-        fail("[classifier] swin requires a label for each image, from the mean of its rows");
+        fail("[classifier] swin requires one label per image and pool: mean");
       swin_.emplace(options, init);
       output_ = Linear(swin_->width(), labels, init);
       return;
@@ -57,9 +57,7 @@ class EncoderClassifier final : public Classifier {
     const bool conv_front_end =
         options.input_width > 0 && options.front_end.kind == FrontEndKind::conv;
     if (conv_front_end && (labelling != Labelling::sequences || pool_ != Pool::mean))
-      fail(
-          "[classifier] a convolutional front end requires a label for each sequence, from the "
-          "mean of its rows");
+      fail("[classifier] a convolutional front end requires one label per sequence and pool: mean");
     encoder_ = Backbone(options, vocabulary, BlockKind::encoder, init);
     output_ = tied_ ? Linear(encoder_.embedding.weight) : Linear(options.d_model, labels, init);
   }

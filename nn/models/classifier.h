@@ -7,8 +7,8 @@ HEED_BEGIN
 /// cross-entropy with label smoothing; rows with the label ignored_target are skipped.
 class Classifier : public Model {
  public:
-  /// Whether the model labels sequences. In a batch, the first row of each sequence has its label;
-  /// further rows have none.
+  /// Whether the model labels sequences. In a batch, the first row of each sequence has the label
+  /// of the sequence; the other rows have none.
   virtual bool of_sequences() const = 0;
   /// The logits: [source rows, labels] or [sequences, labels].
   virtual Tensor logits(const ModelInput& input, Pass& pass) const = 0;

@@ -36,7 +36,8 @@ namespace {
 
 /// The output of the encoder, computed in parts of whole sequences.
 EncoderOutput encode_in_parts(const Generative& model, const SideView& source) {
-  constexpr std::int32_t part = 2048;  // rows, whose intermediate results fit into the CPU caches
+  // Number of rows in a part: their intermediate results fit in the CPU caches.
+  constexpr std::int32_t part = 2048;
   const Offsets offsets = source.offsets;
   const std::int32_t total = offsets.back(), parts = std::max(1, (total + part - 1) / part);
   std::vector<Array> rows;
@@ -77,7 +78,7 @@ void require_one_each(std::span<const std::int32_t> tokens, std::size_t hypothes
 void require_parents(std::span<const std::int32_t> parents, std::size_t hypotheses) {
   for (const std::int32_t p : parents) {
     if (p < 0 || p >= static_cast<std::int64_t>(hypotheses))
-      fail("[decoding] expected parents among {} hypotheses, got {}", hypotheses, p);
+      fail("[decoding] expected indices of {} hypotheses as parents, got {}", hypotheses, p);
   }
 }
 
@@ -103,7 +104,7 @@ class CachedDecoding final : public Decoding {
     std::vector<std::int32_t> offsets(tokens.size() + 1);
     std::iota(offsets.begin(), offsets.end(), 0);
     const Tensor rows = model_.decoder_rows(tokens, {offsets, &encoder_output_, pass, &cache_});
-    encoder_output_.rows = {};  // each layer has cached its keys and values
+    encoder_output_.rows = {};  // each layer has cached the keys and values computed from them
     return model_.output()(rows).value();
   }
   void prefill(std::span<const std::int32_t> tokens) override {

@@ -7,8 +7,8 @@ HEED_BEGIN
 namespace {
 
 /// A decoder-only language model (Radford et al. 2018): causal blocks and an output projection,
-/// which may be tied to the embedding. The blocks have the parameters of encoder layers, under
-/// `decoder.layers.…`.
+/// which may be tied to the embedding. The parameters of the blocks are named `decoder.layers.…`
+/// and, within a block, as in an encoder layer.
 class LanguageModel final : public Generative {
  public:
   LanguageModel(const ModelOptions& options, std::int64_t vocabulary, std::uint64_t seed)

@@ -59,7 +59,7 @@ struct LossOptions {
   /// The weight of the R-Drop divergence (rdrop_cross_entropy). If set, the second half of the rows
   /// repeats the sequences of the first half; the labels are given once.
   std::optional<double> rdrop = std::nullopt;
-  std::optional<Distillation> distillation = std::nullopt;  ///< excludes rdrop
+  std::optional<Distillation> distillation = std::nullopt;  ///< incompatible with rdrop
 };
 
 /// The loss of deferred logits. Rows with the label ignored_target are not projected.

@@ -10,7 +10,7 @@
 
 HEED_BEGIN
 
-/// The windows of an image and the order of the patches by window.
+/// The windows of an image, and its patches in the order of the windows.
 struct Windowed {
   std::shared_ptr<const GridWindows> grid;
   std::vector<std::int32_t> order;  ///< row → index of the patch, counted line by line
@@ -18,8 +18,8 @@ struct Windowed {
 
 /// Cuts an image of height × width patches into windows of side × side. With a shift, the first
 /// window along each dimension longer than a window has `shift` patches, so windows at both edges
-/// are smaller. (Equivalent to the paper, which rolls the image by −shift and masks windows that
-/// join opposite edges.)
+/// may be smaller. (This is equivalent to the paper's method, which rolls the image by −shift and
+/// masks windows that join opposite edges.)
 Windowed cut_into_windows(std::int64_t height, std::int64_t width, std::int64_t side,
                           std::int64_t shift);
 

@@ -462,7 +462,8 @@ BOOST_AUTO_TEST_CASE(invalid_operands_and_options_of_attention_are_refused) {
               "got 12 columns");
   EXPECT_FAIL(self_attention(x, whole, {.dropout = 1}), "expected dropout in [0, 1), got 1");
   EXPECT_FAIL(self_attention(x, whole, {.pattern = nullptr}), "expected a pattern, got none");
-  EXPECT_FAIL(self_attention(x, whole, {.terms = {nullptr}}), "expected a score term, got none");
+  EXPECT_FAIL(self_attention(x, whole, {.terms = {nullptr}}),
+              "expected score terms, got a null pointer");
   EXPECT_FAIL(self_attention(x, Ids{0, 3, 2, 5}, {}),
               "[self_attention] expected offsets rising from 0 to 5 rows, got 0, 3, 2, 5");
   EXPECT_FAIL(self_attention(x, Ids{}, {}), "expected offsets rising from 0 to 5 rows");
@@ -489,12 +490,12 @@ BOOST_AUTO_TEST_CASE(invalid_operands_and_options_of_attention_are_refused) {
       self_attention(
           x, whole,
           {.pattern = mask_pattern([](auto, auto, auto j) { return j % 2 == 0; }), .top_k = 1}),
-      "expected a pattern of one stretch of keys with top_k, got 3");
+      "expected a pattern of one stretch of keys with top_k, got 3 stretches");
   EXPECT_FAIL(
       self_attention(x, whole,
                      {.pattern = mask_pattern([](auto, auto, auto j) { return j % 2 == 0; }),
                       .map = ScoreMap::sum}),
-      "expected a pattern of one stretch of keys with sum, got 3");
+      "expected a pattern of one stretch of keys with sum, got 3 stretches");
   EXPECT_FAIL(self_attention(x, whole, {.top_k = 1, .map = ScoreMap::hard}),
               "expected map softmax with top_k, got hard");
   EXPECT_FAIL(self_attention(x, whole, {.pattern = prefix_pattern({})}),
@@ -508,8 +509,10 @@ BOOST_AUTO_TEST_CASE(invalid_operands_and_options_of_attention_are_refused) {
   EXPECT_FAIL(
       DistanceBias(kv, false),
       "[distance_bias] expected a table [buckets, heads], buckets a multiple of 4, got [5, 8]");
-  EXPECT_FAIL(DistanceBias(Tensor(random_array({8, 1}, 1)), false, 4),
-              "[distance_bias] expected a farthest distance above half of the 8 buckets, got 4");
+  EXPECT_FAIL(
+      DistanceBias(Tensor(random_array({8, 1}, 1)), false, 4),
+      "[distance_bias] expected a farthest distance above half the number of buckets, got 4 for "
+      "8 buckets");
   EXPECT_FAIL(window_pattern(-1, 0),
               "[window_pattern] expected back and ahead of at least 0, got -1");
 }

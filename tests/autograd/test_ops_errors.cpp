@@ -103,10 +103,10 @@ BOOST_AUTO_TEST_CASE(invalid_operands_of_recurrences_and_unfold_are_refused) {
   EXPECT_FAIL(unfold(of({5}), Ids{0, 5}, {}), "[unfold] expected x [rows, d], got [5]");
   EXPECT_FAIL(
       unfold(x, Ids{0, 5}, {.width = 3, .before = 3}),
-      "[unfold] expected a window with the row itself, got 1 x 3 rows, 0 above and 3 before");
+      "[unfold] expected a window that contains its row, got 1 x 3 rows, 0 above and 3 before");
   EXPECT_FAIL(
       unfold(x, Ids{0, 5}, {.height = 2, .above = -1}),
-      "[unfold] expected a window with the row itself, got 2 x 1 rows, -1 above and 0 before");
+      "[unfold] expected a window that contains its row, got 2 x 1 rows, -1 above and 0 before");
   EXPECT_FAIL(unfold(x, Ids{0, 5}, {.stride = 0}),
               "[unfold] expected a stride of at least 1 and lines of at least 0 rows, got 0 and 0");
   EXPECT_FAIL(unfold(x, Ids{0, 2, 5}, {.line = 2}),
@@ -122,8 +122,9 @@ BOOST_AUTO_TEST_CASE(invalid_operands_of_index_ops_are_refused) {
               "[scatter_add] expected an id for each of the 2 entries of [2, 2], got 1");
   EXPECT_FAIL(scatter_add(of({1}), Ids{-1}, 3), "[scatter_add] expected ids in [0, 3), got -1");
   EXPECT_FAIL(scatter_add(of({1}), Ids{0}, -3), "[scatter_add] expected a length of at least 0");
-  EXPECT_FAIL(gather(of({2, 3}), Ids{0, 1, 2}),
-              "[gather] expected equally many ids for each of the 2 rows of [2, 3], got 3 in all");
+  EXPECT_FAIL(
+      gather(of({2, 3}), Ids{0, 1, 2}),
+      "[gather] expected the same number of ids for each of the 2 rows of [2, 3], got 3 in all");
   EXPECT_FAIL(gather(of({2, 3}), Ids{0, 3}),
               "[gather] expected ids in [0, 3), got 3 at position 1");
   EXPECT_FAIL(top_k(Array::of({1, 2}), 3), "[top_k] expected k in [0, 2] for [2], got 3");

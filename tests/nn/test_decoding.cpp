@@ -124,8 +124,9 @@ BOOST_AUTO_TEST_CASE(selection_of_unknown_parent_is_refused) {
     const std::unique_ptr<Decoding> decoding = model->decode({}, 2, cached);
     decoding->step(two);
     for (const std::int32_t wrong : {-1, 2}) {
-      EXPECT_FAIL(decoding->select(std::vector<std::int32_t>{0, wrong}),
-                  fmt::format("[decoding] expected parents among 2 hypotheses, got {}", wrong));
+      EXPECT_FAIL(
+          decoding->select(std::vector<std::int32_t>{0, wrong}),
+          fmt::format("[decoding] expected indices of 2 hypotheses as parents, got {}", wrong));
     }
   }
 }

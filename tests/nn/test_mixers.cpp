@@ -315,8 +315,8 @@ BOOST_AUTO_TEST_CASE(check_mixer_reports_name_and_fault_of_incorrect_mixer) {
       registered<RunningMean>("test.forgetful", MixerMistake::forgets_in_steps);
   BOOST_TEST(verdict(forgetful, AttentionScope::all) == "accepted");
   BOOST_TEST(verdict(forgetful, AttentionScope::past) ==
-             "mixer test.forgetful: decoding step by step differs from whole sequences at position "
-             "4; check its function step()");
+             "mixer test.forgetful: step-by-step decoding and a pass over the whole sequence "
+             "differ at position 4; check step()");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

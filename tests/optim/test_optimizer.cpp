@@ -296,7 +296,7 @@ BOOST_AUTO_TEST_CASE(refused_steps_change_nothing) {
   for (const ScheduleKind kind : {ScheduleKind::cosine, ScheduleKind::linear}) {
     o.schedule = {.name = kind, .warmup = 1};
     EXPECT_FAIL(Optimizer(o, parameters).step(backward(sum(w))),
-                fmt::format("[optimizer] the schedule {} needs its last step: set schedule.steps",
+                fmt::format("[optimizer] the schedule {} requires a last step: set schedule.steps",
                             name_of(kind)));
   }
   o.schedule = {};

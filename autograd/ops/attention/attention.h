@@ -1,6 +1,6 @@
 #pragma once
-/// Attention, composed of other ops and as one op. autograd/attention.h contains its components:
-/// heads, the keys that a query reads, terms of the scores.
+/// Attention, both composed of other ops and as one op. autograd/attention.h contains its
+/// components: heads, the keys that a query reads, terms of the scores.
 #include <cstdint>
 #include <span>
 
@@ -17,7 +17,7 @@ struct AttentionResult {
 /// of shape [..., T, d].
 AttentionResult attention(const Tensor& q, const Tensor& k, const Tensor& v,
                           const Array& mask = {});
-/// A mask for `attention`: 0 on and below the diagonal, −inf above: [t, t].
+/// A mask [t, t] for `attention`: 0 on and below the diagonal, −inf above it.
 Array causal_mask(std::int64_t t);
 
 /// Self-attention of concatenated sequences as one op, with the options of autograd/attention.h.

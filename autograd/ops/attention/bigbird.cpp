@@ -51,7 +51,7 @@ void BigBirdPattern::stretches(const QueryBlock& block, Stretches& into) const {
   }
   std::ranges::sort(all);
   all.erase(std::unique(all.begin(), all.end()), all.end());
-  // Blocks of later keys count as read: the key range of a causal query excludes them.
+  // Blocks of later keys count as read, because the key range of a causal query excludes them.
   const auto reads = [&](std::int64_t queries, std::int64_t keys) {
     return (options_.causal && keys > queries) ||
            std::ranges::binary_search(read[queries - first], keys);

@@ -7,16 +7,18 @@ HEED_BEGIN
 
 struct BigBirdOptions {
   std::int64_t block = 64;  ///< number of positions in a block
-  /// Number of global blocks: the first ones, which read all keys and are read by all queries.
+  /// Number of global blocks at the start of a sequence. They read all keys and are read by all
+  /// queries.
   std::int64_t global_blocks = 2;
-  std::int64_t side_blocks = 1;    ///< number of neighbour blocks read on each side
-  std::int64_t random_blocks = 3;  ///< number of random blocks read, the same in all sequences
-  bool causal = false;  ///< no query reads a later key, and no random block is a later one
+  std::int64_t side_blocks = 1;  ///< number of neighbour blocks read on each side
+  /// Number of random blocks that a block reads; they are the same in all sequences.
+  std::int64_t random_blocks = 3;
+  bool causal = false;  ///< queries read no later keys; random blocks are not later blocks
 };
 
-/// Sparse attention by blocks: global, window and random. Cost and memory are linear in the number
-/// of tokens, except for the few global queries. With enough blocks, it is bitwise equal to full
-/// attention.
+/// Block-sparse attention with global, window and random blocks. Cost and memory are linear in the
+/// number of tokens, except for the few global queries. With enough blocks, it is bitwise equal to
+/// full attention.
 /// Source: Zaheer et al., "Big Bird", 2020, section 2 and appendix D (internal global tokens).
 class BigBirdPattern final : public Pattern {
  public:

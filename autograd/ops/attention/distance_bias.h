@@ -9,9 +9,9 @@ HEED_BEGIN
 /// A trained bias for each bucket of distances and each head:   S_ij += B[bucket(i − j), head]
 ///   dB[b, head] = Σ dS_ij over all i, j with bucket(i − j) = b
 /// Half of the buckets contain one short distance each; the index of the others grows with the
-/// logarithm of the distance. The last bucket contains all distances from `farthest` on. Attention
-/// in both directions uses the first half of the table for keys at or before the query and the
-/// second for keys after it.
+/// logarithm of the distance. The last bucket contains all distances from `farthest` on.
+/// Bidirectional attention uses the first half of the table for keys at or before the query and the
+/// second half for keys after it.
 /// Source: Raffel et al., "Exploring the Limits of Transfer Learning" (T5), 2020, section 2.1, and
 /// its published code (32 buckets, distances up to 128).
 struct DistanceBias final : ScoreTerm {
@@ -26,8 +26,10 @@ struct DistanceBias final : ScoreTerm {
       fail("[distance_bias] expected a table [buckets, heads], buckets a multiple of {}, got {}",
            least, table.shape());
     if (farthest <= table.shape()[0] / 2)
-      fail("[distance_bias] expected a farthest distance above half of the {} buckets, got {}",
-           table.shape()[0], farthest);
+      fail(
+          "[distance_bias] expected a farthest distance above half the number of buckets, got {} "
+          "for {} buckets",
+          farthest, table.shape()[0]);
   }
 
   /// The row of the table for query position − key position.

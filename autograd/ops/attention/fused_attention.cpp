@@ -53,9 +53,9 @@ using InputGradients = Operands<real>;
 /// Memory is linear in the number of tokens. Source: Vaswani et al. 2017, section 3.2;
 /// recomputation after Dao et al., "FlashAttention", 2022.
 struct FusedAttention {
-  /// Number of queries per block: causal attention skips the blocks above the diagonal.
+  /// Number of queries per block. Causal attention skips the keys after the last query of a block.
   static constexpr std::int64_t block_rows = 64;
-  /// Maximum number of scores per head for which all queries of a sequence are a single block.
+  /// Maximum number of scores per head for which the queries of a sequence form a single block.
   static constexpr std::int64_t whole_values = 128 * 128;
   /// Number of keys per tile: three tiles of scores fit in an L2 cache of 1 MiB.
   std::int64_t tile_keys(const QueryBlock& queries) const {
@@ -72,7 +72,7 @@ struct FusedAttention {
   Offsets query_offsets, key_offsets;
   HeadLayout layout;
   real scale = 1;          // c
-  bool self = true;        // x[0] is qkv; otherwise q, and x[1] is kv
+  bool self = true;        // x[0] is qkv; if false, x[0] is q and x[1] is kv
   std::array<Array, 2> x;  // the op's further inputs belong to the terms
   Array output, lse;  // [query tokens, heads · size]; log-sum-exp [query tokens, heads], or Σ S
 
@@ -113,13 +113,13 @@ struct FusedAttention {
 
   // ---- which scores exist: blocks of queries, their stretches of keys, and tiles ----------------
 
-  /// Finds the stretches of a block: at least one, because its output must be written.
+  /// Finds the stretches of a block: at least one, because the output of every block is written.
   void find_stretches(const QueryBlock& queries, Stretches& stretches) const {
     stretches.clear();
     options.pattern->stretches(queries, stretches);
     if (stretches.size() == 0) stretches.add_none(queries);
     if (compares_all(queries.keys) && stretches.size() > 1)
-      fail("[attention] expected a pattern of one stretch of keys with {}, got {}",
+      fail("[attention] expected a pattern of one stretch of keys with {}, got {} stretches",
            options.top_k > 0 ? "top_k" : name_of(options.map), stretches.size());
   }
   /// Calls body(block, its stretches) for every block of the first `heads` heads.
@@ -205,7 +205,8 @@ struct FusedAttention {
     for (const ScoreTermPtr& term : options.terms) term->add(t.scores, s.data());
     if (options.top_k > 0) keep_largest(options.top_k, s.data(), t.rows, t.keys, t.visible);
   }
-  /// Writes P of a block of one tile to p, and the log-sum-exp of its rows to `sums`.
+  /// For a block of one tile, writes P to p and the log-sum-exp of its rows (map sum: Σ S) to
+  /// `sums`.
   void weights(const Tile& t, const Inputs& in, Array& p, real* sums) const {
     scores(t, in, p);
     if (options.map == ScoreMap::sum) {
@@ -436,9 +437,10 @@ HeadLayout AttentionOptions::layout(const char* op, std::int64_t columns,
   if (top_k > 0 && map != ScoreMap::softmax)
     fail("[{}] expected map softmax with top_k, got {}", op, name_of(map));
   if (pattern == nullptr) fail("[{}] expected a pattern, got none", op);
-  if (std::ranges::count(terms, nullptr) > 0) fail("[{}] expected a score term, got none", op);
+  if (std::ranges::count(terms, nullptr) > 0)
+    fail("[{}] expected score terms, got a null pointer", op);
   if (columns == 0) return l;
-  const bool too_many = heads > columns;  // avoids an overflow of the sum of heads
+  const bool too_many = heads > columns;  // if so, heads + 2 · key_heads could overflow
   const std::int64_t parts = with_keys_and_values && !too_many ? heads + 2 * l.key_heads : heads;
   const bool fits = !too_many && columns % parts == 0;
   if (!fits && with_keys_and_values) {
@@ -470,7 +472,7 @@ Tensor cross_attention(const Tensor& q, const Tensor& kv,
         op, q.shape(), kv.shape());
   }
   const HeadLayout layout = options.layout(op, q.shape()[1], false);
-  // Rows without columns may have any number of heads: 2 · heads could overflow.
+  // Rows without columns may have any number of heads, so 2 · heads could overflow.
   const std::int64_t kv_columns = kv.shape()[1];
   if (kv_columns % 2 != 0 || kv_columns / 2 != layout.key_heads * layout.size) {
     fail("[{}] expected kv [tokens, 2 · {} · {}] for q {}, got {}", op, layout.key_heads,
@@ -486,7 +488,8 @@ Tensor cross_attention(const Tensor& q, const Tensor& kv,
     const std::int32_t queries = query_offsets[s + 1] - query_offsets[s],
                        keys = key_offsets[s + 1] - key_offsets[s];
     if (queries > keys)
-      fail("[{}] expected a key for each of the last {} queries, got {}", op, queries, keys);
+      fail("[{}] with queries_last, expected at least as many keys as queries, got {} and {}", op,
+           keys, queries);
   }
   return apply_attention(CrossAttention{}, layout, options, query_offsets, key_offsets,
                          std::array{q, kv});

@@ -23,8 +23,8 @@ constexpr real epsilon = real(1e-6);  // added to n, which is 0 if all φ underf
 ///   N'_i = [N_i, n_i] = Q_i Σ_j K_jᵀ V'_j,   O_i = N_i / n_i      j: all keys or, if causal, j ≤ i
 /// The column of ones in V' yields n, the sum of the weights. With dN' = [dO/n, −⟨dO, O⟩/n]:
 ///   dQ_i = dN'_i (Σ_j K_jᵀ V'_j)ᵀ,  dK_j = V'_j (Σ_i Q_iᵀ dN'_i)ᵀ,  dV'_j = K_j Σ_i Q_iᵀ dN'_i
-/// and dq = dQ ⊙ φ'(q), dk = dK ⊙ φ'(k). Causal sums run over chunks of rows: one array contains Σ
-/// K_jᵀ V'_j of the earlier chunks or, for dK and dV', Σ Q_iᵀ dN'_i of the later chunks; within a
+/// and dq = dQ ⊙ φ'(q), dk = dK ⊙ φ'(k). Causal sums run over chunks of rows: one array contains
+/// Σ K_jᵀ V'_j of the earlier chunks or, for dK and dV', Σ Q_iᵀ dN'_i of the later chunks. Within a
 /// chunk, the pairs j ≤ i are a lower triangle.
 /// Source: Katharopoulos et al., "Transformers are RNNs", 2020, sections 3.2 to 3.4.
 struct LinearAttention {
@@ -77,12 +77,12 @@ struct LinearAttention {
     }
   }
   std::int64_t chunks(std::int64_t rows) const { return causal ? (rows + chunk - 1) / chunk : 1; }
-  /// Chunk i; without causality, one chunk contains all rows.
+  /// The rows of chunk i; if not causal, one chunk contains all rows.
   Rows rows_of(std::int64_t i, std::int64_t rows) const {
     return causal ? Rows{i * chunk, std::min((i + 1) * chunk, rows)} : Rows{0, rows};
   }
 
-  /// sum [a's columns, b's columns] += aᵀ b over some rows
+  /// sum [a's columns, b's columns] += aᵀ b over rows r
   static void add_outer(const Rows& r, const Array& a, const Array& b, Array& sum) {
     gemm(Trans::yes, Trans::no, a.cols(), b.cols(), r.count(), 1, a.row(r.begin), a.cols(),
          b.row(r.begin), b.cols(), 1, sum.data(), b.cols());
@@ -107,7 +107,7 @@ struct LinearAttention {
          a.cols(), 1, y.row(r.begin), y.cols());
   }
 
-  /// y_i = a_i Σ_j b_jᵀ c_j over all j or, if causal, j ≤ i. `later` selects a sum over j ≥ i.
+  /// y_i = a_i Σ_j b_jᵀ c_j over all j or, if causal, over j ≤ i (with `later`, over j ≥ i).
   Array mixed(const Array& a, const Array& b, const Array& c, bool later, Trans trans) const {
     const std::int64_t rows = a.rows(), count = chunks(rows);
     Array sum = Array::zeros({b.cols(), c.cols()});

@@ -22,7 +22,7 @@ class LinearAttentionStep {
   LinearAttentionStep(const AttentionOptions& options, std::int64_t q_columns)
       : layout_(options.layout("linear_attention_step", q_columns, false)) {}
 
-  /// The number of values in a state; the initial state is zeros.
+  /// The number of values in a state. All are initially zero.
   std::int64_t state_size() const { return layout_.key_heads * layout_.size * (layout_.size + 1); }
   /// q, out: [heads · size]; kv: the new row's keys, then values. Adds the row to the state.
   void operator()(const real* q, const real* kv, real* state, real* out) const;

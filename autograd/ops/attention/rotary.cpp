@@ -65,7 +65,7 @@ struct Rotary {
     }
     return y;
   }
-  /// Rotates n pairs; first values and second values are each `step` apart.
+  /// Rotates n pairs. Consecutive first values are `step` apart, as are consecutive second values.
   template <std::int64_t step>
   static void rotate(const real* a, const real* b, real* ya, real* yb, const real* cosine,
                      const real* sine, real direction, std::int64_t n) {

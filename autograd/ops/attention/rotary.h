@@ -26,8 +26,8 @@ struct RotaryOptions {
 };
 
 /// Rotates each row's heads by the row's position: [rows, d] → [rows, d]. The product of a query
-/// and a key then depends on their positions only through the distance. positions: one for each
-/// row, from 0.
+/// and a key then depends on their positions only through the distance. positions: [rows], counted
+/// from 0.
 Tensor rotary(const Tensor& x, std::span<const std::int32_t> positions,
               const RotaryOptions& options);
 

@@ -3,8 +3,8 @@
 
 HEED_BEGIN
 
-/// Sliding window: query i reads its own key, the `back` keys before it and the `ahead` keys after
-/// it; ahead = 0 is causal. Cost and memory are linear in the number of tokens. Through n layers, a
+/// Sliding window: query i reads key i, the `back` keys before it and the `ahead` keys after it;
+/// ahead = 0 is causal. Cost and memory are linear in the number of tokens. Through n layers, a
 /// token depends on the n · back tokens before it. Source: Beltagy et al., "Longformer", 2020,
 /// section 3.1.
 struct WindowPattern final : Pattern {

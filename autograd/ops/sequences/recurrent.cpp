@@ -14,7 +14,7 @@ using kernels::Trans;
 
 namespace {
 
-/// The sequences by descending length, so that the first `active(t)` have a row at step t.
+/// The sequences in order of descending length: the first `active(t)` of them have a row at step t.
 struct Steps {
   struct Sequence {
     std::int64_t first, length;  // the row of step 0; the number of rows
@@ -45,7 +45,7 @@ struct Steps {
   }
 };
 
-/// The values of one sequence at one step and at the previous step (zeros at the first step).
+/// The values of one sequence at one step and at the previous step (zeros before the first step).
 template <class T>
 struct Row {
   T *gates, *kept, *h;  ///< gates contains x on entry to forward
@@ -107,7 +107,7 @@ struct LstmCell {
 ///   dx_n = dh ⊙ (1 − z) ⊙ (1 − n²),        du_n = dx_n ⊙ r,
 ///   dx_r = du_r = dx_n ⊙ u_n ⊙ r (1 − r),  dx_z = du_z = dh ⊙ (h' − n) ⊙ z (1 − z),
 ///   dh' = dh ⊙ z + Wᵀ du
-/// u_n is kept. The form is that of torch.nn.GRU, in which r scales u_n with its bias.
+/// u_n is kept. The form is that of torch.nn.GRU, in which r scales u_n including its bias.
 /// Source: Cho et al., "Learning Phrase Representations using RNN Encoder-Decoder", 2014.
 struct GruCell {
   static constexpr const char* name = "gru";

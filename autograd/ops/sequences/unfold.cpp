@@ -26,7 +26,7 @@ struct Grid {
   }
 };
 
-/// Let x[i, j] be row j of line i of a sequence, s = stride, and x = 0 outside of its lines:
+/// Let x[i, j] be row j of line i of a sequence, s = stride, and x = 0 outside its lines:
 /// y[(u, v), (p, q)] = x[s u + p − above, s v + q − before]
 ///                    x: [rows, d] → y: [windows, height · width, d], 0 ≤ p < height, 0 ≤ q < width
 /// dx[i, j] = Σ dy[(u, v), (p, q)]          over s u + p − above = i and s v + q − before = j
@@ -35,10 +35,10 @@ struct Unfold {
   UnfoldWindow window;
 
   /// Calls visit(at, s, n) for each run of rows: rows [s, s + n) of x are rows [at, at + n) of y,
-  /// whose windows follow one another.
+  /// which contains the rows of all windows one after another.
   template <class Visit>
   void for_each_stretch(const Array& y, Visit visit) const {
-    if (y.size() == 0) return;  // rows without columns permit windows of any width
+    if (y.size() == 0) return;  // avoids a loop: windows of rows without columns may be huge
     std::int64_t at = 0;
     for (std::size_t i = 0; i + 1 < offsets.size(); ++i) {
       const Grid grid(offsets[i + 1] - offsets[i], window);
@@ -77,8 +77,10 @@ struct Unfold {
 
 void require_window(const UnfoldWindow& w, std::span<const std::int32_t> offsets) {
   if (w.before < 0 || w.before >= w.width || w.above < 0 || w.above >= w.height)
-    fail("[unfold] expected a window with the row itself, got {} x {} rows, {} above and {} before",
-         w.height, w.width, w.above, w.before);
+    fail(
+        "[unfold] expected a window that contains its row, got {} x {} rows, {} above and {} "
+        "before",
+        w.height, w.width, w.above, w.before);
   constexpr std::int64_t most = std::int64_t{1} << 31;
   if (w.width > most || w.height > most / w.width)
     fail("[unfold] expected a window of at most 2^31 rows, got {} x {}", w.height, w.width);

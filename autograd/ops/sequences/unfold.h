@@ -1,5 +1,5 @@
 #pragma once
-/// Windows of rows: `affine` of the windows is a convolution along sequences or over grids.
+/// Windows of rows: `affine` applied to windows is a convolution along sequences or over grids.
 #include <cstdint>
 #include <span>
 #include <vector>

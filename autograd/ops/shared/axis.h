@@ -31,8 +31,8 @@ struct AxisView {
     return view;
   }
 
-  /// Calls visit(line, first): lines have the order of the values of [outer, inner]; value k of a
-  /// line is at first + k · inner.
+  /// Calls visit(line, first) for each line, in the order of the values of [outer, inner]. Value k
+  /// of a line is at first + k · inner.
   template <class Visit>
   void for_each_line(Visit visit) const {
     if (outer == 0 || n == 0 || inner == 0) return;  // no values; the other extents may be huge

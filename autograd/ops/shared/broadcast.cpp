@@ -9,7 +9,8 @@ HEED_BEGIN
 
 namespace {
 
-/// The extent of x on an axis of a shape of the given rank, to which x is aligned at the end.
+/// The extent of x along an axis of a shape of the given rank, with the last axes aligned; 1 if x
+/// lacks the axis.
 std::int64_t aligned_extent(const Shape& x, int rank, int axis) {
   const int x_axis = axis - (rank - x.rank());
   return x_axis < 0 ? 1 : x[x_axis];
@@ -92,8 +93,8 @@ Array sum_to(const Array& x, const Shape& shape) {
     });
     return y;
   }
-  // The last axis remains, so the one before it is summed (equally broadcast axes are merged):
-  // one matrix [rows, cols] at a time.
+  // The last axis remains. The axis before it is summed, because adjacent axes that both remain are
+  // merged. Each step sums the rows of one matrix [rows, cols].
   const std::int64_t cols = walk.run();
   --walk.rank;
   const std::int64_t rows = walk.run();

@@ -1,7 +1,7 @@
 #pragma once
 /// Broadcasting, by NumPy's rule: shapes are aligned at their last axes; an axis that has extent 1
 /// or is missing is repeated as often as the other shape requires. Backward sums over the copies
-/// that forward made, so `broadcast_to` and `sum_to` are each other's backward.
+/// that forward made: `sum_to` is the backward of `broadcast_to`, and vice versa.
 #include <array>
 #include <cstdint>
 #include <optional>
@@ -25,14 +25,14 @@ Array broadcast_to(const Array& x, const Shape& shape);
 Array sum_to(const Array& x, const Shape& shape);
 
 /// Iterates over the values of y in order, and over the matching values of a and b.
-/// Adjacent axes along which the same inputs are repeated are merged: equal shapes become one axis;
-/// a matrix plus a row, two.
+/// Adjacent axes along which the same inputs are repeated are merged: two equal shapes have one
+/// merged axis; a matrix and a row have two.
 struct BroadcastWalk {
   BroadcastWalk(const Shape& y, const Shape& a, const Shape& b);
 
   int rank = 0;  ///< number of merged axes, at least 1
   std::int64_t size = 0;
-  /// Strides of a and b; 0 on repeated axes.
+  /// Extents of the merged axes, and strides of a and b, which are 0 on repeated axes.
   std::array<std::int64_t, Shape::max_rank> extent{}, a{}, b{};
 
   std::int64_t run() const { return extent[static_cast<std::size_t>(rank - 1)]; }

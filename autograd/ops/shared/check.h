@@ -20,7 +20,8 @@ inline void require_probability(const char* op, real p) {
   if (p > largest) fail("[{}] expected p <= 1 - 1/65536, got {}", op, p);
 }
 
-/// Concatenated sequences: sequence i consists of rows [offsets[i], offsets[i + 1]).
+/// Checks the offsets of concatenated sequences: sequence i consists of rows
+/// [offsets[i], offsets[i + 1]).
 inline void require_offsets(const char* op, std::span<const std::int32_t> offsets,
                             std::int64_t rows) {
   if (offsets.empty() || offsets.front() != 0 || offsets.back() != rows ||
@@ -29,7 +30,7 @@ inline void require_offsets(const char* op, std::span<const std::int32_t> offset
          offsets.empty() ? "none" : fmt::format("{}", fmt::join(offsets, ", ")));
 }
 
-/// The axis counted from the front.
+/// The axis, counted from the front; a negative `axis` counts from the back.
 inline int require_axis(const char* op, const Shape& shape, int axis) {
   if (axis < -shape.rank() || axis >= shape.rank())
     fail("[{}] expected an axis of {}, got {}", op, shape, axis);
