@@ -129,7 +129,7 @@ struct MaskOptions {
 struct DataOptions {
   FilesOptions train = {}, valid = {}, test = {};
   double valid_fraction = 0.0;  ///< share cut from the end of train if `valid` has no files
-  double test_fraction = 0.0;   ///< share cut for test, after that for valid
+  double test_fraction = 0.0;   ///< share cut for `test`; it follows the share for `valid`
   SyntheticOptions synthetic = {};
   InputKind input = InputKind::text;
   ImageOptions image = {};
@@ -180,14 +180,14 @@ struct SegmentationOptions {
 
 struct TokenizerOptions {
   TokenizerKind kind = TokenizerKind::sentencepiece;
-  PieceAlgorithm algorithm = PieceAlgorithm::unigram;  ///< sentencepiece
+  PieceAlgorithm algorithm = PieceAlgorithm::unigram;  ///< sentencepiece only
   std::int64_t vocab_size = 8000;  ///< sentencepiece, words: maximum size, special pieces included
   /// Further special pieces such as "<pad>", "<mask>", "<extra_id_0>"; their ids begin at 3.
   std::vector<std::string> specials = {};
   SegmentationOptions sample = {};
   bool shared = true;             ///< one vocabulary for source and target
   std::string model = {};         ///< a `.model` or `.vocab` file to load instead of training
-  std::string source_model = {};  ///< the same for separate tokenizers
+  std::string source_model = {};  ///< as `model`, for separate tokenizers
   std::string target_model = {};
 };
 

@@ -39,7 +39,7 @@ class Batching {
   /// Every sample once, in a fixed order, grouped by similar length.
   virtual std::vector<SampleGroup> evaluation(const Dataset& data,
                                               const BatchOptions& options) const = 0;
-  /// A batch of the samples in the given order, for the given epoch or, without one, for
+  /// A batch of the samples, in the given order, for training in `epoch` or, if it is unset, for
   /// evaluation.
   virtual Batch batch(const Dataset& data, const SampleGroup& samples, const BatchOptions& options,
                       std::optional<std::int64_t> epoch) const = 0;

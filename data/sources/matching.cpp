@@ -65,7 +65,7 @@ std::vector<std::string> matching_files(const std::string& name) {
   std::vector<std::string> found;
   add_matching(pattern.root_path(), parts, found);
   std::ranges::sort(found);
-  // "**/**/x" finds a file more than once.
+  // "**/**/x" can match a file several times.
   found.erase(std::unique(found.begin(), found.end()), found.end());
   return found;
 }

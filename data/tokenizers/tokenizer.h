@@ -69,10 +69,10 @@ class Tokenizer {
 
   /// Writes `<stem>.model` (the format of sentencepiece) or `<stem>.vocab` and returns its path.
   ///
-  /// A `.vocab` is text: line n, from 0, contains the piece of id n; lines 0 to 2 are <unk>, <s>,
-  /// </s>; further specials follow, each prefixed with \! ("\!<mask>"). Escapes: \\ backslash, \n
-  /// newline, \r carriage return, \t tab, \s space, \xHH any other unprintable byte; in a piece of
-  /// text that equals <unk>, <s> or </s>, the first character is escaped. Throws Error(io).
+  /// A `.vocab` file is text: line n, from 0, contains the piece of id n; lines 0 to 2 are <unk>,
+  /// <s>, </s>; further specials follow, each prefixed with \! ("\!<mask>"). Escapes: \\ backslash,
+  /// \n newline, \r carriage return, \t tab, \s space, \xHH any other unprintable byte; in a piece
+  /// of text that equals <unk>, <s> or </s>, the first character is escaped. Throws Error(io).
   virtual std::filesystem::path save(const std::filesystem::path& stem) const = 0;
 
  protected:
@@ -86,8 +86,8 @@ inline constexpr std::uint64_t largest_tokenizer = std::uint64_t{64} << 20;  // 
 /// Throws Error(usage) for a learned tokenizer of more than largest_tokenizer bytes.
 void refuse_large_tokenizer(std::uint64_t bytes);
 
-/// Reads a file that save() wrote, or any sentencepiece model with the ids above (sentencepiece's
-/// defaults). Throws Error(bad_input), naming the file.
+/// Reads a file that save() wrote, or any sentencepiece model with the special ids 0 to 2
+/// (sentencepiece's defaults). Throws Error(bad_input), naming the file.
 std::unique_ptr<Tokenizer> load_tokenizer(const std::filesystem::path& file, TokenizerKind kind);
 
 /// Learns a vocabulary from lines: sentencepiece's pieces (unigram model or byte-pair encoding) or

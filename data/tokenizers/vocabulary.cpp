@@ -189,7 +189,7 @@ std::vector<std::string> all_bytes() {
   return pieces;
 }
 
-/// Whether `piece` is a piece that each_piece can produce.
+/// Whether each_piece can produce `piece`.
 bool fits(TokenizerKind kind, const std::string& piece) {
   std::int64_t count = 0;
   each_piece(kind, piece,

@@ -204,7 +204,8 @@ BOOST_AUTO_TEST_CASE(seek_resumes_at_any_position) {
     expect_error(Exit::bad_input, {"epoch 7"}, [&] { straight.seek({7, n}); });
     expect_error(Exit::bad_input, {"batch -1"}, [&] { straight.seek({7, -1}); });
     expect_error(Exit::bad_input, {"epoch -1"}, [&] { straight.seek({-1, 0}); });
-    BOOST_TEST((straight.position() == Position{8, 0}));  // a failed seek changes no position
+    BOOST_TEST(
+        (straight.position() == Position{8, 0}));  // a failed seek leaves the position unchanged
   }
 }
 
@@ -314,7 +315,7 @@ BOOST_AUTO_TEST_CASE(evaluation_predicts_each_token_of_text_once) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(make_batch_contains_given_samples) {
+BOOST_AUTO_TEST_CASE(make_batch_returns_samples_in_given_order) {
   const Dataset data = random_pairs(10, 5);
   const Batch b = make_batch(data, {7, 2, 2});
   check_batch(b, data);
@@ -327,7 +328,7 @@ BOOST_AUTO_TEST_CASE(untrainable_dataset_is_refused) {
   expect_error(Exit::bad_input, {"no sample", "12 longer", "data.max_length"},
                [&] { BatchStream(nothing, {}); });
   const Dataset one = counting_text(1);
-  expect_error(Exit::bad_input, {"data.train: a text of 1 token"},
+  expect_error(Exit::bad_input, {"data.train: the text has 1 token"},
                [&] { BatchStream(one, {.context = 4}); });
 }
 

@@ -209,7 +209,8 @@ BOOST_AUTO_TEST_CASE(prefixes_are_added_to_lines_of_their_files) {
   BOOST_TEST((split.parts[1].name == "(no prefix)" && split.parts[1].size == 1));
   options.mixture.prefixes = {"first: "};
   expect_error(Exit::usage,
-               {"data.mixture.prefixes: 1 prefixes, but data.train.source has 2 files"},
+               {"data.mixture.prefixes: the number of prefixes is 1, ",
+                "number of files in data.train.source is 2"},
                [&] { read_corpus(options, Reads::pairs, 1); });
 }
 
