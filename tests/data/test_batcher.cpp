@@ -204,8 +204,7 @@ BOOST_AUTO_TEST_CASE(seek_resumes_at_any_position) {
     expect_error(Exit::bad_input, {"epoch 7"}, [&] { straight.seek({7, n}); });
     expect_error(Exit::bad_input, {"batch -1"}, [&] { straight.seek({7, -1}); });
     expect_error(Exit::bad_input, {"epoch -1"}, [&] { straight.seek({-1, 0}); });
-    BOOST_TEST(
-        (straight.position() == Position{8, 0}));  // a failed seek leaves the position unchanged
+    BOOST_TEST((straight.position() == Position{8, 0}));  // failed seeks have no effect
   }
 }
 

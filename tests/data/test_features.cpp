@@ -1,4 +1,4 @@
-// Feature rows and sound in place of text.
+// Feature rows and sound, used in place of text.
 #include "data/inputs/features.h"
 
 #include <fmt/format.h>

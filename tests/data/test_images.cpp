@@ -1,4 +1,4 @@
-// Images: from files, and as rows of patches.
+// Images, read from files and converted to rows of patches.
 #include "data/inputs/images.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// Videos: from files, drawn from descriptions, and as rows of tubelets.
+// Videos, read from files or drawn from descriptions, and converted to rows of tubelets.
 #include "data/inputs/videos.h"
 
 #include <fmt/format.h>
@@ -27,7 +27,7 @@ std::string counting(std::size_t n) {
   return bytes;
 }
 
-/// Options that read values unchanged.
+/// Options with which values are read unchanged.
 ImageOptions plain(std::int64_t height, std::int64_t width, std::int64_t patch) {
   return {.height = height, .width = width, .patch = patch, .mean = 0, .deviation = 1.0 / 255};
 }
@@ -186,8 +186,8 @@ std::int64_t side_of(const std::uint8_t* frame, std::int64_t pixels) {
   return std::lround(std::sqrt(static_cast<double>(white)));
 }
 
-/// Left and top of a square on a field of n x n that wraps around: the white pixel whose left and
-/// upper neighbours are black.
+/// The top left corner (x, y) of a square on a field of n x n pixels that wraps around: the white
+/// pixel whose left and upper neighbours are black.
 std::pair<std::int64_t, std::int64_t> corner_of(const std::uint8_t* frame, std::int64_t n) {
   const auto white = [&](std::int64_t y, std::int64_t x) {
     return frame[(y + n) % n * n + (x + n) % n] == 255;
@@ -236,7 +236,7 @@ BOOST_AUTO_TEST_CASE(motion_labels_are_correct_and_independent_of_middle_frame) 
                        {.height = n, .width = n}, {.frames = frames});
   std::map<std::string, std::int64_t> labels;
   std::map<std::string, std::map<std::int64_t, std::int64_t>>
-      positions;  // by label and square of the field, in the middle frame
+      positions;  // counts by label and by cell (4 x 4 pixels) of the middle frame
   std::set<std::int64_t> sizes;
   for (std::size_t i = 0; i < corpus.train.source.size(); ++i) {
     const std::string &line = corpus.train.source[i], &label = corpus.train.target[i];
@@ -252,7 +252,7 @@ BOOST_AUTO_TEST_CASE(motion_labels_are_correct_and_independent_of_middle_frame) 
   BOOST_TEST(labels.size() == 16u);
   for (const auto& [label, count] : labels) {
     BOOST_TEST(std::abs(count - 1000) < 160, label);  // 5 standard deviations
-    double chi_squared = 0;  // 16 equally likely squares of the field: 15 degrees of freedom
+    double chi_squared = 0;  // 16 equally likely cells: 15 degrees of freedom
     for (std::int64_t square = 0; square < 16; ++square) {
       const double expected = static_cast<double>(count) / 16,
                    off = static_cast<double>(positions[label][square]) - expected;

@@ -48,7 +48,7 @@ class Search {
   /// beam of one.
   void on_token(std::function<void(std::int32_t)> callback) { on_token_ = std::move(callback); }
 
-  /// `decoding` has one hypothesis per sentence and has read its prompt except the last token;
+  /// `decoding` has one hypothesis per sentence and has read each prompt except its last token;
   /// `tokens` contains the last token of each prompt. Returns 1 to `beam` hypotheses of each
   /// sentence, the best first.
   std::vector<std::vector<Hypothesis>> run(Decoding& decoding, std::vector<std::int32_t> tokens);
@@ -124,7 +124,7 @@ std::vector<Hypothesis> translate(const FrozenModel& frozen, const Dataset& data
 
 /// Continues a prompt with a language model by up to options.max_length tokens; an empty prompt is
 /// replaced by </s>. When the text exceeds the model's context, decoding continues from its last
-/// tokens, half a context. The model reads the prompt in one pass. With a beam of one, `on_token`
+/// context / 2 tokens. The model reads the prompt in one pass. With a beam of one, `on_token`
 /// receives each token as soon as it is final.
 std::vector<std::int32_t> continue_text(const FrozenModel& frozen,
                                         std::span<const std::int32_t> prompt,

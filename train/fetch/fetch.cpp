@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::string_view kGitHub = "https://raw.githubusercontent.com";
 
-// ---- the sets --------------------------------------------------------------------------------
+// ---- data sets -------------------------------------------------------------------------------
 
 constexpr std::string_view kMulti30k = "/multi30k/dataset/master/data/task1/";
 
@@ -178,7 +178,7 @@ fs::path find_in(const fs::path& from, const FetchSet& set, const FetchFile& fil
       if (fs::is_regular_file(folder / name, ignored)) return folder / name;
     }
   }
-  throw Error(Exit::bad_input, fmt::format("{}: not found in {} or its folder {}", file.name,
+  throw Error(Exit::bad_input, fmt::format("{}: not found in {} or its subfolder {}", file.name,
                                            fs::absolute(from).string(), set.name));
 }
 

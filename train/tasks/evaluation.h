@@ -17,7 +17,7 @@ struct Evaluation {
   std::vector<std::string> outputs;   ///< one per source line, if the task produces them
   std::vector<double> probabilities;  ///< probability of each output, if each is one label
   nlohmann::json notes;               ///< further keys of json()
-  std::vector<std::string> details;   ///< further lines of text
+  std::vector<std::string> details;   ///< further lines to print after text()
 
   double value(Metric metric) const;  ///< NaN if the metric was not computed
   double loss() const { return value(Metric::loss); }

@@ -188,10 +188,9 @@ void LabelTask::check_longest(const Dataset& data, const std::string& what) cons
 void LabelTask::note_unknown(const Dataset& data, const std::string& what) {
   const auto unknown = std::ranges::count(data.target.ids, Tokenizer::unk);
   if (unknown == 0) return;
-  print_note(
-      fmt::format("{}: {} of {} labels are not in the vocabulary of labels, so the model "
-                  "cannot predict them",
-                  what, unknown, data.target.ids.size()));
+  print_note(fmt::format(
+      "{}: the vocabulary lacks {} of {} labels, which the model therefore cannot predict", what,
+      unknown, data.target.ids.size()));
 }
 
 HEED_END
