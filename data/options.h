@@ -72,7 +72,7 @@ struct ImageOptions {
   std::int64_t channels = 1;             ///< 1: grey; 3: red, green, blue
   std::int64_t patch = 4;                ///< side of a patch, in pixels; divides height and width
   std::int64_t shift = 0;                ///< maximum random shift in training, in pixels
-  bool crop = false;  ///< true: larger images are cropped; false: they are an error
+  bool crop = false;  ///< true: larger images are cropped; false: they cause an error
   bool flip = false;  ///< training mirrors an image with probability 1/2
   /// The model reads (v − mean) / deviation, with v from 0 to 1.
   double mean = 0.5, deviation = 0.5;
@@ -110,8 +110,8 @@ struct MixtureOptions {
 };
 
 /// Span corruption (Raffel et al. 2020): the encoder reads a line in which <extra_id_0>,
-/// <extra_id_1>, … replace spans of tokens; the decoder generates each of these sentinels and the
-/// tokens of its span.
+/// <extra_id_1>, … replace spans of tokens; the decoder generates these sentinels, each followed by
+/// the tokens of its span.
 struct SpanOptions {
   double rate = 0.15;   ///< share of tokens to hide
   double length = 3.0;  ///< mean length of a span

@@ -26,7 +26,7 @@ struct Side {
     ids.insert(ids.end(), rest.begin(), rest.end());
     offsets.push_back(static_cast<std::int32_t>(ids.size()));
   }
-  /// The sequences [from, to).
+  /// The part that consists of sequences [from, to).
   Side part(std::int64_t from, std::int64_t to) const;
 
   friend bool operator==(const Side&, const Side&) = default;

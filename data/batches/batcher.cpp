@@ -32,7 +32,8 @@ const std::vector<SampleGroup>& BatchStream::plan(std::int64_t epoch) {
     plan_ = std::make_shared<const std::vector<SampleGroup>>(
         data_->batching->epoch(*data_, options_, epoch));
     plan_epoch_ = epoch;
-    if (plan_->empty()) throw Error(Exit::failed, "no batch: the dataset was emptied while in use");
+    if (plan_->empty())
+      throw Error(Exit::failed, "the epoch has no batch: the dataset was emptied while in use");
   }
   return *plan_;
 }

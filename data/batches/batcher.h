@@ -19,8 +19,8 @@ struct Position {
   friend bool operator==(const Position&, const Position&) = default;
 };
 
-/// The infinite sequence of training batches: each epoch contains every sample exactly once, in the
-/// order of Dataset::batching.
+/// The infinite sequence of training batches: those of each epoch in turn, as planned by
+/// Dataset::batching.
 ///
 /// A copy advances independently. The dataset must outlive the stream.
 class BatchStream {

@@ -124,7 +124,7 @@ void cut_lines(std::vector<std::string>& train, std::vector<std::string>& valid,
   train.resize(train_end);
 }
 
-/// The start of the first character at or after `at`.
+/// The index of the first character that begins at or after `at`.
 std::size_t between_characters(const std::string& text, std::size_t at) {
   while (at < text.size() && (static_cast<unsigned char>(text[at]) & 0xC0u) == 0x80u) ++at;
   return at;

@@ -48,8 +48,8 @@ struct ReadOptions {
 
 /// Reads a split from its files; messages contain `name` ("train"). If the sources are not text, a
 /// source file is a list of files, relative to its folder; or, with a name that ends in .csv, a
-/// list of "FILE,TARGET" for both sides; or an IDX file of images, whose target may be an IDX file
-/// of labels.
+/// list of "FILE,TARGET" for both sides; or an IDX file of images or videos, whose target file may
+/// be an IDX file of labels.
 Split read_split(const FilesOptions& files, const ReadOptions& options, const std::string& name);
 /// Whether a file contains both sources and targets: whether its name ends in .csv.
 bool holds_both_sides(const std::string& path);

@@ -15,7 +15,7 @@ bool has_wildcard(const std::string& name) {
   return name.find_first_of("*?[") != std::string::npos;
 }
 
-/// The entries of a folder whose names match; empty if the folder cannot be read.
+/// The entries of a folder whose names match a pattern; none if the folder cannot be read.
 std::vector<fs::path> entries(const fs::path& folder, const std::string& pattern) {
   std::vector<fs::path> found;
   std::error_code error;

@@ -56,7 +56,8 @@ class Tokenizer {
   /// Like decode, but special pieces from id 3 on become their names.
   std::string decode_with_specials(std::span<const std::int32_t> ids) const;
 
-  /// A random segmentation of the line; the deterministic one for kinds that have only one.
+  /// A random segmentation of the line or, for kinds that do not support this, its deterministic
+  /// segmentation.
   virtual std::vector<std::int32_t> sample(std::string_view line, const SegmentationOptions&,
                                            Random&) const {
     return encode(line);
@@ -117,11 +118,11 @@ struct Tokenizers {
 /// The error in the names of special pieces; empty if all are distinct ASCII names like "<mask>".
 std::string wrong_specials(std::span<const std::string> names);
 
-/// Loads the files that `options` names, or learns from the training split. A text has one
-/// tokenizer. `target` is the kind of the target's tokenizer (nullopt: options.kind). `on_message`
-/// receives a line when sentencepiece begins to learn, which takes seconds, and a line if its
-/// vocabulary is smaller than requested. Throws as train_tokenizer and load_tokenizer do, and
-/// Error(usage) if a loaded vocabulary lacks one of `options.specials`.
+/// Loads the files that `options` names, or learns vocabularies from the training split. A text has
+/// one tokenizer. `target` is the kind of the target's tokenizer (nullopt: options.kind).
+/// `on_message` receives a line when sentencepiece begins to learn, which takes seconds, and a line
+/// if its vocabulary is smaller than requested. Throws as train_tokenizer and load_tokenizer do,
+/// and Error(usage) if a loaded vocabulary lacks one of `options.specials`.
 Tokenizers make_tokenizers(const TokenizerOptions& options, const Split& train, std::uint64_t seed,
                            const std::function<void(const std::string&)>& on_message = {},
                            std::optional<TokenizerKind> target = std::nullopt);

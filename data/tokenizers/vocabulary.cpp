@@ -48,7 +48,7 @@ void each_piece(TokenizerKind kind, std::string_view line, Visit visit) {
   }
 }
 
-/// Characters with a short escape, and the letter of the escape.
+/// Characters with a short escape, and the letters of their escapes.
 constexpr auto escapes = std::to_array<std::pair<char, char>>(
     {{'\\', '\\'}, {'\n', 'n'}, {'\r', 'r'}, {'\t', 't'}, {' ', 's'}});
 

@@ -273,7 +273,7 @@ BOOST_AUTO_TEST_CASE(drawings_equal_hand_drawn_pixels) {
     expect_error(Exit::bad_input, {"is not a drawing", "with colours red, green"},
                  [&] { draw_image(wrong, 4, 8, 3); });
   BOOST_TEST((is_drawing("drawing:x") && !is_drawing("image.png")));
-  // The message about an invalid line of data contains its number.
+  // The message about an invalid line contains the number of the line.
   expect_error(Exit::bad_input, {"data: line 2: \"drawing:red\" is not a drawing"}, [] {
     Images(std::vector<std::string>{"drawing:red square 1 2 3", "drawing:red"},
            {.height = 8, .width = 8, .channels = 3}, false, "data", 1);

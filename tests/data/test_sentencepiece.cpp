@@ -37,7 +37,7 @@ BOOST_AUTO_TEST_CASE(long_line_has_same_ids_as_its_separately_encoded_words) {
     at = end + 1;
   }
   BOOST_TEST((example().encode(line) == words));
-  const std::string unknown(900'000, '\x7E');  // encoding it in one part takes the library an hour
+  const std::string unknown(900'000, '\x7E');  // encoding it in one part would take an hour
   BOOST_TEST(!example().encode(unknown).empty());
   // Such a long word is split between two characters.
   for (const std::string start : {"", "a", "ab", " "}) {

@@ -140,7 +140,7 @@ BOOST_AUTO_TEST_CASE(broken_vocabulary_file_is_refused) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(wrong_arguments_are_refused_and_write_errors_reported) {
+BOOST_AUTO_TEST_CASE(wrong_arguments_are_refused_and_write_errors_are_reported) {
   const auto t = learn(TokenizerKind::words, {"a b"});
   for (const std::int32_t id : {-1, 5, 1000000}) {
     expect_error(Exit::failed, {std::to_string(id), "5 pieces"}, [&] { t->decode(Ids{3, id}); });

@@ -234,7 +234,7 @@ std::vector<std::vector<Hypothesis>> translate(const FrozenModel& frozen, const 
       data.push_source({.sample = place}, source);
     }
     Found best(static_cast<std::size_t>(end - begin));
-    const std::int64_t searches = options.sample ? request.nbest : 1;  // each sample is a search
+    const std::int64_t searches = options.sample ? request.nbest : 1;  // one search per sample
     for (std::int64_t k = 0; k < searches; ++k) {
       std::vector<std::int64_t> sample_keys = keys;
       for (std::int64_t& key : sample_keys) key += k << 48;

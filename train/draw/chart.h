@@ -12,7 +12,7 @@ struct Point {
   double x = 0, y = 0;
 };
 
-/// Points joined by a line. It breaks at a point that is not finite.
+/// Points joined by a line, which breaks at points that are not finite.
 struct Line {
   std::string name;  ///< name in the legend; empty: none
   int colour = 0;    ///< index of a colour; from palette_size on, colours repeat with dashed lines

@@ -123,7 +123,8 @@ std::string curl_reason(const ProgramResult& result) {
   while (text.ends_with('\n')) text.remove_suffix(1);
   if (const std::size_t line = text.rfind('\n'); line != std::string_view::npos)
     text.remove_prefix(line + 1);
-  return text.empty() ? fmt::format("curl ended with status {}", result.status) : std::string(text);
+  return text.empty() ? fmt::format("curl exited with status {}", result.status)
+                      : std::string(text);
 }
 
 ProgramResult run_curl(const std::vector<std::string>& arguments) {

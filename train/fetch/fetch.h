@@ -47,7 +47,7 @@ struct FetchResult {
 /// Fetches every file that is missing or has wrong content. A file receives its final name only
 /// after its content is verified. `report` receives one message at a time. Throws Error(io) if a
 /// download fails, Error(bad_input) if a file is missing in `from` or any content differs,
-/// Error(failed) without curl; files fetched earlier remain.
+/// Error(failed) if curl is not installed; files fetched earlier remain.
 FetchResult fetch(const FetchSet& set, const FetchOptions& options,
                   const std::function<void(std::string_view)>& report);
 

@@ -34,8 +34,8 @@ struct Labelled {
   static auto members(auto& self) { return std::tie(self.labels, self.probability); }
 };
 
-/// The most probable labels of each sample of a dataset, special tokens excluded: one per row, or
-/// one per sample.
+/// The most probable labels of each sample of a dataset, special tokens excluded: one per row or,
+/// for a classifier of sequences, one per sample.
 std::vector<Labelled> likeliest_labels(const LoadedModel& trained, const Dataset& data,
                                        const std::vector<Batch>& batches) {
   const auto& model = dynamic_cast<const Classifier&>(trained.model);
