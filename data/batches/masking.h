@@ -9,8 +9,8 @@
 
 namespace heed {
 
-/// The masking of lines, a function of seed, epoch and sample; evaluation always hides the same
-/// tokens.
+/// The parameters of masking. The hidden tokens of a line are a function of seed, epoch and sample;
+/// an evaluation always hides the same tokens.
 struct Masking {
   MaskOptions options;
   std::int32_t mask = 0;        ///< the id of <mask>

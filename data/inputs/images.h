@@ -43,7 +43,7 @@ class Images : public Inputs {
 
  private:
   struct Item {
-    std::size_t begin = 0;  // index in pixels_
+    std::size_t begin = 0;  // index of its first value in pixels_
     std::int64_t height = 0, width = 0;
   };
   std::span<const std::uint8_t> pixels(const Item& item) const;

@@ -234,7 +234,7 @@ BOOST_AUTO_TEST_CASE(text_windows_predict_each_token_once) {
         check_permutation(predicted, n - 1);  // every token except the first is predicted once
       }
       if (n == 500 && o.context == 10)
-        BOOST_TEST(shifts.size() >= 7u);  // each epoch shifts the windows
+        BOOST_TEST(shifts.size() >= 7u);  // the shift differs between epochs
     }
   }
 }
@@ -264,7 +264,7 @@ BOOST_AUTO_TEST_CASE(text_lanes_continue_across_batches) {
       // Less than one window is omitted at the start, and less than one per lane at the end.
       BOOST_TEST(10 * static_cast<std::int64_t>(seen.size()) >= std::min(10, n - 40));
     }
-    if (n == 500) BOOST_TEST(firsts.size() > 5u);  // each epoch shifts the windows
+    if (n == 500) BOOST_TEST(firsts.size() > 5u);  // the shift differs between epochs
     const auto evaluated = evaluation_batches(data, o);
     std::vector<std::int64_t> predicted;
     for (std::size_t t = 0; t < evaluated.size(); ++t) {

@@ -92,8 +92,8 @@ class Translations final : public Generator {
   }
 
  private:
-  /// Number of batches: two per thread, so that no thread is idle for long at the end, or one for a
-  /// single thread.
+  /// Number of batches: in bf16, the default; otherwise one for a single thread or, so that no
+  /// thread is idle for long at the end, two for each of several threads.
   std::int64_t batches() const {
     if (config_.decode.precision == DecodePrecision::bf16) return usual_batches;
     return trained_.team.threads() == 1 ? 1 : 2 * trained_.team.threads();

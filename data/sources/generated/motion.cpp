@@ -90,7 +90,7 @@ Motion make_motion(std::int64_t frames, std::int64_t height, std::int64_t width,
   const std::int64_t turns = below(max_turns + 1), first = below(std::ssize(directions)),
                      size = 2 + below(std::min(height, width) / 4 - 1), left = below(width),
                      top = below(height);
-  // The moves that remain after runs of minimum length extend random runs.
+  // Each run begins with the minimum length; the remaining moves extend random runs.
   std::array<std::int64_t, max_turns + 1> runs{};
   std::fill_n(runs.begin(), turns + 1, min_run);
   for (std::int64_t i = (turns + 1) * min_run; i < frames - 1; ++i) ++runs[below(turns + 1)];
