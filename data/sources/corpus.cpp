@@ -165,7 +165,7 @@ void require_files(const std::vector<std::string>& paths, const std::string& spl
   for (const std::string& path : paths) {
     std::error_code error;
     if (path == "-" || exists(std::filesystem::status(path, error))) continue;
-    if (error != std::errc::no_such_file_or_directory) continue;  // reported by the reader
+    if (error != std::errc::no_such_file_or_directory) continue;  // reading will report this error
     const bool relative = std::filesystem::path(path).is_relative();
     refuse(Exit::bad_input,
            fmt::format(
