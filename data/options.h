@@ -72,7 +72,7 @@ struct ImageOptions {
   std::int64_t channels = 1;             ///< 1: grey; 3: red, green, blue
   std::int64_t patch = 4;                ///< side of a patch, in pixels; divides height and width
   std::int64_t shift = 0;                ///< maximum random shift in training, in pixels
-  bool crop = false;  ///< true: larger images are cropped; false: they are an error
+  bool crop = false;  ///< true: larger images are cropped; false: they cause an error
   bool flip = false;  ///< training mirrors an image with probability 1/2
   /// The model reads (v − mean) / deviation, with v from 0 to 1.
   double mean = 0.5, deviation = 0.5;
@@ -110,8 +110,8 @@ struct MixtureOptions {
 };
 
 /// Span corruption (Raffel et al. 2020): the encoder reads a line in which <extra_id_0>,
-/// <extra_id_1>, … replace spans of tokens; the decoder generates each of these sentinels and the
-/// tokens of its span.
+/// <extra_id_1>, … replace spans of tokens; the decoder generates these sentinels, each followed by
+/// the tokens of its span.
 struct SpanOptions {
   double rate = 0.15;   ///< share of tokens to hide
   double length = 3.0;  ///< mean length of a span
@@ -129,7 +129,7 @@ struct MaskOptions {
 struct DataOptions {
   FilesOptions train = {}, valid = {}, test = {};
   double valid_fraction = 0.0;  ///< share cut from the end of train if `valid` has no files
-  double test_fraction = 0.0;   ///< share cut for test, after that for valid
+  double test_fraction = 0.0;   ///< share cut for `test`; it follows the share for `valid`
   SyntheticOptions synthetic = {};
   InputKind input = InputKind::text;
   ImageOptions image = {};
@@ -180,14 +180,14 @@ struct SegmentationOptions {
 
 struct TokenizerOptions {
   TokenizerKind kind = TokenizerKind::sentencepiece;
-  PieceAlgorithm algorithm = PieceAlgorithm::unigram;  ///< sentencepiece
+  PieceAlgorithm algorithm = PieceAlgorithm::unigram;  ///< sentencepiece only
   std::int64_t vocab_size = 8000;  ///< sentencepiece, words: maximum size, special pieces included
   /// Further special pieces such as "<pad>", "<mask>", "<extra_id_0>"; their ids begin at 3.
   std::vector<std::string> specials = {};
   SegmentationOptions sample = {};
   bool shared = true;             ///< one vocabulary for source and target
   std::string model = {};         ///< a `.model` or `.vocab` file to load instead of training
-  std::string source_model = {};  ///< the same for separate tokenizers
+  std::string source_model = {};  ///< as `model`, for separate tokenizers
   std::string target_model = {};
 };
 

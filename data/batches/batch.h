@@ -1,5 +1,5 @@
 #pragma once
-/// A batch: concatenated sequences of any length. There is no padding and no pad token.
+/// A batch: concatenated sequences of any length, without padding.
 #include <algorithm>
 #include <cstdint>
 #include <span>
@@ -19,14 +19,14 @@ struct Side {
   std::int64_t sequences() const {
     return offsets.empty() ? 0 : static_cast<std::int64_t>(offsets.size()) - 1;
   }
-  /// Appends a sequence of ids: `sequence`, then `rest`.
+  /// Appends one sequence of ids: `sequence` followed by `rest`.
   void push(std::span<const std::int32_t> sequence, std::span<const std::int32_t> rest = {}) {
     if (offsets.empty()) offsets.push_back(0);
     ids.insert(ids.end(), sequence.begin(), sequence.end());
     ids.insert(ids.end(), rest.begin(), rest.end());
     offsets.push_back(static_cast<std::int32_t>(ids.size()));
   }
-  /// The sequences [from, to).
+  /// The part that consists of sequences [from, to).
   Side part(std::int64_t from, std::int64_t to) const;
 
   friend bool operator==(const Side&, const Side&) = default;
@@ -35,8 +35,8 @@ struct Side {
 /// The label of rows that the loss ignores.
 inline constexpr std::int32_t no_label = -100;
 
-/// The input of a model and the labels of its loss. A language model has only a target, a
-/// classifier only a source.
+/// The input of a model and the labels of its loss. A language model's batch has only a target, a
+/// classifier's only a source.
 struct Batch {
   Side source;  ///< seq2seq: each sequence ends in </s>
   Side target;  ///< input of the decoder; seq2seq: <s> y1 … yn
@@ -56,7 +56,7 @@ struct Batch {
   friend bool operator==(const Batch&, const Batch&) = default;
 };
 
-/// The cost of one row of each side, in any unit.
+/// The cost of a source row and of a target row, in any unit.
 struct TokenCost {
   double source = 1, target = 1;
 };

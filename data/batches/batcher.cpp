@@ -32,7 +32,8 @@ const std::vector<SampleGroup>& BatchStream::plan(std::int64_t epoch) {
     plan_ = std::make_shared<const std::vector<SampleGroup>>(
         data_->batching->epoch(*data_, options_, epoch));
     plan_epoch_ = epoch;
-    if (plan_->empty()) throw Error(Exit::failed, "no batch: the dataset was emptied while in use");
+    if (plan_->empty())
+      throw Error(Exit::failed, "the epoch has no batch: the dataset was emptied while in use");
   }
   return *plan_;
 }
@@ -119,7 +120,7 @@ std::vector<Batch> shard(const Batch& batch, std::int64_t count, TokenCost cost)
 
   std::int64_t from = 0;
   for (std::int64_t k = 1; k <= count && from < n; ++k) {
-    // Shard k ends at the sequence boundary nearest to k/count of the cost.
+    // Shard k ends at the sequence boundary nearest to k/count of the total cost.
     const double end = static_cast<double>(k) * total;
     std::int64_t to = from;
     while (to < n && (cost_before(to) + cost_before(to + 1)) * parts <= 2 * end) ++to;

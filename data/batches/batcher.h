@@ -19,8 +19,8 @@ struct Position {
   friend bool operator==(const Position&, const Position&) = default;
 };
 
-/// The infinite sequence of training batches: each epoch contains every sample exactly once, in the
-/// order of Dataset::batching.
+/// The infinite sequence of training batches: those of each epoch in turn, as planned by
+/// Dataset::batching.
 ///
 /// A copy advances independently. The dataset must outlive the stream.
 class BatchStream {
@@ -72,10 +72,10 @@ std::vector<Batch> evaluation_batches(const Dataset& data, const BatchOptions& o
 /// `context` tokens.
 Batch make_batch(const Dataset& data, const SampleGroup& samples, std::int64_t context = 0);
 
-/// Cuts a batch into at most `count` shards with similar costs, each of consecutive whole
-/// sequences: a shard exceeds the mean by less than the cost of the costliest sequence. No shard is
-/// empty, so few or very unequal sequences give fewer shards. Depends only on the batch and the
-/// cost.
+/// Cuts a batch into at most `count` shards of consecutive whole sequences, with similar costs: the
+/// cost of a shard exceeds the mean by less than the cost of the costliest sequence. No shard is
+/// empty, so a batch of few or very unequal sequences has fewer shards. The shards depend only on
+/// `batch`, `count` and `cost`.
 std::vector<Batch> shard(const Batch& batch, std::int64_t count, TokenCost cost = {});
 
 }  // namespace heed

@@ -42,7 +42,7 @@ SampleGroup all_samples(const Dataset& data) {
   return order;
 }
 
-/// The number of samples that an epoch draws from each part, proportional to min(size, limit)^(1 /
+/// The numbers of samples that an epoch draws from the parts, proportional to min(size, limit)^(1 /
 /// temperature). Their sum is the size of the dataset.
 std::vector<std::int64_t> drawn_of_parts(const Dataset& data) {
   std::vector<double> rates;
@@ -194,8 +194,8 @@ class WindowBatching final : public Batching {
         std::max<std::int64_t>(1, options.batch_tokens / options.context));
   }
 
-  /// The starts of windows that predict tokens 1 … n − 1 once each: [0, shift), then one every
-  /// `context` tokens.
+  /// The starts of windows that predict tokens 1 … n − 1 once each: the window [0, shift), if it is
+  /// not empty, then one window every `context` tokens.
   static SampleGroup window_starts(const Dataset& data, std::int64_t context, std::int64_t shift) {
     const auto tokens = static_cast<std::int64_t>(data.stream.size());
     SampleGroup starts;
@@ -204,7 +204,8 @@ class WindowBatching final : public Batching {
     return starts;
   }
 
-  /// The shift of the windows of an epoch, in [0, context), with at least one prediction after it.
+  /// The shift of an epoch's windows: less than `context`, and such that at least one token after
+  /// it is predicted.
   static std::int64_t shift(const Dataset& data, const BatchOptions& options, std::int64_t epoch) {
     const auto limit =
         std::min<std::int64_t>(options.context, static_cast<std::int64_t>(data.stream.size()) - 1);

@@ -36,10 +36,10 @@ class Batching {
   /// The batches of a training epoch, a function of (seed, epoch).
   virtual std::vector<SampleGroup> epoch(const Dataset& data, const BatchOptions& options,
                                          std::int64_t epoch) const = 0;
-  /// Every sample once, in a fixed order, grouped by similar length.
+  /// The batches of an evaluation: every sample once, in a fixed order.
   virtual std::vector<SampleGroup> evaluation(const Dataset& data,
                                               const BatchOptions& options) const = 0;
-  /// A batch of the samples in the given order, for the given epoch or, without one, for
+  /// A batch of the samples, in the given order, for training in `epoch` or, if it is unset, for
   /// evaluation.
   virtual Batch batch(const Dataset& data, const SampleGroup& samples, const BatchOptions& options,
                       std::optional<std::int64_t> epoch) const = 0;

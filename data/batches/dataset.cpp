@@ -110,7 +110,7 @@ Dataset tokenize(const Split& split, const Tokenizer& source, const Tokenizer& t
 void check_text(const Dataset& data, const std::string& what) {
   if (data.stream.size() >= 2) return;
   throw Error(Exit::bad_input,
-              fmt::format("{}: a text of {} token{}: at least 2 are required", what,
+              fmt::format("{}: the text has {} token{}; at least 2 are required", what,
                           data.stream.size(), data.stream.size() == 1 ? "" : "s"));
 }
 

@@ -89,7 +89,7 @@ struct TokenizeOptions {
 };
 
 /// Encodes the lines of a split on `threads` threads (0: one per core); their number does not
-/// affect the result. A split with only source lines (to be translated) gets empty targets.
+/// affect the result. If a split has only source lines (to be translated), the targets are empty.
 Dataset tokenize(const Split& split, const Tokenizer& source, const Tokenizer& target,
                  const TokenizeOptions& options = {}, int threads = 0);
 /// Encodes a continuous text.

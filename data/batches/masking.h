@@ -9,8 +9,8 @@
 
 namespace heed {
 
-/// The masking of lines, a function of seed, epoch and sample; evaluation always hides the same
-/// tokens.
+/// The parameters of masking. The hidden tokens of a line are a function of seed, epoch and sample;
+/// an evaluation always hides the same tokens.
 struct Masking {
   MaskOptions options;
   std::int32_t mask = 0;        ///< the id of <mask>
@@ -20,11 +20,11 @@ struct Masking {
   std::vector<bool> followed;   ///< indexed by sample: the next line belongs to the same document
 };
 
-/// Lines as "<s> A </s>". The model predicts a share options.rate of the tokens of a line, at least
-/// one: 80 % of them are replaced by <mask>, 10 % by random tokens, and 10 % are unchanged.
-/// Requires Dataset::masking. With options.next_sentence, a sample is "<s> A </s> B </s>"; B is the
-/// line after A with probability 1/2, else a random line. The label of <s> is <s> if B follows A,
-/// else </s>.
+/// Samples are lines, "<s> A </s>". The model predicts a share (options.rate) of the tokens of a
+/// line, at least one token: 80 % of them are replaced by <mask>, 10 % by random tokens, and 10 %
+/// are unchanged. Requires Dataset::masking. With options.next_sentence, a sample is "<s> A </s> B
+/// </s>"; B is the line after A with probability 1/2, else a random line. The label of <s> is <s>
+/// if B follows A, else </s>.
 const Batching& masked_lines();
 
 }  // namespace heed

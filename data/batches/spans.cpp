@@ -20,8 +20,8 @@ Sizes sizes_of(std::int64_t tokens, const SpanOptions& options) {
   return {hidden, std::min(rounded(static_cast<double>(hidden) / options.length), tokens - hidden)};
 }
 
-/// The lengths of `parts` non-empty parts into which `items` items are cut; all cuts are equally
-/// likely.
+/// Cuts `items` items into `parts` non-empty parts, with all cuts equally likely, and returns the
+/// lengths of the parts.
 std::vector<std::int64_t> cut(std::int64_t items, std::int64_t parts, Random& random) {
   std::vector<std::int64_t> lengths(1, 1);
   std::int64_t cuts = parts - 1;  // cuts to place in the remaining gaps

@@ -1,5 +1,5 @@
 #pragma once
-/// A loop over source lines, whose errors name the line.
+/// A loop over source lines that adds the line to error messages.
 #include <fmt/format.h>
 
 #include <span>

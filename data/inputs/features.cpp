@@ -19,8 +19,9 @@ std::vector<float> frames_of(const std::string& line, const FeatureOptions& opti
   if (!is_tones(line) && line.ends_with(".npy")) {
     Matrix matrix = read_npy(line);
     if (matrix.columns != options.width)
-      throw Error(Exit::bad_input, fmt::format("{} columns, but data.features.width is {}",
-                                               matrix.columns, options.width));
+      throw Error(Exit::bad_input,
+                  fmt::format("the number of columns is {}, but data.features.width is {}",
+                              matrix.columns, options.width));
     return std::move(matrix.values);
   }
   return log_mel(is_tones(line) ? play_tones(line, options.rate) : read_wav(line, options.rate),
@@ -61,7 +62,10 @@ Features::Features(std::span<const std::string> lines, const FeatureOptions& opt
   std::vector<std::vector<float>> all(lines.size());
   for_each_line(lines, what, threads, [&](std::size_t i) {
     all[i] = frames_of(lines[i], options);
-    if (all[i].empty()) throw Error(Exit::bad_input, "has no frame");
+    if (all[i].empty())
+      throw Error(
+          Exit::bad_input,
+          "no frame: the matrix is empty, or the sound is shorter than data.features.window");
     require_finite(all[i], options.width);
     if (options.normalise) normalise(all[i], options.width);
     all[i].resize((all[i].size() + width_ - 1) / width_ * width_);

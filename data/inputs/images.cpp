@@ -24,9 +24,11 @@ Video image_of(const std::string& line, const ImageOptions& options, IdxFiles& f
   const std::vector<std::int64_t>& shape = file.shape();
   const std::int64_t image_channels = shape.size() == 4 ? shape[3] : 1;
   if (shape.size() < 3 || image_channels != channels) {
-    throw Error(Exit::bad_input,
-                fmt::format("{}: an IDX file of {}, not of images with data.image.channels: {}",
-                            shown_path(item.path), fmt::join(shape, " x "), channels));
+    throw Error(
+        Exit::bad_input,
+        fmt::format(
+            "{}: expected an IDX file of images with data.image.channels: {}, got one of shape {}",
+            shown_path(item.path), channels, fmt::join(shape, " x ")));
   }
   const auto values = file.item(item, "images");
   return {1, shape[1], shape[2], image_channels, {values.begin(), values.end()}};

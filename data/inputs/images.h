@@ -12,9 +12,10 @@
 
 namespace heed {
 
-/// The rows are the patches of an image, line by line: patch × patch × channels values, each (v /
-/// 255 − mean) / deviation. With `class_row`, each image begins with a row of zeros; its
-/// projection, the bias plus the first position, serves as the class token.
+/// The rows are the patches of an image in raster order. A row has patch × patch × channels values
+/// (v / 255 − mean) / deviation, with the pixels of the patch in raster order. With `class_row`,
+/// each image begins with a row of zeros; its projection, the bias plus the first position, serves
+/// as the class token.
 ///
 /// Depending on the options, training shifts an image by at most options.shift pixels in each
 /// direction (black fills the border), crops it at a random position, and mirrors it with
@@ -42,7 +43,7 @@ class Images : public Inputs {
 
  private:
   struct Item {
-    std::size_t begin = 0;  // index in pixels_
+    std::size_t begin = 0;  // index of its first value in pixels_
     std::int64_t height = 0, width = 0;
   };
   std::span<const std::uint8_t> pixels(const Item& item) const;

@@ -17,7 +17,7 @@ namespace {
 
 void check_frames(std::int64_t frames, const VideoOptions& video, const std::string& line) {
   if (frames == video.frames) return;
-  refuse(fmt::format("{}a video of {} frames, but data.video.frames is {}",
+  refuse(fmt::format("{}the number of frames is {}, but data.video.frames is {}",
                      is_motion(line) ? fmt::format("\"{}\": ", shown(line)) : "", frames,
                      video.frames));
 }
@@ -33,8 +33,10 @@ Video video_of(const std::string& line, const ImageOptions& options, const Video
     const IdxFile& file = files.open(item.path);
     const std::vector<std::int64_t>& shape = file.shape();
     if (shape.size() != 4)
-      refuse(fmt::format("{}: an IDX file of {}, not of videos (videos x frames x height x width)",
-                         shown_path(item.path), fmt::join(shape, " x ")));
+      refuse(fmt::format(
+          "{}: expected an IDX file of videos (videos x frames x height x width), got one of shape "
+          "{}",
+          shown_path(item.path), fmt::join(shape, " x ")));
     const auto values = file.item(item, "videos");
     return {shape[1], shape[2], shape[3], 1, {values.begin(), values.end()}};
   }
@@ -46,8 +48,8 @@ Video video_of(const std::string& line, const ImageOptions& options, const Video
   const std::vector<std::int64_t>& shape = array.shape;
   if (shape.size() != 3 && shape.size() != 4)
     refuse(
-        fmt::format("an array of shape ({}), not a video of shape (frames, height, width) or "
-                    "(frames, height, width, channels)",
+        fmt::format("expected a video of shape (frames, height, width) or (frames, height, width, "
+                    "channels), got an array of shape ({})",
                     fmt::join(shape, ", ")));
   return {shape[0], shape[1], shape[2], shape.size() == 4 ? shape[3] : 1, std::move(array.values)};
 }
@@ -64,8 +66,8 @@ Videos::Videos(std::span<const std::string> lines, const ImageOptions& options,
     all[i] = video_of(lines[i], options, video, files);
     check_frames(all[i].frames, video, lines[i]);
     if (all[i].channels != options.channels)
-      refuse(fmt::format("a video with {} channels, but data.image.channels is {}", all[i].channels,
-                         options.channels));
+      refuse(fmt::format("the number of channels is {}, but data.image.channels is {}",
+                         all[i].channels, options.channels));
     check_size(all[i].height, all[i].width, "a video");
   });
   for (Video& video : all) keep(video);

@@ -5,9 +5,9 @@
 
 namespace heed {
 
-/// A row is a tubelet: patch × patch pixels of `tubelet` consecutive frames, frame by frame, each
-/// line by line, as in a patch of an image. Rows are ordered by time, then from top to bottom, then
-/// from left to right. Training shifts, crops and mirrors all frames of a video in the same way.
+/// A row is a tubelet: patch × patch pixels of `tubelet` consecutive frames, frame by frame, with
+/// the pixels of a frame in raster order. Rows are ordered by time, then in raster order. Training
+/// shifts, crops and mirrors all frames of a video in the same way.
 class Videos final : public Images {
  public:
   /// A line names a .npy file of uint8 ([frames, height, width] or [frames, height, width,

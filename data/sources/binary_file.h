@@ -19,7 +19,7 @@ inline std::string read_binary_file(const std::string& path) {
   return bytes;
 }
 
-/// Throws Error(bad_input): "PATH: WHY".
+/// Throws Error(bad_input) with the message "PATH: WHY".
 [[noreturn]] inline void refuse_file(const std::string& path, const std::string& why) {
   throw Error(Exit::bad_input, fmt::format("{}: {}", shown_path(path), why));
 }

@@ -67,8 +67,8 @@ void add_targets(const std::string& path, std::vector<std::string>& lines) {
   }
   const IdxFile file = IdxFile::read(path);
   if (file.shape().size() != 1)
-    refuse(Exit::bad_input, fmt::format("{}: an IDX file of {}, not of labels", shown_path(path),
-                                        fmt::join(file.shape(), " x ")));
+    refuse(Exit::bad_input, fmt::format("{}: expected an IDX file of labels, got one of shape {}",
+                                        shown_path(path), fmt::join(file.shape(), " x ")));
   for (std::int64_t i = 0; i < file.size(); ++i) lines.push_back(std::to_string(file[i].front()));
 }
 
@@ -105,9 +105,9 @@ Split read_pairs(const FilesOptions& files, const ReadOptions& options) {
   if (split.target.empty()) refuse(Exit::bad_input, listed(files.target) + ": empty file");
   if (split.source.size() != split.target.size()) {
     refuse(Exit::bad_input,
-           fmt::format("source and target differ in length: {} has {} lines, {} has {}",
-                       listed(files.source), split.source.size(), listed(files.target),
-                       split.target.size()));
+           fmt::format("source and target differ in the number of lines: {} in {}, {} in {}",
+                       split.source.size(), listed(files.source), split.target.size(),
+                       listed(files.target)));
   }
   return split;
 }
@@ -124,7 +124,7 @@ void cut_lines(std::vector<std::string>& train, std::vector<std::string>& valid,
   train.resize(train_end);
 }
 
-/// The start of the first character at or after `at`.
+/// The index of the first character that begins at or after `at`.
 std::size_t between_characters(const std::string& text, std::size_t at) {
   while (at < text.size() && (static_cast<unsigned char>(text[at]) & 0xC0u) == 0x80u) ++at;
   return at;
@@ -141,8 +141,9 @@ void cut_fractions(Corpus& corpus, double valid, double test) {
   const std::size_t train_end = upto(1.0 - valid - test),
                     valid_end = test > 0.0 ? upto(1.0 - test) : n;
   if (train_end == 0 || (valid > 0.0 && train_end == valid_end) || (test > 0.0 && valid_end == n)) {
-    refuse(Exit::bad_input, fmt::format("data.train: {} {} are too few to cut fractions from", n,
-                                        lines ? "lines" : "bytes"));
+    refuse(Exit::bad_input,
+           fmt::format("data.train: too few {} ({}) for data.valid_fraction and data.test_fraction",
+                       lines ? "lines" : "bytes", n));
   }
   if (lines) {
     for (const auto side : {&Split::source, &Split::target}) {
@@ -164,12 +165,13 @@ void require_files(const std::vector<std::string>& paths, const std::string& spl
   for (const std::string& path : paths) {
     std::error_code error;
     if (path == "-" || exists(std::filesystem::status(path, error))) continue;
-    if (error != std::errc::no_such_file_or_directory) continue;  // reading reports other errors
+    if (error != std::errc::no_such_file_or_directory) continue;  // reading will report this error
     const bool relative = std::filesystem::path(path).is_relative();
     refuse(Exit::bad_input,
-           fmt::format("{}: no such file ({}{})", shown_path(path),
-                       option ? fmt::format("data.{}.{}", split, side) : fmt::format("--{}", side),
-                       relative ? "; relative to the folder heed was started in" : ""));
+           fmt::format(
+               "{}: no such file ({}{})", shown_path(path),
+               option ? fmt::format("data.{}.{}", split, side) : fmt::format("--{}", side),
+               relative ? "; the path is relative to the folder in which heed was started" : ""));
   }
 }
 
@@ -231,9 +233,10 @@ Split read_split(const FilesOptions& files, const ReadOptions& options, const st
                                       name, name));
     }
     if (!options.prefixes.empty() && options.prefixes.size() != files.source.size()) {
-      refuse(Exit::usage, fmt::format("data.mixture.prefixes: {} prefixes, but data.{}.source has "
-                                      "{} files",
-                                      options.prefixes.size(), name, files.source.size()));
+      refuse(Exit::usage,
+             fmt::format("data.mixture.prefixes: the number of prefixes is {}, but the number of "
+                         "files in data.{}.source is {}",
+                         options.prefixes.size(), name, files.source.size()));
     }
     split = read_pairs(files, options);
   }
@@ -244,7 +247,9 @@ Split read_split(const FilesOptions& files, const ReadOptions& options, const st
 Corpus read_corpus(const DataOptions& options, Reads reads, std::uint64_t seed) {
   if (options.synthetic.name != SyntheticKind::none) {
     if (reads != Reads::pairs)
-      refuse(Exit::usage, "data.synthetic: generates pairs, for task seq2seq or tag");
+      refuse(Exit::usage,
+             "data.synthetic: generates pairs of lines, but this task reads text; "
+             "set task to seq2seq or tag, for example");
     if (options.lowercase && options.synthetic.symbols > 26) {
       refuse(Exit::usage,
              "data.lowercase: would merge symbols; data.synthetic.symbols must be <= 26");

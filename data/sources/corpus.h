@@ -34,8 +34,8 @@ struct Corpus {
 /// file, its fraction is cut from the end of train: train | valid | test. train keeps floor(n (1 −
 /// valid − test)) of n pairs, or of n bytes of a text, which is cut between characters. Throws
 /// Error(bad_input) for files that are missing, empty, broken (autograd/base/lines.h) or unequal in
-/// their numbers of lines, and if a fraction leaves a split empty; Error(usage) if the options fit
-/// no task.
+/// their numbers of lines, and if a fraction leaves a split empty; Error(usage) if the options are
+/// incomplete or contradictory.
 Corpus read_corpus(const DataOptions& options, Reads reads, std::uint64_t seed);
 
 /// The options for reading the files of a split.
@@ -48,10 +48,10 @@ struct ReadOptions {
 
 /// Reads a split from its files; messages contain `name` ("train"). If the sources are not text, a
 /// source file is a list of files, relative to its folder; or, with a name that ends in .csv, a
-/// list of "FILE,TARGET" for both sides; or an IDX file of images, whose target may be an IDX file
-/// of labels.
+/// list of "FILE,TARGET" for both sides; or an IDX file of images or videos, whose target file may
+/// be an IDX file of labels.
 Split read_split(const FilesOptions& files, const ReadOptions& options, const std::string& name);
-/// Whether a file contains sources and targets: a name that ends in .csv.
+/// Whether a file contains both sources and targets: whether its name ends in .csv.
 bool holds_both_sides(const std::string& path);
 
 }  // namespace heed

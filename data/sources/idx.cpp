@@ -64,7 +64,8 @@ std::span<const std::uint8_t> IdxFile::operator[](std::int64_t i) const {
 
 std::span<const std::uint8_t> IdxFile::item(const IdxItem& item, std::string_view noun) const {
   if (item.number >= size())
-    refuse_file(item.path, fmt::format("has {} {}, so there is no #{}", size(), noun, item.number));
+    refuse_file(item.path,
+                fmt::format("there is no #{}: the number of {} is {}", item.number, noun, size()));
   return (*this)[item.number];
 }
 

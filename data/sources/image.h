@@ -11,7 +11,6 @@ struct Image {
   std::vector<std::uint8_t> values;  ///< [height, width, channels]
 };
 
-/// A video.
 struct Video {
   std::int64_t frames = 0, height = 0, width = 0, channels = 0;
   std::vector<std::uint8_t> values;  ///< [frames, height, width, channels]

@@ -15,7 +15,7 @@ bool has_wildcard(const std::string& name) {
   return name.find_first_of("*?[") != std::string::npos;
 }
 
-/// The entries of a folder whose names match; empty if the folder cannot be read.
+/// The entries of a folder whose names match a pattern; none if the folder cannot be read.
 std::vector<fs::path> entries(const fs::path& folder, const std::string& pattern) {
   std::vector<fs::path> found;
   std::error_code error;
@@ -65,7 +65,7 @@ std::vector<std::string> matching_files(const std::string& name) {
   std::vector<std::string> found;
   add_matching(pattern.root_path(), parts, found);
   std::ranges::sort(found);
-  // "**/**/x" finds a file more than once.
+  // "**/**/x" can match a file several times.
   found.erase(std::unique(found.begin(), found.end()), found.end());
   return found;
 }

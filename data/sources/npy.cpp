@@ -101,8 +101,8 @@ Matrix read_npy(const std::string& path) {
   };
   const Stored stored = read_stored(path, size_of, "float32 and float64 ('<f4', '<f8')");
   if (stored.shape.size() != 2)
-    refuse_file(path,
-                fmt::format("an array of shape ({}), not a matrix", fmt::join(stored.shape, ", ")));
+    refuse_file(path, fmt::format("expected a matrix, got an array of shape ({})",
+                                  fmt::join(stored.shape, ", ")));
   require_all_values(path, stored);
   Matrix matrix{stored.shape[0], stored.shape[1], {}};
   stored.size == 4 ? copy_values<float>(stored.values(), matrix.values)

@@ -21,7 +21,7 @@ namespace {
 
 // ---- WAV ----------------------------------------------------------------------------------------
 
-/// The little-endian number in `bytes` bytes at `at`.
+/// The little-endian number in the `bytes` bytes that begin at `at`.
 std::uint32_t little_endian(std::string_view text, std::size_t at, std::size_t bytes) {
   std::uint32_t n = 0;
   for (std::size_t k = bytes; k-- > 0;) n = n << 8 | static_cast<unsigned char>(text[at + k]);
@@ -43,10 +43,9 @@ Format format_of(const std::string& path, std::string_view chunk) {
       (f.kind == pcm && (f.bits == 8 || f.bits == 16 || f.bits == 24 || f.bits == 32)) ||
       (f.kind == floats && f.bits == 32);
   if (!known || f.channels == 0)
-    refuse_file(path,
-                fmt::format("a WAV file of format {} with {} bits and {} channels; PCM of 8, 16, "
-                            "24 or 32 bits and floats of 32 bits can be read",
-                            f.kind, f.bits, f.channels));
+    refuse_file(path, fmt::format("a WAV file of format {} (bits: {}, channels: {}); PCM of 8, 16, "
+                                  "24 or 32 bits and floats of 32 bits can be read",
+                                  f.kind, f.bits, f.channels));
   return f;
 }
 

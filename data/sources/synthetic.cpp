@@ -22,7 +22,7 @@ namespace {
 constexpr std::string_view alphabet =
     "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
 
-/// The splits; each has a separate part of the random stream.
+/// The splits. Each draws from a separate part of the random stream.
 enum class Part : std::uint32_t { valid, test, train };
 constexpr auto names_of(Part) { return enum_names<Part>("valid", "test", "train"); }
 constexpr std::uint32_t shares = 10;  // valid has 1 share, test 1, train the remaining shares
@@ -218,10 +218,11 @@ Pair sample(const Recipe& recipe, Part part, std::uint64_t i,
     Pair pair = make_pair(recipe, random);
     if (part_of(pair.key, recipe.seed) == part && used.count(pair.source) == 0) return pair;
   }
-  throw Error(Exit::usage,
-              fmt::format("data.synthetic: too few different lines for a {} split (found {}); "
-                          "choose fewer or longer lines",
-                          name_of(part), i));
+  throw Error(
+      Exit::usage,
+      fmt::format("data.synthetic: too few different lines for the split \"{}\" (found {}); "
+                  "request fewer or longer lines",
+                  name_of(part), i));
 }
 
 /// Lines of train may repeat, so threads generate them independently.

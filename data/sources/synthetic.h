@@ -12,6 +12,8 @@
 ///   tones     "tones:3 1 4 #9"   "3 1 4"          sound: a tone for each digit, see sound.h
 ///   motion    "clip:…"           "left 2"         the motion of a square, see motion.h
 ///   brackets  "( [ ] { } )"      "1 2 2 2 2 1"    nesting depth of each bracket, for task: tag
+///   recall    "b 3 d 0 ? b"      "- - - - - 3"    value of the queried key, for task: tag
+///   grammar   "they watch ."     "PRON VERB PUNCT"  part of speech of each word, for task: tag
 #include <cstdint>
 
 #include "data/options.h"

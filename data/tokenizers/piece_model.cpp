@@ -48,12 +48,12 @@ std::optional<Field> take_field(std::string_view& from) {
   return field;
 }
 
-/// A character map: the size of the trie (four bytes, little-endian), the trie, and the texts it
-/// points to, each terminated by a NUL. The trie is a double array as built by darts-clone (Yata
-/// 2008): a node of four bytes contains a label, a value (the highest bit set), or the offset to
-/// its children, which are all in one block of 256; if bit 8 is set, the first child is read as a
-/// value regardless of its highest bit. Every offset must be within the array and every value
-/// within the texts.
+/// Whether a character map is intact. A map contains the size of the trie (four bytes,
+/// little-endian), the trie, and the texts it points to, each terminated by a NUL. The trie is a
+/// double array as built by darts-clone (Yata 2008): a node of four bytes contains a label, a value
+/// (the highest bit set), or the offset to its children, which are all in one block of 256; if bit
+/// 8 is set, the first child is read as a value regardless of its highest bit. Every offset must be
+/// within the array and every value within the texts.
 bool whole_character_map(std::string_view map) {
   std::uint32_t size = 0;
   if (map.size() <= sizeof size) return map.empty();

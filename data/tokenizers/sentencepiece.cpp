@@ -109,9 +109,9 @@ class SentencePieceTokenizer final : public Tokenizer {
   }
 
  private:
-  /// The length of the first part of a line. The time of the library is quadratic in the length, so
-  /// a long line is cut before a space, where pieces end, or, if it has none within max_part_bytes,
-  /// between two characters.
+  /// The length of the first part of a line. The library's run time is quadratic in the length, so
+  /// a long line is cut before a space, where pieces end, or, if it has no space within
+  /// max_part_bytes, between two characters.
   static std::size_t part_length(std::string_view line) {
     if (line.size() <= max_part_bytes) return line.size();
     const std::size_t space = line.rfind(' ', max_part_bytes);
@@ -213,8 +213,8 @@ class Lines final : public sentencepiece::SentenceIterator {
   std::size_t at_ = 0;
 };
 
-/// The lines. Each long line is replaced by its parts, which are cut at spaces and stored in
-/// `parts`; overlong words are skipped.
+/// The lines, with each long line replaced by its parts, which are cut at spaces and stored in
+/// `parts`. Overlong words are skipped.
 std::vector<const std::string*> shorter(const std::vector<const std::string*>& lines,
                                         std::deque<std::string>& parts) {
   std::vector<const std::string*> all;

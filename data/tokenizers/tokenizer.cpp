@@ -128,10 +128,11 @@ Tokenizers Tokenizers::load(const std::filesystem::path& folder, TokenizerKind k
 
 void refuse_large_tokenizer(std::uint64_t bytes) {
   if (bytes <= largest_tokenizer) return;
-  throw Error(Exit::usage,
-              fmt::format("tokenizer: the vocabulary has {} MiB, and {} are allowed: choose a "
-                          "smaller tokenizer.vocab_size, or look for very long words in the data",
-                          (bytes >> 20) + 1, largest_tokenizer >> 20));
+  throw Error(
+      Exit::usage,
+      fmt::format("tokenizer: the vocabulary has {} MiB, but the maximum is {} MiB: choose a "
+                  "smaller tokenizer.vocab_size, or look for very long words in the data",
+                  (bytes >> 20) + 1, largest_tokenizer >> 20));
 }
 
 namespace {

@@ -56,7 +56,8 @@ class Tokenizer {
   /// Like decode, but special pieces from id 3 on become their names.
   std::string decode_with_specials(std::span<const std::int32_t> ids) const;
 
-  /// A random segmentation of the line; the deterministic one for kinds that have only one.
+  /// A random segmentation of the line or, for kinds that do not support this, its deterministic
+  /// segmentation.
   virtual std::vector<std::int32_t> sample(std::string_view line, const SegmentationOptions&,
                                            Random&) const {
     return encode(line);
@@ -69,10 +70,10 @@ class Tokenizer {
 
   /// Writes `<stem>.model` (the format of sentencepiece) or `<stem>.vocab` and returns its path.
   ///
-  /// A `.vocab` is text: line n, from 0, contains the piece of id n; lines 0 to 2 are <unk>, <s>,
-  /// </s>; further specials follow, each prefixed with \! ("\!<mask>"). Escapes: \\ backslash, \n
-  /// newline, \r carriage return, \t tab, \s space, \xHH any other unprintable byte; in a piece of
-  /// text that equals <unk>, <s> or </s>, the first character is escaped. Throws Error(io).
+  /// A `.vocab` file is text: line n, from 0, contains the piece of id n; lines 0 to 2 are <unk>,
+  /// <s>, </s>; further specials follow, each prefixed with \! ("\!<mask>"). Escapes: \\ backslash,
+  /// \n newline, \r carriage return, \t tab, \s space, \xHH any other unprintable byte; in a piece
+  /// of text that equals <unk>, <s> or </s>, the first character is escaped. Throws Error(io).
   virtual std::filesystem::path save(const std::filesystem::path& stem) const = 0;
 
  protected:
@@ -86,8 +87,8 @@ inline constexpr std::uint64_t largest_tokenizer = std::uint64_t{64} << 20;  // 
 /// Throws Error(usage) for a learned tokenizer of more than largest_tokenizer bytes.
 void refuse_large_tokenizer(std::uint64_t bytes);
 
-/// Reads a file that save() wrote, or any sentencepiece model with the ids above (sentencepiece's
-/// defaults). Throws Error(bad_input), naming the file.
+/// Reads a file that save() wrote, or any sentencepiece model with the special ids 0 to 2
+/// (sentencepiece's defaults). Throws Error(bad_input), naming the file.
 std::unique_ptr<Tokenizer> load_tokenizer(const std::filesystem::path& file, TokenizerKind kind);
 
 /// Learns a vocabulary from lines: sentencepiece's pieces (unigram model or byte-pair encoding) or
@@ -117,11 +118,11 @@ struct Tokenizers {
 /// The error in the names of special pieces; empty if all are distinct ASCII names like "<mask>".
 std::string wrong_specials(std::span<const std::string> names);
 
-/// Loads the files that `options` names, or learns from the training split. A text has one
-/// tokenizer. `target` is the kind of the target's tokenizer (nullopt: options.kind). `on_message`
-/// receives a line when sentencepiece begins to learn, which takes seconds, and a line if its
-/// vocabulary is smaller than requested. Throws as train_tokenizer and load_tokenizer do, and
-/// Error(usage) if a loaded vocabulary lacks one of `options.specials`.
+/// Loads the files that `options` names, or learns vocabularies from the training split. A text has
+/// one tokenizer. `target` is the kind of the target's tokenizer (nullopt: options.kind).
+/// `on_message` receives a line when sentencepiece begins to learn, which takes seconds, and a line
+/// if its vocabulary is smaller than requested. Throws as train_tokenizer and load_tokenizer do,
+/// and Error(usage) if a loaded vocabulary lacks one of `options.specials`.
 Tokenizers make_tokenizers(const TokenizerOptions& options, const Split& train, std::uint64_t seed,
                            const std::function<void(const std::string&)>& on_message = {},
                            std::optional<TokenizerKind> target = std::nullopt);

@@ -48,7 +48,7 @@ void each_piece(TokenizerKind kind, std::string_view line, Visit visit) {
   }
 }
 
-/// Characters with a short escape, and the letter of the escape.
+/// Characters with a short escape, and the letters of their escapes.
 constexpr auto escapes = std::to_array<std::pair<char, char>>(
     {{'\\', '\\'}, {'\n', 'n'}, {'\r', 'r'}, {'\t', 't'}, {' ', 's'}});
 
@@ -189,7 +189,7 @@ std::vector<std::string> all_bytes() {
   return pieces;
 }
 
-/// Whether `piece` is a piece that each_piece can produce.
+/// Whether each_piece can produce `piece`.
 bool fits(TokenizerKind kind, const std::string& piece) {
   std::int64_t count = 0;
   each_piece(kind, piece,

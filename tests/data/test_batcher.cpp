@@ -204,7 +204,7 @@ BOOST_AUTO_TEST_CASE(seek_resumes_at_any_position) {
     expect_error(Exit::bad_input, {"epoch 7"}, [&] { straight.seek({7, n}); });
     expect_error(Exit::bad_input, {"batch -1"}, [&] { straight.seek({7, -1}); });
     expect_error(Exit::bad_input, {"epoch -1"}, [&] { straight.seek({-1, 0}); });
-    BOOST_TEST((straight.position() == Position{8, 0}));  // a failed seek changes no position
+    BOOST_TEST((straight.position() == Position{8, 0}));  // failed seeks have no effect
   }
 }
 
@@ -234,7 +234,7 @@ BOOST_AUTO_TEST_CASE(text_windows_predict_each_token_once) {
         check_permutation(predicted, n - 1);  // every token except the first is predicted once
       }
       if (n == 500 && o.context == 10)
-        BOOST_TEST(shifts.size() >= 7u);  // each epoch shifts the windows
+        BOOST_TEST(shifts.size() >= 7u);  // the shift differs between epochs
     }
   }
 }
@@ -264,7 +264,7 @@ BOOST_AUTO_TEST_CASE(text_lanes_continue_across_batches) {
       // Less than one window is omitted at the start, and less than one per lane at the end.
       BOOST_TEST(10 * static_cast<std::int64_t>(seen.size()) >= std::min(10, n - 40));
     }
-    if (n == 500) BOOST_TEST(firsts.size() > 5u);  // each epoch shifts the windows
+    if (n == 500) BOOST_TEST(firsts.size() > 5u);  // the shift differs between epochs
     const auto evaluated = evaluation_batches(data, o);
     std::vector<std::int64_t> predicted;
     for (std::size_t t = 0; t < evaluated.size(); ++t) {
@@ -314,7 +314,7 @@ BOOST_AUTO_TEST_CASE(evaluation_predicts_each_token_of_text_once) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(make_batch_contains_given_samples) {
+BOOST_AUTO_TEST_CASE(make_batch_returns_samples_in_given_order) {
   const Dataset data = random_pairs(10, 5);
   const Batch b = make_batch(data, {7, 2, 2});
   check_batch(b, data);
@@ -327,7 +327,7 @@ BOOST_AUTO_TEST_CASE(untrainable_dataset_is_refused) {
   expect_error(Exit::bad_input, {"no sample", "12 longer", "data.max_length"},
                [&] { BatchStream(nothing, {}); });
   const Dataset one = counting_text(1);
-  expect_error(Exit::bad_input, {"data.train: a text of 1 token"},
+  expect_error(Exit::bad_input, {"data.train: the text has 1 token"},
                [&] { BatchStream(one, {.context = 4}); });
 }
 

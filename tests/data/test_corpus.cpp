@@ -117,7 +117,7 @@ BOOST_AUTO_TEST_CASE(fractions_of_text_are_cut_between_characters) {
   BOOST_TEST(corpus.train.text + corpus.valid.text == "aßaßaßaß");
   BOOST_TEST((corpus.valid.text == "ß" || corpus.valid.text == "aß"));
   f.options.valid_fraction = 1.0 / 12.0;  // a cut within the last ß moves to the end
-  expect_error(Exit::bad_input, {"12 bytes are too few to cut fractions from"},
+  expect_error(Exit::bad_input, {"data.train: too few bytes (12) for data.valid_fraction"},
                [&] { f.read(Reads::text); });
 }
 
@@ -166,7 +166,7 @@ BOOST_AUTO_TEST_CASE(missing_unequal_and_empty_files_are_refused) {
   expect_error(Exit::usage, {"data.train.text"}, [&] { f.read(Reads::text); });
   f.pairs(f.options.train, "train", "eins\nzwei\n", "one\ntwo\nthree\n");
   expect_error(Exit::bad_input,
-               {"train.de has 2 lines", "train.en has 3", f.dir.write("train.de", "a\nb\n")},
+               {"2 in ", "train.de, 3 in ", "train.en", f.dir.write("train.de", "a\nb\n")},
                [&] { f.read(); });
   f.pairs(f.options.train, "train", "", "");
   expect_error(Exit::bad_input, {"train.de: empty file"}, [&] { f.read(); });
@@ -191,10 +191,10 @@ BOOST_AUTO_TEST_CASE(fraction_that_leaves_split_empty_is_refused) {
   f.pairs(f.options.train, "train", "a\nb\n", "a\nb\n");
   f.options.valid_fraction = 0.9;
   f.options.test_fraction = 0.05;
-  expect_error(Exit::bad_input, {"data.train", "2 lines", "too few"}, [&] { f.read(); });
+  expect_error(Exit::bad_input, {"data.train: too few lines (2)"}, [&] { f.read(); });
 }
 
-BOOST_AUTO_TEST_CASE(synthetic_corpus_has_requested_counts) {
+BOOST_AUTO_TEST_CASE(synthetic_splits_have_requested_sizes) {
   DataOptions options;
   options.synthetic = {.name = SyntheticKind::copy, .train = 20, .valid = 3, .test = 4};
   const Corpus corpus = read_corpus(options, Reads::pairs, 1);

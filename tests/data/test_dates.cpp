@@ -17,7 +17,7 @@ namespace {
 
 struct Read {
   int year = 0, month = 0, day = 0;
-  int weekday = -1;  // Monday = 0; -1: not written
+  int weekday = -1;  // Monday = 0; -1: the text names none
 };
 
 /// Weekday by Sakamoto's method (comp.lang.c, 1992), Monday = 0.
@@ -36,7 +36,7 @@ bool replace(std::string& text, const std::string& from, const std::string& to) 
   return true;
 }
 
-/// The value of a number such as 二〇二一, 十, 十二, 二十 or 二十七, or in ASCII digits.
+/// The value of a number in Chinese, such as 二〇二一, 十, 十二, 二十 or 二十七, or in ASCII digits.
 int chinese(std::string text) {
   const std::vector<std::string> digits = {"〇", "一", "二", "三", "四",
                                            "五", "六", "七", "八", "九"};
@@ -160,7 +160,8 @@ Read read_numbers(const std::string& text) {
 Read read_date(const std::string& written) {
   if (written.find("年") != std::string::npos) return read_chinese(written);
   if (written.find_first_not_of("0123456789-/.") == std::string::npos) return read_numbers(written);
-  // Splits into runs of digits and of letters; a hyphen belongs only to words such as twenty-first.
+  // Splits the text into runs of digits and runs of letters; a hyphen belongs only to words such as
+  // twenty-first.
   Read date;
   std::vector<std::string> tokens;
   std::string lower;
@@ -251,8 +252,7 @@ BOOST_AUTO_TEST_CASE(every_day_has_unambiguous_text) {
       const auto written = write_date(day, random);
       check(written, day);
       const auto [entry, fresh] = meaning.emplace(written, day);
-      if (!fresh && entry->second != day)
-        BOOST_ERROR(written << " is written for two different days");
+      if (!fresh && entry->second != day) BOOST_ERROR(written << " stands for two different days");
     }
   }
 }

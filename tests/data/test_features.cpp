@@ -1,4 +1,4 @@
-// Feature rows and sound in place of text.
+// Feature rows and sound, used in place of text.
 #include "data/inputs/features.h"
 
 #include <fmt/format.h>
@@ -77,8 +77,8 @@ BOOST_AUTO_TEST_CASE(broken_wav_is_refused) {
           "a truncated WAV file: 4 bytes are declared, but 3 follow");
   refused(good.substr(0, 36), "a WAV file without samples");
   refused(wav(1, 1, 16, 44100, ""), "has 44100 samples per second, but data.features.rate is 8000");
-  refused(wav(1, 1, 12, 8000, ""), "format 1 with 12 bits and 1 channels");
-  refused(wav(1, 0, 16, 8000, ""), "0 channels");
+  refused(wav(1, 1, 12, 8000, ""), "a WAV file of format 1 (bits: 12, channels: 1)");
+  refused(wav(1, 0, 16, 8000, ""), "channels: 0");
   refused(wav(85, 1, 16, 8000, ""), "a WAV file of format 85");
   refused(wav(3, 1, 32, 8000, bytes_of<float>({0.5F, HUGE_VALF})),
           "sample 2 is not a finite number");
@@ -101,7 +101,7 @@ BOOST_AUTO_TEST_CASE(npy_matrix_is_read_and_broken_npy_file_is_refused) {
   refused(npy("<f4", "(2, 3)", f4).substr(0, 100), "a .npy file that ends in its header");
   refused(npy("<i4", "(2, 3)", f4), "a .npy file of type '<i4'");
   refused(npy("<f4", "(2, 3)", f4, "True"), "in column-major order");
-  refused(npy("<f4", "(6,)", f4), "an array of shape (6), not a matrix");
+  refused(npy("<f4", "(6,)", f4), "expected a matrix, got an array of shape (6)");
   refused(npy("<f4", "(2, 2)", f4), "24 bytes of values, which do not match the shape 2 x 2");
   refused(npy("<f4", "(4611686018427387904, 4)", f4), "which do not match");
 }
@@ -165,7 +165,8 @@ BOOST_AUTO_TEST_CASE(feature_rows_are_stacked_and_normalised_frames) {
                           std::initializer_list<std::string_view> why) {
     expect_error(Exit::bad_input, why, [&] { Features(of, {.width = 3}, false, "data.train", 1); });
   };
-  refused({path}, {"data.train: line 1: ", "a.npy: 2 columns, but data.features.width is 3"});
+  refused({path}, {"data.train: line 1: ",
+                   "a.npy: the number of columns is 2, but data.features.width is 3"});
   const std::string infinite =
       dir.write("infinite.npy", npy("<f4", "(2, 3)", bytes_of<float>({0, 1, 2, 3, HUGE_VALF, 5})));
   refused({"tones:1", infinite},
@@ -173,7 +174,7 @@ BOOST_AUTO_TEST_CASE(feature_rows_are_stacked_and_normalised_frames) {
            "infinite.npy: row 2, column 2 contains inf, which is not a finite number"});
   refused({"tones:1", (dir / "b.wav").string()}, {"data.train: line 2: ", "b.wav"});
   const std::string empty = dir.write("empty.npy", npy("<f4", "(0, 3)", ""));
-  refused({empty}, {"data.train: line 1: ", "empty.npy: has no frame"});
+  refused({empty}, {"data.train: line 1: ", "empty.npy: no frame"});
 }
 
 BOOST_AUTO_TEST_CASE(digit_sequences_of_test_tones_do_not_occur_in_train) {

@@ -1,4 +1,4 @@
-// Images: from files, and as rows of patches.
+// Images, read from files and converted to rows of patches.
 #include "data/inputs/images.h"
 
 #include <fmt/format.h>
@@ -140,7 +140,7 @@ BOOST_AUTO_TEST_CASE(idx_file_is_read_and_broken_idx_file_is_refused) {
     BOOST_TEST(!IdxItem::parse(line, item));
 }
 
-BOOST_AUTO_TEST_CASE(patches_of_image_are_rows_in_line_order) {
+BOOST_AUTO_TEST_CASE(patches_of_image_are_rows_in_raster_order) {
   const TempDir dir;
   const std::vector<std::string> lines{dir.write("p", pnm(counting(4, 6, 3)))};
   ImageOptions o{
@@ -228,7 +228,7 @@ BOOST_AUTO_TEST_CASE(image_splits_are_read_from_idx_files_and_lists) {
                      false, "data", 1);
   BOOST_CHECK_SMALL(rows_of(album, 2).features[3] - 11.0f, 1e-4f);
   split.source.push_back(files.source[0] + "#3");
-  expect_error(Exit::bad_input, {"line 4", "has 3 images, so there is no #3"},
+  expect_error(Exit::bad_input, {"line 4", "there is no #3: the number of images is 3"},
                [&] { Images(split.source, {.height = 2, .width = 2}, false, "data", 1); });
   files.source = {dir.write("list.csv", "a.png,a cat, perhaps\nb/c.png,dog\n")};
   files.target = {};
@@ -246,7 +246,7 @@ BOOST_AUTO_TEST_CASE(image_splits_are_read_from_idx_files_and_lists) {
   files.source = {dir.write("list", "a.png\nb.png\n")};
   BOOST_TEST(read_split(files, read_options, "train").target[1] == "y");
   files.target = {dir.write("images", images)};
-  expect_error(Exit::bad_input, {"an IDX file of 3 x 2 x 2, not of labels"},
+  expect_error(Exit::bad_input, {"expected an IDX file of labels, got one of shape 3 x 2 x 2"},
                [&] { read_split(files, read_options, "train"); });
 }
 
@@ -273,7 +273,7 @@ BOOST_AUTO_TEST_CASE(drawings_equal_hand_drawn_pixels) {
     expect_error(Exit::bad_input, {"is not a drawing", "with colours red, green"},
                  [&] { draw_image(wrong, 4, 8, 3); });
   BOOST_TEST((is_drawing("drawing:x") && !is_drawing("image.png")));
-  // The message about an invalid line of data contains its number.
+  // The message about an invalid line contains the number of the line.
   expect_error(Exit::bad_input, {"data: line 2: \"drawing:red\" is not a drawing"}, [] {
     Images(std::vector<std::string>{"drawing:red square 1 2 3", "drawing:red"},
            {.height = 8, .width = 8, .channels = 3}, false, "data", 1);

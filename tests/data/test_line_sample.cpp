@@ -18,7 +18,7 @@ BOOST_AUTO_TEST_CASE(few_lines_are_all_returned_in_order) {
   BOOST_TEST(sample_lines({}, 3, 1).empty());
 }
 
-BOOST_AUTO_TEST_CASE(sample_of_many_lines_is_uniform_without_repeats) {
+BOOST_AUTO_TEST_CASE(sample_of_many_lines_is_uniform_and_without_replacement) {
   const std::vector<std::string> lines(20);
   std::vector<int> times(lines.size());
   for (std::uint64_t seed = 0; seed < 2000; ++seed) {

@@ -75,7 +75,7 @@ BOOST_AUTO_TEST_CASE(pipe_is_read_to_end) {  // the size of a pipe is unknown
   }
 }
 
-BOOST_AUTO_TEST_CASE(size_limit_applies_to_files_gzip_and_pipes) {
+BOOST_AUTO_TEST_CASE(size_limit_applies_to_plain_files_gzip_files_and_pipes) {
   const TempDir dir;
   const std::string content(10'000, 'x'), longer = "longer than 9999 bytes";
   const auto plain = dir.write("plain", content), packed = dir.write_gz("packed", content);

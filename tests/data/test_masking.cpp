@@ -90,7 +90,7 @@ BOOST_AUTO_TEST_CASE(each_epoch_hides_different_tokens_and_evaluation_the_same_t
   BOOST_TEST((hidden(evaluation_batches(data, one)) == hidden(evaluation_batches(data, two))));
 }
 
-BOOST_AUTO_TEST_CASE(line_of_one_token_has_label_and_mask_rate_is_configurable) {
+BOOST_AUTO_TEST_CASE(number_of_labels_follows_mask_rate_and_is_at_least_one) {
   Dataset data = lines(50, {.rate = 0.5});
   data.source = {};
   for (std::int32_t i = 0; i < 50; ++i) data.source.push(std::vector<std::int32_t>{first + i});

@@ -19,7 +19,8 @@ std::string field(unsigned number, const std::string& bytes) {
   return std::string(head, sizeof head) + bytes;
 }
 
-/// A character map of 256 nodes, all 0 except number 5, and the texts "a" and "bc".
+/// A character map of 256 nodes, all 0 except number 5, which is `node`, and the texts "a" and
+/// "bc".
 std::string character_map(std::uint32_t node) {
   std::string map(4 + 1024, '\0');
   const std::uint32_t size = 1024;

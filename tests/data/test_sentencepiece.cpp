@@ -37,7 +37,7 @@ BOOST_AUTO_TEST_CASE(long_line_has_same_ids_as_its_separately_encoded_words) {
     at = end + 1;
   }
   BOOST_TEST((example().encode(line) == words));
-  const std::string unknown(900'000, '\x7E');  // encoding it in one part takes the library an hour
+  const std::string unknown(900'000, '\x7E');  // encoding it in one part would take an hour
   BOOST_TEST(!example().encode(unknown).empty());
   // Such a long word is split between two characters.
   for (const std::string start : {"", "a", "ab", " "}) {
@@ -66,7 +66,7 @@ BOOST_AUTO_TEST_CASE(sampled_segmentations_decode_to_same_text) {
     lines.insert(lines.end(), {"", " ", "日本 is unknown 日本", "a\tb"});
     for (const std::string& line : lines) {
       const Ids usual = tokenizer->encode(line);
-      // Without skipped merges, or with a large alpha, the most probable segmentation is drawn.
+      // Without dropped merges, or with a large alpha, the deterministic segmentation is drawn.
       if (merges || line == lines[0]) BOOST_TEST((draw(line, merges ? 0 : 1e6, 1) == usual));
       std::set<Ids> drawn;
       for (std::uint64_t i = 0; i < 20; ++i) {
@@ -79,13 +79,13 @@ BOOST_AUTO_TEST_CASE(sampled_segmentations_decode_to_same_text) {
       if (usual.size() > 4) BOOST_TEST(drawn.size() > 3u, line << ": " << drawn.size());
     }
     if (!merges) continue;
-    for (const std::int32_t id : draw(lines[0], 1, 1))  // all merges skipped: characters
+    for (const std::int32_t id : draw(lines[0], 1, 1))  // all merges dropped: characters
       BOOST_TEST((tokenizer->piece(id).size() == 1 || tokenizer->piece(id) == "▁"));
   }
 }
 
 // The unigram model draws the two most probable segmentations in the ratio p1^alpha : p2^alpha.
-BOOST_AUTO_TEST_CASE(segmentations_are_drawn_by_power_of_their_probability) {
+BOOST_AUTO_TEST_CASE(segmentations_are_drawn_in_proportion_to_power_of_probability) {
   const auto tokenizer = learn(sentences(400, 1), 150);
   const std::string line = "gardens";
   const auto share = [&](double alpha) {

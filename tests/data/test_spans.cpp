@@ -29,8 +29,8 @@ Dataset span_lines(std::int64_t n, const SpanOptions& options = {}) {
   return data;
 }
 
-/// The line of a sample, restored from source and labels: the tokens after a mark in the labels
-/// replace the mark in the source.
+/// The line of a sample, restored from source and labels: the tokens after a sentinel in the labels
+/// replace that sentinel in the source.
 Ids joined(const Ids& source, const Ids& labels) {
   std::map<std::int32_t, Ids> hidden;
   std::int32_t mark = -1;
@@ -60,7 +60,7 @@ Ids joined(const Ids& source, const Ids& labels) {
 
 BOOST_AUTO_TEST_SUITE(spans)
 
-BOOST_AUTO_TEST_CASE(marks_replace_spans_and_target_contains_hidden_tokens) {
+BOOST_AUTO_TEST_CASE(sentinels_replace_spans_and_target_contains_hidden_tokens) {
   const Dataset data = span_lines(120);
   std::set<std::int64_t> seen;
   for (const Batch& batch : batches_of(data, 0)) {
@@ -161,14 +161,14 @@ BOOST_AUTO_TEST_CASE(epoch_of_mixture_without_limit_has_every_sample_once) {
 }
 
 BOOST_AUTO_TEST_CASE(parts_are_drawn_in_proportion_to_limited_size) {
-  // In proportion to min(size, 100): 100, 100 and 20 of 220.
+  // Parts are drawn in proportion to min(size, 100): 100, 100 and 20 of 220.
   const auto limited = counts(parts({.limit = 100}), 0);
   BOOST_TEST((of_parts(limited) == std::array{191, 191, 38}));
   for (const auto& [sample, count] : limited)  // part "small": 100 samples, drawn 191 times
     BOOST_TEST((sample < 300 ? count == 1 : count == 1 || count == 2));
-  // A high temperature makes the parts equal.
+  // With a high temperature, all parts are drawn equally often.
   BOOST_TEST((of_parts(counts(parts({.temperature = 1000}), 0)) == std::array{140, 140, 140}));
-  // Temperature 2: in proportion to the square roots 17.3, 10 and 4.5.
+  // With temperature 2, parts are drawn in proportion to the square roots 17.3, 10 and 4.5.
   BOOST_TEST((of_parts(counts(parts({.temperature = 2}), 0)) == std::array{229, 132, 59}));
 }
 
@@ -209,7 +209,8 @@ BOOST_AUTO_TEST_CASE(prefixes_are_added_to_lines_of_their_files) {
   BOOST_TEST((split.parts[1].name == "(no prefix)" && split.parts[1].size == 1));
   options.mixture.prefixes = {"first: "};
   expect_error(Exit::usage,
-               {"data.mixture.prefixes: 1 prefixes, but data.train.source has 2 files"},
+               {"data.mixture.prefixes: the number of prefixes is 1, ",
+                "number of files in data.train.source is 2"},
                [&] { read_corpus(options, Reads::pairs, 1); });
 }
 

@@ -35,7 +35,7 @@ void each_pair(const Corpus& corpus, Check check) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(splits_are_disjoint_with_given_counts) {
+BOOST_AUTO_TEST_CASE(splits_are_disjoint_and_have_requested_sizes) {
   for (const auto kind : all_kinds) {
     const Corpus corpus = synthetic_corpus(options(kind), 7);
     BOOST_TEST(corpus.train.source.size() == 3000u);
@@ -187,8 +187,8 @@ BOOST_AUTO_TEST_CASE(summands_contain_every_digit) {
     for (auto& [position, digits] : found) {
       if (position == n) continue;  // the plus sign
       std::sort(digits.begin(), digits.end());
-      const bool leads =
-          n > 1 && (position == 0 || position == n + 1);  // the summand 0 has a single digit
+      // Only a summand of one digit may begin with 0.
+      const bool leads = n > 1 && (position == 0 || position == n + 1);
       BOOST_TEST(digits == (leads ? "123456789" : "0123456789"));
     }
   }

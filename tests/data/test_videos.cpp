@@ -1,4 +1,4 @@
-// Videos: from files, drawn from descriptions, and as rows of tubelets.
+// Videos, read from files or drawn from descriptions, and converted to rows of tubelets.
 #include "data/inputs/videos.h"
 
 #include <fmt/format.h>
@@ -27,7 +27,7 @@ std::string counting(std::size_t n) {
   return bytes;
 }
 
-/// Options that read values unchanged.
+/// Options with which values are read unchanged.
 ImageOptions plain(std::int64_t height, std::int64_t width, std::int64_t patch) {
   return {.height = height, .width = width, .patch = patch, .mean = 0, .deviation = 1.0 / 255};
 }
@@ -121,10 +121,11 @@ BOOST_AUTO_TEST_CASE(idx_items_are_read_as_videos) {
   BOOST_TEST((numbers(rows_of(all, 2)) ==
               std::vector<std::vector<int>>{{16, 17, 18, 19}, {20, 21, 22, 23}}));
   split.source.push_back(files.source[0] + "#3");
-  expect_error(Exit::bad_input, {"data: line 4: ", "x: has 3 videos, so there is no #3"},
+  expect_error(Exit::bad_input, {"data: line 4: ", "x: there is no #3: the number of videos is 3"},
                [&] { Videos(split.source, o, video, false, "data", 1); });
   const std::vector<std::string> still{dir.write("z", idx({3, 2, 4}, counting(24))) + "#0"};
-  expect_error(Exit::bad_input, {"z: an IDX file of 3 x 2 x 4, not of videos"},
+  expect_error(Exit::bad_input,
+               {"z: expected an IDX file of videos ", "got one of shape 3 x 2 x 4"},
                [&] { Videos(still, o, video, false, "data", 1); });
 }
 
@@ -139,12 +140,12 @@ BOOST_AUTO_TEST_CASE(broken_video_is_refused_with_line_number_and_file_name) {
   };
   const auto file = [&](const std::string& bytes) { return dir.write("bad.npy", bytes); };
   refused(file(npy("|u1", "(3, 2, 4)", counting(24))),
-          "a video of 3 frames, but data.video.frames is 4");
+          "the number of frames is 3, but data.video.frames is 4");
   refused(file(npy("|u1", "(4, 4, 2)", counting(32))),
           "a video of 4 x 2 pixels, but data.image has 2 x 4");
   refused(file(npy("|u1", "(4, 2, 4, 3)", counting(96))),
-          "a video with 3 channels, but data.image.channels is 1");
-  refused(file(npy("|u1", "(4, 8)", counting(32))), "an array of shape (4, 8), not a video");
+          "the number of channels is 3, but data.image.channels is 1");
+  refused(file(npy("|u1", "(4, 8)", counting(32))), "channels), got an array of shape (4, 8)");
   refused(file(npy("|u1", "(4, 2, 4)", counting(31))),
           "31 bytes of values, which do not match the shape 4 x 2 x 4");
   refused(file(npy("|u1", "(4611686018427387904, 2, 4)", counting(32))), "which do not match");
@@ -155,7 +156,7 @@ BOOST_AUTO_TEST_CASE(broken_video_is_refused_with_line_number_and_file_name) {
   refused((dir / "nowhere.npy").string(), "nowhere.npy");
   refused((dir / "image.png").string(), "not a video: a .npy file");
   refused("clip:1 2 1 rr",
-          "line 2: \"clip:1 2 1 rr\": a video of 3 frames, but data.video.frames is 4");
+          "line 2: \"clip:1 2 1 rr\": the number of frames is 3, but data.video.frames is 4");
   refused("clip:1 2 0 rrr", "\"clip:1 2 0 rrr\" is not a video");
 }
 
@@ -185,8 +186,8 @@ std::int64_t side_of(const std::uint8_t* frame, std::int64_t pixels) {
   return std::lround(std::sqrt(static_cast<double>(white)));
 }
 
-/// Left and top of a square on a field of n x n that wraps around: the white pixel whose left and
-/// upper neighbours are black.
+/// The top left corner (x, y) of a square on a field of n x n pixels that wraps around: the white
+/// pixel whose left and upper neighbours are black.
 std::pair<std::int64_t, std::int64_t> corner_of(const std::uint8_t* frame, std::int64_t n) {
   const auto white = [&](std::int64_t y, std::int64_t x) {
     return frame[(y + n) % n * n + (x + n) % n] == 255;
@@ -235,7 +236,7 @@ BOOST_AUTO_TEST_CASE(motion_labels_are_correct_and_independent_of_middle_frame) 
                        {.height = n, .width = n}, {.frames = frames});
   std::map<std::string, std::int64_t> labels;
   std::map<std::string, std::map<std::int64_t, std::int64_t>>
-      positions;  // by label and square of the field, in the middle frame
+      positions;  // counts by label and by cell (4 x 4 pixels) of the middle frame
   std::set<std::int64_t> sizes;
   for (std::size_t i = 0; i < corpus.train.source.size(); ++i) {
     const std::string &line = corpus.train.source[i], &label = corpus.train.target[i];
@@ -251,7 +252,7 @@ BOOST_AUTO_TEST_CASE(motion_labels_are_correct_and_independent_of_middle_frame) 
   BOOST_TEST(labels.size() == 16u);
   for (const auto& [label, count] : labels) {
     BOOST_TEST(std::abs(count - 1000) < 160, label);  // 5 standard deviations
-    double chi_squared = 0;  // 16 equally likely squares of the field: 15 degrees of freedom
+    double chi_squared = 0;  // 16 equally likely cells: 15 degrees of freedom
     for (std::int64_t square = 0; square < 16; ++square) {
       const double expected = static_cast<double>(count) / 16,
                    off = static_cast<double>(positions[label][square]) - expected;

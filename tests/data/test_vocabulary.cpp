@@ -140,7 +140,7 @@ BOOST_AUTO_TEST_CASE(broken_vocabulary_file_is_refused) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(wrong_arguments_are_refused_and_write_errors_reported) {
+BOOST_AUTO_TEST_CASE(wrong_arguments_are_refused_and_write_errors_are_reported) {
   const auto t = learn(TokenizerKind::words, {"a b"});
   for (const std::int32_t id : {-1, 5, 1000000}) {
     expect_error(Exit::failed, {std::to_string(id), "5 pieces"}, [&] { t->decode(Ids{3, id}); });
@@ -155,7 +155,7 @@ BOOST_AUTO_TEST_CASE(wrong_arguments_are_refused_and_write_errors_reported) {
   Lines long_words;  // a file of 70 MB, which load_tokenizer would refuse
   for (char c = 0; c < 70; ++c)
     long_words.push_back(std::string(1'000'000, static_cast<char>('0' + c)));
-  expect_error(Exit::usage, {"MiB, and 64 are allowed", "tokenizer.vocab_size"},
+  expect_error(Exit::usage, {"MiB, but the maximum is 64 MiB", "tokenizer.vocab_size"},
                [&] { learn(TokenizerKind::words, long_words); });
   const TempDir dir;  // a full disk, and an error on sync
   std::filesystem::create_symlink("/dev/full", dir / "full.vocab");

@@ -132,7 +132,8 @@ BOOST_AUTO_TEST_CASE(signature_and_text_have_sacrebleus_form) {
 }
 
 BOOST_AUTO_TEST_CASE(unequal_numbers_of_lines_are_refused) {
-  HEED_CHECK_ERROR(Exit::bad_input, "2 lines to score, but 1 reference",
+  HEED_CHECK_ERROR(Exit::bad_input,
+                   "BLEU: the numbers of lines to score (2) and of reference lines (1) differ",
                    corpus_bleu(Lines{"a", "b"}, Lines{"a"}));
 }
 

@@ -74,7 +74,8 @@ BOOST_AUTO_TEST_CASE(signature_has_sacrebleus_form) {
 }
 
 BOOST_AUTO_TEST_CASE(unequal_numbers_of_lines_are_refused) {
-  HEED_CHECK_ERROR(Exit::bad_input, "1 lines to score, but 2 reference lines",
+  HEED_CHECK_ERROR(Exit::bad_input,
+                   "chrF: the numbers of lines to score (1) and of reference lines (2) differ",
                    corpus_chrf(Lines{"a"}, Lines{"a", "b"}));
 }
 

@@ -223,7 +223,7 @@ holds out '^\{"log_prob":\[-[0-9.,-]*\],"tokens":\[[0-9,]*\],"weights":"[^"]*","
 status 2 score runs/tiny --target tgt
 printf 'a\n' >short
 status 3 score runs/tiny --source src --target short
-says 'differ in length'
+says 'differ in the number of lines'
 
 # ---- show, gradcheck ------------------------------------------------------------------------------
 status 0 show tiny.yaml

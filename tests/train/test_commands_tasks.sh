@@ -51,7 +51,7 @@ printf '( )\n\n( )\n( )\n' >three
 status 0 generate runs/tag --input three
 { head -n 1 out && printf '\n9 1\n9 9\n'; } >unknown
 status 0 eval runs/tag --source three --target unknown --json
-says 'files: 3 of 6 labels are not in the vocabulary of labels'
+says 'files: the vocabulary lacks 3 of 6 labels'
 equal 'exact match without the empty line' "$(number exact_match | cut -c1-5)" 0.333
 printf '\n\n' >blank
 status 3 eval runs/tag --source blank --target blank

@@ -85,10 +85,10 @@ status 3 train files.yaml --run never
 says "$work/nowhere.de: no such file"
 files src short
 status 3 train files.yaml --run never
-says 'differ in length' '3 lines' '1'
+says 'differ in the number of lines: 3 in' '1 in'
 files nowhere.de tgt
 status 3 train files.yaml --run never
-says 'data.train.source; relative to the folder heed was started in'
+says 'data.train.source; the path is relative to the folder in which heed was started'
 awk 'BEGIN { for (i = 0; i < 5000; ++i) printf "a "; print "" }' >endless
 files src src
 status 3 train files.yaml --run never data.valid.source=endless data.valid.target=endless
@@ -97,10 +97,10 @@ status 3 eval runs/tiny --source endless --target endless
 says 'line 1 of the target has'
 printf 'a' >letter
 status 3 train files.yaml --run never task=lm 'data={train: {text: src}, valid: {text: letter}}'
-says 'data.valid: a text of 1 token: at least 2 are required'
+says 'data.valid: the text has 1 token; at least 2 are required'
 printf '  ' >blank
 status 3 train files.yaml --run never task=lm tokenizer.kind=word 'data={train: {text: src}, valid: {text: blank}}'
-says 'data.valid: a text of 0 tokens'
+says 'data.valid: the text has 0 tokens'
 mkdir -p mine/checkpoints
 echo kept >mine/checkpoints/precious
 status 2 train tiny.yaml --run mine --overwrite

@@ -68,7 +68,8 @@ BOOST_AUTO_TEST_CASE(text_contains_scores_and_signature) {
 }
 
 BOOST_AUTO_TEST_CASE(unequal_numbers_of_lines_are_refused) {
-  HEED_CHECK_ERROR(Exit::bad_input, "ROUGE: 2 lines to score, but 1 reference lines",
+  HEED_CHECK_ERROR(Exit::bad_input,
+                   "ROUGE: the numbers of lines to score (2) and of reference lines (1) differ",
                    mean_rouge(Lines{"a", "b"}, Lines{"a"}));
 }
 

@@ -26,12 +26,12 @@ constexpr auto better = [](const auto& a, const auto& b) {
   return a.parent != b.parent ? a.parent < b.parent : a.token < b.token;
 };
 
-/// Whether a search must not generate this token: <s> and <unk> represent no text.
+/// Whether a search excludes this token: <s> and <unk> represent no text.
 bool forbidden(std::int64_t token) { return token == Tokenizer::bos || token == Tokenizer::unk; }
 
 std::int64_t parts_of(std::int64_t whole, std::int64_t size) { return (whole + size - 1) / size; }
 
-/// The number of lines per batch, so that there are `batches` batches if each has enough
+/// The number of lines per batch with which there are `batches` batches, if each has enough
 /// hypotheses. Each step reads every weight, so a step of a small batch takes about as long as one
 /// of a large batch.
 std::int64_t batch_size(const DecodeOptions& options, std::int64_t lines, std::int64_t batches) {
@@ -103,7 +103,8 @@ void Search::sampled_token(const Array& logits, std::int64_t row,
 }
 
 /// Source of the penalty: Keskar et al., "CTRL", 2019, section 4.1. The paper also divides negative
-/// logits, which makes their tokens more probable; later implementations multiply them, as here.
+/// logits, which makes their tokens more probable; later implementations multiply them, as this
+/// function does.
 void Search::restrict(real* logits, const Hypothesis& so_far) const {
   if (static_cast<std::int64_t>(so_far.tokens.size()) < options_.min_length)
     logits[Tokenizer::eos] = -std::numeric_limits<real>::infinity();
@@ -233,7 +234,7 @@ std::vector<std::vector<Hypothesis>> translate(const FrozenModel& frozen, const 
       data.push_source({.sample = place}, source);
     }
     Found best(static_cast<std::size_t>(end - begin));
-    const std::int64_t searches = options.sample ? request.nbest : 1;  // each sample is a search
+    const std::int64_t searches = options.sample ? request.nbest : 1;  // one search per sample
     for (std::int64_t k = 0; k < searches; ++k) {
       std::vector<std::int64_t> sample_keys = keys;
       for (std::int64_t& key : sample_keys) key += k << 48;
@@ -281,10 +282,11 @@ std::vector<Hypothesis> continuations(const FrozenModel& frozen,
   const std::int64_t context = frozen.model.position_limit(),
                      limit = std::max<std::int64_t>(options.max_length, 1);
   if (context > 0 && std::ssize(fed) + limit > context + 1)
-    throw Error(Exit::usage,
-                fmt::format("--nbest: a prompt of {} tokens and {} new tokens exceed the context "
-                            "of {} tokens; lower decode.max_length",
-                            fed.size(), limit, context));
+    throw Error(
+        Exit::usage,
+        fmt::format("--nbest: prompt and continuation exceed the context of {} tokens ({} + {}); "
+                    "lower decode.max_length",
+                    context, fed.size(), limit));
   Search search(options, limit, seed, {(number << 20) + std::ssize(prompt)});
   return continued(frozen.model, fed, search, options.cached);
 }
@@ -301,8 +303,8 @@ std::vector<std::int32_t> continue_text(const FrozenModel& frozen,
   const std::int64_t context = model.position_limit();
   std::int64_t left = std::max<std::int64_t>(options.max_length, 1);
   while (left > 0) {
-    // The model reads the whole text or, if it exceeds the context, the tokens of the last half
-    // context. The search begins with the last token.
+    // The model reads the whole text or, if the text exceeds the context, its last context / 2
+    // tokens. The search begins with the last token.
     std::size_t from = 0;
     if (context > 0 && static_cast<std::int64_t>(text.size()) > context) {
       from = text.size() - static_cast<std::size_t>(std::max<std::int64_t>(context / 2, 1));

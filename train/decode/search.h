@@ -33,8 +33,8 @@ struct Hypothesis {
 /// penalty and, before min_length, without </s>.
 class Search {
  public:
-  /// limit: maximum number of tokens of a hypothesis; numbers: numbers of the sentences, which are
-  /// part of the random keys of sampling.
+  /// `limit`: the maximum number of tokens of a hypothesis; `numbers`: the numbers of the
+  /// sentences, which are part of the random keys of sampling.
   Search(const DecodeOptions& options, std::int64_t limit, std::uint64_t seed,
          std::vector<std::int64_t> numbers)
       : options_(options), limit_(limit), seed_(seed), numbers_(std::move(numbers)) {}
@@ -48,7 +48,7 @@ class Search {
   /// beam of one.
   void on_token(std::function<void(std::int32_t)> callback) { on_token_ = std::move(callback); }
 
-  /// `decoding` has one hypothesis per sentence and has read its prompt except the last token;
+  /// `decoding` has one hypothesis per sentence and has read each prompt except its last token;
   /// `tokens` contains the last token of each prompt. Returns 1 to `beam` hypotheses of each
   /// sentence, the best first.
   std::vector<std::vector<Hypothesis>> run(Decoding& decoding, std::vector<std::int32_t> tokens);
@@ -108,8 +108,8 @@ struct TranslateRequest {
 /// Translates every source of a dataset (of any kind of input) on the workers, in batches of
 /// sources of similar length. The minimum number of batches is `batches`, unless they would have
 /// fewer than 32 hypotheses each. Each sentence's result is a function of the sentence, the
-/// options, the seed and, when sampling, the sentence's number: its index in the dataset, unless
-/// `numbers` is given. In bf16, the result also depends on the batches, because small products
+/// options, the seed and, when sampling, the sentence's number (request.numbers; by default its
+/// index in the dataset). In bf16, the result also depends on the batches, because small products
 /// remain in float32 (autograd/kernels/gemm/bf16.h).
 std::vector<std::vector<Hypothesis>> translate(const FrozenModel& frozen, const Dataset& data,
                                                const DecodeOptions& options, std::uint64_t seed,
@@ -124,7 +124,7 @@ std::vector<Hypothesis> translate(const FrozenModel& frozen, const Dataset& data
 
 /// Continues a prompt with a language model by up to options.max_length tokens; an empty prompt is
 /// replaced by </s>. When the text exceeds the model's context, decoding continues from its last
-/// tokens, half a context. The model reads the prompt in one pass. With a beam of one, `on_token`
+/// context / 2 tokens. The model reads the prompt in one pass. With a beam of one, `on_token`
 /// receives each token as soon as it is final.
 std::vector<std::int32_t> continue_text(const FrozenModel& frozen,
                                         std::span<const std::int32_t> prompt,

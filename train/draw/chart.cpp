@@ -41,7 +41,8 @@ class Scale {
   /// About `wanted` round numbers within the bounds.
   std::vector<double> ticks(int wanted) const {
     const std::vector<double> all = log_ ? log_ticks() : even_ticks(wanted);
-    return log_ && all.size() < 3 ? even_ticks(wanted) : all;  // even ticks within a decade
+    // A logarithmic scale that spans less than a decade may have even ticks.
+    return log_ && all.size() < 3 ? even_ticks(wanted) : all;
   }
 
  private:

@@ -12,7 +12,7 @@ struct Point {
   double x = 0, y = 0;
 };
 
-/// Points joined by a line. It breaks at a point that is not finite.
+/// Points joined by a line, which breaks at points that are not finite.
 struct Line {
   std::string name;  ///< name in the legend; empty: none
   int colour = 0;    ///< index of a colour; from palette_size on, colours repeat with dashed lines
@@ -20,7 +20,7 @@ struct Line {
   std::vector<Point> points;  ///< points in ascending order of x
 };
 
-/// The area between two lines over the same x.
+/// The area between two lines with the same x coordinates.
 struct Band {
   int colour = 0;
   std::vector<double> x, low, high;
@@ -48,7 +48,7 @@ struct Tick {
 
 struct Chart {
   std::string title, x_label, y_label;
-  bool log_x = false, log_y = false;    ///< omit values that are not positive
+  bool log_x = false, log_y = false;  ///< logarithmic axes, which omit values that are not positive
   std::optional<double> y_low, y_high;  ///< bounds; unset: the range of the marks
   std::vector<Tick> x_ticks;            ///< empty: numeric ticks
   std::vector<Band> bands;

@@ -28,7 +28,7 @@ struct Column {
   double beside = 0;  ///< y coordinate of the top of the last box beside the column
   std::string body = {};
   std::vector<std::pair<double, double>> readers =
-      {};  ///< left middles of boxes with reads_side_box
+      {};  ///< midpoints of the left edges of boxes with reads_side_box
 
   /// The width of `n` boxes side by side.
   static double width_of(int n) { return n * box_width + (n - 1) * gap; }
@@ -48,13 +48,13 @@ struct Column {
   void boxes(const std::vector<Box>& boxes);
   /// A residual connection from y = `from` to the current top.
   void add_from(double from);
-  /// A box beside the column, whose output is added to the column's.
+  /// A box beside the column; its output is added to that of the column.
   void add_side_box(const Box& box);
-  /// A box beside the column, whose output is an input of the frame above.
+  /// A box beside the column; its output is an input of the frame above.
   void feed_from_side(const Box& box);
   /// A frame around the elements that `draw` adds, with lines of text beside it.
   void frame(const std::vector<std::string>& beside, const std::function<void()>& draw);
-  /// A dashed line outside all frames that joins two uses of the same matrix.
+  /// A dashed line, outside all frames, that joins two uses of the same matrix.
   void tie(double from, double to);
 
  private:

@@ -25,8 +25,8 @@ HeatMap reduced(const HeatMap& map, std::int64_t max_extent);
 /// The cells alone, each width × height, in one path per level of opacity. Omits cells of level 0.
 std::string heat_cells(const HeatMap& map, double width, double height);
 
-/// A map with row names on the left and column names above. The four largest cells
-/// of each row have a tooltip "row → column: value" if they reach a twentieth of `largest`.
+/// A map with row names on the left and column names above. The cells with the four largest values
+/// of each row have a tooltip "row → column: value" if the value is at least `largest` / 20.
 Drawing labelled_map(const HeatMap& map, std::span<const std::string> rows,
                      std::span<const std::string> columns);
 

@@ -10,7 +10,7 @@ namespace heed {
 /// which XML does not allow, become U+FFFD.
 std::string xml_text(std::string_view text);
 
-/// A length with up to two decimals, without trailing zeros.
+/// A number with up to two decimal places, without trailing zeros.
 std::string svg_number(double value);
 
 /// The approximate length of a label, in pixels.

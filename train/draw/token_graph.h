@@ -15,7 +15,7 @@ struct GraphColumn {
 
 /// Draws columns of nodes. edges[i] joins column i (its rows) and column i + 1 (its columns): a
 /// value of at least `threshold` becomes a line of that opacity. The nodes of the first and last
-/// column have names.
+/// columns are labelled with their names.
 Drawing token_graph(std::span<const GraphColumn> columns, std::span<const HeatMap> edges,
                     double threshold);
 

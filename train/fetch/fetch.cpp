@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::string_view kGitHub = "https://raw.githubusercontent.com";
 
-// ---- the sets --------------------------------------------------------------------------------
+// ---- data sets -------------------------------------------------------------------------------
 
 constexpr std::string_view kMulti30k = "/multi30k/dataset/master/data/task1/";
 
@@ -123,7 +123,8 @@ std::string curl_reason(const ProgramResult& result) {
   while (text.ends_with('\n')) text.remove_suffix(1);
   if (const std::size_t line = text.rfind('\n'); line != std::string_view::npos)
     text.remove_prefix(line + 1);
-  return text.empty() ? fmt::format("curl ended with status {}", result.status) : std::string(text);
+  return text.empty() ? fmt::format("curl exited with status {}", result.status)
+                      : std::string(text);
 }
 
 ProgramResult run_curl(const std::vector<std::string>& arguments) {
@@ -178,7 +179,7 @@ fs::path find_in(const fs::path& from, const FetchSet& set, const FetchFile& fil
       if (fs::is_regular_file(folder / name, ignored)) return folder / name;
     }
   }
-  throw Error(Exit::bad_input, fmt::format("{}: not found in {} or its folder {}", file.name,
+  throw Error(Exit::bad_input, fmt::format("{}: not found in {} or its subfolder {}", file.name,
                                            fs::absolute(from).string(), set.name));
 }
 

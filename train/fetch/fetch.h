@@ -29,24 +29,25 @@ const std::vector<FetchSet>& fetch_sets();
 const FetchSet& fetch_set(std::string_view name);
 
 struct FetchOptions {
-  std::filesystem::path to;                   ///< destination folder; created if missing
-  std::optional<std::filesystem::path> from;  ///< copy from this folder (or FROM/<set>) instead
-  std::string base;                           ///< prefix of every URL
+  std::filesystem::path to;  ///< destination folder; created if missing
+  /// The folder to copy the files from, or its parent; unset: the files are downloaded.
+  std::optional<std::filesystem::path> from;
+  std::string base;  ///< prefix of every URL
 };
 
-/// Downloads to data/<set>, from GitHub or from the base in the environment variable
-/// HEED_FETCH_BASE.
+/// The default options: downloads to data/<set>, from GitHub or from the base URL in the
+/// environment variable HEED_FETCH_BASE.
 FetchOptions default_fetch_options(const FetchSet& set);
 
 struct FetchResult {
   std::int64_t fetched = 0;  ///< number of files downloaded or copied
-  std::int64_t present = 0;  ///< number of files that were present with the right content
+  std::int64_t present = 0;  ///< number of files that were present with the correct content
 };
 
-/// Fetches every file that is missing or wrong. A file receives its final name only after its
-/// content is verified. `report` receives one message at a time. Throws Error(io) if a download
-/// fails, Error(bad_input) if a file is missing in `from` or any content differs, Error(failed)
-/// without curl; files fetched earlier remain.
+/// Fetches every file that is missing or has wrong content. A file receives its final name only
+/// after its content is verified. `report` receives one message at a time. Throws Error(io) if a
+/// download fails, Error(bad_input) if a file is missing in `from` or any content differs,
+/// Error(failed) if curl is not installed; files fetched earlier remain.
 FetchResult fetch(const FetchSet& set, const FetchOptions& options,
                   const std::function<void(std::string_view)>& report);
 

@@ -13,7 +13,7 @@
 #include "autograd/base/error.h"
 #include "autograd/base/files.h"
 
-extern char** environ;  // NOLINT(readability-redundant-declaration): glibc declares it only for GNU
+extern char** environ;  // NOLINT(readability-redundant-declaration): declared only with _GNU_SOURCE
 
 namespace heed {
 namespace {

@@ -32,8 +32,9 @@ void replace_all(std::string& text, std::string_view what, std::string_view with
     text.replace(at, what.size(), with);
 }
 
-/// Makes one character of each pair of adjacent characters that matches a separate token: the first
-/// if `first`, otherwise the second. Pairs are searched from the left, without overlap.
+/// In each pair of adjacent characters for which `matches` returns true, makes one character a
+/// separate token: the first if `first`, otherwise the second. Pairs are searched from the left,
+/// without overlap.
 template <class Matches>
 std::string separate(std::string_view text, bool first, Matches matches) {
   std::string out;
@@ -226,8 +227,10 @@ void compute_bleu(BleuScore& counts) {
 BleuScore corpus_bleu(std::span<const std::string> hypotheses,
                       std::span<const std::string> references, BleuTokenizer tokenizer) {
   if (references.size() != hypotheses.size())
-    throw Error(Exit::bad_input, fmt::format("BLEU: {} lines to score, but {} reference lines",
-                                             hypotheses.size(), references.size()));
+    throw Error(
+        Exit::bad_input,
+        fmt::format("BLEU: the numbers of lines to score ({}) and of reference lines ({}) differ",
+                    hypotheses.size(), references.size()));
   BleuScore result;
   for (std::size_t i = 0; i < hypotheses.size(); ++i)
     add_line(result, count_line(hypotheses[i], tokenizer), count_line(references[i], tokenizer));

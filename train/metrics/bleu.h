@@ -16,8 +16,8 @@ inline constexpr std::size_t bleu_order = 4;  ///< maximum n of the n-grams
 
 struct BleuScore {
   double score = 0.0;                              ///< 0 to 100
-  std::array<std::int64_t, bleu_order> matches{};  ///< n-grams also in the reference, n = 1 to 4
-  std::array<std::int64_t, bleu_order> totals{};   ///< n-grams of the hypotheses
+  std::array<std::int64_t, bleu_order> matches{};  ///< numbers of n-grams that match the reference
+  std::array<std::int64_t, bleu_order> totals{};   ///< numbers of n-grams of the hypotheses
   std::array<double, bleu_order> precisions{};     ///< smoothed, in per cent
   double brevity_penalty = 0.0;
   std::int64_t hypothesis_length = 0;  ///< in tokens

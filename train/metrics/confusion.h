@@ -1,5 +1,5 @@
 #pragma once
-/// The confusion matrix of a classifier: counts of pairs of true and predicted label.
+/// The confusion matrix of a classifier: counts of pairs of a true and a predicted label.
 #include <cstdint>
 #include <map>
 #include <string>
@@ -49,7 +49,7 @@ class Confusion {
       all["confusion"][names(pair.first)][names(pair.second)] = n;
     return all;
   }
-  /// A line of headings and a line for each class; then, if there are no more than 12 classes, the
+  /// A line of headings and a line for each class; then, if there are at most 12 classes, the
   /// matrix with a row for each true label and a column for each predicted label.
   template <class Names>
   std::vector<std::string> text(const Names& names) const {
@@ -61,7 +61,7 @@ class Confusion {
  private:
   std::vector<std::string> text_of(const std::vector<std::string>& labels) const;
 
-  // The key is a pair of true and predicted label.
+  // The key is the pair (true label, predicted label).
   std::map<std::pair<std::int32_t, std::int32_t>, std::int64_t> counts_;
   std::int64_t total_ = 0, correct_ = 0;
 };

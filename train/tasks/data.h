@@ -23,7 +23,8 @@ struct ExperimentData {
 /// config's task.
 ExperimentData load_data(const Config& config, const Tokenizers* tokenizers = nullptr);
 
-/// The kind of the target's tokenizer: `words` for tasks that predict one label for each line.
+/// The kind of the target's tokenizer: `words` for tasks that predict one label for each line,
+/// otherwise tokenizer.kind.
 TokenizerKind target_kind(const Config& config);
 /// The tokenizers of a run folder.
 Tokenizers load_tokenizers(const std::filesystem::path& folder, const Config& config);

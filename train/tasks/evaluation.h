@@ -12,12 +12,12 @@
 namespace heed {
 
 struct Evaluation {
-  std::int64_t sentences = 0;         ///< number of sequences (a language model: windows)
+  std::int64_t sentences = 0;         ///< number of sequences; for a language model, of windows
   std::int64_t tokens = 0;            ///< number of labels: target tokens including </s>
   std::vector<std::string> outputs;   ///< one per source line, if the task produces them
   std::vector<double> probabilities;  ///< probability of each output, if each is one label
   nlohmann::json notes;               ///< further keys of json()
-  std::vector<std::string> details;   ///< further lines of text
+  std::vector<std::string> details;   ///< further lines to print after text()
 
   double value(Metric metric) const;  ///< NaN if the metric was not computed
   double loss() const { return value(Metric::loss); }

@@ -34,8 +34,8 @@ struct Labelled {
   static auto members(auto& self) { return std::tie(self.labels, self.probability); }
 };
 
-/// The most probable labels of each sample of a dataset, special tokens excluded: one per row, or
-/// one per sample.
+/// The most probable labels of each sample of a dataset, special tokens excluded: one per row or,
+/// for a classifier of sequences, one per sample.
 std::vector<Labelled> likeliest_labels(const LoadedModel& trained, const Dataset& data,
                                        const std::vector<Batch>& batches) {
   const auto& model = dynamic_cast<const Classifier&>(trained.model);
@@ -188,10 +188,9 @@ void LabelTask::check_longest(const Dataset& data, const std::string& what) cons
 void LabelTask::note_unknown(const Dataset& data, const std::string& what) {
   const auto unknown = std::ranges::count(data.target.ids, Tokenizer::unk);
   if (unknown == 0) return;
-  print_note(
-      fmt::format("{}: {} of {} labels are not in the vocabulary of labels, so the model "
-                  "cannot predict them",
-                  what, unknown, data.target.ids.size()));
+  print_note(fmt::format(
+      "{}: the vocabulary lacks {} of {} labels, which the model therefore cannot predict", what,
+      unknown, data.target.ids.size()));
 }
 
 HEED_END

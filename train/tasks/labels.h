@@ -1,5 +1,5 @@
 #pragma once
-/// The base of the tasks that assign labels: `tag`, one label for each token of a line, and
+/// The base class of the tasks that assign labels: `tag`, one label for each token of a line, and
 /// `classify`, one label for each line.
 #include <vector>
 
@@ -29,12 +29,12 @@ class LabelTask : public Task {
 
  protected:
   /// Encodes lines without labels as a dataset with a placeholder for each label that the model
-  /// predicts. Truncates lines that are too long, with a note.
+  /// predicts. Truncates lines that are too long and prints a note.
   virtual Dataset encode_unlabelled(const std::vector<std::string>& lines,
                                     const Tokenizers& tokenizers, std::int64_t first) const = 0;
   /// The maximum number of tokens of a line that the model can process.
   std::int64_t line_limit() const;
-  /// Truncates the tokens of an unlabelled line to `limit`, with a note.
+  /// Truncates an unlabelled line of more than `limit` tokens and prints a note.
   static void shorten(std::vector<std::int32_t>& ids, std::int64_t limit, std::int64_t line);
   /// Throws Error(bad_input) if a line has more rows than the model can process.
   void check_longest(const Dataset& data, const std::string& what) const;

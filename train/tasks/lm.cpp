@@ -61,7 +61,7 @@ class Continuations final : public Generator {
     std::size_t printed = 0;
     const auto print_new = [&](bool last) {
       const std::string text = prompt.with(more);
-      // The last character may be incomplete: later tokens may add its bytes.
+      // The last character may be incomplete: later tokens may add its remaining bytes.
       const std::size_t end = last ? text.size() : complete_utf8(text);
       if (end > printed) on_text(std::string_view(text).substr(printed, end - printed));
       printed = std::max(printed, end);

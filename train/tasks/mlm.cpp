@@ -18,11 +18,11 @@ HEED_BEGIN
 namespace {
 
 constexpr std::string_view mask_piece = "<mask>";
-/// "▁": SentencePiece marks the first piece of a word with it.
+/// "▁", with which SentencePiece marks the first piece of a word.
 constexpr std::string_view word_start = "\xE2\x96\x81";
 
-/// Whether each piece, by id, continues the word of the preceding piece. Empty if every piece is a
-/// word.
+/// Indexed by id: whether a piece continues the word of the preceding piece. Empty if every piece
+/// is a word.
 std::vector<bool> continued_words(const Tokenizer& tokenizer) {
   std::vector<bool> all;
   if (tokenizer.kind() != TokenizerKind::sentencepiece) return all;
@@ -36,8 +36,8 @@ std::int32_t mask_of(const Tokenizer& tokenizer) {
   throw Error(Exit::usage, "the tokenizer has no special piece <mask> (tokenizer.specials)");
 }
 
-/// The ids of <s> line </s>; names of special pieces in the line become their ids. Throws
-/// Error(bad_input) if the line is too long.
+/// A batch of one sequence, <s> line </s>; names of special pieces in the line become their ids.
+/// Throws Error(bad_input) if the line is too long.
 Batch read_line(const Config& config, const Tokenizer& tokenizer, const std::string& line) {
   const std::vector<std::int32_t> ids = tokenizer.encode_with_specials(
       line, [&](std::string text) { return config.data.lowercase ? lowercase(text) : text; });
@@ -45,7 +45,7 @@ Batch read_line(const Config& config, const Tokenizer& tokenizer, const std::str
   if (limit > 0 && std::ssize(ids) + 2 > limit)
     throw Error(
         Exit::bad_input,
-        fmt::format("a line of {} tokens with <s> and </s> exceeds the model's {} positions",
+        fmt::format("a line of {} tokens, plus <s> and </s>, exceeds the model's {} positions",
                     ids.size(), limit));
   std::vector<std::int32_t> rows{Tokenizer::bos};
   rows.insert(rows.end(), ids.begin(), ids.end());
@@ -57,7 +57,7 @@ Batch read_line(const Config& config, const Tokenizer& tokenizer, const std::str
   return batch;
 }
 
-/// Replaces each <mask> of the input lines by the token that the model predicts.
+/// Replaces each <mask> in the input lines with the token that the model predicts.
 class FilledLines final : public Generator {
  public:
   FilledLines(const LoadedModel& trained, const Config& config)

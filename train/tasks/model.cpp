@@ -20,7 +20,7 @@ namespace {
 /// infinite without a limit.
 double group_memory() {
   double limit = std::numeric_limits<double>::infinity();
-  std::ifstream groups("/proc/self/cgroup");  // "0::/a/b" in version 2, "9:memory:/a/b" in 1
+  std::ifstream groups("/proc/self/cgroup");  // version 2: "0::/a/b"; version 1: "9:memory:/a/b"
   for (std::string line; std::getline(groups, line);) {
     const bool second = line.starts_with("0::"), first = line.find(":memory:") != std::string::npos;
     const std::size_t path = line.find('/');

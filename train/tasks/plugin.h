@@ -11,7 +11,7 @@
 #include "train/tasks/task.h"
 
 #ifdef HEED_DOUBLE
-#error "tasks run with real = float only: give this file to heed_add_plugin under TASKS"
+#error "tasks run with real = float only: pass this file to heed_add_plugin under TASKS"
 #endif
 
 #define HEED_TASK(task_name, Type, ...)                                                        \

@@ -49,7 +49,7 @@ class Translations final : public Generator {
     source.inputs = inputs_of_(request.input);
     std::vector<std::vector<std::int32_t>> prefixes;
     std::vector<std::size_t> line_of;   // index in request.input of each non-empty line
-    std::vector<std::int64_t> numbers;  // line numbers in the whole input, for sampling's keys
+    std::vector<std::int64_t> numbers;  // line numbers in the whole input, for the keys of sampling
     const auto prepared = [&](const std::string& line) {
       return config_.data.lowercase ? lowercase(line) : line;
     };
@@ -92,8 +92,8 @@ class Translations final : public Generator {
   }
 
  private:
-  /// Number of batches: two per thread, so that no thread is idle for long at the end, or one for a
-  /// single thread.
+  /// Number of batches: in bf16, the default; otherwise one for a single thread or, so that no
+  /// thread is idle for long at the end, two for each of several threads.
   std::int64_t batches() const {
     if (config_.decode.precision == DecodePrecision::bf16) return usual_batches;
     return trained_.team.threads() == 1 ? 1 : 2 * trained_.team.threads();
@@ -137,7 +137,8 @@ class Seq2SeqTask : public Task {
     return data;
   }
 
-  /// Accepts lines of up to 4,096 tokens, or data.max_length if that is greater, and the end token.
+  /// Accepts lines of up to 4,096 tokens, or data.max_length if that is greater, plus the end
+  /// token.
   void check_evaluable(const Dataset& data, const std::string& what) const override {
     const ModelSizes sizes = model_sizes(config_);
     EvaluationLimits limits{.positions = sizes.positions,
@@ -322,7 +323,7 @@ class DenoiseTask final : public Seq2SeqTask {
       if (id && !first) first = *id - number;
       if (!id || *id != *first + number)
         throw Error(Exit::usage, fmt::format("the tokenizer lacks {}, or its id does not follow "
-                                             "that of the preceding mark (tokenizer.specials)",
+                                             "that of the preceding sentinel (tokenizer.specials)",
                                              name));
     }
     return *first;

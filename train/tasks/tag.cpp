@@ -98,11 +98,13 @@ class TagTask final : public LabelTask {
     for (std::int64_t i = 0; i < data.size(); ++i) {
       const std::int64_t rows = data.source_rows(i), labels = data.target.length(i);
       if (rows == labels) continue;
-      throw Error(Exit::bad_input,
-                  fmt::format("{}: line {} has {} {} but {} labels: each {} requires one label; "
-                              "with tokenizer.kind: word, {} separated by spaces",
-                              what, i + 1, rows, text ? "tokens" : "rows", labels,
-                              text ? "token" : "row", text ? "both are" : "labels are"));
+      throw Error(
+          Exit::bad_input,
+          fmt::format(
+              "{}: line {} has different numbers of {} ({}) and labels ({}): each {} requires "
+              "one label; with tokenizer.kind: word, {} separated by spaces",
+              what, i + 1, text ? "tokens" : "rows", rows, labels, text ? "token" : "row",
+              text ? "both are" : "labels are"));
     }
   }
 };

@@ -152,7 +152,7 @@ Split Task::read_files(const FilesOptions& files, const std::string& name) const
 
 Split Task::read_given(const FilesOptions& files) const {
   if (info().reads != Reads::pairs) {
-    if (files.text.empty()) refuse("a language model is evaluated on --text FILE");
+    if (files.text.empty()) refuse("--text is missing: this task is evaluated on a text");
     if (!files.source.empty() || !files.target.empty())
       refuse("--source and --target are for tasks that read pairs of lines");
   } else {
@@ -177,7 +177,7 @@ std::string Task::describe_pairs(const ExperimentData& data, std::string_view no
     reasons.push_back(fmt::format("{} too long", n));
   if (const auto n = data.train.skipped_empty; n > 0) reasons.push_back(fmt::format("{} empty", n));
   const std::string left_out =
-      reasons.empty() ? "" : fmt::format(" ({} left out)", fmt::join(reasons, " and "));
+      reasons.empty() ? "" : fmt::format(" (left out: {})", fmt::join(reasons, ", "));
   return fmt::format(
       "data: {} {}{}, {} for validation, {} for testing; vocabulary {}{}", data.train.size(), noun,
       left_out, data.valid.size(), data.test.size(), data.tokenizers.source->size(),

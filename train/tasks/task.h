@@ -28,7 +28,7 @@ struct LoadedModel {
   Workers workers() const { return {team, world}; }
 };
 
-/// The extent of an evaluation.
+/// The options of an evaluation.
 struct EvaluationRequest {
   /// Validation during training: only this metric, with greedy search. Unset: all metrics.
   std::optional<Metric> only = std::nullopt;
@@ -79,7 +79,7 @@ class Task {
   const TaskInfo& info() const { return info_of(config_.task); }
 
   // ---- data
-  /// All data of an experiment. `tokenizers`, if passed, are used unchanged. Throws
+  /// All data of an experiment. `tokenizers`, if not null, are used unchanged. Throws
   /// Error(bad_input) for data that cannot be used for training or evaluation.
   ExperimentData load(const Tokenizers* tokenizers) const;
   virtual Corpus read() const { return read_corpus(config_.data, info().reads, config_.seed); }
@@ -96,7 +96,7 @@ class Task {
   /// Encodes a split as token ids. Training skips samples that it cannot use; evaluation skips
   /// none.
   virtual Dataset encode(const Split& split, const Tokenizers& tokenizers, bool training) const = 0;
-  /// Throws Error(bad_input), naming `what` and the line, if the model cannot process it.
+  /// Throws Error(bad_input), naming `what` and the line, if the model cannot process a line.
   virtual void check_evaluable(const Dataset& data, const std::string& what) const = 0;
   /// A summary for messages: "data: 50000 pairs, …".
   virtual std::string describe(const ExperimentData& data) const = 0;
@@ -118,7 +118,7 @@ class Task {
   // ---- a trained model
   virtual Evaluation evaluate(const LoadedModel& trained, const Dataset& data,
                               const EvaluationRequest& request) const = 0;
-  /// Examples of the model's outputs for display, one per line; `e` is its evaluation.
+  /// Examples of the model's outputs for display, one per line; `e` is the evaluation of `data`.
   virtual std::vector<std::string> examples(const LoadedModel& trained, const Dataset& data,
                                             const Evaluation& e) const = 0;
   virtual std::unique_ptr<Generator> make_generator(const LoadedModel& trained,
@@ -134,7 +134,7 @@ class Task {
                                        const std::string& target) const = 0;
 
  protected:
-  /// Reads the pairs to score. Throws Error(usage) if a file name is empty.
+  /// Reads the pairs to score. Throws Error(usage) if `source` is empty.
   Split read_scored(const std::string& source, const std::string& target) const;
   /// A summary such as "data: 50000 pairs, …".
   static std::string describe_pairs(const ExperimentData& data, std::string_view noun);
@@ -155,11 +155,11 @@ class Task {
   Evaluation evaluate_loss(const LoadedModel& trained, const Dataset& data,
                            LossCounts* totals = nullptr,
                            const LossesCallback& on_losses = {}) const;
-  /// As evaluate_loss, for these batches.
+  /// As evaluate_loss, but for the given batches.
   Evaluation evaluate_batches(const LoadedModel& trained, std::span<const Batch> batches,
                               LossCounts* totals = nullptr,
                               const LossesCallback& on_losses = {}) const;
-  /// Sets the options to the tokenizer files of a run.
+  /// Sets the file names in `options` to the tokenizer files of a run.
   void use_tokenizers_of(const std::string& run, TokenizerOptions& options) const;
   /// Cuts a dataset into the batches of an evaluation.
   std::vector<Batch> batches_of(const Dataset& data) const;

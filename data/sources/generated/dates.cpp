@@ -107,7 +107,7 @@ std::string any_case(std::string text, Random& random) {
   return text;
 }
 
-/// The pattern of a date, whose fields, in braces, fill() replaces.
+/// The pattern of a date. fill() replaces its fields, which are in braces.
 struct Form {
   std::string_view pattern;
   bool any_case = false;

@@ -21,10 +21,10 @@ std::string iso_date(std::chrono::sys_days day);
 
 /// A date in a random form: numbers in several orders, English with and without weekdays, ordinals,
 /// abbreviations and capitals, Chinese with Arabic or Chinese digits, German, French, Spanish,
-/// Italian, Dutch, months in Roman numerals. `day` is from first_date to last_date.
+/// Italian or Dutch, or months in Roman numerals. `day` is from first_date to last_date.
 std::string write_date(std::chrono::sys_days day, Random& random);
 
-/// A date in a given form, from 0 to date_forms() − 1.
+/// A date in the form with the given number, from 0 to date_forms() − 1.
 std::string write_date(std::chrono::sys_days day, int form, Random& random);
 int date_forms();
 

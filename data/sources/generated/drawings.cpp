@@ -65,8 +65,7 @@ std::vector<Shape> shapes_of(std::string_view line) {
   }
 }
 
-/// Whether a shape contains the centre of pixel (x, y), counted from the top left corner of the
-/// square around the shape.
+/// Whether a shape contains the centre of pixel (x, y) of the square around the shape.
 bool covers(const Shape& shape, std::int64_t x, std::int64_t y) {
   const auto size = static_cast<double>(shape.size);
   const double u = (static_cast<double>(x) + 0.5) / size, v = (static_cast<double>(y) + 0.5) / size;
@@ -127,7 +126,7 @@ Scene make_scene(std::int64_t height, std::int64_t width, Random& random) {
   for (;;) {
     const Shape a = shape(), b = shape();
     if (a.colour >= b.colour) continue;
-    // The distance between the centres, in half pixels.
+    // The horizontal and vertical distances of the centres, in half pixels.
     const std::int64_t dx = 2 * (b.left - a.left) + b.size - a.size,
                        dy = 2 * (b.top - a.top) + b.size - a.size, sizes = a.size + b.size;
     const std::int64_t larger = std::max(std::abs(dx), std::abs(dy)),

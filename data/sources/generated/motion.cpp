@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::string_view prefix = "clip:";
 
-/// A direction of a move; `directions` contains them clockwise.
+/// A direction of a move; `directions` lists the four directions clockwise.
 struct Direction {
   char letter;
   std::string_view name;
@@ -90,7 +90,7 @@ Motion make_motion(std::int64_t frames, std::int64_t height, std::int64_t width,
   const std::int64_t turns = below(max_turns + 1), first = below(std::ssize(directions)),
                      size = 2 + below(std::min(height, width) / 4 - 1), left = below(width),
                      top = below(height);
-  // Moves beyond the minimum lengths extend random runs.
+  // Each run begins with the minimum length; the remaining moves extend random runs.
   std::array<std::int64_t, max_turns + 1> runs{};
   std::fill_n(runs.begin(), turns + 1, min_run);
   for (std::int64_t i = (turns + 1) * min_run; i < frames - 1; ++i) ++runs[below(turns + 1)];

@@ -174,7 +174,7 @@ BOOST_AUTO_TEST_CASE(video_of_another_length_is_refused) {
   Config c = video_run(folder, TaskKind::classify, 1);
   c.data.video.frames = 2;
   HEED_CHECK_ERROR(Exit::bad_input, "data.train: line 1: ", load_data(c));
-  HEED_CHECK_ERROR(Exit::bad_input, "a video of 4 frames, but data.video.frames is 2",
+  HEED_CHECK_ERROR(Exit::bad_input, "the number of frames is 4, but data.video.frames is 2",
                    load_data(c));
 }
 

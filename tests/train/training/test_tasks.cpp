@@ -254,9 +254,11 @@ BOOST_AUTO_TEST_CASE(unequal_numbers_of_tokens_and_labels_are_refused) {
   const Tokenizers tokenizers = make_tokenizers(c.tokenizer, good, 1);
   BOOST_TEST(task->encode(good, tokenizers, true).size() == 2);
   const Split uneven = tagged({"", "( )", "( ( ) )"}, {"", "1 1", "1 2 1"});
-  HEED_CHECK_ERROR(Exit::bad_input,
-                   "data.train: line 3 has 4 tokens but 3 labels: each token requires one label",
-                   task->encode(uneven, tokenizers, true));
+  HEED_CHECK_ERROR(
+      Exit::bad_input,
+      "data.train: line 3 has different numbers of tokens (4) and labels (3): each token "
+      "requires one label",
+      task->encode(uneven, tokenizers, true));
   const Dataset data = task->encode(uneven, tokenizers, false);
   HEED_CHECK_ERROR(Exit::bad_input, "data.valid: line 3 has 4 tokens but 3 labels",
                    task->check_evaluable(data, "data.valid"));
