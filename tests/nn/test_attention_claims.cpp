@@ -25,7 +25,7 @@ double variance_of_products(const Array& q, const Array& k) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(inner_product_of_unit_variance_rows_has_variance_of_dimension) {
+BOOST_AUTO_TEST_CASE(inner_product_of_unit_variance_rows_has_variance_equal_to_dimension) {
   for (const std::int64_t size : {8, 64, 512}) {
     const double variance = variance_of_products(normal({4000, size}, 1), normal({4000, size}, 2));
     BOOST_TEST(std::abs(variance / static_cast<double>(size) - 1) < 0.1, size << ": " << variance);

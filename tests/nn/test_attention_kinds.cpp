@@ -17,8 +17,8 @@ namespace {
 
 constexpr std::uint32_t vocabulary = 9;
 
-/// Runs body(options, lm) for all combinations, with a description for failures. lm: whether the
-/// model is a language model.
+/// Runs body(options, lm) for every combination. The message of a failed check names the
+/// combination. `lm` is true for a language model, false for seq2seq.
 template <class Body>
 void for_each_kind(Body body) {
   for (const bool lm : {false, true}) {

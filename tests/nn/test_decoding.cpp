@@ -49,7 +49,7 @@ void check_decoding(const Generative& model, bool lm, bool cached, std::uint32_t
           difference(logits.sliced(row, row + 1), forward_row(model, sources, paths[i], lm));
       BOOST_TEST(off < 1e-10, "step " << step << ", hypothesis " << i << " differs by " << off);
     }
-    if (step % 3 == 2) continue;  // all hypotheses continue without select
+    if (step % 3 == 2) continue;  // without select, all hypotheses continue
     std::vector<std::int32_t> parents;
     std::vector<Path> chosen;
     const std::uint32_t count = 1 + random.below(6);  // more, fewer or as many hypotheses
