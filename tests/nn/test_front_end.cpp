@@ -155,7 +155,8 @@ BOOST_AUTO_TEST_CASE(models_with_front_end_pass_gradcheck) {
     const Pairs pairs({1, 1, 1}, {3, 1, 2}, 7);
     const auto seq2seq = make_seq2seq(o, 0, 7, true, 1);
     randomise(seq2seq->parameters());
-    // Blocks are recomputed in backward, after the offsets of the encoder's output have been destroyed.
+    // Blocks are recomputed in backward, after the offsets of the encoder's output have been
+    // destroyed.
     for (const bool recompute : {false, true}) {
       BOOST_TEST(gradcheck_parameters(
           [&] {

@@ -176,7 +176,8 @@ BOOST_AUTO_TEST_CASE(attention_in_windows_equals_masked_attention_on_whole_image
                1);
     x = reduce(merged(x, pass));
     x = last(dense_block(wide, weights, "stages.1.layers.0", x, {h / 2, w / 2, side, 0}), pass);
-    // The windows of the last stage are as wide as the image, so they keep the order of its patches.
+    // The windows of the last stage are as wide as the image, so they keep the order of the
+    // patches.
     BOOST_TEST(difference(got, x.value()) < 1e-12);
   }
 }

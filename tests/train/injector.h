@@ -46,7 +46,7 @@ class Injector final : public OpObserver {
   }
   void put(const Array& x) const {
     const_cast<real*>(x.data())[place.at % x.size()] =
-        place.value;  // an observer sees const arrays
+        place.value;  // observers receive const arrays
   }
 
   std::int64_t result_count_ = 0, gradient_count_ = 0;

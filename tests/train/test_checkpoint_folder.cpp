@@ -191,7 +191,7 @@ BOOST_AUTO_TEST_CASE(truncated_and_extended_files_of_a_checkpoint_are_detected) 
     const std::string bytes = get(folder / name);
     for (std::size_t length = 0; length < bytes.size(); ++length) {
       put(folder / name, bytes.substr(0, length));
-      BOOST_TEST(!is_valid(folder), name << " cut to " << length);
+      BOOST_TEST(!is_valid(folder), name << " truncated to " << length << " bytes");
     }
     for (const std::string more : {" ", "\n", "x", "{}"}) {
       put(folder / name, bytes + more);

@@ -23,7 +23,8 @@ const std::string minimal = "data: {train: {source: a.txt, target: b.txt}}\n";
 
 Config parse(const std::string& text, const Strings& overrides = {}) {
   const Config config = heed::parse_config(text, "exp.yaml", overrides);
-  // A schema checks a file alone and cannot express that overrides reset or shorten its values.
+  // A schema describes a file alone; it cannot express that overrides reset keys or shorten the
+  // warmup.
   if (overrides.empty()) heed::SchemaCase(text).record("accepted");
   return config;
 }

@@ -5,14 +5,14 @@ using namespace std::string_literals;
 
 BOOST_AUTO_TEST_SUITE(config_yaml)
 
-BOOST_AUTO_TEST_CASE(undefined_anchor_is_refused_with_its_place) {
+BOOST_AUTO_TEST_CASE(undefined_anchor_is_refused_with_line_and_column) {
   const std::string message = refusal(copy + "name: *nobody\n", {});
   // yaml-cpp 0.8 adds the name of the anchor.
   BOOST_TEST(
       message.starts_with("exp.yaml:2:7: not valid YAML: the referenced anchor is not defined"));
 }
 
-BOOST_AUTO_TEST_CASE(invalid_yaml_is_refused_with_its_place) {
+BOOST_AUTO_TEST_CASE(invalid_yaml_is_refused_with_line_and_column) {
   check_all({
       {"",
        "exp.yaml:1:1: data.train: missing: nothing to train on (give source and target files, or "

@@ -190,7 +190,7 @@ BOOST_AUTO_TEST_CASE(numbers_in_a_drawing_equal_those_of_heed_show) {
   BOOST_TEST((drawn.frames == frames));
 }
 
-BOOST_AUTO_TEST_CASE(norms_residuals_and_ties_are_drawn_at_their_places) {
+BOOST_AUTO_TEST_CASE(sublayers_residuals_and_ties_are_drawn_as_configured) {
   // y grows downwards, and data flows upwards: earlier layers have larger y.
   const auto lm = [](std::vector<std::string> overrides) {
     overrides.insert(overrides.end(), {"model.layers=1", "model.positions=none",
