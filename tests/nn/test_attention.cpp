@@ -18,7 +18,8 @@ Tensor join_heads(const Tensor& x) {
   return reshape(transpose(x, 0, 1), {n, heads * width});
 }
 
-/// The layer by its definition, one sequence at a time, composed of ops that have separate tests.
+/// The output of the layer, computed from its definition for one sequence at a time, with ops that
+/// have separate tests.
 Tensor composed(const MultiHeadAttention& layer, const Tensor& x, const Tensor& encoder_rows,
                 const std::vector<std::int32_t>& offsets, const std::vector<std::int32_t>& ends) {
   const bool causal = layer.scope == AttentionScope::past;

@@ -32,9 +32,9 @@ BOOST_AUTO_TEST_CASE(inner_product_of_unit_variance_rows_has_variance_equal_to_d
   }
 }
 
-/// The claim assumes that queries and keys have unit variance. With Glorot's initialisation of
-/// in_proj [3 d, d] they have variance 1/2, so the variance of their inner products is a quarter of
-/// the dimension.
+/// The claim assumes that queries and keys have unit variance. With Glorot initialisation of
+/// in_proj [3 d, d], they have variance 1/2, so the variance of their inner products is a quarter
+/// of the dimension.
 BOOST_AUTO_TEST_CASE(initial_score_variance_is_a_quarter_of_the_dimension) {
   for (const std::int64_t d : {8, 64, 512}) {
     double ratio = 0;

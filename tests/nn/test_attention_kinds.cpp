@@ -25,9 +25,9 @@ void for_each_kind(Body body) {
     for (const PositionKind positions : every<PositionKind>()) {
       for (const PatternKind pattern : every<PatternKind>()) {
         const bool scores = positions == PositionKind::rotary || !by_distance(positions);
-        if (pattern == PatternKind::linear && !scores) continue;  // the config refuses this
+        if (pattern == PatternKind::linear && !scores) continue;  // refused by the config
         ModelOptions o = small_options();
-        o.d_model = 8;  // an even width for each head
+        o.d_model = 8;  // the width of each head must be even
         o.positions = positions;
         o.shaw_distance = 2;
         o.t5_buckets = 4;

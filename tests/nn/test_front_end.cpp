@@ -42,8 +42,8 @@ struct Source {
   }
 };
 
-/// A convolution of stride 2 by its definition, followed by GELU. It halves each side, rounding up.
-/// The kernel has 3 rows, or 3 × 3 with `grid`.
+/// A convolution of stride 2, computed from its definition, followed by GELU. It halves each side,
+/// rounding up. The kernel has 3 rows, or 3 × 3 with `grid`.
 Array convolved(const Array& x, std::int64_t height, std::int64_t width, const Linear& layer,
                 bool grid) {
   const std::int64_t c = x.cols(), d = layer.weight.shape()[0], h = (height + 1) / 2,

@@ -1,4 +1,4 @@
-// Fifty training steps compared with PyTorch: equal weights and batches give equal losses.
+// Fifty training steps compared with PyTorch: equal weights and batches lead to equal losses.
 #include "autograd/base/team.h"
 #include "data/batches/batcher.h"
 #include "optim/optimizer.h"

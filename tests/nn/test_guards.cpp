@@ -1,4 +1,4 @@
-// Mistakes that the library refuses, and the error messages.
+// Mistakes that the library refuses, with their error messages.
 #include <boost/test/unit_test.hpp>
 #include <functional>
 

@@ -43,7 +43,7 @@ struct Setting {
   }
 };
 
-/// A batch of random lengths from 1 to 14, without sources for a language model.
+/// A batch of sequences with random lengths from 1 to 14; without sources for a language model.
 Batch random_batch(std::int64_t sequences, bool language_model = false) {
   Random random({.seed = 5, .stream = Stream::check});
   std::vector<std::int32_t> source_lengths, target_lengths;
@@ -61,7 +61,7 @@ Batch random_batch(std::int64_t sequences, bool language_model = false) {
   return batch;
 }
 
-/// One sequence per shard.
+/// Splits a batch into shards of one sequence.
 std::vector<Batch> sequence_by_sequence(const Batch& batch) {
   std::vector<Batch> all;
   for (std::int64_t i = 0; i < batch.sequences(); ++i) {

@@ -106,7 +106,7 @@ void take_values(const Parameters& to, const std::string& prefix, const Paramete
   }
 }
 
-/// A block on whole images. A mask restricts each patch to the patches of its window.
+/// The output of a block on whole images, where a mask restricts each patch to its window.
 Tensor dense_block(const ModelOptions& o, const Parameters& weights, const std::string& name,
                    const Tensor& x, const Roll& roll) {
   Init init(1);

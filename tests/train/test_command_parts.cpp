@@ -79,7 +79,7 @@ BOOST_AUTO_TEST_CASE(table_with_one_wrong_gradient_fails) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(row_has_the_larger_error_of_its_two_checks) {
+BOOST_AUTO_TEST_CASE(table_row_has_the_larger_error_of_two_checks) {
   GradcheckTable table = table_of({check_of("w", GradcheckStatus::ok, 1e-9)});
   ParameterCheck along = check_of("w", GradcheckStatus::wrong, 0.5);
   along.directional = true;

@@ -50,7 +50,7 @@ BOOST_AUTO_TEST_CASE(invalid_yaml_is_refused_with_line_and_column) {
       {copy + "'na\\' : 1\n", "exp.yaml:2:1: na\\: unknown key"},
       {copy + "&x \"a\\\"b\" : 1\n", "exp.yaml:2:1: a\"b: unknown key"},
       {copy + "name: &x\n", "exp.yaml:2:1: name: expected text, got nothing"},
-      // Columns count characters.
+      // Columns are counted in characters.
       {"name: ä日, data: 1\n", "exp.yaml:1:15: not valid YAML: illegal map value"},
       {copy + "seed: 1\ntrain\n", "exp.yaml:3:1: train: expected a colon after the key"},
       {copy + "train: {steps: 1, keep}\n",

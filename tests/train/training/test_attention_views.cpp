@@ -174,7 +174,7 @@ BOOST_AUTO_TEST_CASE(signed_weights_have_no_entropy) {
   const nlohmann::json head = json_of(maps)["layers"][0]["heads"][0];
   BOOST_TEST(!head.contains("entropy"));
   BOOST_TEST(!head.contains("distance"));
-  // In the small map, a negative weight is drawn like 0.
+  // In the small map, a negative weight is drawn as 0.
   const auto image = [](const std::string& text) {
     const std::size_t at = text.find("data:image/png");
     return text.substr(at, text.find('"', at) - at);

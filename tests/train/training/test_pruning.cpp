@@ -149,7 +149,7 @@ BOOST_AUTO_TEST_CASE(remove_weights_sets_the_smallest_weights_to_zero) {
   }
   BOOST_TEST(zeros == removed);
   BOOST_TEST(largest_zero <= smallest_kept);
-  BOOST_TEST(remove_weights(s.model(), 0) == removed);  // the weights that are already zero
+  BOOST_TEST(remove_weights(s.model(), 0) == removed);  // counts the weights that are already zero
   BOOST_TEST(remove_weights(s.model(), 1) == matrices);
   for (const NamedTensor& p : s.model().parameters()) {
     if (p.tensor.shape().rank() == 2)

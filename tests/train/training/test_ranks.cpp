@@ -278,7 +278,7 @@ BOOST_AUTO_TEST_CASE(ranks_skip_the_same_steps_as_one_process) {
   const std::int64_t skipped = one.count("skipped");
   BOOST_TEST((skipped > 0 && skipped < 30), skipped << " steps");
   check_same_checkpoint(one, three, 30);
-  check_same_metrics(one, three);  // including the reasons for skipping
+  check_same_metrics(one, three);  // the metrics include the reasons for skipping
 }
 
 BOOST_AUTO_TEST_CASE(ranks_end_at_a_nonfinite_step_with_the_message_of_one_process) {

@@ -118,7 +118,7 @@ BOOST_AUTO_TEST_CASE(search_with_beam_1_equals_the_argmax_at_each_step) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(beam_search_finds_a_better_sequence_than_greedy) {
+BOOST_AUTO_TEST_CASE(beam_search_finds_a_better_sequence_than_greedy_search) {
   // A is more probable at first, but every sequence with A is less probable than B </s>:
   // P(A …) <= 0.6 · 0.4, P(B </s>) = 0.4 · 0.9.
   const auto table = [](std::int32_t, const Tokens& tokens) {

@@ -237,7 +237,7 @@ BOOST_AUTO_TEST_CASE(sampled_translations_are_independent_of_the_batch) {
     BOOST_TEST(x[i].tokens == y[i].tokens, boost::test_tools::per_element());
 }
 
-BOOST_AUTO_TEST_CASE(sampled_translations_depend_on_the_sentence_number) {
+BOOST_AUTO_TEST_CASE(sampled_translations_are_determined_by_the_sentence_number) {
   const Dataset data = reversals(40, 6);
   DecodeOptions o = options(1);
   o.sample = true;
