@@ -262,7 +262,7 @@ BOOST_AUTO_TEST_CASE(changes_on_resume_are_reported_refused_or_ignored) {
                       "change it, start a new run with heed train"}));
 }
 
-BOOST_AUTO_TEST_CASE(reference_page_equals_the_printed_one_and_is_valid) {
+BOOST_AUTO_TEST_CASE(shipped_reference_page_equals_the_printed_page_and_is_valid) {
   const bool same = slurp(configs / "reference.yaml") == heed::reference_yaml();
   BOOST_TEST(same, "configs/reference.yaml differs from the printed reference page");
   const Config config = heed::read_config(configs / "reference.yaml");
