@@ -33,7 +33,7 @@ class GoldenCase {
     const auto values = at(tensor, DType::i32).values<std::int32_t>();
     return {values.begin(), values.end()};
   }
-  /// The names that begin with `prefix`, with the prefix removed.
+  /// The names of the tensors that begin with `prefix`, without the prefix.
   std::vector<std::string> names(const std::string& prefix) const {
     const std::string begin = name_ + "/" + prefix;
     std::vector<std::string> all;

@@ -10,7 +10,8 @@
 
 HEED_BEGIN
 
-/// Normal values with the given mean and standard deviation `scale`, determined by `number`.
+/// Normally distributed values with the given mean and standard deviation `scale`; `number` selects
+/// the values.
 inline Array normal(const Shape& shape, std::uint32_t number, double scale = 1, double mean = 0) {
   Random random({.seed = 7, .stream = Stream::check, .part = number});
   Array values(shape);
@@ -18,7 +19,8 @@ inline Array normal(const Shape& shape, std::uint32_t number, double scale = 1, 
   return values;
 }
 
-/// Randomises all parameters, including norms and biases: ones and zeros would hide errors.
+/// Randomises all parameters, including norms and biases, whose initial ones and zeros would hide
+/// errors.
 inline void randomise(const Parameters& parameters, std::uint32_t number = 100) {
   for (const NamedTensor& p : parameters) {
     Tensor handle = p.tensor;

@@ -17,7 +17,7 @@
 
 HEED_BEGIN
 
-/// Pairs of sequences with targets, the input of a model.
+/// Random pairs of sequences with targets, as input of a model; `number` selects the values.
 struct Pairs {
   std::vector<std::int32_t> source, source_offsets, target_in, target_out, target_offsets;
 
@@ -63,14 +63,14 @@ inline double difference(const Array& a, const Array& b) {
   return worst;
 }
 
-/// Rows of sequence i.
+/// The rows of sequence i.
 inline Array rows_of_sequence(const Array& all, const std::vector<std::int32_t>& offsets,
                               std::int64_t i) {
   const auto k = static_cast<std::size_t>(i);
   return all.sliced(offsets[k], offsets[k + 1]);
 }
 
-/// A function of tensors with the parameters of the layer it calls, as required by gradcheck.
+/// A function that calls a layer, together with the parameters of the layer, as gradcheck requires.
 template <class F>
 struct Layered {
   Parameters all;
@@ -81,6 +81,7 @@ struct Layered {
     return f(x...);
   }
 };
+/// Combines f with the parameters, which it randomises.
 template <class F>
 Layered<F> layered(Parameters parameters, F f) {
   randomise(parameters);

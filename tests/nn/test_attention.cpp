@@ -18,7 +18,8 @@ Tensor join_heads(const Tensor& x) {
   return reshape(transpose(x, 0, 1), {n, heads * width});
 }
 
-/// The layer by its definition, one sequence at a time, composed of ops that have separate tests.
+/// The output of the layer, computed from its definition for one sequence at a time, with ops that
+/// have separate tests.
 Tensor composed(const MultiHeadAttention& layer, const Tensor& x, const Tensor& encoder_rows,
                 const std::vector<std::int32_t>& offsets, const std::vector<std::int32_t>& ends) {
   const bool causal = layer.scope == AttentionScope::past;
@@ -94,7 +95,7 @@ BOOST_AUTO_TEST_CASE(fused_attention_with_large_scores_equals_composed_ops) {
   const std::vector<std::int32_t> offsets{0, 5};
   const Tensor x = Tensor::variable(normal({5, 6}, 1, 1e3));
   Pass pass;
-  // Scores of about 10⁶ and their differences are exact to 10⁻¹⁰.
+  // In double precision, scores of about 10⁶ and their differences are accurate to 10⁻¹⁰.
   check_same({x}, layer(x, {offsets, nullptr, pass}), composed(layer, x, x, offsets, offsets),
              1e-8);
 }

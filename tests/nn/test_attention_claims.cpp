@@ -25,16 +25,16 @@ double variance_of_products(const Array& q, const Array& k) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(inner_product_of_unit_variance_rows_has_variance_of_dimension) {
+BOOST_AUTO_TEST_CASE(inner_product_of_unit_variance_rows_has_variance_equal_to_dimension) {
   for (const std::int64_t size : {8, 64, 512}) {
     const double variance = variance_of_products(normal({4000, size}, 1), normal({4000, size}, 2));
     BOOST_TEST(std::abs(variance / static_cast<double>(size) - 1) < 0.1, size << ": " << variance);
   }
 }
 
-/// The claim assumes that queries and keys have unit variance. With Glorot's initialisation of
-/// in_proj [3 d, d] they have variance 1/2, so the variance of their inner products is a quarter of
-/// the dimension.
+/// The claim assumes that queries and keys have unit variance. With Glorot initialisation of
+/// in_proj [3 d, d], they have variance 1/2, so the variance of their inner products is a quarter
+/// of the dimension.
 BOOST_AUTO_TEST_CASE(initial_score_variance_is_a_quarter_of_the_dimension) {
   for (const std::int64_t d : {8, 64, 512}) {
     double ratio = 0;

@@ -17,17 +17,17 @@ namespace {
 
 constexpr std::uint32_t vocabulary = 9;
 
-/// Runs body(options, lm) for all combinations, with a description for failures. lm: whether the
-/// model is a language model.
+/// Runs body(options, lm) for every combination. The message of a failed check names the
+/// combination. `lm` is true for a language model, false for seq2seq.
 template <class Body>
 void for_each_kind(Body body) {
   for (const bool lm : {false, true}) {
     for (const PositionKind positions : every<PositionKind>()) {
       for (const PatternKind pattern : every<PatternKind>()) {
         const bool scores = positions == PositionKind::rotary || !by_distance(positions);
-        if (pattern == PatternKind::linear && !scores) continue;  // the config refuses this
+        if (pattern == PatternKind::linear && !scores) continue;  // refused by the config
         ModelOptions o = small_options();
-        o.d_model = 8;  // an even width for each head
+        o.d_model = 8;  // the width of each head must be even
         o.positions = positions;
         o.shaw_distance = 2;
         o.t5_buckets = 4;

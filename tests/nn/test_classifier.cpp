@@ -73,7 +73,7 @@ BOOST_AUTO_TEST_CASE(logits_of_line_do_not_depend_on_batch) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(encoder_architecture_is_row_classifier) {
+BOOST_AUTO_TEST_CASE(encoder_architecture_creates_a_row_classifier) {
   const ModelOptions o = small_options();
   const Parameters made =
                        make_model(Architecture::encoder, o, {vocabulary, labels}, 1)->parameters(),

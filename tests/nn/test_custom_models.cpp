@@ -24,7 +24,7 @@ BOOST_AUTO_TEST_CASE(offsets_are_cumulative_sums_of_lengths) {
   BOOST_TEST(offsets_of({}).size() == 1u);
 }
 
-BOOST_AUTO_TEST_CASE(backbone_has_depth_of_encoder_or_decoder_by_kind) {
+BOOST_AUTO_TEST_CASE(backbone_kind_selects_encoder_or_decoder_depth) {
   ModelOptions o = small_options();
   o.encoder_layers = 2;
   o.decoder_layers = 3;

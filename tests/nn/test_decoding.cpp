@@ -49,10 +49,10 @@ void check_decoding(const Generative& model, bool lm, bool cached, std::uint32_t
           difference(logits.sliced(row, row + 1), forward_row(model, sources, paths[i], lm));
       BOOST_TEST(off < 1e-10, "step " << step << ", hypothesis " << i << " differs by " << off);
     }
-    if (step % 3 == 2) continue;  // all hypotheses continue without select
+    if (step % 3 == 2) continue;  // without select, all hypotheses continue
     std::vector<std::int32_t> parents;
     std::vector<Path> chosen;
-    const std::uint32_t count = 1 + random.below(6);  // more, fewer or as many hypotheses
+    const std::uint32_t count = 1 + random.below(6);  // more, fewer or equally many hypotheses
     for (std::uint32_t i = 0; i < count; ++i) {
       parents.push_back(
           static_cast<std::int32_t>(random.below(static_cast<std::uint32_t>(paths.size()))));
@@ -75,7 +75,7 @@ BOOST_AUTO_TEST_CASE(decoding_steps_equal_whole_forward_pass) {
           o.d_model = 12;
           o.heads = 3;
           o.encoder_layers = o.decoder_layers = 2;
-          o.dropout = 0.5;  // evaluation ignores it
+          o.dropout = 0.5;  // evaluation ignores dropout
           o.norm = place;
           o.final_norm = place == NormPlace::pre || tied;
           o.norm_kind = tied ? NormKind::layer : NormKind::rms;

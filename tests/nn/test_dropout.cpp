@@ -138,7 +138,8 @@ BOOST_AUTO_TEST_CASE(residual_dropout_has_configured_rate_and_preserves_mean) {
 }
 
 BOOST_AUTO_TEST_CASE(attention_and_feed_forward_dropout_preserve_mean) {
-  // Over many masks, the mean of a linear function of values equals that without dropout.
+  // The layers are linear in the values that are dropped, so their outputs, averaged over many
+  // masks, equal those without dropout.
   ModelOptions o = with_dropout(0.25);
   Init init = test_init();
   const FeedForward feed(o, init);

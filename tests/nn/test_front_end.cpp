@@ -42,8 +42,8 @@ struct Source {
   }
 };
 
-/// A convolution of stride 2 by its definition, followed by GELU. It halves each side, rounding up.
-/// The kernel has 3 rows, or 3 × 3 with `grid`.
+/// A convolution of stride 2, computed from its definition, followed by GELU. It halves each side,
+/// rounding up. The kernel has 3 rows, or 3 × 3 with `grid`.
 Array convolved(const Array& x, std::int64_t height, std::int64_t width, const Linear& layer,
                 bool grid) {
   const std::int64_t c = x.cols(), d = layer.weight.shape()[0], h = (height + 1) / 2,
@@ -155,7 +155,8 @@ BOOST_AUTO_TEST_CASE(models_with_front_end_pass_gradcheck) {
     const Pairs pairs({1, 1, 1}, {3, 1, 2}, 7);
     const auto seq2seq = make_seq2seq(o, 0, 7, true, 1);
     randomise(seq2seq->parameters());
-    // When blocks are recomputed in backward, the encoder's offsets are already destroyed.
+    // Blocks are recomputed in backward, after the offsets of the encoder's output have been
+    // destroyed.
     for (const bool recompute : {false, true}) {
       BOOST_TEST(gradcheck_parameters(
           [&] {

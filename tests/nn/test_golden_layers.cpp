@@ -126,8 +126,8 @@ Subject decoder_layer(const GoldenCase& c) {
           }};
 }
 
-/// A stack of one layer without a final norm: nn.TransformerEncoder(layer, 1, norm=None), or the
-/// same for a decoder, equals its layer.
+/// A stack of one layer without a final norm, which computes the same function as the layer:
+/// nn.TransformerEncoder(layer, 1, norm=None) or nn.TransformerDecoder(layer, 1, norm=None).
 Subject stack_of_one(const GoldenCase& c) {
   Init init = test_init();
   ModelOptions o = options_of(c.attributes());

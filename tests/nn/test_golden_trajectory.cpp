@@ -1,4 +1,4 @@
-// Fifty training steps compared with PyTorch: equal weights and batches give equal losses.
+// Fifty training steps compared with PyTorch: equal weights and batches lead to equal losses.
 #include "autograd/base/team.h"
 #include "data/batches/batcher.h"
 #include "optim/optimizer.h"
@@ -102,11 +102,12 @@ BOOST_AUTO_TEST_CASE(fifty_steps_agree_with_pytorch) {
       worst = std::max(worst, std::abs(loss - losses.data()[t - 1]));
       worst_norm = std::max(worst_norm, std::abs(result.gradient_norm - norms.data()[t - 1]));
     }
-    BOOST_TEST(worst <= 1e-9, "with " << shards << " shards the losses differ by up to " << worst);
+    BOOST_TEST(worst <= 1e-9,
+               "shards: " << shards << ", maximum difference of the losses: " << worst);
     BOOST_TEST(worst_norm <= 1e-8,
-               "with " << shards << " shards the norms differ by up to " << worst_norm);
-    BOOST_TEST_MESSAGE(shards << " shards: losses differ by up to " << worst
-                              << ", gradient norms by " << worst_norm);
+               "shards: " << shards << ", maximum difference of the norms: " << worst_norm);
+    BOOST_TEST_MESSAGE("shards: " << shards << ", maximum difference of the losses: " << worst
+                                  << ", of the gradient norms: " << worst_norm);
   }
 }
 

@@ -1,4 +1,4 @@
-// Mistakes that the library refuses, and the error messages.
+// Mistakes that the library refuses, with their error messages.
 #include <boost/test/unit_test.hpp>
 #include <functional>
 
@@ -25,7 +25,7 @@ std::string message_of(const std::function<void()>& f) {
 
 Tensor variable(const Shape& shape) { return Tensor::variable(Array::full(shape, 1)); }
 
-/// y = x², with a gradient of a wrong shape.
+/// y = x, with a gradient of the wrong shape.
 struct WrongShape {
   Array forward(const Array& x) { return x.clone(); }
   void backward(const Array&, Grad dx) const { dx.add(Array::zeros({2})); }
@@ -60,7 +60,7 @@ std::vector<Mistake> guards() {
   add("`backward` of an undefined tensor", [] { backward(Tensor()); });
   add("`backward` of a constant", [] { backward(Tensor(Array::scalar(1))); });
   add("`backward` of more than one value", [] { backward(scale(variable({3}), 2)); });
-  add("a graph walked twice", [] {
+  add("`backward` called twice on the same graph", [] {
     const Tensor y = sum(exp(variable({3})));
     backward(y);
     backward(y);
@@ -81,27 +81,31 @@ std::vector<Mistake> guards() {
     const Tensor x = variable({3}), c = Array::full({3}, 1);
     static_cast<void>(backward(sum(mul(x, c)))[c]);
   });
-  add("the gradient of a result", [] {
+  add("the gradient of the result of an op", [] {
     const Tensor x = variable({3}), y = exp(x);
     static_cast<void>(backward(sum(y))[y]);
   });
-  add("a gradient of another shape than the input",
+  add("a gradient whose shape differs from that of the input",
       [] { backward(sum(apply(WrongShape{}, variable({3})))); });
   add("a gradient that is not required, used without `if (dx)`",
       [] { backward(sum(apply(Unasked{}, variable({3}), Tensor(Array::full({3}, 1))))); });
-  add("an index outside of the array", [] { Array::of({1, 2}).at({2}); });
+  add("an index outside the array", [] { Array::of({1, 2}).at({2}); });
   add("`gradcheck` without values", [] {
     const GradcheckResult result =
         gradcheck([](const Tensor& x) { return sum(x); }, Tensor::variable(Array::zeros({0})));
     fail("{}", result.problem);
   });
-  add("an optimizer of an undefined parameter", [&] { optimizer({{"w", Tensor()}}); });
-  add("an optimizer of a constant", [&] { optimizer({{"w", Tensor(Array::full({3}, 1))}}); });
-  add("an optimizer of a result", [&] { optimizer({{"w", exp(variable({3}))}}); });
+  add("an optimizer with an undefined parameter", [&] { optimizer({{"w", Tensor()}}); });
+  add("an optimizer with a constant as a parameter", [&] {
+    optimizer({{"w", Tensor(Array::full({3}, 1))}});
+  });
+  add("an optimizer with the result of an op as a parameter", [&] {
+    optimizer({{"w", exp(variable({3}))}});
+  });
   add("too few gradients", [&] {
     optimizer({{"w", variable({3})}, {"b", variable({1})}}).step({Array::zeros({3})}, 0.1);
   });
-  add("a gradient of another shape than the parameter", [&] {
+  add("a gradient whose shape differs from that of the parameter", [&] {
     optimizer({{"w", variable({3})}}).step({Array::zeros({4})}, 0.1);
   });
   const auto model = make_language_model(small_model(), 10, 1);
@@ -113,7 +117,7 @@ std::vector<Mistake> guards() {
     input.target.offsets = offsets;
     model->logits(input, pass);
   });
-  add("`Decoding::step` with a wrong number of tokens", [&] {
+  add("`Decoding::step` with the wrong number of tokens", [&] {
     const NoGrad no_grad;
     const std::vector<std::int32_t> ids{1};
     model->decode({}, 2)->step(ids);
@@ -126,6 +130,6 @@ std::vector<Mistake> guards() {
 BOOST_AUTO_TEST_CASE(error_messages_equal_documentation) {
   const std::vector<Mistake> all = guards();
   for (const Mistake& guard : all)
-    BOOST_TEST(guard.message != "(no error)", guard.kind << " passes silently");
+    BOOST_TEST(guard.message != "(no error)", guard.kind << " causes no error");
   check_doc_table("LIBRARY.md", "## Errors", all);
 }

@@ -13,7 +13,7 @@ BOOST_AUTO_TEST_SUITE(mixers)
 
 namespace {
 
-/// The mistake of a test mixer.
+/// The mistake that a test mixer makes.
 enum class MixerMistake {
   none,
   reads_ahead,
@@ -243,7 +243,7 @@ BOOST_AUTO_TEST_CASE(bidirectional_mixer_with_odd_d_model_is_refused) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(parameter_names_of_bidirectional_gru_equal_pytorch) {
+BOOST_AUTO_TEST_CASE(parameter_names_of_bidirectional_gru_agree_with_pytorch) {
   Init init = test_init();
   std::vector<std::string> names;
   for (const NamedTensor& p :
@@ -257,8 +257,7 @@ BOOST_AUTO_TEST_CASE(parameter_names_of_bidirectional_gru_equal_pytorch) {
       boost::test_tools::per_element());
 }
 
-BOOST_AUTO_TEST_CASE(registered_activation_equals_fused) {
-  // A registered relu equals the fused relu in values, dropout and gradients.
+BOOST_AUTO_TEST_CASE(registered_relu_equals_fused_relu) {
   static const Activation plain = registered_activation("test.relu", relu);
   ModelOptions o = small_options();
   o.dropout = 0.5;

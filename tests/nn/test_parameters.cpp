@@ -86,7 +86,7 @@ const Array& value(const Model& model, const std::string& name) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(parameter_names_of_layers_equal_pytorch) {
+BOOST_AUTO_TEST_CASE(parameter_names_of_layers_agree_with_pytorch) {
   ModelOptions o = small_options();
   Init init = test_init();
   check_names(MultiHeadAttention(o, AttentionScope::all, init).parameters(), attention_names);
@@ -114,7 +114,7 @@ BOOST_AUTO_TEST_CASE(parameter_names_of_layers_equal_pytorch) {
   check_names(tagger->buffers(), buffers);
 }
 
-BOOST_AUTO_TEST_CASE(parameter_names_of_seq2seq_equal_torch_nn_transformer) {
+BOOST_AUTO_TEST_CASE(parameter_names_of_seq2seq_agree_with_torch_nn_transformer) {
   for (const bool tied : {true, false}) {
     for (const bool shared : {true, false}) {
       ModelOptions o = small_options();

@@ -73,7 +73,7 @@ BOOST_AUTO_TEST_CASE(inner_products_of_sinusoids_depend_only_on_distance) {
 }
 
 BOOST_AUTO_TEST_CASE(sinusoids_of_positions_are_distinct) {
-  // The norm of the difference of two rows depends only on the distance of their positions, so
+  // The norm of the difference of two rows depends only on the distance between their positions, so
   // comparing every row with row 0 suffices.
   const Array table = sinusoids(0, 10'000, width);
   double least = 1e9;

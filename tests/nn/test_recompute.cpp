@@ -1,4 +1,4 @@
-// Recomputing blocks in backward gives bitwise the same results as storing their values.
+// Recomputing blocks in backward gives the same results, bit for bit, as storing their values.
 #include "tests/nn/support.h"
 
 HEED_BEGIN

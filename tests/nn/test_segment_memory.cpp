@@ -70,7 +70,7 @@ Array in_segments(const Generative& model, const std::vector<std::int32_t>& text
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(segments_with_memory_equal_one_long_window) {
+BOOST_AUTO_TEST_CASE(logits_of_segments_with_memory_equal_those_of_one_long_window) {
   const std::vector<std::int32_t> text = texts(1, 14).front();
   for (const PositionKind positions : every<PositionKind>()) {
     if (!by_distance(positions) && positions != PositionKind::none) continue;
@@ -95,7 +95,7 @@ BOOST_AUTO_TEST_CASE(segments_with_memory_equal_one_long_window) {
 BOOST_AUTO_TEST_CASE(length_of_segment_memory_is_limited_by_options) {
   const std::vector<std::int32_t> text = texts(1, 14).front();
   ModelOptions o = remembering(3);
-  o.decoder_layers = 1;  // keys and values then depend on single tokens only
+  o.decoder_layers = 1;  // each key and value then depends on one token only
   o.positions = PositionKind::none;
   const auto model = make_language_model(o, vocabulary, 1);
   randomise(model->parameters());
@@ -141,7 +141,7 @@ BOOST_AUTO_TEST_CASE(each_lane_stores_end_of_earlier_segments) {
   BOOST_TEST(memory.length() == 0);
 }
 
-BOOST_AUTO_TEST_CASE(gradients_with_memory_pass_gradcheck_and_are_recomputed_bitwise) {
+BOOST_AUTO_TEST_CASE(gradients_with_memory_pass_gradcheck_and_are_bitwise_equal_with_recompute) {
   for (const PositionKind positions :
        {PositionKind::rotary, PositionKind::relative_xl, PositionKind::relative_t5}) {
     ModelOptions o = remembering(4);

@@ -43,7 +43,7 @@ struct Setting {
   }
 };
 
-/// A batch of random lengths from 1 to 14, without sources for a language model.
+/// A batch of sequences with random lengths from 1 to 14; without sources for a language model.
 Batch random_batch(std::int64_t sequences, bool language_model = false) {
   Random random({.seed = 5, .stream = Stream::check});
   std::vector<std::int32_t> source_lengths, target_lengths;
@@ -61,7 +61,7 @@ Batch random_batch(std::int64_t sequences, bool language_model = false) {
   return batch;
 }
 
-/// One sequence per shard.
+/// Splits a batch into shards of one sequence.
 std::vector<Batch> sequence_by_sequence(const Batch& batch) {
   std::vector<Batch> all;
   for (std::int64_t i = 0; i < batch.sequences(); ++i) {
@@ -81,7 +81,8 @@ struct Outcome {
 };
 
 /// The gradients of one step, recovered from the weights after plain gradient descent,
-/// w − rate · g. The rate is so large that even gradients much smaller than w keep all digits.
+/// w − rate · g. The rate is so large that even gradients much smaller than w are recovered in full
+/// precision.
 Outcome gradients_of(const std::vector<Batch>& shards, std::int64_t threads,
                      const Setting& setting = {}) {
   const double rate = std::ldexp(1.0, 40);
@@ -113,8 +114,8 @@ double largest_of(const Array& x) {
   return largest;
 }
 
-/// The maximum difference of the two gradients of a parameter, relative to the maximum value of the
-/// gradient, over all parameters. Fails if a gradient is zero.
+/// The maximum over all parameters of the difference between the gradients in a and b, relative to
+/// the largest magnitude in b. Fails if a gradient is zero.
 double worst_difference(const Outcome& a, const Outcome& b) {
   double worst = 0;
   for (std::size_t i = 0; i < b.gradients.size(); ++i) {

@@ -46,8 +46,8 @@ struct Patches {
   SideView view() const { return {{}, offsets, values, width}; }
 };
 
-/// An image of height × width patches, rolled by `shift` towards its origin and cut into windows,
-/// as in section 3.2 of the paper.
+/// An image of height × width patches, rolled by `shift` towards its origin and cut into windows of
+/// side × side patches, as in section 3.2 of the paper.
 struct Roll {
   std::int64_t height, width, side, shift;
 };
@@ -61,8 +61,8 @@ struct Rolled {
         y((patch / r.width - r.shift + r.height) % r.height),
         x((patch % r.width - r.shift + r.width) % r.width) {}
 
-  /// The published code numbers three regions along each side: before the last window, in it but
-  /// not wrapped around, and wrapped around.
+  /// The region of the coordinate `at` on a side of the image, as numbered by the published code: 0
+  /// before the last window, 1 in the last window but not wrapped around, 2 wrapped around.
   std::int64_t region(std::int64_t at, std::int64_t length) const {
     return roll.shift == 0 || at < length - roll.side ? 0 : at < length - roll.shift ? 1 : 2;
   }
@@ -106,7 +106,7 @@ void take_values(const Parameters& to, const std::string& prefix, const Paramete
   }
 }
 
-/// A block on whole images. A mask restricts each patch to the patches of its window.
+/// The output of a block on whole images, where a mask restricts each patch to its window.
 Tensor dense_block(const ModelOptions& o, const Parameters& weights, const std::string& name,
                    const Tensor& x, const Roll& roll) {
   Init init(1);
@@ -176,7 +176,8 @@ BOOST_AUTO_TEST_CASE(attention_in_windows_equals_masked_attention_on_whole_image
                1);
     x = reduce(merged(x, pass));
     x = last(dense_block(wide, weights, "stages.1.layers.0", x, {h / 2, w / 2, side, 0}), pass);
-    // The last windows are as wide as the image, so their rows are in the order of the image.
+    // The windows of the last stage are as wide as the image, so they keep the order of the
+    // patches.
     BOOST_TEST(difference(got, x.value()) < 1e-12);
   }
 }
@@ -190,8 +191,8 @@ BOOST_AUTO_TEST_CASE(shifted_windows_at_edges_are_smaller) {
       (shifted.grid->offsets == std::vector<std::int32_t>{0, 1, 3, 4, 6, 10, 12, 13, 15, 16}));
   BOOST_TEST((cut_into_windows(1, 14, 7, 3).grid->offsets ==
               std::vector<std::int32_t>{0, 3, 10, 14}));  // the same windows as after a roll by −3
-  // An image that fits into one window is one window, with or without a shift. A remainder at the
-  // edge is a smaller window.
+  // An image that fits into one window forms one window, even with a shift. A remainder at the edge
+  // forms a smaller window.
   BOOST_TEST(cut_into_windows(4, 3, 4, 2).grid->windows() == 1);
   BOOST_TEST((cut_into_windows(1, 5, 2, 0).grid->offsets == std::vector<std::int32_t>{0, 2, 4, 5}));
 }

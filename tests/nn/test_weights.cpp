@@ -27,7 +27,7 @@ SafetensorsFile file_of(const TempFolder& folder, DType type, const std::vector<
   return SafetensorsFile::read(folder / "a");
 }
 
-/// The values of a parameter "a" after loading.
+/// The values of a parameter "a" loaded from a file with these values.
 template <class T>
 std::vector<double> loaded(DType type, const std::vector<T>& values) {
   const TempFolder folder;
@@ -159,7 +159,7 @@ BOOST_AUTO_TEST_CASE(tensor_types_of_file_are_converted_to_real) {
                             f32 = loaded<float>(DType::f32, {0.1f, -3e38f});
   BOOST_TEST(f64 == (std::vector<double>{0.1, -1e300}), boost::test_tools::per_element());
   BOOST_TEST(f32 == (std::vector<double>{0.1f, -3e38f}), boost::test_tools::per_element());
-  // 1, −2, the maximum, the minimum normal and the minimum subnormal number, −0, infinities, 1/3.
+  // 1, −2, the maximum, the smallest positive normal and subnormal numbers, −0, ±∞, 1/3.
   const std::vector<double> f16 = loaded<std::uint16_t>(
       DType::f16, {0x3c00, 0xc000, 0x7bff, 0x0400, 0x0001, 0x8000, 0x7c00, 0xfc00, 0x3555});
   BOOST_TEST(f16 == (std::vector<double>{1, -2, 65504, 0x1p-14, 0x1p-24, 0, inf, -inf, 0x1.554p-2}),

@@ -124,7 +124,7 @@ BOOST_AUTO_TEST_CASE(optimizers_schedules_and_clipping_agree_with_pytorch) {
   BOOST_TEST(optimizers == 7);
   BOOST_TEST(schedules == 12);
   BOOST_TEST(clips == 2);
-  BOOST_TEST_MESSAGE("largest difference from PyTorch's weights: " << worst);
+  BOOST_TEST_MESSAGE("maximum difference from PyTorch's weights: " << worst);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -33,7 +33,7 @@ constexpr OptimizerKind kinds[] = {OptimizerKind::adam, OptimizerKind::adamw, Op
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(adam_equals_algorithm_1_of_its_paper) {
+BOOST_AUTO_TEST_CASE(adam_equals_algorithm_1_of_kingma_and_ba) {
   // Kingma and Ba 2015, algorithm 1, for one weight.
   double m = 0, v = 0, w = 0.3;
   const double lr = 0.01, b1 = 0.9, b2 = 0.98, eps = 1e-9;
@@ -202,7 +202,7 @@ BOOST_AUTO_TEST_CASE(clip_factor_of_a_non_finite_norm_is_one) {
   BOOST_TEST(clip_factor(-nan, 1.0) == 1.0);
 }
 
-BOOST_AUTO_TEST_CASE(clipping_scales_larger_norms_to_the_maximum_and_leaves_others) {
+BOOST_AUTO_TEST_CASE(clipping_scales_larger_norms_to_the_maximum_and_keeps_smaller_norms) {
   for (const double norm : {1e-300, 0.0, 0.5, 0.999}) BOOST_TEST(clip_factor(norm, 1.0) == 1.0);
   for (const double norm : {1.0, 1.5, 1e10, 1e300}) {
     BOOST_TEST(clip_factor(norm, 1.0) * norm <= 1.0);
@@ -248,7 +248,7 @@ BOOST_AUTO_TEST_CASE(options_out_of_range_are_refused) {
   refused("[optimizer] expected clip_norm of at least 0, got -1", {.clip_norm = -1});
 }
 
-BOOST_AUTO_TEST_CASE(a_step_from_gradients_follows_the_schedule_and_clips) {
+BOOST_AUTO_TEST_CASE(a_step_from_gradients_uses_the_scheduled_rate_and_clips_the_norm) {
   for (const OptimizerKind kind : kinds) {
     OptimOptions o = options_of(kind);
     o.lr = 0.01;
@@ -277,7 +277,7 @@ BOOST_AUTO_TEST_CASE(a_step_from_gradients_follows_the_schedule_and_clips) {
 BOOST_AUTO_TEST_CASE(a_step_uses_the_given_learning_rate) {
   const Parameters one = some_parameters(), other = some_parameters();
   OptimOptions o = options_of(OptimizerKind::adam);
-  o.schedule = {.name = ScheduleKind::linear};  // linear has no rate without a last step
+  o.schedule = {.name = ScheduleKind::linear};  // the linear schedule requires a last step
   Optimizer a(o, one), b(o, other);
   const Array g = normal({7, 11}, 1);
   // The loss is independent of "b".
@@ -288,7 +288,7 @@ BOOST_AUTO_TEST_CASE(a_step_uses_the_given_learning_rate) {
     BOOST_TEST(same_bits(one[i].tensor.value(), other[i].tensor.value()));
 }
 
-BOOST_AUTO_TEST_CASE(refused_steps_change_nothing) {
+BOOST_AUTO_TEST_CASE(refused_steps_change_neither_weights_nor_step_count) {
   const Parameters parameters = some_parameters();
   const Array before = parameters[0].tensor.value().clone();
   const Tensor &w = parameters[0].tensor, foreign = Tensor::variable(normal({2}, 1));

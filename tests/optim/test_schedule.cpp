@@ -43,7 +43,7 @@ BOOST_AUTO_TEST_CASE(schedules_are_continuous) {
   for (const ScheduleKind kind : kinds) {
     for (const double floor : {0.0, 1e-4}) {
       const OptimOptions o = options(kind, warmup, floor);
-      // The warmup, the steepest part, changes by lr / warmup per step.
+      // In the warmup, the steepest part, the rate changes by lr / warmup per step.
       for (std::int64_t t = 1; t <= steps + 100; ++t) {
         BOOST_TEST(std::abs(learning_rate(o, t + 1, steps) - learning_rate(o, t, steps)) <
                    1.001 * o.lr / warmup);

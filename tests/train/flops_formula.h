@@ -22,8 +22,8 @@ inline double pairs(const OffsetList& a, const OffsetList& b) {
   return sum;
 }
 
-/// The FLOPs of one forward pass with loss; without a source, those of a language model, and
-/// without a target, those of a tagger. Backward needs twice as many.
+/// The FLOPs of a forward pass with the loss: of a language model if `source` is empty, of a tagger
+/// if `target` is empty, otherwise of an encoder with a decoder. Backward needs twice as many.
 inline double forward_flops(const ModelOptions& model, double vocabulary, const OffsetList& source,
                             const OffsetList& target) {
   const auto d = static_cast<double>(model.d_model), ff = static_cast<double>(model.d_ff);

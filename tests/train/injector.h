@@ -5,8 +5,8 @@
 namespace heed::test {
 
 /// During its lifetime, counts the results and gradients of this thread's ops in a step (one shard,
-/// one thread) and can replace a value in one of them. It does so in every step, so that a repeated
-/// step fails at the same place.
+/// one thread) and can replace a value in one of them. The value is replaced in every step, so that
+/// a repeated step fails at the same place.
 class Injector final : public OpObserver {
  public:
   Injector() : before_(std::exchange(active, this)) {}
@@ -46,7 +46,7 @@ class Injector final : public OpObserver {
   }
   void put(const Array& x) const {
     const_cast<real*>(x.data())[place.at % x.size()] =
-        place.value;  // an observer sees const arrays
+        place.value;  // observers receive const arrays
   }
 
   std::int64_t result_count_ = 0, gradient_count_ = 0;

@@ -5,7 +5,7 @@
 
 namespace heed::test {
 
-/// A few steps of a tiny model, with dropout, on reversing short words.
+/// A short run of a tiny model with dropout, which is trained to reverse short words.
 inline Config small_run(std::int64_t steps = 40) {
   Config c;
   c.name = "small";

@@ -19,7 +19,7 @@ inline std::filesystem::path scratch() {
   return ::access(memory.c_str(), W_OK) == 0 ? memory : std::filesystem::temp_directory_path();
 }
 
-/// A new empty folder, which the destructor removes with its content.
+/// A new empty folder. The destructor removes it with its contents.
 class TempFolder {
  public:
   TempFolder() {
@@ -35,7 +35,7 @@ class TempFolder {
   TempFolder& operator=(const TempFolder&) = delete;
 
   std::filesystem::path operator/(const std::string& name) const { return path / name; }
-  /// The number of entries, including hidden ones.
+  /// The number of files and subfolders in the folder, including hidden ones.
   std::int64_t entries() const {
     return std::distance(std::filesystem::directory_iterator(path), {});
   }

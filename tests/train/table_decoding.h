@@ -11,8 +11,8 @@ namespace heed::test {
 class TableDecoding final : public Decoding {
  public:
   using Prefix = std::vector<std::int32_t>;
-  /// The logits of the token after these tokens of a sentence. The first token, the prompt, is
-  /// omitted.
+  /// The logits of the token that follows `tokens`, the output for a sentence so far without the
+  /// prompt.
   using Table = std::function<std::vector<float>(std::int32_t sentence, const Prefix& tokens)>;
 
   TableDecoding(std::int64_t sentences, Table table) : table_(std::move(table)) {

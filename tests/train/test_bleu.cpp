@@ -117,7 +117,7 @@ BOOST_AUTO_TEST_CASE(empty_lines_score_0_and_equal_lines_100) {
   check_close(corpus_bleu(Lines{"a b c d"}, Lines{"a b c d"}).score, 100.0);
 }
 
-BOOST_AUTO_TEST_CASE(signature_and_text_have_sacrebleus_form) {
+BOOST_AUTO_TEST_CASE(signature_and_text_have_the_format_of_sacrebleu) {
   const BleuScore bleu = corpus_bleu(Lines{"a b c d e"}, Lines{"a b c d"});
   BOOST_TEST(
       bleu.signature.starts_with("nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:heed-"));

@@ -160,7 +160,7 @@ BOOST_AUTO_TEST_CASE(checkpoint_that_cannot_be_examined_is_an_error) {
   BOOST_TEST((run.checkpoints.steps() == std::vector<std::int64_t>{10}));
 }
 
-BOOST_AUTO_TEST_CASE(single_file_is_checked_without_the_others) {
+BOOST_AUTO_TEST_CASE(single_file_is_checked_independently_of_the_others) {
   Run run;
   const fs::path folder = run.save(10);
   BOOST_CHECK_NO_THROW(check_file(folder, "model.safetensors"));
@@ -191,7 +191,7 @@ BOOST_AUTO_TEST_CASE(truncated_and_extended_files_of_a_checkpoint_are_detected) 
     const std::string bytes = get(folder / name);
     for (std::size_t length = 0; length < bytes.size(); ++length) {
       put(folder / name, bytes.substr(0, length));
-      BOOST_TEST(!is_valid(folder), name << " cut to " << length);
+      BOOST_TEST(!is_valid(folder), name << " truncated to " << length << " bytes");
     }
     for (const std::string more : {" ", "\n", "x", "{}"}) {
       put(folder / name, bytes + more);

@@ -67,7 +67,7 @@ BOOST_AUTO_TEST_CASE(empty_lines_white_space_and_invalid_bytes_are_scored) {
   check_score({"\xff"}, {"\xfe"}, 0.0);
 }
 
-BOOST_AUTO_TEST_CASE(signature_has_sacrebleus_form) {
+BOOST_AUTO_TEST_CASE(signature_has_the_format_of_sacrebleu) {
   BOOST_TEST(
       corpus_chrf(Lines{"a"}, Lines{"a"})
           .signature.starts_with("nrefs:1|case:mixed|eff:yes|nc:6|nw:0|space:no|version:heed-"));

@@ -23,7 +23,8 @@ const std::string minimal = "data: {train: {source: a.txt, target: b.txt}}\n";
 
 Config parse(const std::string& text, const Strings& overrides = {}) {
   const Config config = heed::parse_config(text, "exp.yaml", overrides);
-  // A schema checks a file alone and cannot express that overrides reset or shorten its values.
+  // A schema describes a file alone; it cannot express that overrides reset keys or shorten the
+  // warmup.
   if (overrides.empty()) heed::SchemaCase(text).record("accepted");
   return config;
 }
@@ -261,7 +262,7 @@ BOOST_AUTO_TEST_CASE(changes_on_resume_are_reported_refused_or_ignored) {
                       "change it, start a new run with heed train"}));
 }
 
-BOOST_AUTO_TEST_CASE(reference_page_equals_the_printed_one_and_is_valid) {
+BOOST_AUTO_TEST_CASE(shipped_reference_page_equals_the_printed_page_and_is_valid) {
   const bool same = slurp(configs / "reference.yaml") == heed::reference_yaml();
   BOOST_TEST(same, "configs/reference.yaml differs from the printed reference page");
   const Config config = heed::read_config(configs / "reference.yaml");

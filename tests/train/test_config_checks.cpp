@@ -420,7 +420,7 @@ BOOST_AUTO_TEST_CASE(edge_cases_of_numbers_and_text_are_read_exactly_or_refused)
   BOOST_REQUIRE(shared.warnings.size() == 1u);
   BOOST_TEST(shared.warnings[0] ==
              "exp.yaml:3:33: tokenizer.shared: labels have a separate vocabulary");
-  // A whole number of any size and the sign of zero are kept in JSON.
+  // JSON preserves whole numbers of any size and the sign of zero.
   for (const double lr : {1e20, 1e3, 0.5}) {
     heed::Config config;
     config.optim.lr = lr;
@@ -506,7 +506,7 @@ BOOST_AUTO_TEST_CASE(broken_overrides_are_refused) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(all_errors_are_reported_in_the_order_of_their_places) {
+BOOST_AUTO_TEST_CASE(all_errors_are_reported_in_order_of_position) {
   check_all({
       {copy + "seed: x\ntrain: {steps: y, lable_smoothing: 1}\nmodel: {heads: 3}\n",
        "exp.yaml:2:7: seed: expected a whole number, got \"x\"\n"

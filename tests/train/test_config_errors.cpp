@@ -279,7 +279,7 @@ BOOST_AUTO_TEST_CASE(names_that_no_folder_can_have_are_refused) {
        "exp.yaml:2:7: name: \"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx...\" "
        "cannot be a folder's name: it needs 1 to 200 bytes, no slash, and no dot or dash in front"},
   });
-  // The default is the name of the file.
+  // The default name is that of the config file.
   for (const auto& [file, shown] :
        {std::pair("", ""), std::pair("a\x07.yaml", "a\\x07"), std::pair("a\nb.yaml", "a\\nb")}) {
     try {

@@ -29,7 +29,7 @@ std::string random_text(Random& random) {
   return text;
 }
 
-/// A random double in the range of this field, of any magnitude.
+/// A random double of any magnitude within the range of this field.
 double random_number(const Field& field, Random& random) {
   for (;;) {
     const double exponent = std::uniform_real_distribution(-300.0, 300.0)(random);

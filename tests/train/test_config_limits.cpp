@@ -95,7 +95,7 @@ BOOST_AUTO_TEST_CASE(errors_beyond_the_maximum_are_only_counted) {
 }
 
 BOOST_AUTO_TEST_CASE(long_words_are_truncated_in_messages) {
-  const std::string key(1000, 'x');  // near the maximum that YAML allows before a colon
+  const std::string key(1000, 'x');  // near the maximum length of a YAML key
   const std::string word(100'000, 'x');
   const std::string shown = std::string(60, 'x') + "...";
   BOOST_TEST(refusal(copy + key + ": 1") == "exp.yaml:2:1: " + shown + ": unknown key");

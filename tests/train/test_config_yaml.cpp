@@ -5,14 +5,14 @@ using namespace std::string_literals;
 
 BOOST_AUTO_TEST_SUITE(config_yaml)
 
-BOOST_AUTO_TEST_CASE(undefined_anchor_is_refused_with_its_place) {
+BOOST_AUTO_TEST_CASE(undefined_anchor_is_refused_with_line_and_column) {
   const std::string message = refusal(copy + "name: *nobody\n", {});
   // yaml-cpp 0.8 adds the name of the anchor.
   BOOST_TEST(
       message.starts_with("exp.yaml:2:7: not valid YAML: the referenced anchor is not defined"));
 }
 
-BOOST_AUTO_TEST_CASE(invalid_yaml_is_refused_with_its_place) {
+BOOST_AUTO_TEST_CASE(invalid_yaml_is_refused_with_line_and_column) {
   check_all({
       {"",
        "exp.yaml:1:1: data.train: missing: nothing to train on (give source and target files, or "
@@ -50,7 +50,7 @@ BOOST_AUTO_TEST_CASE(invalid_yaml_is_refused_with_its_place) {
       {copy + "'na\\' : 1\n", "exp.yaml:2:1: na\\: unknown key"},
       {copy + "&x \"a\\\"b\" : 1\n", "exp.yaml:2:1: a\"b: unknown key"},
       {copy + "name: &x\n", "exp.yaml:2:1: name: expected text, got nothing"},
-      // Columns count characters.
+      // Columns are counted in characters.
       {"name: ä日, data: 1\n", "exp.yaml:1:15: not valid YAML: illegal map value"},
       {copy + "seed: 1\ntrain\n", "exp.yaml:3:1: train: expected a colon after the key"},
       {copy + "train: {steps: 1, keep}\n",

@@ -1,4 +1,4 @@
-// Matrix products: recorded counts against a formula, and the replay of a step's products.
+// Matrix products: recorded counts compared with a formula, and the replay of a step's products.
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <cmath>

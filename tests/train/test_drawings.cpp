@@ -190,7 +190,7 @@ BOOST_AUTO_TEST_CASE(numbers_in_a_drawing_equal_those_of_heed_show) {
   BOOST_TEST((drawn.frames == frames));
 }
 
-BOOST_AUTO_TEST_CASE(norms_residuals_and_ties_are_drawn_at_their_places) {
+BOOST_AUTO_TEST_CASE(sublayers_residuals_and_ties_are_drawn_as_configured) {
   // y grows downwards, and data flows upwards: earlier layers have larger y.
   const auto lm = [](std::vector<std::string> overrides) {
     overrides.insert(overrides.end(), {"model.layers=1", "model.positions=none",
@@ -209,8 +209,10 @@ BOOST_AUTO_TEST_CASE(norms_residuals_and_ties_are_drawn_at_their_places) {
   BOOST_TEST(bare.additions == 0);
   BOOST_TEST(pre.ties == 1);
   BOOST_TEST(lm({"model.tie_embeddings=false"}).ties == 0);
-  BOOST_TEST(numbers_of(shipped("dates"), one_table).ties == 2);   // the output and both tables
-  BOOST_TEST(numbers_of(shipped("dates"), vocabulary).ties == 1);  // two vocabularies
+  // With one vocabulary, the output and both tables are tied; with two, the output and the table of
+  // the target.
+  BOOST_TEST(numbers_of(shipped("dates"), one_table).ties == 2);
+  BOOST_TEST(numbers_of(shipped("dates"), vocabulary).ties == 1);
 }
 
 BOOST_AUTO_TEST_CASE(drawing_of_a_tape_contains_all_nodes_and_edges) {
@@ -226,7 +228,7 @@ BOOST_AUTO_TEST_CASE(drawing_of_a_tape_contains_all_nodes_and_edges) {
   const std::multiset<std::string> expected{"Add [2, 3]", "Mul [2, 3]", "Mul [2, 3]", "Reduce []",
                                             "encoder.layers.0.w< [2, 3]"};
   BOOST_TEST(titles == expected, boost::test_tools::per_element());
-  BOOST_TEST(arrows == 6);  // w twice, y twice, the second product, the sum's input
+  BOOST_TEST(arrows == 6);  // from w: 2, y: 2, the second product: 1, the sum: 1
 }
 
 BOOST_AUTO_TEST_CASE(tape_of_more_than_400_nodes_is_refused) {

@@ -29,7 +29,7 @@ FetchSet small_set() {
            {"text.gz", "/a/b/text", kText.size(), sha256_hex(kText)}}};
 }
 
-/// A folder that serves this data set: curl reads file:// like https://.
+/// Serves the data set from a folder: curl reads file:// URLs like https:// URLs.
 struct Server {
   TempFolder root, home;
   FetchSet set = small_set();
@@ -69,7 +69,7 @@ BOOST_AUTO_TEST_CASE(gzip_data_are_decompressed_exactly_or_refused) {
   }
   const std::string packed = pack_gzip(kText);
   BOOST_TEST(unpack_gzip(packed + pack_gzip("more"), 100, "f") ==
-             kText + "more");  // a file of two members
+             kText + "more");  // a gzip file of two members
   HEED_CHECK_ERROR(Exit::bad_input, "f: unpacks to more than 5 bytes", unpack_gzip(packed, 5, "f"));
   HEED_CHECK_ERROR(Exit::bad_input, "f: gzip data", unpack_gzip(packed + "rest", 100, "f"));
   HEED_CHECK_ERROR(Exit::bad_input, "truncated", unpack_gzip("", 100, "f"));

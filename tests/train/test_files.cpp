@@ -31,7 +31,7 @@ namespace {
 /// Makes rename fail during a test: the two functions below override the C library's.
 struct Renaming {
   bool can_exchange = true;
-  std::string_view fails_from;  ///< the name that cannot be renamed
+  std::string_view fails_from;  ///< name of the file or folder that cannot be renamed
 } renaming;
 
 int failed(int error) {
@@ -68,7 +68,7 @@ BOOST_AUTO_TEST_CASE(sha256_equals_known_hashes) {
   sum.update(as_bytes("ab"));
   sum.update(as_bytes("c"));
   BOOST_TEST(sum.hex() == sha256_hex("abc"));
-  BOOST_TEST(sum.hex() == sha256_hex(""));  // hex() resets it
+  BOOST_TEST(sum.hex() == sha256_hex(""));  // hex() resets the hash
 }
 
 BOOST_AUTO_TEST_CASE(bytes_read_equal_bytes_written) {
@@ -91,7 +91,7 @@ BOOST_AUTO_TEST_CASE(unreadable_file_is_reported_with_the_reason) {
   HEED_CHECK_ERROR(Exit::bad_input, "not a regular file", read_bytes(folder.path));
   BOOST_REQUIRE(::mkfifo((folder / "pipe").c_str(), 0600) == 0);
   HEED_CHECK_ERROR(Exit::bad_input, "not a regular file",
-                   read_bytes(folder / "pipe"));  // without waiting for a writer
+                   read_bytes(folder / "pipe"));  // does not wait for a writer of the pipe
   put(folder / "long", "12345");
   HEED_CHECK_ERROR(Exit::bad_input, "longer than 4 bytes", read_bytes(folder / "long", 4));
   HEED_CHECK_ERROR(Exit::bad_input, "no such file", sha256_file(folder / "none"));
@@ -192,7 +192,7 @@ BOOST_AUTO_TEST_CASE(symbolic_link_is_created_or_replaced) {
   BOOST_TEST(folder.entries() == 2);
 }
 
-/// A file with this content, for write_files.
+/// A file of a checkpoint, with this content.
 CheckpointFile text_file(const std::string& name, const std::string& content) {
   return {name, [content](FileWriter& writer) { writer.write(content); }};
 }
@@ -324,7 +324,7 @@ BOOST_AUTO_TEST_CASE(checkpoint_left_by_an_interrupted_replacement_is_reported) 
                    checkpoints.refuse_loss({}));
 }
 
-BOOST_AUTO_TEST_CASE(held_lock_refuses_a_second_holder_and_names_the_first) {
+BOOST_AUTO_TEST_CASE(second_lock_is_refused_with_the_process_id_of_the_holder) {
   const TempFolder folder;
   {
     const RunLock lock(folder.path);
@@ -340,7 +340,7 @@ BOOST_AUTO_TEST_CASE(held_lock_refuses_a_second_holder_and_names_the_first) {
   HEED_CHECK_ERROR(Exit::io, "No such file", RunLock(folder / "none"));
 }
 
-BOOST_AUTO_TEST_CASE(lock_file_has_a_mark_after_heed_has_held_it) {
+BOOST_AUTO_TEST_CASE(lock_file_written_by_heed_has_a_mark) {
   const TempFolder folder;
   BOOST_TEST(!RunLock::has_mark(folder.path, true));
   put(folder / ".lock", "");
@@ -353,7 +353,7 @@ BOOST_AUTO_TEST_CASE(lock_file_has_a_mark_after_heed_has_held_it) {
   BOOST_TEST(RunLock::has_mark(folder.path, false));
 }
 
-BOOST_AUTO_TEST_CASE(truncated_lock_file_is_free_unless_it_is_held) {
+BOOST_AUTO_TEST_CASE(truncated_lock_file_is_recognised_as_free_or_held) {
   for (const std::string line : {"heed 7\n", "heed 4711\n", "heed 4194304\n"}) {
     for (std::size_t size = 0; size <= line.size(); ++size) {
       const TempFolder folder;

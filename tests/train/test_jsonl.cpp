@@ -13,7 +13,7 @@ using namespace heed::test;
 
 BOOST_AUTO_TEST_SUITE(json_lines)
 
-BOOST_AUTO_TEST_CASE(invalid_json_is_refused_with_its_place) {
+BOOST_AUTO_TEST_CASE(invalid_json_is_refused_with_byte_position) {
   BOOST_TEST(parse_json(R"({"a": [1, {"b": null}]})", "x")["a"][0] == 1);
   BOOST_TEST(parse_json(R"([{"a": 1}, {"a": 2}])", "x").size() ==
              2);  // equal keys in different objects are valid
@@ -71,7 +71,7 @@ BOOST_AUTO_TEST_CASE(repair_truncates_at_the_first_broken_line) {
   BOOST_TEST(repaired(good + "{\"step\":3}") == good);          // only the line end is missing
   BOOST_TEST(repaired(good + std::string(100, '\0')) == good);  // a power cut
   BOOST_TEST(repaired(good + std::string(9, '\0') + "\n" + good) == good);
-  BOOST_TEST(repaired(good + "17\n") == good);  // valid JSON, but no record
+  BOOST_TEST(repaired(good + "17\n") == good);  // valid JSON, but not a record
   BOOST_TEST(repaired("x") == "");
   for (std::size_t cut = 0; cut < good.size(); ++cut)
     BOOST_TEST(repaired(good.substr(0, cut)) == (cut < 11 ? "" : good.substr(0, 11)));

@@ -21,7 +21,7 @@ const ProgressStyle kAscii{.terminal = true, .color = false, .unicode = false, .
 
 ProgressState full_state() { return {4200, 10000, 2.34567, 8.8e-4, 12345.6, 185.0}; }
 
-/// The number of columns of a line: its characters without the escape sequences of colours.
+/// The number of columns of a line: its characters without the colour escape sequences.
 int columns(const std::string& line) {
   int count = 0;
   for (std::size_t i = 0; i < line.size(); ++i) {
@@ -132,7 +132,7 @@ BOOST_AUTO_TEST_CASE(wide_unicode_line_contains_the_sparkline) {
   BOOST_TEST(!contains(format_bar_line("train", state, wide), "▁"));
   BOOST_TEST(!contains(format_plain_line("train", state), "▁"));
   wide.unicode = true;
-  state.curve = one;  // a single loss is no curve
+  state.curve = one;  // a single loss does not form a curve
   BOOST_TEST(!contains(format_bar_line("train", state, wide), "▁"));
 }
 

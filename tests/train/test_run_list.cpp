@@ -61,7 +61,7 @@ struct Folder {
   }
 };
 
-/// The line with each sequence of two or more spaces replaced by one bar.
+/// The line with each sequence of two or more spaces replaced by a vertical bar.
 std::string cells(const std::string& line) {
   std::string out;
   for (std::size_t i = 0; i < line.size(); ++i) {

@@ -16,7 +16,7 @@
 
 namespace heed::test {
 
-/// The pending messages.
+/// The pending messages between the ranks.
 struct Post {
   std::mutex mutex;
   std::condition_variable changed;
@@ -61,7 +61,8 @@ class ThreadTransport final : public Transport {
   std::int64_t rank_, size_;
 };
 
-/// Calls work(world) for each rank on a separate thread; rank 0 runs on the calling thread.
+/// Calls work(world) for each rank: for rank 0 on the calling thread, for each other rank on a new
+/// thread.
 inline void on_ranks(std::int64_t ranks, const std::function<void(World&)>& work) {
   Post post;
   const auto run = [&](std::int64_t rank) {

@@ -78,8 +78,8 @@ inline void check_same_metrics(const Run& a, const Run& b) {
   for (std::size_t i = 0; i < std::min(x.size(), y.size()); ++i) BOOST_TEST(x[i] == y[i]);
 }
 
-/// Trains `whole`; trains `parts`, which has fewer steps, and resumes it to the steps of `whole`.
-/// Checks that both have the same checkpoint and metrics.
+/// Trains `whole` and `parts`, which has fewer steps, and resumes `parts` until both have the same
+/// number of steps. Checks that their last checkpoints and their metrics are equal.
 inline void check_resumed_equals_whole(Run& whole, Run& parts) {
   whole.train(false);
   parts.train(false);

@@ -44,7 +44,7 @@ std::int64_t not_convex(const AttentionMaps& maps) {
 
 // To reverse a line with one layer per stack, the decoder row that predicts symbol i attends to
 // symbol n − 1 − i.
-BOOST_AUTO_TEST_CASE(cross_attention_of_reversal_is_the_anti_diagonal,
+BOOST_AUTO_TEST_CASE(cross_attention_of_reversal_follows_the_anti_diagonal,
                      *boost::unit_test::label("learns")) {
   const TempFolder folder;
   Config c = small_run(1000);
@@ -83,11 +83,12 @@ BOOST_AUTO_TEST_CASE(cross_attention_of_reversal_is_the_anti_diagonal,
   }
   BOOST_TEST(bad == 0);
   BOOST_REQUIRE(rows > 200);
-  HEED_CHECK_LEARNED("rows that attend to their symbol",
+  HEED_CHECK_LEARNED("share of rows that attend to the correct symbol",
                      static_cast<double>(right) / static_cast<double>(rows), >=, 0.8);
 }
 
-// The output of an encoder for a token depends on its position only if the model has positions.
+// The encoder output for a token depends on the position of the token only if the model encodes
+// positions.
 BOOST_AUTO_TEST_CASE(encoder_without_positions_is_permutation_equivariant,
                      *boost::unit_test::label("learns")) {
   const TempFolder folder;
@@ -123,7 +124,8 @@ BOOST_AUTO_TEST_CASE(encoder_without_positions_is_permutation_equivariant,
       if (kind == PositionKind::none) {
         BOOST_TEST(worst < 1e-5);
       } else {
-        HEED_CHECK_TRAINED("log10 of the change of a permuted token", std::log10(worst), >, -2);
+        HEED_CHECK_TRAINED("log10 of the change in the logits of a permuted token",
+                           std::log10(worst), >, -2);
       }
     }
   }

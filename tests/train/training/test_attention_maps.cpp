@@ -59,7 +59,8 @@ std::vector<bool> patches_of_shape(const std::string& shape) {
 }
 
 struct Shares {
-  // Sums of the weights on patches that only the named shape covers, or only the second shape.
+  // Sums of the weights on patches that only the named shape covers, and on patches that only the
+  // other shape covers.
   double named = 0, unnamed = 0;
   int named_larger = 0, words = 0;  // words whose named shape has more weight; all words
 };
@@ -118,10 +119,10 @@ BOOST_AUTO_TEST_CASE(cross_attention_concentrates_on_the_named_shape,
                shares);
   BOOST_REQUIRE(shares.words > 150);
   const double n = shares.words;
-  // as a share of the weight on either shape
-  HEED_CHECK_LEARNED("weight on the named shape", shares.named / (shares.named + shares.unnamed), >,
-                     0.65);
-  HEED_CHECK_LEARNED("words whose shape has more weight", shares.named_larger / n, >, 0.8);
+  HEED_CHECK_LEARNED("share of the named shape in the weight on both shapes",
+                     shares.named / (shares.named + shares.unnamed), >, 0.65);
+  HEED_CHECK_LEARNED("share of words whose named shape has more weight", shares.named_larger / n, >,
+                     0.8);
 
   const std::string drawing = test.source_lines[0], caption = test.target_lines[0];
   AttentionMaps maps = maps_of(trainer, drawing, caption);

@@ -174,7 +174,7 @@ BOOST_AUTO_TEST_CASE(signed_weights_have_no_entropy) {
   const nlohmann::json head = json_of(maps)["layers"][0]["heads"][0];
   BOOST_TEST(!head.contains("entropy"));
   BOOST_TEST(!head.contains("distance"));
-  // In the small map, a negative weight is drawn like 0.
+  // In the small map, a negative weight is drawn as 0.
   const auto image = [](const std::string& text) {
     const std::size_t at = text.find("data:image/png");
     return text.substr(at, text.find('"', at) - at);
@@ -194,7 +194,8 @@ BOOST_AUTO_TEST_CASE(figure_for_print_has_its_width_in_millimetres) {
           "^<svg [^>]*width=\"84mm\" height=\"([0-9.]+)mm\" viewBox=\"0 0 ([0-9.]+) ([0-9.]+)\"")));
   const double height = std::stod(found[1]), w = std::stod(found[2]), h = std::stod(found[3]);
   BOOST_TEST(std::abs(height / 84 - h / w) < 1e-3);
-  BOOST_TEST(file.find("var(") == std::string::npos);  // print programs do not support variables
+  // Print software does not support CSS variables.
+  BOOST_TEST(file.find("var(") == std::string::npos);
   BOOST_TEST(file.find("fill:#0b5fa5") != std::string::npos);
   BOOST_TEST(file.find("prefers-color-scheme") == std::string::npos);
 }

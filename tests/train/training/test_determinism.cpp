@@ -1,5 +1,5 @@
-// Training is a bitwise function of the seed and the number of shards. The number of threads has no
-// effect.
+// The seed and the number of shards determine the result of training bit for bit. The number of
+// threads has no effect.
 #include "tests/train/support.h"
 #include "tests/train/training.h"
 #include "train/loop/step.h"

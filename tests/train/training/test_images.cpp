@@ -322,7 +322,7 @@ BOOST_AUTO_TEST_CASE(conv_front_end_transcribes_the_digits_of_tones,
                   ->lines(run.data.valid.source_lines, 0) == e.outputs));
 }
 
-BOOST_AUTO_TEST_CASE(sounds_beyond_maximum_length_are_skipped_in_training) {
+BOOST_AUTO_TEST_CASE(sounds_longer_than_max_length_are_skipped_in_training) {
   const TempFolder folder;
   Config c = image_run(folder, TaskKind::seq2seq, 1);
   c.data = {};

@@ -33,7 +33,7 @@ struct Steps {
     return step.run(std::vector<Batch>{make_batch(data, {0, 1, 2, 3, 4, 5, 6, 7, 8})}, ++count,
                     1e-3);
   }
-  /// Runs a step that must fail and must not change weights and moments. Returns its message.
+  /// Runs a step that must fail and must not change weights or moments. Returns the error message.
   std::string failure() {
     const Bits weights = bits_of(model->parameters()), moments = bits_of(optimizer.state());
     std::string message;
@@ -172,7 +172,8 @@ BOOST_AUTO_TEST_CASE(skipped_steps_are_counted_and_recorded) {
   BOOST_TEST(run.state(30).at("skipped") == 1);
   BOOST_TEST(plain.state(30).at("skipped") == 0);
   BOOST_TEST((run.file(30, "model.safetensors") != plain.file(30, "model.safetensors")));
-  // Both runs have read the same batches; Adam has made one update fewer.
+  // Both runs have read the same batches. In the run with a skipped step, Adam has made one update
+  // fewer.
   BOOST_TEST(run.state(30).at("batch") == plain.state(30).at("batch"));
   Run again(c, temp.path / "run");
   Trainer resumed(again.config, again.paths(), again.data, again.run_log);

@@ -58,7 +58,8 @@ BOOST_AUTO_TEST_CASE(importance_of_a_head_is_the_gradient_with_respect_to_its_ga
   const Batch batch = evaluation_batches(s.run->data.valid, one).front();
   const std::vector<HeadImportance> heads =
       importance_of_heads(s.model(), s.config, s.run->data.valid, 1, s.trainer->team());
-  BOOST_REQUIRE(heads.size() == 4U * 3U);  // attentions: two in the encoder, two in the decoder
+  // The encoder and the decoder have two attention layers each.
+  BOOST_REQUIRE(heads.size() == 4U * 3U);
   BOOST_TEST(heads[3].attention == "encoder.layers.1.self_attn");
   BOOST_TEST(heads[11].attention == "decoder.layers.0.multihead_attn");
   std::vector<double> quotients;
@@ -88,7 +89,7 @@ BOOST_AUTO_TEST_CASE(importance_of_a_head_is_the_gradient_with_respect_to_its_ga
     for (std::size_t k = first; k < first + 3; ++k)
       worst = std::max(worst, std::abs(heads[k].importance - quotients[k] / std::sqrt(squares)));
   }
-  HEED_CHECK_TRAINED("difference from the difference quotient", worst, <, 0.02);
+  HEED_CHECK_TRAINED("maximum difference from the difference quotient", worst, <, 0.02);
   Team two(2);
   const std::vector<HeadImportance> again =
       importance_of_heads(s.model(), s.config, s.run->data.valid, 1, two);
@@ -148,7 +149,7 @@ BOOST_AUTO_TEST_CASE(remove_weights_sets_the_smallest_weights_to_zero) {
   }
   BOOST_TEST(zeros == removed);
   BOOST_TEST(largest_zero <= smallest_kept);
-  BOOST_TEST(remove_weights(s.model(), 0) == removed);  // the weights that are already zero
+  BOOST_TEST(remove_weights(s.model(), 0) == removed);  // counts the weights that are already zero
   BOOST_TEST(remove_weights(s.model(), 1) == matrices);
   for (const NamedTensor& p : s.model().parameters()) {
     if (p.tensor.shape().rank() == 2)

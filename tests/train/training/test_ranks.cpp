@@ -18,8 +18,8 @@ BOOST_AUTO_TEST_SUITE(ranks)
 
 namespace {
 
-/// Runs lead(trainer) on rank 0 while the other ranks follow; all end with its result. A single
-/// rank has no world.
+/// Runs lead(trainer) on rank 0 while the other ranks follow. Checks that all ranks end with the
+/// same status. A single rank runs without a World.
 void run_on(Run& run, std::int64_t ranks, const std::function<int(Trainer&)>& lead,
             bool unequal_threads = false) {
   const auto first = [&](World* world) {
@@ -56,8 +56,8 @@ void train_on(Run& run, std::int64_t ranks, bool restore, bool unequal_threads =
   run_on(run, ranks, lead, unequal_threads);
 }
 
-/// Trains the run in one process, and its config on three ranks in `folder`. Checks that all
-/// checkpoints and metrics are the same.
+/// Trains `one` in one process and a run with the same config in `folder` on three ranks. Checks
+/// that all checkpoints and metrics are equal.
 void check_same_on_ranks(Run& one, const std::filesystem::path& folder) {
   Run three(one.config, folder);
   train_on(one, 1, false);
@@ -157,7 +157,7 @@ BOOST_AUTO_TEST_CASE(subtrees_partition_the_shards_and_are_nodes_of_the_tree) {
           const std::int64_t end = i + 1 < first.size() ? first[i + 1] : part.end;
           std::int64_t width = 1;
           while (width < end - first[i]) width *= 2;
-          BOOST_TEST(first[i] % width == 0);  // aligned like the nodes of this width
+          BOOST_TEST(first[i] % width == 0);  // aligned to the width of the node
           BOOST_TEST((width == end - first[i] || end == shards));
         }
         BOOST_TEST((first.empty() ? part.size() == 0 : first.front() == part.begin));
@@ -220,7 +220,7 @@ BOOST_AUTO_TEST_CASE(run_with_early_stopping_is_equal_on_three_ranks_and_in_one_
                      *boost::unit_test::label("learns")) {
   const TempFolder folder;
   Config c = small_run(200);
-  c.optim.lr = 1;  // the loss soon exceeds that at the start
+  c.optim.lr = 1;  // the loss soon exceeds its initial value
   c.train.validate_every = 5;
   c.train.early_stopping = {.metric = Metric::loss, .patience = 1};
   Run one(c, folder / "one");
@@ -245,7 +245,7 @@ BOOST_AUTO_TEST_CASE(run_with_init_from_is_equal_on_three_ranks_and_in_one_proce
   BOOST_TEST((one.file(10, "model.safetensors") != fresh.file(10, "model.safetensors")));
 }
 
-BOOST_AUTO_TEST_CASE(distillation_on_three_ranks_equals_one_process) {
+BOOST_AUTO_TEST_CASE(distillation_is_equal_on_three_ranks_and_in_one_process) {
   const TempFolder folder;
   Run teacher(small_run(10), folder / "teacher");
   begin_run(teacher.paths(), teacher.config, teacher.data.tokenizers, teacher.data.sums, {});
@@ -264,7 +264,7 @@ BOOST_AUTO_TEST_CASE(ranks_skip_the_same_steps_as_one_process) {
   c.train.shards = 8;
   c.train.on_nonfinite = OnNonFinite::skip;
   const auto train = [](Trainer& trainer) {
-    // Scaling this value overflows in batches that contain the symbol.
+    // The scaled embedding overflows in batches that contain this symbol.
     for (const NamedTensor& p : trainer.model().parameters()) {
       if (p.name != "source_embedding.weight") continue;
       Tensor table = p.tensor;
@@ -278,7 +278,7 @@ BOOST_AUTO_TEST_CASE(ranks_skip_the_same_steps_as_one_process) {
   const std::int64_t skipped = one.count("skipped");
   BOOST_TEST((skipped > 0 && skipped < 30), skipped << " steps");
   check_same_checkpoint(one, three, 30);
-  check_same_metrics(one, three);  // including the reasons for skipping
+  check_same_metrics(one, three);  // the metrics include the reasons for skipping
 }
 
 BOOST_AUTO_TEST_CASE(ranks_end_at_a_nonfinite_step_with_the_message_of_one_process) {
@@ -319,7 +319,7 @@ BOOST_AUTO_TEST_CASE(ranks_resume_from_the_checkpoint_before_a_damaged_one) {
   BOOST_TEST((run.metrics() == metrics));
 }
 
-BOOST_AUTO_TEST_CASE(moments_are_stored_by_their_owners_only) {
+BOOST_AUTO_TEST_CASE(moments_are_divided_among_ranks) {
   const TempFolder folder;
   const Run run(small_run(), folder.path);
   std::atomic<std::int64_t> owned = 0, max_owned = 0, parameters = 0;
@@ -336,7 +336,7 @@ BOOST_AUTO_TEST_CASE(moments_are_stored_by_their_owners_only) {
   BOOST_TEST(max_owned < 2 * parameters);
 }
 
-BOOST_AUTO_TEST_CASE(unresponsive_rank_is_named) {
+BOOST_AUTO_TEST_CASE(unresponsive_rank_is_named_in_the_error) {
   const Texts found = ends(3, [](World& world) {
     world.set_timeout(0.05);
     if (world.rank() != 1) world.all_gather_values(1);
@@ -359,7 +359,7 @@ BOOST_AUTO_TEST_CASE(error_on_one_rank_ends_all_ranks) {
   BOOST_TEST(all == (Texts{"2 no such key", "2 "}), boost::test_tools::per_element());
 }
 
-BOOST_AUTO_TEST_CASE(ranks_with_different_configs_are_named) {
+BOOST_AUTO_TEST_CASE(rank_with_different_config_is_named_in_the_error) {
   const TempFolder folder;
   const Run run(small_run(), folder.path);
   const Texts found = ends(3, [&](World& world) {
@@ -375,7 +375,7 @@ BOOST_AUTO_TEST_CASE(ranks_with_different_configs_are_named) {
              boost::test_tools::per_element());
 }
 
-BOOST_AUTO_TEST_CASE(rank_with_different_data_is_named) {
+BOOST_AUTO_TEST_CASE(rank_with_different_data_is_named_in_the_error) {
   const Config c = small_run();
   Config longer_valid = c;
   longer_valid.data.synthetic.valid = 21;

@@ -102,7 +102,8 @@ BOOST_AUTO_TEST_CASE(rdrop_changes_training_only_with_dropout, *boost::unit_test
     }
     return 0.0;
   };
-  HEED_CHECK_TRAINED("loss that R-Drop adds", loss_over_nll(d) - loss_over_nll(c), >, 0.05);
+  HEED_CHECK_TRAINED("increase of the loss by R-Drop", loss_over_nll(d) - loss_over_nll(c), >,
+                     0.05);
 }
 
 BOOST_AUTO_TEST_CASE(resumed_run_with_all_regularisers_equals_an_uninterrupted_run) {
@@ -140,8 +141,8 @@ BOOST_AUTO_TEST_CASE(saved_model_with_ema_contains_the_moving_average_of_the_wei
       }
     }
   }
-  // Without train.ema, a run resumes from the weights; with train.ema, it can resume a run without
-  // averages.
+  // Without train.ema, a run resumes from the weights instead of their averages. With train.ema, a
+  // run without averages can be resumed.
   const auto weights = tensors(run, 3, "training.safetensors");
   run.config.train.ema = 0;
   {

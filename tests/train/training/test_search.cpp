@@ -118,7 +118,7 @@ BOOST_AUTO_TEST_CASE(search_with_beam_1_equals_the_argmax_at_each_step) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(beam_search_finds_a_better_sequence_than_greedy) {
+BOOST_AUTO_TEST_CASE(beam_search_finds_a_better_sequence_than_greedy_search) {
   // A is more probable at first, but every sequence with A is less probable than B </s>:
   // P(A …) <= 0.6 · 0.4, P(B </s>) = 0.4 · 0.9.
   const auto table = [](std::int32_t, const Tokens& tokens) {
@@ -167,7 +167,7 @@ BOOST_AUTO_TEST_CASE(scores_are_normalised_by_length) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(ties_prefer_the_earlier_hypothesis_and_the_smaller_id) {
+BOOST_AUTO_TEST_CASE(earlier_hypothesis_and_smaller_id_win_ties) {
   const auto level = [](std::int32_t, const Tokens&) { return std::vector<float>(8, 1.0f); };
   BOOST_TEST(search(level, beam_of(1), 5)[0].tokens.empty());  // </s> has the smallest id
   const auto endless = [](std::int32_t, const Tokens&) {
@@ -195,7 +195,7 @@ BOOST_AUTO_TEST_CASE(unk_and_bos_are_never_generated) {
   for (const Hypothesis& h : search(table, sampling, 6, 200)) {
     for (const std::int32_t t : h.tokens) BOOST_TEST(t >= 3);
   }
-  // The mass of <unk> and <s> is not redistributed: log p is the model's.
+  // The probability of <unk> and <s> is not redistributed: log p is that of the model.
   BOOST_TEST(std::abs(search(table, beam_of(1), 1)[0].log_prob - log_softmax({9, 8, 1, 2, 0})[3]) <
              1e-6);
 }
@@ -288,7 +288,7 @@ BOOST_AUTO_TEST_CASE(outputs_have_at_least_the_minimum_length) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(beam_returns_its_hypotheses_best_first) {
+BOOST_AUTO_TEST_CASE(beam_search_returns_hypotheses_by_descending_score) {
   // </s> alone has probability 0.5, A </s> has 0.3 and B </s> has 0.2.
   const auto table = [](std::int32_t, const Tokens& tokens) {
     return tokens.empty() ? logits(0.5, 0.3, 0.2, 0) : logits(1, 0, 0, 0);
@@ -334,14 +334,14 @@ BOOST_AUTO_TEST_CASE(tokens_are_reported_when_they_are_generated) {
   Tokens reported;
   search.on_token([&](std::int32_t token) {
     reported.push_back(token);
-    BOOST_TEST(decoding.widths.size() == reported.size());  // number of steps
+    BOOST_TEST(decoding.widths.size() == reported.size());  // one decoding step for each token
   });
   BOOST_TEST((search.run(decoding, {Tokenizer::bos})[0][0].tokens == reported));
   BOOST_TEST((reported == Tokens{B, B, B}));
 }
 
 BOOST_AUTO_TEST_CASE(repetition_penalty_lowers_the_logits_of_generated_tokens) {
-  // Logits of </s>, A, B, C; A is positive, B negative.
+  // In the row, </s> has logit -2, A 3, B -1 and C -1.5.
   const auto same = [](std::int32_t, const Tokens&) {
     return std::vector<float>{never, never, -2, 3, -1, -1.5F};
   };
@@ -354,7 +354,7 @@ BOOST_AUTO_TEST_CASE(repetition_penalty_lowers_the_logits_of_generated_tokens) {
   const auto negative = [](std::int32_t, const Tokens&) {
     return std::vector<float>{never, never, -2.5F, -1, -1.2F, -2};
   };
-  o.repetition_penalty = 2;  // A: -2 after its first use; B: -2.4 after its first use
+  o.repetition_penalty = 2;  // once generated, A has the logit -2, B -2.4
   BOOST_TEST((search(negative, o, 4)[0].tokens == Tokens{A, B, A, A}));
 }
 

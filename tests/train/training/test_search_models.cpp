@@ -127,7 +127,7 @@ BOOST_AUTO_TEST_CASE(int8_translations_are_bitwise_independent_of_the_batch,
     }
     HEED_CHECK_TRAINED(fmt::format("beam {}: outputs that int8 does not change", beam), same, >,
                        40);
-    // fails if decoding does not use int8
+    // Scores differ only if decoding uses int8.
     HEED_CHECK_TRAINED(fmt::format("beam {}: scores that int8 changes", beam), other_scores, >, 50);
     for (const std::int64_t batch : {1, 7, 512}) {
       const auto apart = translate(frozen, data, options(beam, batch), 1, one, {}, 1);
@@ -139,7 +139,7 @@ BOOST_AUTO_TEST_CASE(int8_translations_are_bitwise_independent_of_the_batch,
   }
 }
 
-BOOST_AUTO_TEST_CASE(decoding_with_a_cache_equals_decoding_without) {
+BOOST_AUTO_TEST_CASE(outputs_with_and_without_a_cache_are_equal) {
   const Dataset data = reversals(60, 9);
   Team team(2);
   for (const std::int64_t beam : {1, 5}) {
@@ -178,10 +178,10 @@ BOOST_AUTO_TEST_CASE(best_of_nbest_equals_the_single_output, *boost::unit_test::
         if (!sample) BOOST_TEST(several[i][k].score <= several[i][k - 1].score);
       }
     }
-    // of two further outputs for each sentence
-    HEED_CHECK_TRAINED(
-        sample ? "sampled: further outputs that differ" : "beam: further outputs that differ",
-        different, >, one.size());
+    // Each sentence has two further outputs.
+    HEED_CHECK_TRAINED(sample ? "sampled: further outputs that differ from the best"
+                              : "beam: further outputs that differ from the best",
+                       different, >, one.size());
   }
 }
 
@@ -237,7 +237,7 @@ BOOST_AUTO_TEST_CASE(sampled_translations_are_independent_of_the_batch) {
     BOOST_TEST(x[i].tokens == y[i].tokens, boost::test_tools::per_element());
 }
 
-BOOST_AUTO_TEST_CASE(sampled_translations_depend_on_the_sentence_number) {
+BOOST_AUTO_TEST_CASE(sampled_translations_are_determined_by_the_sentence_number) {
   const Dataset data = reversals(40, 6);
   DecodeOptions o = options(1);
   o.sample = true;

@@ -159,7 +159,7 @@ BOOST_AUTO_TEST_CASE(batch_norm_in_training_uses_the_statistics_of_all_shards) {
   std::vector<std::vector<real>> trained;
   for (const std::int64_t shards : {1, 3, 7}) {
     Config c = batch_norm_run(2);
-    c.model->dropout = 0.0;  // its masks depend on the shards
+    c.model->dropout = 0.0;  // dropout masks depend on the shards
     c.optim.name = OptimizerKind::sgd;
     c.train.shards = shards;
     Run run(c, folder / std::to_string(shards));
@@ -177,7 +177,7 @@ BOOST_AUTO_TEST_CASE(batch_norm_run_is_bitwise_reproducible) {
   const TempFolder folder;
   Config threads = batch_norm_run(40), recomputed = batch_norm_run(20);
   threads.threads = 3;
-  recomputed.train.recompute = true;  // the running means must be updated once
+  recomputed.train.recompute = true;  // recomputation must not update the running means again
   Run whole(threads, folder / "whole"), parts(recomputed, folder / "parts");
   check_resumed_equals_whole(whole, parts);
   const SafetensorsFile file =
@@ -230,7 +230,7 @@ BOOST_AUTO_TEST_CASE(special_piece_is_never_predicted_as_a_label) {
   Config c = tag_run(1);
   c.tokenizer.specials = {"<pad>", "<mask>"};
   c.data.synthetic.max_length = 4;
-  for (const std::uint64_t seed : {1, 2, 3}) {  // an untrained model could predict every id
+  for (const std::uint64_t seed : {1, 2, 3}) {  // an untrained model could predict any id
     c.seed = seed;
     Run run(c, folder / std::to_string(seed));
     Trainer trainer(run.config, run.paths(), run.data, run.run_log);
@@ -289,7 +289,7 @@ BOOST_AUTO_TEST_CASE(files_that_a_task_does_not_read_are_refused) {
   refused({{"a"}, {}, {"c"}}, "--source and --target are for tasks that read pairs of lines");
 }
 
-BOOST_AUTO_TEST_CASE(random_batch_has_the_sides_of_the_model) {
+BOOST_AUTO_TEST_CASE(random_batch_has_the_sides_that_the_task_requires) {
   for (std::size_t i = 0; i < task_table().size(); ++i) {
     Config c;
     c.task = static_cast<TaskKind>(i);

@@ -93,7 +93,7 @@ BOOST_AUTO_TEST_CASE(hidden_spans_are_predicted_from_their_neighbours,
   Trainer trainer(run.config, run.paths(), run.data, run.run_log);
   trainer.train();
   const Evaluation e = trainer.task().evaluate(trainer.loaded_model(), run.data.valid, {});
-  // 0.125 by chance
+  // A word chosen at random is correct with probability 0.125.
   HEED_CHECK_LEARNED("token accuracy", e.value(Metric::token_accuracy), >, 0.98);
   const auto generator = trainer.task().make_generator(trainer.loaded_model(), 1);
   const std::vector<std::string> filled =

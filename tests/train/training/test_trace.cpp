@@ -72,17 +72,19 @@ struct Read {
   }
 };
 
-/// Element (i, j) of A B; below, of A Bᵀ and Aᵀ B.
+/// Element (i, j) of A B.
 double mul(const Rows2& a, const Rows2& b, std::size_t i, std::size_t j) {
   double s = 0;
   for (std::size_t k = 0; k < b.size(); ++k) s += a[i][k] * b[k][j];
   return s;
 }
+/// Element (i, j) of A Bᵀ.
 double mul_t(const Rows2& a, const Rows2& b, std::size_t i, std::size_t j) {
   double s = 0;
   for (std::size_t k = 0; k < a[i].size(); ++k) s += a[i][k] * b[j][k];
   return s;
 }
+/// Element (i, j) of Aᵀ B.
 double t_mul(const Rows2& a, const Rows2& b, std::size_t i, std::size_t j) {
   double s = 0;
   for (std::size_t k = 0; k < a.size(); ++k) s += a[k][i] * b[k][j];
@@ -100,7 +102,7 @@ double turned(const Rows2& x, std::size_t i, std::size_t c, double direction, bo
   return x[i][c] * std::cos(angle) + (first ? -1 : 1) * x[i][partner] * std::sin(angle);
 }
 
-/// R[i − j]: row 0 of R belongs to the distance 1 − keys.
+/// The row of R for the distance i − j. Row 0 is for the distance 1 − keys.
 const std::vector<double>& of_distance(const Read& t, std::size_t i, std::size_t j) {
   return t["R"][i + t["K"].size() - 1 - j];
 }
@@ -193,8 +195,8 @@ void check_backward(const Read& t, const ModelOptions& model, bool self) {
   t.equals("dW_V", [&](auto i, auto j) { return t_mul(t[memory], t["dV"], i, j); });
 }
 
-/// Compares the gradient of the tape with respect to in_proj_weight with the sum of the heads'
-/// shares.
+/// Compares the tape's gradient with respect to in_proj_weight with the sums of the shares of the
+/// heads.
 void check_gradients(const std::vector<Read>& heads, const Array& g, std::int64_t key_heads) {
   const auto count = std::ssize(heads);
   const auto size = std::ssize(heads[0]["Q"][0]);
@@ -224,7 +226,7 @@ struct Line {
   std::string input, target;
 };
 
-/// Checks the trace of every head of every layer of a model trained for some steps.
+/// Checks the trace of every head of every layer of a model that is trained for a few steps.
 void check_model(const Config& c, const std::filesystem::path& folder, const Line& line) {
   Run run(c, folder);
   Trainer trainer(run.config, run.paths(), run.data, run.run_log);

@@ -74,8 +74,8 @@ BOOST_AUTO_TEST_CASE(language_model_run_records_loss_by_position) {
   }
 }
 
-/// Random pieces of 8 characters, each repeated once. A model with a context of 8 characters needs
-/// a memory to predict the repetition, except for one character of each pair.
+/// Random pieces of 8 characters, each followed by its repetition. A model with a context of 8
+/// characters needs a memory to predict the repetition, except for one of its characters.
 Config echo_run(const TempFolder& folder, std::int64_t memory, std::int64_t steps) {
   std::string text;
   Random random({.seed = 3, .stream = Stream::check});
@@ -116,9 +116,9 @@ BOOST_AUTO_TEST_CASE(segment_memory_is_used_and_saved, *boost::unit_test::label(
       parts(echo_run(folder, 8, 300), folder / "parts");
   none.train(false);
   parts.config.threads = 3;
-  check_resumed_equals_whole(whole, parts);  // stops within an epoch
-  // There are 8 different characters. The minimum perplexity is 8^(15/16) = 7.03 without a memory and
-  // 8^(1/2) = 2.83 with a memory.
+  check_resumed_equals_whole(whole, parts);  // the first part ends within an epoch
+  // There are 8 different characters. The minimum perplexity is 8^(15/16) = 7.03 without a memory
+  // and 8^(1/2) = 2.83 with a memory.
   HEED_CHECK_LEARNED("perplexity with a memory", perplexity(whole), <, 6);
   HEED_CHECK_LEARNED("reduction of the perplexity by a memory",
                      perplexity(none) - perplexity(whole), >, 1.5);
@@ -192,7 +192,7 @@ BOOST_AUTO_TEST_CASE(last_step_is_validated_and_can_be_the_best,
     if (r.at("kind") == "valid") losses[r.at("step")] = r.at("loss");
   }
   BOOST_TEST(losses.size() == 2u);
-  HEED_CHECK_LEARNED("reduction of the loss by the last steps", losses.at(15) - losses.at(20), >,
+  HEED_CHECK_LEARNED("reduction of the loss in the last steps", losses.at(15) - losses.at(20), >,
                      0);
   BOOST_TEST(run.checkpoints().linked("best").value() == 20);
   BOOST_TEST(run.state(20).at("best_step") == 20);
@@ -230,7 +230,7 @@ BOOST_AUTO_TEST_CASE(early_stopping_ends_the_run) {
   BOOST_TEST(run.checkpoints().linked("last").value() == 20);  // the best validation and three more
   BOOST_TEST(run.checkpoints().linked("best").value() == 5);
   BOOST_TEST(run.count("valid") == 4);
-  run.train(true);  // still finished after resuming
+  run.train(true);  // the resumed run remains finished
   BOOST_TEST(run.checkpoints().linked("last").value() == 20);
 }
 
@@ -347,7 +347,7 @@ BOOST_AUTO_TEST_CASE(further_training_removes_an_old_average) {
   BOOST_TEST(!std::filesystem::exists(run.paths().average()));
 }
 
-/// Trains, chooses weights, and checks that the record agrees with the choice.
+/// Trains, chooses weights, and checks that the record agrees with the choice. Returns the record.
 nlohmann::json chosen(Run& run, bool restore = false) {
   run.run_log.log_to(run.paths().log());
   Trainer trainer(run.config, run.paths(), run.data, run.run_log);
@@ -380,7 +380,7 @@ BOOST_AUTO_TEST_CASE(average_worse_than_the_best_is_not_used, *boost::unit_test:
   BOOST_TEST(record.at("weights_name") == "best");
   HEED_CHECK_LEARNED("best step", record.at("best_step").get<double>(), >=, 20);
   BOOST_TEST(record.at("mean_of_steps") == nlohmann::json({20, 19, 18, 17, 16}));
-  HEED_CHECK_LEARNED("increase of the loss by the average",
+  HEED_CHECK_LEARNED("loss of the average minus loss of the best step",
                      record.at("average").get<double>() - record.at("best").get<double>(), >, 0);
   BOOST_TEST(record.at("metric") == "loss");
 }
@@ -404,7 +404,7 @@ BOOST_AUTO_TEST_CASE(average_better_than_the_best_is_used, *boost::unit_test::la
   run.config.optim.lr = training_rate(0.5);
   const nlohmann::json record = chosen(run, true);
   BOOST_TEST(record.at("weights_name") == "average");
-  HEED_CHECK_LEARNED("reduction of the loss by the average",
+  HEED_CHECK_LEARNED("loss of the best step minus loss of the average",
                      record.at("best").get<double>() - record.at("average").get<double>(), >, 0);
   const auto before = run.metrics();
   // A resumed run makes the same choice.

@@ -36,7 +36,7 @@ class Stopper final : public OpObserver {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(two_runs_of_twenty_steps_equal_one_of_forty) {
+BOOST_AUTO_TEST_CASE(run_resumed_after_twenty_steps_equals_one_of_forty) {
   const TempFolder folder;
   Run whole(small_run(40), folder / "whole"), parts(small_run(20), folder / "parts");
   check_resumed_equals_whole(whole, parts);
@@ -105,14 +105,15 @@ BOOST_AUTO_TEST_CASE(damaged_best_checkpoint_is_reported_and_replaced_at_the_nex
   BOOST_TEST(run.checkpoints().linked("best").value() == 50);
 }
 
-BOOST_AUTO_TEST_CASE(refused_resume_changes_nothing) {
+BOOST_AUTO_TEST_CASE(refused_resumption_changes_no_file) {
   const TempFolder folder;
   Run run(small_run(20), folder / "run");
   run.train(false);
   const std::string metrics = get(run.paths().metrics()) + "{\"kind\":\"test\",\"step\":20}\n";
   put(run.paths().metrics(), metrics);
   std::filesystem::remove(run.folder / "best");
-  std::filesystem::create_directory(run.folder / "best");  // as in a copy without links
+  // Some programs copy a link as a folder.
+  std::filesystem::create_directory(run.folder / "best");
   put(run.folder / "best" / "model.safetensors", "precious");
   run.config.train.steps = 30;
   const std::string message = error_of(Exit::bad_input, [&] { run.train(true); });
@@ -151,7 +152,7 @@ BOOST_AUTO_TEST_CASE(resumed_run_with_changed_batches_restarts_the_epoch) {
 }
 
 BOOST_AUTO_TEST_CASE(resumed_run_with_another_metric_discards_the_previous_best) {
-  // A loss of 2.3 would be better than every accuracy.
+  // Taken as an accuracy, the previous best value, a loss of 2.3, would never be exceeded.
   const TempFolder folder;
   Run run(small_run(20), folder / "run");
   run.train(false);
@@ -236,7 +237,7 @@ BOOST_AUTO_TEST_CASE(run_stopped_by_a_signal_reaches_the_same_result) {
   check_same_metrics(whole, stopped);
 }
 
-BOOST_AUTO_TEST_CASE(early_stopping_continues_its_count_after_a_resume) {
+BOOST_AUTO_TEST_CASE(early_stopping_count_continues_after_resuming) {
   const TempFolder folder;
   Config config = small_run(1000);
   config.optim.lr = 0;
