@@ -61,7 +61,8 @@ const std::vector<Lengths> crossed = {{"fewer keys", {0, 4, 6}, {0, 1, 3}},
                                       {"a sequence without keys", {0, 2, 3}, {0, 0, 4}},
                                       {"35 keys", {0, 2}, {0, 35}}};
 
-/// Adds cases with grouped heads: every pattern without terms and with all terms, every term alone.
+/// Adds cases with grouped heads: every pattern without terms and with all terms, and every term
+/// alone.
 void add_kinds(OpRow& self, OpRow& cross) {
   const HeadLayout layout{4, 2, 2};
   const Ids offsets{0, 4, 9};
@@ -219,7 +220,7 @@ std::vector<OpRow> loss_rows() {
       }
     }
   }
-  // Ignored rows.
+  // Some or all rows are ignored.
   for (const Ids& targets : {Ids{ignored_target, 3, ignored_target, 0}, Ids(4, ignored_target)}) {
     const std::string name = fmt::format("[{}] of 5", fmt::join(targets, " "));
     plain.cases.push_back({name, {uniform({4, 5})}, [targets](const Inputs& x) {

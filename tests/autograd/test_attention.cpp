@@ -1,4 +1,5 @@
-// Every pattern and score term: the op against composed ops, and decoding against whole sequences.
+// Compares the op with composed ops, and decoding with whole sequences, for every pattern and score
+// term.
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <vector>
@@ -88,7 +89,8 @@ struct Case {
     const Gradients expected = backward(plain, dy);
     for (const Tensor& fused : {self(), cross()}) {
       BOOST_TEST(same(fused.value(), plain.value(), tolerance));
-      const Gradients found = backward(fused, dy, true);  // both calls share the ops of a term
+      // The graph is kept because self() and cross() share the ops of the terms.
+      const Gradients found = backward(fused, dy, true);
       for (const Tensor& x : {q, k, v}) BOOST_TEST(same(found[x], expected[x], 100 * tolerance));
       for (const Tensor& x : parameters) {
         if (x.defined()) BOOST_TEST(same(found[x], expected[x], 1000 * tolerance));

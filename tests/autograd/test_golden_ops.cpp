@@ -214,7 +214,7 @@ const std::map<std::string, Run>& runs() {
   return table;
 }
 
-/// Compares to within 1e-11, relative to max(1, |value|).
+/// Checks that our values equal PyTorch's to within 1e-11, relative to max(1, |value|).
 void compare(const char* what, std::size_t i, const Array& ours, const Array& golden) {
   BOOST_TEST_CONTEXT(what << " " << i) {
     BOOST_TEST((ours.shape() == golden.shape()),

@@ -187,7 +187,7 @@ BOOST_AUTO_TEST_CASE(kinks_are_reported_and_pass_with_a_subgradient) {
   BOOST_TEST(gradcheck(bent, array_of({2}, {0, 1})).parameters[0].kinks == 1);
 }
 
-BOOST_AUTO_TEST_CASE(a_kink_near_x_passes_with_the_correct_slope_only) {
+BOOST_AUTO_TEST_CASE(a_kink_near_x_passes_only_with_the_correct_slope) {
   const auto rectify = [](const Tensor& x) { return relu(x); };
   for (const double x : {1e-3, 1e-4, 1e-5, 1e-6, 1e-7}) {
     const GradcheckResult result = gradcheck(rectify, array_of({2}, {x, -x}));
@@ -219,7 +219,7 @@ BOOST_AUTO_TEST_CASE(a_slight_kink_in_a_sum_passes_and_hides_no_wrong_gradient) 
   BOOST_TEST(!gradcheck(off, array_of({2}, {1, 2})).passed());
 }
 
-BOOST_AUTO_TEST_CASE(a_value_at_a_kink_that_is_no_subgradient_fails) {
+BOOST_AUTO_TEST_CASE(a_gradient_at_a_kink_that_is_no_subgradient_fails) {
   const auto steep = elementwise([](real v) { return std::max(v, real(0)); },
                                  [](real v) { return v < 0   ? 0
                                                      : v > 0 ? 1

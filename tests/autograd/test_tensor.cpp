@@ -69,7 +69,7 @@ BOOST_AUTO_TEST_CASE(a_value_changed_between_forward_and_backward_is_refused) {
   Tensor e = exp(x);
   e.mutable_value().values()[0] = 1;
   EXPECT_FAIL(backward(sum(e)), "[backward of Elementwise] the result of shape [2]");
-  // Shared values: x is changed, and backward needs its view.
+  // x is changed, and backward needs a view that shares its values.
   Tensor view = reshape(x, {1, 2});
   const Tensor square = mul(view, view);
   x.mutable_value().values()[1] = 2;
@@ -132,7 +132,7 @@ struct SineAndProduct {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(an_op_with_several_results_has_a_gradient_through_each) {
+BOOST_AUTO_TEST_CASE(gradients_flow_through_every_result_of_an_op) {
   const Tensor x = variable({2}, {0, 1}), w = variable({2}, {3, 4});
   const std::vector<Tensor> y = apply_many(SineAndProduct{}, x, w);
   BOOST_REQUIRE(y.size() == 2);
@@ -322,7 +322,7 @@ BOOST_AUTO_TEST_CASE(a_chain_of_a_million_ops_fits_on_a_small_stack) {
   BOOST_TEST(right);
 }
 
-BOOST_AUTO_TEST_CASE(a_graph_with_exponentially_many_paths_is_visited_once) {
+BOOST_AUTO_TEST_CASE(nodes_of_a_graph_with_exponentially_many_paths_are_visited_once) {
   Tensor y = variable({}, {1});
   const Tensor x = y;
   for (int i = 0; i < 60; ++i) y = scale(add(y, y), real(0.5));
