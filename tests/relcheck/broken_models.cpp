@@ -1,5 +1,5 @@
-/// Broken SentencePiece models, written field by field (protocol buffers: a tag of number and type,
-/// then a length and that many bytes, or a number in groups of seven bits).
+/// Broken SentencePiece models, written field by field (protocol buffers: a tag with the field's
+/// number and type, then a length and the bytes, or a number in groups of seven bits).
 #include <cstring>
 #include <limits>
 
@@ -93,7 +93,7 @@ void frames(Cases& cases) {
              "not a sentencepiece model");
   cases.file("a truncated trainer", kPieces + text_field(2, "\x18") + kNormalizer,
              "not a sentencepiece model");
-  cases.file("a normaliser of garbage", kPieces + kTrainer + text_field(3, "\xFF\xFF\xFF"),
+  cases.file("a normaliser with garbage bytes", kPieces + kTrainer + text_field(3, "\xFF\xFF\xFF"),
              "not a sentencepiece model");
   cases.file("another program's vocabulary", "{\"version\": \"1.0\", \"model\": {\"vocab\": {}}}",
              broken);
@@ -141,11 +141,11 @@ void pieces(Cases& cases) {
   with("a score of minus infinity", piece("ab", -infinite), "");
   with("an invalid byte piece", piece("<0xZZ>", -1, byte), "");
   with("an incomplete set of byte pieces", piece("<0x41>", -1, byte), "");
-  cases.file("byte fallback without bytes",
+  cases.file("byte fallback without byte pieces",
              kPieces + text_field(2, number_field(3, 1) + number_field(35, 1)) + kNormalizer, "");
 }
 
-/// A model written by the library, with a character map.
+/// A model trained by SentencePiece, with a character map.
 std::string learned_model() {
   const Scratch scratch;
   const std::vector<std::string> lines(50, "the quick brown fox jumps over a lazy dog");
@@ -206,7 +206,7 @@ void places(Cases& cases) {
       },
       "longer than 67108864 bytes");
   cases.put_in(
-      "model: the name of a file used as a folder",
+      "model: a file used as a folder",
       [](const fs::path& folder) {
         put(folder / "file", "x");
         fs::create_symlink("file/m.model", folder / kName);

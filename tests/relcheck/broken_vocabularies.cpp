@@ -92,7 +92,7 @@ void pieces(Cases& cases) {
   cases.file("a duplicate piece, once escaped", characters, kSpecials + "a\n\\x61\n",
              ":5: duplicate piece");
   cases.sized(
-      "a duplicate piece, far apart", words, 20'000,
+      "duplicate pieces, far apart", words, 20'000,
       [](std::size_t pieces) {
         std::string many = kSpecials + "x\n";
         for (std::size_t i = 0; i < pieces; ++i) many += fmt::format("w{}\n", i);

@@ -110,7 +110,7 @@ void faults_are_caught(Measures& measures, std::size_t count) {
     measures.all_of(fmt::format("nonfinite: faults in {}, caught in their step",
                                 names[static_cast<std::size_t>(fault)]),
                     caught, caught + missed);
-    Measures::note(fmt::format("{} faults had no effect on the weights", without_effect));
+    Measures::note(fmt::format("faults without effect on the weights: {}", without_effect));
   }
 }
 
