@@ -18,8 +18,8 @@ namespace testing {
 
 using big = long double;
 constexpr big infinite = std::numeric_limits<big>::infinity();
-/// The error limit in units in the last place. It is higher in the double build, because the kernels
-/// have no wider type for sums of 65,536 values.
+/// The error limit in units in the last place. It is higher in the double build, because the
+/// kernels have no wider type for sums of 65,536 values.
 constexpr double limit = in_float ? 4 : 64;
 /// The relative error limit of sums of up to 65,536 terms in double.
 constexpr big in_sum = in_float ? 0x1p-49L : 0x1p-44L;

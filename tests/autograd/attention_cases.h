@@ -1,7 +1,7 @@
 #pragma once
-/// The patterns and score terms that the attention tests use, each with a reference definition. A
-/// new one needs a row in these tables; it is then checked against finite differences and composed
-/// ops, and in decoding.
+/// The patterns and score terms that the attention tests use, each with a reference definition. For
+/// each row of these tables, the tests compare the op with finite differences, composed ops and
+/// decoding. A new pattern or term needs a row.
 #include <cmath>
 #include <functional>
 #include <string>
@@ -101,7 +101,7 @@ Tensor products_with(const Tensor& q, const Tensor& a, std::int64_t keys, RowOf 
   return reshape(embedding(reshape(all, {rows * distances, 1}), at), {rows, keys});
 }
 
-/// Terms for a layout, with parameters of the required shapes.
+/// A case for each kind of term; the shapes of the parameters fit the layout.
 inline std::vector<TermCase> term_cases(const HeadLayout& layout) {
   const auto alibi = [](const Tensor&, const Tensor& q, std::int64_t keys, std::int64_t head,
                         std::int64_t heads) {

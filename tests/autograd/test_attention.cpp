@@ -176,7 +176,7 @@ BOOST_AUTO_TEST_CASE(attention_op_equals_composed_ops) {
   for_each_case({0, 7, 7, 8, 19}, [](const Case& c) { c.check_twin(); });
 }
 
-BOOST_AUTO_TEST_CASE(attention_op_equals_composed_ops_in_blocks_and_tiles) {
+BOOST_AUTO_TEST_CASE(attention_op_in_blocks_and_tiles_equals_composed_ops) {
   for (const HeadLayout layout : {HeadLayout{2, 2, 3}, HeadLayout{4, 2, 2}}) {
     for (const PatternCase& pattern : pattern_cases()) {
       if (pattern.name == "arbitrary pairs") continue;  // it has hundreds of stretches per block

@@ -151,7 +151,7 @@ BOOST_AUTO_TEST_CASE(a_check_without_values_fails) {
       gradcheck([](const Tensor& a, const Tensor&) { return square(a); }, normal({2}), Tensor()));
 }
 
-BOOST_AUTO_TEST_CASE(functions_with_strong_curvature_pass) {
+BOOST_AUTO_TEST_CASE(correct_gradients_of_strongly_curved_functions_pass) {
   const auto inverse = [](const Tensor& x) { return div(Tensor(Array::scalar(1)), x); };
   BOOST_TEST(gradcheck(inverse, array_of({5}, {1e-3, 1e-2, -1e-2, 1, 1000})));
   BOOST_TEST(
@@ -163,7 +163,7 @@ BOOST_AUTO_TEST_CASE(functions_with_strong_curvature_pass) {
                        array_of({3}, {0, 0.3, -2})));
 }
 
-BOOST_AUTO_TEST_CASE(correct_small_slopes_of_large_values_pass) {
+BOOST_AUTO_TEST_CASE(correct_small_gradients_of_large_values_pass) {
   const auto f = elementwise([](real x) { return 1e6 + 0.01 * x; }, [](real) { return 0.01; });
   BOOST_TEST(gradcheck({.abs = 1e-12}, f, normal({4})));
 }

@@ -188,8 +188,8 @@ BOOST_AUTO_TEST_CASE(cross_entropy_is_accurate) {
   });
 }
 
-// The mean and the sums are computed in double. Where x and the mean cancel, or x̂ gain and bias, an
-// error of a few units of double at the larger of the two is allowed.
+// The mean and the sums are computed in double. Where x and the mean cancel, or x̂ gain and bias,
+// an error of a few units of double at the larger of the two is allowed.
 BOOST_AUTO_TEST_CASE(norms_are_accurate) {
   const real eps = real(1e-5);
   for_each_accurate_target([&](const std::string& target) {

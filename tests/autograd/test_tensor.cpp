@@ -42,7 +42,7 @@ Tensor chain(const Tensor& x, int length) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(the_example_in_the_header_returns_the_stated_gradient) {
+BOOST_AUTO_TEST_CASE(the_example_in_tensor_h_returns_the_stated_gradient) {
   const Tensor w = Tensor::variable(Array::full({3}, 2));
   const Tensor loss = sum(mul(w, w));
   BOOST_TEST(loss.item() == 12);
@@ -160,7 +160,7 @@ BOOST_AUTO_TEST_CASE(the_operands_of_an_addition_do_not_share_a_gradient) {
   BOOST_TEST(same(g[b], array_of({2}, {1, 1})));
 }
 
-BOOST_AUTO_TEST_CASE(a_given_cotangent_is_not_changed) {
+BOOST_AUTO_TEST_CASE(backward_does_not_change_the_given_cotangent) {
   const Tensor x = variable({2}, {1, 2});
   const Array cotangent = array_of({2}, {5, 7});
   const Gradients g = backward(add(x, scale(x, 2)), cotangent);
@@ -202,7 +202,7 @@ BOOST_AUTO_TEST_CASE(constants_are_not_recorded) {
   EXPECT_FAIL(g[c], "a constant has no gradient");
 }
 
-BOOST_AUTO_TEST_CASE(no_grad_applies_to_its_scope_and_thread) {
+BOOST_AUTO_TEST_CASE(no_grad_applies_only_within_its_scope_and_thread) {
   const Tensor x = variable({2}, {1, 2});
   {
     const NoGrad outer;

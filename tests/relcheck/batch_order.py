@@ -125,5 +125,5 @@ def measure(check, ground):
         for line in wrong:
             note(line)
         check(f"{kind}: wrong epochs of {runs * EPOCHS}, 12 stops per run", len(wrong), 0, not wrong)
-        check(f"{kind}: distinct orders of epochs over all runs", len(orders), EPOCHS,
+        check(f"{kind}: distinct orders of samples over all runs", len(orders), EPOCHS,
               len(orders) == EPOCHS == len({order for _, order in orders}))

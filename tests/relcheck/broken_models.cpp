@@ -97,7 +97,7 @@ void frames(Cases& cases) {
              "not a sentencepiece model");
   cases.file("another program's vocabulary", "{\"version\": \"1.0\", \"model\": {\"vocab\": {}}}",
              broken);
-  cases.file("SentencePiece's text form", "<unk>\t0\n<s>\t0\n</s>\t0\n\u2581a\t-1\n", broken);
+  cases.file("SentencePiece's text format", "<unk>\t0\n<s>\t0\n</s>\t0\n\u2581a\t-1\n", broken);
   cases.file("a file of zeros", std::string(10'000, '\0'), broken);
   const std::string packed = pack_gzip(whole);
   cases.file("compressed and truncated", packed.substr(0, packed.size() - 9), "truncated");
@@ -152,12 +152,12 @@ std::string learned_model() {
   return get(train_tokenizer({.vocab_size = 40}, lines, 1)->save(scratch / "m"));
 }
 
-/// The learned model with a changed node in the trie of its character map.
+/// The trained model with a changed node in the trie of its character map.
 std::string with_node(std::size_t node, const std::string& bytes) {
   const std::string name = "nmt_nfkc";
   std::string model = learned_model();
   std::size_t at = model.find(name) + name.size();
-  if (model.at(at) != '\x12') throw Error(Exit::failed, "the learned model has no character map");
+  if (model.at(at) != '\x12') throw Error(Exit::failed, "the trained model has no character map");
   do ++at;  // past the tag and the length
   while ((model.at(at) & 0x80) != 0);
   const std::size_t trie = at + 1 + sizeof(std::uint32_t);
@@ -218,7 +218,7 @@ void places(Cases& cases) {
 
 std::vector<BrokenCase> sound_models() {
   Cases cases;
-  cases.file("a learned model", learned_model(), "");
+  cases.file("a trained model", learned_model(), "");
   cases.file("a complete model", kPieces + kEnd, "");
   cases.file("a compressed model", pack_gzip(kPieces + kEnd), "");
   cases.file("a field from a newer version", kPieces + kEnd + text_field(9, "new"), "");

@@ -43,7 +43,7 @@ struct Cases {
           },
           {"FOLDER/train.src" + says});
   }
-  /// Adds a source of this size, and one of an eighth of it.
+  /// Adds a source of this size, and one of an eighth of the size.
   void sized(const std::string& name, std::size_t size,
              const std::function<std::string(std::size_t)>& bytes, const std::string& says) {
     source(name, bytes(size), says);
@@ -92,7 +92,7 @@ void lengths(Cases& cases) {
   two("a newline inside a line", kSource, "a\nhouse\ntwo houses\nthree\n", "train.tgt has 4");
   two("a thousand lines fewer", repeated("x\n", 20'000), repeated("y\n", 19'000),
       "train.tgt has 19000");
-  cases.pairs("validation with one line fewer",
+  cases.pairs("a validation target with one line fewer",
               [](const fs::path& folder) {
                 put(folder / "train.src", kSource);
                 put(folder / "train.tgt", kTarget);

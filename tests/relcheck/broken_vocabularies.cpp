@@ -25,7 +25,7 @@ struct Cases {
     put_in(
         name, kind, [bytes](const fs::path& folder) { put(folder / "t.vocab", bytes); }, says);
   }
-  /// Adds a file of this size, and one of an eighth of it.
+  /// Adds a file of this size, and one of an eighth of the size.
   void sized(const std::string& name, TokenizerKind kind, std::size_t size,
              const std::function<std::string(std::size_t)>& bytes, const std::string& says) {
     file(name, kind, bytes(size), says);

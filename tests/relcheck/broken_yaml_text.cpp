@@ -103,7 +103,7 @@ void syntax(YamlCases& cases) {
   cases.after("a brace that closes nothing", "}\n", "2:1: ");
   cases.after("a tab after the indentation", "train:\n  \tsteps: 5\n", "3:");
   cases.after("indentation reduced by half", "train:\n    steps: 5\n  keep: 3\n", "4:");
-  cases.after("a value below a value", "seed: 1\n  2: 3\n", "3:");
+  cases.after("a map below a value", "seed: 1\n  2: 3\n", "3:");
   cases.after("two values on a line", "seed: 1 keep: 3\n", "2:");
   cases.after("two colons", "seed: : 1\n", "2:");
   cases.after("a question mark alone", "?\n", "");

@@ -68,8 +68,8 @@ void fractions(YamlCases& cases) {
   lr("a number above the maximum", "1e400");
   lr("a fraction below the minimum", "1e-400");
   lr("an exponent without digits", "1e+");
-  lr("two points", "1.2.3");
-  lr("a point in an exponent", "1e2.5");
+  lr("two decimal points", "1.2.3");
+  lr("a decimal point in an exponent", "1e2.5");
   lr("a decimal comma in quotes", "\"0,1\"");
   lr("a C float", "0.1f");
   lr("a Fortran exponent", "1D-3");

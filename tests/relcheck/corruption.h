@@ -31,7 +31,7 @@ std::filesystem::path checkpoint_of(const std::filesystem::path& run, std::int64
 /// Flips one bit of a file in place.
 void flip_bit(const std::filesystem::path& file, std::uint64_t bit);
 
-/// Puts a folder, a pipe, a link or another file in place of a file.
+/// Puts nothing, an empty file, a folder, a pipe or a link in place of a file.
 struct Replacement {
   std::string name;
   void (*put)(const std::filesystem::path& file);

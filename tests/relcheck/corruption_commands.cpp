@@ -63,8 +63,8 @@ class Count {
   std::size_t tried_ = 0, right_ = 0;
 };
 
-/// Runs a command that reads weights (eval, generate) with damaged weights or checksums: it must exit
-/// with 3.
+/// Runs a command that reads weights (eval, generate) with damaged weights or checksums: it must
+/// exit with 3.
 void measure_readers(Measures& measures, const fs::path& run, const std::string& command,
                      const std::vector<std::string>& more) {
   Count count;

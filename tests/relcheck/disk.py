@@ -100,7 +100,7 @@ def train_on_small_disk(runs, unshare, limit, shim):
 def full_disk(check, runs, shim):
     unshare = mounter(runs.ground)
     if unshare is None:
-        note("disk: full tmpfs: skipped, because mounting is not permitted (unshare -Urm, mount -t tmpfs)")
+        note("disk: small tmpfs: skipped, because mounting is not permitted (unshare -Urm, mount -t tmpfs)")
         return
     step, inodes = (16, range(2, 34)) if runs.ground.long else (160, range(4, 34, 6))
     tally, stopped = Tally(), 0
@@ -111,8 +111,8 @@ def full_disk(check, runs, shim):
         if not why and must - whole_steps(run):
             why = f"of the reported steps {must}, {must - whole_steps(run)} are missing"
         tally.add(limit, why or runs.resumes(run))
-    tally.line(check, f"full tmpfs ({stopped} full): exit 4, named, resumes")
-    check("disk: full tmpfs: runs stopped by a full disk", stopped, "some, not all", 0 < stopped < tally.all)
+    tally.line(check, f"small tmpfs ({stopped} full): exit 4, named, resumes")
+    check("disk: small tmpfs: runs stopped by a full disk", stopped, "some, not all", 0 < stopped < tally.all)
 
 
 # ---- a limit on the size of files ----------------------------------------------------------------

@@ -6,7 +6,7 @@ missing, zero, or the disk's previous contents, block by block; pending changes 
 """
 import os
 
-BLOCKS = (512, 4096)  # bytes that reach the disk together
+BLOCKS = (512, 4096)  # possible numbers of bytes that reach the disk together
 
 
 class File:
@@ -176,7 +176,7 @@ class Disk:
         same, new = self.find(call.second)
         assert folder is same, "a rename between folders is not modelled"
         node = folder.names[old]
-        # On a disk without a journal the new name may exist before the old one is removed.
+        # On a disk without a journal, the new name may exist before the old one is removed.
         folder.change(both(drop(old), put(new, node)), put(new, node))
 
     def exchange(self, call, _):
