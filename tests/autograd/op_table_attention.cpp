@@ -133,7 +133,7 @@ OpRow linear_row() {
       for (const Ids& offsets : {Ids{0, 4}, Ids{0, 3, 3, 4}, Ids{0}, Ids{0, 70}}) {
         if (offsets.back() > 4 && layout.heads > 1) continue;
         const std::int64_t columns = (layout.heads + 2 * layout.key_heads) * layout.size;
-        row.cases.push_back({fmt::format("{} heads, [{}]{}", layout.heads, fmt::join(offsets, " "),
+        row.cases.push_back({fmt::format("heads: {}, [{}]{}", layout.heads, fmt::join(offsets, " "),
                                          causal ? ", causal" : ""),
                              {uniform({offsets.back(), columns})},
                              [=](const Inputs& x) {
@@ -159,7 +159,7 @@ std::vector<OpRow> fused_rows() {
             .dropout = p,
             .key = {.seed = 9, .stream = Stream::dropout, .index = 2, .part = 0}};
         const std::string settings =
-            fmt::format("{} heads{}{}", heads, causal ? ", causal" : "", p > 0 ? ", dropout" : "");
+            fmt::format("heads: {}{}{}", heads, causal ? ", causal" : "", p > 0 ? ", dropout" : "");
         for (const Lengths& l : lengths) {
           self.cases.push_back(
               {fmt::format("{}, {}", l.name, settings),

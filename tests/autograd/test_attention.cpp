@@ -132,9 +132,9 @@ void for_each_case(const Ids& offsets, Body body) {
     for (const TermCase& one : all) choices.push_back({one});
     for (const PatternCase& pattern : pattern_cases()) {
       for (const std::vector<TermCase>& terms : choices) {
-        BOOST_TEST_CONTEXT(layout.heads << " heads, " << layout.key_heads << " key heads, "
-                                        << pattern.name << ", " << terms.size() << " terms"
-                                        << (terms.size() == 1 ? ": " + terms[0].name : "")) {
+        BOOST_TEST_CONTEXT("heads: " << layout.heads << ", key heads: " << layout.key_heads << ", "
+                                     << pattern.name << ", terms: " << terms.size()
+                                     << (terms.size() == 1 ? " (" + terms[0].name + ")" : "")) {
           body(Case(layout, pattern, terms, offsets));
         }
       }

@@ -103,10 +103,10 @@ void add_attention(std::vector<RightLayer>& all) {
     causal.pattern = causal_pattern();
     window.pattern = window_pattern(2, 1);
     alibi.terms = {std::make_shared<Alibi>()};
-    kinds.emplace_back(fmt::format("full attention, {} heads", heads), full);
-    kinds.emplace_back(fmt::format("causal attention, {} heads", heads), causal);
-    kinds.emplace_back(fmt::format("window attention, {} heads", heads), window);
-    kinds.emplace_back(fmt::format("alibi, {} heads", heads), alibi);
+    kinds.emplace_back(fmt::format("full attention, heads: {}", heads), full);
+    kinds.emplace_back(fmt::format("causal attention, heads: {}", heads), causal);
+    kinds.emplace_back(fmt::format("window attention, heads: {}", heads), window);
+    kinds.emplace_back(fmt::format("ALiBi, heads: {}", heads), alibi);
   }
   for (const auto& kind : kinds) {
     const AttentionOptions options = kind.second;

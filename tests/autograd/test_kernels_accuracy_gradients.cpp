@@ -211,7 +211,7 @@ BOOST_AUTO_TEST_CASE(finite_inputs_have_finite_gradients) {
       Row x(ends.begin(), ends.begin() + n), y(x.size()), dx(x.size()), dgain(x.size());
       const auto finite = [&](const char* of, const Row& g) {
         BOOST_CHECK_MESSAGE(all_finite(g),
-                            "the gradient of " << of << " of " << n << " values is not finite");
+                            "the gradient of " << of << " is not finite; row length: " << n);
       };
       kernels::layer_norm(x.data(), nullptr, nullptr, real(1e-5), y.data(), &mean, &rstd, 1, n);
       kernels::layer_norm_grad(x.data(), nullptr, &mean, &rstd, dy.data(), dx.data(), dgain.data(),

@@ -91,7 +91,8 @@ BOOST_AUTO_TEST_CASE(a_non_finite_weight_is_detected_at_any_index) {
           if (n == 0) continue;
           std::vector<real> broken = weights;
           broken[static_cast<std::size_t>(at)] = value;
-          BOOST_TEST(!finite(broken), n << " values, the non-finite one at index " << at);
+          BOOST_TEST(!finite(broken),
+                     "number of values: " << n << ", index of the non-finite one: " << at);
         }
       }
     }

@@ -106,7 +106,7 @@ void cut(Damages& damages, Measures& measures) {
     }
     for (const std::uint64_t length : lengths) {
       put(file, bytes.substr(0, length));
-      damages.expect_refused(file, fmt::format("{} truncated to {} bytes", name, length));
+      damages.expect_refused(file, fmt::format("{} truncated at byte {}", name, length));
     }
     put(file, bytes);
   }
@@ -170,9 +170,10 @@ void append(Damages& damages, Measures& measures) {
          {std::string(1, '\0'), std::string(" "), std::string("\n"), std::string("x"),
           std::string("{}"), std::string(8, '\0'), std::string(4096, '\0'), bytes}) {
       put(file, bytes + more);
-      damages.expect_refused(file, fmt::format("{} with {} bytes appended", name, more.size()));
+      damages.expect_refused(file,
+                             fmt::format("{}: number of bytes appended: {}", name, more.size()));
       put(file, more.substr(0, 1) + bytes);
-      damages.expect_refused(file, name + " with a byte prepended");
+      damages.expect_refused(file, name + ": a byte prepended");
     }
     put(file, bytes);
   }

@@ -214,7 +214,7 @@ def examine(verdicts, per_point, random, lies=False, keep=0):
 
 def report_wrong(case, wrong):
     for why in sorted(set(wrong))[:5]:
-        note(f"{case}: {wrong.count(why)} times: {why}")
+        note(f"{case}: {why} (number of cases: {wrong.count(why)})")
 
 
 def examine_scenario(ground, scenario):
