@@ -213,7 +213,7 @@ def full_metrics(check, runs):
     for name in ("metrics.jsonl", "train.log"):
         run = runs.ground.folder("disk-full") / "run"
         run.mkdir()
-        (run / ".lock").touch()  # marks a run that has just begun: heed refuses to write into other folders
+        (run / ".lock").touch()  # marks a run that has just begun; without it, heed refuses the folder
         (run / name).symlink_to("/dev/full")
         why = refusal(runs.ground.run(*runs.train(run), timeout=PATIENCE), run / name, "No space left")
         (run / name).unlink()

@@ -54,7 +54,7 @@ def races(check, ground):
         raise RuntimeError("race: the run to be resumed ended before step 20")
     stop(process, signal.SIGTERM)
     for name, mixture in (("train", ("train",)), ("resume", ("resume",)), ("train + resume", ("train", "resume")),
-                          ("resume + many train", ("resume",) + ("train",) * 7),
+                          ("one resume + several train", ("resume",) + ("train",) * 7),
                           ("train --overwrite + resume", ("replace", "resume"))):
         good = total = 0
         for _ in range(rounds):
