@@ -2,10 +2,10 @@
 /// Helpers of the accuracy tests: errors in units in the last place, rows of difficult values,
 /// and reference results in long double.
 ///
-/// The unit is that of the exact result (near 0, the smallest denormal). If the result is a sum
-/// whose terms may cancel, then either `slack` allows an error of a few units of double at the
-/// largest term, for sums in double; or the unit is that of float at the largest term, if terms are
-/// rounded to float. Each test says which.
+/// The unit is that of the exact result (near 0, the smallest denormal). A sum whose terms cancel
+/// loses digits. For a sum in double, `slack` therefore allows an error of a few units of double at
+/// the largest term; if the terms are rounded to float, the unit is that of float at the largest
+/// term. Each test states which of the two applies.
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -18,8 +18,8 @@ namespace testing {
 
 using big = long double;
 constexpr big infinite = std::numeric_limits<big>::infinity();
-/// The error limit in units in the last place. In double it is higher, because there is no wider
-/// type for sums of 65,536 values.
+/// The error limit in units in the last place. It is higher in the double build, because the
+/// kernels have no wider type for sums of 65,536 values.
 constexpr double limit = in_float ? 4 : 64;
 /// The relative error limit of sums of up to 65,536 terms in double.
 constexpr big in_sum = in_float ? 0x1p-49L : 0x1p-44L;
@@ -40,7 +40,7 @@ class MaxError {
     BOOST_CHECK_LE(worst_, allowed_);
     BOOST_CHECK_GT(count_, 0);
   }
-  /// `largest`: the unit is that of this term if it is larger than the result.
+  /// If `largest`, the largest term, is larger than the result, the unit is that of `largest`.
   void check(real got, big expected, double at = 0, big slack = 0, big largest = 0) {
     ++count_;
     double error = ulps(got, expected);
@@ -153,7 +153,7 @@ inline bool all_finite(const Row& x) {
 }
 
 /// Exact softmax, log-softmax and log Σ exp of a row with maximum m, as limits if m is infinite.
-/// `rest` is Σ exp(x_j − m) without the first maximum.
+/// `rest` is Σ exp(x_j − m) without the term of the first maximum.
 struct ExactRow {
   big m = -infinite, rest = 0;
   std::size_t largest = 0;
@@ -183,7 +183,8 @@ struct ExactRow {
   }
 };
 
-/// Exact layer norm and RMS norm of a row. With infinities, it has its limit, as in the kernels.
+/// Exact layer norm and RMS norm of a row. For a row with infinities they are limits, as in the
+/// kernels.
 struct ExactNorm {
   std::vector<big> norm_input;
   big mean = 0, variance = 0, square = 0, largest = 0, eps;

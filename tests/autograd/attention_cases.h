@@ -1,7 +1,7 @@
 #pragma once
-/// The patterns and score terms that the attention tests use, each with a reference definition. A
-/// new one needs a row in these tables; it is then checked against finite differences and composed
-/// ops, and in decoding.
+/// The patterns and score terms that the attention tests use, each with a reference definition. For
+/// each row of these tables, the tests compare the op with finite differences, composed ops and
+/// decoding. A new pattern or term needs a row.
 #include <cmath>
 #include <functional>
 #include <string>
@@ -33,7 +33,7 @@ struct PatternCase {
   std::string name;
   PatternPtr pattern;
   std::function<bool(std::int64_t, std::int64_t)> reads;  ///< whether query i reads key j
-  bool looks_ahead = false;  ///< whether a query reads keys after itself
+  bool looks_ahead = false;  ///< whether a query reads keys at later positions
 };
 
 inline std::vector<PatternCase> pattern_cases() {
@@ -79,7 +79,7 @@ struct TermCase {
       composed;
 };
 
-/// For every pair of query and key, in row-major order, the row in a table of distances.
+/// The row of a table of distances for every pair of query and key, in row-major order.
 template <class RowOf>
 std::vector<std::int32_t> distance_rows(std::int64_t rows, std::int64_t keys, RowOf row_of) {
   std::vector<std::int32_t> all;
@@ -101,7 +101,7 @@ Tensor products_with(const Tensor& q, const Tensor& a, std::int64_t keys, RowOf 
   return reshape(embedding(reshape(all, {rows * distances, 1}), at), {rows, keys});
 }
 
-/// Terms for a layout, with parameters of the required shapes.
+/// A case for each kind of term; the shapes of the parameters fit the layout.
 inline std::vector<TermCase> term_cases(const HeadLayout& layout) {
   const auto alibi = [](const Tensor&, const Tensor& q, std::int64_t keys, std::int64_t head,
                         std::int64_t heads) {
@@ -120,7 +120,8 @@ inline std::vector<TermCase> term_cases(const HeadLayout& layout) {
         [=](const Tensor& b) { return std::make_shared<DistanceBias>(b, causal, farthest); },
         [=](const Tensor& b, const Tensor& q, std::int64_t keys, std::int64_t head, std::int64_t) {
           const std::int64_t rows = q.shape()[0];
-          // Computed by hand as described in the T5 paper, with 8 buckets and distances to 6.
+          // The bucket of a distance, computed by hand as the T5 paper describes, for 8 buckets and
+          // distances up to 6.
           const auto row_of = [=](std::int64_t distance) -> std::int64_t {
             if (causal)
               return std::vector<std::int64_t>{
@@ -155,11 +156,11 @@ inline std::vector<TermCase> term_cases(const HeadLayout& layout) {
   return {{"ALiBi", {}, [](const Tensor&) { return std::make_shared<Alibi>(); }, alibi},
           both,
           earlier,
-          {"keys of distances",
+          {"relative keys",
            {distances, d},
            [=](const Tensor& a) { return std::make_shared<RelativeKeys>(a, -reach); },
            keys_of_distances},
-          {"keys of distances for shifted queries",
+          {"relative keys with a shift",
            {distances + 1, d},
            [=](const Tensor& a) {
              return std::make_shared<RelativeKeys>(

@@ -1,5 +1,5 @@
 #pragma once
-/// Compares a table of mistakes and their messages in a page of docs/ with those of real runs.
+/// Compares a table of mistakes and messages in a page of docs/ with the messages of real runs.
 #include <boost/test/unit_test.hpp>
 #include <cstdlib>
 #include <fstream>
@@ -37,8 +37,9 @@ inline void check_doc_table(const std::string& page, const std::string& heading,
     std::ofstream(path) << text;
     return;
   }
-  BOOST_TEST(shown == now,
-             "docs/" << page << " is out of date: run this test with HEED_UPDATE_DOCS=1");
+  BOOST_TEST(
+      shown == now,
+      "docs/" << page << " is out of date: to update it, run this test with HEED_UPDATE_DOCS=1");
 }
 
 }  // namespace heed

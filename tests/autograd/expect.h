@@ -38,7 +38,7 @@ inline Array array_of(const Shape& shape, std::initializer_list<double> values) 
   return Array(shape, reals);
 }
 
-/// Values of the standard normal distribution.
+/// An array of values drawn from the standard normal distribution.
 inline Array random_array(const Shape& shape, std::uint64_t seed) {
   Array x(shape);
   Random random({.seed = seed, .stream = Stream::check, .index = 0, .part = 0});

@@ -43,7 +43,7 @@ void for_each_target(const Body& body, std::int64_t further = 0) {
                                                                        HWY_SSE4, HWY_NEON, plain}) {
     if (target != plain && !(machine & target)) continue;
     Restore::choose(target);
-    const bool vectors = target != plain && target != HWY_SSE4;  // see lanes-inl.h
+    const bool vectors = target != plain && target != HWY_SSE4;  // HEED_SIMD of lanes-inl.h
     const std::string name = vectors ? hwy::TargetName(target) : "plain";
     BOOST_TEST_CONTEXT("instruction set " << name) { body(name); }
   }
@@ -61,12 +61,13 @@ inline double ulps(real a, long double b) {
   return static_cast<double>(std::abs(a - b) / unit);
 }
 
-/// Equal up to `tolerance` times `scale` (or |b|, if larger); NaN and infinities must match.
+/// Whether a and b are equal up to `tolerance` times `scale` (or times |b|, if larger); NaN and
+/// infinities must match.
 inline bool close(real a, real b, double tolerance, double scale = 0) {
   if (std::isnan(a) || std::isnan(b)) return std::isnan(a) && std::isnan(b);
   if (std::isinf(a) || std::isinf(b)) return a == b;
   const double size = std::max(scale, std::abs(double{b}));
-  // Scalar references in double multiply denormal values by up to 800.
+  // In double, the scalar references multiply denormal values, which have few digits, by up to 800.
   const double slack = (in_float ? 2 : 1000) * double{Limits::denorm_min()};
   return std::abs(double{a} - double{b}) <= tolerance * size + slack;
 }

@@ -13,7 +13,7 @@ struct OpCase {
   std::string name;                                     ///< unique within the row
   std::vector<Tensor> inputs;                           ///< may be undefined
   std::function<Tensor(const std::vector<Tensor>&)> f;  ///< calls the op; returns one result
-  bool ignore_infinite_outputs = false;                 ///< true for a masked log_softmax
+  bool ignore_infinite_outputs = false;                 ///< for log_softmax: −inf where masked
 };
 
 struct OpRow {

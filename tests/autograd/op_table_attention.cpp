@@ -61,7 +61,8 @@ const std::vector<Lengths> crossed = {{"fewer keys", {0, 4, 6}, {0, 1, 3}},
                                       {"a sequence without keys", {0, 2, 3}, {0, 0, 4}},
                                       {"35 keys", {0, 2}, {0, 35}}};
 
-/// Adds cases with grouped heads: every pattern without terms and with all terms, every term alone.
+/// Adds cases with grouped heads: every pattern without terms and with all terms, and every term
+/// alone.
 void add_kinds(OpRow& self, OpRow& cross) {
   const HeadLayout layout{4, 2, 2};
   const Ids offsets{0, 4, 9};
@@ -132,7 +133,7 @@ OpRow linear_row() {
       for (const Ids& offsets : {Ids{0, 4}, Ids{0, 3, 3, 4}, Ids{0}, Ids{0, 70}}) {
         if (offsets.back() > 4 && layout.heads > 1) continue;
         const std::int64_t columns = (layout.heads + 2 * layout.key_heads) * layout.size;
-        row.cases.push_back({fmt::format("{} heads, [{}]{}", layout.heads, fmt::join(offsets, " "),
+        row.cases.push_back({fmt::format("heads: {}, [{}]{}", layout.heads, fmt::join(offsets, " "),
                                          causal ? ", causal" : ""),
                              {uniform({offsets.back(), columns})},
                              [=](const Inputs& x) {
@@ -158,7 +159,7 @@ std::vector<OpRow> fused_rows() {
             .dropout = p,
             .key = {.seed = 9, .stream = Stream::dropout, .index = 2, .part = 0}};
         const std::string settings =
-            fmt::format("{} heads{}{}", heads, causal ? ", causal" : "", p > 0 ? ", dropout" : "");
+            fmt::format("heads: {}{}{}", heads, causal ? ", causal" : "", p > 0 ? ", dropout" : "");
         for (const Lengths& l : lengths) {
           self.cases.push_back(
               {fmt::format("{}, {}", l.name, settings),
@@ -219,7 +220,7 @@ std::vector<OpRow> loss_rows() {
       }
     }
   }
-  // Ignored rows.
+  // Some or all rows are ignored.
   for (const Ids& targets : {Ids{ignored_target, 3, ignored_target, 0}, Ids(4, ignored_target)}) {
     const std::string name = fmt::format("[{}] of 5", fmt::join(targets, " "));
     plain.cases.push_back({name, {uniform({4, 5})}, [targets](const Inputs& x) {

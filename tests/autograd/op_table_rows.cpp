@@ -48,7 +48,7 @@ OpRow softmax_row(const char* name, Tensor (*f)(const Tensor&, const Array&)) {
 }
 
 std::vector<OpRow> norm_rows() {
-  // Finite differences need small curvature; in rows of one or two values, a large eps limits it.
+  // Finite differences need small curvature; in rows of one or two values, a large eps ensures it.
   constexpr real eps = real(0.1);
   OpRow layer{"layer_norm", {}}, rms{"rms_norm", {}};
   for (const Shape& shape : shapes) {

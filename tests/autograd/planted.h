@@ -54,12 +54,13 @@ inline bool says(const std::string& text, const std::string& part) {
 }
 
 /// Checks that gradcheck fails with a report that contains the text.
-#define EXPECT_WRONG(check, text)                                                         \
-  do {                                                                                    \
-    const GradcheckResult expect_wrong_result = (check);                                  \
-    BOOST_TEST(!expect_wrong_result.passed());                                            \
-    BOOST_TEST(says(expect_wrong_result.report(), text), expect_wrong_result.report()     \
-                                                             << " should say: " << text); \
+#define EXPECT_WRONG(check, text)                                             \
+  do {                                                                        \
+    const GradcheckResult expect_wrong_result = (check);                      \
+    BOOST_TEST(!expect_wrong_result.passed());                                \
+    BOOST_TEST(says(expect_wrong_result.report(), text),                      \
+               "expected a report that contains \""                           \
+                   << (text) << "\", got: " << expect_wrong_result.report()); \
   } while (false)
 
 HEED_END

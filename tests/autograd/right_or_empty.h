@@ -6,7 +6,7 @@
 
 HEED_BEGIN
 
-/// The result, which also passes if there was no value to check.
+/// Returns the result, which also passes if there was no value to check.
 inline GradcheckResult right_or_empty(GradcheckResult result) {
   const bool empty = std::ranges::all_of(result.parameters, [](const ParameterCheck& c) {
     return c.status == GradcheckStatus::empty;

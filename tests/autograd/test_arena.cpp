@@ -48,7 +48,7 @@ BOOST_AUTO_TEST_CASE(every_byte_of_a_block_is_usable_and_blocks_do_not_overlap) 
         reinterpret_cast<std::uintptr_t>(memory) % 64 == 0 && Block::of(block->memory()) == block;
     for (std::size_t k = 0; k < bytes; ++k) intact = intact && memory[k] == mark(i);
     if (!intact)
-      BOOST_ERROR("misaligned, overwritten or unidentified: block of " << bytes << " bytes");
+      BOOST_ERROR("a block of " << bytes << " bytes is misaligned, overwritten or unidentified");
     arena_release(block);
   }
 }
@@ -166,9 +166,9 @@ BOOST_AUTO_TEST_CASE(blocks_passed_to_and_released_by_another_thread_are_intact)
   BOOST_TEST(intact);
 }
 
-/// Limits the process to 96 MiB more than it uses, allocates blocks until memory is exhausted, and
-/// then three times releases all and allocates the same number again. Returns whether exhaustion
-/// threw an Error after more than 20 blocks.
+/// Limits the process to 96 MiB more than it uses and allocates blocks until memory is exhausted.
+/// Then releases all blocks and allocates the same number again, three times. Returns whether
+/// exhaustion threw an Error after more than 20 blocks.
 bool survives_exhausted_memory() {
   std::size_t pages = 0;
   std::ifstream("/proc/self/statm") >> pages;

@@ -1,4 +1,5 @@
-// Every pattern and score term: the op against composed ops, and decoding against whole sequences.
+// Compares the op with composed ops, and decoding with whole sequences, for every pattern and score
+// term.
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <vector>
@@ -88,7 +89,8 @@ struct Case {
     const Gradients expected = backward(plain, dy);
     for (const Tensor& fused : {self(), cross()}) {
       BOOST_TEST(same(fused.value(), plain.value(), tolerance));
-      const Gradients found = backward(fused, dy, true);  // both calls share the ops of a term
+      // The graph is kept because self() and cross() share the ops of the terms.
+      const Gradients found = backward(fused, dy, true);
       for (const Tensor& x : {q, k, v}) BOOST_TEST(same(found[x], expected[x], 100 * tolerance));
       for (const Tensor& x : parameters) {
         if (x.defined()) BOOST_TEST(same(found[x], expected[x], 1000 * tolerance));
@@ -130,9 +132,9 @@ void for_each_case(const Ids& offsets, Body body) {
     for (const TermCase& one : all) choices.push_back({one});
     for (const PatternCase& pattern : pattern_cases()) {
       for (const std::vector<TermCase>& terms : choices) {
-        BOOST_TEST_CONTEXT(layout.heads << " heads, " << layout.key_heads << " key heads, "
-                                        << pattern.name << ", " << terms.size() << " terms"
-                                        << (terms.size() == 1 ? ": " + terms[0].name : "")) {
+        BOOST_TEST_CONTEXT("heads: " << layout.heads << ", key heads: " << layout.key_heads << ", "
+                                     << pattern.name << ", terms: " << terms.size()
+                                     << (terms.size() == 1 ? " (" + terms[0].name + ")" : "")) {
           body(Case(layout, pattern, terms, offsets));
         }
       }
@@ -174,7 +176,7 @@ BOOST_AUTO_TEST_CASE(attention_op_equals_composed_ops) {
   for_each_case({0, 7, 7, 8, 19}, [](const Case& c) { c.check_twin(); });
 }
 
-BOOST_AUTO_TEST_CASE(attention_op_equals_composed_ops_in_blocks_and_tiles) {
+BOOST_AUTO_TEST_CASE(attention_op_in_blocks_and_tiles_equals_composed_ops) {
   for (const HeadLayout layout : {HeadLayout{2, 2, 3}, HeadLayout{4, 2, 2}}) {
     for (const PatternCase& pattern : pattern_cases()) {
       if (pattern.name == "arbitrary pairs") continue;  // it has hundreds of stretches per block

@@ -1,4 +1,5 @@
-// Ops compared with PyTorch, forward and backward; tests/golden/README.md describes the file.
+// Ops compared with PyTorch, forward and backward. tests/golden/README.md describes the golden
+// file.
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <functional>
@@ -15,7 +16,7 @@ using Json = nlohmann::json;
 
 namespace {
 
-/// One case of the file: attributes and tensors.
+/// One case of the golden file: attributes and tensors.
 class GoldenCase {
  public:
   GoldenCase(const SafetensorsFile& file, std::string name, Json attributes)
@@ -214,7 +215,7 @@ const std::map<std::string, Run>& runs() {
   return table;
 }
 
-/// Compares to within 1e-11, relative to max(1, |value|).
+/// Checks that our values equal PyTorch's to within 1e-11, relative to max(1, |value|).
 void compare(const char* what, std::size_t i, const Array& ours, const Array& golden) {
   BOOST_TEST_CONTEXT(what << " " << i) {
     BOOST_TEST((ours.shape() == golden.shape()),

@@ -151,7 +151,7 @@ BOOST_AUTO_TEST_CASE(a_check_without_values_fails) {
       gradcheck([](const Tensor& a, const Tensor&) { return square(a); }, normal({2}), Tensor()));
 }
 
-BOOST_AUTO_TEST_CASE(functions_with_strong_curvature_pass) {
+BOOST_AUTO_TEST_CASE(correct_gradients_of_strongly_curved_functions_pass) {
   const auto inverse = [](const Tensor& x) { return div(Tensor(Array::scalar(1)), x); };
   BOOST_TEST(gradcheck(inverse, array_of({5}, {1e-3, 1e-2, -1e-2, 1, 1000})));
   BOOST_TEST(
@@ -163,7 +163,7 @@ BOOST_AUTO_TEST_CASE(functions_with_strong_curvature_pass) {
                        array_of({3}, {0, 0.3, -2})));
 }
 
-BOOST_AUTO_TEST_CASE(correct_small_slopes_of_large_values_pass) {
+BOOST_AUTO_TEST_CASE(correct_small_gradients_of_large_values_pass) {
   const auto f = elementwise([](real x) { return 1e6 + 0.01 * x; }, [](real) { return 0.01; });
   BOOST_TEST(gradcheck({.abs = 1e-12}, f, normal({4})));
 }
@@ -187,7 +187,7 @@ BOOST_AUTO_TEST_CASE(kinks_are_reported_and_pass_with_a_subgradient) {
   BOOST_TEST(gradcheck(bent, array_of({2}, {0, 1})).parameters[0].kinks == 1);
 }
 
-BOOST_AUTO_TEST_CASE(a_kink_near_x_passes_with_the_correct_slope_only) {
+BOOST_AUTO_TEST_CASE(a_kink_near_x_passes_only_with_the_correct_slope) {
   const auto rectify = [](const Tensor& x) { return relu(x); };
   for (const double x : {1e-3, 1e-4, 1e-5, 1e-6, 1e-7}) {
     const GradcheckResult result = gradcheck(rectify, array_of({2}, {x, -x}));
@@ -219,7 +219,7 @@ BOOST_AUTO_TEST_CASE(a_slight_kink_in_a_sum_passes_and_hides_no_wrong_gradient) 
   BOOST_TEST(!gradcheck(off, array_of({2}, {1, 2})).passed());
 }
 
-BOOST_AUTO_TEST_CASE(a_value_at_a_kink_that_is_no_subgradient_fails) {
+BOOST_AUTO_TEST_CASE(a_gradient_at_a_kink_that_is_no_subgradient_fails) {
   const auto steep = elementwise([](real v) { return std::max(v, real(0)); },
                                  [](real v) { return v < 0   ? 0
                                                      : v > 0 ? 1

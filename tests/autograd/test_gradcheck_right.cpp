@@ -1,4 +1,5 @@
-// Correct layers must pass with every seed, because users ignore a checker with false alarms.
+// Correct layers must pass with every seed, because users ignore a checker that raises false
+// alarms.
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <cstdlib>
@@ -102,10 +103,10 @@ void add_attention(std::vector<RightLayer>& all) {
     causal.pattern = causal_pattern();
     window.pattern = window_pattern(2, 1);
     alibi.terms = {std::make_shared<Alibi>()};
-    kinds.emplace_back(fmt::format("full attention, {} heads", heads), full);
-    kinds.emplace_back(fmt::format("causal attention, {} heads", heads), causal);
-    kinds.emplace_back(fmt::format("window attention, {} heads", heads), window);
-    kinds.emplace_back(fmt::format("alibi, {} heads", heads), alibi);
+    kinds.emplace_back(fmt::format("full attention, heads: {}", heads), full);
+    kinds.emplace_back(fmt::format("causal attention, heads: {}", heads), causal);
+    kinds.emplace_back(fmt::format("window attention, heads: {}", heads), window);
+    kinds.emplace_back(fmt::format("ALiBi, heads: {}", heads), alibi);
   }
   for (const auto& kind : kinds) {
     const AttentionOptions options = kind.second;
@@ -234,8 +235,8 @@ BOOST_AUTO_TEST_CASE(a_function_whose_gradient_vanishes_for_equal_inputs_passes)
 }
 
 BOOST_AUTO_TEST_CASE(a_correct_gradient_near_many_kinks_passes) {
-  // The function is 0.15 x plus kinks at distances from 1e-6 to 3e-3, with slopes of about 1e-5.
-  // Two step sizes may agree on a wrong slope by accident.
+  // The function is 0.15 x plus kinks with slopes of about 1e-5, at distances of 1e-6 to 3e-3 from
+  // x = 0. By accident, two step sizes may yield the same wrong slope.
   Random random({.seed = 5, .stream = Stream::check, .index = 0, .part = 0});
   constexpr std::int64_t kinks = 5;
   for (int trial = 0; trial < 1000; ++trial) {

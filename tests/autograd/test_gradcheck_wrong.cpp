@@ -341,8 +341,8 @@ BOOST_AUTO_TEST_CASE(the_wrong_parameter_of_a_layer_is_named) {
 
 namespace {
 
-/// With knows_square, y = x² + sin x with sin x rounded to float32, and backward omits the sine.
-/// Otherwise y = x² rounded to float32, and backward adds nothing.
+/// With `knows_square`, y = x² + sin x, where sin x is rounded to float32, and backward omits the
+/// sine. Otherwise y = x², rounded to float32, and backward adds nothing.
 struct PartlyRounded {
   bool knows_square = true;
   Array x;

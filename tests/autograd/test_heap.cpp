@@ -12,8 +12,8 @@ BOOST_AUTO_TEST_SUITE(heap)
 
 namespace {
 
-/// Heaps are never destroyed, because blocks may be released at any time; the list keeps them
-/// reachable for the leak checker.
+/// Returns a new heap, which is never destroyed, because blocks may be released at any time. The
+/// list keeps all heaps reachable, so that the leak checker does not report them.
 Heap& new_heap() {
   static auto* all = new std::vector<Heap*>;
   return *all->emplace_back(new Heap);
@@ -92,7 +92,7 @@ BOOST_AUTO_TEST_CASE(the_smallest_free_block_that_fits_is_used) {
 BOOST_AUTO_TEST_CASE(a_free_block_of_exactly_the_requested_size_is_used) {
   Heap& heap = new_heap();
   Block* const taken = heap.allocate(3 * mib);
-  Block* const below = heap.allocate(100);  // separates the block from the free rest
+  Block* const below = heap.allocate(100);  // separates `taken` from the free memory
   heap.release(taken);
   Block* const again = heap.allocate(3 * mib);
   BOOST_TEST(again == taken);

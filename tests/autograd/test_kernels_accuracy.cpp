@@ -1,5 +1,5 @@
 /// Values compared with long double, in units in the last place (accuracy.h), on every instruction
-/// set and in the scalar references, which run on machines without suitable vectors.
+/// set and in the scalar references, which run on machines without suitable vector instructions.
 #include <bit>
 #include <type_traits>
 
@@ -79,7 +79,7 @@ const Row& arguments() {
   return values;
 }
 
-/// The maximum error of each function, in units in the last place.
+/// The permitted error of a function, in units in the last place.
 double allowed(UnaryFunction f) {
   switch (f) {
     case UnaryFunction::neg:
@@ -92,7 +92,7 @@ double allowed(UnaryFunction f) {
     case UnaryFunction::gelu:
       return limit;
     case UnaryFunction::gelu_tanh:
-      return in_float ? 4 : 5000;  // double has no wider type to compute u
+      return in_float ? 4 : 5000;  // in double, u itself has rounding errors
     default:
       return 4;
   }
@@ -132,8 +132,8 @@ BOOST_AUTO_TEST_CASE(softmax_and_log_sum_exp_are_accurate) {
   });
 }
 
-// In short rows, the largest value and the logarithm of 1 + rest nearly cancel. In double, 1 + rest
-// may also be off by a few units, because there is no wider type.
+// In these short rows, the largest value and the logarithm of 1 + rest nearly cancel. In double,
+// 1 + rest may also be off by a few units, because the kernels have no wider type.
 BOOST_AUTO_TEST_CASE(log_sum_exp_near_zero_is_accurate) {
   for_each_accurate_target([](const std::string& target) {
     MaxError sums("log Σ exp near 0 " + target);
@@ -188,8 +188,8 @@ BOOST_AUTO_TEST_CASE(cross_entropy_is_accurate) {
   });
 }
 
-// The mean and the sums are in double: if x and the mean cancel, or x̂ gain and bias do, an error
-// of a few units of double at the larger one is allowed.
+// The mean and the sums are computed in double. Where x and the mean cancel, or x̂ gain and bias,
+// an error of a few units of double at the larger of the two is allowed.
 BOOST_AUTO_TEST_CASE(norms_are_accurate) {
   const real eps = real(1e-5);
   for_each_accurate_target([&](const std::string& target) {

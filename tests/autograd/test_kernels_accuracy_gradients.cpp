@@ -1,6 +1,7 @@
 /// Gradients in float at finite inputs, compared with long double: they must be finite, and within
-/// 4 units in the last place of their largest term. Inputs of a kernel (such as y of softmax) count
-/// as exact. Built for float only: in double, finite differences cover this (test_op_table.cpp).
+/// 4 units in the last place of their largest term. The inputs of a gradient kernel (such as y of
+/// softmax) count as exact. Built for float only: in double, finite differences cover this
+/// (test_op_table.cpp).
 #include "accuracy.h"
 #include "autograd/kernels/elementwise.h"
 #include "autograd/kernels/rows.h"
@@ -25,7 +26,7 @@ void for_each_finite_row(const Body& body) {
   BOOST_CHECK_GT(rows, 100);
 }
 
-/// g = dy ⊙ gain of a row, and the terms of a norm's gradient shared by all values.
+/// g = dy ⊙ gain of a row, and the terms that all values of a norm's gradient share.
 struct ExactNormGradient {
   ExactNorm norm;
   bool centred;
@@ -45,11 +46,12 @@ struct ExactNormGradient {
   }
   big z(std::size_t i) const { return centred ? norm.layer(i) : norm.rms(i); }
   big dx(std::size_t i) const { return root * (g[i] - mean_g - z(i) * mean_gz); }
-  /// rstd is stored as a float, so each term may be off by a unit in its last place.
+  /// The largest term of dx[i]. rstd is stored as a float, so each term may be off by a unit in its
+  /// last place.
   big largest_term(std::size_t i) const {
     return root * std::max({std::abs(g[i]), std::abs(mean_g), std::abs(z(i) * mean_gz)});
   }
-  /// Slack of the sums in double: the means of x, g and g ⊙ x̂.
+  /// Slack for the sums in double: the means of x, g and g ⊙ x̂.
   big slack(std::size_t i) const {
     return in_sum * root * largest_g * (1 + std::abs(z(i)) * largest_z) * (1 + largest_z);
   }
@@ -90,7 +92,8 @@ BOOST_AUTO_TEST_CASE(gradients_of_softmax_and_log_softmax_are_accurate) {
   });
 }
 
-// scale (p − target_p): p is rounded to float, so the unit is that of the larger of the two.
+// The gradient is scale (p − target_p). p is rounded to float, so the unit is that of the larger of
+// p and target_p.
 BOOST_AUTO_TEST_CASE(gradients_of_cross_entropy_are_accurate) {
   for_each_target([](const std::string& target) {
     MaxError hard("gradient of cross-entropy " + target),
@@ -141,7 +144,7 @@ BOOST_AUTO_TEST_CASE(gradients_of_norms_are_accurate) {
   });
 }
 
-// The deviations of these rows are smaller than a unit in the last place of their mean as a float.
+// The deviations in these rows are smaller than a unit in the last place of the mean as a float.
 BOOST_AUTO_TEST_CASE(gradients_of_layer_norm_of_rows_far_from_zero_are_accurate) {
   const real eps = real(1e-12);
   for_each_target([&](const std::string& target) {
@@ -196,7 +199,7 @@ BOOST_AUTO_TEST_CASE(gradients_of_gain_and_bias_over_many_rows_are_accurate) {
   });
 }
 
-// At the ends of float's range, the difference of two values overflows.
+// At the ends of float's range, the difference of two values may overflow.
 BOOST_AUTO_TEST_CASE(finite_inputs_have_finite_gradients) {
   const Row ends = {Limits::max(), -Limits::max(),       Limits::max(),
                     Limits::min(), Limits::denorm_min(), 0,
@@ -208,7 +211,7 @@ BOOST_AUTO_TEST_CASE(finite_inputs_have_finite_gradients) {
       Row x(ends.begin(), ends.begin() + n), y(x.size()), dx(x.size()), dgain(x.size());
       const auto finite = [&](const char* of, const Row& g) {
         BOOST_CHECK_MESSAGE(all_finite(g),
-                            "the gradient of " << of << " of " << n << " values is not finite");
+                            "the gradient of " << of << " is not finite; row length: " << n);
       };
       kernels::layer_norm(x.data(), nullptr, nullptr, real(1e-5), y.data(), &mean, &rstd, 1, n);
       kernels::layer_norm_grad(x.data(), nullptr, &mean, &rstd, dy.data(), dx.data(), dgain.data(),

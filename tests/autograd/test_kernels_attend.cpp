@@ -46,7 +46,7 @@ void check_products(const HeadLayout& layout, std::int64_t n) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(products_of_one_query_of_every_size_equal_their_scalar_references) {
+BOOST_AUTO_TEST_CASE(products_of_one_query_with_cached_rows_equal_their_scalar_references) {
   for_each_target([](const std::string&) {
     for (const std::int64_t size : {1, 2, 7, 8, 15, 16, 17, 31, 32, 33, 64, 65, 100}) {
       for (const std::int64_t n : {0, 1, 2, 5, 16, 33}) {
@@ -58,7 +58,7 @@ BOOST_AUTO_TEST_CASE(products_of_one_query_of_every_size_equal_their_scalar_refe
   });
 }
 
-BOOST_AUTO_TEST_CASE(nan_and_infinity_appear_only_in_their_head) {
+BOOST_AUTO_TEST_CASE(nan_and_infinity_in_a_key_head_affect_only_its_query_heads) {
   for_each_target([](const std::string&) {
     const HeadLayout layout{6, 3, 19};
     const std::int64_t n = 4, size = layout.size, key_d = layout.key_heads * size;

@@ -12,7 +12,7 @@ const RandomKey key{
     .seed = 0x123456789ABCDEF0, .stream = Stream::dropout, .index = 0x1FFFFFFFF, .part = 77};
 }
 
-BOOST_AUTO_TEST_CASE(philox_returns_the_published_numbers) {
+BOOST_AUTO_TEST_CASE(philox_returns_the_published_values) {
   // The test vectors of Random123 for philox4x32-10.
   BOOST_CHECK(
       (philox({0, 0, 0, 0}, 0, 0) == PhiloxBlock{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}));
@@ -70,7 +70,7 @@ BOOST_AUTO_TEST_CASE(dropout_drops_at_its_rate_and_preserves_the_mean) {
     const double deviation = std::sqrt(p * (1 - p) / n);
     BOOST_CHECK_SMALL(dropped / n - p, 5 * deviation);
     BOOST_CHECK_SMALL(sum / n - 1, 5 * deviation / (1 - p));
-    BOOST_CHECK_SMALL(pairs / n - p * p, 5 * p / std::sqrt(n));  // adjacent values are independent
+    BOOST_CHECK_SMALL(pairs / n - p * p, 5 * p / std::sqrt(n));  // adjacent drops are independent
   }
 }
 

@@ -20,8 +20,8 @@ const auto all_unary_functions = [] {
   return all;
 }();
 
-/// The scalar references compute in double: in the float build they are exact enough; in the double
-/// build they have errors of about x² units in the last place in gelu's tail.
+/// The scalar references compute in double. This is exact enough in the float build; in the double
+/// build, their errors in gelu's tail are about x² units in the last place.
 const double tolerance = in_float ? 5e-7 : 1e-12;
 
 /// Difficult values, then random ones.

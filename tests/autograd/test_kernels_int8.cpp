@@ -76,7 +76,7 @@ BOOST_AUTO_TEST_CASE(a_row_is_quantised_to_integers_and_a_scale) {
   BOOST_TEST(it.scales == (std::vector<float>{1, 0}), boost::test_tools::per_element());
 }
 
-BOOST_AUTO_TEST_CASE(quantisation_errors_are_at_most_half_a_scale) {
+BOOST_AUTO_TEST_CASE(quantisation_errors_are_at_most_half_the_scale_of_the_row) {
   for (const double size : {1e-30, 1e-3, 1.0, 1e30}) {
     const std::vector<real> x = normal_values(50 * 40, size, 3);
     const Quantised it = quantised(x, 50);
@@ -138,7 +138,7 @@ BOOST_AUTO_TEST_CASE(int8_products_of_every_size_equal_the_scalar_reference_bitw
   }
 }
 
-BOOST_AUTO_TEST_CASE(int8_products_are_near_the_products_before_quantisation) {
+BOOST_AUTO_TEST_CASE(int8_products_are_close_to_the_products_of_unquantised_operands) {
   const Sizes s{20, 30, 256};
   const std::vector<real> a = values(s.m, s.k, 1), b = values(s.n, s.k, 2), c = product(a, b, s);
   std::vector<real> exact(c.size());

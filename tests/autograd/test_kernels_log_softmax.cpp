@@ -58,7 +58,7 @@ BOOST_AUTO_TEST_CASE(the_gradient_of_log_softmax_equals_its_scalar_reference) {
   });
 }
 
-// As in softmax, in the limit values of +inf share the probability, and all others have none.
+// As in softmax, values of +inf share the probability equally, and all others have none.
 BOOST_AUTO_TEST_CASE(values_of_plus_infinity_share_the_probability_of_the_row) {
   for_each_target([](const std::string&) {
     Row x(40, 1), y(40), dx(40);

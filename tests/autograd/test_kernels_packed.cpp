@@ -111,7 +111,7 @@ BOOST_AUTO_TEST_CASE(gemm_uses_packed_weights_within_a_scope) {
   {
     const PackedScope scope(weights);
     const std::vector<real> chains = twin(a.data(), b.data(), {9, 50, 700});
-    BOOST_TEST((before != chains));  // the results must show which code ran
+    BOOST_TEST((before != chains));  // the difference shows which code ran
     check_same(product(a, b.data(), 50), chains);
     check_same(product(a, b.row(20), 30), twin(a.data(), b.row(20), {9, 30, 700}));
     check_same(product(a, free.data(), 50), of_free);
@@ -127,8 +127,8 @@ BOOST_AUTO_TEST_CASE(gemm_uses_packed_weights_within_a_scope) {
 }
 
 BOOST_AUTO_TEST_CASE(products_that_cannot_use_the_packed_weights_are_unchanged) {
-  const Array a = matrix(8, 24, 1),
-              b = matrix(20, 20, 2);  // A has more columns than the products use
+  // A has more columns than the products use.
+  const Array a = matrix(8, 24, 1), b = matrix(20, 20, 2);
   PackedWeights weights;
   weights.add(b);
   const auto all = [&] {

@@ -78,7 +78,8 @@ BOOST_AUTO_TEST_CASE(backward_drops_the_same_attention_weights_as_forward_in_eve
 }
 
 BOOST_AUTO_TEST_CASE(no_two_sequences_heads_or_tiles_share_a_dropout_mask) {
-  // One query with equal weights for all keys: dv of a key is 0 exactly if its weight was dropped.
+  // One query with equal weights for all keys: dv of a key is 0 exactly when its weight
+  // was dropped.
   constexpr std::int64_t heads = 2, sequences = 2, tiles = 2, tile = 1024, width = heads * d;
   const AttentionOptions options{
       .heads = heads,

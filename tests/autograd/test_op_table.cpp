@@ -49,7 +49,7 @@ std::set<std::string> declared_ops() {
 
 Tensor flat(const Tensor& x) { return reshape(x, {x.size()}); }
 
-/// Checks f with respect to every defined input except number `constant`.
+/// Checks the gradients of f with respect to every defined input except input `constant`.
 GradcheckResult check(const OpCase& c, const std::function<Tensor(const std::vector<Tensor>&)>& f,
                       std::size_t constant) {
   std::vector<Tensor> inputs;
@@ -78,7 +78,7 @@ void check_case(const OpCase& c) {
     BOOST_TEST_CONTEXT("input " << i << " constant")
     if (c.inputs[i].defined()) check_right(check(c, c.f, i));
   }
-  // Backward reaches another use of the inputs first, so the op must add its gradient.
+  // Backward reaches another use of the inputs first, so the op must add to their gradients.
   const auto used_twice = [&](const std::vector<Tensor>& x) {
     std::vector<Tensor> parts{flat(c.f(x))};
     for (const Tensor& one : x) {

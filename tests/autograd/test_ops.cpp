@@ -400,7 +400,8 @@ BOOST_AUTO_TEST_CASE(a_loss_ignores_rows_without_a_target) {
   const std::vector<std::int32_t> targets{ignored_target, 2, ignored_target, 0}, kept{2, 0};
   LossCounts of_all, of_some;
   const Tensor a = cross_entropy(all, targets, real(0.1), &of_all),
-               b = cross_entropy(some, kept, real(0.1), 2.0, &of_some);  // divisor of two rows
+               b = cross_entropy(some, kept, real(0.1), 2.0,
+                                 &of_some);  // 2.0 is the number of targets
   BOOST_TEST(a.item() == b.item());
   BOOST_TEST(of_all.tokens == 2);
   BOOST_TEST(of_all.correct == of_some.correct);

@@ -1,4 +1,5 @@
-// Invalid arguments are refused before any computation with messages like "[op] expected …, got …".
+// Invalid arguments are refused before any computation; messages have the form
+// "[op] expected …, got …".
 #include <boost/test/unit_test.hpp>
 #include <limits>
 

@@ -247,7 +247,7 @@ std::vector<Bug> bugs() {
           std::copy_n(dy.row(static_cast<std::int64_t>(i)), x[0].cols(), dx[0].sum().row(ids[i]));
       }),
       normal({5, 3}));
-  add("a scatter that overwrites in a separate array",
+  add("a scatter that overwrites a separate array where ids repeat",
       "at index 3 of axis 0, and only there: broadcast not summed: only the part of output index 2",
       lookup([](V x, D, D dy, G dx) {
         Array table = Array::zeros(x[0].shape());
@@ -297,8 +297,8 @@ std::vector<Bug> bugs() {
         dx[0].add(g);
       }),
       x33());
-  add("a gradient added to values never written", "computes it from values that were never written",
-      square([](V x, D, D dy, G dx) {
+  add("a gradient added to values that were never written",
+      "computes it from values that were never written", square([](V x, D, D dy, G dx) {
         Array g(x[0].shape());
         for (std::int64_t i = 0; i < g.size(); ++i)
           g.data()[i] += 2 * x[0].data()[i] * dy.data()[i];

@@ -20,7 +20,7 @@ BOOST_AUTO_TEST_CASE(philox_returns_the_published_values) {
   BOOST_TEST((pi == PhiloxBlock{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}));
 }
 
-BOOST_AUTO_TEST_CASE(every_part_of_a_key_and_the_position_change_the_numbers) {
+BOOST_AUTO_TEST_CASE(random_numbers_depend_on_every_part_of_the_key_and_on_the_position) {
   const RandomKey key{.seed = 1, .stream = Stream::dropout, .index = 2, .part = 3};
   const std::vector<RandomKey> changed_keys = {
       {.seed = 2, .stream = Stream::dropout, .index = 2, .part = 3},
@@ -47,7 +47,7 @@ BOOST_AUTO_TEST_CASE(below_returns_uniform_numbers) {
   Random random(RandomKey{.seed = 4, .stream = Stream::check, .index = 0, .part = 0});
   std::vector<int> counts(7);
   for (int i = 0; i < 70000; ++i) ++counts[random.below(7)];
-  // 10,000 of each are expected; the limit is five times the standard deviation, 93.
+  // 10,000 of each are expected; the limit is five times the standard deviation of 93.
   for (const int count : counts) BOOST_TEST(std::abs(count - 10000) < 460);
   for (int i = 0; i < 100; ++i) BOOST_TEST(random.below(1) == 0u);
   // A multiplication without rejection would return every third value of this range twice as often.

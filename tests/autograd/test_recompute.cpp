@@ -16,7 +16,7 @@ struct Layer {
   Tensor weight = Tensor::variable(random_array({9, 9}, 1)),
          bias = Tensor::variable(random_array({9}, 2));
 
-  /// Also reads `other`, and uses the weight twice.
+  /// The result depends on x and `other`; the weight is used twice.
   Tensor operator()(const Tensor& x, const Tensor& other) const {
     const Tensor h = gelu(affine(x, weight, bias));
     const RandomKey key{.seed = 3, .stream = Stream::dropout};
@@ -28,8 +28,8 @@ struct Layer {
   }
 };
 
-/// The loss and gradients of three layers, each followed by one shared layer; all layers read
-/// `other`.
+/// The loss and gradients of three layers, each followed by the same shared layer; all layers read
+/// `other`. With `again`, every layer is recomputed.
 std::vector<Array> outcome(bool again) {
   const std::vector<Layer> layers(3);
   const Layer shared;

@@ -42,7 +42,7 @@ Tensor chain(const Tensor& x, int length) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(the_example_in_the_header_returns_the_stated_gradient) {
+BOOST_AUTO_TEST_CASE(the_example_in_tensor_h_returns_the_stated_gradient) {
   const Tensor w = Tensor::variable(Array::full({3}, 2));
   const Tensor loss = sum(mul(w, w));
   BOOST_TEST(loss.item() == 12);
@@ -69,7 +69,7 @@ BOOST_AUTO_TEST_CASE(a_value_changed_between_forward_and_backward_is_refused) {
   Tensor e = exp(x);
   e.mutable_value().values()[0] = 1;
   EXPECT_FAIL(backward(sum(e)), "[backward of Elementwise] the result of shape [2]");
-  // Shared values: x is changed, and backward needs its view.
+  // x is changed, and backward needs a view that shares its values.
   Tensor view = reshape(x, {1, 2});
   const Tensor square = mul(view, view);
   x.mutable_value().values()[1] = 2;
@@ -132,7 +132,7 @@ struct SineAndProduct {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(an_op_with_several_results_has_a_gradient_through_each) {
+BOOST_AUTO_TEST_CASE(gradients_flow_through_every_result_of_an_op) {
   const Tensor x = variable({2}, {0, 1}), w = variable({2}, {3, 4});
   const std::vector<Tensor> y = apply_many(SineAndProduct{}, x, w);
   BOOST_REQUIRE(y.size() == 2);
@@ -160,7 +160,7 @@ BOOST_AUTO_TEST_CASE(the_operands_of_an_addition_do_not_share_a_gradient) {
   BOOST_TEST(same(g[b], array_of({2}, {1, 1})));
 }
 
-BOOST_AUTO_TEST_CASE(a_given_cotangent_is_not_changed) {
+BOOST_AUTO_TEST_CASE(backward_does_not_change_the_given_cotangent) {
   const Tensor x = variable({2}, {1, 2});
   const Array cotangent = array_of({2}, {5, 7});
   const Gradients g = backward(add(x, scale(x, 2)), cotangent);
@@ -202,7 +202,7 @@ BOOST_AUTO_TEST_CASE(constants_are_not_recorded) {
   EXPECT_FAIL(g[c], "a constant has no gradient");
 }
 
-BOOST_AUTO_TEST_CASE(no_grad_applies_to_its_scope_and_thread) {
+BOOST_AUTO_TEST_CASE(no_grad_applies_only_within_its_scope_and_thread) {
   const Tensor x = variable({2}, {1, 2});
   {
     const NoGrad outer;
@@ -323,7 +323,7 @@ BOOST_AUTO_TEST_CASE(a_chain_of_a_million_ops_fits_on_a_small_stack) {
   BOOST_TEST(right);
 }
 
-BOOST_AUTO_TEST_CASE(a_graph_with_exponentially_many_paths_is_visited_once) {
+BOOST_AUTO_TEST_CASE(nodes_of_a_graph_with_exponentially_many_paths_are_visited_once) {
   Tensor y = variable({}, {1});
   const Tensor x = y;
   for (int i = 0; i < 60; ++i) y = scale(add(y, y), real(0.5));

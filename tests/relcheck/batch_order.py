@@ -1,4 +1,4 @@
-"""Checks from the metrics that every sample occurs exactly once per epoch, across stops and kills. Each batch
+"""Checks in the metrics that every sample occurs exactly once per epoch, across stops and kills. Each batch
 contains one sample. The number of target tokens identifies a pair, since it is unique; nll identifies a window of a
 text, since each window is a different pair of letters and the learning rate is too small to change a weight."""
 import collections
@@ -99,7 +99,7 @@ def samples_by_epoch(run, kind):
 def wrong_epochs(epochs, kind):
     """The errors in the epochs of a run, one line each."""
     if sorted(epochs) != list(range(EPOCHS)):
-        return [f"epochs {sorted(epochs)}"]
+        return [f"expected epochs 0 to {EPOCHS - 1}, got {sorted(epochs)}"]
     # The text ends with a newline, which adds one window.
     count = PAIRS if kind == "seq2seq" else len(LETTERS) ** 2 + 1
     expected = list(range(1, count + 1)) if kind == "seq2seq" else sorted(set(epochs[0]))
@@ -111,7 +111,7 @@ def wrong_epochs(epochs, kind):
 
 
 def measure(check, ground):
-    """Checks runs with 12 stops and kills each."""
+    """Checks runs that are stopped or killed 12 times each."""
     runs = 20 if ground.long else 2
     for kind in KINDS:
         config = write_data(ground.path, kind)
@@ -124,6 +124,6 @@ def measure(check, ground):
             orders |= {(epoch, tuple(samples)) for epoch, samples in epochs.items()}
         for line in wrong:
             note(line)
-        check(f"{kind}: {runs * EPOCHS} epochs, 12 stops per run: wrong samples", len(wrong), 0, not wrong)
-        check(f"{kind}: distinct orders of epochs over all runs", len(orders), EPOCHS,
+        check(f"{kind}: wrong epochs of {runs * EPOCHS}, 12 stops per run", len(wrong), 0, not wrong)
+        check(f"{kind}: distinct orders of samples over all runs", len(orders), EPOCHS,
               len(orders) == EPOCHS == len({order for _, order in orders}))

@@ -45,8 +45,8 @@ def concurrent_digests(ground, kind, count, *overrides):
 
 
 def threads(check, ground):
-    """Trains with eight shards on 1 to 8 threads, on the same threads pinned to one core, and in four concurrent
-    runs."""
+    """Trains with eight shards on 1 to 8 threads, on the same numbers of threads pinned to one core, and in four
+    concurrent runs."""
     for kind in KINDS:
         shards = "train.shards=8"
         one = digest(ground.train(kind, "threads", shards, "threads=1"))
@@ -61,14 +61,14 @@ def threads(check, ground):
 
 
 def epoch_edges(run):
-    """The last steps of the epochs."""
+    """The last step of each epoch."""
     return [record["step"] for record in metrics_without_clocks(run)
             if record["kind"] == "train" and record["epoch"] == int(record["epoch"])]
 
 
 def planned_stops(random, edges, steps, count):
-    """Sorted pairs (step, signal): half are SIGTERM at the edges of epochs, the others SIGINT and SIGKILL at
-    random steps."""
+    """Sorted pairs (step, signal): half are SIGTERM at epoch boundaries, the others SIGINT and SIGKILL at random
+    steps."""
     edges = [edge for edge in edges if 2 < edge < steps - 2]
     plan = [(edge, signal.SIGTERM) for edge in random.sample(edges, min(len(edges), count // 2))]
     for i in range(count - len(plan)):
@@ -83,7 +83,7 @@ class Edges:
         self.steps, self.hits = steps, {-1: 0, 0: 0, +1: 0}
 
     def aim(self, edge):
-        """The step whose offset from the edge has the fewest hits."""
+        """The step at the offset from `edge` that has the fewest hits."""
         return edge + min(self.hits, key=self.hits.get)
 
     def count(self, step):
@@ -110,7 +110,7 @@ def stops(check, ground):
     chains, count = (10, 20) if ground.long else (1, 20)
     steps = 200
     for kind in KINDS:
-        # Saves and validations rarely coincide with the edges of epochs, at which the signals are aimed.
+        # Saves and validations rarely coincide with epoch boundaries, at which the signals are aimed.
         overrides = [f"train.steps={steps}", "train.save_every=11", "train.validate_every=23"]
         edges = Edges(epoch_edges(ground.train(kind, "edges", *overrides)))
         # Losses between two records are summed; a checkpoint has to store the sum.
@@ -134,8 +134,8 @@ def stops(check, ground):
               equal == chains)
         check(f"{kind}: stops before the end of the run", f"{stopped} of {chains * count}", "all",
               stopped == chains * count)
-        if kind != "lm":  # too few records of lm to aim at a step
-            check(f"{kind}: stops at epoch edges - 1, + 0, + 1", " ".join(map(str, edges.hits.values())),
+        if kind != "lm":  # lm records too few steps to aim at one
+            check(f"{kind}: stops at epoch boundaries - 1, + 0, + 1", " ".join(map(str, edges.hits.values())),
                   ">= 1 each", min(edges.hits.values()) >= 1)
 
 

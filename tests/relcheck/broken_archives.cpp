@@ -40,7 +40,7 @@ void damages(Cases& cases) {
   for (const std::size_t keep :
        {std::size_t{3}, std::size_t{10}, std::size_t{11}, size / 4, size - 9, size - 5, size - 2})
     cases.file(fmt::format("truncated to {} bytes", keep), whole.substr(0, keep), "truncated");
-  cases.file("another method", with(whole, 2, "\7"), "damaged");
+  cases.file("another compression method", with(whole, 2, "\7"), "damaged");
   cases.file("reserved flags", with(whole, 3, "\xE0"), "damaged");
   cases.file("an unterminated name", with(whole, 3, "\x08").substr(0, 200), ": ");
   cases.file("a wrong first block", with(whole, 10, "\xFF"), "damaged");

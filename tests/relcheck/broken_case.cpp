@@ -214,10 +214,10 @@ void measure(Measures& measures, const std::string& kind, Exit code,
   }
   measures.line(fmt::format("broken {}: cases", kind), fmt::format("{}", cases.size()),
                 fmt::format(">= {}", min_cases), cases.size() >= min_cases);
-  measures.all_of(fmt::format("broken {}: refused, naming file and place", kind), refused,
+  measures.all_of(fmt::format("broken {}: refused, naming file and position", kind), refused,
                   cases.size());
   times.report(measures);
-  Measures::note(fmt::format("{}: case with the peak memory: {}", kind, largest_name));
+  Measures::note(fmt::format("{}: case with the highest memory use: {}", kind, largest_name));
   measures.line(fmt::format("broken {}: peak memory", kind),
                 fmt::format("{} MiB", largest.mebibytes), "<= 512 MiB", in_bounds == cases.size());
 }

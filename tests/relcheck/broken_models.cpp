@@ -1,5 +1,5 @@
-/// Broken SentencePiece models, written field by field (protocol buffers: a tag of number and type,
-/// then a length and that many bytes, or a number in groups of seven bits).
+/// Broken SentencePiece models, written field by field (protocol buffers: a tag with the field's
+/// number and type, then a length and the bytes, or a number in groups of seven bits).
 #include <cstring>
 #include <limits>
 
@@ -93,11 +93,11 @@ void frames(Cases& cases) {
              "not a sentencepiece model");
   cases.file("a truncated trainer", kPieces + text_field(2, "\x18") + kNormalizer,
              "not a sentencepiece model");
-  cases.file("a normaliser of garbage", kPieces + kTrainer + text_field(3, "\xFF\xFF\xFF"),
+  cases.file("a normaliser with garbage bytes", kPieces + kTrainer + text_field(3, "\xFF\xFF\xFF"),
              "not a sentencepiece model");
   cases.file("another program's vocabulary", "{\"version\": \"1.0\", \"model\": {\"vocab\": {}}}",
              broken);
-  cases.file("SentencePiece's text form", "<unk>\t0\n<s>\t0\n</s>\t0\n\u2581a\t-1\n", broken);
+  cases.file("SentencePiece's text format", "<unk>\t0\n<s>\t0\n</s>\t0\n\u2581a\t-1\n", broken);
   cases.file("a file of zeros", std::string(10'000, '\0'), broken);
   const std::string packed = pack_gzip(whole);
   cases.file("compressed and truncated", packed.substr(0, packed.size() - 9), "truncated");
@@ -141,23 +141,23 @@ void pieces(Cases& cases) {
   with("a score of minus infinity", piece("ab", -infinite), "");
   with("an invalid byte piece", piece("<0xZZ>", -1, byte), "");
   with("an incomplete set of byte pieces", piece("<0x41>", -1, byte), "");
-  cases.file("byte fallback without bytes",
+  cases.file("byte fallback without byte pieces",
              kPieces + text_field(2, number_field(3, 1) + number_field(35, 1)) + kNormalizer, "");
 }
 
-/// A model written by the library, with a character map.
+/// A model trained by SentencePiece, with a character map.
 std::string learned_model() {
   const Scratch scratch;
   const std::vector<std::string> lines(50, "the quick brown fox jumps over a lazy dog");
   return get(train_tokenizer({.vocab_size = 40}, lines, 1)->save(scratch / "m"));
 }
 
-/// The learned model with a changed node in the trie of its character map.
+/// The trained model with a changed node in the trie of its character map.
 std::string with_node(std::size_t node, const std::string& bytes) {
   const std::string name = "nmt_nfkc";
   std::string model = learned_model();
   std::size_t at = model.find(name) + name.size();
-  if (model.at(at) != '\x12') throw Error(Exit::failed, "the learned model has no character map");
+  if (model.at(at) != '\x12') throw Error(Exit::failed, "the trained model has no character map");
   do ++at;  // past the tag and the length
   while ((model.at(at) & 0x80) != 0);
   const std::size_t trie = at + 1 + sizeof(std::uint32_t);
@@ -206,7 +206,7 @@ void places(Cases& cases) {
       },
       "longer than 67108864 bytes");
   cases.put_in(
-      "model: the name of a file used as a folder",
+      "model: a file used as a folder",
       [](const fs::path& folder) {
         put(folder / "file", "x");
         fs::create_symlink("file/m.model", folder / kName);
@@ -218,7 +218,7 @@ void places(Cases& cases) {
 
 std::vector<BrokenCase> sound_models() {
   Cases cases;
-  cases.file("a learned model", learned_model(), "");
+  cases.file("a trained model", learned_model(), "");
   cases.file("a complete model", kPieces + kEnd, "");
   cases.file("a compressed model", pack_gzip(kPieces + kEnd), "");
   cases.file("a field from a newer version", kPieces + kEnd + text_field(9, "new"), "");

@@ -37,7 +37,7 @@ struct Cases {
                    [](const auto& folder) { SafetensorsFile::read(folder / kName); },
                    {"FOLDER/" + kName, says}});
   }
-  /// Adds a file with a header of this size, and one with an eighth of it.
+  /// Adds a file whose header has this size, and one whose header has an eighth of it.
   void sized(const std::string& name, std::size_t size,
              const std::function<std::string(std::size_t)>& inside, std::size_t data,
              const std::string& says) {
@@ -70,7 +70,7 @@ void frames(Cases& cases) {
   cases.file("a length one too large", framed(good.size() + 1, good + "\7\7\7\7"),
              "not valid JSON");
   cases.file("a big-endian length", std::string(7, '\0') + "\1" + good, kTooLong);
-  cases.file("a length in text", "00000064" + good, kTooLong);
+  cases.file("a length as text", "00000064" + good, kTooLong);
   cases.file("line ends converted to \\r\\n",
              framed(good.size(), "{\r\n" + good.substr(1) + "\7\7\7\7"), "not valid JSON");
   cases.file("a byte-order mark before the header",
@@ -121,7 +121,7 @@ void places(Cases& cases) {
       },
       "bytes after the last tensor");
   cases.put_in(
-      "a hole instead of the data",
+      "a sparse file of zeros",
       [](const auto& folder) {
         put(folder / kName, "");
         fs::resize_file(folder / kName, 1 << 24);
@@ -140,7 +140,8 @@ void json(Cases& cases) {
                "not valid JSON");
   cases.header("an octal extent", tensor("a", "U8", "[04]", "[0,4]"), 4, "not valid JSON");
   cases.header("a hexadecimal extent", tensor("a", "U8", "[0x4]", "[0,4]"), 4, "not valid JSON");
-  cases.header("an extent with a plus", tensor("a", "U8", "[+4]", "[0,4]"), 4, "not valid JSON");
+  cases.header("an extent with a plus sign", tensor("a", "U8", "[+4]", "[0,4]"), 4,
+               "not valid JSON");
   cases.header("an extent of 4e0", tensor("a", "U8", "[4e0]", "[0,4]"), 4,
                "\"a\": shape must be a list of at most 8 whole numbers");
   cases.header("an extent of 1e400", tensor("a", "U8", "[1e400]", "[0,4]"), 4,
@@ -150,14 +151,14 @@ void json(Cases& cases) {
   cases.header("an extent of -0", tensor("a", "U8", "[-0]", "[0,0]"), 0,
                "\"a\": shape must be a list of at most 8 whole numbers");
   cases.header("half a surrogate pair in a name", R"("\ud800":{})", 0, "not valid JSON");
-  cases.header("an overlong character in a name", "\"\xC0\x80\":{}", 0, "not valid JSON");
+  cases.header("an overlong encoding in a name", "\"\xC0\x80\":{}", 0, "not valid JSON");
   cases.header("a newline in a name", "\"a\nb\":{}", 0, "not valid JSON");
   cases.header("a truncated name", "\"a", 0, "not valid JSON");
   cases.header("an invalid escape", R"("\x41":{})", 0, "not valid JSON");
   cases.header("two values", a + "},{" + a, 4, "not valid JSON");
   cases.sized(
-      "a million braces", 200'000, [](std::size_t size) { return repeated("\"a\":{", size); }, 0,
-      "nested more than 3 levels");
+      "200,000 nested objects", 200'000, [](std::size_t size) { return repeated("\"a\":{", size); },
+      0, "nested more than 3 levels");
   cases.sized(
       "a million brackets in a shape", 1'000'000,
       [](std::size_t size) { return "\"a\":{\"shape\":" + std::string(size, '['); }, 0,
@@ -231,7 +232,7 @@ void tensors(Cases& cases) {
   entry("data one byte too short", "U8", "[4]", "[0,4]", 3, "\"w\" ends at byte 4 of the data");
   entry("data one byte too long", "U8", "[4]", "[0,4]", 5, "extra bytes after the last tensor: 1");
   entry("offsets that do not begin at 0", "U8", "[4]", "[4,8]", 8, "(a gap)");
-  entry("a kilobyte after empty tensors", "U8", "[0]", "[0,0]", 1024,
+  entry("1,024 bytes after an empty tensor", "U8", "[0]", "[0,0]", 1024,
         "extra bytes after the last tensor: 1024");
 }
 
@@ -245,8 +246,8 @@ void several_tensors(Cases& cases) {
       "a tensor that covers all others",
       a + "," + tensor("b", "U8", "[4]", "[4,8]") + "," + tensor("c", "U8", "[8]", "[0,8]"), 8,
       "(an overlap)");
-  cases.header("the third of three missing", a + "," + tensor("c", "U8", "[4]", "[8,12]"), 12,
-               "\"c\" begins at byte 8 of the data instead of 4 (a gap)");
+  cases.header("the second of three tensors missing", a + "," + tensor("c", "U8", "[4]", "[8,12]"),
+               12, "\"c\" begins at byte 8 of the data instead of 4 (a gap)");
   cases.header("an empty tensor inside another", tensor("z", "U8", "[0]", "[2,2]") + "," + a, 4,
                "\"z\" begins at byte 2 of the data instead of 4 (an overlap)");
   cases.sized(
@@ -260,7 +261,7 @@ void several_tensors(Cases& cases) {
       4, "(an overlap)");
   constexpr std::size_t max_size = safetensors_max_header - 200;
   cases.sized(
-      "the longest header, with an error at its end", max_size,
+      "a header of the maximum size, with an error at its end", max_size,
       [](std::size_t size) {
         std::string full;
         for (int i = 0; full.size() < size; ++i)
@@ -269,7 +270,7 @@ void several_tensors(Cases& cases) {
       },
       0, "header: ");
   cases.sized(
-      "the longest header, full of metadata keys", max_size,
+      "a header of the maximum size, full of metadata keys", max_size,
       [](std::size_t size) {
         std::string keys;
         for (int i = 0; keys.size() < size; ++i) keys += fmt::format("\"{}\":\"\",", i);
@@ -277,7 +278,7 @@ void several_tensors(Cases& cases) {
       },
       0, "header: ");
   cases.sized(
-      "the longest header, an unterminated string", max_size,
+      "a header of the maximum size, with an unterminated string", max_size,
       [](std::size_t size) { return "\"__metadata__\":{\"k\":\"" + std::string(size, 'x') + "}"; },
       0, "not valid JSON");
   cases.header("a NUL followed by other bytes",

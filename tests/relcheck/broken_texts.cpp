@@ -43,7 +43,7 @@ struct Cases {
           },
           {"FOLDER/train.src" + says});
   }
-  /// Adds a source of this size, and one of an eighth of it.
+  /// Adds a source of this size, and one of an eighth of the size.
   void sized(const std::string& name, std::size_t size,
              const std::function<std::string(std::size_t)>& bytes, const std::string& says) {
     source(name, bytes(size), says);
@@ -87,12 +87,12 @@ void lengths(Cases& cases) {
   two("one line fewer", "ein Haus\nzwei\n", kTarget, "train.src has 2 lines");
   two("one line more", kSource + "vier\n", kTarget, "train.src has 4 lines");
   two("an empty line at the end", kSource + "\n", kTarget, "train.src has 4 lines");
-  two("truncated in the second last line", kSource, "a house\ntwo ho", "train.tgt has 2");
+  two("truncated in the penultimate line", kSource, "a house\ntwo ho", "train.tgt has 2");
   two("line ends of classic Mac OS", kSource, "a house\rtwo houses\rthree\r", "train.tgt has 1");
   two("a newline inside a line", kSource, "a\nhouse\ntwo houses\nthree\n", "train.tgt has 4");
   two("a thousand lines fewer", repeated("x\n", 20'000), repeated("y\n", 19'000),
       "train.tgt has 19000");
-  cases.pairs("validation with one line fewer",
+  cases.pairs("a validation target with one line fewer",
               [](const fs::path& folder) {
                 put(folder / "train.src", kSource);
                 put(folder / "train.tgt", kTarget);
@@ -105,7 +105,8 @@ void lengths(Cases& cases) {
 void characters(Cases& cases) {
   const std::string at2 = ":2: invalid UTF-8 at byte ";
   cases.source("Latin-1", "ein Haus\nzwei H\xE4user\ndrei\n", at2 + "7 of the line (0xE4)");
-  cases.source("Windows' quotes", "ein Haus\n\x93zwei\x94\ndrei\n", at2 + "1 of the line (0x93)");
+  cases.source("Windows-1252 quotation marks", "ein Haus\n\x93zwei\x94\ndrei\n",
+               at2 + "1 of the line (0x93)");
   cases.source("Shift JIS", "ein\n\x83n\x83\x45\x83X\ndrei\n", at2 + "1 of the line (0x83)");
   cases.source("an overlong slash", "ein\na\xC0\xAF\ndrei\n", at2 + "2 of the line (0xC0)");
   cases.source("an overlong euro sign", "ein\n\xF0\x82\x82\xAC\ndrei\n", at2 + "1");
@@ -127,11 +128,11 @@ void characters(Cases& cases) {
                ":4: NUL byte at byte 1");
   cases.source("all zeros", std::string(100'000, '\0'), ":1: NUL byte at byte 1");
   cases.sized(
-      "a bad byte late in a line", 900'000,
+      "an invalid byte late in a line", 900'000,
       [](std::size_t size) { return "ein\n" + std::string(size, 'x') + "\xFF\ndrei\n"; },
       at2 + "900001");
   cases.sized(
-      "a bad byte late in the file", 20'000,
+      "an invalid byte late in the file", 20'000,
       [](std::size_t lines) { return repeated("gut\n", lines) + "\xFF\n"; },
       ":20001: invalid UTF-8 at byte 1");
   cases.source("a program",
@@ -172,7 +173,7 @@ void places(Cases& cases) {
       "only a byte-order mark", [](const fs::path& file) { put(file, "\xEF\xBB\xBF"); },
       ": empty file");
   cases.target("an endless device", link("/dev/zero"), "");
-  cases.target("a name too long", link(std::string(300, 'x')), ": File name too long");
+  cases.target("a name that is too long", link(std::string(300, 'x')), ": File name too long");
 }
 
 void running_texts(Cases& cases) {
@@ -188,7 +189,7 @@ void running_texts(Cases& cases) {
 std::vector<BrokenCase> sound_texts() {
   Cases cases;
   cases.source("three lines", kSource, "");
-  cases.source("a byte-order mark, Windows line ends, none at the end",
+  cases.source("a byte-order mark, Windows line ends, no final line end",
                "\xEF\xBB\xBF"
                "a\r\nb\r\nc",
                "");

@@ -25,7 +25,7 @@ struct Cases {
     put_in(
         name, kind, [bytes](const fs::path& folder) { put(folder / "t.vocab", bytes); }, says);
   }
-  /// Adds a file of this size, and one of an eighth of it.
+  /// Adds a file of this size, and one of an eighth of the size.
   void sized(const std::string& name, TokenizerKind kind, std::size_t size,
              const std::function<std::string(std::size_t)>& bytes, const std::string& says) {
     file(name, kind, bytes(size), says);
@@ -92,7 +92,7 @@ void pieces(Cases& cases) {
   cases.file("a duplicate piece, once escaped", characters, kSpecials + "a\n\\x61\n",
              ":5: duplicate piece");
   cases.sized(
-      "a duplicate piece, far apart", words, 20'000,
+      "duplicate pieces, far apart", words, 20'000,
       [](std::size_t pieces) {
         std::string many = kSpecials + "x\n";
         for (std::size_t i = 0; i < pieces; ++i) many += fmt::format("w{}\n", i);

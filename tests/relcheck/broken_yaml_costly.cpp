@@ -1,16 +1,17 @@
-/// Configs designed to exhaust time, memory or the stack; of the maximum size where size matters.
+/// Configs designed to exhaust time, memory or the stack. They have the maximum size where size
+/// matters.
 #include "tests/relcheck/broken_yaml.h"
 #include "train/config/yaml.h"
 
 namespace heed::relcheck {
 namespace {
 
-/// Returns a function of a number of bytes: as many copies of `piece` as fit into them.
+/// Returns a function that fills a number of bytes with copies of `piece`.
 std::function<std::string(std::size_t)> full_of(const std::string& piece) {
   return [piece](std::size_t bytes) { return repeated(piece, bytes / piece.size()); };
 }
 
-/// Returns a function of a number of bytes: line(0), line(1), … as many as fit into them.
+/// Returns a function that fills a number of bytes with line(0), line(1), …
 std::function<std::string(std::size_t)> numbered(std::function<std::string(std::size_t)> line) {
   return [line = std::move(line)](std::size_t bytes) {
     std::string text;
@@ -42,8 +43,9 @@ void nested(YamlCases& cases) {
   const auto stairs = [](const std::string& end) {
     return numbered([end](std::size_t depth) { return std::string(depth, ' ') + end; });
   };
-  cases.sized("stairs of keys", stairs("a:\n"), "33:33: nested deeper than 32 levels");
-  cases.sized("stairs of dashes", stairs("-\n"), "33:33: nested deeper than 32 levels");
+  cases.sized("keys, each one level deeper", stairs("a:\n"), "33:33: nested deeper than 32 levels");
+  cases.sized("dashes, each one level deeper", stairs("-\n"),
+              "33:33: nested deeper than 32 levels");
   cases.after("33 brackets after a key",
               "name: " + std::string(33, '[') + std::string(33, ']') + "\n", "");
   cases.all.back().says = {"FOLDER/exp.yaml:2:3", "nested deeper than 32 levels"};
@@ -67,7 +69,7 @@ void wide(YamlCases& cases) {
   flat("full of quotes", "\"", "1:");
   flat("full of apostrophes", "'", "1:");
   flat("full of documents", "---\n", "2:1: text after");
-  flat("full of ends", "...\n", "");
+  flat("full of document ends", "...\n", "");
   flat("full of directives", "%A\n", "");
   flat("full of anchors", "&a ", "");
   flat("full of aliases", "*a ", "1:");
@@ -94,8 +96,8 @@ void wide(YamlCases& cases) {
     cases.sized(
         name, [=](std::size_t bytes) { return open + inside(bytes - less) + close; }, "1:");
   };
-  around("the longest key", "", "k", ": 1");
-  around("the longest quoted key", "\"", "k", "\": 1");
+  around("a key of the maximum size", "", "k", ": 1");
+  around("a quoted key of the maximum size", "\"", "k", "\": 1");
   around("a long list between brackets", "[", "1,", "]");
   around("a long map between braces", "{", "a: 1,", "}");
 }

@@ -97,22 +97,22 @@ void syntax(YamlCases& cases) {
              "1:1: expected");
   cases.text("truncated JSON", R"({"data": {"synthetic": {"name": "copy"}, "seed": )", "1:");
   cases.text("a quoted config", "\"seed: 1\"\n", "1:1: expected keys and values");
-  cases.text("a block of text", "|\n  seed: 1\n", "1:1: expected keys and values");
+  cases.text("a block scalar", "|\n  seed: 1\n", "1:1: expected keys and values");
   cases.after("an extra brace at the end", "train: {steps: 5}}\n", "2:");
   cases.after("crossed brackets", "name: {a: [1}]\n", "2:");
   cases.after("a brace that closes nothing", "}\n", "2:1: ");
   cases.after("a tab after the indentation", "train:\n  \tsteps: 5\n", "3:");
   cases.after("indentation reduced by half", "train:\n    steps: 5\n  keep: 3\n", "4:");
-  cases.after("a value below a value", "seed: 1\n  2: 3\n", "3:");
+  cases.after("a map below a value", "seed: 1\n  2: 3\n", "3:");
   cases.after("two values on a line", "seed: 1 keep: 3\n", "2:");
   cases.after("two colons", "seed: : 1\n", "2:");
   cases.after("a question mark alone", "?\n", "");
   cases.after("a value without a key", ": 1\n", "2:");
   cases.after("a backquote", "name: `ls`\n", "2:7: not valid YAML");
   cases.after("a percent sign", "name: %x\n", "2:");
-  cases.after("a block with indentation 0", "name: |0\n  x\n", "2:");
-  cases.after("a block with an invalid header", "name: |x\n  y\n", "2:");
-  cases.after("a block of text instead of a number", "seed: |\n  1\n", "2:7: seed: expected");
+  cases.after("a block scalar with indentation 0", "name: |0\n  x\n", "2:");
+  cases.after("a block scalar with an invalid header", "name: |x\n  y\n", "2:");
+  cases.after("a block scalar instead of a number", "seed: |\n  1\n", "2:7: seed: expected");
   cases.after("a truncated escape", "name: \"\\x4\"\n", "2:");
   cases.after("an escape that is not hexadecimal", "name: \"\\xZZ\"\n", "2:");
   cases.after("an escape beyond Unicode", "name: \"\\U00110000\"\n", "2:");
@@ -126,8 +126,8 @@ void syntax(YamlCases& cases) {
 }
 
 void documents(YamlCases& cases) {
-  cases.text("two documents with marks", "---\n" + kRuns + "---\nseed: 1\n", "3:1: text after");
-  cases.text("a document after an end mark", kRuns + "...\n---\nseed: 1\n", "3:1: text after");
+  cases.text("two documents with markers", "---\n" + kRuns + "---\nseed: 1\n", "3:1: text after");
+  cases.text("a document after an end marker", kRuns + "...\n---\nseed: 1\n", "3:1: text after");
   cases.text("an empty second document", kRuns + "---\n", "2:1: text after");
   cases.text("a future YAML version", "%YAML 9.9\n---\n" + kRuns, "1:");
   cases.text("an invalid YAML version", "%YAML x\n---\n" + kRuns, "1:");
@@ -144,8 +144,9 @@ void documents(YamlCases& cases) {
 }
 
 void anchors(YamlCases& cases) {
-  cases.after("a list in itself", "name: &a [*a]\n", "2:11: an alias inside its own anchor");
-  cases.after("a map in itself, deep", "name: &a {b: {c: [1, *a]}}\n",
+  cases.after("a list that contains itself", "name: &a [*a]\n",
+              "2:11: an alias inside its own anchor");
+  cases.after("a map that contains itself, deeply nested", "name: &a {b: {c: [1, *a]}}\n",
               "2:22: an alias inside its own anchor");
   cases.after("a map as its own key", "name: &a {*a : 1}\n", "2:");
   cases.after("an alias before its anchor", "name: *later\nseed: &later 1\n",
@@ -170,7 +171,7 @@ void anchors(YamlCases& cases) {
 std::vector<BrokenCase> sound_yaml() {
   YamlCases cases;
   cases.text("one line", kRuns, "");
-  cases.text("a byte-order mark, document marks, Windows line ends",
+  cases.text("a byte-order mark, document markers, Windows line ends",
              "\xEF\xBB\xBF---\r\n" + kRuns + "seed: 3\r\n...\r\n", "");
   cases.text("anchors and aliases", kRuns + "train: {steps: &n 5, keep: *n}\n", "");
   cases.text("a file of the maximum size",

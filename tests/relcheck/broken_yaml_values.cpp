@@ -11,7 +11,7 @@ void keys(YamlCases& cases) {
   cases.after("a number as a key", "1: 2\n", "2:1: 1: unknown key");
   cases.after("a Boolean value as a key", "true: 1\n", "2:1: true: unknown key");
   cases.after("a path as a key", "../../etc/passwd: 1\n", "2:1: ../../etc/passwd: unknown key");
-  cases.after("a key of many lines", "? |\n  a\n  b\n: 1\n", "2:3: a\\nb\\n: unknown key");
+  cases.after("a key of several lines", "? |\n  a\n  b\n: 1\n", "2:3: a\\nb\\n: unknown key");
   cases.after("a list as a key", "? [seed]\n: 1\n", "2:3: a key must be text");
   cases.after("a key inside a value", "seed: {seed: 1}\n", "2:7: seed: expected");
   cases.after("a list instead of a section", "train: [steps, 5]\n", "2:8: train: expected keys");
@@ -30,9 +30,9 @@ void whole_numbers(YamlCases& cases) {
   steps("octal as in YAML 1.2", "0o17");
   steps("binary", "0b11");
   steps("two underscores", "1__0");
-  steps("thousands with a dot", "1.000.000");
-  steps("thousands with an apostrophe", "1'000");
-  steps("thousands with a space", "1 000");
+  steps("thousands separated by dots", "1.000.000");
+  steps("thousands separated by an apostrophe", "1'000");
+  steps("thousands separated by a space", "1 000");
   steps("full-width digits", "\uFF15");
   steps("Arabic digits", "\u0665");
   steps("a superscript", "5\u00B2");
@@ -42,7 +42,7 @@ void whole_numbers(YamlCases& cases) {
   steps("a fraction", "5.5");
   steps("a negative exponent", "5e-1");
   steps("a unit", "5k");
-  steps("a share", "5%");
+  steps("a percentage", "5%");
   steps("a sum", "2+3");
   steps("a date", "2026-01-01");
   steps("2^63", "9223372036854775808");
@@ -62,21 +62,21 @@ void fractions(YamlCases& cases) {
   const auto lr = [&](const std::string& name, const std::string& value) {
     cases.after(name, "optim: {lr: " + value + "}\n", "2:13: optim.lr: ");
   };
-  lr("NaN in capitals", ".NaN");
+  lr("NaN as in YAML", ".NaN");
   lr("infinity with a plus sign", "+.inf");
-  lr("infinity in letters", "Infinity");
+  lr("infinity as a word", "Infinity");
   lr("a number above the maximum", "1e400");
   lr("a fraction below the minimum", "1e-400");
   lr("an exponent without digits", "1e+");
-  lr("two points", "1.2.3");
-  lr("a point in an exponent", "1e2.5");
+  lr("two decimal points", "1.2.3");
+  lr("a decimal point in an exponent", "1e2.5");
   lr("a decimal comma in quotes", "\"0,1\"");
   lr("a C float", "0.1f");
   lr("a Fortran exponent", "1D-3");
   lr("hexadecimal with an exponent", "0x1.8p1");
   lr("hours and minutes", "1:30.5");
   lr("a fraction bar", "1/3");
-  lr("a number in words", "one");
+  lr("a number as a word", "one");
   lr("an exponent of ten digits", "1e9999999999");
 }
 

@@ -28,12 +28,12 @@ def whole_steps(run):
 
 
 def reported(calls):
-    """Maps the number of a call to the step that counts as saved from this call on: `last` points to the step, and
-    the folder was synced, or heed continued with another call as if it were."""
+    """Maps the number of a call to the step that counts as saved from this call on. A step is saved when `last` points
+    to it and the run folder is synced; it also counts as saved if heed continues as if the folder were synced."""
     found, links, waiting = {}, {}, 0
     for call in calls:
         if call.result < 0:
-            lost = call.name == "fsync" and call.error != errno.EINTR  # EINTR is retried
+            lost = call.name == "fsync" and call.error != errno.EINTR  # heed repeats the call after EINTR
             waiting = 0 if lost else waiting
         elif call.name == "symlink":
             links[call.path] = step_of(call.second)

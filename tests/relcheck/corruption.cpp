@@ -1,5 +1,5 @@
-/// Checkpoints damaged in ways that disks or users may cause: heed must detect each damage, name
-/// the file and fall back to the previous checkpoint.
+/// Checkpoints damaged in ways that disks or users may cause: heed must detect all damage, name the
+/// file and fall back to the previous checkpoint.
 #include <algorithm>
 #include <cstring>
 #include <random>
@@ -43,7 +43,7 @@ class Damages {
   /// the refusals would prove nothing.
   void report(Measures& measures, const std::string& name) {
     measures.all_of("damage: " + name + ": refused", detected_, tried_);
-    measures.all_of("damage: " + name + ": fell back to the older one", fell_back_, lookups_);
+    measures.all_of("damage: " + name + ": fell back to the previous one", fell_back_, lookups_);
     try {
       open_checkpoint(newest());
     } catch (const Error& error) {
@@ -60,7 +60,7 @@ class Damages {
     const bool right = found.checkpoint && found.checkpoint->step == kOlder &&
                        found.skipped.size() == 1 && contains(found.skipped[0], named.string());
     fell_back_ += right;
-    if (!right) note(how, "did not fall back to the older one");
+    if (!right) note(how, "did not fall back to the previous checkpoint");
   }
   void note(const std::string& how, const std::string& what) {
     if (++noted_ <= 5) Measures::note(fmt::format("{}: {}", how, what));
@@ -90,7 +90,7 @@ std::vector<std::uint64_t> tensor_edges(const fs::path& path, const std::string&
 }
 
 /// Truncates safetensors files at every byte of the header, at each tensor's edges and one byte
-/// before and after these, and state.json at every byte.
+/// before and after each edge, and state.json at every byte.
 void cut(Damages& damages, Measures& measures) {
   for (const std::string& name : kCheckpointFiles) {
     const fs::path file = damages.file(name);
@@ -106,7 +106,7 @@ void cut(Damages& damages, Measures& measures) {
     }
     for (const std::uint64_t length : lengths) {
       put(file, bytes.substr(0, length));
-      damages.expect_refused(file, fmt::format("{} truncated to {} bytes", name, length));
+      damages.expect_refused(file, fmt::format("{} truncated at byte {}", name, length));
     }
     put(file, bytes);
   }
@@ -170,9 +170,10 @@ void append(Damages& damages, Measures& measures) {
          {std::string(1, '\0'), std::string(" "), std::string("\n"), std::string("x"),
           std::string("{}"), std::string(8, '\0'), std::string(4096, '\0'), bytes}) {
       put(file, bytes + more);
-      damages.expect_refused(file, fmt::format("{} with {} bytes appended", name, more.size()));
+      damages.expect_refused(file,
+                             fmt::format("{}: number of bytes appended: {}", name, more.size()));
       put(file, more.substr(0, 1) + bytes);
-      damages.expect_refused(file, name + " with a byte prepended");
+      damages.expect_refused(file, name + ": a byte prepended");
     }
     put(file, bytes);
   }

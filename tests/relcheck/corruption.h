@@ -22,8 +22,8 @@ struct Done {
 /// Runs heed in this folder, without a shell.
 Done run_heed(const std::filesystem::path& folder, const std::vector<std::string>& arguments);
 
-/// Trains into FOLDER/run and returns its path. A checkpoint has about 10 KB; a large model's has
-/// about 1 MB.
+/// Trains into FOLDER/run and returns its path. A checkpoint has about 10 KB, or about 1 MB if
+/// `large` is true.
 std::filesystem::path train_small_run(const std::filesystem::path& folder, bool large);
 
 std::filesystem::path checkpoint_of(const std::filesystem::path& run, std::int64_t step);
@@ -31,14 +31,14 @@ std::filesystem::path checkpoint_of(const std::filesystem::path& run, std::int64
 /// Flips one bit of a file in place.
 void flip_bit(const std::filesystem::path& file, std::uint64_t bit);
 
-/// Puts a folder, a pipe, a link or another file in place of a file.
+/// Puts nothing, an empty file, a folder, a pipe or a link in place of a file.
 struct Replacement {
   std::string name;
   void (*put)(const std::filesystem::path& file);
 };
 const std::vector<Replacement>& replacements();
 
-/// Checks the commands on damaged runs: messages, exit status, the checkpoint they resume from.
+/// Checks the commands on damaged runs: messages, exit status, the checkpoint that resume uses.
 void measure_commands(Measures& measures, const std::filesystem::path& run);
 
 }  // namespace heed::relcheck

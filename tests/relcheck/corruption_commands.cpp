@@ -30,7 +30,7 @@ std::vector<Damage> damages_of(const std::string& file) {
   return all;
 }
 
-/// A copy of a run, which may be damaged.
+/// A copy of a run that the test may damage.
 class Copy {
  public:
   explicit Copy(const fs::path& run) {
@@ -63,7 +63,8 @@ class Count {
   std::size_t tried_ = 0, right_ = 0;
 };
 
-/// Runs eval and generate with damaged weights or damaged checksums, which must exit with 3.
+/// Runs a command that reads weights (eval, generate) with damaged weights or checksums: it must
+/// exit with 3.
 void measure_readers(Measures& measures, const fs::path& run, const std::string& command,
                      const std::vector<std::string>& more) {
   Count count;
@@ -120,10 +121,10 @@ void measure_resume(Measures& measures, const fs::path& run) {
                  contains(done.output, (folder ? newest : newest / file).string()) &&
                  contains(done.output, fmt::format("continuing from step {}", kOlder)),
              how, done);
-      same(same_weights(run, copy.path()), how + ": other weights", done);
+      same(same_weights(run, copy.path()), how + ": different weights", done);
     }
   }
-  warned.report(measures, "damage: heed resume: named, fell back to the older one");
+  warned.report(measures, "damage: heed resume: named, fell back to the previous one");
   same.report(measures, "damage: heed resume: the same final weights");
 }
 

@@ -67,7 +67,8 @@ fs::path train_small_run(const fs::path& folder, bool large) {
   put(folder / "lm.yaml", fmt::format(kConfig, width, 4 * width, large ? 2 : 1));
   const fs::path run = folder / "run";
   const Done done = run_heed(folder, {"train", "lm.yaml", "--run", run.string()});
-  if (done.status != 0) throw Error(Exit::failed, "no run to damage: " + done.output);
+  if (done.status != 0)
+    throw Error(Exit::failed, "training the run to be damaged failed: " + done.output);
   return run;
 }
 

@@ -1,4 +1,4 @@
-"""Checks that sentences decode and score to the same bits alone and in a batch, with and without a cache."""
+"""Checks that decoding and scoring a sentence yield the same bits alone and in a batch, with and without a cache."""
 import json
 import random
 
@@ -29,7 +29,7 @@ KINDS = {
 
 
 def check_kinds(check, ground, lines, count):
-    """Compares the outputs of each kind of model, in batches, with and without a cache."""
+    """Compares the batched outputs of each kind of model with and without a cache."""
     for name, overrides in KINDS.items():
         run = ground.train("seq2seq", "decoding-" + name.replace(" ", "-"), *TRAINING, *overrides)
         with_cache, without = (decode(ground, run, lines, 256, cached, 1) for cached in ("true", "false"))
@@ -39,7 +39,7 @@ def check_kinds(check, ground, lines, count):
 
 
 def write_lines(ground, count):
-    """Writes sentences of random words of the training data; returns the path."""
+    """Writes sentences of random words from the training data; returns the path."""
     words = sorted(set((ground.path / "train.src").read_text().split()))
     chance = random.Random(13)
     path = ground.path / "alone.src"

@@ -30,7 +30,7 @@ class Tally:
 
 
 class Runs:
-    """A short run that is repeated under failures, and the digest of its undisturbed result."""
+    """A short run that is repeated with failures, and the digest of its undisturbed result."""
 
     def __init__(self, ground):
         self.ground = ground
@@ -43,7 +43,7 @@ class Runs:
         return "train", self.config, "--run", run, *SMALL, *more
 
     def resumes(self, run):
-        """Continues the run with enough disk space; returns "" if it ends with the same bits, or an error."""
+        """Continues the run with enough disk space; returns "" if it ends with the same bits, otherwise an error."""
         begun = (run / "config.yaml").exists()
         done = self.ground.run(*(("resume", run) if begun else self.train(run)), timeout=PATIENCE)
         if done.returncode != 0:
@@ -52,15 +52,16 @@ class Runs:
 
 
 def refusal(done, *words):
-    """Returns "" if the command exited with 4 and a message that contains `words`, or an error."""
+    """Returns "" if the command exited with 4 and a message that contains `words`, otherwise an error."""
     if done.returncode != 4:
         return f"exit {done.returncode}, not 4: {last_line(done)}"
     missing = [word for word in words if str(word) not in last_line(done)]
-    return f"no {missing[0]!r} in: {last_line(done)}" if missing or not last_line(done).startswith("heed: ") else ""
+    return (f"the message lacks {missing[0]!r}: {last_line(done)}"
+            if missing or not last_line(done).startswith("heed: ") else "")
 
 
 def silent_exit(done):
-    """Returns "" if the command exited silently with SIGPIPE's status, or an error."""
+    """Returns "" if the command exited silently with SIGPIPE's status, otherwise an error."""
     if done.returncode != 141:
         return f"exit {done.returncode}, not 141: {last_line(done)}"
     return f"prints an error: {last_line(done)}" if "standard output" in done.stderr else ""
@@ -69,7 +70,7 @@ def silent_exit(done):
 # ---- a small file system -------------------------------------------------------------------------
 
 def mounter(ground):
-    """The prefix of a command that may mount in a separate namespace, or None."""
+    """A command prefix that allows mounting in a separate namespace, or None."""
     spot = ground.folder("disk-try")
     for command in (["unshare", "-Urm"], ["unshare", "-m"]):
         tried = subprocess.run([*command, "mount", "-t", "tmpfs", "heed", spot], capture_output=True, check=False)
@@ -99,7 +100,7 @@ def train_on_small_disk(runs, unshare, limit, shim):
 def full_disk(check, runs, shim):
     unshare = mounter(runs.ground)
     if unshare is None:
-        note("disk: full tmpfs: skipped, because mounting is not permitted (unshare -Urm, mount -t tmpfs)")
+        note("disk: small tmpfs: skipped, because mounting is not permitted (unshare -Urm, mount -t tmpfs)")
         return
     step, inodes = (16, range(2, 34)) if runs.ground.long else (160, range(4, 34, 6))
     tally, stopped = Tally(), 0
@@ -110,8 +111,8 @@ def full_disk(check, runs, shim):
         if not why and must - whole_steps(run):
             why = f"of the reported steps {must}, {must - whole_steps(run)} are missing"
         tally.add(limit, why or runs.resumes(run))
-    tally.line(check, f"full tmpfs ({stopped} full): exit 4, named, resumes")
-    check("disk: full tmpfs: runs stopped by a full disk", stopped, "some, not all", 0 < stopped < tally.all)
+    tally.line(check, f"small tmpfs ({stopped} full): exit 4, named, resumes")
+    check("disk: small tmpfs: runs stopped by a full disk", stopped, "some, not all", 0 < stopped < tally.all)
 
 
 # ---- a limit on the size of files ----------------------------------------------------------------
@@ -184,11 +185,12 @@ def standard_error(check, runs):
         os.close(stream)
         why = f"exit {done.returncode}" if done.returncode != 0 else ""
         tally.add(f"stderr is {name}", why or ("" if digest(run) == runs.end else "different bits"))
-    tally.line(check, "stderr full or a closed pipe: training continues")
+    tally.line(check, "stderr is full or a closed pipe: training continues")
 
 
 def head(check, runs):
-    """Pipes the output of a training, and of more lines than a pipe holds, to a reader that exits after one line."""
+    """Pipes the output of a training run, and more generated lines than a pipe holds, to a reader that exits after one
+    line."""
     tally, run = Tally(), runs.ground.folder("disk-head") / "run"
     heed, many = shlex.quote(str(runs.ground.heed)), runs.ground.path / "many.txt"
     many.write_text("1 May 1999\n" * 6000)
@@ -207,11 +209,11 @@ def head(check, runs):
 
 
 def full_metrics(check, runs):
-    """Replaces a file that grows with the run by a link to /dev/full."""
+    """Replaces each file that grows during a run with a link to /dev/full."""
     for name in ("metrics.jsonl", "train.log"):
         run = runs.ground.folder("disk-full") / "run"
         run.mkdir()
-        (run / ".lock").touch()  # marks a run that has just begun: heed refuses to write into other folders
+        (run / ".lock").touch()  # marks a run that has just begun; without it, heed refuses the folder
         (run / name).symlink_to("/dev/full")
         why = refusal(runs.ground.run(*runs.train(run), timeout=PATIENCE), run / name, "No space left")
         (run / name).unlink()

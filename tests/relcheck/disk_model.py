@@ -6,7 +6,7 @@ missing, zero, or the disk's previous contents, block by block; pending changes 
 """
 import os
 
-BLOCKS = (512, 4096)  # bytes that reach the disk together
+BLOCKS = (512, 4096)  # possible numbers of bytes that reach the disk together
 
 
 class File:
@@ -57,13 +57,14 @@ class Link:
 
 
 class Folder:
-    """Maps names to nodes. `pending`: the changes since the last fsync, as functions of such a dictionary."""
+    """Maps names to nodes. `pending`: the changes since the last fsync, each as the alternatives given to change()."""
 
     def __init__(self):
         self.names, self.safe, self.pending = {}, {}, []
 
     def change(self, *ways):
-        """The first of `ways` is the change that happened; the others are changes that the disk may contain instead."""
+        """Applies the first of `ways`, which are functions that change a dictionary of names; the others are changes
+        that the disk may contain instead."""
         ways[0](self.names)
         self.pending.append(ways)
 
@@ -92,8 +93,8 @@ def both(first, second):
 
 
 class Disk:
-    """Replays a log of calls (shim.Call). With `lies`, fsync of a file reports success and does nothing: a name may
-    exist before its bytes."""
+    """Replays a log of calls (shim.Call). With `lies`, fsync of a file reports success and does nothing, so a name may
+    be on disk before its bytes."""
 
     def __init__(self, base, lies=False):
         self.root, self.files, self.lies = self.copied(base), {}, lies
@@ -175,7 +176,7 @@ class Disk:
         same, new = self.find(call.second)
         assert folder is same, "a rename between folders is not modelled"
         node = folder.names[old]
-        # On a disk without a journal the new name may exist before the old one is removed.
+        # On a disk without a journal, the new name may exist before the old one is removed.
         folder.change(both(drop(old), put(new, node)), put(new, node))
 
     def exchange(self, call, _):
@@ -185,7 +186,7 @@ class Disk:
         folder.change(both(put(one, second), put(two, first)))
 
     def after_cut(self, random):
-        """A random state that may remain: maps paths to bytes, a Link, or None for a folder."""
+        """A random state that a power cut may leave: maps paths to bytes, a Link, or None for a folder."""
         state = {}
 
         def walk(folder, path):

@@ -7,13 +7,13 @@
  *                 flags, offset, length, path, second path (of a rename; the text of a symlink)
  *   FAULT_DATA    a file that receives the bytes of all writes, concatenated
  *   FAULT_AT      the number of the call that fails, from 1
- *   FAULT_KIND    how it fails: an errno as a number; "short" (a write writes half, other calls
- *                 succeed); "half" (the same, and the next write fails with ENOSPC); "kill"
+ *   FAULT_KIND    how it fails: an errno as a number; "short" (half of a write is written, other
+ *                 calls succeed); "half" (the same, and the next write fails with ENOSPC); "kill"
  *                 (SIGKILL, after half of a write); "exit" (the same, with _exit)
  *   FAULT_LASTS   if set, all later calls fail as well, as on a removed or full disk
  *   FAULT_SIGNAL  the number of a signal that the process sends to itself once
  *   FAULT_STEP    the signal is sent when this step or a later one has been written to
- *                 metrics.jsonl, so that the point does not depend on the machine
+ *                 metrics.jsonl, so that the moment does not depend on the machine
  *
  * A failing close has closed its file, as on Linux. Reads are not counted; opening for reading is.
  */

@@ -49,10 +49,10 @@ class Scenario:
         return self.ground.run(*self.command(work / "run"), env=environment)
 
     def needs(self, number):
-        """Whether heed must report an error of this call, because data could be lost."""
+        """Whether heed must report a failure of this call, because data could be lost."""
         call, follows = self.calls[number - 1], self.calls[number:number + 1]
         if call.path == "run/.lock":
-            return call.name == "open"  # only messages use the number in it
+            return call.name == "open"  # the process number in the file is used only in messages
         if call.name == "exchange":
             return False  # heed has a fallback for file systems without exchange
         if call.name == "close":
@@ -63,7 +63,7 @@ class Scenario:
 
     def unsafe(self, close):
         """Whether the closed file was written to after its last fsync. The log is an exception: a run closes it last and
-        cannot report an error any more."""
+        can then no longer report an error."""
         before = [call.name for call in self.calls[:close.number - 1]
                   if call.path == close.path and call.name in ("write", "fsync")]
         return before[-1:] == ["write"] and close.path != "run/train.log"
@@ -110,7 +110,7 @@ class Case:
         elif done.returncode != 4 and (done.returncode != 0 or self.scenario.needs(self.number)):
             self.wrong["exit"] = f"exit {done.returncode}, not 4: {last_line(done)}"
         elif done.returncode == 4 and not any(name in last_line(done) for name in self.names()):
-            self.wrong["message"] = f"does not name the file: {last_line(done)}"
+            self.wrong["message"] = f"the message does not name the file: {last_line(done)}"
 
     def names(self):
         """The names a message may use for the file: its path, its final path, or the folder being removed."""
@@ -131,7 +131,7 @@ class Case:
         metrics = run / "metrics.jsonl"
         lines = metrics.read_bytes().split(b"\n") if metrics.exists() else []
         if any(not (line.startswith(b"{") and line.endswith(b"}")) for line in lines[:-1]):
-            self.wrong["metrics"] = "a broken line that is not the last"
+            self.wrong["metrics"] = "metrics.jsonl has a broken line before the last"
         elif self.kind in ERRORS[:4] and done.returncode == 4 and lines and lines[-1]:
             self.wrong["metrics"] = "metrics.jsonl ends with half a record"
 
@@ -191,7 +191,7 @@ def scenarios(ground, shim):
 
 
 def kinds_for(call):
-    """The failures that apply to a call: some apply to writes only, a full disk does not apply to reads."""
+    """The failures that apply to a call: some apply only to writes, and a full disk does not affect reads."""
     reads = call.name == "open" and not call.writes()
     return [kind for kind in EVERY if (call.name == "write" or kind not in WRITES_ONLY)
             and not (reads and kind in ("ENOSPC", "EDQUOT"))]

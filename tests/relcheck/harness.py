@@ -94,7 +94,7 @@ class Ground:
                                 stdin=subprocess.DEVNULL, **keywords)
 
     def train(self, kind, name, *overrides, **keywords):
-        """Trains a small config to the end; returns the run folder."""
+        """Trains to the end with a small config; returns the run folder."""
         run = self.path / name
         shutil.rmtree(run, ignore_errors=True)
         self.run("train", self.config(kind), "--run", run, *overrides, check=0, **keywords)
@@ -111,7 +111,7 @@ def metrics_without_clocks(run):
 
 
 def digest(run):
-    """SHA-256 of the final weights, moments and metrics of a run, without clock fields."""
+    """SHA-256 of the final weights, moments and metrics of a run, without the fields that depend on the clock."""
     last = run / "last"
     total = hashlib.sha256()
     for name in ("model.safetensors", "training.safetensors"):

@@ -91,7 +91,7 @@ def stop(process, number):
 
 
 def stop_watching(process, number, count):
-    """Like stop(); also returns count() just after the signal and after the exit."""
+    """Like stop(), and also returns count() just after the signal and count() after the exit."""
     began = time.monotonic()
     process.send_signal(number)
     before = count()
@@ -115,7 +115,7 @@ def finish(ground, kind, run, *overrides):
 
 
 def status_line(status, stderr):
-    """The exit status and the first lines of standard error, in one line."""
+    """The exit status and the first lines of standard error, on one line."""
     return f"exit {status}: {' | '.join(stderr.splitlines()[:3])}"
 
 
@@ -136,7 +136,8 @@ def broken_lines(run, unfinished=False):
 
 
 def outcome(run):
-    """The parts in which an interrupted run must equal an uninterrupted one: weights, moments, metrics, links."""
+    """The parts in which an interrupted run must equal an uninterrupted one: weights, moments, metrics, links,
+    averaged weights."""
     weights = run / "average" / "model.safetensors"
     mean = harness.tree(weights.parent) if weights.exists() else {}
     return (harness.digest(run), linked_step(run, "last"), linked_step(run, "best"),

@@ -15,7 +15,7 @@ STEPS = 20
 # A checkpoint of 7 MB every step, with pruning: saves take about half of the time.
 OVERRIDES = (f"train.steps={STEPS}", "train.save_every=1", "train.validate_every=3", "model.d_model=128",
              "model.d_ff=512")
-CHAIN = 5  # number of kills of one run
+CHAIN = 5  # maximum number of kills of one run
 
 
 def traces_of_saving(run):
@@ -50,21 +50,21 @@ class Aim:
         self.random, self.seconds, self.save = random, seconds, save
 
     def any_moment(self, process, run):
-        """A uniformly random moment until the expected end of the process; False if the process ends first."""
+        """Waits for a uniformly random moment before the expected end of the process; False if it ends first."""
         left = self.seconds * (1 - 0.9 * linked_step(run) / STEPS)
         return let_run(process, self.random.uniform(0, left))
 
     def at_the_start(self, process, _):
-        """A random moment while the run is being created or read."""
+        """Waits for a random moment while the run is being created or read."""
         return let_run(process, self.random.uniform(0, 0.05))
 
     def in_a_save(self, process, run):
-        """A random moment within one of the next saves: during the writes, or between renaming and linking."""
+        """Waits for a random moment in one of the next saves: during the writes, or between renaming and linking."""
         name = f"step-{newest_step(run) + self.random.randint(1, 3):08}"
         done, begun = run / "checkpoints" / name, run / "checkpoints" / f".{name}.tmp"
-        if self.random.random() < 0.3:  # the new name exists, its links do not
+        if self.random.random() < 0.3:  # the checkpoint has its final name, but no link yet
             return wait_until(process, done.exists, 2e-5)
-        older = written(begun)  # the folder of an earlier kill
+        older = written(begun)  # a folder left by an earlier kill
         if not wait_until(process, lambda: written(begun) not in (None, older), 5e-5):
             return False
         return let_run(process, self.random.uniform(0, self.save), 5e-5)
@@ -143,7 +143,7 @@ def killed_runs(check, ground):
         if ended and not same:
             parts = [name for name, a, b in zip(("digest", "last", "best", "mean"), outcome(run), reference[kind])
                      if a != b]
-            note(f"{kind}: chain {tally['chains']}: {' and '.join(parts)} differ")
+            note(f"{kind}: chain {tally['chains']} differs from the reference in: {', '.join(parts)}")
         tally["chains"] += 1
         tally["equal"] += same
     kills, chains = max(tally["kills"], 1), tally["chains"]
@@ -198,7 +198,7 @@ def half_replaced(check, ground):
 
 
 def killed_while_replacing(check, ground):
-    """Kills --overwrite at random moments; repeating the command gives the undisturbed result."""
+    """Kills train --overwrite at random moments; the repeated command must give the undisturbed result."""
     reference = outcome(ground.train("seq2seq", "reference"))
     older = ground.train("seq2seq", "older", "seed=6")
     rounds = 100 if ground.long else 10

@@ -1,5 +1,5 @@
 #pragma once
-/// Shared by the programs of relcheck: result lines, a scratch folder, files as bytes.
+/// Helpers of the programs of relcheck: result lines, a scratch folder, files as bytes.
 #include <fmt/format.h>
 #include <stdlib.h>
 #include <sys/stat.h>

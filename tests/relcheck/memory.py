@@ -54,7 +54,7 @@ def watch(ground, steps):
             samples.append((step, resident, open_files))
         time.sleep(0.005)
     if process.returncode != 0:
-        raise RuntimeError(f"the run ended with {process.returncode}")
+        raise RuntimeError(f"the run ended with exit status {process.returncode}")
     return samples
 
 
@@ -77,7 +77,7 @@ def steady(check, ground):
 
 
 def predicted(check, ground):
-    """Compares the estimate of heed show with the peak of a training run, for several models."""
+    """Compares the estimate of heed show with the peak memory of a training run, for several models."""
     words = random.Random(3)
     lines = [" ".join(words.choices(["lorem", "ipsum", "dolor", "sit", "amet"], k=words.randint(3, 20)))
              for _ in range(3000)]
@@ -102,7 +102,7 @@ def predicted(check, ground):
         run = ground.folder("peak")
         process = ground.start("train", ground.config(kind), "--run", run, *overrides, *ENDLESS)
         if not wait_for_step(process, run, steps):
-            raise RuntimeError(f"{name}: no step {steps}")
+            raise RuntimeError(f"{name}: the run ended before step {steps}")
         peak = status(process.pid, "VmHWM") or 0  # read before the final beam search, which uses more memory
         stop(process, signal.SIGKILL)
         peak_mb = peak * 1024 / 1e6

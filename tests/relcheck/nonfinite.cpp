@@ -110,7 +110,7 @@ void faults_are_caught(Measures& measures, std::size_t count) {
     measures.all_of(fmt::format("nonfinite: faults in {}, caught in their step",
                                 names[static_cast<std::size_t>(fault)]),
                     caught, caught + missed);
-    Measures::note(fmt::format("{} faults had no effect on the weights", without_effect));
+    Measures::note(fmt::format("faults without effect on the weights: {}", without_effect));
   }
 }
 
@@ -136,7 +136,7 @@ bool run_with_fault(const Config& config, const std::filesystem::path& folder, R
   RunLog run_log;
   Trainer trainer(config, {folder}, data, run_log);
   Injector injector;
-  injector.results = injector.gradients_seen = 1 << 30;  // the fault occurs once in the run
+  injector.results = injector.gradients_seen = 1 << 30;  // so that the fault occurs only once
   injector.place = {random.below(2) == 0, static_cast<std::int64_t>(random.below(600)),
                     static_cast<std::int64_t>(random.below(1 << 20)), values[random.below(3)]};
   try {
@@ -165,7 +165,7 @@ void checkpoints_stay_finite(Measures& measures, std::int64_t runs) {
     checkpoints += count;
   }
   measures.all_of("nonfinite: checkpoints with only finite values", finite, checkpoints);
-  measures.line("nonfinite: runs that stopped and that skipped steps",
+  measures.line("nonfinite: runs stopped, and runs with skipped steps",
                 fmt::format("{} and {} of {}", stopped, skipped, runs), "some of each",
                 stopped > 0 && skipped > 0);
 }

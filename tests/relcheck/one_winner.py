@@ -51,10 +51,10 @@ def races(check, ground):
     begun = ground.folder("begun")
     process = ground.start(*command(ground.config("synthetic"), "train", begun))
     if not wait_for_step(process, begun, 20):
-        raise RuntimeError("race: no run to resume")
+        raise RuntimeError("race: the run to be resumed ended before step 20")
     stop(process, signal.SIGTERM)
     for name, mixture in (("train", ("train",)), ("resume", ("resume",)), ("train + resume", ("train", "resume")),
-                          ("resume + many train", ("resume",) + ("train",) * 7),
+                          ("one resume + several train", ("resume",) + ("train",) * 7),
                           ("train --overwrite + resume", ("replace", "resume"))):
         good = total = 0
         for _ in range(rounds):
@@ -83,7 +83,7 @@ def untouched(check, ground):
     config = ground.config("synthetic")
     process = ground.start(*command(config, "train", run))
     if not wait_for_step(process, run, 5):
-        raise RuntimeError("held: no run")
+        raise RuntimeError("held: the run ended before step 5")
     process.send_signal(signal.SIGSTOP)
     os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WNOWAIT)
     tries = [kind for kind in ("train", "replace", "resume") for _ in range(20 if ground.long else 3)]
@@ -109,7 +109,7 @@ def untouched(check, ground):
 
 
 def stale_locks(check, ground):
-    """Kills a process that holds the lock: the next process resumes without help and ends with the same bits."""
+    """Kills a process that holds the lock: the next process must resume without help and end with the same bits."""
     reference = ground.train("synthetic", "reference")
     rounds = 100 if ground.long else 10
     good = 0

@@ -41,7 +41,7 @@ class Recording:
             disk.play(call, self.data[call.at:call.at + call.result] if call.name == "write" else b"")
 
     def true_files(self):
-        """Maps each path to the checksums of its valid contents: FIXED files, files of folders renamed into place."""
+        """Maps the FIXED files and the files of folders renamed into place to the checksums of their valid contents."""
         disk, true = Disk(self.scenario.base), {}
 
         def learn(path):
@@ -154,7 +154,7 @@ class Verdicts:
         if missing := must - set(found["valid"]):
             return f"step {max(missing)} is missing; valid: {found['valid']}"
         if found["newest"] != max(found["valid"]):
-            return f"resumes from step {found['newest']} of {found['valid']}"
+            return f"resumes from step {found['newest']}; valid: {found['valid']}"
         if records and (found["last"] not in found["valid"] or found["last"] < max(must)):
             return f"`last` points to {found['last'] or 'nothing'}; valid: {found['valid']}"
         for path in FIXED:
@@ -174,12 +174,12 @@ class Verdicts:
             accepted.append(os.path.relpath(found["weights"], os.path.realpath(self.folder)))
         for path in accepted:
             if sha256(state[path]) not in self.recording.true.get(path, ()):
-                return f"{path} was accepted"
+                return f"{path} was accepted with content that the run never wrote"
         return ""
 
 
 def resumes(ground, state, must, folder, scenario):
-    """Resumes a state; returns "" if the result has the same bits, or an error."""
+    """Resumes a state; returns "" if the result has the same bits, otherwise an error."""
     put_on_disk(state, folder)
     run = folder / "run"
     done = ground.run("resume", run)
@@ -192,8 +192,8 @@ def resumes(ground, state, must, folder, scenario):
 
 
 def examine(verdicts, per_point, random, lies=False, keep=0):
-    """Cuts the power after every call until `per_point` new states are found, or only known states for a while.
-    Returns `keep` of the states, with the steps that must exist, to resume from."""
+    """Cuts the power after every call until `per_point` new states, or too many known ones, are found. Returns up to
+    `keep` of the states, with the steps that must exist, for resuming."""
     kept, count = [], 0
     for disk, must, records in verdicts.recording.points(lies):
         new = old = 0
@@ -214,7 +214,7 @@ def examine(verdicts, per_point, random, lies=False, keep=0):
 
 def report_wrong(case, wrong):
     for why in sorted(set(wrong))[:5]:
-        note(f"{case}: {wrong.count(why)} times: {why}")
+        note(f"{case}: {why} (number of cases: {wrong.count(why)})")
 
 
 def examine_scenario(ground, scenario):

@@ -57,7 +57,7 @@ def seconds(check, ground):
             names = os.listdir(run / "checkpoints")
             saving = any(name.startswith(".step-") and name.endswith(".tmp") for name in names)
             link = os.readlink(run / "last")
-        except OSError:  # does not exist yet
+        except OSError:  # the folder or the link does not exist yet
             saving, link = (run / "checkpoints").is_dir(), None
         now = time.monotonic()
         if link != last:
@@ -68,7 +68,7 @@ def seconds(check, ground):
             began = now
         time.sleep(0.001)
     if process.returncode != 0 or len(durations) < saves - 2:
-        check("saving: seconds for 100 MB", "too few saves observed", "<= 1 s", False)
+        check("saving: maximum seconds for 100 MB", "too few saves observed", "<= 1 s", False)
         return
     megabytes = megabytes_of(run)
     max_seconds = max(durations) / megabytes * 100

@@ -25,7 +25,7 @@ class Call:
     at: int          # offset of a write's bytes in the data file
 
     def writes(self):
-        """Whether this is an open that can change the file."""
+        """Whether this call opens a file so that it may be changed."""
         return self.name == "open" and (self.flags & O_ACCMODE != os.O_RDONLY or bool(self.flags & O_CREAT))
 
     def kind(self):
@@ -34,7 +34,7 @@ class Call:
 
 
 class Shim:
-    """The library, compiled into the scratch folder by this machine's compiler."""
+    """The shim as a shared library, compiled into the scratch folder by this machine's compiler."""
 
     def __init__(self, ground):
         self.library = ground.path / "fault_shim.so"

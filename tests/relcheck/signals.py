@@ -19,7 +19,7 @@ LARGE = ("model.d_model=256", "model.d_ff=1024", "model.layers=3", "train.batch_
 
 
 def slow(times):
-    """Overrides for steps that take a second or more, multiplied by `times`."""
+    """Overrides for steps that take a second or more; `times` multiplies their work."""
     return ("model.d_model=256", "model.d_ff=1024", "model.layers=3", "threads=1", "train.validate_every=100",
             "train.save_every=100", "train.steps=4", f"train.batch_tokens={5000 * times}",
             f"train.shards={3 * times}", f"data.synthetic.train={500 * times}")
@@ -63,7 +63,7 @@ def saved_at_the_step(check, ground):
             run = ground.folder("signalled")
             process = resume_run(ground, "synthetic", run, *ENDLESS)
             if not wait_for_step(process, run, step):
-                raise RuntimeError(f"no step {step}")
+                raise RuntimeError(f"the run ended before step {step}")
             status, _ = stop(process, number)
             rounds += 1
             lost += newest_record(run) != linked_step(run) or status != 128 + number
@@ -75,7 +75,7 @@ def slow_run(ground, times):
     run = ground.folder("slow")
     process = resume_run(ground, "synthetic", run, *slow(times))
     if not wait_for_step(process, run, 1):
-        raise RuntimeError("slow: no first step")
+        raise RuntimeError("slow: the run ended before its first step")
     time.sleep(0.1)
     return run, process
 
@@ -119,12 +119,12 @@ def validations(run):
 
 def during_validation(check, ground):
     """A stop does not wait for a long validation; resume repeats an abandoned one."""
-    for sentences in (4000, 16_000, 64_000):  # repeated with more if the validation ended before the signal
+    for sentences in (4000, 16_000, 64_000):  # repeated with more sentences if the validation ended before the signal
         run = ground.folder("signalled")
         process = resume_run(ground, "synthetic", run, *LARGE, "train.validate_every=1", "threads=1",
                         f"data.synthetic.valid={sentences}")
         if not wait_for_step(process, run, 1):
-            raise RuntimeError("no first step")
+            raise RuntimeError("the run ended before its first step")
         time.sleep(0.2)
         status, seconds, before, after = stop_watching(process, signal.SIGTERM, lambda path=run: validations(path))
         if not before:
@@ -168,7 +168,7 @@ def checkpoints_on_request(check, ground):
     same = status == 0 and outcome(run) == outcome(reference)
     if not same:
         note(status_line(status, stderr))
-    check("SIGUSR1: resumes to the same result", "equal" if same else f"differs, exit {status}", "equal", same)
+    check("SIGUSR1: result after resume", "equal" if same else f"differs, exit {status}", "equal", same)
 
 
 def request_at_other_times(check, ground):
