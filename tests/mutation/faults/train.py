@@ -14,7 +14,7 @@ fault("step: the same dropout masks in every step", "train/loop/step.cpp",
       "step < 0 ? 1u : 0u,",
       "training:step,determinism")
 
-fault("step: clipped by the square of the norm", "train/loop/step.cpp",
+fault("step: gradients are clipped by the square of the norm", "train/loop/step.cpp",
       "update(lr, clip_factor(result.gradient_norm, options_.clip_norm));",
       "update(lr, clip_factor(result.gradient_norm * result.gradient_norm, options_.clip_norm));",
       "training:step", "nn_f64:golden")
@@ -124,7 +124,7 @@ fault("beam: another hypothesis replaces a finished one", "train/decode/search.c
       "const std::int64_t places = beam;",
       "training:searching")
 
-fault("continuing a text: the window slides one token early", "train/decode/search.cpp",
+fault("text continuation: the window slides one token early", "train/decode/search.cpp",
       "static_cast<std::int64_t>(text.size()) > context) {",
       "static_cast<std::int64_t>(text.size()) >= context) {",
       "training:searching_with_models")
