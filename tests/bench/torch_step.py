@@ -162,7 +162,7 @@ class DistanceBias(nn.Module):
         self.register_buffer("bucket", bucket if causal else bucket + side * (distance < 0))
 
     def forward(self, batch):
-        return self.weight[self.bucket].permute(2, 0, 1).repeat(batch, 1, 1)  # one for each product of baddbmm
+        return self.weight[self.bucket].permute(2, 0, 1).repeat(batch, 1, 1)  # one copy for each product of baddbmm
 
 
 class Model(nn.Module):

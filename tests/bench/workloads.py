@@ -10,12 +10,12 @@ class Workload:
     d: int          # d_model
     heads: int
     ff: int
-    layers: int     # layers of one side; an encoder-decoder has two sides
-    vocab: int      # tokens; labels of VIT
-    batch: int      # sequences, pairs or images
-    length: int     # tokens of every sequence, on both sides; patches and class token of VIT
+    layers: int     # number of layers per side; an encoder-decoder has two sides
+    vocab: int      # number of tokens; VIT: number of labels
+    batch: int      # number of sequences, pairs or images
+    length: int     # number of tokens per sequence, on both sides; VIT: of patches and class token
     kind: str = TRANSLATION
-    patch: int = 0          # VIT: values of a patch
+    patch: int = 0          # VIT: number of values per patch
     relative: bool = False  # T5's biases in place of sinusoids
 
     @property

@@ -77,7 +77,7 @@ def rms_norm(group):
 
 
 def sinusoids(length, d_model):
-    """Vaswani et al. 2017, section 3.5: row p contains sin(p / 10000^(2i/d)), cos(…) alternately."""
+    """Vaswani et al. 2017, section 3.5: row p alternates sin(p / 10000^(2i/d)) and cos(…)."""
     angles = [[p / 10000.0 ** (2 * (i // 2) / d_model) for i in range(d_model)]
               for p in range(length)]
     return torch.tensor([[math.cos(a) if i % 2 else math.sin(a) for i, a in enumerate(row)]

@@ -13,7 +13,7 @@ failures=0
 
 # fake NAME: creates a command that records its call and then runs the script from standard input
 fake() {
-  rm -f "$bin/$1"                 # never write through a link
+  rm -f "$bin/$1"                 # so that a link is replaced
   { echo '#!/bin/sh'; printf 'echo "%s $*" >>"%s"\n' "$1" "$calls"; cat; } >"$bin/$1"
   chmod +x "$bin/$1"
 }
@@ -93,8 +93,8 @@ as=
 
 fail() { echo "FAILED: $*"; for f in out err calls; do echo "--- $f"; cat "$dir/$f"; done; failures=$((failures + 1)); }
 expect_status() { [ "$status" = "$1" ] || fail "$what: exit status $status instead of $1"; }
-expect() { grep -qF -- "$2" "$dir/$1" || fail "$what: not in $1: $2"; }
-expect_no() { ! grep -qF -- "$2" "$dir/$1" || fail "$what: unexpected in $1: $2"; }
+expect() { grep -qF -- "$2" "$dir/$1" || fail "$what: $1 does not contain: $2"; }
+expect_no() { ! grep -qF -- "$2" "$dir/$1" || fail "$what: $1 contains: $2"; }
 # all_built: makes the sources old and the launcher's stamp current; files touched afterwards are newer
 all_built() {
   find "$clone" -exec touch -d '2 hours ago' {} +

@@ -27,7 +27,7 @@ mpi, heed, delays = arguments[0], *map(os.path.abspath, arguments[1:3])
 wanted = arguments[3:]
 launcher = shutil.which("mpirun.openmpi" if mpi == "openmpi" else "mpiexec.mpich") or shutil.which("mpirun")
 if launcher is None:
-    print(f"skipped: no launcher of {mpi}")
+    print(f"skipped: found no launcher of {mpi}")
     sys.exit(77)
 
 patience = int(re.search(r"patience = (\d+);", (pathlib.Path(__file__).parent.parent / "patience.h").read_text())[1])
@@ -215,7 +215,7 @@ def figures_of_eval():
 
 
 # ---- signals and faults ----------------------------------------------------------------------------
-long_run = 100000  # steps; every such run is ended early
+long_run = 100000  # number of steps; every such run is ended early
 
 
 def write_slow():
@@ -320,7 +320,7 @@ def suspended():
 
 def full_disk():
     process = begin("full", 2)
-    limit = (1 << 16, 1 << 16)  # bytes of a file; a checkpoint is larger
+    limit = (1 << 16, 1 << 16)  # maximum size of a file in bytes; a checkpoint is larger
     resource.prlimit(processes(process)[0], resource.RLIMIT_FSIZE, limit)
     _, text = end_of(process, "a full disk", 4)
     check("File too large" in text, f"a full disk: the reason is not reported\n{text}")

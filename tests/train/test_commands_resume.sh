@@ -134,7 +134,7 @@ for other in 1 2; do       # two signals at once, as from a shell and timeout(1)
   soon 'grep -qs "train step" err'
   kill -STOP $!; kill -TERM $!; kill -$other $!; kill -CONT $!
   wait $!
-  got=$?                                                 # status of the signal handled first
+  got=$?                                                 # exit code for the signal handled first
   case $got in 143 | $((128 + other))) got=either ;; esac
   equal "exit code after signals 15 and $other at once" "$got" either
   says 'stopped by SIG'

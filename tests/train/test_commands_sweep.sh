@@ -37,7 +37,7 @@ for run in 001-norm=pre 002-norm=post; do
     "$(cksum <"runs/copy-sweep/$(case $run in *pre) echo 001-norm=pre-seed=1 ;; *) echo 003-norm=post-seed=1 ;; esac)/best/model.safetensors")"
 done
 
-# ---- killed and stopped -----------------------------------------------------------------------------
+# ---- sweeps that are killed or stopped --------------------------------------------------------------
 "$heed" sweep copy.yaml model.heads=1,2,4 --run killed train.steps=400 >out 2>err </dev/null &
 soon '[ -e killed/001-heads=1/checkpoints ]'
 kill -9 $!

@@ -38,7 +38,7 @@ fault("causal mask: a row shows one key too many", "autograd/ops/attention/atten
       "std::fill(mask.row(i) + std::min(i + 2, t),",
       "autograd_f64", "nn_f64:attention_layers")
 
-fault("fused attention: backward without dropout's mask", "autograd/ops/attention/fused_attention.cpp",
+fault("fused attention: backward omits dropout's mask", "autograd/ops/attention/fused_attention.cpp",
       "if (options.dropout > 0) drop(t, scratch.dp, scratch.dp);",
       "",
       "autograd_f64:op_table_suite,long_attention")
@@ -83,7 +83,7 @@ fault("cross-entropy: a chunk's dW replaces that of earlier chunks", "autograd/o
       "real(0), dweight.data(), in);",
       "autograd_f64:op_table_suite,ops")
 
-fault("dropout: a different mask in backward", "autograd/ops/dropout.cpp",
+fault("dropout: backward uses a different mask", "autograd/ops/dropout.cpp",
       "void backward(const Array& dy, Grad dx) const { dx.add(forward(dy)); }",
       "void backward(const Array& dy, Grad dx) const {\n"
       "    RandomKey other = key;\n"
@@ -140,7 +140,7 @@ fault("arena: a block stays with the thread that frees it", "autograd/memory/are
       "    my_arena()->put(block);",
       "autograd_f64:arena")
 
-fault("heap: after a merge, the next block points at the old one", "autograd/memory/heap.cpp",
+fault("heap: after a merge, the next block points at the old block", "autograd/memory/heap.cpp",
       "    block = below;\n  }\n  above(block)->below = block;\n",
       "    block = below;\n  }\n",
       "autograd_f64:heap")
@@ -172,7 +172,7 @@ fault("attention: the smaller of the sums of two tiles is omitted", "autograd/ke
       "alone ? high : high",
       "kernels_f64:kernels_attention", "autograd_f64:long_attention")
 
-fault("attention: scores divided by the root of the model's width", "autograd/attention.h",
+fault("attention: scores are divided by the root of the model's width", "autograd/attention.h",
       "real(1) / std::sqrt(static_cast<real>(layout.size))",
       "real(1) / std::sqrt(static_cast<real>(layout.size * layout.heads))",
       "autograd_f64:attention_kinds")
@@ -207,17 +207,17 @@ fault("recomputation: earlier gradients are dropped", "autograd/recompute.cpp",
       "partial.push_back({leaves[i], {}});",
       "autograd_f64:recomputation")
 
-fault("softmax: gradient with the sum of dy in place of ⟨dy, y⟩", "autograd/kernels/softmax.cpp",
+fault("softmax: the gradient has the sum of dy in place of ⟨dy, y⟩", "autograd/kernels/softmax.cpp",
       "return hn::Mul(io.load(y + i), io.load(dy + i));",
       "return io.load(dy + i);",
       "kernels_f64:kernels_rows")
 
-fault("cross-entropy: smoothing mass over n - 1 classes", "autograd/kernels/cross_entropy.cpp",
+fault("cross-entropy: smoothing divides its mass by n - 1 classes", "autograd/kernels/cross_entropy.cpp",
       "share = eps / static_cast<double>(n);",
       "share = eps / static_cast<double>(n - 1);",
       "kernels_f64:kernels_rows,kernels_accuracy")
 
-fault("layer norm: gradient without mean(g)", "autograd/kernels/norm.cpp",
+fault("layer norm: the gradient lacks mean(g)", "autograd/kernels/norm.cpp",
       "hn::Sub(gained(dy, gain, c, io), set_wide(mean.g));",
       "gained(dy, gain, c, io);",
       "kernels_f64:kernels_rows")
@@ -252,7 +252,7 @@ fault("adamw: decay goes into the gradient", "autograd/kernels/update.cpp",
       "const Vector gi = hn::MulAdd(constant(step.decay), io.load(w + i), hn::Mul(io.load(g + i), clip));",
       "kernels_f64:kernels_update")
 
-fault("adam: eps under the root", "autograd/kernels/update.cpp",
+fault("adam: eps is added under the root", "autograd/kernels/update.cpp",
       "const Vector size = hn::MulAdd(hn::Sqrt(vi), root2, eps);",
       "const Vector size = hn::Mul(hn::Sqrt(hn::Add(vi, eps)), root2);",
       "kernels_f64:kernels_update")

@@ -13,7 +13,7 @@ fault("order: no sample can keep its place", "data/batches/batching.cpp",
       "random.below(static_cast<std::uint32_t>(i - 1))",
       "data:batcher")
 
-fault("order: the same in every epoch", "data/batches/batching.cpp",
+fault("order: every epoch has the same order", "data/batches/batching.cpp",
       ".index = static_cast<std::uint64_t>(epoch),",
       ".index = epoch < 0 ? 1u : 0u,",
       "data:batcher")

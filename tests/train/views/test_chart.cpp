@@ -62,7 +62,7 @@ BOOST_AUTO_TEST_CASE(line_breaks_at_nonfinite_points) {
 }
 
 BOOST_AUTO_TEST_CASE(single_value_is_drawn_as_a_centred_dash) {
-  BOOST_TEST(path_of_line(drawn(with({{7, 3}}))) == "M200 95m-3 0h6");  // a visible dash
+  BOOST_TEST(path_of_line(drawn(with({{7, 3}}))) == "M200 95m-3 0h6");
 }
 
 BOOST_AUTO_TEST_CASE(chart_without_values_contains_a_note) {

@@ -16,7 +16,7 @@ struct Runs {
   TempFolder folder;
   std::vector<RunResult> results;
 
-  /// Adds a finished run with this exact match.
+  /// Adds a finished run with this value of exact match. Returns its folder.
   std::string add(const std::string& keys, double exact_match) {
     const std::string run = (folder / fmt::format("{}", results.size())).string();
     std::filesystem::create_directories(run);

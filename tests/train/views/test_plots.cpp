@@ -1,4 +1,4 @@
-// heed plot: all drawings have marks, and their values are correct.
+// heed plot: all drawings contain values, and the values are correct.
 #include "tests/train/support.h"
 #include "train/report/plots.h"
 
@@ -15,7 +15,7 @@ Config config_of(const std::string& text = "") {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(every_plot_has_marks) {
+BOOST_AUTO_TEST_CASE(every_plot_contains_values) {
   for (const std::string& name : plot_names()) {
     const std::vector<Drawing> all = plots_of(name, config_of(), 32);
     BOOST_TEST(all.size() >= 2, name);
