@@ -3,7 +3,7 @@
 ///
 /// The outcome of training depends on the rounding of matrix products, and therefore on the
 /// processor, on BLAS and on its version: two machines differ as two seeds do. One run may pass a
-/// threshold that other runs only just reach. Such a test therefore states each claim with
+/// threshold that another run just misses. Such a test therefore states each claim with
 /// HEED_CHECK_LEARNED, takes its seed from training_seed(), and has the label "learns";
 /// tests/bench/margins repeats all of these tests with other seeds on other kernels of BLAS, and
 /// reports claims whose threshold lies within three standard deviations of the mean. That script
@@ -27,7 +27,7 @@ inline std::uint64_t training_seed(std::uint64_t seed = 1) {
   return seed + (more == nullptr ? 0 : std::stoull(more));
 }
 
-/// The learning rate of such a training run.
+/// The learning rate of such a training run; 1e-30 with HEED_TEST_UNTRAINED.
 inline double training_rate(double rate) {
   return std::getenv("HEED_TEST_UNTRAINED") == nullptr ? rate : 1e-30;
 }

@@ -1,6 +1,6 @@
 #pragma once
-/// Time limits that hold on every machine, busy or not: they limit processor time, which excludes
-/// waiting, relative to that of reference work.
+/// Time limits that are valid on every machine, busy or idle: they limit processor time, which
+/// excludes waiting, relative to the processor time of reference work.
 #include <malloc.h>
 
 #include <algorithm>

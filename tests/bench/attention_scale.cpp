@@ -1,11 +1,12 @@
-// Measures the effect of the scale 1/√d_k of attention's scores on the first steps of training, for heads of
-// several sizes. Prints CSV: size of a head, scale, step, loss, entropy of the attention weights (nats), norm of
-// the loss's gradient with respect to the scores. The last two are means over the steps, heads and queries
-// since the previous line.
-//   build/release/tests/bench/attention_scale [STEPS]      (tests/bench/mechanisms scale plots the output)
+// Measures the effect of the scale 1/√d_k of attention scores on the first steps of training, for
+// heads of several sizes. Prints CSV: size of a head, scale, step, loss, entropy of the attention
+// weights (nats), norm of the loss's gradient with respect to the scores. Loss and entropy are
+// means, and the norm is a root mean square, over the steps since the previous line.
+//   build/release/tests/bench/attention_scale [STEPS]
+// `tests/bench/mechanisms scale` plots the output.
 //
-// One causal layer of width 512 predicts the second half of lines that repeat 32 random symbols of 64. Each
-// query has to find the symbol 31 positions before it.
+// Each sequence repeats 32 random symbols from an alphabet of 64. One causal layer of width 512
+// predicts the second half: each query has to find the symbol 31 positions before it.
 #include <fmt/format.h>
 
 #include <cmath>

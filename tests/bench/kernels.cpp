@@ -20,7 +20,7 @@ using namespace heed;
 
 namespace {
 
-constexpr std::int64_t rows = 512;  // number of rows for kernels of several rows
+constexpr std::int64_t rows = 512;  // number of rows in benchmarks of kernels that process rows
 
 std::vector<real> values(std::int64_t n, std::uint64_t seed = 1) {
   Random random({.seed = seed, .stream = Stream::check, .index = 0, .part = 0});
@@ -29,7 +29,7 @@ std::vector<real> values(std::int64_t n, std::uint64_t seed = 1) {
   return x;
 }
 
-/// Counts reads and writes of `arrays` arrays of n values per iteration.
+/// Reports the bytes moved: `arrays` arrays of n values are read or written per iteration.
 void moves(benchmark::State& state, std::int64_t n, std::int64_t arrays) {
   state.SetBytesProcessed(state.iterations() * n * arrays *
                           static_cast<std::int64_t>(sizeof(real)));

@@ -40,16 +40,17 @@ def restart_under(threads, isa):
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("workload", choices=WORKLOADS)
-    parser.add_argument("--steps", type=int, default=0, help="number of timed steps; 0: steps for about 10 seconds")
+    parser.add_argument("--steps", type=int, default=0,
+                        help="number of timed steps; 0 (default): 5 to 200, for about 10 seconds")
     parser.add_argument("--warmup", type=int, default=3)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--isa", choices=("avx2", "avx512"), default="avx512",
                         help="instruction set of PyTorch's loops")
     parser.add_argument("--attention", choices=("baddbmm", "sdpa"), default="baddbmm")
     parser.add_argument("--dropout", choices=("plain", "bytes", "none"), default="plain",
-                        help="bytes: eight mask values from one random number instead of PyTorch's dropout")
+                        help="bytes: draws eight mask values with one random number, unlike PyTorch's dropout")
     parser.add_argument("--precision", choices=("float32", "bf16"), default="float32",
-                        help="bf16: with autocast")
+                        help="bf16: uses autocast")
     parser.add_argument("--profile", action="store_true", help="print the time of each op to stderr")
     return parser.parse_args()
 
@@ -118,7 +119,7 @@ class Attention(nn.Module):
 
 
 class Block(nn.Module):
-    """Self-attention, with `cross` also cross-attention, and feed-forward; a norm before each, in BERT after each."""
+    """Self-attention, cross-attention if `cross`, and feed-forward, each after a norm or, in BERT, before one."""
 
     def __init__(self, w, cross=False):
         super().__init__()
@@ -145,7 +146,8 @@ class Block(nn.Module):
 
 
 class DistanceBias(nn.Module):
-    """T5's biases, [heads, T, T]: half of the buckets for each side unless causal; one bucket from 128 on."""
+    """T5's biases, [B heads, T, T]. Unless causal, each direction has half of the buckets; distances from 128 on share
+    one bucket."""
 
     def __init__(self, w, causal, buckets=32, farthest=128):
         super().__init__()
@@ -160,11 +162,11 @@ class DistanceBias(nn.Module):
         self.register_buffer("bucket", bucket if causal else bucket + side * (distance < 0))
 
     def forward(self, batch):
-        return self.weight[self.bucket].permute(2, 0, 1).repeat(batch, 1, 1)  # one for each product of baddbmm
+        return self.weight[self.bucket].permute(2, 0, 1).repeat(batch, 1, 1)  # one copy for each product of baddbmm
 
 
 class Model(nn.Module):
-    """An encoder-decoder, or one stack: a language model, BERT, ViT. Embedding and output share a matrix."""
+    """An encoder-decoder, or one stack: a language model, BERT, ViT. Embedding and output share a matrix (not in ViT)."""
 
     def __init__(self, w):
         super().__init__()
@@ -193,7 +195,7 @@ class Model(nn.Module):
         return dropout(x if self.biases else x + self.positions)
 
     def forward(self, source, target):
-        """Maps [T, B] or patches [T, B, values] to logits of every target token, every seventh token, or each image."""
+        """Maps tokens [T, B] or patches [T, B, values] to logits of each token, each seventh one (BERT) or each image."""
         encoder_output, mask = None, self.causal
         if self.encoder:
             bias = self.biases[1](self.batch) if self.biases else None

@@ -4,10 +4,10 @@
     torch_text.py --tokenizer RUN/tokenizer.model --source F --target F [--batches N] [--batch-tokens N]
                   [torch_step.py's options]
 
-Uses the tokenised lengths of the pairs, and random ids, which take the same time. As usual, the pairs are
+Uses the lengths of the tokenised pairs and random ids, which do not affect the time. As usual, the pairs are
 sorted by length, grouped into batches of --batch-tokens target tokens and padded to the maximum length of each
-batch, and the batches are shuffled. Prints one JSON object: target tokens per second without padding, the median
-of ten parts of the run. Needs python3-sentencepiece.
+batch, and the batches are shuffled. Prints one JSON object: target tokens per second without padding, as the
+median of ten parts of the run. Needs python3-sentencepiece.
 """
 import argparse
 import gzip
@@ -40,7 +40,7 @@ PAD = 0
 
 
 class PaddedModel(torch_step.Model):
-    """nmt-small; masks padding in the keys of encoder and cross-attention, and in the loss."""
+    """nmt-small with padding masked in the keys of the encoder and of cross-attention."""
 
     def forward(self, source, target):
         heads = self.encoder[0].attention.heads
@@ -69,7 +69,7 @@ class PaddedModel(torch_step.Model):
 
 
 def tokens_of(path):
-    """The number of tokens of each line, including the end of the sentence."""
+    """The number of tokens of each line, including the end token."""
     model = sentencepiece.SentencePieceProcessor(model_file=OPTIONS.tokenizer)
     with (gzip.open if path.endswith(".gz") else open)(path, "rt", encoding="utf-8") as lines:
         return [len(model.encode(line.rstrip("\n"))) + 1 for line in lines]

@@ -1,4 +1,4 @@
-"""The workloads of configs/bench/ and the matrix FLOPs of a training step of each."""
+"""The workloads of configs/bench/, and the matrix FLOPs of one training step of each."""
 from dataclasses import dataclass
 
 TRANSLATION, LANGUAGE_MODEL, BERT, VIT = "translation", "language model", "bert", "vit"
@@ -10,25 +10,25 @@ class Workload:
     d: int          # d_model
     heads: int
     ff: int
-    layers: int     # layers of one side; an encoder-decoder has two sides
-    vocab: int      # tokens; labels of VIT
-    batch: int      # sequences, pairs or images
-    length: int     # tokens of every sequence, on both sides; patches and class token of VIT
+    layers: int     # number of layers per side; an encoder-decoder has two sides
+    vocab: int      # number of tokens; VIT: number of labels
+    batch: int      # number of sequences, pairs or images
+    length: int     # number of tokens per sequence, on both sides; VIT: of patches and class token
     kind: str = TRANSLATION
-    patch: int = 0          # VIT: values of a patch
+    patch: int = 0          # VIT: number of values per patch
     relative: bool = False  # T5's biases in place of sinusoids
 
     @property
     def tokens(self):
-        """Labels of a step, which tokens_per_s counts: every seventh token of BERT, one for each image of ViT."""
+        """Number of labels in a step, as counted by tokens_per_s: every seventh token in BERT, one per image in ViT."""
         rows = self.batch * self.length
         return {BERT: (rows + 6) // 7, VIT: self.batch}.get(self.kind, rows)
 
     def flops(self):
         """Matrix FLOPs of a step: 2mnk for each product forward, and twice that backward.
 
-        Attention counts in full, also where it is masked; the output projection counts; embedding does not. Source and
-        target have the same number of rows. The pixels of ViT's patches have no gradient.
+        Attention counts in full, including masked scores. The output projection counts, the embedding does not. Source
+        and target have the same number of rows. The pixels of ViT's patches have no gradient.
         """
         rows = self.batch * self.length
         projections = 2 * rows * self.d * 4 * self.d           # q, k, v, out

@@ -1,4 +1,4 @@
-/// A folder of checkpoints, read as by `resume`. The input is a list of files and links:
+/// A folder of checkpoints, read as `resume` reads it. The input is a list of files and links:
 ///   ==== checkpoints/step-00000010/model.safetensors
 ///   (the file's bytes, without the last newline)
 ///   ==== checkpoints/step-00000010/state.json sealed
@@ -36,7 +36,7 @@ std::string text_of(const json& value) {
   return value.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
 }
 
-/// state.json with missing checksums filled in, or the text itself if it is not an object.
+/// state.json with missing sizes and checksums filled in; the text itself if it is not an object.
 std::string sealed(std::string_view text, const fs::path& folder) {
   json state = json::parse(text, nullptr, false);
   if (!state.is_object()) return std::string(text);
@@ -85,14 +85,14 @@ void make_run(const fs::path& run, std::string_view input) {
   }
 }
 
-/// Recomputes what state.json states about the files of a checkpoint.
+/// Checks the step, and the sizes and checksums of the files, against the checkpoint's state.json.
 void require_whole(const Checkpoint& checkpoint) {
   const json state = json::parse(get(checkpoint.folder / "state.json"));
-  require(state.at("step") == checkpoint.step, "the step equals that in state.json");
+  require(state.at("step") == checkpoint.step, "the step is that of state.json");
   for (const auto& [name, about] : state.at("files").items()) {
     const std::string bytes = get(checkpoint.folder / name);
-    require(about.at("bytes") == bytes.size(), name + " has its size");
-    require(about.at("sha256") == sha256_hex(bytes), name + " has its checksum");
+    require(about.at("bytes") == bytes.size(), name + " has the size in state.json");
+    require(about.at("sha256") == sha256_hex(bytes), name + " has the checksum in state.json");
   }
 }
 

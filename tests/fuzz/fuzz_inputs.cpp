@@ -1,7 +1,7 @@
 /// Images, matrices of features, sound and video: a letter for the kind of file, a newline, then
 /// the file.
-///   p  a colour image   g  an image, read in grey   i  an IDX file   n  a .npy file   w  a WAV file
-///   v  a .npy file of a video   m  no file: the description of a video
+///   p  a colour image   g  an image, read as grey   i  an IDX file   n  a .npy file
+///   w  a WAV file   v  a .npy file of a video   m  no file: the description of a video
 #include <cmath>
 
 #include "data/inputs/features.h"
@@ -30,7 +30,7 @@ void read_one_image(const std::string& path, std::int64_t channels) {
   Image image;
   refused_by_name(path, [&] { image = read_image(path, channels); });
   require(image.height > 0 && image.width > 0, "an image has pixels");
-  require(image.channels == channels, "an image has the requested channels");
+  require(image.channels == channels, "an image has the requested number of channels");
   require(std::ssize(image.values) == image.height * image.width * channels,
           "an image has a value for each pixel and channel");
 }
@@ -67,7 +67,7 @@ void read_video(const std::string& path) {
   refused_by_name(path, [&] { array = read_npy_bytes(path); });
   std::size_t values = 1;
   for (const std::int64_t n : array.shape) values *= static_cast<std::size_t>(n);
-  require(array.values.size() == values, "an array has as many values as its shape");
+  require(array.values.size() == values, "the number of values matches the shape of an array");
   const bool video = array.shape.size() == 3 && values > 0 && array.shape[0] < 64 &&
                      array.shape[1] < 64 && array.shape[2] < 64;
   if (!video) return;
@@ -86,7 +86,7 @@ void draw_video(const std::string& moves) {
   const std::string line = "clip:" + moves;
   const Video video = draw_motion(line, 9, 7, 3);
   require(video.frames >= 1 && std::ssize(video.values) == video.frames * 9 * 7 * 3,
-          "a video has the values of its frames");
+          "the number of values matches the frames of a video");
   require(motion_length(line) == video.frames,
           "a video has the number of frames that motion_length returns");
 }
@@ -116,7 +116,8 @@ void target(std::string_view input) {
   if (kind == "w") return read_sound(file("x.wav"));
   if (kind == "v") return read_video(file("x.npy"));
   if (kind == "m") return draw_video(std::string(bytes.rest()));
-  throw Error(Exit::bad_input, "no such kind of file");
+  throw Error(Exit::bad_input,
+              "unknown kind of file: expected one of the letters p, g, i, n, w, v, m");
 }
 
 }  // namespace heed::fuzz

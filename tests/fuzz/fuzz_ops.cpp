@@ -1,7 +1,7 @@
 /// Random graphs of ops. The input is a program: 'v' or 'c' (a variable or a constant) with a
-/// shape, and op bytes with operands; then backward runs from the last result. A wrong shape must
-/// throw Error; a valid one must run, forward and backward, with finite results and gradients for
-/// tame operands.
+/// shape, and op bytes with operands; then backward runs from the last result. An op must throw
+/// Error if a shape is wrong; otherwise it must run, forward and backward, with finite results and
+/// gradients if its operands are tame.
 #include <algorithm>
 #include <cmath>
 #include <optional>
@@ -17,8 +17,8 @@ using fuzz::require;
 
 constexpr int max_steps = 24;
 constexpr std::int64_t max_values = 1 << 10;
-constexpr std::int64_t far_too_many = std::int64_t{1}
-                                      << 31;  // exceeds the memory limit of the tests
+/// An array with this number of values exceeds the memory limit of the tests.
+constexpr std::int64_t far_too_many = std::int64_t{1} << 31;
 
 /// Whether ops on arrays of this shape could run for long without failing for lack of memory. This
 /// includes empty arrays: [n, 0] times [0, n] has n² values.
@@ -40,7 +40,7 @@ bool all_finite(const Array& x) {
   return true;
 }
 
-/// Values in [-2, 2), a different sequence for each kind.
+/// Fills x with random values in [-2, 2), a different sequence for each kind.
 void fill(Array& x, unsigned char kind) {
   Random random({.seed = kind, .stream = Stream::check});
   for (real& value : x.values()) value = static_cast<real>(4 * random.uniform() - 2);
@@ -89,8 +89,8 @@ class Graph {
     if (variable) variables_.push_back(made_.back().tensor);
   }
 
-  /// Checks that backward returns the same bits twice while the graph is kept, gradients of the
-  /// right shapes, and an Error once the graph is consumed.
+  /// Checks that backward returns gradients of the right shapes, with the same bits if it is
+  /// repeated on a kept graph, and that it throws Error on a consumed graph.
   void check_backward(const Made& y) {
     if (!y.tensor.needs_grad()) return;
     const Array ones = Array::full(y.tensor.shape(), 1);

@@ -28,7 +28,7 @@ void require_same_unpacked(const std::string& packed, const std::string& path) {
     require(read_file(path) == content.substr(marked ? byte_order_mark.size() : 0),
             "both readers of gzip agree");
     require(unpack_gzip(pack_gzip(content), max_unpacked, "y.gz") == content,
-            "packed data can be unpacked");
+            "packed data are unpacked to the same content");
   });
 }
 
@@ -36,11 +36,11 @@ void require_sound(const std::vector<std::string>& lines, const Tokenizer& token
   for (const std::string& line : lines) {
     require(invalid_utf8(line) == std::string::npos, "a line is valid UTF-8");
     require(line.find('\n') == std::string::npos, "a line contains no newline");
-    require(line.find('\0') == std::string::npos, "a line has no NUL");
+    require(line.find('\0') == std::string::npos, "a line contains no NUL");
     const std::vector<std::int32_t> ids = tokenizer.encode(line);
     for (const std::int32_t id : ids)
       require(id > Tokenizer::eos, "every character is in the vocabulary");
-    require(tokenizer.decode(ids) == line, "a line is decoded from its ids");
+    require(tokenizer.decode(ids) == line, "decoding the ids of a line returns the line");
   }
 }
 
@@ -52,13 +52,13 @@ void require_sound(const Split& split) {
   Tokenizers tokenizers;
   try {
     tokenizers = make_tokenizers(options, split, 1);
-  } catch (const Error& error) {  // no line has a character
+  } catch (const Error& error) {  // if all lines are empty
     return require_refusal(error, Exit::bad_input, "tokenizer: ");
   }
   require_sound(split.source, *tokenizers.source);
   require_sound(split.target, *tokenizers.target);
   const Dataset data = tokenize(split, *tokenizers.source, *tokenizers.target, {}, 1);
-  require(data.size() == static_cast<std::int64_t>(split.source.size()), "sample i is line i");
+  require(data.size() == static_cast<std::int64_t>(split.source.size()), "each line is a sample");
 }
 
 }  // namespace
@@ -82,7 +82,7 @@ void target(std::string_view input) {
   try {
     corpus = read_corpus(options, requests('t') ? Reads::text : Reads::pairs, 1);
   } catch (const Error& error) {
-    // Errors about the number of lines do not begin with a path.
+    // Errors about a key, or about the number of lines, do not begin with a path.
     const bool of_data = std::string_view(error.what()).starts_with("data.");
     const bool of_both = std::string_view(error.what()).starts_with("source and target differ");
     require_refusal(error, Exit::bad_input, of_data || of_both ? "" : scratch().string());

@@ -13,7 +13,7 @@ TokenizerKind kind_of(unsigned char byte) {
                        : TokenizerKind::characters;
 }
 
-/// Checks that any text can be encoded, and that one without unknown pieces survives a round trip.
+/// Checks the ids of the encoded text. A text without unknown pieces must survive a round trip.
 void require_text_works(const Tokenizer& tokenizer, std::string_view text) {
   bool unknown = false;
   const std::vector<std::int32_t> ids = tokenizer.encode(text);
@@ -29,7 +29,7 @@ void require_text_works(const Tokenizer& tokenizer, std::string_view text) {
 
 void require_works(const Tokenizer& tokenizer, std::string_view text) {
   const auto again = load_tokenizer(tokenizer.save(scratch() / "again"), tokenizer.kind());
-  require(again->size() == tokenizer.size(), "a saved vocabulary has as many pieces");
+  require(again->size() == tokenizer.size(), "a saved vocabulary has the same number of pieces");
   for (std::int32_t id = 0; id < tokenizer.size(); ++id) {
     require(again->piece(id) == tokenizer.piece(id), "a saved vocabulary has the same pieces");
     if (id > Tokenizer::eos) require_text_works(tokenizer, tokenizer.piece(id));

@@ -51,7 +51,7 @@ Tensor call_slice(Operands& o) {
   return slice(x, axis, begin, end);
 }
 Tensor call_concat(Operands& o) {
-  // Braces evaluate the operands in order.
+  // The operands within braces are evaluated in order.
   const std::array<Tensor, 3> parts = {o.tensor(), o.tensor(), o.tensor()};
   const auto count = static_cast<std::size_t>(o.extent()) % 4;
   return concat(std::span(parts).first(count), o.axis());
@@ -133,7 +133,7 @@ Tensor call_cumsum(Operands& o) {
   return cumsum(x, o.axis());
 }
 Tensor call_stack(Operands& o) {
-  // Braces evaluate the operands in order.
+  // The operands within braces are evaluated in order.
   const std::array<Tensor, 3> parts = {o.tensor(), o.tensor(), o.tensor()};
   const auto count = static_cast<std::size_t>(o.extent()) % 4;
   return stack(std::span(parts).first(count), o.axis());

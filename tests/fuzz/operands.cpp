@@ -51,7 +51,7 @@ Tensor Operands::tensor() {
   return made.tensor;
 }
 
-/// Small extents are the byte itself, so that shapes often match.
+/// A byte below 16 is the extent itself, so that shapes often match.
 std::int64_t Operands::extent() {
   const unsigned char byte = bytes_.byte();
   return byte < 16 ? byte : remarkable_extents[(byte - 16u) % remarkable_extents.size()];

@@ -27,7 +27,7 @@ class Group:
     def op(self, case, op, function, inputs, constants=None, dy=None, **attributes):
         """Runs y = function(*inputs) and stores inputs, y, a random cotangent and all gradients.
 
-        constants: further tensors to store (masks, ids, offsets), without gradients.
+        constants: further tensors to store (masks, ids, offsets); they have no gradients.
         """
         self.describe(case, op=op, **attributes)
         inputs = [x.clone().requires_grad_() for x in inputs]
@@ -44,7 +44,7 @@ class Group:
             self.put(case, f"dx{i}", gradient)
 
     def layer(self, case, layer, module, function, inputs, constants=None, **attributes):
-        """Does the same as op() for a module, and also stores its weights w/NAME and their gradients dw/NAME."""
+        """Like op(), for a module: also stores its weights w/NAME and their gradients dw/NAME."""
         names = [name for name, _ in module.named_parameters()]
         weights = [weight for _, weight in module.named_parameters()]
         self.describe(case, layer=layer, **attributes)

@@ -12,7 +12,7 @@ from torch import nn
 from cases import Group, integers, normal, offsets, randomise, rows_of
 
 D_MODEL, HEADS, D_FF, LAYERS = 12, 3, 20, 2
-VOCABULARY, MAX_LENGTH, END = 9, 8, 2  # sizes and end token of the model "bert"
+VOCABULARY, MAX_LENGTH, END = 9, 8, 2  # sizes and end token of "bert"; "vit" shares MAX_LENGTH
 PATCH = 5  # number of values of a patch in "vit" and "front_end"
 SOURCE_LENGTHS, TARGET_LENGTHS = (3, 5, 1), (4, 2, 6)
 ACTIVATIONS = {"relu": F.relu, "gelu": F.gelu, "silu": F.silu,
@@ -25,7 +25,7 @@ def causal_mask(length):
 
 
 def per_sequence(function, *sides):
-    """Applies function to each sequence as [1, T, d] and concatenates the results; each side is (rows, offsets)."""
+    """Applies function to each sequence, as [1, T, d], and concatenates the results. A side is a pair (rows, offsets)."""
     split = [rows_of(x, bounds) for x, bounds in sides]
     return torch.cat([function(*(x[None] for x in parts))[0] for parts in zip(*split)])
 
@@ -77,7 +77,7 @@ def rms_norm(group):
 
 
 def sinusoids(length, d_model):
-    """Vaswani et al. 2017, section 3.5: row p contains sin(p / 10000^(2i/d)), cos(…) alternately."""
+    """Vaswani et al. 2017, section 3.5: row p alternates sin(p / 10000^(2i/d)) and cos(…)."""
     angles = [[p / 10000.0 ** (2 * (i // 2) / d_model) for i in range(d_model)]
               for p in range(length)]
     return torch.tensor([[math.cos(a) if i % 2 else math.sin(a) for i, a in enumerate(row)]
@@ -150,8 +150,8 @@ def convolution(group):
 class FrontEnd(nn.Module):
     """Convolutions with kernel size 3, stride 2 and GELU: over time or, with lines of patches, over images.
 
-    Column (3 p + q) c + k of a weight belongs to input channel k of c, row p and column q of the kernel; over time,
-    p is 0.
+    Column (3 p + q) c + k of a weight belongs to input channel k (of c) and to row p and column q of the kernel; over
+    time, p is 0.
     """
 
     def __init__(self, depth, line):

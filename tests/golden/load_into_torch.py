@@ -37,7 +37,7 @@ def settings_of(metadata):
 
 
 def build(weights, settings):
-    """The PyTorch model with these weights, which determine the vocabulary sizes."""
+    """The PyTorch model with these weights, whose shapes determine the vocabulary sizes."""
     tied = settings.get("tie_embeddings", True)
     names = ["embedding.weight"] if tied else [
         "source_embedding.weight", "target_embedding.weight", "output.weight"]
@@ -62,7 +62,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--model", required=True, help="heed's model.safetensors")
     parser.add_argument("--case", required=True, help="token ids, logits and settings")
-    parser.add_argument("--tolerance", type=float, default=1e-4, help="maximum difference of a logit (1e-4)")
+    parser.add_argument("--tolerance", type=float, default=1e-4, help="maximum difference of a logit (default: 1e-4)")
     arguments = parser.parse_args()
     weights, _ = tensorfile.read(arguments.model)
     case, metadata = tensorfile.read(arguments.case)

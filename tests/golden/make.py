@@ -32,7 +32,7 @@ def differences(path, group):
     if metadata != group.metadata:
         yield f"{path.name}: cases or attributes differ"
     for name in sorted(tensors.keys() ^ group.tensors.keys()):
-        yield f"{path.name}: {name} exists only in the file or only in the new values"
+        yield f"{path.name}: {name} is missing from the file or from the new values"
     for name in sorted(tensors.keys() & group.tensors.keys()):
         old, new = tensors[name], group.tensors[name]
         if old.shape != new.shape or old.dtype != new.dtype:

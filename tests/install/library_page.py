@@ -26,7 +26,7 @@ ANY = "…"
 
 
 def blocks(page):
-    """(kind, file or "", text) of each block with a language."""
+    """Yields (kind, file or "", text) of each block with a language."""
     for found in re.finditer(r"^```(cpp|cmake|console) ?(\S*)\n(.*?)^```$", page, re.DOTALL | re.MULTILINE):
         yield found[1], found[2], found[3]
 
@@ -37,13 +37,13 @@ def files_of(page):
         if kind == "console":
             continue
         if not name:
-            raise SystemExit(f"a {kind} block without the name of its file:\n{text}")
+            raise SystemExit(f"a {kind} block names no file:\n{text}")
         files.setdefault(name, []).append(text)
     return {name: "\n".join(parts) for name, parts in files.items()}
 
 
 def commands_of(page):
-    """(command, expected lines of output) in order."""
+    """The commands of the page in order, as (command, expected lines of output)."""
     commands = []
     for kind, _, text in blocks(page):
         if kind == "console":
@@ -86,7 +86,7 @@ def run(shell, command):
 
 
 def start_shell(folder, prefix, compiler, flags):
-    """A shell in a folder, whose $HOME/.local is the prefix and whose g++ is the compiler with its flags."""
+    """Starts a shell in folder/work, in which $HOME/.local is the prefix and g++ is the compiler with its flags."""
     tools = folder / "tools"
     tools.mkdir()
     (tools / "g++").write_text(f'#!/bin/sh\nexec {shlex.quote(compiler)} {flags} "$@"\n')
@@ -107,7 +107,7 @@ def main():
     names, max_lines = TOGETHER
     lines = {name: files[name].count("\n") for name in names}
     if sum(lines.values()) > max_lines:
-        raise SystemExit(f"more than {max_lines} lines together: {lines}")
+        raise SystemExit(f"the programs have more than {max_lines} lines together: {lines}")
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
         (folder / "work").mkdir()

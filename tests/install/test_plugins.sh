@@ -7,9 +7,9 @@ prefix=$2 docs=$3 cxx=$4 generator=$5 flags=$6
 . "$here/../train/commands_support.sh"
 
 # ---- building ------------------------------------------------------------------------------------------
-# block NAME FOLDER: writes the code block of the page that begins with the comment NAME into FOLDER
+# block NAME FOLDER: copies the page's code block that begins with the comment NAME to FOLDER/NAME
 block() { awk -v name="$1" '/^```/ { inside = 0 } inside { print } !inside && ($0 == "// " name || $0 == "# " name) { inside = 1 }' "$docs" >"$2/$1"; }
-# build FOLDER
+# build FOLDER: configures and builds FOLDER in FOLDER/build
 build() {
   cmake -S "$1" -B "$1/build" -G "$generator" "-DCMAKE_PREFIX_PATH=$prefix" "-DCMAKE_CXX_COMPILER=$cxx" \
     "-DCMAKE_CXX_FLAGS=-Wall -Wextra -Wconversion -Wno-sign-conversion -Werror $flags" -DCMAKE_BUILD_TYPE=Release >log 2>&1 &&
@@ -34,12 +34,12 @@ status 0 bench gate.yaml --steps 2
 status 0 train gate.yaml
 holds runs/gate/run.json '"file": "build/libmine.so"' '"sha256": "[0-9a-f]{64}"'
 status 0 resume runs/gate train.steps=40
-checks=$((checks + 1)); grep -q 'bytes differ' err && fail 'the same library counts as another'
+checks=$((checks + 1)); grep -q 'bytes differ' err && fail 'an unchanged library is reported as changed'
 status 0 eval runs/gate --json
 metrics() { sed 's/"decode_seconds":[^,]*,//' out; }
 cached=$(metrics)
 status 0 eval runs/gate --json decode.cached=false
-equal 'metrics without the cache' "$(metrics)" "$cached"
+equal 'metrics with decode.cached=false' "$(metrics)" "$cached"
 printf 'a b c\nb a\n\n' >lines
 status 0 generate runs/gate --input lines
 equal 'lines of output' "$(lines out)" 3
@@ -48,9 +48,9 @@ status 0 train gate.yaml plugins=build/libmine.so --run lm task=lm data.syntheti
 status 0 generate lm --prompt 'a'
 status 0 train gate.yaml --run parts train.steps=6 threads=1
 status 0 train gate.yaml --run whole train.steps=6 threads=2
-equal 'weights on one and two threads' "$(cksum <parts/last/model.safetensors)" "$(cksum <whole/last/model.safetensors)"
+equal 'weights trained on one thread and on two' "$(cksum <parts/last/model.safetensors)" "$(cksum <whole/last/model.safetensors)"
 
-# A task, with the mixer of the first plugin.
+# A plugin's task, with the mixer of the first plugin.
 cat >echo.yaml <<CONFIG
 plugins: [$more/libmore.so, build/libmine.so]
 task: more.echo
@@ -71,13 +71,13 @@ status 0 eval runs/echo
 holds out 'token accuracy 100'
 echo 'a c b' >lines
 status 0 generate runs/echo --input lines
-equal 'an echo' "$(cat out)" 'a c b'
+equal 'output of the echo task' "$(cat out)" 'a c b'
 status 2 generate runs/echo --beam 3
 says '--beam 3: only for task: seq2seq, lm'
 status 2 show echo.yaml train.best=bleu
 says 'bleu is only for task'
 
-# ---- another library -------------------------------------------------------------------------------------
+# ---- changed, missing and moved libraries ----------------------------------------------------------------
 cp build/libmine.so kept.so
 printf 'x' >>build/libmine.so
 status 0 resume runs/gate train.steps=41
@@ -95,7 +95,7 @@ says 'plugins is now [moved/libmine.so] (it was [build/libmine.so])'
 status 0 eval runs/gate
 mv moved/libmine.so build
 
-# ---- refused ---------------------------------------------------------------------------------------------
+# ---- plugins that are refused ----------------------------------------------------------------------------
 status 2 show gate.yaml 'plugins=[]'
 says 'model.mixer: expected one of attention, lstm, gru, conv, got "mine.gate" (a name with a dot is registered by a plugin' 'model.activation: expected one of relu,'
 status 2 show gate.yaml model.mixer=mine.gait

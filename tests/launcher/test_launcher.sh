@@ -1,6 +1,6 @@
 #!/bin/sh
 # test_launcher.sh LAUNCHER: runs ./heed in a fake clone. Scripts that record their calls replace apt-get, sudo, cmake
-# and other commands: the test installs and builds nothing.
+# and other commands, so the test installs and builds nothing.
 set -eu
 launcher=$1
 patience=$(sed -n 's/.*patience = \([0-9]*\);.*/\1/p' "${0%/*}/../patience.h")
@@ -13,7 +13,7 @@ failures=0
 
 # fake NAME: creates a command that records its call and then runs the script from standard input
 fake() {
-  rm -f "$bin/$1"                 # never write through a link
+  rm -f "$bin/$1"                 # so that a link is replaced
   { echo '#!/bin/sh'; printf 'echo "%s $*" >>"%s"\n' "$1" "$calls"; cat; } >"$bin/$1"
   chmod +x "$bin/$1"
 }
@@ -93,8 +93,8 @@ as=
 
 fail() { echo "FAILED: $*"; for f in out err calls; do echo "--- $f"; cat "$dir/$f"; done; failures=$((failures + 1)); }
 expect_status() { [ "$status" = "$1" ] || fail "$what: exit status $status instead of $1"; }
-expect() { grep -qF -- "$2" "$dir/$1" || fail "$what: not in $1: $2"; }
-expect_no() { ! grep -qF -- "$2" "$dir/$1" || fail "$what: unexpected in $1: $2"; }
+expect() { grep -qF -- "$2" "$dir/$1" || fail "$what: $1 does not contain: $2"; }
+expect_no() { ! grep -qF -- "$2" "$dir/$1" || fail "$what: $1 contains: $2"; }
 # all_built: makes the sources old and the launcher's stamp current; files touched afterwards are newer
 all_built() {
   find "$clone" -exec touch -d '2 hours ago' {} +
@@ -107,7 +107,7 @@ echo 1000
 END
 : >"$dir/installed"
 
-what='HEED_NO_INSTALL lists the packages and stops'
+what='with HEED_NO_INSTALL, the launcher lists the packages and stops'
 vars=HEED_NO_INSTALL=1; run train; vars=
 expect_status 1; expect err '  g++'; expect err '  libopenblas-dev'; expect err 'apt-get install'
 expect_no calls 'apt-get '; expect_no calls 'cmake --'
@@ -169,17 +169,17 @@ for change in train/x.cpp CMakeLists.txt nn/new.h; do
   expect_status 0; expect calls '--target heed'; expect_no calls 'cmake --preset'
 done
 all_built; what='a deleted file causes a build'; rm "$clone/nn/new.h"; run show; expect calls '--target heed'
-all_built; what='changed presets are configured again'; touch "$clone/CMakePresets.json"; run show
+all_built; what='changed presets cause a new configuration'; touch "$clone/CMakePresets.json"; run show
 expect calls 'cmake --preset release'
 
-all_built; what='HEED_WITH_MPI installs Open MPI and builds for it'
+all_built; what='with HEED_WITH_MPI, the launcher installs Open MPI and builds for it'
 vars=HEED_WITH_MPI=1; run show
 expect_status 0; expect calls 'libopenmpi-dev openmpi-bin'
 expect calls 'cmake --preset release'; expect calls '--target heed'
 : >"$clone/build/release/train/libheed_mpi_openmpi.so"; all_built; run show; vars=
 expect_status 0; [ -s "$calls" ] && fail "$what: builds again"
 
-all_built; what='a touched file without changes prints nothing'
+all_built; what='a touched but unchanged file causes no message'
 touch "$clone/train/x.cpp" "$dir/no-work"; run show; rm "$dir/no-work"
 [ -s "$dir/err" ] && fail "$what: wrote to standard error"
 
@@ -188,7 +188,7 @@ touch "$clone/train/x.cpp" "$dir/build-fails"; run show
 expect_status 1; expect err 'error: planted'; [ -s "$dir/out" ] && fail "$what: ran the program"
 what='a failed build is repeated at the next start'; run show; expect_status 1; rm "$dir/build-fails"; run show; expect_status 0
 
-all_built; what='a failing configure shows the error'
+all_built; what='a failing configuration shows the error'
 touch "$clone/CMakePresets.json" "$dir/configure-fails"; run show; rm "$dir/configure-fails"
 expect_status 1; expect err 'CMake Error: planted'; expect err 'configuring failed'
 
@@ -210,7 +210,7 @@ run test -R layout
 expect_status 0; expect calls 'cmake --build --preset release'; expect_no calls '--target'
 expect calls 'ctest --preset release'; expect calls '-R layout'; expect out "$clone"
 
-what='root needs no sudo'
+what='as root, the launcher installs without sudo'
 fake id <<'END'
 echo 0
 END

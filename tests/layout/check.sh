@@ -17,8 +17,8 @@ sources() {
 }
 
 # ---- includes ------------------------------------------------------------------------------------
-# The files that a module may include, as paths from the root. A quoted include is the path of a file of heed
-# from the root, or a header of Highway, which are quoted by convention.
+# The files that a module may include, as paths from the root. A quoted include is a file of heed, as a path from
+# the root, or a header of Highway, whose headers are quoted by convention.
 may_include() {
   case $1 in
     autograd) echo '^autograd/' ;;
@@ -127,7 +127,7 @@ for module in $modules; do
   fi
 done >>"$violations"
 
-# A test that no CMakeLists.txt names is never built. Globs name the test_*.cpp of a folder.
+# A test that no CMakeLists.txt names is never built. A glob names every test_*.cpp of a folder.
 sources tests | grep '\.cpp$' | while read -r file; do
   name=$(basename "$file" .cpp)
   folder=$(dirname "$file")

@@ -14,7 +14,7 @@ for module in autograd nn optim data train; do
 done
 printf '#include "autograd/base/error.h"\n#include "autograd/base/random.h"\n' >>"$tree/data/data.h"
 mkdir "$tree/autograd/kernels"
-printf '#include "hwy/highway.h"\n' >"$tree/autograd/kernels/lanes-inl.h"   # both forms of include are allowed
+printf '#include "hwy/highway.h"\n' >"$tree/autograd/kernels/lanes-inl.h"   # may be quoted
 printf '#include "autograd/autograd.h"\n' | tee -a "$tree/nn/nn.h" >>"$tree/optim/optim.h"
 printf '#include "nn/nn.h"\n#include "optim/optim.h"\n#include "data/data.h"\n' >>"$tree/train/train.h"
 
@@ -27,9 +27,9 @@ planted() {
   mkdir -p "$(dirname "$tree/$2")"
   printf '%b' "$3" >>"$tree/$2"
   if sh "$check" "$tree" >"$tree/out"; then
-    echo "not found: $1"; failed=1
+    echo "not reported: $1"; failed=1
   elif ! grep -qF "$1" "$tree/out"; then
-    echo "expected another message: $1"; cat "$tree/out"; failed=1
+    echo "reported differently; expected: $1"; cat "$tree/out"; failed=1
   fi
   if [ -f "$tree/backup" ]; then cp "$tree/backup" "$tree/$2"; else rm "$tree/$2"; fi
 }

@@ -1,5 +1,5 @@
-// A layer over an MPI library, for LD_PRELOAD, which delays and reorders sends. Each MPI_Isend is
-// delayed by a random number of calls of MPI_Testall, and due sends begin in random order. With
+// Delays and reorders the sends of an MPI library; loaded by LD_PRELOAD. Each MPI_Isend is delayed
+// by a random number of calls of MPI_Testall, and due sends begin in random order. With
 // HEED_TEST_LATENCY_US, the delay of each send is that number of microseconds instead.
 #define OMPI_SKIP_MPICXX 1
 #define MPICH_SKIP_MPICXX 1
@@ -75,7 +75,7 @@ extern "C" int MPI_Testall(int count, MPI_Request requests[], int* done, MPI_Sta
   held = later;
   if (held.empty()) return PMPI_Testall(count, requests, done, statuses);
   int arrived = 0;
-  // Any call lets the library advance the sends that have begun.
+  // Any MPI call lets the library advance the sends that have begun.
   PMPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &arrived, MPI_STATUS_IGNORE);
   return *done = 0;
 }

@@ -3,8 +3,8 @@ run folders, connected by a pair of virtual Ethernet devices (veth); and a secon
 packets and loses some. Needs root, ip, unshare and Open MPI; otherwise the test is skipped.
 
 --rate MBIT limits the rate of the veth pair (tc tbf). --ms DELAY and --loss PERCENT replace the pair by a lossy link:
-two TUN devices, between which this script forwards the packets, because few kernels have netem. With arguments of heed
-after --, the script runs heed with these instead of the test, in the current folder, and prints the output.
+two TUN devices, between which this script forwards the packets, because few kernels have netem. If arguments follow --,
+the script runs heed with them in the current folder, instead of the test, and prints the output.
 """
 import argparse
 import ctypes
@@ -31,7 +31,7 @@ parser.add_argument("--loss", type=float, default=0, help="per cent of packets l
 words = sys.argv[1:]
 at = words.index("--") if "--" in words else len(words)
 options = parser.parse_args(words[:at])
-options.command = words[at + 1:]  # heed's arguments, instead of the test
+options.command = words[at + 1:]  # arguments of a run of heed, which replaces the test
 heed = os.path.abspath(options.heed)
 if os.geteuid() != 0 or not all(map(shutil.which, ("ip", "unshare", "mpirun.openmpi"))):
     print("skipped: needs root, ip, unshare and mpirun.openmpi")
@@ -49,7 +49,7 @@ def run(*words, **how):
 
 
 def on(host, *words):
-    """The command line that runs these words on a host, with the network, name and folder of the host."""
+    """The command line that runs a command on a host, with the network, name and folder of the host."""
     setup = f'hostname {host}; mount --bind {work / host} {shared}; cd {home if options.command else shared}; exec "$@"'
     return ["ip", "netns", "exec", host, "unshare", "--uts", "--mount", "sh", "-c", setup, "sh", *words]
 
@@ -67,7 +67,7 @@ class Line:
 
     @staticmethod
     def device(host, name):
-        """The descriptor of a new TUN device in the host's network. Reading and writing it transfers packets."""
+        """The descriptor of a new TUN device in the host's network. Each read or write transfers one packet."""
         libc, new_network = ctypes.CDLL(None, use_errno=True), 0x40000000
         before = os.open("/proc/thread-self/ns/net", os.O_RDONLY)
         network = os.open(f"/run/netns/{host}", os.O_RDONLY)
@@ -180,7 +180,7 @@ decode: {beam: 2, max_length: 12}
 
 
 def check_equal(name, failures):
-    """The run on the first host must equal that of one process."""
+    """Checks that the run on the first host equals the run in one process."""
     for step in (10, 20):
         for file in ("model.safetensors", "training.safetensors"):
             path = f"checkpoints/step-{step:08}/{file}"
@@ -201,9 +201,9 @@ def test():
             continue
         shares = f"{hosts[0]}: {(ranks + 1) // 2}, {hosts[1]}: {ranks // 2}"
         if f"{ranks} ranks on 2 hosts ({shares})" not in done.stderr:
-            failures.append(f"{ranks} ranks: the hosts are not named\n{done.stderr}")
+            failures.append(f"{ranks} ranks: the output does not name the hosts\n{done.stderr}")
         if (work / hosts[1] / name).exists():
-            failures.append("the second host has a run folder")
+            failures.append(f"{ranks} ranks: the second host also has a run folder")
         check_equal(name, failures)
     done = mpirun(2, "resume", "run-3", "threads=1", "train.steps=30")  # the run folder is only on the first host
     if done.returncode != 0:
@@ -211,19 +211,19 @@ def test():
     (work / hosts[1] / "x.yaml").unlink()
     done = mpirun(2, "train", "x.yaml", "--run", "none", "threads=1")
     if done.returncode != 2 or f"rank 1 on {hosts[1]}: " not in done.stderr:
-        failures.append(f"a config that exists on one host only: status {done.returncode}\n{done.stderr}")
+        failures.append(f"a config that exists on one host only is not reported: status {done.returncode}\n{done.stderr}")
     return failures
 
 
-def test_on_a_bad_line():
+def test_over_a_lossy_link():
     """Lost packets, which TCP resends, do not affect the run."""
     (work / hosts[1] / "x.yaml").write_text(config)
     failures = []
-    done = mpirun(2, "train", "x.yaml", "--run", "bad-line", "threads=1")
+    done = mpirun(2, "train", "x.yaml", "--run", "lossy", "threads=1")
     if done.returncode != 0:
-        failures.append(f"a lossy link: status {done.returncode}\n{done.stderr}")
+        failures.append(f"the run over a lossy link failed: status {done.returncode}\n{done.stderr}")
     else:
-        check_equal("bad-line", failures)
+        check_equal("lossy", failures)
     print(f"the lossy link lost {line.lost} of {line.carried} packets")
     if line.lost == 0:
         failures.append("the lossy link lost no packet")
@@ -242,10 +242,10 @@ def main():
     failures = test()
     remove_hosts()
     if make_hosts(ms=5, loss=1):
-        failures += test_on_a_bad_line()
+        failures += test_over_a_lossy_link()
     for failure in failures:
         print("FAILED:", failure)
-    print(f"two hosts: {len(failures)} failures")
+    print(f"two hosts: {len(failures)} failed")
     return 1 if failures else 0
 
 

@@ -27,7 +27,7 @@ mpi, heed, delays = arguments[0], *map(os.path.abspath, arguments[1:3])
 wanted = arguments[3:]
 launcher = shutil.which("mpirun.openmpi" if mpi == "openmpi" else "mpiexec.mpich") or shutil.which("mpirun")
 if launcher is None:
-    print(f"skipped: no launcher of {mpi}")
+    print(f"skipped: found no launcher of {mpi}")
     sys.exit(77)
 
 patience = int(re.search(r"patience = (\d+);", (pathlib.Path(__file__).parent.parent / "patience.h").read_text())[1])
@@ -77,7 +77,7 @@ def write_configs(steps=20):
 
 
 def start(ranks, *command, env=None, each=None):
-    """Starts the launcher with `heed COMMAND` on each rank, or the command line each(rank) on each rank."""
+    """Starts the launcher with `heed COMMAND` or, if `each` is given, the command line each(rank) on every rank."""
     options = ["--oversubscribe", "--bind-to", "none"] if mpi == "openmpi" else []
     words = [launcher] + options
     if each is None:
@@ -112,18 +112,18 @@ def processes(process):
 
 
 def end_of(process, what, status=None):
-    """Waits for the launcher. Returns its status and output."""
+    """Waits for the launcher and its ranks to end. Returns the launcher's status and output."""
     try:
         out, err = process.communicate(timeout=patience)
     except subprocess.TimeoutExpired:
         process.kill()
         out, err = process.communicate()
-        check(False, f"{what}: the run does not end\n{err}")
+        check(False, f"{what}: the run did not end within {patience} s\n{err}")
     deadline = time.time() + 10
     while processes(process) and time.time() < deadline:
         time.sleep(0.05)
     left = processes(process)
-    check(not left, f"{what}: processes are left: {left}")
+    check(not left, f"{what}: processes still run: {left}")
     for pid in left.values():
         os.kill(pid, signal.SIGKILL)
     if status is not None:
@@ -194,12 +194,13 @@ def late():
         _, text = end_of(start(3, "train", name + ".yaml", "--run", run, "threads=1", env={"LD_PRELOAD": delays}),
                          run, 0)
         held = [int(n) for n in re.findall(r"(\d+) messages were held back", text)]
-        check(len(held) == 3 and min(held) > 100, f"late messages, {name}: held back: {held}")
+        check(len(held) == 3 and min(held) > 100,
+              f"late messages, {name}: expected more than 100 on each of 3 ranks, got {held}")
         check_same("late-one-" + name, run, "late messages, " + name)
 
 
 def figures_of_eval():
-    """heed eval, distributed, prints what one process prints."""
+    """Distributed `heed eval` prints the same figures as one process."""
     write_configs()
     alone("train", "seq2seq.yaml", "--run", "trained", "threads=1")
     one = json.loads(alone("eval", "trained", "--json").stdout)
@@ -214,11 +215,11 @@ def figures_of_eval():
 
 
 # ---- signals and faults ----------------------------------------------------------------------------
-long_run = 100000  # steps; every such run is ended early
+long_run = 100000  # number of steps; every such run is ended early
 
 
 def write_slow():
-    """Writes a config whose steps take some milliseconds, and trains its first steps in one process."""
+    """Writes a config whose steps take some milliseconds, and trains its first 10 steps in one process."""
     text = seq2seq.replace("d_model: 24", "d_model: 64").replace("d_ff: 48", "d_ff: 256")
     text = text.replace("train: 400", "train: 4000").replace("batch_tokens: 400", "batch_tokens: 2000")
     text = text.replace("keep: 100", "keep: 10000").replace("validate_every: 20", "validate_every: 50")
@@ -235,7 +236,7 @@ def begin(run, ranks, *more, **how):
 
 
 def resume_run(run, what, ranks=1):
-    """Continues the run for some steps on `ranks` ranks, and compares it with that of one process."""
+    """Continues the run for some steps on `ranks` ranks, and compares it with the run in one process."""
     goal = (steps_done(run) // 10 + 2) * 10
     if ranks == 1:
         alone("resume", run, "threads=1", f"train.steps={goal}")
@@ -319,10 +320,10 @@ def suspended():
 
 def full_disk():
     process = begin("full", 2)
-    limit = (1 << 16, 1 << 16)  # bytes of a file; a checkpoint is larger
+    limit = (1 << 16, 1 << 16)  # maximum size of a file in bytes; a checkpoint is larger
     resource.prlimit(processes(process)[0], resource.RLIMIT_FSIZE, limit)
     _, text = end_of(process, "a full disk", 4)
-    check("File too large" in text, f"a full disk: no reason given\n{text}")
+    check("File too large" in text, f"a full disk: the reason is not reported\n{text}")
     resume_run("full", "a full disk")
 
 
@@ -330,25 +331,28 @@ def unequal():
     write_configs()
     command = [heed, "train", "seq2seq.yaml", "--run", "unequal", "threads=1"]
     process = start(2, each=lambda rank: command + (["optim.lr=0.5"] if rank == 1 else []))
-    _, text = end_of(process, "another config", 2)
-    check(re.search(r"rank 1 on \S+: optim.lr is 0.5, but 0.004 on rank 0", text), f"another config:\n{text}")
-    check(not os.path.exists("unequal"), "another config: a run folder was created")
+    _, text = end_of(process, "different configs", 2)
+    check(re.search(r"rank 1 on \S+: optim.lr is 0.5, but 0.004 on rank 0", text),
+          f"different configs are not reported:\n{text}")
+    check(not os.path.exists("unequal"), "different configs: a run folder was created")
     process = start(2, each=lambda rank: (["env", "OPENBLAS_CORETYPE=Nehalem"] if rank == 1 else []) + command)
-    _, text = end_of(process, "another BLAS", 2)
-    check(re.search(r"rank 1 on \S+: BLAS is ", text), f"another BLAS:\n{text}")
+    _, text = end_of(process, "different kernels of BLAS", 2)
+    check(re.search(r"rank 1 on \S+: BLAS is ", text), f"different kernels of BLAS are not reported:\n{text}")
     process = start(3, "train", "missing.yaml")
-    _, text = end_of(process, "no config", 2)
+    _, text = end_of(process, "a missing config", 2)
     check(text.count("missing.yaml") == 1, f"a missing config is not reported exactly once:\n{text}")
-    check(not os.path.exists("unequal"), "another BLAS: a run folder was created")
+    check(not os.path.exists("unequal"), "different kernels of BLAS: a run folder was created")
     process = start(2, each=lambda rank: [heed, "resume" if rank == 1 else "train", "seq2seq.yaml"])
-    _, text = end_of(process, "two commands", 2)
-    check(re.search(r"rank 1 on \S+: the command is resume, but train on rank 0", text), f"two commands:\n{text}")
+    _, text = end_of(process, "different commands", 2)
+    check(re.search(r"rank 1 on \S+: the command is resume, but train on rank 0", text),
+          f"different commands are not reported:\n{text}")
     os.mkfifo("pipe.yaml")
     _, text = end_of(start(2, "train", "pipe.yaml"), "a config in a pipe", 2)
-    check("pipe.yaml is not a file that every rank can read" in text, f"a config in a pipe:\n{text}")
+    check("pipe.yaml is not a file that every rank can read" in text, f"a config in a pipe is not reported:\n{text}")
     process = start(2, "show", "seq2seq.yaml")
-    _, text = end_of(process, "another command", 2)
-    check("only train, resume and eval are distributed" in text, f"another command:\n{text}")
+    _, text = end_of(process, "a command that is not distributed", 2)
+    check("only train, resume and eval are distributed" in text,
+          f"a command that is not distributed is not reported:\n{text}")
 
 
 def damaged():
@@ -358,10 +362,11 @@ def damaged():
     for file in pathlib.Path("damaged/checkpoints").glob("step-*/model.safetensors"):
         os.truncate(file, 100)
     _, text = end_of(start(2, "train", "seq2seq.yaml", "--run", "damaged", "threads=1"), "an existing run", 2)
-    check(text.count("already holds a run") == 1, f"an existing run:\n{text}")
+    check(text.count("already holds a run") == 1, f"an existing run is not reported exactly once:\n{text}")
     _, text = end_of(start(3, "resume", "damaged", "threads=1"), "damaged checkpoints", 3)
-    check("warning: 8 shards for 3 ranks: some ranks have more work than others" in text, f"unequal shards:\n{text}")
-    check(text.count("every checkpoint is damaged") == 1, f"damaged checkpoints:\n{text}")
+    check("warning: 8 shards for 3 ranks: some ranks have more work than others" in text,
+          f"an unequal number of shards is not reported:\n{text}")
+    check(text.count("every checkpoint is damaged") == 1, f"damaged checkpoints are not reported exactly once:\n{text}")
 
 
 def no_mpi():
@@ -389,5 +394,5 @@ try:
 finally:
     os.chdir("/")
     shutil.rmtree(work, ignore_errors=True)
-print(f"{checks} checks, {len(failures)} failures")
+print(f"{checks} checks, {len(failures)} failed")
 sys.exit(1 if failures else 0)

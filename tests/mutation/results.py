@@ -30,5 +30,5 @@ class Results:
 
 
 def digest(fault):
-    """Identifies a fault by its content, so that a changed fault is a new one."""
+    """Identifies a fault by its content, so that a changed fault counts as a new one."""
     return hashlib.sha256("\0".join((fault.file, fault.old, fault.new)).encode()).hexdigest()[:16]

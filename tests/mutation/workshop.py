@@ -65,11 +65,11 @@ class Workshop:
         self.state = total.hexdigest()
 
     def misfit(self, fault):
-        """The reason why a fault cannot be planted, or None."""
+        """The reason that a fault cannot be planted, or None."""
         path = self.source / fault.file
         count = path.read_text().count(fault.old) if path.exists() else 0
         if count != 1:
-            return f"its old text occurs {count} times in {fault.file}, not once"
+            return f"its old text must occur once in {fault.file}, but occurs {count} times"
         unknown = [test for test in fault.tests if test.partition(":")[0] not in TESTS]
         unknown += [test for test in fault.tests
                     if not set(re.findall(r"\w+\*?", test.partition(":")[2])) <= self.suites]
@@ -179,7 +179,7 @@ class Workshop:
 
 
 def watch(process):
-    """Stops a test at its first reported failure; returns that failure, or None, and the last line."""
+    """Stops a test at its first reported failure. Returns that failure or None, and the last line that is not empty."""
     last = ""
     for line in process.stdout:
         if NO_SUCH_TEST in line:

@@ -57,7 +57,7 @@ class Browser:
             ready, _, _ = select.select([self.come], [], [], 60)
             more = os.read(self.come, 1 << 20) if ready else b""
             if not more:
-                raise RuntimeError("the browser ended, or has been silent for a minute")
+                raise RuntimeError("the browser ended, or sent nothing for a minute")
             self.buffer += more
         message, _, self.buffer = self.buffer.partition(b"\0")
         return json.loads(message)
@@ -77,7 +77,7 @@ class Browser:
             self.events.append(answer)
 
     def open(self, path, scheme):
-        """Loads a file in a colour scheme, "light" or "dark"; returns the errors as text."""
+        """Loads a file in a colour scheme, "light" or "dark"; returns its errors and warnings, a string each."""
         self.events = []
         self.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
         self.call("Page.navigate", url="file://" + os.path.abspath(path))
@@ -122,7 +122,7 @@ def pixels(png):
         if kind == b"IHDR":
             width, height, depth, colour = struct.unpack(">IIBB", png[at + 8:at + 18])
             if depth != 8 or colour not in (2, 6):
-                raise ValueError(f"a PNG of depth {depth} and colour type {colour}")
+                raise ValueError(f"PNG: expected depth 8 and colour type 2 or 6, got {depth} and {colour}")
         if kind == b"IDAT":
             data += png[at + 8:at + 8 + size]
         at += size + 12
@@ -133,7 +133,7 @@ def pixels(png):
         for i in range(row):
             left = line[i - step] if i >= step else 0
             up, corner = before[i], before[i - step] if i >= step else 0
-            if kind == 4:  # Paeth: the one of left, up and corner that is nearest to left + up − corner
+            if kind == 4:  # Paeth: whichever of left, up and corner is nearest to left + up − corner
                 near = left + up - corner
                 guess = min((abs(near - left), 0, left), (abs(near - up), 1, up), (abs(near - corner), 2, corner))[2]
             else:

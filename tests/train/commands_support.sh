@@ -1,4 +1,4 @@
-# Functions for the tests of the commands. Source this file with HEED as $1; it changes to a temporary folder.
+# Functions for the tests of the commands. Source this file with the program as $1; it changes to a temporary folder.
 set -u
 heed=$1
 patience=$(sed -n 's/.*patience = \([0-9]*\);.*/\1/p' "${0%/*}/../patience.h")
@@ -25,7 +25,7 @@ status() {
 says() {
   for text; do
     checks=$((checks + 1))
-    grep -qF -- "$text" err || fail "not in standard error: $text"
+    grep -qF -- "$text" err || fail "standard error does not contain: $text"
   done
 }
 # holds FILE PATTERN...: the file matches each pattern
@@ -54,13 +54,13 @@ soon() {
   began=$(date +%s)
   until eval "$1"; do
     kill -0 $! 2>/dev/null || { eval "$1" || fail "the process ended before: $1"; return; }
-    [ $(($(date +%s) - began)) -lt "$patience" ] || { fail "not true after $patience s: $1"; return; }
+    [ $(($(date +%s) - began)) -lt "$patience" ] || { fail "still false after $patience s: $1"; return; }
     sleep 0.1
   done
 }
 lines() { wc -l <"$1" | tr -d ' '; }
-# number KEY: its value in the JSON object in out
-number() { sed -n "s/.*\"$1\":\([-0-9.e+]*\).*/\1/p" out; }   # the last one, if there are several
+# number KEY: prints the value of KEY in the JSON object in out
+number() { sed -n "s/.*\"$1\":\([-0-9.e+]*\).*/\1/p" out; }   # the last value, if there are several
 
 config() {   # config NAME: writes the config of a small experiment
   cat >"$1.yaml" <<CONFIG

@@ -32,10 +32,10 @@ holds err 'warning: .*run\.json.*cannot be compared'
 cp kept.json runs/tiny/run.json
 status 0 train tiny.yaml --run stopped train.steps=15
 status 0 resume stopped train.steps=30 --json
-equal 'metrics of a resumed run' "$(number loss)" "$(sed -n 's/.*"loss":\([-0-9.e+]*\).*/\1/p' trained.json)"
+equal 'loss of a resumed run' "$(number loss)" "$(sed -n 's/.*"loss":\([-0-9.e+]*\).*/\1/p' trained.json)"
 sed -i 's/"threads": .*/"threads": 2,/' runs/tiny/run.json
 status 0 resume runs/tiny train.steps=40 threads=1
-checks=$((checks + 1)); grep -q 'note: threads' err && fail 'another number of threads is reported as a change'
+checks=$((checks + 1)); grep -q 'note: threads' err && fail 'a different number of threads is reported as a change'
 cp runs/tiny/config.yaml kept.yaml
 sed -i 's/^  log_every: .*/  log_every: 11/' runs/tiny/config.yaml
 status 0 resume runs/tiny train.steps=40
@@ -59,7 +59,7 @@ status 5 train tiny.yaml --run wild optim.lr=1e30 optim.schedule.warmup=0
 says ': the loss is' 'the weights are as before the step' 'first non-finite tensor: the ' \
   'heed resume wild with a smaller optim.lr, or train.on_nonfinite=skip'
 holds wild/train.log 'ended by an error: step '
-[ -e wild/last/state.json ] || fail 'the earlier steps were not saved'
+[ -e wild/last/state.json ] || fail 'the steps before the error were not saved'
 status 5 train tiny.yaml --run wild --overwrite optim.lr=1e30 optim.schedule.warmup=0 train.on_nonfinite=skip
 says 'skipped step' '21 steps in a row were not finite'
 
@@ -83,7 +83,7 @@ equal 'lines of translations' "$(lines translated)" 2
 status 0 eval runs/tiny
 holds out 'perplexity' 'BLEU = '
 
-# ---- every command that reads weights prints their name -----------------------------------------------
+# ---- commands that read weights print the name of the weights -----------------------------------------
 status 0 train tiny.yaml --run mean train.save_every=3 train.average=2 data.synthetic.valid=0 data.synthetic.test=0 --json
 says 'weights: average, mean of steps 30, 27 (mean/average)'
 equal 'lines of JSON without data to evaluate on' "$(lines out)" 1
@@ -123,14 +123,14 @@ status 2 generate runs/tiny --sample --beam 3
 status 2 generate runs/tiny --beam 3 --top-k 2
 
 # ---- generate -------------------------------------------------------------------------------------
-printf 'a b c\n\n\nd e\r\n \nxyz' >input                # empty lines, an unknown character, no end of line
+printf 'a b c\n\n\nd e\r\n \nxyz' >input                # empty lines, an unknown character, no newline at the end
 status 0 generate runs/tiny --input input
 equal 'lines of output' "$(lines out)" 6
 equal 'output for empty lines' "$(sed -n '2,3p' out)" ''
 cp out plain
 "$heed" generate runs/tiny <input >out 2>err
 equal 'translation of standard input' "$(cat out)" "$(cat plain)"
-gzip -c input >input.gz; gzip -c input >>input.gz        # two members
+gzip -c input >input.gz; gzip -c input >>input.gz        # a file of two members
 status 0 generate runs/tiny --input input.gz --output translated
 equal 'lines of two gzip members, the first without a final newline' "$(lines translated)" 11
 status 0 generate runs/tiny --input /dev/null
@@ -154,7 +154,7 @@ cp out plain
 status 0 generate runs/tiny --input input --nbest 3 --beam 3
 equal 'line numbers in the output of --nbest for six lines' "$(cut -f1 out | sort -u | tr -d '\n')" 123456
 equal 'first of three outputs of each line' "$(awk -F'\t' '!($1 in seen) { seen[$1] = 1; print $3 }' out)" "$(cat plain)"
-equal 'scores in descending order' "$(sort -t"$(printf '\t')" -s -k1,1n -k2,2gr out)" "$(cat out)"
+equal 'outputs of each line, sorted by descending score' "$(sort -t"$(printf '\t')" -s -k1,1n -k2,2gr out)" "$(cat out)"
 status 2 generate runs/tiny --input input --nbest 9
 says '--nbest: 9 outputs need a beam of at least as many, but decode.beam is'
 says 'add --beam 9'
@@ -217,7 +217,7 @@ equal 'tokens including the end token' "$(cut -f2 out | tr '\n' ' ')" '6 2 1 '
 holds out '^-[0-9]+\.[0-9]{6}	6$'
 total=$(awk '{ s += $1; n += $2 } END { printf "%.5f", -s / n }' out)
 status 0 eval runs/tiny --source src --target tgt --json
-equal 'loss equals the mean of scores' "$(number loss | awk '{ printf "%.5f", $1 }')" "$total"
+equal 'loss, compared with the mean of the scores' "$(number loss | awk '{ printf "%.5f", $1 }')" "$total"
 status 0 score runs/tiny --source src --target tgt --json
 holds out '^\{"log_prob":\[-[0-9.,-]*\],"tokens":\[[0-9,]*\],"weights":"[^"]*","weights_name":"[a-z]*","weights_steps":\[[0-9,]*\]\}$'
 status 2 score runs/tiny --target tgt
@@ -235,7 +235,7 @@ status 0 show runs/tiny --json --output shown
 equal 'standard output of show --output' "$(cat out)" ''
 holds shown '"gflop_per_step":0\.0'
 status 0 show tiny.yaml --json model.d_ff=33
-equal 'parameters with d_ff larger by one, in two layers' "$(number params)" $((params + 66))
+equal 'number of parameters with d_ff increased by one in two layers' "$(number params)" $((params + 66))
 cat >absent.yaml <<CONFIG
 data: {train: {source: nowhere.de, target: nowhere.en}}
 CONFIG
@@ -259,7 +259,7 @@ if ! grep -qa __asan_init "$heed"; then   # AddressSanitizer does not reuse memo
 fi
 counted=$(number gflop_per_step)
 status 0 show tiny.yaml --json 'bench={sequences: 16, source_length: 7, target_length: 9, vocabulary: 20}'
-equal 'GFLOP in show and bench' "$(number gflop_per_step)" "$counted"
+equal 'GFLOP of show and bench' "$(number gflop_per_step)" "$counted"
 status 0 bench tiny.yaml --steps 3
 holds out 'tokens .* per second' '^  products .* ms alone' '^  blas +OpenBLAS' '^  Affine ' '^  gradient sums, update '
 
@@ -287,7 +287,7 @@ cp out whole
 status 0 generate lm --prompt 'abc abd' --seed 3 --output whole2
 equal 'a continuation streamed to a file' "$(cat whole2)" "$(cat whole)"
 status 0 generate lm --prompt 'abc abd' --seed 3 --nbest 2 --max-length 5
-equal 'two continuations with scores' "$(grep -c '^1	-[0-9.]*	abc abd' out)" 2
+equal 'number of continuations with scores' "$(grep -c '^1	-[0-9.]*	abc abd' out)" 2
 status 2 generate lm --prompt 'abc abd' --nbest 2
 says 'lower decode.max_length'
 status 2 generate lm --input prompts --prefix prompts
@@ -298,7 +298,7 @@ status 2 score lm --source prompts --target prompts
 status 0 gradcheck lm.yaml --entries 2
 holds out '^positions.weight '
 
-# ---- learned positions: the message names a line that is longer than their table ---------------------
+# ---- learned positions: the message names a line that exceeds max_positions ---------------------------
 printf 'a b\nb a\n' >few && printf 'a\na b a b a b a b a b\n' >many
 cat >learned.yaml <<CONFIG
 data: {train: {source: few, target: few}, valid: {source: many, target: many}, max_length: 8}
@@ -317,7 +317,7 @@ status 0 eval over --json
 equal 'tokenizers left over from the previous run' "$(ls over | grep -c -e '^source\.' -e '^target\.')" 0
 status 3 train learned.yaml --run never data.max_length=1 data.valid.source=few data.valid.target=few
 says 'no sample is left to train on'
-equal 'run folder of a refused training' "$(ls -d never 2>/dev/null)" ''
+equal 'run folder of a train command that was refused' "$(ls -d never 2>/dev/null)" ''
 cp -r over damaged
 printf 'xxxx' | dd of=damaged/last/model.safetensors bs=1 seek=4000 conv=notrunc 2>/dev/null
 status 3 eval damaged --weights last

@@ -41,7 +41,7 @@ same shared
 mkdir -p project/checkpoints
 printf 'data: {synthetic: {name: copy}}\noptim: {name: adamw}\n' >project/config.yaml
 status 0 show project/config.yaml
-checks=$((checks + 1)); grep -q 'decay: matrices' out || fail 'a config next to a folder named checkpoints is read as that of a run'
+checks=$((checks + 1)); grep -q 'decay: matrices' out || fail 'a config beside a folder named checkpoints is read as a run'
 for inside in runs/tiny/best runs/tiny/checkpoints/another; do
   status 2 train tiny.yaml --run $inside --overwrite
   says "$inside is inside the run $work/runs/tiny: choose another folder with --run"
@@ -53,7 +53,7 @@ for there in - /dev/stdout /dev/fd/1; do
   status 2 eval runs/tiny --source src --target src --json --output $there
 done
 status 4 eval runs/tiny --source src --target src --output nowhere/out
-equal 'figures of an eval whose output cannot be created' "$(lines out)" 0
+equal 'lines printed by an eval whose output cannot be created' "$(lines out)" 0
 status 2 generate runs/tiny --input src --output ''
 says '--output: expected a file name or -'
 echo before >kept
@@ -64,12 +64,12 @@ mkfifo question answer
 "$heed" score runs/tiny --source question --target src --output answer 2>err &
 sh -c 'cat src >question; cat answer >answered'
 wait $!
-equal 'lines for a reader that starts after the writer' "$(lines answered)" 2
+equal 'lines received by a reader that starts after the writer' "$(lines answered)" 2
 status 0 eval runs/tiny --json --output /dev/null
 "$heed" eval runs/tiny --json --output /dev/null >/dev/null 2>err
 equal 'exit code of eval with all of its output to /dev/null' $? 0
 mkfifo patiently
-for signal in HUP INT; do                                # ignored under nohup, or in background processes of a shell
+for signal in HUP INT; do                                # ignored under nohup and in background processes of a shell
   sh -c "trap '' HUP INT; exec \"\$0\" generate runs/tiny --input patiently --output kept-$signal" "$heed" 2>/dev/null &
   exec 9>patiently
   cat src >&9
@@ -95,9 +95,9 @@ for name in src ./src soft hard sub/deep "$work/src"; do
     unchanged "$command --output $name"
   done
 done
-"$heed" generate runs/tiny --output soft <src >out 2>err; equal 'exit code with an output that is standard input' $? 2
+"$heed" generate runs/tiny --output soft <src >out 2>err; equal 'exit code if the output is also standard input' $? 2
 says '--output: soft is the same file as standard input'
-"$heed" generate runs/tiny --input src >>hard 2>err; equal 'exit code with an input that is standard output' $? 2
+"$heed" generate runs/tiny --input src >>hard 2>err; equal 'exit code if the input is also standard output' $? 2
 says '--output: standard output is the same file as src'
 unchanged 'generate >>'
 for name in config.yaml run.json metrics.jsonl tokenizer.vocab last/model.safetensors; do    # files of the run itself
@@ -127,7 +127,7 @@ status 0 generate runs/tiny --input src --output another
 same another
 rm hard
 
-# ---- standard error that cannot be written to ---------------------------------------------------------
+# ---- standard error cannot be written to --------------------------------------------------------------
 for command in "train nowhere.yaml" "eval nowhere" "fetch nothing" "score runs/tiny --target src" "trian"; do
   "$heed" $command >out 2>err
   expected=$?

@@ -92,7 +92,7 @@ fi
 status 0 completion zsh
 cp out _heed
 if command -v zsh >/dev/null; then
-  zsh -n _heed 2>err || fail 'zsh -n refuses the completion script'
+  zsh -n _heed 2>err || fail 'zsh -n reports errors in the completion script'
   # Completes each line in a pseudo-terminal and prints the result.
   cat >complete.zsh <<'ZSH'
 zmodload zsh/zpty
@@ -108,7 +108,7 @@ while read -r line; do
 done
 zpty -d shell
 ZSH
-  # Lines before completion, and after it.
+  # Lines before and after completion.
   cat >lines <<'LINES'
 heed trai
 heed fetch mu
@@ -137,7 +137,7 @@ heed eval runs/tiny --split valid
 LINES
   zsh -f complete.zsh <lines >completed 2>err
   checks=$((checks + 1))
-  cmp -s completed expected || { fail 'completions of zsh differ from the expected ones'; diff expected completed; }
+  cmp -s completed expected || { fail 'the completions in zsh differ from the expected ones'; diff expected completed; }
 else
   skipped="$skipped zsh"
 fi
@@ -151,8 +151,8 @@ holds heed.1 '^\.TH HEED 1 ' '^\.SS train$' '^\\fB\\-\\-overwrite\\fR$' '^\\fBtr
 if command -v groff >/dev/null; then
   for device in utf8 ascii; do
     checks=$((checks + 1))
-    LC_ALL=C.UTF-8 groff -ww -man -T$device heed.1 >page 2>err || fail "groff -T$device"
-    [ "$device" = ascii ] || [ ! -s err ] || fail 'warnings of groff'
+    LC_ALL=C.UTF-8 groff -ww -man -T$device heed.1 >page 2>err || fail "groff -T$device fails"
+    [ "$device" = ascii ] || [ ! -s err ] || fail 'groff prints warnings about the man page'
   done
   LC_ALL=C.UTF-8 groff -man -Tutf8 -P-cbou heed.1 >page 2>/dev/null
   holds page '^NAME$' '^ +heed - trains' "heed generate runs/tinyshakespeare --prompt 'ROMEO:'" '^ +train\.steps$'
@@ -161,8 +161,8 @@ else
 fi
 if command -v man >/dev/null; then
   checks=$((checks + 1))
-  LC_ALL=C.UTF-8 MANWIDTH=100 man --warnings -l heed.1 >page 2>err || fail 'man -l'
-  [ ! -s err ] || fail 'warnings of man'
+  LC_ALL=C.UTF-8 MANWIDTH=100 man --warnings -l heed.1 >page 2>err || fail 'man -l fails'
+  [ ! -s err ] || fail 'man prints warnings about the man page'
 else
   skipped="$skipped man"
 fi

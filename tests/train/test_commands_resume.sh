@@ -1,12 +1,12 @@
 #!/bin/sh
-# Resuming a run: another config, damage, files of other users, a lost terminal.
+# Resuming a run: a changed config, missing checkpoints, files of other users, a lost terminal.
 # Usage: test_commands_resume.sh HEED
 . "${0%/*}/commands_support.sh"
 
 config tiny
 status 0 train tiny.yaml
 
-# ---- resuming with another config ----------------------------------------------------------------------
+# ---- resuming with a changed config --------------------------------------------------------------------
 status 2 resume runs/tiny model.activation=gelu
 says 'model.activation: a run keeps its model'
 status 2 resume runs/tiny tokenizer.lowercase=true data.lowercase=true
@@ -87,7 +87,7 @@ says 'copied/best is a folder'
 checks=$((checks + 1)); cmp -s untouched copied/metrics.jsonl || fail 'a refused resume changed the metrics'
 rm -r copied/best
 status 0 resume copied
-[ -L copied/best ] || fail 'the link to the best was not restored'
+[ -L copied/best ] || fail 'the link to the best checkpoint was not restored'
 mkdir copied/aside; mv copied/checkpoints/step-* copied/aside
 mv copied/aside/step-00000030 copied/checkpoints/.step-00000030.old
 status 3 resume copied
@@ -102,7 +102,7 @@ if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
     as_nobody resume others train.steps=45
     equal 'exit code of resume next to a checkpoint of another user' $? 0
     says "warning: an old checkpoint was not removed: cannot remove"
-    equal 'number of these warnings' "$(grep -c 'checkpoint was not removed' err)" 1
+    equal 'number of warnings about an old checkpoint' "$(grep -c 'checkpoint was not removed' err)" 1
     chmod +t others/checkpoints; chown 0:0 others/checkpoints; chmod 1777 others/checkpoints
     mkdir -m 755 others/checkpoints/.step-00000050.tmp others/checkpoints/.step-00000050.old
     touch others/checkpoints/.step-00000050.tmp/x others/checkpoints/.step-00000050.old/x
@@ -119,7 +119,7 @@ if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
   fi
 fi
 
-# ---- a terminal that is lost ------------------------------------------------------------------------------
+# ---- a lost terminal --------------------------------------------------------------------------------------
 "$heed" train tiny.yaml --run lost train.steps=100000 train.save_every=1000000 train.validate_every=1000000 2>err &
 soon 'grep -qs "train step" err'
 kill -HUP $!
@@ -128,13 +128,13 @@ equal 'exit code after a hangup' $? 129
 says 'stopped by SIGHUP (hangup); to continue: heed resume lost'
 [ -e lost/last/state.json ] || fail 'no checkpoint was saved after a hangup'
 
-for other in 1 2; do       # two signals at once, as from a shell and timeout(1); SIGSTOP ensures that both are pending
+for other in 1 2; do       # two signals at once, as from a shell and timeout(1); after SIGSTOP, both are pending
   rm -rf lost err
   "$heed" train tiny.yaml --run lost train.steps=100000 train.save_every=1000000 train.validate_every=1000000 2>err &
   soon 'grep -qs "train step" err'
   kill -STOP $!; kill -TERM $!; kill -$other $!; kill -CONT $!
   wait $!
-  got=$?                                                 # status of the signal handled first
+  got=$?                                                 # exit code for the signal handled first
   case $got in 143 | $((128 + other))) got=either ;; esac
   equal "exit code after signals 15 and $other at once" "$got" either
   says 'stopped by SIG'

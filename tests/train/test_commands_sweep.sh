@@ -16,11 +16,11 @@ train: {steps: 40, batch_tokens: 128, validate_every: 20, save_every: 20, log_ev
 decode: {beam: 1, max_length: 8}
 CONFIG
 
-# ---- a grid, twice ----------------------------------------------------------------------------------
+# ---- a grid, run twice ------------------------------------------------------------------------------
 status 0 sweep copy.yaml model.norm=pre,post --seeds 2 --jobs 2 --json
 says '4 runs in runs/copy-sweep' '4 of 4  00' 'exact match' 'the report is runs/copy-sweep/report.html'
-equal 'groups' "$(grep -o '"model.norm":"[a-z]*"' out | sort | tr '\n' ' ')" '"model.norm":"post" "model.norm":"pre" '
-equal 'runs' "$(ls -d runs/copy-sweep/0* | wc -l | tr -d ' ')" 4
+equal 'groups of runs' "$(grep -o '"model.norm":"[a-z]*"' out | sort | tr '\n' ' ')" '"model.norm":"post" "model.norm":"pre" '
+equal 'number of runs' "$(ls -d runs/copy-sweep/0* | wc -l | tr -d ' ')" 4
 holds runs/copy-sweep/report.html 'Report of 4 runs of copy' 'class="band s1"'
 cp out first
 sum=$(cat runs/copy-sweep/*/metrics.jsonl | cksum)
@@ -37,7 +37,7 @@ for run in 001-norm=pre 002-norm=post; do
     "$(cksum <"runs/copy-sweep/$(case $run in *pre) echo 001-norm=pre-seed=1 ;; *) echo 003-norm=post-seed=1 ;; esac)/best/model.safetensors")"
 done
 
-# ---- killed and stopped -----------------------------------------------------------------------------
+# ---- sweeps that are killed or stopped --------------------------------------------------------------
 "$heed" sweep copy.yaml model.heads=1,2,4 --run killed train.steps=400 >out 2>err </dev/null &
 soon '[ -e killed/001-heads=1/checkpoints ]'
 kill -9 $!
@@ -48,7 +48,7 @@ says '3 of 3'
 soon '[ -e stopped/001-heads=1/checkpoints ]'
 kill -TERM $!
 wait $!
-equal 'status of a stopped sweep' $? 143
+equal 'exit code of a stopped sweep' $? 143
 says 'the same command continues the sweep in stopped'
 status 0 sweep copy.yaml model.heads=1,2,4 --run stopped train.steps=400
 for run in 001-heads=1 002-heads=2 003-heads=4; do
@@ -70,7 +70,7 @@ second=$!
 soon 'grep -q "001-heads=1  waits for another process that is training it" err2'
 kill -TERM $second
 wait $second
-equal 'status of a second sweep of the same runs' $? 143
+equal 'exit code of a second sweep of the same runs' $? 143
 kill -9 "$(sed -n 's/[^0-9]*\([0-9][0-9]*\).*/\1/p' lost/001-heads=1/.lock)"
 until grep -q '^1 of 2' err || ! kill -0 $sweep 2>/dev/null; do sleep 0.1; done
 says '001-heads=1  failed: killed by SIGKILL'
@@ -89,11 +89,11 @@ sum=$(cat halved/*/metrics.jsonl | cksum)
 status 0 sweep copy.yaml optim.lr=1e-5,1e-2,3e-2 optim.schedule.name=cosine --halving --run halved
 equal 'metrics of a finished sweep' "$(cat halved/*/metrics.jsonl | cksum)" "$sum"
 
-# ---- a section of the config ------------------------------------------------------------------------
+# ---- the sweep section of the config ----------------------------------------------------------------
 { cat copy.yaml && echo 'sweep: {model.activation: [relu, gelu]}'; } >own.yaml
 sed -i 's/^name: copy/name: own/' own.yaml
 status 0 sweep own.yaml
-equal 'runs of the section' "$(ls runs/own-sweep | tr '\n' ' ')" '001-activation=relu 002-activation=gelu report.html sweep.json '
+equal 'files of a sweep defined in the config' "$(ls runs/own-sweep | tr '\n' ' ')" '001-activation=relu 002-activation=gelu report.html sweep.json '
 status 2 sweep copy.yaml
 says 'nothing to vary'
 
@@ -105,7 +105,7 @@ for key in loss exact_match bleu; do
   grep -q "<data value=\"$(number $key)\"" report.html || fail "$key of eval is not in the report: $(number $key)"
 done
 status 0 report runs/copy-sweep/001-norm=pre-seed=1 --csv train.nll
-equal 'points of a curve' "$(lines out)" 5
+equal 'lines of a curve as CSV' "$(lines out)" 5
 status 2 report runs/copy-sweep/001-norm=pre-seed=1 --csv train.nil
 says 'no run has such a curve; there are train.gradient_norm'
 status 2 report no-such-run

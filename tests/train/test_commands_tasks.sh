@@ -29,7 +29,7 @@ equal 'lines of JSON' "$(lines out)" 1
 cp out trained.json
 status 0 train tag.yaml --run stopped train.steps=40
 status 0 resume stopped train.steps=60 --json
-equal 'metrics of a resumed run' "$(number loss)" "$(sed -n 's/.*"loss":\([-0-9.e+]*\).*/\1/p' trained.json)"
+equal 'loss of a resumed run' "$(number loss)" "$(sed -n 's/.*"loss":\([-0-9.e+]*\).*/\1/p' trained.json)"
 status 0 eval runs/tag --json --output labels
 for key in loss perplexity token_accuracy exact_match; do
   equal "$key of eval and train" "$(number $key)" "$(sed -n "s/.*\"$key\":\([-0-9.e+]*\).*/\1/p" trained.json)"
@@ -40,7 +40,7 @@ status 0 generate runs/tag --input src
 equal 'number of labels of each line' "$(awk '{ printf "%d ", NF }' out)" '2 0 4 5 '
 cp out plain
 status 0 generate runs/tag --input src --chunk 1 threads=1
-cmp -s out plain || fail 'labels depend on the chunk'
+cmp -s out plain || fail 'labels depend on --chunk or on the number of threads'
 printf '1 1\n\n1 2 2 1\n1 1 1 1 1\n' >tgt
 status 0 score runs/tag --source src --target tgt
 equal 'number of scored labels of each line' "$(cut -f2 out | tr '\n' ' ')" '2 0 4 5 '
@@ -57,10 +57,10 @@ printf '\n\n' >blank
 status 3 eval runs/tag --source blank --target blank
 says 'files: no line has a token'
 status 0 eval runs/tag --source src --target tgt --json
-equal 'loss equals the mean of scores' "$(number loss | awk '{ printf "%.5f", $1 }')" "$total"
+equal 'loss, compared with the mean of the scores' "$(number loss | awk '{ printf "%.5f", $1 }')" "$total"
 status 0 show tag.yaml
 holds out '^encoder.layers.0 ' '^output ' '^vocabulary .* 9 and ' '^memory'
-checks=$((checks + 1)); grep -q '^decoder' out && fail 'a decoder is shown for a tagger'
+checks=$((checks + 1)); grep -q '^decoder' out && fail 'show prints a decoder for a tagger'
 status 0 gradcheck tag.yaml --entries 2
 holds out '^output.bias ' 'parameters have the right gradient'
 status 0 bench tag.yaml --steps 3
@@ -69,7 +69,7 @@ status 0 bench tag.yaml --json --steps 3 'bench={sequences: 8, source_length: 7,
 holds out '"gflops":'
 counted=$(number gflop_per_step)
 status 0 show tag.yaml --json 'bench={sequences: 8, source_length: 7, vocabulary: 20}'
-equal 'GFLOP of a tagger in show and bench' "$(number gflop_per_step)" "$counted"
+equal 'GFLOP of show and bench for a tagger' "$(number gflop_per_step)" "$counted"
 
 status 2 train tag.yaml --run never decode.beam=3
 says 'decode.beam=3: only for task: seq2seq, lm'
@@ -159,7 +159,7 @@ status 3 eval runs/classify --source one.src --target one.tgt
 says 'line 1 has 2 labels: each line of the target must be one label, without spaces'
 absent never
 
-# ---- a language model ends with a sample -------------------------------------------------------------
+# ---- training of a language model ends with a sample -------------------------------------------------
 awk 'BEGIN { for (i = 0; i < 400; i++) print "abc abd " (i % 7) }' >text
 cat >lm.yaml <<CONFIG
 name: lm
@@ -173,10 +173,10 @@ CONFIG
 status 0 train lm.yaml --run lm
 says 'examples:'
 sample=$(sed -n '/examples:/,/the run is in/p' lm/train.log | sed '1d;$d')
-checks=$((checks + 1)); [ -n "$sample" ] || fail 'no sample of text'
+checks=$((checks + 1)); [ -n "$sample" ] || fail 'the log contains no sample'
 checks=$((checks + 1)); [ "$(echo "$sample" | wc -l)" -le 10 ] || fail 'the sample has more than ten lines'
 checks=$((checks + 1)); [ "$(echo "$sample" | awk '{ if (length > n) n = length } END { print n }')" -le 130 ] ||
-  fail 'a line of the sample is too wide for a screen'
+  fail 'the sample has a line of more than 130 characters'
 
 # ---- a run folder of an older version of heed ---------------------------------------------------------
 cp -r "$here/old_run" old
@@ -223,7 +223,7 @@ says '--share nan: expected a number from 0 to 1'
 status 2 prune runs/prunable --share 0.1 --run other model.heads=1
 status 2 prune runs/prunable --share 0.1 --run ''
 absent other
-status 2 prune few --heads 6 --run other   # one of six heads is already removed
+status 2 prune few --heads 6 --run other   # one of six heads has been removed
 says '--heads 6: the model has 5 heads'
 status 2 train prunable.yaml --run few --overwrite train.distill.teacher=few
 says 'train.distill.teacher: few is the folder of the run itself'
@@ -333,7 +333,7 @@ status 0 quantize whole --json
 holds out '"kind":"quantised"' '"from":"whole"' '"run":"whole-int8"' '"bytes":[0-9]+' '"float32_bytes":'
 says 'heed: weights: best, step' 'the quantised run is in whole-int8'
 size() { wc -c <"$1/best/model.safetensors"; }
-[ "$(($(size whole-int8) * 10))" -le "$(($(size whole) * 3))" ] || fail 'int8 weights exceed 0.3 of float32'
+[ "$(($(size whole-int8) * 10))" -le "$(($(size whole) * 3))" ] || fail 'int8 weights have more than 0.3 of the bytes of float32 weights'
 status 0 eval whole-int8 --json
 holds out '"bleu":' '"exact_match":'
 cp out int8.json
@@ -346,7 +346,7 @@ seq 100 160 | sed 's/[5-9]//g; s/./& /g; s/ $//; s/ //g; y/01234/abcde/' | grep 
 status 0 generate whole-int8 --input many --nbest 2 threads=1
 cp out one
 status 0 generate whole-int8 --input many --nbest 2 --chunk 7 threads=2
-cmp -s out one || fail 'int8 outputs depend on the number of threads or on batches'
+cmp -s out one || fail 'int8 outputs depend on --chunk or on the number of threads'
 status 0 generate whole-int8 --input many --nbest 2 decode.precision=float32
 cmp -s out one && fail 'int8 outputs equal those of float32'
 status 0 score whole-int8 --source many --target many threads=1
@@ -396,6 +396,6 @@ cp out int8
 status 0 score lm-int8 --target text decode.precision=float32
 cmp -s out int8 && fail 'int8 scores of a language model equal those of float32'
 status 0 generate lm-int8 --input src decode.max_length=5
-equal 'continued lines' "$(lines out)" 3
+equal 'lines of output' "$(lines out)" 3
 
 report

@@ -1,5 +1,5 @@
 #!/bin/sh
-# User errors: each message names the place, the exit code is correct, and nothing is left behind.
+# User errors: the message names the location, the exit code is correct, and nothing is left behind.
 # Usage: test_commands_wrong.sh HEED
 . "${0%/*}/commands_support.sh"
 
@@ -71,7 +71,7 @@ status 2 help trian
 says 'trian: no such command (did you mean train?)'
 
 # ---- wrong data -------------------------------------------------------------------------------------
-files() {   # files SOURCE TARGET: writes a config that trains on them
+files() {   # files SOURCE TARGET: writes a config that trains on these files
   cat >files.yaml <<CONFIG
 data: {train: {source: $1, target: $2}}
 tokenizer: {kind: char}
@@ -120,7 +120,7 @@ files src src
 status 3 gradcheck files.yaml data.train.source=nowhere.de
 absent never runs/never runs/wrong runs/files
 
-# ---- weights of another shape -------------------------------------------------------------------------
+# ---- weights that do not fit the model ----------------------------------------------------------------
 status 3 eval runs/tiny model.d_ff=40
 says 'the weights do not fit the model' 'shape or type differs: encoder.layers.0.linear1.weight'
 status 3 eval runs/tiny 'model.layers={encoder: 2, decoder: 1}'
@@ -129,7 +129,7 @@ status 3 eval runs/tiny model.norm_kind=rms
 says 'extra: encoder.layers.0.norm1.bias'
 
 # ---- models that do not fit into memory ----------------------------------------------------------------
-# heed checks this before it allocates or computes anything. Training one of these encoder layers needs 3.2 GB.
+# heed checks the memory before it allocates or computes anything. Training one of these encoder layers needs 3.2 GB.
 status 0 show tiny.yaml --json
 layers=$(($(number machine | cut -d. -f1) / 3200 + 1))
 set -- "model.layers={encoder: $layers, decoder: 1}" model.d_model=4096 model.heads=32 model.d_ff=16384
@@ -153,7 +153,7 @@ absent fetched/input.txt
 status 2 fetch shakespeare
 status 0 --help
 holds out '^  gradcheck '
-for command in eval generate score; do                  # the examples in the help are keys that the command reads
+for command in eval generate score; do                  # the example keys in the help are keys that the command reads
   status 0 $command --help
   holds out 'key=value for each config key to change, such as threads=1 or decode\.'
   checks=$((checks + 1)); grep -q 'train\.steps' out && fail "$command --help mentions train.steps"

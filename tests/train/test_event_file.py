@@ -49,7 +49,7 @@ def records(path):
         assert of_body == masked(body), f"{path}: wrong checksum of the record at byte {at}"
         yield body
         at += 16 + length
-    assert at == len(data), f"{path}: bytes after the last record"
+    assert at == len(data), f"{path}: the last record is incomplete"
 
 
 def varint(data, at):
@@ -86,12 +86,12 @@ def step_of(event):
 
 def shown(folder):
     """The values that TensorBoard shows for a folder: scalars {(tag, step): value} and texts {tag: text}.
-    TensorBoard reads the files in order of name; the session start of each later file discards earlier events of its
-    step and of later steps."""
+    TensorBoard reads the files in order of name; the session start of a file discards the events of earlier files at
+    its step and at later steps."""
     scalars, texts, started, files = {}, {}, False, sorted(os.listdir(folder))
     for name in files:
         events = [message(body) for body in records(os.path.join(folder, name))]
-        assert events[0][3] == [b"brain.Event:2"], "the first event must be the version of the format"
+        assert events[0][3] == [b"brain.Event:2"], "the first event must contain the version of the format"
         assert message(events[1][7][0]) == {1: [1]}, "the second event must be a session start"
         assert all(abs(event[1][0] - os.path.getmtime(os.path.join(folder, name))) < 600 for event in events)
         if started:
@@ -105,7 +105,8 @@ def shown(folder):
                     scalars[tag, step_of(event)] = value[2][0]
                     continue
                 tensor, metadata = message(value[8][0]), message(value[9][0])
-                assert tensor[1] == [7] and message(message(tensor[2][0])[2][0]) == {1: [1]}, "not one string"
+                assert (tensor[1] == [7] and
+                        message(message(tensor[2][0])[2][0]) == {1: [1]}), "the tensor must contain one string"
                 assert message(metadata[1][0]) == {1: [b"text"]} and metadata[4] == [2]
                 texts[tag] = tensor[8][0].decode()
     return scalars, texts, files
@@ -145,7 +146,7 @@ def check_equal(run):
 def protoc(run, files):
     """Decodes the same bytes with protoc, if it is installed."""
     if shutil.which("protoc") is None:
-        print("protoc is not installed: the check with its decoder is skipped")
+        print("protoc is not installed: the check with protoc is skipped")
         return
     for name in files:
         for body in records(os.path.join(run, "tensorboard", name)):

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""test_pages.py HEED CONFIGS FOLDER: makes every page and drawing that heed can make, and opens each in Chromium,
-in light and dark mode. Writes pages and screenshots to FOLDER.
+"""test_pages.py HEED CONFIGS FOLDER: makes every kind of page and drawing, and opens each in Chromium, in light and
+dark mode. Writes pages and screenshots to FOLDER.
 
 Without Chromium, only the files are checked, and the status is 77 (skipped) if they are correct.
 """
@@ -127,7 +127,7 @@ def check_file(name, path):
     text = open(path, encoding="utf-8").read()
     found = References(text).found
     check(not found, name, "refers to", found)
-    check("hacked" not in "".join(re.findall(r"<[^<>]*>", text)), name, "has the script's text in an element")
+    check("hacked" not in "".join(re.findall(r"<[^<>]*>", text)), name, "has the hostile text within a tag")
     if name.endswith(".svg"):
         try:
             xml.etree.ElementTree.fromstring(text)
@@ -142,7 +142,8 @@ def check_view(tab, name, path, scheme):
     title, text = tab.evaluate("[document.title, document.documentElement.textContent]")
     check("hacked" not in title or "<" in title, name, "ran a script: its title is", title)
     if name.startswith("hostile"):
-        check(("<img src=x" if re.search("model|report", name) else "<script>") in text, name, "does not show its text")
+        check(("<img src=x" if re.search("model|report", name) else "<script>") in text, name,
+              "does not show the hostile text")
     if name.endswith(".svg"):
         labels = tab.evaluate(LABELS)
         check(not labels, name, labels[:5])
@@ -184,7 +185,7 @@ def main():
     for page, arguments in PAGES.items():
         command = [heed, *shlex.split(arguments.format(**places)), "--output", page]
         if subprocess.run(command, stderr=subprocess.DEVNULL).returncode != 0:
-            check(False, page, "was not written by", " ".join(command))
+            check(False, page, "is not written by", " ".join(command))
             continue
         check_file(page, page)
     chromium = browser.find_chromium()
@@ -195,7 +196,8 @@ def main():
                     check_looks(page, *(check_view(tab, page, page, scheme) for scheme in ("light", "dark")))
                 except RuntimeError as error:
                     check(False, page, error)
-    print(f"{len(PAGES)} pages, {failures} failures; files in {folder}" + ("" if chromium else "; no Chromium: skipped"))
+    print(f"{len(PAGES)} pages, {failures} failed; files in {folder}" +
+          ("" if chromium else "; not opened, because Chromium is missing"))
     sys.exit(1 if failures else 0 if chromium else 77)
 
 

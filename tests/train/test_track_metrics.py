@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""test_track_metrics.py SCRIPT OLD_RUN: runs docs/track_metrics.py with --dry-run, and without an installed tracker,
-which must be an error."""
+"""test_track_metrics.py SCRIPT OLD_RUN: runs docs/track_metrics.py with --dry-run, and without the tracker, which must
+be an error."""
 import fcntl
 import json
 import os
@@ -22,7 +22,7 @@ def main():
         shutil.copytree(old_run, run, symlinks=True)
         with open(os.path.join(run, "metrics.jsonl"), "a", encoding="utf-8") as file:
             file.write('{"kind":"train","step":400,"loss":0.25,"gradient_norms":{"encoder.layers.0":2,"embedding":null}}\n')
-            file.write('{"kind":"train","step":500,"lo')  # incomplete, as while being written
+            file.write('{"kind":"train","step":500,"lo')  # an incomplete record, as if heed were still writing it
         lines = [json.loads(line) for line in open(os.path.join(run, "metrics.jsonl"), encoding="utf-8").readlines()[:-1]]
 
         result = call(run, "--to", "wandb", "--project", "p", "--dry-run")

@@ -1,4 +1,4 @@
-/// Checks the gradients of the op and of the layer in double, and that a wrong gradient is detected.
+/// Checks the gradients of the op and of the layer in double. A wrong gradient must be detected.
 #define BOOST_TEST_MODULE gate
 #define BOOST_TEST_DYN_LINK
 #include <boost/test/unit_test.hpp>
@@ -32,7 +32,7 @@ struct WrongCube : heed::Cube {
   }
 };
 
-BOOST_AUTO_TEST_CASE(wrong_gradient_fails_and_is_named) {
+BOOST_AUTO_TEST_CASE(wrong_gradient_fails_and_its_input_is_named) {
   const auto wrong = [](const heed::Tensor& x) { return heed::apply(WrongCube{}, x); };
   const heed::GradcheckResult result =
       gradcheck({.names = {"the input"}}, wrong, heed::Tensor(heed::example({3, 5})));

@@ -1,4 +1,5 @@
-/// A task in which each token is its label. An encoder learns it within a few steps.
+/// A task in which the label of each token is the token itself. An encoder learns it within a few
+/// steps.
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -69,7 +70,7 @@ class EchoTask final : public Task {
 
   std::vector<LineScore> score(const LoadedModel&, const std::string&,
                                const std::string&) const override {
-    throw Error(Exit::usage, "an echo has no score");
+    throw Error(Exit::usage, "the task more.echo defines no scores");
   }
 
  private:
@@ -92,6 +93,6 @@ class EchoTask final : public Task {
 
 }  // namespace
 
-HEED_TASK("more.echo", EchoTask, .help = "each token of a line",
+HEED_TASK("more.echo", EchoTask, .help = "the tokens of a line, as their own labels",
           .architecture = Architecture::encoder,
           .metrics = {Metric::loss, Metric::perplexity, Metric::token_accuracy})

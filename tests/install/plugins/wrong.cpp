@@ -1,4 +1,4 @@
-/// Plugins with one mistake each.
+/// Plugins with one fault each.
 #include <heed/autograd/ops.h>
 #include <heed/nn/layers/plugin.h>
 

@@ -13,7 +13,7 @@ fault("a gradient shared by two inputs is modified", "autograd/tensor.cpp",
       "} else if (slot_->defined()) {\n    kernels::add",
       "autograd_f64:tensor")
 
-fault("affine: dx from the first rows of the weight", "autograd/ops/affine.cpp",
+fault("affine: dx is computed from the first rows of the weight", "autograd/ops/affine.cpp",
       "weight.data() + begin * in(), in(), beta, target.data(), in());",
       "weight.data(), in(), beta, target.data(), in());",
       "autograd_f64:op_table_suite")
@@ -23,22 +23,22 @@ fault("affine: rows used twice keep only the last gradient", "autograd/ops/affin
       "real beta = 0;",
       "autograd_f64:op_table_suite", "nn_f64:gradcheck_*")
 
-fault("affine_activation: relu's gradient without dropout's scale", "autograd/ops/affine.cpp",
+fault("affine_activation: relu's gradient lacks dropout's scale", "autograd/ops/affine.cpp",
       "kernels::scale(kernels::dropout_factor(p), dh.data(), dh.data(), dh.size());",
       "",
       "autograd_f64:op_table_suite,ops")
 
-fault("sub: sign of the second gradient", "autograd/ops/arithmetic.cpp",
+fault("sub: the second gradient has the wrong sign", "autograd/ops/arithmetic.cpp",
       "if (db) db.add(scaled(-1, sum_to(dy, db.shape())));",
       "if (db) db.add(sum_to(dy, db.shape()));",
       "autograd_f64:op_table_suite")
 
-fault("causal mask: one key too many", "autograd/ops/attention/attention.cpp",
+fault("causal mask: a row shows one key too many", "autograd/ops/attention/attention.cpp",
       "std::fill(mask.row(i) + i + 1,",
       "std::fill(mask.row(i) + std::min(i + 2, t),",
       "autograd_f64", "nn_f64:attention_layers")
 
-fault("fused attention: backward without dropout's mask", "autograd/ops/attention/fused_attention.cpp",
+fault("fused attention: backward omits dropout's mask", "autograd/ops/attention/fused_attention.cpp",
       "if (options.dropout > 0) drop(t, scratch.dp, scratch.dp);",
       "",
       "autograd_f64:op_table_suite,long_attention")
@@ -63,7 +63,7 @@ fault("window: a query reads one key too many", "autograd/ops/attention/window.h
       "return KeyRange{i - clipped_back - 1, i + clipped_ahead + 1};",
       "autograd_f64:attention_kinds")
 
-fault("alibi: the slopes of a power of two for every number of heads", "autograd/ops/attention/alibi.h",
+fault("alibi: heads have the slopes of the next power of two", "autograd/ops/attention/alibi.h",
       "while (2 * power <= heads) power *= 2;",
       "while (power < heads) power *= 2;",
       "autograd_f64:attention_kinds")
@@ -83,7 +83,7 @@ fault("cross-entropy: a chunk's dW replaces that of earlier chunks", "autograd/o
       "real(0), dweight.data(), in);",
       "autograd_f64:op_table_suite,ops")
 
-fault("dropout: a different mask in backward", "autograd/ops/dropout.cpp",
+fault("dropout: backward uses a different mask", "autograd/ops/dropout.cpp",
       "void backward(const Array& dy, Grad dx) const { dx.add(forward(dy)); }",
       "void backward(const Array& dy, Grad dx) const {\n"
       "    RandomKey other = key;\n"
@@ -107,7 +107,7 @@ fault("mean: divides by the number of all values", "autograd/ops/reduce.cpp",
       "return apply(Reduce{r.kept, r.result, real(1) / static_cast<real>(x.size())}, x);",
       "autograd_f64:ops")
 
-fault("slice: gradient at the beginning of the axis", "autograd/ops/shape.cpp",
+fault("slice: the gradient is added at the beginning of the axis", "autograd/ops/shape.cpp",
       "real* to = sum.data() + (o * shape[axis] + begin) * inner;",
       "real* to = sum.data() + o * shape[axis] * inner;",
       "autograd_f64:op_table_suite")
@@ -140,7 +140,7 @@ fault("arena: a block stays with the thread that frees it", "autograd/memory/are
       "    my_arena()->put(block);",
       "autograd_f64:arena")
 
-fault("heap: after a merge, the next block points at the old one", "autograd/memory/heap.cpp",
+fault("heap: after a merge, the next block points at the old block", "autograd/memory/heap.cpp",
       "    block = below;\n  }\n  above(block)->below = block;\n",
       "    block = below;\n  }\n",
       "autograd_f64:heap")
@@ -150,7 +150,7 @@ fault("heap: a free block of exactly the requested size does not fit", "autograd
       "if (block->bytes > bytes && (best",
       "autograd_f64:heap")
 
-fault("arena: of the blocks that other threads return, only the first is kept", "autograd/memory/arena.cpp",
+fault("arena: only the first block returned by other threads is kept", "autograd/memory/arena.cpp",
       "while (block != nullptr) {\n      Block* next = block->next;",
       "if (block != nullptr) {\n      Block* next = block->next;",
       "autograd_f64:arena")
@@ -167,12 +167,12 @@ fault("causal attention: a query reads the next key", "autograd/ops/attention/ca
       "return KeyRange{0, i + 2};",
       "nn_f64:attention_layers,properties")
 
-fault("attention: sums of tiles omit the smaller one", "autograd/kernels/attention.cpp",
+fault("attention: the smaller of the sums of two tiles is omitted", "autograd/kernels/attention.cpp",
       "alone ? high : high + std::log1p(std::exp(low - high))",
       "alone ? high : high",
       "kernels_f64:kernels_attention", "autograd_f64:long_attention")
 
-fault("attention: scores divided by the root of the model's width", "autograd/attention.h",
+fault("attention: scores are divided by the root of the model's width", "autograd/attention.h",
       "real(1) / std::sqrt(static_cast<real>(layout.size))",
       "real(1) / std::sqrt(static_cast<real>(layout.size * layout.heads))",
       "autograd_f64:attention_kinds")
@@ -197,7 +197,7 @@ fault("linear attention: a row does not read itself", "autograd/ops/attention/li
       "t.row(i) + i",
       "autograd_f64:attention_kinds")
 
-fault("top-k: of equal scores, too many are kept", "autograd/ops/attention/keep_largest.h",
+fault("top-k: too many equal scores are kept", "autograd/ops/attention/keep_largest.h",
       "equal-- > 0",
       "equal > 0",
       "autograd_f64:attention_kinds")
@@ -207,17 +207,17 @@ fault("recomputation: earlier gradients are dropped", "autograd/recompute.cpp",
       "partial.push_back({leaves[i], {}});",
       "autograd_f64:recomputation")
 
-fault("softmax: gradient with the sum of dy in place of ⟨dy, y⟩", "autograd/kernels/softmax.cpp",
+fault("softmax: the gradient has the sum of dy in place of ⟨dy, y⟩", "autograd/kernels/softmax.cpp",
       "return hn::Mul(io.load(y + i), io.load(dy + i));",
       "return io.load(dy + i);",
       "kernels_f64:kernels_rows")
 
-fault("cross-entropy: smoothing mass over n - 1 classes", "autograd/kernels/cross_entropy.cpp",
+fault("cross-entropy: smoothing divides its mass by n - 1 classes", "autograd/kernels/cross_entropy.cpp",
       "share = eps / static_cast<double>(n);",
       "share = eps / static_cast<double>(n - 1);",
       "kernels_f64:kernels_rows,kernels_accuracy")
 
-fault("layer norm: gradient without mean(g)", "autograd/kernels/norm.cpp",
+fault("layer norm: the gradient lacks mean(g)", "autograd/kernels/norm.cpp",
       "hn::Sub(gained(dy, gain, c, io), set_wide(mean.g));",
       "gained(dy, gain, c, io);",
       "kernels_f64:kernels_rows")
@@ -252,7 +252,7 @@ fault("adamw: decay goes into the gradient", "autograd/kernels/update.cpp",
       "const Vector gi = hn::MulAdd(constant(step.decay), io.load(w + i), hn::Mul(io.load(g + i), clip));",
       "kernels_f64:kernels_update")
 
-fault("adam: eps under the root", "autograd/kernels/update.cpp",
+fault("adam: eps is added under the root", "autograd/kernels/update.cpp",
       "const Vector size = hn::MulAdd(hn::Sqrt(vi), root2, eps);",
       "const Vector size = hn::Mul(hn::Sqrt(hn::Add(vi, eps)), root2);",
       "kernels_f64:kernels_update")
@@ -267,7 +267,7 @@ fault("int8: scales are rounded down", "autograd/kernels/gemm/int8.cpp",
       "std::bit_cast<std::uint32_t>(scale) & ~dropped",
       "kernels_f32:kernels_int8")
 
-fault("int8: sums of raised numbers are not corrected", "autograd/kernels/gemm/int8.cpp",
+fault("int8: sums are not corrected for the offset of 128", "autograd/kernels/gemm/int8.cpp",
       "= -raised * sum;",
       "= 0;",
       "kernels_f32:kernels_int8")
@@ -282,7 +282,7 @@ fault("int8: all rows have the scale of the first row", "autograd/kernels/gemm/i
       "real(scales[0] * static_cast<float>(*q++))",
       "kernels_f32:kernels_int8", "nn_f64:weights_in_files")
 
-fault("bf16: a product that adds shares its primitive with another", "autograd/kernels/gemm/gemm_bf16.cpp",
+fault("bf16: products that add and that overwrite share a primitive", "autograd/kernels/gemm/gemm_bf16.cpp",
       "const std::size_t kind = 4 * accumulate",
       "const std::size_t kind = 2 * accumulate",
       "kernels_f32:kernels_bf16")
@@ -324,7 +324,7 @@ fault("grid_bias: relative positions have the opposite sign", "autograd/ops/atte
       "f(i * block.keys + j, 2 * centre - (query - place(block.key + j)));",
       "nn_f64:swin")
 
-fault("distillation: the gradient lacks the temperature", "autograd/ops/cross_entropy.cpp",
+fault("distillation: the gradient lacks the factor T", "autograd/ops/cross_entropy.cpp",
       "kernels::axpy(factor * share * t, log_p.data(), z, classes);",
       "kernels::axpy(factor * share, log_p.data(), z, classes);",
       "autograd_f64", "autograd_f32")

@@ -13,7 +13,7 @@ fault("order: no sample can keep its place", "data/batches/batching.cpp",
       "random.below(static_cast<std::uint32_t>(i - 1))",
       "data:batcher")
 
-fault("order: the same in every epoch", "data/batches/batching.cpp",
+fault("order: every epoch has the same order", "data/batches/batching.cpp",
       ".index = static_cast<std::uint64_t>(epoch),",
       ".index = epoch < 0 ? 1u : 0u,",
       "data:batcher")
@@ -33,7 +33,7 @@ fault("vocabulary: the end token is printed", "data/tokenizers/vocabulary.cpp",
       "if (id == bos) continue;",
       "data:vocabulary")
 
-fault("words: further special pieces do not count in vocab_size", "data/tokenizers/vocabulary.cpp",
+fault("words: further special pieces do not count towards vocab_size", "data/tokenizers/vocabulary.cpp",
       "static_cast<std::int64_t>(special_pieces.size() + options.specials.size());",
       "static_cast<std::int64_t>(special_pieces.size());",
       "data:specials")
@@ -58,7 +58,7 @@ fault("addition: the summand 0 is never drawn", "data/sources/synthetic.cpp",
       "i == 0 ? 1 : 0;",
       "data:synthetic")
 
-fault("sentencepiece: after an overlong word, its line is dropped", "data/tokenizers/sentencepiece.cpp",
+fault("sentencepiece: the line is dropped after an overlong word", "data/tokenizers/sentencepiece.cpp",
       ": line->find(' ', begin + 1);",
       ": line->size();",
       "data:sentencepiece")
@@ -68,7 +68,7 @@ fault("tokenizer: a text of one line is learned as one sentence", "data/tokenize
       "",
       "data:sentencepiece")
 
-fault("order: after the first chunk, each sample is a batch", "data/batches/batching.cpp",
+fault("order: each sample after the first chunk is a batch", "data/batches/batching.cpp",
       "    chunk.clear();\n    filled = 0;\n",
       "    chunk.clear();\n",
       "data:batcher")

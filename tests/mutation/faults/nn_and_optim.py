@@ -48,7 +48,7 @@ fault("embedding: scaled by the root of the vocabulary size", "nn/layers/embeddi
       "weight.shape().rows()",
       "nn_f64:golden")
 
-fault("xavier: bound from the number of inputs only", "nn/parameters.cpp",
+fault("xavier: the bound depends only on the number of inputs", "nn/parameters.cpp",
       "static_cast<double>(in + out)",
       "static_cast<double>(in + in)",
       "nn_f64:parameters")
@@ -70,7 +70,7 @@ fault("weights: partial loading accepts a file without a common name", "nn/weigh
 
 # ---- optim ---------------------------------------------------------------------------------------
 
-fault("warmup: one step late", "optim/schedule.h",
+fault("warmup: the learning rate is one step late", "optim/schedule.h",
       "return options.lr * t / warmup;",
       "return options.lr * (t - 1) / warmup;",
       "optim_f64:schedules")
@@ -80,7 +80,7 @@ fault("schedule: ends with the run, whatever schedule.steps is", "optim/schedule
       "total_steps);",
       "optim_f64:schedules")
 
-fault("noam: a rate of 0 without warmup", "optim/schedule.h",
+fault("noam: the learning rate is 0 without warmup", "optim/schedule.h",
       "std::sqrt(std::max(warmup, 1.0) / t);",
       "std::sqrt(warmup / t);",
       "optim_f64:schedules")
@@ -100,7 +100,7 @@ fault("adam: second moments are read from the parameter's beginning", "optim/opt
       "second_[parameter].data(), n);",
       "optim_f64:optimizers")
 
-fault("schedule: after its end, cosine rises again", "optim/schedule.h",
+fault("schedule: cosine rises again after its end", "optim/schedule.h",
       "std::clamp((t - warmup) / (end - warmup), 0.0, 1.0)",
       "(t - warmup) / (end - warmup)",
       "optim_f64:schedules")

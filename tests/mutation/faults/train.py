@@ -9,12 +9,12 @@ fault("step: each shard's loss is divided by its number of labels", "train/loop/
       "    forward_backward(own, {lanes[i], all_reduce}, i, step, static_cast<double>(own.labels.size()));",
       "nn_f64:shards", "training:step")
 
-fault("step: the same dropout masks in every step", "train/loop/step.cpp",
+fault("step: every step uses the same dropout masks", "train/loop/step.cpp",
       "static_cast<std::uint64_t>(step),",
       "step < 0 ? 1u : 0u,",
       "training:step,determinism")
 
-fault("step: clipped by the square of the norm", "train/loop/step.cpp",
+fault("step: gradients are clipped by the square of the norm", "train/loop/step.cpp",
       "update(lr, clip_factor(result.gradient_norm, options_.clip_norm));",
       "update(lr, clip_factor(result.gradient_norm * result.gradient_norm, options_.clip_norm));",
       "training:step", "nn_f64:golden")
@@ -29,7 +29,7 @@ fault("resume: the optimizer begins at step 0", "train/loop/trainer.cpp",
       "replica_.optimizer().set_steps(0 * ",
       "training:resuming")
 
-fault("resume: begins at the beginning of the epoch", "train/loop/run_progress.cpp",
+fault("resume: starts again at the beginning of the epoch", "train/loop/run_progress.cpp",
       'visit("/batch", p.position.batch, true);',
       "",
       "training:resuming")
@@ -69,7 +69,7 @@ fault("average: divides by the requested number of checkpoints", "train/run/aver
       "static_cast<double>(count)",
       "training:trainer")
 
-fault("BLEU: brevity penalty of the inverse ratio", "train/metrics/bleu.cpp",
+fault("BLEU: the brevity penalty uses the inverse ratio", "train/metrics/bleu.cpp",
       "std::exp(1.0 - reference / hypothesis)",
       "std::exp(1.0 - hypothesis / reference)",
       "train:bleu")
@@ -79,12 +79,12 @@ fault("beam: the length does not include the end token", "train/decode/search.cp
       "done.hypothesis.tokens.size());",
       "training:searching")
 
-fault("sampling: one random number for all tokens", "train/decode/search.cpp",
+fault("sampling: all tokens use the same random number", "train/decode/search.cpp",
       "static_cast<std::uint32_t>(live.hypothesis.tokens.size())});",
       "static_cast<std::uint32_t>(live.sentence)});",
       "training:sampling_tokens")
 
-fault("sampling: the same random numbers in each window of a text", "train/decode/search.cpp",
+fault("sampling: every window of a text uses the same random numbers", "train/decode/search.cpp",
       "{(number << 20) + static_cast<std::int64_t>(text.size())});",
       "{number << 20});",
       "training:searching_with_models")
@@ -114,7 +114,7 @@ fault("moving average: restored without exchanging weights and means", "train/lo
       "",
       "training:regularisers")
 
-fault("cutoff: the same random numbers in every step", "train/loop/augment.cpp",
+fault("cutoff: every step uses the same random numbers", "train/loop/augment.cpp",
       ".index = static_cast<std::uint64_t>(step),",
       ".index = 0 * static_cast<std::uint64_t>(step),",
       "training:regularisers")
@@ -124,7 +124,7 @@ fault("beam: another hypothesis replaces a finished one", "train/decode/search.c
       "const std::int64_t places = beam;",
       "training:searching")
 
-fault("continuing a text: the window slides one token early", "train/decode/search.cpp",
+fault("text continuation: the window slides one token early", "train/decode/search.cpp",
       "static_cast<std::int64_t>(text.size()) > context) {",
       "static_cast<std::int64_t>(text.size()) >= context) {",
       "training:searching_with_models")
@@ -169,7 +169,7 @@ fault("sampling: the last token kept has the share excluded by top_p", "train/de
       "double at = random.uniform() * all;",
       "training:sampling_tokens")
 
-fault("chrF: n-grams longer than the reference count", "train/metrics/chrf.cpp",
+fault("chrF: n-grams longer than the reference are counted", "train/metrics/chrf.cpp",
       "  if (counts.reference == 0) return counts;\n",
       "",
       "train:chrf")

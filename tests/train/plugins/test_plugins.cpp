@@ -1,5 +1,5 @@
-/// The field table, the schema and the messages after names are registered, and the errors of the
-/// loader. (tests/install/plugins tests a library that loads.)
+/// The field table, the schema and the messages after plugins have registered names, and the errors
+/// of the loader. (tests/install/plugins tests libraries that load.)
 #include <boost/test/unit_test.hpp>
 #include <filesystem>
 #include <fstream>
@@ -73,7 +73,7 @@ BOOST_AUTO_TEST_CASE(registered_names_become_choices) {
             .architecture = Architecture::encoder_decoder,
             .metrics = {Metric::loss}},
            [](const Config&) { return std::unique_ptr<Task>(); });
-  BOOST_TEST(!has(before->choices, "open.gate"));  // an earlier row remains unchanged
+  BOOST_TEST(!has(before->choices, "open.gate"));  // a row found earlier remains unchanged
   BOOST_TEST(has(find_field("model.mixer")->choices, "open.gate"));
   BOOST_TEST(has(find_field("model.activation")->choices, "open.same"));
   BOOST_TEST(has(find_field("task")->choices, "open.lines"));

@@ -49,7 +49,7 @@ BOOST_AUTO_TEST_CASE(logarithmic_scale_has_ticks_at_decades) {
   for (const char* tick : {">0.001<", ">0.1<", ">1<", ">1000<"})
     BOOST_TEST(drawing.body.find(tick) != std::string::npos, tick);
   BOOST_TEST(path_of_line(drawing) == "M0 190m-3 0h6M400 0m-3 0h6");
-  chart = with({{1, 0.012}, {2, 2.4}});  // ticks at two decades would be too few
+  chart = with({{1, 0.012}, {2, 2.4}});  // decades alone would be too few ticks
   chart.log_y = true;
   const std::string narrow = drawn(chart).body;
   for (const char* tick : {">0.02<", ">0.05<", ">0.1<", ">0.2<", ">1<", ">2<"})
@@ -62,7 +62,7 @@ BOOST_AUTO_TEST_CASE(line_breaks_at_nonfinite_points) {
 }
 
 BOOST_AUTO_TEST_CASE(single_value_is_drawn_as_a_centred_dash) {
-  BOOST_TEST(path_of_line(drawn(with({{7, 3}}))) == "M200 95m-3 0h6");  // a visible dash
+  BOOST_TEST(path_of_line(drawn(with({{7, 3}}))) == "M200 95m-3 0h6");
 }
 
 BOOST_AUTO_TEST_CASE(chart_without_values_contains_a_note) {

@@ -16,7 +16,7 @@ struct Runs {
   TempFolder folder;
   std::vector<RunResult> results;
 
-  /// Adds a finished run with this exact match.
+  /// Adds a finished run with this value of exact match. Returns its folder.
   std::string add(const std::string& keys, double exact_match) {
     const std::string run = (folder / fmt::format("{}", results.size())).string();
     std::filesystem::create_directories(run);
@@ -28,7 +28,7 @@ struct Runs {
             fmt::format(
                 "{{\"kind\":\"test\",\"step\":3,\"seconds\":90,\"loss\":0.5,\"exact_match\":{}}}\n",
                 exact_match) +
-            "{\"kind\":\"valid\",\"step\":4,\"exact_ma");  // incomplete, as while being written
+            "{\"kind\":\"valid\",\"step\":4,\"exact_ma");  // incomplete, as if still being written
     results.push_back(read_result(run));
     return run;
   }
@@ -153,7 +153,7 @@ BOOST_AUTO_TEST_CASE(figures_measured_on_different_lines_are_not_compared) {
   BOOST_TEST(verdict_with(R"(,"lines":"cd")") == same);
 }
 
-BOOST_AUTO_TEST_CASE(field_of_the_wrong_type_is_refused_with_its_name) {
+BOOST_AUTO_TEST_CASE(field_of_the_wrong_type_is_refused_and_named) {
   Runs runs;
   const std::string run = runs.add("", 0.5), file = run + "/metrics.jsonl";
   for (const auto& [field, message] :

@@ -28,7 +28,7 @@ BOOST_AUTO_TEST_CASE(svg_numbers_have_at_most_two_decimal_places) {
   BOOST_TEST(svg_number(100) == "100");
 }
 
-BOOST_AUTO_TEST_CASE(base64_equals_the_examples_of_rfc_4648) {
+BOOST_AUTO_TEST_CASE(base64_encodes_the_examples_of_rfc_4648) {
   BOOST_TEST(base64("") == "");
   BOOST_TEST(base64("f") == "Zg==");
   BOOST_TEST(base64("fo") == "Zm8=");
@@ -55,13 +55,13 @@ BOOST_AUTO_TEST_CASE(large_map_is_reduced_to_means_of_blocks) {
   const HeatMap small = reduced(map, 2);
   BOOST_TEST(small.rows == 2);
   BOOST_TEST(small.columns == 2);
-  // The blocks: rows 0 and 1, rows 2 to 4; columns 0 and 1, columns 2 and 3.
+  // Blocks of rows 0 to 1 and 2 to 4, and of columns 0 to 1 and 2 to 3.
   const std::vector<float> expected{2.5F, 4.5F, 12.5F, 14.5F};
   BOOST_TEST(small.values == expected, boost::test_tools::per_element());
   BOOST_TEST(small.largest == 14.5F);
 }
 
-BOOST_AUTO_TEST_CASE(labelled_map_names_its_cells) {
+BOOST_AUTO_TEST_CASE(labelled_map_has_labels_and_tooltips) {
   const std::vector<std::string> rows{"<s>", "a very long token that does not fit"},
       columns{"x", "&"};
   const Drawing map = labelled_map({2, 2, {1, 0, 0.04F, 0.96F}, 1}, rows, columns);

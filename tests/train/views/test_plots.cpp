@@ -1,4 +1,4 @@
-// heed plot: all drawings have marks, and their values are correct.
+// heed plot: all drawings contain values, and the values are correct.
 #include "tests/train/support.h"
 #include "train/report/plots.h"
 
@@ -15,7 +15,7 @@ Config config_of(const std::string& text = "") {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(every_plot_has_marks) {
+BOOST_AUTO_TEST_CASE(every_plot_contains_values) {
   for (const std::string& name : plot_names()) {
     const std::vector<Drawing> all = plots_of(name, config_of(), 32);
     BOOST_TEST(all.size() >= 2, name);
@@ -45,7 +45,7 @@ BOOST_AUTO_TEST_CASE(inner_products_of_positions_depend_only_on_the_distance) {
 BOOST_AUTO_TEST_CASE(causal_mask_is_drawn_as_a_triangle) {
   const Config config = config_of("model: {attention: {pattern: window, window: 2}}\n");
   const std::vector<Drawing> all = plots_of("masks", config, 4);
-  // The second drawing is full attention, causal: rows of 1, 2, 3 and 4 keys.
+  // The second drawing shows causal full attention: rows of 1, 2, 3 and 4 keys.
   for (const char* row : {"M0 0h47.5v", "M0 47.5h95v", "M0 95h142.5v", "M0 142.5h190v"})
     BOOST_TEST(contains(all[1].body, row), row);
 }

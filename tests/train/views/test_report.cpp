@@ -28,7 +28,8 @@ std::vector<SampleOutput> texts(int right) {
   return all;
 }
 
-/// A finished run with these outputs and their figures.
+/// Writes a finished run with these outputs and their figures, and returns its path. `scale` is a
+/// factor of the losses.
 std::string make_run(const TempFolder& folder, const std::string& name, const std::string& keys,
                      const std::vector<SampleOutput>& outputs, double scale = 1) {
   const RunFolder run{folder / name};
@@ -116,7 +117,7 @@ BOOST_AUTO_TEST_CASE(runs_that_differ_in_the_seed_share_a_line_and_a_band) {
   BOOST_TEST(
       contains(two, "</data> <span class=\"quiet\">(95 % interval"));  // interval of the tested run
   BOOST_TEST(contains(two, "</span> on test"));
-  BOOST_TEST(contains(two, "13.3 minutes"));  // the mean
+  BOOST_TEST(contains(two, "13.3 minutes"));  // mean of both runs
 }
 
 BOOST_AUTO_TEST_CASE(hostile_text_is_escaped) {
@@ -146,7 +147,7 @@ BOOST_AUTO_TEST_CASE(run_without_figures_has_a_page) {
 }
 
 // An interval is shown only if the outputs reproduce the figures.
-BOOST_AUTO_TEST_CASE(outputs_of_other_weights_have_no_interval) {
+BOOST_AUTO_TEST_CASE(outputs_that_do_not_match_the_figures_have_no_interval) {
   const TempFolder folder;
   const std::string run = make_run(folder, "a", "", texts(60));
   write_outputs(RunFolder{run}, texts(20));

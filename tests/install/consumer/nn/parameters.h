@@ -1,2 +1,2 @@
 #pragma once
-#error "a header of heed's has included the user's nn/parameters.h"
+#error "one of heed's headers has included the user's nn/parameters.h"
