@@ -48,7 +48,8 @@ void add_data(Table& table) {
   const std::string source =
                         "Input lines, UTF-8; .gz is unpacked. Line i belongs to line i of target.",
                     target = "Output lines.",
-                    text_help = "Running text. src/**/*.py names all files that match.",
+                    text_help =
+                        "Running text. A pattern such as src/**/*.py names all matching files.",
                     as_in_train = "As in train.";
   const std::string name = "data.synthetic.name";
   add(table,
@@ -152,8 +153,8 @@ void add_data(Table& table) {
               "Mean length of a hidden span, in "
               "tokens."),
           row(HEED_KEY(data.mixture.prefixes),
-              "One prefix for each file of source, which precedes the lines of the file, for "
-              "example \"translate: \". Every split needs as many files of source.")
+              "One prefix for each source file, put before each line of the file, for example "
+              "\"translate: \". Each split must have as many source files.")
               .in_words("a string or a list of strings"),
           row(HEED_KEY(data.mixture.limit), Range{0, billion},
               "Samples of a part (a file or a synthetic task) are drawn in proportion to its size, "
@@ -247,7 +248,7 @@ void add_optim(Table& table) {
               .only(name, {"sgd"}),
           row(HEED_KEY(optim.clip_norm), not_negative,
               "Gradients of a larger norm are scaled down to this norm; 0: never."),
-          row(HEED_KEY(optim.schedule.name), "The learning rate after warmup."),
+          row(HEED_KEY(optim.schedule.name), "How the learning rate changes after warmup."),
           row(HEED_KEY(optim.schedule.warmup), steps,
               "Number of steps in which the learning rate "
               "rises."),
