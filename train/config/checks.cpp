@@ -163,10 +163,9 @@ class Checker : KeyChecks {
     if (synthetic.name == SyntheticKind::mixture) check_mixture(synthetic);
     if (synthetic.name != SyntheticKind::recall) return;
     if (synthetic.symbols > 52)
-      add_error({"data.synthetic.symbols"},
-                fmt::format("{} is more than the 52 keys of recall, a-z "
-                            "and A-Z",
-                            synthetic.symbols));
+      add_error(
+          {"data.synthetic.symbols"},
+          fmt::format("{} is more than the 52 keys of recall, a-z and A-Z", synthetic.symbols));
     if (synthetic.max_length > synthetic.symbols) {
       add_error({"data.synthetic.max_length", "data.synthetic.symbols"},
                 fmt::format("{} is more than symbols: {}, but the keys of a line must differ",

@@ -150,8 +150,7 @@ void add_data(Table& table) {
               "Share of the tokens of a line that are hidden, at least one. Each epoch hides "
               "different tokens."),
           row(HEED_KEY(data.spans.length), {1.0, 1000.0},
-              "Mean length of a hidden span, in "
-              "tokens."),
+              "Mean length of a hidden span, in tokens."),
           row(HEED_KEY(data.mixture.prefixes),
               "One prefix for each source file, put before each line of the file, for example "
               "\"translate: \". Each split must have as many source files.")
@@ -229,8 +228,7 @@ void add_optim(Table& table) {
           row(HEED_KEY(optim.lr), positive,
               "The peak learning rate, reached at the end of warmup."),
           row(HEED_KEY(optim.betas), fraction,
-              "Decay rates of the two moments: the moving "
-              "averages of the gradient and of its "
+              "Decay rates of the two moments: the moving averages of the gradient and of its "
               "square.")
               .only(name, adam),
           row(HEED_KEY(optim.eps), positive, "Added to the square root of the second moment.")
@@ -243,15 +241,13 @@ void add_optim(Table& table) {
               "and biases, too.")
               .only(name, {"adamw", "sgd"}),
           row(HEED_KEY(optim.momentum), fraction,
-              "Momentum: factor of the previous update in the "
-              "next one.")
+              "Momentum: factor of the previous update in the next one.")
               .only(name, {"sgd"}),
           row(HEED_KEY(optim.clip_norm), not_negative,
               "Gradients of a larger norm are scaled down to this norm; 0: never."),
           row(HEED_KEY(optim.schedule.name), "How the learning rate changes after warmup."),
           row(HEED_KEY(optim.schedule.warmup), steps,
-              "Number of steps in which the learning rate "
-              "rises."),
+              "Number of steps in which the learning rate rises."),
           row(HEED_KEY(optim.schedule.steps), steps,
               "The step at which the decay ends; 0: train.steps.")
               .only(schedule, decays),
@@ -336,8 +332,7 @@ void add_decode(Table& table) {
   add(table,
       {
           row(HEED_KEY(decode.beam), Range{1, 1000},
-              "Number of hypotheses that beam search keeps; "
-              "1: greedy."),
+              "Number of hypotheses that beam search keeps; 1: greedy."),
           row(HEED_KEY(decode.length_penalty), {0.0, 100.0},
               "alpha: the log-probability of an output of n tokens is divided by ((5 + n) / "
               "6)^alpha."),
@@ -376,17 +371,16 @@ void add_distributed(Table& table) {
 }
 
 void add_bench(Table& table) {
-  add(table, {
-                 row(HEED_KEY(bench.sequences), Range{0, million},
-                     "Number of sequences in a step; 0: use batches of the config's data."),
-                 row(HEED_KEY(bench.source_length), tokens,
-                     "Number of tokens in each source sequence; ignored for images and videos, "
-                     "whose length is their number of patches."),
-                 row(HEED_KEY(bench.target_length), tokens,
-                     "Number of tokens in each target "
-                     "sequence."),
-                 row(HEED_KEY(bench.vocabulary), Range{4, 10 * million}, "Size of the vocabulary."),
-             });
+  add(table,
+      {
+          row(HEED_KEY(bench.sequences), Range{0, million},
+              "Number of sequences in a step; 0: use batches of the config's data."),
+          row(HEED_KEY(bench.source_length), tokens,
+              "Number of tokens in each source sequence; ignored for images and videos, "
+              "whose length is their number of patches."),
+          row(HEED_KEY(bench.target_length), tokens, "Number of tokens in each target sequence."),
+          row(HEED_KEY(bench.vocabulary), Range{4, 10 * million}, "Size of the vocabulary."),
+      });
 }
 
 /// The conditions that follow from the table of tasks (train/config/tasks.h).

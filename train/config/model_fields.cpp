@@ -51,14 +51,11 @@ void add_model(Table& table) {
               "Width of the model, a multiple of heads."),
           row(HEED_MODEL_KEY(heads), Range{1, 1024}, "Number of attention heads."),
           row(HEED_MODEL_KEY(d_ff), Range{1, million},
-              "Width of the hidden layer of the "
-              "feed-forward network."),
+              "Width of the hidden layer of the feed-forward network."),
           row("model.layers.encoder", HEED_MODEL_MEMBER(encoder_layers), layers,
-              "Number of "
-              "encoder layers."),
+              "Number of encoder layers."),
           row("model.layers.decoder", HEED_MODEL_MEMBER(decoder_layers), layers,
-              "Number of "
-              "decoder layers."),
+              "Number of decoder layers."),
           row(HEED_MODEL_KEY(dropout.residual), dropout,
               "Rate for embeddings and for what a sublayer adds to its input."),
           row(HEED_MODEL_KEY(dropout.attention), dropout, "Rate for attention weights."),
