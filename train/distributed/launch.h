@@ -1,5 +1,5 @@
 #pragma once
-/// Whether this process was started alone, or as a rank by mpirun, mpiexec or srun.
+/// The start of a process: alone, or as a rank that mpirun, mpiexec or srun has started.
 #include <cstdint>
 #include <string>
 #include <vector>

@@ -11,8 +11,8 @@
 
 namespace heed {
 
-/// The numbers of a record {"kind": K, "step": N, …}: "loss": 1 is the scalar K/loss, and "norms":
-/// {"a": 1} is K.norms/a, so that TensorBoard shows the group separately.
+/// The numbers of a record {"kind": K, "step": N, …}: "loss": 1 becomes the scalar K/loss, and
+/// "norms": {"a": 1} becomes K.norms/a, so that TensorBoard shows the group separately.
 std::vector<TaggedScalar> scalars_of(const nlohmann::json& record);
 
 /// Writes metrics.jsonl and, with train.tensorboard, event files in tensorboard/. Each session of a
