@@ -220,7 +220,7 @@ class Checker : KeyChecks {
     const bool source = tokenizer.source_model.empty();
     add_error({source ? "tokenizer.source_model" : "tokenizer.target_model",
                source ? "tokenizer.target_model" : "tokenizer.source_model"},
-              "missing, but the other side has a file");
+              std::string("missing, but ") + (source ? "target" : "source") + "_model is given");
   }
 
   void check_input() {

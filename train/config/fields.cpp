@@ -94,7 +94,7 @@ void add_data(Table& table) {
               "clauses (grammar)."),
           row(HEED_KEY(data.synthetic.symbols), Range{1, 62},
               "copy, reverse, sort: size of the alphabet (a-z, A-Z, 0-9); recall: number of "
-              "different keys (at most 52)."),
+              "different keys (maximum 52)."),
           row(HEED_KEY(data.synthetic.distance), Range{0, million},
               "Position of the queried key, counted from the end (1: the last key); 0: any.")
               .only(name, {"recall"}),
@@ -274,9 +274,9 @@ void add_train(Table& table) {
               "Number of sequences in a batch, whatever their length, instead of batch_tokens; 0: "
               "not used."),
           row(HEED_KEY(train.shards), Range{1, 4096},
-              "Number of parts of a batch whose gradients are computed separately, on up to as "
-              "many threads, and then summed (gradient accumulation). More shards need less "
-              "memory. The result's bits depend on this number."),
+              "Number of parts of a batch whose gradients are computed separately, each on one "
+              "thread, and then summed (gradient accumulation). More shards need less memory. The "
+              "result's bits depend on this number."),
           row(HEED_KEY(train.precision),
               "Type of the operands of matrix products in training; bf16 needs oneDNN and a "
               "processor with bf16 instructions."),

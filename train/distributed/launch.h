@@ -1,5 +1,5 @@
 #pragma once
-/// The start of a process: alone, or as a rank that mpirun, mpiexec or srun has started.
+/// Finds the launcher of a distributed run (mpirun, mpiexec or srun) and joins the other ranks.
 #include <cstdint>
 #include <string>
 #include <vector>

@@ -211,9 +211,10 @@ void Trainer::handle_nonfinite_step(const Error& error) {
       from = std::max<std::int64_t>(last_saved_, 0);  // the weights are not finite either
     }
     run_log_.end_progress();
-    const std::string before = many ? fmt::format("{} steps in a row were not finite; the last, ",
-                                                  max_consecutive_skips + 1)
-                                    : "";
+    const std::string before = many
+                                   ? fmt::format("{} steps in a row were not finite; the last was ",
+                                                 max_consecutive_skips + 1)
+                                   : "";
     throw Error(error.code, fmt::format("{}{}\n{}", before, error.what(), advice(from, many)));
   }
   ++progress_.skipped;
