@@ -22,8 +22,8 @@ class ParameterExchange {
   ParameterExchange(World& world, std::vector<NamedTensor> parameters);
 
   World& world() { return world_; }
-  /// The pieces that rank r owns, by their index in pieces_of(parameters): [bounds[r], bounds[r +
-  /// 1]).
+  /// The bounds of each rank's pieces: rank r owns the pieces [bounds[r], bounds[r + 1]) of
+  /// pieces_of(parameters).
   const std::vector<std::int64_t>& bounds() const { return bounds_; }
   Part owned() const { return owned_by(world_.rank()); }
   /// The range of this rank's values, for the optimizer.

@@ -21,7 +21,7 @@ class RunMetrics {
  public:
   /// `step`: the step from which the run continues. Throws Error(io).
   RunMetrics(const RunFolder& run, const Config& config, std::int64_t step);
-  /// Throws Error(io) after removing a record that was only partly written.
+  /// Appends a record. If that fails, removes what was written of it and throws Error(io).
   void append(const nlohmann::json& record);
   void sync();
 
