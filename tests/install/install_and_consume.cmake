@@ -67,7 +67,7 @@ foreach(module IN ITEMS openblas libhwy)
 endforeach()
 set(without ${CMAKE_COMMAND} -E env PKG_CONFIG_LIBDIR=${dir}/modules ${CMAKE_COMMAND} -S ${dir}/source -G ${GENERATOR}
             "-DCMAKE_PREFIX_PATH=${dir}/the prefix" -DCMAKE_CXX_COMPILER=${CXX})
-set(reason "heed::data is not available, because pkg-config does not find: sentencepiece")
+set(reason "heed::data is not available, because pkg-config cannot find: sentencepiece")
 step(${without} -B ${dir}/without)
 expect("${reason}")
 execute_process(COMMAND ${without} -B ${dir}/with -DCOMPONENTS=data RESULT_VARIABLE status

@@ -120,7 +120,7 @@ status 3 show gate.yaml "plugins=$more/liblost.so"
 says "plugin $more/liblost.so: cannot be loaded: " 'undefined symbol' 'defined_nowhere'
 cp build/libmine.so twice.so
 status 3 show gate.yaml 'plugins=[build/libmine.so, twice.so]'
-says 'plugin twice.so: mixer mine.gate is registered already, by build/libmine.so'
+says 'plugin twice.so: mixer mine.gate is already registered by build/libmine.so'
 sed 's/a plugin for heed [0-9.]* (/a plugin for heed 9.8.7 (/' build/libmine.so >old.so
 status 3 show gate.yaml plugins=old.so
 says 'plugin old.so: it was built for heed 9.8.7 (headers ' 'but this is heed 0.' 'build it again'

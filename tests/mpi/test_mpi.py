@@ -364,7 +364,7 @@ def damaged():
     _, text = end_of(start(2, "train", "seq2seq.yaml", "--run", "damaged", "threads=1"), "an existing run", 2)
     check(text.count("already holds a run") == 1, f"an existing run is not reported exactly once:\n{text}")
     _, text = end_of(start(3, "resume", "damaged", "threads=1"), "damaged checkpoints", 3)
-    check("warning: 8 shards for 3 ranks: some ranks have more work than others" in text,
+    check("warning: train.shards=8 with 3 ranks: some ranks have more work than others" in text,
           f"an unequal number of shards is not reported:\n{text}")
     check(text.count("every checkpoint is damaged") == 1, f"damaged checkpoints are not reported exactly once:\n{text}")
 

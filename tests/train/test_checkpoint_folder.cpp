@@ -209,7 +209,8 @@ BOOST_AUTO_TEST_CASE(read_errors_contain_file_and_reason) {
   put(model, "weights 11");
   HEED_CHECK_ERROR(Exit::bad_input, model + ": its content has changed", open_checkpoint(folder));
   put(model, "short");
-  HEED_CHECK_ERROR(Exit::bad_input, model + ": 5 bytes instead of 10", open_checkpoint(folder));
+  HEED_CHECK_ERROR(Exit::bad_input, model + ": its size is 5 instead of 10 bytes",
+                   open_checkpoint(folder));
   fs::remove(model);
   HEED_CHECK_ERROR(Exit::bad_input, model + ": no such file", open_checkpoint(folder));
   fs::remove(folder / "state.json");

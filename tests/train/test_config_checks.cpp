@@ -71,7 +71,7 @@ BOOST_AUTO_TEST_CASE(inconsistent_values_are_refused) {
       {"data: {train: {target: a}}\n",
        "exp.yaml:1:24: data.train.source: missing, but target is given"},
       {"data: {train: {source: [a, b], target: c}}\n",
-       "exp.yaml:1:16: data.train.source: 2 files, but target has 1"},
+       "exp.yaml:1:16: data.train.source: expected as many files as target (1), got 2"},
       {"data: {train: {source: a, target: b}, valid: {source: c}}\n",
        "exp.yaml:1:55: data.valid.target: missing, but source is given"},
       {"data: {train: {source: a, target: b}, valid: {source: c, target: d}, valid_fraction: "
@@ -99,24 +99,25 @@ BOOST_AUTO_TEST_CASE(inconsistent_values_are_refused) {
       {mixture + "data: {synthetic: {name: mixture}}\n",
        "exp.yaml:2:26: data.synthetic.of: missing: name the tasks of the mixture"},
       {mixture + "data: {synthetic: {name: mixture, of: [sort, mixture, sort]}}\n",
-       "exp.yaml:2:35: data.synthetic.of: \"mixture\" is not a synthetic task of text"},
+       "exp.yaml:2:35: data.synthetic.of: \"mixture\" is not a synthetic task whose source is "
+       "text"},
       {mixture + "data: {synthetic: {name: mixture, of: [sort, sort]}}\n",
        "exp.yaml:2:35: data.synthetic.of: sort is given twice"},
       {mixture + "data: {synthetic: {name: copy, of: [sort]}}\n",
        "exp.yaml:2:32: data.synthetic.of: only for name: mixture"},
       {mixture + "data: {synthetic: {name: mixture, of: sort}, mixture: {prefixes: [a]}}\n",
-       "exp.yaml:2:56: data.mixture.prefixes: the lines of a synthetic mixture begin with the "
-       "names of their tasks"},
+       "exp.yaml:2:56: data.mixture.prefixes: the prefixes of a synthetic mixture are the names of "
+       "its tasks; remove this key"},
       {mixture + "data: {train: {source: a, target: b}, valid_fraction: 0.1, mixture: {prefixes: "
                  "a}}\n",
-       "exp.yaml:2:80: data.mixture.prefixes: a fraction is cut from the end of train, so it would "
-       "contain the last part only; give files for valid and test"},
+       "exp.yaml:2:80: data.mixture.prefixes: a fraction cut from the end of train would contain "
+       "only the last part; give files for valid and test"},
       {"data: {synthetic: {name: copy}, mixture: {limit: 3}}\n",
        "exp.yaml:1:50: data.mixture.limit: only for task: text2text"},
       {"task: denoise\ndata: {train: {text: t}, max_length: 900}\n", "accepted"},
       {"task: denoise\ndata: {train: {text: t}, max_length: 900, spans: {length: 1}}\n",
-       "exp.yaml:2:59: data.spans.length: a line of data.max_length: 900 tokens has 135 hidden "
-       "spans, but only 100 pieces <extra_id_...> can mark them"},
+       "exp.yaml:2:59: data.spans.length: a line of 900 tokens (data.max_length) has 135 hidden "
+       "spans, but there are only 100 sentinels <extra_id_...>"},
       {"data: {synthetic: {name: captions}}\n",
        "exp.yaml:1:26: data.synthetic.name: captions needs data.input: image"},
       {"data: {synthetic: {name: tones}, input: image}\n",
@@ -130,7 +131,7 @@ BOOST_AUTO_TEST_CASE(inconsistent_values_are_refused) {
       {"data: {synthetic: {name: motion}, input: video, image: {height: 14, width: 6, patch: 2}}\n",
        "exp.yaml:1:65: data.image.height: a moving square needs frames of at least 8 x 8 pixels"},
       {"data: {synthetic: {name: motion}, input: video, video: {frames: 8}}\n",
-       "exp.yaml:1:65: data.video.frames: 8 is less than 9, which three turns need"},
+       "exp.yaml:1:65: data.video.frames: three turns need at least 9 frames, got 8"},
       {"data: {synthetic: {name: motion}, input: video, image: {flip: true}}\n",
        "exp.yaml:1:63: data.image.flip: the targets of motion name left and right, which mirroring "
        "exchanges"},
@@ -158,12 +159,12 @@ BOOST_AUTO_TEST_CASE(inconsistent_values_are_refused) {
       {"task: classify\ndata: {train: {source: a, target: b}, input: image}\nmodel: {kind: swin, "
        "front_end: {kind: conv}}\n",
        "exp.yaml:3:15: model.swin.depths: 2 stages need a grid of patches with both sides "
-       "divisible by 2, but it has 7 x 7\n"
+       "divisible by 2, but the grid is 7 x 7\n"
        "exp.yaml:3:39: model.front_end.kind: only for model.kind: transformer"},
       {"task: classify\ndata: {train: {source: a, target: b}, input: image}\nmodel: {front_end: "
        "{kind: conv}}\n",
-       "exp.yaml:3:27: model.pool: first, but front_end.kind: conv needs mean: the first row of an "
-       "input would be part of the first windows"},
+       "exp.yaml:3:27: model.pool: first, but front_end.kind: conv needs mean: the convolution "
+       "would mix the first row of an input with the rows after it"},
       {"data: {train: {source: a, target: b}, input: image}\nmodel: {front_end: {layers: 3}}\n",
        "exp.yaml:2:29: model.front_end.layers: only for kind: conv"},
       {"data: {train: {source: a, target: b}, input: image}\nmodel: {front_end: {kind: conv, "
@@ -171,13 +172,14 @@ BOOST_AUTO_TEST_CASE(inconsistent_values_are_refused) {
        "exp.yaml:2:80: model.max_positions: 15 is less than the 16 rows of an image"},
       {"data: {train: {source: a, target: b}, input: features, max_length: 100}\nmodel: "
        "{front_end: {kind: conv}, positions: learned, max_positions: 24}\n",
-       "exp.yaml:2:69: model.max_positions: 24 is less than the 25 rows that front_end makes of "
+       "exp.yaml:2:69: model.max_positions: 24 is less than the 25 rows that front_end outputs for "
        "data.max_length: 100"},
       {"data: {train: {source: a, target: b}, input: features, max_length: 100}\nmodel: "
        "{front_end: {kind: conv}, positions: learned, max_positions: 25}\n",
        "accepted"},
       {"data: {synthetic: {name: tones}, input: features, features: {window: 0.5}}\n",
-       "exp.yaml:1:70: data.features.window: 0.5 ms are 8 samples; a frame needs 16 to 65536"},
+       "exp.yaml:1:70: data.features.window: a frame of 0.5 ms: expected 16 to 65536 samples, got "
+       "8"},
       {"data: {synthetic: {name: tones}, input: features, features: {hop: 0.01}}\n",
        "exp.yaml:1:67: data.features.hop: shorter than a sample"},
       {"task: classify\ndata: {train: {source: a, target: b}, input: image}\nmodel: {kind: swin, "
@@ -187,7 +189,7 @@ BOOST_AUTO_TEST_CASE(inconsistent_values_are_refused) {
        "exp.yaml:2:15: model.kind: only for data.input: image"},
       {"task: classify\ndata: {train: {source: a, target: b}, input: image}\nmodel: {kind: swin}\n",
        "exp.yaml:3:15: model.swin.depths: 2 stages need a grid of patches with both sides "
-       "divisible by 2, but it has 7 x 7"},
+       "divisible by 2, but the grid is 7 x 7"},
       {"task: classify\ndata: {train: {source: a, target: b}, input: image}\nmodel: {kind: swin, "
        "swin: {depths: [2.5]}}\n",
        "exp.yaml:3:37: model.swin.depths: expected a whole number, got \"2.5\""},
@@ -217,8 +219,8 @@ BOOST_AUTO_TEST_CASE(inconsistent_values_are_refused) {
        "exp.yaml:1:43: data.synthetic.max_length: 20 is more than symbols: 8, but the keys of a "
        "line must differ"},
       {"data: {synthetic: {name: recall, distance: 4, min_length: 3}}\n",
-       "exp.yaml:1:44: data.synthetic.distance: 4 is more than min_length: 3, so a line may lack "
-       "the key"},
+       "exp.yaml:1:44: data.synthetic.distance: 4 is more than min_length: 3, so a line may have "
+       "too few keys"},
       {"data: {trian: {source: a, target: b}}\n",
        "exp.yaml:1:8: data.trian: unknown key (did you mean train?)"},
       {copy + "tokenizer: {shared: false, model: x.model}\n",
@@ -227,9 +229,9 @@ BOOST_AUTO_TEST_CASE(inconsistent_values_are_refused) {
       {copy + "tokenizer: {source_model: x.model}\n",
        "exp.yaml:2:27: tokenizer.source_model: only for shared: false (or give model)"},
       {copy + "tokenizer: {shared: false, target_model: x.model}\n",
-       "exp.yaml:2:42: tokenizer.source_model: missing, but the other side has a file"},
+       "exp.yaml:2:42: tokenizer.source_model: missing, but target_model is given"},
       {copy + "tokenizer: {shared: false, source_model: x.model}\n",
-       "exp.yaml:2:42: tokenizer.target_model: missing, but the other side has a file"},
+       "exp.yaml:2:42: tokenizer.target_model: missing, but source_model is given"},
       {copy + "tokenizer: {kind: char, algorithm: bpe}\n",
        "exp.yaml:2:36: tokenizer.algorithm: only for kind: sentencepiece"},
       {copy + "tokenizer: {kind: byte, model: x}\n",
@@ -270,7 +272,8 @@ BOOST_AUTO_TEST_CASE(inconsistent_values_are_refused) {
       {copy + "model: {rotary_base: 500}\n",
        "exp.yaml:2:22: model.rotary_base: only for positions: rotary"},
       {copy + "model: {d_model: 36, positions: rotary}\n",
-       "exp.yaml:2:18: model.heads: 4 heads of width 9, but positions: rotary needs an even width"},
+       "exp.yaml:2:18: model.heads: each head has width 9, but positions: rotary needs an even "
+       "width"},
       {copy + "model: {d_model: 9, heads: 1, positions: relative_xl}\n",
        "exp.yaml:2:18: model.d_model: 9 is odd, but positions: relative_xl needs an even width"},
       {copy + "model: {positions: relative_t5, t5_buckets: 6}\n",
@@ -308,11 +311,11 @@ BOOST_AUTO_TEST_CASE(inconsistent_values_are_refused) {
       {copy + "optim: {schedule: {min_lr: 1.0e-5}}\n",
        "exp.yaml:2:28: optim.schedule.min_lr: only for name: cosine or linear"},
       {copy + "optim: {schedule: {name: cosine, warmup: 20000}}\n",
-       "exp.yaml:2:42: optim.schedule.warmup: 20000, but cosine ends at step 10000; give a shorter "
-       "warmup too"},
+       "exp.yaml:2:42: optim.schedule.warmup: 20000, but cosine ends at step 10000; set a shorter "
+       "warmup"},
       {copy + "optim: {schedule: {name: linear, steps: 500}}\n",
-       "exp.yaml:2:41: optim.schedule.warmup: 1000, but linear ends at step 500; give a shorter "
-       "warmup too"},
+       "exp.yaml:2:41: optim.schedule.warmup: 1000, but linear ends at step 500; set a shorter "
+       "warmup"},
       {copy + "optim: {schedule: {name: cosine}}\ntrain: {steps: 0, epochs: 3}\n", "accepted"},
       {copy + "optim: {schedule: {name: cosine}}\ntrain: {steps: 0, minutes: 3}\n",
        "exp.yaml:2:26: optim.schedule.steps: missing: cosine needs an end step, and "
@@ -362,7 +365,7 @@ BOOST_AUTO_TEST_CASE(run_shortened_by_override_has_shorter_warmup) {
   // The run is long enough: the warmup is unchanged.
   BOOST_TEST(read(text, {"train.steps=101"}).optim.schedule.warmup == 100);
   BOOST_TEST(read(text, {"train.steps=101"}).warnings.empty());
-  const std::string late = ", but cosine ends at step 2; give a shorter warmup too";
+  const std::string late = ", but cosine ends at step 2; set a shorter warmup";
   check_all({
       // The warmup is not shortened if the file is inconsistent or the command line sets both keys.
       {copy + "optim: {schedule: {name: cosine, warmup: 100}}\ntrain: {steps: 2}\n",
@@ -381,9 +384,8 @@ BOOST_AUTO_TEST_CASE(average_over_more_than_the_last_fifth_of_the_steps_causes_a
     return heed::parse_config(copy + "train: " + train, "exp.yaml", {}).warnings;
   };
   const std::string warning =
-      "exp.yaml:2:31: train.average: 5 checkpoints, 500 steps apart, reach back over more than the "
-      "last fifth of the 2000 steps, and only those within it are averaged; lower average or "
-      "save_every";
+      "exp.yaml:2:31: train.average: 5 checkpoints with save_every: 500 span more than the last "
+      "fifth of the 2000 steps, and only those within it are averaged; lower average or save_every";
   BOOST_TEST(warnings("{steps: 2000, average: 5}") == std::vector{warning},
              boost::test_tools::per_element());
   BOOST_TEST(warnings("{steps: 2000, average: 5, save_every: 100}").empty());
@@ -419,7 +421,7 @@ BOOST_AUTO_TEST_CASE(edge_cases_of_numbers_and_text_are_read_exactly_or_refused)
       heed::parse_config(tag + "tokenizer: {kind: char, shared: true}\n", "exp.yaml", {});
   BOOST_REQUIRE(shared.warnings.size() == 1u);
   BOOST_TEST(shared.warnings[0] ==
-             "exp.yaml:3:33: tokenizer.shared: labels have a separate vocabulary");
+             "exp.yaml:3:33: tokenizer.shared: has no effect: labels have a separate vocabulary");
   // JSON preserves whole numbers of any size and the sign of zero.
   for (const double lr : {1e20, 1e3, 0.5}) {
     heed::Config config;

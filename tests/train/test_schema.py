@@ -21,12 +21,12 @@ except ImportError:
 BEYOND = {
     "compares two keys": r"is not a multiple of|is odd, but|is more than|is less than|leave nothing|but \w+ ends at step"
                          r"|does not divide|needs an even width|must be more than"
-                         r"|\d+ files, but|hidden spans, but|samples; a frame needs|shorter than a sample"
-                         r"|need an image of at least|needs frames of at least|divisible by \d+, but|blocks in all",
+                         r"|as many files as target|hidden spans, but|16 to 65536 samples, got|shorter than a sample"
+                         r"|three turns need|need an image of at least|needs frames of at least|divisible by \d+, but|blocks in all",
     "depends on several keys": r"missing: nothing to train on|missing, but|use one or the other|needs an end step"
                                r"|needs validation data|nothing ends the run|needs at least 1"
-                               r"|needs data\.input|only for data\.input: text|name the tasks of the mixture|begin with the names of their tasks"
-                               r"|a fraction is cut from|but kind: swin needs|but front_end\.kind: conv needs|which mirroring exchanges|has no effect with kind: swin"
+                               r"|needs data\.input|only for data\.input: text|name the tasks of the mixture|are the names of its tasks"
+                               r"|a fraction cut from|but kind: swin needs|but front_end\.kind: conv needs|which mirroring exchanges|has no effect with kind: swin"
                                r"|only with train\.distill\.teacher|distillation cannot be combined",
     "concerns the items of a list": r"is not a synthetic task|is given twice",
     "needs the library of a plugin": r"is its library listed in plugins",

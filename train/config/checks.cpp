@@ -84,10 +84,12 @@ class Checker : KeyChecks {
     const std::string& name = config_.name;
     if (name.empty() || name.size() > 200 || name.front() == '.' || name.front() == '-' ||
         name.find('/') != std::string::npos || shown(name, 1000) != name) {
-      add_error({"name"},
-                fmt::format("\"{}\" cannot be a folder's name: it needs 1 to 200 bytes, no "
-                            "slash, and no dot or dash in front",
-                            shown(name)));
+      add_error(
+          {"name"},
+          fmt::format(
+              "\"{}\" cannot be a folder's name: it needs 1 to 200 bytes, no slash, and no leading "
+              "dot or dash",
+              shown(name)));
     }
   }
 
@@ -114,8 +116,8 @@ class Checker : KeyChecks {
     } else if (files.target.empty() && !files.source.empty()) {
       add_error({target, source}, "missing, but source is given");
     } else if (files.source.size() != files.target.size()) {
-      add_error({source, target}, fmt::format("{} files, but target has {}", files.source.size(),
-                                              files.target.size()));
+      add_error({source, target}, fmt::format("expected as many files as target ({}), got {}",
+                                              files.target.size(), files.source.size()));
     }
   }
 
@@ -129,10 +131,11 @@ class Checker : KeyChecks {
       add_error({"data.test_fraction", "data.test"}, "data.test names files: use one or the other");
     }
     if (data.valid_fraction + data.test_fraction > 0 && !data.mixture.prefixes.empty()) {
-      add_error({"data.mixture.prefixes",
-                 data.valid_fraction > 0 ? "data.valid_fraction" : "data.test_fraction"},
-                "a fraction is cut from the end of train, so it would contain the last part only; "
-                "give files for valid and test");
+      add_error(
+          {"data.mixture.prefixes",
+           data.valid_fraction > 0 ? "data.valid_fraction" : "data.test_fraction"},
+          "a fraction cut from the end of train would contain only the last part; give files for "
+          "valid and test");
     }
     if (data.valid_fraction + data.test_fraction >= 1.0) {
       add_error({"data.valid_fraction", "data.test_fraction"},
@@ -160,10 +163,9 @@ class Checker : KeyChecks {
     if (synthetic.name == SyntheticKind::mixture) check_mixture(synthetic);
     if (synthetic.name != SyntheticKind::recall) return;
     if (synthetic.symbols > 52)
-      add_error({"data.synthetic.symbols"},
-                fmt::format("{} is more than the 52 keys of recall, a-z "
-                            "and A-Z",
-                            synthetic.symbols));
+      add_error(
+          {"data.synthetic.symbols"},
+          fmt::format("{} is more than the 52 keys of recall, a-z and A-Z", synthetic.symbols));
     if (synthetic.max_length > synthetic.symbols) {
       add_error({"data.synthetic.max_length", "data.synthetic.symbols"},
                 fmt::format("{} is more than symbols: {}, but the keys of a line must differ",
@@ -171,7 +173,7 @@ class Checker : KeyChecks {
     }
     if (synthetic.distance > synthetic.min_length) {
       add_error({"data.synthetic.distance", "data.synthetic.min_length"},
-                fmt::format("{} is more than min_length: {}, so a line may lack the key",
+                fmt::format("{} is more than min_length: {}, so a line may have too few keys",
                             synthetic.distance, synthetic.min_length));
     }
   }
@@ -180,7 +182,7 @@ class Checker : KeyChecks {
     const auto& kinds = names_of(SyntheticKind{});
     if (!config_.data.mixture.prefixes.empty())
       add_error({"data.mixture.prefixes", "data.synthetic.name"},
-                "the lines of a synthetic mixture begin with the names of their tasks");
+                "the prefixes of a synthetic mixture are the names of its tasks; remove this key");
     if (synthetic.of.empty())
       add_error({"data.synthetic.of", "data.synthetic.name"},
                 "missing: name the tasks of the mixture");
@@ -190,7 +192,7 @@ class Checker : KeyChecks {
                          *name != "motion";
       if (!known)
         add_error({"data.synthetic.of"},
-                  fmt::format("\"{}\" is not a synthetic task of text", shown(*name)));
+                  fmt::format("\"{}\" is not a synthetic task whose source is text", shown(*name)));
       if (std::find(synthetic.of.begin(), name, *name) != name)
         add_error({"data.synthetic.of"}, fmt::format("{} is given twice", *name));
     }
@@ -201,10 +203,12 @@ class Checker : KeyChecks {
     const double max_spans =
         static_cast<double>(config_.data.max_length) * spans.rate / spans.length;
     if (!task().hides_spans || max_spans + 1 <= static_cast<double>(span_marks)) return;
-    add_error({"data.spans.length", "data.spans.rate", "data.max_length"},
-              fmt::format("a line of data.max_length: {} tokens has {:.0f} hidden spans, but only "
-                          "{} pieces <extra_id_...> can mark them",
-                          config_.data.max_length, max_spans, span_marks));
+    add_error(
+        {"data.spans.length", "data.spans.rate", "data.max_length"},
+        fmt::format(
+            "a line of {} tokens (data.max_length) has {:.0f} hidden spans, but there are only {} "
+            "sentinels <extra_id_...>",
+            config_.data.max_length, max_spans, span_marks));
   }
 
   void check_tokenizer() {
@@ -216,7 +220,7 @@ class Checker : KeyChecks {
     const bool source = tokenizer.source_model.empty();
     add_error({source ? "tokenizer.source_model" : "tokenizer.target_model",
                source ? "tokenizer.target_model" : "tokenizer.source_model"},
-              "missing, but the other side has a file");
+              std::string("missing, but ") + (source ? "target" : "source") + "_model is given");
   }
 
   void check_input() {
@@ -246,8 +250,8 @@ class Checker : KeyChecks {
     const double window = features.window * static_cast<double>(features.rate) / 1000;
     if (window < 16 || window > 65536)
       add_error({"data.features.window", "data.features.rate"},
-                fmt::format("{} ms are {:.0f} samples; a frame needs 16 to 65536", features.window,
-                            window));
+                fmt::format("a frame of {} ms: expected 16 to 65536 samples, got {:.0f}",
+                            features.window, window));
     if (features.hop * static_cast<double>(features.rate) < 1000)
       add_error({"data.features.hop", "data.features.rate"}, "shorter than a sample");
   }
@@ -280,7 +284,7 @@ class Checker : KeyChecks {
     if (video.frames < motion_frames)
       add_error(
           {"data.video.frames", "data.synthetic.name"},
-          fmt::format("{} is less than {}, which three turns need", video.frames, motion_frames));
+          fmt::format("three turns need at least {} frames, got {}", motion_frames, video.frames));
     if (std::min(image.height, image.width) < motion_side)
       add_error(
           {"data.image.height", "data.image.width", "data.synthetic.name"},
@@ -308,7 +312,7 @@ class Checker : KeyChecks {
     config_.model->decoder_layers = 0;
     if (architecture == Architecture::encoder_of_tokens || !text) return;
     if (config_.tokenizer.shared && tree_.place_of("tokenizer.shared").complete)
-      warn({"tokenizer.shared", "task"}, "labels have a separate vocabulary");
+      warn({"tokenizer.shared", "task"}, "has no effect: labels have a separate vocabulary");
     config_.tokenizer.shared = false;
   }
 
@@ -356,10 +360,12 @@ class Checker : KeyChecks {
     const std::int64_t stages = std::ssize(model.swin.depths),
                        divisor = std::int64_t{1} << std::min<std::int64_t>(stages - 1, 30);
     if (model.grid_height % divisor != 0 || model.grid_width % divisor != 0) {
-      add_error({"model.swin.depths", "data.image.patch", "model.kind"},
-                fmt::format("{} stages need a grid of patches with both sides divisible by {}, but "
-                            "it has {} x {}",
-                            stages, divisor, model.grid_height, model.grid_width));
+      add_error(
+          {"model.swin.depths", "data.image.patch", "model.kind"},
+          fmt::format(
+              "{} stages need a grid of patches with both sides divisible by {}, but the grid is "
+              "{} x {}",
+              stages, divisor, model.grid_height, model.grid_width));
     }
     if (config_.train.recompute)
       add_error({"train.recompute", "model.kind"},
@@ -374,8 +380,8 @@ class Checker : KeyChecks {
         architecture == Architecture::encoder_of_sequences) {
       add_error(
           {"model.pool", "model.front_end.kind"},
-          "first, but front_end.kind: conv needs mean: the first row of an input would be part "
-          "of the first windows");
+          "first, but front_end.kind: conv needs mean: the convolution would mix the first row of "
+          "an input with the rows after it");
     }
     const bool attends = !is_built_in(model.mixer) || model.mixer == MixerKind::attention ||
                          (has_encoder(architecture) && has_decoder(architecture)),
@@ -408,8 +414,8 @@ class Checker : KeyChecks {
     }
     if (model.positions == PositionKind::rotary && model.d_model / model.heads % 2 != 0) {
       add_error({"model.heads", "model.d_model", "model.positions"},
-                fmt::format("{} heads of width {}, but positions: rotary needs an even width",
-                            model.heads, model.d_model / model.heads));
+                fmt::format("each head has width {}, but positions: rotary needs an even width",
+                            model.d_model / model.heads));
     }
     if (model.positions == PositionKind::relative_t5) check_buckets(model);
     if (model.positions != PositionKind::learned) return;
@@ -434,9 +440,9 @@ class Checker : KeyChecks {
       const std::int64_t rows = rows_after(model.front_end, config_.data.max_length);
       if (rows > model.max_positions)
         add_error({"model.max_positions", "data.max_length", "model.front_end.layers"},
-                  fmt::format("{} is less than the {} rows that front_end makes of "
-                              "data.max_length: {}",
-                              model.max_positions, rows, config_.data.max_length));
+                  fmt::format(
+                      "{} is less than the {} rows that front_end outputs for data.max_length: {}",
+                      model.max_positions, rows, config_.data.max_length));
       return;
     }
     if (config_.data.input == InputKind::features)  // classify adds a row of zeros
@@ -455,7 +461,7 @@ class Checker : KeyChecks {
     if (task().searches) fit("decode.max_length", config_.decode.max_length, 0);
   }
 
-  /// A learned table must have a row for each patch that the encoder reads.
+  /// A learned position table must have a row for each patch that the encoder reads.
   void check_patches_placed() {
     const ModelOptions& model = config_.model;
     const bool video = config_.data.input == InputKind::video,
@@ -508,8 +514,8 @@ class Checker : KeyChecks {
                 fmt::format("missing: {} needs an end step, and train.steps is 0", name));
     } else if (end > 0 && schedule.warmup >= end && !shorten_warmup(end)) {
       add_error({warmup, steps, chooser, "train.steps"},
-                fmt::format("{}, but {} ends at step {}; give a shorter warmup too",
-                            schedule.warmup, name, end));
+                fmt::format("{}, but {} ends at step {}; set a shorter warmup", schedule.warmup,
+                            name, end));
     }
     if (schedule.min_lr > optim.lr) {
       add_error({"optim.schedule.min_lr", "optim.lr"},
@@ -568,12 +574,11 @@ class Checker : KeyChecks {
     }
     const std::int64_t averaged = (train.steps + 4) / 5;  // the run's last fifth, rounded up
     if (train.average > 1 && train.steps > 0 && (train.average - 1) * train.save_every > averaged) {
-      warn(
-          {"train.average", "train.save_every", "train.steps"},
-          fmt::format("{} checkpoints, {} steps apart, reach back over more than the last fifth of "
-                      "the {} steps, and only those within it are averaged; lower average or "
-                      "save_every",
-                      train.average, train.save_every, train.steps));
+      warn({"train.average", "train.save_every", "train.steps"},
+           fmt::format(
+               "{} checkpoints with save_every: {} span more than the last fifth of the {} steps, "
+               "and only those within it are averaged; lower average or save_every",
+               train.average, train.save_every, train.steps));
     }
   }
 

@@ -90,7 +90,8 @@ void read_shorthand(const std::string& section, const YamlNode& node, Config& co
   }
 }
 
-/// Reads a map's keys into the config; `section` is their dotted path, "" at the top.
+/// Reads the keys of a map into the config; `section` is the dotted path of the map, "" at the top
+/// level.
 void read_section(const YamlNode& node, const std::string& section, Config& config,
                   Problems& problems) {
   if (node.kind == YamlNode::Kind::null) return;  // "train:" with nothing below it

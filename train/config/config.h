@@ -30,7 +30,7 @@ struct Config {
   TaskKind task = TaskKind::seq2seq;
   DataOptions data;
   TokenizerOptions tokenizer;
-  Boxed<ModelOptions> model;  ///< boxed because most files that read a config need none of its keys
+  Boxed<ModelOptions> model;  ///< boxed, so that most files need not include nn/options.h
   OptimOptions optim;
   TrainOptions train;
   DecodeOptions decode;
@@ -48,9 +48,9 @@ enum class PluginUse { load, leave };
 /// Reads the file, applies the overrides (`train.steps=200`, `model.layers={encoder: 2, decoder:
 /// 4}`; a later override of a key replaces an earlier one) and checks the result. Throws
 /// Error(Exit::usage) with one line per error. A run's config.yaml (a file beside run.json, or any
-/// with `of_a_run`) contained every key when it was written: a key that it lacks is newer, and gets
-/// the value that stands for heed's earlier behaviour. Throws Error(bad_input) if a plugin cannot
-/// be loaded.
+/// file with `of_a_run`) contained every key when it was written: a key that it lacks was added
+/// later, and receives the value that reproduces heed's earlier behaviour. Throws Error(bad_input)
+/// if a plugin cannot be loaded.
 Config read_config(const std::string& path, std::span<const std::string> overrides = {},
                    bool of_a_run = false, PluginUse plugins = PluginUse::load);
 
@@ -72,7 +72,8 @@ std::string reference_yaml();
 /// exclude one another. Only read_config makes the checks that need arithmetic or the command line.
 std::string json_schema();
 
-/// The model's sizes on which the lengths of sequences, other files and options of commands depend.
+/// The sizes of the model that tasks, training and commands need, for example to limit the lengths
+/// of sequences.
 struct ModelSizes {
   std::int64_t d_model, heads;
   std::int64_t context;    ///< language model: window length

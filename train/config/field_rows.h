@@ -77,8 +77,8 @@ constexpr bool is_open(const T&) {
   return requires { open_names(T{}); };
 }
 
-/// A row for the member that `member_of` returns; the member's type determines the kind. With a
-/// function pointer, the function is compiled once per type instead of once per key.
+/// A row for the member that `member_of` returns; the member's type determines the kind. Because
+/// `member_of` is a function pointer, row() is compiled once per type instead of once per key.
 template <class T>
 Field row(std::string key, T& (*member_of)(Config&), Range range, std::string help) {
   static Config defaults;

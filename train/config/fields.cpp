@@ -48,7 +48,8 @@ void add_data(Table& table) {
   const std::string source =
                         "Input lines, UTF-8; .gz is unpacked. Line i belongs to line i of target.",
                     target = "Output lines.",
-                    text_help = "Running text. src/**/*.py names all files that match.",
+                    text_help =
+                        "Running text. A pattern such as src/**/*.py names all matching files.",
                     as_in_train = "As in train.";
   const std::string name = "data.synthetic.name";
   add(table,
@@ -93,7 +94,7 @@ void add_data(Table& table) {
               "clauses (grammar)."),
           row(HEED_KEY(data.synthetic.symbols), Range{1, 62},
               "copy, reverse, sort: size of the alphabet (a-z, A-Z, 0-9); recall: number of "
-              "different keys (at most 52)."),
+              "different keys (maximum 52)."),
           row(HEED_KEY(data.synthetic.distance), Range{0, million},
               "Position of the queried key, counted from the end (1: the last key); 0: any.")
               .only(name, {"recall"}),
@@ -149,11 +150,10 @@ void add_data(Table& table) {
               "Share of the tokens of a line that are hidden, at least one. Each epoch hides "
               "different tokens."),
           row(HEED_KEY(data.spans.length), {1.0, 1000.0},
-              "Mean length of a hidden span, in "
-              "tokens."),
+              "Mean length of a hidden span, in tokens."),
           row(HEED_KEY(data.mixture.prefixes),
-              "One prefix for each file of source, which precedes the lines of the file, for "
-              "example \"translate: \". Every split needs as many files of source.")
+              "One prefix for each source file, put before each line of the file, for example "
+              "\"translate: \". Each split must have as many source files.")
               .in_words("a string or a list of strings"),
           row(HEED_KEY(data.mixture.limit), Range{0, billion},
               "Samples of a part (a file or a synthetic task) are drawn in proportion to its size, "
@@ -228,8 +228,7 @@ void add_optim(Table& table) {
           row(HEED_KEY(optim.lr), positive,
               "The peak learning rate, reached at the end of warmup."),
           row(HEED_KEY(optim.betas), fraction,
-              "Decay rates of the two moments: the moving "
-              "averages of the gradient and of its "
+              "Decay rates of the two moments: the moving averages of the gradient and of its "
               "square.")
               .only(name, adam),
           row(HEED_KEY(optim.eps), positive, "Added to the square root of the second moment.")
@@ -242,15 +241,13 @@ void add_optim(Table& table) {
               "and biases, too.")
               .only(name, {"adamw", "sgd"}),
           row(HEED_KEY(optim.momentum), fraction,
-              "Momentum: factor of the previous update in the "
-              "next one.")
+              "Momentum: factor of the previous update in the next one.")
               .only(name, {"sgd"}),
           row(HEED_KEY(optim.clip_norm), not_negative,
               "Gradients of a larger norm are scaled down to this norm; 0: never."),
-          row(HEED_KEY(optim.schedule.name), "The learning rate after warmup."),
+          row(HEED_KEY(optim.schedule.name), "How the learning rate changes after warmup."),
           row(HEED_KEY(optim.schedule.warmup), steps,
-              "Number of steps in which the learning rate "
-              "rises."),
+              "Number of steps in which the learning rate rises."),
           row(HEED_KEY(optim.schedule.steps), steps,
               "The step at which the decay ends; 0: train.steps.")
               .only(schedule, decays),
@@ -277,9 +274,9 @@ void add_train(Table& table) {
               "Number of sequences in a batch, whatever their length, instead of batch_tokens; 0: "
               "not used."),
           row(HEED_KEY(train.shards), Range{1, 4096},
-              "Number of parts of a batch whose gradients are computed separately, on up to as "
-              "many threads, and then summed (gradient accumulation). More shards need less "
-              "memory. The result's bits depend on this number."),
+              "Number of parts of a batch whose gradients are computed separately, each on one "
+              "thread, and then summed (gradient accumulation). More shards need less memory. The "
+              "result's bits depend on this number."),
           row(HEED_KEY(train.precision),
               "Type of the operands of matrix products in training; bf16 needs oneDNN and a "
               "processor with bf16 instructions."),
@@ -335,8 +332,7 @@ void add_decode(Table& table) {
   add(table,
       {
           row(HEED_KEY(decode.beam), Range{1, 1000},
-              "Number of hypotheses that beam search keeps; "
-              "1: greedy."),
+              "Number of hypotheses that beam search keeps; 1: greedy."),
           row(HEED_KEY(decode.length_penalty), {0.0, 100.0},
               "alpha: the log-probability of an output of n tokens is divided by ((5 + n) / "
               "6)^alpha."),
@@ -375,17 +371,16 @@ void add_distributed(Table& table) {
 }
 
 void add_bench(Table& table) {
-  add(table, {
-                 row(HEED_KEY(bench.sequences), Range{0, million},
-                     "Number of sequences in a step; 0: use batches of the config's data."),
-                 row(HEED_KEY(bench.source_length), tokens,
-                     "Number of tokens in each source sequence; ignored for images and videos, "
-                     "whose length is their number of patches."),
-                 row(HEED_KEY(bench.target_length), tokens,
-                     "Number of tokens in each target "
-                     "sequence."),
-                 row(HEED_KEY(bench.vocabulary), Range{4, 10 * million}, "Size of the vocabulary."),
-             });
+  add(table,
+      {
+          row(HEED_KEY(bench.sequences), Range{0, million},
+              "Number of sequences in a step; 0: use batches of the config's data."),
+          row(HEED_KEY(bench.source_length), tokens,
+              "Number of tokens in each source sequence; ignored for images and videos, "
+              "whose length is their number of patches."),
+          row(HEED_KEY(bench.target_length), tokens, "Number of tokens in each target sequence."),
+          row(HEED_KEY(bench.vocabulary), Range{4, 10 * million}, "Size of the vocabulary."),
+      });
 }
 
 /// The conditions that follow from the table of tasks (train/config/tasks.h).

@@ -31,7 +31,7 @@ struct Condition {
   std::string remark = {};          ///< what to do instead, if that is not obvious
   std::vector<std::string> of =
       {};  ///< values of the key that need the condition; empty: all but the default
-  bool or_registered = false;  ///< true: registered values of the chooser may meet it
+  bool or_registered = false;  ///< true: registered values of the chooser may meet the condition
 };
 
 struct Field {
@@ -99,8 +99,8 @@ nlohmann::json number_json(double x);
 
 /// Checks values against one another, first by the conditions of the field table, and sets those
 /// that follow from others (a language model has no encoder layers). `config` was read from `tree`,
-/// which has the places for error messages; `file` is the config without the command line. A check
-/// is skipped if one of its keys is already known to be wrong.
+/// which contains the places for error messages; `file` is the config without the command line. A
+/// check is skipped if one of its keys is already known to be wrong.
 void check_config(Config& config, const Config& file, const YamlNode& tree, Problems& problems);
 
 /// "a", "a or b", "a, b or c"

@@ -51,16 +51,13 @@ void add_model(Table& table) {
               "Width of the model, a multiple of heads."),
           row(HEED_MODEL_KEY(heads), Range{1, 1024}, "Number of attention heads."),
           row(HEED_MODEL_KEY(d_ff), Range{1, million},
-              "Width of the hidden layer of the "
-              "feed-forward network."),
+              "Width of the hidden layer of the feed-forward network."),
           row("model.layers.encoder", HEED_MODEL_MEMBER(encoder_layers), layers,
-              "Number of "
-              "encoder layers."),
+              "Number of encoder layers."),
           row("model.layers.decoder", HEED_MODEL_MEMBER(decoder_layers), layers,
-              "Number of "
-              "decoder layers."),
+              "Number of decoder layers."),
           row(HEED_MODEL_KEY(dropout.residual), dropout,
-              "Rate for embeddings and for what a sublayer adds to its input."),
+              "Rate for embeddings and for the output of each sublayer."),
           row(HEED_MODEL_KEY(dropout.attention), dropout, "Rate for attention weights."),
           row(HEED_MODEL_KEY(dropout.activation), dropout,
               "Rate for the hidden layer of the feed-forward network."),
@@ -115,7 +112,7 @@ void add_model(Table& table) {
               "every token, and every token attends to them.")
               .only("model.attention.pattern", {"bigbird"}),
           row(HEED_MODEL_KEY(attention.side_blocks), Range{0, million},
-              "Number of blocks on each side of its block that a token attends to.")
+              "Number of blocks that a token attends to on each side of its block.")
               .only("model.attention.pattern", {"bigbird"}),
           row(HEED_MODEL_KEY(attention.random_blocks), Range{0, million},
               "Number of random blocks that a token attends to, the same blocks in every sequence.")
@@ -168,8 +165,8 @@ void add_model(Table& table) {
           row(HEED_MODEL_KEY(context), Range{1, million},
               "Number of tokens of text that the model reads at once."),
           row(HEED_MODEL_KEY(memory), Range{0, million},
-              "Number of tokens before the window whose stored keys and values self-attention also "
-              "reads (Transformer-XL); each batch continues the previous one.")
+              "Number of tokens before the window that self-attention also reads, as stored keys "
+              "and values (Transformer-XL); each batch continues the previous one.")
               .only("model.mixer", {"attention"})
               .only("model.attention.pattern", {"full", "window", "topk"}),
           row("model.init_from", HEED_MEMBER(train.init_from),

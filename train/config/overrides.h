@@ -8,9 +8,9 @@
 
 namespace heed {
 
-/// Places in the k-th override have source k. The value is YAML and replaces the key's whole value
-/// in the file; a later override of a key replaces an earlier one. Whether the key exists is
-/// checked with the rest of the tree.
+/// Applies the overrides to the tree. Places in the k-th override have source k. The value is YAML
+/// and replaces the key's whole value in the file; a later override of a key replaces an earlier
+/// one. Whether the key exists is checked with the rest of the tree.
 void apply_overrides(YamlNode& root, std::span<const std::string> overrides, Problems& problems);
 
 }  // namespace heed

@@ -22,7 +22,7 @@ constexpr std::string_view float32_stamp = HEED_PLUGIN_STAMP("float"),
                            float64_stamp = HEED_PLUGIN_STAMP("double");
 
 struct Loaded {
-  fs::path place;  ///< absolute, without links
+  fs::path place;  ///< absolute path without symbolic links
   Plugin plugin;
   bool with_float64 = false;
 };
@@ -136,7 +136,7 @@ void load_plugin(const std::string& file) {
     const std::string name = described(*entry);
     for (const Loaded& earlier : loaded()) {
       if (std::ranges::find(earlier.plugin.names, name) != earlier.plugin.names.end())
-        refuse(file, fmt::format("{} is registered already, by {}", name, earlier.plugin.file));
+        refuse(file, fmt::format("{} is already registered by {}", name, earlier.plugin.file));
     }
     register_entry(file, *entry);
     plugin.names.push_back(name);
@@ -152,10 +152,12 @@ void load_float64_plugins() {
     const fs::path place = float64_name(library.place.string());
     std::error_code ignored;
     if (!fs::exists(place, ignored)) {
-      refuse(library.plugin.file,
-             fmt::format("gradients are checked in float64, and {} is missing: heed_add_plugin "
-                         "builds both; by hand, compile the same sources with -DHEED_DOUBLE",
-                         shown(file, 1000)));
+      refuse(
+          library.plugin.file,
+          fmt::format(
+              "gradients are checked in float64, and {} is missing: build it with heed_add_plugin, "
+              "or compile the same sources with -DHEED_DOUBLE",
+              shown(file, 1000)));
     }
     read_library(file, place, true);
     std::vector<std::string> names;
@@ -165,9 +167,9 @@ void load_float64_plugins() {
     }
     for (const std::string& name : library.plugin.names) {
       if (!name.starts_with("task ") && std::ranges::find(names, name) == names.end())
-        refuse(file, fmt::format("it does not register {}, as {} does: build both from the same "
-                                 "sources",
-                                 name, library.plugin.file));
+        refuse(file,
+               fmt::format("it does not register {}, but {} does: build both from the same sources",
+                           name, library.plugin.file));
     }
     library.with_float64 = true;
   }

@@ -15,7 +15,7 @@ struct Plugin {
 
 /// Loads a library unless it is loaded already. Its names become choices of the field table. Throws
 /// Error(bad_input), naming the file, if the library cannot be read or loaded, was built for
-/// another version of heed, or registers nothing or a name that is registered already.
+/// another version of heed, or registers nothing or a name that is already registered.
 void load_plugin(const std::string& file);
 
 /// Loads the float64 builds of all plugins with layers: libmine_f64.so beside libmine.so. Throws

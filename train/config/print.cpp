@@ -40,7 +40,7 @@ std::string comment(std::size_t depth, const std::string& text) {
 /// Every key with its value; `before` returns the comment above a field or a section.
 template <class Before>
 std::string write(const Config& config, Before before) {
-  std::string out, open;  // open: the section of the last line
+  std::string out, open;  // open: the section of the last key written
   for (const Field& field : fields()) {
     for (std::size_t dot = field.key.find('.'); dot != std::string::npos;
          dot = field.key.find('.', dot + 1)) {
@@ -92,7 +92,7 @@ Json number_in(const char* type, const Range& range) {
   return schema;
 }
 
-/// Any name that a plugin may register; the names themselves are known once the plugin is loaded.
+/// Any name that a plugin may register; the actual names are known only after the plugin is loaded.
 Json registered_name() {
   return {{"type", "string"}, {"pattern", "^[A-Za-z_][A-Za-z0-9_]*(\\.[A-Za-z_][A-Za-z0-9_]*)+$"}};
 }
@@ -181,7 +181,7 @@ Json given(std::string_view path, Json schema) {
 }
 
 /// The condition as a schema: the chooser has one of the values, or is absent and its default is
-/// one.
+/// one of them.
 Json holds(const Condition& condition) {
   const Field& field = *find_field(condition.chooser);
   Json all = Json::array();

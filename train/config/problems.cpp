@@ -56,7 +56,8 @@ std::string Problems::show(Place place) const {
 
 std::string Problems::line(const Problem& problem) const {
   std::string text = show(problem.place) + ": ";
-  // An override shows its key. The key is repeated only if the error is deeper in the value.
+  // The text of an override begins with its key. The message repeats the key only if the error
+  // concerns a deeper key.
   const bool shown_already = problem.place.source > 0 &&
                              overrides_[problem.place.source - 1].starts_with(problem.key + "=");
   if (!problem.key.empty() && !shown_already) text += shown(problem.key) + ": ";
@@ -72,7 +73,7 @@ void Problems::raise() const {
     const std::string text = line(problem);
     if (lines.empty() || lines.back() != text) lines.push_back(text);
   }
-  if (omitted_ > 0) lines.push_back(fmt::format("{}: and {} more errors", file_, omitted_));
+  if (omitted_ > 0) lines.push_back(fmt::format("{}: further errors: {}", file_, omitted_));
   throw Error(Exit::usage, fmt::format("{}", fmt::join(lines, "\n")));
 }
 

@@ -33,7 +33,8 @@ class Problems {
   /// Adds a warning: the value is allowed but probably a mistake.
   void warn(Place place, std::string key, std::string message);
 
-  /// Marks a key as wrong without adding a message (its misspelling was reported).
+  /// Marks a key as wrong without adding a message, for example because its misspelling was
+  /// reported.
   void mark_invalid(std::string key);
 
   /// True if an error is known about this key, a section that contains it, or a key in it.

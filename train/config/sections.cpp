@@ -23,7 +23,7 @@ const std::vector<Section>& sections() {
        "training files."},
       {"tokenizer.sample", "Subword sampling: training draws a random segmentation of each line."},
       {"model", "The Transformer."},
-      {"model.front_end", "What turns images, sound and features into the encoder's rows."},
+      {"model.front_end", "How images, sound and features become the encoder's rows."},
       {"model.swin", "Swin Transformer: windows and stages."},
       {"model.layers", "Numbers of layers. One number sets both, as in layers: 3.", true},
       {"model.dropout", "Dropout rates. One number sets all three, as in dropout: 0.1.", true},

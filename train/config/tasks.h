@@ -38,7 +38,7 @@ struct MetricInfo {
   std::string_view name;   ///< name in YAML and JSON
   std::string_view label;  ///< name in tables and messages
   bool higher_is_better = true;
-  int digits = 2;        ///< printed after the decimal point
+  int digits = 2;        ///< number of digits printed after the decimal point
   bool percent = false;  ///< true: a fraction, printed as a percentage
   bool detail = false;   ///< true: printed below the other metrics, with its signature
 };

@@ -21,8 +21,8 @@ std::size_t remove_digits(std::string_view& text) {
   return count;
 }
 
-/// Removes -?(0|[1-9][0-9]*) from the front; false if the text begins otherwise. 010 and 1_000 are
-/// refused, because YAML 1.1 reads them as octal and as 1000.
+/// Removes a prefix of the form -?(0|[1-9][0-9]*); returns false if there is none. 010 and 1_000
+/// are refused, because YAML 1.1 reads them as octal and as 1000.
 bool remove_integer_part(std::string_view& text) {
   if (text.starts_with('-')) text.remove_prefix(1);
   const bool leading_zero = text.starts_with('0');

@@ -19,7 +19,8 @@ namespace {
 
 constexpr std::size_t max_missing = 100;  ///< maximum number of missing colons reported
 
-// A thrown ValueError ends the parse: the rest of the text would be misread or cost too much time.
+// Throwing a ValueError ends the parse, because the rest of the text would be misread or take too
+// long.
 
 // ---- what yaml-cpp accepts or misreports -----------------------------------------------------
 
@@ -144,7 +145,7 @@ class Builder : public YAML::EventHandler {
     return {source_, mark.line + 1, columns_.at(at, mark.column)};
   }
 
-  /// Called only after a complete parse: beside a syntax error these messages would mislead.
+  /// Called only after a complete parse: after a syntax error, these messages would mislead.
   void report_missing_colons() const {
     for (const auto& [place, key] : no_colon_) {
       problems_.add(place, key, "expected a colon after the key");
@@ -214,7 +215,7 @@ class Builder : public YAML::EventHandler {
     YamlNode node;
     YAML::anchor_t anchor;
     bool has_key = false;
-    bool keep = true;  ///< false: the key is not text or a duplicate, so its value is dropped
+    bool keep = true;  ///< false: the key is not text, or is a duplicate; its value is dropped
     std::string key;
     Place key_place;
     std::size_t key_end = 0;  ///< offset of the end of the key in the text
@@ -229,8 +230,8 @@ class Builder : public YAML::EventHandler {
     nodes_ += extent.nodes;
     bytes_ += extent.bytes;
     if (nodes_ > yaml_max_nodes) {
-      throw ValueError{
-          place, fmt::format("more than {} values, aliases counted each time", yaml_max_nodes)};
+      throw ValueError{place,
+                       fmt::format("more than {} values after expanding aliases", yaml_max_nodes)};
     }
     if (bytes_ > yaml_max_bytes)
       throw ValueError{place,

@@ -44,7 +44,7 @@ struct Fact {
   std::string name, value;
 };
 /// Throws on every rank if a fact differs: Error(usage), on rank 0 with each differing rank, fact
-/// and value. All ranks pass the same facts in the same order.
+/// and value. All ranks must pass facts of the same names in the same order.
 void require_equal(World& world, const std::vector<Fact>& local);
 
 }  // namespace heed

@@ -68,7 +68,7 @@ std::unique_ptr<World> join() {
   if (launcher.processes <= 1) return nullptr;
   const std::string hint =
       launcher.name == "srun"
-          ? "start it with srun --mpi=pmix (srun --mpi=list shows what this Slurm has)"
+          ? "start it with srun --mpi=pmix (srun --mpi=list shows what this Slurm supports)"
           : fmt::format(
                 "use the mpirun of the MPI that heed was built with; if no launcher has started "
                 "this process, unset {}",
@@ -159,7 +159,7 @@ std::vector<std::string> describe(World& world, std::int64_t threads, std::int64
   }
   if (shards % world.size() != 0) {
     lines.push_back(fmt::format(
-        "warning: {} shards for {} ranks: {}; for a new run, set train.shards to a multiple of the "
+        "warning: train.shards={} with {} ranks: {}; for a new run, set it to a multiple of the "
         "number of ranks",
         shards, world.size(),
         shards < world.size() ? "some ranks have no work"

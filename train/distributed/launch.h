@@ -1,5 +1,5 @@
 #pragma once
-/// Whether this process was started alone, or as a rank by mpirun, mpiexec or srun.
+/// Finds the launcher of a distributed run (mpirun, mpiexec or srun) and joins the other ranks.
 #include <cstdint>
 #include <string>
 #include <vector>

@@ -26,7 +26,8 @@ class MpiTransport final : public Transport {
   MpiTransport() {
     int provided = 0;
     MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &provided);
-    if (provided < MPI_THREAD_SERIALIZED) fail("this MPI allows no calls from several threads");
+    if (provided < MPI_THREAD_SERIALIZED)
+      fail("this MPI does not support calls from more than one thread");
     MPI_Comm_rank(MPI_COMM_WORLD, &rank_);
     MPI_Comm_size(MPI_COMM_WORLD, &size_);
     sent_.resize(static_cast<std::size_t>(size_));
@@ -61,7 +62,8 @@ class MpiTransport final : public Transport {
         check_sizes(received, statuses);
         return {};
       }
-      // A long gap between polls means that the process was suspended (Ctrl-Z, scontrol suspend).
+      // A gap of more than 1 s between polls counts as 1 s: the process was probably suspended
+      // (Ctrl-Z, scontrol suspend).
       const double now = seconds_now();
       waited += std::min(now - std::exchange(last, now), 1.0);
       if (waited > seconds) return unanswered(requests, peers);
@@ -77,8 +79,8 @@ class MpiTransport final : public Transport {
   }
 
  private:
-  /// The tag of the next message to or from a rank. Distinct tags keep messages that overtake one
-  /// another apart; every MPI allows tags up to 32,767.
+  /// The tag of the next message to or from a rank. Different tags distinguish messages that
+  /// overtake one another; every MPI allows tags up to 32,767.
   static int next_tag(int& count) { return count = (count + 1) % 32768; }
 
   [[noreturn]] static void fail(const char* message) {

@@ -37,7 +37,7 @@ void pack(std::string& bytes, const T& value) {
   }
 }
 
-/// Removes a value from the front of `bytes`. Throws Error(failed) if there are too few.
+/// Removes a value from the front of `bytes`. Throws Error(failed) if `bytes` is too short.
 template <class T>
 void unpack(std::string_view& bytes, T& value) {
   if constexpr (Packable<T>) {
@@ -49,7 +49,8 @@ void unpack(std::string_view& bytes, T& value) {
     for (auto& element : value) unpack(bytes, element);
   } else {
     static_assert(std::is_trivially_copyable_v<T>);
-    if (bytes.size() < sizeof(T)) throw Error(Exit::failed, "results of another rank are cut off");
+    if (bytes.size() < sizeof(T))
+      throw Error(Exit::failed, "the results of another rank are incomplete");
     std::memcpy(&value, bytes.data(), sizeof(T));
     bytes.remove_prefix(sizeof(T));
   }

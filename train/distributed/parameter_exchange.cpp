@@ -15,7 +15,7 @@ std::span<std::byte> bytes(real* values, std::int64_t n) {
 ParameterExchange::ParameterExchange(World& world, std::vector<NamedTensor> parameters)
     : world_(world), parameters_(std::move(parameters)), pieces_(pieces_of(parameters_)) {
   for (const NamedTensor& p : parameters_) values_ += p.tensor.size();
-  // Rank r's pieces begin with the first piece that lies after r / ranks of all values.
+  // Rank r's pieces begin with the first piece whose place is at least values_ · r / ranks.
   const std::int64_t ranks = world_.size();
   for (std::int64_t r = 0; r <= ranks; ++r) {
     const auto at = std::ranges::lower_bound(pieces_, values_ * r / ranks, {}, &Piece::place);
@@ -77,7 +77,7 @@ void ParameterExchange::reduce(const std::vector<std::vector<Array>>& sums, cons
         real* const begin = out;
         for (std::int64_t i = remote.begin; i < remote.end; ++i) {
           const Array& g = sums[tree][pieces_[i].parameter];
-          // −0 + x is x, to the bit, for every x: an absent gradient changes no sum.
+          // −0 + x is bitwise equal to x for every x: an absent gradient changes no sum.
           out = g.defined() ? std::copy_n(g.data() + pieces_[i].begin, pieces_[i].size(), out)
                             : std::fill_n(out, pieces_[i].size(), real(-0.0));
         }
@@ -135,7 +135,7 @@ void ParameterExchange::gather_weights() {
 void ParameterExchange::move_moments(const Optimizer& optimizer, std::vector<NamedTensor>& whole,
                                      bool collect) {
   std::vector<NamedTensor> local = optimizer.state();
-  const std::size_t kinds = local.size() / parameters_.size();  // m and v, or momentum
+  const std::size_t kinds = local.size() / parameters_.size();  // 2: m and v; 1: momentum
   const auto move = [&](std::size_t i, std::int64_t owner, ValueRange values) {
     real* const local_values = local[i].tensor.mutable_value().data();
     real* const full_values =

@@ -1,10 +1,11 @@
 #pragma once
 /// The two exchanges of a distributed step. Every rank owns adjacent pieces of the parameters: it
-/// receives all ranks' gradients of them, updates them, and sends the new weights to all ranks.
-/// Only the owner keeps the optimizer's moments (ZeRO, stage 1: Rajbhandari et al. 2020).
+/// receives the gradients of these pieces from all ranks, updates the pieces, and sends the new
+/// weights to all ranks. Only the owner keeps the optimizer's moments (ZeRO, stage 1: Rajbhandari
+/// et al. 2020).
 ///
-/// Both proceed in rounds, in each of which a rank sends at most a megabyte to each other rank (for
-/// each subtree), to limit memory.
+/// To limit memory, both exchanges proceed in rounds, in each of which a rank sends at most 1 MiB
+/// per subtree to each other rank.
 #include <functional>
 #include <span>
 #include <vector>
@@ -21,8 +22,8 @@ class ParameterExchange {
   ParameterExchange(World& world, std::vector<NamedTensor> parameters);
 
   World& world() { return world_; }
-  /// The pieces that rank r owns, by their index in pieces_of(parameters): [bounds[r], bounds[r +
-  /// 1]).
+  /// The bounds of each rank's pieces: rank r owns the pieces [bounds[r], bounds[r + 1]) of
+  /// pieces_of(parameters).
   const std::vector<std::int64_t>& bounds() const { return bounds_; }
   Part owned() const { return owned_by(world_.rank()); }
   /// The range of this rank's values, for the optimizer.
@@ -38,8 +39,8 @@ class ParameterExchange {
   void reduce(const std::vector<std::vector<Array>>& sums, const Add& add);
   /// Copies the owners' weights to all ranks.
   void gather_weights();
-  /// Collects the moments on rank 0, in tensors of the parameters' shapes. Returns none on the
-  /// other ranks.
+  /// Collects the moments on rank 0, in tensors of the parameters' shapes. Returns an empty list on
+  /// the other ranks.
   std::vector<NamedTensor> gather_moments(const Optimizer& optimizer);
   /// Copies rank 0's `whole` into the moments of the owners, to which the tensors of
   /// optimizer.state() refer.
@@ -51,7 +52,8 @@ class ParameterExchange {
   /// The pieces of a rank in one round.
   Part chunk(std::int64_t rank, std::int64_t round) const;
   std::int64_t rounds() const;
-  /// Moves moments from the owners to rank 0's `whole` (`collect`), or back.
+  /// Copies moments from the owners to rank 0's `whole` (if `collect`), or from `whole` to the
+  /// owners.
   void move_moments(const Optimizer& optimizer, std::vector<NamedTensor>& whole, bool collect);
 
   World& world_;

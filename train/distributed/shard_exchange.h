@@ -28,8 +28,9 @@ void gather_from_shards(std::span<T> of_shard, World& world) {
                    shard_bounds(std::ssize(of_shard), world, sizeof(T)));
 }
 
-/// Returns the statistics of all shards. `local` has equally many numbers for each of this rank's
-/// shards, one shard after the other. Must be called by exactly the ranks with shards.
+/// Returns the statistics of all shards. `local` contains the same number of values for each of
+/// this rank's shards, one shard after the other. Must be called on all ranks that have shards, and
+/// only on these.
 std::vector<double> statistics_of_shards(std::span<const double> local, std::int64_t shards,
                                          World& world);
 

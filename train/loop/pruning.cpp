@@ -27,7 +27,7 @@ std::vector<Attention> attentions_of(const Model& model, const Config& config) {
   std::vector<Attention> all;
   for (const NamedTensor& p : model.parameters()) {
     if (!p.name.ends_with(projection)) continue;
-    // In a Swin Transformer the number of heads of a stage is proportional to its width.
+    // In a Swin Transformer, the number of heads of a stage is proportional to its width.
     const std::int64_t heads = sizes.heads * (p.tensor.shape().cols() / sizes.d_model);
     all.push_back({p.name.substr(0, p.name.size() - projection.size()), p.tensor, heads});
   }
@@ -128,7 +128,7 @@ std::int64_t remove_weights(Model& model, double share) {
   const auto wanted =
       static_cast<std::int64_t>(std::llround(share * static_cast<double>(magnitudes.size())));
   if (std::ranges::any_of(magnitudes, [](real w) { return std::isnan(w); }))
-    throw Error(Exit::non_finite, "a weight is not a number");
+    throw Error(Exit::non_finite, "a weight is NaN");
   if (wanted == 0) return std::ranges::count(magnitudes, real(0));
   const auto last = magnitudes.begin() + (wanted - 1);
   std::nth_element(magnitudes.begin(), last, magnitudes.end());

@@ -19,11 +19,12 @@ struct HeadImportance {
 };
 
 /// The importance of each head of each attention layer, in the order of the model:
-///   I_h = mean over sequences of |∂L/∂ξ_h| at ξ_h = 1, where ξ_h multiplies the head's output,
-/// divided by the Euclidean norm of the importances of all heads of its layer. The gate ξ_h scales
-/// the columns of out_proj.weight that belong to the head, so ∂L/∂ξ_h = ⟨W_h, ∂L/∂W_h⟩. L is the
-/// loss of one sequence, without dropout or augmentation. The mean is over up to `max_sequences`
-/// evenly spaced sequences. Throws Error(non_finite) if a gradient is not finite.
+///   I_h = mean over sequences of |∂L/∂ξ_h| at ξ_h = 1,
+/// divided by the Euclidean norm of I_h over all heads of the layer. The gate ξ_h multiplies the
+/// output of the head, or equivalently its columns W_h of out_proj.weight, so
+///   ∂L/∂ξ_h = ⟨W_h, ∂L/∂W_h⟩.
+/// L is the loss of one sequence, without dropout or augmentation. The mean is over up to
+/// `max_sequences` evenly spaced sequences. Throws Error(non_finite) if a gradient is not finite.
 /// Source: Michel, Levy and Neubig, "Are sixteen heads really better than one?", 2019, section 4.1.
 std::vector<HeadImportance> importance_of_heads(const Model& model, const Config& config,
                                                 const Dataset& data, std::int64_t max_sequences,

@@ -46,7 +46,7 @@ std::string samples_of(const Batch& shard) {
   constexpr std::size_t shown = 20;
   const std::size_t n = shard.samples.size();
   const std::span<const std::int64_t> some(shard.samples.data(), std::min(n, shown));
-  return fmt::format("samples {}{}", fmt::join(some, ", "),
+  return fmt::format("sample{} {}{}", n == 1 ? "" : "s", fmt::join(some, ", "),
                      n > shown ? fmt::format(", … ({} in all)", n) : "");
 }
 
@@ -149,7 +149,7 @@ StepResult TrainStep::run(std::span<const Batch> shards, std::int64_t step, doub
     });
   }
 
-  // 3. The gradients are summed in a fixed tree, which merge_into_tree started, and their norm is
+  // 3. The gradients are summed in a fixed tree, which merge_into_tree has begun, and their norm is
   // computed.
   StepResult result;
   result.gradient_norm = std::sqrt(sum_shards());
@@ -297,10 +297,10 @@ void TrainStep::for_pieces(Part pieces, const Job& job) {
 }
 
 double TrainStep::sum_shards() {
-  // A parameter without a gradient in the first shard needs an array for the sum; it is filled with
-  // −0, because −0 + x is bitwise equal to x for every x.
   if (local_shards_.begin == std::ssize(gradients_))
     local_shards_ = {0, 0};  // this rank has pieces, but no shards
+  // A parameter without a gradient in the first shard needs an array for the sum; it is filled with
+  // −0, because −0 + x is bitwise equal to x for every x.
   GradientList& sums = total();
   for (std::int64_t i = local_pieces().begin; i < local_pieces().end; ++i) {
     Array& sum = sums[pieces_[i].parameter];
@@ -334,7 +334,7 @@ void TrainStep::sum_pieces(Part pieces, std::span<real* const> received) {
                                         : nullptr;
     }
     real* const piece_total = total()[piece.parameter].data() + piece.begin;
-    // tree_sum may only write to the first part.
+    // tree_sum may write only to the first part.
     real* const sum = received[0] != nullptr ? received[0] + (piece.place - place) : piece_total;
     kernels::tree_sum(parts.data(), std::ssize(parts), sum, piece.size());
     squares_[i] = kernels::sum_squares(sum, piece.size());

@@ -29,7 +29,7 @@ struct StepOptions {
   double label_smoothing = 0.0;
   double clip_norm = 0.0;
   bool recompute =
-      false;  ///< activation checkpointing: blocks store only their inputs and rerun in backward
+      false;  ///< gradient checkpointing: blocks keep only their inputs, and run again in backward
   double rdrop = 0;   ///< weight of R-Drop's divergence (train/loop/augment.h); 0: off
   double cutoff = 0;  ///< probability that a token becomes <unk>
   /// Returns the teacher's logits of a batch (train/loop/teacher.h); empty: no distillation.
@@ -47,7 +47,7 @@ struct StepResult {
 /// State that a shard shares with earlier batches and with the other shards of its step.
 struct ShardContext {
   Lanes lanes = {};                 ///< lanes of a segment memory
-  AllReduce* all_reduce = nullptr;  ///< sums batch norm's statistics
+  AllReduce* all_reduce = nullptr;  ///< sums the statistics of batch norm
 };
 
 /// Gradients of one shard, in the order of the parameters; an undefined array for a parameter
@@ -120,7 +120,7 @@ class TrainStep {
   std::vector<Piece> pieces_;
   std::vector<std::string> layers_;      ///< layer of each parameter
   std::vector<GradientList> gradients_;  ///< gradients of each shard; total() receives their sum
-  std::vector<bool> half_ready_;  ///< by first shard of the right half: one half of a sum is ready
+  std::vector<bool> half_ready_;  ///< index: first shard of a right half; true: one half is ready
   std::mutex tree_mutex_;
   std::vector<LossCounts> counts_;  ///< sums of each shard
   std::vector<double> squares_;     ///< contribution of each piece to the squared norm

@@ -159,7 +159,7 @@ int Trainer::train() {
   if (const std::string traffic = replica_.traffic(); !traffic.empty()) run_log_.line(traffic);
   if (progress_.skipped > 0) {
     run_log_.line(
-        fmt::format("{} of {} steps were skipped because their loss or gradients were not finite",
+        fmt::format("skipped {} of {} steps, because the loss or the gradients were not finite",
                     progress_.skipped, progress_.step));
   }
   const int signal = stop();
@@ -211,9 +211,10 @@ void Trainer::handle_nonfinite_step(const Error& error) {
       from = std::max<std::int64_t>(last_saved_, 0);  // the weights are not finite either
     }
     run_log_.end_progress();
-    const std::string before = many ? fmt::format("{} steps in a row were not finite; the last, ",
-                                                  max_consecutive_skips + 1)
-                                    : "";
+    const std::string before = many
+                                   ? fmt::format("{} steps in a row were not finite; the last was ",
+                                                 max_consecutive_skips + 1)
+                                   : "";
     throw Error(error.code, fmt::format("{}{}\n{}", before, error.what(), advice(from, many)));
   }
   ++progress_.skipped;
@@ -433,7 +434,7 @@ void Trainer::restore() {
   const Progress now = std::exchange(progress_, Progress::from(newest.checkpoint->state));
   adapt_progress(now);
   replica_.stream().seek(
-      progress_.position);  // throws before the folder changes if the data differ
+      progress_.position);  // if the data differ, throws before the folder is changed
   replica_.optimizer().set_steps(progress_.step - progress_.skipped);
   // If a validation is still due, the checkpoint is saved again with its result.
   if (!progress_.validation_due) last_saved_ = last_validated_ = progress_.step;
@@ -451,10 +452,10 @@ void Trainer::restore() {
 void Trainer::adapt_progress(const Progress& now) {
   Progress& p = progress_;
   if (!p.batches.empty() && p.batches != now.batches && p.position.batch > 0) {
-    run_log_.line(
-        fmt::format("note: the data, the seed or the batch size have changed, so epoch {} starts "
-                    "again, after {} of its batches",
-                    p.position.epoch, p.position.batch));
+    run_log_.line(fmt::format(
+        "note: the data, the seed or the batch size has changed, so epoch {} starts again, after "
+        "{} of its batches",
+        p.position.epoch, p.position.batch));
     p.position.batch = 0;
   }
   p.batches = now.batches;
@@ -481,10 +482,10 @@ void Trainer::repair_metrics() {
   };
   const JsonlRepair repair = repair_jsonl(run_.metrics(), keep);
   if (repair.damaged_line > 0) {
-    run_log_.line(
-        fmt::format("{}: line {} is damaged; the file now ends before this line, and a copy of the "
-                    "whole file is metrics.jsonl.damaged",
-                    run_.metrics().string(), repair.damaged_line));
+    run_log_.line(fmt::format(
+        "{}: line {} is damaged; the file now ends before this line, and the whole file was copied "
+        "to metrics.jsonl.damaged",
+        run_.metrics().string(), repair.damaged_line));
   }
   metrics_.emplace(run_, config_, progress_.step);
 }
@@ -493,14 +494,14 @@ void Trainer::find_best() {
   if (!progress_.best)
     return remove_tree(run_.path / "best");  // it was linked to a newer, damaged checkpoint
   try {
-    if (progress_.best_step != progress_.step)  // the current checkpoint is already checked
+    if (progress_.best_step != progress_.step)  // the current checkpoint has already been checked
       open_checkpoint(checkpoints_.folder_of(progress_.best_step));
   } catch (const Error& lost) {
     if (lost.code != Exit::bad_input) throw;
-    run_log_.line(
-        fmt::format("the best checkpoint (step {}) is lost; the best checkpoint from now on "
-                    "replaces it, or the last one if there are no validations: {}",
-                    progress_.best_step, lost.what()));
+    run_log_.line(fmt::format(
+        "the best checkpoint (step {}) is lost; it is replaced by the best checkpoint from now on, "
+        "or by the last one if there are no validations: {}",
+        progress_.best_step, lost.what()));
     progress_.best.reset();
     return remove_tree(run_.path / "best");
   }

@@ -45,8 +45,8 @@ class Trainer {
   /// checkpoint (the last, if there are no validation data) or, if the config requests it, the mean
   /// of the last checkpoints, unless it is worse on the validation data.
   WeightsInfo choose_weights();
-  /// Computes and records the metrics of the test split, or of the validation split without test
-  /// data.
+  /// Computes and records the metrics of the test split or, without test data, of the validation
+  /// split.
   std::optional<Evaluation> final_evaluation();
 
   /// Ends the run on the other ranks with this exit status. Must be the last call.
@@ -97,7 +97,8 @@ class Trainer {
   /// checkpoint's batch number then refers to other samples. Resets the best checkpoint if the
   /// deciding metric or the validation data differ.
   void adapt_progress(const Progress& now);
-  /// Links `best` to the best checkpoint, or removes the link if there is none or it is lost.
+  /// Links `best` to the best checkpoint, or removes the link if there is no best checkpoint or it
+  /// is lost.
   void find_best();
   void remove_average();  ///< removes RUN/average, if it exists
   /// Loads the mean of the last checkpoints into the model, evaluates it, and keeps it in
@@ -112,7 +113,7 @@ class Trainer {
   RunLog& run_log_;
   Replica replica_;
   std::optional<WeightEma> ema_;
-  std::int64_t total_steps_;  ///< end of the schedules; 0: only time limits the run
+  std::int64_t total_steps_;  ///< last step of the schedules; 0: only time limits the run
   CheckpointFolder checkpoints_;
   std::optional<RunMetrics> metrics_;                     ///< set by train() or restore()
   std::optional<SignalRequests> signals_{std::in_place};  ///< reset at the end of training

@@ -14,7 +14,7 @@ class AppendFile {
  public:
   /// Creates the file if there is none. Throws Error(io) if that fails.
   explicit AppendFile(std::filesystem::path path);
-  /// Throws Error(io) after removing a record that was only partly written.
+  /// Appends a record. If that fails, removes what was written of it and throws Error(io).
   void append(std::span<const std::byte> record);
   /// Flushes all records to disk. Must be called before a checkpoint relies on them.
   void sync();

@@ -18,8 +18,9 @@ std::int64_t first_averaged_step(std::int64_t last_step);
 
 /// Sets the parameters to the elementwise mean of the newest `count` checkpoints from step `first`
 /// on, and returns their steps, newest first. With fewer than two, the parameters are unchanged.
-/// Damaged checkpoints are skipped and added to `damaged`. Checkpoints saved on request are skipped
-/// silently, because the step at which a run was stopped must not change its weights.
+/// Damaged checkpoints are skipped and added to `damaged`. Checkpoints saved on request, except the
+/// newest, are skipped silently, because the step at which a run was stopped must not change its
+/// weights.
 std::vector<std::int64_t> load_average(const CheckpointFolder& checkpoints, std::int64_t count,
                                        std::int64_t first, std::span<const NamedTensor> parameters,
                                        std::vector<std::string>& damaged);

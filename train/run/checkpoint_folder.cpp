@@ -63,7 +63,7 @@ void rename_complete(const fs::path& temporary, const fs::path& folder) {
   sync_folder(temporary);
   std::error_code ignored;
   if (!fs::exists(fs::symlink_status(folder, ignored))) return rename_durably(temporary, folder);
-  // On most file systems, Linux exchanges two names atomically.
+  // On most file systems, Linux can exchange two names atomically.
   if (::renameat2(AT_FDCWD, temporary.c_str(), AT_FDCWD, folder.c_str(), RENAME_EXCHANGE) == 0) {
     sync_folder(folder.parent_path());
     static_cast<void>(remove_tree_if_allowed(temporary));  // the older folder now has this name
@@ -138,8 +138,8 @@ void check_size(const fs::path& path, const FileEntry& entry) {
   const std::uint64_t size = fs::file_size(path, error);
   if (error) throw cannot_read(path, error.value());
   if (size != entry.size)
-    throw Error(Exit::bad_input,
-                fmt::format("{}: {} bytes instead of {}", path.string(), size, entry.size));
+    throw Error(Exit::bad_input, fmt::format("{}: its size is {} instead of {} bytes",
+                                             path.string(), size, entry.size));
 }
 
 void check_content(const fs::path& path, const FileEntry& entry) {
@@ -291,7 +291,8 @@ std::vector<std::int64_t> CheckpointFolder::steps() const {
     std::error_code error;
     if (fs::is_directory(path, error)) {
       found.push_back(*step);
-    } else if (error && exit_of_reading(error.value()) == Exit::io) {  // it may be intact
+    } else if (error && exit_of_reading(error.value()) == Exit::io) {
+      // The checkpoint may be intact.
       throw_io("examine", path, error.value());
     }
   }
@@ -339,9 +340,11 @@ void CheckpointFolder::refuse_loss(const Newest& newest) const {
                                   ? fmt::format("continue from step {}", newest.checkpoint->step)
                               : newest.skipped.empty() ? "begin at step 0"
                                                        : "start over: all others are damaged";
-    throw Error(Exit::io, fmt::format("these checkpoints cannot be read: {}; resume when they are "
-                                      "readable, or remove them to {}",
-                                      fmt::join(newest.unreadable, "; "), older));
+    throw Error(
+        Exit::io,
+        fmt::format(
+            "unreadable checkpoints: {}; resume when they are readable, or remove them to {}",
+            fmt::join(newest.unreadable, "; "), older));
   }
   if (newest.checkpoint) return;
   if (!newest.skipped.empty())

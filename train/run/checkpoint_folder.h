@@ -91,12 +91,12 @@ void write_files(const std::filesystem::path& folder, std::int64_t step,
 /// Removes a folder after renaming it, so that no folder of that name is ever incomplete. Returns
 /// "", or the reason if the system refuses.
 std::string remove_folder(const std::filesystem::path& folder);
-/// Checks the sum of one file of a folder from write_files. Returns the checkpoint that state.json
-/// describes; throws the errors of open_checkpoint.
+/// Verifies the checksum of one file of a folder that write_files has written. Returns the
+/// checkpoint that state.json describes; throws the errors of open_checkpoint.
 Checkpoint check_file(const std::filesystem::path& folder, const std::string& name);
-/// Checks every sum of a checkpoint (or of a link to one). Throws Error(bad_input), naming the
-/// file, if one is missing or changed or has another size; Error(io) if the system refuses to read
-/// it.
+/// Verifies all checksums of a checkpoint (or of the one that a link points at). Throws
+/// Error(bad_input), naming the file, if one is missing or changed or has another size; Error(io)
+/// if the system refuses to read it.
 Checkpoint open_checkpoint(const std::filesystem::path& folder);
 
 /// The origin of a folder's weights, which every command that reads weights reports.

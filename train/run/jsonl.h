@@ -30,8 +30,8 @@ struct JsonlRepair {
   std::int64_t records = 0;  ///< number of records kept
   std::int64_t bytes_removed = 0;
   /// The line (counted from 1) from which the file was cut because this line was not a record
-  /// although further lines followed; the whole file was first copied to PATH.damaged. 0: the file
-  /// contained no such line before the cut.
+  /// although further lines followed; the whole file was first copied to PATH.damaged. 0: there was
+  /// no such line.
   std::int64_t damaged_line = 0;
 };
 

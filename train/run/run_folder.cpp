@@ -98,9 +98,12 @@ void refuse_existing_run(const RunFolder& run) {
       refuse(run, fmt::format("{} already holds a run: continue it with `heed resume {}`, choose "
                               "another folder with --run, or replace it with --overwrite",
                               folder, folder));
-    refuse(run, fmt::format("{} holds checkpoints, but no config.yaml: put it back to resume, or "
-                            "replace the run with --overwrite, which removes them",
-                            folder));
+    refuse(
+        run,
+        fmt::format(
+            "{} holds checkpoints, but no config.yaml: restore config.yaml to resume, or replace "
+            "the run with --overwrite, which removes the checkpoints",
+            folder));
   }
   const std::filesystem::path found = first_existing(run, {".lock"});
   // Checked last: another process may have started in the meantime, and a run killed at its start
@@ -162,7 +165,6 @@ Config read_run_config(const RunFolder& run, const std::vector<std::string>& ove
   return read_config(run.config().string(), overrides, true, plugins);
 }
 
-/// "; available: best, last, 100, 200"
 std::string available_weights(const RunFolder& run) {
   std::vector<std::string> names;
   for (const char* name : {"average", "best", "last"}) {

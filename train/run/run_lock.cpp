@@ -27,7 +27,7 @@ std::string text_of(int descriptor) {
   return {text.data(), static_cast<std::size_t>(std::max<ssize_t>(size, 0))};
 }
 
-/// " (1234)"; "" if the line is incomplete.
+/// The process in the lock file as text, " (1234)"; "" if the line is incomplete.
 std::string holder(int descriptor) {
   const std::string text = text_of(descriptor);
   const std::size_t end = text.find_first_not_of("0123456789", mark.size());

@@ -11,8 +11,8 @@
 
 namespace heed {
 
-/// The numbers of a record {"kind": K, "step": N, …}: "loss": 1 is the scalar K/loss, and "norms":
-/// {"a": 1} is K.norms/a, so that TensorBoard shows the group separately.
+/// The numbers of a record {"kind": K, "step": N, …}: "loss": 1 becomes the scalar K/loss, and
+/// "norms": {"a": 1} becomes K.norms/a, so that TensorBoard shows the group separately.
 std::vector<TaggedScalar> scalars_of(const nlohmann::json& record);
 
 /// Writes metrics.jsonl and, with train.tensorboard, event files in tensorboard/. Each session of a
@@ -21,7 +21,7 @@ class RunMetrics {
  public:
   /// `step`: the step from which the run continues. Throws Error(io).
   RunMetrics(const RunFolder& run, const Config& config, std::int64_t step);
-  /// Throws Error(io) after removing a record that was only partly written.
+  /// Appends a record. If that fails, removes what was written of it and throws Error(io).
   void append(const nlohmann::json& record);
   void sync();
 

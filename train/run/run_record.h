@@ -31,9 +31,9 @@ void begin_run(const RunFolder& run, const Config& config, const Tokenizers& tok
 /// that later commands need no overrides.
 void adopt_config(const RunFolder& run, Config config, const SplitSums& sums);
 
-/// Throws Error(bad_input) if a tokenizer has changed since the run began: ids would mean different
-/// words. Returns notes for the user: config.yaml was edited, or run.json is missing or broken, so
-/// that nothing can be compared.
+/// Throws Error(bad_input) if a tokenizer has changed since the run began: token ids would refer to
+/// different tokens. Returns notes for the user: config.yaml was edited, or run.json is missing or
+/// broken, so that nothing can be compared.
 std::vector<std::string> check_files(const RunFolder& run);
 
 /// The plugins of this config that differ from those in run.json, one per line. Empty if run.json
