@@ -90,7 +90,8 @@ void refuse_contradictions(const EvalCommand& options, const Config& config, con
     refuse_arguments(
         fmt::format("--pretokenised is for BLEU, which task {} lacks", task.info().name));
   if (!options.output.empty() && task.info().reads != Reads::pairs)
-    refuse_arguments("--output is for tasks whose evaluation produces a line per input line");
+    refuse_arguments(
+        "--output is for tasks whose evaluation produces one output line per input line");
   if (options.json && is_standard_output(options.output))
     refuse_arguments("--json and the outputs cannot both go to standard output");
   if (!options.output.empty()) {
@@ -157,7 +158,7 @@ int eval_command(const EvalCommand& options) {
     evaluate();
   } else {
     write_output(options.output,
-                 [&](const Sink& sink) {  // an unwritable output fails before the evaluation
+                 [&](const Sink& sink) {  // opens the output first: it may be unwritable
                    evaluate();
                    for (const std::string& line : e.outputs) sink(one_line(line) + "\n");
                  });
@@ -167,7 +168,7 @@ int eval_command(const EvalCommand& options) {
   options.json ? print_record(e, subject, trained) : print_for_people(e, subject);
   if (!std::isfinite(e.loss())) {
     throw Error(Exit::non_finite,
-                fmt::format("the loss of {} is not finite: the weights in {} are unusable",
+                fmt::format("{}: the loss is not finite: the weights in {} are unusable",
                             subject.name, trained.weights.folder.string()));
   }
   return 0;
