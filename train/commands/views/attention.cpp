@@ -38,7 +38,8 @@ double millimetres(const std::string& text) {
   return value;
 }
 
-/// Throws Error(usage) if the options contradict one another or select too many layers for a drawing.
+/// Throws Error(usage) if the options contradict one another or select more layers than the view
+/// can draw.
 void check_figure(const AttentionCommand& options, const std::vector<std::string>& layers) {
   const bool drawing = options.output.ends_with(".svg") && !options.json;
   for (const auto& [name, given] :

@@ -44,8 +44,8 @@ struct AttentionMaps {
   std::vector<LayerWeights> layers;         ///< layers in the order of the model
   std::optional<PatchGrid> grid;            ///< set if the source is an image
   Array source_rollout, target_rollout;     ///< rollout() of all layers, or undefined
-  /// Whether all weights are non-negative. With model.attention.map: sum they may have both signs,
-  /// and entropy and distance are meaningless.
+  /// Whether all weights are non-negative. With model.attention.map: sum, they may have both
+  /// signs, and entropy and distance are meaningless.
   bool nonnegative = true;
 
   std::vector<std::string> const& queries(const LayerWeights& layer) const {

@@ -265,9 +265,9 @@ class Calculation {
           return double{out.row(c)[h_ * size_ + r]};
         }));
     add("Y", "O W_O",
-        fmt::format(
-            "this head's share; the layer's output is the sum over all heads ({}), plus out_proj.bias",
-            r_.heads),
+        fmt::format("this head's share of the layer's output, which also includes "
+                    "out_proj.bias (heads: {})",
+                    r_.heads),
         queries_, {}, product(at("O"), at("W_O")));
     trace_.difference = std::max(largest_difference(at("P"), array(model_weights)),
                                  largest_difference(at("O"), rows_at(n(), size_, [&](auto i) {
