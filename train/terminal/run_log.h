@@ -32,7 +32,7 @@ class RunLog {
 };
 
 /// Prints a line on stderr, for a command without a log. A failed write is ignored: it cannot be
-/// reported, and does not change the exit status.
+/// reported and does not change the exit status.
 void print_message(std::string_view line);
 /// Prints a line with the prefix "heed: " on stderr.
 void print_note(std::string_view line);
