@@ -87,8 +87,8 @@ void print_for_people(const Evaluation& e, const Subject& subject) {
 
 void refuse_contradictions(const EvalCommand& options, const Config& config, const Task& task) {
   if (options.pretokenised && !task.info().has(Metric::bleu))
-    refuse_arguments(
-        fmt::format("--pretokenised is for BLEU, which task {} lacks", task.info().name));
+    refuse_arguments(fmt::format("--pretokenised is for BLEU, which task {} does not compute",
+                                 task.info().name));
   if (!options.output.empty() && task.info().reads != Reads::pairs)
     refuse_arguments(
         "--output is for tasks whose evaluation produces one output line per input line");
@@ -136,7 +136,7 @@ int eval_command(const EvalCommand& options) {
     opened.emplace(TrainedModel::open(options.run, options.overrides, options.weights));
     refuse_contradictions(options, opened->config, *opened->task);
     if (world != nullptr && reads_standard_input(options))
-      refuse_arguments("under a launcher, only one process has standard input: give files");
+      refuse_arguments("only one of several processes can read standard input: give files");
     subject = subject_of(options, *opened->task);
     data = opened->task->encode(subject.split, opened->tokenizers, false);
     opened->task->check_evaluable(data, subject.name);

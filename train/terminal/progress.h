@@ -64,8 +64,7 @@ class ProgressBar {
   ProgressBar(const ProgressBar&) = delete;
   ProgressBar& operator=(const ProgressBar&) = delete;
 
-  /// Shows a state unless the previous one was shown too recently. The first and the last state are
-  /// always shown.
+  /// Shows a state, but only one per interval; the first and the last state are always shown.
   void update(ProgressState state);
   /// Adds a loss to the sparkline.
   void add_to_curve(double loss);

@@ -13,7 +13,7 @@ void silence();
 
 class RunLog {
  public:
-  /// Makes line() and log() also append to this file. Throws Error(io) if it cannot be opened.
+  /// Makes line() and log() append to this file. Throws Error(io) if it cannot be opened.
   void log_to(const std::filesystem::path& file);
 
   /// Prints and logs a line.

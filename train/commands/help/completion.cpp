@@ -209,7 +209,7 @@ std::string bash_values() {
 constexpr std::string_view zsh_begin = R"sh(#compdef heed
 # zsh completion for heed, printed by: heed completion zsh
 # To use it in this shell: source <(heed completion zsh)
-# To install it: put it into a file _heed in a folder of $fpath.
+# To install it, save it as _heed in a folder of $fpath.
 
 _heed_config() { _files -g '*.(yaml|yml)'; }
 

@@ -80,7 +80,8 @@ void add_trace(CLI::App& app, Job& job) {
       ->required()
       ->type_name("");
   add_overrides(command, options->overrides, "model.heads=2");
-  add_choice(command, choices, "--input", options->input, "TEXT", "as in heed attention")
+  add_choice(command, choices, "--input", options->input, "TEXT",
+             "a line of the source; images and sound: the name of a file; language models: a text")
       ->required();
   add_choice(command, choices, "--target", options->target, "TEXT",
              "the output or the labels of this input (default: those that a RUN's model predicts)");
