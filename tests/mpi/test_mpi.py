@@ -345,7 +345,7 @@ def unequal():
     check(re.search(r"rank 1 on \S+: the command is resume, but train on rank 0", text), f"two commands:\n{text}")
     os.mkfifo("pipe.yaml")
     _, text = end_of(start(2, "train", "pipe.yaml"), "a config in a pipe", 2)
-    check("pipe.yaml is not a file that every rank can read" in text, f"a config in a pipe:\n{text}")
+    check("pipe.yaml is not a regular file; every rank must be able to read the config" in text, f"a config in a pipe:\n{text}")
     process = start(2, "show", "seq2seq.yaml")
     _, text = end_of(process, "another command", 2)
     check("only train, resume and eval are distributed" in text, f"another command:\n{text}")

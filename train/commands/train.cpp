@@ -179,8 +179,10 @@ int train_command(const TrainCommand& options) {
     }
     if (world != nullptr && std::filesystem::exists(options.config) &&
         !std::filesystem::is_regular_file(options.config)) {
-      throw Error(Exit::usage,
-                  fmt::format("{} is not a file that every rank can read", options.config));
+      throw Error(
+          Exit::usage,
+          fmt::format("{} is not a regular file; every rank must be able to read the config",
+                      options.config));
     }
     Config found = read_config(options.config, options.overrides);
     if (is_first(world)) check_free(folder_of(options, found), options.overwrite);
