@@ -99,7 +99,8 @@ class Bench {
       teacher_ = make_teacher(config, data_);
     else if (!config.train.distill.teacher.empty())
       print_message(
-          "heed: note: random tokens have no teacher, so the step is measured without distillation");
+          "heed: note: random tokens have no teacher, so the step is measured without "
+          "distillation");
     options_ = with_teacher(step_options(config), teacher_.get());
     optimizer_.emplace(config.optim, not_frozen(*model_, config.train.freeze));
     step_.emplace(*model_, *optimizer_, team_, options_);
