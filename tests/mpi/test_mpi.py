@@ -348,7 +348,8 @@ def unequal():
           f"different commands are not reported:\n{text}")
     os.mkfifo("pipe.yaml")
     _, text = end_of(start(2, "train", "pipe.yaml"), "a config in a pipe", 2)
-    check("pipe.yaml is not a file that every rank can read" in text, f"a config in a pipe is not reported:\n{text}")
+    check("pipe.yaml is not a regular file; every rank must be able to read the config" in text,
+          f"a config in a pipe is not reported:\n{text}")
     process = start(2, "show", "seq2seq.yaml")
     _, text = end_of(process, "a command that is not distributed", 2)
     check("only train, resume and eval are distributed" in text,

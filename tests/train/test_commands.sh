@@ -156,7 +156,7 @@ equal 'line numbers in the output of --nbest for six lines' "$(cut -f1 out | sor
 equal 'first of three outputs of each line' "$(awk -F'\t' '!($1 in seen) { seen[$1] = 1; print $3 }' out)" "$(cat plain)"
 equal 'outputs of each line, sorted by descending score' "$(sort -t"$(printf '\t')" -s -k1,1n -k2,2gr out)" "$(cat out)"
 status 2 generate runs/tiny --input input --nbest 9
-says '--nbest: 9 outputs need a beam of at least as many, but decode.beam is'
+says '--nbest 9: decode.beam is only'
 says 'add --beam 9'
 status 0 generate runs/tiny --input many --nbest 2 --sample
 equal 'number of samples, two for each of 300 lines' "$(lines out)" 600
@@ -165,7 +165,7 @@ status 0 generate runs/tiny --input input --prefix prefix --beam 1
 equal 'lines of output with prefixes' "$(lines out)" 6
 holds out '^a'
 status 3 generate runs/tiny --input input --prefix src
-says '--prefix: src has only 2 lines, fewer than the input'
+says '--prefix: src has fewer lines (2) than the input'
 status 2 generate runs/tiny --prompt a --prefix prefix
 awk 'BEGIN { for (i = 0; i < 500000; i++) printf "a "; print "" }' >long
 { cat input; echo; cat long; echo b; } >some

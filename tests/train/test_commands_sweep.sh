@@ -107,7 +107,7 @@ done
 status 0 report runs/copy-sweep/001-norm=pre-seed=1 --csv train.nll
 equal 'lines of a curve as CSV' "$(lines out)" 5
 status 2 report runs/copy-sweep/001-norm=pre-seed=1 --csv train.nil
-says 'no run has such a curve; there are train.gradient_norm'
+says 'no run has such a curve; available: train.gradient_norm'
 status 2 report no-such-run
 says 'no-such-run'
 status 0 report runs/copy-sweep/001-norm=pre-seed=1 --profile --output profile.html

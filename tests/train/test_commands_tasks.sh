@@ -224,7 +224,7 @@ status 2 prune runs/prunable --share 0.1 --run other model.heads=1
 status 2 prune runs/prunable --share 0.1 --run ''
 absent other
 status 2 prune few --heads 6 --run other   # one of six heads has been removed
-says '--heads 6: the model has 5 heads'
+says '--heads 6: the model has only 5'
 status 2 train prunable.yaml --run few --overwrite train.distill.teacher=few
 says 'train.distill.teacher: few is the folder of the run itself'
 
@@ -245,7 +245,7 @@ says 'an SVG file contains one layer' 'give --layer with one of encoder.layers.0
 status 2 attention few --input 'a b' --layer nowhere
 says '--layer nowhere: no layer has these parts in its name' 'encoder.layers.0.self_attn'
 status 2 attention few --input 'a b' --head 9 --output all.html
-says '--head 9: encoder.layers.0.self_attn has'
+says '--head 9: expected a number less than 2, the number of heads of encoder.layers.0.self_attn'
 status 2 attention few
 says '--input is required'
 status 2 attention lm --input 'a b' --target c --output all.html
@@ -265,9 +265,9 @@ says '--view graph draws one stack; give --layer encoder or decoder'
 status 2 attention few --input 'a b' --layer encoder --view neurons --output all.svg
 says '--view neurons needs --head'
 status 2 attention few --input 'a b' --layer encoder --head 0 --view neurons --query 4 --output all.svg
-says '--query 4: there are 4 rows'
+says '--query 4: expected a number less than 4, the number of rows'
 status 2 attention few --input 'a b' --layer encoder --width 8in --output all.svg
-says '--width 8in: expected millimetres'
+says '--width 8in: expected 1 to 10000 millimetres'
 status 2 attention few --input 'a b' --view lines --output all.html
 says '--view is for drawings'
 status 2 attention few --input 'a b' --output all.png
@@ -279,7 +279,7 @@ says '--query is for --view neurons'
 status 2 attention few --input 'a b' --layer decoder.layers.0.multihead_attn --view lines --threshold 0.5 --output all.svg
 says '--threshold is for --view graph and rollout'
 status 2 attention lm --input '' --output all.html
-says '--input: a line without tokens gives no attention'
+says '--input: a line without tokens has no attention weights'
 absent all.html all.svg all.png
 
 # ---- trace --------------------------------------------------------------------------------------------
@@ -295,7 +295,7 @@ holds out '^Backward: The loss of this line.*over 2 labels'
 status 2 trace prunable.yaml --input 'a b' --backward
 says '--backward needs --target'
 status 2 trace few --input 'a b' --head 9
-says '--head 9: encoder.layers.0.self_attn has'
+says '--head 9: expected a number less than 2, the number of heads of encoder.layers.0.self_attn'
 status 2 trace few --input 'a b' --output head.svg
 says 'text, or a page to a file that ends in .html'
 status 2 trace few --input 'a b' --output head.png
@@ -304,7 +304,7 @@ absent head.png
 status 2 trace lm --input 'a' --backward
 says 'give --input at least two tokens'
 status 2 trace lm --input ''
-says '--input: a line without tokens gives no attention'
+says '--input: a line without tokens has no attention weights'
 status 2 trace prunable.yaml --input 'a b' --weights best
 says '--weights is for run folders'
 status 2 trace nowhere.yaml --input 'a b'
@@ -361,7 +361,7 @@ says 'whole-int8 has no optimizer state: it is a quantised copy of whole' 'model
 status 2 prune whole-int8 --share 0.1 --run other
 says 'whole-int8 has int8 weights'
 status 2 quantize whole-int8
-says 'the weights of whole-int8 are int8 already'
+says 'the weights of whole-int8 are already int8'
 absent whole-int8-int8
 status 2 quantize whole
 says 'whole-int8 already holds a run: choose another folder with --run, or replace it with --overwrite'

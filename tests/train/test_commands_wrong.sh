@@ -40,7 +40,7 @@ says 'seed=2: show reference and --schema accept no overrides'
 status 2 show tiny.yaml --tape
 says '--tape: give --output a name that ends in .svg'
 status 2 show tiny.yaml --json --output never.svg
-says '--output never.svg: a drawing shows a model'
+says '--output never.svg: only a model or, with --tape, a training step can be drawn'
 status 2 show tiny.yaml --tape --output never.svg model.layers=20
 says 'a drawing shows at most 400: draw a smaller model, as with model.layers=1'
 status 2 show tiny.yaml --output tiny.yaml

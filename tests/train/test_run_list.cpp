@@ -131,7 +131,8 @@ BOOST_AUTO_TEST_CASE(plugins_of_listed_runs_are_not_loaded) {
   const std::vector<RunLine> lines = list_runs(runs.folder.path.string());
   BOOST_REQUIRE(lines.size() == 1);
   BOOST_TEST(lines[0].error ==
-             "its config needs a plugin, and heed runs loads none: see heed show " + run.string());
+             "the config needs a plugin, and `heed runs` loads none: see `heed show " +
+                 run.string() + "`");
 }
 
 BOOST_AUTO_TEST_CASE(runs_are_found_in_a_folder_and_its_subfolders) {

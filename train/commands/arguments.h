@@ -13,7 +13,8 @@ namespace heed::arguments {
 inline constexpr const char* results = "Output";
 inline constexpr const char* choices = "Choices";
 
-/// Adds a subcommand whose job calls `run` with the options that the caller binds to its arguments.
+/// Adds a subcommand whose job calls `run` with `options`; the caller adds the arguments that set
+/// them.
 template <class Options>
 CLI::App* add_command(CLI::App& app, Job& job, const char* name, const char* help,
                       const std::shared_ptr<Options>& options, int (*run)(const Options&)) {
@@ -29,7 +30,7 @@ CLI::Option* add_choice(CLI::App* command, const char* group, const char* name, 
   return command->add_option(name, value, help)->type_name(type)->group(group);
 }
 
-/// Adds the arguments key=value; the help shows `example`, one of them.
+/// Adds the arguments key=value, whose help mentions `example`.
 void add_overrides(CLI::App* command, std::vector<std::string>& overrides, const char* example);
 void add_config(CLI::App* command, std::string& config, std::vector<std::string>& overrides,
                 const char* example);

@@ -99,8 +99,8 @@ class Bench {
       teacher_ = make_teacher(config, data_);
     else if (!config.train.distill.teacher.empty())
       print_message(
-          "heed: note: random tokens have no teacher, so the step is that of a run without a "
-          "teacher");
+          "heed: note: random tokens have no teacher, so the step is measured without "
+          "distillation");
     options_ = with_teacher(step_options(config), teacher_.get());
     optimizer_.emplace(config.optim, not_frozen(*model_, config.train.freeze));
     step_.emplace(*model_, *optimizer_, team_, options_);
@@ -233,7 +233,8 @@ int bench_command(const BenchCommand& options) {
     fmt::print("{}\n", record.dump());
     return 0;
   }
-  fmt::print("{}: {} parameters, {} steps measured\n", config.name, m.parameters, m.steps.size());
+  fmt::print("{}: {} parameters, number of measured steps: {}\n", config.name, m.parameters,
+             m.steps.size());
   fmt::print("  step        {:10.2f} ms (median)\n  tokens      {:10.0f} per second\n", 1e3 * step,
              tokens / step);
   fmt::print("  model       {:10.4g} GFLOP per step, {:.1f} GFLOP/s\n", model_gflop,
@@ -246,7 +247,7 @@ int bench_command(const BenchCommand& options) {
              blas_kernel_chooser());
   fmt::print("  memory      {:10.1f} MB at the peak; {:.2f} allocations per step\n", m.peak_rss_mb,
              record["allocations_per_step"].get<double>());
-  fmt::print("  first step  {:10.1f} ms after process start\n\n{}", m.first_step_ms,
+  fmt::print("  first step  {:10.1f} ms from process start to its end\n\n{}", m.first_step_ms,
              m.profile.table());
   return 0;
 }

@@ -6,7 +6,7 @@
 
 namespace heed {
 
-/// A table of the time of each op in a step. Takes as long as about twenty steps.
+/// A table of the time of each op in a step. The measurement takes about as long as twenty steps.
 std::string time_by_op(const Config& config);
 
 }  // namespace heed

@@ -21,7 +21,7 @@ namespace {
 
 using namespace arguments;
 
-/// Adds an option for one file that can be given several times.
+/// Adds a repeatable option, each value of which is a file.
 void add_files(CLI::App* command, const char* name, std::vector<std::string>& files,
                const char* help) {
   command->add_option(name, files, help)
@@ -53,7 +53,7 @@ void add_train(CLI::App& app, Job& job, const std::vector<std::string>& typed) {
   const auto options = std::make_shared<TrainCommand>();
   options->command = typed;
   CLI::App* const command = add_command(
-      app, job, "train", "train a model; ends with the test metrics", options, train_command);
+      app, job, "train", "train a model and print its test metrics", options, train_command);
   add_config(command, options->config, options->overrides, "train.steps=200");
   add_new_run(command, options->run, options->overwrite, "run folder (default: runs/<name>)");
   add_json(command, options->json, "the final metrics");
@@ -89,7 +89,7 @@ void add_sweep(CLI::App& app, Job& job) {
       ->type_name("");
   command
       ->add_option("VALUES", options->arguments,
-                   "key=values to try, such as model.norm=pre,post; key=value is for every run")
+                   "key=values to try, such as model.norm=pre,post; key=value applies to every run")
       ->type_name("");
   const auto add_count = [&](const char* name, std::optional<std::int64_t>& value,
                              const char* help) {
@@ -113,12 +113,10 @@ void add_sweep(CLI::App& app, Job& job) {
              "folder of the runs (default: runs/<name>-sweep)");
   add_json(command, options->json, "the comparison");
   command->footer(
-      "Every run has its run folder within FOLDER. The same command continues an interrupted "
-      "sweep: finished\n"
-      "runs remain unchanged, and all others are resumed. A run that fails does not stop the "
-      "others. At the end,\n"
-      "heed prints the table of heed compare and writes FOLDER/report.html. CONFIG may contain the "
-      "values, too:\n"
+      "FOLDER contains one run folder per run. The same command continues an interrupted sweep:\n"
+      "finished runs remain unchanged, and all others are started or resumed. A failed run does\n"
+      "not stop the sweep. At the end, heed prints the table of heed compare and writes\n"
+      "FOLDER/report.html. CONFIG may also contain the values:\n"
       "  sweep: {model.norm: [pre, post], seeds: 3}\n"
       "Examples:\n"
       "  heed sweep configs/reverse.yaml model.heads=1,2,4 --seeds 3 --jobs 2\n"
@@ -140,17 +138,15 @@ void add_eval(CLI::App& app, Job& job) {
   add_weights(command, options->weights);
   command
       ->add_flag("--pretokenised", options->pretokenised,
-                 "lines are already tokenised: BLEU splits them at spaces, whatever decode.bleu is")
+                 "lines are already tokenised: BLEU splits them at spaces and ignores decode.bleu")
       ->group(choices);
   add_choice(command, results, "--output", options->output, "FILE",
              "write the outputs to a file (- for standard output)");
   add_json(command, options->json, "the metrics");
   command->footer(
-      "The loss is the mean negative log-likelihood per token in nats, without label smoothing. "
-      "Accuracy\n"
-      "and exact match are fractions; BLEU and chrF2 are percentages. Files may be compressed with "
-      "gzip.\n"
-      "Options with FILE may be given several times.\n"
+      "The loss is the mean negative log-likelihood per token in nats, without label smoothing.\n"
+      "In JSON, accuracy and exact match are fractions; BLEU and chrF2 range from 0 to 100.\n"
+      "Files may be compressed with gzip. --source, --target and --text may be repeated.\n"
       "Examples:\n"
       "  heed eval runs/dates --json\n"
       "  heed eval runs/multi30k-de-en --source test.de --target test.en decode.beam=10");
@@ -170,8 +166,8 @@ Error as_typed(const Error& error, const std::vector<Shortcut>& shortcuts) {
 void add_generate(CLI::App& app, Job& job) {
   const auto options = std::make_shared<GenerateCommand>();
   const auto shortcuts = std::make_shared<std::vector<Shortcut>>();
-  CLI::App* const command =
-      app.add_subcommand("generate", "translate lines, or continue text: greedy, beam, sampling");
+  CLI::App* const command = app.add_subcommand(
+      "generate", "translate lines or continue text, by greedy search, beam search or sampling");
   command->callback([options, shortcuts, &job] {
     for (const Shortcut& shortcut : *shortcuts) options->overrides.push_back(shortcut.override);
     job = [options, shortcuts] {
@@ -218,10 +214,10 @@ void add_generate(CLI::App& app, Job& job) {
       ->type_name("N")
       ->group(choices);
   add_choice(command, choices, "--nbest", options->nbest, "N",
-             "the N best outputs of each line, as LINE<tab>SCORE<tab>TEXT")
+             "the N best outputs of each line, as LINE-NUMBER<tab>SCORE<tab>TEXT")
       ->check(CLI::Range(1, 1000));
   add_choice(command, choices, "--prefix", options->prefix, "FILE",
-             "the beginning of each output, one line for each line of input")
+             "file with the beginning of each output, one line for each line of input")
       ->excludes("--prompt");
   add_choice(command, choices, "--chunk", options->chunk, "N",
              "number of lines read before outputs are generated (default: 2048; 1 at a terminal)")
@@ -229,19 +225,14 @@ void add_generate(CLI::App& app, Job& job) {
   add_choice(command, results, "--output", options->output, "FILE",
              "output file (default: -, standard output)");
   command->footer(
-      "Every line of input has one line of output; an empty line remains empty. A language "
-      "model's\n"
-      "line is the prompt and its continuation, with newlines shown as \\n; an empty prompt starts "
-      "a text.\n"
-      "--beam 1 always chooses the most probable token. --temperature, --top-k and --top-p imply "
-      "--sample.\n"
-      "--nbest prints the N best hypotheses of the beam, or N samples; SCORE is the "
-      "log-probability divided by\n"
-      "the length penalty. With --prompt and --beam 1 or --sample, text is printed token by "
-      "token.\n"
-      "Tasks seq2seq and tag use at most the first 4,096 tokens of a line, the end token included; "
-      "a language\n"
-      "model has no such limit.\n"
+      "Every line of input has one line of output. For a language model, this is the prompt and\n"
+      "its continuation, with newlines printed as \\n; an empty prompt starts a new text. For all\n"
+      "other models, an empty line remains empty. Tasks seq2seq, text2text, denoise, tag and\n"
+      "classify read at most the first 4,096 tokens of a line, the end token included.\n"
+      "--beam 1 always chooses the most probable token. --temperature, --top-k and --top-p imply\n"
+      "--sample. --nbest prints the N best hypotheses of the beam, or N samples; SCORE is the\n"
+      "log-probability divided by the length penalty. With --prompt and --beam 1 or --sample,\n"
+      "text is printed token by token.\n"
       "Examples:\n"
       "  echo '3 March 2021' | heed generate runs/dates\n"
       "  heed generate runs/multi30k-de-en --input test.de.gz --output test.en --beam 10\n"
@@ -254,13 +245,13 @@ void add_score(CLI::App& app, Job& job) {
       app, job, "score", "log-probability of given outputs, one per line", options, score_command);
   add_run(command, options->run, options->overrides, "decode.precision=bf16");
   add_choice(command, choices, "--source", options->source, "FILE",
-             "lines that were translated (not for language models)");
+             "source lines of the targets (not for language models)");
   add_choice(command, choices, "--target", options->target, "FILE", "lines to score, plain or gzip")
       ->required();
   add_weights(command, options->weights);
   add_choice(command, results, "--output", options->output, "FILE",
              "output file (default: -, standard output)");
-  add_json(command, options->json, "two lists, log_prob and tokens,");
+  add_json(command, options->json, "the lists log_prob and tokens");
   command->footer(
       "Prints, for each target line, the natural logarithm of its probability and, after a tab, "
       "its number\n"
@@ -274,7 +265,7 @@ void add_score(CLI::App& app, Job& job) {
 void add_gradcheck(CLI::App& app, Job& job) {
   const auto options = std::make_shared<GradcheckCommand>();
   CLI::App* const command =
-      add_command(app, job, "gradcheck", "check every parameter gradient of the model in float64",
+      add_command(app, job, "gradcheck", "check the gradient of every model parameter in float64",
                   options, gradcheck_command);
   add_config(command, options->config, options->overrides, "model.norm=post");
   add_choice(command, choices, "--entries", options->entries, "N",
@@ -282,12 +273,10 @@ void add_gradcheck(CLI::App& app, Job& job) {
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 40));
   add_json(command, options->json, "the table");
   command->footer(
-      "Uses a few sequences of the training data, with dropout and label smoothing, and compares "
-      "the gradient\n"
-      "with a five-point finite difference: for some entries of each parameter, and along two "
-      "random directions.\n"
-      "A gradient is correct within an error of 1e-6 (relative) or 1e-8 (absolute). Exits with 1 "
-      "if one is wrong.\n"
+      "Uses a few sequences of the training data, with dropout and label smoothing, and compares\n"
+      "the gradient with a five-point finite difference: for some entries of each parameter, and\n"
+      "along two random directions. A gradient is correct if its error is at most 1e-6 of its\n"
+      "magnitude plus 1e-8. The exit status is 1 if a gradient is wrong.\n"
       "Example:\n"
       "  heed gradcheck configs/dates.yaml model.norm=post model.activation=gelu");
 }
@@ -324,13 +313,11 @@ void add_prune(CLI::App& app, Job& job, const std::vector<std::string>& typed) {
       ->check(CLI::Range(0.0, 1.0));
   add_weights(command, options->weights);
   add_new_run(command, options->to, options->overwrite, "the new run folder")->required();
-  add_json(command, options->json, "what was removed");
+  add_json(command, options->json, "a record of the pruning");
   command->footer(
-      "The importance of heads is measured on at most 1,000 sequences of the validation data. heed "
-      "eval\n"
-      "and heed generate read the new run like any other. To train it further, start a run with "
-      "model.init_from;\n"
-      "its zeros may then become other values.\n"
+      "The importance of heads is measured on at most 1,000 sequences of the validation data.\n"
+      "heed eval and heed generate read the new run like any other. To train it further, start a\n"
+      "run with model.init_from; weights that are zero may then change.\n"
       "Examples:\n"
       "  heed prune runs/multi30k-de-en --heads 12 --run runs/fewer-heads\n"
       "  heed prune runs/multi30k-de-en --share 0.5 --run runs/half-zero\n"
@@ -363,7 +350,7 @@ void add_quantize(CLI::App& app, Job& job, const std::vector<std::string>& typed
 void add_fetch(CLI::App& app, Job& job) {
   const auto options = std::make_shared<FetchCommand>();
   CLI::App* const command = add_command(
-      app, job, "fetch", "download a data set and check its SHA-256", options, fetch_command);
+      app, job, "fetch", "download a data set and verify its checksums", options, fetch_command);
   command->add_option("NAME", options->name, "multi30k, tinyshakespeare or mnist")
       ->required()
       ->type_name("");

@@ -74,7 +74,7 @@ struct AttentionCommand {
   /// Encoder-decoder models: the output; empty: the model generates it.
   std::string target;
   std::string layer;                 ///< parts of the names of the layers to show; empty: all
-  std::optional<std::int64_t> head;  ///< the only head to show, from 0
+  std::optional<std::int64_t> head;  ///< head to show, counted from 0; unset: all
   std::string output = "attention.html";
   bool json = false;
   std::string view = "map";           ///< kind of drawing: map, lines, neurons, graph, rollout
@@ -108,7 +108,7 @@ struct ReportCommand {
   std::vector<std::string> runs;
   std::vector<std::string> csv;  ///< names of curves to print instead of a page
   bool follow = false;           ///< rewrite the page while the runs are in progress
-  std::int64_t every = 10;       ///< interval between two pages, in seconds
+  std::int64_t every = 10;       ///< interval between rewrites, in seconds
   bool profile = false;          ///< measure the time of each op
   std::string output = "report.html";
 };
@@ -172,7 +172,7 @@ struct PruneCommand {
   std::vector<std::string> overrides;
   std::string weights;
   std::int64_t heads = 0;  ///< number of heads to remove, the least important first
-  double share = 0;        ///< share of the weights to set to zero, the smallest first
+  double share = 0;        ///< share of the weights to set to zero, the smallest magnitudes first
   std::string to;          ///< the new run folder
   bool overwrite = false;
   bool json = false;
@@ -192,7 +192,8 @@ int quantize_command(const QuantizeCommand& options);
 
 struct FetchCommand {
   std::string name;
-  std::string to, from;  ///< folders; empty: data/<name>, download
+  std::string to;    ///< folder of the data set; empty: data/<name>
+  std::string from;  ///< folder of the files to copy; empty: download
 };
 int fetch_command(const FetchCommand& options);
 

@@ -19,7 +19,7 @@ void check_destination(const DerivedRun& run) {
   if (std::filesystem::equivalent(run.from, run.to.path, ignored))
     throw Error(Exit::usage, "--run must differ from the original run");
   RunLock::refuse_if_held(run.to.path);
-  // Unlike that of refuse_existing_run, this message does not suggest to resume the run.
+  // Unlike the message of refuse_existing_run, this one does not suggest resuming the run.
   if (!run.overwrite && std::filesystem::exists(run.to.config(), ignored) &&
       std::filesystem::exists(run.to.path / "run.json", ignored))
     throw Error(Exit::usage,

@@ -23,8 +23,9 @@ struct DerivedRun {
 /// replaced; Error(locked) if a process is using it.
 void check_destination(const DerivedRun& run);
 
-/// Writes the new run: this config, the original's tokenizers, and one checkpoint at the step of
-/// the original's weights, with `record` as its state and without optimizer state.
+/// Writes the new run: this config, the original's tokenizers, `record` in metrics.jsonl, and one
+/// checkpoint at the step of the original's weights, with `record` in its state.json and without
+/// optimizer state.
 void write_derived_run(const DerivedRun& run, const TrainedModel& original, const Config& config,
                        const SplitSums& sums, const nlohmann::json& record,
                        const std::function<void(FileWriter&)>& write_model);
@@ -32,7 +33,8 @@ void write_derived_run(const DerivedRun& run, const TrainedModel& original, cons
 /// The record of the new run: {"kind": "pruned", "from": "runs/a", "weights": …}.
 nlohmann::json record_of(const DerivedRun& run, const TrainedModel& original,
                          const std::string& kind);
-/// Prints the record and the new run's folder as JSON, or `text`; then a message with the folder.
+/// Prints `text`, or with `json` the record and the new run's folder; then a message that names the
+/// folder.
 void report_derived_run(const DerivedRun& run, nlohmann::json record, const std::string& text,
                         bool json);
 

@@ -87,10 +87,11 @@ void print_for_people(const Evaluation& e, const Subject& subject) {
 
 void refuse_contradictions(const EvalCommand& options, const Config& config, const Task& task) {
   if (options.pretokenised && !task.info().has(Metric::bleu))
-    refuse_arguments(
-        fmt::format("--pretokenised is for BLEU, which task {} lacks", task.info().name));
+    refuse_arguments(fmt::format("--pretokenised is for BLEU, which task {} does not compute",
+                                 task.info().name));
   if (!options.output.empty() && task.info().reads != Reads::pairs)
-    refuse_arguments("--output is for tasks whose evaluation produces a line per input line");
+    refuse_arguments(
+        "--output is for tasks whose evaluation produces one output line per input line");
   if (options.json && is_standard_output(options.output))
     refuse_arguments("--json and the outputs cannot both go to standard output");
   if (!options.output.empty()) {
@@ -135,7 +136,7 @@ int eval_command(const EvalCommand& options) {
     opened.emplace(TrainedModel::open(options.run, options.overrides, options.weights));
     refuse_contradictions(options, opened->config, *opened->task);
     if (world != nullptr && reads_standard_input(options))
-      refuse_arguments("under a launcher, only one process has standard input: give files");
+      refuse_arguments("only one of several processes can read standard input: give files");
     subject = subject_of(options, *opened->task);
     data = opened->task->encode(subject.split, opened->tokenizers, false);
     opened->task->check_evaluable(data, subject.name);
@@ -157,7 +158,7 @@ int eval_command(const EvalCommand& options) {
     evaluate();
   } else {
     write_output(options.output,
-                 [&](const Sink& sink) {  // an unwritable output fails before the evaluation
+                 [&](const Sink& sink) {  // opens the output first: it may be unwritable
                    evaluate();
                    for (const std::string& line : e.outputs) sink(one_line(line) + "\n");
                  });
@@ -167,7 +168,7 @@ int eval_command(const EvalCommand& options) {
   options.json ? print_record(e, subject, trained) : print_for_people(e, subject);
   if (!std::isfinite(e.loss())) {
     throw Error(Exit::non_finite,
-                fmt::format("the loss of {} is not finite: the weights in {} are unusable",
+                fmt::format("{}: the loss is not finite: the weights in {} are unusable",
                             subject.name, trained.weights.folder.string()));
   }
   return 0;

@@ -14,7 +14,7 @@ int fetch_command(const FetchCommand& options) {
   if (!options.to.empty()) how.to = options.to;
   if (!options.from.empty()) how.from = options.from;
   const FetchResult result = fetch(set, how, print_message);
-  print_message(fmt::format("{}: {} files fetched, {} already present, in {}", set.name,
+  print_message(fmt::format("{}: files fetched: {}, already present: {}; folder: {}", set.name,
                             result.fetched, result.present, how.to.string()));
   return 0;
 }

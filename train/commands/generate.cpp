@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::size_t chunk_bytes = std::size_t{8} << 20;
 
-/// Fills `lines` with the next chunk; false at the end of the input.
+/// Fills `lines` with the next chunk. Returns false at the end of the input.
 bool next_chunk(LineReader& reader, std::int64_t count, std::vector<std::string>& lines) {
   lines.clear();
   std::size_t bytes = 0;
@@ -40,17 +40,15 @@ class Prefixes {
     for (std::string line; lines.size() < count && reader_->next(line);) lines.push_back(line);
     read_ += lines.size();
     if (lines.size() < count)
-      throw Error(
-          Exit::bad_input,
-          fmt::format("--prefix: {} has only {} lines, fewer than the input", file_, read_));
+      throw Error(Exit::bad_input,
+                  fmt::format("--prefix: {} has fewer lines ({}) than the input", file_, read_));
     return lines;
   }
   void check_end() {
     std::string line;
     if (reader_ && reader_->next(line))
-      throw Error(
-          Exit::bad_input,
-          fmt::format("--prefix: {} has more lines than the input, which has {}", file_, read_));
+      throw Error(Exit::bad_input,
+                  fmt::format("--prefix: {} has more lines than the input ({})", file_, read_));
   }
 
  private:
@@ -108,8 +106,7 @@ int generate_command(const GenerateCommand& options) {
   const TrainedModel trained = TrainedModel::open(options.run, options.overrides, options.weights);
   const DecodeOptions& decode = trained.config.decode;
   if (options.nbest > decode.beam && !decode.sample) {
-    throw Error(Exit::usage, fmt::format("--nbest: {} outputs need a beam of at least as many, but "
-                                         "decode.beam is {}; add --beam {}",
+    throw Error(Exit::usage, fmt::format("--nbest {}: decode.beam is only {}; add --beam {}",
                                          options.nbest, decode.beam, options.nbest));
   }
   std::vector<std::string> read = files_of({options.run});
@@ -125,7 +122,7 @@ int generate_command(const GenerateCommand& options) {
     });
     return 0;
   }
-  LineReader reader(options.input);  // opened first: a missing input must not create the output
+  LineReader reader(options.input);  // opened first: if it is missing, no output is created
   write_output(options.output,
                [&](const Sink& sink) { generate_lines(*generator, reader, options, sink); });
   return 0;

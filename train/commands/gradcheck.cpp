@@ -25,7 +25,7 @@ namespace heed {
 namespace {
 
 constexpr double allowed_seconds = 40;
-constexpr std::int64_t stencil = 4;  // forward passes per correct entry or direction
+constexpr std::int64_t stencil = 4;  // forward passes for a correct entry or direction
 constexpr int directions = 2;
 constexpr std::int64_t min_entries = 4, max_entries = 256;
 
@@ -76,7 +76,7 @@ class ModelCheck {
     options_.max_entries = entries_;
     table.add(gradcheck_parameters(loss_, parameters_, options_));
     options_.directions = directions;
-    options_.allow_unlisted = true;  // the first pass has already checked that all are listed
+    options_.allow_unlisted = true;  // the first call has checked the list of parameters
     if (!large.empty() && table.problem.empty())
       table.add(gradcheck_parameters(loss_, large, options_));
     bar_.finish();
@@ -110,13 +110,13 @@ int gradcheck_command(const GradcheckCommand& options) {
   const ExperimentData data = load_data(config);
   const std::unique_ptr<Model> model = build_model(config, sizes_of(data.tokenizers));
   const Batch batch = small_batch(config, data.train);
-  // Dropout is on, with the keys of the first training step.
+  // Dropout is on, with the random keys of the first training step.
   const auto loss = [&] {
     Pass pass{true, config.seed, 1, 0};
     return model->loss(model_input(batch), {config.train.label_smoothing}, pass);
   };
-  print_message(fmt::format("{}: the loss of {} sequences, {} labels, in float64", config.name,
-                            batch.sequences(), batch.label_count()));
+  print_message(fmt::format("{}: gradients of the loss in float64; sequences: {}, labels: {}",
+                            config.name, batch.sequences(), batch.label_count()));
   const double begin = seconds_now();
   const GradcheckTable table = ModelCheck(loss, model->parameters(), options.entries).run();
   if (options.json) {

@@ -28,7 +28,7 @@ using namespace heed;
 
 constexpr std::string_view no_output = "cannot write standard output";
 
-/// Occupies the descriptors of closed standard streams, so that no opened file receives one.
+/// Occupies the descriptors of closed standard streams, so that no file opened later receives one.
 void keep_standard_streams() {
   for (const int number : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     if (fcntl(number, F_GETFD) >= 0 || errno != EBADF) continue;
@@ -68,7 +68,7 @@ int run(const Job& job) {
     return status;
   } catch (const Error& e) {
     if (std::string_view(e.what()).starts_with(no_output)) return output_failed(e.what());
-    // Prints nothing: another rank of a distributed run reports the same error.
+    // The message is empty if another rank of a distributed run reports the same error.
     if (*e.what() != '\0') print_error(rank_prefix() + e.what());
     return static_cast<int>(e.code);
   } catch (const std::bad_alloc&) {
@@ -133,7 +133,7 @@ int main(int argc, char** argv) {
       if (launcher.rank > 0) throw Error(Exit::usage, "");  // rank 0 prints the message
       throw Error(
           Exit::usage,
-          fmt::format("heed {} runs in one process, and {} has started {}: only train, resume "
+          fmt::format("heed {} runs in one process, but {} has started {}: only train, resume "
                       "and eval are distributed",
                       command, launcher.name, launcher.processes));
     }

@@ -156,7 +156,7 @@ bool is_standard_output(const std::string& path) {
   struct stat about {};
   const bool exists = ::stat(path.c_str(), &about) == 0;
   if (exists && S_ISCHR(about.st_mode) && about.st_rdev == makedev(1, 3))
-    return false;  // such as /dev/null
+    return false;  // /dev/null
   return exists && open_already(path, about) == STDOUT_FILENO;
 }
 

@@ -21,7 +21,7 @@ void refuse_output_over_input(const std::string& output, const std::vector<std::
 
 /// Throws Error(usage) if the file name has the extension of an image or document format that heed
 /// cannot write, such as .png. The message contains `command`, such as "heed plot", and `writes`,
-/// the formats that it writes.
+/// the formats that the command writes.
 void refuse_other_formats(const std::string& output, const std::string& command,
                           const std::string& writes);
 

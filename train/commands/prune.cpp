@@ -29,7 +29,7 @@ std::vector<HeadImportance> by_importance(std::vector<HeadImportance> heads) {
   return heads;
 }
 
-/// Removes heads from the model. Returns a table to print and fills `record`.
+/// Removes the `count` least important heads. Returns a table to print and fills `record`.
 std::string prune_heads(const TrainedModel& trained, const ExperimentData& data, std::int64_t count,
                         nlohmann::json& record) {
   Team team(trained.config.threads);
@@ -41,8 +41,7 @@ std::string prune_heads(const TrainedModel& trained, const ExperimentData& data,
   if (heads.empty())
     throw Error(Exit::usage, "--heads: the model has no attention heads; use --share");
   if (count > std::ssize(heads))
-    throw Error(Exit::usage,
-                fmt::format("--heads {}: the model has {} heads", count, heads.size()));
+    throw Error(Exit::usage, fmt::format("--heads {}: the model has only {}", count, heads.size()));
   std::string text = fmt::format("{:<40}  head  importance\n", "attention");
   record["heads"] = nlohmann::json::array();
   for (std::int64_t i = 0; i < std::ssize(heads); ++i) {

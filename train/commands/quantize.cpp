@@ -35,7 +35,7 @@ int quantize_command(const QuantizeCommand& options) {
   Config config = read_run_config(RunFolder{options.run}, {}, PluginUse::leave);
   const TrainedModel original = TrainedModel::open(options.run, {}, options.weights);
   if (original.quantised)
-    throw Error(Exit::usage, fmt::format("the weights of {} are int8 already", options.run));
+    throw Error(Exit::usage, fmt::format("the weights of {} are already int8", options.run));
   if (info_of(config.task).searches) config.decode.precision = DecodePrecision::int8;
   const Parameters state = original.model->state();
   const QuantisedWeights weights(state);
@@ -46,10 +46,11 @@ int quantize_command(const QuantizeCommand& options) {
   write_derived_run(run, original, config, {}, record, [&](FileWriter& file) {
     write_safetensors(file, weights.views(), {{"format", "pt"}});
   });
-  report_derived_run(run, record,
-                     fmt::format("{} bytes of weights, {:.3f} times the {} of float32\n", after,
-                                 static_cast<double>(after) / static_cast<double>(before), before),
-                     options.json);
+  report_derived_run(
+      run, record,
+      fmt::format("{} bytes of weights, {:.3f} times the {} bytes in float32\n", after,
+                  static_cast<double>(after) / static_cast<double>(before), before),
+      options.json);
   return 0;
 }
 

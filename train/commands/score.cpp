@@ -41,14 +41,14 @@ int score_command(const ScoreCommand& options) {
   Team team(trained.config.threads);
   std::vector<LineScore> scores;
   write_output(options.output,
-               [&](const Sink& sink) {  // an unwritable output fails before the scoring
+               [&](const Sink& sink) {  // opens the output first: it may be unwritable
                  scores = trained.task->score(trained.with(team), options.source, options.target);
                  sink(listed(scores, trained.weights, options.json));
                });
   for (std::size_t i = 0; i < scores.size(); ++i) {
     if (std::isfinite(scores[i].log_prob)) continue;
     throw Error(Exit::non_finite,
-                fmt::format("line {}: its log-probability is not finite: the weights in {} are "
+                fmt::format("line {}: the log-probability is not finite: the weights in {} are "
                             "unusable",
                             i + 1, trained.weights.folder.string()));
   }

@@ -11,7 +11,7 @@ namespace heed {
 
 namespace {
 
-/// Prints the table of the finished runs and writes the page.
+/// Prints the comparison of the finished runs and writes the report.
 void show_results(const SweepCommand& options, const SweepOptions& sweep,
                   const std::vector<std::string>& finished) {
   std::vector<History> histories;
@@ -47,7 +47,7 @@ int sweep_command(const SweepCommand& options) {
   const SweepOptions sweep{options.config, folder, options.jobs, plan.halving};
   const std::vector<SweepMember> members = members_of(plan, options.config);
   claim_folder(sweep, members);
-  print_message(fmt::format("heed: {} runs in {}", members.size(), folder));
+  print_message(fmt::format("heed: sweep of {} runs in {}", members.size(), folder));
   const SweepResult result =
       run_sweep(sweep, members, [](const std::string& line) { print_message(line); });
   if (result.signal != 0) {

@@ -54,7 +54,7 @@ int logged(RunLog& run_log, const Work& work) {
     run_log.end_progress();
     try {
       run_log.log(fmt::format("ended by an error: {}", e.what()));
-    } catch (const std::exception&) {  // the log may fail, on a full disk: report the first error
+    } catch (const std::exception&) {  // logging may fail on a full disk: report the first error
     }
     throw;
   }
@@ -70,7 +70,8 @@ void print_record(const std::optional<Evaluation>& e, const std::string& split,
   fmt::print("{}\n", record.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
 }
 
-/// Trains from the trainer's current state to the end.
+/// Trains from the trainer's current state to the end and evaluates the chosen weights. Returns the
+/// exit status.
 int train_and_test(Trainer& trainer, const RunFolder& run, const ExperimentData& data,
                    RunLog& run_log, bool json) {
   if (const int signal = trainer.train(); signal != 0) {
@@ -178,8 +179,10 @@ int train_command(const TrainCommand& options) {
     }
     if (world != nullptr && std::filesystem::exists(options.config) &&
         !std::filesystem::is_regular_file(options.config)) {
-      throw Error(Exit::usage,
-                  fmt::format("{} is not a file that every rank can read", options.config));
+      throw Error(
+          Exit::usage,
+          fmt::format("{} is not a regular file; every rank must be able to read the config",
+                      options.config));
     }
     Config found = read_config(options.config, options.overrides);
     if (is_first(world)) check_free(folder_of(options, found), options.overwrite);
@@ -189,7 +192,7 @@ int train_command(const TrainCommand& options) {
   const RunFolder run = folder_of(options, config);
   RunLog run_log;
   for (const std::string& warning : config.warnings) run_log.line("warning: " + warning);
-  // Loads data and model before creating the run's folder, so that their errors leave no folder.
+  // Loads data and model before creating the run's folder, so that no folder remains if they fail.
   const ExperimentData data = load_data_together(world, config);
   std::optional<Trainer> trainer;
   make_trainer(trainer, config, run, data, run_log, world);

@@ -16,7 +16,7 @@ struct TrainedModel {
   WeightsInfo weights;
   std::unique_ptr<Task> task;
   std::unique_ptr<Model> model;
-  bool quantised = false;  ///< whether the file contains int8 matrices
+  bool quantised = false;  ///< whether the weights file contains int8 matrices
 
   /// Opens a run with the weights `name`, as in find_weights. Prints the name of the weights to
   /// standard error. Throws Error(bad_input) if a file is missing or does not match the config.

@@ -66,8 +66,8 @@ std::string GradcheckTable::text() const {
                                    [](const GradcheckRow& r) { return !passes(r.status); });
   if (!problem.empty()) return t + fmt::format("failed: {}\n", problem);
   if (wrong > 0)
-    return t +
-           fmt::format("failed: {} of {} parameters have a wrong gradient\n", wrong, rows.size());
+    return t + fmt::format("failed: the gradient is wrong for {} of {} parameters\n", wrong,
+                           rows.size());
   if (!passed()) return t + "failed: nothing was checked\n";
   return t + fmt::format("all {} parameters have the right gradient\n", rows.size());
 }

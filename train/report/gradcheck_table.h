@@ -9,8 +9,8 @@
 
 HEED_BEGIN
 
-/// The result for a parameter: for single entries and, if some of them were not checked, for random
-/// directions.
+/// The result for a parameter, from single entries and, if some entries were not checked, from
+/// random directions.
 struct GradcheckRow {
   std::string name, shape;
   std::int64_t entries = 0;     ///< number of values of the parameter
@@ -27,7 +27,7 @@ struct GradcheckTable {
   std::vector<GradcheckRow> rows;  ///< rows in the order of the parameters
   std::string problem;             ///< defect of the loss itself, or ""
 
-  /// Adds a result; a second result of a parameter is merged into its row.
+  /// Adds a result; a second result for a parameter is merged into its row.
   void add(const GradcheckResult& result);
   /// Whether at least one parameter was checked and all checks passed.
   bool passed() const;

@@ -30,7 +30,7 @@ constexpr double probe_flops = 4e10;  // about half a second of work
 /// The work and memory of a shard.
 struct Probe {
   double flops = 0;        ///< model FLOPs
-  double tape = 0;         ///< memory between forward and backward, in bytes
+  double tape = 0;         ///< memory in use between forward and backward, in bytes
   double peak = 0;         ///< peak memory including the gradients, in bytes
   double from_system = 0;  ///< memory newly requested from the system, in bytes
 };

@@ -25,10 +25,9 @@ inline MemoryEstimate at_least(const Config& config, const Model& model) {
   return {min_memory(config, model), std::nullopt};
 }
 
-/// Runs a shard of sequences of average length, or fewer sequences if a whole shard would take
-/// long. Sets work.flops from the counted products and estimates the memory from the peak of the
-/// shard and the number of threads. The estimate does not include the text, its tokens and
-/// decoding.
+/// Runs a shard of sequences of average length, with fewer sequences if a whole shard would take
+/// too long. Sets work.flops from the counted products and estimates the memory from the peak of
+/// the shard and the number of threads. The estimate excludes the text, its tokens and decoding.
 MemoryEstimate probe_training(const Task& task, const Model& model,
                               const VocabularySizes& vocabulary, StepWork& work);
 

@@ -131,8 +131,8 @@ class ModelDrawing {
     const Texts part{block + ".mixer"};
     if (o.mixer == MixerKind::conv) {
       return box("Gated convolution",
-                 {fmt::format("{} tokens{}", o.conv_width, causal ? " up to its own" : "")}, part,
-                 mixing);
+                 {fmt::format("{} tokens{}", o.conv_width, causal ? " up to the current one" : "")},
+                 part, mixing);
     }
     if (!is_built_in(o.mixer)) return box(name(o.mixer), {}, part, mixing);
     return box(o.mixer == MixerKind::lstm ? "LSTM" : "GRU",
@@ -237,7 +237,7 @@ class ModelDrawing {
                       std::int64_t tokens, const std::string& rows) {
     Texts lines{fmt::format("{} × {}", tokens, o_.d_model)};
     if (o_.scale_embeddings) lines[0] += fmt::format(", times √{}", o_.d_model);
-    // A shared table is drawn at the target.
+    // A shared table is drawn in the column of the target.
     const bool repeated = has("embedding") && prefix == "source_";
     if (repeated) lines.emplace_back("the same matrix");
     const Box embedding =
@@ -344,7 +344,7 @@ class ModelDrawing {
   void draw_labels(Column& c, const std::string& rows, std::int64_t d) const {
     const VocabularySizes& sizes = vocabulary_.sizes;
     if (architecture_ == Architecture::encoder_of_tokens) {
-      draw_output(c, rows, d, sizes.source, "logits of the hidden tokens");
+      draw_output(c, rows, d, sizes.source, "logits of the masked tokens");
     } else if (architecture_ == Architecture::encoder) {
       draw_output(c, rows, d, sizes.target, "logits of each row's label");
     } else {

@@ -9,7 +9,7 @@ namespace heed {
 
 /// An SVG file with one column per stack, read from bottom to top. Each part shows its number of
 /// parameters; its tooltip lists them with their shapes, under the names of `heed show`. Equal
-/// blocks are drawn once, in a frame with their number.
+/// blocks are drawn once, in a frame labelled with their number.
 std::string model_drawing(const Config& config, const Vocabulary& vocabulary);
 
 }  // namespace heed

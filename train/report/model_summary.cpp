@@ -20,14 +20,14 @@ constexpr std::int64_t guessed_characters = 100;
 
 // ---- the vocabulary -------------------------------------------------------------------------
 
-/// Whether training the tokenizer is slow: SentencePiece is; all other kinds are fast.
+/// Whether training the tokenizer is slow, as with SentencePiece; all other kinds are fast.
 bool learns_slowly(const TokenizerOptions& t) {
   return t.kind == TokenizerKind::sentencepiece && t.model.empty() &&
          (t.source_model.empty() || t.target_model.empty());
 }
 
 Vocabulary bound(const Config& config, const std::string& why) {
-  // A character vocabulary contains all characters of the text, whatever vocab_size is.
+  // A character vocabulary contains all characters of the text and ignores vocab_size.
   const bool listed = config.tokenizer.kind == TokenizerKind::characters;
   const std::int64_t size = listed ? guessed_characters : config.tokenizer.vocab_size;
   return {{size, size, config.tokenizer.shared},
@@ -62,7 +62,7 @@ StepWork guessed_work(const Task& task) {
                                  : std::max<std::int64_t>(config.train.batch_tokens / length, 1);
   return equal_sequences(task, count, length, length,
                          window > 0 ? fmt::format("windows of {} tokens", length)
-                                    : fmt::format("a guess: all sequences of {} tokens", length));
+                                    : fmt::format("a guess: {} tokens in each sequence", length));
 }
 
 StepWork real_work(const Task& task, const Split& train, const Tokenizers& tokenizers) {

@@ -39,9 +39,9 @@ struct ModelSummary {
   std::string text() const;
 };
 
-/// Summarises a config. `run_tokenizers`: the tokenizers of a run. If unset, tokenizers are built
-/// from the training data if that is fast. Unknown values are estimated; `basis` names their
-/// source.
+/// Summarises a config. `run_tokenizers`: the tokenizers of a run; if unset, tokenizers that are
+/// fast to train are built from the training data. Unknown values are estimated; `basis` names
+/// their source.
 ModelSummary summarize_model(const Config& config, const std::optional<Tokenizers>& run_tokenizers);
 
 }  // namespace heed

@@ -184,7 +184,7 @@ std::vector<double> softmax_of(const std::vector<double>& scores, double tempera
 std::vector<Drawing> softmax_plots(const Config&, std::int64_t) {
   const std::vector<double> scores{3, 2, 1, 0, -1};  // the first is the largest
   Chart bars, entropy;
-  bars.title = "softmax of the scores 3, 2, 1, 0, −1 over the temperature T";
+  bars.title = "softmax of the scores 3, 2, 1, 0, −1 at temperature T";
   bars.x_label = "score";
   constexpr std::array temperatures{0.25, 0.5, 1.0, 2.0, 8.0};
   for (std::size_t t = 0; t < temperatures.size(); ++t) {
@@ -296,7 +296,7 @@ std::vector<Drawing> plots_of(std::string_view name, const Config& config, std::
   for (const auto& [family, make] : families)
     if (family == name) return make(config, length);
   throw Error(Exit::usage,
-              fmt::format("{}: no such plot; there are {}", name, fmt::join(plot_names(), ", ")));
+              fmt::format("{}: no such plot; available: {}", name, fmt::join(plot_names(), ", ")));
 }
 
 }  // namespace heed

@@ -10,10 +10,10 @@
 namespace heed {
 
 /// The drawings for one of these names. Throws Error(usage), listing them, for any other name.
-///   positions    PE, its inner products and wavelengths; the decay of scores with rotary positions; the
-///                biases of ALiBi; the buckets of T5
+///   positions    PE, its inner products and wavelengths; the decay of scores with rotary
+///                positions; the biases of ALiBi; the buckets of T5
 ///   schedule     the learning rate over the steps, for the config's schedule and for all schedules
-///   softmax      weights and entropy over the temperature
+///   softmax      weights and entropy as functions of the temperature
 ///   masks        the keys that each query reads, for each pattern
 ///   activations  values and derivatives
 /// `length`: number of positions.

@@ -17,8 +17,9 @@ using kernels::Trans;
 
 namespace {
 
-/// During its lifetime the calling thread treats subnormal numbers as zero. Products of arbitrary
-/// values may contain many of them, and Intel processors multiply them a hundred times slower.
+/// While an object exists, the calling thread treats subnormal numbers as zero. Products of
+/// arbitrary values may contain many of them, and Intel processors multiply them about a hundred
+/// times more slowly.
 class NoSubnormals {
  public:
 #ifdef __SSE2__
@@ -71,7 +72,7 @@ class Places {
       bytes_ += end - used[i].begin;
     }
   }
-  /// The offset of an address within a range, in values.
+  /// The offset in the array, in values, of an address within a range.
   std::int64_t offset(std::uintptr_t address) const {
     const auto& [begin, offset] = *std::prev(offsets_.upper_bound(address));
     return static_cast<std::int64_t>((offset + address - begin) / sizeof(real));

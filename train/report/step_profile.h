@@ -50,7 +50,7 @@ class StepProfile {
   double steps_ = 0;    ///< duration of all steps, in seconds
   double phases_ = 0;   ///< duration of their forward and backward phases
   double working_ = 0;  ///< sum over threads of the time spent on shards in these phases
-  OpTimes ops_;         ///< times of all threads
+  OpTimes ops_;         ///< times summed over all threads
 };
 
 HEED_END

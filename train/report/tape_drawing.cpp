@@ -167,12 +167,12 @@ class TapeDrawing {
     if (a.leaf || b.leaf) return 0.1;
     return a.name.empty() && b.name.empty() ? 4 : 1;
   }
-  /// Sums over the ends of arrows: the sum of weighted positions and the sum of weights.
+  /// A weighted mean of the positions of arrow ends: the weighted sum and the sum of the weights.
   struct Mean {
     double sum = 0, weight = 0;
   };
-  /// Places the items of a row in this order, with the minimum sum of weighted squared distances
-  /// from the wanted positions: pools neighbours that would overlap.
+  /// Places the items of a row in this order so that the sum of weighted squared distances from the
+  /// wanted positions is minimal. Pools neighbours that would overlap.
   template <class Wanted>
   void place(const std::vector<std::size_t>& row, Wanted wanted) {
     struct Pool {
@@ -204,7 +204,7 @@ class TapeDrawing {
         items_[row[at]].place = static_cast<double>(at);
       }
   }
-  /// Chooses the order with the fewest crossings among the results of barycenter sweeps and
+  /// Chooses the order with the fewest crossings among the results of barycentre sweeps and
   /// exchanges of neighbours.
   void find_order() {
     std::vector<std::vector<std::size_t>> best = rows_;
@@ -232,7 +232,7 @@ class TapeDrawing {
       for (const Link& b : right) count += place(a) > place(b) ? 1 : 0;
     return count;
   }
-  /// Exchanges neighbours. Returns whether an exchange removed a crossing.
+  /// Exchanges neighbours if this removes crossings. Returns whether it exchanged any.
   bool exchange_neighbours() {
     bool fewer = false;
     for (auto& row : rows_) {
@@ -325,7 +325,7 @@ class TapeDrawing {
   }
 
   std::unordered_map<const Node*, std::string> names_;
-  std::unordered_map<const Node*, std::size_t> index_;  ///< index into items_ of each node
+  std::unordered_map<const Node*, std::size_t> index_;  ///< index of each node's item in items_
   std::vector<const Node*> nodes_;
   std::vector<Item> items_;
   std::vector<Arrow> arrows_;

@@ -14,7 +14,7 @@ HEED_BEGIN
 ///
 /// The layout follows Sugiyama, Tagawa and Toda, "Methods for Visual Understanding of Hierarchical
 /// System Structures", 1981: the row of a node is the length of the longest path from a parameter;
-/// barycenters determine the order within a row.
+/// barycentres determine the order within a row.
 ///
 /// Throws Error(usage) if there are more than `max_drawn_nodes` nodes.
 std::string tape_drawing(const Tensor& result, const Parameters& parameters,

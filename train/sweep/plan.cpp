@@ -39,7 +39,8 @@ std::string flow_text(const YamlNode& node) {
   return "";
 }
 
-/// Parses a number of runs or points; false if the text is not an integer from `min` to max_runs.
+/// Parses a number of runs or points. Returns false if the text is not an integer from `min` to
+/// max_runs.
 bool read_count(const std::string& text, std::int64_t min, std::int64_t& value) {
   const char* const end = text.data() + text.size();
   const auto [at, error] = std::from_chars(text.data(), end, value);
@@ -60,7 +61,7 @@ void read_entry(const YamlEntry& entry, SweepPlan& plan, Problems& problems) {
       problems.add(value.place, key, "expected true or false");
     plan.halving = value.text == "true";
   } else if (find_field(entry.key) == nullptr && find_section(entry.key) == nullptr) {
-    problems.add(entry.place, key, "expected a key of the config, seeds, random or halving");
+    problems.add(entry.place, key, "expected a config key, or seeds, random or halving");
   } else if (value.kind != YamlNode::Kind::list || value.items.empty()) {
     problems.add(value.place, key, "expected a list of values to try, such as [1, 2]");
   } else {
@@ -93,7 +94,7 @@ std::vector<std::string> split_at_commas(const std::string& value) {
   return parts;
 }
 
-/// The point with this number: one value of each axis. The last axis varies fastest.
+/// The point with this number: an override for each axis. The last axis varies fastest.
 std::vector<std::string> point_of(const SweepPlan& plan, std::size_t number) {
   std::vector<std::string> values(plan.axes.size());
   for (std::size_t i = plan.axes.size(); i > 0; --i) {
@@ -110,7 +111,8 @@ std::vector<std::size_t> chosen_points(const SweepPlan& plan, std::uint64_t seed
   for (const SweepAxis& axis : plan.axes) {
     all *= axis.values.size();
     if (all > max_runs * 100)
-      throw Error(Exit::usage, "the grid of the sweep has more than 1,000,000 points");
+      throw Error(Exit::usage,
+                  "the grid of the sweep has more than 1,000,000 points: give fewer values");
   }
   std::vector<std::size_t> points(all);
   std::iota(points.begin(), points.end(), std::size_t{0});
@@ -221,9 +223,10 @@ std::vector<SweepMember> members_of(const SweepPlan& plan, const std::string& co
   std::map<std::string, std::string> names;  // names of runs by their settings
   const std::vector<std::size_t> points = chosen_points(plan, seed);
   if (points.size() * static_cast<std::size_t>(plan.seeds) > max_runs)
-    throw Error(Exit::usage,
-                fmt::format("the sweep has {} runs, more than {}; --random N runs only N points",
-                            points.size() * static_cast<std::size_t>(plan.seeds), max_runs));
+    throw Error(
+        Exit::usage,
+        fmt::format("the sweep has {} runs, but the maximum is {}; --random N trains only N points",
+                    points.size() * static_cast<std::size_t>(plan.seeds), max_runs));
   for (const std::size_t number : points) {
     for (std::int64_t s = 0; s < plan.seeds; ++s) {
       std::vector<std::string> varied = point_of(plan, number);

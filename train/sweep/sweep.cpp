@@ -194,7 +194,7 @@ class Sweep {
     return round.steps == 0 || result.record.value("step", std::int64_t{0}) >= round.steps;
   }
 
-  /// "BLEU 40.61 on test"
+  /// The metric train.best of a run, with its data: "BLEU 40.61 on test".
   std::string figure_of(std::size_t i) const {
     const RunResult result = read_history(folder_of(i)).result;
     const Metric metric = result.config.train.best;
@@ -227,8 +227,8 @@ class Sweep {
     }
   }
 
-  /// The mean, over the runs of a point, of the last validation up to `step`, so that a resumed
-  /// sweep repeats its decisions. NaN if a run failed.
+  /// The metric in the last validation up to `step`, as a mean over the runs of a point. Ignoring
+  /// later validations lets a resumed sweep repeat its decisions. NaN if a run failed.
   double value_of(std::size_t point, Metric metric, std::int64_t step) const {
     double sum = 0, count = 0;
     for (std::size_t i = 0; i < members_.size(); ++i) {
@@ -298,7 +298,8 @@ nlohmann::json record_of(const SweepOptions& options, const std::vector<SweepMem
 }
 
 /// Throws Error(usage) if the sweep `old` of the folder differs from `now`. Different settings show
-/// that the config was edited; a key that one of them lacks belongs to another version of heed.
+/// that the config was edited. Keys that only one sweep contains are ignored, because they belong
+/// to another version of heed.
 void require_same(const nlohmann::json& old, const nlohmann::json& now,
                   const SweepOptions& options) {
   const auto same = [&](const char* key) {
@@ -316,11 +317,12 @@ void require_same(const nlohmann::json& old, const nlohmann::json& now,
       if (now.at("settings").contains(key) && now.at("settings").at(key) != value)
         edited.push_back(key);
   if (!edited.empty())
-    throw Error(Exit::usage,
-                fmt::format("{} has changed since the sweep in {} began: {}. The other runs would "
-                            "not be comparable; undo the change, or choose another folder with "
-                            "--run",
-                            options.config, options.folder.string(), fmt::join(edited, ", ")));
+    throw Error(
+        Exit::usage,
+        fmt::format("{} has changed since the sweep in {} began: {}. The remaining runs "
+                    "would not be comparable; undo the change, or choose another folder with "
+                    "--run",
+                    options.config, options.folder.string(), fmt::join(edited, ", ")));
 }
 
 }  // namespace

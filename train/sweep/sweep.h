@@ -33,7 +33,7 @@ struct SweepResult {
 void claim_folder(const SweepOptions& options, const std::vector<SweepMember>& members);
 
 /// Trains or continues each run; finished runs remain unchanged. `on_message` receives a line when
-/// a run ends. A stop signal is passed on to the runs, which save and end.
+/// a run ends. A stop signal is passed on to the runs, which save a checkpoint and end.
 ///
 /// With halving, all points are trained for a fraction of train.steps, then the better half for
 /// twice as many steps, and so on, until the remaining points reach train.steps (successive

@@ -182,7 +182,7 @@ std::string format_bar_line(std::string_view label, const ProgressState& state,
   if (state.learning_rate) add(learning_rate(state), 6);
   if (state.seconds_left) add(time_left(state), 2);
 
-  const int room = style.width - 1;  // the last column makes some terminals wrap
+  const int room = style.width - 1;  // some terminals wrap after the last column
   while (!fields.empty() && columns_of(fields, label) > room) {
     const auto dropped = std::max_element(
         fields.begin(), fields.end(),

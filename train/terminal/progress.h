@@ -41,8 +41,8 @@ std::string format_bar(double fraction, int cells, const ProgressStyle& style);
 /// not finite leave a gap.
 std::string format_sparkline(std::span<const double> values);
 /// "train ━━━━━╸────  42%  4200/10000  loss 2.345  12.3k tok/s  lr 8.8e-04  ETA 3:05"; the least
-/// important fields are dropped until the line fits the width. A wide line of Unicode also has a
-/// sparkline of the last losses.
+/// important fields are dropped until the line fits the width. With Unicode, a wide line also
+/// contains a sparkline of the last losses.
 std::string format_bar_line(std::string_view label, const ProgressState& state,
                             const ProgressStyle& style);
 /// The state as a line without a bar, for a log: "train step 4200/10000 (42%)  loss 2.345".
@@ -64,8 +64,7 @@ class ProgressBar {
   ProgressBar(const ProgressBar&) = delete;
   ProgressBar& operator=(const ProgressBar&) = delete;
 
-  /// Shows a state unless the previous one was shown too recently. The first and the last state are
-  /// always shown.
+  /// Shows a state, but only one per interval; the first and the last state are always shown.
   void update(ProgressState state);
   /// Adds a loss to the sparkline.
   void add_to_curve(double loss);

@@ -13,7 +13,7 @@ void silence();
 
 class RunLog {
  public:
-  /// Makes line() and log() also append to this file. Throws Error(io) if it cannot be opened.
+  /// Makes line() and log() append to this file. Throws Error(io) if it cannot be opened.
   void log_to(const std::filesystem::path& file);
 
   /// Prints and logs a line.
@@ -32,7 +32,7 @@ class RunLog {
 };
 
 /// Prints a line on stderr, for a command without a log. A failed write is ignored: it cannot be
-/// reported, and does not change the exit status.
+/// reported and does not change the exit status.
 void print_message(std::string_view line);
 /// Prints a line with the prefix "heed: " on stderr.
 void print_note(std::string_view line);

@@ -6,9 +6,9 @@ namespace heed {
 /// "SIGINT (Ctrl-C)": the name of a stop signal, for messages.
 std::string signal_text(int number);
 
-/// During an object's lifetime, SIGINT, SIGTERM and SIGHUP (a lost terminal, unless under nohup)
-/// request a stop; a second SIGINT or SIGTERM, at least 0.1 s later, ends the process at once;
-/// SIGUSR1 requests a checkpoint. After the object's lifetime, SIGUSR1 is ignored.
+/// While an object exists, SIGINT, SIGTERM and SIGHUP (a lost terminal, unless under nohup) request
+/// a stop, and SIGUSR1 requests a checkpoint. A second SIGINT or SIGTERM, at least 0.1 s later,
+/// ends the process at once. After the object's lifetime, SIGUSR1 is ignored.
 class SignalRequests {
  public:
   SignalRequests();

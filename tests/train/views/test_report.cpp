@@ -186,7 +186,7 @@ BOOST_AUTO_TEST_CASE(curves_are_printed_as_csv) {
       csv.starts_with(fmt::format("run,seed,curve,step,value\n\"{}\",3,valid.bleu,100,10\n", run)));
   BOOST_TEST(contains(csv, ",3,train.gradient_norms.embedding,400,0.125\n"));
   const std::string message = error_of(Exit::usage, [&] { curves_csv(histories, {"valid.blue"}); });
-  BOOST_TEST(contains(message, "--csv valid.blue: no run has such a curve; there are train."));
+  BOOST_TEST(contains(message, "--csv valid.blue: no run has such a curve; available: train."));
 }
 
 BOOST_AUTO_TEST_CASE(outputs_are_unchanged_by_writing_and_reading) {

@@ -109,7 +109,7 @@ BOOST_AUTO_TEST_CASE(mistakes_in_a_sweep_are_reported_before_any_run) {
   for (int i = 1; i < 200; ++i) many += fmt::format(",{}", i);
   BOOST_TEST(
       contains(message("", {many, "model.heads=1,2,4,8", "optim.lr=1,2,3,4,5,6,7,8,9,10,11,12,13"}),
-               "more than 10000"));
+               "the maximum is 10000"));
 }
 
 BOOST_AUTO_TEST_CASE(folder_of_another_sweep_is_refused) {

@@ -11,7 +11,7 @@ namespace heed {
 
 namespace {
 
-/// The kinds of words, by the names of values in the help.
+/// The names of values in the help and the kinds of words that they denote.
 constexpr std::array<std::pair<std::string_view, WordKind>, 7> kinds{{
     {"FILE", WordKind::file},
     {"FOLDER", WordKind::folder},
@@ -22,7 +22,7 @@ constexpr std::array<std::pair<std::string_view, WordKind>, 7> kinds{{
     {"OVERRIDE", WordKind::override_key},
 }};
 
-/// Splits the description of a CLI::IsMember: "a" and "b" of "{a,b}".
+/// The members in the description of a CLI::IsMember: "a" and "b" for "{a,b}".
 std::vector<std::string> members(const std::string& type) {
   std::vector<std::string> all;
   const std::size_t open = type.find('{'), close = type.find('}');

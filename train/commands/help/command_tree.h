@@ -12,9 +12,9 @@ namespace heed {
 /// The kind of a word on the command line.
 enum class WordKind {
   other,
-  choice,         ///< one of Words::choices
-  file,           ///< a file
-  folder,         ///< a folder
+  choice,  ///< one of Words::choices
+  file,
+  folder,
   config,         ///< an experiment: a YAML file
   run,            ///< a run folder
   config_or_run,  ///< a config or a run folder
@@ -45,13 +45,13 @@ struct CommandEntry {
 
 struct CommandTree {
   std::string help, details;
-  std::vector<Argument> options;  ///< options of heed without a command
+  std::vector<Argument> options;  ///< options of `heed` itself
   std::vector<CommandEntry> commands;
 };
 
 CommandTree command_tree(const CLI::App& app);
 
-/// The values of a config key.
+/// The kind of a config key's values, and the choices if the key has any.
 Words words_of(const Field& field);
 
 }  // namespace heed

@@ -19,7 +19,7 @@ std::string in_quotes(const std::string& text) {
   return "'" + replace_all(text, "'", R"('\'')") + "'";
 }
 
-/// Every key and every section that one value can set (model.layers=3).
+/// All config keys, and all sections that a single value can set (model.layers=3).
 std::vector<std::string> keys() {
   std::vector<std::string> all;
   for (const Section& section : sections())
@@ -42,8 +42,8 @@ constexpr std::string_view bash_begin =
 # To use it in this shell: source <(heed completion bash)
 )sh";
 
-// COMP_WORDS has the words of the line; bash splits them at the characters of COMP_WORDBREAKS, so
-// that key=value is three words.
+// COMP_WORDS contains the words of the line. Bash splits them at the characters of COMP_WORDBREAKS,
+// so that key=value is three words.
 constexpr std::string_view bash_code = R"sh(
 # _heed_fill "KIND WORD..." TEXT: sets COMPREPLY to the words of that kind that begin with TEXT
 _heed_fill() {
@@ -133,7 +133,7 @@ _heed() {
 complete -F _heed heed
 )sh";
 
-/// The first word is the kind, as _heed_fill reads it.
+/// The argument "KIND WORD..." of _heed_fill.
 std::string bash_kind(const Words& words) {
   switch (words.kind) {
     case WordKind::other:
@@ -209,7 +209,7 @@ std::string bash_values() {
 constexpr std::string_view zsh_begin = R"sh(#compdef heed
 # zsh completion for heed, printed by: heed completion zsh
 # To use it in this shell: source <(heed completion zsh)
-# To install it: put it into a file _heed in a folder of $fpath.
+# To install it, save it as _heed in a folder of $fpath.
 
 _heed_config() { _files -g '*.(yaml|yml)'; }
 
@@ -254,7 +254,7 @@ std::string zsh_action(const Words& words) {
   return "";
 }
 
-/// Replaces the characters that have a meaning in a specification of _arguments.
+/// Escapes the characters that have a special meaning in a specification of _arguments.
 std::string zsh_text(std::string text) {
   for (const char* special : {"\\", ":", "[", "]"})
     text = replace_all(std::move(text), special, std::string("\\") + special);

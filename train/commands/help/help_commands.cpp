@@ -30,7 +30,7 @@ void add_completion(CLI::App& app, Job& job) {
       "Completes commands, options, files, run folders and key=value.\n"
       "Examples:\n"
       "  source <(heed completion bash)\n"
-      "  heed completion zsh > ~/.zfunc/_heed      a folder of fpath");
+      "  heed completion zsh > ~/.zfunc/_heed      if $fpath contains ~/.zfunc");
 }
 
 void add_man(CLI::App& app, Job& job) {

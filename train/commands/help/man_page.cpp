@@ -112,9 +112,9 @@ std::string commands(const CommandTree& tree) {
 std::string key_section() {
   std::string out =
       ".SH CONFIG\n"
-      "A config is a YAML file; the command line changes keys of it as\n" +
+      "A config is a YAML file; the command line overrides its keys by\n" +
       italic("key=value") +
-      ", with a dot between a section and its key. These are all keys, with their values and "
+      ", with a dot between a section and its key. These are all the keys, with their values and "
       "defaults.\n";
   std::string open;
   for (const Field& field : fields()) {
@@ -138,7 +138,7 @@ the config of a run, every key with its value
 how the run was started: version, compiler, processor, BLAS, seed, command, checksums of the data
 .TP
 \fIruns/NAME/metrics.jsonl\fR
-the figures of training, validation and test, one JSON object in each line
+the figures of training, validation and test, one JSON object per line
 .TP
 \fIruns/NAME/train.log\fR
 the messages of the run

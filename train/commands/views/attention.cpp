@@ -34,19 +34,20 @@ double millimetres(const std::string& text) {
   const std::string_view unit(end, text.data() + text.size() - end);
   if (error != std::errc() || (!unit.empty() && unit != "mm") || !(value >= 1 && value <= 10000))
     refuse_arguments(
-        fmt::format("--width {}: expected millimetres from 1 to 10000, such as 84mm", text));
+        fmt::format("--width {}: expected 1 to 10000 millimetres, such as 84mm", text));
   return value;
 }
 
-/// Throws Error(usage) if the options, layers and heads do not fit the drawing.
+/// Throws Error(usage) if the options contradict one another or select more layers than the view
+/// can draw.
 void check_figure(const AttentionCommand& options, const std::vector<std::string>& layers) {
   const bool drawing = options.output.ends_with(".svg") && !options.json;
   for (const auto& [name, given] :
        {std::pair("--view", options.view != "map"), {"--width", !options.width.empty()}}) {
     if (given && !drawing)
       refuse_arguments(
-          fmt::format("{} is for drawings: give --output with a name that ends in .svg (a page "
-                      "has all views)",
+          fmt::format("{} is for drawings: give --output a name that ends in .svg (a page "
+                      "contains all views)",
                       name));
   }
   if (!drawing) return;
@@ -70,18 +71,18 @@ void check_figure(const AttentionCommand& options, const std::vector<std::string
   if (options.threshold && !graph) refuse_arguments("--threshold is for --view graph and rollout");
 }
 
-/// The drawing that --view selects. Throws Error(usage) if the maps lack its rows or
-/// self-attention.
+/// The drawing that --view selects. Throws Error(usage) if the row of --query does not exist, or if
+/// the view requires self-attention and the maps contain none.
 std::string figure(const AttentionMaps& maps, const AttentionCommand& options) {
   const LayerWeights& layer = maps.layers.front();
   const auto rows = std::ssize(maps.queries(layer));
   if (options.query.value_or(0) >= rows)
-    refuse_arguments(
-        fmt::format("--query {}: there are {} rows, numbered from 0", *options.query, rows));
+    refuse_arguments(fmt::format("--query {}: expected a number less than {}, the number of rows",
+                                 *options.query, rows));
   const bool self = std::ranges::any_of(maps.layers, &LayerWeights::self);
   if (!self && (options.view == "graph" || options.view == "rollout"))
-    refuse_arguments(
-        fmt::format("--view {} draws self-attention, which {} is not", options.view, layer.name));
+    refuse_arguments(fmt::format("--view {} draws self-attention, but {} is cross-attention",
+                                 options.view, layer.name));
   return attention_figure(
       maps, {options.view, options.query, options.threshold.value_or(FigureOptions().threshold),
              millimetres(options.width)});
@@ -120,7 +121,7 @@ int attention_command(const AttentionCommand& options) {
   select(maps, layers, options.head);
   if (std::ranges::any_of(maps.layers,
                           [&](const LayerWeights& layer) { return maps.queries(layer).empty(); }))
-    refuse_arguments("--input: a line without tokens gives no attention");
+    refuse_arguments("--input: a line without tokens has no attention weights");
   write_output(options.output, [&](const Sink& sink) {
     if (options.json) {
       nlohmann::json record = json_of(maps);

@@ -32,8 +32,10 @@ std::vector<std::string> chosen_layers(const Model& model, const Config& config,
   }
   const std::int64_t heads = model_sizes(config).heads;
   if (head && *head >= heads) {
-    throw Error(Exit::usage, fmt::format("--head {}: {} has {} heads, numbered from 0", *head,
-                                         chosen.front(), heads));
+    throw Error(
+        Exit::usage,
+        fmt::format("--head {0}: expected a number less than {2}, the number of heads of {1}",
+                    *head, chosen.front(), heads));
   }
   return chosen;
 }

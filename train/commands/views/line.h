@@ -15,7 +15,7 @@ void require_utf8(const std::string& option, const std::string& text);
 bool reads_pairs(const Task& task);
 
 /// The names of the attention layers that `layer` (--layer) selects; all if it is empty. Throws
-/// Error(usage) if it selects none, or if the layers have no head of the number `head` (--head).
+/// Error(usage) if it selects none, or if the layers have no head with the number `head` (--head).
 std::vector<std::string> chosen_layers(const Model& model, const Config& config,
                                        const std::string& layer, std::optional<std::int64_t> head);
 

@@ -21,7 +21,8 @@ namespace heed {
 
 namespace {
 
-/// The layer whose attention a report shows: the last cross-attention, else the last layer.
+/// The layer whose attention a report shows: the last cross-attention layer, else the last
+/// layer.
 LayerWeights shown_layer(const AttentionMaps& maps) {
   const LayerWeights* chosen = &maps.layers.back();
   for (const LayerWeights& layer : maps.layers)
@@ -29,7 +30,7 @@ LayerWeights shown_layer(const AttentionMaps& maps) {
   return *chosen;
 }
 
-/// The entropy of each head, one row per layer.
+/// A heat map of the entropy of each head, one row per layer, as HTML.
 std::string entropies(const AttentionMaps& maps) {
   HeatMap map{std::ssize(maps.layers), 0, {}, 0};
   for (const LayerWeights& layer : maps.layers)
@@ -66,7 +67,8 @@ std::string attention_of(const History& history) {
       xml_text(history.result.folder), svg_element(attention_drawing(maps)), entropy);
 }
 
-/// Returns a function that loads the image of a source line, or nothing if its file has been moved.
+/// Returns a function that loads the image of a source line, and returns none if its file has been
+/// moved. Empty if the sources are not images.
 std::function<std::optional<Image>(const std::string&)> images_of(const History& history) {
   const Config& config = history.result.config;
   if (config.data.input != InputKind::image) return {};
@@ -97,7 +99,7 @@ void try_part(ReportExtras& extras, const std::string& what, const Make& make) {
 ReportExtras extras_of(const ReportCommand& options, const History& history, bool running) {
   ReportExtras extras;
   if (running && options.follow) extras.refresh = static_cast<int>(options.every);
-  if (running) return extras;  // the page must be written fast, and the weights still change
+  if (running) return extras;  // the page must be written quickly, and the weights are changing
   if (!history.outputs.empty())
     try_part(extras, "attention", [&] { extras.attention = attention_of(history); });
   try_part(extras, "images", [&] { extras.image = images_of(history); });
@@ -146,8 +148,7 @@ int report_command(const ReportCommand& options) {
   if (!is_standard_output(options.output)) print_message("heed: written to " + options.output);
   while (options.follow && running) {
     std::this_thread::sleep_for(std::chrono::seconds(options.every));
-    running =
-        any_is_running();  // checked before reading, so that the last page has the last figures
+    running = any_is_running();  // before reading, so that the last page has the final figures
     write_page(options, running);
   }
   return 0;

@@ -92,15 +92,17 @@ Config config_of(const RunFolder& run) {
     return read_run_config(run, {}, PluginUse::leave);
   } catch (const Error& error) {
     if (!uses_plugins(run)) throw;
-    throw Error(error.code, fmt::format("its config needs a plugin, and heed runs loads none: see "
-                                        "heed show {}",
-                                        run.path.string()));
+    throw Error(error.code,
+                fmt::format("the config needs a plugin, and `heed runs` loads none: see "
+                            "`heed show {}`",
+                            run.path.string()));
   }
 }
 
 void read_run(RunLine& line) {
   const RunFolder run{line.result.folder};
-  const bool locked = RunLock::is_held(run.path);  // checked first: the files read are newer
+  // Checked before reading: without a lock, the files read are final.
+  const bool locked = RunLock::is_held(run.path);
   line.result.config = config_of(run);
   set_from_records(line, read_metrics(run));
   const std::vector<std::int64_t> steps = CheckpointFolder(run.path).steps();

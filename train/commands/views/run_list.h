@@ -12,10 +12,10 @@ namespace heed {
 enum class RunState { running, finished, stopped, no_checkpoint, pruned, quantised, broken };
 
 struct RunLine {
-  RunResult result;  ///< empty figures if the run has none yet or is broken
+  RunResult result;  ///< without figures if there are none yet or the run is broken
   RunState state = RunState::broken;
   std::string error;         ///< cause, if the run is broken
-  std::int64_t step = 0;     ///< last step; of a stopped run, the step at which it resumes
+  std::int64_t step = 0;     ///< last step; for a stopped run, the step from which it resumes
   double seconds = 0;        ///< training time in seconds
   std::int64_t changed = 0;  ///< time of the last record, in seconds since 1970
 };

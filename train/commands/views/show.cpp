@@ -37,7 +37,7 @@ nlohmann::json plugin_records(const std::vector<Plugin>& plugins) {
   return records;
 }
 
-/// Draws the tape of a step on one sequence of the average length.
+/// Draws the tape of a training step on one sequence of average length.
 std::string drawn_tape(const Config& config, const ModelSummary& summary) {
   const VocabularySizes& sizes = summary.vocabulary.sizes;
   const std::unique_ptr<Task> task = make_task(config);
@@ -78,7 +78,7 @@ std::string shown_text(const ShowCommand& options, const Config& config) {
   return record.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
-/// Reads the config of a file or a run. The output must not overwrite a run's files.
+/// Reads the config of a file or a run. Throws Error(usage) if the output would overwrite an input.
 Config shown_config(const ShowCommand& options) {
   if (!std::filesystem::is_directory(options.config)) {
     refuse_output_over_input(options.output, {options.config});
@@ -111,9 +111,10 @@ int show_command(const ShowCommand& options) {
   if (options.tape && !drawing)
     throw Error(Exit::usage, "--tape: give --output a name that ends in .svg");
   if (drawing && (options.json || fixed)) {
-    throw Error(Exit::usage, fmt::format("--output {}: a drawing shows a model or, with --tape, a "
-                                         "training step",
-                                         options.output));
+    throw Error(Exit::usage,
+                fmt::format("--output {}: only a model or, with --tape, a training step can "
+                            "be drawn; choose another name for text or JSON",
+                            options.output));
   }
   const std::string text = drawn_model(options);
   write_output(options.output, [&](const Sink& sink) { sink(text); });

@@ -18,9 +18,10 @@ using namespace arguments;
 void add_attention(CLI::App& app, Job& job) {
   const auto options = std::make_shared<AttentionCommand>();
   CLI::App* const command = app.add_subcommand("attention", "what each head of a model attends to");
-  CLI::Option* const output = add_choice(
-      command, results, "--output", options->output, "FILE",
-      "a page, or, if it ends in .svg, a drawing of one layer (default: attention.html)");
+  CLI::Option* const output =
+      add_choice(command, results, "--output", options->output, "FILE",
+                 "output file: a drawing of one layer if it ends in .svg, else a page (default: "
+                 "attention.html)");
   command->callback([options, output, &job] {
     if (options->json && output->empty()) options->output = "-";
     job = [options] { return attention_command(*options); };
@@ -31,8 +32,9 @@ void add_attention(CLI::App& app, Job& job) {
       ->required();
   add_choice(command, choices, "--target", options->target, "TEXT",
              "the target of this input (default: the model's output)");
-  add_choice(command, choices, "--layer", options->layer, "NAME",
-             "only layers with these parts in their name: encoder.layers.0, multihead_attn");
+  add_choice(
+      command, choices, "--layer", options->layer, "NAME",
+      "only layers with this part in their name, such as encoder.layers.0 or multihead_attn");
   command->add_option("--head", options->head, "only this head of each layer, from 0")
       ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 20))
       ->type_name("N")
@@ -54,14 +56,15 @@ void add_attention(CLI::App& app, Job& job) {
              "the width of a drawing on paper, such as 84mm");
   add_json(command, options->json, "the weights");
   command->footer(
-      "The page is self-contained. Weights are those of evaluation, without dropout. A\n"
-      "drawing shows the mean of the heads, or the head of --head. Views: map, the weights of "
-      "queries and keys;\n"
-      "lines from each query to the keys; neurons, the products q ⊙ k of a query with each key, "
-      "which add up to\n"
-      "the score; graph, the weights of all layers of a stack; rollout, the share of each input in "
-      "the rows after\n"
-      "the last layer (mean of all heads; Abnar and Zuidema 2020).\n"
+      "The page is self-contained. The weights are computed as in evaluation, without dropout. A\n"
+      "drawing shows the mean of the heads, or the head of --head. The views:\n"
+      "  map      the weights of the keys, one row per query\n"
+      "  lines    the weights as lines from each query to the keys\n"
+      "  neurons  the products q ⊙ k of a query with each key, whose sum times the scale is the "
+      "score\n"
+      "  graph    the weights of all layers of a stack\n"
+      "  rollout  the share of each input row in the rows after the last layer, for the mean of\n"
+      "           all heads (Abnar and Zuidema 2020)\n"
       "Examples:\n"
       "  heed attention runs/dates --input '3 March 2021'\n"
       "  heed attention runs/captions --input 'drawing:red square 3 20 8;blue circle 18 5 10'\n"
@@ -77,7 +80,8 @@ void add_trace(CLI::App& app, Job& job) {
       ->required()
       ->type_name("");
   add_overrides(command, options->overrides, "model.heads=2");
-  add_choice(command, choices, "--input", options->input, "TEXT", "as in heed attention")
+  add_choice(command, choices, "--input", options->input, "TEXT",
+             "a line of the source; images and sound: the name of a file; language models: a text")
       ->required();
   add_choice(command, choices, "--target", options->target, "TEXT",
              "the output or the labels of this input (default: those that a RUN's model predicts)");
@@ -94,10 +98,9 @@ void add_trace(CLI::App& app, Job& job) {
              "output file: a page if it ends in .html, else text (default: -, standard output)");
   add_json(command, options->json, "every matrix in full");
   command->footer(
-      "Shows softmax(Q Kᵀ / √d) V (Vaswani et al. 2017, eq. 1) with its numbers: each matrix, how "
-      "it follows\n"
-      "from those before it, and its shape. A CONFIG's model has its initial weights and reads an "
-      "empty target.\n"
+      "Shows softmax(Q Kᵀ / √d) V (Vaswani et al. 2017, eq. 1) with its numbers: each matrix, its\n"
+      "shape, and its formula in terms of earlier matrices. The model of a CONFIG has its initial\n"
+      "weights and reads an empty target.\n"
       "Examples:\n"
       "  heed trace configs/reverse.yaml model.d_model=8 model.heads=2 --input 'a b c'\n"
       "  heed trace runs/reverse --input 'a b c' --layer multihead_attn --backward --output "
@@ -139,9 +142,11 @@ void add_show(CLI::App& app, Job& job) {
                                                "an experiment (a YAML file), or a run folder")
                                   ->type_name("");
   add_overrides(command, options->overrides, "model.d_model=512");
-  add_json(command, options->json, "all of it");
-  add_choice(command, results, "--output", options->output, "FILE",
-             "output file (default: -, standard output); if it ends in .svg, the model is drawn");
+  add_json(command, options->json, "the config and its summary");
+  add_choice(
+      command, results, "--output", options->output, "FILE",
+      "output file: a drawing of the model if it ends in .svg, else text (default: -, standard "
+      "output)");
   command
       ->add_flag("--tape", options->tape,
                  "draw the ops of a training step, with --output NAME.svg, instead of the model")
@@ -176,9 +181,8 @@ void add_report(CLI::App& app, Job& job) {
       ->type_name("");
   CLI::Option* const output =
       add_choice(command, results, "--output", options->output, "FILE",
-                 "the page (default: report.html), or, if it ends in .svg, "
-                 "the curves of loss and metric; with --csv: the table (default: -, "
-                 "standard output)");
+                 "output file: the curves of loss and metric if it ends in .svg, else a page "
+                 "(default: report.html); with --csv, a table (default: -, standard output)");
   CLI::Option* const csv =
       command
           ->add_option("--csv", options->csv,
@@ -193,7 +197,7 @@ void add_report(CLI::App& app, Job& job) {
           ->excludes(csv)
           ->group(choices);
   add_choice(command, choices, "--every", options->every, "S",
-             "seconds between two pages (default: 10)")
+             "interval between rewrites, in seconds (default: 10)")
       ->check(CLI::Range(1, 86'400))
       ->needs(follow);
   command
@@ -227,7 +231,7 @@ void add_plot(CLI::App& app, Job& job) {
       ->required()
       ->check(CLI::IsMember(plot_names()))
       ->type_name("");
-  command->add_option("CONFIG", options->config, "a config (default: the default of every key)")
+  command->add_option("CONFIG", options->config, "a config (default: the defaults of all keys)")
       ->type_name("");
   add_overrides(command, options->overrides, "model.heads=8");
   command->add_option("--length", options->length, "number of positions to draw (default: 64)")
@@ -250,11 +254,10 @@ void add_runs(CLI::App& app, Job& job) {
       add_command(app, job, "runs", "list the runs below a folder, the most recent last", options,
                   runs_command);
   command->add_option("FOLDER", options->folder, "folder to search (default: runs)")->type_name("");
-  add_json(command, options->json, "all of it");
+  add_json(command, options->json, "the list");
   command->footer(
-      "The figure is that of the test, or of the last validation, by the metric that chooses the "
-      "best\n"
-      "checkpoint. A stopped run continues with heed resume.\n"
+      "The figure is the metric that chooses the best checkpoint, on the test data or, if there\n"
+      "was no test, in the last validation. A stopped run continues with heed resume.\n"
       "Examples:\n"
       "  heed runs\n"
       "  heed runs --json | jq -r '.runs[] | select(.state == \"stopped\") | .run'");

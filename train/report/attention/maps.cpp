@@ -97,8 +97,8 @@ std::int64_t encoder_rows(const Side& side, const Config& config) {
          rows_after(model.front_end, model.grid_width);
 }
 
-/// Throws Error(failed) if the numbers of a layer's queries and keys differ from the numbers of
-/// their names, which the drawings index.
+/// Throws Error(failed) unless each layer has one name per query and one per key, as the drawings
+/// require.
 void require_names(const AttentionMaps& maps) {
   for (const LayerWeights& layer : maps.layers) {
     const Array& weights = layer.heads.front().weights;
@@ -207,7 +207,7 @@ Array rollout(const AttentionMaps& maps, bool target) {
       all = step;
       continue;
     }
-    Array next = Array::zeros({n, n});  // product of this layer's matrix and those below
+    Array next = Array::zeros({n, n});  // product of the matrices up to this layer
     for (std::int64_t i = 0; i < n; ++i) {
       for (std::int64_t k = 0; k < n; ++k)
         for (std::int64_t j = 0; j < n; ++j) next.row(i)[j] += step.row(i)[k] * all.row(k)[j];

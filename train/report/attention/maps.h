@@ -26,14 +26,14 @@ struct LayerWeights {
   /// Whether queries and keys are rows of the target; otherwise they are rows of the source.
   bool queries_are_target = false, keys_are_target = false;
   std::vector<HeadWeights> heads;
-  AttentionRecord record;  ///< record of all heads
+  AttentionRecord record;  ///< intermediate results of all heads
 };
 
 /// An image divided into cells, one for each row of the encoder: its patches, or the outputs of a
 /// convolutional front end.
 struct PatchGrid {
   Image image;
-  std::int64_t rows = 0, columns = 0;  ///< numbers of cells
+  std::int64_t rows = 0, columns = 0;  ///< number of cells in each direction
   /// Side of a cell in pixels; cells at the right and bottom may extend beyond the image.
   std::int64_t side = 0;
   std::int64_t first = 0;  ///< encoder row of the first cell; 1 if a class row precedes it
@@ -44,8 +44,8 @@ struct AttentionMaps {
   std::vector<LayerWeights> layers;         ///< layers in the order of the model
   std::optional<PatchGrid> grid;            ///< set if the source is an image
   Array source_rollout, target_rollout;     ///< rollout() of all layers, or undefined
-  /// Whether all weights are non-negative. With model.attention.map: sum they may have both signs,
-  /// and entropy and distance are meaningless.
+  /// Whether all weights are non-negative. With model.attention.map: sum, they may have both
+  /// signs, and entropy and distance are meaningless.
   bool nonnegative = true;
 
   std::vector<std::string> const& queries(const LayerWeights& layer) const {

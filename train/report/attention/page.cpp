@@ -45,7 +45,7 @@ std::string small_map(const Array& weights, std::size_t layer, std::size_t head,
       base64(png_of(image)));
 }
 
-// ---- images --------------------------------------------------------------------------------------
+// ---- images -------------------------------------------------------------------------------------
 
 /// An image as an SVG element, with its size.
 struct DrawnImage {
@@ -150,7 +150,7 @@ std::string images(const AttentionMaps& maps) {
   return body;
 }
 
-// ---- the page ------------------------------------------------------------------------------------
+// ---- the page -----------------------------------------------------------------------------------
 
 std::string overview(const AttentionMaps& maps) {
   std::string rows;
@@ -175,7 +175,7 @@ std::string overview(const AttentionMaps& maps) {
       "to its largest weight. {}</p>\n<div class=\"wide\"><table>\n{}</table></div>\n",
       maps.nonnegative ? "Entropy in nats, distance in rows: means over the queries."
                        : "With model.attention.map: sum, weights may be negative or above 1; "
-                         "negative ones are not drawn.",
+                         "negative weights are not drawn.",
       rows);
 }
 
@@ -194,7 +194,7 @@ std::string large_maps(const AttentionMaps& maps) {
   }
   std::string body = "<h2>Layer by layer</h2>\n";
   if (values > max_values)
-    body += "<p>The mean of each layer's heads, because the maps of all heads are too large.</p>\n";
+    body += "<p>The mean of each layer's heads; the maps of all heads would be too large.</p>\n";
   for (std::size_t l = 0; l < maps.layers.size(); ++l) {
     const LayerWeights& layer = maps.layers[l];
     body += fmt::format("<details{}><summary>{}</summary>\n", l == 0 ? " open" : "",
@@ -225,8 +225,8 @@ std::string graphs(const AttentionMaps& maps) {
   if (body.empty()) return body;
   return fmt::format(
       "<h2>Graphs</h2>\n<p>Lines lead from keys to the queries that read them, layer by layer: "
-      "means of the heads shown, weights of at least {}. Rollout is the product of all layers, "
-      "each of which is half the mean of its heads and half the identity (Abnar and Zuidema 2020)."
+      "means of the heads shown, weights of at least {}. Rollout is the product, over all "
+      "layers, of half the mean of the heads plus half the identity (Abnar and Zuidema 2020)."
       "</p>\n{}",
       threshold, body);
 }

@@ -173,7 +173,7 @@ class Calculation {
     const std::int64_t sharing = r_.layout.heads / r_.layout.key_heads;
     const auto whose = [&](const std::string& symbol) {
       return sharing == 1 ? "∂loss / ∂" + symbol
-                          : fmt::format("{}{}, a matrix of {} heads", about, symbol, sharing);
+                          : fmt::format("{}{}, a matrix that {} heads use", about, symbol, sharing);
     };
     const std::string key_rows = self_ ? "X" : "M";
     add("dW_Q", "Xᵀ dQ", "∂loss / ∂W_Q", {}, {}, product(transposed(at("X")), dQ));
@@ -227,7 +227,7 @@ class Calculation {
   }
 
   void forward(const Array& model_weights) {
-    trace_.forward.reserve(32);  // keeps the references that `at` returns valid
+    trace_.forward.reserve(32);  // no reallocation: references from `at` remain valid
     const std::int64_t width = r_.layout.heads * size_, kv = r_.layout.key_heads * size_;
     const std::string key_rows = self_ ? "X" : "M";
     const auto array = [](const Array& a) {
@@ -246,8 +246,8 @@ class Calculation {
     project("V", key_rows, "a value for each row", keys_);
     if (r_.layout.key_heads < r_.layout.heads)
       trace_.notes.push_back(
-          fmt::format("{} query heads share {} heads of keys and values; this head reads head {} "
-                      "(from 0).",
+          fmt::format("The layer has {} query heads and {} for keys and values; this head reads "
+                      "number {} of the latter (from 0).",
                       r_.layout.heads, r_.layout.key_heads, kh_));
     if (rotary_) rotate();
     const std::string q = turned("Q"), k = turned("K");
@@ -265,9 +265,9 @@ class Calculation {
           return double{out.row(c)[h_ * size_ + r]};
         }));
     add("Y", "O W_O",
-        fmt::format(
-            "this head's share; the layer's output is the sum of {} shares and out_proj.bias",
-            r_.heads),
+        fmt::format("this head's share of the layer's output, which also includes "
+                    "out_proj.bias (heads: {})",
+                    r_.heads),
         queries_, {}, product(at("O"), at("W_O")));
     trace_.difference = std::max(largest_difference(at("P"), array(model_weights)),
                                  largest_difference(at("O"), rows_at(n(), size_, [&](auto i) {
@@ -305,7 +305,7 @@ class Calculation {
         std::move(s));
   }
 
-  /// Adds B, the scores of a term.
+  /// Adds B, the values that a score term adds to the scores.
   void add_term(const ScoreTerm& term) {
     if (const auto* relative = dynamic_cast<const RelativeKeys*>(&term)) return add_keys(*relative);
     Array b = Array::zeros({n(), m()});
@@ -412,7 +412,7 @@ nlohmann::json json_of(const std::vector<TraceStep>& steps) {
   return all;
 }
 
-/// The reason why a line has no loss, for a message.
+/// The message for a line without a loss.
 std::string without_loss(TaskKind task) {
   const std::string needs = "--backward needs the loss of this line: ";
   const Architecture architecture = info_of(task).architecture;
@@ -420,7 +420,7 @@ std::string without_loss(TaskKind task) {
     return needs + "give --input at least two tokens, because the first token is not predicted";
   if (architecture == Architecture::encoder_of_tokens)
     return needs +
-           fmt::format("task {} hides random tokens, so a line has no loss", info_of(task).name);
+           fmt::format("task {} has a loss only at randomly masked tokens", info_of(task).name);
   return needs + "give its output or labels with --target";
 }
 
@@ -449,7 +449,8 @@ AttentionTrace trace_attention(const LoadedModel& trained, const Config& config,
   const auto layer = std::ranges::find(maps.layers, request.layer, &LayerWeights::name);
   if (layer == maps.layers.end())
     throw Error(Exit::failed, "the model did not run " + request.layer);
-  if (maps.queries(*layer).empty()) refuse("--input: a line without tokens gives no attention");
+  if (maps.queries(*layer).empty())
+    refuse("--input: a line without tokens has no attention weights");
   Calculation calculation(maps, *layer, trained.model, config.model, request.head);
   if (!request.backward) return calculation.result();
   if (gradients.found.size() != maps.layers.size())

@@ -30,8 +30,7 @@ std::vector<std::int64_t> chosen(std::int64_t n, std::int64_t max_shown) {
   return all;
 }
 
-/// The width of a text in a terminal, in columns; East Asian characters and pictographs have width
-/// two.
+/// The width of a text in a terminal, in columns; East Asian characters and pictographs occupy two.
 std::size_t width_of(std::string_view text) {
   std::size_t width = 0;
   for (std::size_t at = 0; at < text.size();) {

@@ -150,8 +150,7 @@ Drawing rollout_view(const AttentionMaps& maps, bool target, double threshold) {
                      std::array{transposed(map_of(all))}, threshold);
 }
 
-// ---- the viewer
-// ----------------------------------------------------------------------------------
+// ---- the viewer --------------------------------------------------------------------------------
 
 namespace {
 

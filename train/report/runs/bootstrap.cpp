@@ -94,7 +94,7 @@ std::optional<SampleStatistics> statistics_of(Metric metric, std::span<const Sam
       return chrf_statistics(outputs);
     case Metric::exact_match:
       return mean_of(outputs, [](const SampleOutput& s) { return s.output == s.target ? 1.0 : 0; });
-    case Metric::accuracy:  // the outputs are labels of lines
+    case Metric::accuracy:  // requires labels of lines, which have probabilities
       if (!outputs.front().probability) return std::nullopt;
       return mean_of(outputs, [](const SampleOutput& s) { return s.output == s.target ? 1.0 : 0; });
     case Metric::rouge_1:

@@ -1,7 +1,7 @@
 #pragma once
 /// The variation of a metric between test sets of the same kind, estimated by bootstrap resampling
-/// (Koehn 2004, "Statistical Significance Tests for Machine Translation Evaluation"; as in sacreBLEU,
-/// Post 2018).
+/// (Koehn 2004, "Statistical Significance Tests for Machine Translation Evaluation"; as in
+/// sacreBLEU, Post 2018).
 #include <functional>
 #include <optional>
 #include <span>
@@ -42,7 +42,7 @@ Interval interval_of(std::vector<double> values);
 /// the two models are equally good:
 ///   p = (1 + #{|dᵢ − mean d| ≥ |difference|}) / (1 + n)
 /// where dᵢ is the difference on bootstrap sample i.
-/// sacreBLEU counts > instead of ≥; this differs only for equal outputs, where this p is 1.
+/// sacreBLEU counts > instead of ≥. The results differ only for equal outputs: with ≥, p is 1.
 double p_value(std::span<const double> first, std::span<const double> second, double difference);
 
 }  // namespace heed

@@ -1,5 +1,5 @@
 #pragma once
-/// Compares runs: the differences of their configs and their results.
+/// Compares the configs and results of runs.
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -74,8 +74,8 @@ class Comparison {
   /// A row of headings, then one row per group.
   std::vector<std::vector<std::string>> rows() const;
   /// One sentence for each group after the first: the difference of its main metric from the first
-  /// group's, and whether the two ranges overlap. Without a real difference, the ranges still do
-  /// not overlap in 1 of 3 cases with two seeds each, and in 1 of 10 cases with three.
+  /// group's, and whether the two ranges overlap. Even without a real difference, the ranges are
+  /// disjoint in 1 of 3 cases with two seeds each, and in 1 of 10 cases with three.
   std::vector<std::string> verdicts() const;
 
   std::string text() const;      ///< table for the terminal, then the verdicts

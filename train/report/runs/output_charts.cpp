@@ -17,7 +17,7 @@ namespace heed {
 
 namespace {
 
-constexpr std::size_t max_samples = 6;  // number of samples in a group
+constexpr std::size_t max_samples = 6;  // maximum number of samples in a group
 
 bool is_right(const SampleOutput& sample) { return sample.output == sample.target; }
 
@@ -27,8 +27,7 @@ std::vector<std::size_t> numbers(std::size_t n) {
   return all;
 }
 
-/// The value by which outputs are ranked: minus the probability of a wrong label, otherwise the
-/// score.
+/// The value by which outputs are ranked: the score, negated for a wrong label.
 double goodness(const SampleOutput& sample) {
   const double score = sample_score(sample);
   return sample.probability && !is_right(sample) ? -score : score;
@@ -91,9 +90,9 @@ Chart score_by_length(Metric metric, std::span<const SampleOutput> outputs,
     const double width = 0.8 / static_cast<double>(std::max<std::size_t>(runs.size(), 1));
     for (std::size_t r = 0; r < runs.size(); ++r) {
       const double value = runs[r].statistics->of(group), left = place + 0.1 + width * double(r);
-      chart.bars.push_back({static_cast<int>(r), left, left + width,
-                            (info.percent ? 100 : 1) * value,
-                            fmt::format("{} words, {} lines: {}", name, group.size(), value)});
+      chart.bars.push_back(
+          {static_cast<int>(r), left, left + width, (info.percent ? 100 : 1) * value,
+           fmt::format("{2} (words: {0}, lines: {1})", name, group.size(), value)});
     }
     chart.x_ticks.push_back({place + 0.5, fmt::format("{} ({})", name, group.size())});
     ++place;
@@ -127,7 +126,7 @@ Chart calibration(std::span<const SampleOutput> outputs) {
     error += std::abs(g.right - g.probability) / static_cast<double>(outputs.size());
     chart.bars.push_back({0, static_cast<double>(i) / groups + 0.005,
                           static_cast<double>(i + 1) / groups - 0.005, g.right / g.count,
-                          fmt::format("{} samples: confidence {:.3f}, accuracy {:.3f}", g.count,
+                          fmt::format("samples: {}, confidence: {:.3f}, accuracy: {:.3f}", g.count,
                                       g.probability / g.count, g.right / g.count)});
   }
   chart.title = fmt::format("calibration (expected calibration error {:.3f})", error);

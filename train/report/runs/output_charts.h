@@ -17,7 +17,7 @@ double sample_score(const SampleOutput& sample);
 std::vector<std::pair<std::string, std::vector<std::size_t>>> chosen_samples(
     std::span<const SampleOutput> outputs);
 
-/// Indices of up to `max_count` wrong labels, those with the highest probabilities.
+/// Indices of up to `max_count` samples with a wrong label, the most probable labels first.
 std::vector<std::size_t> most_confident_mistakes(std::span<const SampleOutput> outputs,
                                                  std::size_t max_count);
 

@@ -266,7 +266,7 @@ class Report {
     return rows;
   }
 
-  /// Whether two runs have outputs for the same samples.
+  /// Whether run i and the first run have outputs for the same samples.
   bool can_pair(std::size_t i) const {
     if (scores_[0].empty() || scores_[i].empty()) return false;
     return std::ranges::equal(histories_[0].outputs, histories_[i].outputs, {},
@@ -412,7 +412,7 @@ class Report {
     return body + examples(labels);
   }
 
-  static constexpr std::size_t max_beside = 4;  // runs whose outputs are shown side by side
+  static constexpr std::size_t max_beside = 4;  // maximum number of runs side by side
 
   std::string examples(bool labels) const {
     std::vector<const History*> runs{&first()};
@@ -441,7 +441,7 @@ class Report {
     return body;
   }
 
-  static constexpr std::size_t max_text = 400;  // characters per cell
+  static constexpr std::size_t max_text = 400;  // maximum number of characters in a cell
 
   // ---- labels of lines --------------------------------------------------------------------------
 
@@ -525,8 +525,7 @@ class Report {
           h.incidents.begin(), h.incidents.begin() + static_cast<std::ptrdiff_t>(
                                                          std::min(max_lines, h.incidents.size())));
       if (h.incidents.size() > max_lines)
-        lines.push_back(
-            fmt::format("… and {} more lines in train.log", h.incidents.size() - max_lines));
+        lines.push_back(fmt::format("… and {} more in train.log", h.incidents.size() - max_lines));
       body += fmt::format("<h3>{}</h3>\n{}", xml_text(h.result.folder), list(lines));
     }
     return body;
@@ -560,7 +559,7 @@ std::string curves_csv(const std::vector<History>& histories,
   if (known.empty()) throw Error(Exit::usage, "--csv: the runs have no curves yet");
   for (const std::string& name : names) {
     if (!known.contains(name))
-      throw Error(Exit::usage, fmt::format("--csv {}: no run has such a curve; there are {}", name,
+      throw Error(Exit::usage, fmt::format("--csv {}: no run has such a curve; available: {}", name,
                                            fmt::join(known, ", ")));
     for (const History& h : histories) {
       const Curve* const curve = h.find(name);

@@ -29,8 +29,8 @@ std::string report_page(const std::vector<History>& histories, const ReportExtra
 /// The main charts of the page: the loss and, if it is another metric, the reported metric.
 std::vector<Drawing> report_curves(const std::vector<History>& histories);
 
-/// The curves of all runs with these names as CSV: run, seed, curve, step, value. Throws
-/// Error(usage), listing the existing names, if no run has a curve of one of the names.
+/// The curves `names` of all runs as CSV: run, seed, curve, step, value. Throws Error(usage),
+/// listing the existing curves, if no run has one of these curves.
 std::string curves_csv(const std::vector<History>& histories,
                        const std::vector<std::string>& names);
 
