@@ -242,7 +242,8 @@ BOOST_AUTO_TEST_CASE(invalid_swin_options_and_image_sizes_are_refused) {
   o.norm_kind = NormKind::batch;
   EXPECT_FAIL(SwinEncoder(o, init), "expected layer norm or RMS norm");
   o = two_stages();
-  EXPECT_FAIL(make_classifier(o, Labelling::rows, 0, 5, 1), "a label for each image");
+  EXPECT_FAIL(make_classifier(o, Labelling::rows, 0, 5, 1),
+              "swin requires one label per image and pool: mean");
   const auto model = make_classifier(o, Labelling::sequences, 0, 5, 1);
   ModelOptions larger = o;
   larger.grid_width = 6;

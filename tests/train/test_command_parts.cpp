@@ -71,7 +71,9 @@ BOOST_AUTO_TEST_CASE(table_with_one_wrong_gradient_fails) {
     BOOST_TEST(!table.passed());
     BOOST_TEST(table.text().find("WRONG") != std::string::npos);
     BOOST_TEST(table.text().find("a missing factor of 2") != std::string::npos);
-    BOOST_TEST(table.text().find("failed: 1 of 2 parameters") != std::string::npos, table.text());
+    BOOST_TEST(table.text().find("failed: the gradient is wrong for 1 of 2 parameters") !=
+                   std::string::npos,
+               table.text());
     const nlohmann::json json = nlohmann::json::parse(table.json().dump());
     BOOST_TEST(json.at("passed") == false);
     BOOST_TEST(json.at("parameters").at(1).at("worst_error").is_null());

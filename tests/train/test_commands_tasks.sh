@@ -80,7 +80,7 @@ says '--prompt is for language models'
 status 2 eval runs/tag --pretokenised
 printf '1 1\n1\n1 2 2 1\n1 1 1 1 1\n' >uneven
 status 3 eval runs/tag --source src --target uneven
-says 'files: line 2 has 0 tokens but 1 labels'
+says 'files: line 2 has different numbers of tokens (0) and labels (1)'
 printf '( )\n' >train.src && printf '1 1 1\n' >train.tgt
 cat >uneven.yaml <<CONFIG
 task: tag
@@ -90,10 +90,10 @@ model: {d_model: 8, heads: 2, d_ff: 8, layers: 1}
 train: {steps: 2}
 CONFIG
 status 3 train uneven.yaml --run never
-says 'data.train: line 1 has 2 tokens but 3 labels'
+says 'data.train: line 1 has different numbers of tokens (2) and labels (3)'
 printf '( )\n\n( )\n' >train.src && printf '1 1\n1 1\n1 1\n' >train.tgt
 status 3 train uneven.yaml --run never
-says 'data.train: line 2 has 0 tokens but 2 labels'
+says 'data.train: line 2 has different numbers of tokens (0) and labels (2)'
 absent never
 
 # ---- mlm, and a classifier initialised with its weights ------------------------------------------------

@@ -307,7 +307,9 @@ BOOST_AUTO_TEST_CASE(tagger_learns_the_label_of_each_frame, *boost::unit_test::l
   c.data.valid.target = {(folder / "others.labels").string()};
   put(folder / "others.list", "others0.npy\n");
   put(folder / "others0.npy", matrix_file(3, 3, std::vector<float>(9)));
-  HEED_CHECK_ERROR(Exit::bad_input, "data.valid: line 1 has 3 rows but 2 labels", load_data(c));
+  HEED_CHECK_ERROR(Exit::bad_input,
+                   "data.valid: line 1 has different numbers of rows (3) and labels (2)",
+                   load_data(c));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

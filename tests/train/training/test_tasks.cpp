@@ -260,7 +260,8 @@ BOOST_AUTO_TEST_CASE(unequal_numbers_of_tokens_and_labels_are_refused) {
       "requires one label",
       task->encode(uneven, tokenizers, true));
   const Dataset data = task->encode(uneven, tokenizers, false);
-  HEED_CHECK_ERROR(Exit::bad_input, "data.valid: line 3 has 4 tokens but 3 labels",
+  HEED_CHECK_ERROR(Exit::bad_input,
+                   "data.valid: line 3 has different numbers of tokens (4) and labels (3)",
                    task->check_evaluable(data, "data.valid"));
   Config learned = c;
   learned.model->positions = PositionKind::learned;
@@ -285,7 +286,7 @@ BOOST_AUTO_TEST_CASE(files_that_a_task_does_not_read_are_refused) {
     refused(twice, "only one file can be standard input");
   }
   c.task = TaskKind::lm;
-  refused(pairs, "--text FILE");
+  refused(pairs, "--text is missing: this task is evaluated on a text");
   refused({{"a"}, {}, {"c"}}, "--source and --target are for tasks that read pairs of lines");
 }
 

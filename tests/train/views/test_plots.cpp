@@ -26,7 +26,7 @@ BOOST_AUTO_TEST_CASE(every_plot_contains_values) {
     }
   }
   BOOST_TEST(contains(error_of(Exit::usage, [] { plots_of("mask", config_of(), 32); }),
-                      "there are positions, schedule, softmax, masks, activations"));
+                      "available: positions, schedule, softmax, masks, activations"));
 }
 
 // The two lines of inner products coincide where both are defined: PE(p) · PE(p + k) depends only
