@@ -22,7 +22,7 @@ HWY_INLINE V polynomial(V x, const T (&c)[n]) {
   const hn::DFromV<V> d;
   V y = hn::Set(d, c[n - 1]);
 #pragma GCC unroll 32
-  for (std::size_t i = n - 1; i-- > 0;) y = hn::MulAdd(y, x, hn::Set(d, c[i]));
+  for (std::size_t k = 2; k <= n; ++k) y = hn::MulAdd(y, x, hn::Set(d, c[n - k]));
   return y;
 }
 
