@@ -110,7 +110,7 @@ HWY_INLINE RowMeans row_means(const real* x, const real* gain, double mean, doub
   return {mean + scale * rest, scale * g, scale * rstd * (gz - scale * rest * g)};
 }
 
-/// One row of dx = rstd (g − mean(g) − x̂ mean(g ⊙ x̂)), also in double.
+/// One row of dx = rstd (g − mean(g) − x̂ mean(g ⊙ x̂)), computed in double.
 HWY_INLINE void norm_dx(const real* x, const real* gain, RowMeans mean, double rstd, const real* dy,
                         real* dx, std::int64_t cols) {
   each_wide(cols, [=](std::int64_t c, auto io) HWY_ATTR {
