@@ -72,7 +72,7 @@ class Stretches {
   }
   std::size_t size() const { return stretches_.size(); }
   KeyRange keys(std::size_t stretch) const { return stretches_[stretch].keys; }
-  /// The keys of a stretch that each query of the block reads.
+  /// rows(stretch)[r]: the keys of this stretch that query block.first + r reads.
   const KeyRange* rows(std::size_t stretch) const {
     return rows_.data() + stretches_[stretch].first_row;
   }

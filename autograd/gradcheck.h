@@ -54,8 +54,9 @@ struct GradcheckOptions {
   /// An entry is correct if |analytic − numeric| <= abs + rel · max(|analytic|, |numeric|).
   double rel = sizeof(real) == 8 ? 1e-6 : 1e-2;
   double abs = sizeof(real) == 8 ? 1e-8 : 1e-3;
-  /// Initial step h for an entry x, as a multiple of max(1, |x|); 0 selects ε^(1/5), which balances
-  /// truncation against rounding (ε^(1/3) for directions, which have many nearby kinks).
+  /// Initial step h: for an entry x, as a multiple of max(1, |x|); for a direction, as a multiple
+  /// of max(1, root mean square of x). 0 selects ε^(1/5), which balances truncation against
+  /// rounding, but ε^(1/3) for directions, which have many nearby kinks.
   double step = 0;
   std::uint64_t seed = 1;  ///< seed of the cotangent, the directions and the choice of entries
   std::vector<std::string> names = {};  ///< names of the inputs; default "input 0", "input 1", …
@@ -65,7 +66,7 @@ struct GradcheckOptions {
   /// tensor.
   int directions = 0;
   /// If true, outputs that remain ±inf when x changes (as in a masked log-softmax) are ignored; if
-  /// false, they fail. NaN always fails.
+  /// false, they fail the check. NaN always fails it.
   bool ignore_infinite_outputs = false;
   /// Whether f may depend on variables that are not checked. If false, such a dependence fails the
   /// check, because parameters() may have omitted the variable.
@@ -110,7 +111,7 @@ struct ParameterCheck {
   Shape shape;
   std::int64_t entries = 0;  ///< number of values in the tensor
   std::int64_t checked = 0;  ///< number of entries or, in directional mode, of directions checked
-  std::int64_t wrong = 0;    ///< number of entries that fail
+  std::int64_t wrong = 0;    ///< number of entries or directions that fail
   std::int64_t kinks = 0;
   bool directional = false;
   double largest = 0;      ///< the largest magnitude of an analytic or numeric derivative
@@ -145,7 +146,7 @@ GradcheckResult gradcheck_parameters(const std::function<Tensor()>& f,
 
 namespace gradcheck_detail {
 
-/// Whether F has `parameters()`. If its result is not a range of NamedTensors, the call of
+/// Whether F has `parameters()`. If this does not return a range of NamedTensors, the call of
 /// gradcheck does not compile, so no parameter remains unchecked.
 template <class F>
 concept HasParameters = requires(F& f) {

@@ -11,7 +11,7 @@
 ///   inline auto names_of(MixerKind kind) { return open_names(kind).all(); }
 ///   OpenTable<MixerKind, MixerFactory>& mixers();    // defined in a .cpp
 ///
-/// Names are registered before any thread reads them, and are never removed.
+/// Names must be registered before other threads read them; they are never removed.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -46,7 +46,8 @@ class Audit final : public OpObserver {
   std::vector<std::string> unlisted_;
   /// Nodes whose gradient passed through a straight-through op, and the name of that op.
   std::unordered_map<const Node*, std::string> behind_;
-  /// Whether an op's backward is running. The variables of graphs that it runs are not examined.
+  /// Whether an op's backward is running. The variables of graphs that this backward builds are not
+  /// examined.
   bool in_backward_ = false;
   std::string problem_;
   PoisonNewArrays poison_;

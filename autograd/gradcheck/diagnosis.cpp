@@ -409,13 +409,13 @@ std::optional<std::string> rearranged(const Evidence& e) {
         }
       }
       if (same(rolled, e.analytic))
-        return fmt::format("shifted: right values, offset by {} along axis {}", shift, k);
+        return fmt::format("shifted: correct values, offset by {} along axis {}", shift, k);
     }
   }
   Values a(e.analytic), n(e.numeric);
   std::sort(a.begin(), a.end());
   std::sort(n.begin(), n.end());
-  if (a.size() > 2 && same(a, n)) return "permuted: right values in wrong places";
+  if (a.size() > 2 && same(a, n)) return "permuted: correct values in the wrong places";
   return {};
 }
 
@@ -423,7 +423,7 @@ std::optional<std::string> precision(const Values& a, const Values& n) {
   const double worst = largest(minus(a, n));
   if (worst > 1e-3 * largest(n)) return {};
   return fmt::format(
-      "precision: right to about {:.0f} digits; a constant (an epsilon?) that differs from "
+      "precision: correct to about {:.0f} digits; a constant (an epsilon?) that differs from "
       "forward's, an approximate derivative, or float32 inside backward?",
       -std::log10(worst / largest(n)));
 }
@@ -496,7 +496,7 @@ std::string diagnose(const Evidence& e) {
   if (!partly) return {};
   if (const auto cause = sign(a, n)) return where + *cause;
   if (const auto cause = factor(a, n, e)) return where + *cause;
-  return e.complete() && where != "at the wrong entries: " ? where + "the rest is right"
+  return e.complete() && where != "at the wrong entries: " ? where + "the rest is correct"
                                                            : std::string();
 }
 

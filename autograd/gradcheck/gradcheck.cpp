@@ -134,8 +134,8 @@ bool ParameterChecker::rounds_inside(const std::vector<GradcheckEntry>& found) c
     };
     const double wide = slope(0x1p-10 * scale).value, half = slope(0x1p-11 * scale).value;
     const Difference narrow = slope(0x1p-27 * scale);
-    // At steps of a few float32 ulps, internal rounding scatters the slopes; near a kink or on a
-    // curve, the slopes converge.
+    // At steps of a few float32 ulps, internal rounding scatters the slopes; near a kink or where f
+    // is curved, they converge.
     const Difference near = slope(0x1p-22 * scale), nearer = slope(0x1p-23 * scale);
     if (std::abs(near.value - nearer.value) <= 1e-3 * std::abs(near.value) + nearer.rounding)
       continue;
@@ -175,7 +175,7 @@ std::string ParameterChecker::explain(const std::vector<GradcheckEntry>& found) 
   if (numeric_bad > 0) return "f is not finite near this point at any step size tried";
   if (rounds_inside(found)) {
     return "precision: f itself is rounded, as if part of it were computed in float32; the "
-           "gradient may be right";
+           "gradient may be correct";
   }
   if (wrong == 0) {
     return fmt::format(

@@ -109,7 +109,8 @@ Slope measure_slope(const Line& line, double expected, double step,
     const double min_gap =
         tolerance(std::max(std::abs(next.from_left()), std::abs(next.from_right())));
     if (bent && 50 * next.rounding() > 0.5 * std::abs(bent->gap())) {
-      // Smaller steps cannot show whether the kink is at x or beside it: rounding would hide this.
+      // Smaller steps cannot show whether the kink is at x or beside it: rounding would hide the
+      // difference.
       remains = true;
       break;
     }

@@ -16,7 +16,7 @@ using Line = std::function<Difference(double t)>;
 
 struct Slope {
   double value = 0;
-  double uncertainty = 0;  ///< estimated error, from rounding and from several step sizes
+  double uncertainty = 0;  ///< estimated error, from rounding and the difference of step sizes
   bool finite = false;     ///< some step size had a finite result
   bool kink = false;       ///< left and right slopes converge to different values
   double left = 0, right = 0;

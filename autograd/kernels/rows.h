@@ -24,11 +24,11 @@ void log_softmax_row(const real* x, real* y, std::int64_t n);
 /// dx is 0.
 void log_softmax_row_grad(const real* y, const real* dy, real* dx, std::int64_t n);
 
-/// Computes for each row mean[r], rstd[r] = 1/√(var + eps) (biased variance), y = (x − mean) rstd ·
-/// gain + bias. gain and bias may be null, which counts as 1 and 0. Computed in double. A row of
-/// variance 0 becomes bias, even for eps = 0. If a row contains infinities, y is the limit as they
-/// grow together (±1 for them, 0 for the rest, normalised), mean is infinite or NaN and rstd 0, so
-/// that the gradient is NaN.
+/// Computes for each row mean[r], rstd[r] = 1/√(var + eps) (biased variance) and y = (x − mean)
+/// rstd · gain + bias. gain and bias may be null, which counts as 1 and 0. Computed in double. A
+/// row of variance 0 becomes bias, even for eps = 0. If a row contains infinities, y is the limit
+/// as they grow together (±1 for them, 0 for the rest, normalised), mean is infinite or NaN and
+/// rstd 0, so that the gradient is NaN.
 void layer_norm(const real* x, const real* gain, const real* bias, real eps, real* y, real* mean,
                 real* rstd, std::int64_t rows, std::int64_t cols);
 /// With x̂ = (x − mean) rstd and g = dy ⊙ gain:

@@ -51,8 +51,8 @@ Heap& heap() {
   return *heap;
 }
 
-/// If blocks are not reused, each comes from the system: the number of such blocks so far, and the
-/// size of those in use.
+/// Without reuse, each block comes from the system. These are the number of such blocks so far and
+/// the size in bytes of those in use.
 std::atomic<std::int64_t> unkept_allocations{0};
 std::atomic<std::int64_t> unkept_bytes{0};
 
@@ -137,7 +137,7 @@ class Arena {
 
 namespace {
 
-/// Arenas outlive their threads: blocks may be returned later, and a new thread reuses the arena.
+/// Arenas outlive their threads: blocks may be freed later, and a new thread reuses the arena.
 struct ArenaPool {
   std::mutex mutex;
   std::vector<Arena*> idle;

@@ -200,9 +200,9 @@ BOOST_AUTO_TEST_CASE(a_gradient_summed_or_averaged_without_a_broadcast_is_named)
 BOOST_AUTO_TEST_CASE(permuted_gradient_values_are_named) {
   const auto shifted = square_rearranged([](auto i) { return i / 5 * 5 + (i % 5 + 4) % 5; });
   EXPECT_WRONG(gradcheck(shifted, normal({2, 5})),
-               "shifted: right values, offset by 1 along axis 1");
+               "shifted: correct values, offset by 1 along axis 1");
   EXPECT_WRONG(gradcheck(square_rearranged([](auto i) { return 9 - i; }), normal({10})),
-               "permuted: right values in wrong places");
+               "permuted: correct values in the wrong places");
 }
 
 BOOST_AUTO_TEST_CASE(wrong_entries_in_part_of_a_gradient_are_located) {
@@ -238,7 +238,7 @@ BOOST_AUTO_TEST_CASE(low_precision_is_named) {
       return std::ldexp(std::rint(std::ldexp(dx.data()[i], 12)), -12);
     });
   });
-  EXPECT_WRONG(gradcheck(rounded, normal({20})), "precision: right to about 5 digits");
+  EXPECT_WRONG(gradcheck(rounded, normal({20})), "precision: correct to about 5 digits");
   const auto in_float = planted(
       [](const Array& x) {
         return generate(x.shape(), [&](auto i) {

@@ -257,14 +257,14 @@ std::vector<Bug> bugs() {
         dx[0].add(table);
       }),
       normal({5, 3}));
-  add("values shifted by one place", "shifted: right values, offset by 1 along axis 1",
+  add("values shifted by one place", "shifted: correct values, offset by 1 along axis 1",
       square([](V x, D, D dy, G dx) {
         const Array full = right(x, dy);
         dx[0].add(
             generate(x[0].shape(), [&](auto i) { return full.data()[i / 4 * 4 + (i + 3) % 4]; }));
       }),
       x33());
-  add("values in reverse order", "permuted: right values in wrong places",
+  add("values in reverse order", "permuted: correct values in the wrong places",
       square([](V x, D, D dy, G dx) {
         const Array full = right(x, dy);
         dx[0].add(generate(x[0].shape(), [&](auto i) { return full.data()[11 - i]; }));

@@ -121,7 +121,7 @@ BOOST_AUTO_TEST_CASE(writing_of_invalid_tensors_is_refused) {
   const TempFolder folder;
   const std::vector<float> values = {1.0f, 2.0f};
   const TensorView good = view("w", DType::f32, {2}, values);
-  HEED_CHECK_ERROR(Exit::failed, "duplicate tensor w",
+  HEED_CHECK_ERROR(Exit::failed, "duplicate or reserved tensor name w",
                    write_safetensors(folder / "m", std::vector{good, good}));
   HEED_CHECK_ERROR(
       Exit::failed, "8 bytes do not fit F32 [3]",

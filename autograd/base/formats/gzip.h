@@ -32,8 +32,8 @@ class GzipUnpacker {
 };
 
 /// The unpacked content. Throws Error(bad_input), with a message that begins with `name`, if the
-/// bytes are damaged, truncated or followed by other data, or if the content exceeds a limit of a
-/// GzipUnpacker that keeps it.
+/// bytes are damaged, truncated or followed by other data, or if the content is longer than `limit`
+/// bytes or than 8 MiB plus 200 times the packed size.
 std::string unpack_gzip(std::string_view bytes, std::uint64_t limit, const std::string& name);
 
 /// Packs the content. Equal content has equal packed bytes: the header contains neither a time nor

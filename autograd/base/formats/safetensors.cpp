@@ -128,7 +128,8 @@ std::string header_of(const std::vector<const TensorView*>& tensors,
   std::uint64_t at = 0;
   for (const TensorView* tensor : tensors) {
     if (header.contains(tensor->name) || tensor->name == "__metadata__")
-      throw Error(Exit::failed, fmt::format("safetensors: duplicate tensor {}", tensor->name));
+      throw Error(Exit::failed,
+                  fmt::format("safetensors: duplicate or reserved tensor name {}", tensor->name));
     const std::uint64_t end = at + tensor->bytes.size();
     if (tensor->bytes.size() != static_cast<std::uint64_t>(tensor->size()) * size_of(tensor->dtype))
       throw Error(Exit::failed,

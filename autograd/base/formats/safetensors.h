@@ -43,8 +43,8 @@ struct TensorView {
 
   std::int64_t size() const;        ///< number of elements
   std::string description() const;  ///< "F32 [512, 256]"
-  /// The elements as T, which must have the dtype's size. The bytes of a SafetensorsFile are always
-  /// aligned.
+  /// The elements as T, whose size must be that of the dtype. The bytes of a SafetensorsFile are
+  /// always aligned.
   template <class T>
   std::span<const T> values() const {
     return {reinterpret_cast<const T*>(bytes.data()), bytes.size() / sizeof(T)};
@@ -91,8 +91,8 @@ class SafetensorsFile {
   struct Free {
     void operator()(std::uint64_t* words) const noexcept { std::free(words); }
   };
-  // 64-bit words align the elements. malloc leaves them uninitialised and reports a lack of memory
-  // without an exception.
+  // The memory consists of 64-bit words, so that the elements are aligned. It comes from malloc,
+  // which leaves it uninitialised and throws no exception if there is too little.
   std::unique_ptr<std::uint64_t[], Free> data_;
 };
 

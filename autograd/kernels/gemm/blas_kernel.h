@@ -31,8 +31,8 @@ BlasKernel blas_kernel();
 
 /// The problem with a kernel on a processor.
 struct BlasDiagnosis {
-  /// The kernel to request instead; empty if there is none, or if the user has requested this one
-  /// and it is only slow.
+  /// The kernel to request instead; empty if there is none, or if the user has requested the
+  /// present kernel and it is slow but does not crash.
   std::string better;
   bool crashes = false;  ///< the kernel needs instructions that the processor lacks
   std::string problem;   ///< one line, with the remedy; empty if there is none
@@ -44,8 +44,8 @@ BlasDiagnosis diagnose(const BlasKernel& kernel, BlasVectors processor);
 /// contains only one kernel.
 BlasDiagnosis diagnose_blas_kernel();
 
-/// Prints the problem to stderr if another kernel is better, once per process and only if
-/// blas_kernel_checked is false: for programs that use heed as a library.
+/// For programs that use heed as a library: if another kernel is better, prints the problem to
+/// stderr, once per process. Prints nothing if blas_kernel_checked is true.
 void warn_about_blas_kernel();
 
 }  // namespace kernels

@@ -130,7 +130,7 @@ void check(dnnl_status_t status, const char* what) {
 }
 
 /// Describes a matrix [rows, cols], stored transposed or not. If the size is known only at run
-/// time, it specifies only which stride is 1.
+/// time, the description specifies only which stride is 1.
 class MatrixDescription {
  public:
   MatrixDescription(dnnl_data_type_t type, Trans stored, std::int64_t rows, std::int64_t cols,

@@ -1,7 +1,7 @@
 #pragma once
-/// Products with weights that stay constant over many calls, as in decoding. They are packed once,
-/// in the order in which the product reads them, whereas BLAS packs them at each call. This doubles
-/// the memory of the weights. Quantised to int8 (int8.h), they need only a quarter more.
+/// Products with weights that stay constant over many calls, as in decoding. The weights are packed
+/// once, in the order in which the product reads them, whereas BLAS packs them at each call. This
+/// doubles the memory of the weights. Quantised to int8 (int8.h), they need only a quarter more.
 #include <cstdint>
 #include <map>
 #include <mutex>
