@@ -36,7 +36,7 @@ bool path_exists(const fs::path& path) {
 Exit exit_of_reading(int error, bool named) {
   // fs::file_size fails with ENOTSUP for a pipe.
   constexpr std::array nowhere{ENOENT, ENOTDIR, ELOOP, EISDIR, ENOTSUP};
-  // Errors of the user, if the user named the path.
+  // User errors, if the user named the path.
   constexpr std::array mistaken{EACCES, ENAMETOOLONG, ENXIO};
   const bool theirs = std::ranges::find(nowhere, error) != nowhere.end() ||
                       (named && std::ranges::find(mistaken, error) != mistaken.end());

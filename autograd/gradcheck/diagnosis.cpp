@@ -249,7 +249,7 @@ std::optional<std::string> product_rule(const Evidence& e) {
            "factors depended on x";
   }
   if (same(minus(e.numeric, outer), e.analytic))
-    return "missing term of a product: dy y / x is missing, as for y = x g(x)";
+    return "missing term of a product: the term dy y / x is missing, as for y = x g(x)";
   return {};
 }
 
