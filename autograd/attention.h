@@ -5,15 +5,15 @@
 ///
 /// (kernels/score_map.h contains other maps from S to P.)
 ///
-/// - the layout: query heads, key heads, the size of a head, and the scale, usually 1/√size;
+/// - the layout (query heads, key heads, the size of a head) and the scale, usually 1/√size;
 /// - a Pattern: the keys that each query reads (ops/attention/causal.h, window.h);
 /// - ScoreTerms: terms added to S (ops/attention/alibi.h, distance_bias.h, relative_keys.h).
 ///
 /// ops/attention/fused_attention.cpp computes attention for whole sequences, with gradients;
 /// ops/attention/attention_step.cpp computes it for one new row, with cached keys and values.
 ///
-/// Positions are counted from the first row of a sequence, even if a block or a stretch begins
-/// later.
+/// All positions, also those in blocks and stretches, are relative to the first row of the
+/// sequence.
 #include <algorithm>
 #include <cstdint>
 #include <memory>
@@ -36,12 +36,13 @@ struct QueryBlock {
   std::int64_t first = 0, rows = 0, keys = 0;
 };
 
-/// The keys that a block of queries reads: stretches, each a span of consecutive keys, with the
-/// part of it that each query reads.
+/// The keys that a block of queries reads, as stretches. A stretch is a span of consecutive keys,
+/// with the part of the span that each query reads.
 class Stretches {
  public:
-  /// Adds one stretch: the query at position i reads the keys reads(i), a KeyRange, clipped to the
-  /// keys that exist. No query may read a key in two stretches.
+  /// Adds a stretch in which the query at position i reads the keys reads(i), a KeyRange, clipped
+  /// to [0, block.keys). Adds nothing if no query reads a key. No query may read a key in two
+  /// stretches.
   template <class Reads>
   void add(const QueryBlock& block, Reads reads) {
     KeyRange all{block.keys, 0};
@@ -60,7 +61,7 @@ class Stretches {
       rows_.resize(begin);
     }
   }
-  /// Adds a stretch without keys.
+  /// Adds a stretch without keys, so that a block whose queries read no key has a stretch too.
   void add_none(const QueryBlock& block) {
     stretches_.push_back({{0, 0}, rows_.size()});
     rows_.resize(rows_.size() + block.rows);
@@ -71,7 +72,7 @@ class Stretches {
   }
   std::size_t size() const { return stretches_.size(); }
   KeyRange keys(std::size_t stretch) const { return stretches_[stretch].keys; }
-  /// The part of a stretch that each query of the block reads.
+  /// rows(stretch)[r]: the keys of this stretch that query block.first + r reads.
   const KeyRange* rows(std::size_t stretch) const {
     return rows_.data() + stretches_[stretch].first_row;
   }
@@ -139,7 +140,7 @@ struct AttentionOptions {
   std::int64_t key_heads = 0;  ///< a divisor of heads (HeadLayout); 0: equal to heads
   real scale = 0;              ///< factor of Q Kᵀ; 0: 1/√size
   /// Cross-attention only: the queries have the last positions of their sequence, after keys from
-  /// earlier calls (segment memory). By default, they have the first ones.
+  /// earlier calls (segment memory). By default, they have the first positions.
   bool queries_last = false;
   PatternPtr pattern = full_pattern();
   std::vector<ScoreTermPtr> terms = {};
@@ -158,9 +159,9 @@ struct AttentionOptions {
   }
 };
 
-/// Attention for one new row at a time, in decoding. The result equals the row that self_attention
-/// or cross_attention computes for the same query. Keys and values may be at any address. There is
-/// neither a gradient nor dropout.
+/// Attention for one new row at a time, in decoding. Except for rounding, the result equals the row
+/// that self_attention or cross_attention computes for the same query. Keys and values may be at
+/// any address. There is neither a gradient nor dropout.
 class AttentionStep {
  public:
   /// `q_columns` is heads · size.

@@ -12,7 +12,8 @@
 
 HEED_BEGIN
 
-/// One call of self_attention or cross_attention. It shares the inputs and outputs of the call.
+/// One call of self_attention or cross_attention. The arrays of its inputs and outputs share their
+/// values with those of the call.
 struct AttentionRecord {
   bool self = true;  ///< queries and keys are computed from the same rows
   std::int64_t heads = 1;
@@ -22,8 +23,8 @@ struct AttentionRecord {
   Array q = {};       ///< [query rows, heads · size]; self-attention: q, k and v side by side
   Array kv = {};      ///< [key rows, 2 · key_heads · size]: k and v; cross-attention only
   Array output = {};  ///< [query rows, heads · size]: O, with dropout
-  /// The rows from which a layer computed q (self-attention: q, k and v) and, in cross-attention, k
-  /// and v.
+  /// `input`: the rows from which a layer computed q (self-attention: q, k and v).
+  /// `encoder_output`: those from which it computed k and v (cross-attention only).
   Array input = {}, encoder_output = {};
   /// [queries, keys] for each sequence: 1 where the pattern permits the query to read the key, else
   /// 0.
@@ -81,8 +82,9 @@ class AttentionLog {
     records_.push_back(std::move(record));
   }
   /// Adds p [rows, keys] to the newest record. `query` and `key` are the positions of the first
-  /// query and the first key in their sequence. The key ranges of stretches may overlap, so weights
-  /// are sums over the stretches: p is 0 where a query does not read a key of the stretch.
+  /// query and the first key in their sequence. The weights are sums over the stretches, because
+  /// the key ranges of stretches may overlap: p is 0 for the keys of a stretch that a query does
+  /// not read.
   void add(std::int64_t sequence, std::int64_t head, std::int64_t query, std::int64_t rows,
            std::int64_t key, std::int64_t keys, const kernels::Visible& visible, const real* p) {
     AttentionRecord& record = records_.back();

@@ -14,7 +14,7 @@ HEED_BEGIN
 struct NonFinite {
   std::string tensor;             ///< description, such as "the result of LayerNorm"
   Shape shape;                    ///< shape of the tensor
-  std::int64_t row = 0, col = 0;  ///< index over all axes but the last; index on the last axis
+  std::int64_t row = 0, col = 0;  ///< index over all axes but the last; index along the last
   real value = 0;
 
   /// The value in a message: "the result of LayerNorm after encoder.norm.weight: shape [12, 64],
@@ -22,17 +22,18 @@ struct NonFinite {
   std::string text() const;
 };
 
-/// x, without the meaningless sign of a NaN.
+/// x; for NaN, without its meaningless sign.
 inline double unsigned_nan(double x) { return std::isnan(x) ? std::abs(x) : x; }
 
-/// The first value of x that is not finite.
+/// The first value of x that is not finite; `tensor` describes x in the result.
 std::optional<NonFinite> find_non_finite(const Array& x, const std::string& tensor);
-/// The first value of these tensors that is not finite; `what` is a noun such as "weight".
+/// The first value of these tensors that is not finite. `what`, a noun such as "weight", precedes
+/// the name in the description.
 std::optional<NonFinite> find_non_finite(std::span<const NamedTensor> tensors,
                                          const std::string& what);
 
-/// While an instance is alive, it inspects the results and gradients of this thread's ops and keeps
-/// the first value that is not finite. An observer installed earlier is called first.
+/// While an instance is alive, it inspects the results and gradients of this thread's ops and
+/// records the first value that is not finite. An observer installed earlier is called first.
 class FiniteCheck final : public OpObserver {
  public:
   /// The names of the parameters show where in the model an op runs.
@@ -48,7 +49,8 @@ class FiniteCheck final : public OpObserver {
                  std::span<const Grad> dx) override;
 
  private:
-  /// " at NAME" if an input is a parameter, else " after NAME" with the last parameter used.
+  /// " at NAME" if an input is a parameter, else " after NAME" with the last parameter used, or ""
+  /// if none has been used.
   std::string place(std::span<const NodeRef> inputs);
 
   std::unordered_map<const Node*, std::string> names_;

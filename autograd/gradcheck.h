@@ -1,19 +1,19 @@
 #pragma once
-/// Checks the gradients of a function of tensors, of a layer with its parameters or of a whole
-/// model against finite differences.
+/// Compares the gradients of a function of tensors, of a layer and its parameters, or of a whole
+/// model with finite differences.
 ///
 ///   #include "autograd/gradcheck.h"             // link heed::f64
 ///   BOOST_TEST(gradcheck(f, x, w));             // f(x, w) returns a Tensor of any shape
-///   BOOST_TEST(gradcheck(layer, x));            // x, and each of layer.parameters()
+///   BOOST_TEST(gradcheck(layer, x));            // checks x and all of layer.parameters()
 ///   BOOST_TEST(gradcheck({.rel = 1e-5, .names = {"x", "w"}}, f, x, w));
 ///   GradcheckResult r =
 ///       gradcheck_parameters([&] { return loss(model, batch); }, model.parameters());
 ///
-/// The result converts to true if every gradient agrees. Printed, it reports the place, the size
-/// and, if the numbers indicate one, the likely cause of each error. The library depends on no test
-/// framework.
+/// The result converts to true if every gradient agrees. When printed, it reports the place, the
+/// size and, if the numbers indicate one, the likely cause of each error. The library depends on no
+/// test framework.
 ///
-/// Method: f's outputs y are reduced to s = <u, y> with random weights u (the cotangent), because a
+/// Method: f's output y is reduced to s = <u, y> with random weights u (the cotangent), because a
 /// plain sum hides errors: the gradient of sum(softmax(x)) is zero, so an empty backward would
 /// pass. The analytic gradient of s comes from `backward`, the numeric one from the five-point
 /// stencil
@@ -25,9 +25,9 @@
 /// kinks fails.
 ///
 /// Finite differences do not detect some faults of a backward, so every op that f runs is also
-/// checked separately (autograd/gradcheck/audit.h): it must add to the gradients of its inputs,
-/// leave dy unchanged, work without the gradients of constants, be deterministic, and read only
-/// initialised values.
+/// checked separately (autograd/gradcheck/audit.h): its backward must add to the gradients of its
+/// inputs, leave dy unchanged, work without the gradients of constants, be deterministic, and read
+/// only initialised values.
 ///
 /// If an op declares a straight-through gradient (Op::straight_through, autograd/tensor.h), finite
 /// differences cannot agree: tensors whose gradient passes through it are listed but not compared.
@@ -54,8 +54,9 @@ struct GradcheckOptions {
   /// An entry is correct if |analytic − numeric| <= abs + rel · max(|analytic|, |numeric|).
   double rel = sizeof(real) == 8 ? 1e-6 : 1e-2;
   double abs = sizeof(real) == 8 ? 1e-8 : 1e-3;
-  /// Initial step h for an entry x, as a multiple of max(1, |x|); 0 selects ε^(1/5), which balances
-  /// truncation against rounding (ε^(1/3) for directions, which have many nearby kinks).
+  /// Initial step h: for an entry x, as a multiple of max(1, |x|); for a direction, as a multiple
+  /// of max(1, root mean square of x). 0 selects ε^(1/5), which balances truncation against
+  /// rounding, but ε^(1/3) for directions, which have many nearby kinks.
   double step = 0;
   std::uint64_t seed = 1;  ///< seed of the cotangent, the directions and the choice of entries
   std::vector<std::string> names = {};  ///< names of the inputs; default "input 0", "input 1", …
@@ -65,17 +66,18 @@ struct GradcheckOptions {
   /// tensor.
   int directions = 0;
   /// If true, outputs that remain ±inf when x changes (as in a masked log-softmax) are ignored; if
-  /// false, they fail. NaN always fails.
+  /// false, they fail the check. NaN always fails it.
   bool ignore_infinite_outputs = false;
   /// Whether f may depend on variables that are not checked. If false, such a dependence fails the
   /// check, because parameters() may have omitted the variable.
   bool allow_unlisted = false;
-  bool stop_at_first = false;  ///< check no further tensors after a wrong one
+  bool stop_at_first = false;  ///< check no further tensors after one that fails
   /// Called after each tensor, for a progress display.
   std::function<void(const ParameterCheck&)> on_parameter = nullptr;
 };
 
-/// Ordered by severity. A tensor has the status of its worst entry.
+/// Ordered by severity. A tensor has the status of its worst entry, or `unstable` if all entries
+/// are at kinks.
 enum class GradcheckStatus {
   ok,
   empty,       ///< the tensor has no entries: nothing to check
@@ -97,8 +99,8 @@ struct GradcheckEntry {
   double numeric = 0;
   /// |analytic − numeric| / (abs/rel + max(|analytic|, |numeric|)); correct if at most rel.
   double error = 0;
-  /// Error bound of the numeric value: the difference between the slopes for two step sizes, or the
-  /// rounding error.
+  /// Estimated error of the numeric value, from rounding and, if several step sizes were needed,
+  /// from the difference between their slopes.
   double uncertainty = 0;
   double left = 0, right = 0;  ///< one-sided slopes at a kink
   GradcheckStatus status = GradcheckStatus::ok;
@@ -109,10 +111,10 @@ struct ParameterCheck {
   Shape shape;
   std::int64_t entries = 0;  ///< number of values in the tensor
   std::int64_t checked = 0;  ///< number of entries or, in directional mode, of directions checked
-  std::int64_t wrong = 0;    ///< number of entries that fail
+  std::int64_t wrong = 0;    ///< number of entries or directions that fail
   std::int64_t kinks = 0;
   bool directional = false;
-  double largest = 0;      ///< the largest derivative, analytic or numeric
+  double largest = 0;      ///< the largest magnitude of an analytic or numeric derivative
   double worst_error = 0;  ///< the largest error outside kinks; infinite for NaN
   GradcheckStatus status = GradcheckStatus::ok;
   std::string cause;                   ///< cause of a failure, if the numbers show one
@@ -124,7 +126,7 @@ struct ParameterCheck {
 struct GradcheckResult {
   std::vector<ParameterCheck> parameters;  ///< inputs first, then the layer's parameters
   std::string problem;                     ///< an error of f as a whole; empty if there is none
-  std::vector<std::string> notes;          ///< caveats of a passing check
+  std::vector<std::string> notes;          ///< reasons why the check may prove little
   double rel = 0, abs = 0;
   std::uint64_t seed = 0;
 
@@ -136,7 +138,7 @@ std::ostream& operator<<(std::ostream& out, const GradcheckResult& result);
 
 /// Checks d f() / d p for each variable p in `parameters`. f must use these tensors or copies of
 /// them: all copies share the values, which the check changes in place and restores bit by bit,
-/// even if f throws. f runs many times and must give the same result for the same values: fix
+/// even if f throws. f runs many times and must return the same result for the same values: fix
 /// dropout's RandomKey. The result may have any shape; a model's loss is one value.
 GradcheckResult gradcheck_parameters(const std::function<Tensor()>& f,
                                      const std::vector<NamedTensor>& parameters,
@@ -144,7 +146,7 @@ GradcheckResult gradcheck_parameters(const std::function<Tensor()>& f,
 
 namespace gradcheck_detail {
 
-/// Whether F has `parameters()`. If its result is not a range of NamedTensors, the call of
+/// Whether F has `parameters()`. If this does not return a range of NamedTensors, the call of
 /// gradcheck does not compile, so no parameter remains unchecked.
 template <class F>
 concept HasParameters = requires(F& f) {
@@ -170,13 +172,14 @@ GradcheckResult check(const Function& f, const std::vector<Tensor>& inputs,
 
 }  // namespace gradcheck_detail
 
-/// Checks the gradients of f with respect to each input and, if f has `parameters()`, to each
-/// parameter. f is a callable, or a layer with `forward`, that accepts these tensors and returns
-/// one. The caller's tensors do not change; an undefined one remains undefined.
+/// Checks the gradients of f with respect to each input and, if f has `parameters()`, each
+/// parameter. f is a callable, or a layer with `forward`, that accepts these tensors and returns a
+/// tensor. The caller's tensors do not change. An undefined input is passed on as undefined and not
+/// checked.
 ///
-/// If all gradients are correct, it also checks variants: each input in turn as a constant; two
+/// If all gradients are correct, variants are checked too: each input in turn as a constant; two
 /// inputs of equal shape as the same tensor; inputs in which an extent that no parameter has is
-/// replaced by 1 and by 0, except where f throws for such shapes.
+/// replaced by 1 and by 0, unless f then throws or returns values that are not finite.
 ///
 /// Arguments without gradients (ids, offsets, masks) belong in a lambda's captures.
 template <class F, std::convertible_to<Tensor>... Tensors>

@@ -1,7 +1,7 @@
 #pragma once
 /// All ops. Each family has a header in ops/ that declares its ops; the source file of the same
-/// name contains the struct of each op: formula, forward and backward. Errors read "[op] expected
-/// …, got …". For shorter rebuilds, include only the families that you use.
+/// name contains the struct of each op: formula, forward and backward. Error messages have the form
+/// "[op] expected …, got …". For shorter rebuilds, include only the families that you use.
 #include "autograd/ops/affine.h"                      // IWYU pragma: export
 #include "autograd/ops/arithmetic.h"                  // IWYU pragma: export
 #include "autograd/ops/attention/attention.h"         // IWYU pragma: export

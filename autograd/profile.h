@@ -19,8 +19,8 @@ using OpTimes = std::map<std::string, OpTime>;
 /// The name of an op: "Softmax" for struct heed::…::Softmax.
 std::string op_name(const std::type_info& type);
 
-/// While an instance is alive, the ops of this thread add their times to `into`. An op composed of
-/// others is omitted: only the ops that it calls are recorded.
+/// While an instance is alive, the ops of this thread add their times to `into`. A function that is
+/// composed of ops is omitted: only these ops are recorded.
 class ProfileOps {
  public:
   explicit ProfileOps(OpTimes& into) : before_(active) { active = &into; }
@@ -34,7 +34,7 @@ class ProfileOps {
   OpTimes* before_;
 };
 
-/// Times one call of forward or backward, without the ops that run within it.
+/// Times one call of forward or backward, excluding the ops that run within it.
 class OpTimer {
  public:
   OpTimer(const std::type_info& type, bool forward) : type_(type), forward_(forward) {

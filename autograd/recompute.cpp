@@ -19,7 +19,8 @@ void refuse_unlisted(const Tensor& y, std::span<const Tensor> listed) {
     if (node == nullptr || !seen.insert(node).second) continue;
     if (node->leaf())
       fail(
-          "[recompute] f reads a variable of shape {} that is not listed; it would get no gradient",
+          "[recompute] f reads a variable of shape {} that `variables` does not list: its gradient "
+          "would be lost",
           node->shape());
     for (const NodeRef& input : node->inputs()) left.push_back(input.get());
   }

@@ -154,7 +154,7 @@ namespace {
 template <class T>
 using ArenaVector = std::vector<T, ArenaAllocator<T>>;
 
-/// All nodes that y depends on, newest first.
+/// y and all nodes that it depends on, newest first.
 ArenaVector<Node*> newest_first(Node* y) {
   ArenaVector<Node*> found{y};
   std::unordered_set<Node*, std::hash<Node*>, std::equal_to<>, ArenaAllocator<Node*>> seen{y};
@@ -179,7 +179,7 @@ Array initial_cotangent(const Tensor& y, Array given) {
   return Array::full(y.shape(), 1);
 }
 
-/// Runs a node's backward; its errors name the op.
+/// Runs a node's backward. Errors name the op.
 void run_node(Node& node, const Array& dy, std::span<const Grad> dx) {
   try {
     node.require_unchanged();

@@ -1,16 +1,15 @@
 #pragma once
 /// Reverse-mode automatic differentiation. A Tensor is a value and, if it requires a gradient, the
-/// node that computed it. Nodes point to the nodes of their inputs: that graph is the tape.
-/// `backward` visits it from the newest node to the oldest and returns the gradients as a separate
-/// value.
+/// node that computed it. Nodes point to the nodes of their inputs; this graph is the tape.
+/// `backward` visits its nodes from the newest to the oldest and returns the gradients as a
+/// separate value.
 ///
 ///   Tensor w = Tensor::variable(Array::full({3}, 2));
 ///   Tensor loss = sum(mul(w, w));
 ///   Gradients g = backward(loss);
 ///   g[w];                              // 2 w = [4, 4, 4]
 ///
-/// Source: the method is reverse accumulation, Griewank and Walther, "Evaluating Derivatives",
-/// 2008.
+/// Source: reverse accumulation, Griewank and Walther, "Evaluating Derivatives", 2008.
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -66,15 +65,16 @@ class Grad {
   /// Adds an array of the input's shape. The first one is stored without a copy. No effect if the
   /// input is a constant.
   void add(Array g) const;
-  /// The sum so far, initially zeros, for backward passes that scatter into it.
+  /// The sum so far, initially zeros, for backward passes that scatter into it. Throws if the input
+  /// is a constant, as do shape, target and take.
   Array& sum() const;
   /// The sum so far; nullptr if there is none or the gradient is not required.
   const Array* value() const { return slot_ != nullptr && slot_->defined() ? slot_ : nullptr; }
-  /// The target of kernels that compute target = beta * target + …: sets beta to 0 for the first
-  /// contribution (the target's values are then not initialised), to 1 for later ones.
+  /// The target of kernels that compute target = beta * target + …. Sets beta to 0 for the first
+  /// contribution (when the target's values are uninitialised) and to 1 for later ones.
   Array& target(real& beta) const;
-  /// Moves out the sum so far, for a computation that continues it and adds it back; undefined if
-  /// there is none.
+  /// Moves the sum so far out of the slot, for a computation that continues it and adds it back.
+  /// Returns an undefined array if there is none.
   Array take() const;
 
  private:
@@ -85,7 +85,7 @@ class Grad {
   std::size_t input_ = 0;
 };
 
-/// A value that an op saved for backward, and its version at that time.
+/// A value that an op saved for backward, and its version when it was saved.
 struct SavedValue {
   static constexpr std::size_t result = static_cast<std::size_t>(-1);
   Array value;
@@ -104,17 +104,17 @@ class Node {
 
   virtual bool leaf() const { return false; }
   virtual const std::type_info& op() const = 0;
-  /// Whether backward deliberately returns another function's gradient (Op::straight_through).
+  /// Whether backward deliberately computes another function's gradient (Op::straight_through).
   virtual bool straight_through() const { return false; }
-  /// Adds the op's contributions: dx[i] belongs to inputs()[i].
+  /// Adds the op's contributions to the gradients of its inputs: dx[i] belongs to inputs()[i].
   virtual void backward(const Array& dy, std::span<const Grad> dx) = 0;
   /// Frees the saved values; the node is then `consumed`.
   virtual void release() = 0;
 
   const Shape& shape() const { return shape_; }
   std::span<const NodeRef> inputs() const { return inputs_; }
-  /// Increases along every path of the graph and, within a thread, over time (a Lamport clock), so
-  /// that descending order is a valid and deterministic order for backward.
+  /// 0 for a leaf. Increases along every path of the graph and, for the ops of a thread, over time
+  /// (a Lamport clock), so that descending order is a valid and deterministic order for backward.
   std::uint64_t order() const { return order_; }
   bool consumed() const { return consumed_; }
   /// Sets the values that require_unchanged checks.
@@ -149,8 +149,8 @@ class Tensor {
   const Array& value() const& { return value_; }
   Array value() && { return value_; }  ///< overload for temporaries
   /// Writable values, for optimizers, initialisers and checkers; all copies of the tensor share
-  /// them. Call it again for each change, so that backward can detect a graph that needs the former
-  /// values.
+  /// them. Call this function again before each change, so that backward can detect a graph that
+  /// needs the former values.
   Array& mutable_value() {
     value_.mark_written();
     return value_;
@@ -158,8 +158,8 @@ class Tensor {
   const Shape& shape() const { return value_.shape(); }
   std::int64_t size() const { return value_.size(); }
   real item() const { return value_.item(); }
-  /// Entry i of the first axis, without that axis, such as a row of a matrix. It is recorded as an
-  /// op.
+  /// Entry i of the first axis, without that axis, such as a row of a matrix. The selection is
+  /// recorded as an op.
   Tensor operator[](std::int64_t i) const;
   bool needs_grad() const { return static_cast<bool>(node_); }
   const NodeRef& node() const { return node_; }
@@ -169,24 +169,28 @@ class Tensor {
   NodeRef node_;
 };
 
-/// Prints the value (see Array) and whether it has a gradient: "[2] [1, 2], variable".
+/// Prints the value (see Array), followed by ", variable" for a variable and by ", with a gradient"
+/// for the result of a recorded op.
 std::ostream& operator<<(std::ostream& out, const Tensor& x);
 
-/// A variable with a partial sum of its gradient, to which backward adds (recompute.h).
+/// A variable and a partial sum of its gradient, to which backward adds (recompute.h).
 struct PartialGradient {
   Tensor variable;
   Array sum;  ///< may be undefined
 };
 
-/// The gradients of a loss with respect to the variables it was computed from.
+/// The gradients of a loss with respect to the variables from which it was computed.
 class Gradients {
  public:
   /// The gradient with respect to x, in x's shape; zeros if the loss does not depend on x. Throws
-  /// for a constant, for the result of an op, and after the gradient has been taken.
+  /// for an undefined tensor, for a constant, for the result of an op, and after the gradient has
+  /// been taken.
   Array operator[](const Tensor& x) const;
-  /// Moves the gradient of x out; an undefined Array if the loss does not depend on x.
+  /// Moves out the gradient with respect to x. Returns an undefined Array if there is none: the
+  /// loss does not depend on x, or no op has added to the gradient. Throws as operator[].
   Array take(const Tensor& x);
-  /// Whether the loss depends on x, even if no op has added to the gradient of x.
+  /// Whether the loss depends on x, even if no op has added to the gradient of x. Also true for a
+  /// variable whose partial sum was passed to backward.
   bool depends_on(const Tensor& x) const { return by_leaf_.contains(x.node().get()); }
   [[deprecated("use depends_on")]] bool reach(const Tensor& x) const { return depends_on(x); }
 
@@ -198,12 +202,12 @@ class Gradients {
 
   ByNode by_leaf_;
   std::vector<const Node*, ArenaAllocator<const Node*>> taken_;
-  std::vector<NodeRef, ArenaAllocator<NodeRef>> leaves_;  ///< keeps the keys alive
+  std::vector<NodeRef, ArenaAllocator<NodeRef>> leaves_;  ///< keeps the nodes of by_leaf_ alive
 };
 
-/// Gradients of <cotangent, y>; the cotangent defaults to 1 for a y of size 1. Memory that only
-/// this pass needs is freed during the pass, so a graph can be used only once, unless `keep_graph`
-/// is set.
+/// Gradients of <cotangent, y>. The cotangent may be omitted if y has size 1; it is then 1. The
+/// saved values of the graph are freed during the pass, so a graph can be used only once, unless
+/// `keep_graph` is set.
 Gradients backward(const Tensor& y, Array cotangent = {}, bool keep_graph = false);
 /// As above, but adds the gradients of the variables in `partial` to their partial sums.
 Gradients backward(const Tensor& y, Array cotangent, std::vector<PartialGradient> partial);
@@ -221,8 +225,8 @@ class NoGrad {
 };
 bool recording();  ///< whether this thread records ops
 
-/// Observes the ops that this thread runs (finite_check.h has an example). By default there is
-/// none, and the cost is one pointer test per op.
+/// Observes the ops that this thread runs (finite_check.h has an example). By default no observer
+/// is active, and the cost is one pointer test per op.
 class OpObserver {
  public:
   virtual ~OpObserver() = default;
@@ -232,7 +236,7 @@ class OpObserver {
   /// Called when an op's backward has added to the gradients dx of its inputs.
   virtual void gradients(const std::type_info& op, std::span<const NodeRef> inputs,
                          std::span<const Grad> dx) = 0;
-  /// Runs a node's backward; a checker may run it more than once.
+  /// Runs a node's backward. The observer of a checker may run it more than once.
   virtual void run_backward(Node& node, const Array& dy, std::span<const Grad> dx) {
     node.backward(dy, dx);
   }
@@ -242,8 +246,8 @@ class OpObserver {
 
 // ---- how an op becomes a node --------------------------------------------------------------
 
-/// The type that names an op in messages and profiles: Op itself, or Op::Named where a template
-/// wraps it.
+/// The type that names an op in messages and profiles: Op itself, or Op::Named if Op is a template
+/// that wraps another op.
 template <class Op>
 const std::type_info& type_of() {
   if constexpr (requires { typename Op::Named; })
@@ -254,7 +258,7 @@ const std::type_info& type_of() {
 
 /// An op is a struct with `Array forward(const Array&...)` and `void backward(const Array& dy,
 /// Grad...) const`; its members are the values that backward needs. An op whose backward
-/// deliberately returns another function's gradient declares that to gradcheck with `bool
+/// deliberately computes another function's gradient declares this to gradcheck with `bool
 /// straight_through() const`.
 template <class Op, std::size_t n>
 class OpNode final : public Node {
@@ -307,9 +311,10 @@ inline bool recorded(std::span<const NodeRef> inputs) {
   return recording() && std::ranges::any_of(inputs, [](const NodeRef& x) { return bool(x); });
 }
 
-/// Finds the values that an op saves: those with more owners after forward than before, not
-/// counting the results. Another thread that copies or frees a shared value meanwhile may cause a
-/// false positive or a false negative.
+/// Finds the values that an op saves: inputs with more owners after forward than before, not
+/// counting the results that are views of them, and results with more than one owner. Another
+/// thread that copies or frees a shared value meanwhile may cause a false positive or a false
+/// negative.
 class SavedValueFinder {
  public:
   /// Searches these values, which must outlive this object.
@@ -355,7 +360,7 @@ Tensor record(Op op, Array y, std::span<const NodeRef> inputs, const SavedValueF
   return Tensor(std::move(y), std::move(node));
 }
 
-/// Runs the op and records it.
+/// Runs the op and, if necessary, records it.
 template <class Op, std::same_as<Tensor>... Inputs>
 Tensor apply(Op op, const Inputs&... inputs) {
   const std::array<const Array*, sizeof...(Inputs)> values{&inputs.value()...};
@@ -365,7 +370,7 @@ Tensor apply(Op op, const Inputs&... inputs) {
   return record<sizeof...(Inputs)>(std::move(op), std::move(y), nodes, saved);
 }
 
-/// Runs and records an op with any number of inputs: forward and backward have span arguments.
+/// The same for an op with any number of inputs: its forward and backward have span arguments.
 template <class Op>
 Tensor apply(Op op, std::span<const Tensor> inputs) {
   std::vector<Array, ArenaAllocator<Array>> values;
@@ -399,7 +404,8 @@ Tensor apply(Op op, std::vector<Tensor>&& inputs) {
 
 // ---- ops with several results --------------------------------------------------------------
 
-/// An op with several results as recorded on the tape: one result, their concatenation.
+/// The form in which the tape records an op with several results: their concatenation is its only
+/// result.
 template <class Op>
 struct Results {
   using Named = Op;
@@ -418,14 +424,15 @@ struct Results {
   }
 };
 
-/// One result of such an op: values [begin, begin + size) of the concatenation.
+/// Extracts one result of such an op: the values of the concatenation that start at `begin`.
 struct ResultPart {
   std::int64_t begin = 0;
   void backward(const Array& dy, Grad dall) const;
 };
 
-/// Runs and records an op with several results: forward returns std::vector<Array>, and backward
-/// receives std::span<const Array> dy instead of one dy; an unused result has a zero cotangent.
+/// Runs and, if necessary, records an op with several results: forward returns std::vector<Array>,
+/// and backward receives std::span<const Array> dy instead of one dy. The cotangent of an unused
+/// result is zero.
 template <class Op, std::same_as<Tensor>... Inputs>
 std::vector<Tensor> apply_many(Op op, const Inputs&... inputs) {
   constexpr std::size_t n = sizeof...(Inputs);

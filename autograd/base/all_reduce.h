@@ -1,6 +1,5 @@
 #pragma once
-/// Sums over several threads, from which the shards of a batch compute statistics of the whole
-/// batch.
+/// Sums over several threads, for statistics of a whole batch whose shards are computed separately.
 #include <condition_variable>
 #include <cstdint>
 #include <functional>
@@ -11,8 +10,8 @@
 
 namespace heed {
 
-/// An all-reduce between threads. Every rank calls sum() the same number of times, from a separate
-/// thread, because a call waits for the other ranks.
+/// An all-reduce between threads. Every rank must call sum() the same number of times, and from a
+/// separate thread, because a call waits for the other ranks.
 class AllReduce {
  public:
   /// The ranks are numbered from `first`.
@@ -23,8 +22,9 @@ class AllReduce {
   /// ranks and returns those of all ranks.
   using Gather = std::function<std::vector<double>(std::span<const double> local)>;
   void across(Gather gather) { gather_ = std::move(gather); }
-  /// Replaces the values by their sum over all ranks, added in the order of the ranks, so that the
-  /// result is bitwise independent of timing. Throws Error(failed) after abort().
+  /// Replaces each value by its sum over all ranks, added in the order of the ranks, so that the
+  /// result is bitwise independent of timing. After abort(), throws Error(failed) instead of
+  /// waiting.
   void sum(std::int64_t rank, std::span<double> values);
   /// Called when a rank fails: makes sum() throw in all other ranks, which would otherwise wait
   /// forever.

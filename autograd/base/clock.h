@@ -3,7 +3,7 @@
 
 namespace heed {
 
-/// Seconds since an arbitrary point in time, for measuring durations; unaffected by changes of the
+/// Seconds since an arbitrary point in time, for measuring durations; unaffected by changes to the
 /// system clock.
 inline double seconds_now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();

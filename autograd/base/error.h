@@ -1,15 +1,15 @@
 #pragma once
-/// The only exception type: a message for the user, and the program's exit status.
+/// The exception that heed throws for errors: a message for the user and the program's exit status.
 #include <stdexcept>
 #include <string>
 
 namespace heed {
 
 enum class Exit {
-  failed = 1,      ///< any other failure
-  usage = 2,       ///< command line or config
+  failed = 1,      ///< any failure not listed below
+  usage = 2,       ///< the command line or the config is wrong
   bad_input = 3,   ///< a data, model or checkpoint file is broken or missing
-  io = 4,          ///< disk, memory, I/O
+  io = 4,          ///< disk or other I/O failed, or memory is exhausted
   non_finite = 5,  ///< loss or gradients are NaN or infinite
   locked = 6,      ///< another process has locked the run folder
 };

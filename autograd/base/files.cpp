@@ -36,7 +36,7 @@ bool path_exists(const fs::path& path) {
 Exit exit_of_reading(int error, bool named) {
   // fs::file_size fails with ENOTSUP for a pipe.
   constexpr std::array nowhere{ENOENT, ENOTDIR, ELOOP, EISDIR, ENOTSUP};
-  // A user error, if the user named the path.
+  // User errors, if the user named the path.
   constexpr std::array mistaken{EACCES, ENAMETOOLONG, ENXIO};
   const bool theirs = std::ranges::find(nowhere, error) != nowhere.end() ||
                       (named && std::ranges::find(mistaken, error) != mistaken.end());
@@ -109,14 +109,14 @@ void set_length(int descriptor, std::uint64_t length, const fs::path& path) {
 }
 
 void sync_file(int descriptor, const fs::path& path) {
-  // A failed fsync must not be retried: the kernel may already have dropped the pages and would
-  // report success. The caller discards the file instead.
+  // A failed fsync must not be retried: the kernel may already have dropped the pages, and a second
+  // call would then report success. The caller must treat the data as lost.
   if (uninterrupted([&] { return ::fsync(descriptor); }) < 0) throw_io("sync", path, errno);
 }
 
 void sync_folder(const fs::path& folder) {
   const FileDescriptor file = open_file(folder.empty() ? "." : folder, O_RDONLY | O_DIRECTORY);
-  // Some file systems cannot sync a folder and return EINVAL; the rename must suffice for those.
+  // Some file systems cannot sync a folder: fsync then fails with EINVAL, which is ignored.
   if (uninterrupted([&] { return ::fsync(file.get()); }) < 0 && errno != EINVAL)
     throw_io("sync", folder, errno);
 }
@@ -261,7 +261,7 @@ void replace_symlink(const fs::path& target, const fs::path& link) {
   }
 }
 
-bool is_refusal(int error) {  // ENOTEMPTY: NFS reports it for a file that is still open
+bool is_refusal(int error) {  // ENOTEMPTY: NFS reports it for a folder with an open file
   return error == EACCES || error == EPERM || error == EBUSY || error == ENOTEMPTY;
 }
 

@@ -1,11 +1,11 @@
 #pragma once
-/// Reading files, and writing files that survive a crash. Data that these functions report as
-/// written survive a killed process or a power failure: bytes go to a temporary file in the same
-/// folder, which is synced to disk (fsync) and renamed; then the folder is synced too.
+/// Reading files, and writing files that survive a crash. Data that write_file_durably reports as
+/// written survive a killed process or a power failure: the bytes go to a temporary file in the
+/// same folder; this file is synced to disk (fsync) and renamed, and then the folder is synced.
 ///
-/// Unless stated otherwise, a failing system call throws Error(io) with the file and the reason; an
-/// interrupted call is repeated, and a short write is continued. A temporary file left by a killed
-/// process has a fixed name, `.NAME.tmp`, and is replaced by the next write.
+/// Unless stated otherwise, a function whose system call fails throws Error(io) with the file and
+/// the reason. Interrupted calls are repeated, and short writes are continued. A temporary file
+/// left by a killed process has a fixed name, `.NAME.tmp`, and is replaced by the next write.
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
@@ -20,8 +20,8 @@
 
 namespace heed {
 
-/// Repeats a system call interrupted by a signal. `call` returns the system's result: negative on
-/// failure, with the reason in errno.
+/// Repeats a system call as long as signals interrupt it. `call` returns the system's result:
+/// negative on failure, with the reason in errno.
 template <class Call>
 auto uninterrupted(Call call) {
   auto result = call();
@@ -29,7 +29,7 @@ auto uninterrupted(Call call) {
   return result;
 }
 
-/// Text as bytes.
+/// A view of the bytes of a text.
 inline std::span<const std::byte> as_bytes(std::string_view text) {
   return std::as_bytes(std::span(text.data(), text.size()));
 }
@@ -44,14 +44,15 @@ class FileDescriptor {
   FileDescriptor& operator=(FileDescriptor&& other) noexcept;
 
   int get() const { return number_; }
-  /// Closes now, and throws if the system reports that bytes were lost.
+  /// Closes the descriptor now. Throws if the system reports an error, because bytes may then be
+  /// lost.
   void close(const std::filesystem::path& path);
 
  private:
   int number_ = -1;
 };
 
-/// open(2); child processes do not inherit the descriptor.
+/// open(2); programs that this process executes do not inherit the descriptor.
 FileDescriptor open_file(const std::filesystem::path& path, int flags);
 
 /// write(2) until everything is written.
@@ -68,8 +69,9 @@ void sync_folder(const std::filesystem::path& folder);
 /// it is not of a permitted kind; reading throws Error(io) if the disk fails.
 class FileReader {
  public:
-  /// The kinds of files that may be read. Only files that the user named may be pipes ("-":
-  /// standard input) or devices; missing read permission is bad_input for them, io for other files.
+  /// The kinds of files that may be read: regular files only; also pipes and "-" (standard input);
+  /// or also devices. The last two are for files that the user named: a lack of read permission is
+  /// then bad_input instead of io.
   enum class Kinds { files, files_and_pipes, also_devices };
 
   explicit FileReader(const std::filesystem::path& path, Kinds kinds = Kinds::files);
@@ -83,7 +85,7 @@ class FileReader {
   /// Reads the next bytes, at least one and at most as many as fit; returns their number, 0 at the
   /// end.
   std::size_t read_some(std::span<char> into);
-  /// Fills `into` with the next bytes. Throws Error(bad_input) if the file ends earlier.
+  /// Fills `into` with the next bytes. Throws Error(bad_input) if the file ends first.
   void read(std::span<std::byte> into);
 
  private:
@@ -94,12 +96,12 @@ class FileReader {
   std::uint64_t size_ = 0;
 };
 
-/// The bytes of a regular file. Throws as FileReader does, and Error(bad_input) if the file is
-/// longer than `limit`.
+/// The bytes of a regular file. Throws as FileReader does, Error(bad_input) if the file is longer
+/// than `limit` bytes, and Error(io) if memory is exhausted.
 std::string read_bytes(const std::filesystem::path& path, std::uint64_t limit = UINT64_MAX);
 
-/// Writes a new file sequentially and computes its size and SHA-256. The bytes are on disk when
-/// finish() returns; until then, the file is incomplete.
+/// Writes a file sequentially, overwriting an existing one, and computes its size and SHA-256. The
+/// bytes are on disk when finish() returns; until then, the file is incomplete.
 class FileWriter {
  public:
   explicit FileWriter(std::filesystem::path path);
@@ -123,7 +125,8 @@ class FileWriter {
   std::uint64_t size_ = 0;
 };
 
-/// Replaces a file atomically; an older file of that name exists until the new one is complete.
+/// Creates or replaces a file atomically: an older file of that name exists until the new one is
+/// complete.
 void write_file_durably(const std::filesystem::path& path,
                         const std::function<void(FileWriter&)>& write);
 void write_file_durably(const std::filesystem::path& path, std::string_view bytes);
@@ -152,13 +155,13 @@ std::string remove_tree_if_allowed(const std::filesystem::path& path);
 /// The temporary name of `path` in the same folder: `.NAME.tmp`.
 std::filesystem::path temporary_name(const std::filesystem::path& path);
 
-/// Whether a file of any kind has this name, even a dangling link. Throws Error(io) if the disk
-/// fails.
+/// Whether a file of any kind has this name, even a dangling link. Throws Error(io) if this cannot
+/// be determined.
 bool path_exists(const std::filesystem::path& path);
 
 /// The exit status for a failed open or stat: bad_input if the path leads to no file; io if the
 /// file may be intact and another attempt may succeed. For a file that the user `named`, a lack of
-/// read permission is bad_input too.
+/// read permission, a name that is too long and a missing device are bad_input too.
 Exit exit_of_reading(int error, bool named = false);
 
 /// The error for a failed open, read or stat, such as "PATH: no such file".

@@ -33,7 +33,8 @@ void check_line(std::string_view line, const std::string& file, std::int64_t num
 TextSource::TextSource(const std::string& path, const Limits& limits)
     : file_(path, limits.kinds), limit_(limits.bytes) {
   check_size(file_.size());
-  // Stops at the first byte that cannot belong to a gzip file, because the input may be a terminal.
+  // Waits for a second byte only if the first may begin a gzip file, because the input may be a
+  // terminal.
   while (packed_.size() < 2 && (packed_.empty() || is_gzip(packed_ + "\x8b")) &&
          read_raw(packed_)) {
   }
@@ -70,7 +71,7 @@ bool TextSource::read(std::string& into) {
 
 bool LineReader::next(std::string& line) {
   std::size_t newline = std::string::npos;
-  for (std::size_t looked = 0;;) {  // number of bytes after begin_ that contain no newline
+  for (std::size_t looked = 0;;) {  // number of bytes from begin_ that contain no newline
     newline = text_.find('\n', begin_ + looked);
     if (newline != std::string::npos) break;
     text_.erase(0, begin_);

@@ -1,6 +1,7 @@
 #pragma once
 /// Text from files, plain or gzip (distinguished by content), checked as it is read. All errors are
-/// Error(bad_input), or Error(io) if the disk fails, and name the file by its absolute path.
+/// Error(bad_input), or Error(io) if the disk fails or memory is exhausted. Messages name a file by
+/// its absolute path.
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -12,17 +13,17 @@
 
 namespace heed {
 
-/// Maximum size of a line in a file of sentences; a longer line is an error (text without line
-/// ends, or a binary file).
-inline constexpr std::size_t max_line_bytes = 1'000'000;  // bytes
+/// Maximum size in bytes of a line in a file of sentences. A longer line is an error: the file is
+/// probably binary or lacks line ends.
+inline constexpr std::size_t max_line_bytes = 1'000'000;
 
-/// The bytes of a file as a stream, unpacked; "-" is standard input.
+/// The bytes of a file as a stream, unpacked if it is in gzip format; "-" is standard input.
 class TextSource {
  public:
   struct Limits {
     FileReader::Kinds kinds = FileReader::Kinds::files_and_pipes;
-    std::uint64_t bytes = UINT64_MAX;  ///< maximum size, packed and unpacked
-    bool kept = true;                  ///< the whole content remains in memory (GzipUnpacker)
+    std::uint64_t bytes = UINT64_MAX;  ///< maximum size of the file and of its unpacked content
+    bool kept = true;  ///< whether the caller keeps the whole content in memory (GzipUnpacker)
   };
   /// Waits for the first bytes. Throws if the file is missing, not readable, too long, or of a kind
   /// that is not permitted.
@@ -40,11 +41,11 @@ class TextSource {
   FileReader file_;
   std::uint64_t limit_, taken_ = 0;  // bytes
   std::unique_ptr<GzipUnpacker> unpacker_;
-  std::string packed_;  // initially the bytes that identified the file's kind
+  std::string packed_;  // read but not yet unpacked, initially the bytes that is_gzip examined
 };
 
-/// Streams the lines of a file, without their ends (\n or \r\n) and without a leading byte-order
-/// mark, so that an input of any size needs little memory.
+/// Streams the lines of a file, so that an input of any size needs little memory. A line excludes
+/// its end (\n or \r\n), and the first line excludes a byte-order mark.
 class LineReader {
  public:
   explicit LineReader(const std::string& path)
@@ -53,8 +54,8 @@ class LineReader {
   LineReader(const std::string& path, std::size_t max_bytes, const TextSource::Limits& limits)
       : source_(path, limits), max_bytes_(max_bytes) {}
 
-  /// Reads the next line; returns false at the end. Throws for invalid UTF-8, a NUL byte and a line
-  /// of more than `max_bytes` bytes, each with its line number.
+  /// Reads the next line; returns false at the end. Throws, with the line number, for invalid
+  /// UTF-8, for a NUL byte and for a line of more than `max_bytes` bytes.
   bool next(std::string& line);
   /// The number of the last line that next() read, counted from 1.
   std::int64_t number() const { return number_; }
@@ -64,7 +65,7 @@ class LineReader {
  private:
   TextSource source_;
   std::size_t max_bytes_;
-  std::string text_;  // the bytes from begin_ on are read but not yet returned
+  std::string text_;  // the bytes from begin_ on have not yet been returned
   std::size_t begin_ = 0;
   std::int64_t number_ = 0;
 };
@@ -78,7 +79,7 @@ std::string read_file(const std::string& path, std::uint64_t limit = UINT64_MAX)
 std::vector<std::string> read_lines(const std::string& path, std::uint64_t limit = UINT64_MAX);
 std::vector<std::string> read_lines(const std::vector<std::string>& paths);
 
-/// The text of a file unchanged, line ends included. Throws for invalid UTF-8 and NUL bytes.
+/// As read_file, but also throws, with the line number, for invalid UTF-8 and NUL bytes.
 std::string read_text(const std::string& path);
 
 /// Splits a text after every \n; the results are views of the text and include the \n.

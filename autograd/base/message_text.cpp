@@ -10,8 +10,8 @@
 namespace heed {
 namespace {
 
-/// The minimum number of edits (insert, delete, replace, swap of adjacent characters) that turn a
-/// into b: the "optimal string alignment" distance, after Damerau (1964).
+/// The minimum number of edits (insertions, deletions, replacements, swaps of adjacent bytes) that
+/// turn a into b: the "optimal string alignment" distance, after Damerau (1964).
 std::size_t edit_distance(std::string_view a, std::string_view b) {
   const std::size_t width = b.size() + 1;
   std::vector<std::size_t> cost((a.size() + 1) * width);

@@ -11,7 +11,7 @@
 ///   inline auto names_of(MixerKind kind) { return open_names(kind).all(); }
 ///   OpenTable<MixerKind, MixerFactory>& mixers();    // defined in a .cpp
 ///
-/// Names are registered before any thread reads them, and are never removed.
+/// Names must be registered before other threads read them; they are never removed.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -25,8 +25,9 @@
 
 namespace heed {
 
-/// Whether the name consists of words joined by dots, as in mine.gate. The dot distinguishes a
-/// registered name from a built-in one.
+/// Whether the name consists of two or more words joined by dots, as in mine.gate. The dots
+/// distinguish registered names from built-in ones. A word consists of ASCII letters, digits and _,
+/// and does not begin with a digit.
 constexpr bool is_registered_name(std::string_view name) {
   const auto letter = [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
@@ -50,8 +51,8 @@ class OpenNames {
   std::size_t built_in() const { return built_in_; }
   const std::string& what() const { return what_; }
 
-  /// The value with this name; registers a new name. Throws Error(bad_input) if the name does not
-  /// have the form that is_registered_name describes.
+  /// The number of the value with this name, which is registered if it is new. Throws
+  /// Error(bad_input) if the name does not have the form that is_registered_name describes.
   std::size_t registered(std::string_view name) {
     if (!is_registered_name(name)) {
       throw Error(Exit::bad_input,
@@ -67,7 +68,7 @@ class OpenNames {
     return static_cast<std::size_t>(found - names_.begin());
   }
 
-  /// The number of names registered so far in all enums. It changes when any list grows.
+  /// The number of names registered so far in all enums.
   static inline std::size_t growth = 0;
 
  private:
@@ -77,12 +78,12 @@ class OpenNames {
   std::deque<std::string> texts_;  ///< storage for the registered names
 };
 
-/// Maps the registered values of E to Values. A Value converts to bool: false means that it is not
-/// registered.
+/// Maps the registered values of E to Values. A Value converts to bool: one that is false marks a
+/// name without a registered Value.
 template <class E, class Value>
 class OpenTable {
  public:
-  /// Throws Error(bad_input) if the name is already registered or has the wrong form.
+  /// Throws Error(bad_input) if the name has the wrong form or is already in this table.
   void add(std::string_view name, Value value) {
     OpenNames& names = open_names(E{});
     const std::size_t i = names.registered(name) - names.built_in();

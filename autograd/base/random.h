@@ -1,8 +1,8 @@
 #pragma once
-/// Random numbers as a function of where they are used, independent of previous draws:
+/// Random numbers as a function of the place where they are used, independent of previous draws:
 /// Philox4x32-10, a counter-based generator (Salmon, Moraes, Dror and Shaw, "Parallel random
-/// numbers: as easy as 1, 2, 3", SC 2011). The same key and position give the same number on any
-/// thread, in any order, in a resumed run.
+/// numbers: as easy as 1, 2, 3", SC 2011). The same key and position give the same numbers on any
+/// thread, in any order and in a resumed run.
 #include <array>
 #include <cmath>
 #include <cstdint>
@@ -25,7 +25,7 @@ constexpr PhiloxBlock philox(PhiloxBlock counter, std::uint32_t key0, std::uint3
   return counter;
 }
 
-/// The purpose of a stream of numbers; streams never overlap.
+/// The purpose of a stream of numbers. Streams with different purposes never overlap.
 enum class Stream : std::uint32_t {
   init = 1,
   dropout = 2,
@@ -41,8 +41,8 @@ enum class Stream : std::uint32_t {
 };
 
 /// Identifies one stream of numbers: the run's seed, the stream's purpose, and two indices (step
-/// and shard for dropout, epoch for shuffling, ...). `position` then counts within the stream, in
-/// blocks of four numbers.
+/// and shard for dropout, epoch for shuffling, …). `position` is the index of a block of four
+/// numbers within the stream.
 struct RandomKey {
   std::uint64_t seed = 0;
   Stream stream = Stream::check;

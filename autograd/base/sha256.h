@@ -16,7 +16,7 @@ class Sha256 {
  public:
   Sha256();
   void update(std::span<const std::byte> bytes);
-  /// The hash as 64 hexadecimal digits; resets the object.
+  /// The hash as 64 hexadecimal digits. Resets the object for another stream.
   std::string hex();
 
  private:

@@ -82,7 +82,7 @@ class Shape {
  private:
   std::array<std::int64_t, max_rank> extents_{};
   std::int64_t size_ = 1;
-  std::int64_t nonzero_extents_size_ = 1;  // upper bound on the product of any of the extents
+  std::int64_t nonzero_extents_size_ = 1;  // bounds the product of any subset of the extents
   int rank_ = 0;
 };
 

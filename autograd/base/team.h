@@ -31,8 +31,8 @@ class Team {
     interrupt_requested_ = std::move(requested);
   }
   /// Calls job(i) for i = 0 … count − 1, each once, on whichever thread is free, and returns when
-  /// all are done. Results must not depend on the thread. After an exception no further job starts;
-  /// run() rethrows the exception of the smallest i.
+  /// all are done. Results must not depend on the thread. After an exception no further job starts.
+  /// If several jobs threw, run() rethrows the exception with the smallest i.
   template <class Job>
   void run(std::int64_t count, const Job& job) {
     // A reference fits into a std::function without an allocation.
@@ -57,10 +57,11 @@ class Team {
   std::int64_t failed_ = 0;  ///< index of the job that threw error_
 };
 
-/// Divides 0 … count − 1 into ranges of at least `min_part` elements (a smaller range costs more
-/// time than it saves), at most one for each of `threads` threads (0: one per processor), and calls
-/// work(k, from, to) in parallel for every range k, which is [from, to). Returns the number of
-/// ranges.
+/// Divides [0, count) into ranges and calls work(k, from, to) in parallel for every range k, which
+/// is [from, to). There is at most one range for each of `threads` threads (0: one thread per
+/// processor). Each has at least `min_part` elements, because a smaller one costs more time than it
+/// saves; but if `count` is less than `min_part`, there is one range of all elements. Returns the
+/// number of ranges.
 template <class Work>
 std::size_t in_parts(std::size_t count, std::size_t min_part, std::int64_t threads,
                      const Work& work) {

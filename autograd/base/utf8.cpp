@@ -1,6 +1,6 @@
 #include "autograd/base/utf8.h"
 
-#include <locale.h>  // POSIX's, with newlocale: NOLINT(modernize-deprecated-headers)
+#include <locale.h>  // declares POSIX's newlocale: NOLINT(modernize-deprecated-headers)
 #include <wctype.h>  // NOLINT(modernize-deprecated-headers)
 
 #include "autograd/base/error.h"

@@ -22,8 +22,8 @@ std::string poisoned_at(const Array& x) {
   return {};
 }
 
-/// Runs one node's backward under different conditions. An array of the results is undefined where
-/// the op makes no contribution.
+/// Runs one node's backward under different conditions. An array of the results is undefined if the
+/// op does not contribute to that gradient.
 class Trial {
  public:
   Trial(Node& node, const Array& dy, std::span<const Grad> dx) : node_(node), dy_(dy), dx_(dx) {}
@@ -91,8 +91,8 @@ bool close(const Array& a, const Array& b, double scale) {
   return true;
 }
 
-/// While an instance is alive, no observer is called: the gradients of trials are not part of the
-/// caller's backward pass.
+/// While an instance is alive, no observer is called: trials are not part of the caller's backward
+/// pass.
 struct Unobserved {
   Unobserved() : before(std::exchange(OpObserver::active, nullptr)) {}
   ~Unobserved() { OpObserver::active = before; }
@@ -125,7 +125,7 @@ std::string changes_dy(const Array& before, const Array& dy) {
   const auto bytes = static_cast<std::size_t>(dy.size()) * sizeof(real);
   if (bytes == 0 || std::memcmp(before.data(), dy.data(), bytes) == 0) return {};
   std::copy_n(before.data(), before.size(), Array(dy).data());
-  return "changes dy, whose values other ops share: write into a new array, or a clone";
+  return "changes dy, whose values other ops share: write into a new array or a clone";
 }
 
 std::string reads_unwritten(const Arrays& first) {
@@ -167,8 +167,8 @@ std::string does_not_add(const Trial& trial, const Arrays& first, std::span<cons
     if (!dx[i] || earlier[i].size() == 0 || close(after[i], sum, scale)) continue;
     return some_overwritten(after[i], sum, first[i], scale)
                ? fmt::format(
-                     "overwrites the gradient of input {} that other uses of the tensor have "
-                     "contributed to: add to it",
+                     "overwrites the gradient of input {}, to which other uses of the tensor have "
+                     "contributed: add to it",
                      i)
                : fmt::format(
                      "does not add its contribution to the gradient of input {}: if the gradient "
@@ -187,12 +187,12 @@ std::string needs_every_gradient(const Trial& trial, const Arrays& first,
     try {
       rest = trial.gradients(i);
     } catch (const std::exception& error) {
-      return fmt::format("fails where input {} is a constant: {}", i, error.what());
+      return fmt::format("fails if input {} is a constant: {}", i, error.what());
     }
     for (std::size_t k = 0; k < first.size(); ++k) {
       if (k == i || close(rest[k], first[k], largest(first[k]))) continue;
-      return fmt::format("computes a different gradient of input {} where input {} is a constant",
-                         k, i);
+      return fmt::format("computes a different gradient of input {} if input {} is a constant", k,
+                         i);
     }
   }
   return {};
@@ -205,8 +205,8 @@ std::string needs_different_inputs(const Trial& trial, const Arrays& first,
       if (!dx[i] || !dx[j] || dx[i].shape() != dx[j].shape()) continue;
       if (!close(trial.of_both(i, j), sum_of(first[i], first[j]),
                  largest(first[i]) + largest(first[j]))) {
-        return fmt::format("computes a wrong gradient where inputs {} and {} are the same tensor",
-                           i, j);
+        return fmt::format("computes a wrong gradient if inputs {} and {} are the same tensor", i,
+                           j);
       }
     }
   }

@@ -1,8 +1,8 @@
 #pragma once
 /// Checks of an op's backward for faults that finite differences do not detect, because they have
-/// no effect in the given graph. It must add instead of overwriting, leave dy unchanged, compute
-/// the same gradients if other inputs are constants, be deterministic and read only initialised
-/// values.
+/// no effect in the given graph. The backward must add instead of overwriting, leave dy unchanged,
+/// compute the same gradients if other inputs are constants and correct ones if two inputs are the
+/// same tensor, be deterministic, and read only initialised values.
 #include <span>
 #include <string>
 #include <unordered_map>
@@ -14,7 +14,7 @@
 HEED_BEGIN
 
 /// While an instance is alive, it checks every op of this thread, forward once and backward several
-/// times, and keeps the first fault. New arrays are poisoned (PoisonNewArrays). An observer
+/// times, and records the first fault. New arrays are poisoned (PoisonNewArrays). An observer
 /// installed earlier is called too.
 class Audit final : public OpObserver {
  public:
@@ -46,7 +46,8 @@ class Audit final : public OpObserver {
   std::vector<std::string> unlisted_;
   /// Nodes whose gradient passed through a straight-through op, and the name of that op.
   std::unordered_map<const Node*, std::string> behind_;
-  /// Whether an op's backward is running. The variables of graphs within it are not examined.
+  /// Whether an op's backward is running. The variables of graphs that this backward builds are not
+  /// examined.
   bool in_backward_ = false;
   std::string problem_;
   PoisonNewArrays poison_;

@@ -45,7 +45,7 @@ Values minus(Values a, const Values& b) {
   return a;
 }
 
-/// A view of an array along one of its axes: entry j of line l has the index at(l, j).
+/// A view of an array along one of its axes: entry j of line l has the flat index at(l, j).
 struct Axis {
   Axis(const Shape& shape, int axis) : extent(shape[axis]) {
     for (int i = axis + 1; i < shape.rank(); ++i) stride *= shape[i];
@@ -57,7 +57,7 @@ struct Axis {
   std::int64_t extent, stride = 1, lines = 0;
 };
 
-// ---- single causes: each returns a sentence or none -----------------------------------------
+// ---- single causes: each returns a sentence, or nothing if it does not apply -----------------
 
 std::optional<std::string> nothing_arrives(const Evidence& e) {
   if (largest(e.analytic) != 0 || largest(e.numeric) == 0) return {};
@@ -75,7 +75,7 @@ std::optional<std::string> nothing_arrives(const Evidence& e) {
 
 std::optional<std::string> no_influence(const Evidence& e) {
   if (largest(e.numeric) != 0) return {};
-  return "f's result does not change with this tensor, yet its analytic gradient is not 0";
+  return "f's result does not change with this tensor, yet the analytic gradient is not 0";
 }
 
 std::optional<std::string> sign(const Values& a, const Values& n) {
@@ -83,7 +83,7 @@ std::optional<std::string> sign(const Values& a, const Values& n) {
   return "sign: the analytic gradient is -1 times the numeric one";
 }
 
-/// Describes the ratio analytic / numeric if it is close to a common one.
+/// Names common ratios to which analytic / numeric is close: " (2; or …)", or "".
 std::string name_of_ratio(double r, const Evidence& e) {
   struct Guess {
     double value;
@@ -97,9 +97,10 @@ std::string name_of_ratio(double r, const Evidence& e) {
       const auto n = static_cast<double>(count);
       guesses.push_back({n, fmt::format("{}, {}", count, name)});
       guesses.push_back({1 / n, fmt::format("1/{}, one over {}", count, name)});
-      guesses.push_back({std::sqrt(n), fmt::format("sqrt({}), the root of {}", count, name)});
       guesses.push_back(
-          {1 / std::sqrt(n), fmt::format("1/sqrt({}), one over the root of {}", count, name)});
+          {std::sqrt(n), fmt::format("sqrt({}), the square root of {}", count, name)});
+      guesses.push_back({1 / std::sqrt(n),
+                         fmt::format("1/sqrt({}), one over the square root of {}", count, name)});
     };
     for (int i = 0; i < shape.rank(); ++i)
       add(shape[i], fmt::format("the extent of {}'s axis {}", what, i));
@@ -248,7 +249,7 @@ std::optional<std::string> product_rule(const Evidence& e) {
            "factors depended on x";
   }
   if (same(minus(e.numeric, outer), e.analytic))
-    return "missing term of a product: dy y / x is missing, as for y = x g(x)";
+    return "missing term of a product: the term dy y / x is missing, as for y = x g(x)";
   return {};
 }
 
@@ -344,15 +345,15 @@ std::optional<std::string> summed_too_much(const Evidence& e) {
       for (std::int64_t j = 0; j < axis.extent; ++j) sums[axis.at(line, j)] = sum;
     }
     if (same(sums, e.analytic))
-      return fmt::format("summed over axis {}, where every entry has its own gradient", k);
+      return fmt::format("summed over axis {}, although every entry has a separate gradient", k);
     if (same(scaled(1 / static_cast<double>(axis.extent), sums), e.analytic)) {
-      return fmt::format("averaged over axis {}, where every entry has its own gradient", k);
+      return fmt::format("averaged over axis {}, although every entry has a separate gradient", k);
     }
   }
   return {};
 }
 
-/// Whether, in each line along an axis, the difference is a multiple of the basis.
+/// Whether, in each line along the axis, the difference is a multiple of the basis.
 bool multiple_along(const Axis& axis, const Values& difference, const Values& basis) {
   Values explained(difference.size());
   for (std::int64_t line = 0; line < axis.lines; ++line) {
@@ -391,7 +392,7 @@ std::optional<std::string> missing_term(const Evidence& e) {
     const Axis axis(e.shape, k);
     for (const Term& term : terms) {
       if (axis.extent > 1 && multiple_along(axis, difference, term.basis))
-        return "missing term: what is missing is" + fmt::format(fmt::runtime(term.what), k);
+        return "missing term: the difference is" + fmt::format(fmt::runtime(term.what), k);
     }
   }
   return {};
@@ -408,13 +409,13 @@ std::optional<std::string> rearranged(const Evidence& e) {
         }
       }
       if (same(rolled, e.analytic))
-        return fmt::format("shifted: right values, offset by {} along axis {}", shift, k);
+        return fmt::format("shifted: correct values, offset by {} along axis {}", shift, k);
     }
   }
   Values a(e.analytic), n(e.numeric);
   std::sort(a.begin(), a.end());
   std::sort(n.begin(), n.end());
-  if (a.size() > 2 && same(a, n)) return "permuted: right values in wrong places";
+  if (a.size() > 2 && same(a, n)) return "permuted: correct values in the wrong places";
   return {};
 }
 
@@ -422,13 +423,13 @@ std::optional<std::string> precision(const Values& a, const Values& n) {
   const double worst = largest(minus(a, n));
   if (worst > 1e-3 * largest(n)) return {};
   return fmt::format(
-      "precision: right to about {:.0f} digits; a constant (an epsilon?) that differs from "
+      "precision: correct to about {:.0f} digits; a constant (an epsilon?) that differs from "
       "forward's, an approximate derivative, or float32 inside backward?",
       -std::log10(worst / largest(n)));
 }
 
 /// "at indices 1, 4, 5 of axis 0, and only there: ", if the wrong entries are exactly those at some
-/// indices of one axis.
+/// indices of one axis, else "at the wrong entries: ".
 std::string place(const Evidence& e) {
   for (int k = 0; k < e.shape.rank(); ++k) {
     const Axis axis(e.shape, k);
@@ -495,7 +496,7 @@ std::string diagnose(const Evidence& e) {
   if (!partly) return {};
   if (const auto cause = sign(a, n)) return where + *cause;
   if (const auto cause = factor(a, n, e)) return where + *cause;
-  return e.complete() && where != "at the wrong entries: " ? where + "the rest is right"
+  return e.complete() && where != "at the wrong entries: " ? where + "the rest is correct"
                                                            : std::string();
 }
 

@@ -32,7 +32,7 @@ struct Evidence {
   bool output_has_graph = true;  ///< f's result depends on a variable
   bool connected = true;         ///< the tape leads from f's result to x
   /// The numeric derivative of each output with respect to the entry of x at a flat index, times
-  /// the cotangent: one column of the weighted Jacobian. It costs two calls of f.
+  /// the cotangent: one column of the weighted Jacobian. Each call costs two calls of f.
   std::function<std::vector<double>(std::int64_t)> column;
 
   bool complete() const { return static_cast<std::int64_t>(indices.size()) == shape.size(); }

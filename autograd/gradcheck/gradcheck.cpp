@@ -15,8 +15,8 @@ HEED_BEGIN
 namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
-constexpr std::size_t shown = 5;      // maximum number of entries in the report
-constexpr std::int64_t sampled = 64;  // maximum number of entries that explain a wrong direction
+constexpr std::size_t shown = 5;      // maximum number of entries in each list of the report
+constexpr std::int64_t sampled = 64;  // maximum number of entries examined for a wrong direction
 
 double first_step(const GradcheckOptions& options, double power) {
   return options.step > 0 ? options.step : std::pow(std::numeric_limits<real>::epsilon(), power);
@@ -115,8 +115,9 @@ std::vector<GradcheckEntry> ParameterChecker::directions() const {
   return found;
 }
 
-/// Whether f rounds internally to float32: slopes at steps far below float32's resolution (float64
-/// still has eight digits) differ from those at wide steps, which agree with the analytic gradient.
+/// Whether f rounds internally to float32. Then, for most failing entries, slopes at steps far
+/// below float32's resolution (where float64 still has eight digits) differ from those at wide
+/// steps, which agree with the analytic gradient.
 bool ParameterChecker::rounds_inside(const std::vector<GradcheckEntry>& found) const {
   if (sizeof(real) < 8) return false;
   int looked = 0, rounded = 0;
@@ -133,8 +134,8 @@ bool ParameterChecker::rounds_inside(const std::vector<GradcheckEntry>& found) c
     };
     const double wide = slope(0x1p-10 * scale).value, half = slope(0x1p-11 * scale).value;
     const Difference narrow = slope(0x1p-27 * scale);
-    // At steps of a few float32 ulps, internal rounding scatters the slopes; near a kink or on a
-    // curve they converge.
+    // At steps of a few float32 ulps, internal rounding scatters the slopes; near a kink or where f
+    // is curved, they converge.
     const Difference near = slope(0x1p-22 * scale), nearer = slope(0x1p-23 * scale);
     if (std::abs(near.value - nearer.value) <= 1e-3 * std::abs(near.value) + nearer.rounding)
       continue;
@@ -171,10 +172,10 @@ std::string ParameterChecker::explain(const std::vector<GradcheckEntry>& found) 
   }
   if (analytic_bad > 0)
     return fmt::format("NaN or infinity in {} of {} analytic values", analytic_bad, found.size());
-  if (numeric_bad > 0) return "f is not finite next to this point, at any step size tried";
+  if (numeric_bad > 0) return "f is not finite near this point at any step size tried";
   if (rounds_inside(found)) {
     return "precision: f itself is rounded, as if part of it were computed in float32; the "
-           "gradient may be right";
+           "gradient may be correct";
   }
   if (wrong == 0) {
     return fmt::format(
@@ -224,7 +225,7 @@ ParameterCheck ParameterChecker::check() const {
   if (c.kinks == c.checked) {
     c.status = GradcheckStatus::unstable;
     c.wrong = c.kinks;
-    c.cause = "every entry is at a kink, so the check shows nothing: check at other values";
+    c.cause = "every entry is at a kink, so the check proves nothing: check at other values";
   }
   if (passes(c.status) || !c.cause.empty()) return c;
   if (c.directional) {
@@ -232,8 +233,9 @@ ParameterCheck ParameterChecker::check() const {
     found = entries(sampled);
     if (std::all_of(found.begin(), found.end(),
                     [](const auto& entry) { return passes(entry.status); })) {
-      c.cause = fmt::format("all single entries examined ({}) are right; check more of them",
-                            found.size());
+      c.cause =
+          fmt::format("unknown: all single entries examined ({}) are correct; check more of them",
+                      found.size());
       return c;
     }
   }
@@ -272,8 +274,8 @@ GradcheckResult gradcheck_parameters(const std::function<Tensor()>& f,
                                      const std::vector<NamedTensor>& parameters,
                                      const GradcheckOptions& options) {
   if (!(options.rel > 0) || !(options.abs >= 0) || !(options.step >= 0)) {
-    fail("[gradcheck] expected rel > 0, abs >= 0, step >= 0, got {}, {}, {}", options.rel,
-         options.abs, options.step);
+    fail("[gradcheck] expected rel > 0, abs >= 0, step >= 0, got rel {}, abs {}, step {}",
+         options.rel, options.abs, options.step);
   }
   GradcheckResult result;
   result.rel = options.rel;

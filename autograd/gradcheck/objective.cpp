@@ -96,7 +96,9 @@ std::vector<OtherTensor> Objective::other_tensors(std::size_t number) const {
   return found;
 }
 
-/// Draws weights of random sign and magnitude 0.5 to 1.5, so that every output contributes.
+/// Draws weights of random sign and magnitude 0.5 to 1.5, so that every output contributes; the
+/// weight of an ignored infinite output is 0. Returns a description of an output that is not
+/// finite, or "".
 std::string Objective::draw_weights(const Array& y, std::uint64_t seed,
                                     bool ignore_infinite_outputs) {
   output_shape_ = y.shape();
@@ -115,7 +117,8 @@ std::string Objective::draw_weights(const Array& y, std::uint64_t seed,
   return {};
 }
 
-/// Runs f twice more. All differences use the values computed without a tape.
+/// Runs f twice more, without a tape, and returns a description of a difference between the
+/// results, or "". All later differences are relative to the outputs computed without a tape.
 std::string Objective::repeat() {
   const NoGrad off;
   const Values once = values_of(f_().value()), twice = values_of(f_().value());
@@ -123,14 +126,14 @@ std::string Objective::repeat() {
   y_ = once;
   if (const std::string random_result = compare(twice, "with the same inputs");
       !random_result.empty()) {
-    return "f is not a function: " + random_result +
-           " (a dropout without a fixed key? a state that f changes?)";
+    return "f is not deterministic: " + random_result +
+           " (dropout without a fixed key? state that f changes?)";
   }
   return unlike.empty() ? unlike : "f returns a different result under NoGrad: " + unlike;
 }
 
-/// A description of the difference between the first result and y, a later one for the same values,
-/// or "". Rounding differences are allowed.
+/// A description of the difference between the stored outputs and y, later outputs for the same
+/// values, or "". Rounding differences are allowed.
 std::string Objective::compare(const Values& y, const char* when) const {
   if (y.size() != y_.size())
     return fmt::format("f returned {} values, then {}, {}", y_.size(), y.size(), when);
@@ -150,13 +153,13 @@ Difference Objective::difference() const {
   const NoGrad off;
   const Tensor y = f_();
   if (y.shape() != output_shape_) {
-    fail("[gradcheck] f's result has shape {}, and {} after a change of values", output_shape_,
-         y.shape());
+    fail("[gradcheck] f's result has shape {}, but shape {} after a change of values",
+         output_shape_, y.shape());
   }
   long double sum = 0, rounding = 0;
   const real* now = y.value().data();
   for (std::size_t j = 0; j < y_.size(); ++j) {
-    if (now[j] == y_[j]) continue;  // avoids rounding and skips an infinite output
+    if (now[j] == y_[j]) continue;  // adds no rounding error; skips an infinite output
     const double d = now[j] - y_[j];
     sum += static_cast<long double>(std::isfinite(d) ? u_[j] : 1) * d;
     rounding += std::abs(u_[j] * y_[j]);
@@ -171,7 +174,7 @@ Line Objective::along_entry(Array x, std::int64_t i) const {
     const double moved = static_cast<double>(x.data()[i]) - static_cast<double>(before);
     Difference d = difference();
     x.data()[i] = before;
-    d.value *= t / moved;  // x + t was rounded; not finite if x did not change
+    d.value *= t / moved;  // x + t is rounded; not finite if x did not change
     return d;
   };
 }

@@ -12,7 +12,7 @@
 
 HEED_BEGIN
 
-/// Variables and a copy of their values, which is restored on destruction.
+/// Variables and a copy of their values. The destructor restores the values.
 class Originals {
  public:
   explicit Originals(const std::vector<NamedTensor>& parameters);
@@ -43,7 +43,8 @@ class Objective {
   const Shape& output_shape() const { return output_shape_; }
   const Values& outputs() const { return y_; }
   const Values& cotangent() const { return u_; }  ///< the random weight of each output
-  /// Variables that f's result depends on but that are not listed (Audit::unlisted).
+  /// Descriptions of the variables that f's result depends on but that are not checked
+  /// (Audit::unlisted).
   const std::vector<std::string>& unlisted() const { return unlisted_; }
   /// All variables except the one with this number, with their analytic gradients.
   std::vector<OtherTensor> other_tensors(std::size_t number) const;
@@ -58,11 +59,12 @@ class Objective {
 
   /// s at the variables' current values, minus s at their original ones.
   Difference difference() const;
-  /// The change of s as a function of t, if entry i of x changes by t, or x by t d; each call
+  /// The change of s as a function of t when entry i of x changes by t, or x by t d. Each call
   /// restores x.
   Line along_entry(Array x, std::int64_t i) const;
   Line along(Array x, Values d) const;
-  /// The derivative of each output with respect to entry i of x, times that output's weight.
+  /// The numeric derivative of each output with respect to entry i of x, times that output's
+  /// weight.
   Values column(Array x, std::int64_t i) const;
 
  private:

@@ -40,8 +40,8 @@ std::string good(const ParameterCheck& c) {
   if (c.status == GradcheckStatus::empty)
     return fmt::format("  {} {}: nothing to check\n", c.name, c.shape);
   if (c.status == GradcheckStatus::declared)
-    return fmt::format("  {} {}: not compared, {} has a straight-through gradient\n", c.name,
-                       c.shape, c.declared_by);
+    return fmt::format("  {} {}: not compared, because {} has a straight-through gradient\n",
+                       c.name, c.shape, c.declared_by);
   return fmt::format("  {} {}: {}, {}, worst error {:.2g}\n", c.name, c.shape, name_of(c.status),
                      counted(c), c.worst_error) +
          kinks_of(c);

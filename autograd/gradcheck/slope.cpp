@@ -12,8 +12,8 @@ namespace {
 constexpr int halvings = 20;  // reduces ε^(1/5) to about 1e-9 in float64
 constexpr int patience = 12;  // number of halvings without progress before the search ends
 constexpr int doublings = 5;
-// Number of consecutive halvings after which an unchanged gap between the left and the right slope
-// counts as a kink.
+// Number of consecutive halvings that must leave the gap between the left and the right slope
+// unchanged for it to count as a kink.
 constexpr int halvings_of_a_kink = 3;
 // Number of consecutive halvings that must shrink this gap for the function to count as smooth.
 constexpr int halvings_of_a_curve = 2;
@@ -37,9 +37,9 @@ struct Stencil {
   }
 };
 
-/// Whether halving h leaves the gap between the right and the left slope unchanged, as at a kink.
-/// If the function is smooth, the gap, about −s⁽⁴⁾h³/2, shrinks by a factor of 8. A gap below
-/// `min_gap` is ignored.
+/// Whether halving h leaves the gap between the right and the left slope unchanged, to within the
+/// fraction `within`, as at a kink. If the function is smooth, the gap, about −s⁽⁴⁾h³/2, shrinks by
+/// a factor of 8. The result is false for a gap below `min_gap` or within rounding.
 bool gap_remains(const Stencil& wide, const Stencil& narrow, double min_gap, double within) {
   const double gap = narrow.gap();
   return std::abs(gap) > std::max(min_gap, 50 * narrow.rounding()) &&
@@ -63,7 +63,7 @@ bool may_be_a_kink(const Stencil& s) {
 
 /// The best estimate so far, from two step sizes.
 struct Best : Slope {
-  bool smooth = false;  ///< the gap shrinks between its two steps, and at every step after them
+  bool smooth = false;  ///< the gap shrinks between the two step sizes and at every smaller one
 };
 
 /// Updates `best` and returns true if the two stencils agree better than any previous pair. A
@@ -109,14 +109,16 @@ Slope measure_slope(const Line& line, double expected, double step,
     const double min_gap =
         tolerance(std::max(std::abs(next.from_left()), std::abs(next.from_right())));
     if (bent && 50 * next.rounding() > 0.5 * std::abs(bent->gap())) {
-      // Smaller steps cannot show whether the kink is at x or beside it: rounding would hide this.
+      // Smaller steps cannot show whether the kink is at x or beside it: rounding would hide the
+      // difference.
       remains = true;
       break;
     }
     const bool before = remains;
     remains = gap_remains(now, next, min_gap, 0.1);
     steady = remains ? steady + 1 : 0;
-    // While a kink lies within the stencil, two steps may agree on a mean of its slopes.
+    // While a kink lies within the stencil, two step sizes may agree on a mean of the slopes on its
+    // two sides.
     const bool better = !remains && keep_better(best, now, next, min_gap);
     stuck = better || remains || before || !best.finite ? 0 : stuck + 1;
     smooth = gap_shrinks(now, next, min_gap) ? smooth + 1 : 0;
@@ -125,7 +127,7 @@ Slope measure_slope(const Line& line, double expected, double step,
     now = next;
     if (at_kink || steady >= halvings_of_a_kink) bent = now;
     if (at_kink) break;
-    // A kink near x resembles one at x until the steps are smaller than its distance.
+    // A kink near x resembles one at x until the steps are smaller than its distance from x.
     if (remains || !best.finite) continue;
     if (right && !bent) return *right;  // curved without a kink
     if (stuck == patience) break;
@@ -139,7 +141,7 @@ Slope measure_slope(const Line& line, double expected, double step,
     return {value, bent->rounding(),  std::isfinite(value),
             true,  bent->from_left(), bent->from_right()};
   }
-  if (bent) return best;  // larger steps would agree on a mean of the kink's slopes
+  if (bent) return best;  // larger steps would agree on a mean of the slopes beside the kink
   const Stencil narrowest = now;
   now = first;  // larger steps are more precise if rounding dominates
   for (int k = 0; k < doublings && best.finite && best.uncertainty > 0.1 * tolerance(best.value);

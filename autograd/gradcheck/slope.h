@@ -6,8 +6,8 @@
 
 HEED_BEGIN
 
-/// s(t) − s(0), summed from the differences of the individual outputs, which loses fewer digits
-/// than the difference of two sums; and an estimate of its rounding error.
+/// s(t) − s(0) and an estimate of its rounding error. The value is the sum of the differences of
+/// the individual outputs, because the difference of two sums would lose more digits.
 struct Difference {
   double value = 0;
   double rounding = 0;
@@ -16,15 +16,15 @@ using Line = std::function<Difference(double t)>;
 
 struct Slope {
   double value = 0;
-  double uncertainty = 0;  ///< difference between two step sizes, or a bound on the rounding
+  double uncertainty = 0;  ///< estimated error, from rounding and the difference of step sizes
   bool finite = false;     ///< some step size had a finite result
   bool kink = false;       ///< left and right slopes converge to different values
   double left = 0, right = 0;
 };
 
 /// The slope, as precisely as needed to decide whether it lies within `tolerance(slope)` of
-/// `expected`: measured with one stencil if its result does, else with ever smaller steps until two
-/// agree.
+/// `expected`: measured with one stencil if its result does and shows no kink, else with ever
+/// smaller steps until two agree, or larger ones if rounding dominates.
 Slope measure_slope(const Line& line, double expected, double step,
                     const std::function<double(double)>& tolerance);
 

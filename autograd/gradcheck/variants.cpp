@@ -1,4 +1,4 @@
-// gradcheck(f, x…): checks f's gradients for the given inputs and in variants of the call.
+// gradcheck(f, x…): checks f's gradients for the given inputs and for variants of them.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -69,8 +69,8 @@ double largest_finite(const Array& a) {
   return size;
 }
 
-/// Whether the values are equal except for the rounding of values of size `scale`, or both not
-/// finite.
+/// Whether each value of a equals that of b, except for the rounding of values of magnitude `scale`
+/// (at least the largest of b), or neither is finite.
 bool agrees(const Array& a, const Array& b, double scale = 0) {
   scale = std::max(scale, largest_finite(b));
   const double allowed = 1e4 * std::numeric_limits<real>::epsilon() * scale;
@@ -87,7 +87,7 @@ std::string Variants::with_a_constant(const Gradients& all, const std::vector<Te
     if (!x[i].defined() || variables.size() < 2) continue;
     std::vector<Tensor> some = x;
     some[i] = Tensor(x[i].value());
-    const std::string condition = fmt::format("where {} is a constant", name(i));
+    const std::string condition = fmt::format("if {} is a constant", name(i));
     try {
       const Gradients rest = gradients(some);
       for (const NamedTensor& p : variables) {
@@ -111,7 +111,7 @@ std::string Variants::with_equal_inputs(const Gradients& all, const std::vector<
       apart[j] = variable_like(inputs[i]);
       same[j] = same[i];
       const std::string condition =
-          fmt::format("where {} and {} are the same tensor", name(i), name(j));
+          fmt::format("if {} and {} are the same tensor", name(i), name(j));
       try {
         const Gradients two = gradients(apart), one = gradients(same);
         Array sum = two[apart[i]].clone();
@@ -120,7 +120,7 @@ std::string Variants::with_equal_inputs(const Gradients& all, const std::vector<
         // With equal inputs the gradient may vanish (cosine similarity), so rounding is also
         // measured relative to the gradients for the original inputs.
         if (!agrees(one[same[i]], sum, largest_finite(all[x[i]]) + largest_finite(all[x[j]])))
-          return fmt::format("the gradient is not the sum of both {}", condition);
+          return fmt::format("the gradient is not the sum of both inputs' gradients {}", condition);
       } catch (const Error& error) {
         return fmt::format("{}, f fails: {}", condition, error.what());
       }
@@ -152,9 +152,9 @@ Tensor shortened(const Tensor& x, std::int64_t from, std::int64_t to) {
   return Tensor(all.sliced(0, shape.size()).reshaped(shape));
 }
 
-/// Checks the gradients with another extent of the inputs and returns the fault, or "". Extents for
-/// which f throws, or returns values that are not finite (such as the mean of no values), are
-/// skipped.
+/// Checks the gradients with inputs whose axes of extent `from` have extent `to`, and returns the
+/// fault, or "". Extents for which f throws, or returns values that are not finite (such as the
+/// mean of no values), are skipped.
 std::string Variants::with_extent(std::int64_t from, std::int64_t to) const {
   std::vector<Tensor> x;
   for (const Tensor& input : inputs) {

@@ -41,11 +41,11 @@ void attention_softmax(real* scores, std::int64_t rows, std::int64_t cols, Visib
 /// whole row.
 void attention_add_to_lse(const real* scores, std::int64_t rows, std::int64_t cols, Visible visible,
                           real* lse, std::int64_t stride);
-/// Recomputes the weights from the scores and the lse saved by the forward pass.
+/// Recomputes the weights in place, from the scores and the lse saved by the forward pass.
 void attention_softmax_again(real* scores, std::int64_t rows, std::int64_t cols, Visible visible,
                              const real* lse, std::int64_t stride);
-/// dscores = weights ⊙ (dweights − delta[r]), 0 for keys that a row does not read; dscores may be
-/// dweights.
+/// dscores = weights ⊙ (dweights − delta[r]), where delta[r] = ⟨weights, dweights⟩ over all keys of
+/// the row; 0 for keys that the row does not read. dscores may be dweights.
 void attention_softmax_grad(const real* weights, const real* dweights, real* dscores,
                             std::int64_t rows, std::int64_t cols, Visible visible,
                             const real* delta);

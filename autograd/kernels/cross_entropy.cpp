@@ -18,7 +18,8 @@ struct RowSums {
   double deficit = 0;  ///< Σ (m − x_j)
 };
 
-/// Adds both sums over a range of a row, in blocks; if `keep`, x becomes exp(x − m).
+/// Adds the sums over a range of a row, in blocks; `deficit` only if `smooth`. If `keep`, x becomes
+/// exp(x − m).
 HWY_INLINE void add_sums(RowSums& sums, real* x, real m, std::int64_t n, bool smooth, bool keep) {
   HWY_ALIGN real buffer[exp_block];
   for (std::int64_t at = 0; at < n; at += exp_block) {

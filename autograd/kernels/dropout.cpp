@@ -37,8 +37,8 @@ struct Counters {
   }
 };
 
-/// Computes the words of the 16 blocks at `position` (RandomKey::block): word w of block b is at
-/// words[16 w + b].
+/// Computes the words of the 16 blocks from `position` on (RandomKey::block). Word w of block b is
+/// at words[16 w + b].
 HWY_INLINE void philox_chunk(const RandomKey& key, std::uint32_t position, std::uint32_t* words) {
   const WordTag d;
   const auto tagged = (static_cast<std::uint32_t>(key.stream) << 28) | (key.part & 0x0FFFFFFFu);
@@ -66,8 +66,8 @@ HWY_INLINE void philox_chunk(const RandomKey& key, std::uint32_t position, std::
   }
 }
 
-/// The mask of the kept values among [e, e + lanes) of a chunk: those whose 16 bits reach the
-/// threshold, which the caller shifts to the upper half of a word.
+/// The mask of the kept values among [e, e + lanes) of a chunk: those whose 16 bits are at least
+/// the threshold. The caller has shifted the threshold to the upper half of a word.
 HWY_INLINE Mask kept(const std::uint32_t* words, std::int64_t e, std::uint32_t threshold) {
   // lanes divides 16 and e is a multiple of lanes, so all values of a vector use the same half of
   // their words.

@@ -110,7 +110,7 @@ HWY_INLINE RowMeans row_means(const real* x, const real* gain, double mean, doub
   return {mean + scale * rest, scale * g, scale * rstd * (gz - scale * rest * g)};
 }
 
-/// One row of dx = rstd (g − mean(g) − x̂ mean(g ⊙ x̂)), also in double.
+/// One row of dx = rstd (g − mean(g) − x̂ mean(g ⊙ x̂)), computed in double.
 HWY_INLINE void norm_dx(const real* x, const real* gain, RowMeans mean, double rstd, const real* dy,
                         real* dx, std::int64_t cols) {
   each_wide(cols, [=](std::int64_t c, auto io) HWY_ATTR {
@@ -120,8 +120,8 @@ HWY_INLINE void norm_dx(const real* x, const real* gain, RowMeans mean, double r
   });
 }
 
-/// The column sums: dgain += Σ_r dy ⊙ x̂ and dbias += Σ_r dy, for up to four rows at a time, so
-/// that the sums are read and written once for four rows.
+/// The column sums: dgain += Σ_r dy ⊙ x̂ and dbias += Σ_r dy, for `rows` rows (four or one) at a
+/// time, so that the sums are read and written once for them.
 template <int rows, bool centred>
 HWY_INLINE void norm_dgain(const real* x, const RowMeans* mean, const real* rstd, const real* dy,
                            double* dgain, double* dbias, std::int64_t cols) {

@@ -15,7 +15,7 @@ real dot(const real* x, const real* y, std::int64_t n);
 std::int64_t first_above(const real* x, std::int64_t from, real bound, std::int64_t n);
 /// y[c] += Σ_r x[r, c]
 void add_column_sums(const real* x, std::int64_t rows, std::int64_t cols, real* y);
-/// y = x_0 + x_1 + … as a balanced binary tree of `count` arrays ((0+1)+(2+3))+…; y may be x_0.
+/// y = x_0 + x_1 + … for `count` arrays, added as a binary tree: ((0+1)+(2+3))+…. y may be x_0.
 /// Null arrays count as zeros.
 void tree_sum(const real* const* x, std::int64_t count, real* y, std::int64_t n);
 

@@ -8,7 +8,7 @@ HEED_BEGIN
 namespace kernels {
 
 /// y = softmax(x) of one row of n values. -inf masks a value; a row that contains only -inf becomes
-/// zeros. Values of +inf share the row evenly, as in the limit; a NaN makes the whole row NaN. y
+/// zeros. Values of +inf share the weight evenly, as in the limit; a NaN makes the whole row NaN. y
 /// may be x. Returns log Σ exp(x) (-inf for a row that contains only -inf). Both results are within
 /// 4 units in the last place.
 real softmax_row(const real* x, real* y, std::int64_t n);
@@ -24,11 +24,11 @@ void log_softmax_row(const real* x, real* y, std::int64_t n);
 /// dx is 0.
 void log_softmax_row_grad(const real* y, const real* dy, real* dx, std::int64_t n);
 
-/// Computes for each row mean[r], rstd[r] = 1/√(var + eps) (biased variance), y = (x − mean) rstd ·
-/// gain + bias. gain and bias may be null, which counts as 1 and 0. Computed in double. A row of
-/// variance 0 becomes bias, even for eps = 0. If a row contains infinities, y is the limit as they
-/// grow together (±1 for them, 0 for the rest, normalised), mean is infinite or NaN and rstd 0, so
-/// that the gradient is NaN.
+/// Computes for each row mean[r], rstd[r] = 1/√(var + eps) (biased variance) and y = (x − mean)
+/// rstd · gain + bias. gain and bias may be null, which counts as 1 and 0. Computed in double. A
+/// row of variance 0 becomes bias, even for eps = 0. If a row contains infinities, y is the limit
+/// as they grow together (±1 for them, 0 for the rest, normalised), mean is infinite or NaN and
+/// rstd 0, so that the gradient is NaN.
 void layer_norm(const real* x, const real* gain, const real* bias, real eps, real* y, real* mean,
                 real* rstd, std::int64_t rows, std::int64_t cols);
 /// With x̂ = (x − mean) rstd and g = dy ⊙ gain:
@@ -39,15 +39,15 @@ void layer_norm_grad(const real* x, const real* gain, const real* mean, const re
                      const real* dy, real* dx, real* dgain, real* dbias, std::int64_t rows,
                      std::int64_t cols);
 /// y = x rrms · gain, rrms[r] = 1/√(mean(x²) + eps) (Zhang and Sennrich 2019).
-/// Infinities and eps = 0 as in layer_norm.
+/// Infinities and eps = 0 are treated as in layer_norm.
 void rms_norm(const real* x, const real* gain, real eps, real* y, real* rrms, std::int64_t rows,
               std::int64_t cols);
 void rms_norm_grad(const real* x, const real* gain, const real* rrms, const real* dy, real* dx,
                    real* dgain, std::int64_t rows, std::int64_t cols);
 
 /// Label-smoothed cross-entropy of one row of n logits against a target class, as PyTorch defines
-/// it: loss = (1 − ε) (−log p[t]) + ε/n Σ_j (−log p[j]), p = softmax(logits). Overwrites the logits
-/// with scale · d loss / d logits = scale (p − (1 − ε) onehot(t) − ε/n) if `with_grad`.
+/// it: loss = (1 − ε) (−log p[t]) + ε/n Σ_j (−log p[j]), p = softmax(logits). If `with_grad`,
+/// overwrites the logits with scale · d loss / d logits = scale (p − (1 − ε) onehot(t) − ε/n).
 ///
 /// -inf masks a class: as the target, or with ε > 0, it makes the loss +inf. So does any logit of
 /// +inf, because training must not continue from it; the gradient is then that of softmax's
@@ -56,7 +56,7 @@ void rms_norm_grad(const real* x, const real* gain, const real* rrms, const real
 struct RowLoss {
   double loss;   ///< smoothed loss
   double nll;    ///< −log p[t]
-  bool correct;  ///< t is the (first) largest logit
+  bool correct;  ///< t is the index of the first largest logit
 };
 RowLoss cross_entropy_row(real* logits, std::int64_t n, std::int32_t target, real smoothing,
                           real scale, bool with_grad);

@@ -22,7 +22,7 @@ constexpr auto names_of(ScoreMap) { return enum_names<ScoreMap>("softmax", "sum"
 HEED_BEGIN
 namespace kernels {
 
-/// Replaces n scores by S / Σ S and returns Σ S.
+/// Divides n scores by their sum Σ S and returns this sum.
 inline real divide_by_sum(real* scores, std::int64_t n) {
   double sum = 0;
   for (std::int64_t j = 0; j < n; ++j) sum += scores[j];

@@ -1,8 +1,9 @@
 #pragma once
 /// Elementwise functions: their names and, in double, their formulas and derivatives, which are the
 /// reference implementations of simd/unary_functions-inl.h. A new activation is added to
-/// HEED_ACTIVATIONS, any other function to the enum and its names; both need a case in each
-/// function below. The tests then cover it.
+/// HEED_ACTIVATIONS, any other function to the enum and its names. Either needs a case in
+/// unary_value and unary_derivative, a struct in simd/unary_functions-inl.h and, if its derivative
+/// uses x or y, a term in unary_needs_x or unary_needs_y. The tests then cover it.
 #include <cmath>
 
 #include "autograd/base/enum_names.h"
@@ -48,11 +49,12 @@ inline double sigmoid(double x) {
   const double e = std::exp(-std::abs(x));
   return (x < 0 ? e : 1) / (1 + e);
 }
-/// Φ(x), the standard normal distribution. erfc keeps the left tail accurate where 1 + erf would
-/// cancel.
+/// Φ(x), the standard normal distribution function. erfc keeps the left tail accurate, whereas 1 +
+/// erf would cancel there.
 inline double normal_cdf(double x) { return 0.5 * std::erfc(-x * 0.70710678118654752440); }
 inline double normal_pdf(double x) { return 0.39894228040143267794 * std::exp(-0.5 * x * x); }
-/// gelu_tanh(x) = x (1 + tanh u) / 2 = x σ(2u). The functions return 2u and its derivative.
+/// gelu_tanh(x) = x (1 + tanh u) / 2 = x σ(2u). The next two functions return 2u and its
+/// derivative.
 inline double gelu_tanh_2u(double x) { return 1.5957691216057307118 * x * (1 + 0.044715 * x * x); }
 inline double gelu_tanh_2du(double x) { return 1.5957691216057307118 * (1 + 3 * 0.044715 * x * x); }
 

@@ -18,7 +18,7 @@ struct AdamStep {
 /// Returns whether all weights were finite before the update, as does sgd. The loss may conceal a
 /// weight that is not finite, such as −inf before a relu.
 bool adam(const AdamStep& step, const real* g, real* w, real* m, real* v, std::int64_t n);
-/// SGD with momentum as in PyTorch: g' = s g + decay w, b = momentum b + g', w −= lr b.
+/// SGD with momentum as in PyTorch: g' = grad_scale g + decay w, b = momentum b + g', w −= lr b.
 bool sgd(real lr, real momentum, real decay, real grad_scale, const real* g, real* w, real* b,
          std::int64_t n);
 

@@ -19,13 +19,13 @@ namespace {
 constexpr std::size_t smallest = 64;    // bytes without the header
 constexpr std::size_t slab = 1 << 14;   // bytes cut into small blocks at a time
 constexpr std::size_t large = 1 << 16;  // bytes; blocks of this size and above come from the heap
-/// The number of larger classes tried before memory is requested from the heap: up to twice the
-/// size.
+/// The number of larger classes, up to twice the size, that are tried before memory is requested
+/// from the heap.
 constexpr std::uint32_t larger_classes = 4;
 constexpr std::uint32_t classes = 4 * 10 + larger_classes + 1;
 
-// A sanitizer cannot detect errors in reused blocks, so builds with a sanitizer reuse none.
-// (clang reports sanitizers by __has_feature, g++ by a macro.)
+// AddressSanitizer cannot detect errors in reused blocks, so builds with it, or with HEED_NO_ARENA,
+// reuse none. clang reports it by __has_feature, g++ by a macro.
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer) && !defined(HEED_NO_ARENA)
 #define HEED_NO_ARENA
@@ -51,8 +51,8 @@ Heap& heap() {
   return *heap;
 }
 
-/// With a sanitizer, each block comes from the system. These are the number of such blocks so far
-/// and the number of bytes in use.
+/// Without reuse, each block comes from the system. These are the number of such blocks so far and
+/// the size in bytes of those in use.
 std::atomic<std::int64_t> unkept_allocations{0};
 std::atomic<std::int64_t> unkept_bytes{0};
 
@@ -137,7 +137,7 @@ class Arena {
 
 namespace {
 
-/// Arenas outlive their threads: blocks may be returned later, and a new thread reuses the arena.
+/// Arenas outlive their threads: blocks may be freed later, and a new thread reuses the arena.
 struct ArenaPool {
   std::mutex mutex;
   std::vector<Arena*> idle;
@@ -166,8 +166,8 @@ struct ArenaReturner {
 };
 
 Arena* my_arena() {
-  // A plain pointer remains valid until the thread ends. Objects destroyed after ArenaReturner that
-  // still create or free arrays acquire another arena, which is never returned.
+  // A plain pointer remains valid until the thread ends. Objects that create or free arrays after
+  // the destruction of `at_end` acquire another arena, which is never returned.
   thread_local Arena* arena = nullptr;
   if (arena == nullptr) {
     arena = take_arena();

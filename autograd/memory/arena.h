@@ -21,7 +21,7 @@ void arena_release(Block* block) noexcept;
 MemoryCounters arena_counters();
 void arena_reset_peak();  ///< resets the peak to the memory in use
 
-/// An allocator for standard containers that use the arena.
+/// Lets standard containers use the arena.
 template <class T>
 struct ArenaAllocator {
   using value_type = T;

@@ -133,7 +133,7 @@ Array Array::reshaped(const Shape& shape) const {
 
 Array Array::sliced(std::int64_t begin, std::int64_t end) const {
   if (shape_.rank() == 0 || begin < 0 || end < begin || end > shape_[0]) {
-    fail("[slice] rows {} to {} do not lie within shape {}", begin, end, shape_);
+    fail("[slice] rows [{}, {}) are out of range for shape {}", begin, end, shape_);
   }
   Array view(*this);
   view.shape_ = shape_.with(0, end - begin);
@@ -160,7 +160,7 @@ void Array::mark_written() {
 
 namespace {
 
-/// Prints the values of this axis and the axes after it, which begin at `values`.
+/// Prints the values of `axis` and the axes after it; the first is at `values`.
 void print(std::ostream& out, const Shape& shape, int axis, const real* values) {
   if (axis == shape.rank()) {
     out << fmt::format("{:.6g}", *values);

@@ -1,6 +1,6 @@
 #pragma once
-/// A dense row-major N-d array of reals. Copying an Array shares its values; `clone` copies them.
-/// Reshaping and slicing rows copy nothing: they share the values too.
+/// A dense row-major N-d array of reals. Copying an Array shares its values, as do reshaping it and
+/// slicing its rows; `clone` copies them.
 #include <initializer_list>
 #include <iosfwd>
 #include <span>
@@ -19,8 +19,8 @@ class Array {
   explicit Array(const Shape& shape);  ///< values not initialised
   Array(const Shape& shape, std::span<const real> values);
   using List = std::initializer_list<real>;
-  /// A matrix from its rows: Array({{1, 2}, {3, 4}}). (In Array({2, 3}), {2, 3} is a shape; see
-  /// `of` for one row.)
+  /// A matrix from its rows: Array({{1, 2}, {3, 4}}). But {2, 3} in Array({2, 3}) is a shape; `of`
+  /// makes an array from one list.
   explicit Array(std::initializer_list<List> rows);
   explicit Array(std::initializer_list<std::initializer_list<List>> matrices);
   Array(const Array& other);
@@ -36,8 +36,8 @@ class Array {
   bool defined() const { return block_ != nullptr; }
   const Shape& shape() const { return shape_; }
   std::int64_t size() const { return defined() ? shape_.size() : 0; }
-  std::int64_t rows() const { return shape_.rows(); }  ///< all axes but the last, as one
-  std::int64_t cols() const { return shape_.cols(); }  ///< the last axis
+  std::int64_t rows() const { return shape_.rows(); }  ///< product of all extents but the last
+  std::int64_t cols() const { return shape_.cols(); }  ///< the last extent
   const real* data() const { return data_; }
   real* data() { return data_; }
   std::span<const real> values() const& { return {data_, static_cast<std::size_t>(size())}; }
@@ -72,11 +72,13 @@ class Array {
   real* data_ = nullptr;
 };
 
-/// "[2, 3] [[1, 2, 3], [4, 5, 6]]": shape and values; of long axes only the first and last three.
+/// "[2, 3] [[1, 2, 3], [4, 5, 6]]": shape and values; of an axis with more than 7 entries, only the
+/// first and last three.
 std::ostream& operator<<(std::ostream& out, const Array& x);
 
-/// While an instance is alive, new arrays of this thread are filled with a distinct NaN instead of
-/// arbitrary memory contents, so that a checker detects values that were read but never written.
+/// While an instance is alive, new arrays of this thread are filled with a distinctive NaN instead
+/// of arbitrary memory contents, so that a checker detects values that are read but were never
+/// written.
 class PoisonNewArrays {
  public:
   PoisonNewArrays() : before_(std::exchange(active, true)) {}

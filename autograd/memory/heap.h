@@ -1,8 +1,8 @@
 #pragma once
-/// Large blocks of memory, shared by all threads: allocated by best fit, cut to size, and merged
-/// with free neighbours (D. Knuth, The Art of Computer Programming 1, section 2.5, boundary tags),
-/// so that batches of one size reuse the memory that batches of other sizes have freed. Nothing is
-/// returned to the system.
+/// Large blocks of memory, shared by all threads. They are allocated by best fit, cut to size, and
+/// merged with free neighbours (D. Knuth, The Art of Computer Programming 1, section 2.5, boundary
+/// tags), so that batches of one size reuse the memory that batches of other sizes have freed.
+/// Nothing is returned to the system.
 #include <array>
 #include <cstddef>
 #include <cstdint>

@@ -107,10 +107,10 @@ BOOST_AUTO_TEST_CASE(sliced_arrays_share_values) {
   BOOST_TEST(y.data() == x.row(1));
   BOOST_TEST(x.sliced(3, 3).size() == 0);
   BOOST_TEST(Array({0, 3}).sliced(0, 0).size() == 0);
-  EXPECT_FAIL(x.sliced(2, 4), "rows 2 to 4 do not lie within shape [3, 2]");
-  EXPECT_FAIL(x.sliced(2, 1), "rows 2 to 1 do not lie within shape [3, 2]");
-  EXPECT_FAIL(x.sliced(-1, 1), "rows -1 to 1");
-  EXPECT_FAIL(Array::scalar(1).sliced(0, 1), "do not lie within shape []");
+  EXPECT_FAIL(x.sliced(2, 4), "rows [2, 4) are out of range for shape [3, 2]");
+  EXPECT_FAIL(x.sliced(2, 1), "rows [2, 1) are out of range for shape [3, 2]");
+  EXPECT_FAIL(x.sliced(-1, 1), "rows [-1, 1) are out of range");
+  EXPECT_FAIL(Array::scalar(1).sliced(0, 1), "are out of range for shape []");
 }
 
 BOOST_AUTO_TEST_CASE(a_slice_keeps_the_whole_array_alive) {

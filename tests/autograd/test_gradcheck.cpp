@@ -326,7 +326,7 @@ BOOST_AUTO_TEST_CASE(a_straight_through_gradient_is_reported_without_comparison)
   const GradcheckResult both = gradcheck({.names = {"x", "w"}}, f, normal({3}), normal({3}));
   BOOST_TEST(both);
   BOOST_TEST(says(both.report(),
-                  "  x [3]: not compared, StepFunction has a straight-through gradient\n"
+                  "  x [3]: not compared, because StepFunction has a straight-through gradient\n"
                   "  w [3]: ok, 3 entries"),
              both.report());
   const auto broken =

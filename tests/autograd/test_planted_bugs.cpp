@@ -137,7 +137,7 @@ std::vector<Bug> bugs() {
               return generate(x.shape(), [&](auto i) { return dy.data()[i / 4]; });
             }),
       x33());
-  add("attention's 1/√d forgotten", "sqrt(5), the root of the extent",
+  add("attention's 1/√d forgotten", "sqrt(5), the square root of the extent",
       unary([](D x) { return value(scale(x, 1 / std::sqrt(real(5)))); },
             [](D, D, D dy) { return dy; }),
       normal({3, 5}));
@@ -166,7 +166,8 @@ std::vector<Bug> bugs() {
       "incomplete sum: the part of output index 3 along axis 0",
       add_bias([](D dy) { return value(sum(dy.sliced(0, 3), 0)); }), normal({4, 3}), normal({3}));
   add("a sum where nothing was broadcast",
-      "summed over axis 0, where every entry has its own gradient", square([](V x, D, D dy, G dx) {
+      "summed over axis 0, although every entry has a separate gradient",
+      square([](V x, D, D dy, G dx) {
         dx[0].add(value(heed::add(Array::zeros(x[0].shape()), sum(right(x, dy), 0, true))));
       }),
       x33());
@@ -177,12 +178,12 @@ std::vector<Bug> bugs() {
       unary([](D x) { return value(log_softmax(x)); }, [](D, D, D dy) { return dy.clone(); }),
       x33());
   add("a norm without −mean(dy)",
-      "what is missing is constant along axis 1, like the -mean(dy) of a norm",
+      "the difference is constant along axis 1, like the -mean(dy) of a norm",
       unary([](D x) { return value(sub(x, mean(x, -1, true))); },
             [](D, D, D dy) { return dy.clone(); }),
       x33());
   add("a norm without its projection",
-      "missing term: what is missing is, along axis 1, a multiple of",
+      "missing term: the difference is, along axis 1, a multiple of",
       unary([](D x) { return value(div(x, sqrt(sum(mul(x, x), -1, true)))); },
             [](D x, D, D dy) { return value(div(dy, sqrt(sum(mul(x, x), -1, true)))); }),
       x33());
@@ -256,14 +257,14 @@ std::vector<Bug> bugs() {
         dx[0].add(table);
       }),
       normal({5, 3}));
-  add("values shifted by one place", "shifted: right values, offset by 1 along axis 1",
+  add("values shifted by one place", "shifted: correct values, offset by 1 along axis 1",
       square([](V x, D, D dy, G dx) {
         const Array full = right(x, dy);
         dx[0].add(
             generate(x[0].shape(), [&](auto i) { return full.data()[i / 4 * 4 + (i + 3) % 4]; }));
       }),
       x33());
-  add("values in reverse order", "permuted: right values in wrong places",
+  add("values in reverse order", "permuted: correct values in the wrong places",
       square([](V x, D, D dy, G dx) {
         const Array full = right(x, dy);
         dx[0].add(generate(x[0].shape(), [&](auto i) { return full.data()[11 - i]; }));
@@ -325,7 +326,7 @@ std::vector<Bug> bugs() {
       }),
       x33());
   add("`if (dx)` forgotten",
-      "fails where input 0 is a constant: input 0 is a constant and has no gradient",
+      "fails if input 0 is a constant: input 0 is a constant and has no gradient",
       custom([](std::span<const Array> x) { return value(mul(x[0], x[1])); },
              [](V x, D, D dy, G dx) {
                const Array da = value(mul(dy, x[1]));

@@ -89,8 +89,8 @@ BOOST_AUTO_TEST_CASE(variables_that_are_read_but_not_listed_are_refused) {
                w = Tensor::variable(random_array({2}, 2));
   const auto f = [&](std::span<const Tensor> in) { return mul(in[0], w); };
   EXPECT_FAIL(backward(sum(recompute(f, std::vector{x}, {}))),
-              "[recompute] f reads a variable of shape [2] that is not listed; it would get no "
-              "gradient");
+              "[recompute] f reads a variable of shape [2] that `variables` does not list: its "
+              "gradient would be lost");
 }
 
 BOOST_AUTO_TEST_CASE(constants_listed_as_variables_are_refused) {

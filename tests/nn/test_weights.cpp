@@ -137,7 +137,7 @@ BOOST_AUTO_TEST_CASE(duplicate_names_and_undefined_tensors_are_refused) {
   const TempFolder folder;
   const Tensor w = Tensor::variable(normal({2}, 1));
   const Parameters twice{{"w", w}, {"w", w}}, undefined{{"b", Tensor()}};
-  EXPECT_FAIL(save_weights(folder / "w", twice), "duplicate tensor w");
+  EXPECT_FAIL(save_weights(folder / "w", twice), "duplicate or reserved tensor name w");
   EXPECT_FAIL(save_weights(folder / "w", undefined),
               "[save_weights] b is an undefined tensor: leave it out of parameters()");
   BOOST_TEST(folder.entries() == 0);

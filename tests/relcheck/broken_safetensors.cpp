@@ -206,14 +206,14 @@ void tensors(Cases& cases) {
   entry("an extent of 2^64", "U8", "[18446744073709551616]", "[0,4]", 4,
         "\"w\": shape must be a list of at most 8 whole numbers");
   entry("a product of 2^64 that wraps to 0", "U8", "[65536,65536,65536,65536]", "[0,0]", 0,
-        "more elements than fit in 64 bits");
+        "does not fit in 64 bits");
   entry("a product that wraps to 4", "U8", "[4,4611686018427387905]", "[0,4]", 4,
-        "more elements than fit in 64 bits");
+        "does not fit in 64 bits");
   entry("bytes that wrap to 8", "F64", "[2305843009213693953]", "[0,8]", 8,
-        "more elements than fit in 64 bits");
-  entry("bytes of 2^63", "F32", "[2305843009213693952]", "[0,0]", 0, "more elements than fit");
+        "does not fit in 64 bits");
+  entry("bytes of 2^63", "F32", "[2305843009213693952]", "[0,0]", 0, "does not fit in 64 bits");
   entry("a zero after an overflow", "U8", "[9223372036854775807,3,0]", "[0,0]", 0,
-        "more elements than fit in 64 bits");
+        "does not fit in 64 bits");
   entry("a terabyte", "F32", "[274877906944]", "[0,1099511627776]", 8,
         "\"w\" ends at byte 1099511627776 of the data, which end at byte 8");
   entry("an offset below zero", "U8", "[4]", "[-4,0]", 4,

@@ -121,7 +121,7 @@ BOOST_AUTO_TEST_CASE(writing_of_invalid_tensors_is_refused) {
   const TempFolder folder;
   const std::vector<float> values = {1.0f, 2.0f};
   const TensorView good = view("w", DType::f32, {2}, values);
-  HEED_CHECK_ERROR(Exit::failed, "duplicate tensor w",
+  HEED_CHECK_ERROR(Exit::failed, "duplicate or reserved tensor name w",
                    write_safetensors(folder / "m", std::vector{good, good}));
   HEED_CHECK_ERROR(
       Exit::failed, "8 bytes do not fit F32 [3]",
@@ -211,7 +211,8 @@ BOOST_AUTO_TEST_CASE(invalid_header_is_refused) {
     check_refused("{" + entry("a", "F32", "[1]", wrong) + "}", 4,
                   "\"a\": data_offsets must be a list of 2 whole numbers");
   check_refused("{\"a\":{\"shape\":[[1]]}}", 0, "nested more than 3 levels");
-  check_refused("{" + entry("a", "F32", "[1]", "[4,0]") + "}", 4, "begins at byte 4 and ends at 0");
+  check_refused("{" + entry("a", "F32", "[1]", "[4,0]") + "}", 4,
+                "data_offsets [4, 0] end before they begin");
   check_refused(
       "{" + entry("a", "F32", "[1]", "[0,4]") + "," + entry("a", "F32", "[1]", "[4,8]") + "}", 8,
       "duplicate key \"a\"");
@@ -246,14 +247,13 @@ BOOST_AUTO_TEST_CASE(tensor_sizes_that_contradict_the_data_are_refused) {
   check_refused("{" + entry("a", "F32", "[]", "[0,0]") + "}", 0, "has 4 bytes");
   check_refused("{" + entry("a", "F32", "[0]", "[0,4]") + "}", 4, "has 0 bytes");
   const std::string huge = "[4294967296,4294967296]";
-  check_refused("{" + entry("a", "U8", huge, "[0,0]") + "}", 0,
-                "more elements than fit in 64 bits");
+  check_refused("{" + entry("a", "U8", huge, "[0,0]") + "}", 0, "does not fit in 64 bits");
   check_refused("{" + entry("a", "F64", "[2305843009213693952]", "[0,0]") + "}", 0,
                 "fit in 64 bits");
   check_refused("{" + entry("a", "U8", "[9223372036854775807]", "[0,9223372036854775807]") + "}", 5,
                 "ends at byte 9223372036854775807 of the data, which end at byte 5");
   check_refused("{" + entry("a", "U8", "[1]", "[9223372036854775807,0]") + "}", 5,
-                "begins at byte");
+                "data_offsets [9223372036854775807, 0] end before they begin");
   check_refused("{" + entry("a", "U8", "[1]", "[9223372036854775806,9223372036854775807]") + "}", 5,
                 "ends at byte 9223372036854775807");
 }

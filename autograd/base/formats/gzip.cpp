@@ -15,7 +15,7 @@ namespace {
 /// its packed size is considered an attempt to exhaust memory.
 constexpr std::uint64_t kMaxTimes = 200, kNoBomb = std::uint64_t{8} << 20;
 
-constexpr int kGzipWindow = 15 + 16;  // zlib: the largest window, with gzip's header and trailer
+constexpr int kGzipWindow = 15 + 16;  // 15: the maximum window; 16: gzip's header and trailer
 
 Bytef* input_of(std::string_view bytes) {  // zlib only reads it, but is not const-correct
   return reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));

@@ -19,9 +19,9 @@ std::string plain_reason(const nlohmann::json::exception& error) {
   return shown(text.substr(text.find(": ") + 2), 500);
 }
 
-/// Checks a text before it becomes a value (nlohmann's SAX interface). A parser callback could
-/// check it too, but after each object the parser visits all members of the enclosing object:
-/// the time would be quadratic in their number.
+/// Checks a text before it becomes a value (nlohmann's SAX interface). A parser callback could do
+/// this too, but the parser would then visit all members of the enclosing object after each object,
+/// which takes time quadratic in their number.
 class Strict {
  public:
   Strict(const std::string& name, int depth) : name_(name), depth_(depth) {}

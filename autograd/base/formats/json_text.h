@@ -7,12 +7,12 @@
 namespace heed {
 
 /// Parses one JSON value strictly: no duplicate keys, at most `depth` levels (serialising recurses
-/// once per level), valid UTF-8, no text after the value. Throws Error(bad_input) with a message
-/// that begins with `name`.
+/// once per level), valid UTF-8, no NUL and no text after the value. Throws Error(bad_input) with a
+/// message that begins with `name`.
 nlohmann::json parse_json(std::string_view text, const std::string& name, int depth = 32);
 
-/// The value as an integer. Throws json::type_error for every other value, and for numbers with a
-/// fraction or beyond 64 bits, which get<std::int64_t>() would cast silently.
+/// The value as an integer. Throws json::type_error for a value that is not a number, and for
+/// numbers that are not integers of 64 bits, which get<std::int64_t>() would cast silently.
 std::int64_t whole_number(const nlohmann::json& value);
 
 }  // namespace heed

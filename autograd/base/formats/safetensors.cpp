@@ -19,7 +19,7 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "elements are written as in memory");
 
-constexpr std::uint64_t kLengthBytes = 8;  // size of the header's length, the first field
+constexpr std::uint64_t kLengthBytes = 8;  // size of the first field, the header's length
 
 /// A tensor's entry in the header; byte offsets count from the end of the header.
 struct HeaderEntry {
@@ -63,14 +63,15 @@ HeaderEntry read_entry(const std::string& name, const nlohmann::json& about,
   std::vector<std::int64_t> shape = numbers("shape", 0, safetensors_max_rank);
   const std::vector<std::int64_t> offsets = numbers("data_offsets", 2, 2);
   if (offsets[0] > offsets[1])
-    fail(fmt::format("begins at byte {} and ends at {}", offsets[0], offsets[1]));
+    fail(fmt::format("data_offsets [{}, {}] end before they begin", offsets[0], offsets[1]));
   std::int64_t elements = 1, bytes = 0;
   bool overflow = false;
   for (const std::int64_t extent : shape)
     overflow |= __builtin_mul_overflow(elements, extent, &elements);
   overflow |= __builtin_mul_overflow(elements, size_of(dtype), &bytes);
   if (overflow)
-    fail(fmt::format("shape [{}] has more elements than fit in 64 bits", fmt::join(shape, ", ")));
+    fail(fmt::format("the size of shape [{}] in bytes does not fit in 64 bits",
+                     fmt::join(shape, ", ")));
   if (bytes != offsets[1] - offsets[0])
     fail(fmt::format("{} [{}] has {} bytes, but data_offsets give {}", name_of(dtype),
                      fmt::join(shape, ", "), bytes, offsets[1] - offsets[0]));
@@ -95,8 +96,8 @@ TensorMetadata read_metadata(const nlohmann::json& about, const std::string& fil
   return metadata;
 }
 
-/// Entries must be contiguous from byte 0 to the last; empty ones may lie between any two
-/// other entries.
+/// Sorts the entries by position. They must be contiguous and cover all data; empty entries may lie
+/// at the boundaries of others.
 void check_layout(std::vector<HeaderEntry>& entries, std::uint64_t data_size,
                   const std::string& name) {
   std::sort(entries.begin(), entries.end(), [](const HeaderEntry& a, const HeaderEntry& b) {
@@ -127,7 +128,8 @@ std::string header_of(const std::vector<const TensorView*>& tensors,
   std::uint64_t at = 0;
   for (const TensorView* tensor : tensors) {
     if (header.contains(tensor->name) || tensor->name == "__metadata__")
-      throw Error(Exit::failed, fmt::format("safetensors: duplicate tensor {}", tensor->name));
+      throw Error(Exit::failed,
+                  fmt::format("safetensors: duplicate or reserved tensor name {}", tensor->name));
     const std::uint64_t end = at + tensor->bytes.size();
     if (tensor->bytes.size() != static_cast<std::uint64_t>(tensor->size()) * size_of(tensor->dtype))
       throw Error(Exit::failed,
@@ -203,7 +205,8 @@ SafetensorsFile SafetensorsFile::load(std::uint64_t size, const Take& take,
   }
   check_layout(entries, size, name);
 
-  // Other programs may have written elements unaligned: each tensor is copied to separate words.
+  // Elements may be unaligned in files of other programs, so each tensor is read into separate,
+  // aligned words.
   const auto words_of = [](const HeaderEntry& entry) {
     return (entry.end - entry.begin + sizeof(std::uint64_t) - 1) / sizeof(std::uint64_t);
   };

@@ -29,7 +29,7 @@ constexpr std::size_t size_of(DType dtype) {
   return dtype < DType::u16 ? 1 : dtype < DType::u32 ? 2 : dtype < DType::u64 ? 4 : 8;
 }
 
-/// Limits on a file's contents, checked before memory is allocated.
+/// Limits on a file's contents, checked before memory for the tensors is allocated.
 inline constexpr std::uint64_t safetensors_max_header = std::uint64_t{4} << 20;  // bytes
 inline constexpr std::size_t safetensors_max_rank = 8;
 inline constexpr std::size_t safetensors_max_names = 65'536;  // tensors, or metadata keys
@@ -43,8 +43,8 @@ struct TensorView {
 
   std::int64_t size() const;        ///< number of elements
   std::string description() const;  ///< "F32 [512, 256]"
-  /// The elements as T, which must have the dtype's size. The bytes of a SafetensorsFile are always
-  /// aligned.
+  /// The elements as T, whose size must be that of the dtype. The bytes of a SafetensorsFile are
+  /// always aligned.
   template <class T>
   std::span<const T> values() const {
     return {reinterpret_cast<const T*>(bytes.data()), bytes.size() / sizeof(T)};
@@ -82,7 +82,7 @@ class SafetensorsFile {
   using Take = std::function<void(std::span<std::byte>)>;
 
   SafetensorsFile() = default;
-  /// Checks the header before any memory is allocated or data are read as it specifies.
+  /// Checks the header before allocating the memory and reading the data that it specifies.
   static SafetensorsFile load(std::uint64_t size, const Take& take, const std::string& name);
 
   std::vector<TensorView> tensors_;
@@ -91,13 +91,13 @@ class SafetensorsFile {
   struct Free {
     void operator()(std::uint64_t* words) const noexcept { std::free(words); }
   };
-  // 64-bit words align the elements. malloc leaves them uninitialised and reports a lack of memory
-  // without an exception.
+  // The memory consists of 64-bit words, so that the elements are aligned. It comes from malloc,
+  // which leaves it uninitialised and throws no exception if there is too little.
   std::unique_ptr<std::uint64_t[], Free> data_;
 };
 
-/// Writes the tensors, those with the widest elements first and, for equal widths, by name, so that
-/// each is aligned and the same tensors always have the same bytes. Throws Error(failed) for a
+/// Writes the tensors in order of decreasing element width, and of name for equal widths, so that
+/// each is aligned and the same tensors always give the same bytes. Throws Error(failed) for a
 /// duplicate name or bytes that do not fit the shape.
 void write_safetensors(FileWriter& file, std::span<const TensorView> tensors,
                        const TensorMetadata& metadata = {});

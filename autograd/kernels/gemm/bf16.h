@@ -13,8 +13,8 @@ namespace kernels {
 /// The reason why this program cannot use bf16 on this machine; empty if it can.
 const std::string& bf16_obstacle();
 
-/// While an instance is alive, gemm on this thread uses bf16 where that is faster: for large
-/// products with alpha 1 and beta 0 or 1.
+/// While an instance is alive, and if `enabled` and bf16 is available, gemm on this thread uses
+/// bf16 where that is faster: for large products with alpha 1 and beta 0 or 1.
 class Bf16Scope {
  public:
   explicit Bf16Scope(bool enabled);

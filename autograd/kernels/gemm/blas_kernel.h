@@ -23,7 +23,7 @@ struct BlasKernel {
   std::string name;       ///< the kernel that runs, such as "Haswell"
   std::string requested;  ///< OPENBLAS_CORETYPE, which chooses a kernel by name; empty if unset
 
-  /// Whether OpenBLAS runs the requested kernel. It ignores unknown names.
+  /// Whether OpenBLAS runs the requested kernel. OpenBLAS ignores unknown names.
   bool is_requested() const;
 };
 /// The kernel of this process.
@@ -31,7 +31,9 @@ BlasKernel blas_kernel();
 
 /// The problem with a kernel on a processor.
 struct BlasDiagnosis {
-  std::string better;    ///< the kernel to request instead; empty if there is none
+  /// The kernel to request instead; empty if there is none, or if the user has requested the
+  /// present kernel and it is slow but does not crash.
+  std::string better;
   bool crashes = false;  ///< the kernel needs instructions that the processor lacks
   std::string problem;   ///< one line, with the remedy; empty if there is none
 };
@@ -42,8 +44,8 @@ BlasDiagnosis diagnose(const BlasKernel& kernel, BlasVectors processor);
 /// contains only one kernel.
 BlasDiagnosis diagnose_blas_kernel();
 
-/// Prints the problem to stderr if another kernel is better, once per process and only if
-/// blas_kernel_checked is false: for programs that use heed as a library.
+/// For programs that use heed as a library: if another kernel is better, prints the problem to
+/// stderr, once per process. Prints nothing if blas_kernel_checked is true.
 void warn_about_blas_kernel();
 
 }  // namespace kernels

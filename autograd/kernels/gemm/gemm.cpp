@@ -18,8 +18,8 @@ namespace kernels {
 namespace {
 
 /// Work is parallelised above the ops, by shards; BLAS runs on the calling thread. The number of
-/// threads is a setting of the process if OpenBLAS is built with pthreads, of each thread if it is
-/// built with OpenMP.
+/// threads is a setting of the process if OpenBLAS is built with pthreads, and of each thread if it
+/// is built with OpenMP.
 bool use_one_thread() {
   warn_about_blas_kernel();
   if (openblas_get_parallel() == OPENBLAS_OPENMP) {

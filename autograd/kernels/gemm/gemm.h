@@ -1,5 +1,5 @@
 #pragma once
-/// Matrix products, always on the calling thread. No other file calls BLAS.
+/// Matrix products, always on the calling thread. No file outside this folder calls BLAS.
 #include <cstdint>
 
 #include "autograd/base/real.h"

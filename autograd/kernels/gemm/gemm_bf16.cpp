@@ -130,7 +130,7 @@ void check(dnnl_status_t status, const char* what) {
 }
 
 /// Describes a matrix [rows, cols], stored transposed or not. If the size is known only at run
-/// time, it specifies only which stride is 1.
+/// time, the description specifies only which stride is 1.
 class MatrixDescription {
  public:
   MatrixDescription(dnnl_data_type_t type, Trans stored, std::int64_t rows, std::int64_t cols,
@@ -154,12 +154,13 @@ class MatrixDescription {
   dnnl_memory_desc_t description_{};
 };
 
-/// The products of one thread: one primitive per storage order of the operands, for any size.
+/// The products of one thread: for each storage order of the operands, with and without
+/// accumulation, one primitive for products of any size.
 class Products {
  public:
   Products() {
     const OneDnn& dnnl = OneDnn::get();
-    dnnl.set_threads(1);  // a setting of this thread; parallelism is above the ops
+    dnnl.set_threads(1);  // a setting of this thread; work is parallelised above the ops
     check(dnnl.stream_create(&stream_, dnnl.engine, dnnl_stream_default_flags),
           "creating a stream");
   }
@@ -284,7 +285,7 @@ const std::string& bf16_obstacle() {
 
 void gemm_bf16(Trans, Trans, std::int64_t, std::int64_t, std::int64_t, const real*, std::int64_t,
                const real*, std::int64_t, bool, real*, std::int64_t) {
-  throw Error(Exit::failed, "no bf16: " + bf16_obstacle());
+  throw Error(Exit::failed, "bf16 is not available: " + bf16_obstacle());
 }
 
 #endif

@@ -23,9 +23,9 @@ using IntTag = hn::RebindToSigned<Tag>;
 using Ints = hn::Vec<IntTag>;
 
 // One instruction adds to each 32-bit lane the products of `group` adjacent numbers of A and B:
-// four unsigned bytes of A and four signed bytes of B, or two 16-bit numbers of each. Numbers of A
-// are raised by 128 to make them unsigned; a sum then begins with −128 times the sum over the row
-// of B.
+// four unsigned bytes of A and four signed bytes of B, or two 16-bit numbers of each. The unsigned
+// bytes are numbers of A raised by 128; a sum then begins with −128 times the sum over the row of
+// B.
 #if HWY_TARGET <= HWY_AVX3_DL
 using Number = std::uint8_t;  // a number of A
 constexpr std::int64_t group = 4;

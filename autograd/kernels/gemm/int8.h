@@ -1,6 +1,6 @@
 #pragma once
-/// Products of int8 matrices: a row consists of integers from −127 to 127 and a float scale, by
-/// which they are multiplied.
+/// Products of int8 matrices: a row consists of integers from −127 to 127 and a float scale, the
+/// factor of all of them.
 ///   x ≈ s q,   s = max |x| / 127,   q = x (1 / s) rounded to nearest, ties to even
 /// Scales are rounded up to 17 significant bits, so that s q is exact in float32: quantising s q
 /// returns s and q. The error of a value is at most s / 2.

@@ -1,7 +1,7 @@
 #pragma once
-/// Products with weights that stay constant over many calls, as in decoding. They are packed once,
-/// in the order in which the product reads them, whereas BLAS packs them at each call. This doubles
-/// the memory of the weights. Quantised to int8 (int8.h), they need only a quarter more.
+/// Products with weights that stay constant over many calls, as in decoding. The weights are packed
+/// once, in the order in which the product reads them, whereas BLAS packs them at each call. This
+/// doubles the memory of the weights. Quantised to int8 (int8.h), they need only a quarter more.
 #include <cstdint>
 #include <map>
 #include <mutex>
@@ -26,8 +26,8 @@ struct PackedMatrix {
 };
 
 /// Matrices that products may use in packed layout; each (or the rows of it that a product reads)
-/// is packed on first use. Their values must not change while this object exists. Threads may share
-/// an instance.
+/// is packed on first use. Their values must not change while this object exists. Once all matrices
+/// have been added, threads may share an instance.
 class PackedWeights {
  public:
   /// If `int8`, rows of up to max_int8_row values are quantised.
@@ -37,7 +37,7 @@ class PackedWeights {
 
   void add(const Array& matrix);  ///< [rows, cols]
   /// The packed layout of the n rows of k values that start at `rows`, or nullptr if no added
-  /// matrix contains them.
+  /// matrix contains them or this processor has no packed layout.
   const PackedMatrix* find(const real* rows, std::int64_t n, std::int64_t k);
 
  private:
@@ -51,9 +51,9 @@ class PackedWeights {
   std::map<std::pair<const real*, std::int64_t>, Packed> packed_;
 };
 
-/// While an instance is alive, gemm on this thread uses packed weights for C = A Bᵀ if B is one of
-/// them. On processors without vectorised fused multiply-add, products use BLAS unless weights are
-/// in int8.
+/// While an instance is alive, gemm on this thread uses the packed weights for C = A Bᵀ if they
+/// contain B. On processors without vectorised fused multiply-add, products use BLAS unless weights
+/// are in int8.
 class PackedScope {
  public:
   explicit PackedScope(PackedWeights& weights);
@@ -68,11 +68,11 @@ class PackedScope {
 /// The packed layout of B [n, k] that gemm uses, or nullptr.
 const PackedMatrix* find_packed(const real* b, std::int64_t n, std::int64_t k);
 
-/// The number of values in the packed layout of [n, k], including zeros that fill the last panel.
-/// 0 if there is no packed layout.
+/// The number of values in the packed layout of [n, k], including zeros that fill the last panel,
+/// or 0 if this processor has no packed layout.
 std::int64_t packed_size(std::int64_t n, std::int64_t k);
-/// B as consecutive panels of w rows: panel p contains, for each of the k columns of B, that
-/// column's values in rows [p w, (p + 1) w).
+/// B as consecutive panels of w rows, where w depends on the vector width: panel p contains, for
+/// each of the k columns of B, that column's values in rows [p w, (p + 1) w).
 void pack(const real* b, std::int64_t n, std::int64_t k, real* panels);
 /// C = A Bᵀ with B packed: A is [m, k], B [n, k], C [m, n], all row-major without gaps, k > 0. Each
 /// value is one chain of fused multiply-adds in the order of k, independent of m and the vector

@@ -2,7 +2,7 @@
 /// Counts matrix products as they are executed. Off by default; the cost is then one pointer test
 /// per product.
 ///
-/// There are two counts. A product of m x k and k x n has 2 m n k FLOPs:
+/// A product of m x k and k x n has 2 m n k FLOPs. There are two counts:
 ///   executed  what gemm multiplies: attention skips entirely masked blocks, and recomputes some
 ///             scores instead of storing them
 ///   model     what the definition of the model requires: attention counts all query-key pairs,
@@ -71,7 +71,7 @@ class ProductLog {
 
 /// Declares a computation whose products differ from those of its definition: while an instance is
 /// alive, they count only as executed, and `flops()` returns the model FLOPs of the computation.
-/// `flops` is called only if there is a log.
+/// `flops` is called only if there is a log, and only for the outermost instance.
 class DeclaredFlops {
  public:
   template <class Flops>

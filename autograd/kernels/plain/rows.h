@@ -15,19 +15,19 @@ inline double largest(const real* x, std::int64_t n) {
   return m;
 }
 /// exp(x − m) where m is the largest value of the row. For an infinite m it is the limit: values
-/// that are +inf share the row evenly; if all are -inf, all weights are 0.
+/// that are +inf have weight 1; if all are -inf, all weights are 0.
 inline double weight(double x, double m) {
   if (x == -infinity) return 0;
   return x == m ? 1 : std::exp(x - m);
 }
 inline double sum_of_weights(const real* x, double m, std::int64_t n) {
-  long double total = 0;  // long double because its logarithm may cancel with m
+  long double total = 0;  // long double because log(total) may cancel with m
   for (std::int64_t i = 0; i < n; ++i) total += weight(x[i], m);
   return static_cast<double>(total);
 }
 
-/// log Σ exp(x − m) of a row with a finite m. The first largest value is excluded from the sum,
-/// because its term of 1 would swamp the rest, which determines a logarithm near 0.
+/// log Σ exp(x − m) of a row with a finite m (NaN if m is NaN). The first largest value is excluded
+/// from the sum, because its term of 1 would swamp the rest, which determines a logarithm near 0.
 inline double log_of_weights(const real* x, double m, std::int64_t n) {
   const std::int64_t first = std::find(x, x + n, static_cast<real>(m)) - x;
   if (first == n) return m;  // NaN
@@ -50,7 +50,7 @@ inline void softmax_row_grad(const real* y, const real* dy, real* dx, std::int64
   const double inner = dot_in_double(y, dy, n);
   for (std::int64_t i = 0; i < n; ++i) dx[i] = static_cast<real>(y[i] * (dy[i] - inner));
 }
-/// Values of +inf share the row evenly: the result for each is −log of their number.
+/// Values of +inf share the weight evenly: the result for each is −log of their number.
 inline void log_softmax_row(const real* x, real* y, std::int64_t n) {
   const double m = largest(x, n);
   const double log_total =
@@ -126,7 +126,7 @@ inline double norm_input(double x, bool row_has_infinity) {
 inline bool has_infinity(const real* x, std::int64_t n) {
   return std::any_of(x, x + n, [](real v) { return std::isinf(v); });
 }
-/// 1 / √v, or 0 for v = 0: with eps = 0, a row of variance 0 normalises to zeros.
+/// 1 / √v, or 0 for v = 0: with eps = 0, a row of variance 0 is normalised to zeros.
 inline double reciprocal_root(double v) { return v == 0 ? 0 : 1 / std::sqrt(v); }
 
 inline void layer_norm(const real* x, const real* gain, const real* bias, real eps, real* y,

@@ -5,7 +5,7 @@
 HEED_BEGIN
 namespace kernels::plain {
 
-/// q · 65536: the number of 16-bit random numbers that drop a value.
+/// q · 65536 (dropout.h): the number of 16-bit patterns for which a value is dropped.
 inline std::uint32_t drop_threshold(real p) {
   return static_cast<std::uint32_t>(std::lround(65536 * std::clamp(double{p}, 0.0, 1.0)));
 }

@@ -49,7 +49,7 @@ struct ExpConstants<double> {
 };
 
 /// e^x as (1 + m) 2^n with m in [-0.3, 0.42] and n an integer, so that a factor can be applied
-/// before rounding: `times` applies it to 1 + m, and times_power then multiplies by 2^n, also if
+/// before rounding: `times` applies it to 1 + m, and times_power then multiplies by 2^n, even if
 /// the result is denormal.
 template <class V>
 struct Power {

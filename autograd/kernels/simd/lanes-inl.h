@@ -122,9 +122,9 @@ HWY_INLINE void each_wide(std::int64_t n, const Body& body) {
 }
 
 /// Several sums over n values at once, in double: term(i, io, v) sets v[t] to the values of sum t.
-/// Each sum consists of 32 partial sums, partial sum j of the values j, j + 32, j + 64, …, which
-/// are added pairwise, the second half to the first. The order is thus the same for every vector
-/// width.
+/// Each sum consists of 32 partial sums; partial sum j contains the values j, j + 32, j + 64, ….
+/// The partial sums are added pairwise, the second half to the first, so the order is the same for
+/// every vector width.
 template <int terms, class Term>
 HWY_INLINE std::array<double, terms> wide_sums(std::int64_t n, const Term& term) {
   constexpr std::int64_t count = 32 / wide_lanes;  // number of vectors: 4, 8 or 16

@@ -33,15 +33,15 @@ HWY_INLINE real row_max(const real* x, std::int64_t n) {
   return hn::GetLane(hn::MaxOfLanes(Tag(), hn::Max(hn::Max(m0, m1), hn::Max(m2, m3))));
 }
 
-constexpr std::int64_t exp_block = 1024;  // fits in the L1 cache while it is summed
+constexpr std::int64_t exp_block = 1024;  // number of values; they fit in the L1 cache
 
-/// y = exp(x − m) for one block of a row, m ≥ x and finite; returns the sum. y may be x.
+/// y = exp(x − m) for one block of a row, with a finite m ≥ x; returns the sum. y may be x.
 HWY_INLINE double exp_of_block(const real* x, real m, real* y, std::int64_t n) {
   each(n, [=](std::int64_t i, auto io)
               HWY_ATTR { io.store(exp_difference(io.load(x + i), set(m)), y + i); });
   return wide_sum(n, [=](std::int64_t i, auto io) HWY_ATTR { return io.load(y + i); });
 }
-/// y = exp(x − m) for a whole row; returns the sum. If y is null, it computes only the sum.
+/// y = exp(x − m) for a whole row; returns the sum. If y is null, only the sum is computed.
 HWY_INLINE double exp_of_row(const real* x, real m, real* y, std::int64_t n) {
   HWY_ALIGN real buffer[exp_block];
   double total = 0;

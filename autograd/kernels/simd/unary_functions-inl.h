@@ -89,13 +89,14 @@ struct SigmoidParts {
     return times_power(e.times(hn::Mul(factor, c)), e.n);
   }
 };
-/// x σ(u) for u with the sign of x; 0 if x is -inf or so negative that the result underflows.
+/// x σ(u) for a u with the sign of x and e = e^−|u|; 0 if x is -inf or so negative that the result
+/// underflows.
 HWY_INLINE Vector times_sigmoid(Vector x, Power<Vector> e) {
   const SigmoidParts s(e);
   return hn::IfThenElse(negative(x), s.small(x), hn::Mul(x, s.c));
 }
-/// σ(u) + x σ(u) σ(−u) u', the derivative of x σ(u); `far` marks lanes where the second term
-/// underflows (and might be inf · 0).
+/// σ(u) + x σ(u) σ(−u) u', the derivative of x σ(u). e and du are e^−|u| and u'; `far` marks lanes
+/// where the second term underflows (and might be inf · 0).
 HWY_INLINE Vector times_sigmoid_slope(Vector x, Power<Vector> e, Vector du, Mask far) {
   const SigmoidParts s(e);
   const Vector small = s.small(set(1));
