@@ -92,7 +92,7 @@ BOOST_AUTO_TEST_CASE(mean_squared_error_equals_definition) {
 
 BOOST_AUTO_TEST_CASE(mean_squared_error_of_unequal_shapes_is_refused) {
   EXPECT_FAIL(mean_squared_error(normal({3, 1}, 1), normal({3}, 2)),
-              "[mean_squared_error] expected a target of the shape of x, [3, 1], got [3]");
+              "[mean_squared_error] expected a target of x's shape [3, 1], got [3]");
   EXPECT_FAIL(mean_squared_error(Tensor(), normal({}, 2)), "an undefined one");
 }
 
