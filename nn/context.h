@@ -107,7 +107,7 @@ struct Context {
   bool prefill = false;    ///< x contains a prompt that all hypotheses share (requires a cache)
   std::size_t layer = 0;   ///< index of the block in its stack, which selects its cache
   std::span<const ScoreTermPtr> terms = {};  ///< score terms of self-attention (Positions)
-  /// Replaces the model's pattern of self-attention, such as by a prefix
+  /// Replaces the model's pattern of self-attention, for example by a prefix
   /// (autograd/ops/attention/prefix.h) or any mask (mask.h). In a causal block, it must exclude the
   /// later keys that a query may not read.
   PatternPtr pattern = nullptr;

@@ -5,8 +5,8 @@
 ///   load_weights("model.safetensors", model.parameters());   // throws if a tensor does not fit
 ///
 /// A file has the type of the build that wrote it, float or double. Both builds read either type,
-/// as well as f16 and bf16. A PyTorch module with parameters of the same names and shapes loads the
-/// file with safetensors.torch.load_file and load_state_dict.
+/// as well as f16 and bf16. safetensors.torch.load_file and load_state_dict load a file into a
+/// PyTorch module with parameters of the same names and shapes.
 ///
 /// Quantised weights: a matrix NAME is I8 in the file, and an F32 tensor NAME.scale contains one
 /// scale for each row (index of the first axis). A weight is its integer times the scale of its

@@ -299,7 +299,7 @@ Tensor cross_entropy(const Tensor& logits, std::span<const std::int32_t> targets
   const auto ignored = std::ranges::count(targets, ignored_target);
   const auto counted = static_cast<std::int64_t>(targets.size()) - ignored;
   if (counted == 0)
-    fail("[cross_entropy] expected a target that is not ignored, got none among {}",
+    fail("[cross_entropy] expected at least one target that is not ignored, got none among {}",
          targets.size());
   return cross_entropy(logits, targets, smoothing, static_cast<double>(counted), counts);
 }

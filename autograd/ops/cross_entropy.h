@@ -1,5 +1,5 @@
 #pragma once
-/// Losses of classifiers.
+/// Cross-entropy losses.
 #include <cstdint>
 #include <span>
 #include <vector>

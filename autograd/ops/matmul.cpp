@@ -18,7 +18,7 @@ Shape batch_of(const Shape& shape) {
 
 constexpr Trans flag(bool transposed) { return transposed ? Trans::yes : Trans::no; }
 
-/// Y = op(A) op(B) for each pair of matrices, where op transposes its operand or does nothing
+/// Y = op(A) op(B) for each pair of matrices, where op(M) is M or Mᵀ
 ///                              op(A): [..., m, k], op(B): [..., k, n], Y: [..., m, n]
 /// dop(A) = dY op(B)ᵀ,  dop(B) = op(A)ᵀ dY      because d⟨C, AB⟩ = ⟨C, dA B⟩ + ⟨C, A dB⟩
 /// A transposed operand receives the transposed gradient; a broadcast one, the sum over its uses.

@@ -57,7 +57,7 @@ struct LossOptions {
   double divisor = 1;            ///< divides the sum of the losses of all labels
   LossCounts* counts = nullptr;  ///< if not null, the loss adds its sums and counts to it
   /// The weight of the R-Drop divergence (rdrop_cross_entropy). If set, the second half of the rows
-  /// repeats the sequences of the first half; the labels are given once.
+  /// repeats the sequences of the first half, and only the first half has labels.
   std::optional<double> rdrop = std::nullopt;
   std::optional<Distillation> distillation = std::nullopt;  ///< incompatible with rdrop
 };

@@ -417,7 +417,7 @@ BOOST_AUTO_TEST_CASE(a_mean_cross_entropy_without_targets_is_refused) {
   const Tensor logits = random_array({2, 3}, 1);
   const std::vector<std::int32_t> none{ignored_target, ignored_target}, wrong{-1, 0};
   EXPECT_FAIL(cross_entropy(logits, none),
-              "[cross_entropy] expected a target that is not ignored, got none among 2");
+              "[cross_entropy] expected at least one target that is not ignored, got none among 2");
   EXPECT_FAIL(cross_entropy(random_array({0, 3}, 1), {}), "got none among 0");
   EXPECT_FAIL(cross_entropy(logits, wrong), "expected targets in [0, 3), got -1 at row 0");
 }

@@ -8,10 +8,10 @@ HEED_BEGIN
 
 /// A trained bias for each bucket of distances and each head:   S_ij += B[bucket(i − j), head]
 ///   dB[b, head] = Σ dS_ij over all i, j with bucket(i − j) = b
-/// In the first half of the buckets, each contains one short distance; in the second half, the
-/// index grows with the logarithm of the distance, and the last bucket contains all distances from
-/// `farthest` on. Bidirectional attention has two such sets of buckets: the first half of the table
-/// is for keys at or before the query, the second half for keys after it.
+/// Each bucket in the first half contains one short distance; in the second half, the index grows
+/// with the logarithm of the distance, and the last bucket contains all distances from `farthest`
+/// on. Bidirectional attention has two such sets of buckets: the first half of the table is for
+/// keys at or before the query, the second half for keys after it.
 /// Source: Raffel et al., "Exploring the Limits of Transfer Learning" (T5), 2020, section 2.1, and
 /// its published code (32 buckets, distances up to 128).
 struct DistanceBias final : ScoreTerm {

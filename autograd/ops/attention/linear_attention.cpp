@@ -14,7 +14,7 @@ using kernels::Trans;
 namespace {
 
 /// φ(x) = elu(x) + 1 = x + 1 above 0, eˣ below. φ(q) φ(k)ᵀ replaces the exponential of a score.
-/// φ'(x) = 1 above 0, eˣ below = min(φ(x), 1)
+/// φ'(x) = min(φ(x), 1)
 real phi(real x) { return x > 0 ? x + 1 : std::exp(x); }
 
 constexpr real epsilon = real(1e-6);  // added to n, which is 0 if all φ underflow

@@ -26,8 +26,8 @@ Array turns(std::int64_t positions, std::int64_t size, double base) {
   return table;
 }
 
-/// `turns` with at least this number of positions. Each thread caches its last table, which depends
-/// only on the arguments.
+/// A table (`turns`) of at least this number of positions. Each thread caches its last table, which
+/// depends only on the arguments.
 Array turns_up_to(std::int64_t positions, std::int64_t size, double base) {
   thread_local Array kept;
   thread_local double kept_base = 0;
@@ -38,7 +38,7 @@ Array turns_up_to(std::int64_t positions, std::int64_t size, double base) {
   return kept;
 }
 
-/// With (a, b) a pair of a head at position p, and θ = p · base^(−2i/size):
+/// For pair i of a head at position p, with the indices (a, b) and θ = p · base^(−2i/size):
 ///   y_a = x_a cos θ − x_b sin θ,    y_b = x_b cos θ + x_a sin θ
 ///   dx = dy rotated by −θ, because the inverse of a rotation is its transpose
 /// Source: Su et al., "RoFormer", 2021, section 3.2.2, equation 34.
