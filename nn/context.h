@@ -111,7 +111,7 @@ struct Context {
   /// (autograd/ops/attention/prefix.h) or any mask (mask.h). In a causal block, it must exclude the
   /// later keys that a query may not read.
   PatternPtr pattern = nullptr;
-  Lanes lanes = {};  ///< the segment memory of self-attention
+  Lanes lanes = {};  ///< lanes of the sequences in the segment memory
 
   /// The position of the first row of each sequence.
   std::int64_t first_position() const { return cache != nullptr ? cache->position : 0; }

@@ -54,7 +54,8 @@ using InputGradients = Operands<real>;
 /// Memory is linear in the number of tokens. Source: Vaswani et al. 2017, section 3.2;
 /// recomputation after Dao et al., "FlashAttention", 2022.
 struct FusedAttention {
-  /// Number of queries per block. Causal attention skips the keys after the last query of a block.
+  /// Number of queries per block of a long sequence. Causal attention skips the keys after the last
+  /// query of a block.
   static constexpr std::int64_t block_rows = 64;
   /// Maximum number of scores per head for which the queries of a sequence form a single block.
   static constexpr std::int64_t whole_values = 128 * 128;

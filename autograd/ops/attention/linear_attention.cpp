@@ -41,7 +41,7 @@ struct LinearAttention {
     std::int64_t size() const { return q.cols(); }
     std::int64_t wide() const { return q.cols() + 1; }
   };
-  /// Rows [begin, end) of a sequence.
+  /// Rows [begin, end) of the batch or of a sequence.
   struct Rows {
     std::int64_t begin, end;
     std::int64_t count() const { return end - begin; }
