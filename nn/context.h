@@ -60,8 +60,8 @@ struct EncoderOutput {
 };
 
 /// The cache of one layer. Self-attention stores keys next to values, [hypotheses, 2 e] for each
-/// position (nn/layers/attention.h); any other mixer stores a state for each position, by default
-/// its input (Mixer::step).
+/// position (nn/layers/attention.h); the default of Mixer::step stores the input of each position.
+/// Linear attention and the other built-in mixers store only their newest state.
 struct LayerCache {
   std::vector<Array> entries;  ///< entries[t]: position t, one row per hypothesis at that step
   Array encoder_keys_values;   ///< keys and values of cross-attention, computed once
@@ -80,7 +80,7 @@ struct Cache {
   explicit Cache(std::int64_t hypotheses) : paths(hypotheses), sequence(hypotheses) {
     std::iota(sequence.begin(), sequence.end(), 0);
   }
-  /// Adds a position, in which hypothesis i has row i.
+  /// Adds a position, at which hypothesis i has row i.
   void grow() {
     ++position;
     for (std::size_t i = 0; i < paths.size(); ++i) paths[i].push_back(static_cast<std::int32_t>(i));
@@ -107,10 +107,11 @@ struct Context {
   bool prefill = false;    ///< x contains a prompt that all hypotheses share (requires a cache)
   std::size_t layer = 0;   ///< index of the block in its stack, which selects its cache
   std::span<const ScoreTermPtr> terms = {};  ///< score terms of self-attention (Positions)
-  /// Replaces the model's pattern of self-attention: a prefix (autograd/ops/attention/prefix.h) or
-  /// any mask (mask.h). A causal block requires a causal pattern.
+  /// Replaces the model's pattern of self-attention, for example by a prefix
+  /// (autograd/ops/attention/prefix.h) or any mask (mask.h). In a causal block, it must exclude the
+  /// later keys that a query may not read.
   PatternPtr pattern = nullptr;
-  Lanes lanes = {};  ///< the segment memory of self-attention
+  Lanes lanes = {};  ///< lanes of the sequences in the segment memory
 
   /// The position of the first row of each sequence.
   std::int64_t first_position() const { return cache != nullptr ? cache->position : 0; }

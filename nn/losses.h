@@ -11,7 +11,7 @@ HEED_BEGIN
 /// would give differences [n, n].
 inline Tensor mean_squared_error(const Tensor& x, const Tensor& target) {
   if (x.shape() != target.shape())
-    fail("[mean_squared_error] expected a target of the shape of x, {}, got {}", x.shape(),
+    fail("[mean_squared_error] expected a target of x's shape {}, got {}", x.shape(),
          target.shape());
   const Tensor error = x - target;
   return mean(error * error);

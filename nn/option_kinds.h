@@ -1,6 +1,6 @@
 #pragma once
-/// The enumerations of model options, separate from options.h so that a new option does not
-/// recompile code that includes only this header.
+/// The enumerations of model options, separate from options.h so that code that includes only this
+/// header need not be recompiled for a new option.
 #include "autograd/base/enum_names.h"
 
 namespace heed {

@@ -34,7 +34,7 @@ struct AttentionChoice {
   std::int64_t global_blocks = 2;    ///< pattern bigbird (autograd/ops/attention/bigbird.h)
   std::int64_t side_blocks = 1;      ///< pattern bigbird
   std::int64_t random_blocks = 3;    ///< pattern bigbird
-  std::int64_t top_k = 16;           ///< pattern topk: number of keys that a query keeps
+  std::int64_t top_k = 16;           ///< pattern topk: maximum number of keys per query
   double scale = 0;                  ///< factor of the products q · k; 0: 1/√(size of a head)
   ScoreMap map = ScoreMap::softmax;  ///< function from scores to weights
 };

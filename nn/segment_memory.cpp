@@ -12,7 +12,7 @@ void SegmentMemory::begin(bool continues, std::int64_t lanes, std::int64_t max_l
   next_length_ = std::min(tokens_, length_ + max_length);
   for (std::size_t layer = 0; layer < kept_.size(); ++layer) {
     if (kept_[layer].shape()[0] < lanes)
-      fail("[segment_memory] a batch of {} lanes cannot continue one of {}", lanes,
+      fail("[segment_memory] a batch of {} lanes cannot continue a batch of {}", lanes,
            kept_[layer].shape()[0]);
     next_[layer] = Array::zeros({lanes, next_length_, width_});
   }

@@ -16,7 +16,7 @@ HEED_BEGIN
 /// the layers instead).
 ///
 /// Each shard reads and writes only its lanes, so shards may run concurrently. New values become
-/// readable in the next segment (advance), so a shard that runs twice has the same result.
+/// readable in the next segment (advance), so running a shard twice gives the same result.
 class SegmentMemory {
  public:
   SegmentMemory() = default;

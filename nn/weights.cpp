@@ -89,7 +89,7 @@ Comparison compare(const SafetensorsFile& file, std::span<const NamedTensor> par
     if (!p.tensor.defined())
       fail("[load_weights] {} is an undefined tensor: leave it out of parameters()", p.name);
     if (!known.insert(p.name).second)
-      fail("[load_weights] two parameters are named {}: give their parts different names", p.name);
+      fail("[load_weights] two parameters are named {}: rename one of them", p.name);
     const TensorView* const tensor = file.find(p.name);
     if (tensor == nullptr) {
       found.missing.push_back(fmt::format("missing: {} {}", p.name, p.tensor.shape()));

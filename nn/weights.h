@@ -5,8 +5,8 @@
 ///   load_weights("model.safetensors", model.parameters());   // throws if a tensor does not fit
 ///
 /// A file has the type of the build that wrote it, float or double. Both builds read either type,
-/// as well as f16 and bf16. A PyTorch module with parameters of the same names and shapes loads the
-/// file with safetensors.torch.load_file and load_state_dict.
+/// as well as f16 and bf16. safetensors.torch.load_file and load_state_dict load a file into a
+/// PyTorch module with parameters of the same names and shapes.
 ///
 /// Quantised weights: a matrix NAME is I8 in the file, and an F32 tensor NAME.scale contains one
 /// scale for each row (index of the first axis). A weight is its integer times the scale of its
@@ -60,7 +60,7 @@ class QuantisedWeights {
 bool is_scale(const SafetensorsFile& file, std::string_view name);
 
 struct LoadOptions {
-  /// A name that only the file or only the model contains is an error.
+  /// Whether a name that only the file or only the model contains is an error.
   bool strict = true;
 };
 
@@ -77,7 +77,7 @@ struct LoadedWeights {
 /// if it has the shape of the parameter and a floating-point type, or I8 with scales. With `strict`
 /// false, names in the file only or in the model only are accepted if at least one name is in both.
 /// (To keep a parameter whose shape differs, leave it out of `parameters`.) Throws Error(failed) if
-/// two parameters have the same name.
+/// a parameter is undefined or two have the same name.
 LoadedWeights load_weights(const std::filesystem::path& path,
                            std::span<const NamedTensor> parameters,
                            const LoadOptions& options = {});
@@ -85,8 +85,8 @@ LoadedWeights load_weights(const std::filesystem::path& path,
 LoadedWeights load_weights(const SafetensorsFile& file, std::span<const NamedTensor> parameters,
                            const std::string& file_name, const LoadOptions& options = {});
 
-/// Copies the values of a tensor of type f64, f32, bf16 or f16, converted to `real`. `into` has the
-/// size of the tensor.
+/// Copies the values of a tensor of type f64, f32, bf16 or f16, converted to `real`. Throws
+/// Error(failed) for any other type or if `into` does not have the size of the tensor.
 void copy_values(const TensorView& tensor, std::span<real> into);
 
 HEED_END

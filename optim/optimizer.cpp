@@ -32,7 +32,7 @@ Optimizer::Optimizer(const OptimOptions& options, std::vector<NamedTensor> param
                      ValueRange owned)
     : options_(options), parameters_(std::move(parameters)) {
   check(options_);
-  std::int64_t place = 0;  // position of the parameter's first value
+  std::int64_t place = 0;  // index of the parameter's first value among all values
   std::unordered_map<const Node*, std::string> seen;
   for (const NamedTensor& p : parameters_) {
     if (!p.tensor.defined()) fail("[optimizer] {} is an undefined tensor", p.name);
@@ -64,7 +64,7 @@ void Optimizer::begin_step(double lr, double grad_scale) {
   adam_.grad_scale = grad_scale;
 }
 
-/// The parameter's weight decay: 0 in the group without decay.
+/// The parameter's weight decay; 0 for adam and for parameters that are not decayed.
 double Optimizer::decay_of(std::size_t parameter) const {
   if (options_.name == OptimizerKind::adam) return 0;
   const bool matrix = parameters_[parameter].tensor.shape().rank() >= 2;
@@ -89,7 +89,7 @@ bool Optimizer::update(std::size_t parameter, std::int64_t begin, std::int64_t e
 
 void Optimizer::step(const std::vector<Array>& gradients, double lr, double grad_scale) {
   if (gradients.size() != parameters_.size()) {
-    fail("[optimizer] expected {} gradients, one for each parameter, got {}", parameters_.size(),
+    fail("[optimizer] expected one gradient per parameter ({} in all), got {}", parameters_.size(),
          gradients.size());
   }
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
@@ -133,8 +133,7 @@ std::vector<Array> Optimizer::in_order(Gradients& gradients) const {
   const bool reached = std::ranges::any_of(
       parameters_, [&](const NamedTensor& p) { return gradients.depends_on(p.tensor); });
   if (!reached)
-    fail("[optimizer] the loss depends on none of the {} parameters: are they from another model?",
-         parameters_.size());
+    fail("[optimizer] the loss depends on none of the parameters: are they from another model?");
   std::vector<Array> list;
   for (const NamedTensor& p : parameters_) list.push_back(gradients.take(p.tensor));
   return list;

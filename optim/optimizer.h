@@ -27,7 +27,8 @@ class Optimizer {
  public:
   /// Keeps handles to the parameters' values and allocates their moments, initially zero.
   /// Throws if a parameter is not a variable or is listed twice, or if an option is out of range.
-  /// Only the values `owned`, an index range over all parameters, have moments and may be updated.
+  /// Only the values in `owned`, a range of indices over all parameters, have moments and may be
+  /// updated.
   Optimizer(const OptimOptions& options, std::vector<NamedTensor> parameters,
             ValueRange owned = all_values);
 
@@ -35,7 +36,7 @@ class Optimizer {
   /// options.clip_norm, the update. A parameter that the loss does not depend on has a zero
   /// gradient. Throws before any value changes: Error(failed) if the loss depends on no parameter,
   /// or if a schedule with a last step (cosine, linear) has schedule.steps 0; Error(non_finite),
-  /// naming the first parameter, if a gradient is NaN or infinite.
+  /// naming the first such parameter, if a gradient is NaN or infinite.
   OptimizerStep step(Gradients gradients);
   /// A full step with this learning rate instead of the schedule's.
   OptimizerStep step(Gradients gradients, double lr);
@@ -48,7 +49,8 @@ class Optimizer {
   /// the result. Returns whether the values were finite before the update.
   bool update(std::size_t parameter, std::int64_t begin, std::int64_t end, const real* gradient);
   /// A full step on this thread. The gradients are in the order of the parameters; an undefined one
-  /// counts as zero. Throws if their number or a shape differs from the parameters'.
+  /// counts as zero. Throws if their number or a shape differs from the parameters', or if a
+  /// parameter is owned only in part.
   void step(const std::vector<Array>& gradients, double lr, double grad_scale = 1);
 
   const std::vector<NamedTensor>& parameters() const { return parameters_; }
@@ -64,15 +66,15 @@ class Optimizer {
  private:
   double decay_of(std::size_t parameter) const;
   /// The gradients in the order of the parameters; undefined where the loss does not depend on the
-  /// parameter.
+  /// parameter. Throws if it depends on no parameter.
   std::vector<Array> in_order(Gradients& gradients) const;
-  /// The global norm of the gradients. Throws if it is not finite.
+  /// The global norm of the gradients. Throws Error(non_finite) if a gradient is not finite.
   double norm_of(const std::vector<Array>& gradients) const;
 
   OptimOptions options_;
   std::vector<NamedTensor> parameters_;
   std::vector<ValueRange> owned_;  ///< the owned range of each parameter
-  /// m and v of the owned values; SGD keeps its momentum in first_.
+  /// m and v of the owned values; SGD stores its momentum in first_.
   std::vector<Array> first_, second_;
   std::int64_t steps_ = 0;
   kernels::AdamStep adam_{};

@@ -26,7 +26,7 @@ constexpr auto names_of(ScheduleKind) {
 
 struct ScheduleOptions {
   ScheduleKind name = ScheduleKind::noam;
-  std::int64_t warmup = 1000;  ///< number of steps with rising learning rate
+  std::int64_t warmup = 1000;  ///< number of steps with a rising learning rate
   std::int64_t steps = 0;      ///< cosine, linear: the last step of the decay; 0: train.steps
   double min_lr = 0.0;         ///< cosine, linear: the final learning rate
 };

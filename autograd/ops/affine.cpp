@@ -23,7 +23,7 @@ Array AffineRows::product(const char* op, const Array& x_in, const Array& weight
          x.shape());
   }
   if (begin < 0 || end < begin || end > weight.shape()[0]) {
-    fail("[{}] rows {} to {} do not lie within weight {}", op, begin, end, weight.shape());
+    fail("[{}] rows [{}, {}) are out of range for weight {}", op, begin, end, weight.shape());
   }
   if (has_bias && bias.shape() != Shape{weight.shape()[0]}) {
     fail("[{}] expected a bias [{}], got {}", op, weight.shape()[0], bias.shape());
@@ -42,7 +42,7 @@ void AffineRows::backward(const Array& dy, Grad dx, Grad dweight, Grad dbias) co
     gemm(Trans::no, Trans::no, rows(), in(), out(), 1, dy.data(), out(),
          weight.data() + begin * in(), in(), beta, target.data(), in());
   }
-  if (dweight) {  // dYᵀ X: [out, in]
+  if (dweight) {  // rows [begin, end): dYᵀ X
     real beta = 1;
     Array& target = whole ? dweight.target(beta) : dweight.sum();
     gemm(Trans::yes, Trans::no, out(), in(), rows(), 1, dy.data(), out(), x.data(), in(), beta,
@@ -74,7 +74,7 @@ struct Affine {
 
 /// h  = x Wᵀ + b,  a = f(h),  y = m ⊙ a / (1 − p)      m: the mask of dropout (ops/dropout.cpp)
 /// da = m ⊙ dy / (1 − p),  dh = da ⊙ f'(h),  then as for Affine
-/// The op keeps h or a, whichever f' requires. For relu it keeps only y, because y > 0 exactly
+/// The op saves h or a, whichever f' requires; for relu it saves y instead, because y > 0 exactly
 /// where m = 1 and h > 0. Without dropout, p = 0 and m = 1.
 struct AffineMap {
   kernels::UnaryFunction f = kernels::UnaryFunction::relu;

@@ -15,8 +15,8 @@ Tensor affine(const Tensor& x, const Tensor& weight, const Tensor& bias = {});
 Tensor affine_rows(const Tensor& x, const Tensor& weight, const Tensor& bias, std::int64_t begin,
                    std::int64_t end);
 
-/// dropout(f(x Wᵀ + b)) as one fused op, which requires fewer passes over the values and, for relu,
-/// keeps only the result.
+/// dropout(f(x Wᵀ + b)) as one fused op. It makes fewer passes over the values than separate ops
+/// and saves fewer of them for backward: for relu, only the result, besides x and weight.
 Tensor affine_activation(UnaryFunction f, const Tensor& x, const Tensor& weight, const Tensor& bias,
                          real p = 0, const RandomKey& key = {});
 
@@ -29,7 +29,8 @@ Tensor affine_activation(UnaryFunction f, const Tensor& x, const Tensor& weight,
 
 // ---- shared code -----------------------------------------------------------------------------
 
-/// Rows [begin, end) of a weight [out, in] and a bias [out] (or none), applied to rows x.
+/// x Wᵀ + b with rows [begin, end) of a weight [n, in] and of a bias [n], which may be undefined;
+/// x: [..., in].
 struct AffineRows {
   std::int64_t begin = 0, end = 0;
   Array x, weight;
@@ -39,7 +40,7 @@ struct AffineRows {
   std::int64_t out() const { return end - begin; }
   std::int64_t rows() const { return x.shape().rows(); }
 
-  /// Checks the shapes, keeps x and weight, and returns x Wᵀ without the bias: [..., end − begin].
+  /// Checks the shapes, saves x and weight, and returns x Wᵀ without the bias: [..., end − begin].
   Array product(const char* op, const Array& x, const Array& weight, const Array& bias);
   /// Adds the required gradients of x, weight and bias; dy: [..., end − begin].
   void backward(const Array& dy, Grad dx, Grad dweight, Grad dbias) const;

@@ -116,14 +116,14 @@ struct Larger {
 struct Smaller {
   real operator()(real a, real b) const { return a < b || std::isnan(a) ? a : b; }
 };
-/// 1 if a > b, ½ if they are equal, else 0.
+/// 1 if a > b, ½ if a = b, else 0.
 struct Step {
   real operator()(real a, real b) const { return a > b ? real(1) : a == b ? real(0.5) : real(0); }
 };
 
 /// y = max(a, b)
 /// da = sum_A (dy ⊙ H(a − b)),  db = sum_B (dy ⊙ H(b − a)),  H(0) = ½
-/// minimum: H(b − a) for a and H(a − b) for b
+/// For the minimum, H(b − a) and H(a − b) are exchanged.
 struct Maximum {
   bool smaller = false;
   Array a, b;

@@ -15,7 +15,8 @@ using kernels::Trans;
 
 namespace {
 
-/// Computes the losses of one chunk; if `with_grad`, replaces its logits by their gradients.
+/// Computes the sums and counts of one chunk of rows. If `with_grad`, replaces the logits by
+/// `factor` times their gradients.
 LossCounts chunk_loss(Array& logits, const std::int32_t* targets, real smoothing, real factor,
                       bool with_grad, std::vector<double>* each) {
   LossCounts counts;
@@ -45,19 +46,19 @@ void accumulate(LossCounts& total, const LossCounts& part) {
 void check(const char* op, std::int64_t rows, std::int64_t classes,
            std::span<const std::int32_t> targets, real smoothing, double divisor) {
   if (static_cast<std::int64_t>(targets.size()) != rows) {
-    fail("[{}] expected a target for each of {} rows, got {}", op, rows, targets.size());
+    fail("[{}] expected one target per row ({} in all), got {}", op, rows, targets.size());
   }
   for (std::size_t i = 0; i < targets.size(); ++i) {
     if ((targets[i] < 0 || targets[i] >= classes) && targets[i] != ignored_target) {
-      fail("[{}] target {} at row {} is not one of {} classes", op, targets[i], i, classes);
+      fail("[{}] expected targets in [0, {}), got {} at row {}", op, classes, targets[i], i);
     }
   }
   if (!(smoothing >= 0 && smoothing <= 1))
-    fail("[{}] expected smoothing within [0, 1], got {}", op, smoothing);
+    fail("[{}] expected smoothing in [0, 1], got {}", op, smoothing);
   if (!(divisor > 0)) fail("[{}] expected a divisor above 0, got {}", op, divisor);
 }
 
-/// The losses of a chunk for R-Drop (rdrop_cross_entropy): rows r and r + n / 2 belong to target r.
+/// chunk_loss for R-Drop (rdrop_cross_entropy): of the n rows, r and r + n / 2 belong to target r.
 LossCounts paired_chunk_loss(Array& logits, const std::int32_t* targets, real smoothing, real alpha,
                              real factor, bool with_grad, std::vector<double>* each) {
   const std::int64_t half = logits.rows() / 2, classes = logits.cols();
@@ -89,8 +90,7 @@ LossCounts paired_chunk_loss(Array& logits, const std::int32_t* targets, real sm
   return counts;
 }
 
-/// The losses of a chunk for distillation. `taught` contains the teacher's logits and is
-/// overwritten.
+/// chunk_loss for distillation. `taught` contains the teacher's logits, which are overwritten.
 LossCounts distilled_chunk_loss(Array& logits, Array& taught, const std::int32_t* targets,
                                 real smoothing, const TeacherLogits& teacher, real factor,
                                 bool with_grad, std::vector<double>* each) {
@@ -136,8 +136,9 @@ Array scaled(const Array& x, real factor) {
 
 /// loss = 1/N Σ_r [(1 − ε)(−log p_r[t_r]) + ε/n Σ_j (−log p_r[j])],   p_r = softmax(z_r)
 /// dz_r = dloss/N (p_r − (1 − ε) onehot(t_r) − ε/n)                  z: [rows, n]
-/// where r runs over the rows whose target is not ignored_target; all other rows have dz_r = 0.
-/// The loss ends the graph, so forward also computes the gradient, while the row is in cache.
+/// where N is the divisor, and r runs over the rows whose target is not ignored_target; all other
+/// rows have dz_r = 0. As the loss is the last op of a graph, forward also computes the gradient,
+/// while the row is in cache.
 /// Source: Szegedy et al., "Rethinking the Inception architecture", 2016, section 7.
 struct CrossEntropy {
   std::span<const std::int32_t> targets;  // read in forward only
@@ -163,15 +164,15 @@ struct CrossEntropy {
   }
 };
 
-/// The same loss of logits z = x Wᵀ + b, in chunks of rows. Each chunk's dz is used at once for
+/// The same loss for logits z = x Wᵀ + b, in chunks of rows. Each chunk's dz is used at once for
 ///   dx = dz W,  dW += dzᵀ x,  db += Σ dz
 /// so the complete matrices of logits and of their gradients never exist in memory. With R-Drop
-/// (`alpha`), a chunk contains both rows of every target. The logits of a teacher are also computed
-/// chunk by chunk.
+/// (`alpha`), a chunk contains both rows of each of its targets. The logits of a teacher are also
+/// computed chunk by chunk.
 /// Shapes: x: [rows, in], W: [classes, in], b: [classes] or none
 struct ProjectedCrossEntropy {
-  /// Number of logits per chunk: enough rows to keep gemm busy, few enough to fit in the last-level
-  /// cache.
+  /// Approximate number of logits per chunk of 64 to 4096 rows: enough to keep gemm busy, few
+  /// enough to fit in the last-level cache.
   static constexpr std::int64_t chunk_values = std::int64_t{1} << 21;
 
   std::span<const std::int32_t> targets;
@@ -258,7 +259,8 @@ struct ProjectedCrossEntropy {
       kernels::add_bias(z.data(), teacher->bias.data(), z.data(), n, classes);
     return z;
   }
-  /// R-Drop: the rows [begin, begin + n) of both passes together, so that one product covers them.
+  /// R-Drop: rows [begin, begin + n) of both passes together, so that one product covers them;
+  /// otherwise undefined.
   Array paired_rows(const Array& x, std::int64_t begin, std::int64_t n, std::int64_t rows) const {
     if (!alpha) return {};
     Array both({2 * n, x.cols()});
@@ -279,12 +281,13 @@ struct ProjectedCrossEntropy {
     if (teacher_rows.rank() != 2 || matrix.rank() != 2 || teacher_rows.rows() != x.rows() ||
         teacher_rows.cols() != matrix.cols() || matrix.rows() != weight.rows() ||
         (teacher->bias.defined() && teacher->bias.shape() != Shape{matrix.rows()})) {
-      fail("[{}] expected a teacher of {} rows and {} classes, got x {}, weight {} and bias {}",
-           name(), x.rows(), weight.rows(), teacher_rows, matrix,
-           teacher->bias.defined() ? teacher->bias.shape() : Shape{});
+      fail(
+          "[{}] expected teacher logits of {} rows and {} classes, got x {}, weight {} and bias {}",
+          name(), x.rows(), weight.rows(), teacher_rows, matrix,
+          teacher->bias.defined() ? teacher->bias.shape() : Shape{});
     }
     if (!(teacher->share >= 0 && teacher->share <= 1) || !(teacher->temperature > 0))
-      fail("[{}] expected a share within [0, 1] and a temperature above 0, got {} and {}", name(),
+      fail("[{}] expected a share in [0, 1] and a temperature above 0, got {} and {}", name(),
            teacher->share, teacher->temperature);
   }
 };
@@ -296,7 +299,7 @@ Tensor cross_entropy(const Tensor& logits, std::span<const std::int32_t> targets
   const auto ignored = std::ranges::count(targets, ignored_target);
   const auto counted = static_cast<std::int64_t>(targets.size()) - ignored;
   if (counted == 0)
-    fail("[cross_entropy] expected a target that is not ignored, got none among {}",
+    fail("[cross_entropy] expected at least one target that is not ignored, got none among {}",
          targets.size());
   return cross_entropy(logits, targets, smoothing, static_cast<double>(counted), counts);
 }

@@ -1,5 +1,5 @@
 #pragma once
-/// Losses of classifiers.
+/// Cross-entropy losses.
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -8,13 +8,13 @@
 
 HEED_BEGIN
 
-/// Sums and counts that a loss returns besides its value.
+/// Sums and counts over tokens. A loss adds those of its tokens.
 struct LossCounts {
-  double loss = 0;  ///< Σ over tokens, with label smoothing, not normalised
+  double loss = 0;  ///< sum of the tokens' losses, before division by the divisor
   double nll = 0;   ///< Σ −log p[target]
   std::int64_t tokens = 0;
-  std::int64_t correct = 0;             ///< number of tokens whose target had the largest logit
-  std::vector<double>* each = nullptr;  ///< receives −log p[target] of each token; may be null
+  std::int64_t correct = 0;             ///< number of tokens whose target has the largest logit
+  std::vector<double>* each = nullptr;  ///< −log p[target] of each token is appended to it
 };
 /// A row with this target, such as padding or a token of a prompt, is excluded from the loss, its
 /// gradient and its counts. PyTorch's ignore_index has the same value.
@@ -23,18 +23,20 @@ inline constexpr std::int32_t ignored_target = -100;
 /// [rows, classes]. Throws if all rows are ignored.
 Tensor cross_entropy(const Tensor& logits, std::span<const std::int32_t> targets,
                      real smoothing = 0, LossCounts* counts = nullptr);
-/// Σ_rows label-smoothed cross-entropy / divisor, from logits [rows, classes].
+/// The sum of the rows' label-smoothed cross-entropy, divided by `divisor`; logits [rows, classes].
 Tensor cross_entropy(const Tensor& logits, std::span<const std::int32_t> targets, real smoothing,
                      double divisor, LossCounts* counts = nullptr);
-/// The same loss of logits x Wᵀ + b, computed and discarded in chunks of rows, so that the whole
-/// matrix of logits never exists.
+/// The same loss for logits x Wᵀ + b, which are computed and discarded in chunks of rows, so
+/// that the whole matrix of logits never exists.
 Tensor projected_cross_entropy(const Tensor& x, const Tensor& weight, const Tensor& bias,
                                std::span<const std::int32_t> targets, real smoothing,
                                double divisor, LossCounts* counts = nullptr);
 /// R-Drop: x has two rows for each target, r and r + targets.size(), which one model computed with
 /// different dropout masks. The loss of a target is
 ///   (CE(p) + CE(q)) / 2 + alpha/4 (KL(p ‖ q) + KL(q ‖ p))
-/// It is half of the paper's loss, so that its scale is that of one pass.
+/// where p and q are the softmax of the two rows' logits. It is half of the paper's loss, so that
+/// its scale is that of one pass. In `counts`, nll is the mean of both rows, and `correct` is that
+/// of the first.
 /// Source: Liang et al., "R-Drop: Regularized Dropout for Neural Networks", 2021.
 Tensor rdrop_cross_entropy(const Tensor& x, const Tensor& weight, const Tensor& bias,
                            std::span<const std::int32_t> targets, real smoothing, real alpha,
@@ -42,7 +44,7 @@ Tensor rdrop_cross_entropy(const Tensor& x, const Tensor& weight, const Tensor& 
 
 /// The logits x Wᵀ + b of a teacher that a student imitates: one row for each target.
 struct TeacherLogits {
-  Array x;               ///< [targets, in], the teacher's rows
+  Array x;               ///< [targets, in], the input of the teacher's output layer
   Array weight, bias;    ///< [classes, in]; [classes] or none
   real share = 0.5;      ///< λ, the weight of the divergence in the loss
   real temperature = 1;  ///< T

@@ -10,7 +10,7 @@ namespace {
 
 /// y = m ⊙ x / (1 − p),  dx = m ⊙ dy / (1 − p)                         x, y: any shape
 ///
-/// m_i is 1 with probability 1 − p, else 0. It is a function of only the key and i, so backward
+/// m_i is 1 with probability 1 − p, else 0. It depends only on p, the key and i, so backward
 /// recomputes it. The division by 1 − p during training makes E[y] = x.
 /// Source: Srivastava et al., "Dropout", JMLR 2014.
 struct Dropout {

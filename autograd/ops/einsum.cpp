@@ -53,10 +53,10 @@ Tensor ordered(const Lettered& one, std::string_view letters) {
   return permute(one.x, axes);
 }
 
-/// The product of two operands, summed over the letters that neither the result nor a later operand
-/// (`needed`) has. The letters are of four kinds: in both and needed (a batch of matrices), in both
-/// and not needed (the inner axis of a matrix product), only in a (its rows), only in b (its
-/// columns).
+/// The product of two operands, summed over all letters but the `needed` ones: those of the result
+/// and of the later operands. Letters that are not needed and occur in only one operand are summed
+/// first. The others are of four kinds: in both and needed (a batch of matrices), in both and not
+/// needed (the inner axis of a matrix product), only in a (its rows), only in b (its columns).
 Lettered product(Lettered a, Lettered b, std::string_view needed) {
   a = summed(std::move(a), std::string(needed) + b.letters);
   b = summed(std::move(b), std::string(needed) + a.letters);
@@ -109,11 +109,11 @@ Equation parse(std::string_view text) {
       wrong(fmt::format("unexpected character {}", c));
     }
   }
-  if (!arrow) wrong("no ->");
+  if (!arrow) wrong("missing ->");
   for (const char letter : equation.result) {
     if (std::ranges::none_of(equation.operands,
                              [&](const std::string& one) { return contains(one, letter); }))
-      wrong(fmt::format("{} is in no operand", letter));
+      wrong(fmt::format("letter {} of the result is in no operand", letter));
   }
   return equation;
 }
@@ -124,7 +124,7 @@ void require_extents(std::string_view equation, const std::vector<Lettered>& all
     for (const Lettered& b : all) {
       for (const char letter : a.letters) {
         if (contains(b.letters, letter) && a.extent(letter) != b.extent(letter))
-          fail("[einsum] \"{}\": letter {} is {} in {} and {} in {}", equation, letter,
+          fail("[einsum] \"{}\": letter {} has extent {} in {} and {} in {}", equation, letter,
                a.extent(letter), a.x.shape(), b.extent(letter), b.x.shape());
       }
     }
@@ -136,8 +136,8 @@ void require_extents(std::string_view equation, const std::vector<Lettered>& all
 Tensor einsum(std::string_view text, std::span<const Tensor> operands) {
   const Equation equation = parse(text);
   if (equation.operands.size() != operands.size())
-    fail("[einsum] \"{}\" is for {} operands, got {}", text, equation.operands.size(),
-         operands.size());
+    fail("[einsum] expected as many operands as in \"{}\" ({}), got {}", text,
+         equation.operands.size(), operands.size());
   std::vector<Lettered> all;
   for (std::size_t i = 0; i < operands.size(); ++i) {
     require_defined("einsum", operands[i].value());

@@ -13,9 +13,9 @@ namespace {
 /// y = f(x), elementwise               x, y: any shape
 /// dx = dy ⊙ f'(x)                     the Jacobian is diagonal
 ///
-/// f' is computed from x or from y, whichever is simpler; only that array is kept:
+/// f' is computed from x or from y, whichever is simpler; only that array is saved:
 ///
-///   op         f(x)                                 f'(x)                                  keeps
+///   op         f(x)                                 f'(x)                                  saves
 ///   neg        −x                                   −1
 ///   exp        eˣ                                   y                                      y
 ///   log        ln x                                 1 / x                                  x
@@ -54,7 +54,7 @@ Tensor elementwise(const char* name, kernels::UnaryFunction f, const Tensor& x) 
   return apply(Elementwise{name, f, {}, {}}, x);
 }
 
-// The functions below have no kernel: they are computed one value at a time.
+// Softplus, Abs, Sin, Cos, Pow and Clamp have no kernel: they are computed one value at a time.
 
 template <class F>
 Array each(const char* op, const Array& x, F f) {
@@ -156,7 +156,7 @@ struct Clamp {
 
 /// y = f(a) ⊙ b                              x = [a, b]: [..., 2 n] → y: [..., n]
 /// da = dy ⊙ b ⊙ f'(a),  db = dy ⊙ f(a)
-/// With f = sigmoid this is the gated linear unit, with silu SwiGLU, with gelu GEGLU.
+/// With f = sigmoid, it is the gated linear unit, with silu SwiGLU, with gelu GEGLU.
 /// Source: Shazeer, "GLU Variants Improve Transformer", 2020, equation 5.
 struct Gated {
   kernels::UnaryFunction f = kernels::UnaryFunction::sigmoid;

@@ -90,7 +90,7 @@ void require_axes(const char* op, const Array& x) {
   if (x.shape().rank() == 0) fail("[{}] expected at least one axis, got a scalar", op);
 }
 
-/// Whether a comes before b in descending order; NaN is above all numbers.
+/// Whether a precedes b in descending order; NaN counts as larger than any number.
 bool above(real a, real b) { return a > b || (std::isnan(a) && !std::isnan(b)); }
 
 }  // namespace
@@ -112,8 +112,8 @@ Tensor index_select(const Tensor& x, std::span<const std::int32_t> ids) {
 Tensor scatter_add(const Tensor& x, std::span<const std::int32_t> ids, std::int64_t n) {
   require_axes("scatter_add", x.value());
   if (static_cast<std::int64_t>(ids.size()) != x.shape()[0])
-    fail("[scatter_add] expected an id for each of the {} entries of {}, got {}", x.shape()[0],
-         x.shape(), ids.size());
+    fail("[scatter_add] expected one id per entry of {} ({} in all), got {}", x.shape(),
+         x.shape()[0], ids.size());
   if (n < 0) fail("[scatter_add] expected a length of at least 0, got {}", n);
   require_ids("scatter_add", ids, n);
   return apply(ScatterAdd{{ids.begin(), ids.end()}, n}, x);

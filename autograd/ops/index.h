@@ -19,11 +19,12 @@ Tensor scatter_add(const Tensor& x, std::span<const std::int32_t> ids, std::int6
 /// order.
 Tensor gather(const Tensor& x, std::span<const std::int32_t> ids);
 
-/// The index of the largest value of each row of x [..., n]: [rows], a constant. Of equal values,
-/// the first is chosen; NaN is larger than any number.
+/// The index of the largest value of each row of x [..., n]. Of equal values, the first is chosen;
+/// NaN counts as larger than any number.
 std::vector<std::int32_t> argmax(const Array& x);
 
-/// The k largest values of each row in descending order, equal values in the order of their ids.
+/// The k largest values of each row in descending order (NaN first), equal values in the order of
+/// their ids.
 /// The results are constants; gather(x, ids) has a gradient.
 struct TopK {
   Array values;                   ///< [..., k]

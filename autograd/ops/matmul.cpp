@@ -11,14 +11,15 @@ using kernels::Trans;
 
 namespace {
 
-/// The axes before the last two, which are those of the matrices.
+/// The shape without its last two axes, which are those of the matrices.
 Shape batch_of(const Shape& shape) {
   return Shape(shape.extents().first(static_cast<std::size_t>(shape.rank() - 2)));
 }
 
 constexpr Trans flag(bool transposed) { return transposed ? Trans::yes : Trans::no; }
 
-/// Y = op(A) op(B) for each pair of matrices;   A: [..., m, k], B: [..., k, n], Y: [..., m, n]
+/// Y = op(A) op(B) for each pair of matrices, where op(M) is M or Mᵀ
+///                              op(A): [..., m, k], op(B): [..., k, n], Y: [..., m, n]
 /// dop(A) = dY op(B)ᵀ,  dop(B) = op(A)ᵀ dY      because d⟨C, AB⟩ = ⟨C, dA B⟩ + ⟨C, A dB⟩
 /// A transposed operand receives the transposed gradient; a broadcast one, the sum over its uses.
 /// Source: Giles, "An extended collection of matrix derivative results", 2008, section 2.2.1.

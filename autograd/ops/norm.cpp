@@ -102,7 +102,7 @@ using Sums = std::vector<double, ArenaAllocator<double>>;
 /// With the means over the rows of the whole batch,
 ///   dx    = gain r (dy − mean(dy) − x̂ mean(dy ⊙ x̂))
 ///   dgain = Σ_rows dy ⊙ x̂,  dbias = Σ_rows dy
-/// as in layer norm, but for each column. dgain and dbias sum over the shard's rows only.
+/// as in layer norm, but for each column. dgain and dbias sum over this rank's rows only.
 ///
 /// Shapes: x, y: [rows, n]; gain, bias: [n].
 /// Source: Ioffe and Szegedy, "Batch Normalization", 2015.
@@ -111,7 +111,7 @@ struct BatchNorm {
   BatchMoments* moments = nullptr;
   Rank rank;
   Array x, gain;
-  Sums mean, root;  // μ and r of each column; mean[n] contains the number of rows for rank.sum
+  Sums mean, root;  // μ and r of each column; mean[n] sums the numbers of rows over the ranks
   double rows = 0;  // number of rows of the whole batch
 
   Array forward(const Array& x_in, const Array& gain_in, const Array& bias) {

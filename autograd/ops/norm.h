@@ -15,8 +15,8 @@ struct BatchMoments {
   std::int64_t rows = 0;  ///< number of rows of the whole batch
 };
 /// Normalises each column of x [rows, n] to mean 0 and variance 1, then multiplies by gain [n] and
-/// adds bias [n]. The rows of a batch may be spread over several threads, each of which calls this
-/// op: `rank` then sums over all threads, in backward too, so every thread must run backward.
+/// adds bias [n]. The rows of a batch may be spread over several ranks, each of which calls this
+/// op: `rank` then sums over all ranks, in backward too, so every rank must run backward.
 /// `moments`, if not null, receives the statistics.
 Tensor batch_norm(const Tensor& x, const Tensor& gain, const Tensor& bias, real eps = real(1e-5),
                   BatchMoments* moments = nullptr, Rank rank = {});

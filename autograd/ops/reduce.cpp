@@ -17,7 +17,7 @@ namespace {
 /// dx[…, k, …] = factor · dy            for every k: each x enters one sum, with weight `factor`.
 /// The index k runs along one axis, or along all axes. sum: factor = 1; mean: factor = 1/n.
 struct Reduce {
-  Shape kept;  // x's shape with extent 1 where it was summed
+  Shape kept;  // x's shape with extent 1 on the summed axes
   Shape result;
   real factor = 1;
   Array forward(const Array& x) {
@@ -135,7 +135,7 @@ struct CumulativeSum {
 
 /// The shapes of a reduction of x along `axis`, or along all axes (all_axes).
 struct Reduction {
-  Shape kept;    ///< x's shape with extent 1 where it is reduced
+  Shape kept;    ///< x's shape with extent 1 on the reduced axes
   Shape result;  ///< x's shape without the reduced axes, or `kept` if keep_axis is set
   AxisView view;
 

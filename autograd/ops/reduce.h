@@ -1,5 +1,5 @@
 #pragma once
-/// Sums, extremes and other reductions along one axis or all axes.
+/// Sums, extremes and other reductions along one axis or all axes, and prefix sums.
 #include <limits>
 
 #include "autograd/tensor.h"

@@ -67,7 +67,7 @@ struct Transpose {
 
 /// y[o, i, …] = x[o, begin + i, …]       x: [outer, n, inner], y: [outer, end − begin, inner]
 /// dx[o, begin + i, …] = dy[o, i, …], all other values are zero
-/// A slice of the first axis is not copied: x and y share memory.
+/// If outer = 1, as for the first axis, nothing is copied: x and y share memory.
 struct Slice {
   int axis = 0;
   std::int64_t begin = 0, end = 0;
@@ -225,7 +225,7 @@ Tensor concat(std::span<const Tensor> parts, int axis) {
   axis = require_axis("concat", first, axis);
   for (const Tensor& part : parts) {
     if (part.shape().rank() != first.rank() || part.shape().with(axis, first[axis]) != first) {
-      fail("[concat] expected shapes like {} on every axis but {}, got {}", first, axis,
+      fail("[concat] expected shapes equal to {} on every axis but {}, got {}", first, axis,
            part.shape());
     }
   }
@@ -241,7 +241,8 @@ Tensor stack(std::span<const Tensor> parts, int axis) {
   require_defined("stack", parts[0].value());
   const Shape& shape = parts[0].shape();
   if (axis < -shape.rank() - 1 || axis > shape.rank())
-    fail("[stack] expected a position for a new axis of {}, got {}", shape, axis);
+    fail("[stack] expected a new axis in [{}, {}] for shape {}, got {}", -shape.rank() - 1,
+         shape.rank(), shape, axis);
   if (axis < 0) axis += shape.rank() + 1;
   Shape with_axis;
   for (int i = 0; i <= shape.rank(); ++i) {

@@ -45,7 +45,7 @@ struct Softmax {
 };
 
 /// y_i = z_i − log Σ_j exp(z_j),  z = x + mask           x, y: [rows, n]
-/// dx  = dy − exp(y) Σ_j dy_j                            because dy/dx = 1 − 1 exp(y)ᵀ
+/// dx  = dy − exp(y) Σ_j dy_j                            because dy/dx = I − 1 exp(y)ᵀ
 /// An entry with z_i = −inf remains −inf and is a constant without a gradient.
 struct LogSoftmax {
   Array mask;  // used by forward only

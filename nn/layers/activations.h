@@ -9,10 +9,10 @@
 
 namespace heed {
 
-/// The activations before swiglu have the values of the unary functions of the same names
-/// (autograd/kernels/unary_functions.h) and are fused with the preceding layer (affine_activation).
-/// A gated activation multiplies a function of the first half of that layer's output by the second
-/// half (`gated`). Plugins register further activations.
+/// The enumerators before swiglu equal those of UnaryFunction with the same names
+/// (autograd/kernels/unary_functions.h); these activations are fused with the preceding linear
+/// layer (affine_activation). A gated activation multiplies a function of the first half of that
+/// layer's output by the second half (`gated`). Plugins register further activations.
 #define HEED_ENUMERATOR(name) name,
 enum class Activation : int { HEED_ACTIVATIONS(HEED_ENUMERATOR) swiglu, geglu };
 #undef HEED_ENUMERATOR
@@ -44,7 +44,7 @@ HEED_BEGIN
 using ActivationFunction = Tensor (*)(const Tensor& x);
 
 /// Registers an activation under a name. Throws Error(bad_input) if the name is already registered
-/// or contains no dot.
+/// or does not consist of words joined by dots, as in mine.squash.
 void add_activation(std::string_view name, ActivationFunction f);
 /// The registered function, or nullptr for a built-in activation. Throws Error(failed) if its
 /// plugin registers it only for the other type of `real`.

@@ -26,14 +26,14 @@ struct MultiHeadAttention : Mixer {
   AttentionScope scope;
   PatternPtr pattern;        ///< keys that a query reads, unless the context has a pattern
   bool linear = false;       ///< linear attention, which has no scores
-  std::int64_t top_k = 0;    ///< number of keys that a query keeps; 0: all
+  std::int64_t top_k = 0;    ///< maximum number of keys per query; 0: no limit
   LayerPositions positions;  ///< used by self-attention only
 
   MultiHeadAttention(const ModelOptions& options, AttentionScope which, Init& init);
 
-  /// x: [rows, d] → [rows, d]. With a cache, self-attention appends the keys and values of x to it.
-  /// Throws Error(failed) if cross-attention receives no encoder output, or if a cache is used
-  /// while a tape is recording.
+  /// x: [rows, d] → [rows, d]. With a cache, self-attention appends the keys and values of x to it;
+  /// linear attention stores its new state in it. Throws Error(failed) if cross-attention receives
+  /// no encoder output, or if a cache is used while a tape is recording.
   Tensor operator()(const Tensor& x, const Context& context) const override;
   Tensor step(const Tensor& x, const Context& context) const override {
     return (*this)(x, context);
@@ -45,7 +45,7 @@ struct MultiHeadAttention : Mixer {
   std::int64_t in_rows() const { return d + 2 * kv_heads * (d / heads); }
   Tensor queries(const Tensor& x) const;          ///< [rows, d] → [rows, d]
   Tensor keys_and_values(const Tensor& x) const;  ///< [rows, d] → [rows, 2 e]
-  /// `max_length`: maximum number of rows in a sequence, for self-attention.
+  /// `max_length`: maximum number of rows in a sequence; used by self-attention only.
   AttentionOptions attention_options(const Context& context, std::int64_t max_length) const;
   Tensor whole_sequences(const Tensor& x, const Context& context) const;
   /// Queries, keys and values side by side, with rotary positions applied: [rows, d + 2 e].

@@ -24,8 +24,8 @@ TransformerBlock::TransformerBlock(const ModelOptions& options, BlockKind kind, 
   if (options.norm_kind == NormKind::batch && options.norm != NormPlace::none &&
       kind != BlockKind::encoder)
     fail(
-        "[transformer_block] batch norm is for encoders: a row of a causal block would depend on "
-        "later rows");
+        "[transformer_block] batch norm requires an encoder: in a causal block, a row would depend "
+        "on later rows");
   if (options.block == BlockForm::parallel) return;
   around_feed_forward.emplace(options, init);
   if (cross_attention) around_cross.emplace(options, init);

@@ -5,8 +5,9 @@
 HEED_BEGIN
 
 /// A gated convolution along the sequence (Dauphin et al. 2017, "Language Modeling with Gated
-/// Convolutional Networks"). Its window has `width` rows, centred on a row or, if causal, ending at
-/// it. Rows outside the sequence are zeros.
+/// Convolutional Networks"). Its window has `width` rows, centred on a row (or, if `width` is even,
+/// with one more row before it than after it) or, if causal, ending at it. Rows outside the
+/// sequence count as zeros.
 ///   y = (x * W + b) ⊙ σ(x * V + c)
 struct GatedConvolution : Mixer {
   /// [2 d, width d]: rows of W, then of V; column j d + c: channel c of row j of the window.

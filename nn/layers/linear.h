@@ -12,7 +12,7 @@ struct Linear {
   Linear() = default;
   Linear(std::int64_t in, std::int64_t out, Init& init, bool with_bias = true)
       : weight(init.matrix(out, in)), bias(with_bias ? init.zeros(out) : Tensor()) {}
-  /// A layer that shares a weight and has no bias.
+  /// A layer with a shared weight and no bias.
   explicit Linear(Tensor shared) : weight(std::move(shared)) {}
 
   Tensor operator()(const Tensor& x) const { return affine(x, weight, bias); }

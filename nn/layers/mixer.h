@@ -75,7 +75,7 @@ using MixerFactory = std::function<std::unique_ptr<Mixer>(const ModelOptions& op
 
 /// Registers a mixer under a name. The factory receives AttentionScope::all in an encoder and
 /// AttentionScope::past in a decoder. Throws Error(bad_input) if the name is already registered or
-/// contains no dot.
+/// does not consist of words joined by dots, as in mine.gate.
 void add_mixer(std::string_view name, MixerFactory make);
 /// Makes the mixer that options.mixer names. Throws Error(failed) if its plugin registers it only
 /// for the other type of `real`.

@@ -54,7 +54,7 @@ class Check {
       reject(fmt::format("it returns shape {} for rows of shape {}; expected the same shape",
                          y.shape(), x.shape()));
     if (!std::ranges::all_of(y.values(), [](real v) { return std::isfinite(v); }))
-      reject("its output is not finite for finite rows");
+      reject("its output is not finite for finite input");
     for (const std::int64_t from : {std::int64_t{1}, first_length / 2, first_length - 1})
       check_change(x, y, from, first_length);
     check_change(x, y, first_length, rows);
@@ -87,8 +87,8 @@ class Check {
       const bool same_sequence = (i < first_length) == (begin < first_length);
       if (!same_sequence)
         reject(
-            "a sequence depends on another sequence of its batch; context.offsets contains the "
-            "first row of each");
+            "a sequence depends on another sequence of its batch; context.offsets gives the index "
+            "of each sequence's first row");
       if (scope_ == AttentionScope::past)
         reject(
             fmt::format("row {} of a sequence depends on rows {} and later; in a decoder "
@@ -97,7 +97,7 @@ class Check {
     }
   }
 
-  /// Decodes two hypotheses; halfway, the second replaces the first.
+  /// Decodes two hypotheses; halfway, both continue the second.
   void check_steps() {
     const NoGrad no_grad;
     Cache cache(2);

@@ -56,9 +56,9 @@ struct Positions {
   /// `causal`: a token reads itself and earlier tokens only.
   Positions(const ModelOptions& options, bool causal, Init& init);
 
-  /// x: [rows, d] → [rows, d]. Each sequence begins at position `first`. Throws Error(failed) if
-  /// the offsets do not increase from 0 to the number of rows of x, or if a sequence is longer than
-  /// a learned table.
+  /// x: [rows, d] → [rows, d]. Each sequence begins at position `first`. Sinusoidal and learned
+  /// positions throw Error(failed) if the offsets are not those of x, learned positions also if a
+  /// sequence is longer than the table.
   Tensor operator()(const Tensor& x, Offsets offsets, std::int64_t first = 0) const;
   Parameters parameters() const {
     return weight.defined() ? Parameters{{"weight", weight}} : Parameters{};
@@ -87,6 +87,7 @@ struct LayerPositions {
   /// queries.
   Tensor projection_bias(const Tensor& bias) const;
   /// Rotates the first `heads` heads of each row of x. Each sequence begins at position `first`.
+  /// Kinds other than rotary return x unchanged.
   Tensor rotated(const Tensor& x, std::int64_t heads, Offsets offsets, std::int64_t first) const;
   /// Adds the score terms of this layer, for sequences of at most `max_length` rows. With a cache,
   /// reuses the keys of distances in it.

@@ -14,8 +14,9 @@
 HEED_BEGIN
 
 /// The part of a Transformer from token ids or feature rows to hidden rows: embedding or front end,
-/// positions, dropout, a stack of blocks. A model that shares a table between backbones or has the
-/// parameter names of torch.nn.Transformer constructs and lists the parts itself.
+/// segment embeddings, positions, dropout and a stack of blocks. A model that shares a table
+/// between backbones or has the parameter names of torch.nn.Transformer constructs and lists the
+/// parts itself.
 struct Backbone {
   static constexpr std::int32_t end_token = 2;  ///< </s>, in every vocabulary of heed
 

@@ -49,7 +49,7 @@ class EncoderClassifier final : public Classifier {
     Init init(options.init, options.init_std, seed);
     if (options.kind == ModelKind::swin) {
       if (labelling != Labelling::sequences || pool_ != Pool::mean)
-        fail("[classifier] swin requires one label per image and pool: mean");
+        fail("[classifier] swin requires `pool: mean` and one label per image");
       swin_.emplace(options, init);
       output_ = Linear(swin_->width(), labels, init);
       return;
@@ -57,7 +57,7 @@ class EncoderClassifier final : public Classifier {
     const bool conv_front_end =
         options.input_width > 0 && options.front_end.kind == FrontEndKind::conv;
     if (conv_front_end && (labelling != Labelling::sequences || pool_ != Pool::mean))
-      fail("[classifier] a convolutional front end requires one label per sequence and pool: mean");
+      fail("[classifier] front end conv requires `pool: mean` and one label per sequence");
     encoder_ = Backbone(options, vocabulary, BlockKind::encoder, init);
     output_ = tied_ ? Linear(encoder_.embedding.weight) : Linear(options.d_model, labels, init);
   }

@@ -18,7 +18,7 @@ class Classifier : public Model {
 enum class Labelling {
   rows,       ///< one label per row
   sequences,  ///< one label per sequence; options.pool reduces its rows to one
-  tokens,     ///< masked language modelling: the label of a row is its token
+  tokens,     ///< masked language modelling: the label of a row is its original token
 };
 
 /// An encoder with a projection to labels. With Labelling::tokens and tied embeddings, the

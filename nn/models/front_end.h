@@ -10,8 +10,8 @@
 HEED_BEGIN
 
 /// - linear: y = x Wᵀ + b, row by row
-/// - conv: options.layers convolutions, each y = gelu(x * W + b) with d_model channels, a kernel of
-///   3 rows, a stride of 2 and zero padding: each reduces n rows to ⌈n / 2⌉.
+/// - conv: options.front_end.layers convolutions, each y = gelu(x * W + b) with d_model channels, a
+///   kernel of 3 rows, a stride of 2 and zero padding: each reduces n rows to ⌈n / 2⌉.
 ///
 /// For sequences (options.grid_width 0), the convolutions run over time and the values of a row are
 /// channels, as in Whisper (Radford et al. 2022, section 2.2), whose first convolution has a stride

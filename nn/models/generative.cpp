@@ -36,7 +36,7 @@ namespace {
 
 /// The output of the encoder, computed in parts of whole sequences.
 EncoderOutput encode_in_parts(const Generative& model, const SideView& source) {
-  // Number of rows in a part: their intermediate results fit in the CPU caches.
+  // Approximate number of rows in a part, so that its intermediate results fit in the CPU caches.
   constexpr std::int32_t part = 2048;
   const Offsets offsets = source.offsets;
   const std::int32_t total = offsets.back(), parts = std::max(1, (total + part - 1) / part);
@@ -71,14 +71,14 @@ EncoderOutput encode_in_parts(const Generative& model, const SideView& source) {
 
 void require_one_each(std::span<const std::int32_t> tokens, std::size_t hypotheses) {
   if (tokens.size() != hypotheses)
-    fail("[decoding] expected {} tokens, one for each hypothesis, got {}", hypotheses,
+    fail("[decoding] expected one token per hypothesis ({} in all), got {}", hypotheses,
          tokens.size());
 }
 
 void require_parents(std::span<const std::int32_t> parents, std::size_t hypotheses) {
   for (const std::int32_t p : parents) {
     if (p < 0 || p >= static_cast<std::int64_t>(hypotheses))
-      fail("[decoding] expected indices of {} hypotheses as parents, got {}", hypotheses, p);
+      fail("[decoding] expected parents in [0, {}), got {}", hypotheses, p);
   }
 }
 

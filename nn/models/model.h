@@ -55,9 +55,9 @@ struct Distillation {
 struct LossOptions {
   double label_smoothing = 0;
   double divisor = 1;            ///< divides the sum of the losses of all labels
-  LossCounts* counts = nullptr;  ///< receives the counts of the loss, if not null
+  LossCounts* counts = nullptr;  ///< if not null, the loss adds its sums and counts to it
   /// The weight of the R-Drop divergence (rdrop_cross_entropy). If set, the second half of the rows
-  /// repeats the sequences of the first half; the labels are given once.
+  /// repeats the sequences of the first half, and only the first half has labels.
   std::optional<double> rdrop = std::nullopt;
   std::optional<Distillation> distillation = std::nullopt;  ///< incompatible with rdrop
 };
@@ -93,10 +93,10 @@ class Decoding {
  public:
   virtual ~Decoding() = default;
   /// Appends tokens[i] to hypothesis i. Returns the logits of the next token: [hypotheses,
-  /// vocabulary].
+  /// vocabulary]. Throws Error(failed) if the number of tokens is not that of the hypotheses.
   virtual Array step(std::span<const std::int32_t> tokens) = 0;
-  /// Appends a prompt to every hypothesis, in one pass. Throws Error(failed) after the first step
-  /// and for a model with a source.
+  /// Appends a prompt to every hypothesis (Mixer::prefill). Throws Error(failed) after the first
+  /// step and for a model with a source.
   virtual void prefill(std::span<const std::int32_t> tokens) = 0;
   /// New hypothesis i continues old hypothesis parents[i]; the number of hypotheses may change.
   /// Throws Error(failed) if a parent does not exist.
@@ -120,18 +120,18 @@ class Generative : public Model {
   }
   /// The logits: [target tokens, vocabulary].
   Tensor logits(const ModelInput& input, Pass& pass) const { return output()(hidden(input, pass)); }
-  /// The cross-entropy with label smoothing, computed part by part without storing all logits of a
-  /// batch.
+  /// The result of deferred_loss, which never stores the logits of a whole batch.
   Tensor loss(const ModelInput& input, const LossOptions& options, Pass& pass) const final;
-  /// Begins decoding: one hypothesis for each source sequence, or `count` hypotheses without a
-  /// source. With `cached` false, each step runs the model on all tokens so far: a slow reference
-  /// for tests of the cache. The model must outlive the result.
+  /// Begins decoding with `count` hypotheses. If there is a source, `count` must be the number of
+  /// its sequences, one for each hypothesis. With `cached` false, each step runs the model on all
+  /// tokens so far: a slow reference for tests of the cache. The model must outlive the result.
   std::unique_ptr<Decoding> decode(const SideView& source, std::int64_t count,
                                    bool cached = true) const;
 };
 
 /// An encoder-decoder model. Source and target share an embedding table if options.tie_embeddings
-/// and `shared_vocabulary` are true and the vocabularies have equal sizes.
+/// and `shared_vocabulary` are true, the vocabularies have equal sizes, and the source consists of
+/// tokens (options.input_width 0).
 std::unique_ptr<Generative> make_seq2seq(const ModelOptions& options,
                                          std::int64_t source_vocabulary,
                                          std::int64_t target_vocabulary, bool shared_vocabulary,

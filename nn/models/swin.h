@@ -19,7 +19,7 @@ struct Windowed {
 /// Cuts an image of height × width patches into windows of side × side. With a shift, the first
 /// window along each dimension longer than a window has `shift` patches, so windows at both edges
 /// may be smaller. (This is equivalent to the paper's method, which rolls the image by −shift and
-/// masks windows that join opposite edges.)
+/// masks attention between patches from opposite edges.)
 Windowed cut_into_windows(std::int64_t height, std::int64_t width, std::int64_t side,
                           std::int64_t shift);
 

@@ -452,13 +452,12 @@ BOOST_AUTO_TEST_CASE(invalid_operands_and_options_of_attention_are_refused) {
   const Tensor x = Tensor(random_array({5, 12}, 1)), kv = Tensor(random_array({5, 8}, 2));
   const Ids whole{0, 5};
   EXPECT_FAIL(self_attention(Tensor(random_array({5}, 1)), whole, {}),
-              "[self_attention] expected qkv [tokens, q k v], got [5]");
+              "[self_attention] expected qkv [tokens, (heads + 2 key_heads) size], got [5]");
   EXPECT_FAIL(self_attention(x, whole, {.heads = 5}),
               "[self_attention] expected qkv [tokens, (5 + 2 · 5) size], got 12 columns");
   EXPECT_FAIL(self_attention(x, whole, {.heads = 4, .key_heads = 3}),
-              "[self_attention] expected key heads that divide the query heads, got 3 and 4");
-  EXPECT_FAIL(self_attention(x, whole, {.heads = 0}),
-              "expected key heads that divide the query heads");
+              "[self_attention] expected key_heads to divide heads, got 3 and 4");
+  EXPECT_FAIL(self_attention(x, whole, {.heads = 0}), "expected key_heads to divide heads");
   EXPECT_FAIL(self_attention(x, whole, {.heads = 1, .key_heads = -1}), "got -1 and 1");
   EXPECT_FAIL(self_attention(x, whole, {.heads = std::numeric_limits<std::int64_t>::max()}),
               "got 12 columns");
@@ -467,8 +466,9 @@ BOOST_AUTO_TEST_CASE(invalid_operands_and_options_of_attention_are_refused) {
   EXPECT_FAIL(self_attention(x, whole, {.terms = {nullptr}}),
               "expected score terms, got a null pointer");
   EXPECT_FAIL(self_attention(x, Ids{0, 3, 2, 5}, {}),
-              "[self_attention] expected offsets rising from 0 to 5 rows, got 0, 3, 2, 5");
-  EXPECT_FAIL(self_attention(x, Ids{}, {}), "expected offsets rising from 0 to 5 rows");
+              "expected non-decreasing offsets from 0 to the number of rows (5), got 0, 3, 2, 5");
+  EXPECT_FAIL(self_attention(x, Ids{}, {}),
+              "[self_attention] expected non-decreasing offsets from 0 to the number of rows (5)");
   EXPECT_FAIL(cross_attention(x, x, whole, whole, {.heads = 3, .key_heads = 1}),
               "[cross_attention] expected kv [tokens, 2 · 1 · 4] for q [5, 12], got [5, 12]");
   EXPECT_FAIL(cross_attention(kv, x, whole, whole, {.heads = 3}),
@@ -492,16 +492,16 @@ BOOST_AUTO_TEST_CASE(invalid_operands_and_options_of_attention_are_refused) {
       self_attention(
           x, whole,
           {.pattern = mask_pattern([](auto, auto, auto j) { return j % 2 == 0; }), .top_k = 1}),
-      "expected a pattern of one stretch of keys with top_k, got 3 stretches");
+      "with top_k, expected a pattern of one stretch of keys, got 3 stretches");
   EXPECT_FAIL(
       self_attention(x, whole,
                      {.pattern = mask_pattern([](auto, auto, auto j) { return j % 2 == 0; }),
                       .map = ScoreMap::sum}),
-      "expected a pattern of one stretch of keys with sum, got 3 stretches");
+      "with sum, expected a pattern of one stretch of keys, got 3 stretches");
   EXPECT_FAIL(self_attention(x, whole, {.top_k = 1, .map = ScoreMap::hard}),
               "expected map softmax with top_k, got hard");
   EXPECT_FAIL(self_attention(x, whole, {.pattern = prefix_pattern({})}),
-              "[prefix_pattern] expected a prefix for sequence 0, got 0 prefixes");
+              "[prefix_pattern] expected a prefix length for sequence 0, got 0 in all");
   EXPECT_FAIL(bigbird_pattern({.block = 0}),
               "[bigbird_pattern] expected blocks of at least 1 position");
   EXPECT_FAIL(RelativeKeys(kv, 0, Tensor(random_array({3}, 1))),
@@ -510,7 +510,7 @@ BOOST_AUTO_TEST_CASE(invalid_operands_and_options_of_attention_are_refused) {
               "[relative_keys] expected keys [distances, heads size], got [3]");
   EXPECT_FAIL(
       DistanceBias(kv, false),
-      "[distance_bias] expected a table [buckets, heads], buckets a multiple of 4, got [5, 8]");
+      "[distance_bias] expected a table [buckets, heads] with a multiple of 4 buckets, got [5, 8]");
   EXPECT_FAIL(
       DistanceBias(Tensor(random_array({8, 1}, 1)), false, 4),
       "[distance_bias] expected a farthest distance above half the number of buckets, got 4 for "

@@ -69,7 +69,8 @@ BOOST_AUTO_TEST_CASE(wrong_offsets_are_refused_by_first_layer) {
     const std::string op = kind == PositionKind::none ? "[self_attention]" : "[positions]";
     using List = std::vector<std::int32_t>;
     for (const List& wrong : {List{0, 4}, List{0, 6}, List{1, 5}, List{0, 6, 5}, List{}})
-      EXPECT_FAIL(backbone(ids, wrong), op + " expected offsets rising from 0 to 5 rows, got");
+      EXPECT_FAIL(backbone(ids, wrong),
+                  op + " expected non-decreasing offsets from 0 to the number of rows (5), got");
   }
   o.positions = PositionKind::learned;
   EXPECT_FAIL(Backbone(o, 7, BlockKind::encoder, init)(ids, offsets_of({5})),
@@ -91,7 +92,7 @@ BOOST_AUTO_TEST_CASE(mean_squared_error_equals_definition) {
 
 BOOST_AUTO_TEST_CASE(mean_squared_error_of_unequal_shapes_is_refused) {
   EXPECT_FAIL(mean_squared_error(normal({3, 1}, 1), normal({3}, 2)),
-              "[mean_squared_error] expected a target of the shape of x, [3, 1], got [3]");
+              "[mean_squared_error] expected a target of x's shape [3, 1], got [3]");
   EXPECT_FAIL(mean_squared_error(Tensor(), normal({}, 2)), "an undefined one");
 }
 

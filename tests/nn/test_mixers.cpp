@@ -304,13 +304,13 @@ BOOST_AUTO_TEST_CASE(check_mixer_reports_name_and_fault_of_incorrect_mixer) {
   for (const AttentionScope scope : {AttentionScope::all, AttentionScope::past})
     BOOST_TEST(verdict(others, scope) ==
                "mixer test.others: a sequence depends on another sequence of its batch; "
-               "context.offsets contains the first row of each");
+               "context.offsets gives the index of each sequence's first row");
   const MixerKind wide = registered<MeanMixer>("test.wide", MixerMistake::widens);
   BOOST_TEST(verdict(wide, AttentionScope::all).find("expected the same shape") !=
              std::string::npos);
   const MixerKind endless = registered<MeanMixer>("test.endless", MixerMistake::divides_by_zero);
   BOOST_TEST(verdict(endless, AttentionScope::all) ==
-             "mixer test.endless: its output is not finite for finite rows");
+             "mixer test.endless: its output is not finite for finite input");
   const MixerKind forgetful =
       registered<RunningMean>("test.forgetful", MixerMistake::forgets_in_steps);
   BOOST_TEST(verdict(forgetful, AttentionScope::all) == "accepted");

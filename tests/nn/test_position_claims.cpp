@@ -125,7 +125,7 @@ BOOST_AUTO_TEST_CASE(wrong_rotary_arguments_are_refused) {
               "[rotary] expected whole heads of size 4 within [2, 6], got 6 columns");
   EXPECT_FAIL(rotary(x, positions_of_rows, {.size = 2, .columns = 8}), "got 8 columns");
   EXPECT_FAIL(rotary(x, std::vector<std::int32_t>{0}, {.size = 2, .columns = 2}),
-              "[rotary] expected a position for each of 2 rows, got 1");
+              "[rotary] expected one position per row (2 in all), got 1");
   EXPECT_FAIL(rotary(x, std::vector<std::int32_t>{0, -1}, {.size = 2, .columns = 2}),
               "[rotary] expected positions of at least 0, got -1");
 }

@@ -136,7 +136,7 @@ BOOST_AUTO_TEST_CASE(each_lane_stores_end_of_earlier_segments) {
   write(1, 6, 20);
   BOOST_TEST((lane(0) == std::vector<real>{24, 25, 26, 27, 28, 29, 30, 31}));
   EXPECT_FAIL(memory.begin(true, 2, 3),
-              "[segment_memory] a batch of 2 lanes cannot continue one of 1");
+              "[segment_memory] a batch of 2 lanes cannot continue a batch of 1");
   memory.begin(false, 2, 3);
   BOOST_TEST(memory.length() == 0);
 }

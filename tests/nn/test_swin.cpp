@@ -243,7 +243,7 @@ BOOST_AUTO_TEST_CASE(invalid_swin_options_and_image_sizes_are_refused) {
   EXPECT_FAIL(SwinEncoder(o, init), "expected layer norm or RMS norm");
   o = two_stages();
   EXPECT_FAIL(make_classifier(o, Labelling::rows, 0, 5, 1),
-              "swin requires one label per image and pool: mean");
+              "swin requires `pool: mean` and one label per image");
   const auto model = make_classifier(o, Labelling::sequences, 0, 5, 1);
   ModelOptions larger = o;
   larger.grid_width = 6;

@@ -34,7 +34,6 @@ constexpr OptimizerKind kinds[] = {OptimizerKind::adam, OptimizerKind::adamw, Op
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(adam_equals_algorithm_1_of_kingma_and_ba) {
-  // Kingma and Ba 2015, algorithm 1, for one weight.
   double m = 0, v = 0, w = 0.3;
   const double lr = 0.01, b1 = 0.9, b2 = 0.98, eps = 1e-9;
   Parameters parameters{{"w", Tensor::variable(Array::full({1}, 0.3))}};
@@ -144,7 +143,7 @@ BOOST_AUTO_TEST_CASE(the_gradient_scale_multiplies_the_gradients) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_missing_gradient_counts_as_zero) {
+BOOST_AUTO_TEST_CASE(an_undefined_gradient_counts_as_zero) {
   for (const OptimizerKind kind : kinds) {
     Parameters absent = some_parameters(), zero = some_parameters();
     Optimizer a(options_of(kind), absent), b(options_of(kind), zero);
@@ -157,7 +156,7 @@ BOOST_AUTO_TEST_CASE(a_missing_gradient_counts_as_zero) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(an_optimizer_with_restored_state_continues_bitwise) {
+BOOST_AUTO_TEST_CASE(steps_of_an_optimizer_with_restored_state_have_the_same_bits) {
   for (const OptimizerKind kind : kinds) {
     Parameters parameters = some_parameters();
     Optimizer first(options_of(kind), parameters);
@@ -221,7 +220,7 @@ BOOST_AUTO_TEST_CASE(invalid_parameters_and_gradients_are_refused) {
   EXPECT_FAIL(Optimizer(o, {{"w", mul(w, w)}}), "[optimizer] w is the result of an op");
   Optimizer optimizer(o, some_parameters());
   EXPECT_FAIL(optimizer.step({Array::zeros({7, 11})}, 0.1),
-              "[optimizer] expected 2 gradients, one for each parameter, got 1");
+              "[optimizer] expected one gradient per parameter (2 in all), got 1");
   EXPECT_FAIL(optimizer.step({Array::zeros({7, 11}), Array::zeros({6})}, 0.1),
               "[optimizer] b has shape [5], but its gradient has shape [6]");
   BOOST_TEST(optimizer.steps() == 0);
@@ -274,7 +273,7 @@ BOOST_AUTO_TEST_CASE(a_step_from_gradients_uses_the_scheduled_rate_and_clips_the
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_step_uses_the_given_learning_rate) {
+BOOST_AUTO_TEST_CASE(a_given_learning_rate_overrides_the_schedule) {
   const Parameters one = some_parameters(), other = some_parameters();
   OptimOptions o = options_of(OptimizerKind::adam);
   o.schedule = {.name = ScheduleKind::linear};  // the linear schedule requires a last step
@@ -302,7 +301,7 @@ BOOST_AUTO_TEST_CASE(refused_steps_change_neither_weights_nor_step_count) {
   o.schedule = {};
   Optimizer optimizer(o, parameters);
   EXPECT_FAIL(optimizer.step(backward(sum(foreign))),
-              "[optimizer] the loss depends on none of the 2 parameters");
+              "[optimizer] the loss depends on none of the parameters");
   EXPECT_FAIL(optimizer.step(backward(sum(w)), nan),
               "[optimizer] expected a learning rate of at least 0, got nan");
   EXPECT_FAIL(optimizer.step(backward(sum(w)), -1), "of at least 0, got -1");

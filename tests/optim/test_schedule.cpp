@@ -1,4 +1,4 @@
-// Schedules rise to their peak, are continuous, and end at their minimum.
+// Learning rates: warmup, change per step, formulas, and values after the last step.
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 
@@ -38,7 +38,7 @@ BOOST_AUTO_TEST_CASE(the_learning_rate_peaks_at_the_end_of_warmup) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(schedules_are_continuous) {
+BOOST_AUTO_TEST_CASE(learning_rates_change_no_faster_than_during_warmup) {
   constexpr std::int64_t warmup = 1000, steps = 5000;
   for (const ScheduleKind kind : kinds) {
     for (const double floor : {0.0, 1e-4}) {
@@ -61,7 +61,7 @@ BOOST_AUTO_TEST_CASE(warmup_is_linear_from_the_first_step) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(the_noam_schedule_equals_the_formula_of_the_paper) {
+BOOST_AUTO_TEST_CASE(the_noam_schedule_is_proportional_to_the_formula_of_the_paper) {
   // lrate = d^-0.5 min(t^-0.5, t warmup^-1.5) (Vaswani et al. 2017, section 5.3), scaled to its
   // peak.
   const OptimOptions o = options(ScheduleKind::noam, 400);
@@ -73,7 +73,7 @@ BOOST_AUTO_TEST_CASE(the_noam_schedule_equals_the_formula_of_the_paper) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(cosine_and_linear_schedules_remain_at_min_lr_after_the_last_step) {
+BOOST_AUTO_TEST_CASE(cosine_and_linear_schedules_have_min_lr_from_the_last_step_on) {
   for (const ScheduleKind kind : {ScheduleKind::cosine, ScheduleKind::linear}) {
     const OptimOptions o = options(kind, 10, 1e-4);
     // Step 110 is the middle of the decay.

@@ -6,10 +6,10 @@
 
 HEED_BEGIN
 
-/// Attention with linear biases:   S_ij −= m_h |i − j|,   i and j the positions of query and key.
-/// It replaces position embeddings and sets no limit on the length of a sequence. The slopes m_h
-/// are fixed. If H, the number of heads, is a power of two, they are 2^(−8 h/H) for h = 1 … H.
-/// Otherwise they are the slopes for the largest power of two below H, followed by every second
+/// Attention with linear biases:   S_ij −= m_h |i − j|,   where i and j are the positions of query
+/// and key. It replaces position embeddings and sets no limit on the length of a sequence. The
+/// slopes m_h are fixed: 2^(−8 h/H) for h = 1 … H, if H, the number of heads, is a power of two;
+/// otherwise the slopes for the largest power of two below H, followed by the first, third, …
 /// slope for twice that power. For causal attention this is the paper's term; with keys on both
 /// sides it is the symmetric form.
 /// Source: Press et al., "Train Short, Test Long", 2022, section 3, and its published code.

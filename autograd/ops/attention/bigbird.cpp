@@ -43,8 +43,8 @@ BigBirdPattern::Blocks BigBirdPattern::read_by(std::int64_t queries, std::int64_
 void BigBirdPattern::stretches(const QueryBlock& block, Stretches& into) const {
   const std::int64_t size = options_.block, count = (block.keys + size - 1) / size;
   const std::int64_t first = block.first / size, last = (block.first + block.rows - 1) / size;
-  std::vector<Blocks> read;  // blocks of keys that each block of queries reads
-  Blocks all;                // blocks of keys that any block of queries reads
+  std::vector<Blocks> read;  // the blocks of keys that each block of queries reads
+  Blocks all;                // the blocks of keys that at least one block of queries reads
   for (std::int64_t q = first; q <= last; ++q) {
     read.push_back(read_by(q, count));
     all.insert(all.end(), read.back().begin(), read.back().end());

@@ -1,6 +1,6 @@
 #pragma once
-/// Scores grouped by the distance between query and key, for terms that depend only on this
-/// distance.
+/// Scores grouped by the distance between query and key, for terms that depend on the positions
+/// only through this distance.
 #include "autograd/attention.h"
 
 HEED_BEGIN

@@ -8,10 +8,10 @@ HEED_BEGIN
 
 /// A trained bias for each bucket of distances and each head:   S_ij += B[bucket(i − j), head]
 ///   dB[b, head] = Σ dS_ij over all i, j with bucket(i − j) = b
-/// Half of the buckets contain one short distance each; the index of the others grows with the
-/// logarithm of the distance. The last bucket contains all distances from `farthest` on.
-/// Bidirectional attention uses the first half of the table for keys at or before the query and the
-/// second half for keys after it.
+/// Each bucket in the first half contains one short distance; in the second half, the index grows
+/// with the logarithm of the distance, and the last bucket contains all distances from `farthest`
+/// on. Bidirectional attention has two such sets of buckets: the first half of the table is for
+/// keys at or before the query, the second half for keys after it.
 /// Source: Raffel et al., "Exploring the Limits of Transfer Learning" (T5), 2020, section 2.1, and
 /// its published code (32 buckets, distances up to 128).
 struct DistanceBias final : ScoreTerm {
@@ -23,8 +23,9 @@ struct DistanceBias final : ScoreTerm {
       : table(std::move(biases)), causal(is_causal), farthest(farthest_distance) {
     const std::int64_t least = causal ? 2 : 4;
     if (table.shape().rank() != 2 || table.shape()[0] < least || table.shape()[0] % least != 0)
-      fail("[distance_bias] expected a table [buckets, heads], buckets a multiple of {}, got {}",
-           least, table.shape());
+      fail(
+          "[distance_bias] expected a table [buckets, heads] with a multiple of {} buckets, got {}",
+          least, table.shape());
     if (farthest <= table.shape()[0] / 2)
       fail(
           "[distance_bias] expected a farthest distance above half the number of buckets, got {} "

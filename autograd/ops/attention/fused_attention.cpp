@@ -41,27 +41,31 @@ using Inputs = Operands<const real>;
 using InputGradients = Operands<real>;
 
 /// Attention of queries to keys and values, per sequence and head:
-///   S = c Q Kᵀ + Σ terms,  P = softmax(S) over what each query reads,  P' = dropout(P),
-///   O = P' V
-/// where c is the scale, 1/√size by default. Its gradient, with D_i = ⟨dO_i, O_i⟩ = Σ_j P_ij dP_ij:
+///   S = c Q Kᵀ + Σ terms,  P = softmax(S) over the keys that each query reads,
+///   P' = dropout(P),  O = P' V
+/// where c is the scale, 1/√size by default. With D_i = ⟨dO_i, O_i⟩ = Σ_j P_ij dP_ij, the gradients
+/// are
 ///   dV = P'ᵀ dO,  dP = dropout(dO Vᵀ),  dS = P ⊙ (dP − D),  dQ = c dS K,  dK = c dSᵀ Q
 /// The other maps from S to P (kernels/score_map.h) differ in dS: for sum, dS = (dP − D) / Σ S; for
 /// hard, dS is that of softmax, and D_i = Σ_j P_ij dP_ij with the P of softmax.
 /// Queries are processed in blocks, and the keys of long sequences in tiles, so only a tile of S
 /// exists at a time. Backward recomputes P from S and the log-sum-exp of its rows, as does forward
-/// if a block has several tiles. A query that reads no key has the output 0 and no gradient.
+/// if a block has several tiles. For a query that reads no key, the output and the gradient are 0.
 /// Memory is linear in the number of tokens. Source: Vaswani et al. 2017, section 3.2;
 /// recomputation after Dao et al., "FlashAttention", 2022.
 struct FusedAttention {
-  /// Number of queries per block. Causal attention skips the keys after the last query of a block.
+  /// Number of queries per block of a long sequence. Causal attention skips the keys after the last
+  /// query of a block.
   static constexpr std::int64_t block_rows = 64;
   /// Maximum number of scores per head for which the queries of a sequence form a single block.
   static constexpr std::int64_t whole_values = 128 * 128;
-  /// Number of keys per tile: three tiles of scores fit in an L2 cache of 1 MiB.
+  /// Maximum number of keys per tile. With 1024, three tiles of scores in float fit in an L2 cache
+  /// of 1 MiB.
   std::int64_t tile_keys(const QueryBlock& queries) const {
     return compares_all(queries.keys) ? queries.keys : 1024;
   }
-  /// Whether a tile must contain all scores of a query, because their maximum or sum is needed.
+  /// Whether a tile must contain all scores of a query, because top_k or the map requires their
+  /// order or sum.
   bool compares_all(std::int64_t keys) const {
     return (options.top_k > 0 && options.top_k < keys) || options.map != ScoreMap::softmax;
   }
@@ -74,14 +78,15 @@ struct FusedAttention {
   real scale = 1;          // c
   bool self = true;        // x[0] is qkv; if false, x[0] is q and x[1] is kv
   std::array<Array, 2> x;  // the op's further inputs belong to the terms
-  Array output, lse;  // [query tokens, heads · size]; log-sum-exp [query tokens, heads], or Σ S
+  Array output;            // [query tokens, heads · size]
+  Array lse;               // [query tokens, heads]: log-sum-exp of the scores; map sum: Σ S
 
   /// A block of queries of one sequence, in one head.
   struct Block {
     QueryBlock queries;
     std::int64_t query_row, key_row;  ///< rows of its first query, and of its sequence's first key
     std::int64_t head;
-    std::int64_t number;  ///< first index of the block's dropout mask
+    std::int64_t number;  ///< index of the first random number of the block's dropout mask
   };
   /// A block's queries against some of the keys of one stretch: scores [rows, keys].
   struct Tile {
@@ -89,7 +94,7 @@ struct FusedAttention {
     std::int64_t query_row, rows;  ///< first row of q, number of rows
     std::int64_t key_row, keys;    ///< first row of k and v, number of keys
     kernels::Visible visible;
-    std::int64_t number;  ///< first index of the tile's dropout mask
+    std::int64_t number;  ///< index of the first random number of the tile's dropout mask
     ScoreBlock scores;    ///< the tile in the form that terms receive
   };
 
@@ -111,15 +116,15 @@ struct FusedAttention {
             all.v.from(t.key_row, key_column)};
   }
 
-  // ---- which scores exist: blocks of queries, their stretches of keys, and tiles ----------------
+  // ---- the scores to compute: blocks of queries, their stretches of keys, and tiles -------------
 
-  /// Finds the stretches of a block: at least one, because the output of every block is written.
+  /// Finds the stretches of a block: at least one, so that the output of every block is written.
   void find_stretches(const QueryBlock& queries, Stretches& stretches) const {
     stretches.clear();
     options.pattern->stretches(queries, stretches);
     if (stretches.size() == 0) stretches.add_none(queries);
     if (compares_all(queries.keys) && stretches.size() > 1)
-      fail("[attention] expected a pattern of one stretch of keys with {}, got {} stretches",
+      fail("[attention] with {}, expected a pattern of one stretch of keys, got {} stretches",
            options.top_k > 0 ? "top_k" : name_of(options.map), stretches.size());
   }
   /// Calls body(block, its stretches) for every block of the first `heads` heads.
@@ -146,7 +151,7 @@ struct FusedAttention {
       }
     }
   }
-  /// The number of random numbers in a stretch's dropout mask.
+  /// The number of random numbers reserved for a stretch's dropout mask, a multiple of 128.
   static std::int64_t mask_values(const QueryBlock& queries, KeyRange keys) {
     return (queries.rows * (keys.end - keys.begin) + 127) / 128 * 128;
   }
@@ -205,7 +210,7 @@ struct FusedAttention {
     for (const ScoreTermPtr& term : options.terms) term->add(t.scores, s.data());
     if (options.top_k > 0) keep_largest(options.top_k, s.data(), t.rows, t.keys, t.visible);
   }
-  /// For a block of one tile, writes P to p and the log-sum-exp of its rows (map sum: Σ S) to
+  /// For a block of one tile, writes P to p and the log-sum-exp of the rows of S (map sum: Σ S) to
   /// `sums`.
   void weights(const Tile& t, const Inputs& in, Array& p, real* sums) const {
     scores(t, in, p);
@@ -218,7 +223,7 @@ struct FusedAttention {
     kernels::attention_softmax(p.data(), t.rows, t.keys, t.visible, sums, layout.heads);
     if (options.map == ScoreMap::hard) harden(t, p);
   }
-  /// Computes only the log-sum-exp, for a block of any number of tiles.
+  /// Computes the log-sum-exp of the rows of S for a block of several tiles (map softmax).
   void log_sums(const Block& block, const Stretches& stretches, const Inputs& in, Array& s,
                 real* sums) const {
     for (std::int64_t r = 0; r < block.queries.rows; ++r)
@@ -228,7 +233,8 @@ struct FusedAttention {
       kernels::attention_add_to_lse(s.data(), t.rows, t.keys, t.visible, sums, layout.heads);
     });
   }
-  /// Recomputes P from the log-sum-exp; for map hard, the P of softmax.
+  /// Recomputes P from S and the log-sum-exp of its rows (map sum: from S alone). For map hard,
+  /// this is the P of softmax.
   void weights_again(const Tile& t, const Inputs& in, Array& p, const real* sums) const {
     scores(t, in, p);
     if (options.map == ScoreMap::sum) {
@@ -299,7 +305,7 @@ struct FusedAttention {
     return output;
   }
 
-  /// Buffers for the values of one tile and D of one block.
+  /// Buffers for the values of one tile and the D of one block.
   struct Scratch {
     Array p, dropped, dp;
     std::vector<real, ArenaAllocator<real>> delta;
@@ -429,8 +435,7 @@ HeadLayout AttentionOptions::layout(const char* op, std::int64_t columns,
                                     bool with_keys_and_values) const {
   HeadLayout l{heads, key_heads == 0 ? heads : key_heads, 0};
   if (heads < 1 || l.key_heads < 1 || heads % l.key_heads != 0)
-    fail("[{}] expected key heads that divide the query heads, got {} and {}", op, l.key_heads,
-         heads);
+    fail("[{}] expected key_heads to divide heads, got {} and {}", op, l.key_heads, heads);
   if (!(dropout >= 0 && dropout < 1)) fail("[{}] expected dropout in [0, 1), got {}", op, dropout);
   if (!std::isfinite(scale)) fail("[{}] expected a finite scale, got {}", op, scale);
   if (top_k < 0) fail("[{}] expected top_k of at least 0, got {}", op, top_k);
@@ -455,7 +460,8 @@ HeadLayout AttentionOptions::layout(const char* op, std::int64_t columns,
 Tensor self_attention(const Tensor& qkv, std::span<const std::int32_t> offsets,
                       const AttentionOptions& options) {
   constexpr const char* op = "self_attention";
-  if (qkv.shape().rank() != 2) fail("[{}] expected qkv [tokens, q k v], got {}", op, qkv.shape());
+  if (qkv.shape().rank() != 2)
+    fail("[{}] expected qkv [tokens, (heads + 2 key_heads) size], got {}", op, qkv.shape());
   require_offsets(op, offsets, qkv.shape()[0]);
   return apply_attention(SelfAttention{}, options.layout(op, qkv.shape()[1], true), options,
                          offsets, offsets, std::array{qkv});

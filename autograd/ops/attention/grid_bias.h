@@ -7,13 +7,13 @@
 
 HEED_BEGIN
 
-/// Square windows of an image as sequences: for each window the positions of its patches. Windows
-/// at the edge may be smaller. All images of a batch are partitioned identically, so sequence s of
-/// the batch is window s mod the number of windows.
+/// The square windows of an image, each a sequence of patches. Windows at the edge may be smaller.
+/// All images of a batch are partitioned identically, so sequence s of the batch is window s mod
+/// the number of windows.
 struct GridWindows {
   std::int64_t side = 1;              ///< number of patches along the side of a full window
-  std::vector<std::int32_t> offsets;  ///< [windows + 1], first position of each window
-  std::vector<std::int32_t> y, x;     ///< row and column of each patch in the image
+  std::vector<std::int32_t> offsets;  ///< [windows + 1], index of each window's first patch
+  std::vector<std::int32_t> y, x;     ///< row and column of each patch in the image, by window
 
   std::int64_t windows() const { return std::ssize(offsets) - 1; }
   /// The number of possible relative positions of two patches of a window.
@@ -22,7 +22,7 @@ struct GridWindows {
 
 /// A trained bias for each head and each relative position of two patches (relative position bias):
 ///   S_ij += B[(y_i − y_j + w − 1) (2 w − 1) + x_i − x_j + w − 1, head]      w: side of a window
-///   dB[b, head] = Σ dS_ij over all i, j whose scores read row b
+///   dB[b, head] = Σ dS_ij over all i, j whose score uses row b of B
 /// Source: Liu et al., "Swin Transformer", 2021, section 3.2.
 struct GridBias final : ScoreTerm {
   Tensor table;  ///< B: [(2 w − 1)², heads]
@@ -54,7 +54,7 @@ struct GridBias final : ScoreTerm {
   }
 
  private:
-  /// Calls f with the index of each score of the block and the row of the table that it reads.
+  /// Calls f(index of the score, row of the table) for each score of the block.
   template <class F>
   void for_each_pair(const ScoreBlock& block, F f) const {
     const std::int32_t first = grid->offsets[block.sequence % grid->windows()];

@@ -13,8 +13,8 @@ using kernels::Trans;
 
 namespace {
 
-/// φ(x) = elu(x) + 1 = x + 1 above 0, eˣ below: it replaces the exponential of a score.
-/// φ'(x) = 1 above 0, eˣ below = min(φ(x), 1)
+/// φ(x) = elu(x) + 1 = x + 1 above 0, eˣ below. φ(q) φ(k)ᵀ replaces the exponential of a score.
+/// φ'(x) = min(φ(x), 1)
 real phi(real x) { return x > 0 ? x + 1 : std::exp(x); }
 
 constexpr real epsilon = real(1e-6);  // added to n, which is 0 if all φ underflow
@@ -25,7 +25,7 @@ constexpr real epsilon = real(1e-6);  // added to n, which is 0 if all φ underf
 ///   dQ_i = dN'_i (Σ_j K_jᵀ V'_j)ᵀ,  dK_j = V'_j (Σ_i Q_iᵀ dN'_i)ᵀ,  dV'_j = K_j Σ_i Q_iᵀ dN'_i
 /// and dq = dQ ⊙ φ'(q), dk = dK ⊙ φ'(k). Causal sums run over chunks of rows: one array contains
 /// Σ K_jᵀ V'_j of the earlier chunks or, for dK and dV', Σ Q_iᵀ dN'_i of the later chunks. Within a
-/// chunk, the pairs j ≤ i are a lower triangle.
+/// chunk, the pairs j ≤ i form a lower triangle.
 /// Source: Katharopoulos et al., "Transformers are RNNs", 2020, sections 3.2 to 3.4.
 struct LinearAttention {
   static constexpr std::int64_t chunk = 64;
@@ -33,7 +33,7 @@ struct LinearAttention {
   HeadLayout layout;
   std::vector<std::int32_t, ArenaAllocator<std::int32_t>> offsets;
   bool causal = false;
-  Array x, output, totals;  // totals: n_i of each token and head
+  Array x, output, totals;  // totals: n_i + epsilon for each token and head
 
   /// One head of one sequence: Q, K [rows, size] and V' [rows, size + 1].
   struct Head {
@@ -41,7 +41,7 @@ struct LinearAttention {
     std::int64_t size() const { return q.cols(); }
     std::int64_t wide() const { return q.cols() + 1; }
   };
-  /// Rows [begin, end) of a sequence.
+  /// Rows [begin, end) of the batch or of a sequence.
   struct Rows {
     std::int64_t begin, end;
     std::int64_t count() const { return end - begin; }
@@ -82,17 +82,17 @@ struct LinearAttention {
     return causal ? Rows{i * chunk, std::min((i + 1) * chunk, rows)} : Rows{0, rows};
   }
 
-  /// sum [a's columns, b's columns] += aᵀ b over rows r
+  /// sum [a's columns, b's columns] += aᵀ b over rows r.
   static void add_outer(const Rows& r, const Array& a, const Array& b, Array& sum) {
     gemm(Trans::yes, Trans::no, a.cols(), b.cols(), r.count(), 1, a.row(r.begin), a.cols(),
          b.row(r.begin), b.cols(), 1, sum.data(), b.cols());
   }
-  /// y's rows = a's rows times m, or times mᵀ
+  /// Rows r of y = rows r of a times m or mᵀ.
   static void times(const Rows& r, const Array& a, const Array& m, Trans trans, Array& y) {
     gemm(Trans::no, trans, r.count(), y.cols(), a.cols(), 1, a.row(r.begin), a.cols(), m.data(),
          m.cols(), 0, y.row(r.begin), y.cols());
   }
-  /// The lower triangle of a bᵀ, for the rows of a chunk: [rows, rows]
+  /// The lower triangle of a bᵀ for rows r of a and b: [rows, rows].
   static Array triangle(const Rows& r, const Array& a, const Array& b) {
     const std::int64_t n = r.count();
     Array t({n, n});
@@ -101,13 +101,14 @@ struct LinearAttention {
     for (std::int64_t i = 0; i < n; ++i) std::fill(t.row(i) + i + 1, t.row(i) + n, real(0));
     return t;
   }
-  /// y's rows += t a, or tᵀ a
+  /// Rows r of y += t or tᵀ times rows r of a.
   static void add_triangle(const Rows& r, Trans trans, const Array& t, const Array& a, Array& y) {
     gemm(trans, Trans::no, r.count(), y.cols(), r.count(), 1, t.data(), t.cols(), a.row(r.begin),
          a.cols(), 1, y.row(r.begin), y.cols());
   }
 
-  /// y_i = a_i Σ_j b_jᵀ c_j over all j or, if causal, over j ≤ i (with `later`, over j ≥ i).
+  /// y_i = a_i Σ_j b_jᵀ c_j over all j or, if causal, over j ≤ i (with `later`, over j ≥ i). With
+  /// Trans::yes, the sum is transposed.
   Array mixed(const Array& a, const Array& b, const Array& c, bool later, Trans trans) const {
     const std::int64_t rows = a.rows(), count = chunks(rows);
     Array sum = Array::zeros({b.cols(), c.cols()});
@@ -190,7 +191,8 @@ Tensor linear_attention(const Tensor& qkv, std::span<const std::int32_t> offsets
                         const AttentionOptions& options) {
   constexpr const char* op = "linear_attention";
   require_defined(op, qkv.value());
-  if (qkv.shape().rank() != 2) fail("[{}] expected qkv [tokens, q k v], got {}", op, qkv.shape());
+  if (qkv.shape().rank() != 2)
+    fail("[{}] expected qkv [tokens, (heads + 2 key_heads) size], got {}", op, qkv.shape());
   require_offsets(op, offsets, qkv.shape()[0]);
   LinearAttention attention;
   attention.layout = options.layout(op, qkv.shape()[1], true);

@@ -51,8 +51,8 @@ Array RelativeKeys::queries_of(const ScoreBlock& block) const {
 void RelativeKeys::add(const ScoreBlock& block, real* s) const {
   const Diagonals all(block);
   const Array q = queries_of(block), keys = keys_of(block);
-  Array products(
-      {block.rows, all.count});  // c (q_i + w) Rᵀ, of which row r uses the diagonals from first(r)
+  // c (q_i + w) Rᵀ; row r uses block.keys of its columns, from first(r) on.
+  Array products({block.rows, all.count});
   gemm(Trans::no, Trans::yes, block.rows, all.count, block.size, block.scale, q.data(), block.size,
        keys.data(), block.size, 0, products.data(), all.count);
   for (std::int64_t r = 0; r < block.rows; ++r) {

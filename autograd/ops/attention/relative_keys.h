@@ -3,8 +3,9 @@
 
 HEED_BEGIN
 
-/// A key for each distance:   S_ij += c ⟨q_i + w, R[i − j]⟩,   c the scale of the scores
-///   dq_i += c Σ_j dS_ij R[i − j],   dR[δ] = c Σ_{i − j = δ} dS_ij (q_i + w),   dw = Σ_i dq_i
+/// A key for each distance:   S_ij += c ⟨q_i + w, R[i − j]⟩,   where c is the scale of the scores
+///   dq_i += c Σ_j dS_ij R[i − j],   dR[δ] = c Σ_{i − j = δ} dS_ij (q_i + w),
+///   dw = c Σ_ij dS_ij R[i − j]
 /// R and w have one part for each head. The rows of R are the keys of the distances
 /// [first, first + n); a distance outside this range reads the nearest row.
 /// - Shaw et al. 2018 (equation 4): R is a trained table of the distances −k … k, and w = 0. Their

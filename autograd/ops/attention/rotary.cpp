@@ -26,7 +26,8 @@ Array turns(std::int64_t positions, std::int64_t size, double base) {
   return table;
 }
 
-/// The table is constant, so each thread caches the rows computed so far.
+/// A table (`turns`) of at least this number of positions. Each thread caches its last table, which
+/// depends only on the arguments.
 Array turns_up_to(std::int64_t positions, std::int64_t size, double base) {
   thread_local Array kept;
   thread_local double kept_base = 0;
@@ -37,7 +38,7 @@ Array turns_up_to(std::int64_t positions, std::int64_t size, double base) {
   return kept;
 }
 
-/// With (a, b) a pair of a head at position p, and θ = p · base^(−2i/size):
+/// For pair i of a head at position p, with the indices (a, b) and θ = p · base^(−2i/size):
 ///   y_a = x_a cos θ − x_b sin θ,    y_b = x_b cos θ + x_a sin θ
 ///   dx = dy rotated by −θ, because the inverse of a rotation is its transpose
 /// Source: Su et al., "RoFormer", 2021, section 3.2.2, equation 34.
@@ -65,7 +66,8 @@ struct Rotary {
     }
     return y;
   }
-  /// Rotates n pairs. Consecutive first values are `step` apart, as are consecutive second values.
+  /// Rotates n pairs. The first values of consecutive pairs are `step` apart, as are the second
+  /// values.
   template <std::int64_t step>
   static void rotate(const real* a, const real* b, real* ya, real* yb, const real* cosine,
                      const real* sine, real direction, std::int64_t n) {
@@ -93,7 +95,7 @@ Tensor rotary(const Tensor& x, std::span<const std::int32_t> positions,
          columns);
   if (!(base > 0)) fail("[rotary] expected a base above 0, got {}", base);
   if (static_cast<std::int64_t>(positions.size()) != x.shape()[0])
-    fail("[rotary] expected a position for each of {} rows, got {}", x.shape()[0],
+    fail("[rotary] expected one position per row ({} in all), got {}", x.shape()[0],
          positions.size());
   if (std::ranges::any_of(positions, [](std::int32_t p) { return p < 0; }))
     fail("[rotary] expected positions of at least 0, got {}", *std::ranges::min_element(positions));

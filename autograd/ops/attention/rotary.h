@@ -9,7 +9,7 @@
 namespace heed {
 
 /// The pairs of a head's values that are rotated together: i and i + size/2 (as in Llama), or 2i
-/// and 2i + 1 (as in the paper). The two differ by a permutation of a head's columns.
+/// and 2i + 1 (as in RoFormer). The two differ by a permutation of a head's columns.
 enum class RotaryPairs { halves, adjacent };
 constexpr auto names_of(RotaryPairs) { return enum_names<RotaryPairs>("halves", "adjacent"); }
 
@@ -25,9 +25,9 @@ struct RotaryOptions {
   double base = 10000;  ///< pair i is rotated by position · base^(−2i/size)
 };
 
-/// Rotates each row's heads by the row's position: [rows, d] → [rows, d]. The product of a query
-/// and a key then depends on their positions only through the distance. positions: [rows], counted
-/// from 0.
+/// Rotates the heads of each row by angles proportional to the row's position:
+/// [rows, d] → [rows, d]. The product of a query and a key then depends on their positions only
+/// through the distance. positions: [rows], counted from 0.
 Tensor rotary(const Tensor& x, std::span<const std::int32_t> positions,
               const RotaryOptions& options);
 

@@ -4,9 +4,9 @@
 HEED_BEGIN
 
 /// Sliding window: query i reads key i, the `back` keys before it and the `ahead` keys after it;
-/// ahead = 0 is causal. Cost and memory are linear in the number of tokens. Through n layers, a
-/// token depends on the n · back tokens before it. Source: Beltagy et al., "Longformer", 2020,
-/// section 3.1.
+/// ahead = 0 is causal attention. Cost and memory are linear in the number of tokens. After n
+/// layers, a token depends on up to n · back tokens before it.
+/// Source: Beltagy et al., "Longformer", 2020, section 3.1.
 struct WindowPattern final : Pattern {
   std::int64_t back, ahead;
 
@@ -16,7 +16,8 @@ struct WindowPattern final : Pattern {
       fail("[window_pattern] expected back and ahead of at least 0, got {} and {}", back, ahead);
   }
   void stretches(const QueryBlock& block, Stretches& into) const override {
-    // Both limits are clipped to the length of the sequence, which prevents overflow.
+    // Both limits are clipped to distances that exceed all those in the block, which prevents
+    // overflow.
     const std::int64_t clipped_back = std::min(back, block.first + block.rows),
                        clipped_ahead = std::min(ahead, block.keys);
     into.add(block, [=](std::int64_t i) {

@@ -17,7 +17,7 @@ namespace {
 /// The sequences in order of descending length: the first `active(t)` of them have a row at step t.
 struct Steps {
   struct Sequence {
-    std::int64_t first, length;  // the row of step 0; the number of rows
+    std::int64_t first, length;  // the row of step 0, the number of rows
   };
   std::vector<Sequence, ArenaAllocator<Sequence>> sequences;
   std::int64_t direction = 1;  // -1: step 0 is the last row
@@ -52,9 +52,9 @@ struct Row {
   const real *kept_before, *h_before;
 };
 
-/// On entry to backward, dh and dkept are the gradients of this step; on return, those of the
-/// previous step, but dh lacks the term Wᵀ du. If du_is_dx, du and dx are the same array and only
-/// dx is written.
+/// On entry to backward, dh and dkept are the gradients of this step; on return, they are those
+/// of the previous step, except that dh lacks the term Wᵀ du. If du_is_dx, du and dx are the same
+/// array, and only dx is written.
 struct RowGradient {
   real *dh, *dkept, *dx, *du;
 };
@@ -65,7 +65,7 @@ struct RowGradient {
 ///   dc += dh ⊙ o ⊙ (1 − tanh²(c)),  dc' = dc ⊙ f,  dh' = Wᵀ du,  du = dx:
 ///   dx_i = dc ⊙ g ⊙ i (1 − i),   dx_f = dc ⊙ c' ⊙ f (1 − f),
 ///   dx_g = dc ⊙ i ⊙ (1 − g²),    dx_o = dh ⊙ tanh(c) ⊙ o (1 − o)
-/// c is kept. The form is that of torch.nn.LSTM.
+/// c is saved in Row::kept. The form is that of torch.nn.LSTM.
 /// Source: Hochreiter and Schmidhuber, "Long Short-Term Memory", 1997; for the forget gate, Gers et
 /// al., "Learning to Forget", 2000.
 struct LstmCell {
@@ -107,7 +107,8 @@ struct LstmCell {
 ///   dx_n = dh ⊙ (1 − z) ⊙ (1 − n²),        du_n = dx_n ⊙ r,
 ///   dx_r = du_r = dx_n ⊙ u_n ⊙ r (1 − r),  dx_z = du_z = dh ⊙ (h' − n) ⊙ z (1 − z),
 ///   dh' = dh ⊙ z + Wᵀ du
-/// u_n is kept. The form is that of torch.nn.GRU, in which r scales u_n including its bias.
+/// u_n is saved in Row::kept. The form is that of torch.nn.GRU, in which r scales u_n including its
+/// bias.
 /// Source: Cho et al., "Learning Phrase Representations using RNN Encoder-Decoder", 2014.
 struct GruCell {
   static constexpr const char* name = "gru";

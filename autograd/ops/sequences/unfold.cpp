@@ -38,7 +38,7 @@ struct Unfold {
   /// which contains the rows of all windows one after another.
   template <class Visit>
   void for_each_stretch(const Array& y, Visit visit) const {
-    if (y.size() == 0) return;  // avoids a loop: windows of rows without columns may be huge
+    if (y.size() == 0) return;  // avoids a loop: without columns, there may be any number of rows
     std::int64_t at = 0;
     for (std::size_t i = 0; i + 1 < offsets.size(); ++i) {
       const Grid grid(offsets[i + 1] - offsets[i], window);
@@ -77,20 +77,18 @@ struct Unfold {
 
 void require_window(const UnfoldWindow& w, std::span<const std::int32_t> offsets) {
   if (w.before < 0 || w.before >= w.width || w.above < 0 || w.above >= w.height)
-    fail(
-        "[unfold] expected a window that contains its row, got {} x {} rows, {} above and {} "
-        "before",
-        w.height, w.width, w.above, w.before);
+    fail("[unfold] expected a window that contains its row, got {} x {}, above {} and before {}",
+         w.height, w.width, w.above, w.before);
   constexpr std::int64_t most = std::int64_t{1} << 31;
   if (w.width > most || w.height > most / w.width)
     fail("[unfold] expected a window of at most 2^31 rows, got {} x {}", w.height, w.width);
   if (w.stride < 1 || w.line < 0)
-    fail("[unfold] expected a stride of at least 1 and lines of at least 0 rows, got {} and {}",
+    fail("[unfold] expected a stride of at least 1 and a line length of at least 0, got {} and {}",
          w.stride, w.line);
   for (std::size_t i = 0; w.line > 0 && i + 1 < offsets.size(); ++i) {
     if ((offsets[i + 1] - offsets[i]) % w.line != 0)
-      fail("[unfold] expected sequences of whole lines of {} rows, got {} rows", w.line,
-           offsets[i + 1] - offsets[i]);
+      fail("[unfold] expected sequence lengths that are multiples of the line length ({}), got {}",
+           w.line, offsets[i + 1] - offsets[i]);
   }
 }
 

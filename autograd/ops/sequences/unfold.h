@@ -11,8 +11,8 @@ HEED_BEGIN
 
 /// A window of height × width rows, which begins `above` lines above and `before` rows before the
 /// row that it belongs to. The rows of a sequence form lines of `line` rows, or one line if `line`
-/// is 0. Every stride-th row of every stride-th line has a window, beginning with the first: a line
-/// of n rows has ⌈n / stride⌉ windows.
+/// is 0. Every stride-th row of every stride-th line has a window, beginning with the first row of
+/// the first line: n lines of m rows have ⌈n / stride⌉ · ⌈m / stride⌉ windows.
 struct UnfoldWindow {
   std::int64_t width = 1, before = 0;
   std::int64_t stride = 1;

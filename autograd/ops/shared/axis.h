@@ -7,15 +7,15 @@
 
 HEED_BEGIN
 
-/// The product of extents [begin, end).
+/// The product of the extents of axes [begin, end).
 inline std::int64_t product(const Shape& shape, int begin, int end) {
   std::int64_t n = 1;
   for (int i = begin; i < end; ++i) n *= shape[i];
   return n;
 }
 
-/// A shape as [outer, n, inner], where n is the extent of one axis: a line along that axis has n
-/// values, `inner` apart.
+/// A shape viewed as [outer, n, inner], where n is the extent of one axis: a line along that axis
+/// has n values, `inner` apart.
 struct AxisView {
   std::int64_t outer = 1, n = 1, inner = 1;
 
@@ -31,8 +31,8 @@ struct AxisView {
     return view;
   }
 
-  /// Calls visit(line, first) for each line, in the order of the values of [outer, inner]. Value k
-  /// of a line is at first + k · inner.
+  /// Calls visit(line, first) for each line. `line` counts the lines in row-major order of
+  /// [outer, inner]; value k of the line is at first + k · inner.
   template <class Visit>
   void for_each_line(Visit visit) const {
     if (outer == 0 || n == 0 || inner == 0) return;  // no values; the other extents may be huge

@@ -93,8 +93,8 @@ Array sum_to(const Array& x, const Shape& shape) {
     });
     return y;
   }
-  // The last axis remains. The axis before it is summed, because adjacent axes that both remain are
-  // merged. Each step sums the rows of one matrix [rows, cols].
+  // The last merged axis is kept. The one before it is summed, because two adjacent axes that are
+  // both kept would have been merged. Each step sums the rows of one matrix [rows, cols].
   const std::int64_t cols = walk.run();
   --walk.rank;
   const std::int64_t rows = walk.run();

@@ -20,13 +20,13 @@ Shape broadcast_shape(const char* op, const Shape& a, const Shape& b);
 /// repeated.
 Array broadcast_to(const Array& x, const Shape& shape);
 
-/// x summed over the axes along which `shape` would be repeated to give x's shape.
+/// x summed over the axes along which an array of `shape` would be repeated to have x's shape.
 /// Shares x's values if there is nothing to sum.
 Array sum_to(const Array& x, const Shape& shape);
 
 /// Iterates over the values of y in order, and over the matching values of a and b.
 /// Adjacent axes along which the same inputs are repeated are merged: two equal shapes have one
-/// merged axis; a matrix and a row have two.
+/// merged axis, a matrix and a row two. Axes of extent 1 are omitted.
 struct BroadcastWalk {
   BroadcastWalk(const Shape& y, const Shape& a, const Shape& b);
 
@@ -40,7 +40,8 @@ struct BroadcastWalk {
   bool repeats_a() const { return a[static_cast<std::size_t>(rank - 1)] == 0; }
   bool repeats_b() const { return b[static_cast<std::size_t>(rank - 1)] == 0; }
 
-  /// Calls visit(offset in a, in b, in y) for each run of the last axis.
+  /// Calls visit(offset in a, offset in b, offset in y) for each run: the values along the last
+  /// merged axis.
   template <class Visit>
   void for_each_run(Visit visit) const {
     std::array<std::int64_t, Shape::max_rank> index{};
@@ -60,7 +61,7 @@ struct BroadcastWalk {
   }
 };
 
-/// y = f(a, b), elementwise, with broadcasting. `kernel` is f for two arrays of n values.
+/// y = f(a, b), elementwise, with broadcasting. `kernel` applies f to two arrays of n values.
 template <class F>
 Array zip(const char* op, void (*kernel)(const real*, const real*, real*, std::int64_t), F f,
           const Array& a, const Array& b) {

@@ -26,7 +26,7 @@ inline void require_offsets(const char* op, std::span<const std::int32_t> offset
                             std::int64_t rows) {
   if (offsets.empty() || offsets.front() != 0 || offsets.back() != rows ||
       !std::is_sorted(offsets.begin(), offsets.end()))
-    fail("[{}] expected offsets rising from 0 to {} rows, got {}", op, rows,
+    fail("[{}] expected non-decreasing offsets from 0 to the number of rows ({}), got {}", op, rows,
          offsets.empty() ? "none" : fmt::format("{}", fmt::join(offsets, ", ")));
 }
 
