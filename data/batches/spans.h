@@ -15,8 +15,8 @@ struct HiddenSpans {
 
 /// For each token of a line, whether it is hidden. Of n ≥ 2 tokens, h = min(max(1, round(rate n)),
 /// n − 1) are hidden, in min(max(1, round(h / length)), n − h) spans. Hidden and visible tokens are
-/// cut into the same number of parts; all cuts are equally likely. A line begins with visible
-/// tokens. The method is that of T5's random_spans_noise_mask.
+/// cut into the same number of parts; all ways to cut are equally likely. A line begins with
+/// visible tokens. The method is that of T5's random_spans_noise_mask.
 std::vector<bool> hidden_tokens(std::int64_t tokens, const SpanOptions& options, Random& random);
 
 /// Samples are lines (Dataset::source, without specials, of at least two tokens). The encoder reads

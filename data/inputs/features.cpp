@@ -28,8 +28,8 @@ std::vector<float> frames_of(const std::string& line, const FeatureOptions& opti
                  options);
 }
 
-/// Throws Error(bad_input) if a value is not finite; otherwise, training would fail at its first
-/// step without naming the file.
+/// Throws Error(bad_input) if a value is not finite. Without this check, the error would appear
+/// only in training and would not name the file.
 void require_finite(std::span<const float> frames, std::int64_t width) {
   const auto found = std::ranges::find_if(frames, [](float v) { return !std::isfinite(v); });
   if (found == frames.end()) return;

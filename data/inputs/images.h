@@ -24,7 +24,7 @@ class Images : public Inputs {
  public:
   /// A line names a file (read_image) or an item of an IDX file ("FILE#17"), or is a drawing
   /// (drawings.h). Throws Error(bad_input), naming `what`, the line and the file, if the file
-  /// cannot be read or the image has a wrong size.
+  /// cannot be read or the image has the wrong size.
   Images(std::span<const std::string> lines, const ImageOptions& options, bool class_row,
          const std::string& what, std::int64_t threads);
 

@@ -16,7 +16,8 @@ struct IdxItem {
   std::string path;
   std::int64_t number = 0;
   std::string text() const { return path + "#" + std::to_string(number); }
-  /// Returns whether a line has that form and, if so, stores its parts in `into`.
+  /// Returns whether a line has that form. If so, `into` contains its parts; otherwise, `into` is
+  /// unspecified.
   static bool parse(std::string_view line, IdxItem& into);
 };
 

@@ -5,7 +5,7 @@
 ///   reverse   "c a b"            "b a c"
 ///   sort      "c a b"            "a b c"          the order of the symbols is as above
 ///   addition  "12+345"           "357"
-///   dates     "3 March 2021"     "2021-03-03"     see dates.h; length options have no effect
+///   dates     "3 March 2021"     "2021-03-03"     see dates.h; length options are ignored
 ///   summary   "A cook sold a lamp, …"  "A cook sold a lamp."   see summaries.h
 ///   mixture   "sort: c a b"      "a b c"          lines of the tasks in options.of, task by task
 ///   captions  "drawing:…"        "a red square left of a blue circle"   see drawings.h

@@ -42,18 +42,19 @@ class Tokenizer {
   /// The id of a special piece ("<unk>", "<s>", "</s>", "<mask>"), if the vocabulary contains it.
   virtual std::optional<std::int32_t> special(std::string_view name) const = 0;
 
-  /// The first id that is not a special piece.
+  /// The id of the first piece that is not special.
   std::int32_t first_ordinary() const;
 
   /// The ids of a text. <unk> is the only special that they may contain.
   virtual std::vector<std::int32_t> encode(std::string_view line) const = 0;
 
-  /// Like encode, but the names of special pieces in the line ("<mask>") become their ids.
-  /// `prepare`, if not empty, first converts the text between them.
+  /// Like encode, but the names of special pieces from id 3 on ("<mask>") in the line become their
+  /// ids. `prepare`, if not empty, first converts the text between them.
   std::vector<std::int32_t> encode_with_specials(
       std::string_view line, const std::function<std::string(std::string)>& prepare = {}) const;
 
-  /// Like decode, but special pieces from id 3 on become their names.
+  /// Like decode, but special pieces from id 3 on become their names, separated from the text by
+  /// spaces.
   std::string decode_with_specials(std::span<const std::int32_t> ids) const;
 
   /// A random segmentation of the line or, for kinds that do not support this, its deterministic
@@ -64,8 +65,8 @@ class Tokenizer {
   }
 
   /// The text of ids; specials are dropped, except that unk becomes " ⁇ " (sentencepiece), "<unk>"
-  /// (words) or U+FFFD. For `bytes` it may be invalid UTF-8. Throws Error(failed) for an id outside
-  /// [0, size()).
+  /// (words) or U+FFFD (characters, bytes). The text of `bytes` may be invalid UTF-8. Throws
+  /// Error(failed) for an id outside [0, size()).
   virtual std::string decode(std::span<const std::int32_t> ids) const = 0;
 
   /// Writes `<stem>.model` (the format of sentencepiece) or `<stem>.vocab` and returns its path.
@@ -92,12 +93,13 @@ void refuse_large_tokenizer(std::uint64_t bytes);
 std::unique_ptr<Tokenizer> load_tokenizer(const std::filesystem::path& file, TokenizerKind kind);
 
 /// Learns a vocabulary from lines: sentencepiece's pieces (unigram model or byte-pair encoding) or
-/// the most frequent words, with at most vocab_size ids; all characters; or the 256 bytes. Lines
-/// that contain \n are a continuous text, which sentencepiece then does not normalise (no NFKC, all
-/// spaces kept). The same lines give the same file, byte for byte; the seed has an effect only if
-/// the corpus is so large that sentencepiece learns from a sample of it. Throws Error(usage) if
-/// vocab_size is too small for the characters or a special is not a name like "<mask>",
-/// Error(bad_input) if the lines contain no text.
+/// the most frequent words, with at most vocab_size ids; all characters; or the 256 bytes. If a
+/// line contains \n, the lines are a continuous text, which sentencepiece does not normalise (no
+/// NFKC, all spaces kept). The same lines yield the same file, byte for byte; the seed has an
+/// effect only if the corpus is so large that sentencepiece learns from a sample of it. Throws
+/// Error(usage) if vocab_size is too small for the characters, the vocabulary has more than
+/// largest_tokenizer bytes, or wrong_specials() finds an error; Error(bad_input) if the lines
+/// contain no text.
 std::unique_ptr<Tokenizer> train_tokenizer(const TokenizerOptions& options,
                                            std::span<const std::string> lines, std::uint64_t seed);
 
@@ -118,11 +120,11 @@ struct Tokenizers {
 /// The error in the names of special pieces; empty if all are distinct ASCII names like "<mask>".
 std::string wrong_specials(std::span<const std::string> names);
 
-/// Loads the files that `options` names, or learns vocabularies from the training split. A text has
-/// one tokenizer. `target` is the kind of the target's tokenizer (nullopt: options.kind).
-/// `on_message` receives a line when sentencepiece begins to learn, which takes seconds, and a line
-/// if its vocabulary is smaller than requested. Throws as train_tokenizer and load_tokenizer do,
-/// and Error(usage) if a loaded vocabulary lacks one of `options.specials`.
+/// Loads the files that `options` names, or learns vocabularies from the training split. A
+/// continuous text has a single tokenizer. `target` is the kind of the target's tokenizer (nullopt:
+/// options.kind). `on_message` receives a line when sentencepiece begins to learn, which takes
+/// seconds, and a line if its vocabulary is smaller than requested. Throws as train_tokenizer and
+/// load_tokenizer do, and Error(usage) if a loaded vocabulary lacks one of `options.specials`.
 Tokenizers make_tokenizers(const TokenizerOptions& options, const Split& train, std::uint64_t seed,
                            const std::function<void(const std::string&)>& on_message = {},
                            std::optional<TokenizerKind> target = std::nullopt);

@@ -130,7 +130,7 @@ BOOST_AUTO_TEST_CASE(idx_file_is_read_and_broken_idx_file_is_refused) {
   };
   refused("", "not an IDX file");
   refused("\xEF\xBB\xBF" + idx({2, 2, 3}, two), "not an IDX file");  // a byte-order mark
-  refused(idx({2, 2, 3}, two).substr(0, 9), "ends in its header");
+  refused(idx({2, 2, 3}, two).substr(0, 9), "ends within its header");
   refused(idx({2, 2, 3}, two + "x"), "declares 2 x 2 x 3 values, but 13 follow");
   refused(idx({1u << 31, 1u << 31, 2}, two), "values, but 12 follow");
   refused(idx({2}, "ab", 0x0D), "whose values are not bytes");
@@ -190,8 +190,8 @@ BOOST_AUTO_TEST_CASE(training_augments_images_and_evaluation_does_not) {
   o.shift = 0;
   expect_error(Exit::bad_input,
                {"data.train: line 1: ", "dot",
-                "an image of 5 x 5 pixels, but data.image has 3 x 3 "
-                "(data.image.crop accepts larger ones)"},
+                "the image has 5 x 5 pixels (height x width), but data.image requires 3 x 3; "
+                "data.image.crop accepts larger ones"},
                [&] { Images(lines, o, false, "data.train", 1); });
   o.crop = true;
   const Images cropped(lines, o, false, "data", 1);
@@ -228,7 +228,7 @@ BOOST_AUTO_TEST_CASE(image_splits_are_read_from_idx_files_and_lists) {
                      false, "data", 1);
   BOOST_CHECK_SMALL(rows_of(album, 2).features[3] - 11.0f, 1e-4f);
   split.source.push_back(files.source[0] + "#3");
-  expect_error(Exit::bad_input, {"line 4", "there is no #3: the number of images is 3"},
+  expect_error(Exit::bad_input, {"line 4", "there is no item #3: the number of images is 3"},
                [&] { Images(split.source, {.height = 2, .width = 2}, false, "data", 1); });
   files.source = {dir.write("list.csv", "a.png,a cat, perhaps\nb/c.png,dog\n")};
   files.target = {};
@@ -240,9 +240,10 @@ BOOST_AUTO_TEST_CASE(image_splits_are_read_from_idx_files_and_lists) {
   expect_error(Exit::bad_input, {"line 2 has no comma: FILE,TARGET is expected"},
                [&] { read_split(files, read_options, "train"); });
   files.target = {dir.write("t", "x\ny\n")};
-  expect_error(Exit::usage,
-               {"data.train.target: the .csv files of data.train.source contain the targets too"},
-               [&] { read_split(files, read_options, "train"); });
+  expect_error(
+      Exit::usage,
+      {"data.train.target: the .csv files of data.train.source already contain the targets"},
+      [&] { read_split(files, read_options, "train"); });
   files.source = {dir.write("list", "a.png\nb.png\n")};
   BOOST_TEST(read_split(files, read_options, "train").target[1] == "y");
   files.target = {dir.write("images", images)};
