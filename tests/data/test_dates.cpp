@@ -1,4 +1,4 @@
-// The generator of dates, checked by an independent parser of dates.
+// The generator of dates, checked by an independent date parser.
 #include "data/sources/generated/dates.h"
 
 #include <cctype>
@@ -17,7 +17,7 @@ namespace {
 
 struct Read {
   int year = 0, month = 0, day = 0;
-  int weekday = -1;  // Monday = 0; -1: the text names none
+  int weekday = -1;  // Monday = 0; -1: the text contains no weekday
 };
 
 /// Weekday by Sakamoto's method (comp.lang.c, 1992), Monday = 0.

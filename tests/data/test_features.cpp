@@ -105,7 +105,7 @@ BOOST_AUTO_TEST_CASE(npy_matrix_is_read_and_broken_npy_file_is_refused) {
   refused(npy("<f4", "(6,)", f4), "expected a matrix, got an array of shape (6)");
   refused(npy("<f4", "(2, 2)", f4),
           "the values have 24 bytes, which does not match the shape 2 x 2");
-  refused(npy("<f4", "(4611686018427387904, 4)", f4), "which do not match");
+  refused(npy("<f4", "(4611686018427387904, 4)", f4), "which does not match");
 }
 
 BOOST_AUTO_TEST_CASE(log_mel_equals_reference) {

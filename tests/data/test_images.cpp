@@ -75,7 +75,7 @@ BOOST_AUTO_TEST_CASE(read_image_returns_written_pixels) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(grey_and_colour_channels_are_converted) {
+BOOST_AUTO_TEST_CASE(grey_and_colour_images_are_converted_to_requested_channels) {
   const TempDir dir;
   const Image grey = counting(3, 4, 1);
   for (const std::string& bytes : {png_of(grey), pnm(grey)}) {
@@ -149,7 +149,7 @@ BOOST_AUTO_TEST_CASE(patches_of_image_are_rows_in_raster_order) {
   BOOST_TEST(plain.rows(0) == 6);
   const Side side = rows_of(plain, 0);
   BOOST_TEST((side.width == 12 && side.rows() == 6 && side.features.size() == 72u));
-  // Row 4 is the patch of lines 2 and 3, columns 2 and 3.
+  // Row 4 is the patch of pixel rows 2 and 3, columns 2 and 3.
   for (std::int64_t y = 0; y < 2; ++y) {
     for (std::int64_t k = 0; k < 6; ++k) {
       const double expected = static_cast<double>((2 + y) * 18 + 6 + k);

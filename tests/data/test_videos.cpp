@@ -149,7 +149,7 @@ BOOST_AUTO_TEST_CASE(broken_video_is_refused_with_line_number_and_file_name) {
   refused(file(npy("|u1", "(4, 8)", counting(32))), "channels), got an array of shape (4, 8)");
   refused(file(npy("|u1", "(4, 2, 4)", counting(31))),
           "the values have 31 bytes, which does not match the shape 4 x 2 x 4");
-  refused(file(npy("|u1", "(4611686018427387904, 2, 4)", counting(32))), "which do not match");
+  refused(file(npy("|u1", "(4611686018427387904, 2, 4)", counting(32))), "which does not match");
   refused(file(npy("<f4", "(4, 2, 4)", counting(128))),
           "a .npy file of type '<f4'; only uint8 ('|u1') in row-major order can be read");
   refused(file(npy("|u1", "(4, 2, 4)", counting(32), "True")), "in column-major order");

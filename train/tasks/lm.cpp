@@ -1,4 +1,4 @@
-/// task: lm. A decoder-only language model of running text.
+/// task: lm. A decoder-only language model of continuous text.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -235,7 +235,7 @@ class LanguageModelTask final : public Task {
     return std::make_unique<Continuations>(trained, config_, seed);
   }
 
-  /// The last window of the text. The label of each row is the next token.
+  /// The last window of the text. The label of each row but the last is the next token.
   Batch batch_of_line(const Tokenizers& tokenizers, const std::string& line,
                       const std::string&) const override {
     std::vector<std::int32_t> ids = tokenizers.target->encode(prepared(line));
