@@ -137,7 +137,7 @@ struct DataOptions {
   ImageOptions image = {};
   VideoOptions video = {};
   FeatureOptions features = {};
-  bool lowercase = false;  ///< convert both sides to lower case (Unicode simple mapping)
+  bool lowercase = false;  ///< convert text to lower case (Unicode simple mapping)
   double cutoff = 0.0;     ///< probability that an input token becomes <unk> in training
   MaskOptions mask = {};
   SpanOptions spans = {};

@@ -14,7 +14,7 @@
 namespace heed {
 namespace {
 
-/// The frames of a line, row by row.
+/// The frames of the matrix or sound that a line names or describes, row by row.
 std::vector<float> frames_of(const std::string& line, const FeatureOptions& options) {
   if (!is_tones(line) && line.ends_with(".npy")) {
     Matrix matrix = read_npy(line);

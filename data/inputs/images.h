@@ -14,8 +14,8 @@ namespace heed {
 
 /// The rows are the patches of an image in raster order. A row has patch × patch × channels values
 /// (v / 255 − mean) / deviation, with the pixels of the patch in raster order. With `class_row`,
-/// each image begins with a row of zeros; its projection, the bias plus the first position, serves
-/// as the class token.
+/// each image begins with a row of zeros; its projection, the bias plus the encoding of the first
+/// position, serves as the class token.
 ///
 /// Depending on the options, training shifts an image by at most options.shift pixels in each
 /// direction (black fills the border), crops it at a random position, and mirrors it with

@@ -68,7 +68,7 @@ double hertz_of(double mel) {
   return mel < 15 ? mel * 200 / 3 : 1000 * std::exp((mel - 15) * std::log(6.4) / 27);
 }
 
-/// The weight of each frequency in each band: [bands, bins].
+/// The weight of each frequency bin in each mel band: [bands, bins].
 std::vector<double> mel_filters(std::int64_t bands, std::int64_t bins, double rate) {
   std::vector<double> edges;
   for (std::int64_t k = 0; k < bands + 2; ++k)

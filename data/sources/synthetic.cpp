@@ -22,7 +22,7 @@ namespace {
 constexpr std::string_view alphabet =
     "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
 
-/// The splits. Each draws from a separate part of the random stream.
+/// The splits. The pairs of each split are drawn from a separate part of the random stream.
 enum class Part : std::uint32_t { valid, test, train };
 constexpr auto names_of(Part) { return enum_names<Part>("valid", "test", "train"); }
 constexpr std::uint32_t shares = 10;  // valid has 1 share, test 1, train the remaining shares

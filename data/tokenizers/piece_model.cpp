@@ -27,7 +27,7 @@ std::optional<std::uint64_t> take_number(std::string_view& from) {
   return std::nullopt;
 }
 
-/// Removes the first field and returns it, or nullopt if it cannot be read.
+/// Removes the first field of a message and returns it; returns nullopt if it cannot be read.
 std::optional<Field> take_field(std::string_view& from) {
   const auto tag = take_number(from);
   if (!tag) return std::nullopt;

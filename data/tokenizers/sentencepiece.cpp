@@ -1,4 +1,4 @@
-/// Subword tokenizer based on the sentencepiece library of Kudo and Richardson (EMNLP 2018): the
+/// Subword tokenizer based on the SentencePiece library of Kudo and Richardson (EMNLP 2018): the
 /// unigram language model of Kudo, "Subword regularization" (ACL 2018), or byte-pair encoding after
 /// Sennrich, Haddow and Birch, "Neural machine translation of rare words" (ACL 2016).
 #include <fmt/format.h>
@@ -280,8 +280,8 @@ bool teach_anything(const std::vector<const std::string*>& lines, Arguments argu
   });
 }
 
-/// The vocabulary size that an error message requires: 103 for "... Vocabulary size is smaller than
-/// required_chars. 50 vs 103. ...", 0 for any other message.
+/// The vocabulary size that an error message reports as required: 103 for "... Vocabulary size is
+/// smaller than required_chars. 50 vs 103. ...", 0 for any other message.
 std::int64_t needed_size(std::string_view message) {
   const auto at = message.find("required_chars. ");
   if (at == std::string_view::npos) return 0;

@@ -69,7 +69,7 @@ class Tokenizer {
   /// Error(failed) for an id outside [0, size()).
   virtual std::string decode(std::span<const std::int32_t> ids) const = 0;
 
-  /// Writes `<stem>.model` (the format of sentencepiece) or `<stem>.vocab` and returns its path.
+  /// Writes `<stem>.model` (the format of SentencePiece) or `<stem>.vocab` and returns its path.
   ///
   /// A `.vocab` file is text: line n, from 0, contains the piece of id n; lines 0 to 2 are <unk>,
   /// <s>, </s>; further specials follow, each prefixed with \! ("\!<mask>"). Escapes: \\ backslash,
@@ -88,15 +88,15 @@ inline constexpr std::uint64_t largest_tokenizer = std::uint64_t{64} << 20;  // 
 /// Throws Error(usage) for a learned tokenizer of more than largest_tokenizer bytes.
 void refuse_large_tokenizer(std::uint64_t bytes);
 
-/// Reads a file that save() wrote, or any sentencepiece model with the special ids 0 to 2
-/// (sentencepiece's defaults). Throws Error(bad_input), naming the file.
+/// Reads a file that save() wrote, or any SentencePiece model with the special ids 0 to 2
+/// (SentencePiece's defaults). Throws Error(bad_input), naming the file.
 std::unique_ptr<Tokenizer> load_tokenizer(const std::filesystem::path& file, TokenizerKind kind);
 
-/// Learns a vocabulary from lines: sentencepiece's pieces (unigram model or byte-pair encoding) or
+/// Learns a vocabulary from lines: SentencePiece's pieces (unigram model or byte-pair encoding) or
 /// the most frequent words, with at most vocab_size ids; all characters; or the 256 bytes. If a
-/// line contains \n, the lines are a continuous text, which sentencepiece does not normalise (no
+/// line contains \n, the lines are a continuous text, which SentencePiece does not normalise (no
 /// NFKC, all spaces kept). The same lines yield the same file, byte for byte; the seed has an
-/// effect only if the corpus is so large that sentencepiece learns from a sample of it. Throws
+/// effect only if the corpus is so large that SentencePiece learns from a sample of it. Throws
 /// Error(usage) if vocab_size is too small for the characters, the vocabulary has more than
 /// largest_tokenizer bytes, or wrong_specials() finds an error; Error(bad_input) if the lines
 /// contain no text.
@@ -112,7 +112,8 @@ struct Tokenizers {
 
   /// Writes `tokenizer.*`, or `source.*` and `target.*`, into a run folder. Returns the files.
   std::vector<std::filesystem::path> save(const std::filesystem::path& folder) const;
-  /// `target`: the kind of the target's tokenizer; nullopt: `kind`.
+  /// Loads the tokenizers of a run folder. `target` is the kind of the target's tokenizer (nullopt:
+  /// `kind`).
   static Tokenizers load(const std::filesystem::path& folder, TokenizerKind kind,
                          std::optional<TokenizerKind> target = std::nullopt);
 };
@@ -122,7 +123,7 @@ std::string wrong_specials(std::span<const std::string> names);
 
 /// Loads the files that `options` names, or learns vocabularies from the training split. A
 /// continuous text has a single tokenizer. `target` is the kind of the target's tokenizer (nullopt:
-/// options.kind). `on_message` receives a line when sentencepiece begins to learn, which takes
+/// options.kind). `on_message` receives a line when SentencePiece begins to learn, which takes
 /// seconds, and a line if its vocabulary is smaller than requested. Throws as train_tokenizer and
 /// load_tokenizer do, and Error(usage) if a loaded vocabulary lacks one of `options.specials`.
 Tokenizers make_tokenizers(const TokenizerOptions& options, const Split& train, std::uint64_t seed,

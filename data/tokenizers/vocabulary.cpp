@@ -179,7 +179,7 @@ class VocabularyTokenizer final : public Tokenizer {
   std::vector<std::string> pieces_;
   std::size_t first_;  ///< id of the first piece of text
   std::unordered_map<std::string, std::int32_t, StringHash, std::equal_to<>> ids_;
-  std::array<std::int32_t, 256> single_{};  ///< ids of the pieces of one byte
+  std::array<std::int32_t, 256> single_{};  ///< id of each one-byte piece, or unk
 };
 
 std::vector<std::string> all_bytes() {
@@ -233,7 +233,7 @@ std::unique_ptr<Tokenizer> train_vocabulary(const TokenizerOptions& options,
   }
   std::vector<std::string> pieces;
   pieces.reserve(sorted.size());
-  std::uint64_t bytes = 0;  // size of the file
+  std::uint64_t bytes = 0;  // size of the file, without the specials
   for (auto& [piece, count] : sorted) {
     bytes += escaped(piece).size() + 1;
     pieces.push_back(std::move(piece));

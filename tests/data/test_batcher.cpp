@@ -88,7 +88,7 @@ BOOST_AUTO_TEST_CASE(each_epoch_draws_new_segmentations) {
       }
     }
   }
-  BOOST_TEST(equal_pairs < 60u);  // 240 pairs; the sides are drawn separately
+  BOOST_TEST(equal_pairs < 60u);  // of 240: the sides are segmented independently
   for (const auto& [sample, segmentations] : seen) BOOST_TEST(segmentations.size() > 1u);
   // Sampled segmentation affects neither evaluation nor lines that it would make too long.
   BOOST_TEST((evaluation_batches(data, {.batch_tokens = 200}) == usual));

@@ -257,7 +257,7 @@ BOOST_AUTO_TEST_CASE(every_day_has_unambiguous_text) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(iso_date_has_standard_format) {
+BOOST_AUTO_TEST_CASE(iso_date_has_form_yyyy_mm_dd) {
   using namespace std::chrono;
   BOOST_TEST(iso_date(sys_days{year{2021} / 3 / 3}) == "2021-03-03");
   BOOST_TEST(iso_date(first_date) == "1900-01-01");

@@ -216,7 +216,7 @@ BOOST_AUTO_TEST_CASE(small_corpus_yields_small_vocabulary_or_is_refused) {
   BOOST_TEST(learn({"\x01", "a"}, 100)->size() >= 4);
 }
 
-BOOST_AUTO_TEST_CASE(continuous_text_of_known_characters_is_preserved_bytewise) {
+BOOST_AUTO_TEST_CASE(continuous_text_of_known_characters_is_preserved_byte_for_byte) {
   auto lines = sentences(200, 4);
   for (auto& line : lines) line += "\n";
   lines.push_back("\n");

@@ -60,7 +60,7 @@ BOOST_AUTO_TEST_CASE(tubelets_equal_hand_computed_rows) {
                                             {16, 17, 20, 21, 24, 25, 28, 29},
                                             {18, 19, 22, 23, 26, 27, 30, 31}}));
   const Videos lower(lines, plain(2, 4, 1), {.frames = 4, .tubelet = 4}, false, "data", 1);
-  const auto rows = numbers(rows_of(lower, 0));  // row 4 is the first patch of the second line
+  const auto rows = numbers(rows_of(lower, 0));  // row 4 is the first patch of pixel row 1
   BOOST_TEST((rows[1] == std::vector<int>{1, 9, 17, 25}));
   BOOST_TEST((rows[4] == std::vector<int>{4, 12, 20, 28}));
   const Videos with_class(lines, plain(2, 4, 2), {.frames = 4, .tubelet = 2}, true, "data", 1);

@@ -13,9 +13,9 @@ struct ProgramResult {
 };
 
 /// Runs a program found in PATH and waits for it. Its stdin is empty; `keep` selects the stream to
-/// capture, stdout (1) or stderr (2); the other is discarded. Throws Error(failed) if it cannot be
-/// run. If `started` is set, it receives the process id, and the program runs in a separate process
-/// group, which signals from the terminal reach only if the caller forwards them.
+/// capture, stdout (1) or stderr (2); the other is discarded. Throws Error(failed) if the program
+/// cannot be run. If `started` is set, it receives the process id, and the program runs in a
+/// separate process group, which signals from the terminal reach only if the caller forwards them.
 ProgramResult run_program(const std::vector<std::string>& arguments, int keep,
                           const std::function<void(int)>& started = {});
 

@@ -42,7 +42,7 @@ struct Texts {
   }
 };
 
-/// <s> A </s>, or <s> A </s> B </s>
+/// The ids of one or two texts: <s> A </s>, or <s> A </s> B </s>.
 std::vector<std::int32_t> joined(std::span<const std::int32_t> a, std::span<const std::int32_t> b) {
   std::vector<std::int32_t> ids{Tokenizer::bos};
   for (const auto text : {a, b}) {

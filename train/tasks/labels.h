@@ -22,8 +22,8 @@ class LabelTask : public Task {
   std::vector<LineScore> score(const LoadedModel& trained, const std::string& source,
                                const std::string& target) const override;
 
-  /// The labels that the model predicts for each line of text; `first` is the number of the first
-  /// line.
+  /// The labels that the model predicts for each line; `first` is the number of the first line,
+  /// from 0.
   std::vector<std::string> label(const LoadedModel& trained, const std::vector<std::string>& input,
                                  std::int64_t first) const;
 

@@ -146,7 +146,7 @@ class LossByPosition {
       }
     }
   }
-  /// {"from": 3, "to": 4, "loss": 2.5}, …; positions count from 1.
+  /// {"from": 3, "to": 4, "loss": 2.5}, …; positions are counted from 1.
   nlohmann::json json() const {
     nlohmann::json all = nlohmann::json::array();
     for (std::size_t g = 0; g < groups_.size(); ++g)

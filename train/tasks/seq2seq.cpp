@@ -25,7 +25,8 @@ constexpr std::int64_t max_source_tokens = 4096;
 
 class Translations final : public Generator {
  public:
-  /// Returns the inputs of source lines that name images, sounds or features; null for text.
+  /// Returns the inputs of source lines that name images, videos, sounds or features; null for
+  /// text.
   using InputsOf = std::function<std::shared_ptr<const Inputs>(std::span<const std::string>)>;
 
   Translations(const LoadedModel& trained, const Config& config, std::uint64_t seed,

@@ -96,7 +96,7 @@ class Task {
   /// The text that tokenizers are trained on.
   virtual Split learned_from(const Split& train) const { return train; }
   /// Encodes a split as token ids. Training skips samples that it cannot use. Evaluation uses every
-  /// line, except lines that are too short to hide tokens in (mlm, denoise).
+  /// line, except lines without a token (mlm) or with fewer than two (denoise).
   virtual Dataset encode(const Split& split, const Tokenizers& tokenizers, bool training) const = 0;
   /// Throws Error(bad_input), naming `what`, if the model cannot process a line or if there is
   /// nothing to evaluate.
@@ -143,8 +143,8 @@ class Task {
   static std::string describe_pairs(const ExperimentData& data, std::string_view noun);
   /// Evenly spaced lines with the model's outputs.
   static std::vector<std::string> example_pairs(const Dataset& data, const Evaluation& e);
-  /// The inputs that the lines name (images, sounds, features); null if the lines are text. `what`
-  /// appears in messages.
+  /// The inputs that the lines name (images, videos, sounds, features); null if the lines are text.
+  /// `what` appears in messages.
   std::shared_ptr<const Inputs> inputs_of(std::span<const std::string> lines,
                                           const std::string& what) const;
   /// Whether a class-token row precedes the rows of a non-text source.
