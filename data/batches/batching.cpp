@@ -206,8 +206,8 @@ class WindowBatching final : public Batching {
     return starts;
   }
 
-  /// The shift of an epoch's windows: less than `context`, and such that at least one token after
-  /// it is predicted.
+  /// The random shift of an epoch's windows: less than `context` and than the number of tokens to
+  /// predict.
   static std::int64_t shift(const Dataset& data, const BatchOptions& options, std::int64_t epoch) {
     const auto limit =
         std::min<std::int64_t>(options.context, static_cast<std::int64_t>(data.stream.size()) - 1);

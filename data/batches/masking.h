@@ -16,8 +16,8 @@ struct Masking {
   std::int32_t mask = 0;        ///< the id of <mask>
   std::int32_t first = 0;       ///< the first id that is not a special piece
   std::int32_t vocabulary = 0;  ///< random tokens are drawn from [first, vocabulary)
-  std::vector<bool> continues;  ///< whether a piece, by id, continues a word; may be empty
-  std::vector<bool> followed;   ///< whether the line after a sample is of the same document
+  std::vector<bool> continues;  ///< by id: whether the piece continues a word; empty: none does
+  std::vector<bool> followed;   ///< by sample: whether the next line is of the same document
 };
 
 /// Samples are lines, "<s> A </s>". The model predicts a share (options.rate) of the tokens of a

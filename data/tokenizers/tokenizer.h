@@ -1,9 +1,9 @@
 #pragma once
 /// Conversion of text to token ids and back.
 ///
-/// Every kind has the same special ids 0 to 2; optional further specials
-/// (TokenizerOptions::specials) begin at 3, followed by the pieces of text. Batches add <s> and
-/// </s>; encode() does not. Encoding and decoding are const and thread-safe.
+/// Every kind has the same special ids 0 to 2. The ids of optional further specials
+/// (TokenizerOptions::specials) begin at 3 and are followed by those of the pieces of text. Batches
+/// add <s> and </s>; encode() does not. Encoding and decoding are const and thread-safe.
 ///
 /// Each newline in a continuous text is a separate token, so encoding a text line by line, newlines
 /// included, equals encoding it as a whole.
@@ -71,9 +71,9 @@ class Tokenizer {
 
   /// Writes `<stem>.model` (the format of SentencePiece) or `<stem>.vocab` and returns its path.
   ///
-  /// A `.vocab` file is text: line n, from 0, contains the piece of id n; lines 0 to 2 are <unk>,
-  /// <s>, </s>; further specials follow, each prefixed with \! ("\!<mask>"). Escapes: \\ backslash,
-  /// \n newline, \r carriage return, \t tab, \s space, \xHH any other unprintable byte; in a piece
+  /// A `.vocab` file is text: line n, from 0, contains the piece of id n. Lines 0 to 2 are <unk>,
+  /// <s>, </s>. Further specials follow, each prefixed with \! ("\!<mask>"). Escapes: \\ backslash,
+  /// \n newline, \r carriage return, \t tab, \s space, \xHH any other unprintable byte. In a piece
   /// of text that equals <unk>, <s> or </s>, the first character is escaped. Throws Error(io).
   virtual std::filesystem::path save(const std::filesystem::path& stem) const = 0;
 

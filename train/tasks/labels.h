@@ -32,7 +32,7 @@ class LabelTask : public Task {
   /// predicts. Truncates lines that are too long and prints a note.
   virtual Dataset encode_unlabelled(const std::vector<std::string>& lines,
                                     const Tokenizers& tokenizers, std::int64_t first) const = 0;
-  /// The maximum number of tokens of a line that the model can process.
+  /// The maximum number of rows of a line: that of the model or, if smaller, 4,096.
   std::int64_t line_limit() const;
   /// Truncates an unlabelled line of more than `limit` tokens and prints a note.
   static void shorten(std::vector<std::int32_t>& ids, std::int64_t limit, std::int64_t line);

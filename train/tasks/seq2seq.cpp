@@ -54,7 +54,7 @@ class Translations final : public Generator {
     const auto prepared = [&](const std::string& line) {
       return config_.data.lowercase ? lowercase(line) : line;
     };
-    // Whether lines and outputs contain special pieces, which mark the hidden spans.
+    // Whether lines and outputs may contain special pieces, which mark hidden spans.
     const bool marks = info_of(config_.task).hides_spans;
     for (std::size_t i = 0; i < request.input.size(); ++i) {
       const std::int64_t number = request.first + static_cast<std::int64_t>(i);

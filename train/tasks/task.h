@@ -115,7 +115,7 @@ class Task {
       const std::function<std::int32_t(std::int64_t)>& id) const {
     return random_batch(sequences, source_length, target_length, vocabulary, id);
   }
-  /// Number of rows of a source, if sources are images or videos; else 0.
+  /// The number of rows of a source if sources are images or videos; otherwise 0.
   std::int64_t image_rows() const;
 
   // ---- a trained model
@@ -126,9 +126,9 @@ class Task {
                                             const Evaluation& e) const = 0;
   virtual std::unique_ptr<Generator> make_generator(const LoadedModel& trained,
                                                     std::uint64_t seed) const = 0;
-  /// A batch of one line, encoded for the model. `output` is its target or its labels; for tasks
-  /// with labels, an empty `output` stands for placeholders. Throws Error(usage) if the task does
-  /// not support this, Error(bad_input) if the model cannot process the line.
+  /// A batch of one line, encoded for the model. `output` is its target or its labels. If it is
+  /// empty, tasks with labels use placeholders. Throws Error(usage) if the task does not support
+  /// this, Error(bad_input) if the model cannot process the line.
   virtual Batch batch_of_line(const Tokenizers& tokenizers, const std::string& line,
                               const std::string& output) const;
   /// Scores the lines of `target`. Throws Error(usage) if the task does not score files of this

@@ -1,7 +1,7 @@
 #pragma once
 /// Images of coloured shapes, drawn from a line of text.
 ///
-///   drawing:red square 3 20 8;blue circle 18 5 10     colour, shape, left, top, size; in pixels
+///   drawing:red square 3 20 8;blue circle 18 5 10     colour, shape; left, top and size in pixels
 ///
 /// A description is used in place of a file name (data/inputs/images.h), so drawings and files are
 /// read by the same code.
