@@ -48,19 +48,21 @@ struct SyntheticOptions {
   std::int64_t train = 50000;
   std::int64_t valid = 1000;
   std::int64_t test = 1000;
-  /// The minimum and maximum length of a source line. The unit of length is, for copy, reverse and
-  /// sort: a symbol; addition: a digit of a summand; tones: a digit; brackets: a pair of brackets;
-  /// recall: a key with its value; summary: a sentence; grammar: a clause.
+  /// The minimum and maximum length of a source line. The unit of length is a symbol (copy,
+  /// reverse, sort), a digit of a summand (addition), a digit (tones), a pair of brackets
+  /// (brackets), a key with its value (recall), a sentence (summary) or a clause (grammar).
   std::int64_t min_length = 1;
   std::int64_t max_length = 20;
   /// copy, reverse, sort: size of the alphabet (at most 26 + 26 + 10); recall: number of different
   /// keys (at most 26 + 26).
   std::int64_t symbols = 26;
-  /// recall: position of the queried key, counted from the last key (1); 0: any position.
+  /// recall: position of the queried key, counted backwards from the last key, which is 1; 0: any
+  /// position.
   std::int64_t distance = 0;
 };
 
-/// The meaning of a source line: text, or the name of a file (image, features or sound, video).
+/// The meaning of a source line: text, or the name or description of an image, of features or
+/// sound, or of a video.
 enum class InputKind { text, image, features, video };
 constexpr auto names_of(InputKind) {
   return enum_names<InputKind>("text", "image", "features", "video");
@@ -92,10 +94,10 @@ struct VideoOptions {
 
 /// Feature rows, or audio as log-mel features (data/inputs/features.h).
 struct FeatureOptions {
-  std::int64_t width = 80;    ///< number of columns in a .npy file, or of mel bands
+  std::int64_t width = 80;    ///< number of columns of a .npy file, or number of mel bands
   std::int64_t stack = 1;     ///< number of frames per row
   bool normalise = false;     ///< scale each column of an input to mean 0 and standard deviation 1
-  std::int64_t rate = 16000;  ///< sampling rate of .wav files, in Hz
+  std::int64_t rate = 16000;  ///< sampling rate of sound, in Hz
   double window = 25.0;       ///< length of a frame, in ms
   double hop = 10.0;          ///< distance between the starts of consecutive frames, in ms
 };
@@ -135,7 +137,7 @@ struct DataOptions {
   ImageOptions image = {};
   VideoOptions video = {};
   FeatureOptions features = {};
-  bool lowercase = false;  ///< convert both sides to lower case (Unicode simple mapping)
+  bool lowercase = false;  ///< convert text to lower case (Unicode simple mapping)
   double cutoff = 0.0;     ///< probability that an input token becomes <unk> in training
   MaskOptions mask = {};
   SpanOptions spans = {};

@@ -35,16 +35,17 @@ struct Side {
 /// The label of rows that the loss ignores.
 inline constexpr std::int32_t no_label = -100;
 
-/// The input of a model and the labels of its loss. A language model's batch has only a target, a
-/// classifier's only a source.
+/// The input of a model and the labels of its loss. The batch of a decoder-only model has only a
+/// target, that of an encoder-only model only a source.
 struct Batch {
-  Side source;  ///< seq2seq: each sequence ends in </s>
+  Side source;  ///< seq2seq: each sequence of ids ends in </s>
   Side target;  ///< input of the decoder; seq2seq: <s> y1 … yn
   /// One label, or no_label, for each row of labelled(); seq2seq: y1 … yn </s>. A classifier of
   /// sequences has one label per sequence, at its first row.
   std::vector<std::int32_t> labels;
   std::vector<std::int64_t> samples;  ///< indices of the samples in the dataset
-  bool continues = false;  ///< sequence i continues sequence i of the previous batch (lanes)
+  /// With BatchOptions::lanes: whether sequence i continues sequence i of the previous batch.
+  bool continues = false;
 
   std::int64_t sequences() const { return std::max(source.sequences(), target.sequences()); }
   std::int64_t label_count() const {

@@ -49,7 +49,7 @@ Batch BatchStream::next() {
 
 std::int64_t BatchStream::batches_in(std::int64_t epoch) {
   if (epoch == plan_epoch_) return static_cast<std::int64_t>(plan_->size());
-  BatchStream copy = *this;  // preserves the current plan
+  BatchStream copy = *this;  // planning in a copy preserves the current plan
   return static_cast<std::int64_t>(copy.plan(epoch).size());
 }
 

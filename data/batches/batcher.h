@@ -32,7 +32,7 @@ class BatchStream {
   Position position() const { return position_; }  ///< position of the next batch
   void seek(Position position);  ///< throws Error(bad_input) if the position does not exist
   std::int64_t batches_in(std::int64_t epoch);
-  double epochs_done();  ///< number of completed epochs, for example 2.5
+  double epochs_done();  ///< number of epochs, with the completed share of the current one
 
  private:
   const std::vector<SampleGroup>& plan(std::int64_t epoch);
@@ -44,8 +44,9 @@ class BatchStream {
   std::int64_t plan_epoch_ = -1;
 };
 
-/// Makes the next batch of a stream on a second thread while training uses the current one. next()
-/// rethrows errors of the stream. To seek, construct a new Prefetcher.
+/// Makes the next batch of a stream on a second thread while training uses the current one; if no
+/// thread can be started, next() makes the batch. next() rethrows errors of the stream. To seek,
+/// construct a new Prefetcher.
 class Prefetcher {
  public:
   explicit Prefetcher(BatchStream stream);
@@ -54,22 +55,23 @@ class Prefetcher {
 
   Batch next();
   Position position() const { return position_; }  ///< position of the next batch
-  double epochs_done() const { return epochs_; }   ///< number of completed epochs, for example 2.5
+  double epochs_done() const { return epochs_; }   ///< as BatchStream::epochs_done
 
  private:
   void begin_next();
 
-  BatchStream stream_;  // used only by the thread that makes the next batch
+  // While batch_ is being made, only the thread that makes it uses the stream.
+  BatchStream stream_;
   Position position_;
   double epochs_;
-  std::future<Batch> batch_;  // the destructor waits for the thread
+  std::future<Batch> batch_;  // the last member: its destructor waits for the thread
 };
 
 /// The batches of a split, in the order of Batching::evaluation; none for an empty dataset.
 std::vector<Batch> evaluation_batches(const Dataset& data, const BatchOptions& options);
 
-/// A batch of the given samples, in the given order; samples of a text are windows of at most
-/// `context` tokens.
+/// A batch of the given samples for evaluation, in the given order. Samples of a text are windows
+/// of at most `context` tokens.
 Batch make_batch(const Dataset& data, const SampleGroup& samples, std::int64_t context = 0);
 
 /// Cuts a batch into at most `count` shards of consecutive whole sequences, with similar costs: the

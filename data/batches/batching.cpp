@@ -15,8 +15,8 @@
 namespace heed {
 namespace {
 
-/// The number of batches in a chunk of samples that is sorted by length: a larger number makes the
-/// lengths in a batch more uniform; a smaller number makes batches differ more between epochs.
+/// The number of batches in a chunk of samples, which is sorted by length. A larger number makes
+/// the lengths in a batch more uniform. A smaller number makes batches differ more between epochs.
 constexpr std::int64_t batches_per_chunk = 100;
 
 enum Part : std::uint32_t { samples_part = 0, batches_part = 1, shift_part = 2, parts_part = 3 };
@@ -42,8 +42,8 @@ SampleGroup all_samples(const Dataset& data) {
   return order;
 }
 
-/// The numbers of samples that an epoch draws from the parts, proportional to min(size, limit)^(1 /
-/// temperature). Their sum is the size of the dataset.
+/// The number of samples that an epoch draws from each part, proportional to min(size, limit)^(1 /
+/// temperature). The numbers add up to the size of the dataset.
 std::vector<std::int64_t> drawn_of_parts(const Dataset& data) {
   std::vector<double> rates;
   double sum = 0;
@@ -65,8 +65,9 @@ std::vector<std::int64_t> drawn_of_parts(const Dataset& data) {
   return counts;
 }
 
-/// The samples of an epoch, in random order: each sample once, or the number of samples per part
-/// that the mixture requires. If a part has fewer samples than required, they are repeated in turn.
+/// The samples of an epoch, in random order: each sample once or, if the mixture has a limit or a
+/// temperature, the number of samples of each part that drawn_of_parts() returns. If a part has
+/// fewer samples, they are repeated in turn.
 SampleGroup samples_of_epoch(const Dataset& data, const BatchOptions& options, std::int64_t epoch) {
   SampleGroup order = all_samples(data);
   shuffle(order, shuffler(options.seed, epoch, samples_part));
@@ -88,7 +89,7 @@ SampleGroup samples_of_epoch(const Dataset& data, const BatchOptions& options, s
   return drawn;
 }
 
-/// Cuts samples into groups of `size`, in order.
+/// Cuts samples, in order, into groups of `size` samples. The last group may be smaller.
 std::vector<SampleGroup> cut_by_number(const SampleGroup& samples, std::size_t size) {
   std::vector<SampleGroup> groups;
   for (std::size_t at = 0; at < samples.size(); at += size) {
@@ -170,19 +171,20 @@ class WindowBatching final : public Batching {
 
  private:
   /// Lane i consists of windows i · length to (i + 1) · length − 1. Group t consists of window t of
-  /// each lane.
+  /// each lane; the last lane may be shorter.
   static std::vector<SampleGroup> in_lanes(const SampleGroup& starts, std::size_t length) {
     std::vector<SampleGroup> groups(std::min(length, starts.size()));
     for (std::size_t i = 0; i < starts.size(); ++i) groups[i % length].push_back(starts[i]);
     return groups;
   }
-  /// Lanes of equal length, without the shorter windows at the start and at the end of the text.
+  /// Groups of lanes of equal length. Omits the shorter windows at the start and the end of the
+  /// text, and windows that would make lanes unequal.
   static std::vector<SampleGroup> whole_lanes(const Dataset& data, SampleGroup starts,
                                               const BatchOptions& options, std::int64_t first) {
     const auto last = static_cast<std::int64_t>(data.stream.size()) - 1;
     std::erase_if(starts,
                   [&](std::int64_t at) { return at < first || at + options.context > last; });
-    if (starts.empty()) return {{0}};  // the text is shorter than a window
+    if (starts.empty()) return {{0}};  // no whole window fits: only the shorter one at the start
     const std::size_t lanes = std::min(windows_a_batch(options), starts.size()),
                       length = starts.size() / lanes;
     starts.resize(lanes * length);
@@ -204,8 +206,8 @@ class WindowBatching final : public Batching {
     return starts;
   }
 
-  /// The shift of an epoch's windows: less than `context`, and such that at least one token after
-  /// it is predicted.
+  /// The random shift of an epoch's windows: less than `context` and than the number of tokens to
+  /// predict.
   static std::int64_t shift(const Dataset& data, const BatchOptions& options, std::int64_t epoch) {
     const auto limit =
         std::min<std::int64_t>(options.context, static_cast<std::int64_t>(data.stream.size()) - 1);
@@ -272,7 +274,8 @@ std::vector<SampleGroup> SequenceBatching::epoch(const Dataset& data, const Batc
   const std::int64_t room =
       batches_per_chunk * (count ? options.batch_sequences : options.batch_tokens);
   const auto flush = [&] {
-    // Sorts by target length, then source length; stable, so that ties keep the shuffled order.
+    // Sorts by target length, then by source length. The sort is stable, so ties keep the shuffled
+    // order.
     std::ranges::stable_sort(chunk, {}, [&](std::int64_t i) {
       const Rows of = rows(data, i);
       return std::pair(of.target, of.source);

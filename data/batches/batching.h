@@ -16,7 +16,7 @@ struct BatchOptions {
   /// The maximum number of rows on each side of a batch, <s> or </s> included; a longer sample
   /// forms a batch by itself.
   std::int64_t batch_tokens = 4096;
-  std::int64_t batch_sequences = 0;  ///< number of samples per batch; 0: limited by batch_tokens
+  std::int64_t batch_sequences = 0;  ///< number of samples; 0: as many as batch_tokens permits
   std::int64_t context = 256;        ///< length of a window of a text, in tokens
   /// Texts only: sequence i of a batch continues sequence i of the previous batch. The text is cut
   /// into one lane per sequence of a batch, and each lane is read from start to end.
@@ -45,9 +45,9 @@ class Batching {
                       std::optional<std::int64_t> epoch) const = 0;
 };
 
-/// Batching of sequences. An epoch shuffles the samples, cuts them into chunks of about 100
-/// batches, sorts each chunk by length, cuts it into batches, and shuffles all batches. Sequences
-/// of similar length in a batch give its shards similar costs.
+/// Batching of sequences. In each epoch, the samples are shuffled and cut into chunks of about 100
+/// batches. Each chunk is sorted by length and cut into batches, and all batches are shuffled. The
+/// sequences of a batch thus have similar lengths, and its shards have similar costs.
 class SequenceBatching : public Batching {
  public:
   void check_trainable(const Dataset& data) const override;
@@ -62,7 +62,8 @@ class SequenceBatching : public Batching {
   struct Rows {
     std::int64_t source = 0, target = 0;
   };
-  /// The number of rows that a sample adds to each side of a batch.
+  /// The number of rows that a sample adds to each side of a batch; an estimate if that number is
+  /// random.
   virtual Rows rows(const Dataset& data, std::int64_t sample) const = 0;
   virtual void add(const Dataset& data, const Draw& draw, Batch& batch) const = 0;
 

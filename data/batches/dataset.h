@@ -61,7 +61,7 @@ struct Dataset {
   std::int64_t skipped_empty = 0;  ///< number of pairs with an empty side
 
   std::vector<std::int32_t> stream;  ///< tokens of a continuous text, without specials
-  std::int64_t text_bytes = 0;       ///< size of the text; 0 if decoding would not restore it
+  std::int64_t text_bytes = 0;       ///< size of the text, in bytes; 0 for a word tokenizer
 
   std::int64_t size() const {  ///< number of samples
     return inputs ? static_cast<std::int64_t>(input_of.size()) : source.size();
@@ -77,8 +77,8 @@ struct Dataset {
 };
 
 struct TokenizeOptions {
-  /// true: pairs that are empty or longer than max_length are skipped and counted; false: sample i
-  /// is line i.
+  /// true: pairs with a side that is empty or longer than max_length are skipped and counted;
+  /// false: sample i is line i.
   bool training = false;
   /// The maximum number of tokens per side, without specials; 0: no limit.
   std::int64_t max_length = 0;
@@ -88,8 +88,9 @@ struct TokenizeOptions {
   bool limit_inputs = false;                  ///< max_length also limits the rows of inputs
 };
 
-/// Encodes the lines of a split on `threads` threads (0: one per core); their number does not
-/// affect the result. If a split has only source lines (to be translated), the targets are empty.
+/// Encodes the lines of a split on `threads` threads (0: one per core); the number of threads does
+/// not affect the result. If a split has only source lines (to be translated), the targets are
+/// empty.
 Dataset tokenize(const Split& split, const Tokenizer& source, const Tokenizer& target,
                  const TokenizeOptions& options = {}, int threads = 0);
 /// Encodes a continuous text.

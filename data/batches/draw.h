@@ -6,7 +6,7 @@
 
 namespace heed {
 
-/// The values that determine the random choices in a sample. Training makes new choices in each
+/// The values that determine the random choices for a sample. Training makes new choices in each
 /// epoch; an evaluation (no epoch) makes the same choices for every seed.
 struct Draw {
   std::uint64_t seed = 0;

@@ -83,7 +83,7 @@ class MaskBatching final : public SequenceBatching {
       std::swap(left[random.below(static_cast<std::uint32_t>(left.size()))], left.back());
       const auto [begin, end] = left.back();
       left.pop_back();
-      if (hidden > 0 && hidden + end - begin > wanted) continue;  // the word is too long
+      if (hidden > 0 && hidden + end - begin > wanted) continue;  // would hide too many tokens
       hidden += end - begin;
       for (std::size_t i = begin; i < end; ++i) {
         labels[i] = ids[i];

@@ -16,15 +16,16 @@ struct Masking {
   std::int32_t mask = 0;        ///< the id of <mask>
   std::int32_t first = 0;       ///< the first id that is not a special piece
   std::int32_t vocabulary = 0;  ///< random tokens are drawn from [first, vocabulary)
-  std::vector<bool> continues;  ///< indexed by id: the piece continues a word; may be empty
-  std::vector<bool> followed;   ///< indexed by sample: the next line belongs to the same document
+  std::vector<bool> continues;  ///< by id: whether the piece continues a word; empty: none does
+  std::vector<bool> followed;   ///< by sample: whether the next line is of the same document
 };
 
 /// Samples are lines, "<s> A </s>". The model predicts a share (options.rate) of the tokens of a
-/// line, at least one token: 80 % of them are replaced by <mask>, 10 % by random tokens, and 10 %
+/// sample, but at least one. Of these, 80 % are replaced by <mask>, 10 % by random tokens, and 10 %
 /// are unchanged. Requires Dataset::masking. With options.next_sentence, a sample is "<s> A </s> B
-/// </s>"; B is the line after A with probability 1/2, else a random line. The label of <s> is <s>
-/// if B follows A, else </s>.
+/// </s>". If the next line belongs to the same document, B is that line with probability 1/2;
+/// otherwise B is a random line other than the next one. The label of <s> is <s> if B is the next
+/// line, else </s>.
 const Batching& masked_lines();
 
 }  // namespace heed

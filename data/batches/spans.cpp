@@ -20,11 +20,11 @@ Sizes sizes_of(std::int64_t tokens, const SpanOptions& options) {
   return {hidden, std::min(rounded(static_cast<double>(hidden) / options.length), tokens - hidden)};
 }
 
-/// Cuts `items` items into `parts` non-empty parts, with all cuts equally likely, and returns the
-/// lengths of the parts.
+/// Cuts `items` items into `parts` non-empty parts, with all ways to cut equally likely, and
+/// returns the lengths of the parts.
 std::vector<std::int64_t> cut(std::int64_t items, std::int64_t parts, Random& random) {
   std::vector<std::int64_t> lengths(1, 1);
-  std::int64_t cuts = parts - 1;  // cuts to place in the remaining gaps
+  std::int64_t cuts = parts - 1;  // number of cuts to place in the remaining gaps
   for (std::int64_t gap = items - 1; gap > 0; --gap) {
     if (random.below(static_cast<std::uint32_t>(gap)) < static_cast<std::uint32_t>(cuts)) {
       lengths.push_back(0);

@@ -14,7 +14,7 @@
 namespace heed {
 namespace {
 
-/// The frames of a line, row by row.
+/// The frames of the matrix or sound that a line names or describes, row by row.
 std::vector<float> frames_of(const std::string& line, const FeatureOptions& options) {
   if (!is_tones(line) && line.ends_with(".npy")) {
     Matrix matrix = read_npy(line);
@@ -28,8 +28,8 @@ std::vector<float> frames_of(const std::string& line, const FeatureOptions& opti
                  options);
 }
 
-/// Throws Error(bad_input) if a value is not finite; otherwise, training would fail at its first
-/// step without naming the file.
+/// Throws Error(bad_input) if a value is not finite. Without this check, the error would appear
+/// only in training and would not name the file.
 void require_finite(std::span<const float> frames, std::int64_t width) {
   const auto found = std::ranges::find_if(frames, [](float v) { return !std::isfinite(v); });
   if (found == frames.end()) return;

@@ -11,13 +11,13 @@ namespace heed {
 
 /// A line names a .npy file (a matrix of options.width columns) or a .wav file (log_mel), or is a
 /// line of tones (data/sources/sound.h). With options.normalise, each column of an input has mean 0
-/// and standard deviation 1 over the rows of that input. options.stack consecutive frames form a
-/// row; the last row is padded with zeros.
+/// and standard deviation 1 over the frames of that input. Each row consists of options.stack
+/// consecutive frames; the last row is padded with zeros.
 class Features final : public Inputs {
  public:
   /// With `class_row`, each input begins with a row of zeros. Throws Error(bad_input), naming
-  /// `what`, the line and the file, if a file cannot be read, has a different width, or has no
-  /// frame.
+  /// `what`, the line and the file, if a file cannot be read, has a width other than options.width,
+  /// has no frame, or contains a value that is not finite.
   Features(std::span<const std::string> lines, const FeatureOptions& options, bool class_row,
            const std::string& what, std::int64_t threads);
 

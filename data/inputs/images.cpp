@@ -43,7 +43,7 @@ Images::Images(std::span<const std::string> lines, const ImageOptions& options, 
   std::vector<Video> all(lines.size());
   for_each_line(lines, what, threads, [&](std::size_t i) {
     all[i] = image_of(lines[i], options, files);
-    check_size(all[i].height, all[i].width, "an image");
+    check_size(all[i].height, all[i].width, "the image");
   });
   for (Video& image : all) keep(image);
 }
@@ -52,9 +52,11 @@ void Images::check_size(std::int64_t height, std::int64_t width, const char* nou
   const bool same = height == options_.height && width == options_.width,
              enough = height >= options_.height && width >= options_.width;
   if (same || (options_.crop && enough)) return;
-  throw Error(Exit::bad_input, fmt::format("{} of {} x {} pixels, but data.image has {} x {}{}",
-                                           noun, height, width, options_.height, options_.width,
-                                           enough ? " (data.image.crop accepts larger ones)" : ""));
+  throw Error(
+      Exit::bad_input,
+      fmt::format("{} has {} x {} pixels (height x width), but data.image requires {} x {}{}", noun,
+                  height, width, options_.height, options_.width,
+                  enough ? "; data.image.crop accepts larger ones" : ""));
 }
 
 void Images::keep(Video& video) {

@@ -42,8 +42,8 @@ Video video_of(const std::string& line, const ImageOptions& options, const Video
   }
   if (!line.ends_with(".npy"))
     refuse(
-        "not a video: a .npy file, an item of an IDX file (FILE#17) or a description (clip:...) "
-        "is expected");
+        "not a video: expected a .npy file, an item of an IDX file (FILE#17) or a description "
+        "(clip:...)");
   ByteArray array = read_npy_bytes(line);
   const std::vector<std::int64_t>& shape = array.shape;
   if (shape.size() != 3 && shape.size() != 4)
@@ -68,7 +68,7 @@ Videos::Videos(std::span<const std::string> lines, const ImageOptions& options,
     if (all[i].channels != options.channels)
       refuse(fmt::format("the number of channels is {}, but data.image.channels is {}",
                          all[i].channels, options.channels));
-    check_size(all[i].height, all[i].width, "a video");
+    check_size(all[i].height, all[i].width, "the video");
   });
   for (Video& video : all) keep(video);
 }

@@ -13,7 +13,7 @@ class Videos final : public Images {
   /// A line names a .npy file of uint8 ([frames, height, width] or [frames, height, width,
   /// channels]) or an item of an IDX file of four dimensions ("FILE#17": [videos, frames, height,
   /// width]), or is a description (data/sources/generated/motion.h). Throws Error(bad_input),
-  /// naming `what`, the line and the file, if the file cannot be read or the video has a wrong
+  /// naming `what`, the line and the file, if the file cannot be read or the video has the wrong
   /// length, size or number of channels.
   Videos(std::span<const std::string> lines, const ImageOptions& options, const VideoOptions& video,
          bool class_row, const std::string& what, std::int64_t threads);

@@ -10,7 +10,7 @@
 namespace heed {
 
 /// The bytes of a file, decompressed if it is in gzip format. Unlike read_file, preserves a
-/// byte-order mark. Throws Error(bad_input).
+/// byte-order mark. Throws as TextSource does.
 inline std::string read_binary_file(const std::string& path) {
   TextSource source(path, {});
   std::string bytes;

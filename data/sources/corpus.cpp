@@ -36,7 +36,8 @@ std::string listed(const std::vector<std::string>& paths) {
 
 [[noreturn]] void refuse(Exit code, const std::string& message) { throw Error(code, message); }
 
-/// Adds one line for each item of an IDX file, or the lines of any other file.
+/// Adds the sources of a file that is not text: a line for each item of an IDX file, or the paths
+/// in a list of files, relative to the folder of the list. A .csv file also contains the targets.
 void add_listed(const std::string& path, Split& split) {
   const std::filesystem::path folder = std::filesystem::path(path).parent_path();
   const auto file = [&](const std::string& name) { return (folder / name).string(); };
@@ -124,7 +125,7 @@ void cut_lines(std::vector<std::string>& train, std::vector<std::string>& valid,
   train.resize(train_end);
 }
 
-/// The index of the first character that begins at or after `at`.
+/// The index of the first byte from `at` on that begins a character, or the size of the text.
 std::size_t between_characters(const std::string& text, std::size_t at) {
   while (at < text.size() && (static_cast<unsigned char>(text[at]) & 0xC0u) == 0x80u) ++at;
   return at;
@@ -175,7 +176,8 @@ void require_files(const std::vector<std::string>& paths, const std::string& spl
   }
 }
 
-/// The files of a continuous text. Wildcards are replaced by the non-empty files that match.
+/// The files that `names` lists. A name with wildcards is replaced by the non-empty files that
+/// match it; throws Error(bad_input) if there is none.
 std::vector<std::string> text_files(const std::vector<std::string>& names,
                                     const std::string& split) {
   std::vector<std::string> all;
@@ -228,8 +230,8 @@ Split read_split(const FilesOptions& files, const ReadOptions& options, const st
     if (files.target.empty() && !both)
       refuse(Exit::usage, fmt::format("data.{}.target: names no file", name));
     if (!files.target.empty() && both) {
-      refuse(Exit::usage, fmt::format("data.{}.target: the .csv files of data.{}.source contain "
-                                      "the targets too",
+      refuse(Exit::usage, fmt::format("data.{}.target: the .csv files of data.{}.source already "
+                                      "contain the targets",
                                       name, name));
     }
     if (!options.prefixes.empty() && options.prefixes.size() != files.source.size()) {

@@ -20,7 +20,7 @@ struct Split {
   std::vector<std::string> source = {};
   std::vector<std::string> target = {};
   std::string text = {};
-  std::vector<Part> parts = {};  ///< empty, or covers all lines
+  std::vector<Part> parts = {};  ///< the parts of a mixture, which cover all lines, or empty
 
   bool empty() const { return source.empty() && text.empty(); }
 };
@@ -47,11 +47,11 @@ struct ReadOptions {
 };
 
 /// Reads a split from its files; messages contain `name` ("train"). If the sources are not text, a
-/// source file is a list of files, relative to its folder; or, with a name that ends in .csv, a
-/// list of "FILE,TARGET" for both sides; or an IDX file of images or videos, whose target file may
-/// be an IDX file of labels.
+/// source file is a list of files, relative to the folder of the list; a .csv file of lines
+/// "FILE,TARGET", which contains both sides; or an IDX file of images or videos. A target file may
+/// then be an IDX file of labels.
 Split read_split(const FilesOptions& files, const ReadOptions& options, const std::string& name);
-/// Whether a file contains both sources and targets: whether its name ends in .csv.
+/// Whether a file contains both sources and targets, that is, whether its name ends in .csv.
 bool holds_both_sides(const std::string& path);
 
 }  // namespace heed

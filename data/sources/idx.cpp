@@ -39,7 +39,7 @@ IdxFile IdxFile::read(const std::string& path) {
     refuse_file(path, "an IDX file whose values are not bytes");
   const auto dimensions = static_cast<std::size_t>(bytes[3]);
   file.begin_ = 4 + 4 * dimensions;
-  if (bytes.size() < file.begin_) refuse_file(path, "an IDX file that ends in its header");
+  if (bytes.size() < file.begin_) refuse_file(path, "an IDX file that ends within its header");
   std::size_t values = 1;
   for (std::size_t d = 0; d < dimensions; ++d) {
     std::uint32_t n = 0;
@@ -64,8 +64,8 @@ std::span<const std::uint8_t> IdxFile::operator[](std::int64_t i) const {
 
 std::span<const std::uint8_t> IdxFile::item(const IdxItem& item, std::string_view noun) const {
   if (item.number >= size())
-    refuse_file(item.path,
-                fmt::format("there is no #{}: the number of {} is {}", item.number, noun, size()));
+    refuse_file(item.path, fmt::format("there is no item #{}: the number of {} is {}", item.number,
+                                       noun, size()));
   return (*this)[item.number];
 }
 

@@ -1,6 +1,6 @@
 #pragma once
 /// IDX files, the format of MNIST (http://yann.lecun.com/exdb/mnist): unsigned bytes in one to four
-/// dimensions, plain or gzip.
+/// dimensions, plain or compressed by gzip.
 #include <cstdint>
 #include <map>
 #include <mutex>
@@ -16,7 +16,8 @@ struct IdxItem {
   std::string path;
   std::int64_t number = 0;
   std::string text() const { return path + "#" + std::to_string(number); }
-  /// Returns whether a line has that form and, if so, stores its parts in `into`.
+  /// Returns whether a line has that form. If so, `into` contains its parts; otherwise, `into` is
+  /// unspecified.
   static bool parse(std::string_view line, IdxItem& into);
 };
 

@@ -73,8 +73,8 @@ Image from_jpeg(const std::string& path, const std::string& bytes, std::int64_t 
   return image;
 }
 
-/// Reads a number from a PGM or PPM header. White space and comments (# to the end of the line)
-/// separate numbers.
+/// Reads the number at `at` in a PGM or PPM header, after white space and comments (# to the end of
+/// the line), and moves `at` past it. Returns −1 if there is no number.
 std::int64_t header_number(std::string_view bytes, std::size_t& at) {
   const auto space = [](char c) { return c == ' ' || (c >= '\t' && c <= '\r'); };
   while (at < bytes.size() && (space(bytes[at]) || bytes[at] == '#'))
@@ -90,7 +90,7 @@ Image from_pnm(const std::string& path, const std::string& bytes, std::int64_t c
   const std::int64_t width = header_number(bytes, at), height = header_number(bytes, at),
                      max_value = header_number(bytes, at), file_channels = bytes[1] == '5' ? 1 : 3;
   if (max_value != 255) refuse_file(path, "a PGM or PPM file whose maximum value is not 255");
-  ++at;  // one white-space character
+  ++at;  // a white-space character ends the header
   check_size(path, height, width);
   if (bytes.size() < at + static_cast<std::size_t>(height * width * file_channels))
     refuse_file(path, "a PGM or PPM file that ends too early");

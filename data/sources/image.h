@@ -16,7 +16,7 @@ struct Video {
   std::vector<std::uint8_t> values;  ///< [frames, height, width, channels]
 };
 
-/// Reads an image; the content of the file determines its format. Converts the image to `channels`
+/// Reads an image file, whose format is detected from its content. Converts the image to `channels`
 /// channels: 1 (grey) or 3 (red, green, blue). Transparent pixels become black. Throws
 /// Error(bad_input) if the file is missing, damaged, truncated or of an unknown format, or has more
 /// than 2^24 pixels.

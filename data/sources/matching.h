@@ -5,10 +5,10 @@
 
 namespace heed {
 
-/// The files that match a name, in the order of their names; the name itself if it exists or has no
-/// wildcard; empty if no file matches. * matches any characters within a name, ? one character,
-/// [a-z] one character of a range, ** any number of folders. Names that begin with a dot do not
-/// match, and symbolic links to folders are not followed.
+/// Returns the files that match a name, sorted by name, or the name itself if it exists or has no
+/// wildcard. The result is empty if no file matches. * matches any characters within a name, ? one
+/// character, [a-z] one character of a range, ** any number of folders. No wildcard matches a dot
+/// at the start of a name, and ** does not follow symbolic links to folders.
 std::vector<std::string> matching_files(const std::string& name);
 
 }  // namespace heed

@@ -16,7 +16,8 @@
 namespace heed {
 namespace {
 
-/// The value of a key in the header, up to the comma, bracket or brace that ends it.
+/// The value of a key in the header, up to the comma, bracket or brace that ends it; empty if the
+/// key is missing.
 std::string_view value_of(std::string_view header, std::string_view key) {
   const std::size_t at = header.find(fmt::format("'{}':", key));
   if (at == std::string_view::npos) return {};
@@ -54,8 +55,8 @@ struct Stored {
   std::string_view values() const { return std::string_view(file).substr(begin); }
 };
 
-/// `size_of` returns the size in bytes of a value of the given type, 0 for types that the caller
-/// does not accept; `types` lists the accepted types.
+/// Reads a .npy file. `size_of` returns the size in bytes of a value of the given type, or 0 if the
+/// caller does not accept the type. `types` lists the accepted types for messages.
 Stored read_stored(const std::string& path, std::size_t (*size_of)(std::string_view),
                    std::string_view types) {
   Stored stored;
@@ -68,15 +69,16 @@ Stored read_stored(const std::string& path, std::size_t (*size_of)(std::string_v
   for (std::size_t k = first ? 2 : 4; k-- > 0;)
     length = length << 8 | static_cast<unsigned char>(file[8 + k]);
   const std::size_t begin = first ? 10 : 12;
-  if (length > file.size() - begin) refuse_file(path, "a .npy file that ends in its header");
+  if (length > file.size() - begin) refuse_file(path, "a .npy file that ends within its header");
   const std::string_view header = file.substr(begin, length);
   stored.type = value_of(header, "descr");
   stored.begin = begin + length;
   stored.size = size_of(stored.type);
   if (stored.size == 0 || value_of(header, "fortran_order") != "False") {
-    refuse_file(path, fmt::format("a .npy file of type {}{}; {} in row-major order can be read",
-                                  shown(stored.type),
-                                  stored.size == 0 ? "" : " in column-major order", types));
+    refuse_file(
+        path,
+        fmt::format("a .npy file of type {}{}; only {} in row-major order can be read",
+                    shown(stored.type), stored.size == 0 ? "" : " in column-major order", types));
   }
   stored.shape = numbers(value_of(header, "shape"));
   return stored;
@@ -89,7 +91,7 @@ void require_all_values(const std::string& path, const Stored& stored) {
   for (const std::int64_t n : stored.shape)
     values = n < 0 || values < 0 || (n > 0 && values > max_values / n) ? -1 : values * n;
   if (values * static_cast<std::int64_t>(stored.size) == std::ssize(stored.values())) return;
-  refuse_file(path, fmt::format("{} bytes of values, which do not match the shape {}",
+  refuse_file(path, fmt::format("the values have {} bytes, which does not match the shape {}",
                                 stored.values().size(), fmt::join(stored.shape, " x ")));
 }
 

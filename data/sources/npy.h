@@ -12,8 +12,8 @@ struct Matrix {
 };
 
 /// Reads a matrix of float32 or float64 in row-major order ('<f4' or '<f8', fortran_order False).
-/// Throws Error(bad_input), naming the file, if it is missing or truncated or has a different type
-/// or number of dimensions.
+/// Throws Error(bad_input), naming the file, if it is missing or truncated or has another type or
+/// number of dimensions.
 Matrix read_npy(const std::string& path);
 
 struct ByteArray {

@@ -43,9 +43,10 @@ Format format_of(const std::string& path, std::string_view chunk) {
       (f.kind == pcm && (f.bits == 8 || f.bits == 16 || f.bits == 24 || f.bits == 32)) ||
       (f.kind == floats && f.bits == 32);
   if (!known || f.channels == 0)
-    refuse_file(path, fmt::format("a WAV file of format {} (bits: {}, channels: {}); PCM of 8, 16, "
-                                  "24 or 32 bits and floats of 32 bits can be read",
-                                  f.kind, f.bits, f.channels));
+    refuse_file(path,
+                fmt::format("a WAV file of format {} (bits: {}, channels: {}); only PCM of 8, 16, "
+                            "24 or 32 bits and floats of 32 bits can be read",
+                            f.kind, f.bits, f.channels));
   return f;
 }
 
@@ -67,7 +68,7 @@ double hertz_of(double mel) {
   return mel < 15 ? mel * 200 / 3 : 1000 * std::exp((mel - 15) * std::log(6.4) / 27);
 }
 
-/// The weight of each frequency in each band: [bands, bins].
+/// The weight of each frequency bin in each mel band: [bands, bins].
 std::vector<double> mel_filters(std::int64_t bands, std::int64_t bins, double rate) {
   std::vector<double> edges;
   for (std::int64_t k = 0; k < bands + 2; ++k)
@@ -85,7 +86,7 @@ std::vector<double> mel_filters(std::int64_t bands, std::int64_t bins, double ra
   return filters;
 }
 
-/// The power spectrum of frames of n samples, at the frequencies 0 … n/2.
+/// The power spectrum of frames of n samples: bins 0 to n/2 of the DFT, after a Hann window.
 class Spectrum {
  public:
   explicit Spectrum(std::int64_t n) : n_(n) {
@@ -102,7 +103,7 @@ class Spectrum {
     for (std::int64_t i = 0; i < n_; ++i) windowed[i] = frame[i] * window_[i];
     for (std::int64_t k = 0; k < bins(); ++k) {
       double re = 0, im = 0;
-      for (std::int64_t i = 0, at = 0; i < n_; ++i) {  // at = i k modulo n
+      for (std::int64_t i = 0, at = 0; i < n_; ++i) {  // at = i · k modulo n
         re += windowed[i] * cos_[at];
         im += windowed[i] * sin_[at];
         at += k;
@@ -122,8 +123,8 @@ constexpr std::string_view tones_mark = "tones:";
 
 [[noreturn]] void refuse_tones(std::string_view line) {
   throw Error(Exit::bad_input,
-              fmt::format("\"{}\" is not a line of tones: digits and the "
-                          "number of a take are expected, as in \"tones:3 1 4 #17\"",
+              fmt::format("\"{}\" is not a line of tones: expected digits and optionally "
+                          "the number of a take, as in \"tones:3 1 4 #17\"",
                           shown(line)));
 }
 
@@ -145,7 +146,7 @@ std::vector<float> read_wav(const std::string& path, std::int64_t rate) {
     if (name == "data") {
       if (!format) refuse_file(path, "a WAV file with a broken header");
       if (format->rate != rate)
-        refuse_file(path, fmt::format("has {} samples per second, but data.features.rate is {}",
+        refuse_file(path, fmt::format("the sampling rate is {} Hz, but data.features.rate is {}",
                                       format->rate, rate));
       const std::size_t step = format->bits / 8, frame = step * format->channels;
       std::vector<float> samples;

@@ -22,7 +22,7 @@ namespace {
 constexpr std::string_view alphabet =
     "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
 
-/// The splits. Each draws from a separate part of the random stream.
+/// The splits. The pairs of each split are drawn from a separate part of the random stream.
 enum class Part : std::uint32_t { valid, test, train };
 constexpr auto names_of(Part) { return enum_names<Part>("valid", "test", "train"); }
 constexpr std::uint32_t shares = 10;  // valid has 1 share, test 1, train the remaining shares
@@ -108,7 +108,7 @@ Pair date_pair(Random& random) {
           .key = static_cast<std::uint64_t>((day - first_date).count())};
 }
 
-/// Balanced brackets of three kinds, and the nesting depth of each.
+/// Balanced brackets of three kinds, and the nesting depth of each bracket.
 Pair brackets_pair(const SyntheticOptions& options, Random& random) {
   constexpr std::string_view opening = "([{", closing = ")]}";
   std::int64_t left = draw(random, options.min_length, options.max_length);  // pairs to open
@@ -133,8 +133,8 @@ Pair brackets_pair(const SyntheticOptions& options, Random& random) {
 }
 
 /// Different keys, each followed by its value, then a question mark and one of the keys. The label
-/// of the last token is the value of that key:
-/// "b 3 d 0 a 3 ? d" becomes "- - - - - - - 0".
+/// of the last token is the value of that key: the labels of "b 3 d 0 a 3 ? d" are
+/// "- - - - - - - 0".
 Pair recall_pair(const SyntheticOptions& options, Random& random) {
   const std::int64_t count = draw(random, options.min_length, options.max_length),
                      from_end = options.distance > 0 ? options.distance : draw(random, 1, count);
@@ -261,7 +261,7 @@ void append(const std::string& name, Split&& part, Split& all) {
   std::ranges::move(part.target, std::back_inserter(all.target));
 }
 
-/// The corpora of the tasks, with the name of the task before each source line.
+/// The concatenated corpora of the tasks, with the name of the task before each source line.
 Corpus mixture_corpus(Recipe recipe) {
   Corpus all;
   for (const std::string& name : recipe.options.of) {

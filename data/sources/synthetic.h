@@ -5,7 +5,7 @@
 ///   reverse   "c a b"            "b a c"
 ///   sort      "c a b"            "a b c"          the order of the symbols is as above
 ///   addition  "12+345"           "357"
-///   dates     "3 March 2021"     "2021-03-03"     see dates.h; length options have no effect
+///   dates     "3 March 2021"     "2021-03-03"     see dates.h
 ///   summary   "A cook sold a lamp, …"  "A cook sold a lamp."   see summaries.h
 ///   mixture   "sort: c a b"      "a b c"          lines of the tasks in options.of, task by task
 ///   captions  "drawing:…"        "a red square left of a blue circle"   see drawings.h
@@ -23,11 +23,12 @@ namespace heed {
 
 /// Generates a corpus, a function of options and seed. A hash of the source assigns each pair to
 /// valid (1/10), test (1/10) or train, so no source line is in two splits. For dates, the calendar
-/// date is hashed instead, so train contains no form of a test date; for captions and tones, the
+/// date is hashed instead, so train contains no form of a test date. For captions and tones, the
 /// target is hashed, so train contains no image of the same shapes in the same relation and no
-/// sound of the same digits. Lines of valid and test are distinct; lines of train may repeat.
-/// Throws Error(usage) if the task has too few different lines. `image` is the size of the drawings
-/// of `captions` and of the videos of `motion`, which have video.frames frames.
+/// sound of the same digits. Lines of valid and test are distinct; lines of train may repeat. The
+/// length options have no effect on dates, captions and motion. Throws Error(usage) if the task has
+/// too few different lines. `image` is the size of the drawings of `captions` and of the videos of
+/// `motion`, which have video.frames frames.
 Corpus synthetic_corpus(const SyntheticOptions& options, std::uint64_t seed,
                         const ImageOptions& image = {}, const VideoOptions& video = {});
 

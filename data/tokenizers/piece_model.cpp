@@ -27,7 +27,7 @@ std::optional<std::uint64_t> take_number(std::string_view& from) {
   return std::nullopt;
 }
 
-/// Removes the first field and returns it, or nullopt if it cannot be read.
+/// Removes the first field of a message and returns it; returns nullopt if it cannot be read.
 std::optional<Field> take_field(std::string_view& from) {
   const auto tag = take_number(from);
   if (!tag) return std::nullopt;
@@ -50,10 +50,10 @@ std::optional<Field> take_field(std::string_view& from) {
 
 /// Whether a character map is intact. A map contains the size of the trie (four bytes,
 /// little-endian), the trie, and the texts it points to, each terminated by a NUL. The trie is a
-/// double array as built by darts-clone (Yata 2008): a node of four bytes contains a label, a value
-/// (the highest bit set), or the offset to its children, which are all in one block of 256; if bit
-/// 8 is set, the first child is read as a value regardless of its highest bit. Every offset must be
-/// within the array and every value within the texts.
+/// double array as built by darts-clone (Yata 2008): a node of four bytes contains either a value
+/// (its highest bit is set) or a label and the offset to its children, which are all in one block
+/// of 256. If bit 8 of a node is set, its first child is read as a value regardless of the child's
+/// highest bit. Every offset must be within the array and every value within the texts.
 bool whole_character_map(std::string_view map) {
   std::uint32_t size = 0;
   if (map.size() <= sizeof size) return map.empty();
@@ -111,8 +111,8 @@ bool whole_piece(std::string_view message) {
 }  // namespace
 
 std::string flaw_in_piece_model(std::string_view proto) {
-  // A truncated file may be parsed without error, because every prefix of complete fields is a
-  // message.
+  // A truncated file may be parsed without error, because every prefix that consists of complete
+  // fields is a message.
   bool found[6] = {};
   while (!proto.empty()) {
     const auto field = take_field(proto);

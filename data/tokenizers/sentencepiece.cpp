@@ -1,4 +1,4 @@
-/// Subword tokenizer based on the sentencepiece library of Kudo and Richardson (EMNLP 2018): the
+/// Subword tokenizer based on the SentencePiece library of Kudo and Richardson (EMNLP 2018): the
 /// unigram language model of Kudo, "Subword regularization" (ACL 2018), or byte-pair encoding after
 /// Sennrich, Haddow and Birch, "Neural machine translation of rare words" (ACL 2016).
 #include <fmt/format.h>
@@ -27,8 +27,8 @@ constexpr std::size_t learn_from = 2'000'000;
 /// thousand bytes without a space, its trainer runs for minutes or, if a probability underflows,
 /// terminates the process.
 constexpr std::size_t max_learnt_bytes = 4192;
-constexpr std::size_t max_part_bytes = 8192;      // maximum size of the text of one call to Encode
-constexpr std::string_view word_mark = "\u2581";  // a space in normalised text
+constexpr std::size_t max_part_bytes = 8192;      // maximum size of a text for Encode, in bytes
+constexpr std::string_view word_mark = "\u2581";  // represents a space in normalised text
 
 void check(const sentencepiece::util::Status& status) {
   if (!status.ok()) throw Error(Exit::failed, fmt::format("sentencepiece: {}", status.message()));
@@ -51,7 +51,8 @@ class SentencePieceTokenizer final : public Tokenizer {
                       processor_.unk_id(), processor_.bos_id(), processor_.eos_id()));
     }
     std::vector<std::vector<int>> nbest;
-    is_bpe_ = !processor_.NBestEncode("a", 2, &nbest).ok();  // only unigram models support it
+    // Only unigram models support n-best search.
+    is_bpe_ = !processor_.NBestEncode("a", 2, &nbest).ok();
     for (int id = 0; id < processor_.GetPieceSize(); ++id) {
       const std::string& text = processor_.IdToPiece(id);
       if (invalid_utf8(text) != std::string::npos) refuse(fmt::format("piece {} is not UTF-8", id));
@@ -86,7 +87,7 @@ class SentencePieceTokenizer final : public Tokenizer {
 
   std::vector<std::int32_t> sample(std::string_view line, const SegmentationOptions& options,
                                    Random& random) const override {
-    if (line.size() > max_part_bytes) return encode(line);  // the library's n-best search is slow
+    if (line.size() > max_part_bytes) return encode(line);  // sampling would be too slow
     return is_bpe_ ? merged(line, options.alpha, random) : one_of_nbest(line, options, random);
   }
 
@@ -157,7 +158,7 @@ class SentencePieceTokenizer final : public Tokenizer {
       for (const std::int32_t id :
            merged_word(std::string_view(text).substr(begin, end - begin), dropout, random))
         if (id != unk || ids.empty() || ids.back() != unk)
-          ids.push_back(id);  // adjacent unknowns merge, as in the library
+          ids.push_back(id);  // as in the library, a run of <unk> becomes one
       begin = end;
     }
     return ids;
@@ -249,8 +250,8 @@ sentencepiece::util::Status train(const Arguments& arguments,
   return sentencepiece::SentencePieceTrainer::Train(arguments, &iterator, &proto);
 }
 
-/// The characters of a line that the trainer uses: it removes specials and blanks, and skips lines
-/// that contain its mark for unknown characters.
+/// The characters of a line that the trainer uses: it removes specials and white space, and skips
+/// lines that contain its mark for unknown characters.
 std::string without_marks(std::string line, std::vector<std::string> specials) {
   if (line.find("\u2585") != std::string::npos) return "";
   specials.insert(specials.end(), {"<unk>", "<s>", "</s>", " ", "\t", "\r", "\n"});
@@ -279,8 +280,8 @@ bool teach_anything(const std::vector<const std::string*>& lines, Arguments argu
   });
 }
 
-/// The vocabulary size that an error message requires: 103 for "... Vocabulary size is smaller than
-/// required_chars. 50 vs 103. ...", 0 for any other message.
+/// The vocabulary size that an error message reports as required: 103 for "... Vocabulary size is
+/// smaller than required_chars. 50 vs 103. ...", 0 for any other message.
 std::int64_t needed_size(std::string_view message) {
   const auto at = message.find("required_chars. ");
   if (at == std::string_view::npos) return 0;
@@ -297,7 +298,7 @@ std::vector<const std::string*> sample_lines(std::span<const std::string> lines,
   std::vector<const std::string*> chosen;
   for (const auto& line : lines) chosen.push_back(&line);
   if (chosen.size() <= max_lines) return chosen;
-  // A partial Fisher-Yates shuffle: position i receives one of the remaining lines.
+  // A partial Fisher-Yates shuffle: position i receives a random one of the remaining lines.
   Random random({.seed = seed, .stream = Stream::data, .index = 0x73656E74});
   for (std::size_t i = 0; i < max_lines; ++i) {
     const auto left = static_cast<std::uint32_t>(chosen.size() - i);
@@ -323,7 +324,7 @@ std::unique_ptr<Tokenizer> train_sentencepiece(const TokenizerOptions& options,
   Arguments arguments{
       {"model_type", options.algorithm == PieceAlgorithm::bpe ? "bpe" : "unigram"},
       {"vocab_size", std::to_string(options.vocab_size)},
-      {"hard_vocab_limit", "false"},  // a small corpus gives a smaller vocabulary
+      {"hard_vocab_limit", "false"},  // a small corpus may yield a smaller vocabulary
       {"character_coverage", "1.0"},
       {"max_sentence_length", std::to_string(max_learnt_bytes)},
       {"num_threads", "4"},  // affects the result: each thread adds up a partial sum

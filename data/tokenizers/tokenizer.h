@@ -1,9 +1,9 @@
 #pragma once
 /// Conversion of text to token ids and back.
 ///
-/// Every kind has the same special ids 0 to 2; optional further specials
-/// (TokenizerOptions::specials) begin at 3, followed by the pieces of text. Batches add <s> and
-/// </s>; encode() does not. Encoding and decoding are const and thread-safe.
+/// Every kind has the same special ids 0 to 2. The ids of optional further specials
+/// (TokenizerOptions::specials) begin at 3 and are followed by those of the pieces of text. Batches
+/// add <s> and </s>; encode() does not. Encoding and decoding are const and thread-safe.
 ///
 /// Each newline in a continuous text is a separate token, so encoding a text line by line, newlines
 /// included, equals encoding it as a whole.
@@ -42,18 +42,19 @@ class Tokenizer {
   /// The id of a special piece ("<unk>", "<s>", "</s>", "<mask>"), if the vocabulary contains it.
   virtual std::optional<std::int32_t> special(std::string_view name) const = 0;
 
-  /// The first id that is not a special piece.
+  /// The id of the first piece that is not special.
   std::int32_t first_ordinary() const;
 
   /// The ids of a text. <unk> is the only special that they may contain.
   virtual std::vector<std::int32_t> encode(std::string_view line) const = 0;
 
-  /// Like encode, but the names of special pieces in the line ("<mask>") become their ids.
-  /// `prepare`, if not empty, first converts the text between them.
+  /// Like encode, but the names of special pieces from id 3 on ("<mask>") in the line become their
+  /// ids. `prepare`, if not empty, first converts the text between them.
   std::vector<std::int32_t> encode_with_specials(
       std::string_view line, const std::function<std::string(std::string)>& prepare = {}) const;
 
-  /// Like decode, but special pieces from id 3 on become their names.
+  /// Like decode, but special pieces from id 3 on become their names, separated from the text by
+  /// spaces.
   std::string decode_with_specials(std::span<const std::int32_t> ids) const;
 
   /// A random segmentation of the line or, for kinds that do not support this, its deterministic
@@ -64,15 +65,15 @@ class Tokenizer {
   }
 
   /// The text of ids; specials are dropped, except that unk becomes " ⁇ " (sentencepiece), "<unk>"
-  /// (words) or U+FFFD. For `bytes` it may be invalid UTF-8. Throws Error(failed) for an id outside
-  /// [0, size()).
+  /// (words) or U+FFFD (characters, bytes). The text of `bytes` may be invalid UTF-8. Throws
+  /// Error(failed) for an id outside [0, size()).
   virtual std::string decode(std::span<const std::int32_t> ids) const = 0;
 
-  /// Writes `<stem>.model` (the format of sentencepiece) or `<stem>.vocab` and returns its path.
+  /// Writes `<stem>.model` (the format of SentencePiece) or `<stem>.vocab` and returns its path.
   ///
-  /// A `.vocab` file is text: line n, from 0, contains the piece of id n; lines 0 to 2 are <unk>,
-  /// <s>, </s>; further specials follow, each prefixed with \! ("\!<mask>"). Escapes: \\ backslash,
-  /// \n newline, \r carriage return, \t tab, \s space, \xHH any other unprintable byte; in a piece
+  /// A `.vocab` file is text: line n, from 0, contains the piece of id n. Lines 0 to 2 are <unk>,
+  /// <s>, </s>. Further specials follow, each prefixed with \! ("\!<mask>"). Escapes: \\ backslash,
+  /// \n newline, \r carriage return, \t tab, \s space, \xHH any other unprintable byte. In a piece
   /// of text that equals <unk>, <s> or </s>, the first character is escaped. Throws Error(io).
   virtual std::filesystem::path save(const std::filesystem::path& stem) const = 0;
 
@@ -87,17 +88,18 @@ inline constexpr std::uint64_t largest_tokenizer = std::uint64_t{64} << 20;  // 
 /// Throws Error(usage) for a learned tokenizer of more than largest_tokenizer bytes.
 void refuse_large_tokenizer(std::uint64_t bytes);
 
-/// Reads a file that save() wrote, or any sentencepiece model with the special ids 0 to 2
-/// (sentencepiece's defaults). Throws Error(bad_input), naming the file.
+/// Reads a file that save() wrote, or any SentencePiece model with the special ids 0 to 2
+/// (SentencePiece's defaults). Throws Error(bad_input), naming the file.
 std::unique_ptr<Tokenizer> load_tokenizer(const std::filesystem::path& file, TokenizerKind kind);
 
-/// Learns a vocabulary from lines: sentencepiece's pieces (unigram model or byte-pair encoding) or
-/// the most frequent words, with at most vocab_size ids; all characters; or the 256 bytes. Lines
-/// that contain \n are a continuous text, which sentencepiece then does not normalise (no NFKC, all
-/// spaces kept). The same lines give the same file, byte for byte; the seed has an effect only if
-/// the corpus is so large that sentencepiece learns from a sample of it. Throws Error(usage) if
-/// vocab_size is too small for the characters or a special is not a name like "<mask>",
-/// Error(bad_input) if the lines contain no text.
+/// Learns a vocabulary from lines: SentencePiece's pieces (unigram model or byte-pair encoding) or
+/// the most frequent words, with at most vocab_size ids; all characters; or the 256 bytes. If a
+/// line contains \n, the lines are a continuous text, which SentencePiece does not normalise (no
+/// NFKC, all spaces kept). The same lines yield the same file, byte for byte; the seed has an
+/// effect only if the corpus is so large that SentencePiece learns from a sample of it. Throws
+/// Error(usage) if vocab_size is too small for the characters, the vocabulary has more than
+/// largest_tokenizer bytes, or wrong_specials() finds an error; Error(bad_input) if the lines
+/// contain no text.
 std::unique_ptr<Tokenizer> train_tokenizer(const TokenizerOptions& options,
                                            std::span<const std::string> lines, std::uint64_t seed);
 
@@ -110,7 +112,8 @@ struct Tokenizers {
 
   /// Writes `tokenizer.*`, or `source.*` and `target.*`, into a run folder. Returns the files.
   std::vector<std::filesystem::path> save(const std::filesystem::path& folder) const;
-  /// `target`: the kind of the target's tokenizer; nullopt: `kind`.
+  /// Loads the tokenizers of a run folder. `target` is the kind of the target's tokenizer (nullopt:
+  /// `kind`).
   static Tokenizers load(const std::filesystem::path& folder, TokenizerKind kind,
                          std::optional<TokenizerKind> target = std::nullopt);
 };
@@ -118,11 +121,11 @@ struct Tokenizers {
 /// The error in the names of special pieces; empty if all are distinct ASCII names like "<mask>".
 std::string wrong_specials(std::span<const std::string> names);
 
-/// Loads the files that `options` names, or learns vocabularies from the training split. A text has
-/// one tokenizer. `target` is the kind of the target's tokenizer (nullopt: options.kind).
-/// `on_message` receives a line when sentencepiece begins to learn, which takes seconds, and a line
-/// if its vocabulary is smaller than requested. Throws as train_tokenizer and load_tokenizer do,
-/// and Error(usage) if a loaded vocabulary lacks one of `options.specials`.
+/// Loads the files that `options` names, or learns vocabularies from the training split. A
+/// continuous text has a single tokenizer. `target` is the kind of the target's tokenizer (nullopt:
+/// options.kind). `on_message` receives a line when SentencePiece begins to learn, which takes
+/// seconds, and a line if its vocabulary is smaller than requested. Throws as train_tokenizer and
+/// load_tokenizer do, and Error(usage) if a loaded vocabulary lacks one of `options.specials`.
 Tokenizers make_tokenizers(const TokenizerOptions& options, const Split& train, std::uint64_t seed,
                            const std::function<void(const std::string&)>& on_message = {},
                            std::optional<TokenizerKind> target = std::nullopt);

@@ -72,7 +72,7 @@ std::string escaped(std::string_view piece) {
   return out;
 }
 
-/// The inverse of escaped(); false if the line is malformed.
+/// The inverse of escaped(). Returns false if the line is malformed or empty.
 bool unescape(std::string_view line, std::string& piece) {
   piece.clear();
   for (std::size_t at = 0; at < line.size(); ++at) {
@@ -179,7 +179,7 @@ class VocabularyTokenizer final : public Tokenizer {
   std::vector<std::string> pieces_;
   std::size_t first_;  ///< id of the first piece of text
   std::unordered_map<std::string, std::int32_t, StringHash, std::equal_to<>> ids_;
-  std::array<std::int32_t, 256> single_{};  ///< ids of the pieces of one byte
+  std::array<std::int32_t, 256> single_{};  ///< id of each one-byte piece, or unk
 };
 
 std::vector<std::string> all_bytes() {
@@ -189,7 +189,7 @@ std::vector<std::string> all_bytes() {
   return pieces;
 }
 
-/// Whether each_piece can produce `piece`.
+/// Whether each_piece leaves `piece` whole and, unless the kind is `bytes`, it is valid UTF-8.
 bool fits(TokenizerKind kind, const std::string& piece) {
   std::int64_t count = 0;
   each_piece(kind, piece,
@@ -233,7 +233,7 @@ std::unique_ptr<Tokenizer> train_vocabulary(const TokenizerOptions& options,
   }
   std::vector<std::string> pieces;
   pieces.reserve(sorted.size());
-  std::uint64_t bytes = 0;  // size of the file
+  std::uint64_t bytes = 0;  // size of the file, without the specials
   for (auto& [piece, count] : sorted) {
     bytes += escaped(piece).size() + 1;
     pieces.push_back(std::move(piece));
@@ -264,7 +264,7 @@ std::unique_ptr<Tokenizer> load_vocabulary(const std::filesystem::path& file, To
     std::string piece;
     if (!unescape(lines[i], piece)) refuse(i, "not a piece (empty, or a broken escape)");
     if (!fits(kind, piece))
-      refuse(i, "not one character, byte or word, as this kind of tokenizer requires");
+      refuse(i, "this kind of tokenizer requires a single character, byte or word");
     if (!seen.insert(piece).second) refuse(i, "duplicate piece");
     pieces.push_back(std::move(piece));
   }

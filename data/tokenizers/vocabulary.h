@@ -21,7 +21,7 @@ std::unique_ptr<Tokenizer> train_sentencepiece(const TokenizerOptions& options,
                                                std::span<const std::string> lines,
                                                std::uint64_t seed);
 
-/// The error in the file of a sentencepiece model, or "" (piece_model.cpp). The library does not
+/// The error in the file of a SentencePiece model, or "" (piece_model.cpp). The library does not
 /// check files, but requires that the protocol buffer is complete and contains pieces without NUL,
 /// a trainer and a normaliser, and that the character maps of its normalisers contain no offset out
 /// of range.

@@ -7,8 +7,8 @@
 
 namespace heed::testing {
 
-/// Pairs of random lengths 1 … max_length; tokens are numbered 10, 11, 12, … over the whole
-/// dataset.
+/// Pairs of sequences with random lengths from 1 to max_length. Tokens are numbered 10, 11, 12, …
+/// over the whole dataset.
 inline Dataset random_pairs(std::int64_t n, std::uint32_t max_length, std::uint64_t seed = 1) {
   Random random({.seed = seed, .stream = Stream::check, .index = 5});
   Dataset data;
@@ -33,7 +33,7 @@ inline Dataset counting_text(std::int32_t n) {
   return data;
 }
 
-/// The batches of an epoch, with at most 400 tokens each.
+/// The batches of an epoch, with at most 400 rows on each side.
 inline std::vector<Batch> batches_of(const Dataset& data, std::int64_t epoch,
                                      std::uint64_t seed = 1) {
   BatchStream stream(data, {.batch_tokens = 400, .seed = seed});

@@ -88,7 +88,7 @@ BOOST_AUTO_TEST_CASE(each_epoch_draws_new_segmentations) {
       }
     }
   }
-  BOOST_TEST(equal_pairs < 60u);  // 240 pairs; the sides are drawn separately
+  BOOST_TEST(equal_pairs < 60u);  // of 240: the sides are segmented independently
   for (const auto& [sample, segmentations] : seen) BOOST_TEST(segmentations.size() > 1u);
   // Sampled segmentation affects neither evaluation nor lines that it would make too long.
   BOOST_TEST((evaluation_batches(data, {.batch_tokens = 200}) == usual));
@@ -97,7 +97,7 @@ BOOST_AUTO_TEST_CASE(each_epoch_draws_new_segmentations) {
   for (const Batch& b : epoch(short_lines)) check_batch(b, data);
 }
 
-BOOST_AUTO_TEST_CASE(batches_fill_budget_without_exceeding_it) {
+BOOST_AUTO_TEST_CASE(batches_are_nearly_full_and_within_the_limits) {
   const Dataset data = random_pairs(5000, 30);
   BatchStream stream(data, {.batch_tokens = 300});
   const auto batches = epoch(stream);
@@ -117,7 +117,7 @@ BOOST_AUTO_TEST_CASE(batches_fill_budget_without_exceeding_it) {
   BOOST_TEST(incomplete <= 4u);  // the last batch of each chunk of 1,600 samples
 }
 
-BOOST_AUTO_TEST_CASE(sample_beyond_budget_forms_separate_batch) {
+BOOST_AUTO_TEST_CASE(sample_longer_than_batch_tokens_forms_a_separate_batch) {
   Dataset data = random_pairs(50, 5);
   data.source.push(std::vector<std::int32_t>{9, 9, Tokenizer::eos});
   data.target.push(std::vector<std::int32_t>(100, 7));

@@ -56,7 +56,7 @@ BOOST_AUTO_TEST_CASE(training_skips_and_counts_empty_and_long_lines) {
   BOOST_TEST(all.target_lines[2] == "b b b b");
 }
 
-BOOST_AUTO_TEST_CASE(sources_without_targets_get_empty_targets) {
+BOOST_AUTO_TEST_CASE(sources_without_targets_have_empty_targets) {
   const Dataset data = tokenize({.source = {"a", "b"}, .target = {}, .text = {}}, words(), words());
   BOOST_TEST(data.size() == 2);
   BOOST_TEST(data.target.size() == 2);
@@ -66,7 +66,7 @@ BOOST_AUTO_TEST_CASE(sources_without_targets_get_empty_targets) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(tokens_do_not_depend_on_number_of_threads) {
+BOOST_AUTO_TEST_CASE(tokens_are_independent_of_number_of_threads) {
   Split big{.source = sentences(5000, 1), .target = sentences(5000, 2), .text = {}};
   const auto t = train_tokenizer({.kind = TokenizerKind::words}, big.source, 1);
   const Dataset one = tokenize(big, *t, *t, {}, 1);

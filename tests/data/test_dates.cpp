@@ -1,4 +1,4 @@
-// The generator of dates, checked by an independent parser of dates.
+// The generator of dates, checked by an independent date parser.
 #include "data/sources/generated/dates.h"
 
 #include <cctype>
@@ -17,7 +17,7 @@ namespace {
 
 struct Read {
   int year = 0, month = 0, day = 0;
-  int weekday = -1;  // Monday = 0; -1: the text names none
+  int weekday = -1;  // Monday = 0; -1: the text contains no weekday
 };
 
 /// Weekday by Sakamoto's method (comp.lang.c, 1992), Monday = 0.
@@ -257,7 +257,7 @@ BOOST_AUTO_TEST_CASE(every_day_has_unambiguous_text) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(iso_date_has_standard_format) {
+BOOST_AUTO_TEST_CASE(iso_date_has_form_yyyy_mm_dd) {
   using namespace std::chrono;
   BOOST_TEST(iso_date(sys_days{year{2021} / 3 / 3}) == "2021-03-03");
   BOOST_TEST(iso_date(first_date) == "1900-01-01");

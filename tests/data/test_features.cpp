@@ -76,7 +76,8 @@ BOOST_AUTO_TEST_CASE(broken_wav_is_refused) {
   refused(good.substr(0, good.size() - 1),
           "a truncated WAV file: 4 bytes are declared, but 3 follow");
   refused(good.substr(0, 36), "a WAV file without samples");
-  refused(wav(1, 1, 16, 44100, ""), "has 44100 samples per second, but data.features.rate is 8000");
+  refused(wav(1, 1, 16, 44100, ""),
+          "the sampling rate is 44100 Hz, but data.features.rate is 8000");
   refused(wav(1, 1, 12, 8000, ""), "a WAV file of format 1 (bits: 12, channels: 1)");
   refused(wav(1, 0, 16, 8000, ""), "channels: 0");
   refused(wav(85, 1, 16, 8000, ""), "a WAV file of format 85");
@@ -98,12 +99,13 @@ BOOST_AUTO_TEST_CASE(npy_matrix_is_read_and_broken_npy_file_is_refused) {
     expect_error(Exit::bad_input, {"a.npy: ", why}, [&] { read_npy(dir.write("a.npy", bytes)); });
   };
   refused("\x93NUMPY", "not a .npy file");
-  refused(npy("<f4", "(2, 3)", f4).substr(0, 100), "a .npy file that ends in its header");
+  refused(npy("<f4", "(2, 3)", f4).substr(0, 100), "a .npy file that ends within its header");
   refused(npy("<i4", "(2, 3)", f4), "a .npy file of type '<i4'");
   refused(npy("<f4", "(2, 3)", f4, "True"), "in column-major order");
   refused(npy("<f4", "(6,)", f4), "expected a matrix, got an array of shape (6)");
-  refused(npy("<f4", "(2, 2)", f4), "24 bytes of values, which do not match the shape 2 x 2");
-  refused(npy("<f4", "(4611686018427387904, 4)", f4), "which do not match");
+  refused(npy("<f4", "(2, 2)", f4),
+          "the values have 24 bytes, which does not match the shape 2 x 2");
+  refused(npy("<f4", "(4611686018427387904, 4)", f4), "which does not match");
 }
 
 BOOST_AUTO_TEST_CASE(log_mel_equals_reference) {

@@ -75,7 +75,7 @@ BOOST_AUTO_TEST_CASE(read_image_returns_written_pixels) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(grey_and_colour_channels_are_converted) {
+BOOST_AUTO_TEST_CASE(grey_and_colour_images_are_converted_to_requested_channels) {
   const TempDir dir;
   const Image grey = counting(3, 4, 1);
   for (const std::string& bytes : {png_of(grey), pnm(grey)}) {
@@ -130,7 +130,7 @@ BOOST_AUTO_TEST_CASE(idx_file_is_read_and_broken_idx_file_is_refused) {
   };
   refused("", "not an IDX file");
   refused("\xEF\xBB\xBF" + idx({2, 2, 3}, two), "not an IDX file");  // a byte-order mark
-  refused(idx({2, 2, 3}, two).substr(0, 9), "ends in its header");
+  refused(idx({2, 2, 3}, two).substr(0, 9), "ends within its header");
   refused(idx({2, 2, 3}, two + "x"), "declares 2 x 2 x 3 values, but 13 follow");
   refused(idx({1u << 31, 1u << 31, 2}, two), "values, but 12 follow");
   refused(idx({2}, "ab", 0x0D), "whose values are not bytes");
@@ -149,7 +149,7 @@ BOOST_AUTO_TEST_CASE(patches_of_image_are_rows_in_raster_order) {
   BOOST_TEST(plain.rows(0) == 6);
   const Side side = rows_of(plain, 0);
   BOOST_TEST((side.width == 12 && side.rows() == 6 && side.features.size() == 72u));
-  // Row 4 is the patch of lines 2 and 3, columns 2 and 3.
+  // Row 4 is the patch of pixel rows 2 and 3, columns 2 and 3.
   for (std::int64_t y = 0; y < 2; ++y) {
     for (std::int64_t k = 0; k < 6; ++k) {
       const double expected = static_cast<double>((2 + y) * 18 + 6 + k);
@@ -190,8 +190,8 @@ BOOST_AUTO_TEST_CASE(training_augments_images_and_evaluation_does_not) {
   o.shift = 0;
   expect_error(Exit::bad_input,
                {"data.train: line 1: ", "dot",
-                "an image of 5 x 5 pixels, but data.image has 3 x 3 "
-                "(data.image.crop accepts larger ones)"},
+                "the image has 5 x 5 pixels (height x width), but data.image requires 3 x 3; "
+                "data.image.crop accepts larger ones"},
                [&] { Images(lines, o, false, "data.train", 1); });
   o.crop = true;
   const Images cropped(lines, o, false, "data", 1);
@@ -228,7 +228,7 @@ BOOST_AUTO_TEST_CASE(image_splits_are_read_from_idx_files_and_lists) {
                      false, "data", 1);
   BOOST_CHECK_SMALL(rows_of(album, 2).features[3] - 11.0f, 1e-4f);
   split.source.push_back(files.source[0] + "#3");
-  expect_error(Exit::bad_input, {"line 4", "there is no #3: the number of images is 3"},
+  expect_error(Exit::bad_input, {"line 4", "there is no item #3: the number of images is 3"},
                [&] { Images(split.source, {.height = 2, .width = 2}, false, "data", 1); });
   files.source = {dir.write("list.csv", "a.png,a cat, perhaps\nb/c.png,dog\n")};
   files.target = {};
@@ -240,9 +240,10 @@ BOOST_AUTO_TEST_CASE(image_splits_are_read_from_idx_files_and_lists) {
   expect_error(Exit::bad_input, {"line 2 has no comma: FILE,TARGET is expected"},
                [&] { read_split(files, read_options, "train"); });
   files.target = {dir.write("t", "x\ny\n")};
-  expect_error(Exit::usage,
-               {"data.train.target: the .csv files of data.train.source contain the targets too"},
-               [&] { read_split(files, read_options, "train"); });
+  expect_error(
+      Exit::usage,
+      {"data.train.target: the .csv files of data.train.source already contain the targets"},
+      [&] { read_split(files, read_options, "train"); });
   files.source = {dir.write("list", "a.png\nb.png\n")};
   BOOST_TEST(read_split(files, read_options, "train").target[1] == "y");
   files.target = {dir.write("images", images)};

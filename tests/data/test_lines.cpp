@@ -13,7 +13,7 @@ using namespace heed::testing;
 BOOST_AUTO_TEST_SUITE(lines)
 using Lines = std::vector<std::string>;
 
-BOOST_AUTO_TEST_CASE(lines_are_read_without_line_endings_and_byte_order_mark) {
+BOOST_AUTO_TEST_CASE(lines_are_read_without_line_endings_or_byte_order_mark) {
   const TempDir dir;
   const auto check = [&](std::string_view content, const Lines& expected) {
     BOOST_TEST(read_lines(dir.write("plain", content)) == expected,
@@ -127,7 +127,7 @@ BOOST_AUTO_TEST_CASE(line_of_more_than_a_million_bytes_is_refused) {
   BOOST_TEST(read_text(more).size() == 1'000'004u);  // a line of continuous text may be longer
 }
 
-BOOST_AUTO_TEST_CASE(byte_order_mark_and_carriage_return_do_not_count_in_line_length) {
+BOOST_AUTO_TEST_CASE(byte_order_mark_and_carriage_return_do_not_count_towards_line_length) {
   // Files are read in blocks of 64 KiB; the first block ends near the end of the first line.
   const TempDir dir;
   for (std::size_t longest = 65'530; longest < 65'540; ++longest) {

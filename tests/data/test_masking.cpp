@@ -14,8 +14,8 @@ namespace {
 
 constexpr std::int32_t mask = 3, first = 4, vocabulary = 1004;
 
-/// Lines of 20 consecutive ids. Line i begins at 4 + 20 i (modulo 1000), so that a token identifies
-/// its position and, among 50 lines, its line.
+/// Lines of 20 consecutive ids. Line i begins with id 4 + (20 i mod 1000), so that a token
+/// identifies its position and, among 50 lines, its line.
 Dataset lines(std::int64_t n, const MaskOptions& options) {
   Dataset data;
   data.batching = &masked_lines();
@@ -67,7 +67,7 @@ BOOST_AUTO_TEST_CASE(hidden_tokens_are_masked_random_or_unchanged_in_ratio_80_10
   BOOST_TEST(std::abs(static_cast<double>(random) - 0.1 * 9000) < 5 * std::sqrt(0.09 * 9000));
 }
 
-BOOST_AUTO_TEST_CASE(each_epoch_hides_different_tokens_and_evaluation_the_same_tokens) {
+BOOST_AUTO_TEST_CASE(epochs_hide_different_tokens_and_evaluations_hide_the_same_tokens) {
   const Dataset data = lines(100, {});
   const std::vector<Batch> zero = batches_of(data, 0);
   BOOST_TEST((batches_of(data, 0) == zero));

@@ -48,7 +48,8 @@ BOOST_AUTO_TEST_CASE(long_line_has_same_ids_as_its_separately_encoded_words) {
     word.erase(std::remove(word.begin(), word.end(), ' '), word.end());
     BOOST_TEST((back == word));  // equal apart from spaces between the parts
   }
-  // Each invalid byte is a part; the result is unspecified.
+  // A line of continuation bytes is split after single bytes until the rest is short enough. Its
+  // ids are unspecified.
   BOOST_TEST(!example().encode(std::string(8'200, '\x80')).empty());
 }
 
@@ -174,14 +175,14 @@ BOOST_AUTO_TEST_CASE(unseen_character_is_encoded_as_unk) {
   BOOST_CHECK_NO_THROW(example().encode("\xFF\xC3("));
 }
 
-BOOST_AUTO_TEST_CASE(learning_from_same_lines_gives_same_file) {
+BOOST_AUTO_TEST_CASE(learning_from_same_lines_yields_same_file) {
   const TempDir dir;
   for (const char* stem : {"a", "b"}) learn(sentences(400, 1), 64)->save(dir / stem);
   BOOST_TEST(slurp(dir / "a.model") == slurp(dir / "b.model"));
   BOOST_TEST(!slurp(dir / "a.model").empty());
 }
 
-BOOST_AUTO_TEST_CASE(loaded_model_equals_saved) {
+BOOST_AUTO_TEST_CASE(loaded_model_equals_saved_model) {
   const TempDir dir;
   const auto file = example().save(dir / "stem");
   BOOST_TEST(file.string() == (dir / "stem.model").string());
@@ -194,7 +195,7 @@ BOOST_AUTO_TEST_CASE(loaded_model_equals_saved) {
   BOOST_TEST(slurp(dir / "again.model") == slurp(file));
 }
 
-BOOST_AUTO_TEST_CASE(small_corpus_gives_small_vocabulary_or_error) {
+BOOST_AUTO_TEST_CASE(small_corpus_yields_small_vocabulary_or_is_refused) {
   BOOST_TEST(learn({"a b c", "b c d"}, 8000)->size() < 20);  // fewer pieces than requested
   BOOST_TEST(learn({"x"}, 8000)->size() >= 4);
   expect_error(Exit::usage, {"tokenizer.vocab_size", "10", "too small"},
@@ -215,7 +216,7 @@ BOOST_AUTO_TEST_CASE(small_corpus_gives_small_vocabulary_or_error) {
   BOOST_TEST(learn({"\x01", "a"}, 100)->size() >= 4);
 }
 
-BOOST_AUTO_TEST_CASE(continuous_text_of_known_characters_is_preserved_bytewise) {
+BOOST_AUTO_TEST_CASE(continuous_text_of_known_characters_is_preserved_byte_for_byte) {
   auto lines = sentences(200, 4);
   for (auto& line : lines) line += "\n";
   lines.push_back("\n");
@@ -277,7 +278,7 @@ BOOST_AUTO_TEST_CASE(id_out_of_range_is_refused) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(encoding_in_concurrent_threads_equals_encoding_in_one) {
+BOOST_AUTO_TEST_CASE(encoding_in_concurrent_threads_equals_encoding_in_one_thread) {
   const auto lines = sentences(200, 6);
   std::vector<Ids> expected;
   for (const auto& line : lines) expected.push_back(example().encode(line));

@@ -110,7 +110,7 @@ BOOST_AUTO_TEST_CASE(all_placements_of_hidden_spans_are_equally_likely) {
     BOOST_TEST(std::abs(count - 3000) < 5 * std::sqrt(2000.0));  // 5 standard deviations
 }
 
-BOOST_AUTO_TEST_CASE(each_epoch_hides_different_tokens_and_evaluation_the_same_tokens) {
+BOOST_AUTO_TEST_CASE(epochs_hide_different_tokens_and_evaluations_hide_the_same_tokens) {
   const Dataset data = span_lines(60);
   BOOST_TEST((batches_of(data, 0) == batches_of(data, 0)));
   BOOST_TEST((batches_of(data, 0) != batches_of(data, 0, 2)));
@@ -154,13 +154,13 @@ std::array<int, 3> of_parts(const std::map<std::int64_t, int>& counts) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(epoch_of_mixture_without_limit_has_every_sample_once) {
+BOOST_AUTO_TEST_CASE(epoch_of_mixture_without_limit_contains_every_sample_once) {
   const auto found = counts(parts({}), 0);
   BOOST_TEST(found.size() == 420u);
   for (const auto& [sample, count] : found) BOOST_TEST(count == 1);
 }
 
-BOOST_AUTO_TEST_CASE(parts_are_drawn_in_proportion_to_limited_size) {
+BOOST_AUTO_TEST_CASE(parts_are_drawn_by_limited_size_and_temperature) {
   // Parts are drawn in proportion to min(size, 100): 100, 100 and 20 of 220.
   const auto limited = counts(parts({.limit = 100}), 0);
   BOOST_TEST((of_parts(limited) == std::array{191, 191, 38}));

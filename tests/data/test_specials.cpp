@@ -148,8 +148,8 @@ BOOST_AUTO_TEST_CASE(learning_reports_start_and_small_vocabulary) {
   BOOST_TEST(small[1].find("fewer than tokenizer.vocab_size (5000)") != std::string::npos,
              small[1]);
   BOOST_TEST(messages_of({.vocab_size = 50}).size() == 1u);
-  BOOST_TEST(
-      messages_of({.kind = TokenizerKind::words}).empty());  // learning words is instantaneous
+  BOOST_TEST(messages_of({.kind = TokenizerKind::words})
+                 .empty());  // learning words is fast and not reported
 }
 
 BOOST_AUTO_TEST_CASE(more_special_pieces_than_letters_are_accepted) {

@@ -60,7 +60,7 @@ BOOST_AUTO_TEST_CASE(tubelets_equal_hand_computed_rows) {
                                             {16, 17, 20, 21, 24, 25, 28, 29},
                                             {18, 19, 22, 23, 26, 27, 30, 31}}));
   const Videos lower(lines, plain(2, 4, 1), {.frames = 4, .tubelet = 4}, false, "data", 1);
-  const auto rows = numbers(rows_of(lower, 0));  // row 4 is the first patch of the second line
+  const auto rows = numbers(rows_of(lower, 0));  // row 4 is the first patch of pixel row 1
   BOOST_TEST((rows[1] == std::vector<int>{1, 9, 17, 25}));
   BOOST_TEST((rows[4] == std::vector<int>{4, 12, 20, 28}));
   const Videos with_class(lines, plain(2, 4, 2), {.frames = 4, .tubelet = 2}, true, "data", 1);
@@ -121,7 +121,8 @@ BOOST_AUTO_TEST_CASE(idx_items_are_read_as_videos) {
   BOOST_TEST((numbers(rows_of(all, 2)) ==
               std::vector<std::vector<int>>{{16, 17, 18, 19}, {20, 21, 22, 23}}));
   split.source.push_back(files.source[0] + "#3");
-  expect_error(Exit::bad_input, {"data: line 4: ", "x: there is no #3: the number of videos is 3"},
+  expect_error(Exit::bad_input,
+               {"data: line 4: ", "x: there is no item #3: the number of videos is 3"},
                [&] { Videos(split.source, o, video, false, "data", 1); });
   const std::vector<std::string> still{dir.write("z", idx({3, 2, 4}, counting(24))) + "#0"};
   expect_error(Exit::bad_input,
@@ -142,19 +143,19 @@ BOOST_AUTO_TEST_CASE(broken_video_is_refused_with_line_number_and_file_name) {
   refused(file(npy("|u1", "(3, 2, 4)", counting(24))),
           "the number of frames is 3, but data.video.frames is 4");
   refused(file(npy("|u1", "(4, 4, 2)", counting(32))),
-          "a video of 4 x 2 pixels, but data.image has 2 x 4");
+          "the video has 4 x 2 pixels (height x width), but data.image requires 2 x 4");
   refused(file(npy("|u1", "(4, 2, 4, 3)", counting(96))),
           "the number of channels is 3, but data.image.channels is 1");
   refused(file(npy("|u1", "(4, 8)", counting(32))), "channels), got an array of shape (4, 8)");
   refused(file(npy("|u1", "(4, 2, 4)", counting(31))),
-          "31 bytes of values, which do not match the shape 4 x 2 x 4");
-  refused(file(npy("|u1", "(4611686018427387904, 2, 4)", counting(32))), "which do not match");
+          "the values have 31 bytes, which does not match the shape 4 x 2 x 4");
+  refused(file(npy("|u1", "(4611686018427387904, 2, 4)", counting(32))), "which does not match");
   refused(file(npy("<f4", "(4, 2, 4)", counting(128))),
-          "a .npy file of type '<f4'; uint8 ('|u1') in row-major order can be read");
+          "a .npy file of type '<f4'; only uint8 ('|u1') in row-major order can be read");
   refused(file(npy("|u1", "(4, 2, 4)", counting(32), "True")), "in column-major order");
   refused(file("\x93NUMPY"), "not a .npy file");
   refused((dir / "nowhere.npy").string(), "nowhere.npy");
-  refused((dir / "image.png").string(), "not a video: a .npy file");
+  refused((dir / "image.png").string(), "not a video: expected a .npy file");
   refused("clip:1 2 1 rr",
           "line 2: \"clip:1 2 1 rr\": the number of frames is 3, but data.video.frames is 4");
   refused("clip:1 2 0 rrr", "\"clip:1 2 0 rrr\" is not a video");

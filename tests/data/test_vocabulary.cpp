@@ -76,7 +76,7 @@ BOOST_AUTO_TEST_CASE(text_is_never_encoded_as_special_piece) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(loaded_vocabulary_equals_saved) {
+BOOST_AUTO_TEST_CASE(loaded_vocabulary_equals_saved_vocabulary) {
   const TempDir dir;
   const std::string awkward =
       " \\ \\n \t \r\n \x01\x7F <s> </s> <unk> grün 日本 \u00A0\u2028 \\x41";
@@ -118,7 +118,7 @@ BOOST_AUTO_TEST_CASE(broken_vocabulary_file_is_refused) {
   expect_error(Exit::bad_input, {x, "without pieces"}, [&] { load("<unk>\n<s>\n</s>\n"); });
   expect_error(Exit::bad_input, {x + ":5:", "duplicate piece"},
                [&] { load("<unk>\n<s>\n</s>\na\na\n"); });
-  expect_error(Exit::bad_input, {x + ":4:", "not one character"},
+  expect_error(Exit::bad_input, {x + ":4:", "requires a single character"},
                [&] { load("<unk>\n<s>\n</s>\nab\n"); });
   for (const char* bad : {"\\", "\\q", "\\x4", "\\xZZ", ""}) {
     expect_error(Exit::bad_input, {x + ":4:", "not a piece"},

@@ -72,7 +72,7 @@ void heads(Cases& cases) {
 }
 
 void pieces(Cases& cases) {
-  const std::string no_piece = "not a piece", one = "not one character, byte or word";
+  const std::string no_piece = "not a piece", one = "requires a single character, byte or word";
   cases.line("an escape truncated after x", characters, "\\x", no_piece);
   cases.line("an escape of a letter", characters, "\\u0041", no_piece);
   cases.line("an escape in capitals", characters, "\\X41", no_piece);

@@ -176,13 +176,13 @@ BOOST_AUTO_TEST_CASE(compressed_downloads_are_accepted) {
 BOOST_AUTO_TEST_CASE(wrong_content_is_refused_and_removed) {
   Server server;
   put(server.root / "a/plain.txt", "plain texT");
-  HEED_CHECK_ERROR(
-      Exit::bad_input,
-      "/a/plain.txt: SHA-256 " + sha256_hex("plain texT") + " instead of " + sha256_hex(kPlain),
-      server.run(server.options()));
+  HEED_CHECK_ERROR(Exit::bad_input,
+                   "/a/plain.txt: the SHA-256 is " + sha256_hex("plain texT") + " instead of " +
+                       sha256_hex(kPlain),
+                   server.run(server.options()));
   BOOST_TEST(server.files() == 0);
   put(server.root / "a/plain.txt", "<html>blocked</html>");
-  HEED_CHECK_ERROR(Exit::bad_input, "20 bytes (unpacked) instead of 10",
+  HEED_CHECK_ERROR(Exit::bad_input, "the unpacked size is 20 instead of 10 bytes",
                    server.run(server.options()));
   put(server.root / "a/plain.txt", pack_gzip(std::string(100'000, 'x')));
   HEED_CHECK_ERROR(Exit::bad_input, "unpacks to more than 10 bytes", server.run(server.options()));
@@ -203,7 +203,7 @@ BOOST_AUTO_TEST_CASE(missing_curl_is_reported) {
   Server server;
   const std::string path = ::getenv("PATH");
   ::setenv("PATH", server.home.path.c_str(), 1);
-  HEED_CHECK_ERROR(Exit::failed, "cannot run curl: No such file or directory; install it",
+  HEED_CHECK_ERROR(Exit::failed, "cannot run curl: No such file or directory; install curl",
                    server.run(server.options()));
   ::setenv("PATH", path.c_str(), 1);
 }
@@ -233,7 +233,7 @@ BOOST_AUTO_TEST_CASE(files_copied_from_a_folder_are_checked) {
   HEED_CHECK_ERROR(Exit::bad_input, "plain.txt: not found in " + source.path.string(),
                    server.run(options));
   put(source / "plain.txt", "something");
-  HEED_CHECK_ERROR(Exit::bad_input, "plain.txt: 9 bytes (unpacked) instead of 10",
+  HEED_CHECK_ERROR(Exit::bad_input, "plain.txt: the unpacked size is 9 instead of 10 bytes",
                    server.run(options));
   BOOST_TEST(server.files() == 0);
 }

@@ -11,14 +11,14 @@ HEED_BEGIN
 
 static_assert(no_label == ignored_target);
 
-/// Views of a side or a batch as the input of a model. The batch must outlive them.
+/// Views of a side and of a batch as the input of a model. The side or batch must outlive its view.
 inline SideView side_view(const Side& side) {
   return {side.ids, side.offsets, side.features, side.width};
 }
 inline ModelInput model_input(const Batch& batch) {
   return {side_view(batch.source), side_view(batch.target), batch.labels};
 }
-/// A shard whose sequences continue those of the previous batch, as the input of a model.
+/// A shard, with its lanes in a segment memory, as the input of a model.
 inline ModelInput model_input(const Batch& shard, Lanes lanes) {
   ModelInput input = model_input(shard);
   input.lanes = lanes;

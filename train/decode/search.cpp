@@ -31,9 +31,10 @@ bool forbidden(std::int64_t token) { return token == Tokenizer::bos || token == 
 
 std::int64_t parts_of(std::int64_t whole, std::int64_t size) { return (whole + size - 1) / size; }
 
-/// The number of lines per batch with which there are `batches` batches, if each has enough
-/// hypotheses. Each step reads every weight, so a step of a small batch takes about as long as one
-/// of a large batch.
+/// The number of lines per batch that divides `lines` into about `batches` batches: into fewer if
+/// each would have fewer than 32 hypotheses, into more if one would exceed options.batch_sequences
+/// hypotheses. Each step reads every weight, so a step takes about as long for a small batch as for
+/// a large one.
 std::int64_t batch_size(const DecodeOptions& options, std::int64_t lines, std::int64_t batches) {
   const std::int64_t beam = options.sample ? 1 : std::max<std::int64_t>(options.beam, 1);
   const std::int64_t min_lines = std::max<std::int64_t>(32 / beam, 1);
@@ -81,8 +82,8 @@ void Search::sampled_token(const Array& logits, std::int64_t row,
   if (options_.top_k > 0 && options_.top_k < static_cast<std::int64_t>(order.size())) {
     order.resize(options_.top_k);
   }
-  // Probabilities divided by that of the most probable token. top_p keeps the shortest prefix of
-  // `order` whose share of the total probability is at least top_p.
+  // Probabilities at the given temperature, divided by that of the most probable token. top_p keeps
+  // the shortest prefix of `order` whose share of the total probability is at least top_p.
   std::vector<double> weight;
   weight.reserve(order.size());
   for (const std::int32_t t : order)
@@ -181,7 +182,7 @@ std::vector<std::vector<Hypothesis>> Search::run(Decoding& decoding,
     if (!live_.empty()) decoding.select(parents);
   }
   for (std::vector<Hypothesis>& hypotheses : finished_) {
-    if (hypotheses.empty()) hypotheses.emplace_back();  // all logits were NaN
+    if (hypotheses.empty()) hypotheses.emplace_back();  // no logit exceeded −∞ (NaN, for example)
     std::ranges::stable_sort(hypotheses, std::greater<>(), &Hypothesis::score);
   }
   return std::move(finished_);
@@ -322,7 +323,7 @@ std::vector<std::int32_t> continue_text(const FrozenModel& frozen,
         continued(model, fed, search, options.cached).front().tokens;
     text.insert(text.end(), found.begin(), found.end());
     if (static_cast<std::int64_t>(found.size()) < std::min(left, std::max<std::int64_t>(room, 1)))
-      break;  // ended with </s>
+      break;  // the search ended with </s>
     left -= static_cast<std::int64_t>(found.size());
   }
   return {text.begin() + static_cast<std::ptrdiff_t>(prompt.size()), text.end()};

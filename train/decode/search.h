@@ -30,7 +30,7 @@ struct Hypothesis {
 /// in the beam of its sentence, so a sentence is finished when it has `beam` finished hypotheses;
 /// finished sentences are removed from the batch. Candidates of equal probability are ordered by
 /// their parent hypothesis, then by their token. Probabilities are computed after the repetition
-/// penalty and, before min_length, without </s>.
+/// penalty. Below min_length, </s> has probability 0.
 class Search {
  public:
   /// `limit`: the maximum number of tokens of a hypothesis; `numbers`: the numbers of the
@@ -44,8 +44,8 @@ class Search {
   void begin_with(std::vector<std::vector<std::int32_t>> prefixes) {
     prefixes_ = std::move(prefixes);
   }
-  /// Sets a callback that receives each token as soon as it is final. Requires one sentence and a
-  /// beam of one.
+  /// Sets a callback that receives each token as soon as it is final; requires one sentence. With a
+  /// beam wider than one, it is never called.
   void on_token(std::function<void(std::int32_t)> callback) { on_token_ = std::move(callback); }
 
   /// `decoding` has one hypothesis per sentence and has read each prompt except its last token;
@@ -101,16 +101,16 @@ struct TranslateRequest {
   std::span<const std::int64_t> numbers =
       {};  ///< numbers of the sentences; by default their indices
   std::span<const std::vector<std::int32_t>> prefixes = {};  ///< first tokens of each output
-  std::int64_t nbest = 1;  ///< number of hypotheses per sentence: the best of the beam, or samples
+  std::int64_t nbest = 1;  ///< maximum number of hypotheses per sentence, or number of samples
   std::int64_t batches = usual_batches;
 };
 
 /// Translates every source of a dataset (of any kind of input) on the workers, in batches of
-/// sources of similar length. The minimum number of batches is `batches`, unless they would have
-/// fewer than 32 hypotheses each. Each sentence's result is a function of the sentence, the
-/// options, the seed and, when sampling, the sentence's number (request.numbers; by default its
-/// index in the dataset). In bf16, the result also depends on the batches, because small products
-/// remain in float32 (autograd/kernels/gemm/bf16.h).
+/// sources of similar length. There are about `batches` batches: fewer if each would have fewer
+/// than 32 hypotheses, more if one would exceed options.batch_sequences hypotheses. Each sentence's
+/// result is a function of the sentence, the options, the seed and, when sampling, the sentence's
+/// number (request.numbers; by default its index in the dataset). In bf16, the result also depends
+/// on the batches, because small products remain in float32 (autograd/kernels/gemm/bf16.h).
 std::vector<std::vector<Hypothesis>> translate(const FrozenModel& frozen, const Dataset& data,
                                                const DecodeOptions& options, std::uint64_t seed,
                                                const Workers& workers,
@@ -125,7 +125,8 @@ std::vector<Hypothesis> translate(const FrozenModel& frozen, const Dataset& data
 /// Continues a prompt with a language model by up to options.max_length tokens; an empty prompt is
 /// replaced by </s>. When the text exceeds the model's context, decoding continues from its last
 /// context / 2 tokens. The model reads the prompt in one pass. With a beam of one, `on_token`
-/// receives each token as soon as it is final.
+/// receives each token as soon as it is final. Returns the continuation. `number`, the number of
+/// the prompt, is part of the random keys of sampling.
 std::vector<std::int32_t> continue_text(const FrozenModel& frozen,
                                         std::span<const std::int32_t> prompt,
                                         const DecodeOptions& options, std::uint64_t seed,
@@ -138,8 +139,9 @@ std::vector<Hypothesis> continuations(const FrozenModel& frozen,
                                       const DecodeOptions& options, std::uint64_t seed,
                                       std::int64_t number);
 
-/// log p of each target sequence with its </s>, given its source: natural logarithms, without
-/// length normalisation. A score does not depend on the other sequences of the batch.
+/// Element i is log p (natural, without length normalisation) of the labels of the target sequence
+/// whose entry in Batch::samples is i, given its source, if any. `count` is the number of sequences
+/// in all batches. A score does not depend on the other sequences of the batch.
 std::vector<double> score_targets(const FrozenModel& frozen, std::span<const Batch> batches,
                                   std::int64_t count, Team& team);
 

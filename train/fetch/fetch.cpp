@@ -88,21 +88,21 @@ struct PartFile {
   PartFile& operator=(const PartFile&) = delete;
 };
 
-/// The maximum size of a file as downloaded: gzip adds little to incompressible data.
+/// The maximum size of a downloaded file: gzip adds little to incompressible data.
 std::uint64_t max_size(const FetchFile& file) { return file.size + file.size / 100 + 4096; }
 
-/// The unpacked content of a downloaded file, whose size and SHA-256 are verified; `where` is its
-/// origin.
+/// The unpacked content of a downloaded or copied file, after its size and SHA-256 are verified.
+/// `where` is the file's origin for messages.
 std::string checked_content(const std::string& bytes, const FetchFile& file,
                             const std::string& where) {
   std::string content = is_gzip(bytes) ? unpack_gzip(bytes, file.size, where) : bytes;
   if (content.size() != file.size)
-    throw Error(Exit::bad_input, fmt::format("{}: {} bytes (unpacked) instead of {}", where,
-                                             content.size(), file.size));
+    throw Error(Exit::bad_input, fmt::format("{}: the unpacked size is {} instead of {} bytes",
+                                             where, content.size(), file.size));
   const std::string sum = sha256_hex(content);
   if (sum != file.sha256)
     throw Error(Exit::bad_input,
-                fmt::format("{}: SHA-256 {} instead of {}", where, sum, file.sha256));
+                fmt::format("{}: the SHA-256 is {} instead of {}", where, sum, file.sha256));
   return content;
 }
 
@@ -133,7 +133,7 @@ ProgramResult run_curl(const std::vector<std::string>& arguments) {
   } catch (const Error& error) {
     throw Error(
         error.code,
-        fmt::format("{}; install it, or copy the files from a folder with --from", error.what()));
+        fmt::format("{}; install curl, or copy the files from a folder with --from", error.what()));
   }
 }
 

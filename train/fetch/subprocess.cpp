@@ -21,7 +21,7 @@ namespace {
 constexpr std::size_t kMinText =
     std::size_t{1} << 16;  // minimum number of bytes kept from the end of a long output
 
-/// The destinations of a child's standard streams.
+/// The destinations of the standard streams of a child process.
 struct Redirections {
   posix_spawn_file_actions_t actions;
   Redirections(int keep, int into) {

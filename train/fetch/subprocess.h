@@ -12,9 +12,9 @@ struct ProgramResult {
   std::string text;  ///< output on the captured stream (the last 64 KiB or more)
 };
 
-/// Runs a program found in PATH and waits for it. Its stdin is empty; `keep` selects the stream to
-/// capture, stdout (1) or stderr (2); the other is discarded. Throws Error(failed) if there is no
-/// such program. If `started` is set, it receives the process id, and the program runs in a
+/// Runs a program found in PATH and waits for it. Its stdin is empty. `keep` selects the stream to
+/// capture, stdout (1) or stderr (2); the other is discarded. Throws Error(failed) if the program
+/// cannot be run. If `started` is set, it receives the process id, and the program runs in a
 /// separate process group, which signals from the terminal reach only if the caller forwards them.
 ProgramResult run_program(const std::vector<std::string>& arguments, int keep,
                           const std::function<void(int)>& started = {});

@@ -73,7 +73,8 @@ std::string_view without_final_spaces(std::string_view line) {
   return line;
 }
 
-/// The text with symbols, periods, commas and hyphens as separate tokens, joined by single spaces.
+/// The tokens of a text according to mteval-v13a's rules for symbols, periods, commas and hyphens,
+/// joined by single spaces.
 std::string separated(std::string text) {
   text = separate_signs(text);
   // A period or comma is a separate token if no digit precedes it.
@@ -85,10 +86,10 @@ std::string separated(std::string text) {
   return fmt::format("{}", fmt::join(split_words(text), " "));
 }
 
-/// The ranges of sacreBLEU, which writes ideographs beyond U+FFFF as '\u20000' to '\u2a6d6'. Python
-/// reads each bound as a character of four digits (U+2000, U+2A6D) and a fifth digit. Compared as
-/// strings, these bounds include U+2001 to U+2A6D, among them quotation marks and dashes; this
-/// range is kept so that scores equal sacreBLEU's.
+/// Whether a character is in the ranges of sacreBLEU, which writes ideographs beyond U+FFFF as
+/// '\u20000' to '\u2a6d6'. Python reads each bound as a character of four digits (U+2000, U+2A6D)
+/// and a fifth digit. Compared as strings, these bounds include U+2001 to U+2A6D, among them
+/// quotation marks and dashes; this range is kept so that scores equal sacreBLEU's.
 bool is_chinese(char32_t c) {
   static constexpr std::pair<char32_t, char32_t> ranges[] = {
       {0x2001, 0x2A6D}, {0x2E80, 0x2EFF}, {0x2F00, 0x2FDF}, {0x2FF0, 0x303F},

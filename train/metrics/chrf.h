@@ -1,6 +1,6 @@
 #pragma once
 /// chrF2 (Popović, 2015), as sacreBLEU computes it: the F-score of character n-grams with β = 2,
-/// which gives recall more weight than precision.
+/// which weights recall more than precision.
 #include <array>
 #include <cstdint>
 #include <span>

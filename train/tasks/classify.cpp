@@ -1,5 +1,5 @@
-/// task: classify. An encoder predicts one label for each line. A source line contains a text, or
-/// two texts separated by a tab; the target line is its label.
+/// task: classify. An encoder predicts one label for each line. A source line is a text, two texts
+/// separated by a tab, or the name of an image, a video or a sound; the target line is its label.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,7 +11,7 @@ HEED_BEGIN
 
 namespace {
 
-/// The label of a line is predicted from its first row.
+/// The label of a line is stored at its first row; the labels of the other rows are no_label.
 class LineBatching final : public SequenceBatching {
  protected:
   Rows rows(const Dataset& data, std::int64_t sample) const override {
@@ -42,7 +42,7 @@ struct Texts {
   }
 };
 
-/// <s> A </s>, or <s> A </s> B </s>
+/// The ids of one or two texts: <s> A </s>, or <s> A </s> B </s>.
 std::vector<std::int32_t> joined(std::span<const std::int32_t> a, std::span<const std::int32_t> b) {
   std::vector<std::int32_t> ids{Tokenizer::bos};
   for (const auto text : {a, b}) {

@@ -14,8 +14,8 @@ struct ExperimentData {
   Dataset train, valid, test;
   SplitSums sums;
   /// Checksums of the evaluated lines, independent of the tokenizers: 16 hex digits of their
-  /// SHA-256. Images, sounds and features are hashed instead of the source lines that name them. ""
-  /// for an empty split.
+  /// SHA-256. Images, videos, sounds and features are hashed instead of the source lines that name
+  /// them. "" for an empty split.
   std::string valid_lines, test_lines;
 };
 

@@ -13,7 +13,7 @@ namespace heed {
 
 struct Evaluation {
   std::int64_t sentences = 0;         ///< number of sequences; for a language model, of windows
-  std::int64_t tokens = 0;            ///< number of labels: target tokens including </s>
+  std::int64_t tokens = 0;            ///< number of labels; seq2seq: target tokens, </s> included
   std::vector<std::string> outputs;   ///< one per source line, if the task produces them
   std::vector<double> probabilities;  ///< probability of each output, if each is one label
   nlohmann::json notes;               ///< further keys of json()

@@ -144,7 +144,7 @@ std::vector<LineScore> LabelTask::score(const LoadedModel& trained, const std::s
     LossCounts counts;
     const Batch one = make_batch(data, {i});
     if (one.label_count() > 0) trained.model.loss(model_input(one), {.counts = &counts}, pass);
-    scores[i] = {0 - counts.nll, counts.tokens};  // 0, not -0, for an empty line
+    scores[i] = {0 - counts.nll, counts.tokens};  // `0 -` avoids -0 for an empty line
   });
   return scores;
 }

@@ -22,8 +22,8 @@ class LabelTask : public Task {
   std::vector<LineScore> score(const LoadedModel& trained, const std::string& source,
                                const std::string& target) const override;
 
-  /// The labels that the model predicts for each line of text; `first` is the number of the first
-  /// line.
+  /// The labels that the model predicts for each line; `first` is the number of the first line,
+  /// from 0.
   std::vector<std::string> label(const LoadedModel& trained, const std::vector<std::string>& input,
                                  std::int64_t first) const;
 
@@ -32,7 +32,7 @@ class LabelTask : public Task {
   /// predicts. Truncates lines that are too long and prints a note.
   virtual Dataset encode_unlabelled(const std::vector<std::string>& lines,
                                     const Tokenizers& tokenizers, std::int64_t first) const = 0;
-  /// The maximum number of tokens of a line that the model can process.
+  /// The maximum number of rows of a line: that of the model or, if smaller, 4,096.
   std::int64_t line_limit() const;
   /// Truncates an unlabelled line of more than `limit` tokens and prints a note.
   static void shorten(std::vector<std::int32_t>& ids, std::int64_t limit, std::int64_t line);

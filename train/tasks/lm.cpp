@@ -1,4 +1,4 @@
-/// task: lm. A decoder-only language model of running text.
+/// task: lm. A decoder-only language model of continuous text.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -146,7 +146,7 @@ class LossByPosition {
       }
     }
   }
-  /// {"from": 3, "to": 4, "loss": 2.5}, …; positions count from 1.
+  /// {"from": 3, "to": 4, "loss": 2.5}, …; positions are counted from 1.
   nlohmann::json json() const {
     nlohmann::json all = nlohmann::json::array();
     for (std::size_t g = 0; g < groups_.size(); ++g)
@@ -235,7 +235,7 @@ class LanguageModelTask final : public Task {
     return std::make_unique<Continuations>(trained, config_, seed);
   }
 
-  /// The last window of the text. The label of each row is the next token.
+  /// The last window of the text. The label of each row but the last is the next token.
   Batch batch_of_line(const Tokenizers& tokenizers, const std::string& line,
                       const std::string&) const override {
     std::vector<std::int32_t> ids = tokenizers.target->encode(prepared(line));

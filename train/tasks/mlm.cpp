@@ -21,8 +21,8 @@ constexpr std::string_view mask_piece = "<mask>";
 /// "▁", with which SentencePiece marks the first piece of a word.
 constexpr std::string_view word_start = "\xE2\x96\x81";
 
-/// Indexed by id: whether a piece continues the word of the preceding piece. Empty if every piece
-/// is a word.
+/// Indexed by id: whether a piece continues the word of the preceding piece. Empty unless the
+/// tokenizer is SentencePiece.
 std::vector<bool> continued_words(const Tokenizer& tokenizer) {
   std::vector<bool> all;
   if (tokenizer.kind() != TokenizerKind::sentencepiece) return all;

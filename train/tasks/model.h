@@ -23,8 +23,8 @@ inline void check_mixers(const Config& config) {
   if (has_encoder(architecture)) check_registered_mixer(config.model, AttentionScope::all);
   if (has_decoder(architecture)) check_registered_mixer(config.model, AttentionScope::past);
 }
-/// A model to train; calls check_mixers. Throws Error(io), before allocating, if weights, gradients
-/// and moments alone need more memory than the machine has.
+/// A model to train; calls check_mixers. Throws Error(io), before any weight is written, if
+/// weights, gradients and moments alone need more memory than the machine has.
 std::unique_ptr<Model> build_to_train(const Config& config, const VocabularySizes& vocabulary);
 
 /// The minimum memory for training a model, in bytes, whatever the batch size: without activations
@@ -36,7 +36,7 @@ struct MinMemory {
 };
 MinMemory min_memory(const Config& config, const Model& model);
 
-/// The memory of this machine or the limit of its container, plus swap, in bytes.
+/// The memory of this machine or, if smaller, the limit of its container, plus swap, in bytes.
 double machine_memory();
 
 // ---- former names, for one release ---------------------------------------------------------

@@ -19,13 +19,14 @@ HEED_BEGIN
 
 namespace {
 
-/// Maximum number of tokens of a source line that are translated. The time of attention is
-/// quadratic in the length, so one very long line would delay all lines.
+/// The maximum number of tokens of a source line that are translated, </s> included. The time of
+/// attention is quadratic in the length, so one very long line would delay all lines.
 constexpr std::int64_t max_source_tokens = 4096;
 
 class Translations final : public Generator {
  public:
-  /// Returns the inputs of source lines that name images, sounds or features.
+  /// Returns the inputs of source lines that name images, videos, sounds or features; null for
+  /// text.
   using InputsOf = std::function<std::shared_ptr<const Inputs>(std::span<const std::string>)>;
 
   Translations(const LoadedModel& trained, const Config& config, std::uint64_t seed,
@@ -53,7 +54,7 @@ class Translations final : public Generator {
     const auto prepared = [&](const std::string& line) {
       return config_.data.lowercase ? lowercase(line) : line;
     };
-    // Whether lines and outputs contain special pieces, which mark the hidden spans.
+    // Whether lines and outputs may contain special pieces, which mark hidden spans.
     const bool marks = info_of(config_.task).hides_spans;
     for (std::size_t i = 0; i < request.input.size(); ++i) {
       const std::int64_t number = request.first + static_cast<std::int64_t>(i);
@@ -92,8 +93,8 @@ class Translations final : public Generator {
   }
 
  private:
-  /// Number of batches: in bf16, the default; otherwise one for a single thread or, so that no
-  /// thread is idle for long at the end, two for each of several threads.
+  /// The number of batches. In bf16, where the result depends on it, the default; otherwise, one
+  /// for a single thread, or two per thread, so that no thread is idle for long at the end.
   std::int64_t batches() const {
     if (config_.decode.precision == DecodePrecision::bf16) return usual_batches;
     return trained_.team.threads() == 1 ? 1 : 2 * trained_.team.threads();

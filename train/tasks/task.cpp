@@ -300,7 +300,8 @@ Evaluation Task::evaluate_batches(const LoadedModel& trained, std::span<const Ba
 }
 
 Batch Task::batch_of_line(const Tokenizers&, const std::string&, const std::string&) const {
-  refuse(fmt::format("task {} cannot show how its model reads a line", name_of(config_.task)));
+  refuse(fmt::format("task {} does not encode single lines, which this command requires",
+                     name_of(config_.task)));
 }
 
 Batch Task::random_batch(std::int64_t sequences, std::int64_t source_length,

@@ -1,6 +1,7 @@
 #pragma once
 /// The task of an experiment. The trainer, the checkpoints and the commands use only this
-/// interface; each task is one file, train/tasks/NAME.cpp, and one row of train/config/tasks.h.
+/// interface. A task NAME consists of the function make_NAME_task in train/tasks/ and a row of
+/// train/config/tasks.h.
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -18,7 +19,7 @@
 
 HEED_BEGIN
 
-/// A loaded model with its tokenizers and threads. All must outlive this object.
+/// A loaded model with its tokenizers and threads, which must outlive this object.
 struct LoadedModel {
   const Model& model;
   const Tokenizers& tokenizers;
@@ -30,7 +31,8 @@ struct LoadedModel {
 
 /// The options of an evaluation.
 struct EvaluationRequest {
-  /// Validation during training: only this metric, with greedy search. Unset: all metrics.
+  /// During training: the metric that validation requires, computed with greedy search. Unset: all
+  /// metrics.
   std::optional<Metric> only = std::nullopt;
   bool pretokenised = false;  ///< whether outputs and references are already tokenised for BLEU
 };
@@ -93,10 +95,11 @@ class Task {
   Split read_given(const FilesOptions& files) const;
   /// The text that tokenizers are trained on.
   virtual Split learned_from(const Split& train) const { return train; }
-  /// Encodes a split as token ids. Training skips samples that it cannot use; evaluation skips
-  /// none.
+  /// Encodes a split as token ids. Training skips samples that it cannot use. Evaluation uses every
+  /// line, except lines without a token (mlm) or with fewer than two (denoise).
   virtual Dataset encode(const Split& split, const Tokenizers& tokenizers, bool training) const = 0;
-  /// Throws Error(bad_input), naming `what` and the line, if the model cannot process a line.
+  /// Throws Error(bad_input), naming `what`, if the model cannot process a line or if there is
+  /// nothing to evaluate.
   virtual void check_evaluable(const Dataset& data, const std::string& what) const = 0;
   /// A summary for messages: "data: 50000 pairs, …".
   virtual std::string describe(const ExperimentData& data) const = 0;
@@ -112,7 +115,7 @@ class Task {
       const std::function<std::int32_t(std::int64_t)>& id) const {
     return random_batch(sequences, source_length, target_length, vocabulary, id);
   }
-  /// Number of rows of a source, if sources are images or videos; else 0.
+  /// The number of rows of a source if sources are images or videos; otherwise 0.
   std::int64_t image_rows() const;
 
   // ---- a trained model
@@ -123,9 +126,9 @@ class Task {
                                             const Evaluation& e) const = 0;
   virtual std::unique_ptr<Generator> make_generator(const LoadedModel& trained,
                                                     std::uint64_t seed) const = 0;
-  /// A batch of one line, encoded for the model; `output` is its target or its labels (if empty:
-  /// placeholders). Throws Error(usage) if the task does not support this, Error(bad_input) if the
-  /// model cannot process the line.
+  /// A batch of one line, encoded for the model. `output` is its target or its labels. If it is
+  /// empty, tasks with labels use placeholders. Throws Error(usage) if the task does not support
+  /// this, Error(bad_input) if the model cannot process the line.
   virtual Batch batch_of_line(const Tokenizers& tokenizers, const std::string& line,
                               const std::string& output) const;
   /// Scores the lines of `target`. Throws Error(usage) if the task does not score files of this
@@ -140,8 +143,8 @@ class Task {
   static std::string describe_pairs(const ExperimentData& data, std::string_view noun);
   /// Evenly spaced lines with the model's outputs.
   static std::vector<std::string> example_pairs(const Dataset& data, const Evaluation& e);
-  /// The inputs that the lines name (images, sounds, features); null if the lines are text. `what`
-  /// appears in messages.
+  /// The inputs that the lines name (images, videos, sounds, features); null if the lines are text.
+  /// `what` appears in messages.
   std::shared_ptr<const Inputs> inputs_of(std::span<const std::string> lines,
                                           const std::string& what) const;
   /// Whether a class-token row precedes the rows of a non-text source.

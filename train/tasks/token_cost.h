@@ -8,7 +8,7 @@ HEED_BEGIN
 
 /// Model FLOPs (autograd/kernels/gemm/product_log.h) of a forward pass with loss over one source
 /// token and over one target token, counted by running both; 0 for a side that the task does not
-/// have. Batches are cut into shards of equal cost, so the bits of a result depend on this cost.
+/// have. Batches are cut into shards of similar cost, so the bits of a result depend on this cost.
 /// The additional cost of attention in longer sequences is ignored.
 TokenCost token_cost(const Task& task, const Model& model);
 

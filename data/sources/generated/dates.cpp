@@ -79,7 +79,7 @@ std::string ordinal(int day) {
   return fmt::format("{}{}", day, last == 1 ? "st" : last == 2 ? "nd" : last == 3 ? "rd" : "th");
 }
 
-/// 1 to 39 in Chinese: 三, 十, 十二, 二十, 二十七.
+/// A number from 1 to 99 in Chinese: 三, 十, 十二, 二十, 二十七.
 std::string chinese_number(int n) {
   std::string out;
   if (n >= 20) out += chinese_digits[n / 10];
@@ -97,7 +97,8 @@ std::string chinese_year(int year, std::string_view zero) {
   return out;
 }
 
-/// English text, usually unchanged, sometimes in lower or upper case.
+/// The text in upper or lower case, each with probability 1/8, or else unchanged. Converts only
+/// ASCII letters.
 std::string any_case(std::string text, Random& random) {
   const auto draw = random.below(8);
   for (char& c : text) {

@@ -19,9 +19,10 @@ inline constexpr std::chrono::sys_days last_date{std::chrono::year{2099} / 12 / 
 /// "2021-03-27"
 std::string iso_date(std::chrono::sys_days day);
 
-/// A date in a random form: numbers in several orders, English with and without weekdays, ordinals,
-/// abbreviations and capitals, Chinese with Arabic or Chinese digits, German, French, Spanish,
-/// Italian or Dutch, or months in Roman numerals. `day` is from first_date to last_date.
+/// A date in a random form: numeric, in several orders; English, with or without weekdays,
+/// ordinals, abbreviations or capitals; Chinese, with Arabic or Chinese digits; German, French,
+/// Spanish, Italian or Dutch; or with the month in Roman numerals. `day` is from first_date to
+/// last_date.
 std::string write_date(std::chrono::sys_days day, Random& random);
 
 /// A date in the form with the given number, from 0 to date_forms() − 1.

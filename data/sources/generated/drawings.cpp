@@ -65,7 +65,7 @@ std::vector<Shape> shapes_of(std::string_view line) {
   }
 }
 
-/// Whether a shape contains the centre of pixel (x, y) of the square around the shape.
+/// Whether a shape contains the centre of pixel (x, y) of its bounding square.
 bool covers(const Shape& shape, std::int64_t x, std::int64_t y) {
   const auto size = static_cast<double>(shape.size);
   const double u = (static_cast<double>(x) + 0.5) / size, v = (static_cast<double>(y) + 0.5) / size;
@@ -132,7 +132,7 @@ Scene make_scene(std::int64_t height, std::int64_t width, Random& random) {
     const std::int64_t larger = std::max(std::abs(dx), std::abs(dy)),
                        smaller = std::min(std::abs(dx), std::abs(dy));
     if (larger < sizes || larger < smaller + 4)
-      continue;  // the shapes touch, or both relations hold
+      continue;  // the bounding squares overlap, or the relation is unclear
     const char* const relation = std::abs(dx) > std::abs(dy) ? (dx > 0 ? "left of" : "right of")
                                                              : (dy > 0 ? "above" : "below");
     return {fmt::format("{}{};{}", drawing_prefix, a.text(), b.text()),

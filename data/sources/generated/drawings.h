@@ -1,7 +1,7 @@
 #pragma once
-/// Images of two shapes, drawn from a line of text.
+/// Images of coloured shapes, drawn from a line of text.
 ///
-///   drawing:red square 3 20 8;blue circle 18 5 10     colour, shape, left, top, size; in pixels
+///   drawing:red square 3 20 8;blue circle 18 5 10     colour, shape; left, top and size in pixels
 ///
 /// A description is used in place of a file name (data/inputs/images.h), so drawings and files are
 /// read by the same code.
@@ -24,8 +24,8 @@ Image draw_image(std::string_view line, std::int64_t height, std::int64_t width,
 
 /// A drawing and its caption: "a red square left of a blue circle". The caption names the colours
 /// in the order red, green, blue, yellow, purple, white, so each drawing has exactly one caption.
-/// The shapes do not overlap and lie within height × width pixels; both numbers must be at least
-/// 16. The relation is along the axis with the larger distance.
+/// The two shapes do not overlap and lie within height × width pixels; height and width must be at
+/// least 16. The relation is along the axis with the larger distance.
 struct Scene {
   std::string drawing, caption;
 };

@@ -26,10 +26,10 @@ std::int64_t motion_length(std::string_view line);
 Video draw_motion(std::string_view line, std::int64_t height, std::int64_t width,
                   std::int64_t channels);
 
-/// A video and the motion of its square: "left 2", the direction of the first move and the number
-/// of turns, from 0 to 3. A turn is by 90 degrees, to either side. At least two moves precede and
-/// follow each turn, so a video has at least 9 frames. Every initial position is equally likely,
-/// whatever the moves, so a single frame contains no information about the motion.
+/// A video and the motion of its square: "left 2" is the direction of the first move and the number
+/// of turns, from 0 to 3. Each turn is by 90 degrees to the left or right. At least two moves
+/// precede and follow each turn, so a video must have at least 9 frames. Every initial position is
+/// equally likely, whatever the moves, so a single frame contains no information about the motion.
 struct Motion {
   std::string video, label;
 };

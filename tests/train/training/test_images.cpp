@@ -368,7 +368,8 @@ BOOST_AUTO_TEST_CASE(image_of_another_size_is_refused) {
   Config c = image_run(folder, TaskKind::classify, 1);
   c.data.image.height = 10;
   HEED_CHECK_ERROR(Exit::bad_input, "data.train: line 1: ", load_data(c));
-  HEED_CHECK_ERROR(Exit::bad_input, "an image of 8 x 8 pixels, but data.image has 10 x 8",
+  HEED_CHECK_ERROR(Exit::bad_input,
+                   "the image has 8 x 8 pixels (height x width), but data.image requires 10 x 8",
                    load_data(c));
 }
 
