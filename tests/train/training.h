@@ -47,8 +47,8 @@ inline Dataset reversals(std::int64_t n, std::uint64_t seed = 1) {
   return data;
 }
 
-/// A text of random tokens, in which every second token is its predecessor plus one if that is in
-/// the vocabulary.
+/// A text of n random tokens. Every second one is its predecessor plus one if that is in the
+/// vocabulary.
 inline Dataset random_text(std::int64_t n) {
   Random random({.seed = 2, .stream = Stream::check, .index = 9});
   Dataset data;
