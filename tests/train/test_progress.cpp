@@ -225,7 +225,7 @@ BOOST_AUTO_TEST_CASE(style_of_a_file_follows_the_locale) {
   BOOST_TEST(!style_with("LC_ALL", "C", none.get()).unicode);
 }
 
-/// A pseudoterminal; its descriptors are invalid if /dev/pts is not mounted.
+/// A pseudoterminal. `terminal` is invalid if it cannot be opened, as without /dev/pts.
 struct Pseudoterminal {
   FileDescriptor master{::posix_openpt(O_RDWR | O_NOCTTY)};
   FileDescriptor terminal;

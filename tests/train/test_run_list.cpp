@@ -1,4 +1,4 @@
-// heed runs: which folders are runs, and what is printed about each.
+// `heed runs`: which folders are runs, and what is printed about each run.
 #include "train/commands/views/run_list.h"
 
 #include <fcntl.h>
