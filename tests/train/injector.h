@@ -4,9 +4,9 @@
 
 namespace heed::test {
 
-/// During its lifetime, counts the results and gradients of this thread's ops. After learn(), also
-/// replaces the value at `place` in every step, so that a repeated step fails at the same place.
-/// Steps must have one shard and run on one thread.
+/// During its lifetime, counts the results and gradients of this thread's ops. Once the numbers per
+/// step are set, also replaces the value at `place` in every step, so that a repeated step fails at
+/// the same place. Steps must have one shard and run on one thread.
 class Injector final : public OpObserver {
  public:
   Injector() : before_(std::exchange(active, this)) {}
