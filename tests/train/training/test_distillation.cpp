@@ -9,7 +9,7 @@ BOOST_AUTO_TEST_SUITE(distillation)
 
 namespace {
 
-/// A finished run that has learned to reverse words.
+/// Trains a run to reverse short sequences, stores it in `run` and returns it.
 Run& teacher_in(const TempFolder& folder, std::optional<Run>& run) {
   Config c = small_run(600);
   c.data.synthetic.train = 1000;
