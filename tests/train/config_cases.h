@@ -10,13 +10,13 @@
 #include "tests/train/schema_cases.h"
 #include "train/config/config.h"
 
-/// The training data: most configs of the tests begin with one of these strings.
+/// Beginnings of configs, which set the training data. Most configs of the tests begin with one.
 inline const std::string copy = "data: {synthetic: {name: copy}}\n";
 inline const std::string files = "data: {train: {source: a, target: b}}\n";
 inline const std::string lm = "task: lm\ndata: {train: {text: t}}\n";
 
-/// The choices of `task`, as listed in messages. Computed, so that a new task requires no change of
-/// a test.
+/// The choices of `task`, as listed in messages. They are derived from TaskKind, so that a new task
+/// requires no change to a test.
 inline std::string tasks() {
   return fmt::format("{}", fmt::join(heed::names_of(heed::TaskKind{}), ", "));
 }
@@ -32,7 +32,8 @@ inline std::string either_of(std::string_view key) {
   return heed::either(names);
 }
 
-/// "only for task: seq2seq or tag", with the tasks for which `holds` returns true.
+/// A message such as "only for task: seq2seq or tag", which lists the tasks for which `holds`
+/// returns true.
 template <class Holds>
 std::string only_for(const Holds& holds) {
   std::vector<std::string> names;

@@ -1,6 +1,6 @@
 #pragma once
-/// The model FLOPs of a Transformer by formula, independent of the code that counts them.
-/// tests/bench/workloads.py contains the same formula for sequences of equal length.
+/// The model FLOPs of a Transformer, computed by a formula that is independent of the counting
+/// code. tests/bench/workloads.py contains the same formula for sequences of equal length.
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -30,7 +30,7 @@ inline double forward_flops(const ModelOptions& model, double vocabulary, const 
   const auto d = static_cast<double>(model.d_model), ff = static_cast<double>(model.d_ff);
   const auto encoders = static_cast<double>(model.encoder_layers),
              decoders = static_cast<double>(model.decoder_layers);
-  const auto layer = [&](const OffsetList& x) {  // q, k, v, out; q kᵀ and p v; feed-forward
+  const auto layer = [&](const OffsetList& x) {  // terms: q, k, v, out; q kᵀ, p v; feed-forward
     return 8 * d * d * rows(x) + 4 * d * pairs(x, x) + 4 * d * ff * rows(x);
   };
   double flops = 2 * d * vocabulary * rows(target.empty() ? source : target);

@@ -89,8 +89,8 @@ BOOST_AUTO_TEST_CASE(score_of_counts_equals_the_value_in_sacrebleus_tests) {
   BOOST_TEST(std::abs(counts.score - 83.75922397) < 1e-7);
 }
 
-// `clipped`: 1 of 3 words, 0 of 2 bigrams and 0 of 1 trigram match, because the reference contains
-// "the" once. The score is 0 because there is no 4-gram.
+// `clipped`: only 1 of 3 words matches, because the reference contains "the" once. 0 of 2 bigrams
+// and 0 of 1 trigram match. The score is 0 because there is no 4-gram.
 BOOST_AUTO_TEST_CASE(scores_equal_values_computed_by_hand) {
   const BleuScore clipped = corpus_bleu(Lines{"the the the"}, Lines{"the cat"});
   BOOST_TEST((clipped.matches == std::array<std::int64_t, 4>{1, 0, 0, 0}));

@@ -175,7 +175,7 @@ BOOST_AUTO_TEST_CASE(layers_of_a_language_model_are_decoder_layers) {
   BOOST_TEST(config.model->context == 64);
 }
 
-BOOST_AUTO_TEST_CASE(dropout_is_one_rate_for_all_places_or_a_rate_per_place) {
+BOOST_AUTO_TEST_CASE(dropout_is_read_as_one_rate_or_as_a_rate_for_each_place) {
   const heed::DropoutRates shared = parse(minimal + "model: {dropout: 0.25}\n").model->dropout;
   BOOST_TEST(shared.residual == 0.25);
   BOOST_TEST(shared.attention == 0.25);

@@ -362,7 +362,7 @@ BOOST_AUTO_TEST_CASE(run_shortened_by_override_has_shorter_warmup) {
   // The default warmup is also shortened if the command line chooses the schedule.
   BOOST_TEST(read(copy, {"train.steps=20", "optim.schedule.name=linear"}).optim.schedule.warmup ==
              2);
-  // The warmup is unchanged if the run is longer than it.
+  // A warmup shorter than the run is unchanged.
   BOOST_TEST(read(text, {"train.steps=101"}).optim.schedule.warmup == 100);
   BOOST_TEST(read(text, {"train.steps=101"}).warnings.empty());
   const std::string late = ", but cosine ends at step 2; set a shorter warmup";
@@ -399,7 +399,7 @@ BOOST_AUTO_TEST_CASE(average_over_more_than_the_last_fifth_of_the_steps_causes_a
       warnings("{steps: 0, epochs: 2, average: 9}").empty());  // the number of steps is unknown
 }
 
-BOOST_AUTO_TEST_CASE(edge_cases_of_numbers_and_text_are_read_exactly_or_refused) {
+BOOST_AUTO_TEST_CASE(edge_cases_of_config_values_are_reported_or_read_exactly) {
   const std::string tag = "task: tag\ndata: {synthetic: {name: brackets}}\n";
   const std::string steps = "is out of range (allowed: 0 to 1000000000000)";
   check_all({

@@ -82,8 +82,8 @@ BOOST_AUTO_TEST_CASE(moved_safetensors_file_keeps_its_tensors) {
   BOOST_TEST(second.find("w")->values<float>()[1] == 2.0f);
 }
 
-// As in the README of the format: the length of the header, the header padded with spaces, the
-// data.
+// As in the README of the format, a file consists of the length of the header, the header padded
+// with spaces, and the data.
 BOOST_AUTO_TEST_CASE(layout_equals_that_of_the_format_description) {
   const TempFolder folder;
   const std::vector<float> one = {1.0f};
@@ -147,8 +147,8 @@ BOOST_AUTO_TEST_CASE(size_of_a_dtype_equals_the_bits_in_its_name) {
 }
 
 BOOST_AUTO_TEST_CASE(files_of_other_programs_are_accepted) {
-  // Padding, no tensors, metadata last, zero-sized tensors, a header whose length is not a multiple
-  // of 8.
+  // Headers with padding, without tensors, with the metadata last, with zero-sized tensors, and
+  // with a length that is not a multiple of 8.
   const auto none = SafetensorsFile::parse(file_with("{}      ", 0), "x");
   BOOST_TEST(none.tensors().empty());
   BOOST_CHECK_NO_THROW(SafetensorsFile::parse(file_with("{\"__metadata__\":{}}", 0), "x"));

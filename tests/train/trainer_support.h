@@ -11,7 +11,7 @@
 
 namespace heed::test {
 
-/// A run folder with its config and data.
+/// A run with its config, folder and data.
 struct Run {
   Config config;
   std::filesystem::path folder;

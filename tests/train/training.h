@@ -33,7 +33,7 @@ inline std::unique_ptr<Generative> small_lm(double dropout = 0, std::uint64_t se
   return make_language_model(small_model(dropout), vocabulary, seed);
 }
 
-/// Random sentences of 1 to 8 tokens, with their reversals as targets.
+/// n random sources of 1 to 8 tokens and </s>. A target is its source reversed, without </s>.
 inline Dataset reversals(std::int64_t n, std::uint64_t seed = 1) {
   Random random({.seed = seed, .stream = Stream::check, .index = 9});
   Dataset data;

@@ -73,7 +73,7 @@ BOOST_AUTO_TEST_CASE(registered_names_become_choices) {
             .architecture = Architecture::encoder_decoder,
             .metrics = {Metric::loss}},
            [](const Config&) { return std::unique_ptr<Task>(); });
-  BOOST_TEST(!has(before->choices, "open.gate"));  // a row that was found before remains unchanged
+  BOOST_TEST(!has(before->choices, "open.gate"));  // a row found earlier is not updated
   BOOST_TEST(has(find_field("model.mixer")->choices, "open.gate"));
   BOOST_TEST(has(find_field("model.activation")->choices, "open.same"));
   BOOST_TEST(has(find_field("task")->choices, "open.lines"));

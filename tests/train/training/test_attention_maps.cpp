@@ -63,7 +63,7 @@ struct Shares {
   // Sums of the weights on patches that only the named shape covers, and on patches that only the
   // other shape covers.
   double named = 0, unnamed = 0;
-  int named_larger = 0, words = 0;  // number of names whose shape has more weight; of all names
+  int named_larger = 0, words = 0;  // number of names whose shape has more weight; number of names
 };
 
 /// Adds the cross-attention weights of those decoder rows of a line that predict the name of a

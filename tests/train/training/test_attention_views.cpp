@@ -64,7 +64,7 @@ std::size_t count(const std::string& text, const std::string& part) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(layer_names_match_in_dot_separated_parts) {
+BOOST_AUTO_TEST_CASE(layer_names_are_matched_by_dot_separated_parts) {
   BOOST_TEST(has_parts("encoder.layers.1.self_attn", "encoder.layers.1"));
   BOOST_TEST(!has_parts("encoder.layers.10.self_attn", "encoder.layers.1"));
   BOOST_TEST(has_parts("encoder.layers.10.self_attn", "layers.10"));
@@ -130,8 +130,7 @@ BOOST_AUTO_TEST_CASE(graph_contains_the_weights_above_the_threshold) {
   BOOST_TEST(edges(graph_view(maps, false, 0.1)) == 8u);
   BOOST_TEST(edges(graph_view(maps, false, 0.5)) == 6u);
   BOOST_TEST(graph_view(maps, true, 0.1).width == 0);
-  // The edge leads from key 0, at height 32, to query 1 below it. No edge has the reverse
-  // direction.
+  // An edge leads from key 0, at height 32, to query 1 below it. No edge has the reverse direction.
   const std::string body = graph_view(maps, false, 0.1).body;
   BOOST_TEST(std::regex_search(body, std::regex("M[0-9.]+ 32L[0-9.]+ 48")));
   BOOST_TEST(!std::regex_search(body, std::regex("M[0-9.]+ 48L[0-9.]+ 32")));

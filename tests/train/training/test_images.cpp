@@ -21,8 +21,8 @@ std::string idx(const std::vector<std::uint32_t>& shape, const std::string& valu
   return bytes + values;
 }
 
-/// Writes n images of 8 × 8 pixels, with noise and a bright spot in one of the four quadrants,
-/// their labels and their texts.
+/// Writes n images of 8 × 8 pixels, their labels and their texts. The images contain noise and a
+/// bright spot in one of the four quadrants.
 void write_spots(const TempFolder& folder, const std::string& name, std::uint32_t n,
                  std::uint64_t seed) {
   Random random({.seed = seed, .stream = Stream::check, .index = 3});
@@ -111,7 +111,7 @@ Config video_run(const TempFolder& folder, TaskKind task, std::int64_t steps) {
   return c;
 }
 
-/// The config with a convolutional front end.
+/// The config with a convolutional front end of `layers` layers.
 Config with_convolutions(Config c, std::int64_t layers) {
   c.model->front_end = {FrontEndKind::conv, layers};
   if (c.data.input == InputKind::image) {

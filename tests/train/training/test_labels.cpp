@@ -116,8 +116,8 @@ BOOST_AUTO_TEST_CASE(classifier_learns_to_compare_two_texts, *boost::unit_test::
   for (std::size_t i = 0; i < e.outputs.size(); ++i)
     right += e.outputs[i] == run.data.valid.target_lines[i];
   BOOST_TEST(e.value(Metric::accuracy) == static_cast<double>(right) / 200);
-  HEED_CHECK_LEARNED("lines correctly labelled yes", e.json()["confusion"]["yes"]["yes"].get<int>(),
-                     >, 100);
+  HEED_CHECK_LEARNED("number of lines correctly labelled yes",
+                     e.json()["confusion"]["yes"]["yes"].get<int>(), >, 100);
   const std::vector<std::string> labels =
       trainer.task().make_generator(trainer.loaded_model(), 1)->lines({"red red\tred blue"}, 0);
   HEED_CHECK_LEARNED("correct outputs", labels == std::vector<std::string>{"yes"}, >=, 1);

@@ -49,7 +49,7 @@ struct Steps {
   }
 };
 
-/// A run in which no step after the first succeeds.
+/// The config of a run in which no step after the first succeeds.
 Config hopeless() {
   Config c = small_run(60);
   c.optim.lr = 1e30;  // the squares of the weights overflow after the first update

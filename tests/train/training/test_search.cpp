@@ -41,7 +41,7 @@ std::vector<Hypothesis> search(const TableDecoding::Table& table, const DecodeOp
   return best;
 }
 
-/// Logits from the probabilities of </s>, A, B, C; <unk> and <s> have probability 0.
+/// The logits for these probabilities of </s>, A, B and C. <unk> and <s> have probability 0.
 std::vector<float> logits(double end, double a, double b, double c) {
   std::vector<float> row{never, never};
   for (const double p : {end, a, b, c})
@@ -197,7 +197,8 @@ BOOST_AUTO_TEST_CASE(unk_and_bos_are_never_generated) {
   for (const Hypothesis& h : search(table, sampling, 6, 200)) {
     for (const std::int32_t t : h.tokens) BOOST_TEST(t >= 3);
   }
-  // The probability of <unk> and <s> is not redistributed: log p is that of the model.
+  // The probability of <unk> and <s> is not redistributed: log p is computed from the model's
+  // distribution.
   BOOST_TEST(std::abs(search(table, beam_of(1), 1)[0].log_prob - log_softmax({9, 8, 1, 2, 0})[3]) <
              1e-6);
 }

@@ -102,7 +102,7 @@ double turned(const Rows2& x, std::size_t i, std::size_t c, double direction, bo
   return x[i][c] * std::cos(angle) + (first ? -1 : 1) * x[i][partner] * std::sin(angle);
 }
 
-/// The row of R for the distance i − j. Row 0 is for the distance 1 − keys.
+/// The row of R for the distance i − j. Row 0 is for the distance 1 − (number of keys).
 const std::vector<double>& of_distance(const Read& t, std::size_t i, std::size_t j) {
   return t["R"][i + t["K"].size() - 1 - j];
 }

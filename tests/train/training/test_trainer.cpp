@@ -231,7 +231,7 @@ BOOST_AUTO_TEST_CASE(early_stopping_ends_the_run) {
   BOOST_TEST(run.checkpoints().linked("last").value() == 20);  // the best validation and three more
   BOOST_TEST(run.checkpoints().linked("best").value() == 5);
   BOOST_TEST(run.count("valid") == 4);
-  run.train(true);  // the resumed run remains finished
+  run.train(true);  // a finished run makes no further steps
   BOOST_TEST(run.checkpoints().linked("last").value() == 20);
 }
 

@@ -173,7 +173,7 @@ BOOST_AUTO_TEST_CASE(nonfinite_figure_breaks_a_curve) {
   BOOST_TEST(std::isnan(curve->points[2].y));
   const std::string page = report_page({history}, {});
   BOOST_TEST(contains(page, "M0 63.3L100 126.7M300 0L400 190"));
-  BOOST_TEST(!contains(page, "95 % interval"));  // requires outputs
+  BOOST_TEST(!contains(page, "95 % interval"));  // the interval requires outputs
   BOOST_TEST(contains(curves_csv({history}, {"train.nll"}), ",train.nll,3,nan\n"));
 }
 
@@ -242,7 +242,7 @@ BOOST_AUTO_TEST_CASE(interval_matches_the_binomial_distribution) {
   BOOST_TEST(std::abs(i.high - (0.6 + 1.96 * deviation)) < 0.02);
 }
 
-BOOST_AUTO_TEST_CASE(p_value_is_small_for_a_large_difference_and_1_for_none) {
+BOOST_AUTO_TEST_CASE(p_value_is_small_for_a_large_difference_and_1_without_a_difference) {
   const auto scores = [](int right) {
     return resampled(*statistics_of(Metric::exact_match, texts(right), BleuTokenizer::v13a));
   };
@@ -273,8 +273,8 @@ BOOST_AUTO_TEST_CASE(most_confident_mistakes_come_first) {
   BOOST_TEST(chosen[2].second[0] == 0);  // index of the best sample
 }
 
-// Two outputs with probability 0.95, one of them correct, and a correct one with 0.55: the error is
-// (2·|0.5 − 0.95| + |1 − 0.55|) / 3.
+// Two outputs with probability 0.95, one of them correct, and a correct one with 0.55: the
+// calibration error is (2·|0.5 − 0.95| + |1 − 0.55|) / 3.
 BOOST_AUTO_TEST_CASE(calibration_matches_a_calculation_by_hand) {
   const std::vector<SampleOutput> outputs{
       {"a", "1", "1", 0.95}, {"b", "1", "2", 0.95}, {"c", "2", "2", 0.55}};

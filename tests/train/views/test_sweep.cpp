@@ -62,7 +62,7 @@ BOOST_AUTO_TEST_CASE(plan_is_read_from_config_and_arguments) {
   BOOST_REQUIRE(one_rate.size() == 8);
   BOOST_TEST(read_config(plan.config, one_rate.back().overrides).optim.lr == 0.5);
   BOOST_TEST(plan.members({})[2].overrides[2] == "model.layers={encoder: 1, decoder: 2}");
-  // heed train accepts such a config with a warning about the section.
+  // `heed train` accepts such a config, with a warning about the section.
   const Config config = read_config(plan.config);
   BOOST_REQUIRE(config.warnings.size() == 1);
   BOOST_TEST(contains(config.warnings[0], "sweep: only heed sweep reads this section"));
