@@ -305,8 +305,8 @@ BOOST_AUTO_TEST_CASE(elements_are_aligned_for_any_header) {
   BOOST_TEST(file.find("a")->bytes.size() == 3);
 }
 
-// A truncated file is refused. A file with a flipped bit is either refused or complete with a
-// changed value, which the checksums of a checkpoint detect.
+// A truncated file is refused. A file with a flipped bit is either refused or complete but changed,
+// which the checksums of a checkpoint detect.
 BOOST_AUTO_TEST_CASE(corrupt_file_is_refused_or_complete) {
   const TempFolder folder;
   const std::vector<float> values = {1.0f, 2.0f, 3.0f, 4.0f};

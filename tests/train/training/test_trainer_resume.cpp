@@ -179,7 +179,7 @@ BOOST_AUTO_TEST_CASE(unreadable_newest_checkpoint_is_refused) {
   const std::filesystem::path older = run.checkpoints().folder_of(10);
   const std::filesystem::path aside = folder / "aside", older_aside = folder / "older";
   std::filesystem::rename(weights, aside);
-  std::filesystem::create_symlink(std::string(300, 'x'), weights);  // cannot be read
+  std::filesystem::create_symlink(std::string(300, 'x'), weights);  // cannot be followed
   const std::vector<nlohmann::json> metrics = run.metrics();
   const auto check_refused = [&](const std::string& advice) {
     BOOST_CHECK_EXCEPTION(run.train(true), Error, [&](const Error& e) {
