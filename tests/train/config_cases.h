@@ -1,5 +1,5 @@
 #pragma once
-/// Broken configs with the exact expected messages.
+/// Helpers for tests of invalid configs and of the exact messages expected for them.
 #include <fmt/format.h>
 
 #include <boost/test/unit_test.hpp>
@@ -10,13 +10,13 @@
 #include "tests/train/schema_cases.h"
 #include "train/config/config.h"
 
-/// Training data, the first line of most cases.
+/// Beginnings of configs, which set the training data. Most configs of the tests begin with one.
 inline const std::string copy = "data: {synthetic: {name: copy}}\n";
 inline const std::string files = "data: {train: {source: a, target: b}}\n";
 inline const std::string lm = "task: lm\ndata: {train: {text: t}}\n";
 
-/// The choices of `task` as listed in messages. Tests contain no list of tasks, so that a new task
-/// changes none of them.
+/// The choices of `task`, as listed in messages. They are derived from TaskKind, so that a new task
+/// requires no change to a test.
 inline std::string tasks() {
   return fmt::format("{}", fmt::join(heed::names_of(heed::TaskKind{}), ", "));
 }
@@ -32,7 +32,8 @@ inline std::string either_of(std::string_view key) {
   return heed::either(names);
 }
 
-/// "only for task: seq2seq or tag": lists the tasks that satisfy a predicate.
+/// A message such as "only for task: seq2seq or tag", which lists the tasks for which `holds`
+/// returns true.
 template <class Holds>
 std::string only_for(const Holds& holds) {
   std::vector<std::string> names;
@@ -48,7 +49,8 @@ struct BrokenConfig {
   std::vector<std::string> overrides = {};
 };
 
-/// The error message for a config, or "accepted".
+/// The error message for a config, or "accepted". Records the config and the result for
+/// test_schema.py.
 inline std::string refusal(const std::string& text,
                            const std::vector<std::string>& overrides = {}) {
   std::string message = "accepted";

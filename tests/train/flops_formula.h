@@ -1,6 +1,6 @@
 #pragma once
-/// The model FLOPs of a Transformer as a formula, independent of the counting code.
-/// tests/bench/workloads.py uses the same formula.
+/// The model FLOPs of a Transformer, computed by a formula that is independent of the counting
+/// code. tests/bench/workloads.py contains the same formula for sequences of equal length.
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -14,7 +14,7 @@ using OffsetList = std::vector<std::int32_t>;
 
 /// The sum of the sequence lengths.
 inline double rows(const OffsetList& a) { return a.empty() ? 0 : static_cast<double>(a.back()); }
-/// The sum over i of the length of sequence i in `a` times its length in `b`.
+/// The sum over i of the product of the lengths of sequence i in `a` and in `b`.
 inline double pairs(const OffsetList& a, const OffsetList& b) {
   double sum = 0;
   for (std::size_t i = 0; i + 1 < a.size() && i + 1 < b.size(); ++i)
@@ -22,21 +22,22 @@ inline double pairs(const OffsetList& a, const OffsetList& b) {
   return sum;
 }
 
-/// The FLOPs of a forward pass with the loss: of a language model if `source` is empty, of a tagger
-/// if `target` is empty, otherwise of an encoder with a decoder. Backward needs twice as many.
+/// The FLOPs of a forward pass including the logits. The model is a language model if `source` is
+/// empty, a tagger if `target` is empty, and otherwise an encoder with a decoder. The backward pass
+/// needs twice as many.
 inline double forward_flops(const ModelOptions& model, double vocabulary, const OffsetList& source,
                             const OffsetList& target) {
   const auto d = static_cast<double>(model.d_model), ff = static_cast<double>(model.d_ff);
   const auto encoders = static_cast<double>(model.encoder_layers),
              decoders = static_cast<double>(model.decoder_layers);
-  const auto layer = [&](const OffsetList& x) {  // q, k, v, out; q kᵀ and p v; feed-forward
+  const auto layer = [&](const OffsetList& x) {  // terms: q, k, v, out; q kᵀ, p v; feed-forward
     return 8 * d * d * rows(x) + 4 * d * pairs(x, x) + 4 * d * ff * rows(x);
   };
   double flops = 2 * d * vocabulary * rows(target.empty() ? source : target);
   if (!target.empty()) flops += decoders * layer(target);
   if (!source.empty()) flops += encoders * layer(source);
   if (!source.empty() && !target.empty()) {
-    // q and out of target rows, k and v of source rows
+    // q and out for the target rows, k and v for the source rows
     flops += decoders * (4 * d * d * (rows(target) + rows(source)) + 4 * d * pairs(target, source));
   }
   return flops;

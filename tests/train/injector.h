@@ -1,12 +1,12 @@
 #pragma once
-/// Injects values, such as NaN, into the results and gradients of ops.
+/// Replaces values in the results and gradients of ops, for example by NaN.
 #include "autograd/tensor.h"
 
 namespace heed::test {
 
-/// During its lifetime, counts the results and gradients of this thread's ops in a step (one shard,
-/// one thread) and can replace a value in one of them. The value is replaced in every step, so that
-/// a repeated step fails at the same place.
+/// During its lifetime, counts the results and gradients of this thread's ops. Once the numbers per
+/// step are set, also replaces the value at `place` in every step, so that a repeated step fails at
+/// the same place. Steps must have one shard and run on one thread.
 class Injector final : public OpObserver {
  public:
   Injector() : before_(std::exchange(active, this)) {}
@@ -17,13 +17,13 @@ class Injector final : public OpObserver {
   struct Place {
     bool forward = true;       ///< true: a result; false: a gradient
     std::int64_t number = -1;  ///< index of the result or gradient within the step
-    std::int64_t at = 0;       ///< index of the value, modulo the size
+    std::int64_t at = 0;       ///< index of the value, taken modulo the size of the array
     real value = 0;
   };
   Place place;
 
-  std::int64_t results = 0, gradients_seen = 0;  ///< numbers per step, set by learn()
-  /// Sets the numbers per step. Must be called after one step without injection.
+  std::int64_t results = 0, gradients_seen = 0;  ///< number of each per step, set by learn()
+  /// Sets the numbers per step to the counts so far. Must be called after exactly one step.
   void learn() {
     results = std::exchange(result_count_, 0);
     gradients_seen = std::exchange(gradient_count_, 0);

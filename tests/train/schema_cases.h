@@ -1,6 +1,6 @@
 #pragma once
 /// Records the configs of the tests as JSON for test_schema.py: if HEED_SCHEMA_CASES=FILE is set,
-/// each config that a test reads is appended to FILE, one JSON object per line.
+/// each config that a test parses is appended to FILE as a line with a JSON object.
 #include <cstdlib>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -13,8 +13,8 @@
 
 namespace heed {
 
-/// The tree as JSON, as read by an editor's YAML parser (YAML 1.2 without octal and
-/// hexadecimal numbers).
+/// The tree as JSON, with the types that an editor's YAML parser assigns (YAML 1.2 without octal
+/// and hexadecimal numbers).
 inline nlohmann::json as_json(const YamlNode& node) {
   using Kind = YamlNode::Kind;
   nlohmann::json json;
@@ -46,7 +46,7 @@ class SchemaCase {
     std::optional<YamlNode> tree = parse_yaml(text, 0, problems);
     if (tree) apply_overrides(*tree, overrides, problems);
     case_["tree"] = tree ? as_json(*tree) : nlohmann::json();
-    // The schema is applied only to what the YAML reader and the command line accept.
+    // test_schema.py skips a config that is not valid YAML or whose overrides cannot be applied.
     case_["readable"] = tree && !problems.any() && tree->kind != YamlNode::Kind::null;
     case_["text"] = std::move(text);
     case_["overrides"] = overrides;

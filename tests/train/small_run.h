@@ -5,7 +5,7 @@
 
 namespace heed::test {
 
-/// A short run of a tiny model with dropout, which is trained to reverse short words.
+/// The config of a short run: a tiny model with dropout is trained to reverse short sequences.
 inline Config small_run(std::int64_t steps = 40) {
   Config c;
   c.name = "small";

@@ -13,7 +13,8 @@
 
 namespace heed::test {
 
-/// The parent of temporary folders: in memory if possible, because the tests call fsync often.
+/// The parent of temporary folders: in memory if possible, because the tested code calls fsync
+/// often.
 inline std::filesystem::path scratch() {
   const std::filesystem::path memory = "/dev/shm";
   return ::access(memory.c_str(), W_OK) == 0 ? memory : std::filesystem::temp_directory_path();
@@ -52,7 +53,7 @@ inline std::string get(const std::filesystem::path& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-/// The message of the Error thrown by `action`, which must have this code.
+/// The message of the Error that `action` throws. Checks that it throws an Error with this code.
 template <class Action>
 std::string error_of(Exit code, Action action) {
   try {

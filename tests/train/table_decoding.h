@@ -11,8 +11,7 @@ namespace heed::test {
 class TableDecoding final : public Decoding {
  public:
   using Prefix = std::vector<std::int32_t>;
-  /// The logits of the token that follows `tokens`, the output for a sentence so far without the
-  /// prompt.
+  /// The logits of a sentence's next token; `tokens` is its output so far, without the prompt.
   using Table = std::function<std::vector<float>(std::int32_t sentence, const Prefix& tokens)>;
 
   TableDecoding(std::int64_t sentences, Table table) : table_(std::move(table)) {

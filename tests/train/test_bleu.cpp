@@ -51,7 +51,7 @@ BOOST_AUTO_TEST_CASE(tokenizer_13a_splits_at_unicode_spaces_and_keeps_unicode_pu
   BOOST_TEST(tokenize_13a("a-\n\u3000\n") == "a-");   // trailing white space is removed first
 }
 
-BOOST_AUTO_TEST_CASE(tokenizer_13a_equals_the_reference_implementation) {
+BOOST_AUTO_TEST_CASE(tokens_of_13a_equal_those_of_the_reference_implementation) {
   for (const auto& pair : golden()["tokens"])
     BOOST_TEST(tokenize_13a(pair[0].get<std::string>()) == pair[1].get<std::string>());
 }
@@ -59,9 +59,9 @@ BOOST_AUTO_TEST_CASE(tokenizer_13a_equals_the_reference_implementation) {
 BOOST_AUTO_TEST_CASE(chinese_characters_are_separate_tokens) {
   BOOST_TEST(tokenize_zh("我爱Apple，不是pear.") == "我 爱 Apple ， 不 是 pear .");
   BOOST_TEST(tokenize_zh("2021年3月, 5.5%") == "2021 年 3 月 , 5.5 %");
-  BOOST_TEST(tokenize_zh("“好”—x") == "“ 好 ” — x");  // in sacreBLEU's ranges of Chinese characters
+  BOOST_TEST(tokenize_zh("“好”—x") == "“ 好 ” — x");  // sacreBLEU counts “, ” and — as Chinese
   BOOST_TEST(tokenize_zh(" .5\u3000") == ".5");       // white space around a line is removed first
-  BOOST_TEST(tokenize_zh("&quot;") == "& quot ;");    // 13a replaces entities, zh does not
+  BOOST_TEST(tokenize_zh("&quot;") == "& quot ;");    // unlike 13a, zh keeps entities
   BOOST_TEST(tokenize_zh("\xff\xe4 日") == "\xff\xe4 日");
   for (const auto& pair : golden()["tokens_zh"])
     BOOST_TEST(tokenize_zh(pair[0].get<std::string>()) == pair[1].get<std::string>());
@@ -79,7 +79,7 @@ BOOST_AUTO_TEST_CASE(scores_equal_those_of_the_reference_implementation) {
   }
 }
 
-// Counts from sacreBLEU's tests, with the score that they expect.
+// The counts and the expected score are from sacreBLEU's tests.
 BOOST_AUTO_TEST_CASE(score_of_counts_equals_the_value_in_sacrebleus_tests) {
   BleuScore counts;
   counts.matches = {9, 7, 5, 3};
@@ -89,8 +89,8 @@ BOOST_AUTO_TEST_CASE(score_of_counts_equals_the_value_in_sacrebleus_tests) {
   BOOST_TEST(std::abs(counts.score - 83.75922397) < 1e-7);
 }
 
-// "the the the" against "the cat": after clipping, 1 of 3 words matches, 0 of 2 bigrams and 0 of 1
-// trigram; there is no 4-gram.
+// `clipped`: only 1 of 3 words matches, because the reference contains "the" once. 0 of 2 bigrams
+// and 0 of 1 trigram match. The score is 0 because there is no 4-gram.
 BOOST_AUTO_TEST_CASE(scores_equal_values_computed_by_hand) {
   const BleuScore clipped = corpus_bleu(Lines{"the the the"}, Lines{"the cat"});
   BOOST_TEST((clipped.matches == std::array<std::int64_t, 4>{1, 0, 0, 0}));
@@ -99,8 +99,8 @@ BOOST_AUTO_TEST_CASE(scores_equal_values_computed_by_hand) {
   check_close(clipped.precisions[1], 25.0);  // 100 / (2 · 2)
   check_close(clipped.precisions[2], 25.0);  // 100 / (4 · 1)
 
-  // 4 of 4 words and 2 of 3 bigrams match; 0 of 2 trigrams and 0 of 1 4-gram are both smoothed to
-  // 1/4. The brevity penalty is exp(1 − 5/4).
+  // 4 of 4 words and 2 of 3 bigrams match. The precisions of 0 of 2 trigrams and 0 of 1 4-gram are
+  // both smoothed to 1/4. The brevity penalty is exp(1 − 5/4).
   const BleuScore smoothed = corpus_bleu(Lines{"a b d e"}, Lines{"a b c d e"});
   BOOST_TEST((smoothed.matches == std::array<std::int64_t, 4>{4, 2, 0, 0}));
   check_close(smoothed.precisions[2], 25.0);
@@ -109,7 +109,7 @@ BOOST_AUTO_TEST_CASE(scores_equal_values_computed_by_hand) {
   check_close(smoothed.score, 100.0 * std::exp(-0.25) * std::pow(2.0 / 3.0 / 16.0, 0.25));
 }
 
-BOOST_AUTO_TEST_CASE(empty_lines_score_0_and_equal_lines_100) {
+BOOST_AUTO_TEST_CASE(empty_lines_score_0_and_equal_lines_score_100) {
   BOOST_TEST(corpus_bleu(Lines{"", ""}, Lines{"a b", "c"}).score == 0.0);
   BOOST_TEST(corpus_bleu(Lines{"", ""}, Lines{"a b", "c"}).brevity_penalty == 0.0);
   BOOST_TEST(corpus_bleu(Lines{"a b c d"}, Lines{""}).score == 0.0);

@@ -156,7 +156,7 @@ BOOST_AUTO_TEST_CASE(checkpoint_that_cannot_be_examined_is_an_error) {
   HEED_CHECK_ERROR(Exit::io, "cannot examine " + unreadable.string() + ": File name too long",
                    run.checkpoints.steps());
   fs::remove(unreadable);
-  fs::create_symlink("nothing", unreadable);  // dangling, as after pruning
+  fs::create_symlink("nothing", unreadable);  // a dangling link is not a checkpoint
   BOOST_TEST((run.checkpoints.steps() == std::vector<std::int64_t>{10}));
 }
 
@@ -326,7 +326,7 @@ BOOST_AUTO_TEST_CASE(prune_removes_unfinished_checkpoints) {
   BOOST_TEST(fs::exists(run.folder / "checkpoints/notes.txt"));
 }
 
-BOOST_AUTO_TEST_CASE(text_of_weights_has_name_steps_and_folder) {
+BOOST_AUTO_TEST_CASE(text_of_weights_contains_name_steps_and_folder) {
   WeightsInfo weights;
   weights.folder = "runs/a/best";
   BOOST_TEST(weights.text() == "runs/a/best");

@@ -28,8 +28,8 @@ BOOST_AUTO_TEST_CASE(scores_equal_those_of_the_reference_implementation) {
   }
 }
 
-// An example that Hugging Face publishes with sacreBLEU's result, and the examples of sacreBLEU's
-// tests of the effective order. Those tests use beta = 3, which changes none of these scores.
+// An example that Hugging Face publishes with sacreBLEU's score, and the examples from sacreBLEU's
+// tests of the effective order. These tests use beta = 3, with which the scores are the same.
 BOOST_AUTO_TEST_CASE(scores_equal_published_scores_of_sacrebleu) {
   check_score({"The relationship between cats and dogs is not exactly friendly.",
                "a good bookshop is just a genteel black hole that knows how to read."},
@@ -45,19 +45,19 @@ BOOST_AUTO_TEST_CASE(scores_equal_published_scores_of_sacrebleu) {
   check_score({"aa"}, {"ab"}, 25.0);
 }
 
-// "abcd" against "ab": n-grams of orders 1 (2 of 4, 2 of 2) and 2 (1 of 3, 1 of 1) match; orders 3
-// and 4 are dropped because the reference has no such n-grams. P = 5/12, R = 1,
+// "abcd" scored against "ab": 2 of 4 characters match 2 of 2, and 1 of 3 bigrams matches 1 of 1.
+// Orders 3 to 6 are dropped because the reference has no such n-grams. P = 5/12, R = 1,
 // F2 = 5 · P · R / (4 P + R).
 BOOST_AUTO_TEST_CASE(score_equals_a_value_computed_by_hand) {
   check_score({"abcd"}, {"ab"}, 100.0 * 5.0 * (5.0 / 12.0) / (4.0 * 5.0 / 12.0 + 1.0));
-  // With a second, long line, the first line still adds nothing to the hypothesis counts from order
-  // 3 on.
+  // The second line has n-grams of all orders. The first line still adds nothing to the counts from
+  // order 3 on.
   const double p1 = 10.0 / 12.0, p2 = 8.0 / 10.0;  // orders 3 to 6 have precision 1
   const double p = (p1 + p2 + 4.0) / 6.0;
   check_score({"abcd", "hgfedcba"}, {"ab", "hgfedcba"}, 100.0 * 5.0 * p / (4.0 * p + 1.0));
 }
 
-BOOST_AUTO_TEST_CASE(empty_lines_white_space_and_invalid_bytes_are_scored) {
+BOOST_AUTO_TEST_CASE(white_space_is_ignored_and_invalid_bytes_are_scored_as_characters) {
   check_score({}, {}, 0.0);
   check_score({""}, {""}, 0.0);
   check_score({"x"}, {""}, 0.0);

@@ -1,5 +1,6 @@
 // Parts of the commands that cannot be tested through the command line: the gradient table with
-// wrong gradients, lines that arrive in pieces, output that is written completely or not at all.
+// wrong gradients, lines that arrive in pieces, and output that is written completely or not at
+// all.
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -108,7 +109,7 @@ BOOST_AUTO_TEST_CASE(empty_table_and_table_of_a_noisy_function_fail) {
 
 BOOST_AUTO_TEST_CASE(wrong_backward_is_marked_in_the_table) {
   const Tensor w = Tensor::variable(Array::full({3}, 0.7));
-  // The tape computes d(w · c)/dw = c, but c changes with w outside the tape.
+  // f = Σ w ⊙ c, where c is a copy of w. The tape computes df/dw = c, but c also changes with w.
   const auto f = [&] { return sum(mul(w, Tensor(w.value().clone()))); };
   GradcheckTable table;
   table.add(gradcheck_parameters(f, {{"w", w}}));

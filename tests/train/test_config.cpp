@@ -1,4 +1,4 @@
-/// Reading whole configs: defaults, overrides, the shipped files, the reference page.
+/// Reading whole configs: defaults, overrides, the shipped configs and the reference page.
 #include <boost/test/unit_test.hpp>
 #include <filesystem>
 #include <fstream>
@@ -23,7 +23,7 @@ const std::string minimal = "data: {train: {source: a.txt, target: b.txt}}\n";
 
 Config parse(const std::string& text, const Strings& overrides = {}) {
   const Config config = heed::parse_config(text, "exp.yaml", overrides);
-  // A schema describes a file alone; it cannot express that overrides reset keys or shorten the
+  // A schema describes only a file: it cannot express that overrides reset keys or shorten the
   // warmup.
   if (overrides.empty()) heed::SchemaCase(text).record("accepted");
   return config;
@@ -175,7 +175,7 @@ BOOST_AUTO_TEST_CASE(layers_of_a_language_model_are_decoder_layers) {
   BOOST_TEST(config.model->context == 64);
 }
 
-BOOST_AUTO_TEST_CASE(dropout_is_one_rate_for_all_places_or_a_rate_per_place) {
+BOOST_AUTO_TEST_CASE(dropout_is_read_as_one_rate_or_as_a_rate_for_each_place) {
   const heed::DropoutRates shared = parse(minimal + "model: {dropout: 0.25}\n").model->dropout;
   BOOST_TEST(shared.residual == 0.25);
   BOOST_TEST(shared.attention == 0.25);
@@ -205,13 +205,13 @@ BOOST_AUTO_TEST_CASE(overrides_replace_values_of_the_file) {
   BOOST_TEST(parse(text, {"name=a=b"}).name == "a=b");
   BOOST_TEST((parse(text, {"optim.betas=[0.5, 0.6]"}).optim.betas[0] == 0.5));
   BOOST_TEST(parse(text, {"tokenizer.model=\"\""}).tokenizer.model.empty());
-  // A whole section replaces the file's section.
+  // An override of a section replaces the whole section of the file.
   BOOST_TEST(parse(text, {"model={heads: 2}"}).model->d_model == heed::ModelOptions{}.d_model);
   // With an empty file, the command line can supply every key.
   BOOST_TEST(parse("", {"data.synthetic.name=copy"}).name == "exp");
 }
 
-BOOST_AUTO_TEST_CASE(keys_of_the_file_made_ineffective_by_an_override_are_reset) {
+BOOST_AUTO_TEST_CASE(keys_made_ineffective_by_an_override_are_reset) {
   const std::string text = minimal +
                            "optim: {name: adamw, betas: [0.9, 0.99], weight_decay: 0.1}\n"
                            "model: {positions: learned, max_positions: 200}\n";
@@ -219,7 +219,7 @@ BOOST_AUTO_TEST_CASE(keys_of_the_file_made_ineffective_by_an_override_are_reset)
   BOOST_TEST(config.optim.betas[1] == heed::OptimOptions{}.betas[1]);
   BOOST_TEST(config.optim.weight_decay == 0.1);
   BOOST_TEST(config.model->max_positions == heed::ModelOptions{}.max_positions);
-  const Config again = parse(heed::write_yaml(config));  // the resolved file is consistent
+  const Config again = parse(heed::write_yaml(config));  // the resolved config is valid
   BOOST_TEST(heed::differences(config, again).empty());
 }
 
@@ -264,13 +264,13 @@ BOOST_AUTO_TEST_CASE(changes_on_resume_are_reported_refused_or_ignored) {
 
 BOOST_AUTO_TEST_CASE(shipped_reference_page_equals_the_printed_page_and_is_valid) {
   const bool same = slurp(configs / "reference.yaml") == heed::reference_yaml();
-  BOOST_TEST(same, "configs/reference.yaml differs from the printed reference page");
+  BOOST_TEST(same, "configs/reference.yaml is outdated: regenerate it with heed show reference");
   const Config config = heed::read_config(configs / "reference.yaml");
   BOOST_TEST((config.data.synthetic.name == heed::SyntheticKind::dates));
   BOOST_TEST(config.name == "reference");
 }
 
-BOOST_AUTO_TEST_CASE(every_shipped_config_loads_and_begins_with_a_comment) {
+BOOST_AUTO_TEST_CASE(every_shipped_config_begins_with_a_comment_and_is_valid) {
   std::size_t count = 0;
   for (const auto& entry : fs::recursive_directory_iterator(configs)) {
     if (entry.path().extension() != ".yaml") continue;

@@ -1,4 +1,4 @@
-/// Inconsistent values and broken overrides.
+/// Inconsistent values and invalid overrides.
 #include <cmath>
 
 #include "tests/train/config_cases.h"
@@ -47,7 +47,7 @@ BOOST_AUTO_TEST_CASE(inconsistent_values_are_refused) {
       {copy + "model: {d_model: 33, heads: 3, positions: none, mixer: lstm}\n",
        "exp.yaml:2:18: model.d_model: 33 is odd, but mixer: lstm has two directions in an encoder, "
        "each of half the width"},
-      {copy + "task: tag\nmodel: {d_model: 33, positions: none, mixer: gru}\n",  // without heads
+      {copy + "task: tag\nmodel: {d_model: 33, positions: none, mixer: gru}\n",  // gru has no heads
        "exp.yaml:3:18: model.d_model: 33 is odd, but mixer: gru has two directions in an encoder, "
        "each of half the width"},
       {lm + "model: {d_model: 33, positions: none, mixer: lstm}\n", "accepted"},
@@ -359,15 +359,16 @@ BOOST_AUTO_TEST_CASE(run_shortened_by_override_has_shorter_warmup) {
   BOOST_TEST(config.warnings == std::vector{warning}, boost::test_tools::per_element());
   BOOST_TEST(read(text, {"train={steps: 2}"}).optim.schedule.warmup == 0);
   BOOST_TEST(read(text, {"optim.schedule.steps=50"}).optim.schedule.warmup == 5);
-  // The default warmup is shortened if the command line also chooses the schedule.
+  // The default warmup is also shortened if the command line chooses the schedule.
   BOOST_TEST(read(copy, {"train.steps=20", "optim.schedule.name=linear"}).optim.schedule.warmup ==
              2);
-  // The run is long enough: the warmup is unchanged.
+  // A warmup shorter than the run is unchanged.
   BOOST_TEST(read(text, {"train.steps=101"}).optim.schedule.warmup == 100);
   BOOST_TEST(read(text, {"train.steps=101"}).warnings.empty());
   const std::string late = ", but cosine ends at step 2; set a shorter warmup";
   check_all({
-      // The warmup is not shortened if the file is inconsistent or the command line sets both keys.
+      // The warmup is not shortened if it is already too long in the file or is set on the command
+      // line.
       {copy + "optim: {schedule: {name: cosine, warmup: 100}}\ntrain: {steps: 2}\n",
        "exp.yaml:2:42: optim.schedule.warmup: 100" + late},
       {copy + "optim: {schedule: {name: cosine, warmup: 100}}\ntrain: {steps: 3}\n",
@@ -398,7 +399,7 @@ BOOST_AUTO_TEST_CASE(average_over_more_than_the_last_fifth_of_the_steps_causes_a
       warnings("{steps: 0, epochs: 2, average: 9}").empty());  // the number of steps is unknown
 }
 
-BOOST_AUTO_TEST_CASE(edge_cases_of_numbers_and_text_are_read_exactly_or_refused) {
+BOOST_AUTO_TEST_CASE(edge_cases_of_config_values_are_reported_or_read_exactly) {
   const std::string tag = "task: tag\ndata: {synthetic: {name: brackets}}\n";
   const std::string steps = "is out of range (allowed: 0 to 1000000000000)";
   check_all({
@@ -433,7 +434,7 @@ BOOST_AUTO_TEST_CASE(edge_cases_of_numbers_and_text_are_read_exactly_or_refused)
   BOOST_TEST(std::signbit(heed::find_field("optim.momentum")->get(config).get<double>()));
 }
 
-BOOST_AUTO_TEST_CASE(broken_overrides_are_refused) {
+BOOST_AUTO_TEST_CASE(invalid_overrides_are_refused) {
   check_all({
       {copy,
        "command line: train.stepz=3: unknown key (did you mean train.steps?)",
@@ -443,10 +444,10 @@ BOOST_AUTO_TEST_CASE(broken_overrides_are_refused) {
        {"trian.steps=3"}},
       {copy + "train: {steps: 9}\n",
        "command line: train.steps.x=3: unknown key",
-       {"train.steps.x=3"}},  // the path leads through a value of the file
+       {"train.steps.x=3"}},  // the file contains a value for train.steps
       {copy,
        "command line: seed.x=3: unknown key",
-       {"seed=1", "seed.x=3"}},  // the path leads through an override
+       {"seed=1", "seed.x=3"}},  // an override contains a value for seed
       {copy + "train: [1]\n",
        "exp.yaml:2:8: train: expected keys and values, such as steps: ..., "
        "got a list",
@@ -500,7 +501,8 @@ BOOST_AUTO_TEST_CASE(broken_overrides_are_refused) {
       {copy + "", "command line: optim.momentum=0.5: only for name: sgd", {"optim.momentum=0.5"}},
       {copy,
        "command line: tokenizer.algorithm=bpe: only for kind: sentencepiece",
-       {"tokenizer.kind=char", "tokenizer.algorithm=bpe"}},  // the command line sets both
+       {"tokenizer.kind=char",
+        "tokenizer.algorithm=bpe"}},  // both keys are set on the command line
       {copy,
        "command line: seed.x=1: seed: expected a whole number, got keys and values",
        {"seed.x=1"}},

@@ -1,4 +1,4 @@
-/// Unknown and duplicate keys, and values that are invalid by themselves.
+/// Unknown and duplicate keys, and values that are invalid whatever the values of other keys.
 #include "tests/train/config_cases.h"
 
 using namespace std::string_literals;
@@ -261,7 +261,7 @@ BOOST_AUTO_TEST_CASE(unknown_choices_are_refused_with_a_hint) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(names_that_no_folder_can_have_are_refused) {
+BOOST_AUTO_TEST_CASE(names_unsuitable_for_a_folder_are_refused) {
   check_all({
       {copy + "name: a/b\n",
        "exp.yaml:2:7: name: \"a/b\" cannot be a folder's name: it needs 1 to 200 bytes, no slash, "
@@ -279,12 +279,12 @@ BOOST_AUTO_TEST_CASE(names_that_no_folder_can_have_are_refused) {
        "exp.yaml:2:7: name: \"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx...\" "
        "cannot be a folder's name: it needs 1 to 200 bytes, no slash, and no leading dot or dash"},
   });
-  // The default name is that of the config file.
+  // The default name is the name of the config file without its extension.
   for (const auto& [file, shown] :
        {std::pair("", ""), std::pair("a\x07.yaml", "a\\x07"), std::pair("a\nb.yaml", "a\\nb")}) {
     try {
       heed::parse_config(copy, file, {});
-      BOOST_ERROR("accepted");
+      BOOST_ERROR("the config was accepted");
     } catch (const heed::Error& error) {
       BOOST_TEST(std::string(error.what()).find(std::string("name: \"") + shown + "\" cannot be") !=
                  std::string::npos);

@@ -1,4 +1,4 @@
-/// Every key of the table is printed, read back, and described.
+/// The table of keys: every key has help, and its values are read back exactly as printed.
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <cmath>
@@ -29,7 +29,7 @@ std::string random_text(Random& random) {
   return text;
 }
 
-/// A random double of any magnitude within the range of this field.
+/// A random double of any magnitude strictly between the bounds of this field.
 double random_number(const Field& field, Random& random) {
   for (;;) {
     const double exponent = std::uniform_real_distribution(-300.0, 300.0)(random);
@@ -88,7 +88,7 @@ heed::YamlNode node_of(const std::string& text, heed::Problems& problems) {
   return *node;
 }
 
-/// Reads a resolved config with the table only, without checks between values.
+/// Reads a resolved config with the rows of the table only, without the checks between keys.
 Config read_all(const std::string& yaml) {
   heed::Problems problems("resolved.yaml", {});
   const heed::YamlNode tree = node_of(yaml, problems);
@@ -149,7 +149,7 @@ BOOST_AUTO_TEST_CASE(random_values_of_every_key_are_read_back_exactly) {
     BOOST_TEST(heed::write_yaml(again) == yaml);
     // A JSON object is valid YAML.
     BOOST_TEST(heed::write_yaml(read_all(heed::config_json(config).dump())) == yaml);
-    // Values of a few keys are also compared without printing.
+    // The values of a few keys are also compared directly, without being printed.
     BOOST_TEST(again.optim.lr == config.optim.lr);
     BOOST_TEST((again.optim.betas == config.optim.betas));
     BOOST_TEST(again.tokenizer.model == config.tokenizer.model);
@@ -161,7 +161,7 @@ BOOST_AUTO_TEST_CASE(no_two_keys_share_a_member) {
   // If two rows share a member, changing the value of one key changes that of another.
   Random random(2);
   for (const Field& field : heed::fields()) {
-    if (field.open && field.choices.size() == 1) continue;  // only a plugin adds a second value
+    if (field.open && field.choices.size() == 1) continue;  // only a plugin can add a second choice
     Config config;
     for (int attempt = 0; attempt < 50 && field.print(config) == field.print(Config{}); ++attempt) {
       heed::Problems problems("value", {});
@@ -209,7 +209,7 @@ BOOST_AUTO_TEST_CASE(rows_of_the_table_are_unique_and_have_help) {
     }
   }
   for (const heed::Section& section : heed::sections()) {
-    BOOST_TEST(!heed::names_in(section.key).empty(), section.key << " contains nothing");
+    BOOST_TEST(!heed::names_in(section.key).empty(), section.key << " contains no keys");
   }
 }
 

@@ -1,4 +1,4 @@
-/// Inputs meant to exhaust time, memory or the stack.
+/// Configs that are meant to exhaust time, memory or the stack.
 #include <functional>
 #include <random>
 
@@ -49,7 +49,7 @@ BOOST_AUTO_TEST_CASE(nodes_deeper_than_32_levels_are_refused) {
   BOOST_TEST(yaml_refusal(repeat("- ", 33)) == "exp.yaml:1:65: nested deeper than 32 levels");
   BOOST_TEST(yaml_refusal(repeat("{a: ", 33)).ends_with("nested deeper than 32 levels"));
   BOOST_TEST(refusal("", {"x=" + repeat("[", 5000)}).ends_with("nested deeper than 32 levels"));
-  // An anchor of 20 levels, aliased at level 20.
+  // An anchored list of 20 levels, with an alias inside a second list of 20 levels.
   const std::string twice = "- &a " + list(20) + "\n- " + repeat("[", 20) + "*a" + repeat("]", 20);
   BOOST_TEST(yaml_refusal(twice) == "exp.yaml:2:23: nested deeper than 32 levels");
 }
@@ -106,7 +106,7 @@ BOOST_AUTO_TEST_CASE(long_words_are_truncated_in_messages) {
                  "... is out of range (allowed: 0 to 2^64 - 1)");
 }
 
-BOOST_AUTO_TEST_CASE(time_of_reading_grows_linearly_with_the_size) {
+BOOST_AUTO_TEST_CASE(time_of_reading_a_config_grows_linearly_with_its_size) {
   const auto numbered = [](std::size_t bytes) {
     std::string text;
     for (int i = 0; text.size() + 20 < bytes; ++i) text += "key" + std::to_string(i) + ": 1\n";
@@ -134,9 +134,9 @@ BOOST_AUTO_TEST_CASE(time_of_reading_grows_linearly_with_the_size) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(reading_of_random_texts_neither_hangs_nor_crashes) {
-  // The texts are composed of YAML's punctuation. An accepted config must be equal after printing
-  // and reading.
+BOOST_AUTO_TEST_CASE(random_texts_are_refused_or_read_as_configs_without_a_crash) {
+  // The texts are composed of YAML's punctuation. An accepted config must remain equal when it is
+  // printed and read again.
   const std::vector<std::string> pieces{"{",
                                         "}",
                                         "[",

@@ -7,7 +7,7 @@ BOOST_AUTO_TEST_SUITE(config_yaml)
 
 BOOST_AUTO_TEST_CASE(undefined_anchor_is_refused_with_line_and_column) {
   const std::string message = refusal(copy + "name: *nobody\n", {});
-  // yaml-cpp 0.8 adds the name of the anchor.
+  // yaml-cpp 0.8 appends the name of the anchor.
   BOOST_TEST(
       message.starts_with("exp.yaml:2:7: not valid YAML: the referenced anchor is not defined"));
 }
@@ -64,7 +64,7 @@ BOOST_AUTO_TEST_CASE(invalid_yaml_is_refused_with_line_and_column) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(yaml_features_that_configs_exclude_are_refused) {
+BOOST_AUTO_TEST_CASE(yaml_that_a_config_must_not_contain_is_refused) {
   check_all({
       {copy + "---\nseed: 2\n",
        "exp.yaml:2:1: text after the end of the document (a config is one document)"},

@@ -1,4 +1,4 @@
-// Matrix products: recorded counts compared with a formula, and the replay of a step's products.
+// Matrix products: their FLOPs compared with a formula, and the replay of a step's products.
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <cmath>
@@ -106,8 +106,8 @@ BOOST_AUTO_TEST_CASE(formula_equals_values_computed_by_hand) {
   // One causal layer on 4 rows: q, k, v, out 4·(2·4·2·2) = 128; q kᵀ and p v 2·(2·4·4·2) = 128;
   // feed-forward 2·(2·4·2·3) = 96; output 2·4·2·7 = 112.
   BOOST_TEST(forward_flops(m, 7, {}, target) == 128 + 128 + 96 + 112);
-  // Encoder on 5 rows: 160 + 200 + 120. Cross: q and out 2·(2·4·2·2) = 64, k and v 2·(2·5·2·2) =
-  // 80, products 2·(2·4·5·2) = 160.
+  // Encoder on 5 rows: 160 + 200 + 120. Cross-attention: q and out 2·(2·4·2·2) = 64, k and v
+  // 2·(2·5·2·2) = 80, products 2·(2·4·5·2) = 160.
   BOOST_TEST(forward_flops(m, 7, source, target) == 128 + 128 + 96 + 112 + 480 + 64 + 80 + 160);
 }
 
@@ -202,7 +202,7 @@ BOOST_AUTO_TEST_CASE(cost_of_a_token_equals_the_formula) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(product_log_counts_products_of_its_thread_during_its_lifetime) {
+BOOST_AUTO_TEST_CASE(innermost_product_log_counts_the_products_of_its_thread) {
   const Array a = Array::full({2, 3}, 1), b = Array::full({3, 5}, 1);
   const auto multiply = [&] { matmul(Tensor(a), Tensor(b)); };
   ProductFlops outer, inner;
@@ -274,7 +274,7 @@ BOOST_AUTO_TEST_CASE(operands_that_overlap_in_a_step_overlap_in_its_replay) {
   Array sum = Array::zeros({4, 4});
   std::vector<Product> products;
   ProductFlops flops;
-  const auto columns = [&](std::int64_t from) {  // a [4, 5] block
+  const auto columns = [&](std::int64_t from) {  // multiplies a [4, 5] block of left
     kernels::gemm(kernels::Trans::no, kernels::Trans::no, 4, 4, 5, 1, left.data() + from, 10,
                   right.data(), 4, 1, sum.data(), 4);
   };

@@ -38,8 +38,8 @@ bool is(const Xml& element, const std::string& kind) {
 struct Numbers {
   std::map<std::string, std::string> shapes;  ///< name of the parameter → shape
   std::int64_t values = 0;                    ///< number of values, repeated blocks included
-  std::vector<std::pair<std::int64_t, std::int64_t>> frames;  ///< (blocks, values of each)
-  std::map<std::string, double> heights;                      ///< name of a box → y
+  std::vector<std::pair<std::int64_t, std::int64_t>> frames;  ///< (blocks, values per block)
+  std::map<std::string, double> heights;                      ///< name of a box → y of its text
   int additions = 0, ties = 0;
 };
 
@@ -50,7 +50,8 @@ std::int64_t product(const std::string& shape) {
   return n;
 }
 
-/// Returns the number of values in a box, which must equal the printed number.
+/// Returns the number of values in a box, computed from the shapes in its title. Checks that the
+/// box shows this number.
 std::int64_t read_box(const Xml& box, Numbers& numbers) {
   std::istringstream title(box.get<std::string>("title"));
   std::int64_t listed = 0, printed = 0;
@@ -101,7 +102,8 @@ Numbers numbers_of(const Config& config, const Vocabulary& vocabulary) {
   return numbers;
 }
 
-/// Checks that every parameter is drawn with its shape, except in the repeated blocks of a frame.
+/// Checks that every parameter is drawn with its shape, and the number of all values. Of repeated
+/// blocks, only the first is drawn.
 void check_drawing(const Config& config, const Vocabulary& vocabulary) {
   const Numbers drawn = numbers_of(config, vocabulary);
   std::int64_t values = 0;
@@ -191,7 +193,7 @@ BOOST_AUTO_TEST_CASE(numbers_in_a_drawing_equal_those_of_heed_show) {
 }
 
 BOOST_AUTO_TEST_CASE(sublayers_residuals_and_ties_are_drawn_as_configured) {
-  // y grows downwards, and data flows upwards: earlier layers have larger y.
+  // y grows downwards, and data flow upwards: earlier layers have larger y.
   const auto lm = [](std::vector<std::string> overrides) {
     overrides.insert(overrides.end(), {"model.layers=1", "model.positions=none",
                                        "model.final_norm=true", "model.norm_kind=rms"});
@@ -209,8 +211,8 @@ BOOST_AUTO_TEST_CASE(sublayers_residuals_and_ties_are_drawn_as_configured) {
   BOOST_TEST(bare.additions == 0);
   BOOST_TEST(pre.ties == 1);
   BOOST_TEST(lm({"model.tie_embeddings=false"}).ties == 0);
-  // With one vocabulary, the output and both tables are tied; with two, the output and the table of
-  // the target.
+  // With one vocabulary, the output and both embedding tables are tied. With two vocabularies, only
+  // the output and the target's table are tied.
   BOOST_TEST(numbers_of(shipped("dates"), one_table).ties == 2);
   BOOST_TEST(numbers_of(shipped("dates"), vocabulary).ties == 1);
 }
@@ -228,7 +230,7 @@ BOOST_AUTO_TEST_CASE(drawing_of_a_tape_contains_all_nodes_and_edges) {
   const std::multiset<std::string> expected{"Add [2, 3]", "Mul [2, 3]", "Mul [2, 3]", "Reduce []",
                                             "encoder.layers.0.w< [2, 3]"};
   BOOST_TEST(titles == expected, boost::test_tools::per_element());
-  BOOST_TEST(arrows == 6);  // from w: 2, y: 2, the second product: 1, the sum: 1
+  BOOST_TEST(arrows == 6);  // edges from w: 2, y: 2, the second product: 1, the sum: 1
 }
 
 BOOST_AUTO_TEST_CASE(tape_of_more_than_400_nodes_is_refused) {

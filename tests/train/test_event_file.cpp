@@ -1,4 +1,4 @@
-// Event files: checksums, names, and recorded values. test_event_file.py reads whole files.
+// Event files: checksums, names and recorded values. test_event_file.py tests whole files.
 #include "train/run/event_file.h"
 
 #include <fmt/format.h>
@@ -41,7 +41,7 @@ BOOST_AUTO_TEST_CASE(name_of_a_new_event_file_sorts_after_existing_names) {
   BOOST_TEST(last == "events.out.tfevents.9000000001.heed");
 }
 
-BOOST_AUTO_TEST_CASE(scalars_of_a_record_are_its_numbers) {
+BOOST_AUTO_TEST_CASE(scalars_of_a_record_are_its_numbers_except_the_step) {
   const std::vector<TaggedScalar> scalars =
       scalars_of({{"kind", "valid"},
                   {"step", 7},
@@ -74,7 +74,7 @@ BOOST_AUTO_TEST_CASE(event_files_are_written_only_if_requested) {
   BOOST_TEST(std::filesystem::is_directory(folder / "tensorboard"));
 }
 
-BOOST_AUTO_TEST_CASE(full_disk_is_an_io_error) {
+BOOST_AUTO_TEST_CASE(blocked_folder_and_full_disk_are_io_errors) {
   const TempFolder folder;
   put(folder / "tensorboard", "a file");
   Config config = small_run();

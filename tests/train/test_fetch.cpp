@@ -146,7 +146,7 @@ BOOST_AUTO_TEST_CASE(downloads_are_checked_and_compressed) {
   BOOST_TEST(contains(server.messages[1], "plain.txt: 10 bytes, SHA-256 as expected"));
 }
 
-BOOST_AUTO_TEST_CASE(correct_files_are_kept_and_wrong_ones_replaced) {
+BOOST_AUTO_TEST_CASE(correct_files_are_kept_and_wrong_files_replaced) {
   Server server;
   server.run(server.options());
   fs::remove_all(server.root / "a");  // further downloads would fail
@@ -173,7 +173,7 @@ BOOST_AUTO_TEST_CASE(compressed_downloads_are_accepted) {
   BOOST_TEST(server.stored("plain.txt") == kPlain);
 }
 
-BOOST_AUTO_TEST_CASE(wrong_content_is_refused_and_removed) {
+BOOST_AUTO_TEST_CASE(wrong_content_is_refused_and_not_stored) {
   Server server;
   put(server.root / "a/plain.txt", "plain texT");
   HEED_CHECK_ERROR(Exit::bad_input,

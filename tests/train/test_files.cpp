@@ -28,7 +28,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// Makes rename fail during a test: the two functions below override the C library's.
+/// Makes renaming fail during a test: the two functions below replace those of the C library.
 struct Renaming {
   bool can_exchange = true;
   std::string_view fails_from;  ///< name of the file or folder that cannot be renamed
@@ -53,7 +53,7 @@ extern "C" int rename(const char* from, const char* to) noexcept {
   return static_cast<int>(::syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, 0));
 }
 
-// The hashes of the examples of FIPS 180-4 ("abc", two blocks, a million times "a") and of "".
+// Hashes of the examples in FIPS 180-4 ("abc", a message of two blocks, a million "a") and of "".
 BOOST_AUTO_TEST_CASE(sha256_equals_known_hashes) {
   BOOST_TEST(sha256_hex("") == "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
   BOOST_TEST(sha256_hex("abc") ==
@@ -112,7 +112,7 @@ BOOST_AUTO_TEST_CASE(file_writer_computes_size_and_sha256) {
   BOOST_TEST((get(folder / "file") == all));
 }
 
-BOOST_AUTO_TEST_CASE(failed_write_leaves_the_old_file) {
+BOOST_AUTO_TEST_CASE(failed_write_leaves_the_old_file_unchanged) {
   const TempFolder folder;
   put(folder / "file", "old");
   BOOST_CHECK_THROW(write_file_durably(folder / "file",
@@ -143,7 +143,7 @@ BOOST_AUTO_TEST_CASE(full_disk_is_an_io_error) {
                    write_all(full.get(), as_bytes("x"), "metrics"));
 }
 
-// The limit cannot be raised again, so the test runs in a child process.
+// A process cannot raise its limit again, so the test sets the limit in a child process.
 BOOST_AUTO_TEST_CASE(exceeded_file_size_limit_is_an_io_error_and_leaves_the_old_file) {
   const TempFolder folder;
   put(folder / "file", "old");
@@ -218,7 +218,7 @@ BOOST_AUTO_TEST_CASE(folder_is_removed_if_writing_one_of_its_files_fails) {
   BOOST_TEST(folder.entries() == 0);
 }
 
-BOOST_AUTO_TEST_CASE(new_folder_replaces_the_old_one_and_leftovers) {
+BOOST_AUTO_TEST_CASE(new_folder_replaces_the_old_folder_and_leftovers) {
   const TempFolder folder;
   fs::create_directory(folder / "it");
   put(folder / "it" / "old", "old");

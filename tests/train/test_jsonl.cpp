@@ -54,7 +54,7 @@ BOOST_AUTO_TEST_CASE(full_disk_is_an_io_error) {
   HEED_CHECK_ERROR(Exit::io, "m.jsonl: No space left", writer.append({{"step", 1}}));
 }
 
-BOOST_AUTO_TEST_CASE(repair_truncates_at_the_first_broken_line) {
+BOOST_AUTO_TEST_CASE(repair_truncates_before_the_first_broken_line) {
   const TempFolder folder;
   const auto repaired = [&](const std::string& text) {
     put(folder / "m.jsonl", text);

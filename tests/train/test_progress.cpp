@@ -225,7 +225,8 @@ BOOST_AUTO_TEST_CASE(style_of_a_file_follows_the_locale) {
   BOOST_TEST(!style_with("LC_ALL", "C", none.get()).unicode);
 }
 
-/// A pseudoterminal; its descriptors are invalid if /dev/pts is not mounted.
+/// A pseudoterminal. If none can be opened (for example because /dev/pts is not mounted),
+/// `terminal` is invalid.
 struct Pseudoterminal {
   FileDescriptor master{::posix_openpt(O_RDWR | O_NOCTTY)};
   FileDescriptor terminal;

@@ -23,7 +23,7 @@ BOOST_AUTO_TEST_CASE(words_are_sequences_of_letters_and_digits) {
   BOOST_TEST(rouge_words(" .,; ").empty());
 }
 
-// The F1 of the examples of Lin 2004, section 3, whose reference is "police killed the gunman".
+// F1 of the examples in section 3 of Lin 2004, whose reference is "police killed the gunman".
 BOOST_AUTO_TEST_CASE(scores_equal_the_examples_of_lin_2004) {
   const Lines reference{"police killed the gunman"};
   check_close(mean_rouge(Lines{"police kill the gunman"}, reference).rouge_l, 75);
@@ -34,11 +34,11 @@ BOOST_AUTO_TEST_CASE(scores_equal_the_examples_of_lin_2004) {
 }
 
 BOOST_AUTO_TEST_CASE(scores_equal_values_computed_by_hand) {
-  // 3 of the 4 output words and of the 6 reference words match: "the" occurs once in the reference.
+  // 3 of 4 output words match 3 of 6 reference words: "the" occurs only once in the reference.
   const RougeScore score =
       mean_rouge(Lines{"the the cat sat"}, Lines{"the black cat sat down there"});
   check_close(score.rouge_1, 60);
-  check_close(score.rouge_2, 25);  // "cat sat": 1 of 3, 1 of 5
+  check_close(score.rouge_2, 25);  // "cat sat" matches: 1 of 3 and 1 of 5 bigrams
   check_close(score.rouge_l, 60);
   const RougeScore two = mean_rouge(Lines{"a b", "x"}, Lines{"a b", "y"});
   check_close(two.rouge_1, 50);

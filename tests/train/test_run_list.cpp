@@ -1,4 +1,4 @@
-// heed runs: which folders are runs, and what is printed about each.
+// `heed runs`: which folders are runs, and what is printed about each run.
 #include "train/commands/views/run_list.h"
 
 #include <fcntl.h>
@@ -28,7 +28,7 @@ constexpr const char* chosen = "{\"kind\":\"weights\",\"step\":40,\"seconds\":12
 constexpr const char* tested =
     "{\"kind\":\"test\",\"step\":40,\"seconds\":120,\"loss\":1,\"exact_match\":0.75}\n";
 
-/// A folder of runs, each an hour older than the one made after it.
+/// A folder of runs. Each run is an hour older than the next.
 struct Folder {
   TempFolder folder;
   std::int64_t now = 1'800'000'000;

@@ -73,7 +73,7 @@ BOOST_AUTO_TEST_CASE(tensors_read_equal_tensors_written) {
   BOOST_TEST(file.find("w")->description() == "F32 [2, 3]");
 }
 
-BOOST_AUTO_TEST_CASE(moved_object_keeps_its_tensors) {
+BOOST_AUTO_TEST_CASE(moved_safetensors_file_keeps_its_tensors) {
   const std::vector<float> values = {1.0f, 2.0f};
   const TempFolder folder;
   write_safetensors(folder / "m", std::vector{view("w", DType::f32, {2}, values)});
@@ -82,7 +82,8 @@ BOOST_AUTO_TEST_CASE(moved_object_keeps_its_tensors) {
   BOOST_TEST(second.find("w")->values<float>()[1] == 2.0f);
 }
 
-// The layout equals that in the format's README, byte for byte.
+// As in the README of the format, a file consists of the length of the header, the header padded
+// with spaces, and the data.
 BOOST_AUTO_TEST_CASE(layout_equals_that_of_the_format_description) {
   const TempFolder folder;
   const std::vector<float> one = {1.0f};
@@ -146,8 +147,8 @@ BOOST_AUTO_TEST_CASE(size_of_a_dtype_equals_the_bits_in_its_name) {
 }
 
 BOOST_AUTO_TEST_CASE(files_of_other_programs_are_accepted) {
-  // Padding, no tensors, metadata last, zero-sized tensors, a header whose length is not a multiple
-  // of 8.
+  // Headers with padding, without tensors, with the metadata last, with zero-sized tensors, and
+  // with a length that is not a multiple of 8.
   const auto none = SafetensorsFile::parse(file_with("{}      ", 0), "x");
   BOOST_TEST(none.tensors().empty());
   BOOST_CHECK_NO_THROW(SafetensorsFile::parse(file_with("{\"__metadata__\":{}}", 0), "x"));
@@ -304,8 +305,8 @@ BOOST_AUTO_TEST_CASE(elements_are_aligned_for_any_header) {
   BOOST_TEST(file.find("a")->bytes.size() == 3);
 }
 
-// A truncation causes an error with the correct code. A flipped bit either does so too or leaves a
-// complete file with a changed value, which the checksums of a checkpoint detect.
+// A truncated file is refused. A file with a flipped bit is either refused or complete but changed,
+// which the checksums of a checkpoint detect.
 BOOST_AUTO_TEST_CASE(corrupt_file_is_refused_or_complete) {
   const TempFolder folder;
   const std::vector<float> values = {1.0f, 2.0f, 3.0f, 4.0f};

@@ -7,7 +7,7 @@ using namespace heed;
 
 BOOST_AUTO_TEST_SUITE(yaml_text_of)
 
-BOOST_AUTO_TEST_CASE(text_that_would_be_misread_is_quoted) {
+BOOST_AUTO_TEST_CASE(plain_words_are_unquoted_and_other_text_is_quoted) {
   for (const char* plain : {"a", "a.b", "a-b", "data/x_1", "nullx"})
     BOOST_TEST(yaml_text(plain) == plain);
   for (const std::string special : {"", "-a", ".a", "null", "Null", "NULL", "a b", "~", "ä", "#a"})

@@ -1,5 +1,5 @@
 #pragma once
-/// Ranks as threads of this process, to test distributed runs without MPI.
+/// Ranks that are threads of this process, to test distributed runs without MPI.
 #include <chrono>
 #include <condition_variable>
 #include <cstring>
@@ -16,7 +16,7 @@
 
 namespace heed::test {
 
-/// The pending messages between the ranks.
+/// The messages that ranks have sent and not yet received.
 struct Post {
   std::mutex mutex;
   std::condition_variable changed;
@@ -47,7 +47,8 @@ class ThreadTransport final : public Transport {
         if (missing.empty() || missing.back() != message.from) missing.push_back(message.from);
         continue;
       }
-      if (box.front().size() != message.into.size()) throw std::runtime_error("sizes differ");
+      if (box.front().size() != message.into.size())
+        throw std::runtime_error("the sizes of message and buffer differ");
       std::memcpy(message.into.data(), box.front().data(), message.into.size());
       box.pop_front();
     }

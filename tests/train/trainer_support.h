@@ -11,7 +11,7 @@
 
 namespace heed::test {
 
-/// A run folder with its config and data.
+/// A run with its config, folder and data.
 struct Run {
   Config config;
   std::filesystem::path folder;
@@ -26,8 +26,8 @@ struct Run {
   RunFolder paths() const { return {folder}; }
   CheckpointFolder checkpoints() const { return CheckpointFolder(folder); }
 
-  /// Trains to the end, optionally from the newest checkpoint. Returns the signal that stopped the
-  /// training, or 0.
+  /// Trains to the end; with `restore`, from the newest checkpoint. Returns the signal that stopped
+  /// the training, or 0.
   int train(bool restore) {
     Trainer trainer(config, paths(), data, run_log);
     if (restore) trainer.restore();
@@ -36,7 +36,7 @@ struct Run {
   std::string file(std::int64_t step, const std::string& name) const {
     return get(checkpoints().folder_of(step) / name);
   }
-  /// metrics.jsonl without the fields that depend on the clock.
+  /// The records of metrics.jsonl without the fields that depend on the clock.
   std::vector<nlohmann::json> metrics() const {
     std::vector<nlohmann::json> all;
     std::istringstream lines(get(paths().metrics()));
@@ -63,7 +63,7 @@ struct Run {
   }
 };
 
-/// Checks that weights, moments and progress at a step are bitwise equal.
+/// Checks that the weights, the optimizer's moments and the progress at a step are bitwise equal.
 inline void check_same_checkpoint(const Run& a, const Run& b, std::int64_t step) {
   for (const char* name : {"model.safetensors", "training.safetensors", "memory.safetensors"}) {
     if (!std::filesystem::exists(a.checkpoints().folder_of(step) / name)) continue;

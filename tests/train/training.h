@@ -33,7 +33,7 @@ inline std::unique_ptr<Generative> small_lm(double dropout = 0, std::uint64_t se
   return make_language_model(small_model(dropout), vocabulary, seed);
 }
 
-/// Random sentences of 1 to 8 tokens, with their reversals as targets.
+/// n random sources of 1 to 8 tokens and </s>. A target is its source reversed, without </s>.
 inline Dataset reversals(std::int64_t n, std::uint64_t seed = 1) {
   Random random({.seed = seed, .stream = Stream::check, .index = 9});
   Dataset data;
@@ -47,8 +47,8 @@ inline Dataset reversals(std::int64_t n, std::uint64_t seed = 1) {
   return data;
 }
 
-/// A text of random tokens, in which every second token is its predecessor plus one if that is in
-/// the vocabulary.
+/// A text of n random tokens. Every second one is its predecessor plus one if that is in the
+/// vocabulary.
 inline Dataset random_text(std::int64_t n) {
   Random random({.seed = 2, .stream = Stream::check, .index = 9});
   Dataset data;

@@ -37,7 +37,7 @@ bool has(const std::vector<std::string>& all, const std::string& one) {
   return std::ranges::find(all, one) != all.end();
 }
 
-/// A temporary file with this content.
+/// A temporary file with these bytes. The destructor removes it.
 class File {
  public:
   explicit File(const std::string& bytes) {
@@ -73,7 +73,7 @@ BOOST_AUTO_TEST_CASE(registered_names_become_choices) {
             .architecture = Architecture::encoder_decoder,
             .metrics = {Metric::loss}},
            [](const Config&) { return std::unique_ptr<Task>(); });
-  BOOST_TEST(!has(before->choices, "open.gate"));  // a row found earlier remains unchanged
+  BOOST_TEST(!has(before->choices, "open.gate"));  // a row found earlier is not updated
   BOOST_TEST(has(find_field("model.mixer")->choices, "open.gate"));
   BOOST_TEST(has(find_field("model.activation")->choices, "open.same"));
   BOOST_TEST(has(find_field("task")->choices, "open.lines"));
@@ -147,7 +147,7 @@ BOOST_AUTO_TEST_CASE(invalid_config_loads_no_library) {
              std::string::npos);
   BOOST_TEST(refusal("plugins: {a: b}\n" + copy, Exit::usage).find("plugins: expected a library") !=
              std::string::npos);
-  // The command line replaces the file's list.
+  // The list on the command line replaces that of the file.
   BOOST_TEST(refusal("plugins: [/nowhere/mine.so]\n" + copy, Exit::usage, {"plugins=[]"}) ==
              "accepted");
   const Config left =

@@ -26,7 +26,7 @@ using namespace heed::test;
 
 BOOST_AUTO_TEST_SUITE(allocations)
 
-BOOST_AUTO_TEST_CASE(step_after_warmup_allocates_no_memory) {
+BOOST_AUTO_TEST_CASE(steps_after_the_first_five_allocate_no_memory) {
   const Dataset data = reversals(24);
   std::vector<std::int64_t> samples(24);
   for (std::size_t i = 0; i < samples.size(); ++i) samples[i] = static_cast<std::int64_t>(i);

@@ -124,7 +124,7 @@ BOOST_AUTO_TEST_CASE(encoder_without_positions_is_permutation_equivariant,
       if (kind == PositionKind::none) {
         BOOST_TEST(worst < 1e-5);
       } else {
-        HEED_CHECK_TRAINED("log10 of the change in the logits of a permuted token",
+        HEED_CHECK_TRAINED("log10 of the maximum change of a logit by the permutation",
                            std::log10(worst), >, -2);
       }
     }

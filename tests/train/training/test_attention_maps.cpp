@@ -1,4 +1,4 @@
-// Attention maps of trained models, as in heed attention.
+// Attention maps of trained models, as shown by `heed attention`.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -18,7 +18,7 @@ BOOST_AUTO_TEST_SUITE(attention_of_models)
 
 namespace {
 
-/// Captions for images of 16 × 16 pixels, which a small model learns within seconds.
+/// The config of a run that learns captions for images of 16 × 16 pixels.
 Config captions_run(std::int64_t steps) {
   Config c = small_run(steps);
   c.task = TaskKind::seq2seq;
@@ -46,7 +46,8 @@ Config captions_run(std::int64_t steps) {
   return c;
 }
 
-/// The patches covered by a shape such as "red square 3 20 8".
+/// For each of the 16 patches, whether it is at least partly covered by a shape such as "red square
+/// 3 4 8" (left, top, size).
 std::vector<bool> patches_of_shape(const std::string& shape) {
   std::vector<bool> covered(16);
   std::smatch found;
@@ -62,10 +63,11 @@ struct Shares {
   // Sums of the weights on patches that only the named shape covers, and on patches that only the
   // other shape covers.
   double named = 0, unnamed = 0;
-  int named_larger = 0, words = 0;  // words whose named shape has more weight; all words
+  int named_larger = 0, words = 0;  // number of names whose shape has more weight; number of names
 };
 
-/// Adds the weights of the decoder rows of one line that predict the name of a shape.
+/// Adds the cross-attention weights of those decoder rows of a line that predict the name of a
+/// shape.
 void add_shares(const AttentionMaps& maps, const std::string& drawing, Shares& shares) {
   const std::size_t middle = drawing.find(';');
   const std::array<std::string, 2> shapes{drawing.substr(8, middle - 8),

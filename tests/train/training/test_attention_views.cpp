@@ -1,4 +1,4 @@
-// The drawings and the page of heed attention, tested with artificial weights.
+// The drawings and the page of `heed attention`, tested with artificial weights.
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <regex>
@@ -20,7 +20,7 @@ Array random_array(const Shape& shape, std::uint64_t seed) {
   return x;
 }
 
-/// Maps of an encoder of this size with random queries and keys.
+/// Maps of an encoder with random queries, keys and weights. `size`: the width of a head.
 AttentionMaps random_maps(std::int64_t layers, std::int64_t heads, std::int64_t size,
                           const std::vector<std::string>& tokens) {
   AttentionMaps maps;
@@ -64,7 +64,7 @@ std::size_t count(const std::string& text, const std::string& part) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(layer_names_match_in_dot_separated_parts) {
+BOOST_AUTO_TEST_CASE(layer_names_are_matched_by_dot_separated_parts) {
   BOOST_TEST(has_parts("encoder.layers.1.self_attn", "encoder.layers.1"));
   BOOST_TEST(!has_parts("encoder.layers.10.self_attn", "encoder.layers.1"));
   BOOST_TEST(has_parts("encoder.layers.10.self_attn", "layers.10"));
@@ -88,7 +88,7 @@ BOOST_AUTO_TEST_CASE(hostile_tokens_are_escaped) {
                                  std::string(10'000, 'x'),    "\x01\x1b[31m\xff"};
   const AttentionMaps maps = random_maps(1, 1, 4, names);
   const std::string page = attention_page(maps, {names[0], {{names[1], names[4]}}});
-  BOOST_TEST(count(page, "<script") == 2u);  // the data and heed's script
+  BOOST_TEST(count(page, "<script") == 2u);  // one for the data, one for heed's script
   BOOST_TEST(count(page, "</script>") == 2u);
   BOOST_TEST(page.find("<img src=x") == std::string::npos);
   BOOST_TEST(page.find("alert(1)") != std::string::npos);  // visible as text
@@ -130,8 +130,7 @@ BOOST_AUTO_TEST_CASE(graph_contains_the_weights_above_the_threshold) {
   BOOST_TEST(edges(graph_view(maps, false, 0.1)) == 8u);
   BOOST_TEST(edges(graph_view(maps, false, 0.5)) == 6u);
   BOOST_TEST(graph_view(maps, true, 0.1).width == 0);
-  // The edge leads from key 0, at height 32, to query 1 below it. No edge has the reverse
-  // direction.
+  // An edge leads from key 0, at height 32, to query 1 below it. No edge has the reverse direction.
   const std::string body = graph_view(maps, false, 0.1).body;
   BOOST_TEST(std::regex_search(body, std::regex("M[0-9.]+ 32L[0-9.]+ 48")));
   BOOST_TEST(!std::regex_search(body, std::regex("M[0-9.]+ 48L[0-9.]+ 32")));
@@ -161,7 +160,7 @@ BOOST_AUTO_TEST_CASE(rows_of_a_reduced_map_sum_to_1) {
   BOOST_TEST(count(graph_view(maps, false, 0.1).body, "L") >= 64u);
 }
 
-BOOST_AUTO_TEST_CASE(signed_weights_have_no_entropy) {
+BOOST_AUTO_TEST_CASE(entropy_and_distance_of_signed_weights_are_omitted) {
   AttentionMaps maps = random_maps(1, 1, 4, tokens(3));
   maps.layers[0].heads[0].weights = Array({{2, -1, 0}, {-0.5F, 0.5F, 1}, {0, 0, 1}});
   maps.layers[0].heads[0].distance = -3;
@@ -184,7 +183,7 @@ BOOST_AUTO_TEST_CASE(signed_weights_have_no_entropy) {
   BOOST_TEST(image(page) == image(attention_page(clipped, {"", {}})));
 }
 
-BOOST_AUTO_TEST_CASE(figure_for_print_has_its_width_in_millimetres) {
+BOOST_AUTO_TEST_CASE(figure_for_print_has_the_requested_width_in_millimetres) {
   const AttentionMaps maps = random_maps(1, 1, 4, tokens(5));
   const std::string file = attention_figure(maps, {.view = "lines", .millimetres = 84});
   std::smatch found;
@@ -194,7 +193,7 @@ BOOST_AUTO_TEST_CASE(figure_for_print_has_its_width_in_millimetres) {
           "^<svg [^>]*width=\"84mm\" height=\"([0-9.]+)mm\" viewBox=\"0 0 ([0-9.]+) ([0-9.]+)\"")));
   const double height = std::stod(found[1]), w = std::stod(found[2]), h = std::stod(found[3]);
   BOOST_TEST(std::abs(height / 84 - h / w) < 1e-3);
-  // Print software does not support CSS variables.
+  // Many programs for print do not support CSS variables.
   BOOST_TEST(file.find("var(") == std::string::npos);
   BOOST_TEST(file.find("fill:#0b5fa5") != std::string::npos);
   BOOST_TEST(file.find("prefers-color-scheme") == std::string::npos);

@@ -9,7 +9,7 @@ BOOST_AUTO_TEST_SUITE(distillation)
 
 namespace {
 
-/// A finished run that has learned to reverse words.
+/// Trains a run to reverse short sequences, stores it in `run` and returns it.
 Run& teacher_in(const TempFolder& folder, std::optional<Run>& run) {
   Config c = small_run(600);
   c.data.synthetic.train = 1000;
@@ -33,7 +33,7 @@ Config student_of(const Run& teacher, double weight) {
 
 }  // namespace
 
-// With weight 1, the loss is the divergence alone: label smoothing changes no bit.
+// With weight 1, the loss consists only of the divergence, so label smoothing has no effect.
 BOOST_AUTO_TEST_CASE(student_learns_from_its_teacher_alone, *boost::unit_test::label("learns")) {
   const TempFolder folder;
   std::optional<Run> first;

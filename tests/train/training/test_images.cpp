@@ -21,7 +21,8 @@ std::string idx(const std::vector<std::uint32_t>& shape, const std::string& valu
   return bytes + values;
 }
 
-/// Images of 8 × 8 pixels with noise and a bright spot in one of the four quadrants.
+/// Writes n images of 8 × 8 pixels, their labels and their texts. The images contain noise and a
+/// bright spot in one of the four quadrants.
 void write_spots(const TempFolder& folder, const std::string& name, std::uint32_t n,
                  std::uint64_t seed) {
   Random random({.seed = seed, .stream = Stream::check, .index = 3});
@@ -75,8 +76,8 @@ Config image_run(const TempFolder& folder, TaskKind task, std::int64_t steps) {
   return c;
 }
 
-/// Videos of 4 frames of 4 × 4 pixels, in which a bright spot moves in one of four directions, with
-/// wraparound at the edges.
+/// Writes n videos of 4 frames of 4 × 4 pixels, their labels and their texts. A bright spot moves
+/// in one of four directions and wraps around at the edges.
 void write_videos(const TempFolder& folder, const std::string& name, std::uint32_t n,
                   std::uint64_t seed) {
   Random random({.seed = seed, .stream = Stream::check, .index = 4});
@@ -110,7 +111,7 @@ Config video_run(const TempFolder& folder, TaskKind task, std::int64_t steps) {
   return c;
 }
 
-/// The config with a convolutional front end.
+/// The config with a convolutional front end of `layers` layers.
 Config with_convolutions(Config c, std::int64_t layers) {
   c.model->front_end = {FrontEndKind::conv, layers};
   if (c.data.input == InputKind::image) {
@@ -352,7 +353,7 @@ BOOST_AUTO_TEST_CASE(sound_run_is_bitwise_reproducible) {
   check_repeats_bits(c, folder / "run");
 }
 
-BOOST_AUTO_TEST_CASE(checksum_of_train_changes_with_the_images) {
+BOOST_AUTO_TEST_CASE(checksum_of_the_training_data_changes_with_the_images) {
   const TempFolder folder;
   const Config c = image_run(folder, TaskKind::classify, 1);
   const std::string before = load_data(c).sums.train;

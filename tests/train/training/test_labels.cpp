@@ -1,5 +1,5 @@
-// Tasks with an encoder alone: labels of lines, masked tokens, and runs initialised with the
-// weights of another run.
+// Tasks with only an encoder: labels of lines and frames, and masked tokens. Runs that start with
+// the weights of another run or have frozen parameters.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -18,8 +18,8 @@ BOOST_AUTO_TEST_SUITE(labels)
 
 namespace {
 
-/// Writes lines with their labels: "yes" if the texts before and after the tab have the same first
-/// word.
+/// Writes n lines of two texts separated by a tab, and their labels: "yes" if both texts have the
+/// same first word, otherwise "no".
 void write_pairs(const TempFolder& folder, const std::string& name, std::int64_t n,
                  std::uint64_t seed) {
   Random random({.seed = seed, .stream = Stream::check, .index = 3});
@@ -58,7 +58,8 @@ Config classify_run(const TempFolder& folder, std::int64_t steps) {
   return c;
 }
 
-/// Lines of word pairs such as a7 b7, in which each word determines its partner.
+/// The config of a masked-language-model run on word pairs such as a7 b7. Each word of a pair
+/// determines the other.
 Config mlm_run(const TempFolder& folder, std::int64_t steps) {
   Random random({.seed = 4, .stream = Stream::check, .index = 3});
   for (const auto& [name, n] : {std::pair("mlm.train", 2000), std::pair("mlm.valid", 100)}) {
@@ -115,8 +116,8 @@ BOOST_AUTO_TEST_CASE(classifier_learns_to_compare_two_texts, *boost::unit_test::
   for (std::size_t i = 0; i < e.outputs.size(); ++i)
     right += e.outputs[i] == run.data.valid.target_lines[i];
   BOOST_TEST(e.value(Metric::accuracy) == static_cast<double>(right) / 200);
-  HEED_CHECK_LEARNED("lines correctly labelled yes", e.json()["confusion"]["yes"]["yes"].get<int>(),
-                     >, 100);
+  HEED_CHECK_LEARNED("number of lines correctly labelled yes",
+                     e.json()["confusion"]["yes"]["yes"].get<int>(), >, 100);
   const std::vector<std::string> labels =
       trainer.task().make_generator(trainer.loaded_model(), 1)->lines({"red red\tred blue"}, 0);
   HEED_CHECK_LEARNED("correct outputs", labels == std::vector<std::string>{"yes"}, >=, 1);
@@ -251,8 +252,8 @@ std::string matrix_file(std::size_t rows, std::size_t columns, const std::vector
                       std::string(reinterpret_cast<const char*>(values.data()), 4 * values.size()));
 }
 
-/// Writes frames of three values, one of which is large. The label of a frame is the index of the
-/// large value in the previous frame.
+/// Writes n sequences of frames of three values, one of which is large. The label of a frame is the
+/// index of the large value in the previous frame, or "none" for the first frame.
 void write_frames(const TempFolder& folder, const std::string& name, int n, std::uint64_t seed) {
   Random random({.seed = seed, .stream = Stream::check, .index = 6});
   std::string list, labels;

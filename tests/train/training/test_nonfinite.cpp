@@ -49,7 +49,7 @@ struct Steps {
   }
 };
 
-/// A run in which no step after the first succeeds.
+/// The config of a run in which no step after the first succeeds.
 Config hopeless() {
   Config c = small_run(60);
   c.optim.lr = 1e30;  // the squares of the weights overflow after the first update
@@ -101,7 +101,7 @@ BOOST_AUTO_TEST_CASE(nonfinite_value_that_does_not_recur_is_reported) {
   Injector injector;
   steps.next();
   injector.learn();
-  injector.results *= 1000;  // only the first of a thousand steps
+  injector.results *= 1000;  // the value is replaced only in the first of a thousand steps
   injector.place = {true, 4, 0, not_a_number};
   BOOST_TEST(contains(steps.failure(), "every tensor of every shard is finite"));
 }
@@ -190,7 +190,7 @@ BOOST_AUTO_TEST_CASE(run_ends_after_too_many_consecutive_skips) {
   BOOST_CHECK_EXCEPTION(run.train(false), Error,
                         [](const Error& e) { return e.code == Exit::non_finite; });
   BOOST_TEST(run.count("valid") > 0);
-  BOOST_TEST(!run.checkpoints().linked("best"));  // the loss is NaN
+  BOOST_TEST(!run.checkpoints().linked("best"));  // because the loss is NaN
   // A resumed run continues the count of consecutive skips.
   const std::int64_t stopped = run.checkpoints().newest_valid().checkpoint->step;
   BOOST_CHECK_EXCEPTION(run.train(true), Error, [](const Error& e) {

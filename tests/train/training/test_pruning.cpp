@@ -24,7 +24,7 @@ struct Subject {
 
   Subject() {
     config.model->encoder_layers = 2;
-    // Difference quotients are inaccurate at the kink of a relu.
+    // Difference quotients are inaccurate at the kink of ReLU.
     config.model->activation = Activation::gelu;
     run.emplace(config, folder / "run");
     trainer.emplace(run->config, run->paths(), run->data, run->run_log);
@@ -49,8 +49,8 @@ struct Subject {
 }  // namespace
 
 // The gate of a head scales the head's columns of the output projection, so a difference quotient
-// approximates the gradient with respect to the gate.
-BOOST_AUTO_TEST_CASE(importance_of_a_head_is_the_gradient_with_respect_to_its_gate,
+// of the loss approximates the gradient with respect to the gate.
+BOOST_AUTO_TEST_CASE(importance_of_a_head_matches_the_difference_quotient_of_its_gate,
                      *boost::unit_test::label("learns")) {
   Subject s;
   BatchOptions one;
@@ -149,7 +149,7 @@ BOOST_AUTO_TEST_CASE(remove_weights_sets_the_smallest_weights_to_zero) {
   }
   BOOST_TEST(zeros == removed);
   BOOST_TEST(largest_zero <= smallest_kept);
-  BOOST_TEST(remove_weights(s.model(), 0) == removed);  // counts the weights that are already zero
+  BOOST_TEST(remove_weights(s.model(), 0) == removed);  // weights that are zero count as removed
   BOOST_TEST(remove_weights(s.model(), 1) == matrices);
   for (const NamedTensor& p : s.model().parameters()) {
     if (p.tensor.shape().rank() == 2)

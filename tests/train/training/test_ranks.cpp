@@ -41,7 +41,7 @@ void run_on(Run& run, std::int64_t ranks, const std::function<int(Trainer&)>& le
     ++ended;
   });
   BOOST_TEST(ended == ranks);
-  BOOST_TEST(sum % ranks == 0);  // all statuses are equal
+  BOOST_TEST(sum % ranks == 0);  // holds if all statuses are equal
 }
 
 /// Trains to the end and evaluates on this number of ranks.
@@ -77,8 +77,8 @@ Config of_lm() {
   return c;
 }
 
-/// The outcome of `work` on each rank: "" or "STATUS MESSAGE". (Boost.Test allows checks in one
-/// thread only.)
+/// The outcome of `work` on each rank: "" or "STATUS MESSAGE". (Boost.Test allows checks only in
+/// one thread.)
 std::vector<std::string> ends(std::int64_t ranks, const std::function<void(World&)>& work) {
   std::vector<std::string> all(static_cast<std::size_t>(ranks));
   on_ranks(ranks, [&](World& world) {
@@ -133,7 +133,7 @@ std::vector<std::pair<std::string, Config>> models(const std::string& text) {
   return all;
 }
 
-/// Writes a text for the language models. Returns its path.
+/// Writes a text for the language models and returns its path.
 std::string text_in(const TempFolder& folder) {
   std::string text;
   for (int i = 0; i < 300; ++i) text += "abcdefgh ijk lmno"[(i * i + i / 7) % 17];
@@ -188,7 +188,7 @@ BOOST_AUTO_TEST_CASE(training_is_bitwise_independent_of_the_number_of_ranks) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(run_resumes_with_another_number_of_ranks) {
+BOOST_AUTO_TEST_CASE(run_resumed_with_other_numbers_of_ranks_equals_an_uninterrupted_run) {
   const TempFolder folder;
   for (const auto& [name, config] : models(text_in(folder))) {
     Run whole(config, folder.path / (name + "-whole"));
@@ -395,8 +395,8 @@ BOOST_AUTO_TEST_CASE(all_ranks_use_the_tokenizers_of_rank_0) {
     c.tokenizer.kind = TokenizerKind::sentencepiece;
     c.tokenizer.vocab_size = 20;
     c.tokenizer.shared = shared;
-    const ExperimentData one = load_data(c);  // rank 1 would train other tokenizers from its config
-    c.tokenizer.vocab_size = 24;
+    const ExperimentData one = load_data(c);
+    c.tokenizer.vocab_size = 24;  // rank 1 would train other tokenizers from this config
     std::atomic<int> equal = 0;
     on_ranks(2, [&](World& world) {
       const ExperimentData data =

@@ -89,7 +89,8 @@ BOOST_AUTO_TEST_CASE(rdrop_changes_training_only_with_dropout, *boost::unit_test
     for (std::size_t i = 0; i < values.size(); ++i)
       BOOST_CHECK_SMALL(double{values[i]} - y.at(name)[i], 1e-5);
   }
-  // With dropout the passes differ, and their divergence is part of the loss.
+  // With dropout, the two copies of a batch have different outputs, whose divergence is part of the
+  // loss.
   Config with_dropout = small_run(10), divergent = with_dropout;
   divergent.train.rdrop = 3;
   divergent.train.log_every = with_dropout.train.log_every = 10;
@@ -141,8 +142,8 @@ BOOST_AUTO_TEST_CASE(saved_model_with_ema_contains_the_moving_average_of_the_wei
       }
     }
   }
-  // Without train.ema, a run resumes from the weights instead of their averages. With train.ema, a
-  // run without averages can be resumed.
+  // Without train.ema, a run resumes from the weights instead of their averages. A run that was
+  // trained without train.ema can be resumed with it.
   const auto weights = tensors(run, 3, "training.safetensors");
   run.config.train.ema = 0;
   {

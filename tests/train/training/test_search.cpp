@@ -41,7 +41,7 @@ std::vector<Hypothesis> search(const TableDecoding::Table& table, const DecodeOp
   return best;
 }
 
-/// Logits from the probabilities of </s>, A, B, C; <unk> and <s> have probability 0.
+/// The logits for these probabilities of </s>, A, B and C. <unk> and <s> have probability 0.
 std::vector<float> logits(double end, double a, double b, double c) {
   std::vector<float> row{never, never};
   for (const double p : {end, a, b, c})
@@ -49,7 +49,7 @@ std::vector<float> logits(double end, double a, double b, double c) {
   return row;
 }
 
-/// Reproducible random logits for a prefix.
+/// Reproducible random logits for the next token of a sentence with this output so far.
 std::vector<float> random_row(std::uint64_t seed, std::int32_t sentence, const Tokens& tokens,
                               std::size_t n) {
   std::uint64_t index = static_cast<std::uint64_t>(sentence) + 1;
@@ -72,7 +72,8 @@ double penalty(std::size_t n, double alpha) {
   return std::pow((5.0 + static_cast<double>(n)) / 6.0, alpha);
 }
 
-/// The best of all sequences, by exhaustive search; a sufficiently wide beam must find it.
+/// Updates `best` with the best of all sequences that begin with `tokens`, by exhaustive search. A
+/// sufficiently wide beam must find the same sequence.
 void best_of_all(const TableDecoding::Table& table, std::int64_t limit, double alpha,
                  Tokens& tokens, double log_prob, Hypothesis& best) {
   const std::vector<double> p = log_softmax(table(0, tokens));
@@ -120,7 +121,7 @@ BOOST_AUTO_TEST_CASE(search_with_beam_1_equals_the_argmax_at_each_step) {
 
 BOOST_AUTO_TEST_CASE(beam_search_finds_a_better_sequence_than_greedy_search) {
   // A is more probable at first, but every sequence with A is less probable than B </s>:
-  // P(A …) <= 0.6 · 0.4, P(B </s>) = 0.4 · 0.9.
+  // P(A …) ≤ 0.6 · 0.4, P(B </s>) = 0.4 · 0.9.
   const auto table = [](std::int32_t, const Tokens& tokens) {
     if (tokens.empty()) return logits(0, 0.6, 0.4, 0);
     if (tokens == Tokens{A}) return logits(0.4, 0.3, 0.3, 0);
@@ -167,9 +168,10 @@ BOOST_AUTO_TEST_CASE(scores_are_normalised_by_length) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(earlier_hypothesis_and_smaller_id_win_ties) {
+BOOST_AUTO_TEST_CASE(ties_are_resolved_by_the_order_of_hypotheses_and_then_of_ids) {
   const auto level = [](std::int32_t, const Tokens&) { return std::vector<float>(8, 1.0f); };
-  BOOST_TEST(search(level, beam_of(1), 5)[0].tokens.empty());  // </s> has the smallest id
+  // Of the tokens that can be generated, </s> has the smallest id.
+  BOOST_TEST(search(level, beam_of(1), 5)[0].tokens.empty());
   const auto endless = [](std::int32_t, const Tokens&) {
     std::vector<float> row(8, 1.0f);
     row[2] = never;
@@ -195,7 +197,8 @@ BOOST_AUTO_TEST_CASE(unk_and_bos_are_never_generated) {
   for (const Hypothesis& h : search(table, sampling, 6, 200)) {
     for (const std::int32_t t : h.tokens) BOOST_TEST(t >= 3);
   }
-  // The probability of <unk> and <s> is not redistributed: log p is that of the model.
+  // The probability of <unk> and <s> is not redistributed: log p is computed from the model's
+  // distribution.
   BOOST_TEST(std::abs(search(table, beam_of(1), 1)[0].log_prob - log_softmax({9, 8, 1, 2, 0})[3]) <
              1e-6);
 }
@@ -341,7 +344,7 @@ BOOST_AUTO_TEST_CASE(tokens_are_reported_when_they_are_generated) {
 }
 
 BOOST_AUTO_TEST_CASE(repetition_penalty_lowers_the_logits_of_generated_tokens) {
-  // In the row, </s> has logit -2, A 3, B -1 and C -1.5.
+  // The logits are −2 for </s>, 3 for A, −1 for B and −1.5 for C.
   const auto same = [](std::int32_t, const Tokens&) {
     return std::vector<float>{never, never, -2, 3, -1, -1.5F};
   };
@@ -354,7 +357,7 @@ BOOST_AUTO_TEST_CASE(repetition_penalty_lowers_the_logits_of_generated_tokens) {
   const auto negative = [](std::int32_t, const Tokens&) {
     return std::vector<float>{never, never, -2.5F, -1, -1.2F, -2};
   };
-  o.repetition_penalty = 2;  // once generated, A has the logit -2, B -2.4
+  o.repetition_penalty = 2;  // once generated, A has logit −2 and B −2.4
   BOOST_TEST((search(negative, o, 4)[0].tokens == Tokens{A, B, A, A}));
 }
 

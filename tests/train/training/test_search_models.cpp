@@ -21,7 +21,8 @@ namespace {
 
 using Tokens = std::vector<std::int32_t>;
 
-/// A model trained until its outputs differ and end with </s>.
+/// A translation or language model, trained for 120 steps, so that its outputs differ and most of
+/// them end with </s>.
 std::unique_ptr<Generative> trained(bool lm) {
   const Dataset data = lm ? random_text(800) : reversals(200);
   std::unique_ptr<Generative> model =
@@ -43,8 +44,7 @@ const Generative& trained_lm() {
   return *model;
 }
 
-/// A language model that predicts every token of text with equal probability at every position, and
-/// never </s>.
+/// A language model that predicts all tokens except </s> with equal probability at every position.
 std::unique_ptr<Generative> level_lm() {
   ModelOptions o = small_model();
   o.tie_embeddings = false;
@@ -98,7 +98,7 @@ BOOST_AUTO_TEST_CASE(translations_are_independent_of_the_batch,
         translate(FrozenModel(trained_seq2seq()), data, options(beam), 1, two);
     BOOST_TEST(together.size() == 60u);
     std::size_t ended = 0;
-    for (const std::int64_t batch : {1, 7, 40, 512}) {  // maximum batch size; 512: one batch
+    for (const std::int64_t batch : {1, 7, 40, 512}) {  // maximum batch sizes; 512 makes one batch
       const std::vector<Hypothesis> apart =
           translate(FrozenModel(trained_seq2seq()), data, options(beam, batch), 1, one, {}, 1);
       for (std::size_t i = 0; i < apart.size(); ++i) {
@@ -352,8 +352,8 @@ BOOST_AUTO_TEST_CASE(empty_batch_has_no_outputs) {
 }
 
 BOOST_AUTO_TEST_CASE(greedy_continuation_is_the_argmax_given_the_context) {
-  // The model has a context of 8 tokens, all of which affect the next token. It must read every
-  // token of the prompt that fits into the context.
+  // The model has a context of 8 tokens, all of which affect the next token. Decoding must read
+  // every token of a prompt that fits into the context.
   ModelOptions o = small_model();
   o.init = InitKind::normal;
   o.init_std = 0.6;
@@ -375,7 +375,7 @@ BOOST_AUTO_TEST_CASE(greedy_continuation_is_the_argmax_given_the_context) {
   BOOST_TEST(compared >= 6u);  // some outputs may end early
 }
 
-BOOST_AUTO_TEST_CASE(context_keeps_the_last_half_of_a_longer_text) {
+BOOST_AUTO_TEST_CASE(text_longer_than_the_context_is_continued_from_its_last_half_context) {
   ModelOptions o = small_model();  // context of 8 tokens
   o.init = InitKind::normal;
   o.init_std = 0.6;

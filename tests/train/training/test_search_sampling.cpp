@@ -31,11 +31,11 @@ std::vector<float> row() {
 DecodeOptions sampling() {
   DecodeOptions o;
   o.sample = true;
-  o.beam = 5;  // has no effect in sampling
+  o.beam = 5;  // has no effect on sampling
   return o;
 }
 
-/// Samples one token for each of many sentences.
+/// Samples one token for each of `draws` sentences, which are numbered from `first`.
 std::vector<Hypothesis> draw(const DecodeOptions& options, std::uint64_t seed = 1,
                              std::int64_t first = 0) {
   TableDecoding decoding(draws, [](std::int32_t, const Tokens&) { return row(); });
@@ -52,14 +52,16 @@ std::int32_t token_of(const Hypothesis& h) {
   return h.tokens.empty() ? Tokenizer::eos : h.tokens[0];
 }
 
-/// Checks the frequency of each token against these weights, which need not sum to 1.
+/// Checks the frequency of each token against these weights, which need not sum to 1, and that no
+/// other token was drawn.
 void check_shares(const std::vector<Hypothesis>& drawn, std::map<std::int32_t, double> weights) {
   double sum = 0;
   for (const auto& [token, w] : weights) sum += w;
   std::map<std::int32_t, double> counts;
   for (const Hypothesis& h : drawn) ++counts[token_of(h)];
   for (const auto& [token, n] : counts)
-    BOOST_TEST(weights.count(token) == 1u, "token " << token << " was drawn");
+    BOOST_TEST(weights.count(token) == 1u,
+               "token " << token << " was drawn although its probability is 0");
   for (const auto& [token, w] : weights) {
     const double p = w / sum, n = static_cast<double>(draws);
     BOOST_TEST(std::abs(counts[token] - n * p) <= 4 * std::sqrt(n * p * (1 - p)),
@@ -104,7 +106,7 @@ BOOST_AUTO_TEST_CASE(top_k_keeps_the_k_most_probable_tokens) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(top_p_keeps_the_smallest_set_of_tokens_with_probability_p) {
+BOOST_AUTO_TEST_CASE(top_p_keeps_the_smallest_set_of_tokens_whose_probability_reaches_p) {
   DecodeOptions o = sampling();
   o.top_p = 0.3;
   check_shares(draw(o), {{3, 1}});
@@ -112,7 +114,7 @@ BOOST_AUTO_TEST_CASE(top_p_keeps_the_smallest_set_of_tokens_with_probability_p) 
   check_shares(draw(o), {{3, 0.4}, {4, 0.25}});
   o.top_p = 0.7;
   check_shares(draw(o), {{3, 0.4}, {4, 0.25}, {5, 0.2}});
-  o.top_k = 2;  // both: top_p applies after top_k, 0.4 / 0.65 = 0.615
+  o.top_k = 2;  // top_p applies after top_k: 0.4 / 0.65 = 0.615
   o.top_p = 0.61;
   check_shares(draw(o), {{3, 1}});
   o.top_p = 0.62;

@@ -78,7 +78,8 @@ BOOST_AUTO_TEST_CASE(training_reduces_the_loss, *boost::unit_test::label("learns
 
 BOOST_AUTO_TEST_CASE(constants_of_adam_are_not_rounded_to_float) {
   // With a constant gradient, every update equals the learning rate if 1 − β₂ᵗ and 1 − β₂ use the
-  // same β₂. If only one of them used 0.999 rounded to float, the updates would differ by 6e-6.
+  // same β₂. If only one of them used 0.999 rounded to float, each update would differ from it by
+  // 6e-6.
   OptimOptions options;
   options.betas = {0.9, 0.999};
   Parameters one{{"w", Tensor::variable(Array::zeros({1}))}};
@@ -98,7 +99,7 @@ BOOST_AUTO_TEST_CASE(counts_and_norm_of_shards_equal_those_of_the_batch) {
   Optimizer optimizer({}, model->parameters());
   Team team(2);
   TrainStep step(*model, optimizer, team, {.label_smoothing = 0.1});
-  const StepResult result = step.run(shard(batch, 4), 1, 0);  // a rate of 0 changes no weight
+  const StepResult result = step.run(shard(batch, 4), 1, 0);  // learning rate 0: no weight changes
   BOOST_TEST(result.counts.tokens == expected.tokens);
   BOOST_TEST(result.counts.tokens == static_cast<std::int64_t>(batch.labels.size()));
   BOOST_TEST(result.counts.correct == expected.correct);
@@ -201,7 +202,7 @@ BOOST_AUTO_TEST_CASE(dropout_differs_between_steps_and_is_repeatable) {
   TrainStep step(*model, optimizer, team, {});
   const std::vector<Batch> shards = some_shards(reversals(24));
   const auto loss = [&](std::int64_t t) { return step.run(shards, t, 0).counts.loss; };
-  const double first = loss(1), second = loss(2);  // a rate of 0 changes no weight
+  const double first = loss(1), second = loss(2);  // learning rate 0: no weight changes
   BOOST_TEST(first != second);
   BOOST_TEST(loss(1) == first);
 }

@@ -18,7 +18,7 @@ BOOST_AUTO_TEST_SUITE(tasks)
 
 namespace {
 
-/// A short run of a tiny model that labels brackets with their depth.
+/// The config of a short run: a tiny model is trained to label brackets with their depth.
 Config tag_run(std::int64_t steps = 40) {
   Config c = small_run(steps);
   c.task = TaskKind::tag;
@@ -54,7 +54,7 @@ Split tagged(std::vector<std::string> source, std::vector<std::string> target) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(task_table_lists_each_task_and_its_metrics) {
+BOOST_AUTO_TEST_CASE(every_task_has_a_unique_name_and_the_metric_loss) {
   std::set<std::string> names;
   for (std::size_t i = 0; i < task_table().size(); ++i) {
     const TaskInfo& row = task_table()[i];
@@ -307,7 +307,7 @@ BOOST_AUTO_TEST_CASE(random_batch_has_the_sides_that_the_task_requires) {
     BOOST_TEST(static_cast<std::int64_t>(batch.labels.size()) == batch.labelled().rows());
     const std::int64_t labels = architecture == Architecture::encoder_of_sequences ? 3
                                 : architecture == Architecture::encoder_of_tokens
-                                    ? 2  // rows 0 and 7
+                                    ? 2  // in rows 0 and 7
                                 : has_decoder(architecture) ? 15
                                                             : 12;
     BOOST_TEST(batch.label_count() == labels);

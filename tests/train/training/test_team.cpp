@@ -88,7 +88,7 @@ BOOST_AUTO_TEST_CASE(team_rethrows_an_exception_and_remains_usable) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(unused_team_can_be_destroyed) {
+BOOST_AUTO_TEST_CASE(unused_team_can_be_destroyed_and_0_threads_mean_all_processors) {
   for (int i = 0; i < 20; ++i) Team team(4);
   Team all(0);
   BOOST_TEST(all.threads() == available_processors());

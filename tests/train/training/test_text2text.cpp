@@ -36,7 +36,8 @@ Config mixture_run(std::int64_t steps) {
   return c;
 }
 
-/// Lines of consecutive words: the neighbours of a hidden span determine its words.
+/// The config of a run with span corruption. Each line contains consecutive words, so that the
+/// neighbours of a hidden span determine its words.
 Config denoise_run(const TempFolder& folder, std::int64_t steps) {
   Random random({.seed = 4, .stream = Stream::check, .index = 3});
   for (const auto& [name, n] : {std::pair("train", 1500), std::pair("valid", 100)}) {

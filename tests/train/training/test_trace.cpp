@@ -1,5 +1,5 @@
-// heed trace: every matrix equals its formula, applied to the previous matrices, and the last
-// matrices equal those of the model.
+// `heed trace`: every matrix equals its formula, applied to the previous matrices. P, O and the
+// gradients of the projections equal those of the model.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -54,7 +54,7 @@ struct Read {
   bool has(const std::string& symbol) const { return matrices.contains(symbol); }
   const Rows2& operator[](const std::string& symbol) const { return matrices.at(symbol); }
 
-  /// Checks the maximum difference between a matrix and f(row, column).
+  /// Checks that the elements of a matrix equal f(row, column), up to rounding errors.
   template <class F>
   void equals(const std::string& symbol, F f) const {
     BOOST_TEST_CONTEXT(symbol << " = " << formulas.at(symbol)) {
@@ -91,8 +91,8 @@ double t_mul(const Rows2& a, const Rows2& b, std::size_t i, std::size_t j) {
   return s;
 }
 
-/// Element (i, c) of x after the rotation of its pairs of columns by i θ (`direction` 1) or −i θ
-/// (`direction` −1). With `halves`, columns k and k + size/2 are a pair; otherwise 2 k and 2 k + 1.
+/// Element (i, c) of x after each pair k of columns is rotated by the angle `direction` · i · θ_k.
+/// With `halves`, pair k consists of columns k and k + size/2, otherwise of columns 2k and 2k + 1.
 double turned(const Rows2& x, std::size_t i, std::size_t c, double direction, bool halves) {
   const std::size_t size = x[i].size(), k = halves ? c % (size / 2) : c / 2;
   const bool first = halves ? c < size / 2 : c % 2 == 0;
@@ -102,7 +102,7 @@ double turned(const Rows2& x, std::size_t i, std::size_t c, double direction, bo
   return x[i][c] * std::cos(angle) + (first ? -1 : 1) * x[i][partner] * std::sin(angle);
 }
 
-/// The row of R for the distance i − j. Row 0 is for the distance 1 − keys.
+/// The row of R for the distance i − j. Row 0 is for the distance 1 − (number of keys).
 const std::vector<double>& of_distance(const Read& t, std::size_t i, std::size_t j) {
   return t["R"][i + t["K"].size() - 1 - j];
 }
@@ -195,8 +195,8 @@ void check_backward(const Read& t, const ModelOptions& model, bool self) {
   t.equals("dW_V", [&](auto i, auto j) { return t_mul(t[memory], t["dV"], i, j); });
 }
 
-/// Compares the tape's gradient with respect to in_proj_weight with the sums of the shares of the
-/// heads.
+/// Compares the tape's gradient with respect to in_proj_weight with the gradients in the heads'
+/// traces, summed over the heads that use the same rows of in_proj_weight.
 void check_gradients(const std::vector<Read>& heads, const Array& g, std::int64_t key_heads) {
   const auto count = std::ssize(heads);
   const auto size = std::ssize(heads[0]["Q"][0]);
@@ -369,7 +369,7 @@ BOOST_AUTO_TEST_CASE(text_and_page_of_a_trace_contain_symbols_shapes_and_formula
   BOOST_TEST(page.find("<script") == std::string::npos);
 }
 
-BOOST_AUTO_TEST_CASE(gradients_of_shared_keys_are_marked_as_shares) {
+BOOST_AUTO_TEST_CASE(gradients_of_shared_keys_and_values_are_marked_as_shares) {
   const TempFolder folder;
   Config c = reversing();
   c.model->attention.kv_heads = 2;

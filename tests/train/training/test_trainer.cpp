@@ -1,4 +1,4 @@
-// The training loop: its output, the conditions that end it, the choice of the best checkpoint.
+// The training loop: its output, the conditions that end it, and the choice of the best checkpoint.
 #include "train/loop/trainer.h"
 
 #include <cmath>
@@ -60,7 +60,7 @@ BOOST_AUTO_TEST_CASE(language_model_run_records_loss_by_position) {
   Run run(c, folder / "run");
   BOOST_TEST(run.train(false) == 0);
   BOOST_TEST(run.count("valid") == 2);
-  // Windows of 8 tokens: the losses by position are means over positions 1, 2, 3-4 and 5-8.
+  // Windows of 8 tokens: the losses by position are means over positions 1, 2, 3 to 4 and 5 to 8.
   for (const nlohmann::json& r : run.metrics()) {
     if (r.at("kind") != "valid") continue;
     const nlohmann::json& positions = r.at("loss_by_position");
@@ -74,8 +74,9 @@ BOOST_AUTO_TEST_CASE(language_model_run_records_loss_by_position) {
   }
 }
 
-/// Random pieces of 8 characters, each followed by its repetition. A model with a context of 8
-/// characters needs a memory to predict the repetition, except for one of its characters.
+/// The config of a language-model run on random pieces of 8 characters, each followed by its
+/// repetition. With a context of 8 characters, the model needs a memory to predict the repetition,
+/// except for its first character.
 Config echo_run(const TempFolder& folder, std::int64_t memory, std::int64_t steps) {
   std::string text;
   Random random({.seed = 3, .stream = Stream::check});
@@ -230,7 +231,7 @@ BOOST_AUTO_TEST_CASE(early_stopping_ends_the_run) {
   BOOST_TEST(run.checkpoints().linked("last").value() == 20);  // the best validation and three more
   BOOST_TEST(run.checkpoints().linked("best").value() == 5);
   BOOST_TEST(run.count("valid") == 4);
-  run.train(true);  // the resumed run remains finished
+  run.train(true);  // a finished run makes no further steps
   BOOST_TEST(run.checkpoints().linked("last").value() == 20);
 }
 
@@ -456,7 +457,7 @@ BOOST_AUTO_TEST_CASE(diverging_run_keeps_its_finite_checkpoints) {
   run.config.optim.lr = 1e30;
   const std::string message = error_of(Exit::non_finite, [&] { run.train(true); });
   BOOST_TEST(contains(message, "step 12: the loss is"), message);
-  // Step 11 was still finite; earlier checkpoints are kept.
+  // Step 11 was finite. The earlier checkpoints remain.
   BOOST_TEST((run.checkpoints().steps() == std::vector<std::int64_t>{10, 11}));
   BOOST_TEST(run.checkpoints().linked("last").value() == 11);
   BOOST_TEST(run.checkpoints().linked("best").value() == 10);

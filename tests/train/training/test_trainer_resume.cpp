@@ -36,7 +36,7 @@ class Stopper final : public OpObserver {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(run_resumed_after_twenty_steps_equals_one_of_forty) {
+BOOST_AUTO_TEST_CASE(run_resumed_after_20_steps_equals_an_uninterrupted_run) {
   const TempFolder folder;
   Run whole(small_run(40), folder / "whole"), parts(small_run(20), folder / "parts");
   check_resumed_equals_whole(whole, parts);
@@ -123,8 +123,8 @@ BOOST_AUTO_TEST_CASE(refused_resumption_changes_no_file) {
 }
 
 BOOST_AUTO_TEST_CASE(resumed_run_with_changed_batches_restarts_the_epoch) {
-  // The saved batch number refers to other samples: samples would occur twice, or the batch would
-  // not exist.
+  // After such a change, the saved batch number would refer to other samples, or to no batch at
+  // all.
   const TempFolder folder;
   Run run(small_run(20), folder / "run");
   run.train(false);
@@ -152,7 +152,7 @@ BOOST_AUTO_TEST_CASE(resumed_run_with_changed_batches_restarts_the_epoch) {
 }
 
 BOOST_AUTO_TEST_CASE(resumed_run_with_another_metric_discards_the_previous_best) {
-  // Taken as an accuracy, the previous best value, a loss of 2.3, would never be exceeded.
+  // The previous best value is a loss of 2.3, which no accuracy could exceed.
   const TempFolder folder;
   Run run(small_run(20), folder / "run");
   run.train(false);
@@ -179,7 +179,7 @@ BOOST_AUTO_TEST_CASE(unreadable_newest_checkpoint_is_refused) {
   const std::filesystem::path older = run.checkpoints().folder_of(10);
   const std::filesystem::path aside = folder / "aside", older_aside = folder / "older";
   std::filesystem::rename(weights, aside);
-  std::filesystem::create_symlink(std::string(300, 'x'), weights);  // cannot be read
+  std::filesystem::create_symlink(std::string(300, 'x'), weights);  // cannot be followed
   const std::vector<nlohmann::json> metrics = run.metrics();
   const auto check_refused = [&](const std::string& advice) {
     BOOST_CHECK_EXCEPTION(run.train(true), Error, [&](const Error& e) {

@@ -10,7 +10,7 @@ BOOST_AUTO_TEST_SUITE(weights)
 
 namespace {
 
-/// Writes these tensors to a file and reads the file.
+/// Writes these tensors to a file and returns the file as read.
 SafetensorsFile file_of(const TempFolder& folder, std::vector<TensorView> views) {
   write_safetensors(folder / "w.safetensors", views);
   return SafetensorsFile::read(folder / "w.safetensors");

@@ -1,4 +1,4 @@
-// Charts: scales, ticks, reduction of lines.
+// Charts: scales, ticks and the reduction of lines.
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <limits>
@@ -24,7 +24,7 @@ Chart with(std::vector<Point> points) {
   return chart;
 }
 
-/// The points of the first line's path.
+/// The path data of the first line.
 std::string path_of_line(const Drawing& drawing) {
   const std::size_t line = drawing.body.find("class=\"line"), d = drawing.body.find(" d=\"", line);
   return drawing.body.substr(d + 4, drawing.body.find('"', d + 4) - d - 4);

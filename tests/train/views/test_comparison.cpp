@@ -1,4 +1,4 @@
-// heed compare: groups of runs, their spread, and verdicts.
+// `heed compare`: groups of runs, their spread, and verdicts.
 #include <fmt/format.h>
 
 #include "tests/train/support.h"
@@ -36,7 +36,7 @@ struct Runs {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(runs_that_differ_in_the_seed_form_one_group) {
+BOOST_AUTO_TEST_CASE(runs_that_differ_only_in_seed_name_and_threads_form_one_group) {
   Runs runs;
   runs.add("seed: 1\nname: a\nmodel: {norm: pre}\n", 0.80);
   runs.add("seed: 1\nname: b\nmodel: {norm: post}\n", 0.90);
@@ -143,7 +143,7 @@ BOOST_AUTO_TEST_CASE(figures_measured_on_different_lines_are_not_compared) {
     runs.results[1] = read_result(changed);
     return Comparison(runs.results).verdicts().at(0);
   };
-  const std::string same = verdict_with(R"(,"lines":"ab")");  // the first run has no checksum
+  const std::string same = verdict_with(R"(,"lines":"ab")");  // run 0 has no checksum of its lines
   BOOST_TEST(contains(same, "exact match the same"), same);
   runs.results[0].record["lines"] = "ab";
   BOOST_TEST(verdict_with(R"(,"lines":"ab")") == same);
@@ -153,7 +153,7 @@ BOOST_AUTO_TEST_CASE(figures_measured_on_different_lines_are_not_compared) {
   BOOST_TEST(verdict_with(R"(,"lines":"cd")") == same);
 }
 
-BOOST_AUTO_TEST_CASE(field_of_the_wrong_type_is_refused_and_named) {
+BOOST_AUTO_TEST_CASE(field_of_the_wrong_type_is_refused_with_its_name) {
   Runs runs;
   const std::string run = runs.add("", 0.5), file = run + "/metrics.jsonl";
   for (const auto& [field, message] :
@@ -167,7 +167,7 @@ BOOST_AUTO_TEST_CASE(field_of_the_wrong_type_is_refused_and_named) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(run_without_test_figures_has_those_of_its_last_validation) {
+BOOST_AUTO_TEST_CASE(run_without_test_figures_has_the_figures_of_its_last_validation) {
   Runs runs;
   const std::string run = runs.add("seed: 1\n", 0.5);
   put(run + "/metrics.jsonl", "{\"kind\":\"valid\",\"step\":20,\"exact_match\":0.25}\n");

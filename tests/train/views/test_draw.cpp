@@ -1,4 +1,4 @@
-// SVG and HTML: escaping, numbers, heat maps.
+// SVG and HTML: escaping, numbers, Base64 and heat maps.
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <limits>
@@ -55,7 +55,7 @@ BOOST_AUTO_TEST_CASE(large_map_is_reduced_to_means_of_blocks) {
   const HeatMap small = reduced(map, 2);
   BOOST_TEST(small.rows == 2);
   BOOST_TEST(small.columns == 2);
-  // Blocks of rows 0 to 1 and 2 to 4, and of columns 0 to 1 and 2 to 3.
+  // Each block consists of rows 0 and 1 or rows 2 to 4, and of columns 0 and 1 or columns 2 and 3.
   const std::vector<float> expected{2.5F, 4.5F, 12.5F, 14.5F};
   BOOST_TEST(small.values == expected, boost::test_tools::per_element());
   BOOST_TEST(small.largest == 14.5F);

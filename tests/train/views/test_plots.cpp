@@ -1,4 +1,4 @@
-// heed plot: all drawings contain values, and the values are correct.
+// `heed plot`: every drawing contains values, and known values are drawn correctly.
 #include "tests/train/support.h"
 #include "train/report/plots.h"
 
@@ -50,7 +50,7 @@ BOOST_AUTO_TEST_CASE(causal_mask_is_drawn_as_a_triangle) {
     BOOST_TEST(contains(all[1].body, row), row);
 }
 
-BOOST_AUTO_TEST_CASE(schedule_plot_uses_the_config) {
+BOOST_AUTO_TEST_CASE(schedule_plot_shows_the_schedule_of_the_config) {
   const Config config =
       config_of("optim: {lr: 0.5, schedule: {name: linear, warmup: 10}}\ntrain: {steps: 100}\n");
   const std::string body = plots_of("schedule", config, 64)[0].body;

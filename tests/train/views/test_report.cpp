@@ -1,4 +1,4 @@
-// heed report: figures of metrics.jsonl, intervals, paired tests, curves as CSV, hostile text.
+// `heed report`: figures of metrics.jsonl, intervals, paired tests, curves as CSV, hostile text.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -28,8 +28,8 @@ std::vector<SampleOutput> texts(int right) {
   return all;
 }
 
-/// Writes a finished run with these outputs and their figures, and returns its path. `scale` is a
-/// factor of the losses.
+/// Writes a finished run with these outputs and their figures, and returns its path. `keys` is
+/// appended to its config. The losses are multiplied by `scale`.
 std::string make_run(const TempFolder& folder, const std::string& name, const std::string& keys,
                      const std::vector<SampleOutput>& outputs, double scale = 1) {
   const RunFolder run{folder / name};
@@ -97,12 +97,12 @@ BOOST_AUTO_TEST_CASE(page_contains_the_exact_figures_of_the_run) {
   BOOST_TEST(contains(page, "norm of the gradient by layer"));
   BOOST_TEST(contains(page, "nrefs:1|&lt;x&gt;"));
   BOOST_TEST(contains(page, "95 % interval"));
-  BOOST_TEST(!contains(page, "http://") == false);  // only the namespace of SVG
+  BOOST_TEST(!contains(page, "http://") == false);  // only in the namespace of SVG
   BOOST_TEST(
       !contains(std::regex_replace(page, std::regex("http://www.w3.org/2000/svg"), ""), "http"));
 }
 
-BOOST_AUTO_TEST_CASE(runs_that_differ_in_the_seed_share_a_line_and_a_band) {
+BOOST_AUTO_TEST_CASE(runs_that_differ_only_in_the_seed_share_a_line_and_a_band) {
   const TempFolder folder;
   const std::string page = page_of({make_run(folder, "a", "seed: 1\n", texts(60)),
                                     make_run(folder, "b", "seed: 2\n", texts(64), 2),
@@ -123,7 +123,7 @@ BOOST_AUTO_TEST_CASE(runs_that_differ_in_the_seed_share_a_line_and_a_band) {
 BOOST_AUTO_TEST_CASE(hostile_text_is_escaped) {
   const TempFolder folder;
   std::vector<SampleOutput> outputs = texts(10);
-  outputs[0] = {hostile, hostile, "", {}};  // the worst sample
+  outputs[0] = {hostile, hostile, "", {}};  // shown as the worst sample
   const std::string run = make_run(folder, "<i>\"run\"</i>", "name: \"<b>'&\\\"\"\n", outputs);
   const std::string page = page_of({run});
   BOOST_TEST(!contains(page, "<script"));
@@ -173,7 +173,7 @@ BOOST_AUTO_TEST_CASE(nonfinite_figure_breaks_a_curve) {
   BOOST_TEST(std::isnan(curve->points[2].y));
   const std::string page = report_page({history}, {});
   BOOST_TEST(contains(page, "M0 63.3L100 126.7M300 0L400 190"));
-  BOOST_TEST(!contains(page, "95 % interval"));  // the column requires outputs
+  BOOST_TEST(!contains(page, "95 % interval"));  // the interval requires outputs
   BOOST_TEST(contains(curves_csv({history}, {"train.nll"}), ",train.nll,3,nan\n"));
 }
 
@@ -242,7 +242,7 @@ BOOST_AUTO_TEST_CASE(interval_matches_the_binomial_distribution) {
   BOOST_TEST(std::abs(i.high - (0.6 + 1.96 * deviation)) < 0.02);
 }
 
-BOOST_AUTO_TEST_CASE(p_value_is_small_for_a_large_difference_and_1_for_none) {
+BOOST_AUTO_TEST_CASE(p_value_is_small_for_a_large_difference_and_1_without_a_difference) {
   const auto scores = [](int right) {
     return resampled(*statistics_of(Metric::exact_match, texts(right), BleuTokenizer::v13a));
   };
@@ -273,8 +273,8 @@ BOOST_AUTO_TEST_CASE(most_confident_mistakes_come_first) {
   BOOST_TEST(chosen[2].second[0] == 0);  // index of the best sample
 }
 
-// Two outputs with probability 0.95, one of them correct, and a correct one with 0.55: the error is
-// (2·|0.5 − 0.95| + |1 − 0.55|) / 3.
+// Two outputs with probability 0.95, one of them correct, and a correct one with 0.55: the
+// calibration error is (2·|0.5 − 0.95| + |1 − 0.55|) / 3.
 BOOST_AUTO_TEST_CASE(calibration_matches_a_calculation_by_hand) {
   const std::vector<SampleOutput> outputs{
       {"a", "1", "1", 0.95}, {"b", "1", "2", 0.95}, {"c", "2", "2", 0.55}};

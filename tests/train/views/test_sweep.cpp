@@ -1,4 +1,4 @@
-// The plan of a sweep: from YAML and arguments to the list of runs.
+// The plan of a sweep, as read from YAML and arguments, and the sweep's folder.
 #include <fmt/format.h>
 
 #include <set>
@@ -62,7 +62,7 @@ BOOST_AUTO_TEST_CASE(plan_is_read_from_config_and_arguments) {
   BOOST_REQUIRE(one_rate.size() == 8);
   BOOST_TEST(read_config(plan.config, one_rate.back().overrides).optim.lr == 0.5);
   BOOST_TEST(plan.members({})[2].overrides[2] == "model.layers={encoder: 1, decoder: 2}");
-  // heed train accepts such a config with a warning about the section.
+  // `heed train` accepts such a config, with a warning about the section.
   const Config config = read_config(plan.config);
   BOOST_REQUIRE(config.warnings.size() == 1);
   BOOST_TEST(contains(config.warnings[0], "sweep: only heed sweep reads this section"));
@@ -117,7 +117,7 @@ BOOST_AUTO_TEST_CASE(folder_of_another_sweep_is_refused) {
   const auto two = plan.members({"model.heads=1,2"}), three = plan.members({"model.heads=1,2,4"});
   const SweepOptions options{plan.config, plan.folder / "s", 1, false};
   claim_folder(options, two);
-  claim_folder(options, two);  // continues the sweep
+  claim_folder(options, two);  // the same sweep is continued
   BOOST_TEST(contains(error_of(Exit::usage, [&] { claim_folder(options, three); }),
                       "holds another sweep"));
   put(plan.config, "# moved, or with a comment\nname: other\nthreads: 1\n" + base);
