@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::uint32_t vocabulary = 17;
 
-/// A model and its training data.
+/// The options of a model and of its loss.
 struct Setting {
   ModelOptions model = small_options();
   bool language_model = false;
@@ -80,7 +80,7 @@ struct Outcome {
   StepResult result;
 };
 
-/// The gradients of one step, recovered from the weights after plain gradient descent,
+/// The gradients of one step, recovered from the weights after a step of plain gradient descent,
 /// w − rate · g. The rate is so large that even gradients much smaller than w are recovered in full
 /// precision.
 Outcome gradients_of(const std::vector<Batch>& shards, std::int64_t threads,
@@ -114,8 +114,9 @@ double largest_of(const Array& x) {
   return largest;
 }
 
-/// The maximum over all parameters of the difference between the gradients in a and b, relative to
-/// the largest magnitude in b. Fails if a gradient is zero.
+/// The maximum, over all parameters, of the difference between the gradients in a and b, relative
+/// to the largest magnitude of the gradient in b. The test fails if a gradient in b is zero or a
+/// relative difference exceeds 10⁻¹².
 double worst_difference(const Outcome& a, const Outcome& b) {
   double worst = 0;
   for (std::size_t i = 0; i < b.gradients.size(); ++i) {
