@@ -28,7 +28,7 @@ fault("prefetcher: returns the position before the batch", "data/batches/batcher
       "epochs_",
       "data:prefetcher")
 
-fault("vocabulary: the end token is printed", "data/tokenizers/vocabulary.cpp",
+fault("vocabulary: decoding yields the end token", "data/tokenizers/vocabulary.cpp",
       "if (id != unk && std::cmp_less(id, first_)) continue;",
       "if (id == bos) continue;",
       "data:vocabulary")
@@ -58,7 +58,7 @@ fault("addition: the summand 0 is never drawn", "data/sources/synthetic.cpp",
       "i == 0 ? 1 : 0;",
       "data:synthetic")
 
-fault("sentencepiece: the line is dropped after an overlong word", "data/tokenizers/sentencepiece.cpp",
+fault("sentencepiece: the rest of a line after an overlong word is lost", "data/tokenizers/sentencepiece.cpp",
       ": line->find(' ', begin + 1);",
       ": line->size();",
       "data:sentencepiece")
@@ -68,7 +68,7 @@ fault("tokenizer: a text of one line is learned as one sentence", "data/tokenize
       "",
       "data:sentencepiece")
 
-fault("order: each sample after the first chunk is a batch", "data/batches/batching.cpp",
+fault("order: after the first chunk, each batch has one sample", "data/batches/batching.cpp",
       "    chunk.clear();\n    filled = 0;\n",
       "    chunk.clear();\n",
       "data:batcher")
