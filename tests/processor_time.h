@@ -32,8 +32,9 @@ double min_seconds(int times, const Work& work) {
 }
 
 /// Processor seconds of a fixed amount of reference work similar to a parser's: strings are
-/// created, inserted into a tree, looked up and freed. Like the tested code, it is compiled with the
-/// sanitizers of the build. It takes 50 ms on one core of an AMD EPYC (Zen 4), in a release build.
+/// created, inserted into a tree, looked up and freed. Like the tested code, it is compiled with
+/// the sanitizers of the build. It takes 50 ms on one core of an AMD EPYC (Zen 4), in a release
+/// build.
 inline double yardstick() {
   static const double seconds = min_seconds(3, [] {
     std::map<std::string, std::size_t> seen;

@@ -26,9 +26,9 @@ struct BrokenCase {
 
 /// Reads every case in a separate process, so that a crash, a hang or a decompression bomb affects
 /// only that case. Prints the number of cases refused with the expected code and message, the
-/// maximum time relative to the yardstick of processor_time.h, the growth of time with size, and the
-/// peak memory. `min_cases` is the minimum number of cases. `timed` adds a limit in milliseconds for
-/// an idle machine like that of docs/RELIABILITY.md.
+/// maximum time relative to the yardstick of processor_time.h, the growth of time with size, and
+/// the peak memory. `min_cases` is the minimum number of cases. `timed` adds a limit in milliseconds
+/// for an idle machine like that of docs/RELIABILITY.md.
 void measure(Measures& measures, const std::string& kind, Exit code,
              const std::vector<BrokenCase>& cases, std::size_t min_cases, bool timed);
 

@@ -295,7 +295,7 @@ static ssize_t put(int descriptor, const char* bytes, size_t length, long offset
                     : syscall(SYS_pwrite64, descriptor, bytes, length, offset);
 }
 
-/* Called after a write: sends the signal if this was the record of FAULT_STEP or of a later step. */
+/* Called after a write: sends the signal if it wrote the record of FAULT_STEP or a later step. */
 static void signal_at_step(const Call* call, const char* bytes, size_t length) {
   const char* const name = strrchr(call->path, '/');
   char record[kPath] = "";
