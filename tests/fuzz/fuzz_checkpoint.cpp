@@ -115,7 +115,7 @@ void target(std::string_view input) {
   }
   if (!newest.checkpoint) throw Error(Exit::bad_input, "no checkpoint to continue from");
   require_whole(*newest.checkpoint);
-  if (newest.skipped.empty()) {  // as after a save
+  if (newest.skipped.empty()) {  // all checkpoints are valid, as after a save
     must_work([&] {
       folder.prune(2);
       const CheckpointFolder::Newest left = folder.newest_valid();

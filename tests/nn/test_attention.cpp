@@ -96,7 +96,7 @@ BOOST_AUTO_TEST_CASE(fused_attention_with_large_scores_equals_composed_ops) {
   const std::vector<std::int32_t> offsets{0, 5};
   const Tensor x = Tensor::variable(normal({5, 6}, 1, 1e3));
   Pass pass;
-  // In double precision, scores of about 10⁶ and their differences are accurate to 10⁻¹⁰.
+  // In double precision, scores of about 10⁶ and their differences are accurate to about 10⁻¹⁰.
   check_same({x}, layer(x, {offsets, nullptr, pass}), composed(layer, x, x, offsets, offsets),
              1e-8);
 }

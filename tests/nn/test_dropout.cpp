@@ -114,7 +114,8 @@ BOOST_AUTO_TEST_CASE(dropout_keys_are_distinct_within_and_across_shards) {
   BOOST_TEST((std::adjacent_find(parts.begin(), parts.end()) == parts.end()));
 }
 
-// Residual dropout of ones: each value is 0 or 1 / (1 − q), where q is p rounded to 16 bits.
+// Residual dropout of ones: each value is 0 or 1 / (1 − q), where q is p rounded to a multiple
+// of 2⁻¹⁶.
 BOOST_AUTO_TEST_CASE(residual_dropout_has_configured_rate_and_preserves_mean) {
   Init init = test_init();
   const Tensor x(Array::zeros({400, 50}));

@@ -52,7 +52,7 @@ struct Cases {
       put(folder / "train.tgt", kTarget);
     };
   }
-  /// Adds a target that is not a regular file.
+  /// Adds a valid source with a target that cannot be read or is empty.
   void target(const std::string& name, Make make, const std::string& says) {
     pairs(name,
           [make](const fs::path& folder) {

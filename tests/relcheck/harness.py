@@ -78,7 +78,8 @@ class Ground:
         return path
 
     def run(self, *arguments, check=None, **keywords):
-        """Runs heed and captures its output as text. Another exit status than `check` raises RuntimeError."""
+        """Runs heed and captures its output as text. Raises RuntimeError if the exit status is not
+        `check`, if given."""
         done = subprocess.run([self.heed, *map(str, arguments)], cwd=self.path, text=True, errors="replace",
                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **keywords)
         if check is not None and done.returncode != check:
@@ -121,7 +122,8 @@ def digest(run):
 
 
 def tree(folder):
-    """Maps every path under a folder to the checksum of a file, the target of a link or None, to detect changes."""
+    """Maps every path under a folder to a file's checksum, a link's target or, for a folder, None. Two maps differ if
+    the content has changed."""
     found = {}
     for path, folders, files in os.walk(folder):
         for name in folders + files:

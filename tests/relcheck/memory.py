@@ -42,7 +42,7 @@ def last_step(run):
 
 
 def watch(ground, steps):
-    """Samples (step, resident KiB, descriptors) of a run with regular validations and saves."""
+    """Trains a run with regular validations and saves; returns samples (step, resident KiB, number of descriptors)."""
     run = ground.path / "memory"
     process = ground.start("train", ground.config("seq2seq"), "--run", run, "--overwrite", f"train.steps={steps}",
                            "train.validate_every=100", "train.save_every=100", "train.log_every=10",

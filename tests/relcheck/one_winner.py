@@ -68,7 +68,7 @@ def races(check, ground):
             good += passed
             if not passed:
                 note(f"{' '.join(kinds)}: winner {winner}, exit statuses {statuses}")
-        check(f"{name}: exactly one wins, others exit 6", f"{good} of {rounds} rounds", "all", good == rounds)
+        check(f"{name}: exactly one wins, others exit with 6", f"{good} of {rounds} rounds", "all", good == rounds)
         note(f"{total} processes")
 
 

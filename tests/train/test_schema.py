@@ -17,7 +17,7 @@ except ImportError:
     print("python3-jsonschema is not installed")
     sys.exit(77)
 
-# Errors that a JSON Schema cannot express, as messages of the reader.
+# Errors that a JSON Schema cannot express, as patterns of the reader's messages.
 BEYOND = {
     "compares two keys": r"is not a multiple of|is odd, but|is more than|is less than|leave nothing|but \w+ ends at step"
                          r"|does not divide|needs an even width|must be more than"

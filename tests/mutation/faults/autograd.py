@@ -207,7 +207,7 @@ fault("recomputation: earlier gradients are dropped", "autograd/recompute.cpp",
       "partial.push_back({leaves[i], {}});",
       "autograd_f64:recomputation")
 
-fault("softmax: the gradient has the sum of dy in place of ⟨dy, y⟩", "autograd/kernels/softmax.cpp",
+fault("softmax: the gradient uses the sum of dy instead of ⟨dy, y⟩", "autograd/kernels/softmax.cpp",
       "return hn::Mul(io.load(y + i), io.load(dy + i));",
       "return io.load(dy + i);",
       "kernels_f64:kernels_rows")

@@ -48,7 +48,7 @@ fault("piece model: a value just past the texts is accepted", "data/tokenizers/p
       "return (node & 0x7FFFFFFFu) <= texts.size(); };",
       "data:piece_model")
 
-fault("corpus: train keeps the text split off for validation", "data/sources/corpus.cpp",
+fault("corpus: the training text includes the validation text", "data/sources/corpus.cpp",
       "text.resize(train_end);",
       "text.resize(valid_end);",
       "data:corpus")
@@ -63,7 +63,7 @@ fault("sentencepiece: the rest of a line after an overlong word is lost", "data/
       ": line->size();",
       "data:sentencepiece")
 
-fault("tokenizer: a text of one line is learned as one sentence", "data/tokenizers/tokenizer.cpp",
+fault("tokenizer: a continuous text of one line is learned as a sentence", "data/tokenizers/tokenizer.cpp",
       "      if (text && !lines.back().ends_with('\\n')) lines.back() += '\\n';\n",
       "",
       "data:sentencepiece")
