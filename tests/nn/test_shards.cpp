@@ -121,7 +121,7 @@ double worst_difference(const Outcome& a, const Outcome& b) {
   double worst = 0;
   for (std::size_t i = 0; i < b.gradients.size(); ++i) {
     const double scale = largest_of(b.gradients[i]);
-    BOOST_TEST(scale > 0, b.names[i] << " has no gradient");
+    BOOST_TEST(scale > 0, b.names[i] << ": the gradient is zero");
     double apart = 0;
     for (std::int64_t k = 0; k < b.gradients[i].size(); ++k) {
       apart = std::max(apart, std::abs(a.gradients[i].data()[k] - b.gradients[i].data()[k]));

@@ -174,7 +174,7 @@ fault("chrF: n-grams longer than the reference are counted", "train/metrics/chrf
       "",
       "train:chrf")
 
-fault("config: a key of the command line is reset without a message", "train/config/checks.cpp",
+fault("config: a key given on the command line is reset without a message", "train/config/checks.cpp",
       "(condition.chooser) &&\n                        !from_command_line(field.key))) {",
       "(condition.chooser))) {",
       "train:config_checks")
