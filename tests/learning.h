@@ -8,8 +8,9 @@
 /// tests/bench/margins repeats all of these tests with other seeds on other kernels of BLAS, and
 /// reports claims whose threshold lies within three standard deviations of the mean. That script
 /// sets these environment variables:
-///   HEED_TEST_SEED=K        adds K to every seed
-///   HEED_TEST_UNTRAINED=1   makes learning rates too small to change a weight: claims must fail
+///   HEED_TEST_SEED=K        adds K to every training_seed()
+///   HEED_TEST_UNTRAINED=1   makes every training_rate() too small to change a weight, so that each
+///                           HEED_CHECK_LEARNED must fail
 ///   HEED_TEST_MARGINS=FILE  appends a line of JSON to FILE for each claim
 #include <cstdint>
 #include <cstdlib>
@@ -21,13 +22,13 @@
 
 namespace heed::test {
 
-/// The seed of a training run about whose outcome a test makes claims.
+/// The seed for a training run whose outcome is the subject of a claim.
 inline std::uint64_t training_seed(std::uint64_t seed = 1) {
   const char* const more = std::getenv("HEED_TEST_SEED");
   return seed + (more == nullptr ? 0 : std::stoull(more));
 }
 
-/// The learning rate of such a training run; 1e-30 with HEED_TEST_UNTRAINED.
+/// The learning rate for such a training run; 1e-30 with HEED_TEST_UNTRAINED.
 inline double training_rate(double rate) {
   return std::getenv("HEED_TEST_UNTRAINED") == nullptr ? rate : 1e-30;
 }

@@ -32,9 +32,9 @@ double min_seconds(int times, const Work& work) {
 }
 
 /// Processor seconds of a fixed amount of reference work similar to a parser's: strings are
-/// created, inserted into a tree, looked up and freed. It is compiled with the same optimisation
-/// and sanitizers as the tested code, and takes 50 ms on one core of an AMD EPYC (Zen 4), in a
-/// release build.
+/// created, inserted into a tree, looked up and freed. Like the tested code, it is compiled with
+/// the sanitizers of the build. It takes 50 ms on one core of an AMD EPYC (Zen 4), in a release
+/// build.
 inline double yardstick() {
   static const double seconds = min_seconds(3, [] {
     std::map<std::string, std::size_t> seen;
@@ -48,10 +48,13 @@ inline double yardstick() {
   return seconds;
 }
 
-/// The ratio of the times for large and small work, which differ in size by a factor of eight: 8 if
-/// time grows linearly, 64 if quadratically. `small` and `large` do the work once and return
-/// processor seconds; both are repeated while the ratio exceeds `growth_limit`, at most ten times.
+/// The maximum result of growth() for work in linear time.
 constexpr double growth_limit = 24;
+
+/// The ratio of the minimum times for large and small work, which differ in size by a factor of
+/// eight: 8 if time grows linearly, 64 if quadratically. `small` and `large` do the work once and
+/// return processor seconds. They are repeated, in at most ten rounds, while the ratio exceeds
+/// `growth_limit`.
 template <class Small, class Large>
 double growth(const Small& small, const Large& large) {
   // Makes glibc keep freed memory. Otherwise it returns memory to the kernel above a threshold that

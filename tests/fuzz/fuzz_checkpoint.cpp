@@ -22,7 +22,7 @@ using nlohmann::json;
 constexpr std::string_view mark = "==== ";
 constexpr int max_files = 12;
 
-/// Whether a name remains inside the scratch folder.
+/// Whether a name is a relative path inside the scratch folder, of acceptable length.
 bool is_safe(std::string_view name) {
   if (name.empty() || name.size() > 200 || name.front() == '/') return false;
   for (Bytes parts(name); !parts.empty();) {
@@ -36,7 +36,8 @@ std::string text_of(const json& value) {
   return value.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
 }
 
-/// state.json with missing sizes and checksums filled in; the text itself if it is not an object.
+/// state.json with missing sizes and checksums filled in, or the text itself if it is not a JSON
+/// object.
 std::string sealed(std::string_view text, const fs::path& folder) {
   json state = json::parse(text, nullptr, false);
   if (!state.is_object()) return std::string(text);
@@ -114,7 +115,7 @@ void target(std::string_view input) {
   }
   if (!newest.checkpoint) throw Error(Exit::bad_input, "no checkpoint to continue from");
   require_whole(*newest.checkpoint);
-  if (newest.skipped.empty()) {  // as after a save
+  if (newest.skipped.empty()) {  // all checkpoints are valid, as after a save
     must_work([&] {
       folder.prune(2);
       const CheckpointFolder::Newest left = folder.newest_valid();

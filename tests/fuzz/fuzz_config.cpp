@@ -1,4 +1,4 @@
-/// YAML as a config. An accepted config must be unchanged after it is printed and read back.
+/// A config in YAML. An accepted config must be unchanged after it is printed and read back.
 #include "tests/fuzz/target.h"
 #include "train/config/config.h"
 

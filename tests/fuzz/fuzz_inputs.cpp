@@ -16,7 +16,7 @@
 namespace heed::fuzz {
 namespace {
 
-/// An error must be bad_input, with a message that begins with the file's name.
+/// Runs `read`. An Error must have the code bad_input and a message that begins with `path`.
 void refused_by_name(const std::string& path, const std::function<void()>& read) {
   try {
     read();

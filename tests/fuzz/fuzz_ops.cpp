@@ -1,7 +1,7 @@
 /// Random graphs of ops. The input is a program: 'v' or 'c' (a variable or a constant) with a
 /// shape, and op bytes with operands; then backward runs from the last result. An op must throw
-/// Error if a shape is wrong; otherwise it must run, forward and backward, with finite results and
-/// gradients if its operands are tame.
+/// Error if a shape is wrong; otherwise it must run, forward and backward. If its operands are tame
+/// (operands.h), its results must be finite and, in double precision, its gradients.
 #include <algorithm>
 #include <cmath>
 #include <optional>
@@ -89,7 +89,7 @@ class Graph {
     if (variable) variables_.push_back(made_.back().tensor);
   }
 
-  /// Checks that backward returns gradients of the right shapes, with the same bits if it is
+  /// Checks that backward returns gradients of the right shapes, with the same values if it is
   /// repeated on a kept graph, and that it throws Error on a consumed graph.
   void check_backward(const Made& y) {
     if (!y.tensor.needs_grad()) return;

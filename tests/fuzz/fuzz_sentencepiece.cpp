@@ -1,4 +1,4 @@
-/// A sentencepiece model. An accepted model must encode and decode texts.
+/// A SentencePiece model. An accepted model must be saved unchanged, and encode and decode texts.
 #include "autograd/base/lines.h"
 #include "data/tokenizers/tokenizer.h"
 #include "tests/fuzz/target.h"
@@ -18,7 +18,7 @@ void require_works(const Tokenizer& tokenizer, const std::filesystem::path& path
     for (const std::int32_t id : ids) {
       require(id >= 0 && id < tokenizer.size(), "ids are in the vocabulary");
       require(id != Tokenizer::bos && id != Tokenizer::eos,
-              "a text never encodes to a special piece");
+              "the ids of a text contain neither <s> nor </s>");
     }
     tokenizer.decode(ids);
   }

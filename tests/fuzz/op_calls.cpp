@@ -1,6 +1,6 @@
 /// Calls of every op (a test compares the list with the headers). Operands are read in separate
 /// statements: compilers evaluate the arguments of a call in different orders, and a corpus must
-/// mean the same for all of them.
+/// have the same meaning with each of them.
 #include <array>
 
 #include "tests/fuzz/operands.h"
@@ -271,7 +271,7 @@ constexpr auto calls = std::to_array<OpCall>({
     {"affine_rows", true, call_affine_rows},
     {"affine_activation", true, call_affine_activation},
     {"softmax", true, call_softmax},
-    {"log_softmax", false, call_log_softmax},  // hidden entries are -inf
+    {"log_softmax", false, call_log_softmax},  // masked entries are -inf
     {"layer_norm", true, call_layer_norm},
     {"batch_norm", true, call_batch_norm},
     {"rms_norm", true, call_rms_norm},

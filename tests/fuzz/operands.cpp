@@ -101,7 +101,7 @@ UnaryFunction Operands::unary_function() {
 AttentionOptions Operands::attention() {
   AttentionOptions options;
   options.heads = extent();
-  const unsigned char kind = bytes_.byte();  // the lowest bit selects causal
+  const unsigned char kind = bytes_.byte();  // the lowest bit selects the causal pattern
   if (kind % 2 == 1) options.pattern = causal_pattern();
   if (kind / 2 % 4 == 1) options.pattern = window_pattern(extent(), kind % 2 == 1 ? 0 : extent());
   if (kind / 8 % 4 == 1) options.terms.push_back(std::make_shared<Alibi>());

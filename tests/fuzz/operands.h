@@ -1,5 +1,5 @@
 #pragma once
-/// Decodes bytes into operands of ops: tensors of a pool, shapes with extents up to 2^63, ids,
+/// Decodes bytes into operands of ops: tensors of a pool, shapes with extents up to 2^63 - 1, ids,
 /// offsets.
 #include <cstdint>
 #include <vector>
@@ -38,7 +38,7 @@ class Operands {
   AttentionOptions attention();
   Array mask();
 
-  bool tame() const { return tame_; }  ///< whether all returned tensors are tame
+  bool tame() const { return tame_; }  ///< whether all operands so far are tame
   void wild() { tame_ = false; }
 
  private:

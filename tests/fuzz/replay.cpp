@@ -1,4 +1,4 @@
-/// The main program of a fuzz target without libFuzzer: runs every file of a corpus once.
+/// The main program of a fuzz target without libFuzzer: replays every file of a corpus once.
 ///
 ///   fuzz_NAME FOLDER
 ///
@@ -33,7 +33,7 @@ int main(int argc, char** argv) {
   int accepted = 0, refused = 0;
   for (const auto& entry : std::filesystem::directory_iterator(argv[1])) {
     const std::string bytes = heed::fuzz::get(entry.path());
-    std::fprintf(stderr, "%s\n", entry.path().c_str());  // names the input of a crash
+    std::fprintf(stderr, "%s\n", entry.path().c_str());  // names the input that crashes
     alarm(heed::test::patience);                         // ends a hang
     ++(heed::fuzz::accepts(bytes) ? accepted : refused);
     alarm(0);

@@ -1,5 +1,5 @@
 #pragma once
-/// Helpers of the fuzz targets. A target is a file fuzz_NAME.cpp that defines `target`, which
+/// Helpers for the fuzz targets. A target is a file fuzz_NAME.cpp that defines `target`, which
 /// verdict.cpp calls for libFuzzer or, without libFuzzer, for replay.cpp.
 #include <cstddef>
 #include <filesystem>
@@ -46,7 +46,7 @@ class Bytes {
 /// A temporary folder of this process, in memory if possible.
 const std::filesystem::path& scratch();
 
-/// Writes a file with this name and these bytes into the scratch folder.
+/// Writes a file with this name and these bytes into the scratch folder; returns its path.
 std::filesystem::path put(const std::filesystem::path& name, std::string_view bytes);
 
 /// A file's bytes.

@@ -1,4 +1,4 @@
-"""The results of the faults, one line of JSON each, so that a run can be resumed."""
+"""The results of a run, a line of JSON for each fault, so that the run can be resumed."""
 import hashlib
 import json
 import time
@@ -11,7 +11,7 @@ class Results:
         if resume and path.exists():
             for record in map(json.loads, path.read_text().splitlines()):
                 self.known[record["fault"]] = record
-            # Survivors are tested again, because new tests may exist.
+            # Only caught faults are skipped: new tests may detect the others.
             self.known = {key: record for key, record in self.known.items() if record["verdict"] == "caught"}
         path.write_text("".join(json.dumps(record) + "\n" for record in self.known.values()))
 

@@ -65,7 +65,7 @@ class Workshop:
         self.state = total.hexdigest()
 
     def misfit(self, fault):
-        """The reason that a fault cannot be planted, or None."""
+        """The reason why a fault cannot be planted, or None."""
         path = self.source / fault.file
         count = path.read_text().count(fault.old) if path.exists() else 0
         if count != 1:
@@ -115,7 +115,7 @@ class Workshop:
 
     def syntax_error(self, file):
         """The first compiler error in a file, or None. A header is compiled with the first source that includes it, or
-        alone if no source does."""
+        alone if no source includes it directly."""
         commands = json.loads((self.made / "compile_commands.json").read_text())
         inside = f"{self.source}/"
         sources = {entry["file"].removeprefix(inside): entry for entry in commands}
@@ -134,7 +134,7 @@ class Workshop:
 
     def check_baseline(self, faults):
         """Checks that every test and every suite named by a fault passes without a fault, and records their
-        times. Returns False if the recorded baseline is still valid."""
+        times. Returns False, without running them, if the recorded baseline is still valid."""
         record = self.folder / "baseline.json"
         wanted = list(TESTS) + sorted({test for fault in faults for test in fault.tests} - set(TESTS))
         known = json.loads(record.read_text()) if record.exists() else {}
@@ -201,7 +201,7 @@ def first_error(text):
 
 
 def source_files(root):
-    """All files that git tracks or would track; without git, all files outside build and runs."""
+    """All files that git tracks or does not ignore; without git, all files outside build and runs."""
     listed = subprocess.run(["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"], cwd=root,
                             text=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
     if listed.returncode == 0:

@@ -33,7 +33,7 @@ class GoldenCase {
     const auto values = at(tensor, DType::i32).values<std::int32_t>();
     return {values.begin(), values.end()};
   }
-  /// The names of the tensors that begin with `prefix`, without the prefix.
+  /// The names of the case's tensors that begin with `prefix`, with the prefix removed.
   std::vector<std::string> names(const std::string& prefix) const {
     const std::string begin = name_ + "/" + prefix;
     std::vector<std::string> all;
@@ -42,7 +42,8 @@ class GoldenCase {
     }
     return all;
   }
-  /// Copies the values "prefix<name>" into the parameters. Every name must have a parameter.
+  /// Copies the tensor "prefix<name>" into each parameter. Every tensor with the prefix must have a
+  /// parameter, and vice versa.
   void load(const std::string& prefix, const Parameters& parameters) const {
     BOOST_TEST(names(prefix).size() == parameters.size());
     for (const NamedTensor& p : parameters) {
@@ -57,7 +58,7 @@ class GoldenCase {
  private:
   const TensorView& at(const std::string& tensor, DType dtype) const {
     const TensorView* const view = file_->find(name_ + "/" + tensor);
-    BOOST_REQUIRE_MESSAGE(view != nullptr, name_ << " has no " << tensor);
+    BOOST_REQUIRE_MESSAGE(view != nullptr, name_ << " has no tensor " << tensor);
     BOOST_REQUIRE_MESSAGE(view->dtype == dtype,
                           name_ << "/" << tensor << " has the wrong type: " << view->description());
     return *view;

@@ -1,10 +1,10 @@
 #!/usr/bin/python3
-"""Checks that weights written by heed load into torch.nn.Transformer by name and give the same logits.
+"""Checks that weights written by heed load into torch.nn.Transformer by name and yield the same logits.
 
     load_into_torch.py WRITE_TORCH_CASE
 
-Runs the program for each of its variants and passes the files to tests/golden/load_into_torch.py.
-Exit code 77: no PyTorch.
+Runs WRITE_TORCH_CASE for each of its variants and passes the files to tests/golden/load_into_torch.py.
+Exits with 77 if PyTorch is not installed.
 """
 import importlib.util
 import pathlib
@@ -18,7 +18,7 @@ LOADER = pathlib.Path(__file__).resolve().parent.parent / "golden" / "load_into_
 def main():
     program = sys.argv[1]
     if importlib.util.find_spec("torch") is None:
-        print("skipped: no PyTorch")
+        print("skipped: PyTorch is not installed")
         return 77
     names = subprocess.run([program], check=True, capture_output=True, text=True).stdout.split()
     failed = [] if names else ["(no variant)"]

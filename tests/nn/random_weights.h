@@ -1,5 +1,5 @@
 #pragma once
-/// Reproducible random weights, ids and offsets.
+/// Reproducible random values, weights and token ids.
 #include <algorithm>
 #include <cmath>
 #include <vector>
@@ -10,8 +10,8 @@
 
 HEED_BEGIN
 
-/// Normally distributed values with the given mean and standard deviation `scale`; `number` selects
-/// the values.
+/// Normally distributed values with the given mean and standard deviation `scale`. Different
+/// `number`s yield independent values.
 inline Array normal(const Shape& shape, std::uint32_t number, double scale = 1, double mean = 0) {
   Random random({.seed = 7, .stream = Stream::check, .part = number});
   Array values(shape);
@@ -32,6 +32,7 @@ inline void randomise(const Parameters& parameters, std::uint32_t number = 100) 
   }
 }
 
+/// n random ids from 0 to `below` − 1.
 inline std::vector<std::int32_t> random_ids(std::int64_t n, std::uint32_t below,
                                             std::uint32_t number) {
   Random random({.seed = 8, .stream = Stream::check, .part = number});

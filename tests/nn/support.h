@@ -17,7 +17,7 @@
 
 HEED_BEGIN
 
-/// Random pairs of sequences with targets, as input of a model; `number` selects the values.
+/// Random pairs of source and target sequences as input of a model; `number` selects the values.
 struct Pairs {
   std::vector<std::int32_t> source, source_offsets, target_in, target_out, target_offsets;
 
@@ -49,7 +49,8 @@ struct Pairs {
   }
 };
 
-/// The maximum of |a − b| / max(1, |b|); infinite for different shapes or NaN.
+/// The maximum of |a − b| / max(1, |b|). It is infinite if the shapes differ or a value is not
+/// finite.
 inline double difference(const Array& a, const Array& b) {
   constexpr double never = std::numeric_limits<double>::infinity();
   if (a.shape() != b.shape()) return never;
@@ -81,7 +82,7 @@ struct Layered {
     return f(x...);
   }
 };
-/// Combines f with the parameters, which it randomises.
+/// Randomises the parameters and combines them with f.
 template <class F>
 Layered<F> layered(Parameters parameters, F f) {
   randomise(parameters);
@@ -96,7 +97,7 @@ std::vector<E> every() {
   return all;
 }
 
-/// Options of a small model, which tests modify.
+/// The options of a small model; tests modify some of them.
 inline ModelOptions small_options() {
   ModelOptions o;
   o.d_model = 6;

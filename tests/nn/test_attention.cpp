@@ -19,7 +19,8 @@ Tensor join_heads(const Tensor& x) {
 }
 
 /// The output of the layer, computed from its definition for one sequence at a time, with ops that
-/// have separate tests.
+/// have separate tests. Also checks that the attention weights of each query sum to 1 and that
+/// causal weights of later keys are 0.
 Tensor composed(const MultiHeadAttention& layer, const Tensor& x, const Tensor& encoder_rows,
                 const std::vector<std::int32_t>& offsets, const std::vector<std::int32_t>& ends) {
   const bool causal = layer.scope == AttentionScope::past;
@@ -52,7 +53,7 @@ Tensor composed(const MultiHeadAttention& layer, const Tensor& x, const Tensor& 
   return layer.out_proj(concat(outputs, 0));
 }
 
-/// Compares values and all gradients of two implementations.
+/// Compares the values of two implementations and their gradients with respect to the leaves.
 void check_same(const std::vector<Tensor>& leaves, const Tensor& fused, const Tensor& plain,
                 double tolerance = 1e-12) {
   BOOST_TEST(difference(fused.value(), plain.value()) < tolerance);
@@ -95,12 +96,12 @@ BOOST_AUTO_TEST_CASE(fused_attention_with_large_scores_equals_composed_ops) {
   const std::vector<std::int32_t> offsets{0, 5};
   const Tensor x = Tensor::variable(normal({5, 6}, 1, 1e3));
   Pass pass;
-  // In double precision, scores of about 10⁶ and their differences are accurate to 10⁻¹⁰.
+  // In double precision, scores of about 10⁶ and their differences are accurate to about 10⁻¹⁰.
   check_same({x}, layer(x, {offsets, nullptr, pass}), composed(layer, x, x, offsets, offsets),
              1e-8);
 }
 
-BOOST_AUTO_TEST_CASE(missing_encoder_output_and_cache_while_recording_are_refused) {
+BOOST_AUTO_TEST_CASE(missing_encoder_output_or_cache_while_recording_is_refused) {
   const auto about = [](const std::string& text) {
     return [text](const Error& e) { return std::string(e.what()).find(text) != std::string::npos; };
   };

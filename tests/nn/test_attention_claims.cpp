@@ -10,7 +10,7 @@ BOOST_AUTO_TEST_SUITE(attention_claims)
 
 namespace {
 
-/// The variance of the inner products of row i of q with row i of k, over all rows.
+/// The variance, over all i, of the inner product of row i of q and row i of k.
 double variance_of_products(const Array& q, const Array& k) {
   double sum = 0, squares = 0;
   for (std::int64_t i = 0; i < q.rows(); ++i) {

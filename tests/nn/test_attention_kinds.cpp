@@ -1,6 +1,6 @@
 // Every position scheme with every pattern of self-attention, and every other built-in mixer, in
-// whole models: gradients, cached decoding, learning. The lists of names include new kinds
-// automatically.
+// whole models: gradients, cached decoding, learning. New kinds are included automatically, because
+// the tests iterate over the lists of names.
 #include <algorithm>
 
 #include "autograd/gradcheck.h"
@@ -17,8 +17,8 @@ namespace {
 
 constexpr std::uint32_t vocabulary = 9;
 
-/// Runs body(options, lm) for every combination. The message of a failed check names the
-/// combination. `lm` is true for a language model, false for seq2seq.
+/// Runs body(options, lm) for every combination that the config allows. `lm` is true for a language
+/// model, false for seq2seq. The message of a failed check names the combination.
 template <class Body>
 void for_each_kind(Body body) {
   for (const bool lm : {false, true}) {
@@ -133,7 +133,7 @@ BOOST_AUTO_TEST_CASE(prefill_of_prompt_equals_single_steps) {
       }
       EXPECT_FAIL(at_once->prefill(text), "[decoding] prefill must precede the first step");
     }
-    model->decode({}, 1)->prefill({});  // an empty prompt has no effect
+    model->decode({}, 1)->prefill({});  // an empty prompt is allowed
   });
   const std::unique_ptr<Generative> translator = model_of(small_options(), false);
   const Pairs pairs = some_pairs(false, {5});
@@ -167,7 +167,7 @@ BOOST_AUTO_TEST_CASE(training_with_every_attention_kind_halves_loss,
   HEED_CHECK_LEARNED("maximum ratio of the last loss to the first", worst, <, 0.5);
 }
 
-BOOST_AUTO_TEST_CASE(token_outside_window_has_no_influence) {
+BOOST_AUTO_TEST_CASE(row_depends_exactly_on_tokens_within_window) {
   ModelOptions o = small_options();
   o.attention = {PatternKind::window, 3};
   const std::int64_t n = 9;
@@ -190,7 +190,7 @@ BOOST_AUTO_TEST_CASE(token_outside_window_has_no_influence) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(alibi_encodes_order_without_position_limit_and_parameters) {
+BOOST_AUTO_TEST_CASE(alibi_encodes_order_without_position_limit_or_parameters) {
   ModelOptions o = small_options();
   o.positions = PositionKind::alibi;
   BOOST_TEST(model_of(o, true)->position_limit() == 0);
@@ -200,7 +200,7 @@ BOOST_AUTO_TEST_CASE(alibi_encodes_order_without_position_limit_and_parameters) 
   for (const bool lm : {false, true}) {
     const auto with = model_of(o, lm), without = model_of(none, lm);
     BOOST_TEST(with->parameters().size() == without->parameters().size());
-    // Without positions, an encoder ignores the order; with ALiBi, the order has an effect.
+    // Without positions, an encoder ignores the order of its rows; the ALiBi penalty depends on it.
     const Pairs pairs = some_pairs(lm, {6});
     Pass pass;
     BOOST_TEST(difference(with->logits(pairs.input(), pass).value(),

@@ -108,7 +108,7 @@ BOOST_AUTO_TEST_CASE(batch_norm_in_evaluation_uses_running_means) {
   BOOST_TEST(difference(logits_of(lines.pairs), together) > 1e-3);
 }
 
-/// Labels at the first row of each line only.
+/// Labels only for the first row of each line.
 std::vector<std::int32_t> labels_of_lines() {
   return {4, ignored_target, ignored_target, 0, 2, ignored_target, ignored_target, ignored_target};
 }
@@ -202,7 +202,7 @@ BOOST_AUTO_TEST_CASE(rows_without_label_do_not_affect_loss) {
   BOOST_TEST(counts.tokens == 3);
 }
 
-/// Random features for the rows of three lines.
+/// Random features for the source rows of `pairs`.
 struct Features {
   std::vector<float> values;
   std::vector<std::int32_t> offsets;

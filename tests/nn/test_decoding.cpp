@@ -1,4 +1,5 @@
-// Step-by-step decoding with cached keys and values, compared with the whole forward pass.
+// Step-by-step decoding, with and without a cache, compared with a forward pass over the whole
+// sequence.
 #include "tests/autograd/expect.h"
 #include "tests/nn/support.h"
 
@@ -16,7 +17,7 @@ struct Path {
   std::vector<std::int32_t> tokens;
 };
 
-/// The last row of logits of a whole forward pass over a hypothesis.
+/// The logits of a hypothesis's last token, from a forward pass over all its tokens.
 Array forward_row(const Generative& model, const Pairs& sources, const Path& path, bool lm) {
   Pass pass;
   const std::vector<std::int32_t> offsets{0, static_cast<std::int32_t>(path.tokens.size())};
@@ -52,7 +53,7 @@ void check_decoding(const Generative& model, bool lm, bool cached, std::uint32_t
     if (step % 3 == 2) continue;  // without select, all hypotheses continue
     std::vector<std::int32_t> parents;
     std::vector<Path> chosen;
-    const std::uint32_t count = 1 + random.below(6);  // more, fewer or equally many hypotheses
+    const std::uint32_t count = 1 + random.below(6);  // new number of hypotheses
     for (std::uint32_t i = 0; i < count; ++i) {
       parents.push_back(
           static_cast<std::int32_t>(random.below(static_cast<std::uint32_t>(paths.size()))));
@@ -144,7 +145,7 @@ BOOST_AUTO_TEST_CASE(sequence_beyond_context_is_refused) {
   EXPECT_FAIL(decoding->step(token), "a sequence of 5 tokens exceeds the context of 4");
 }
 
-BOOST_AUTO_TEST_CASE(recording_is_on_after_decoding_step) {
+BOOST_AUTO_TEST_CASE(recording_is_enabled_after_decoding_step) {
   const std::unique_ptr<Generative> model = make_language_model(small_options(), vocabulary, 1);
   const std::unique_ptr<Decoding> decoding = model->decode({}, 1);
   const std::vector<std::int32_t> token{3};
@@ -153,7 +154,7 @@ BOOST_AUTO_TEST_CASE(recording_is_on_after_decoding_step) {
 }
 
 BOOST_AUTO_TEST_CASE(logits_of_sources_encoded_in_parts_equal_those_of_single_sources) {
-  // Each part of the sources has about 2,048 tokens.
+  // The 3,000 source tokens are encoded in two parts (encode_in_parts).
   const std::int32_t sentences = 50, length = 60;
   const auto count = static_cast<std::size_t>(sentences);
   const Pairs sources(std::vector<std::int32_t>(count, length), std::vector<std::int32_t>(count, 1),

@@ -114,7 +114,8 @@ BOOST_AUTO_TEST_CASE(dropout_keys_are_distinct_within_and_across_shards) {
   BOOST_TEST((std::adjacent_find(parts.begin(), parts.end()) == parts.end()));
 }
 
-// Residual dropout of ones: each value is 0 or 1 / (1 − p).
+// Residual dropout of ones: each value is 0 or 1 / (1 − q), where q is p rounded to a multiple
+// of 2⁻¹⁶.
 BOOST_AUTO_TEST_CASE(residual_dropout_has_configured_rate_and_preserves_mean) {
   Init init = test_init();
   const Tensor x(Array::zeros({400, 50}));
@@ -126,7 +127,7 @@ BOOST_AUTO_TEST_CASE(residual_dropout_has_configured_rate_and_preserves_mean) {
                       return Tensor(Array::full(rows.shape(), 1));
                     }).value();
     std::int64_t remaining = 0;
-    const double q = std::round(65536 * p) / 65536;  // each value uses 16 random bits
+    const double q = std::round(65536 * p) / 65536;  // 16 random bits per value
     for (const real v : y.values()) {
       BOOST_TEST((v == 0 || std::abs(v * (1 - q) - 1) < 1e-12));
       remaining += v != 0;
@@ -138,8 +139,8 @@ BOOST_AUTO_TEST_CASE(residual_dropout_has_configured_rate_and_preserves_mean) {
 }
 
 BOOST_AUTO_TEST_CASE(attention_and_feed_forward_dropout_preserve_mean) {
-  // The layers are linear in the values that are dropped, so their outputs, averaged over many
-  // masks, equal those without dropout.
+  // The layers are linear in the values to which dropout is applied, so the mean of their outputs
+  // over many masks approaches the output without dropout.
   ModelOptions o = with_dropout(0.25);
   Init init = test_init();
   const FeedForward feed(o, init);

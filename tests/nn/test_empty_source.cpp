@@ -1,4 +1,4 @@
-// Sentences without source tokens: the decoder attends to nothing, and all values are finite.
+// Sentences without source tokens: cross-attention reads no key, and all values are finite.
 #include "tests/nn/support.h"
 
 HEED_BEGIN

@@ -1,5 +1,5 @@
-// Convolutional front ends: compared with plain loops, within models, and in decoding. Golden
-// values are in test_golden_layers.cpp.
+// Convolutional front ends: their outputs compared with plain loops, gradients of whole models, and
+// decoding. Golden values are in test_golden_layers.cpp.
 #include "nn/models/front_end.h"
 
 #include "autograd/gradcheck.h"
@@ -43,7 +43,7 @@ struct Source {
 };
 
 /// A convolution of stride 2, computed from its definition, followed by GELU. It halves each side,
-/// rounding up. The kernel has 3 rows, or 3 × 3 with `grid`.
+/// rounding up. The kernel covers 3 rows of a sequence or, with `grid`, 3 × 3 pixels of an image.
 Array convolved(const Array& x, std::int64_t height, std::int64_t width, const Linear& layer,
                 bool grid) {
   const std::int64_t c = x.cols(), d = layer.weight.shape()[0], h = (height + 1) / 2,
@@ -155,8 +155,8 @@ BOOST_AUTO_TEST_CASE(models_with_front_end_pass_gradcheck) {
     const Pairs pairs({1, 1, 1}, {3, 1, 2}, 7);
     const auto seq2seq = make_seq2seq(o, 0, 7, true, 1);
     randomise(seq2seq->parameters());
-    // Blocks are recomputed in backward, after the offsets of the encoder's output have been
-    // destroyed.
+    // With `recompute`, blocks run again in backward, after the offsets of the encoder output have
+    // been destroyed.
     for (const bool recompute : {false, true}) {
       BOOST_TEST(gradcheck_parameters(
           [&] {
@@ -185,7 +185,7 @@ BOOST_AUTO_TEST_CASE(decoding_after_front_end_equals_whole_forward_pass) {
   const ModelOptions o = conv_options(2);
   const auto model = make_seq2seq(o, 0, 7, true, 1);
   randomise(model->parameters());
-  // More rows than one part can contain (encode_in_parts).
+  // Enough rows that the sources are encoded in several parts (encode_in_parts).
   const Source source({3000, 5, 1, 1500});
   const auto cached = model->decode(source.side(), 4),
              plain = model->decode(source.side(), 4, false);

@@ -1,4 +1,5 @@
-// Fifty training steps compared with PyTorch: equal weights and batches lead to equal losses.
+// Fifty training steps compared with PyTorch: with equal initial weights and batches, the losses,
+// learning rates and gradient norms agree.
 #include "autograd/base/team.h"
 #include "data/batches/batcher.h"
 #include "optim/optimizer.h"

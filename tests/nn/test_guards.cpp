@@ -1,4 +1,4 @@
-// Mistakes that the library refuses, with their error messages.
+// Mistakes in the use of the library, and their error messages.
 #include <boost/test/unit_test.hpp>
 #include <functional>
 
@@ -127,7 +127,7 @@ std::vector<Mistake> guards() {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(error_messages_equal_documentation) {
+BOOST_AUTO_TEST_CASE(error_messages_equal_those_in_documentation) {
   const std::vector<Mistake> all = guards();
   for (const Mistake& guard : all)
     BOOST_TEST(guard.message != "(no error)", guard.kind << " causes no error");

@@ -1,5 +1,5 @@
-// Mixers and activations that are registered as in plugins: in whole models, and with the mistakes
-// that check_mixer refuses. The built-in mixers pass the same checks.
+// Mixers and activations that are registered like those of plugins: in whole models, and with the
+// mistakes that check_mixer detects. The built-in mixers pass the same checks.
 #include "autograd/gradcheck.h"
 #include "nn/layers/attention.h"
 #include "nn/layers/feed_forward.h"
@@ -23,7 +23,8 @@ enum class MixerMistake {
   forgets_in_steps
 };
 
-/// The mean of the rows so far (or of all rows), times a weight. Uses the default step().
+/// A linear projection of the mean of the rows up to and including the current one, or of all rows
+/// with AttentionScope::all. Uses the default step().
 struct MeanMixer : Mixer {
   MeanMixer(const ModelOptions& options, AttentionScope which, Init& init,
             MixerMistake mixer_mistake = MixerMistake::none)
@@ -56,7 +57,7 @@ struct MeanMixer : Mixer {
   MixerMistake mistake;
 };
 
-/// A MeanMixer with a step() that adds up rows: entries[t] contains the sum of the rows up to t.
+/// A MeanMixer with a step() that adds up rows: entries[t] contains the sum of rows 0 to t.
 struct RunningMean final : MeanMixer {
   using MeanMixer::MeanMixer;
 
@@ -91,7 +92,7 @@ MixerKind running_mean() {
   return kind;
 }
 
-/// The built-in mixers with a running state in decoding.
+/// The built-in mixers that decode with a state of constant size.
 constexpr std::array running{MixerKind::lstm, MixerKind::gru, MixerKind::conv};
 
 ModelOptions options_with(MixerKind mixer) {
@@ -112,7 +113,7 @@ constexpr std::uint32_t vocabulary = 9;
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(name_without_dot_or_registered_twice_is_refused) {
+BOOST_AUTO_TEST_CASE(malformed_or_duplicate_activation_name_is_refused) {
   const auto refused = [](const std::string& name) -> std::string {
     try {
       add_activation(name, squash);

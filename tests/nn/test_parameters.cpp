@@ -25,12 +25,12 @@ void check_names(const Parameters& parameters, const Named& expected) {
   const Named got = described(parameters);
   BOOST_TEST(got == expected, boost::test_tools::per_element());
 }
-/// Appends the names, each with the prefix.
+/// Appends each name, preceded by the prefix.
 void add(Named& all, const std::string& prefix, const Named& names) {
   for (const std::string& name : names) all.push_back(prefix + name);
 }
 
-// Parameters for d_model 6 and d_ff 5, in the order of the modules of torch.nn.
+// Parameters for d_model 6 and d_ff 5, in the order of torch.nn.
 const Named attention_names{"in_proj_weight [18, 6]", "in_proj_bias [18]", "out_proj.weight [6, 6]",
                             "out_proj.bias [6]"};
 const Named feed_forward_names{"linear1.weight [5, 6]", "linear1.bias [5]", "linear2.weight [6, 5]",

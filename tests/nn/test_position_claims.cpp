@@ -21,7 +21,7 @@ double inner(const Array& table, std::int64_t p, std::int64_t q) {
   return sum;
 }
 
-/// One head rotated by positions 0, 1, …: [positions, size].
+/// One head, rotated for each of the positions 0, 1, …: [positions, size].
 Array rotated(const Tensor& head, std::int64_t positions, RotaryPairs pairs) {
   const std::int64_t size = head.shape()[1];
   std::vector<std::int32_t> positions_of_rows;
@@ -67,7 +67,8 @@ BOOST_AUTO_TEST_CASE(inner_products_of_sinusoids_depend_only_on_distance) {
     BOOST_TEST(std::abs(inner(table, 600, 600 - distance) - inner(table, 600, 600 + distance)) <
                1e-10);  // equal in both directions
   }
-  // The product decreases at first. Later it also increases; the paper claims no monotonicity.
+  // The product decreases over the first distances. Beyond them it is not monotonic, nor does the
+  // paper claim so.
   BOOST_TEST(inner(table, 0, 1) < inner(table, 0, 0));
   BOOST_TEST(inner(table, 0, 2) < inner(table, 0, 1));
 }

@@ -1,5 +1,5 @@
-// Invariances of a Transformer: outputs do not depend on later tokens, on other sequences of the
-// batch, or, without positions, on the order of rows.
+// Invariances of a Transformer: the output of a row does not depend on later target tokens, on
+// other sequences of the batch or, in an encoder without positions, on the order of the rows.
 #include "nn/layers/block.h"
 #include "nn/layers/positions.h"
 #include "tests/nn/support.h"
@@ -81,7 +81,7 @@ BOOST_AUTO_TEST_CASE(sequences_do_not_affect_each_other) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(losses_of_batch_parts_add_up) {
+BOOST_AUTO_TEST_CASE(losses_of_sequences_add_up_to_loss_of_batch) {
   const std::unique_ptr<Generative> model = make_seq2seq(two_layers(), 11, 11, true, 1);
   const Pairs pairs({4, 1, 7, 3}, {2, 6, 1, 5}, 11);
   Pass pass;

@@ -25,7 +25,7 @@ ModelOptions remembering(std::int64_t memory) {
   return o;
 }
 
-/// Segment [begin, end) of several texts of equal length.
+/// Segment [begin, end) of each of several texts of equal length, with the next tokens as labels.
 struct Segment {
   std::vector<std::int32_t> ids, labels, offsets{0};
 
@@ -92,7 +92,7 @@ BOOST_AUTO_TEST_CASE(logits_of_segments_with_memory_equal_those_of_one_long_wind
   }
 }
 
-BOOST_AUTO_TEST_CASE(length_of_segment_memory_is_limited_by_options) {
+BOOST_AUTO_TEST_CASE(segment_memory_is_limited_to_given_length) {
   const std::vector<std::int32_t> text = texts(1, 14).front();
   ModelOptions o = remembering(3);
   o.decoder_layers = 1;  // each key and value then depends on one token only
@@ -100,8 +100,8 @@ BOOST_AUTO_TEST_CASE(length_of_segment_memory_is_limited_by_options) {
   const auto model = make_language_model(o, vocabulary, 1);
   randomise(model->parameters());
   const Array found = in_segments(*model, text, {5, 10, 13});
-  for (const std::int64_t row :
-       {5, 7, 9, 10, 12}) {  // the row reads at most 3 tokens before its segment
+  // Each row reads the last 3 tokens before its segment and the segment up to the row.
+  for (const std::int64_t row : {5, 7, 9, 10, 12}) {
     const std::int64_t from = (row < 10 ? 5 : 10) - 3;
     Pass pass;
     const Array logits =
@@ -167,7 +167,7 @@ BOOST_AUTO_TEST_CASE(gradients_with_memory_pass_gradcheck_and_are_bitwise_equal_
       BOOST_TEST(same_bits(stored[p.tensor], again[p.tensor]), p.name);
     memory->advance();
     const std::vector<real> after(memory->lane(1, 1), memory->lane(1, 1) + 4 * memory->width());
-    // The second lane alone, as in a second shard.
+    // The second lane alone, as in a shard that contains only this lane.
     std::optional<SegmentMemory> alone = model->segment_memory();
     for (const auto& [begin, end] : {std::pair{0, 5}, std::pair{5, 8}}) {
       alone->begin(begin > 0, 2, end - begin);

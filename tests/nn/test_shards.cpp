@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::uint32_t vocabulary = 17;
 
-/// A model and its training data.
+/// The options of a model and of its loss.
 struct Setting {
   ModelOptions model = small_options();
   bool language_model = false;
@@ -80,7 +80,7 @@ struct Outcome {
   StepResult result;
 };
 
-/// The gradients of one step, recovered from the weights after plain gradient descent,
+/// The gradients of one step, recovered from the weights after a step of plain gradient descent,
 /// w − rate · g. The rate is so large that even gradients much smaller than w are recovered in full
 /// precision.
 Outcome gradients_of(const std::vector<Batch>& shards, std::int64_t threads,
@@ -114,13 +114,14 @@ double largest_of(const Array& x) {
   return largest;
 }
 
-/// The maximum over all parameters of the difference between the gradients in a and b, relative to
-/// the largest magnitude in b. Fails if a gradient is zero.
+/// The maximum, over all parameters, of the difference between the gradients in a and b, relative
+/// to the largest magnitude of the gradient in b. The test fails if a gradient in b is zero or a
+/// relative difference exceeds 10⁻¹².
 double worst_difference(const Outcome& a, const Outcome& b) {
   double worst = 0;
   for (std::size_t i = 0; i < b.gradients.size(); ++i) {
     const double scale = largest_of(b.gradients[i]);
-    BOOST_TEST(scale > 0, b.names[i] << " has no gradient");
+    BOOST_TEST(scale > 0, b.names[i] << ": the gradient is zero");
     double apart = 0;
     for (std::int64_t k = 0; k < b.gradients[i].size(); ++k) {
       apart = std::max(apart, std::abs(a.gradients[i].data()[k] - b.gradients[i].data()[k]));

@@ -1,4 +1,4 @@
-// Swin Transformers: windows of an image, compared with the masks of the paper on whole images.
+// Swin Transformers: attention in windows, compared with the paper's masks on whole images.
 #include "nn/models/swin.h"
 
 #include <algorithm>
@@ -14,7 +14,8 @@ BOOST_AUTO_TEST_SUITE(swin)
 
 namespace {
 
-/// A model of two stages, the first with shifted windows; images have 4 · side × 2 · side patches.
+/// A model of two stages, the first with a shifted second layer. Images have 4 · side × 2 · side
+/// patches.
 ModelOptions two_stages(std::int64_t side = 2) {
   ModelOptions o = small_options();
   o.kind = ModelKind::swin;
@@ -61,8 +62,8 @@ struct Rolled {
         y((patch / r.width - r.shift + r.height) % r.height),
         x((patch % r.width - r.shift + r.width) % r.width) {}
 
-  /// The region of the coordinate `at` on a side of the image, as numbered by the published code: 0
-  /// before the last window, 1 in the last window but not wrapped around, 2 wrapped around.
+  /// The region of coordinate `at` along a side of `length` patches, as numbered by the published
+  /// code: 0 before the last window, 1 in the last window but not wrapped around, 2 wrapped around.
   std::int64_t region(std::int64_t at, std::int64_t length) const {
     return roll.shift == 0 || at < length - roll.side ? 0 : at < length - roll.shift ? 1 : 2;
   }
@@ -78,7 +79,8 @@ struct Rolled {
   }
 };
 
-/// The relative position bias on whole images, added to each pair of patches.
+/// The relative position bias on whole images, added to the score of each pair of patches that
+/// attend to each other.
 struct DenseBias final : ScoreTerm {
   Tensor table;
   Roll roll;
@@ -98,7 +100,7 @@ struct DenseBias final : ScoreTerm {
 void take_values(const Parameters& to, const std::string& prefix, const Parameters& from) {
   for (const NamedTensor& target : to) {
     const auto found = std::ranges::find(from, prefix + target.name, &NamedTensor::name);
-    BOOST_REQUIRE_MESSAGE(found != from.end(), prefix + target.name);
+    BOOST_REQUIRE_MESSAGE(found != from.end(), "no parameter " << prefix + target.name);
     Tensor tensor = target.tensor;
     const Array& values = found->tensor.value();
     BOOST_REQUIRE((tensor.shape() == values.shape()));
@@ -176,8 +178,8 @@ BOOST_AUTO_TEST_CASE(attention_in_windows_equals_masked_attention_on_whole_image
                1);
     x = reduce(merged(x, pass));
     x = last(dense_block(wide, weights, "stages.1.layers.0", x, {h / 2, w / 2, side, 0}), pass);
-    // The windows of the last stage are as wide as the image, so they keep the order of the
-    // patches.
+    // The windows of the last stage are as wide as the image, so cutting the image into windows
+    // preserves the order of the patches.
     BOOST_TEST(difference(got, x.value()) < 1e-12);
   }
 }

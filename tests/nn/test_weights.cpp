@@ -27,7 +27,7 @@ SafetensorsFile file_of(const TempFolder& folder, DType type, const std::vector<
   return SafetensorsFile::read(folder / "a");
 }
 
-/// The values of a parameter "a" loaded from a file with these values.
+/// The values of the parameter "a" after it was loaded from a file that contains `values`.
 template <class T>
 std::vector<double> loaded(DType type, const std::vector<T>& values) {
   const TempFolder folder;
@@ -153,7 +153,7 @@ BOOST_AUTO_TEST_CASE(missing_file_or_folder_is_refused) {
   HEED_CHECK_ERROR(Exit::io, "/no/", save_weights(folder / "no/w", w));
 }
 
-BOOST_AUTO_TEST_CASE(tensor_types_of_file_are_converted_to_real) {
+BOOST_AUTO_TEST_CASE(values_of_all_float_types_are_converted_to_real) {
   constexpr double inf = std::numeric_limits<double>::infinity();
   const std::vector<double> f64 = loaded<double>(DType::f64, {0.1, -1e300}),
                             f32 = loaded<float>(DType::f32, {0.1f, -3e38f});
@@ -229,7 +229,7 @@ BOOST_AUTO_TEST_CASE(mismatched_quantised_weights_are_refused) {
   BOOST_TEST(same_bits(w[0].tensor.value(), Array::zeros({2, 3})));
 }
 
-BOOST_AUTO_TEST_CASE(quantising_nonfinite_weights_is_refused) {
+BOOST_AUTO_TEST_CASE(quantising_nonfinite_or_huge_weights_is_refused) {
   for (const double value : {std::numeric_limits<double>::quiet_NaN(), 1e39, 0x1p127}) {
     Array x = Array::zeros({3, 2});
     x.row(1)[1] = value;

@@ -1,6 +1,7 @@
-// write_torch_case FOLDER VARIANT: writes the input of tests/golden/load_into_torch.py:
-// FOLDER/model.safetensors, the weights of a model as in a checkpoint, and FOLDER/case.safetensors,
-// token ids and the logits of the model for them. Prints the variants if called without arguments.
+// write_torch_case FOLDER VARIANT writes the input of tests/golden/load_into_torch.py:
+// FOLDER/model.safetensors contains the weights of a model as in a checkpoint, and
+// FOLDER/case.safetensors contains token ids and the model's logits for them. Without arguments,
+// the program prints the names of the variants.
 #include <fmt/format.h>
 
 #include <iostream>

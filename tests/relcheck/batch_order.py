@@ -10,7 +10,7 @@ from harness import note
 from interrupt import finish, stopped_at
 from shim import Shim
 
-PAIRS = 64  # pair i has i letters, i = 1 ... PAIRS
+PAIRS = 64  # the sides of the pairs have 1, 2, … PAIRS letters
 LETTERS = "abcdefgh"
 EPOCHS = 5
 

@@ -45,8 +45,8 @@ def concurrent_digests(ground, kind, count, *overrides):
 
 
 def threads(check, ground):
-    """Trains with eight shards on 1 to 8 threads, on the same numbers of threads pinned to one core, and in four
-    concurrent runs."""
+    """Trains with eight shards on 1, 2, 3, 4 and 8 threads, on the same numbers of threads pinned to one core, and
+    in four concurrent runs."""
     for kind in KINDS:
         shards = "train.shards=8"
         one = digest(ground.train(kind, "threads", shards, "threads=1"))
@@ -61,14 +61,14 @@ def threads(check, ground):
 
 
 def epoch_edges(run):
-    """The last step of each epoch."""
+    """The last steps of the epochs."""
     return [record["step"] for record in metrics_without_clocks(run)
             if record["kind"] == "train" and record["epoch"] == int(record["epoch"])]
 
 
 def planned_stops(random, edges, steps, count):
-    """Sorted pairs (step, signal): half are SIGTERM at epoch boundaries, the others SIGINT and SIGKILL at random
-    steps."""
+    """Sorted pairs (step, signal): up to half are SIGTERM at epoch boundaries, the others SIGINT and SIGKILL at
+    random steps."""
     edges = [edge for edge in edges if 2 < edge < steps - 2]
     plan = [(edge, signal.SIGTERM) for edge in random.sample(edges, min(len(edges), count // 2))]
     for i in range(count - len(plan)):
@@ -83,7 +83,7 @@ class Edges:
         self.steps, self.hits = steps, {-1: 0, 0: 0, +1: 0}
 
     def aim(self, edge):
-        """The step at the offset from `edge` that has the fewest hits."""
+        """The step before, at or after `edge`, whichever has been hit least often."""
         return edge + min(self.hits, key=self.hits.get)
 
     def count(self, step):
@@ -106,7 +106,7 @@ def continue_until(ground, kind, run, step, number, overrides):
 
 
 def stops(check, ground):
-    """Stops one run many times; each continuation uses a random number of threads."""
+    """Stops each run many times; each continuation uses a random number of threads."""
     chains, count = (10, 20) if ground.long else (1, 20)
     steps = 200
     for kind in KINDS:
@@ -140,7 +140,7 @@ def stops(check, ground):
 
 
 def averages(check, ground):
-    """The mean of the last checkpoints must not depend on additional checkpoints from stops."""
+    """Checks that the mean of the last checkpoints does not depend on additional checkpoints from stops."""
     overrides = ["train.average=3", "train.steps=60", "train.keep=5", "train.save_every=5", "data.synthetic.valid=0"]
     reference = ground.train("synthetic", "reference", *overrides)
     run = ground.folder("stopped")

@@ -8,7 +8,7 @@ namespace heed::relcheck {
 namespace {
 namespace fs = std::filesystem;
 
-/// Lines without long repetitions: the compressed file is about as long as its content.
+/// Lines without long repetitions, which are compressed only to about half of their size.
 std::string lines() {
   std::string text;
   for (std::uint32_t i = 0, x = 12345; i < 400; ++i) {
@@ -29,7 +29,7 @@ struct Cases {
   }
 };
 
-/// A copy of `bytes` with `patch` written over it at an offset.
+/// A copy of `bytes` in which `patch` replaces the bytes from offset `at` on.
 std::string with(std::string bytes, std::size_t at, const std::string& patch) {
   return bytes.replace(at, patch.size(), patch);
 }
@@ -59,7 +59,8 @@ void damages(Cases& cases) {
   cases.file("a NUL inside", pack_gzip(std::string("gut\na\0b\n", 8)), ":2: NUL byte at byte 2");
 }
 
-/// Members of 1 MiB each, compressed to a thousandth: a file of 1 MiB decompresses to 1 GiB.
+/// Members of 1 MiB each, compressed to about a thousandth: a file of about 1 MiB decompresses to
+/// 1 GiB.
 void bombs(Cases& cases) {
   const auto bomb = [&](const std::string& name, const std::string& piece) {
     const std::string mebibyte = repeated(piece, (1u << 20) / piece.size());

@@ -21,10 +21,11 @@ constexpr double kMaxMilliseconds = 500;  // machine-dependent: long form only
 constexpr std::int64_t kMaxMebibytes = 512;
 
 /// The result of reading one case. `status`: an exit code of heed, −1 if the file was accepted,
-/// −2 for an exception other than Error, −3 if the process was killed or hung.
+/// −2 for an exception other than Error, −3 if the process was killed, hung or exited without a
+/// report.
 struct Outcome {
   int status = -3;
-  double seconds = 0;  ///< processor time, if the process exited
+  double seconds = 0;  ///< processor time, if the process reported it
   std::int64_t mebibytes = 0;
   std::string message;
 };
@@ -33,7 +34,8 @@ struct Outcome {
 [[noreturn]] void attempt(const BrokenCase& broken, const fs::path& folder, int pipe) {
   alarm(test::patience);
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-  const rlimit bound{rlim_t{2} << 30, rlim_t{2} << 30};  // a bomb must not exhaust the memory
+  // A decompression bomb must not exhaust the memory of the machine.
+  const rlimit bound{rlim_t{2} << 30, rlim_t{2} << 30};
   setrlimit(RLIMIT_AS, &bound);
 #endif
   int status = -1;
@@ -73,7 +75,7 @@ Outcome outcome_of(const BrokenCase& broken, const fs::path& folder) {
   outcome.mebibytes = used.ru_maxrss / 1024;
   if (report.empty()) {
     outcome.message = WIFSIGNALED(ended) ? fmt::format("ended by signal {}{}", WTERMSIG(ended),
-                                                       WTERMSIG(ended) == SIGALRM ? " (hangs)" : "")
+                                                       WTERMSIG(ended) == SIGALRM ? " (hung)" : "")
                                          : fmt::format("exit {}", WEXITSTATUS(ended));
     return outcome;
   }
@@ -98,7 +100,7 @@ class Times {
   Times(const std::string& kind, bool timed) : kind_(kind), timed_(timed) {}
 
   void record(const BrokenCase& broken, const Outcome& outcome) {
-    if (outcome.status == -3) {  // a hang: not repeated
+    if (outcome.status == -3) {  // killed or hung: not repeated
       slowest_ = std::numeric_limits<double>::infinity();
       slowest_name_ = broken.name;
       return;
@@ -141,7 +143,7 @@ class Times {
     const double times = test::growth([&] { return reading_seconds(broken, broken.make_eighth); },
                                       [&] { return reading_seconds(broken, broken.make); });
     if (times > test::growth_limit)
-      Measures::note(fmt::format("{}: {}: {:.0f} times the time for 8 times the size", kind_,
+      Measures::note(fmt::format("{}: {}: takes {:.0f} times as long at 8 times the size", kind_,
                                  broken.name, times));
     if (times > steepest_) steepest_ = times, steepest_name_ = broken.name;
   }
@@ -153,7 +155,7 @@ class Times {
   std::string slowest_name_ = "none", steepest_name_ = "none";
 };
 
-/// The first expected part that the message does not contain; "" if it contains all.
+/// The first expected part that the message does not contain, or "" if it contains all.
 std::string missing_part(const BrokenCase& broken, const fs::path& folder,
                          const std::string& message) {
   for (std::string part : broken.says) {

@@ -19,17 +19,16 @@ struct BrokenCase {
   /// Texts that the message must contain. FOLDER is replaced by the folder's path; a final #
   /// matches a digit.
   std::vector<std::string> says;
-  /// Writes the same file at an eighth of the size; empty if the reading time does not depend on
-  /// the size.
+  /// Writes the same file at an eighth of the size; empty if the growth of the reading time is not
+  /// measured.
   std::function<void(const std::filesystem::path& folder)> make_eighth = {};
 };
 
-/// Reads every case in a separate process, so that a crash, a hang or a bomb affects only this
-/// case. Prints the number of cases refused with the expected code and message, the maximum time
-/// relative to the yardstick of processor_time.h, the growth of time with size, and the peak
-/// memory.
-/// `min_cases` is the minimum number of cases. `timed` adds a limit in milliseconds for an idle
-/// machine like that of docs/RELIABILITY.md.
+/// Reads every case in a separate process, so that a crash, a hang or a decompression bomb affects
+/// only that case. Prints the number of cases refused with the expected code and message, the
+/// maximum time relative to the yardstick of processor_time.h, the growth of time with size, and
+/// the peak memory. `min_cases` is the minimum number of cases. `timed` adds a limit in milliseconds
+/// for an idle machine like that of docs/RELIABILITY.md.
 void measure(Measures& measures, const std::string& kind, Exit code,
              const std::vector<BrokenCase>& cases, std::size_t min_cases, bool timed);
 

@@ -37,7 +37,7 @@ struct Cases {
                    [](const auto& folder) { SafetensorsFile::read(folder / kName); },
                    {"FOLDER/" + kName, says}});
   }
-  /// Adds a file whose header has this size, and one whose header has an eighth of it.
+  /// Adds a file with the header inside(size), and one with the header inside(size / 8).
   void sized(const std::string& name, std::size_t size,
              const std::function<std::string(std::size_t)>& inside, std::size_t data,
              const std::string& says) {
@@ -182,7 +182,7 @@ void tensors(Cases& cases) {
     cases.header(name, tensor("w", dtype, shape, offsets), data, says);
   };
   entry("a dtype in lower case", "f32", "[1]", "[0,4]", 4, "\"w\": unknown dtype \"f32\"");
-  entry("a dtype name of PyTorch", "torch.float32", "[1]", "[0,4]", 4, "\"w\": unknown dtype");
+  entry("a PyTorch name of a dtype", "torch.float32", "[1]", "[0,4]", 4, "\"w\": unknown dtype");
   entry("no dtype", "", "[1]", "[0,4]", 4, "\"w\": unknown dtype \"\"");
   entry("a dtype from a newer version", "F8_E4M3", "[4]", "[0,4]", 4, "unknown dtype \"F8_E4M3\"");
   entry("a dtype with a NUL", "F32\\u0000", "[1]", "[0,4]", 4, "\"w\": unknown dtype");
@@ -209,9 +209,10 @@ void tensors(Cases& cases) {
         "does not fit in 64 bits");
   entry("a product that wraps to 4", "U8", "[4,4611686018427387905]", "[0,4]", 4,
         "does not fit in 64 bits");
-  entry("bytes that wrap to 8", "F64", "[2305843009213693953]", "[0,8]", 8,
+  entry("a size in bytes that wraps to 8", "F64", "[2305843009213693953]", "[0,8]", 8,
         "does not fit in 64 bits");
-  entry("bytes of 2^63", "F32", "[2305843009213693952]", "[0,0]", 0, "does not fit in 64 bits");
+  entry("a size of 2^63 bytes", "F32", "[2305843009213693952]", "[0,0]", 0,
+        "does not fit in 64 bits");
   entry("a zero after an overflow", "U8", "[9223372036854775807,3,0]", "[0,0]", 0,
         "does not fit in 64 bits");
   entry("a terabyte", "F32", "[274877906944]", "[0,1099511627776]", 8,
@@ -228,7 +229,7 @@ void tensors(Cases& cases) {
   entry("an offset in quotes", "U8", "[4]", "[\"0\",4]", 4,
         "\"w\": data_offsets must be a list of 2 whole numbers");
   entry("one element too few", "F32", "[2,3]", "[0,20]", 20, "has 24 bytes, but data_offsets");
-  entry("a type half as wide", "F16", "[2,3]", "[0,24]", 24, "has 12 bytes, but data_offsets");
+  entry("a dtype half as wide", "F16", "[2,3]", "[0,24]", 24, "has 12 bytes, but data_offsets");
   entry("data one byte too short", "U8", "[4]", "[0,4]", 3, "\"w\" ends at byte 4 of the data");
   entry("data one byte too long", "U8", "[4]", "[0,4]", 5, "extra bytes after the last tensor: 1");
   entry("offsets that do not begin at 0", "U8", "[4]", "[4,8]", 8, "(a gap)");
@@ -286,7 +287,7 @@ void several_tensors(Cases& cases) {
                "not valid JSON");
   cases.header("an extra key", R"("a":{"dtype":"U8","shape":[4],"data_offsets":[0,4],"x":0})", 4,
                "\"a\": unknown key \"x\"");
-  cases.header("a key in capitals", R"("a":{"DType":"U8","shape":[4],"data_offsets":[0,4]})", 4,
+  cases.header("a key with capitals", R"("a":{"DType":"U8","shape":[4],"data_offsets":[0,4]})", 4,
                "\"a\": unknown key \"DType\"");
   cases.header("no shape", R"("a":{"dtype":"U8","data_offsets":[0,4]})", 4,
                "shape or data_offsets");

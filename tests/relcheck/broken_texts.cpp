@@ -43,7 +43,7 @@ struct Cases {
           },
           {"FOLDER/train.src" + says});
   }
-  /// Adds a source of this size, and one of an eighth of the size.
+  /// Adds the source bytes(size), and its shorter form bytes(size / 8).
   void sized(const std::string& name, std::size_t size,
              const std::function<std::string(std::size_t)>& bytes, const std::string& says) {
     source(name, bytes(size), says);
@@ -52,7 +52,7 @@ struct Cases {
       put(folder / "train.tgt", kTarget);
     };
   }
-  /// Adds a target that is not a regular file.
+  /// Adds a valid source with a target that cannot be read or is empty.
   void target(const std::string& name, Make make, const std::string& says) {
     pairs(name,
           [make](const fs::path& folder) {

@@ -1,4 +1,4 @@
-/// Vocabulary files of the tokenizers that list their pieces: characters, bytes, words.
+/// Broken vocabulary files of the tokenizers that list their pieces: characters, bytes, words.
 #include "autograd/base/formats/gzip.h"
 #include "data/tokenizers/tokenizer.h"
 #include "tests/relcheck/broken_case.h"
@@ -25,7 +25,7 @@ struct Cases {
     put_in(
         name, kind, [bytes](const fs::path& folder) { put(folder / "t.vocab", bytes); }, says);
   }
-  /// Adds a file of this size, and one of an eighth of the size.
+  /// Adds the file bytes(size), and its shorter form bytes(size / 8).
   void sized(const std::string& name, TokenizerKind kind, std::size_t size,
              const std::function<std::string(std::size_t)>& bytes, const std::string& says) {
     file(name, kind, bytes(size), says);
@@ -55,7 +55,7 @@ void heads(Cases& cases) {
   cases.file("line ends of classic Mac OS", characters, "<unk>\r<s>\r</s>\ra\r", ":1: " + expected);
   cases.file("UTF-16", characters, std::string("\xFF\xFE<\0u\0", 6), ":1: invalid UTF-8");
   cases.file("all zeros", characters, std::string(4096, '\0'), ":1: NUL byte");
-  cases.file("a sentencepiece model", words, "\x0A\x0E\x0A\x05<unk>\x15", ":1: ");
+  cases.file("a SentencePiece model", words, "\x0A\x0E\x0A\x05<unk>\x15", ":1: ");
   cases.put_in(
       "a sparse file of a terabyte", words,
       [](const fs::path& folder) {
@@ -74,7 +74,7 @@ void heads(Cases& cases) {
 void pieces(Cases& cases) {
   const std::string no_piece = "not a piece", one = "requires a single character, byte or word";
   cases.line("an escape truncated after x", characters, "\\x", no_piece);
-  cases.line("an escape of a letter", characters, "\\u0041", no_piece);
+  cases.line("an escape of four digits", characters, "\\u0041", no_piece);
   cases.line("an escape in capitals", characters, "\\X41", no_piece);
   cases.line("a backslash at the end of a word", words, "word\\", no_piece);
   cases.line("two characters, one escaped", characters, "a\\x62", one);

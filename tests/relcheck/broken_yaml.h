@@ -15,7 +15,8 @@ inline const std::string kRuns = "data: {synthetic: {name: copy}}\n";
 struct YamlCases {
   std::vector<BrokenCase> all;
 
-  /// Adds a config; `says` begins with a position: "2:7: seed: …".
+  /// Adds a config. `says` begins with a position ("2:7: seed: …"); if it is empty, any position is
+  /// accepted.
   void text(const std::string& name, const std::string& text, const std::string& says);
   /// Adds a config that begins with a valid first line.
   void after(const std::string& name, const std::string& lines, const std::string& says) {

@@ -36,7 +36,7 @@ void nested(YamlCases& cases) {
   deep("full of brackets and line ends", "[\n");
   deep("full of dashes", "- ");
   deep("full of question marks", "? ");
-  deep("full of keys on a line", "a: ");
+  deep("full of keys on one line", "a: ");
   deep("full of anchors before a bracket", "&a [");
   deep("full of tags before a bracket", "!t [");
   deep("full of closing brackets", "]");
@@ -61,7 +61,7 @@ void wide(YamlCases& cases) {
   flat("full of empty lists", "- []\n", "");
   flat("full of empty maps", "- {}\n", "");
   flat("full of empty values", "-\n", "");
-  flat("full of one key", "a: 1\n", "");
+  flat("full of the same key", "a: 1\n", "");
   flat("full of keys without colons", "a\n", "");
   flat("full of words", "a ", "1:1: ");
   flat("full of commas", ",", "1:1: ");

@@ -12,7 +12,7 @@ def step_of(folder):
 
 
 def is_whole(folder):
-    """Whether all files that state.json lists match their checksums."""
+    """Whether state.json has the step in the folder's name, and all files that it lists match their checksums."""
     try:
         state = json.loads((folder / "state.json").read_text())
         return state["step"] == step_of(folder) and all(
@@ -23,7 +23,7 @@ def is_whole(folder):
 
 
 def whole_steps(run):
-    """The steps of the checkpoints with correct checksums."""
+    """The steps of the whole checkpoints of a run (is_whole)."""
     return {step_of(folder) for folder in (run / "checkpoints").glob("step-*") if is_whole(folder)}
 
 
@@ -58,7 +58,7 @@ def promised(calls, before=()):
 
 
 def flip_byte(path):
-    """Changes the byte in the middle of a file."""
+    """Changes one bit of the byte in the middle of a file."""
     content = bytearray(path.read_bytes())
     content[len(content) // 2] ^= 1
     path.write_bytes(content)

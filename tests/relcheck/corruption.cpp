@@ -43,7 +43,8 @@ class Damages {
   /// the refusals would prove nothing.
   void report(Measures& measures, const std::string& name) {
     measures.all_of("damage: " + name + ": refused", detected_, tried_);
-    measures.all_of("damage: " + name + ": fell back to the previous one", fell_back_, lookups_);
+    measures.all_of("damage: " + name + ": fell back to the previous checkpoint", fell_back_,
+                    lookups_);
     try {
       open_checkpoint(newest());
     } catch (const Error& error) {
@@ -204,7 +205,7 @@ void swap_files(Damages& damages, Measures& measures) {
                 damages.file(state ? "state.json" : std::min(name, other)));
     }
     // Files swapped between checkpoints: checksums do not match the files, or the step does not
-    // match its folder.
+    // match the folder.
     swapped(damages.file(name), partner / name,
             name == "state.json" ? damages.newest() : damages.file(name));
   }

@@ -64,7 +64,7 @@ class Count {
 };
 
 /// Runs a command that reads weights (eval, generate) with damaged weights or checksums: it must
-/// exit with 3.
+/// exit with 3 and name the file.
 void measure_readers(Measures& measures, const fs::path& run, const std::string& command,
                      const std::vector<std::string>& more) {
   Count count;
@@ -82,7 +82,8 @@ void measure_readers(Measures& measures, const fs::path& run, const std::string&
   count.report(measures, fmt::format("damage: heed {}: exit 3", command));
 }
 
-/// Without --weights, eval uses the best weights; if it uses others, it must print a message.
+/// Without --weights, eval uses the best weights. If they are damaged, it must print a message that
+/// names them.
 void measure_best(Measures& measures, const fs::path& run) {
   Count count;
   for (const Damage& damage : damages_of("model.safetensors")) {
@@ -94,7 +95,7 @@ void measure_best(Measures& measures, const fs::path& run) {
               contains(done.output, "best"),
           "eval, best/model.safetensors: " + damage.name, done);
   }
-  count.report(measures, "damage: heed eval: no other weights without a message");
+  count.report(measures, "damage: heed eval: damaged best weights named");
 }
 
 bool same_weights(const fs::path& a, const fs::path& b) {
@@ -111,7 +112,7 @@ void measure_resume(Measures& measures, const fs::path& run) {
   for (const std::string& file : kCheckpointFiles) {
     for (const Damage& damage : damages_of(file)) {
       const Copy copy(run);
-      // The other checkpoint's state.json is valid; the message names the folder.
+      // Another checkpoint's state.json is valid, so the message names the folder.
       const bool folder = file == "state.json" && contains(damage.name, "another");
       const fs::path newest = checkpoint_of(copy.path(), kNewest);
       damage.make(newest / file);
@@ -124,7 +125,7 @@ void measure_resume(Measures& measures, const fs::path& run) {
       same(same_weights(run, copy.path()), how + ": different weights", done);
     }
   }
-  warned.report(measures, "damage: heed resume: named, fell back to the previous one");
+  warned.report(measures, "damage: heed resume: named, fell back to the previous checkpoint");
   same.report(measures, "damage: heed resume: the same final weights");
 }
 

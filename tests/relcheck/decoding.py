@@ -5,7 +5,7 @@ import random
 
 # With BLAS, the bits of a row would depend on the number of rows: OpenBLAS uses other code for small
 # matrices (for SkylakeX: results of up to 1,200 values). One row of this model is below that limit, a batch
-# above it.
+# is above it.
 TRAINING = ("model.d_model=64", "model.d_ff=256", "model.heads=4", "model.layers=2", "train.steps=200",
             "train.batch_tokens=1500", "train.validate_every=200", "train.save_every=200",
             "decode.max_length=30")

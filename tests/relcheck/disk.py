@@ -136,7 +136,7 @@ def file_size_limit(check, runs):
 # ---- /dev/full and pipes -------------------------------------------------------------------------
 
 def commands(runs, run):
-    """Maps the name of every command that prints to its arguments."""
+    """The commands that write to standard output: maps their names to their arguments."""
     path = runs.ground.path
     return {"train --json": runs.train(run, "--json"), "resume --json": ("resume", runs.reference, "--json"),
             "eval": ("eval", runs.reference), "eval --json": ("eval", runs.reference, "--json"),
@@ -170,13 +170,13 @@ def standard_output(check, runs):
             why = refusal(done, "standard output") if name == "/dev/full" else silent_exit(done)
             os.close(stream)
             if not why and command == "train --json":
-                why = "" if digest(run) == runs.end else "the run has different bits"
+                why = "" if digest(run) == runs.end else "different bits at the end"
             tally.add(f"heed {command} into {name}", why)
         tally.line(check, f"stdout is {name}: " + ("exit 4, named" if name == "/dev/full" else "exit 141, silently"))
 
 
 def standard_error(check, runs):
-    """Training continues if its progress cannot be printed."""
+    """Checks that training continues if its progress cannot be printed."""
     tally, run = Tally(), runs.ground.path / "disk-stderr"
     for name, opened in (("/dev/full", lambda: os.open("/dev/full", os.O_WRONLY)), ("a closed pipe", broken_pipe)):
         shutil.rmtree(run, ignore_errors=True)

@@ -15,7 +15,8 @@
  *   FAULT_STEP    the signal is sent when this step or a later one has been written to
  *                 metrics.jsonl, so that the moment does not depend on the machine
  *
- * A failing close has closed its file, as on Linux. Reads are not counted; opening for reading is.
+ * A close that fails still closes the file, as on Linux. Reads are not counted; opening for reading
+ * is.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -56,7 +57,7 @@ static int open_log(const char* variable) {
   if (!name) return -1;
   const int low =
       (int)syscall(SYS_openat, AT_FDCWD, name, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
-  const int high = fcntl(low, F_DUPFD_CLOEXEC, 800); /* leaves low numbers to the program */
+  const int high = fcntl(low, F_DUPFD_CLOEXEC, 800); /* leaves low descriptors to the program */
   syscall(SYS_close, low);
   return high;
 }
@@ -113,7 +114,7 @@ static int in_folder(const char* path) {
 
 /* ---- one call: number, fail, log ------------------------------------------------------------ */
 
-/* Numbers a call and decides whether it must fail. Holds the lock until end(). */
+/* Numbers a call and decides whether it must fail. The lock is held until end(). */
 static void number(Call* call) {
   pthread_mutex_lock(&mutex);
   call->number = ++count;
@@ -147,7 +148,7 @@ static int fails(Call* call) {
     log_call(call, -1, 0);
     die();
   }
-  if (fault_errno == 0) call->fault = 0; /* "short" applies to writes only */
+  if (fault_errno == 0) call->fault = 0; /* "short" and "half" apply to writes only */
   return call->fault;
 }
 
@@ -259,7 +260,7 @@ int fclose(FILE* file) {
   return (int)(fail ? failed(&call) : end(&call, result));
 }
 
-/* The end of a directory listing is not counted, but frees the descriptor. */
+/* Closing a directory listing is not counted, but frees the descriptor. */
 int closedir(DIR* entries) {
   remember(dirfd(entries), NULL);
   return REAL(closedir, entries);
@@ -294,7 +295,7 @@ static ssize_t put(int descriptor, const char* bytes, size_t length, long offset
                     : syscall(SYS_pwrite64, descriptor, bytes, length, offset);
 }
 
-/* Called after a write: sends the signal if this was the awaited record. */
+/* Called after a write: sends the signal if it wrote the record of FAULT_STEP or a later step. */
 static void signal_at_step(const Call* call, const char* bytes, size_t length) {
   const char* const name = strrchr(call->path, '/');
   char record[kPath] = "";

@@ -1,4 +1,5 @@
-"""Failing disks: the n-th file system call of a run fails, for every n of three small runs."""
+"""Failing disks: the n-th file system call of a run fails, for every n of three small runs; in the short form, for a
+sample."""
 import concurrent.futures
 import errno
 import os
@@ -103,7 +104,7 @@ class Case:
             if done.returncode != 0:
                 self.wrong["harmless"] = f"exit {done.returncode}: {last_line(done)}"
             elif lines_of(self.work / "run/train.log") != self.scenario.logged:
-                self.wrong["harmless"] = "train.log lacks lines"
+                self.wrong["harmless"] = "train.log has another number of lines"
         elif self.kind in DEADLY:
             if done.returncode not in (-9, 99):
                 self.wrong["end"] = f"exit {done.returncode}, not killed"
@@ -113,7 +114,7 @@ class Case:
             self.wrong["message"] = f"the message does not name the file: {last_line(done)}"
 
     def names(self):
-        """The names a message may use for the file: its path, its final path, or the folder being removed."""
+        """The names that a message may use for the file: its path, its final path, or the folder being removed."""
         for call in self.failed:
             for path in map(pathlib.PurePath, filter(None, (call.path, call.second))):
                 yield str(path)
@@ -204,8 +205,9 @@ def every_case(scenario):
 
 
 def sample(ground, scenario, known):
-    """Draws one error and one other failure for each group of calls that differ only in the step. `known`: the groups
-    that earlier scenarios have covered."""
+    """Draws one error for each group of calls that differ only in the step; one other failure if heed must report a
+    failure of one of the calls; and a half write for a group of writes. `known`: the groups that earlier scenarios have
+    covered."""
     groups = {}
     for call in scenario.calls:
         if call.kind() not in known:

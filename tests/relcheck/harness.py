@@ -1,4 +1,4 @@
-"""Helpers of the measures: result lines, a scratch folder, the program under test, configs of small runs."""
+"""Helpers for the measures: result lines, a scratch folder, the program under test, configs of small runs."""
 import hashlib
 import json
 import os
@@ -38,7 +38,7 @@ def note(text):
 
 
 def check_seconds(check, ground, name, seconds, max_seconds):
-    """Checks a limit on wall-clock time in the long form only: it needs an idle machine."""
+    """Checks a limit on wall-clock time in the long form, which needs an idle machine; otherwise prints the time."""
     if ground.long:
         check(name, f"{seconds:.2f} s", f"<= {max_seconds} s", seconds <= max_seconds)
     else:
@@ -71,14 +71,15 @@ class Ground:
         return path
 
     def config(self, kind):
-        """The path of a small config: "seq2seq" (text, dropout), "lm" or "synthetic". The run has 40 steps, 3 shards
-        and 2 threads, and takes about a second; it saves every 10 steps and validates every 20."""
+        """Writes a small config, "seq2seq" (text, dropout), "lm" or "synthetic", and returns its path. The run has
+        40 steps, 3 shards and 2 threads, and takes about a second; it saves every 10 steps and validates every 20."""
         path = self.path / f"{kind}.yaml"
         path.write_text(CONFIGS[kind])
         return path
 
     def run(self, *arguments, check=None, **keywords):
-        """Runs heed and captures its output as text. `check`: the required exit status."""
+        """Runs heed and captures its output as text. Raises RuntimeError if the exit status is not
+        `check`, if given."""
         done = subprocess.run([self.heed, *map(str, arguments)], cwd=self.path, text=True, errors="replace",
                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **keywords)
         if check is not None and done.returncode != check:
@@ -121,7 +122,8 @@ def digest(run):
 
 
 def tree(folder):
-    """Maps every path under a folder to its content, to detect changes."""
+    """Maps every path under a folder to a file's checksum, a link's target or, for a folder, None. Two maps differ if
+    the content has changed."""
     found = {}
     for path, folders, files in os.walk(folder):
         for name in folders + files:

@@ -53,7 +53,8 @@ def names_in(folder):
 
 
 def wait_until(process, happened, pause=3e-4):
-    """Waits until happened(); False if the process ends first."""
+    """Waits until happened() is true; returns False if the process ends first. Raises RuntimeError after PATIENCE
+    seconds."""
     limit = time.monotonic() + PATIENCE
     while not happened():
         if process.poll() is not None:
@@ -67,7 +68,7 @@ def wait_until(process, happened, pause=3e-4):
 
 
 def wait_for_step(process, run, step):
-    """Waits until a step is in the metrics; False if the process ends first."""
+    """Waits until this step or a later one is in the metrics; False if the process ends first."""
     return wait_until(process, lambda: newest_record(run) >= step)
 
 
@@ -120,7 +121,8 @@ def status_line(status, stderr):
 
 
 def broken_lines(run, unfinished=False):
-    """The number of lines of metrics.jsonl that are not complete records; `unfinished` ignores the last line."""
+    """The number of lines of metrics.jsonl that are not complete records. With `unfinished`, a last line without a line
+    end does not count."""
     try:
         lines = (run / "metrics.jsonl").read_bytes().split(b"\n")
     except FileNotFoundError:

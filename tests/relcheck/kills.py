@@ -1,4 +1,4 @@
-"""SIGKILL at random moments, half of them during saves: the run resumes and ends with the same bits."""
+"""SIGKILL at random moments, half of them aimed at saves: the run resumes and ends with the same bits."""
 import collections
 import os
 import re
@@ -93,7 +93,8 @@ def lost_steps(stderr, before):
 
 
 def killed_chain(ground, kind, run, aim, tally):
-    """Kills one run up to CHAIN times, resumes it after each kill, and finally runs it to its end."""
+    """Kills one run up to CHAIN times, resumes it after each kill, and finally runs it to its end. Returns whether it
+    ended with exit status 0."""
     for _ in range(CHAIN):
         before, records, traces = linked_step(run), written(run / "metrics.jsonl"), traces_of_saving(run)
         words = ground.path / "words"
@@ -143,7 +144,7 @@ def killed_runs(check, ground):
         if ended and not same:
             parts = [name for name, a, b in zip(("digest", "last", "best", "mean"), outcome(run), reference[kind])
                      if a != b]
-            note(f"{kind}: chain {tally['chains']} differs from the reference in: {', '.join(parts)}")
+            note(f"{kind}: killed run {tally['chains']} differs from the reference in: {', '.join(parts)}")
         tally["chains"] += 1
         tally["equal"] += same
     kills, chains = max(tally["kills"], 1), tally["chains"]
@@ -198,7 +199,8 @@ def half_replaced(check, ground):
 
 
 def killed_while_replacing(check, ground):
-    """Kills train --overwrite at random moments; the repeated command must give the undisturbed result."""
+    """Kills train --overwrite at random moments; the repeated command must produce the result of an
+    undisturbed run."""
     reference = outcome(ground.train("seq2seq", "reference"))
     older = ground.train("seq2seq", "older", "seed=6")
     rounds = 100 if ground.long else 10

@@ -1,5 +1,5 @@
 #pragma once
-/// Helpers of the programs of relcheck: result lines, a scratch folder, files as bytes.
+/// Helpers for the programs of relcheck: result lines, a scratch folder, files as bytes.
 #include <fmt/format.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -27,7 +27,7 @@ class Measures {
     std::fflush(stdout);
     failed_ = failed_ || !passed;
   }
-  /// Prints "a of b"; passes if a = b > 0.
+  /// Prints "count of total"; passes if count = total > 0.
   void all_of(const std::string& name, std::size_t count, std::size_t total) {
     line(name, fmt::format("{} of {}", count, total), "all", count == total && total > 0);
   }
@@ -44,7 +44,7 @@ class Measures {
   bool failed_ = false;
 };
 
-/// An empty folder, in memory if possible, removed with its content.
+/// An empty scratch folder, in memory if possible; the destructor removes it with its content.
 class Scratch {
  public:
   Scratch() {

@@ -31,7 +31,7 @@ def descriptors(pid):
 
 
 def last_step(run):
-    """The last step in metrics.jsonl."""
+    """The last step in metrics.jsonl, or 0."""
     try:
         with open(run / "metrics.jsonl", "rb") as file:
             file.seek(max(0, os.path.getsize(file.name) - 4096))
@@ -42,7 +42,7 @@ def last_step(run):
 
 
 def watch(ground, steps):
-    """Samples (step, resident KiB, descriptors) of a run with regular validations and saves."""
+    """Trains a run with regular validations and saves; returns samples (step, resident KiB, number of descriptors)."""
     run = ground.path / "memory"
     process = ground.start("train", ground.config("seq2seq"), "--run", run, "--overwrite", f"train.steps={steps}",
                            "train.validate_every=100", "train.save_every=100", "train.log_every=10",
@@ -70,7 +70,7 @@ def steady(check, ground):
         return
     growth = max(s[1] for s in settled) - max(s[1] for s in early)
     check(f"memory: growth from step {STEADY_AFTER} to {steps}", f"{growth} KiB", "<= 1024 KiB", growth <= 1024)
-    # A save or validation may have files open while they are counted; the minimum counts the lasting ones.
+    # A save or validation may have files open when descriptors are counted; the minimum excludes them.
     half = len(settled) // 2
     first, second = (min(s[2] for s in part) for part in (settled[:half], settled[half:]))
     check("memory: descriptors that stay open", f"{first}, later {second}", "equal", first == second)

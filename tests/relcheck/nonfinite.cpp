@@ -89,7 +89,8 @@ Outcome outcome_of(Fault fault, Random& random) {
   } catch (const Error& e) {
     const bool reported =
         std::string_view(e.what()).find("first non-finite tensor: ") != std::string_view::npos;
-    // A weight that does not affect the loss is detected when it is updated, and remains NaN.
+    // A non-finite weight that does not affect the loss is detected only when it is updated, and
+    // remains non-finite.
     const bool unchanged = same_bits(trial.bits(), before) || fault == Fault::weight;
     return e.code == Exit::non_finite && reported && unchanged ? Outcome::caught : Outcome::missed;
   }
@@ -114,7 +115,8 @@ void faults_are_caught(Measures& measures, std::size_t count) {
   }
 }
 
-/// Whether all values of all checkpoints of a run are finite; counts the checkpoints.
+/// Whether all values of all checkpoints of a run are finite. Adds to `checkpoints` the number of
+/// checkpoints read; reading ends at the first value that is not finite.
 bool checkpoints_are_finite(const std::filesystem::path& run, std::size_t& checkpoints) {
   const CheckpointFolder folder(run);
   for (const std::int64_t step : folder.steps()) {
@@ -129,8 +131,8 @@ bool checkpoints_are_finite(const std::filesystem::path& run, std::size_t& check
   return true;
 }
 
-/// Trains a whole run that saves after every step, with a fault at a random step. Returns false if
-/// the fault ended the run.
+/// Trains a whole run that saves after every step, with a fault in a random result or gradient of
+/// an op. Returns false if the fault ended the run.
 bool run_with_fault(const Config& config, const std::filesystem::path& folder, Random& random) {
   const ExperimentData data = load_data(config);
   RunLog run_log;

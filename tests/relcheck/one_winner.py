@@ -68,7 +68,7 @@ def races(check, ground):
             good += passed
             if not passed:
                 note(f"{' '.join(kinds)}: winner {winner}, exit statuses {statuses}")
-        check(f"{name}: exactly one wins, others exit 6", f"{good} of {rounds} rounds", "all", good == rounds)
+        check(f"{name}: exactly one wins, others exit with 6", f"{good} of {rounds} rounds", "all", good == rounds)
         note(f"{total} processes")
 
 
@@ -102,7 +102,7 @@ def untouched(check, ground):
     process.send_signal(signal.SIGCONT)
     continued = stop(process, signal.SIGTERM)[0] == 143
     check("locked: losers that changed a file or its time", f"{changed} of {len(tries)}", 0, not changed)
-    check("locked: losers that exit 6", f"{statuses.count(LOCKED)} of {len(tries)}", "all",
+    check("locked: losers that exit with 6", f"{statuses.count(LOCKED)} of {len(tries)}", "all",
           statuses == [LOCKED] * len(tries))
     check("locked: losers that name the holder", f"{named} of {len(tries)}", "all", named == len(tries))
     check("locked: the holder continues", "yes" if continued else "no", "yes", continued)

@@ -130,7 +130,7 @@ class Verdicts:
         self.seen, self.lost, self.corrupt, self.refused = set(), [], [], 0
 
     def inspect(self, state, must, records):
-        """Returns False if the state was seen before."""
+        """Examines a state; returns False if it was seen before."""
         key = key_of(state)
         if key in self.seen:
             return False

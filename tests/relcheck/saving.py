@@ -18,12 +18,12 @@ def command(ground, saves):
 
 
 def megabytes_of(run):
-    """The size of the run's last checkpoint."""
+    """The size of the run's last checkpoint in MB."""
     return sum(file.stat().st_size for file in (run / "last/").iterdir()) / 1e6
 
 
 def work(check, ground):
-    """Each byte of a checkpoint is written once, in large pieces, and each file is synced once."""
+    """Checks that each byte of a checkpoint is written once, in large pieces, and each file is synced once."""
     run, log, shim = ground.path / "saving", ground.path / "saving.log", Shim(ground)
     ground.run(*command(ground, 3), check=0, env=shim.environment(run, log))
     written, writes, syncs = (collections.Counter() for _ in range(3))
@@ -47,7 +47,7 @@ def work(check, ground):
 
 
 def seconds(check, ground):
-    """Measures wall-clock time; needs an idle machine."""
+    """Checks the wall-clock time of saves, which needs an idle machine."""
     saves = 20
     run = ground.path / "saving"
     process = ground.start(*command(ground, saves))

@@ -21,7 +21,7 @@ class Call:
     offset: int
     length: int
     path: str
-    second: str      # the target of a rename, or the text of a symlink
+    second: str      # the new name in a rename or exchange, or the text of a symlink
     at: int          # offset of a write's bytes in the data file
 
     def writes(self):
@@ -44,7 +44,8 @@ class Shim:
                             "-ldl", "-lpthread"], check=True)
 
     def environment(self, folder, log, at=0, kind="", lasts=False, data=None):
-        """An environment that logs the calls on files below `folder` to `log`; call number `at` fails."""
+        """The environment in which the calls on files below `folder` are logged to `log`, and call number `at` fails
+        (0: none)."""
         log.unlink(missing_ok=True)
         values = {"LD_PRELOAD": self.library, "FAULT_FOLDER": folder, "FAULT_LOG": log, "FAULT_AT": at,
                   "FAULT_KIND": kind}
@@ -57,7 +58,7 @@ class Shim:
 
 
     def signals(self, folder, step, number):
-        """An environment in which the process sends itself a signal at this step of `folder`'s metrics or a later one."""
+        """The environment in which the process sends itself a signal at this step of `folder`'s metrics or a later one."""
         return {**os.environ, "LD_PRELOAD": str(self.library), "FAULT_FOLDER": str(folder),
                 "FAULT_SIGNAL": str(int(number)), "FAULT_STEP": str(step)}
 

@@ -1,7 +1,7 @@
 """Signals to a run, and several processes on one folder.
 
 How soon a run ends is measured by its work after the signal: it finishes the current step, starts no further step, and
-abandons a validation. Only the long form measures time.
+abandons a validation. Only the long form limits the time.
 """
 import json
 import shutil
@@ -56,7 +56,7 @@ def moments(check, ground):
 
 
 def saved_at_the_step(check, ground):
-    """A stop saves the last recorded step, so that no step is repeated."""
+    """Checks that a stop saves the last recorded step, so that no step is repeated."""
     lost = rounds = 0
     for step in (1, 7, 13, 22, 31):
         for number in (signal.SIGINT, signal.SIGTERM):
@@ -95,7 +95,7 @@ def ended_by_the_second(ground, first, second):
 
 
 def second_signal(check, ground):
-    """After one signal the run finishes a slow step; a second signal ends it at once."""
+    """Checks that after one signal a run finishes a slow step, and that a second signal ends it at once."""
     pairs = ((signal.SIGTERM, signal.SIGTERM), (signal.SIGINT, signal.SIGINT), (signal.SIGTERM, signal.SIGINT))
     run, process = slow_run(ground, 1)
     status, one, before, after = stop_watching(process, signal.SIGTERM, lambda: newest_record(run))
@@ -118,7 +118,7 @@ def validations(run):
 
 
 def during_validation(check, ground):
-    """A stop does not wait for a long validation; resume repeats an abandoned one."""
+    """Checks that a stop does not wait for a long validation, and that resume repeats an abandoned one."""
     for sentences in (4000, 16_000, 64_000):  # repeated with more sentences if the validation ended before the signal
         run = ground.folder("signalled")
         process = resume_run(ground, "synthetic", run, *LARGE, "train.validate_every=1", "threads=1",
@@ -172,7 +172,7 @@ def checkpoints_on_request(check, ground):
 
 
 def request_at_other_times(check, ground):
-    """SIGUSR1 at the start and in the last evaluation does not end the run."""
+    """Checks that SIGUSR1 at the start and in the last evaluation does not end the run."""
     overrides = ("model.d_model=256", "model.d_ff=1024", "model.layers=2", "train.steps=2",
                  "data.synthetic.test=300")
     ends, rounds = {"at the start": [], "in the last evaluation": []}, 30 if ground.long else 6

@@ -1,4 +1,4 @@
-"""A browser that renders pages: headless Chromium, driven through its DevTools protocol over a pipe."""
+"""A browser that renders pages: headless Chromium, driven through the DevTools protocol over a pipe."""
 import base64
 import fcntl
 import json
@@ -77,7 +77,7 @@ class Browser:
             self.events.append(answer)
 
     def open(self, path, scheme):
-        """Loads a file in a colour scheme, "light" or "dark"; returns its errors and warnings, a string each."""
+        """Loads a file in a colour scheme, "light" or "dark"; returns its errors and warnings, one string each."""
         self.events = []
         self.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
         self.call("Page.navigate", url="file://" + os.path.abspath(path))
@@ -115,7 +115,7 @@ class Browser:
 
 
 def pixels(png):
-    """The (red, green, blue) of a PNG's pixels, row by row. Supports 8 bits, RGB or RGBA, without interlacing."""
+    """Yields (red, green, blue) for each pixel of a PNG, row by row. Supports 8 bits, RGB or RGBA, no interlacing."""
     at, data = 8, b""
     while at < len(png):
         size, kind = struct.unpack(">I4s", png[at:at + 8])

@@ -11,7 +11,7 @@ checks=0
 
 fail() { failures=$((failures + 1)); printf 'FAILED: %s\n' "$*"; sed 's/^/    | /' err 2>/dev/null | head -12; }
 
-# status CODE ARGS...: runs heed, which must exit with this code; its output is in the files out and err
+# status CODE ARGS...: runs heed, which must exit with this code, and writes its output to the files out and err
 status() {
   expected=$1; shift
   checks=$((checks + 1))

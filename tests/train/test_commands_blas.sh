@@ -65,7 +65,7 @@ status 0 train tiny.yaml --run runs/haswell
 equal 'lines about kernels' "$(grep -c OPENBLAS_CORETYPE err)" 0
 equal 'the kernel that the user chose' "$(kernel_of runs/haswell)" Haswell
 
-# No message if OpenBLAS chooses well.
+# heed prints no message if OpenBLAS chooses the fastest kernel.
 unset OPENBLAS_CORETYPE
 BLAS_SHIM_KERNEL=$best
 status 0 train tiny.yaml --run runs/known

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """test_event_file.py HEED: trains with train.tensorboard and reads the event files with an independent reader.
 
-The reader shares no code with heed: it reads records as tensorflow.org describes TFRecords, with CRC-32C bit by bit,
-and messages in the wire format of Protocol Buffers. The values for TensorBoard must equal those of metrics.jsonl.
+The reader shares no code with heed: it reads TFRecords as described on tensorflow.org, computes CRC-32C bit by bit,
+and decodes messages in the wire format of Protocol Buffers. The values for TensorBoard must equal those of
+metrics.jsonl.
 """
 import json
 import math
@@ -86,8 +87,8 @@ def step_of(event):
 
 def shown(folder):
     """The values that TensorBoard shows for a folder: scalars {(tag, step): value} and texts {tag: text}.
-    TensorBoard reads the files in order of name; the session start of a file discards the events of earlier files at
-    its step and at later steps."""
+    Also returns the names of the files. TensorBoard reads the files in order of name; the session start of a file
+    discards the events of earlier files at its step and at later steps."""
     scalars, texts, started, files = {}, {}, False, sorted(os.listdir(folder))
     for name in files:
         events = [message(body) for body in records(os.path.join(folder, name))]
@@ -151,7 +152,7 @@ def protoc(run, files):
     for name in files:
         for body in records(os.path.join(run, "tensorboard", name)):
             text = subprocess.run(["protoc", "--decode_raw"], input=body, check=True, stdout=subprocess.PIPE).stdout
-            assert text.startswith(b"1: 0x41"), text[:80]  # the time, a double above 2^29
+            assert text.startswith(b"1: 0x41"), text[:80]  # the time in seconds, a double from 2^17 to 2^33
     print("protoc --decode_raw read every event")
 
 

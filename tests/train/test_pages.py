@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""test_pages.py HEED CONFIGS FOLDER: makes every kind of page and drawing, and opens each in Chromium, in light and
-dark mode. Writes pages and screenshots to FOLDER.
+"""test_pages.py HEED CONFIGS FOLDER: generates every kind of page and drawing, and opens each in Chromium, in light
+and dark mode. Writes pages and screenshots to FOLDER.
 
 Without Chromium, only the files are checked, and the status is 77 (skipped) if they are correct.
 """
@@ -46,7 +46,7 @@ PAGES = {
     "hostile-attention.svg": "attention {hostile} --input {token} --target {token} --layer encoder.layers.0",
     "hostile-model.svg": "show {hostile}",
 }
-# Scripts in all places where text could become markup.
+# Text that would run a script wherever a page contains it as markup.
 SCRIPT = "<script>document.title='hacked'</script>"
 TOKEN = SCRIPT + "\"'`&lt;--><![CDATA[]]></text></style></title></svg><img/src=x/onerror=document.title='hacked'>\x01\x1b\x7f"
 NAME = "\"'><img src=x onerror=document.title='hacked'>&amp;"
@@ -65,7 +65,7 @@ RUNS = {
     "hostile": "name: '" + NAME.replace("'", "''") + "'\ndata: {train: {source: lines, target: lines}}\n"
                "tokenizer: {kind: word}\n" + SMALL,
 }
-# Returns the labels of a drawing that are cut off or overlap.
+# Returns the labels of a drawing that are cut off, overlap or are wider than their box.
 LABELS = """(() => {
   const all = document.documentElement.getBoundingClientRect(), wrong = [], boxes = [];
   for (const text of document.querySelectorAll('text')) {
@@ -95,7 +95,7 @@ def check(right, *message):
 
 
 class References(html.parser.HTMLParser):
-    """The external references of the elements and styles of a page: all except fragments and data URLs."""
+    """The references of the elements and styles of a page, except fragments and data URLs, and its event handlers."""
 
     def __init__(self, text):
         super().__init__()
@@ -196,7 +196,7 @@ def main():
                     check_looks(page, *(check_view(tab, page, page, scheme) for scheme in ("light", "dark")))
                 except RuntimeError as error:
                     check(False, page, error)
-    print(f"{len(PAGES)} pages, {failures} failed; files in {folder}" +
+    print(f"{len(PAGES)} pages, {failures} failed checks; files in {folder}" +
           ("" if chromium else "; not opened, because Chromium is missing"))
     sys.exit(1 if failures else 0 if chromium else 77)
 

@@ -2,7 +2,7 @@
 """test_schema.py HEED TEST_TRAIN: checks that the schema of `heed show --schema` agrees with the config reader.
 
 The schema must accept every config that the reader accepts in its tests (including the shipped ones), and refuse
-every one that it refuses, except for the errors in BEYOND. Needs Debian's python3-jsonschema.
+every one that it refuses, except for the errors in BEYOND. Requires Debian's python3-jsonschema.
 """
 import json
 import os
@@ -17,7 +17,7 @@ except ImportError:
     print("python3-jsonschema is not installed")
     sys.exit(77)
 
-# Errors that a JSON Schema cannot express, as messages of the reader.
+# Errors that a JSON Schema cannot express, as patterns of the reader's messages.
 BEYOND = {
     "compares two keys": r"is not a multiple of|is odd, but|is more than|is less than|leave nothing|but \w+ ends at step"
                          r"|does not divide|needs an even width|must be more than"
@@ -29,8 +29,8 @@ BEYOND = {
                                r"|a fraction cut from|but kind: swin needs|but front_end\.kind: conv needs|which mirroring exchanges|has no effect with kind: swin"
                                r"|only with train\.distill\.teacher|distillation cannot be combined",
     "concerns the items of a list": r"is not a synthetic task|is given twice",
-    "needs the library of a plugin": r"is its library listed in plugins",
-    "counts bytes, or concerns the file's name": r"cannot be a folder's name",
+    "requires the library of a plugin": r"is its library listed in plugins",
+    "concerns the name of a folder": r"cannot be a folder's name",
 }
 
 

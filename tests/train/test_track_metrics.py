@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""test_track_metrics.py SCRIPT OLD_RUN: runs docs/track_metrics.py with --dry-run, and without the tracker, which must
-be an error."""
+"""test_track_metrics.py SCRIPT OLD_RUN: runs docs/track_metrics.py with --dry-run, and without an installed tracker,
+which must be an error."""
 import fcntl
 import json
 import os
@@ -58,7 +58,7 @@ def config_value(run, key):
 
 
 def follow(command, run):
-    """While a process holds the run's lock, the script forwards new records; then it ends."""
+    """Checks that the script forwards new records while a process holds the run's lock, and then ends."""
     path = os.path.join(run, "metrics.jsonl")
     with open(os.path.join(run, ".lock"), "w", encoding="ascii") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)

@@ -1,6 +1,6 @@
 """Typical programming errors: each is one replacement in one file, with the tests that should detect it.
 
-`old` occurs exactly once in the file. `tests` are names of ctest; "nn_f64:golden" selects the suite golden of
+`old` occurs exactly once in the file. `tests` are names of CTest tests; "nn_f64:golden" selects the suite golden of
 nn_f64. These tests run first; if they pass, all remaining tests run. If a change of the code removes `old`,
 `mutate --fit` fails: rewrite the fault for the new code.
 """

@@ -33,7 +33,7 @@ fault("sub: the second gradient has the wrong sign", "autograd/ops/arithmetic.cp
       "if (db) db.add(sum_to(dy, db.shape()));",
       "autograd_f64:op_table_suite")
 
-fault("causal mask: a row shows one key too many", "autograd/ops/attention/attention.cpp",
+fault("causal mask: a query reads one key too many", "autograd/ops/attention/attention.cpp",
       "std::fill(mask.row(i) + i + 1,",
       "std::fill(mask.row(i) + std::min(i + 2, t),",
       "autograd_f64", "nn_f64:attention_layers")
@@ -53,7 +53,7 @@ fault("fused attention: all heads use the same dropout mask", "autograd/ops/atte
       "return 0 * (queries.rows * (keys.end - keys.begin) + 127) / 128 * 128;",
       "autograd_f64:op_table_suite,long_attention", "nn_f64:dropout_in_layers")
 
-fault("fused attention: a term's gradient goes to the next term's inputs", "autograd/ops/attention/fused_attention.cpp",
+fault("fused attention: all terms add to the first term's gradients", "autograd/ops/attention/fused_attention.cpp",
       "dterms = dterms.subspan(count);",
       "dterms = dterms.last(dterms.size());",
       "autograd_f64:op_table_suite,attention_kinds")
@@ -97,7 +97,7 @@ fault("matmul: dA transposes the wrong operand", "autograd/ops/matmul.cpp",
       "gemm(Trans::no, flag(trans_b), m(), k(), n(), 1, g, n(), pb, b.cols(), 1,",
       "autograd_f64:op_table_suite")
 
-fault("matmul: every matrix of a batch is the first matrix", "autograd/ops/matmul.cpp",
+fault("matmul: every product of a batch reads the first matrix", "autograd/ops/matmul.cpp",
       "visit(of_a + (walk.repeats_a() ? 0 : i), ",
       "visit(of_a, ",
       "autograd_f64:op_table_suite", "autograd_golden")
@@ -125,12 +125,12 @@ fault("gzip: more output is expected after a member that fills the buffer", "aut
       "state_->within = false;",
       "data:lines", "train:fetching")
 
-fault("UTF-8: U+10000 is written in three bytes", "autograd/base/utf8.cpp",
+fault("UTF-8: U+10000 is encoded in three bytes", "autograd/base/utf8.cpp",
       "if (code < 0x10000) {",
       "if (code <= 0x10000) {",
       "data:utf8")
 
-fault("lines: a line of the maximum length ends before its \\r", "autograd/base/lines.cpp",
+fault("lines: reading stops before the \\r of a line of maximum length", "autograd/base/lines.cpp",
       "if (looked > max_bytes_ + byte_order_mark.size() + 1 || !source_.read(text_)) break;",
       "if (looked > max_bytes_ || !source_.read(text_)) break;",
       "data:lines")
@@ -172,7 +172,7 @@ fault("attention: the smaller of the sums of two tiles is omitted", "autograd/ke
       "alone ? high : high",
       "kernels_f64:kernels_attention", "autograd_f64:long_attention")
 
-fault("attention: scores are divided by the root of the model's width", "autograd/attention.h",
+fault("attention: scores are divided by the square root of d_model", "autograd/attention.h",
       "real(1) / std::sqrt(static_cast<real>(layout.size))",
       "real(1) / std::sqrt(static_cast<real>(layout.size * layout.heads))",
       "autograd_f64:attention_kinds")
@@ -207,12 +207,12 @@ fault("recomputation: earlier gradients are dropped", "autograd/recompute.cpp",
       "partial.push_back({leaves[i], {}});",
       "autograd_f64:recomputation")
 
-fault("softmax: the gradient has the sum of dy in place of ⟨dy, y⟩", "autograd/kernels/softmax.cpp",
+fault("softmax: the gradient uses the sum of dy instead of ⟨dy, y⟩", "autograd/kernels/softmax.cpp",
       "return hn::Mul(io.load(y + i), io.load(dy + i));",
       "return io.load(dy + i);",
       "kernels_f64:kernels_rows")
 
-fault("cross-entropy: smoothing divides its mass by n - 1 classes", "autograd/kernels/cross_entropy.cpp",
+fault("cross-entropy: smoothing divides its mass among n - 1 classes", "autograd/kernels/cross_entropy.cpp",
       "share = eps / static_cast<double>(n);",
       "share = eps / static_cast<double>(n - 1);",
       "kernels_f64:kernels_rows,kernels_accuracy")
@@ -232,7 +232,7 @@ fault("gemm: k = 0 leaves C unscaled", "autograd/kernels/gemm/gemm.cpp",
       "if (k == 0) return;",
       "autograd_f64:op_table_suite,ops")
 
-fault("packed weights: one layout for any number of rows", "autograd/kernels/gemm/packed.cpp",
+fault("packed weights: all numbers of rows share one layout", "autograd/kernels/gemm/packed.cpp",
       "packed = &packed_[{rows, n}];",
       "packed = &packed_[{rows, 0}];",
       "kernels_f64:kernels_packed")
@@ -247,12 +247,12 @@ fault("adam: no bias correction of the first moment", "autograd/kernels/update.c
       "rate = constant(step.lr);",
       "kernels_f64:kernels_update")
 
-fault("adamw: decay goes into the gradient", "autograd/kernels/update.cpp",
+fault("adamw: decay is added to the gradient", "autograd/kernels/update.cpp",
       "const Vector gi = hn::Mul(io.load(g + i), clip);",
       "const Vector gi = hn::MulAdd(constant(step.decay), io.load(w + i), hn::Mul(io.load(g + i), clip));",
       "kernels_f64:kernels_update")
 
-fault("adam: eps is added under the root", "autograd/kernels/update.cpp",
+fault("adam: eps is added inside the square root", "autograd/kernels/update.cpp",
       "const Vector size = hn::MulAdd(hn::Sqrt(vi), root2, eps);",
       "const Vector size = hn::Mul(hn::Sqrt(hn::Add(vi, eps)), root2);",
       "kernels_f64:kernels_update")
@@ -272,7 +272,7 @@ fault("int8: sums are not corrected for the offset of 128", "autograd/kernels/ge
       "= 0;",
       "kernels_f32:kernels_int8")
 
-fault("int8: a row of 2^127 has a scale", "autograd/kernels/gemm/int8.cpp",
+fault("int8: a row whose maximum is 2^127 is accepted", "autograd/kernels/gemm/int8.cpp",
       "if (magnitude_bits >= beyond)",
       "if (magnitude_bits > beyond)",
       "kernels_f32:kernels_int8")
@@ -282,7 +282,7 @@ fault("int8: all rows have the scale of the first row", "autograd/kernels/gemm/i
       "real(scales[0] * static_cast<float>(*q++))",
       "kernels_f32:kernels_int8", "nn_f64:weights_in_files")
 
-fault("bf16: products that add and that overwrite share a primitive", "autograd/kernels/gemm/gemm_bf16.cpp",
+fault("bf16: adding and overwriting products share a primitive", "autograd/kernels/gemm/gemm_bf16.cpp",
       "const std::size_t kind = 4 * accumulate",
       "const std::size_t kind = 2 * accumulate",
       "kernels_f32:kernels_bf16")
@@ -299,7 +299,7 @@ fault("attention, hard: backward uses the gradient of the hard weights", "autogr
       "scratch.delta[r] += kernels::dot(p + r * keys, dp + r * keys, 0);",
       "autograd_f64:attention_kinds")
 
-fault("attention, sum: no division in backward", "autograd/ops/attention/fused_attention.cpp",
+fault("attention, sum: backward omits the division", "autograd/ops/attention/fused_attention.cpp",
       "std::fill(row, row + n, 1 / sums[r * layout.heads]);",
       "std::fill(row, row + n, sums[r * layout.heads] / sums[r * layout.heads]);",
       "autograd_f64:attention_kinds")

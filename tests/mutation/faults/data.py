@@ -28,7 +28,7 @@ fault("prefetcher: returns the position before the batch", "data/batches/batcher
       "epochs_",
       "data:prefetcher")
 
-fault("vocabulary: the end token is printed", "data/tokenizers/vocabulary.cpp",
+fault("vocabulary: decoding yields the end token", "data/tokenizers/vocabulary.cpp",
       "if (id != unk && std::cmp_less(id, first_)) continue;",
       "if (id == bos) continue;",
       "data:vocabulary")
@@ -48,7 +48,7 @@ fault("piece model: a value just past the texts is accepted", "data/tokenizers/p
       "return (node & 0x7FFFFFFFu) <= texts.size(); };",
       "data:piece_model")
 
-fault("corpus: train keeps the text split off for validation", "data/sources/corpus.cpp",
+fault("corpus: the training text includes the validation text", "data/sources/corpus.cpp",
       "text.resize(train_end);",
       "text.resize(valid_end);",
       "data:corpus")
@@ -58,17 +58,17 @@ fault("addition: the summand 0 is never drawn", "data/sources/synthetic.cpp",
       "i == 0 ? 1 : 0;",
       "data:synthetic")
 
-fault("sentencepiece: the line is dropped after an overlong word", "data/tokenizers/sentencepiece.cpp",
+fault("sentencepiece: the rest of a line after an overlong word is lost", "data/tokenizers/sentencepiece.cpp",
       ": line->find(' ', begin + 1);",
       ": line->size();",
       "data:sentencepiece")
 
-fault("tokenizer: a text of one line is learned as one sentence", "data/tokenizers/tokenizer.cpp",
+fault("tokenizer: a continuous text of one line is learned as a sentence", "data/tokenizers/tokenizer.cpp",
       "      if (text && !lines.back().ends_with('\\n')) lines.back() += '\\n';\n",
       "",
       "data:sentencepiece")
 
-fault("order: each sample after the first chunk is a batch", "data/batches/batching.cpp",
+fault("order: after the first chunk, each batch has one sample", "data/batches/batching.cpp",
       "    chunk.clear();\n    filled = 0;\n",
       "    chunk.clear();\n",
       "data:batcher")

@@ -3,7 +3,7 @@ from . import fault
 
 # ---- nn ------------------------------------------------------------------------------------------
 
-fault("residual: post-norm also normalises first", "nn/layers/block.h",
+fault("residual: post-norm also normalises the sublayer's input", "nn/layers/block.h",
       "sublayer(place == NormPlace::pre ? (*norm)(x, pass) : x)",
       "sublayer(norm ? (*norm)(x, pass) : x)",
       "nn_f64:golden")
@@ -13,12 +13,12 @@ fault("decoder: reads later tokens", "nn/layers/block.cpp",
       "AttentionScope::all : AttentionScope::all",
       "nn_f64:properties")
 
-fault("positions: begin at 1", "nn/layers/positions.cpp",
+fault("positions: the first position is 1", "nn/layers/positions.cpp",
       "all.push_back(p + static_cast<std::int32_t>(first));",
       "all.push_back(p + 1 + static_cast<std::int32_t>(first));",
       "nn_f64:properties,golden")
 
-fault("decoding: off by one position", "nn/context.h",
+fault("decoding: rows have the position of the next row", "nn/context.h",
       "std::int64_t position = -1;",
       "std::int64_t position = 0;",
       "nn_f64:cached_decoding")
@@ -43,7 +43,7 @@ fault("dropout: all layers of a pass use one key", "nn/context.h",
       "(shard << 16) | dropouts};",
       "nn_f64:dropout_in_layers")
 
-fault("embedding: scaled by the root of the vocabulary size", "nn/layers/embedding.h",
+fault("embedding: scaled by the square root of the vocabulary size", "nn/layers/embedding.h",
       "weight.shape().cols()",
       "weight.shape().rows()",
       "nn_f64:golden")
@@ -151,7 +151,7 @@ fault("batch norm: running means are updated when the layer runs", "nn/layers/no
       "  return batch_norm(x, weight, bias, eps, pass.shard == 0 ? &statistics->latest : nullptr,",
       "training:tasks")
 
-fault("swin: shifted windows begin at the other end", "nn/models/swin.cpp",
+fault("swin: windows are shifted in the opposite direction", "nn/models/swin.cpp",
       "at = shift > 0 ? shift : side;",
       "at = shift > 0 ? side - shift : side;",
       "nn_f64:swin")

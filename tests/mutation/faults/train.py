@@ -14,7 +14,7 @@ fault("step: every step uses the same dropout masks", "train/loop/step.cpp",
       "step < 0 ? 1u : 0u,",
       "training:step,determinism")
 
-fault("step: gradients are clipped by the square of the norm", "train/loop/step.cpp",
+fault("step: clipping uses the square of the gradient norm", "train/loop/step.cpp",
       "update(lr, clip_factor(result.gradient_norm, options_.clip_norm));",
       "update(lr, clip_factor(result.gradient_norm * result.gradient_norm, options_.clip_norm));",
       "training:step", "nn_f64:golden")
@@ -174,7 +174,7 @@ fault("chrF: n-grams longer than the reference are counted", "train/metrics/chrf
       "",
       "train:chrf")
 
-fault("config: a key of the command line is reset without a message", "train/config/checks.cpp",
+fault("config: a key given on the command line is reset without a message", "train/config/checks.cpp",
       "(condition.chooser) &&\n                        !from_command_line(field.key))) {",
       "(condition.chooser))) {",
       "train:config_checks")
