@@ -1,4 +1,4 @@
-// A wrong gradient must fail, and the report must name the error.
+// A wrong gradient must fail, and the report must name the mistake.
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <limits>
@@ -18,7 +18,7 @@ using Backward = Planted::Backward;
 
 Array value(const Tensor& x) { return x.value(); }
 
-/// x² with the given backward instead of 2 x dy.
+/// x² with the backward df in place of the correct one, 2 x dy.
 auto square_with(const Backward& df) {
   return planted([](const Array& x) { return value(mul(x, x)); }, df);
 }
@@ -33,7 +33,7 @@ auto square_rearranged(Place place) {
   });
 }
 
-/// a [4, 3] + b [3], where db(dy) is the gradient with respect to b.
+/// a [n, 3] + b [3], where db(dy) is the gradient with respect to b.
 struct AddRows {
   std::function<Array(const Array& dy)> db;
   Array forward(const Array& a, const Array& b) { return value(add(a, b)); }
@@ -147,7 +147,7 @@ BOOST_AUTO_TEST_CASE(a_transposed_gradient_is_named) {
   EXPECT_WRONG(
       gradcheck(square_rearranged([](auto i) { return i % 4 * 4 + i / 4; }), normal({4, 4})),
       "transposed");
-  // [3, 4] written as its transpose [4, 3]
+  // A [3, 4] gradient stored in the order of its transpose, [4, 3].
   EXPECT_WRONG(
       gradcheck(square_rearranged([](auto i) { return i % 3 * 4 + i / 3; }), normal({3, 4})),
       "transposed");
