@@ -1,5 +1,4 @@
-// The records of AttentionLog: the result of attention equals the logged weights P times the values
-// V.
+// AttentionLog: the result of attention equals the logged weights P times the values V.
 #include "autograd/attention_log.h"
 #include "tests/autograd/attention_cases.h"
 #include "tests/autograd/expect.h"
