@@ -31,7 +31,7 @@ inline big unit_at(big v) {
 }
 
 /// Checks that errors are within a limit. The destructor logs the maximum error, which shows the
-/// margin, and fails if no value was checked.
+/// margin, and fails if it exceeds the limit or if no value was checked.
 class MaxError {
  public:
   explicit MaxError(std::string what, double allowed = limit)
@@ -102,8 +102,7 @@ inline void add_pairs(std::vector<Row>& rows) {
 }
 
 /// Adds rows of random values at several scales, then rows of random values with special values at
-/// random positions. Each of these contains one kind: finite ones, −inf, +inf and finite ones, or
-/// all.
+/// random positions: in one row finite ones, in the next −inf, then +inf and finite ones, then all.
 inline void add_random(std::vector<Row>& rows) {
   const std::vector<Row> strewn = {{0, Limits::denorm_min(), real(-1e-40), real(1e38), real(-1e38)},
                                    {-inf},

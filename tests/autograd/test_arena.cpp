@@ -111,7 +111,7 @@ BOOST_AUTO_TEST_CASE(a_new_thread_reuses_the_arena_of_an_ended_thread) {
   BOOST_TEST(arena_counters().live_bytes == before);
 }
 
-/// An object that outlives its thread's arena and allocates in its destructor.
+/// Allocates in its destructor, which runs after the thread has returned its arena.
 struct AllocatesInDestructor {
   Block* early = nullptr;
   bool* alone = nullptr;

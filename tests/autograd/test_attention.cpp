@@ -122,8 +122,8 @@ struct Case {
   }
 };
 
-/// Calls body for every pattern without terms, with each term and with all terms. Does so for as
-/// many key heads as query heads and for grouped heads.
+/// Calls body for every pattern without terms, with each term and with all terms. Of the head
+/// layouts, one has as many key heads as query heads; the others have grouped heads.
 template <class Body>
 void for_each_case(const Ids& offsets, Body body) {
   for (const HeadLayout layout : {HeadLayout{2, 2, 3}, HeadLayout{6, 2, 2}, HeadLayout{3, 1, 4}}) {
@@ -172,11 +172,11 @@ BOOST_AUTO_TEST_CASE(the_scale_option_replaces_the_default_scale_of_the_scores) 
            tolerance));
 }
 
-BOOST_AUTO_TEST_CASE(attention_op_equals_composed_ops) {
+BOOST_AUTO_TEST_CASE(fused_attention_equals_composed_ops) {
   for_each_case({0, 7, 7, 8, 19}, [](const Case& c) { c.check_twin(); });
 }
 
-BOOST_AUTO_TEST_CASE(attention_op_in_blocks_and_tiles_equals_composed_ops) {
+BOOST_AUTO_TEST_CASE(fused_attention_in_blocks_and_tiles_equals_composed_ops) {
   for (const HeadLayout layout : {HeadLayout{2, 2, 3}, HeadLayout{4, 2, 2}}) {
     for (const PatternCase& pattern : pattern_cases()) {
       if (pattern.name == "arbitrary pairs") continue;  // it has dozens of stretches per block
@@ -337,7 +337,7 @@ BOOST_AUTO_TEST_CASE(
   }
 }
 
-BOOST_AUTO_TEST_CASE(attention_with_top_k_reads_only_the_largest_scores) {
+BOOST_AUTO_TEST_CASE(attention_with_top_k_reads_only_the_keys_of_the_largest_scores) {
   for (const std::int64_t n : {6, 140, 1300}) {
     const Tensor q = Tensor::variable(random_array({n, 3}, 1)),
                  k = Tensor::variable(random_array({n, 3}, 2)),

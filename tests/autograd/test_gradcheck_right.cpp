@@ -211,7 +211,7 @@ std::vector<RightLayer> right_layers() {
 
 }  // namespace
 
-// Checks each layer with 10 seeds; with HEED_SEEDS=100, with 100.
+// The number of seeds is 10 or the value of HEED_SEEDS.
 BOOST_AUTO_TEST_CASE(correct_layers_pass_with_every_seed) {
   const char* const requested = std::getenv("HEED_SEEDS");
   const std::uint64_t seeds = requested == nullptr ? 10 : std::strtoull(requested, nullptr, 10);

@@ -219,7 +219,7 @@ BOOST_AUTO_TEST_CASE(wrong_entries_in_part_of_a_gradient_are_located) {
   EXPECT_WRONG(gradcheck(row, normal({3, 4})), "at index 1 of axis 0, and only there: sign");
 }
 
-BOOST_AUTO_TEST_CASE(one_wrong_entry_fails) {
+BOOST_AUTO_TEST_CASE(a_gradient_with_one_wrong_entry_fails) {
   const auto single = square_with([](const Array& x, const Array&, const Array& dy) {
     Array dx = right(x, dy);
     dx.data()[57] *= real(1.00001);

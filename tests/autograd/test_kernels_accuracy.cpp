@@ -189,9 +189,9 @@ BOOST_AUTO_TEST_CASE(cross_entropy_is_accurate) {
   });
 }
 
-// The mean and the sums are computed in double. Where x − mean cancels, an error of `in_sum` times
-// the largest magnitude in the row is allowed; where x̂ · gain + bias cancels, `in_sum` times
-// x̂ · gain.
+// The mean and the sums are computed in double. Because x − mean may cancel, an error of
+// in_sum · max |x| · rstd is allowed in x̂. Because x̂ · gain + bias may cancel, an additional error
+// of in_sum · |x̂ · gain| is allowed in it.
 BOOST_AUTO_TEST_CASE(norms_are_accurate) {
   const real eps = real(1e-5);
   for_each_accurate_target([&](const std::string& target) {

@@ -52,7 +52,7 @@ struct ExactNormGradient {
   big largest_term(std::size_t i) const {
     return root * std::max({std::abs(g[i]), std::abs(mean_g), std::abs(z(i) * mean_gz)});
   }
-  /// Slack for the sums in double: the means of x, g and g ⊙ x̂.
+  /// The slack for the means of x, g and g ⊙ x̂, which are computed in double.
   big slack(std::size_t i) const {
     return in_sum * root * largest_g * (1 + std::abs(z(i)) * largest_z) * (1 + largest_z);
   }

@@ -91,7 +91,7 @@ void check_case(const OpCase& c) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(every_op_has_a_row_and_every_row_an_op) {
+BOOST_AUTO_TEST_CASE(every_op_has_a_row_and_every_row_names_an_op) {
   const std::set<std::string> declared = declared_ops();
   BOOST_TEST(declared.size() > 30u);  // otherwise the pattern no longer matches the headers
   std::set<std::string> rows;

@@ -104,7 +104,7 @@ BOOST_AUTO_TEST_CASE(einsum_equals_composed_ops) {
   BOOST_TEST(same(einsum(" bij -> jb ", {a}).value(), transpose(sum(a, 1)).value(), tiny));
 }
 
-BOOST_AUTO_TEST_CASE(ops_on_empty_arrays_with_long_axes_are_fast) {
+BOOST_AUTO_TEST_CASE(ops_on_empty_arrays_do_not_iterate_over_long_axes) {
   constexpr std::int64_t huge = std::int64_t{1} << 40;
   const Tensor x = Tensor::variable(Array({huge, 0})), y = Tensor::variable(Array({huge, 1, 0}));
   BOOST_TEST(cumsum(x, 1).shape() == x.shape());
