@@ -136,9 +136,9 @@ inline std::vector<real> awkward_values() {
   return x;
 }
 
-/// A copy of x that ends `shift` values before an inaccessible page. With shift 0, any access beyond
-/// the end crashes, vector loads included. The destructor checks that the values on both sides of
-/// the copy are unchanged.
+/// A copy of x that ends `shift` values before an inaccessible page. With shift 0, any access
+/// beyond the end crashes, vector loads included. The destructor checks that the values on both
+/// sides of the copy are unchanged.
 class Guarded {
  public:
   explicit Guarded(const std::vector<real>& x, std::int64_t shift = 0)

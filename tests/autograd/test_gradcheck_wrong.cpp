@@ -294,7 +294,7 @@ BOOST_AUTO_TEST_CASE(nan_in_values_or_gradients_never_passes) {
   EXPECT_WRONG(gradcheck(only_here, Array::full({2}, 1)), "f is not finite next to this point");
 }
 
-BOOST_AUTO_TEST_CASE(a_function_with_varying_results_is_refused) {
+BOOST_AUTO_TEST_CASE(a_function_with_varying_results_fails) {
   int calls = 0;
   const auto counts = [&](const Tensor& x) { return scale(x, static_cast<real>(++calls)); };
   EXPECT_WRONG(gradcheck(counts, normal({3})), "f is not a function");
@@ -308,7 +308,7 @@ BOOST_AUTO_TEST_CASE(a_function_with_varying_results_is_refused) {
   EXPECT_WRONG(gradcheck([](const Tensor&) { return Tensor(); }, normal({3})), "undefined tensor");
 }
 
-BOOST_AUTO_TEST_CASE(a_function_that_changes_its_inputs_is_refused) {
+BOOST_AUTO_TEST_CASE(a_function_that_changes_its_inputs_fails) {
   const auto overwrites = [](const Tensor& x) {
     Tensor copy = x;
     copy.mutable_value().data()[0] = 5;
@@ -378,7 +378,7 @@ BOOST_AUTO_TEST_CASE(an_omitted_variable_is_named_once) {
                "[3]. Does parameters() omit any?");
 }
 
-BOOST_AUTO_TEST_CASE(parameters_that_are_not_variables_are_refused) {
+BOOST_AUTO_TEST_CASE(parameters_that_are_not_variables_fail) {
   const Tensor constant(normal({2})), variable = Tensor::variable(normal({2}));
   const auto f = [&] { return mul(constant, variable); };
   const std::vector<NamedTensor> frozen{{"frozen", constant}, {"w", variable}};

@@ -1,4 +1,4 @@
-// Recomputation returns the same values and gradients, bitwise, as a kept graph.
+// Recomputation returns bitwise the same values and gradients as a kept graph.
 #include <boost/test/unit_test.hpp>
 
 #include "autograd/gradcheck.h"
