@@ -2,10 +2,11 @@
 /// Helpers of the accuracy tests: errors in units in the last place, rows of difficult values,
 /// and reference results in long double.
 ///
-/// The unit is that of the exact result (near 0, the smallest denormal). A sum whose terms cancel
-/// loses digits. For a sum in double, `slack` therefore allows an error of a few units of double at
-/// the largest term; if the terms are rounded to float, the unit is that of float at the largest
-/// term. Each test states which of the two applies.
+/// An error is measured in units in the last place of the exact result (near 0, in the smallest
+/// denormal). A sum whose terms cancel loses digits, so a larger error is allowed. If the sum is in
+/// double, that is `slack`: `in_sum` times the largest term or a bound of it. If the terms are
+/// rounded to float, the error is measured in units in the last place of the largest term. Each
+/// test states which of the two applies.
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -21,26 +22,28 @@ constexpr big infinite = std::numeric_limits<big>::infinity();
 /// The error limit in units in the last place. It is higher in the double build, because the
 /// kernels have no wider type for sums of 65,536 values.
 constexpr double limit = in_float ? 4 : 64;
-/// The relative error limit of sums of up to 65,536 terms in double.
+/// The error limit of a sum of up to 65,536 terms in double, relative to its largest term.
 constexpr big in_sum = in_float ? 0x1p-49L : 0x1p-44L;
 
-/// The unit in the last place of float or double at v.
+/// The unit in the last place of `real` at v.
 inline big unit_at(big v) {
   return std::nextafter(static_cast<real>(std::abs(v)), inf) - static_cast<real>(std::abs(v));
 }
 
-/// Reports the worst error, so that the log shows the margin.
+/// Checks that errors are within a limit. The destructor logs the maximum error, which shows the
+/// margin, and fails if it exceeds the limit or if no value was checked.
 class MaxError {
  public:
   explicit MaxError(std::string what, double allowed = limit)
       : what_(std::move(what)), allowed_(allowed) {}
   MaxError(const MaxError&) = delete;
   ~MaxError() {
-    BOOST_TEST_MESSAGE(what_ << ": " << worst_ << " ulp of " << count_ << " values");
+    BOOST_TEST_MESSAGE(what_ << ": maximum error " << worst_ << " ulp; values checked: " << count_);
     BOOST_CHECK_LE(worst_, allowed_);
     BOOST_CHECK_GT(count_, 0);
   }
-  /// If `largest`, the largest term, is larger than the result, the unit is that of `largest`.
+  /// `at` identifies the value in messages. Errors of up to `slack` count as 0. If `largest`, the
+  /// largest term of a sum, exceeds |expected|, errors are in units in the last place of `largest`.
   void check(real got, big expected, double at = 0, big slack = 0, big largest = 0) {
     ++count_;
     double error = ulps(got, expected);
@@ -51,8 +54,8 @@ class MaxError {
     }
     worst_ = std::max(worst_, error);
     if (error > allowed_ && ++failures_ <= 5) {  // print at most five failures
-      BOOST_ERROR(what_ << " at " << at << ": " << got << ", expected " << expected << ", " << error
-                        << " ulp");
+      BOOST_ERROR(what_ << " at " << at << ": " << got << ", expected " << expected << ", error "
+                        << error << " ulp");
     }
   }
 
@@ -82,7 +85,7 @@ inline const Row& special_values() {
   return values;
 }
 
-/// Rows that repeat one value, some with another value in the middle.
+/// Adds rows that repeat one value, some of them with another value in the middle.
 inline void add_pairs(std::vector<Row>& rows) {
   for (const std::size_t n : {1, 2, 3, 16, 17, 1025, 65536}) {
     for (const real a : special_values()) {
@@ -98,8 +101,8 @@ inline void add_pairs(std::vector<Row>& rows) {
   }
 }
 
-/// Rows of random values at several scales, then rows with special values inserted: finite ones,
-/// −inf, +inf with finite ones, or all special values.
+/// Adds rows of random values at several scales, then rows of random values with special values at
+/// random positions: in one row finite ones, in the next −inf, then +inf and finite ones, then all.
 inline void add_random(std::vector<Row>& rows) {
   const std::vector<Row> strewn = {{0, Limits::denorm_min(), real(-1e-40), real(1e38), real(-1e38)},
                                    {-inf},
@@ -123,7 +126,8 @@ inline void add_random(std::vector<Row>& rows) {
   }
 }
 
-/// Rows whose log Σ exp is close to 0, because n e^(−log n) = 1.
+/// Adds rows whose log Σ exp is close to 0: n values near −log n, since n e^(−log n) = 1, and rows
+/// of one value near 0 and much smaller ones.
 inline void add_cancelling(std::vector<Row>& rows) {
   for (const std::size_t n : {1, 2, 3, 17, 1000, 65536}) {
     const auto value = static_cast<real>(-std::log(static_cast<big>(n)));
@@ -152,7 +156,7 @@ inline bool all_finite(const Row& x) {
   return std::all_of(x.begin(), x.end(), [](real v) { return std::isfinite(v); });
 }
 
-/// Exact softmax, log-softmax and log Σ exp of a row with maximum m, as limits if m is infinite.
+/// The exact softmax, log-softmax and log Σ exp of a row with maximum m; limits if m is infinite.
 /// `rest` is Σ exp(x_j − m) without the term of the first maximum.
 struct ExactRow {
   big m = -infinite, rest = 0;
@@ -183,8 +187,8 @@ struct ExactRow {
   }
 };
 
-/// Exact layer norm and RMS norm of a row. For a row with infinities they are limits, as in the
-/// kernels.
+/// The exact layer norm and RMS norm of a row. For a row with infinities, they are limits, as in
+/// the kernels.
 struct ExactNorm {
   std::vector<big> norm_input;
   big mean = 0, variance = 0, square = 0, largest = 0, eps;

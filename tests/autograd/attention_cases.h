@@ -1,7 +1,7 @@
 #pragma once
 /// The patterns and score terms that the attention tests use, each with a reference definition. For
-/// each row of these tables, the tests compare the op with finite differences, composed ops and
-/// decoding. A new pattern or term needs a row.
+/// each row of these tables, the tests compare fused attention with finite differences, with
+/// composed ops and with step-by-step decoding. A new pattern or term needs a row.
 #include <cmath>
 #include <functional>
 #include <string>
@@ -20,7 +20,7 @@
 HEED_BEGIN
 
 /// A pattern used only in the tests. It has two stretches: the first `prefix` keys, and a causal
-/// window after them.
+/// window over the later keys.
 struct PrefixAndWindow final : Pattern {
   std::int64_t prefix = 2, back = 3;
   void stretches(const QueryBlock& block, Stretches& into) const override {
@@ -33,7 +33,7 @@ struct PatternCase {
   std::string name;
   PatternPtr pattern;
   std::function<bool(std::int64_t, std::int64_t)> reads;  ///< whether query i reads key j
-  bool looks_ahead = false;  ///< whether a query reads keys at later positions
+  bool looks_ahead = false;  ///< whether any query reads keys at later positions
 };
 
 inline std::vector<PatternCase> pattern_cases() {
@@ -73,13 +73,14 @@ struct TermCase {
   std::string name;
   Shape parameter;  ///< shape of the term's parameter; {} if it has none
   std::function<ScoreTermPtr(const Tensor&)> make;  ///< makes the term from its parameter
-  /// Computes the term [rows, keys] with composed ops, from q [rows, size] of a head.
+  /// Computes the term of one head, [rows, keys], with composed ops. q [rows, size] contains the
+  /// queries of that head.
   std::function<Tensor(const Tensor& parameter, const Tensor& q, std::int64_t keys,
                        std::int64_t head, std::int64_t heads)>
       composed;
 };
 
-/// The row of a table of distances for every pair of query and key, in row-major order.
+/// row_of(i − j), a row of a table of distances, for every query i and key j in row-major order.
 template <class RowOf>
 std::vector<std::int32_t> distance_rows(std::int64_t rows, std::int64_t keys, RowOf row_of) {
   std::vector<std::int32_t> all;
@@ -89,7 +90,7 @@ std::vector<std::int32_t> distance_rows(std::int64_t rows, std::int64_t keys, Ro
   return all;
 }
 
-/// q_i · A[row_of(i − j)]ᵀ / √size for every pair: [rows, keys].
+/// q_i · A[row_of(i − j)]ᵀ / √size for every query i and key j: [rows, keys].
 template <class RowOf>
 Tensor products_with(const Tensor& q, const Tensor& a, std::int64_t keys, RowOf row_of) {
   const std::int64_t rows = q.shape()[0], distances = a.shape()[0];
@@ -101,7 +102,7 @@ Tensor products_with(const Tensor& q, const Tensor& a, std::int64_t keys, RowOf 
   return reshape(embedding(reshape(all, {rows * distances, 1}), at), {rows, keys});
 }
 
-/// A case for each kind of term; the shapes of the parameters fit the layout.
+/// One case for each kind of term. The shapes of the parameters fit the layout.
 inline std::vector<TermCase> term_cases(const HeadLayout& layout) {
   const auto alibi = [](const Tensor&, const Tensor& q, std::int64_t keys, std::int64_t head,
                         std::int64_t heads) {

@@ -13,8 +13,8 @@ struct Mistake {
   std::string kind, message;
 };
 
-/// Compares the first table after `heading` with these rows. With HEED_UPDATE_DOCS=1, replaces the
-/// table in the page if it differs.
+/// Compares the first table of mistakes after `heading` with these rows. With HEED_UPDATE_DOCS=1,
+/// replaces a table that differs.
 inline void check_doc_table(const std::string& page, const std::string& heading,
                             const std::vector<Mistake>& rows) {
   std::string now = "| mistake | message |\n|---|---|\n";

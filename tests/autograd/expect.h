@@ -11,16 +11,17 @@
 #include "autograd/tensor.h"
 
 /// Checks that the expression throws heed::Error with a message that contains the text.
-#define EXPECT_FAIL(expression, text)                                                             \
-  do {                                                                                            \
-    std::string expect_fail_message = "(nothing was thrown)";                                     \
-    try {                                                                                         \
-      static_cast<void>(expression);                                                              \
-    } catch (const heed::Error& error) {                                                          \
-      expect_fail_message = error.what();                                                         \
-    }                                                                                             \
-    BOOST_TEST(expect_fail_message.find(text) != std::string::npos,                               \
-               "expected an error that says \"" << (text) << "\", got: " << expect_fail_message); \
+#define EXPECT_FAIL(expression, text)                                                          \
+  do {                                                                                         \
+    std::string expect_fail_message = "(no error)";                                            \
+    try {                                                                                      \
+      static_cast<void>(expression);                                                           \
+    } catch (const heed::Error& error) {                                                       \
+      expect_fail_message = error.what();                                                      \
+    }                                                                                          \
+    BOOST_TEST(                                                                                \
+        expect_fail_message.find(text) != std::string::npos,                                   \
+        "expected an error that contains \"" << (text) << "\", got: " << expect_fail_message); \
   } while (false)
 
 namespace heed {
@@ -52,7 +53,8 @@ inline bool same_bits(const Array& a, const Array& b) {
           std::memcmp(a.data(), b.data(), static_cast<std::size_t>(a.size()) * sizeof(real)) == 0);
 }
 
-/// Compares shape and values: exactly, or up to `tolerance` (absolute; NaN never passes).
+/// Whether the shapes are equal and all values differ by at most `tolerance`. A NaN differs from
+/// every value.
 inline bool same(const Array& a, const Array& b, double tolerance = 0) {
   if (a.shape() != b.shape()) return false;
   for (std::int64_t i = 0; i < a.size(); ++i) {

@@ -1,7 +1,7 @@
 #pragma once
-/// Helpers of the kernel tests: difficult values, distances in units in the last place, and
-/// a loop over the instruction sets of this machine, including that of the scalar references
-/// (`kernels::plain`).
+/// Helpers of the kernel tests: difficult values, errors in units in the last place, and a loop
+/// over the instruction sets of this machine, including those for which the kernels are the scalar
+/// references (`kernels::plain`).
 #include <hwy/highway.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -26,8 +26,9 @@ constexpr bool in_float = sizeof(real) == 4;
 constexpr real inf = Limits::infinity();
 constexpr real not_a_number = Limits::quiet_NaN();
 
-/// Runs body(name) once for each instruction set. `further` is an additional instruction set, for
-/// which only some kernels are built.
+/// Runs body(name) once for each instruction set of this machine, which the kernels then use. The
+/// name is "plain" if they are the scalar references. `further` is an additional instruction set,
+/// for which only some kernels are built.
 template <class Body>
 void for_each_target(const Body& body, std::int64_t further = 0) {
   struct Restore {
@@ -43,13 +44,14 @@ void for_each_target(const Body& body, std::int64_t further = 0) {
                                                                        HWY_SSE4, HWY_NEON, plain}) {
     if (target != plain && !(machine & target)) continue;
     Restore::choose(target);
-    const bool vectors = target != plain && target != HWY_SSE4;  // HEED_SIMD of lanes-inl.h
+    const bool vectors = target != plain && target != HWY_SSE4;  // as HEED_SIMD in lanes-inl.h
     const std::string name = vectors ? hwy::TargetName(target) : "plain";
     BOOST_TEST_CONTEXT("instruction set " << name) { body(name); }
   }
 }
 
-/// |a − b| in units in the last place of b; 0 if both are NaN or the same infinity.
+/// |a − b| in units in the last place of b; 0 if both are NaN or the same infinity, 1e30 if only
+/// one of them is.
 inline double ulps(real a, long double b) {
   if (std::isnan(a) || std::isnan(b)) return std::isnan(a) && std::isnan(b) ? 0 : 1e30;
   const auto nearest = static_cast<real>(b);
@@ -61,8 +63,8 @@ inline double ulps(real a, long double b) {
   return static_cast<double>(std::abs(a - b) / unit);
 }
 
-/// Whether a and b are equal up to `tolerance` times `scale` (or times |b|, if larger); NaN and
-/// infinities must match.
+/// Whether a and b differ by at most tolerance · max(scale, |b|), plus a slack for denormals. NaN
+/// and infinities must match.
 inline bool close(real a, real b, double tolerance, double scale = 0) {
   if (std::isnan(a) || std::isnan(b)) return std::isnan(a) && std::isnan(b);
   if (std::isinf(a) || std::isinf(b)) return a == b;
@@ -72,7 +74,7 @@ inline bool close(real a, real b, double tolerance, double scale = 0) {
   return std::abs(double{a} - double{b}) <= tolerance * size + slack;
 }
 
-/// Bitwise equality: -0 differs from 0, and NaN equals NaN.
+/// Equality of bits (−0 differs from 0), except that any two NaNs are equal.
 inline bool same(real a, real b) {
   return (a == b && std::signbit(a) == std::signbit(b)) || (std::isnan(a) && std::isnan(b));
 }
@@ -134,8 +136,9 @@ inline std::vector<real> awkward_values() {
   return x;
 }
 
-/// A copy of x that ends `shift` values before an inaccessible page, so that even a vector load
-/// beyond the end crashes. The destructor checks that the bytes on both sides are unchanged.
+/// A copy of x that ends `shift` values before an inaccessible page. With shift 0, any access
+/// beyond the end crashes, vector loads included. The destructor checks that the values on both
+/// sides of the copy are unchanged.
 class Guarded {
  public:
   explicit Guarded(const std::vector<real>& x, std::int64_t shift = 0)

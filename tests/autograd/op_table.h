@@ -11,7 +11,7 @@ HEED_BEGIN
 
 struct OpCase {
   std::string name;                                     ///< unique within the row
-  std::vector<Tensor> inputs;                           ///< may be undefined
+  std::vector<Tensor> inputs;                           ///< undefined: an omitted argument
   std::function<Tensor(const std::vector<Tensor>&)> f;  ///< calls the op; returns one result
   bool ignore_infinite_outputs = false;                 ///< for log_softmax: −inf where masked
 };
@@ -32,9 +32,10 @@ std::vector<OpRow> attention_rows();
 std::vector<OpRow> sequence_rows();
 std::vector<OpRow> loss_rows();
 
-/// Random values of the given shape in [low, high]; they differ between calls but not between runs.
+/// Random values in [low, high); they differ between calls but not between runs.
 Tensor uniform(const Shape& shape, real low = -1, real high = 1);
-/// Values in [0.2, 1.2] with a random sign: at 0, division and relu have no derivative.
+/// Random values of magnitude 0.2 to 1.2 and either sign: division, relu and abs have no derivative
+/// at 0.
 Tensor off_zero(const Shape& shape);
 
 HEED_END

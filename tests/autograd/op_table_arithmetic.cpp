@@ -1,4 +1,4 @@
-// Elementwise ops (arithmetic with broadcasting, functions of one value) and reductions.
+// Elementwise ops (arithmetic with broadcasting, functions of one value), reductions and cumsum.
 #include "tests/autograd/op_table.h"
 
 HEED_BEGIN
@@ -9,7 +9,8 @@ using Inputs = std::vector<Tensor>;
 using Unary = Tensor (*)(const Tensor&);
 using Binary = Tensor (*)(const Tensor&, const Tensor&);
 
-/// Ranks 0 to 4, odd sizes, sizes 1 and 0, more values than a vector register holds.
+/// Shapes of rank 0 to 4 with odd sizes, sizes 1 and 0, and more values than fit in a vector
+/// register.
 const std::vector<Shape> shapes = {{},     {1},       {0},       {7},          {37},
                                    {3, 5}, {2, 0, 3}, {2, 3, 5}, {1, 1, 1, 1}, {2, 1, 3, 5}};
 
@@ -21,20 +22,20 @@ const std::vector<Pair> broadcasts = {
     {{1}, {}},   // different ranks
     {{7}, {7}},  // equal shapes
     {{3, 5}, {3, 5}},
-    {{3, 5}, {5}},  // a row, added to every row
+    {{3, 5}, {5}},  // a row, combined with every row
     {{5}, {3, 5}},
-    {{3, 5}, {3, 1}},  // a column, added to every column
+    {{3, 5}, {3, 1}},  // a column, combined with every column
     {{3, 1}, {3, 5}},
     {{3, 5}, {}},  // one scalar
     {{}, {3, 5}},
     {{3, 1}, {1, 5}},  // a row and a column
     {{4, 1, 3}, {5, 1}},
     {{2, 3, 1, 5}, {3, 4, 1}},
-    {{2, 3, 4, 5}, {1, 3, 1, 5}},  // every other axis
+    {{2, 3, 4, 5}, {1, 3, 1, 5}},  // broadcast along every other axis
     {{1, 3, 1, 5}, {2, 3, 4, 5}},
-    {{2, 1, 1, 5}, {2, 3, 4, 5}},  // two adjacent axes
+    {{2, 1, 1, 5}, {2, 3, 4, 5}},  // broadcast along two adjacent axes
     {{1, 1, 1}, {2, 3, 2}},
-    {{0}, {1}},  // empty
+    {{0}, {1}},  // no values
     {{0, 3}, {3}},
     {{2, 1}, {2, 0}},
 };

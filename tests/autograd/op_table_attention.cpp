@@ -231,7 +231,7 @@ std::vector<OpRow> loss_rows() {
            return projected_cross_entropy(x[0], x[1], x[2], targets, real(0.1), 2);
          }});
   }
-  // A cotangent other than 1.
+  // The cotangent of the loss is −2.
   projected.cases.push_back(
       {"scaled afterwards", {uniform({3, 2}), uniform({5, 2}), uniform({5})}, [](const Inputs& x) {
          return scale(projected_cross_entropy(x[0], x[1], x[2], Ids{0, 4, 2}, real(0.1), 3), -2);

@@ -1,4 +1,4 @@
-// Ops on rows (softmax, norms), embedding, dropout.
+// Ops on rows (softmax, norms, selection by index), embedding and dropout.
 #include <limits>
 
 #include "tests/autograd/op_table.h"
@@ -48,7 +48,7 @@ OpRow softmax_row(const char* name, Tensor (*f)(const Tensor&, const Array&)) {
 }
 
 std::vector<OpRow> norm_rows() {
-  // Finite differences need small curvature; in rows of one or two values, a large eps ensures it.
+  // Finite differences need small curvature. In rows of one or two values, a large eps ensures it.
   constexpr real eps = real(0.1);
   OpRow layer{"layer_norm", {}}, rms{"rms_norm", {}};
   for (const Shape& shape : shapes) {

@@ -39,7 +39,7 @@ OpRow recurrent_row(const char* name, std::int64_t gates,
       }
     }
   }
-  // x, the weight and the bias are the same tensor.
+  // x, the weight and the bias are computed from one tensor.
   row.cases.push_back(
       {"x is weight and bias", {uniform({gates, 1})}, [=](const Inputs& x) {
          const Tensor in = reshape(x[0], {1, gates});

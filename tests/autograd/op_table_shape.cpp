@@ -1,4 +1,4 @@
-// Ops that move values, and matrix products.
+// Ops that rearrange values, and matrix products.
 #include "tests/autograd/op_table.h"
 
 HEED_BEGIN
@@ -204,7 +204,8 @@ OpRow matmul_row() {
   return row;
 }
 
-/// Cases of y = x Wᵀ + b: several ranks of x, with and without b, sizes 0 and 1.
+/// Cases of f(x, W, b) for y = x Wᵀ + b with `out` columns: several ranks of x, sizes 0 and 1, with
+/// and without b. All values are in [low, high).
 std::vector<OpCase> affine_cases(
     const std::function<Tensor(const Tensor&, const Tensor&, const Tensor&)>& f, std::int64_t out,
     real low, real high) {

@@ -29,7 +29,7 @@ struct Planted {
   void backward(const Array& dy, Grad dx) const { dx.add(functions->df(x, y, dy)); }
 };
 
-/// The op as a function of a tensor.
+/// An op with forward f and backward df, as a function of a tensor.
 inline auto planted(Planted::Forward f, Planted::Backward df) {
   const auto functions =
       std::make_shared<const Planted::Functions>(Planted::Functions{std::move(f), std::move(df)});

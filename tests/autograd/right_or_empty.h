@@ -1,12 +1,12 @@
 #pragma once
-/// A gradient check that permits tensors without values, such as those without rows.
+/// A gradient check that permits inputs without values, such as tensors of 0 rows.
 #include <algorithm>
 
 #include "autograd/gradcheck.h"
 
 HEED_BEGIN
 
-/// Returns the result, which also passes if there was no value to check.
+/// Returns the result, changed to pass if all tensors are empty.
 inline GradcheckResult right_or_empty(GradcheckResult result) {
   const bool empty = std::ranges::all_of(result.parameters, [](const ParameterCheck& c) {
     return c.status == GradcheckStatus::empty;

@@ -20,7 +20,8 @@ BOOST_AUTO_TEST_SUITE(arena)
 
 namespace {
 
-/// Whether the arena keeps released blocks. With a sanitizer it keeps none, so counters remain 0.
+/// Whether the arena reuses released blocks. With AddressSanitizer, every block is requested from
+/// the system.
 bool arena_keeps() {
   arena_release(arena_allocate(100));
   const auto before = arena_counters().system_allocations;
@@ -48,7 +49,9 @@ BOOST_AUTO_TEST_CASE(every_byte_of_a_block_is_usable_and_blocks_do_not_overlap) 
         reinterpret_cast<std::uintptr_t>(memory) % 64 == 0 && Block::of(block->memory()) == block;
     for (std::size_t k = 0; k < bytes; ++k) intact = intact && memory[k] == mark(i);
     if (!intact)
-      BOOST_ERROR("a block of " << bytes << " bytes is misaligned, overwritten or unidentified");
+      BOOST_ERROR(
+          "a block of " << bytes
+                        << " bytes is misaligned, was overwritten or is not found by Block::of");
     arena_release(block);
   }
 }
@@ -108,7 +111,7 @@ BOOST_AUTO_TEST_CASE(a_new_thread_reuses_the_arena_of_an_ended_thread) {
   BOOST_TEST(arena_counters().live_bytes == before);
 }
 
-/// An object that outlives its thread's arena and allocates in its destructor.
+/// Allocates in its destructor, which runs after the thread has returned its arena.
 struct AllocatesInDestructor {
   Block* early = nullptr;
   bool* alone = nullptr;
@@ -125,7 +128,7 @@ struct AllocatesInDestructor {
   }
 };
 
-BOOST_AUTO_TEST_CASE(a_thread_that_returned_its_arena_acquires_another) {
+BOOST_AUTO_TEST_CASE(a_thread_that_allocates_after_returning_its_arena_acquires_another) {
   bool alone = false;
   std::thread([&] {
     thread_local AllocatesInDestructor last;  // constructed first, destroyed last
@@ -167,8 +170,8 @@ BOOST_AUTO_TEST_CASE(blocks_passed_to_and_released_by_another_thread_are_intact)
 }
 
 /// Limits the process to 96 MiB more than it uses and allocates blocks until memory is exhausted.
-/// Then releases all blocks and allocates the same number again, three times. Returns whether
-/// exhaustion threw an Error after more than 20 blocks.
+/// Then releases all blocks and allocates the same number again, three times; this throws if memory
+/// has leaked. Returns whether exhaustion threw an Error after more than 20 blocks.
 bool survives_exhausted_memory() {
   std::size_t pages = 0;
   std::ifstream("/proc/self/statm") >> pages;
@@ -197,7 +200,7 @@ bool survives_exhausted_memory() {
 
 BOOST_AUTO_TEST_CASE(exhausted_memory_throws_an_error_and_leaks_nothing) {
 #ifdef __SANITIZE_THREAD__
-  return;  // the sanitizer also allocates, and aborts when memory is exhausted
+  return;  // ThreadSanitizer also allocates, and aborts when memory is exhausted
 #endif
   if (!arena_keeps()) return;
   const pid_t child = ::fork();

@@ -119,7 +119,7 @@ BOOST_AUTO_TEST_CASE(a_slice_keeps_the_whole_array_alive) {
     Array whole({2, 2}, std::vector<real>{1, 2, 3, 4});
     part = whole.sliced(1, 2);
   }
-  // This array would reuse the memory if it were free.
+  // This array would reuse the memory of `whole` if that had been freed.
   const Array other({2, 2}, std::vector<real>{9, 9, 9, 9});
   BOOST_TEST(part.row(0)[0] == 3);
   BOOST_TEST(part.row(0)[1] == 4);
@@ -134,7 +134,7 @@ BOOST_AUTO_TEST_CASE(nested_lists_of_values_determine_shape_and_values) {
   const Array cube({{{1, 2}}, {{3, 4}}, {{5, 6}}});
   BOOST_TEST(same(cube, array_of({3, 1, 2}, {1, 2, 3, 4, 5, 6})));
   BOOST_TEST(same(Array::of({7, 8}), array_of({2}, {7, 8})));
-  BOOST_TEST(Array({2, 3}).shape() == (Shape{2, 3}));  // a shape, as opposed to values
+  BOOST_TEST(Array({2, 3}).shape() == (Shape{2, 3}));  // {2, 3} is a shape
   EXPECT_FAIL(Array({{1, 2}, {3}}), "[array] expected rows of 2 values, got one of 1");
   EXPECT_FAIL(Array({{{1, 2}}, {{3, 4}, {5, 6}}}), "[array] expected matrices of shape [1, 2]");
 }

@@ -1,5 +1,5 @@
-// Compares the op with composed ops, and decoding with whole sequences, for every pattern and score
-// term.
+// Compares fused attention with composed ops, and decoding with attention over whole sequences, for
+// every pattern and score term.
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <vector>
@@ -18,8 +18,8 @@ using Ids = std::vector<std::int32_t>;
 constexpr bool in_double = sizeof(real) == 8;
 const double tolerance = in_double ? 1e-12 : 2e-5;
 
-/// Attention within one sequence by its definition, composed of separately tested ops:
-/// q [queries, heads · size], k and v [keys, key_heads · size].
+/// Attention within one sequence, computed by its definition from separately tested ops. q is
+/// [queries, heads · size]; k and v are [keys, key_heads · size].
 Tensor composed(const Tensor& q, const Tensor& k, const Tensor& v, const HeadLayout& layout,
                 const PatternCase& pattern, const std::vector<TermCase>& terms,
                 const std::vector<Tensor>& parameters) {
@@ -43,8 +43,8 @@ Tensor composed(const Tensor& q, const Tensor& k, const Tensor& v, const HeadLay
   return concat(heads, 1);
 }
 
-/// One case (q, k and v of some sequences, a pattern and terms), computed by the op, by composed
-/// ops and in steps.
+/// One case (q, k and v of several sequences, a pattern and terms), computed by fused attention, by
+/// composed ops and in decoding steps.
 struct Case {
   HeadLayout layout;
   PatternCase pattern;
@@ -122,8 +122,8 @@ struct Case {
   }
 };
 
-/// Calls body for every pattern without terms, with each term and with all terms; with equal and
-/// with grouped heads.
+/// Calls body for every pattern without terms, with each term and with all terms. Of the head
+/// layouts, one has as many key heads as query heads; the others have grouped heads.
 template <class Body>
 void for_each_case(const Ids& offsets, Body body) {
   for (const HeadLayout layout : {HeadLayout{2, 2, 3}, HeadLayout{6, 2, 2}, HeadLayout{3, 1, 4}}) {
@@ -172,14 +172,14 @@ BOOST_AUTO_TEST_CASE(the_scale_option_replaces_the_default_scale_of_the_scores) 
            tolerance));
 }
 
-BOOST_AUTO_TEST_CASE(attention_op_equals_composed_ops) {
+BOOST_AUTO_TEST_CASE(fused_attention_equals_composed_ops) {
   for_each_case({0, 7, 7, 8, 19}, [](const Case& c) { c.check_twin(); });
 }
 
-BOOST_AUTO_TEST_CASE(attention_op_in_blocks_and_tiles_equals_composed_ops) {
+BOOST_AUTO_TEST_CASE(fused_attention_in_blocks_and_tiles_equals_composed_ops) {
   for (const HeadLayout layout : {HeadLayout{2, 2, 3}, HeadLayout{4, 2, 2}}) {
     for (const PatternCase& pattern : pattern_cases()) {
-      if (pattern.name == "arbitrary pairs") continue;  // it has hundreds of stretches per block
+      if (pattern.name == "arbitrary pairs") continue;  // it has dozens of stretches per block
       BOOST_TEST_CONTEXT(pattern.name) {
         Case(layout, pattern, term_cases(layout), {0, 190, 200}).check_twin();
       }
@@ -193,7 +193,7 @@ BOOST_AUTO_TEST_CASE(attention_op_in_blocks_and_tiles_equals_composed_ops) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_decoding_step_equals_the_output_row_of_the_whole_sequence) {
+BOOST_AUTO_TEST_CASE(a_decoding_step_returns_the_output_row_of_the_whole_sequence) {
   for_each_case({0, 7, 7, 8, 19}, [](const Case& c) {
     c.check_steps(false);
     if (!c.pattern.looks_ahead) c.check_steps(true);
@@ -255,7 +255,7 @@ BOOST_AUTO_TEST_CASE(blocks_of_a_window_pattern_visit_no_key_outside_the_window)
   BOOST_TEST(visited <= n / rows * (rows + back + ahead));
 }
 
-BOOST_AUTO_TEST_CASE(gradients_of_keys_and_values_are_zero_exactly_outside_the_window) {
+BOOST_AUTO_TEST_CASE(gradients_are_zero_for_exactly_the_keys_and_values_outside_the_window) {
   for (const std::int64_t n : {12, 300}) {
     const PatternCase pattern{"window", window_pattern(4, 1), {}, true};
     const Case c({2, 1, 3}, pattern, {}, {0, static_cast<std::int32_t>(n)});
@@ -289,7 +289,7 @@ BOOST_AUTO_TEST_CASE(alibi_slopes_equal_those_of_the_paper_and_its_code) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(patterns_that_read_all_keys_equal_full_or_causal_attention_bitwise) {
+BOOST_AUTO_TEST_CASE(patterns_and_top_k_that_exclude_no_key_change_no_bit_of_the_result) {
   for (const std::int64_t n : {5, 130, 1500}) {
     const Ids offsets{0, static_cast<std::int32_t>(n)};
     const Tensor qkv = Tensor::variable(random_array({n, 6}, 1));
@@ -311,7 +311,7 @@ BOOST_AUTO_TEST_CASE(patterns_that_read_all_keys_equal_full_or_causal_attention_
   }
 }
 
-BOOST_AUTO_TEST_CASE(random_blocks_of_bigbird_are_few_and_fixed_and_respect_causality) {
+BOOST_AUTO_TEST_CASE(random_blocks_of_bigbird_are_limited_in_number_and_equal_in_all_sequences) {
   constexpr std::int64_t n = 4096, block = 64;
   for (const bool causal : {false, true}) {
     const PatternPtr pattern =
@@ -335,7 +335,7 @@ BOOST_AUTO_TEST_CASE(random_blocks_of_bigbird_are_few_and_fixed_and_respect_caus
   }
 }
 
-BOOST_AUTO_TEST_CASE(attention_with_top_k_reads_only_the_largest_scores) {
+BOOST_AUTO_TEST_CASE(attention_with_top_k_reads_only_the_keys_of_the_largest_scores) {
   for (const std::int64_t n : {6, 140, 1300}) {
     const Tensor q = Tensor::variable(random_array({n, 3}, 1)),
                  k = Tensor::variable(random_array({n, 3}, 2)),
@@ -442,7 +442,7 @@ BOOST_AUTO_TEST_CASE(linear_attention_equals_its_definition) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(attention_with_top_k_reads_the_earlier_of_equal_scores) {
+BOOST_AUTO_TEST_CASE(attention_with_top_k_reads_the_earlier_keys_if_scores_are_equal) {
   const Tensor qkv(Array({4, 3}, std::vector<real>{0, 0, 1, 0, 0, 2, 0, 0, 4, 0, 0, 8}));
   const Array y = self_attention(qkv, Ids{0, 4}, {.top_k = 2}).value();
   for (const real value : y.values()) BOOST_TEST(value == real(1.5));

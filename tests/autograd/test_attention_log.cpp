@@ -1,4 +1,4 @@
-// The records of AttentionLog: the op's result equals the logged weights P times the values V.
+// AttentionLog: the result of attention equals the logged weights P times the values V.
 #include "autograd/attention_log.h"
 #include "tests/autograd/attention_cases.h"
 #include "tests/autograd/expect.h"
@@ -16,7 +16,8 @@ Tensor random_rows(std::int64_t rows, std::int64_t columns, std::uint64_t seed) 
   return Tensor(x);
 }
 
-/// Checks that y = P V for every query and head of one sequence; V begins at column `first` of kv.
+/// Checks that y = P V for every query and head of one sequence. The sequence begins at row
+/// `query_row` of y and at row `key_row` of kv; V begins at column `first` of kv.
 void check_product(const AttentionRecord& record, std::int64_t sequence, const Array& y,
                    std::int64_t query_row, const Array& kv, std::int64_t key_row,
                    std::int64_t first) {
@@ -42,8 +43,7 @@ BOOST_AUTO_TEST_CASE(attention_result_equals_the_logged_weights_times_the_values
   const std::vector<std::int32_t> offsets{0, 7, 7, 12};
   const Tensor qkv = random_rows(12, 3 * 6, 1);
   for (const PatternCase& pattern : pattern_cases()) {
-    if (pattern.name == "prefix")
-      continue;  // its list of prefixes depends on the number of sequences
+    if (pattern.name == "prefix") continue;  // compared with composed ops in test_attention.cpp
     BOOST_TEST_CONTEXT(pattern.name) {
       AttentionOptions options{.heads = 2, .pattern = pattern.pattern};
       std::vector<AttentionRecord> records;
@@ -72,7 +72,7 @@ BOOST_AUTO_TEST_CASE(attention_result_equals_the_logged_weights_times_the_values
   }
 }
 
-BOOST_AUTO_TEST_CASE(cross_attention_with_dropout_in_tiles_is_logged) {
+BOOST_AUTO_TEST_CASE(cross_attention_weights_in_several_tiles_are_logged_before_dropout) {
   const std::vector<std::int32_t> queries{0, 70, 71}, keys{0, 2500, 2503};  // a tile has 1,024 keys
   const Tensor q = random_rows(71, 4, 2), kv = random_rows(2503, 8, 3);
   std::vector<AttentionRecord> records, dropped;
@@ -88,7 +88,6 @@ BOOST_AUTO_TEST_CASE(cross_attention_with_dropout_in_tiles_is_logged) {
   BOOST_TEST(!records[0].self);
   check_product(records[0], 0, y, 0, kv.value(), 0, 4);
   check_product(records[0], 1, y, 70, kv.value(), 2500, 4);
-  // Weights are logged before dropout.
   for (std::size_t i = 0; i < records[0].weights.size(); ++i) {
     BOOST_TEST(std::ranges::equal(records[0].weights[i].values(), dropped[0].weights[i].values()));
   }

@@ -1,5 +1,5 @@
-// Ops compared with PyTorch, forward and backward. tests/golden/README.md describes the golden
-// file.
+// Compares the results and gradients of ops with PyTorch's. tests/golden/README.md describes the
+// golden file.
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <functional>
@@ -33,13 +33,13 @@ class GoldenCase {
   Array array(const std::string& name) const {
     const TensorView* view = find(name);
     if (view == nullptr || view->dtype != DType::f64)
-      fail("{}/{} is missing or not F64", name_, name);
+      fail("{}/{} is missing or does not have dtype F64", name_, name);
     return array(*view);
   }
   std::vector<std::int32_t> ints(const std::string& name) const {
     const TensorView* view = find(name);
     if (view == nullptr || view->dtype != DType::i32)
-      fail("{}/{} is missing or not I32", name_, name);
+      fail("{}/{} is missing or does not have dtype I32", name_, name);
     const auto values = view->values<std::int32_t>();
     return {values.begin(), values.end()};
   }
@@ -215,11 +215,11 @@ const std::map<std::string, Run>& runs() {
   return table;
 }
 
-/// Checks that our values equal PyTorch's to within 1e-11, relative to max(1, |value|).
+/// Checks that values agree with PyTorch's to within 1e-11 max(1, |PyTorch's value|).
 void compare(const char* what, std::size_t i, const Array& ours, const Array& golden) {
   BOOST_TEST_CONTEXT(what << " " << i) {
     BOOST_TEST((ours.shape() == golden.shape()),
-               "shape " << ours.shape().str() << ", PyTorch's " << golden.shape().str());
+               "shape " << ours.shape().str() << ", PyTorch's: " << golden.shape().str());
     if (ours.shape() != golden.shape()) return;
     double worst = 0;
     std::int64_t at = 0;
@@ -234,7 +234,7 @@ void compare(const char* what, std::size_t i, const Array& ours, const Array& go
       if (std::isnan(worst)) break;
     }
     BOOST_TEST(worst <= 1e-11,
-               "value " << at << ": " << ours.data()[at] << ", PyTorch's " << golden.data()[at]);
+               "value " << at << ": " << ours.data()[at] << ", PyTorch's: " << golden.data()[at]);
   }
 }
 
@@ -271,5 +271,5 @@ BOOST_AUTO_TEST_CASE(ops_agree_with_pytorch) {
       }
     }
   }
-  for (const auto& [op, run] : runs()) BOOST_TEST(seen[op] > 0, "no golden case of " << op);
+  for (const auto& [op, run] : runs()) BOOST_TEST(seen[op] > 0, "no golden case for op " << op);
 }

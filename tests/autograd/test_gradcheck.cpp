@@ -51,7 +51,7 @@ auto elementwise(F f, DF df) {
       });
 }
 
-/// A model with a kink for each hidden unit and example.
+/// A model with one relu, and thus one kink, for each hidden unit and example.
 struct Perceptron {
   Tensor w1 = Tensor::variable(normal({64, 16}, 5)), b1 = Tensor::variable(normal({64}, 6));
   Tensor w2 = Tensor::variable(normal({10, 64}, 7)), b2 = Tensor::variable(normal({10}, 8));
@@ -79,7 +79,7 @@ BOOST_AUTO_TEST_CASE(correct_gradients_pass) {
   BOOST_TEST(gradcheck([](const Tensor& a, const Tensor& b) { return add(a, b); }, x, x));
 }
 
-BOOST_AUTO_TEST_CASE(a_correct_gradient_has_a_tiny_error) {
+BOOST_AUTO_TEST_CASE(the_error_of_a_correct_gradient_is_below_1e_10) {
   const GradcheckResult result = gradcheck([](const Tensor& x) { return tanh(x); }, normal({100}));
   BOOST_REQUIRE(result.passed());
   BOOST_TEST(result.parameters[0].worst_error < 1e-10);
@@ -181,7 +181,7 @@ BOOST_AUTO_TEST_CASE(kinks_are_reported_and_pass_with_a_subgradient) {
   const auto absolute =
       elementwise([](real v) { return std::abs(v); }, [](real v) { return v < 0 ? -1 : 1; });
   BOOST_TEST(gradcheck(absolute, array_of({2}, {0, 1})).parameters[0].kinks == 1);
-  // The function is curved on both sides, so the numeric slope converges slowly.
+  // The function is curved on both sides of the kink, so the numeric slopes converge slowly.
   const auto bent = elementwise([](real v) { return v > 0 ? std::sin(3 * v) : std::expm1(v); },
                                 [](real v) { return v > 0 ? 3 * std::cos(3 * v) : std::exp(v); });
   BOOST_TEST(gradcheck(bent, array_of({2}, {0, 1})).parameters[0].kinks == 1);
@@ -199,7 +199,7 @@ BOOST_AUTO_TEST_CASE(a_kink_near_x_passes_only_with_the_correct_slope) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_kink_very_near_x_counts_as_a_kink_at_x) {
+BOOST_AUTO_TEST_CASE(a_correct_gradient_very_near_a_kink_passes) {
   const auto rectify = [](const Tensor& x) { return relu(x); };
   for (const double x : {1e-8, 1e-9, 1e-10, 1e-12}) {
     for (const double sign : {1.0, -1.0})
@@ -219,7 +219,7 @@ BOOST_AUTO_TEST_CASE(a_slight_kink_in_a_sum_passes_and_hides_no_wrong_gradient) 
   BOOST_TEST(!gradcheck(off, array_of({2}, {1, 2})).passed());
 }
 
-BOOST_AUTO_TEST_CASE(a_gradient_at_a_kink_that_is_no_subgradient_fails) {
+BOOST_AUTO_TEST_CASE(a_value_that_is_no_subgradient_fails_at_a_kink) {
   const auto steep = elementwise([](real v) { return std::max(v, real(0)); },
                                  [](real v) { return v < 0   ? 0
                                                      : v > 0 ? 1
@@ -240,7 +240,7 @@ BOOST_AUTO_TEST_CASE(a_check_with_every_entry_at_a_kink_fails) {
   EXPECT_WRONG(gradcheck(absolute, Array::zeros({3})), "every entry is at a kink");
 }
 
-BOOST_AUTO_TEST_CASE(directional_checks_of_a_model_need_few_calls) {
+BOOST_AUTO_TEST_CASE(directional_checks_of_a_model_need_fewer_than_300_calls) {
   const Perceptron model;
   int calls = 0;
   const auto loss = [&] {
@@ -255,7 +255,7 @@ BOOST_AUTO_TEST_CASE(directional_checks_of_a_model_need_few_calls) {
   BOOST_TEST(calls < 300);
 }
 
-BOOST_AUTO_TEST_CASE(directional_checks_find_one_wrong_parameter) {
+BOOST_AUTO_TEST_CASE(directional_checks_find_the_wrong_parameter) {
   Perceptron model;
   const auto third =
       planted([](const Array& x) { return x; },
@@ -321,7 +321,7 @@ BOOST_AUTO_TEST_CASE(boost_test_prints_the_report_of_gradcheck) {
              message.str());
 }
 
-BOOST_AUTO_TEST_CASE(a_straight_through_gradient_is_reported_without_comparison) {
+BOOST_AUTO_TEST_CASE(a_straight_through_gradient_is_reported_and_not_compared) {
   const auto f = [](const Tensor& x, const Tensor& w) { return apply(StepFunction{}, x * x) * w; };
   const GradcheckResult both = gradcheck({.names = {"x", "w"}}, f, normal({3}), normal({3}));
   BOOST_TEST(both);

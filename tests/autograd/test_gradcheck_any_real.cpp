@@ -1,4 +1,4 @@
-// In float32 the gradient checker detects only large errors, and its report says so.
+// In float32, the gradient checker detects only large errors, which its report states.
 #include <boost/test/unit_test.hpp>
 
 #include "autograd/gradcheck.h"

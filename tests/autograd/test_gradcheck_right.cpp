@@ -1,5 +1,4 @@
-// Correct layers must pass with every seed, because users ignore a checker that raises false
-// alarms.
+// Correct layers must pass with every seed: users ignore a checker that raises false alarms.
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <cstdlib>
@@ -212,8 +211,8 @@ std::vector<RightLayer> right_layers() {
 
 }  // namespace
 
-// HEED_SEEDS=100 checks each layer with 100 seeds.
-BOOST_AUTO_TEST_CASE(a_hundred_correct_layers_pass_with_every_seed) {
+// The number of seeds is 10 or the value of HEED_SEEDS.
+BOOST_AUTO_TEST_CASE(correct_layers_pass_with_every_seed) {
   const char* const requested = std::getenv("HEED_SEEDS");
   const std::uint64_t seeds = requested == nullptr ? 10 : std::strtoull(requested, nullptr, 10);
   const std::vector<RightLayer> layers = right_layers();
@@ -236,7 +235,7 @@ BOOST_AUTO_TEST_CASE(a_function_whose_gradient_vanishes_for_equal_inputs_passes)
 
 BOOST_AUTO_TEST_CASE(a_correct_gradient_near_many_kinks_passes) {
   // The function is 0.15 x plus kinks with slopes of about 1e-5, at distances of 1e-6 to 3e-3 from
-  // x = 0. By accident, two step sizes may yield the same wrong slope.
+  // x = 0. By chance, two step sizes may yield the same wrong slope.
   Random random({.seed = 5, .stream = Stream::check, .index = 0, .part = 0});
   constexpr std::int64_t kinks = 5;
   for (int trial = 0; trial < 1000; ++trial) {

@@ -1,4 +1,4 @@
-// A wrong gradient must fail, and the report must name the error.
+// A wrong gradient must fail, and the report must name the mistake.
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <limits>
@@ -18,7 +18,7 @@ using Backward = Planted::Backward;
 
 Array value(const Tensor& x) { return x.value(); }
 
-/// x² with the given backward instead of 2 x dy.
+/// x² with the backward df in place of the correct one, 2 x dy.
 auto square_with(const Backward& df) {
   return planted([](const Array& x) { return value(mul(x, x)); }, df);
 }
@@ -33,7 +33,7 @@ auto square_rearranged(Place place) {
   });
 }
 
-/// a [4, 3] + b [3], where db(dy) is the gradient with respect to b.
+/// a [n, 3] + b [3], where db(dy) is the gradient with respect to b.
 struct AddRows {
   std::function<Array(const Array& dy)> db;
   Array forward(const Array& a, const Array& b) { return value(add(a, b)); }
@@ -147,7 +147,7 @@ BOOST_AUTO_TEST_CASE(a_transposed_gradient_is_named) {
   EXPECT_WRONG(
       gradcheck(square_rearranged([](auto i) { return i % 4 * 4 + i / 4; }), normal({4, 4})),
       "transposed");
-  // [3, 4] written as its transpose [4, 3]
+  // A [3, 4] gradient stored in the order of its transpose, [4, 3].
   EXPECT_WRONG(
       gradcheck(square_rearranged([](auto i) { return i % 3 * 4 + i / 3; }), normal({3, 4})),
       "transposed");
@@ -219,7 +219,7 @@ BOOST_AUTO_TEST_CASE(wrong_entries_in_part_of_a_gradient_are_located) {
   EXPECT_WRONG(gradcheck(row, normal({3, 4})), "at index 1 of axis 0, and only there: sign");
 }
 
-BOOST_AUTO_TEST_CASE(one_wrong_entry_fails) {
+BOOST_AUTO_TEST_CASE(a_gradient_with_one_wrong_entry_fails) {
   const auto single = square_with([](const Array& x, const Array&, const Array& dy) {
     Array dx = right(x, dy);
     dx.data()[57] *= real(1.00001);
@@ -294,7 +294,7 @@ BOOST_AUTO_TEST_CASE(nan_in_values_or_gradients_never_passes) {
   EXPECT_WRONG(gradcheck(only_here, Array::full({2}, 1)), "f is not finite near this point");
 }
 
-BOOST_AUTO_TEST_CASE(a_function_with_varying_results_is_refused) {
+BOOST_AUTO_TEST_CASE(a_function_with_varying_results_fails) {
   int calls = 0;
   const auto counts = [&](const Tensor& x) { return scale(x, static_cast<real>(++calls)); };
   EXPECT_WRONG(gradcheck(counts, normal({3})), "f is not deterministic");
@@ -308,7 +308,7 @@ BOOST_AUTO_TEST_CASE(a_function_with_varying_results_is_refused) {
   EXPECT_WRONG(gradcheck([](const Tensor&) { return Tensor(); }, normal({3})), "undefined tensor");
 }
 
-BOOST_AUTO_TEST_CASE(a_function_that_changes_its_inputs_is_refused) {
+BOOST_AUTO_TEST_CASE(a_function_that_changes_its_inputs_fails) {
   const auto overwrites = [](const Tensor& x) {
     Tensor copy = x;
     copy.mutable_value().data()[0] = 5;
@@ -378,7 +378,7 @@ BOOST_AUTO_TEST_CASE(an_omitted_variable_is_named_once) {
                "[3]. Does parameters() omit any?");
 }
 
-BOOST_AUTO_TEST_CASE(parameters_that_are_not_variables_are_refused) {
+BOOST_AUTO_TEST_CASE(parameters_that_are_not_variables_fail) {
   const Tensor constant(normal({2})), variable = Tensor::variable(normal({2}));
   const auto f = [&] { return mul(constant, variable); };
   const std::vector<NamedTensor> frozen{{"frozen", constant}, {"w", variable}};

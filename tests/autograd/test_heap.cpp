@@ -12,8 +12,8 @@ BOOST_AUTO_TEST_SUITE(heap)
 
 namespace {
 
-/// Returns a new heap, which is never destroyed, because blocks may be released at any time. The
-/// list keeps all heaps reachable, so that the leak checker does not report them.
+/// Returns a new heap. A heap cannot be destroyed, so a list keeps all heaps reachable; otherwise
+/// the leak checker would report them.
 Heap& new_heap() {
   static auto* all = new std::vector<Heap*>;
   return *all->emplace_back(new Heap);
@@ -21,8 +21,9 @@ Heap& new_heap() {
 
 constexpr std::size_t mib = 1 << 20;
 
-/// Allocates and releases blocks of random sizes, up to `max_held` at a time. Fills each with a
-/// random byte; returns whether all blocks were unchanged when they were released.
+/// Performs `times` steps, each of which allocates or releases a block of random size; at most
+/// `max_held` blocks exist at a time. Fills each block with a random byte. Returns whether all
+/// blocks were aligned, had one reference, and were unchanged when they were released.
 bool random_blocks_stay_intact(Heap& heap, unsigned seed, int times, std::size_t max_held) {
   std::mt19937 random(seed);
   struct Held {
@@ -64,7 +65,8 @@ BOOST_AUTO_TEST_CASE(blocks_do_not_overlap_and_are_merged_when_released) {
   heap.release(heap.allocate(64 * mib));
   for (unsigned seed = 0; seed < 20; ++seed) {
     if (!random_blocks_stay_intact(heap, seed, 2000, 1 + seed * 10))
-      BOOST_ERROR("a block is misaligned or was overwritten, seed " << seed);
+      BOOST_ERROR(
+          "a block is misaligned, has several references or was overwritten; seed: " << seed);
   }
   heap.release(heap.allocate(64 * mib));
   const MemoryCounters after = heap.counters();
@@ -83,7 +85,7 @@ BOOST_AUTO_TEST_CASE(the_smallest_free_block_that_fits_is_used) {
   heap.release(medium);
   Block* const taken = heap.allocate(2 * mib - 500);
   BOOST_TEST(taken == medium);
-  Block* const next = heap.allocate(2 * mib);  // free blocks: 3 MiB and nearly 60 MiB
+  Block* const next = heap.allocate(2 * mib);  // free blocks: 3 MiB and about 61 MiB
   BOOST_TEST((next >= large && next < large + 3 * mib / sizeof(Block)));
   for (Block* block : {between, another, taken, next}) heap.release(block);
   BOOST_TEST(heap.counters().system_allocations == 1);
@@ -127,7 +129,7 @@ BOOST_AUTO_TEST_CASE(blocks_of_varying_sizes_reuse_freed_memory) {
   BOOST_TEST(static_cast<double>(after.system_bytes) < 1.2 * static_cast<double>(max_live));
 }
 
-BOOST_AUTO_TEST_CASE(the_peak_after_a_reset_begins_at_the_live_bytes) {
+BOOST_AUTO_TEST_CASE(reset_peak_sets_the_peak_to_the_live_bytes) {
   Heap& heap = new_heap();
   Block* const kept = heap.allocate(mib);
   heap.release(heap.allocate(5 * mib));

@@ -1,5 +1,6 @@
-/// Values compared with long double, in units in the last place (accuracy.h), on every instruction
-/// set and in the scalar references, which run on machines without suitable vector instructions.
+/// Compares the kernels with references in long double; errors are in units in the last place
+/// (accuracy.h). Runs on every instruction set. The scalar references, which are the kernels of
+/// machines without suitable vector instructions, are tested in the float build only.
 #include <bit>
 #include <type_traits>
 
@@ -15,8 +16,8 @@ using kernels::UnaryFunction;
 
 namespace {
 
-/// Runs body(name) for each instruction set. The double build skips the scalar references, which
-/// compute in double as well.
+/// Runs body(name) for each instruction set. The double build skips the scalar references: they
+/// compute in double, so their errors may exceed the limits for results in double.
 template <class Body>
 void for_each_accurate_target(const Body& body) {
   for_each_target([&](const std::string& target) {
@@ -56,7 +57,7 @@ big reference(UnaryFunction f, big x) {
   }
 }
 
-/// Difficult values, random ones of several scales, evenly spaced ones, magnitudes down to the
+/// Difficult values, random values at several scales, evenly spaced values, powers of 2 down to the
 /// denormals, and evenly spaced bit patterns, including NaNs.
 const Row& arguments() {
   static const Row values = [] {
@@ -115,7 +116,7 @@ BOOST_AUTO_TEST_CASE(unary_functions_are_accurate) {
 
 BOOST_AUTO_TEST_CASE(softmax_and_log_sum_exp_are_accurate) {
   for_each_accurate_target([](const std::string& target) {
-    MaxError weights("softmax " + target), in_place("log Σ exp with softmax, in place " + target),
+    MaxError weights("softmax " + target), in_place("log Σ exp returned by softmax " + target),
         sums("log Σ exp " + target);
     for (const Row& x : test_rows()) {
       const auto n = static_cast<std::int64_t>(x.size());
@@ -124,7 +125,7 @@ BOOST_AUTO_TEST_CASE(softmax_and_log_sum_exp_are_accurate) {
       const real log_sum = kernels::log_sum_exp_row(x.data(), n);
       const real beside = kernels::softmax_row(y.data(), y.data(), n);
       const big slack = std::isfinite(exact.m) ? in_sum * std::abs(exact.m)
-                                               : 0;  // m and the logarithm may cancel
+                                               : 0;  // m and log(1 + rest) may cancel
       sums.check(log_sum, exact.log_sum(), static_cast<double>(n), slack);
       in_place.check(beside, exact.log_sum(), static_cast<double>(n), slack);
       for (std::size_t i = 0; i < x.size(); ++i) weights.check(y[i], exact.softmax(x[i]), x[i]);
@@ -132,7 +133,7 @@ BOOST_AUTO_TEST_CASE(softmax_and_log_sum_exp_are_accurate) {
   });
 }
 
-// In these short rows, the largest value and the logarithm of 1 + rest nearly cancel. In double,
+// In these short rows, the largest value and log(1 + rest) nearly cancel. In the double build,
 // 1 + rest may also be off by a few units, because the kernels have no wider type.
 BOOST_AUTO_TEST_CASE(log_sum_exp_near_zero_is_accurate) {
   for_each_accurate_target([](const std::string& target) {
@@ -188,8 +189,9 @@ BOOST_AUTO_TEST_CASE(cross_entropy_is_accurate) {
   });
 }
 
-// The mean and the sums are computed in double. Where x and the mean cancel, or x̂ gain and bias,
-// an error of a few units of double at the larger of the two is allowed.
+// The mean and the sums are computed in double. Because x − mean may cancel, an error of
+// in_sum · max |x| · rstd is allowed in x̂. Because x̂ · gain + bias may cancel, an additional
+// error of in_sum · |x̂ · gain| is allowed in it.
 BOOST_AUTO_TEST_CASE(norms_are_accurate) {
   const real eps = real(1e-5);
   for_each_accurate_target([&](const std::string& target) {

@@ -1,6 +1,7 @@
-/// Gradients in float at finite inputs, compared with long double: they must be finite, and within
-/// 4 units in the last place of their largest term. The inputs of a gradient kernel (such as y of
-/// softmax) count as exact. Built for float only: in double, finite differences cover this
+/// Compares gradients in float at finite inputs with references in long double. They must be finite
+/// and within 4 units in the last place of the exact gradient or, where its terms cancel, of the
+/// largest term (accuracy.h). The inputs of a gradient kernel, such as y of softmax, count as
+/// exact. Built for float only; in double, gradients are compared with finite differences
 /// (test_op_table.cpp).
 #include "accuracy.h"
 #include "autograd/kernels/elementwise.h"
@@ -14,7 +15,7 @@ using kernels::UnaryFunction;
 
 namespace {
 
-/// Runs body for each finite row and its length.
+/// Calls body(x, n) for each row x of n finite values.
 template <class Body>
 void for_each_finite_row(const Body& body) {
   std::int64_t rows = 0;
@@ -51,7 +52,7 @@ struct ExactNormGradient {
   big largest_term(std::size_t i) const {
     return root * std::max({std::abs(g[i]), std::abs(mean_g), std::abs(z(i) * mean_gz)});
   }
-  /// Slack for the sums in double: the means of x, g and g ⊙ x̂.
+  /// The slack for the means of x, g and g ⊙ x̂, which are computed in double.
   big slack(std::size_t i) const {
     return in_sum * root * largest_g * (1 + std::abs(z(i)) * largest_z) * (1 + largest_z);
   }
@@ -92,8 +93,8 @@ BOOST_AUTO_TEST_CASE(gradients_of_softmax_and_log_softmax_are_accurate) {
   });
 }
 
-// The gradient is scale (p − target_p). p is rounded to float, so the unit is that of the larger of
-// p and target_p.
+// The gradient is scale · (p − target_p). With smoothing, the error is measured in units in the
+// last place of scale · max(p, target_p), because p is rounded to float.
 BOOST_AUTO_TEST_CASE(gradients_of_cross_entropy_are_accurate) {
   for_each_target([](const std::string& target) {
     MaxError hard("gradient of cross-entropy " + target),
@@ -144,7 +145,7 @@ BOOST_AUTO_TEST_CASE(gradients_of_norms_are_accurate) {
   });
 }
 
-// The deviations in these rows are smaller than a unit in the last place of the mean as a float.
+// The deviations in these rows are smaller than one unit in the last place of the mean in float.
 BOOST_AUTO_TEST_CASE(gradients_of_layer_norm_of_rows_far_from_zero_are_accurate) {
   const real eps = real(1e-12);
   for_each_target([&](const std::string& target) {
@@ -162,7 +163,7 @@ BOOST_AUTO_TEST_CASE(gradients_of_layer_norm_of_rows_far_from_zero_are_accurate)
   });
 }
 
-// With as many rows as a batch has tokens, sums in float would be off by more than 4 units.
+// With 30,001 rows, as in a large batch, the errors of sums in float would exceed 4 units.
 BOOST_AUTO_TEST_CASE(gradients_of_gain_and_bias_over_many_rows_are_accurate) {
   const std::int64_t rows = 30001, cols = 5;
   const real eps = real(1e-5);

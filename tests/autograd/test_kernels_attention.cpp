@@ -14,14 +14,14 @@ namespace {
 
 const double epsilon = Limits::epsilon();
 
-/// The size of a tile and the keys that its rows read: one range for all, or one that moves by one
-/// key per row.
+/// The size of a tile and the range of keys that each of its rows reads.
 struct Sizes {
   std::int64_t rows, cols;
   std::vector<KeyRange> reads;
   std::int64_t first = 0;
   Visible visible() const { return {reads.data(), first}; }
 };
+/// A tile whose rows all read `reads` or, if `moves`, whose row r reads `reads` shifted by r keys.
 Sizes moving(std::int64_t rows, std::int64_t cols, KeyRange reads, std::int64_t first, bool moves) {
   Sizes s{rows, cols, {}, first};
   for (std::int64_t r = 0; r < rows; ++r)
@@ -29,8 +29,8 @@ Sizes moving(std::int64_t rows, std::int64_t cols, KeyRange reads, std::int64_t 
   return s;
 }
 
-/// Widths near multiples of the vector length; ranges that begin and end before, within and after
-/// the tile.
+/// Tiles with widths near multiples of the vector width, and ranges that begin and end before,
+/// within and after the tile.
 std::vector<Sizes> all_sizes() {
   std::vector<Sizes> all;
   for (const std::int64_t cols : {0, 1, 3, 7, 8, 15, 16, 17, 31, 33, 64, 130}) {

@@ -1,4 +1,5 @@
-// bfloat16: the bits of rounded values, and products compared with products of rounded operands.
+// bfloat16: checks the bits of rounded values, and compares products in bf16 with products of
+// rounded operands in double.
 #include <bit>
 #include <cstring>
 
@@ -10,7 +11,7 @@ using namespace heed;
 using namespace heed::testing;
 
 BOOST_AUTO_TEST_SUITE(kernels_bf16)
-using kernels::Trans;  // NOLINT(misc-unused-using-decls): unused without bf16
+using kernels::Trans;  // NOLINT(misc-unused-using-decls): unused in the double build
 
 namespace {
 
@@ -32,7 +33,7 @@ BOOST_AUTO_TEST_CASE(rounding_to_bf16_is_to_nearest_even) {
   BOOST_TEST(from_bits(0x3F808000) == 0x3F80);  // half: rounds down to even
   BOOST_TEST(from_bits(0x3F818000) == 0x3F82);  // half: rounds up to even
   BOOST_TEST(from_bits(0x3F808001) == 0x3F81);  // just above half: rounds up
-  BOOST_TEST(from_bits(0x7F7FFFFF) == 0x7F80);  // the largest float exceeds the largest bf16
+  BOOST_TEST(from_bits(0x7F7FFFFF) == 0x7F80);  // the largest float: rounds up to infinity
   BOOST_TEST(from_bits(0x7F800000) == 0x7F80);  // infinity
   BOOST_TEST(from_bits(0xFF800000) == 0xFF80);
   BOOST_TEST(from_bits(0x00000001) == 0x0000);  // the smallest denormal
@@ -47,7 +48,7 @@ BOOST_AUTO_TEST_CASE(rounding_to_bf16_equals_its_scalar_reference) {
       std::vector<float> x(static_cast<std::size_t>(n));
       Random random({7, Stream::data, static_cast<std::uint64_t>(n), 0});
       for (float& v : x)
-        v = std::bit_cast<float>(random.below(0xFFFFFFFFu));  // NaN, inf, denormals
+        v = std::bit_cast<float>(random.below(0xFFFFFFFFu));  // any bits, including those of NaN
       std::vector<std::uint16_t> expected(x.size() + 1, 0xABCD), got = expected;
       kernels::plain::to_bf16(x.data(), expected.data(), n);
       kernels::to_bf16(x.data(), got.data(), n);
@@ -106,7 +107,8 @@ void check_product(Trans ta, Trans tb, real beta) {
       worst = std::max(worst, std::abs(c[at] - right));
     }
   }
-  // The error of float sums of 150 terms; products of unrounded operands would differ by about 0.1.
+  // Sums of 150 terms in float are more accurate than this. Products of unrounded operands would
+  // differ by about 0.1.
   BOOST_TEST(worst < 1e-4);
 }
 
@@ -114,7 +116,7 @@ void check_product(Trans ta, Trans tb, real beta) {
 
 BOOST_AUTO_TEST_CASE(bf16_products_equal_products_of_rounded_operands) {
   if (!kernels::bf16_obstacle().empty()) {
-    BOOST_TEST_MESSAGE("no bf16: " << kernels::bf16_obstacle());
+    BOOST_TEST_MESSAGE("bf16 products are not tested: " << kernels::bf16_obstacle());
     return;
   }
   for (const Trans ta : {Trans::no, Trans::yes}) {

@@ -20,11 +20,11 @@ const auto all_unary_functions = [] {
   return all;
 }();
 
-/// The scalar references compute in double. This is exact enough in the float build; in the double
-/// build, their errors in gelu's tail are about x² units in the last place.
+/// The scalar references compute in double. In the float build, their errors are negligible; in the
+/// double build, their errors in gelu's tail are about x² units in the last place.
 const double tolerance = in_float ? 5e-7 : 1e-12;
 
-/// Difficult values, then random ones.
+/// n values: difficult ones, then random ones. A short array has difficult values that depend on n.
 std::vector<real> inputs(std::int64_t n) {
   std::vector<real> x = awkward_values(), rest = normal_values(n, 3, 7);
   if (n < 200) std::rotate(x.begin(), x.begin() + n % static_cast<std::int64_t>(x.size()), x.end());
@@ -110,7 +110,7 @@ BOOST_AUTO_TEST_CASE(unary_gradients_equal_their_scalar_references) {
         kernels::unary_grad(f, kernels::unary_needs_x(f) ? x.data() : nullptr,
                             kernels::unary_needs_y(f) ? y.data() : nullptr, dx.data(), dx.data(),
                             n);
-        // A slope may be near 0, so the scale is that of dy.
+        // f' may be near 0, so errors are relative to the scale of dy, which is 1.
         check_close(dx.values(), expected, 2 * tolerance, 1);
       }
     }

@@ -119,7 +119,7 @@ BOOST_AUTO_TEST_CASE(row_scale_is_nan_for_nan_infinity_or_huge_values_and_zero_f
   BOOST_TEST(quantised({real(0x1p-119), 0}, 1).scales[0] > 0);
 }
 
-BOOST_AUTO_TEST_CASE(int8_products_of_every_size_equal_the_scalar_reference_bitwise) {
+BOOST_AUTO_TEST_CASE(int8_products_of_many_sizes_equal_the_scalar_reference_bitwise) {
   std::vector<Sizes> all{{505, 70, 3}, {260, 33, 300}, {13, 65, 600}, {5, 3, 1025}};
   for (std::int64_t m = 1; m <= 70; ++m) all.push_back({m, 37, 21});
   for (const std::int64_t m : {1, 5, 7, 12, 13, 25}) {
@@ -143,7 +143,8 @@ BOOST_AUTO_TEST_CASE(int8_products_are_close_to_the_products_of_unquantised_oper
   const std::vector<real> a = values(s.m, s.k, 1), b = values(s.n, s.k, 2), c = product(a, b, s);
   std::vector<real> exact(c.size());
   plain::multiply(a.data(), b.data(), s.m, s.n, s.k, exact.data());
-  for (std::size_t i = 0; i < c.size(); ++i)  // standard deviations: values 16, errors 0.2
+  // The standard deviation of the values is 16, that of the errors 0.2.
+  for (std::size_t i = 0; i < c.size(); ++i)
     BOOST_TEST(std::abs(double{c[i]} - double{exact[i]}) < 1.0);
 }
 
@@ -197,7 +198,7 @@ BOOST_AUTO_TEST_CASE(int8_products_with_zero_or_tiny_rows_are_zero) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(gemm_uses_int8_weights_within_a_scope) {
+BOOST_AUTO_TEST_CASE(gemm_uses_int8_weights_within_a_packed_scope) {
   const Sizes s{9, 50, 70};
   const std::vector<real> a = values(s.m, s.k, 1);
   const Array b(Shape{s.n, s.k}, values(s.n, s.k, 2));

@@ -11,7 +11,7 @@ namespace {
 
 const double epsilon = Limits::epsilon();
 
-/// Random rows, a fully masked row, and rows with masked values, infinities, NaN, huge values and
+/// Rows of n values: random, fully masked, and random with masked values, +inf, NaN, huge values or
 /// denormals.
 std::vector<Row> rows_of(std::int64_t n) {
   std::vector<Row> rows = {normal_values(n, 1, 1), normal_values(n, 40, 2), Row(n, -inf)};
@@ -51,14 +51,15 @@ BOOST_AUTO_TEST_CASE(the_gradient_of_log_softmax_equals_its_scalar_reference) {
         plain::log_softmax_row_grad(y.data(), dy.data(), expected.data(), n);
         Guarded dx(dy, 3);
         kernels::log_softmax_row_grad(y.data(), dx.data(), dx.data(), n);
-        // The scalar reference adds the n values one by one, with rounding errors in double.
+        // The scalar reference adds the n values one by one in double, so in the double build its
+        // rounding errors grow with n.
         check_close(dx.values(), expected, 2 * epsilon, in_float ? 1e-5 : static_cast<double>(n));
       }
     }
   });
 }
 
-// As in softmax, values of +inf share the probability equally, and all others have none.
+// As in softmax, values of +inf share the probability equally, and all others have probability 0.
 BOOST_AUTO_TEST_CASE(values_of_plus_infinity_share_the_probability_of_the_row) {
   for_each_target([](const std::string&) {
     Row x(40, 1), y(40), dx(40);

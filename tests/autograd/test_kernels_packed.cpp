@@ -30,7 +30,7 @@ Array matrix(std::int64_t rows, std::int64_t cols, std::uint64_t seed) {
   return {Shape{rows, cols}, normal_values(rows * cols, 1, seed)};
 }
 
-/// C = A Bᵀ with gemm.
+/// C = A Bᵀ, computed by gemm. B has n rows.
 std::vector<real> product(const Array& a, const real* b, std::int64_t n) {
   std::vector<real> c(static_cast<std::size_t>(a.rows() * n));
   kernels::gemm(Trans::no, Trans::yes, a.rows(), n, a.cols(), 1, a.data(), a.cols(), b, a.cols(), 0,
@@ -42,7 +42,7 @@ bool has_layout() { return kernels::packed_size(1, 1) > 0; }
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(packed_products_of_every_size_equal_the_scalar_reference_bitwise) {
+BOOST_AUTO_TEST_CASE(packed_products_of_many_sizes_equal_the_scalar_reference_bitwise) {
   std::vector<Sizes> all{{505, 70, 3}, {1010, 33, 2}, {13, 65, 600}, {5, 3, 1025}, {260, 33, 300}};
   for (const std::int64_t m : {1, 2, 5, 6, 7, 11, 12, 13, 25}) {
     for (const std::int64_t n : {1, 3, 7, 8, 9, 15, 16, 17, 31, 32, 33, 65}) {
@@ -94,7 +94,7 @@ BOOST_AUTO_TEST_CASE(find_returns_a_packed_matrix_only_for_rows_of_added_weights
   BOOST_TEST(weights.find(first.data(), 40, 16) == weights.find(first.data(), 40, 16));
   BOOST_TEST(weights.find(first.data(), 39, 16) != weights.find(first.data(), 40, 16));
   BOOST_TEST(weights.find(first.data(), 41, 16) == nullptr);  // more rows than the matrix has
-  // More rows than the matrix has from row 30.
+  // More rows than the matrix has from row 30 on.
   BOOST_TEST(weights.find(first.row(30), 11, 16) == nullptr);
   BOOST_TEST(weights.find(first.data(), 40, 8) == nullptr);       // another row length
   BOOST_TEST(weights.find(first.data() + 1, 10, 16) == nullptr);  // begins inside a row
@@ -102,7 +102,7 @@ BOOST_AUTO_TEST_CASE(find_returns_a_packed_matrix_only_for_rows_of_added_weights
   BOOST_TEST(PackedWeights().find(first.data(), 40, 16) == nullptr);
 }
 
-BOOST_AUTO_TEST_CASE(gemm_uses_packed_weights_within_a_scope) {
+BOOST_AUTO_TEST_CASE(gemm_uses_packed_weights_within_a_packed_scope) {
   if (!has_layout()) return;
   const Array a = matrix(9, 700, 1), b = matrix(50, 700, 2), free = matrix(50, 700, 3);
   const std::vector<real> before = product(a, b.data(), 50), of_free = product(a, free.data(), 50);
@@ -111,7 +111,7 @@ BOOST_AUTO_TEST_CASE(gemm_uses_packed_weights_within_a_scope) {
   {
     const PackedScope scope(weights);
     const std::vector<real> chains = twin(a.data(), b.data(), {9, 50, 700});
-    BOOST_TEST((before != chains));  // the difference shows which code ran
+    BOOST_TEST((before != chains));  // so the next checks show which code ran
     check_same(product(a, b.data(), 50), chains);
     check_same(product(a, b.row(20), 30), twin(a.data(), b.row(20), {9, 30, 700}));
     check_same(product(a, free.data(), 50), of_free);
@@ -153,7 +153,7 @@ BOOST_AUTO_TEST_CASE(products_that_cannot_use_the_packed_weights_are_unchanged) 
   check_same(all(), before);
 }
 
-BOOST_AUTO_TEST_CASE(products_on_threads_that_share_packed_weights_are_correct) {
+BOOST_AUTO_TEST_CASE(products_of_threads_that_share_packed_weights_are_correct) {
   if (!has_layout()) return;
   const Array a = matrix(3, 64, 1), b = matrix(300, 64, 2);
   PackedWeights weights;

@@ -43,7 +43,7 @@ BOOST_AUTO_TEST_CASE(first_above_equals_its_scalar_reference) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(sum_squares_has_the_same_bits_for_every_instruction_set_and_alignment) {
+BOOST_AUTO_TEST_CASE(sum_squares_has_the_same_bits_for_every_vector_width_and_alignment) {
   const std::int64_t n = 4099;
   const std::vector<real> x = normal_values(n, 1, 3);
   std::vector<double> results;
@@ -57,8 +57,8 @@ BOOST_AUTO_TEST_CASE(sum_squares_has_the_same_bits_for_every_instruction_set_and
   for (const double result : results) BOOST_CHECK_EQUAL(result, results[0]);
 }
 
-BOOST_AUTO_TEST_CASE(sums_are_more_precise_than_float) {
-  // 2^24 + 1 + 1 + … is exact, unlike in float.
+BOOST_AUTO_TEST_CASE(sums_of_floats_are_accumulated_in_double) {
+  // 2^24 + 1 + 1 + … is exact; in float, each addition of 1 would be lost.
   std::vector<real> x(10000, 1);
   x[0] = 16777216;
   BOOST_CHECK_EQUAL(kernels::sum(x.data(), 10000), real(16777216 + 9999));
@@ -103,7 +103,7 @@ BOOST_AUTO_TEST_CASE(tree_sums_equal_their_scalar_reference) {
   for_each_target([](const std::string&) {
     for (std::int64_t count = 0; count <= 17; ++count) {
       for (const std::int64_t n : {1, 15, 512, 513, 1500}) {
-        // Tests every set of missing arrays for up to 4 arrays, and some sets for more.
+        // Tests every set of missing arrays for up to 4 arrays, and three sets for more.
         const std::int64_t sets = count <= 4 ? std::int64_t{1} << count : 3;
         for (std::int64_t missing = 0; missing < sets; ++missing) {
           std::vector<std::vector<real>> arrays;

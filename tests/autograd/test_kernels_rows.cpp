@@ -11,7 +11,8 @@ namespace {
 
 const double epsilon = Limits::epsilon();
 
-/// Rows of n values: random, far apart, equal, masked, and with NaN and each infinity.
+/// Rows of n values: random at two scales, equal, fully masked, and random with one or two special
+/// values (NaN, infinities, huge values, denormals).
 std::vector<std::vector<real>> rows_of(std::int64_t n) {
   std::vector<std::vector<real>> rows = {normal_values(n, 1, 1), normal_values(n, 40, 2),
                                          std::vector<real>(n, real(0.1)),
@@ -24,7 +25,7 @@ std::vector<std::vector<real>> rows_of(std::int64_t n) {
     rows.push_back(base);
     rows.back()[at] = special;
   }
-  rows.push_back(base);  // a NaN after +inf, which a maximum may miss
+  rows.push_back(base);  // a NaN after +inf, which a search for the maximum may miss
   rows.back()[0] = inf;
   rows.back()[static_cast<std::size_t>(n - 1)] = not_a_number;
   rows.push_back(std::vector<real>(n, inf));
@@ -140,7 +141,7 @@ BOOST_AUTO_TEST_CASE(the_first_of_equal_logits_is_the_prediction) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(an_infinite_logit_makes_cross_entropy_infinite_and_its_gradient_finite) {
+BOOST_AUTO_TEST_CASE(a_logit_of_plus_infinity_makes_the_loss_infinite_but_its_gradient_finite) {
   for_each_target([](const std::string&) {
     for (const std::size_t at : {0, 7, 49}) {
       std::vector<real> x(50, 1);
@@ -233,7 +234,7 @@ BOOST_AUTO_TEST_CASE(norm_gradients_equal_their_scalar_references) {
   });
 }
 
-// The normalised row is finite even if x has an infinity, but the gradient must reveal it.
+// The normalised row is finite even if x has an infinity, so the gradient must reveal it.
 BOOST_AUTO_TEST_CASE(the_gradient_of_a_norm_of_a_row_with_an_infinity_is_nan) {
   for_each_target([](const std::string&) {
     for (const std::int64_t n : {2, 5, 16, 40}) {

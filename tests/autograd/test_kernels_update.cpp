@@ -35,7 +35,7 @@ BOOST_AUTO_TEST_CASE(adam_equals_its_scalar_reference) {
 }
 
 BOOST_AUTO_TEST_CASE(adam_subtracts_beta2_from_one_in_double) {
-  // 1 − 0.999 in float is 0.00099999; after one step from 0, v must equal 0.001 g².
+  // After one step from v = 0, v must equal 0.001 g²; 1 − 0.999 in float would be 0.00099999.
   const kernels::AdamStep step{.lr = 1e-3,
                                .beta1 = 0.9,
                                .beta2 = 0.999,
@@ -47,7 +47,7 @@ BOOST_AUTO_TEST_CASE(adam_subtracts_beta2_from_one_in_double) {
   real g = 1, w = 0, m = 0, v = 0;
   kernels::adam(step, &g, &w, &m, &v, 1);
   BOOST_CHECK_CLOSE_FRACTION(v, 0.001, 4 * Limits::epsilon());
-  BOOST_CHECK_CLOSE_FRACTION(w, -1e-3, 1e-6);  // the first step has size lr for any gradient
+  BOOST_CHECK_CLOSE_FRACTION(w, -1e-3, 1e-6);  // the first step has size lr for every gradient
 }
 
 BOOST_AUTO_TEST_CASE(sgd_equals_its_scalar_reference) {
@@ -92,7 +92,7 @@ BOOST_AUTO_TEST_CASE(a_non_finite_weight_is_detected_at_any_index) {
           std::vector<real> broken = weights;
           broken[static_cast<std::size_t>(at)] = value;
           BOOST_TEST(!finite(broken),
-                     "number of values: " << n << ", index of the non-finite one: " << at);
+                     "number of values: " << n << ", index of the non-finite value: " << at);
         }
       }
     }

@@ -1,4 +1,4 @@
-// Fused attention with sequences so long that queries are split into blocks and keys into tiles.
+// Fused attention over sequences so long that queries are split into blocks and keys into tiles.
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <cmath>
@@ -78,8 +78,8 @@ BOOST_AUTO_TEST_CASE(backward_drops_the_same_attention_weights_as_forward_in_eve
 }
 
 BOOST_AUTO_TEST_CASE(no_two_sequences_heads_or_tiles_share_a_dropout_mask) {
-  // One query with equal weights for all keys: dv of a key is 0 exactly when its weight
-  // was dropped.
+  // The single query of a sequence has equal weights for all keys, so dv of a key is 0 if and only
+  // if the key's weight was dropped.
   constexpr std::int64_t heads = 2, sequences = 2, tiles = 2, tile = 1024, width = heads * d;
   const AttentionOptions options{
       .heads = heads,

@@ -1,4 +1,5 @@
-// Queries that read no key: output exactly 0, no NaN in any gradient, other rows bitwise unchanged.
+// Queries that read no key have output 0 and gradient 0. No gradient is NaN, and all other rows are
+// bitwise unchanged.
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <cmath>
@@ -117,7 +118,7 @@ BOOST_AUTO_TEST_CASE(fused_attention_to_empty_sources_returns_zeros) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(fused_attention_without_keys_in_the_whole_batch_returns_zeros) {
+BOOST_AUTO_TEST_CASE(fused_attention_of_a_batch_without_keys_returns_zeros) {
   const std::int64_t d = 4;
   const Ids queries{0, 3, 3, 200}, keys{0, 0, 0, 0};
   const Array q = random_array({200, d}, 1), dy = random_array({200, d}, 2);
@@ -163,7 +164,7 @@ BOOST_AUTO_TEST_CASE(a_query_with_all_scores_minus_infinity_reads_no_key) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(composed_attention_of_a_masked_batch_element_is_zero) {
+BOOST_AUTO_TEST_CASE(composed_attention_of_a_fully_masked_batch_element_is_zero) {
   const Array q = random_array({3, 5, 4}, 1), k = random_array({3, 7, 4}, 2),
               v = random_array({3, 7, 2}, 3), dy = random_array({3, 5, 2}, 4);
   Array mask = Array::zeros({3, 1, 7}), open = Array::zeros({2, 1, 7});
@@ -186,7 +187,7 @@ BOOST_AUTO_TEST_CASE(composed_attention_of_a_masked_batch_element_is_zero) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(composed_attention_of_masked_rows_is_zero) {
+BOOST_AUTO_TEST_CASE(composed_attention_of_fully_masked_rows_is_zero) {
   const std::int64_t queries = 70, keys = 33, d = 8;
   const Array q = random_array({queries, d}, 1), k = random_array({keys, d}, 2),
               v = random_array({keys, d}, 3), dy = random_array({queries, d}, 4);
@@ -207,13 +208,13 @@ BOOST_AUTO_TEST_CASE(composed_attention_of_masked_rows_is_zero) {
       BOOST_TEST(same_bits(masked.gradients[0].row(r), all.gradients[0].row(r), d));
     }
   }
-  // A masked row contributes nothing to the gradients of keys and values.
+  // A fully masked row contributes nothing to the gradients of keys and values.
   for (const std::size_t i : {std::size_t{1}, std::size_t{2}}) {
     BOOST_TEST(same_bits(masked.gradients[i], all.gradients[i]));
   }
 }
 
-BOOST_AUTO_TEST_CASE(softmax_of_a_row_of_minus_infinity_has_zero_gradient) {
+BOOST_AUTO_TEST_CASE(softmax_and_log_softmax_of_a_row_of_minus_infinity_have_zero_gradient) {
   for (const std::int64_t n : {1, 2, 7, 16, 33, 1025}) {
     const Array ordinary = random_array({4, n}, 1), dy = random_array({4, n}, 2);
     Array x = ordinary.clone();

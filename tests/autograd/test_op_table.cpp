@@ -1,4 +1,4 @@
-// Checks every op against finite differences, and checks that no op is left out.
+// Compares the gradients of every op with finite differences, and checks that no op is left out.
 #include <boost/test/unit_test.hpp>
 #include <filesystem>
 #include <fstream>
@@ -26,7 +26,7 @@ std::string read_file(const std::string& path) {
 
 const std::string root = HEED_SOURCE_DIR;
 
-/// All matches of the pattern's group in the text.
+/// The parts of the text that the pattern's group matches, without duplicates.
 std::set<std::string> matches(const std::string& text, const char* pattern) {
   const std::regex regex(pattern);
   std::set<std::string> found;
@@ -35,8 +35,8 @@ std::set<std::string> matches(const std::string& text, const char* pattern) {
   return found;
 }
 
-/// The names of all functions in the headers included by ops.h that return a Tensor or an
-/// AttentionResult.
+/// The names of the functions that return a Tensor or an AttentionResult, from all headers that
+/// ops.h includes.
 std::set<std::string> declared_ops() {
   std::set<std::string> names;
   for (const std::string& header :
@@ -91,17 +91,18 @@ void check_case(const OpCase& c) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(every_op_has_a_row_and_every_row_an_op) {
+BOOST_AUTO_TEST_CASE(every_op_has_a_row_and_every_row_names_an_op) {
   const std::set<std::string> declared = declared_ops();
   BOOST_TEST(declared.size() > 30u);  // otherwise the pattern no longer matches the headers
   std::set<std::string> rows;
   for (const OpRow& row : op_table()) {
     BOOST_TEST(rows.insert(row.op).second, row.op << " has two rows");
-    BOOST_TEST(declared.contains(row.op), row.op << " is not declared in ops.h");
+    BOOST_TEST(declared.contains(row.op),
+               row.op << " is not declared in any header that ops.h includes");
     BOOST_TEST(!row.cases.empty(), row.op << " has no case");
     std::set<std::string> names;
     for (const OpCase& c : row.cases)
-      BOOST_TEST(names.insert(c.name).second, row.op << ": duplicate case " << c.name);
+      BOOST_TEST(names.insert(c.name).second, row.op << " has two cases named " << c.name);
   }
   for (const std::string& op : declared)
     BOOST_TEST(rows.contains(op), op << " has no row in the gradcheck table");

@@ -104,7 +104,7 @@ BOOST_AUTO_TEST_CASE(einsum_equals_composed_ops) {
   BOOST_TEST(same(einsum(" bij -> jb ", {a}).value(), transpose(sum(a, 1)).value(), tiny));
 }
 
-BOOST_AUTO_TEST_CASE(ops_on_empty_arrays_with_long_axes_are_fast) {
+BOOST_AUTO_TEST_CASE(ops_on_empty_arrays_do_not_iterate_over_long_axes) {
   constexpr std::int64_t huge = std::int64_t{1} << 40;
   const Tensor x = Tensor::variable(Array({huge, 0})), y = Tensor::variable(Array({huge, 1, 0}));
   BOOST_TEST(cumsum(x, 1).shape() == x.shape());
@@ -211,7 +211,7 @@ BOOST_AUTO_TEST_CASE(an_index_selects_a_row) {
   EXPECT_FAIL(Tensor()[0], "an undefined one");
 }
 
-BOOST_AUTO_TEST_CASE(shape_ops_move_values_to_their_places) {
+BOOST_AUTO_TEST_CASE(shape_ops_move_values_to_the_correct_indices) {
   const Tensor x = array_of({2, 3}, {1, 2, 3, 4, 5, 6});
   BOOST_TEST(same(transpose(x).value(), array_of({3, 2}, {1, 4, 2, 5, 3, 6})));
   BOOST_TEST(same(slice(x, 1, 1, 3).value(), array_of({2, 2}, {2, 3, 5, 6})));
@@ -317,9 +317,10 @@ BOOST_AUTO_TEST_CASE(dropout_drops_at_its_rate_and_scales_the_rest) {
     const Tensor y = dropout(x, static_cast<real>(p), dropout_key(1));
     const auto dropped = static_cast<double>(zeros_in(y.value()));
     BOOST_TEST(std::abs(dropped - n * p) < 5 * std::sqrt(n * p * (1 - p)));
-    // Kept values are scaled so that the mean is preserved; p is rounded to 1/65536.
+    // Kept values are scaled so that the mean is preserved; p is rounded to a multiple of 1/65536.
     for (const real value : y.value().values()) {
-      if (value != 0 && std::abs(value * (1 - p) - 1) > 1e-4) BOOST_ERROR("kept value " << value);
+      if (value != 0 && std::abs(value * (1 - p) - 1) > 1e-4)
+        BOOST_ERROR("a kept value is scaled to " << value << ", expected " << 1 / (1 - p));
     }
     // Backward drops and scales the same values.
     BOOST_TEST(same(backward(sum(y))[x], y.value()));
@@ -400,8 +401,7 @@ BOOST_AUTO_TEST_CASE(a_loss_ignores_rows_without_a_target) {
   const std::vector<std::int32_t> targets{ignored_target, 2, ignored_target, 0}, kept{2, 0};
   LossCounts of_all, of_some;
   const Tensor a = cross_entropy(all, targets, real(0.1), &of_all),
-               b = cross_entropy(some, kept, real(0.1), 2.0,
-                                 &of_some);  // 2.0 is the number of targets
+               b = cross_entropy(some, kept, real(0.1), 2.0, &of_some);  // divided by 2 targets
   BOOST_TEST(a.item() == b.item());
   BOOST_TEST(of_all.tokens == 2);
   BOOST_TEST(of_all.correct == of_some.correct);
@@ -413,7 +413,7 @@ BOOST_AUTO_TEST_CASE(a_loss_ignores_rows_without_a_target) {
     BOOST_TEST(same(g.sliced(ignored, ignored + 1), Array::zeros({1, 3})));
 }
 
-BOOST_AUTO_TEST_CASE(a_mean_cross_entropy_without_targets_is_refused) {
+BOOST_AUTO_TEST_CASE(cross_entropy_without_targets_or_with_an_invalid_target_is_refused) {
   const Tensor logits = random_array({2, 3}, 1);
   const std::vector<std::int32_t> none{ignored_target, ignored_target}, wrong{-1, 0};
   EXPECT_FAIL(cross_entropy(logits, none),
@@ -422,7 +422,7 @@ BOOST_AUTO_TEST_CASE(a_mean_cross_entropy_without_targets_is_refused) {
   EXPECT_FAIL(cross_entropy(logits, wrong), "expected targets in [0, 3), got -1 at row 0");
 }
 
-BOOST_AUTO_TEST_CASE(the_loss_of_r_drop_equals_its_formula) {
+BOOST_AUTO_TEST_CASE(rdrop_cross_entropy_equals_composed_ops) {
   const std::int64_t targets = 2100, in = 3, classes = 4;  // more than one chunk
   std::vector<std::int32_t> once, twice;
   for (std::int64_t r = 0; r < targets; ++r) once.push_back(static_cast<std::int32_t>(r % classes));
@@ -494,7 +494,7 @@ BOOST_AUTO_TEST_CASE(the_loss_in_chunks_equals_the_loss_of_all_rows) {
                bias = Tensor::variable(random_array({classes}, 3));
   const Tensor chunked = projected_cross_entropy(x, weight, bias, targets, real(0.1), 7),
                whole = cross_entropy(affine(x, weight, bias), targets, real(0.1), 7);
-  const double tolerance = sizeof(real) == 8 ? 1e-9 : 0.05;  // the loss is in the hundreds
+  const double tolerance = sizeof(real) == 8 ? 1e-9 : 0.05;  // the loss is several hundred
   BOOST_TEST(same(chunked.value(), whole.value(), tolerance));
   const Gradients a = backward(chunked), b = backward(whole);
   for (const Tensor& p : {x, weight, bias}) BOOST_TEST(same(a[p], b[p], tolerance));

@@ -1,4 +1,4 @@
-// Invalid arguments are refused before any computation; messages have the form
+// Invalid arguments are refused before any computation, usually with a message of the form
 // "[op] expected …, got …".
 #include <boost/test/unit_test.hpp>
 #include <limits>
@@ -28,7 +28,8 @@ BOOST_AUTO_TEST_CASE(operands_that_do_not_broadcast_are_refused) {
   EXPECT_FAIL(div(of({4}), of({3})), "[div] expected");
 }
 
-BOOST_AUTO_TEST_CASE(matrices_too_large_for_blas_are_refused) {  // BLAS counts in 32 bits
+// BLAS expects sizes as 32-bit integers.
+BOOST_AUTO_TEST_CASE(matrices_too_large_for_blas_are_refused) {
   using kernels::Trans;
   const std::int64_t many = std::int64_t{1} << 31;
   EXPECT_FAIL(

@@ -1,5 +1,5 @@
-// Mistakes in a backward, each planted in an op or layer: the checker must detect and name each
-// one. docs/GRADCHECK.md shows a table of the mistakes with the messages of these runs.
+// Mistakes planted in ops and layers, most of them in a backward: the checker must detect and name
+// each one. docs/GRADCHECK.md shows a table of the mistakes with the messages of these runs.
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <cstdlib>
@@ -19,7 +19,8 @@ namespace {
 
 using Values = std::vector<Array>;
 
-/// An op with any number of inputs, defined by functions. `backward` may add to each Grad.
+/// An op with any number of inputs, defined by two functions. `backward` adds the gradient of input
+/// i to dx[i].
 struct Custom {
   struct Functions {
     std::function<Array(std::span<const Array>)> forward;
@@ -56,7 +57,7 @@ template <class Backward>
 auto square(Backward backward) {
   return custom([](std::span<const Array> x) { return value(mul(x[0], x[0])); }, backward);
 }
-/// The correct backward: 2 x dy.
+/// The correct gradient of x²: 2 x dy.
 Array right(const Values& x, const Array& dy) { return value(scale(mul(x[0], dy), 2)); }
 
 /// Divides the rows of x by sqrt(mean x² + eps); backward computes the root with the given
@@ -76,15 +77,16 @@ auto rms(Root root) {
                 });
 }
 
-/// y[i] = table[ids[i]] with the given backward.
 const std::vector<std::int64_t> ids{3, 0, 3, 1};
+/// y[i] = x[ids[i]] with the given backward.
 template <class Backward>
 auto lookup(Backward backward) {
   return custom(
       [](std::span<const Array> x) {
         Array y({static_cast<std::int64_t>(ids.size()), x[0].cols()});
         for (std::size_t i = 0; i < ids.size(); ++i) {
-          if (ids[i] >= x[0].rows()) fail("[lookup] row {} of {}", ids[i], x[0].rows());
+          if (ids[i] >= x[0].rows())
+            fail("[lookup] id {} is out of range for {} rows", ids[i], x[0].rows());
           std::copy_n(x[0].row(ids[i]), y.cols(), y.row(static_cast<std::int64_t>(i)));
         }
         return y;
@@ -209,7 +211,7 @@ std::vector<Bug> bugs() {
       unary([](D x) { return value(silu(x)); },
             [](D x, D, D dy) { return value(mul(dy, sigmoid(x))); }),
       x33());
-  add("a factor of another input forgotten", "entry by entry, a product with input 2 is missing",
+  add("another input forgotten as a factor", "entry by entry, a product with input 2 is missing",
       custom([](std::span<const Array> x) { return value(mul(mul(x[0], x[1]), x[2])); },
              [](V x, D, D dy, G dx) {
                dx[0].add(value(mul(dy, x[1])));
@@ -369,13 +371,13 @@ std::vector<Bug> bugs() {
             }),
       x33());
   add(
-      "nothing checked", "nothing was checked", [](const Tensor& x) { return mul(x, x); },
+      "no values to check", "nothing was checked", [](const Tensor& x) { return mul(x, x); },
       Array(Shape{0, 3}));
   return all;
 }
 
-/// The message that names the mistake: the problem of the whole check or, without one, the likely
-/// cause.
+/// The message that names the mistake: the problem of the whole check or, if there is none, the
+/// likely cause for the first tensor that fails.
 std::string message(const GradcheckResult& result) {
   if (!result.problem.empty()) return result.problem;
   for (const ParameterCheck& c : result.parameters) {

@@ -8,7 +8,7 @@ using namespace heed;
 
 BOOST_AUTO_TEST_SUITE(random_numbers)
 
-// Test vectors of the authors' implementation: Random123's kat_vectors, philox4x32 10.
+// The test vectors of the authors' implementation, Random123: philox4x32 10 in kat_vectors.
 BOOST_AUTO_TEST_CASE(philox_returns_the_published_values) {
   static_assert(philox({0, 0, 0, 0}, 0, 0) ==
                 PhiloxBlock{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8});
@@ -47,7 +47,7 @@ BOOST_AUTO_TEST_CASE(below_returns_uniform_numbers) {
   Random random(RandomKey{.seed = 4, .stream = Stream::check, .index = 0, .part = 0});
   std::vector<int> counts(7);
   for (int i = 0; i < 70000; ++i) ++counts[random.below(7)];
-  // 10,000 of each are expected; the limit is five times the standard deviation of 93.
+  // 10,000 of each are expected; the limit is about five standard deviations, which are 93 each.
   for (const int count : counts) BOOST_TEST(std::abs(count - 10000) < 460);
   for (int i = 0; i < 100; ++i) BOOST_TEST(random.below(1) == 0u);
   // A multiplication without rejection would return every third value of this range twice as often.
@@ -71,7 +71,7 @@ BOOST_AUTO_TEST_CASE(uniform_and_normal_numbers_have_the_moments_of_their_distri
     normal_squares += z * z;
     normal_fourth += z * z * z * z;
   }
-  // The tolerance is five standard deviations of each mean.
+  // Each tolerance is five standard deviations of the mean.
   BOOST_TEST(std::abs(sum / n - 0.5) < 5 * std::sqrt(1.0 / 12 / n));
   BOOST_TEST(std::abs(squares / n - 1.0 / 3) < 5 * std::sqrt(4.0 / 45 / n));
   BOOST_TEST(std::abs(normal_sum / n) < 5 * std::sqrt(1.0 / n));

@@ -1,4 +1,4 @@
-// Recomputation returns the same bits as a kept graph.
+// Recomputation returns bitwise the same values and gradients as a kept graph.
 #include <boost/test/unit_test.hpp>
 
 #include "autograd/gradcheck.h"
@@ -71,7 +71,7 @@ BOOST_AUTO_TEST_CASE(gradients_of_a_recomputed_layer_agree_with_finite_differenc
       {{"x", x}, {"other", other}, {"weight", layer.weight}, {"bias", layer.bias}}));
 }
 
-BOOST_AUTO_TEST_CASE(nested_recomputation_and_constant_inputs_give_correct_gradients) {
+BOOST_AUTO_TEST_CASE(gradients_of_nested_recomputation_and_with_constant_inputs_are_correct) {
   const Tensor x = Tensor::variable(random_array({5}, 1)), constant(random_array({5}, 2));
   const auto inner = [](std::span<const Tensor> in) { return mul(in[0], in[1]); };
   const auto outer = [&](std::span<const Tensor> in) { return exp(recompute(inner, in, {})); };

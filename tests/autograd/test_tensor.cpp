@@ -52,9 +52,9 @@ BOOST_AUTO_TEST_CASE(the_example_in_tensor_h_returns_the_stated_gradient) {
 
 BOOST_AUTO_TEST_CASE(a_tensor_used_many_times_sums_all_gradients) {
   const Tensor x = variable({2}, {3, 5});
-  const Tensor y = mul(x, x);                    // gradient: 2 x
-  const Tensor z = add(add(y, y), mul(y, x));    // adds 2 y' + 3 x²
-  const Gradients g = backward(sum(add(z, x)));  // adds 1
+  const Tensor y = mul(x, x);                    // y' = 2 x
+  const Tensor z = add(add(y, y), mul(y, x));    // z' = 2 y' + 3 x²
+  const Gradients g = backward(sum(add(z, x)));  // z' + 1
   BOOST_TEST(same(g[x], array_of({2}, {2 * 6 + 27 + 1, 2 * 10 + 75 + 1})));
 }
 
@@ -141,18 +141,18 @@ BOOST_AUTO_TEST_CASE(gradients_flow_through_every_result_of_an_op) {
   const Gradients both = backward(sum(add(y[0], scale(y[1], 2))));
   BOOST_TEST(same(both[x], array_of({2}, {1 + 6, std::cos(1.0) + 8}), 1e-6));
   BOOST_TEST(same(both[w], array_of({2}, {0, 2})));
-  // An unused result has no cotangent, so variables that affect only it have zero gradient.
+  // An unused result has a zero cotangent, so variables that affect only it have zero gradient.
   const std::vector<Tensor> again = apply_many(SineAndProduct{}, x, w);
   const Gradients one = backward(sum(again[0]));
   BOOST_TEST(same(one[x], array_of({2}, {1, std::cos(1.0)}), 1e-7));
   BOOST_TEST(same(one[w], array_of({2}, {0, 0})));
-  // Constants record nothing.
+  // An op on constants is not recorded.
   for (const Tensor& part : apply_many(SineAndProduct{}, Tensor(x.value()), Tensor(w.value())))
     BOOST_TEST(!part.needs_grad());
 }
 
 BOOST_AUTO_TEST_CASE(the_operands_of_an_addition_do_not_share_a_gradient) {
-  // add passes the same array dy to a and b; adding to one must not change the other.
+  // add passes the same array dy to a and b; adding to one gradient must not change the other.
   const Tensor a = variable({2}, {1, 2}), b = variable({2}, {3, 4});
   const Tensor total = add(add(a, b), scale(a, 10));
   const Gradients g = backward(sum(total));
@@ -181,7 +181,7 @@ BOOST_AUTO_TEST_CASE(the_gradient_of_an_unrelated_variable_is_zero) {
   BOOST_TEST(same(g.take(x), array_of({2}, {1, 1})));
 }
 
-BOOST_AUTO_TEST_CASE(gradients_outlive_graph_and_variables) {
+BOOST_AUTO_TEST_CASE(gradients_outlive_the_graph_and_are_found_by_a_copy_of_the_variable) {
   Gradients g;
   Tensor x = variable({2}, {1, 2});
   {
@@ -238,10 +238,10 @@ BOOST_AUTO_TEST_CASE(backward_on_a_kept_graph_can_run_again) {
   EXPECT_FAIL(backward(loss), "backward has already run on this graph");
 }
 
-BOOST_AUTO_TEST_CASE(backward_frees_consumed_values) {
+BOOST_AUTO_TEST_CASE(backward_frees_the_values_that_ops_saved) {
   const Tensor x = Tensor::variable(Array::full({4}, 2));
   const Tensor kept = exp(x);
-  BOOST_TEST(!kept.value().unique());  // exp keeps y for its backward
+  BOOST_TEST(!kept.value().unique());  // exp saves y for its backward
   const Tensor loss = sum(kept);
   backward(loss);
   BOOST_TEST(kept.value().unique());
@@ -287,7 +287,7 @@ BOOST_AUTO_TEST_CASE(errors_in_the_backward_of_an_op_name_the_op_and_the_input) 
       "[backward of GivenPair] input 1 is a constant and has no gradient: test its Grad first");
 }
 
-BOOST_AUTO_TEST_CASE(adding_to_the_gradient_of_a_constant_does_nothing) {
+BOOST_AUTO_TEST_CASE(adding_to_the_gradient_of_a_constant_has_no_effect) {
   const Tensor x = variable({2}, {1, 2}), constant = Array::full({2}, 1);
   const Tensor y = apply(GivenPair{[](const Array& dy, const Grad& da, const Grad& db) {
                            da.add(dy);
@@ -360,7 +360,7 @@ BOOST_AUTO_TEST_CASE(concurrent_backward_of_shards_with_shared_parameters_equals
   BOOST_TEST(equal == shards * rounds);
 }
 
-BOOST_AUTO_TEST_CASE(a_gradient_taken_twice_is_an_error) {
+BOOST_AUTO_TEST_CASE(a_gradient_that_was_taken_cannot_be_read_again) {
   const Tensor x = variable({2}, {1, 2}), unrelated = variable({1}, {1});
   Gradients g = backward(sum(mul(x, x)));
   BOOST_TEST(same(g.take(x), array_of({2}, {2, 4})));
@@ -418,7 +418,8 @@ BOOST_AUTO_TEST_CASE(training_steps_after_the_first_three_need_no_system_allocat
   arena_release(arena_allocate(100));
   const auto warm = arena_counters().system_allocations;
   arena_release(arena_allocate(100));
-  if (arena_counters().system_allocations != warm) return;  // sanitizer builds keep no memory
+  // With AddressSanitizer, the arena reuses no memory.
+  if (arena_counters().system_allocations != warm) return;
   for (int i = 0; i < 3; ++i) step();
   const MemoryCounters before = arena_counters();
   for (int i = 0; i < 20; ++i) step();
