@@ -25,7 +25,7 @@ namespace heed {
 namespace {
 
 constexpr double allowed_seconds = 40;
-constexpr std::int64_t stencil = 4;  // forward passes for a correct entry or direction
+constexpr std::int64_t stencil = 4;  // number of forward passes for a correct entry or direction
 constexpr int directions = 2;
 constexpr std::int64_t min_entries = 4, max_entries = 256;
 
@@ -51,8 +51,8 @@ Batch small_batch(const Config& config, const Dataset& data) {
   return best;
 }
 
-/// Checks some entries of every parameter (all entries of a small one), and random directions for
-/// the parameters whose entries are not all checked.
+/// Checks some entries of every parameter (all entries of small parameters) and, for parameters
+/// whose entries are not all checked, random directions.
 class ModelCheck {
  public:
   ModelCheck(std::function<Tensor()> loss, Parameters parameters, std::int64_t entries)
