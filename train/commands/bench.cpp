@@ -69,11 +69,11 @@ Batch batch_of_random_tokens(const Task& task, std::uint64_t number) {
 struct Measured {
   /// The duration of each step and of its products alone, in seconds.
   std::vector<double> steps, replays;
-  kernels::ProductFlops flops;  ///< sum over all measured steps
-  double tokens = 0;            ///< number of labelled tokens of all measured steps
-  double peak_rss_mb = 0;       ///< peak memory of training, without the replay
-  double first_step_ms = 0;
-  std::int64_t allocations = 0;  ///< number of array allocations in the measured steps
+  kernels::ProductFlops flops;   ///< sum over all measured steps
+  double tokens = 0;             ///< number of labelled tokens of all measured steps
+  double peak_rss_mb = 0;        ///< peak memory of training, without the replay
+  double first_step_ms = 0;      ///< from the start of the process to the end of the first step
+  std::int64_t allocations = 0;  ///< number of requests to the system for memory of arrays
   std::int64_t parameters = 0;
   StepProfile profile;
 };

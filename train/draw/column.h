@@ -27,8 +27,8 @@ struct Column {
   double top = 0;
   double beside = 0;  ///< y coordinate of the top of the last box beside the column
   std::string body = {};
-  std::vector<std::pair<double, double>> readers =
-      {};  ///< midpoints of the left edges of boxes with reads_side_box
+  /// The midpoints of the left edges of boxes with reads_side_box.
+  std::vector<std::pair<double, double>> readers = {};
 
   /// The width of `n` boxes side by side.
   static double width_of(int n) { return n * box_width + (n - 1) * gap; }

@@ -15,12 +15,13 @@ namespace heed {
 namespace {
 
 constexpr std::int64_t max_batches = 16;     // maximum number of batches that are averaged
-constexpr std::int64_t guessed_length = 32;  // assumed tokens per sequence, without data
+constexpr std::int64_t guessed_length = 32;  // assumed number of tokens per sequence without data
 constexpr std::int64_t guessed_characters = 100;
 
 // ---- the vocabulary -------------------------------------------------------------------------
 
-/// Whether training the tokenizer is slow, as with SentencePiece; all other kinds are fast.
+/// Whether a SentencePiece tokenizer has yet to be trained, which is slow. The other kinds are
+/// trained quickly, and an existing model needs no training.
 bool learns_slowly(const TokenizerOptions& t) {
   return t.kind == TokenizerKind::sentencepiece && t.model.empty() &&
          (t.source_model.empty() || t.target_model.empty());

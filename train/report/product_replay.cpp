@@ -17,7 +17,7 @@ using kernels::Trans;
 
 namespace {
 
-/// While an object exists, the calling thread treats subnormal numbers as zero. Products of
+/// During the lifetime of this object, its thread treats subnormal numbers as zero. Products of
 /// arbitrary values may contain many of them, and Intel processors multiply them about a hundred
 /// times more slowly.
 class NoSubnormals {
