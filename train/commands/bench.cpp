@@ -54,7 +54,7 @@ double median(std::vector<double> values) {
 }
 
 /// A batch of random sequences, whose number and lengths are those of the config's section bench.
-/// Images have their full number of rows.
+/// Images and videos keep their number of rows.
 Batch batch_of_random_tokens(const Task& task, std::uint64_t number) {
   const BenchOptions& bench = task.config().bench;
   Random random({task.config().seed, Stream::data, number, 0});

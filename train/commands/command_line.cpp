@@ -273,10 +273,11 @@ void add_gradcheck(CLI::App& app, Job& job) {
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 40));
   add_json(command, options->json, "the table");
   command->footer(
-      "Uses a few sequences of the training data, with dropout and label smoothing, and compares\n"
-      "the gradient with a five-point finite difference: for some entries of each parameter, and\n"
-      "along two random directions. A gradient is correct if its error is at most 1e-6 of its\n"
-      "magnitude plus 1e-8. The exit status is 1 if a gradient is wrong.\n"
+      "Uses three sequences of the training data, with the config's dropout and label smoothing,\n"
+      "and compares the gradient with a five-point finite difference: for some entries of each\n"
+      "parameter and, for large parameters, along two random directions. A gradient is correct\n"
+      "if its error is at most 1e-6 of its magnitude plus 1e-8. The exit status is 1 if a gradient\n"
+      "is wrong.\n"
       "Example:\n"
       "  heed gradcheck configs/dates.yaml model.norm=post model.activation=gelu");
 }

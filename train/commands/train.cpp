@@ -54,7 +54,7 @@ int logged(RunLog& run_log, const Work& work) {
     run_log.end_progress();
     try {
       run_log.log(fmt::format("ended by an error: {}", e.what()));
-    } catch (const std::exception&) {  // the log may be on a full disk: report the first error
+    } catch (const std::exception&) {  // the disk may be full; the first error is reported
     }
     throw;
   }
@@ -141,7 +141,7 @@ int resume_run(const Config& config, const RunFolder& run, const ResumeCommand& 
   const ExperimentData data = load_data_together(world, config, &tokenizers);
   for (const std::string& change : environment_changes(run, config, data.sums)) {
     run_log.line(fmt::format(
-        "warning: changed since the run was started, so the bits of the result may differ: {}",
+        "warning: the environment of the run has changed, so the bits of the result may differ: {}",
         change));
   }
   explain_precision(config, run_log);
@@ -160,7 +160,7 @@ RunFolder folder_of(const TrainCommand& options, const Config& config) {
                               : std::filesystem::path(options.run)};
 }
 
-/// Throws if a new run cannot start in this folder.
+/// Throws Error(usage) or Error(locked) if a new run cannot start in this folder.
 void check_free(const RunFolder& run, bool overwrite) {
   RunLock::refuse_if_held(run.path);
   overwrite ? refuse_foreign_folder(run) : refuse_existing_run(run);
@@ -194,7 +194,7 @@ int train_command(const TrainCommand& options) {
   const RunFolder run = folder_of(options, config);
   RunLog run_log;
   for (const std::string& warning : config.warnings) run_log.line("warning: " + warning);
-  // Data and model are loaded before the run's folder is created, so that a failure leaves none.
+  // Data and model are loaded before the run's folder is created: a failure leaves no folder.
   const ExperimentData data = load_data_together(world, config);
   std::optional<Trainer> trainer;
   make_trainer(trainer, config, run, data, run_log, world);

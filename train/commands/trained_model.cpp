@@ -49,7 +49,7 @@ TrainedModel TrainedModel::open(const std::string& run, const std::vector<std::s
   trained.task = make_task(trained.config);
   trained.model = build_uninitialised(trained.config, sizes_of(trained.tokenizers));
   const std::filesystem::path file = weights / "model.safetensors";
-  // A folder outside the run may contain weights without a state.json, which has the checksums.
+  // A folder outside the run may contain weights without a state.json, which lists checksums.
   std::error_code ignored;
   const auto top = std::filesystem::weakly_canonical(folder.path, ignored);
   const auto inside = std::filesystem::weakly_canonical(weights, ignored).lexically_relative(top);

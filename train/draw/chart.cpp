@@ -41,7 +41,7 @@ class Scale {
   /// About `wanted` round numbers within the bounds.
   std::vector<double> ticks(int wanted) const {
     const std::vector<double> all = log_ ? log_ticks() : even_ticks(wanted);
-    // A narrow logarithmic scale, which contains fewer than three log ticks, has even ticks.
+    // A narrow logarithmic scale with fewer than three logarithmic ticks has even ticks instead.
     return log_ && all.size() < 3 ? even_ticks(wanted) : all;
   }
 

@@ -22,8 +22,8 @@ struct SweepAxis {
 struct SweepPlan {
   std::vector<SweepAxis> axes;
   std::vector<std::string> overrides;  ///< overrides of every run
-  std::int64_t seeds =
-      1;  ///< number of runs per point, with consecutive seeds from the config's on
+  /// Number of runs per point, with consecutive seeds; the first seed is the config's.
+  std::int64_t seeds = 1;
   std::int64_t random = 0;  ///< number of points drawn from the grid; 0: all points
   bool halving = false;     ///< successive halving
 };

@@ -229,7 +229,8 @@ class Sweep {
   }
 
   /// The metric in the last validation up to `step`, as a mean over the runs of a point. Ignoring
-  /// later validations lets a resumed sweep repeat its decisions. NaN if a run failed.
+  /// later validations lets a resumed sweep repeat its decisions. NaN if a run failed or has no
+  /// such validation.
   double value_of(std::size_t point, Metric metric, std::int64_t step) const {
     double sum = 0, count = 0;
     for (std::size_t i = 0; i < members_.size(); ++i) {

@@ -19,7 +19,8 @@ class RunLog {
 
   /// Prints and logs a line.
   void line(const std::string& text);
-  /// Writes a line only to the file, if log_to() has opened one, for text that other code prints.
+  /// Writes a line only to the file, for text that other code prints. Without a call of log_to(),
+  /// does nothing.
   void log(const std::string& text);
   void progress(const ProgressState& state);
   /// Adds a loss to the sparkline of the progress bar.

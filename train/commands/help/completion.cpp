@@ -174,8 +174,8 @@ std::string bash_options(const CommandTree& tree) {
 std::string bash_takes(const CommandTree& tree) {
   std::string text =
       "\n"
-      "# _heed_takes COMMAND PLACE: the kind of the word that is expected at PLACE: after this\n"
-      "# option, as the positional argument with this number, or as a further argument (`more`)\n"
+      "# _heed_takes COMMAND PLACE: the kind of the word at PLACE, which is the option before the\n"
+      "# word, the number of a positional argument, or `more` for all further arguments\n"
       "_heed_takes() {\n"
       "  case \"$1 $2\" in\n";
   const auto add = [&](const std::string& command, const std::string& place, const Words& words) {
@@ -196,7 +196,8 @@ std::string bash_takes(const CommandTree& tree) {
 
 std::string bash_values() {
   std::string text =
-      "\n# _heed_values KEY: the kind of the values of this config key\n_heed_values() {\n  case $1 in\n";
+      "\n# _heed_values KEY: the kind of the values of this config key\n"
+      "_heed_values() {\n  case $1 in\n";
   for (const Field& field : fields()) {
     const Words words = words_of(field);
     if (words.kind != WordKind::other)

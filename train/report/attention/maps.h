@@ -74,8 +74,8 @@ AttentionMaps attention_maps(const LoadedModel& trained, const Config& config, c
 
 /// Attention rollout (Abnar and Zuidema 2020): the share of each input row of a stack in each
 /// output row, [rows, rows]. It is the product of (A + I) / 2 over all layers, where A is the mean
-/// self-attention of a layer's heads; its rows sum to 1. Undefined if that side has no
-/// self-attention.
+/// self-attention of a layer's heads; its rows sum to 1. Undefined if the source
+/// (with `target`, the target) has no self-attention.
 Array rollout(const AttentionMaps& maps, bool target);
 
 nlohmann::json json_of(const AttentionMaps& maps);

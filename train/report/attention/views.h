@@ -33,8 +33,8 @@ Drawing neurons_view(const AttentionMaps& maps, const LayerWeights& layer, std::
                      std::int64_t query);
 
 /// The self-attention layers of the source or of the target as a graph. The edges between two
-/// columns show the mean weights of a layer's heads; weights below `threshold` are omitted. If there
-/// are no such layers, the drawing is empty (width 0).
+/// columns show the mean weights of a layer's heads; weights below `threshold` are omitted. If
+/// there are no such layers, the drawing is empty (width 0).
 Drawing graph_view(const AttentionMaps& maps, bool target, double threshold);
 
 /// The attention rollout of a stack as a graph, with edges for shares of at least `threshold`.

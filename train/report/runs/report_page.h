@@ -24,7 +24,7 @@ struct ReportExtras {
 };
 
 /// The report as an HTML page. `histories` contains at least one run; further runs are compared
-/// with the first. Throws as Comparison does.
+/// with the first. Throws the errors of Comparison.
 std::string report_page(const std::vector<History>& histories, const ReportExtras& extras);
 
 /// The main charts of the page: the loss and, if it differs, the reported metric. Charts without
