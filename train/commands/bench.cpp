@@ -70,7 +70,7 @@ struct Measured {
   /// The duration of each step and of its products alone, in seconds.
   std::vector<double> steps, replays;
   kernels::ProductFlops flops;   ///< sum over all measured steps
-  double tokens = 0;             ///< number of labelled tokens of all measured steps
+  double tokens = 0;             ///< number of labelled tokens in all measured steps
   double peak_rss_mb = 0;        ///< peak memory of training, without the replay
   double first_step_ms = 0;      ///< from the start of the process to the end of the first step
   std::int64_t allocations = 0;  ///< number of requests to the system for memory of arrays

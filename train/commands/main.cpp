@@ -52,7 +52,7 @@ int output_failed(std::string_view message) {
   return static_cast<int>(Exit::io);
 }
 
-/// Whether the command may run a model and so need a BLAS.
+/// Whether the command may run a model, for which it requires a BLAS.
 bool computes(std::string_view command) {
   constexpr std::array without{"compare", "completion", "fetch", "help", "man", "plot", "runs"};
   return std::ranges::find(without, command) == without.end();

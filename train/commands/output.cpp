@@ -27,7 +27,8 @@ bool same_file(const struct stat& a, const struct stat& b) {
   return a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
-/// Removes the unfinished file if a signal ends the process during the lifetime of this object.
+/// During the lifetime of this object, SIGINT, SIGTERM and SIGHUP remove the unfinished file before
+/// they end the process.
 class Unfinished {
  public:
   Unfinished(const std::filesystem::path& file, const struct stat& about) {

@@ -216,7 +216,7 @@ int train_command(const TrainCommand& options) {
 int resume_command(const ResumeCommand& options) {
   std::signal(SIGUSR1, SIG_IGN);
   World* const world = process_world("resume");
-  if (!is_first(world)) {  // only rank 0 needs the run's folder
+  if (!is_first(world)) {  // only rank 0 uses the run's folder
     silence();
     require_all(*world, {});
     const std::string yaml = world->broadcast(std::string());

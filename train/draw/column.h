@@ -35,7 +35,7 @@ struct Column {
   double half() const { return width / 2 + 32; }  ///< half the width of a frame
   double outside() const { return x + side * (half() + 112); }
 
-  /// Draws a line, dashed or with an arrowhead.
+  /// Draws a line: plain ("line"), with an arrowhead ("line tip") or dashed ("line tie").
   void line(const std::string& path, std::string_view kind = "line tip");
   void text(double at_x, double y, std::string_view kind, const std::string& text,
             std::string_view anchor = "middle");

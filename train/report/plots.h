@@ -1,5 +1,5 @@
 #pragma once
-/// Plots that need no run: positions, schedules, softmax, masks and activations of a config.
+/// Plots that require no run: positions, schedules, softmax, masks and activations of a config.
 #include <string>
 #include <string_view>
 #include <vector>

@@ -40,7 +40,7 @@ Drawing graph_view(const AttentionMaps& maps, bool target, double threshold);
 /// The attention rollout of a stack as a graph, with edges for shares of at least `threshold`.
 Drawing rollout_view(const AttentionMaps& maps, bool target, double threshold);
 
-/// A part of a page that shows any head as lines, map or neurons. Without JavaScript it shows the
+/// A part of a page that shows any head as lines, map or neurons. Without JavaScript, it shows the
 /// first layer as lines. It contains at most 900,000 values of queries and keys.
 std::string viewer(const AttentionMaps& maps);
 extern const std::string_view viewer_style;

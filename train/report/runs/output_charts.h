@@ -27,7 +27,7 @@ struct LengthSeries {
   std::string name;
   const SampleStatistics* statistics = nullptr;
 };
-/// The metric of each run for groups of samples, by the number of words of the target.
+/// The metric of each run for groups of samples whose targets have similar numbers of words.
 Chart score_by_length(Metric metric, std::span<const SampleOutput> outputs,
                       std::span<const LengthSeries> runs);
 
