@@ -25,7 +25,7 @@ says 'continuing from step 30' 'step     40'
 cp runs/tiny/run.json kept.json
 sed -i 's/"cpu": ".*"/"cpu": "another"/' runs/tiny/run.json
 status 0 resume runs/tiny train.steps=40
-says 'warning: changed since the run was started, so the bits of the result may differ: cpu: ' '; previously another'
+says 'warning: the environment of the run has changed, so the bits of the result may differ: cpu: ' '; previously another'
 rm runs/tiny/run.json
 status 0 resume runs/tiny train.steps=40
 holds err 'warning: .*run\.json.*cannot be compared'

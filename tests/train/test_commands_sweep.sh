@@ -18,7 +18,7 @@ CONFIG
 
 # ---- a grid, run twice ------------------------------------------------------------------------------
 status 0 sweep copy.yaml model.norm=pre,post --seeds 2 --jobs 2 --json
-says '4 runs in runs/copy-sweep' '4 of 4  00' 'exact match' 'the report is runs/copy-sweep/report.html'
+says 'sweep in runs/copy-sweep, number of runs: 4' '4 of 4  00' 'exact match' 'report written to runs/copy-sweep/report.html'
 equal 'groups of runs' "$(grep -o '"model.norm":"[a-z]*"' out | sort | tr '\n' ' ')" '"model.norm":"post" "model.norm":"pre" '
 equal 'number of runs' "$(ls -d runs/copy-sweep/0* | wc -l | tr -d ' ')" 4
 holds runs/copy-sweep/report.html 'Report of 4 runs of copy' 'class="band s1"'
@@ -57,7 +57,7 @@ done
 
 # ---- a run that fails -------------------------------------------------------------------------------
 status 1 sweep copy.yaml optim.lr=0.01,1e30 optim.clip_norm=0 optim.name=sgd --run failing
-says '002-lr=1e30 failed: status 5' 'the report is failing/report.html'
+says '002-lr=1e30 failed: status 5' 'report written to failing/report.html'
 holds out 'exact match'
 echo garbage >>failing/001-lr=0.01/metrics.jsonl  # a damaged run does not stop the other runs
 status 1 sweep copy.yaml optim.lr=0.01,1e30 optim.clip_norm=0 optim.name=sgd --run failing

@@ -224,7 +224,7 @@ status 2 prune runs/prunable --share 0.1 --run other model.heads=1
 status 2 prune runs/prunable --share 0.1 --run ''
 absent other
 status 2 prune few --heads 6 --run other   # one of six heads has been removed
-says '--heads 6: the model has only 5'
+says '--heads 6: expected at most 5, the number of remaining heads'
 status 2 train prunable.yaml --run few --overwrite train.distill.teacher=few
 says 'train.distill.teacher: few is the folder of the run itself'
 

@@ -32,7 +32,7 @@ says 'train.stpes' 'did you mean train.steps?' 'decode.beam'
 status 2 train tiny.yaml --run never tokenizer.specials=[a] train.stps=3
 says 'tokenizer.specials=[a]: "a" is not a name like <mask>' '(did you mean train.steps?)'
 status 2 train runs/tiny
-says 'runs/tiny is a folder, not a config; heed resume continues a run'
+says 'runs/tiny is a folder, but CONFIG is a YAML file; heed resume continues a run'
 status 2 train tiny.yaml --run ''
 says '--run: expected a folder'
 status 2 show reference seed=2

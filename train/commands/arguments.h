@@ -40,7 +40,7 @@ void add_run(CLI::App* command, std::string& run, std::vector<std::string>& over
 void add_weights(CLI::App* command, std::string& weights);
 /// Adds --run and --overwrite for a command that creates a run folder.
 CLI::Option* add_new_run(CLI::App* command, std::string& folder, bool& overwrite, const char* help);
-/// Adds --json; `what` names its content in the help.
+/// Adds --json; `what` names the printed content in the help.
 void add_json(CLI::App* command, bool& json, const char* what);
 
 }  // namespace heed::arguments

@@ -53,7 +53,8 @@ double median(std::vector<double> values) {
   return values.empty() ? 0 : values[values.size() / 2];
 }
 
-/// Sequences of random tokens with the lengths of the config's section bench.
+/// A batch of random sequences, whose number and lengths are those of the config's section bench.
+/// Images and videos keep their number of rows.
 Batch batch_of_random_tokens(const Task& task, std::uint64_t number) {
   const BenchOptions& bench = task.config().bench;
   Random random({task.config().seed, Stream::data, number, 0});
@@ -66,13 +67,13 @@ Batch batch_of_random_tokens(const Task& task, std::uint64_t number) {
 }
 
 struct Measured {
-  std::vector<double> steps,
-      replays;                  ///< duration of each step and of its products alone, in seconds
-  kernels::ProductFlops flops;  ///< sum over all measured steps
-  double tokens = 0;            ///< number of labelled tokens of all measured steps
-  double peak_rss_mb = 0;       ///< peak memory of training, without the replay
-  double first_step_ms = 0;
-  std::int64_t allocations = 0;  ///< number of array allocations in the measured steps
+  /// The duration of each step and of its products alone, in seconds.
+  std::vector<double> steps, replays;
+  kernels::ProductFlops flops;   ///< sum over all measured steps
+  double tokens = 0;             ///< number of labelled tokens in all measured steps
+  double peak_rss_mb = 0;        ///< peak memory of training, without the replay
+  double first_step_ms = 0;      ///< from the start of the process to the end of the first step
+  std::int64_t allocations = 0;  ///< number of requests to the system for memory of arrays
   std::int64_t parameters = 0;
   StepProfile profile;
 };
@@ -99,8 +100,8 @@ class Bench {
       teacher_ = make_teacher(config, data_);
     else if (!config.train.distill.teacher.empty())
       print_message(
-          "heed: note: random tokens have no teacher, so the step is measured without "
-          "distillation");
+          "heed: note: bench.sequences replaces the data with random tokens, so the step is "
+          "measured without the teacher");
     options_ = with_teacher(step_options(config), teacher_.get());
     optimizer_.emplace(config.optim, not_frozen(*model_, config.train.freeze));
     step_.emplace(*model_, *optimizer_, team_, options_);
@@ -247,8 +248,8 @@ int bench_command(const BenchCommand& options) {
              blas_kernel_chooser());
   fmt::print("  memory      {:10.1f} MB at the peak; {:.2f} allocations per step\n", m.peak_rss_mb,
              record["allocations_per_step"].get<double>());
-  fmt::print("  first step  {:10.1f} ms from process start to its end\n\n{}", m.first_step_ms,
-             m.profile.table());
+  fmt::print("  first step  {:10.1f} ms from the start of the process to the end of the step\n\n{}",
+             m.first_step_ms, m.profile.table());
   return 0;
 }
 

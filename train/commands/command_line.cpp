@@ -21,7 +21,7 @@ namespace {
 
 using namespace arguments;
 
-/// Adds a repeatable option, each value of which is a file.
+/// Adds an option that may be repeated; each value is a file.
 void add_files(CLI::App* command, const char* name, std::vector<std::string>& files,
                const char* help) {
   command->add_option(name, files, help)
@@ -209,7 +209,8 @@ void add_generate(CLI::App& app, Job& job) {
         std::uint64_t value = 0;
         const char* const end = text.data() + text.size();
         const auto [at, error] = std::from_chars(text.data(), end, value);
-        return error == std::errc() && at == end ? "" : "expected a whole number, 0 to 2^64 - 1";
+        return error == std::errc() && at == end ? ""
+                                                 : "expected a whole number from 0 to 2^64 - 1";
       })
       ->type_name("N")
       ->group(choices);
@@ -225,10 +226,11 @@ void add_generate(CLI::App& app, Job& job) {
   add_choice(command, results, "--output", options->output, "FILE",
              "output file (default: -, standard output)");
   command->footer(
-      "Every line of input has one line of output. For a language model, this is the prompt and\n"
-      "its continuation, with newlines printed as \\n; an empty prompt starts a new text. For all\n"
-      "other models, an empty line remains empty. Tasks seq2seq, text2text, denoise, tag and\n"
-      "classify read at most the first 4,096 tokens of a line, the end token included.\n"
+      "Without --nbest, each line of input produces one line of output. For a language model, it\n"
+      "is the prompt and its continuation, with newlines printed as \\n; an empty prompt starts a\n"
+      "new text. For all other models, the output of an empty line is empty. Tasks seq2seq,\n"
+      "text2text, denoise, tag and classify read at most the first 4,096 tokens of a line,\n"
+      "including the end token.\n"
       "--beam 1 always chooses the most probable token. --temperature, --top-k and --top-p imply\n"
       "--sample. --nbest prints the N best hypotheses of the beam, or N samples; SCORE is the\n"
       "log-probability divided by the length penalty. With --prompt and --beam 1 or --sample,\n"
@@ -253,11 +255,9 @@ void add_score(CLI::App& app, Job& job) {
              "output file (default: -, standard output)");
   add_json(command, options->json, "the lists log_prob and tokens");
   command->footer(
-      "Prints, for each target line, the natural logarithm of its probability and, after a tab, "
-      "its number\n"
-      "of tokens. Both include the end token. A language model has no end token: each line is "
-      "scored as if\n"
-      "it followed a newline, and only the tokens of the line count.\n"
+      "Prints, for each target line, the natural logarithm of its probability and, after a tab,\n"
+      "its number of tokens. Both include the end token. A language model has no end token: each\n"
+      "line is scored as if it followed a newline, and only the tokens of the line count.\n"
       "Example:\n"
       "  heed score runs/multi30k-de-en --source test.de --target test.en");
 }
@@ -269,14 +269,15 @@ void add_gradcheck(CLI::App& app, Job& job) {
                   options, gradcheck_command);
   add_config(command, options->config, options->overrides, "model.norm=post");
   add_choice(command, choices, "--entries", options->entries, "N",
-             "number of entries to check per parameter (default: as many as take about 40 s)")
+             "number of entries to check per parameter (default: as many as fit in about 40 s)")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 40));
   add_json(command, options->json, "the table");
   command->footer(
-      "Uses a few sequences of the training data, with dropout and label smoothing, and compares\n"
-      "the gradient with a five-point finite difference: for some entries of each parameter, and\n"
-      "along two random directions. A gradient is correct if its error is at most 1e-6 of its\n"
-      "magnitude plus 1e-8. The exit status is 1 if a gradient is wrong.\n"
+      "Uses three sequences of the training data, with the config's dropout and label smoothing,\n"
+      "and compares the gradient with a five-point finite difference: for some entries of each\n"
+      "parameter and, for large parameters, along two random directions. A gradient is correct\n"
+      "if its error is at most 1e-6 of its magnitude plus 1e-8. The exit status is 1 if a gradient\n"
+      "is wrong.\n"
       "Example:\n"
       "  heed gradcheck configs/dates.yaml model.norm=post model.activation=gelu");
 }
@@ -285,11 +286,11 @@ void add_bench(CLI::App& app, Job& job) {
   const auto options = std::make_shared<BenchCommand>();
   CLI::App* const command =
       add_command(app, job, "bench",
-                  "time of a step, tokens/s, GFLOP/s, share of the matrix products, time by op",
+                  "time of a step, tokens/s, GFLOP/s, share of time in matrix products, time by op",
                   options, bench_command);
   add_config(command, options->config, options->overrides, "train.batch_tokens=8192");
   add_choice(command, choices, "--steps", options->steps, "N",
-             "number of steps to measure (default: as many as take about 10 s)")
+             "number of steps to measure (default: as many as fit in about 10 s)")
       ->check(CLI::Range(1, 1'000'000));
   add_json(command, options->json, "the figures");
   command->footer("Example:\n  heed bench configs/bench/nmt-small.yaml threads=2");
@@ -336,12 +337,10 @@ void add_quantize(CLI::App& app, Job& job, const std::vector<std::string>& typed
   add_new_run(command, options->to, options->overwrite, "the new run folder (default: RUN-int8)");
   add_json(command, options->json, "the sizes");
   command->footer(
-      "Matrices become int8 with a float32 scale for each row; vectors remain float32. heed eval "
-      "and\n"
-      "heed generate read the new run like any other, with decode.precision=int8, which also works "
-      "for other\n"
-      "runs. The new run cannot be resumed or pruned; model.init_from loads its values as "
-      "float32.\n"
+      "Matrices become int8 with a float32 scale for each row; vectors remain float32. heed eval\n"
+      "and heed generate read the new run like any other, with decode.precision=int8, which also\n"
+      "works for other runs. The new run cannot be resumed or pruned; model.init_from loads its\n"
+      "values as float32.\n"
       "Examples:\n"
       "  heed quantize runs/multi30k-de-en\n"
       "  heed eval runs/multi30k-de-en-int8");

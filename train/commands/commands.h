@@ -35,11 +35,11 @@ struct EvalCommand {
   std::string run;
   std::vector<std::string> overrides;
   std::string weights;  ///< name for find_weights: best, last, average, a step, a folder, or empty
-  std::string split;    ///< valid or test; empty: test, or valid without test data
+  std::string split;    ///< valid or test; empty: test, or valid if there are no test data
   std::vector<std::string> source, target, text;  ///< files instead of a split
   bool pretokenised = false;  ///< whether the lines are already tokenised for BLEU
   bool json = false;
-  std::string output;  ///< file for the translations; empty: none
+  std::string output;  ///< file for the outputs; empty: none
 };
 int eval_command(const EvalCommand& options);
 
@@ -49,7 +49,7 @@ struct GenerateCommand {
   std::string weights;
   std::string input = "-", output = "-";
   std::optional<std::string> prompt;  ///< lm: the text to continue, instead of lines of input
-  std::optional<std::uint64_t> seed;  ///< seed of sampling; unset: the config's
+  std::optional<std::uint64_t> seed;  ///< seed of sampling; unset: the config's seed
   std::string prefix;                 ///< file whose line i begins output i; empty: none
   std::int64_t nbest = 0;  ///< number of outputs per line, with scores; 0: one, without a score
   std::int64_t chunk = 0;  ///< number of lines read per chunk; 0: 1 at a terminal, else 2048
@@ -73,13 +73,13 @@ struct AttentionCommand {
   std::string input;  ///< a line of the source; lm: a text
   /// Encoder-decoder models: the output; empty: the model generates it.
   std::string target;
-  std::string layer;                 ///< parts of the names of the layers to show; empty: all
+  std::string layer;                 ///< dot-separated parts of layer names; empty: all layers
   std::optional<std::int64_t> head;  ///< head to show, counted from 0; unset: all
   std::string output = "attention.html";
   bool json = false;
   std::string view = "map";           ///< kind of drawing: map, lines, neurons, graph, rollout
-  std::optional<std::int64_t> query;  ///< view neurons: row of the query, from 0; unset: the last
-  std::optional<double> threshold;    ///< views graph and rollout: minimum weight of an edge
+  std::optional<std::int64_t> query;  ///< neurons view: row of the query, from 0; unset: the last
+  std::optional<double> threshold;    ///< graph and rollout views: minimum weight of an edge
   std::string width;                  ///< width of a drawing: "84mm"; empty: pixels
 };
 int attention_command(const AttentionCommand& options);
@@ -89,7 +89,7 @@ struct TraceCommand {
   std::vector<std::string> overrides;
   std::string weights;
   std::string input, target;
-  std::string layer;  ///< parts of a layer's name; empty: the first layer
+  std::string layer;  ///< dot-separated parts of a layer name; empty: the first layer
   std::int64_t head = 0;
   bool backward = false;
   std::string output = "-";
@@ -143,7 +143,7 @@ int runs_command(const RunsCommand& options);
 struct GradcheckCommand {
   std::string config;
   std::vector<std::string> overrides;
-  /// Number of entries to check per parameter; 0: as many as take about 40 s.
+  /// Number of entries to check per parameter; 0: as many as fit in about 40 s.
   std::int64_t entries = 0;
   bool json = false;
 };
@@ -162,7 +162,7 @@ int show_command(const ShowCommand& options);
 struct BenchCommand {
   std::string config;
   std::vector<std::string> overrides;
-  std::int64_t steps = 0;  ///< number of measured steps; 0: as many as take about 10 s
+  std::int64_t steps = 0;  ///< number of measured steps; 0: as many as fit in about 10 s
   bool json = false;
 };
 int bench_command(const BenchCommand& options);

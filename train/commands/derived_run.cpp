@@ -40,7 +40,7 @@ void write_derived_run(const DerivedRun& run, const TrainedModel& original, cons
   JsonlWriter metrics(run.to.metrics());
   metrics.append(record);
   metrics.sync();
-  begin_run(run.to, config, original.tokenizers, sums, run.command);  // makes the folder a run
+  begin_run(run.to, config, original.tokenizers, sums, run.command);  // last: completes the run
 }
 
 nlohmann::json record_of(const DerivedRun& run, const TrainedModel& original,

@@ -19,11 +19,11 @@ struct DerivedRun {
   std::vector<std::string> command;
 };
 
-/// Throws Error(usage) if the new run's folder is the original's or contains files that must not be
-/// replaced; Error(locked) if a process is using it.
+/// Throws Error(usage) if the new run's folder is that of the original run or contains files that
+/// must not be replaced, Error(locked) if a process is using it.
 void check_destination(const DerivedRun& run);
 
-/// Writes the new run: this config, the original's tokenizers, `record` in metrics.jsonl, and one
+/// Writes the new run: `config`, the original's tokenizers, `record` in metrics.jsonl, and one
 /// checkpoint at the step of the original's weights, with `record` in its state.json and without
 /// optimizer state.
 void write_derived_run(const DerivedRun& run, const TrainedModel& original, const Config& config,
@@ -33,8 +33,8 @@ void write_derived_run(const DerivedRun& run, const TrainedModel& original, cons
 /// The record of the new run: {"kind": "pruned", "from": "runs/a", "weights": …}.
 nlohmann::json record_of(const DerivedRun& run, const TrainedModel& original,
                          const std::string& kind);
-/// Prints `text`, or with `json` the record and the new run's folder; then a message that names the
-/// folder.
+/// Prints `text`, or with `json` the record and the new run's folder. Then prints a message that
+/// names the folder to standard error.
 void report_derived_run(const DerivedRun& run, nlohmann::json record, const std::string& text,
                         bool json);
 

@@ -40,7 +40,8 @@ struct Subject {
   refuse_arguments(fmt::format("the config has neither a valid nor a test split: give {}", files));
 }
 
-/// Reads one split; reads the whole corpus only if the split is synthetic or a fraction of another.
+/// Reads the split to evaluate. Reads the whole corpus only if this split is synthetic or a
+/// fraction of another. Throws Error(usage) if the config has no such split.
 Subject split_subject(const EvalCommand& options, const Task& task) {
   const DataOptions& data = task.config().data;
   const bool synthetic = data.synthetic.name != SyntheticKind::none;
@@ -59,7 +60,7 @@ Subject split_subject(const EvalCommand& options, const Task& task) {
   return {name, std::move(split)};
 }
 
-/// The files that contain the data to evaluate.
+/// The files that may be read to obtain the data to evaluate.
 std::vector<std::string> files_read(const EvalCommand& options, const Config& config) {
   std::vector<std::string> all;
   for (const auto* files : {&options.source, &options.target, &options.text})

@@ -25,14 +25,13 @@ namespace heed {
 namespace {
 
 constexpr double allowed_seconds = 40;
-constexpr std::int64_t stencil = 4;  // forward passes for a correct entry or direction
+constexpr std::int64_t stencil = 4;  // number of forward passes for a correct entry or direction
 constexpr int directions = 2;
 constexpr std::int64_t min_entries = 4, max_entries = 256;
 
-/// A batch of three sequences of the training data: of the first 16 such batches, the one whose
-/// number of tokens is closest to 40. More tokens would only take longer, because the loss is
-/// computed thousands of times; fewer would hardly test attention. Windows of a text are shortened
-/// for the same reason.
+/// Among the first 16 batches of three training sequences, the one whose number of tokens is
+/// closest to 40. More tokens would only take longer, because the loss is computed thousands of
+/// times; fewer would hardly test attention. Windows of a text are shortened for the same reason.
 Batch small_batch(const Config& config, const Dataset& data) {
   constexpr std::int64_t candidates = 16, target_tokens = 40;
   BatchOptions options;
@@ -51,8 +50,8 @@ Batch small_batch(const Config& config, const Dataset& data) {
   return best;
 }
 
-/// Checks some entries of every parameter (all entries of a small one), and random directions for
-/// the parameters whose entries are not all checked.
+/// Checks some entries of every parameter (all entries of small parameters) and, for parameters
+/// whose entries are not all checked, random directions.
 class ModelCheck {
  public:
   ModelCheck(std::function<Tensor()> loss, Parameters parameters, std::int64_t entries)

@@ -52,13 +52,14 @@ int output_failed(std::string_view message) {
   return static_cast<int>(Exit::io);
 }
 
-/// Whether the command runs a model and so needs a BLAS.
+/// Whether the command may run a model, for which it requires a BLAS.
 bool computes(std::string_view command) {
   constexpr std::array without{"compare", "completion", "fetch", "help", "man", "plot", "runs"};
   return std::ranges::find(without, command) == without.end();
 }
 
-/// Runs the job and reports any failure, including a failed write of the last bytes.
+/// Runs the job and returns the exit status. Reports any failure, including a failed write of the
+/// last bytes.
 int run(const Job& job) {
   try {
     const int status = job();
@@ -133,8 +134,8 @@ int main(int argc, char** argv) {
       if (launcher.rank > 0) throw Error(Exit::usage, "");  // rank 0 prints the message
       throw Error(
           Exit::usage,
-          fmt::format("heed {} runs in one process, but {} has started {}: only train, resume "
-                      "and eval are distributed",
+          fmt::format("heed {} runs in one process, but {} has started {} processes: only train, "
+                      "resume and eval are distributed",
                       command, launcher.name, launcher.processes));
     }
     return job();

@@ -27,7 +27,8 @@ bool same_file(const struct stat& a, const struct stat& b) {
   return a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
-/// Removes the unfinished file if a signal ends the process during the lifetime of this object.
+/// During the lifetime of this object, SIGINT, SIGTERM and SIGHUP remove the unfinished file before
+/// they end the process.
 class Unfinished {
  public:
   Unfinished(const std::filesystem::path& file, const struct stat& about) {
@@ -62,7 +63,7 @@ class Unfinished {
   std::array<struct sigaction, 3> before_{};
 };
 
-/// The N of /dev/fd/N, or -1.
+/// The N of /dev/fd/N or /proc/self/fd/N; -1 for any other path.
 int descriptor_in(const std::string& path) {
   for (const std::string_view folder : {"/dev/fd/", "/proc/self/fd/"}) {
     if (!path.starts_with(folder)) continue;
@@ -74,8 +75,9 @@ int descriptor_in(const std::string& path) {
   return -1;
 }
 
-/// The open descriptor of this file (/dev/stdout, /dev/fd/3, or the file that standard output is
-/// redirected to), or -1. Writing a new file would replace the file that the shell has opened.
+/// A descriptor through which this file is already open for writing (/dev/stdout, /dev/fd/3, or a
+/// file that standard output or standard error is redirected to); -1 if there is none. Such a file
+/// is written through the descriptor: a new file would replace the file that the shell has opened.
 int open_already(const std::string& path, const struct stat& file) {
   for (const int number : {descriptor_in(path), STDOUT_FILENO, STDERR_FILENO}) {
     struct stat open {};
@@ -103,14 +105,14 @@ class Claim {
   explicit Claim(const std::filesystem::path& unfinished) {
     for (;;) {
       file_ = open_file(unfinished, O_WRONLY | O_CREAT | O_NOFOLLOW);
-      // Errors of file systems without locks are ignored.
+      // All other errors are ignored, such as those of file systems without locks.
       if (::flock(file_.get(), LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK)
         throw Error(Exit::io,
                     fmt::format("{}: another process is writing this file", unfinished.string()));
       struct stat status {};
       if (::fstat(file_.get(), &about_) == 0 && ::stat(unfinished.c_str(), &status) == 0 &&
           same_file(about_, status))
-        return;  // else another process has renamed the file
+        return;  // otherwise another process has renamed or removed the file
     }
   }
   const struct stat& about() const { return about_; }

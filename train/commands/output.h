@@ -11,8 +11,8 @@ using Sink = std::function<void(std::string_view)>;
 
 /// Calls `produce` with a sink for a file, or for standard output ("-"). Links are followed. A file
 /// is written atomically and remains unchanged if `produce` throws; a device, a pipe and standard
-/// output (/dev/stdout) are written directly. Throws Error(io) if writing fails or another process
-/// is writing the same file.
+/// output (/dev/stdout) are written directly. Throws Error(usage) if `path` is empty, Error(io) if
+/// writing fails or another process is writing the same file.
 void write_output(const std::string& path, const std::function<void(const Sink&)>& produce);
 
 /// Throws Error(usage) if the output is a regular file that is also an input. Compares files, so
@@ -25,7 +25,8 @@ void refuse_output_over_input(const std::string& output, const std::vector<std::
 void refuse_other_formats(const std::string& output, const std::string& command,
                           const std::string& writes);
 
-/// Whether `path` is standard output: "-", /dev/stdout, or the file that it is redirected to.
+/// Whether `path` is standard output: "-", /dev/stdout, or the file that standard output is
+/// redirected to, except /dev/null.
 bool is_standard_output(const std::string& path);
 
 }  // namespace heed

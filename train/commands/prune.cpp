@@ -21,8 +21,8 @@ nlohmann::json json_of(const HeadImportance& head) {
   return {{"attention", head.attention}, {"head", head.head}, {"importance", head.importance}};
 }
 
-/// The remaining heads, the least important first; heads of equal importance in the order of the
-/// model.
+/// The heads that have not been removed, the least important first. Heads of equal importance
+/// remain in the order of the model.
 std::vector<HeadImportance> by_importance(std::vector<HeadImportance> heads) {
   std::erase_if(heads, [](const HeadImportance& head) { return head.removed; });
   std::ranges::stable_sort(heads, {}, &HeadImportance::importance);
@@ -41,7 +41,9 @@ std::string prune_heads(const TrainedModel& trained, const ExperimentData& data,
   if (heads.empty())
     throw Error(Exit::usage, "--heads: the model has no attention heads; use --share");
   if (count > std::ssize(heads))
-    throw Error(Exit::usage, fmt::format("--heads {}: the model has only {}", count, heads.size()));
+    throw Error(Exit::usage,
+                fmt::format("--heads {}: expected at most {}, the number of remaining heads", count,
+                            heads.size()));
   std::string text = fmt::format("{:<40}  head  importance\n", "attention");
   record["heads"] = nlohmann::json::array();
   for (std::int64_t i = 0; i < std::ssize(heads); ++i) {

@@ -14,7 +14,8 @@ namespace heed {
 
 namespace {
 
-/// Formats one line per score, or all scores as one JSON object with the name of the weights.
+/// Formats one line per score, or with `json` one object that contains all scores and describes the
+/// weights.
 std::string listed(const std::vector<LineScore>& scores, const WeightsInfo& weights, bool json) {
   std::string text;
   nlohmann::json log_probs = nlohmann::json::array(), tokens = nlohmann::json::array();

@@ -29,7 +29,7 @@ void show_results(const SweepCommand& options, const SweepOptions& sweep,
   }
   const std::filesystem::path page = sweep.folder / "report.html";
   write_file_durably(page, report_page(histories, {}));
-  print_message(fmt::format("heed: the report is {}", page.string()));
+  print_message(fmt::format("heed: report written to {}", page.string()));
 }
 
 }  // namespace
@@ -47,7 +47,7 @@ int sweep_command(const SweepCommand& options) {
   const SweepOptions sweep{options.config, folder, options.jobs, plan.halving};
   const std::vector<SweepMember> members = members_of(plan, options.config);
   claim_folder(sweep, members);
-  print_message(fmt::format("heed: sweep of {} runs in {}", members.size(), folder));
+  print_message(fmt::format("heed: sweep in {}, number of runs: {}", folder, members.size()));
   const SweepResult result =
       run_sweep(sweep, members, [](const std::string& line) { print_message(line); });
   if (result.signal != 0) {

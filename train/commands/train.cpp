@@ -45,7 +45,7 @@ void explain_precision(const Config& config, RunLog& run_log) {
   }
 }
 
-/// Runs `work`; a failure is also logged.
+/// Runs `work`. If it throws, the message is also written to the log.
 template <class Work>
 int logged(RunLog& run_log, const Work& work) {
   try {
@@ -54,13 +54,13 @@ int logged(RunLog& run_log, const Work& work) {
     run_log.end_progress();
     try {
       run_log.log(fmt::format("ended by an error: {}", e.what()));
-    } catch (const std::exception&) {  // logging may fail on a full disk: report the first error
+    } catch (const std::exception&) {  // the disk may be full; the first error is reported
     }
     throw;
   }
 }
 
-/// Prints the JSON of --json. Without validation and test data, the metrics are absent.
+/// Prints the JSON of --json. It lacks metrics if the run has neither validation nor test data.
 void print_record(const std::optional<Evaluation>& e, const std::string& split,
                   const WeightsInfo& weights, const RunFolder& run) {
   nlohmann::json record = e ? e->json() : nlohmann::json::object();
@@ -71,7 +71,8 @@ void print_record(const std::optional<Evaluation>& e, const std::string& split,
 }
 
 /// Trains from the trainer's current state to the end and evaluates the chosen weights. Returns the
-/// exit status.
+/// exit status: 128 + the number of the signal that stopped the training, else 0. Throws
+/// Error(non_finite) if the final loss is not finite.
 int train_and_test(Trainer& trainer, const RunFolder& run, const ExperimentData& data,
                    RunLog& run_log, bool json) {
   if (const int signal = trainer.train(); signal != 0) {
@@ -116,8 +117,8 @@ int follow(World& world, const Config& config) {
   return replica->follow();
 }
 
-/// Builds the trainer of rank 0 or of a run of one process. Throws on all ranks if one of them
-/// fails, for example if the model does not fit into its memory.
+/// Builds the trainer of rank 0 or of a run of one process. Throws on all ranks if one rank fails,
+/// for example because the model does not fit into its memory.
 void make_trainer(std::optional<Trainer>& trainer, const Config& config, const RunFolder& run,
                   const ExperimentData& data, RunLog& run_log, World* world) {
   if (world != nullptr) require_equal_ranks(*world, config, data);
@@ -140,7 +141,7 @@ int resume_run(const Config& config, const RunFolder& run, const ResumeCommand& 
   const ExperimentData data = load_data_together(world, config, &tokenizers);
   for (const std::string& change : environment_changes(run, config, data.sums)) {
     run_log.line(fmt::format(
-        "warning: changed since the run was started, so the bits of the result may differ: {}",
+        "warning: the environment of the run has changed, so the bits of the result may differ: {}",
         change));
   }
   explain_precision(config, run_log);
@@ -159,7 +160,7 @@ RunFolder folder_of(const TrainCommand& options, const Config& config) {
                               : std::filesystem::path(options.run)};
 }
 
-/// Throws if a new run cannot start in this folder.
+/// Throws Error(usage) or Error(locked) if a new run cannot start in this folder.
 void check_free(const RunFolder& run, bool overwrite) {
   RunLock::refuse_if_held(run.path);
   overwrite ? refuse_foreign_folder(run) : refuse_existing_run(run);
@@ -175,7 +176,8 @@ int train_command(const TrainCommand& options) {
     if (std::filesystem::is_directory(options.config)) {
       throw Error(
           Exit::usage,
-          fmt::format("{} is a folder, not a config; heed resume continues a run", options.config));
+          fmt::format("{} is a folder, but CONFIG is a YAML file; heed resume continues a run",
+                      options.config));
     }
     if (world != nullptr && std::filesystem::exists(options.config) &&
         !std::filesystem::is_regular_file(options.config)) {
@@ -192,7 +194,7 @@ int train_command(const TrainCommand& options) {
   const RunFolder run = folder_of(options, config);
   RunLog run_log;
   for (const std::string& warning : config.warnings) run_log.line("warning: " + warning);
-  // Loads data and model before creating the run's folder, so that no folder remains if they fail.
+  // Data and model are loaded before the run's folder is created: a failure leaves no folder.
   const ExperimentData data = load_data_together(world, config);
   std::optional<Trainer> trainer;
   make_trainer(trainer, config, run, data, run_log, world);
@@ -214,7 +216,7 @@ int train_command(const TrainCommand& options) {
 int resume_command(const ResumeCommand& options) {
   std::signal(SIGUSR1, SIG_IGN);
   World* const world = process_world("resume");
-  if (!is_first(world)) {  // only rank 0 needs the run's folder
+  if (!is_first(world)) {  // only rank 0 uses the run's folder
     silence();
     require_all(*world, {});
     const std::string yaml = world->broadcast(std::string());

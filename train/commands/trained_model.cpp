@@ -15,8 +15,8 @@ HEED_BEGIN
 
 namespace {
 
-/// Throws Error(bad_input) if the checksum is wrong; the message lists the other weights of the
-/// run.
+/// Verifies the checksum of the weights. Throws Error(bad_input) if it is wrong; the message lists
+/// the weights that the run contains.
 WeightsInfo check_weights(const RunFolder& run, const std::filesystem::path& weights) {
   try {
     return {weights, check_file(weights, "model.safetensors")};
@@ -43,12 +43,13 @@ TrainedModel TrainedModel::open(const std::string& run, const std::vector<std::s
   const std::filesystem::path weights = find_weights(folder, name);
   for (const std::string& note : check_files(folder)) print_message("heed: note: " + note);
   for (const std::string& changed : changed_plugins(folder, trained.config))
-    print_message(fmt::format("heed: note: {} from those that the run was started with", changed));
+    print_message(
+        fmt::format("heed: note: {} from the one that the run was started with", changed));
   trained.tokenizers = load_tokenizers(folder.path, trained.config);
   trained.task = make_task(trained.config);
   trained.model = build_uninitialised(trained.config, sizes_of(trained.tokenizers));
   const std::filesystem::path file = weights / "model.safetensors";
-  // A folder outside the run may contain weights without a state.json.
+  // A folder outside the run may contain weights without a state.json, which lists checksums.
   std::error_code ignored;
   const auto top = std::filesystem::weakly_canonical(folder.path, ignored);
   const auto inside = std::filesystem::weakly_canonical(weights, ignored).lexically_relative(top);

@@ -19,7 +19,8 @@ struct TrainedModel {
   bool quantised = false;  ///< whether the weights file contains int8 matrices
 
   /// Opens a run with the weights `name`, as in find_weights. Prints the name of the weights to
-  /// standard error. Throws Error(bad_input) if a file is missing or does not match the config.
+  /// standard error. Throws Error(usage) if the folder contains no config or if the config is
+  /// invalid, Error(bad_input) if another file is missing, damaged or inconsistent with the config.
   static TrainedModel open(const std::string& run, const std::vector<std::string>& overrides,
                            const std::string& name);
 

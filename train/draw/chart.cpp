@@ -41,7 +41,7 @@ class Scale {
   /// About `wanted` round numbers within the bounds.
   std::vector<double> ticks(int wanted) const {
     const std::vector<double> all = log_ ? log_ticks() : even_ticks(wanted);
-    // A logarithmic scale that spans less than a decade may have even ticks.
+    // A narrow logarithmic scale with fewer than three logarithmic ticks has even ticks instead.
     return log_ && all.size() < 3 ? even_ticks(wanted) : all;
   }
 
@@ -58,7 +58,7 @@ class Scale {
     return all;
   }
   std::vector<double> log_ticks() const {
-    // A wide scale has ticks at powers of ten, other scales also at 2 and 5 times these powers.
+    // A wide scale has ticks at powers of ten. Other scales also have ticks at 2 and 5 times these.
     const bool wide = high_ / low_ > 1000;
     std::vector<double> all;
     const int first = static_cast<int>(std::floor(std::log10(low_))),

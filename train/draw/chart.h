@@ -49,8 +49,8 @@ struct Tick {
 struct Chart {
   std::string title, x_label, y_label;
   bool log_x = false, log_y = false;  ///< logarithmic axes, which omit values that are not positive
-  std::optional<double> y_low, y_high;  ///< bounds; unset: the range of the marks
-  std::vector<Tick> x_ticks;            ///< empty: numeric ticks
+  std::optional<double> y_low, y_high;  ///< bounds of the y axis; unset: the range of the marks
+  std::vector<Tick> x_ticks;            ///< ticks of the x axis; empty: numeric ticks
   std::vector<Band> bands;
   std::vector<Bar> bars;
   std::vector<Line> lines;

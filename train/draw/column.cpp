@@ -17,7 +17,7 @@ constexpr std::string_view style =
 <marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto"><path d="M0 0L8 4L0 8z"/></marker>
 )";
 
-/// "M1 2", "V3", …
+/// Path commands: "M1 2", "H3", "V3".
 std::string move(double x, double y) { return "M" + svg_number(x) + " " + svg_number(y); }
 std::string to_x(double x) { return "H" + svg_number(x); }
 std::string to_y(double y) { return "V" + svg_number(y); }

@@ -27,15 +27,15 @@ struct Column {
   double top = 0;
   double beside = 0;  ///< y coordinate of the top of the last box beside the column
   std::string body = {};
-  std::vector<std::pair<double, double>> readers =
-      {};  ///< midpoints of the left edges of boxes with reads_side_box
+  /// The midpoints of the left edges of boxes with reads_side_box.
+  std::vector<std::pair<double, double>> readers = {};
 
   /// The width of `n` boxes side by side.
   static double width_of(int n) { return n * box_width + (n - 1) * gap; }
   double half() const { return width / 2 + 32; }  ///< half the width of a frame
   double outside() const { return x + side * (half() + 112); }
 
-  /// Draws a line, dashed or with an arrowhead.
+  /// Draws a line: plain ("line"), with an arrowhead ("line tip") or dashed ("line tie").
   void line(const std::string& path, std::string_view kind = "line tip");
   void text(double at_x, double y, std::string_view kind, const std::string& text,
             std::string_view anchor = "middle");

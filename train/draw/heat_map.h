@@ -19,7 +19,7 @@ struct HeatMap {
 };
 
 /// Reduces a map to at most `max_extent` rows and columns: each value is the mean of a block,
-/// `largest` the largest mean. Returns a smaller map unchanged.
+/// `largest` the largest mean. A map within these bounds is returned unchanged.
 HeatMap reduced(const HeatMap& map, std::int64_t max_extent);
 
 /// The cells alone, each width × height, in one path per level of opacity. Omits cells of level 0.

@@ -46,7 +46,7 @@ inline std::string svg_file(const Drawing& d, double millimetres = 0) {
 std::string html_page(std::string_view title, std::string_view style, std::string_view body,
                       std::string_view head = "");
 
-/// A drawing within a page or another drawing. It is clipped to its size.
+/// A drawing as an element of a page or of another drawing, clipped to its size.
 std::string svg_element(double width, double height, std::string_view body);
 inline std::string svg_element(const Drawing& d) { return svg_element(d.width, d.height, d.body); }
 

@@ -27,7 +27,7 @@ std::int64_t resident() {
 
 constexpr double probe_flops = 4e10;  // about half a second of work
 
-/// The work and memory of a shard.
+/// The work of a shard and the memory that it uses.
 struct Probe {
   double flops = 0;        ///< model FLOPs
   double tape = 0;         ///< memory in use between forward and backward, in bytes
@@ -72,8 +72,8 @@ MemoryEstimate probe_training(const Task& task, const Model& model,
   const std::int64_t source_length = length(work.source_tokens),
                      target_length = length(work.target_tokens);
 
-  // A shard of sequences of average length, as many as run in half a second: training needs about 6
-  // FLOPs per weight and token (Kaplan et al. 2020, section 2.1).
+  // A shard with as many sequences of average length as run in about half a second: training
+  // executes about 6 FLOPs per weight and token (Kaplan et al. 2020, section 2.1).
   const double values = set / sizeof(float), per_shard = std::max(work.sequences / shards, 1.0),
                per_sequence =
                    6 * values * static_cast<double>(std::max(source_length, target_length)),
@@ -99,8 +99,8 @@ MemoryEstimate probe_training(const Task& task, const Model& model,
   // Neighbouring sums are added as soon as both exist (step.h): one sum of each size may wait while
   // all threads are working.
   e.gradients = set * std::min(shards, threads * (1 + std::floor(std::log2(shards / threads))));
-  // Allowance for shards of unequal size and gaps between blocks, measured on runs of several
-  // models.
+  // An allowance for shards of unequal size and for gaps between blocks, measured on runs of
+  // several models.
   constexpr double spread = 1.15;
   e.activations = threads * std::max(spread * per_thread - set, 0.0);
   return e;

@@ -174,7 +174,7 @@ class ModelDrawing {
     for (std::size_t i = 0; serial && i < boxes.size(); ++i)
       draw_sublayers(column, fmt::format("{}.norm{}", block, i + 1), {boxes[i]});
   }
-  /// Draws one of `n` equal blocks.
+  /// Draws one of `n` equal blocks, in a frame labelled with `n`. Draws nothing if `n` is 0.
   template <class Draw>
   void draw_blocks(Column& column, const std::string& blocks, std::int64_t n, Draw draw) const {
     if (n == 0) return;
@@ -262,7 +262,7 @@ class ModelDrawing {
       c.feed_from_side(box("Distances", {"biases of all layers"}, part, weights));
   }
 
-  /// Draws the caption of a non-text source and its rows.
+  /// Draws two captions of a non-text source: its size, and the content of a row.
   void draw_source(Column& c, bool class_row) const {
     const ImageOptions& image = config_.data.image;
     const std::string first = class_row ? ", after a row of zeros" : "",

@@ -15,12 +15,13 @@ namespace heed {
 namespace {
 
 constexpr std::int64_t max_batches = 16;     // maximum number of batches that are averaged
-constexpr std::int64_t guessed_length = 32;  // assumed tokens per sequence, without data
+constexpr std::int64_t guessed_length = 32;  // assumed number of tokens per sequence without data
 constexpr std::int64_t guessed_characters = 100;
 
 // ---- the vocabulary -------------------------------------------------------------------------
 
-/// Whether training the tokenizer is slow, as with SentencePiece; all other kinds are fast.
+/// Whether a SentencePiece tokenizer has yet to be trained, which is slow. The other kinds are
+/// trained quickly, and an existing model needs no training.
 bool learns_slowly(const TokenizerOptions& t) {
   return t.kind == TokenizerKind::sentencepiece && t.model.empty() &&
          (t.source_model.empty() || t.target_model.empty());
@@ -70,14 +71,15 @@ StepWork real_work(const Task& task, const Split& train, const Tokenizers& token
   BatchStream stream(data, batch_options(task.config()));
   const std::int64_t n = std::min(max_batches, stream.batches_in(0));
   StepWork work;
-  work.basis = fmt::format("the mean of the first {} training batches", n);
+  work.basis = fmt::format("number of averaged training batches: {}", n);
   for (std::int64_t i = 0; i < n; ++i) {
     add_batch(work, stream.next(), 1 / static_cast<double>(n));
   }
   return work;
 }
 
-/// Sets vocabulary and work from the data on this machine, where available.
+/// Sets vocabulary and work from the data, or to estimates if the data are unavailable or the
+/// tokenizer would take long to train.
 void measure_data(const Task& task, const std::optional<Tokenizers>& run_tokenizers,
                   ModelSummary& summary) {
   const Config& config = task.config();

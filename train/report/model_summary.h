@@ -39,9 +39,9 @@ struct ModelSummary {
   std::string text() const;
 };
 
-/// Summarises a config. `run_tokenizers`: the tokenizers of a run; if unset, tokenizers that are
-/// fast to train are built from the training data. Unknown values are estimated; `basis` names
-/// their source.
+/// Summarises a config. `run_tokenizers` are the tokenizers of a run; if unset, tokenizers are
+/// loaded or, if that is fast, trained on the training data. Values that the data do not determine
+/// are estimated. Each `basis` names the source of its values.
 ModelSummary summarize_model(const Config& config, const std::optional<Tokenizers>& run_tokenizers);
 
 }  // namespace heed

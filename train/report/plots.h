@@ -1,5 +1,5 @@
 #pragma once
-/// Plots that need no run: positions, schedules, softmax, masks and activations of a config.
+/// Plots that require no run: positions, schedules, softmax, masks and activations of a config.
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,7 +14,7 @@ namespace heed {
 ///                positions; the biases of ALiBi; the buckets of T5
 ///   schedule     the learning rate over the steps, for the config's schedule and for all schedules
 ///   softmax      weights and entropy as functions of the temperature
-///   masks        the keys that each query reads, for each pattern
+///   masks        the keys that each query reads, with the patterns full, window and bigbird
 ///   activations  values and derivatives
 /// `length`: number of positions.
 std::vector<Drawing> plots_of(std::string_view name, const Config& config, std::int64_t length);

@@ -17,9 +17,9 @@ using kernels::Trans;
 
 namespace {
 
-/// While an object exists, the calling thread treats subnormal numbers as zero. Products of
-/// arbitrary values may contain many of them, and Intel processors multiply them about a hundred
-/// times more slowly.
+/// During the lifetime of this object, the thread that created it treats subnormal numbers as zero.
+/// Products of arbitrary values may contain many of them, and Intel processors multiply them about
+/// a hundred times more slowly.
 class NoSubnormals {
  public:
 #ifdef __SSE2__

@@ -11,14 +11,14 @@
 HEED_BEGIN
 
 /// The products of a shard in the same order, on operands with the same memory layout: products
-/// that share memory in the shard share it in the replay, and weights are read in place. So
-/// operands that are in a cache during a step are also in a cache during the replay, unless an
-/// omitted op had loaded them, in which case the step had to wait for them, too. Hence the replay
-/// cannot take longer than the step.
+/// that share memory in the shard share it in the replay, and weights are read in place. Operands
+/// that are in a cache during a step are therefore also in a cache during the replay, unless an
+/// omitted op loaded them; but then the step had to wait for them, too. Hence the replay cannot
+/// take longer than the step.
 class ProductReplay {
  public:
-  /// Some operands contain arbitrary values. They do not affect the time: infinities and NaN are as
-  /// fast as finite numbers, and subnormal numbers are treated as zero.
+  /// Operands other than weights contain arbitrary values. They do not affect the time: infinities
+  /// and NaN are as fast as finite numbers, and subnormal numbers are treated as zero.
   ProductReplay(const std::vector<kernels::Product>& products,
                 std::span<const NamedTensor> weights);
 

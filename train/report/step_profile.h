@@ -20,7 +20,7 @@ struct ShardProducts {
   std::vector<kernels::Product> list;
 };
 
-/// A profile of several steps. Each step is repeated without its update, and every op is timed. All
+/// A profile of several steps. Each step is repeated without its update to time every op. All
 /// figures are means per step.
 class StepProfile {
  public:
@@ -48,8 +48,8 @@ class StepProfile {
 
   std::int64_t added_ = 0, threads_ = 1;
   double steps_ = 0;    ///< duration of all steps, in seconds
-  double phases_ = 0;   ///< duration of their forward and backward phases
-  double working_ = 0;  ///< sum over threads of the time spent on shards in these phases
+  double phases_ = 0;   ///< duration of forward and backward of the repeated steps, in seconds
+  double working_ = 0;  ///< time spent on shards in `phases_`, summed over threads
   OpTimes ops_;         ///< times summed over all threads
 };
 

@@ -118,7 +118,7 @@ class TapeDrawing {
       item.width = std::max(item.width, 12 + 5.6 * static_cast<double>(character_count(line)));
     items_.push_back(std::move(item));
   }
-  /// Places each parameter directly above the first op that reads it.
+  /// Places each parameter in the row above the first op that reads it.
   void place_leaves() {
     std::unordered_map<const Node*, std::size_t> first;
     for (const Node* node : nodes_) {
@@ -171,8 +171,8 @@ class TapeDrawing {
   struct Mean {
     double sum = 0, weight = 0;
   };
-  /// Places the items of a row in this order so that the sum of weighted squared distances from the
-  /// wanted positions is minimal. Pools neighbours that would overlap.
+  /// Places the items in the order of `row` such that the sum of weighted squared distances from
+  /// the wanted positions is minimal. Pools neighbours that would overlap.
   template <class Wanted>
   void place(const std::vector<std::size_t>& row, Wanted wanted) {
     struct Pool {

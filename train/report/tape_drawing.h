@@ -13,10 +13,12 @@ HEED_BEGIN
 /// drawing.
 ///
 /// The layout follows Sugiyama, Tagawa and Toda, "Methods for Visual Understanding of Hierarchical
-/// System Structures", 1981: the row of a node is the length of the longest path from a parameter;
-/// barycentres determine the order within a row.
+/// System Structures", 1981: the row of an op is the length of the longest path from a parameter,
+/// and a parameter is in the row above the first op that reads it; barycentres determine the order
+/// within a row.
 ///
-/// Throws Error(usage) if there are more than `max_drawn_nodes` nodes.
+/// Throws Error(usage) if there are more than `max_drawn_nodes` nodes, Error(failed) if `result`
+/// depends on no variable.
 std::string tape_drawing(const Tensor& result, const Parameters& parameters,
                          const std::vector<std::string>& head);
 inline constexpr std::size_t max_drawn_nodes = 400;

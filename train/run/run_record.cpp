@@ -175,7 +175,7 @@ std::vector<std::string> changed_plugins(const RunFolder& run, const Config& con
     const bool known = std::ranges::any_of(
         record->at("plugins"),
         [&](const nlohmann::json& before) { return text_at(before, {"sha256"}) == plugin.sum; });
-    if (!known) changed.push_back(fmt::format("plugin {}: its bytes differ", plugin.file));
+    if (!known) changed.push_back(fmt::format("plugin {} differs", plugin.file));
   }
   return changed;
 }

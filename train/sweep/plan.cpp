@@ -105,7 +105,7 @@ std::vector<std::string> point_of(const SweepPlan& plan, std::size_t number) {
   return values;
 }
 
-/// The numbers of the points that are run, in ascending order.
+/// The numbers of the points to train, in ascending order.
 std::vector<std::size_t> chosen_points(const SweepPlan& plan, std::uint64_t seed) {
   std::size_t all = 1;
   for (const SweepAxis& axis : plan.axes) {

@@ -17,12 +17,13 @@ struct SweepAxis {
   std::vector<std::string> values;  ///< spelled as on the command line
 };
 
-/// The section `sweep` of a config, or the arguments of the command line:
+/// The section `sweep` of a config, and the arguments of the command line:
 ///   sweep: {model.norm: [pre, post], optim.lr: [1e-3, 3e-3], seeds: 3, random: 0, halving: false}
 struct SweepPlan {
   std::vector<SweepAxis> axes;
   std::vector<std::string> overrides;  ///< overrides of every run
-  std::int64_t seeds = 1;   ///< runs per point, with consecutive seeds; the first is the config's
+  /// Number of runs per point, with consecutive seeds; the first seed is the config's.
+  std::int64_t seeds = 1;
   std::int64_t random = 0;  ///< number of points drawn from the grid; 0: all points
   bool halving = false;     ///< successive halving
 };
@@ -44,8 +45,8 @@ SweepPlan read_sweep(const std::string& path);
 void add_arguments(SweepPlan& plan, std::span<const std::string> arguments);
 
 /// The runs of a plan in a fixed order. Checks the config of every run. Throws Error(usage) for a
-/// plan with neither axes nor several seeds, with more than 10,000 runs or with two equal runs, or
-/// for an invalid config.
+/// plan with neither axes nor several seeds, with contradictory settings, with more than 10,000
+/// runs or with two equal runs, or for an invalid config.
 std::vector<SweepMember> members_of(const SweepPlan& plan, const std::string& config);
 
 }  // namespace heed

@@ -33,7 +33,8 @@ constexpr auto pause = std::chrono::milliseconds(200);
 /// The path of this executable, which the processes of the runs execute.
 std::string this_program() { return std::filesystem::read_symlink("/proc/self/exe").string(); }
 
-/// The reason why a run failed: the signal that killed it, or the last line of its messages.
+/// The reason why a run failed: the signal that killed it, or its exit status and the last line of
+/// its messages.
 std::string reason_of(const ProgramResult& result) {
   if (result.signal != 0) {
     const char* const name = ::sigabbrev_np(result.signal);
@@ -194,7 +195,7 @@ class Sweep {
     return round.steps == 0 || result.record.value("step", std::int64_t{0}) >= round.steps;
   }
 
-  /// The metric train.best of a run, with its data: "BLEU 40.61 on test".
+  /// The metric train.best of a run and the data on which it was measured: "BLEU 40.61 on test".
   std::string figure_of(std::size_t i) const {
     const RunResult result = read_history(folder_of(i)).result;
     const Metric metric = result.config.train.best;
@@ -228,7 +229,8 @@ class Sweep {
   }
 
   /// The metric in the last validation up to `step`, as a mean over the runs of a point. Ignoring
-  /// later validations lets a resumed sweep repeat its decisions. NaN if a run failed.
+  /// later validations lets a resumed sweep repeat its decisions. NaN if a run failed or has no
+  /// such validation.
   double value_of(std::size_t point, Metric metric, std::int64_t step) const {
     double sum = 0, count = 0;
     for (std::size_t i = 0; i < members_.size(); ++i) {

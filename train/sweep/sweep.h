@@ -21,19 +21,20 @@ struct FailedRun {
 };
 
 struct SweepResult {
-  std::vector<std::string>
-      finished;  ///< folders of runs with final figures, including dropped runs
+  /// Folders of runs with final figures, including dropped runs.
+  std::vector<std::string> finished;
   std::vector<FailedRun> failed;
   int signal = 0;  ///< signal that stopped the sweep; 0: none
 };
 
-/// Writes sweep.json, which lists the runs of the folder and all settings of the first run. If the
-/// file exists, it must describe the same sweep. Throws Error(usage) if the folder contains another
-/// sweep or a run, or if the config has changed since the sweep began.
+/// Writes sweep.json, which lists the runs of the folder and the settings of the first run that can
+/// change results. If the file exists, it must describe the same sweep. Throws Error(usage) if the
+/// folder contains another sweep or a run, or if the config has changed since the sweep began.
 void claim_folder(const SweepOptions& options, const std::vector<SweepMember>& members);
 
 /// Trains or continues each run; finished runs remain unchanged. `on_message` receives a line when
-/// a run ends. A stop signal is passed on to the runs, which save a checkpoint and end.
+/// a run ends or waits for another process. A stop signal is passed on to the runs, which save a
+/// checkpoint and end.
 ///
 /// With halving, all points are trained for a fraction of train.steps, then the better half for
 /// twice as many steps, and so on, until the remaining points reach train.steps (successive

@@ -48,7 +48,7 @@ std::string format_bar_line(std::string_view label, const ProgressState& state,
 /// The state as a line without a bar, for a log: "train step 4200/10000 (42%)  loss 2.345".
 std::string format_plain_line(std::string_view label, const ProgressState& state);
 
-/// Draws the progress of a job.
+/// Draws the progress of a job; the destructor removes the bar.
 class ProgressBar {
  public:
   using Sink = std::function<void(std::string_view)>;
@@ -56,15 +56,16 @@ class ProgressBar {
 
   /// Draws on stderr.
   explicit ProgressBar(std::string label);
-  /// Draws into a sink with a given clock, for tests. Without a terminal, lines are `plain_seconds`
-  /// apart.
+  /// Draws into a sink with a given clock, for tests. Without a terminal, lines are at least
+  /// `plain_seconds` apart.
   ProgressBar(std::string label, ProgressStyle style, Sink sink, Clock clock,
               double plain_seconds = 10.0);
   ~ProgressBar();
   ProgressBar(const ProgressBar&) = delete;
   ProgressBar& operator=(const ProgressBar&) = delete;
 
-  /// Shows a state, but only one per interval; the first and the last state are always shown.
+  /// Shows a state if an interval has passed since the last one shown. The first state and a state
+  /// whose step has reached `total` are always shown.
   void update(ProgressState state);
   /// Adds a loss to the sparkline.
   void add_to_curve(double loss);

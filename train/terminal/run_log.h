@@ -8,7 +8,8 @@
 
 namespace heed {
 
-/// Suppresses all messages of this process except errors: in a distributed run, only rank 0 prints.
+/// Suppresses all messages of this process except errors. In a distributed run, all ranks except
+/// rank 0 call it.
 void silence();
 
 class RunLog {
@@ -18,7 +19,8 @@ class RunLog {
 
   /// Prints and logs a line.
   void line(const std::string& text);
-  /// Writes a line only to the file, for text that other code prints.
+  /// Writes a line only to the file, for text that other code prints. Without a call of log_to(),
+  /// does nothing.
   void log(const std::string& text);
   void progress(const ProgressState& state);
   /// Adds a loss to the sparkline of the progress bar.

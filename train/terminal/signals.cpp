@@ -28,8 +28,8 @@ std::int64_t nanoseconds() {
 }
 
 /// A lost terminal causes two SIGHUPs (from the shell, then the system), and timeout(1) sends its
-/// signal twice (to the process, then to its group). Signals less than 0.1 s apart therefore count
-/// as one request, and a SIGHUP never counts as a second one.
+/// signal twice (to the process, then to its group). Signals within 0.1 s of the first therefore
+/// count as one request, and a SIGHUP never counts as a second one.
 void on_signal(int number) {
   if (number == SIGUSR1) {
     save_wanted = true;

@@ -6,9 +6,9 @@ namespace heed {
 /// "SIGINT (Ctrl-C)": the name of a stop signal, for messages.
 std::string signal_text(int number);
 
-/// While an object exists, SIGINT, SIGTERM and SIGHUP (a lost terminal, unless under nohup) request
-/// a stop, and SIGUSR1 requests a checkpoint. A second SIGINT or SIGTERM, at least 0.1 s later,
-/// ends the process at once. After the object's lifetime, SIGUSR1 is ignored.
+/// During the lifetime of this object, SIGINT, SIGTERM and SIGHUP (a lost terminal, unless under
+/// nohup) request a stop, and SIGUSR1 requests a checkpoint. A second SIGINT or SIGTERM, more than
+/// 0.1 s later, ends the process at once. After the object's lifetime, SIGUSR1 is ignored.
 class SignalRequests {
  public:
   SignalRequests();

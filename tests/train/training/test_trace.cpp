@@ -384,9 +384,9 @@ BOOST_AUTO_TEST_CASE(gradients_of_shared_keys_and_values_are_marked_as_shares) {
                       {"", {}});
   };
   const std::string some = text("ab", "encoder.layers.0.self_attn");
-  for (const char* part : {"4 query heads and 2 for keys and values; this head reads number 1",
-                           "this head's share of ∂loss / ∂W_K, a matrix that 2 heads use",
-                           "this head's share of ∂loss / ∂W_V, a matrix that 2 heads use",
+  for (const char* part : {"key head 1 of 2 (from 0); the layer has 4 query heads.",
+                           "this head's share of ∂loss / ∂W_K, a matrix shared by 2 heads",
+                           "this head's share of ∂loss / ∂W_V, a matrix shared by 2 heads",
                            "  ∂loss / ∂W_Q", "ALiBi, m = 0.00390625"})
     BOOST_TEST(some.find(part) != std::string::npos, part << " is missing in\n" << some);
   const std::string one =

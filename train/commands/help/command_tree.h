@@ -31,7 +31,7 @@ struct Words {
 struct Argument {
   std::vector<std::string> names;  ///< {"-h", "--help"}; empty for a positional argument
   std::string value;               ///< name of the value, "FOLDER"; empty for a flag
-  Words words = {};                ///< allowed values
+  Words words = {};                ///< words to suggest for the value
   std::string help = {};
   bool required = false, repeats = false;
 

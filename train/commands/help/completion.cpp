@@ -19,7 +19,7 @@ std::string in_quotes(const std::string& text) {
   return "'" + replace_all(text, "'", R"('\'')") + "'";
 }
 
-/// All config keys, and all sections that a single value can set (model.layers=3).
+/// All config keys, and all sections that a single value can set, as in model.layers=3.
 std::vector<std::string> keys() {
   std::vector<std::string> all;
   for (const Section& section : sections())
@@ -66,7 +66,7 @@ _heed_fill() {
   [[ $kind == run || ($kind == config_or_run && -z $text) ]] && _heed_runs "$text"
 }
 
-# Adds the run folders that begin with TEXT, and the folders that may contain one
+# _heed_runs TEXT: adds the run folders that begin with TEXT and the folders that may contain one
 _heed_runs() {
   local folder name
   for folder in "$1"*/ $([[ -z $1 ]] && printf '%s\n' runs/*/); do
@@ -159,7 +159,8 @@ std::string bash_kind(const Words& words) {
 }
 
 std::string bash_options(const CommandTree& tree) {
-  std::string text = "\n# _heed_options COMMAND: its options\n_heed_options() {\n  case $1 in\n";
+  std::string text =
+      "\n# _heed_options COMMAND: the options of this command\n_heed_options() {\n  case $1 in\n";
   for (const CommandEntry& command : tree.commands) {
     std::vector<std::string> names;
     for (const Argument& a : command.options)
@@ -173,8 +174,8 @@ std::string bash_options(const CommandTree& tree) {
 std::string bash_takes(const CommandTree& tree) {
   std::string text =
       "\n"
-      "# _heed_takes COMMAND PLACE: the kind of the word at PLACE, which is an option with a\n"
-      "# value, the number of a positional argument, or `more` for all further arguments\n"
+      "# _heed_takes COMMAND PLACE: the kind of the word at PLACE, which is the option before the\n"
+      "# word, the number of a positional argument, or `more` for all further arguments\n"
       "_heed_takes() {\n"
       "  case \"$1 $2\" in\n";
   const auto add = [&](const std::string& command, const std::string& place, const Words& words) {
@@ -195,7 +196,8 @@ std::string bash_takes(const CommandTree& tree) {
 
 std::string bash_values() {
   std::string text =
-      "\n# _heed_values KEY: the kind of its values\n_heed_values() {\n  case $1 in\n";
+      "\n# _heed_values KEY: the kind of the values of this config key\n"
+      "_heed_values() {\n  case $1 in\n";
   for (const Field& field : fields()) {
     const Words words = words_of(field);
     if (words.kind != WordKind::other)

@@ -6,8 +6,8 @@
 
 namespace heed {
 
-/// Scripts that complete commands, options, files, run folders, and key=value with the keys of the
-/// field table and, for choices, their values. They run only shell built-ins and functions.
+/// Scripts that complete commands, options, files, run folders and config keys, and the values of
+/// keys that name a choice, a file or a run folder. They run only shell built-ins and functions.
 std::string bash_completion(const CommandTree& tree);
 std::string zsh_completion(const CommandTree& tree);
 

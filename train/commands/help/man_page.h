@@ -7,7 +7,7 @@
 namespace heed {
 
 /// The man page in roff, for the man macros (man(7), groff_man(7)): commands, options, and every
-/// key of a config. ASCII only: all other characters are written as groff_char(7) escapes.
+/// key of a config. The page is ASCII: all other characters are written as groff_char(7) escapes.
 std::string man_page(const CommandTree& tree);
 
 }  // namespace heed

@@ -16,7 +16,7 @@ namespace heed {
 
 namespace {
 
-/// Keeps only these layers and, if set, this head.
+/// Removes all layers except `layers` and, if `head` is set, all other heads.
 void select(AttentionMaps& maps, const std::vector<std::string>& layers,
             std::optional<std::int64_t> head) {
   std::erase_if(maps.layers, [&](const LayerWeights& layer) {

@@ -19,7 +19,8 @@ bool reads_pairs(const Task& task);
 std::vector<std::string> chosen_layers(const Model& model, const Config& config,
                                        const std::string& layer, std::optional<std::int64_t> head);
 
-/// "the last 32 of 500" if the line has more tokens than a language model's context; else empty.
+/// "the last 32 of 500" if the model is a language model and the line has more tokens than its
+/// context; else empty.
 std::string tokens_read(const TrainedModel& trained, const std::string& input);
 
 HEED_END

@@ -67,8 +67,8 @@ std::string attention_of(const History& history) {
       xml_text(history.result.folder), svg_element(attention_drawing(maps)), entropy);
 }
 
-/// Returns a function that loads the image of a source line, and returns none if its file has been
-/// moved. Empty if the sources are not images.
+/// Returns a function that loads the image of a source line and returns nullopt if its file cannot
+/// be read. The function is empty if the sources are not images.
 std::function<std::optional<Image>(const std::string&)> images_of(const History& history) {
   const Config& config = history.result.config;
   if (config.data.input != InputKind::image) return {};
@@ -80,13 +80,13 @@ std::function<std::optional<Image>(const std::string&)> images_of(const History&
       const Batch batch = task->batch_of_line(*tokenizers, source, "");
       const std::optional<PatchGrid> grid = grid_of(batch.source, task->config());
       return grid ? std::optional(grid->image) : std::nullopt;
-    } catch (const Error&) {  // the file has been moved
+    } catch (const Error&) {  // for example, the file has been moved
       return std::nullopt;
     }
   };
 }
 
-/// Runs `make` for an optional part of the report; an error becomes a note.
+/// Runs `make` for an optional part of the report. An Error becomes a note in the report.
 template <class Make>
 void try_part(ReportExtras& extras, const std::string& what, const Make& make) {
   try {
@@ -148,7 +148,7 @@ int report_command(const ReportCommand& options) {
   if (!is_standard_output(options.output)) print_message("heed: written to " + options.output);
   while (options.follow && running) {
     std::this_thread::sleep_for(std::chrono::seconds(options.every));
-    running = any_is_running();  // before reading, so that the last page has the final figures
+    running = any_is_running();  // checked before reading, so the last page is final
     write_page(options, running);
   }
   return 0;

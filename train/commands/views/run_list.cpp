@@ -35,7 +35,8 @@ bool is_run(const std::filesystem::path& folder) {
          RunLock::has_mark(folder, true);
 }
 
-/// Adds the runs in `folder` and its subfolders; `seen` contains the visited folders.
+/// Adds the runs in `folder` and up to `deeper` levels below it; `seen` contains the visited
+/// folders.
 void find_runs(const std::filesystem::path& folder, int deeper, std::set<std::string>& seen,
                std::vector<std::string>& found) {
   std::error_code error;  // an unreadable folder is skipped
@@ -66,7 +67,7 @@ std::int64_t last_change(const RunFolder& run) {
   return time;
 }
 
-/// Sets the members that depend on the records alone. (The lock shows whether the run is running.)
+/// Sets the members that the records determine. The lock and the checkpoints may change the state.
 void set_from_records(RunLine& line, std::vector<nlohmann::json> records) {
   line.state = RunState::stopped;
   for (const nlohmann::json& record : records) {
@@ -101,7 +102,7 @@ Config config_of(const RunFolder& run) {
 
 void read_run(RunLine& line) {
   const RunFolder run{line.result.folder};
-  // Checked before reading: without a lock, the files read are final.
+  // The lock is checked before the files are read: if it is not held, the files are final.
   const bool locked = RunLock::is_held(run.path);
   line.result.config = config_of(run);
   set_from_records(line, read_metrics(run));

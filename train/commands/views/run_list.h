@@ -12,18 +12,19 @@ namespace heed {
 enum class RunState { running, finished, stopped, no_checkpoint, pruned, quantised, broken };
 
 struct RunLine {
-  RunResult result;  ///< without figures if there are none yet or the run is broken
+  RunResult result;  ///< without figures if the run has none yet or is broken
   RunState state = RunState::broken;
-  std::string error;         ///< cause, if the run is broken
-  std::int64_t step = 0;     ///< last step; for a stopped run, the step from which it resumes
-  double seconds = 0;        ///< training time in seconds
-  std::int64_t changed = 0;  ///< time of the last record, in seconds since 1970
+  std::string error;      ///< cause, if the run is broken
+  std::int64_t step = 0;  ///< last recorded step; stopped run: the step of the newest checkpoint
+  double seconds = 0;     ///< training time in seconds
+  /// The last change of config.yaml, run.json, metrics.jsonl or train.log, in seconds since 1970.
+  std::int64_t changed = 0;
 };
 
 /// The runs in `folder` and up to four levels below it, the most recently changed last. Follows
-/// links. A folder is a run if it contains config.yaml or run.json, and also checkpoints, metrics
-/// or heed's lock. Loads no plugins. A run that cannot be read is `broken`. Throws Error(usage) if
-/// the folder does not exist.
+/// links. A folder is a run if it contains config.yaml or run.json, and also checkpoints,
+/// metrics.jsonl or heed's lock. Loads no plugins. A run that cannot be read is `broken`. Throws
+/// Error(usage) if the folder does not exist.
 std::vector<RunLine> list_runs(const std::string& folder);
 
 /// A table; ages are relative to `now`, in seconds since 1970.

@@ -78,7 +78,8 @@ std::string shown_text(const ShowCommand& options, const Config& config) {
   return record.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
-/// Reads the config of a file or a run. Throws Error(usage) if the output would overwrite an input.
+/// Reads the config from a YAML file or a run folder. Throws Error(usage) if the output would
+/// overwrite an input.
 Config shown_config(const ShowCommand& options) {
   if (!std::filesystem::is_directory(options.config)) {
     refuse_output_over_input(options.output, {options.config});

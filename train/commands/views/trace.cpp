@@ -14,7 +14,7 @@ namespace heed {
 
 namespace {
 
-/// The initial model of a config, with the tokenizers for its training.
+/// The initial model of a config, with the tokenizers with which it would be trained.
 TrainedModel untrained(const std::string& path, const std::vector<std::string>& overrides) {
   TrainedModel made;
   made.config = read_config(path, overrides);
@@ -24,7 +24,9 @@ TrainedModel untrained(const std::string& path, const std::vector<std::string>& 
   return made;
 }
 
-/// The default of --target: the decoder's input or the labels.
+/// The default of --target: the output or the labels that the model of a run predicts. Empty for a
+/// language model and an untrained model, and for labels unless --backward requires them. Throws
+/// Error(usage) if --backward requires the output of an untrained model.
 std::string default_target(const TrainedModel& trained, const LoadedModel& model,
                            const TraceCommand& options, bool is_run) {
   const bool labels = trained.task->info().architecture == Architecture::encoder;

@@ -20,7 +20,7 @@ void add_attention(CLI::App& app, Job& job) {
   CLI::App* const command = app.add_subcommand("attention", "what each head of a model attends to");
   CLI::Option* const output =
       add_choice(command, results, "--output", options->output, "FILE",
-                 "output file: a drawing of one layer if it ends in .svg, else a page (default: "
+                 "output file: a drawing if its name ends in .svg, else a page (default: "
                  "attention.html)");
   command->callback([options, output, &job] {
     if (options->json && output->empty()) options->output = "-";
@@ -34,8 +34,8 @@ void add_attention(CLI::App& app, Job& job) {
              "the target of this input (default: the model's output)");
   add_choice(
       command, choices, "--layer", options->layer, "NAME",
-      "only layers with this part in their name, such as encoder.layers.0 or multihead_attn");
-  command->add_option("--head", options->head, "only this head of each layer, from 0")
+      "only layers with these parts in their name, such as encoder.layers.0 or multihead_attn");
+  command->add_option("--head", options->head, "only this head of each layer, counted from 0")
       ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 20))
       ->type_name("N")
       ->group(choices);
@@ -45,11 +45,11 @@ void add_attention(CLI::App& app, Job& job) {
                  "kind of drawing: map (default), lines, neurons, graph or rollout")
           ->check(CLI::IsMember({"map", "lines", "neurons", "graph", "rollout"}));
   add_choice(command, results, "--query", options->query, "N",
-             "view neurons: the row of the query, from 0 (default: the last)")
+             "with --view neurons: the row of the query, counted from 0 (default: the last)")
       ->check(CLI::NonNegativeNumber)
       ->needs(view);
   add_choice(command, results, "--threshold", options->threshold, "W",
-             "views graph and rollout: draw only weights of at least W (default: 0.1)")
+             "with --view graph or rollout: draw only weights of at least W (default: 0.1)")
       ->check(CLI::Range(0.0, 1.0))
       ->needs(view);
   add_choice(command, results, "--width", options->width, "MM",
@@ -57,11 +57,11 @@ void add_attention(CLI::App& app, Job& job) {
   add_json(command, options->json, "the weights");
   command->footer(
       "The page is self-contained. The weights are computed as in evaluation, without dropout. A\n"
-      "drawing shows the mean of the heads, or the head of --head. The views:\n"
+      "drawing shows the mean of the heads, or the head that --head selects. The views:\n"
       "  map      the weights of the keys, one row per query\n"
       "  lines    the weights as lines from each query to the keys\n"
-      "  neurons  the products q ⊙ k of a query with each key, whose sum times the scale is the "
-      "score\n"
+      "  neurons  the elementwise products q ⊙ k of a query and each key; their sum times the\n"
+      "           scale is the score\n"
       "  graph    the weights of all layers of a stack\n"
       "  rollout  the share of each input row in the rows after the last layer, for the mean of\n"
       "           all heads (Abnar and Zuidema 2020)\n"
@@ -84,23 +84,25 @@ void add_trace(CLI::App& app, Job& job) {
              "a line of the source; images and sound: the name of a file; language models: a text")
       ->required();
   add_choice(command, choices, "--target", options->target, "TEXT",
-             "the output or the labels of this input (default: those that a RUN's model predicts)");
+             "the output or the labels of this input (default: what the model of a RUN predicts)");
   add_choice(command, choices, "--layer", options->layer, "NAME",
              "the first layer with these parts in its name (default: the model's first layer)");
-  add_choice(command, choices, "--head", options->head, "N", "the head, from 0 (default: 0)")
+  add_choice(command, choices, "--head", options->head, "N",
+             "the head, counted from 0 (default: 0)")
       ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 20));
   add_weights(command, options->weights);
   command
       ->add_flag("--backward", options->backward,
                  "also show the gradients of the loss of this line, without dropout")
       ->group(choices);
-  add_choice(command, results, "--output", options->output, "FILE",
-             "output file: a page if it ends in .html, else text (default: -, standard output)");
+  add_choice(
+      command, results, "--output", options->output, "FILE",
+      "output file: a page if its name ends in .html, else text (default: -, standard output)");
   add_json(command, options->json, "every matrix in full");
   command->footer(
       "Shows softmax(Q Kᵀ / √d) V (Vaswani et al. 2017, eq. 1) with its numbers: each matrix, its\n"
       "shape, and its formula in terms of earlier matrices. The model of a CONFIG has its initial\n"
-      "weights and reads an empty target.\n"
+      "weights and, without --target, reads an empty target.\n"
       "Examples:\n"
       "  heed trace configs/reverse.yaml model.d_model=8 model.heads=2 --input 'a b c'\n"
       "  heed trace runs/reverse --input 'a b c' --layer multihead_attn --backward --output "
@@ -111,7 +113,7 @@ void add_compare(CLI::App& app, Job& job) {
   const auto options = std::make_shared<CompareCommand>();
   CLI::App* const command = add_command(app, job, "compare", "figures of several runs side by side",
                                         options, compare_command);
-  command->add_option("RUN", options->runs, "run folders; the others are compared with the first")
+  command->add_option("RUN", options->runs, "run folders; each is compared with the first")
       ->required()
       ->type_name("");
   CLI::Option* const markdown =
@@ -123,11 +125,10 @@ void add_compare(CLI::App& app, Job& job) {
   add_choice(command, results, "--output", options->output, "FILE",
              "output file of the table (default: -, standard output)");
   command->footer(
-      "Runs that differ only in their seed share a row: mean ± standard deviation. The columns are "
-      "the keys\n"
-      "whose values differ, and the figures of the test, or of the last validation. A difference "
-      "from the first\n"
-      "row is judged by whether the ranges of the two rows overlap.\n"
+      "Runs that differ only in their seed share a row: mean ± standard deviation. The columns\n"
+      "are the keys whose values differ, and the figures on the test data or, if there was no\n"
+      "test, in the last validation. Each row after the first is judged by whether its range\n"
+      "overlaps with that of the first row.\n"
       "Example:\n"
       "  heed compare runs/pre-1 runs/pre-2 runs/post-1 runs/post-2");
 }
@@ -143,13 +144,12 @@ void add_show(CLI::App& app, Job& job) {
                                   ->type_name("");
   add_overrides(command, options->overrides, "model.d_model=512");
   add_json(command, options->json, "the config and its summary");
-  add_choice(
-      command, results, "--output", options->output, "FILE",
-      "output file: a drawing of the model if it ends in .svg, else text (default: -, standard "
-      "output)");
+  add_choice(command, results, "--output", options->output, "FILE",
+             "output file: a drawing if its name ends in .svg, else text (default: -, standard "
+             "output)");
   command
       ->add_flag("--tape", options->tape,
-                 "draw the ops of a training step, with --output NAME.svg, instead of the model")
+                 "with --output NAME.svg: draw the tape of a training step instead of the model")
       ->group(results);
   command
       ->add_flag("--schema", options->schema,
@@ -161,9 +161,9 @@ void add_show(CLI::App& app, Job& job) {
     job = [options] { return show_command(*options); };
   });
   command->footer(
-      "FLOPs are those of the matrix products of forward and backward, with attention counted in "
-      "full. Memory\n"
-      "is an estimate; so are figures that depend on missing data, and they are marked as such.\n"
+      "FLOPs are those of the matrix products of forward and backward, including attention\n"
+      "scores that are masked. Memory is an estimate; so are figures that depend on missing data,\n"
+      "and they are marked as such.\n"
       "Examples:\n"
       "  heed show configs/multi30k-de-en.yaml model.d_model=512 model.heads=8\n"
       "  heed show configs/dates.yaml --output dates.svg\n"
@@ -176,18 +176,18 @@ void add_report(CLI::App& app, Job& job) {
   const auto options = std::make_shared<ReportCommand>();
   CLI::App* const command =
       app.add_subcommand("report", "a page with the curves, results and outputs of runs");
-  command->add_option("RUN", options->runs, "run folders; the others are compared with the first")
+  command->add_option("RUN", options->runs, "run folders; each is compared with the first")
       ->required()
       ->type_name("");
   CLI::Option* const output =
       add_choice(command, results, "--output", options->output, "FILE",
-                 "output file: the curves of loss and metric if it ends in .svg, else a page "
+                 "output file: the curves of loss and metric if its name ends in .svg, else a page "
                  "(default: report.html); with --csv, a table (default: -, standard output)");
   CLI::Option* const csv =
       command
           ->add_option("--csv", options->csv,
-                       "print this curve, such as train.loss or valid.bleu, as CSV instead; can be "
-                       "given several times")
+                       "print this curve, such as train.loss or valid.bleu, as CSV instead; may be "
+                       "repeated")
           ->allow_extra_args(false)
           ->type_name("NAME")
           ->group(results);
@@ -210,11 +210,10 @@ void add_report(CLI::App& app, Job& job) {
     job = [options] { return report_command(*options); };
   });
   command->footer(
-      "The page is self-contained. Runs that differ only in their seed are drawn as one line, "
-      "their mean, with\n"
-      "a band from the minimum to the maximum. Outputs come from the run's final evaluation. To "
-      "show attention,\n"
-      "the run's weights must be available; to show images, its data.\n"
+      "The page is self-contained. Runs that differ only in their seed are drawn as one line,\n"
+      "their mean, with a band from the minimum to the maximum. Outputs are those of the run's\n"
+      "final evaluation. Attention is shown only if the run's weights are available, images only\n"
+      "if its data are.\n"
       "Examples:\n"
       "  heed report runs/dates\n"
       "  heed report runs/pre-1 runs/pre-2 runs/post-1 runs/post-2 --output norms.html\n"

@@ -23,7 +23,7 @@ struct HeadWeights {
 struct LayerWeights {
   std::string name;  ///< prefix of the parameters' names: "encoder.layers.0.self_attn"
   bool self = true;  ///< whether keys and queries are the same rows
-  /// Whether queries and keys are rows of the target; otherwise they are rows of the source.
+  /// Whether the queries, and whether the keys, are rows of the target instead of the source.
   bool queries_are_target = false, keys_are_target = false;
   std::vector<HeadWeights> heads;
   AttentionRecord record;  ///< intermediate results of all heads
@@ -56,7 +56,7 @@ struct AttentionMaps {
   }
 };
 
-/// The image of a source, reconstructed from its patches; unset if the source is not an image.
+/// The image of a source, reconstructed from its patches; nullopt if the source is not an image.
 std::optional<PatchGrid> grid_of(const Side& side, const Config& config);
 
 /// The names of the layers that compute attention weights, in the order of the parameters. Throws
@@ -67,15 +67,15 @@ std::vector<std::string> attention_layers(const Model& model, const Config& conf
 bool has_parts(std::string_view name, std::string_view parts);
 
 /// The attention weights of the model, without dropout, for a batch of one sequence
-/// (Task::batch_of_line). `run`, if set, is called to run the model. Throws as attention_layers
-/// does.
+/// (Task::batch_of_line). If `run` is set, it is called in place of evaluating the model. Throws
+/// the errors of attention_layers.
 AttentionMaps attention_maps(const LoadedModel& trained, const Config& config, const Batch& batch,
                              const std::function<void()>& run = {});
 
 /// Attention rollout (Abnar and Zuidema 2020): the share of each input row of a stack in each
 /// output row, [rows, rows]. It is the product of (A + I) / 2 over all layers, where A is the mean
-/// self-attention of a layer's heads; its rows sum to 1. Undefined if that side has no
-/// self-attention.
+/// self-attention of a layer's heads; its rows sum to 1. Undefined if the source
+/// (with `target`, the target) has no self-attention.
 Array rollout(const AttentionMaps& maps, bool target);
 
 nlohmann::json json_of(const AttentionMaps& maps);

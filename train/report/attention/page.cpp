@@ -78,7 +78,7 @@ std::vector<float> patch_weights(const PatchGrid& grid, const real* row) {
 }
 
 /// The queries whose weights are drawn over the image: in a decoder each row, named after the token
-/// that follows it; in the encoder (self) the class row, or the mean of all rows.
+/// that follows it; in the encoder (self) the class row or, without one, the mean of all rows.
 std::vector<QueryWeights> query_weights(const AttentionMaps& maps, bool self, const Array& p) {
   const PatchGrid& grid = *maps.grid;
   std::vector<QueryWeights> all;
@@ -132,8 +132,8 @@ constexpr std::string_view over_style = ".over .heat{fill:#ffe100;stroke:#000;st
 std::string images(const AttentionMaps& maps) {
   if (!maps.grid) return "";
   std::string body =
-      "<h2>Attention over the image</h2>\n<p>Means of the heads shown, scaled to the largest "
-      "weight. Each row of a decoder is named after the token that it predicts.</p>\n";
+      "<h2>Attention over the image</h2>\n<p>The mean of the selected heads, scaled to its "
+      "largest weight. Each row of a decoder is named after the token that it predicts.</p>\n";
   for (const LayerWeights& layer : maps.layers) {
     if (!reads_image(maps, layer)) continue;
     const Drawing drawn = strip(*maps.grid, query_weights(maps, layer.self, mean_of_heads(layer)));
@@ -224,10 +224,10 @@ std::string graphs(const AttentionMaps& maps) {
   }
   if (body.empty()) return body;
   return fmt::format(
-      "<h2>Graphs</h2>\n<p>Lines lead from keys to the queries that read them, layer by layer: "
-      "means of the heads shown, weights of at least {}. Rollout is the product, over all "
-      "layers, of half the mean of the heads plus half the identity (Abnar and Zuidema 2020)."
-      "</p>\n{}",
+      "<h2>Graphs</h2>\n<p>Lines lead from keys to the queries that read them, layer by layer. "
+      "Each line shows the mean weight of the selected heads; weights below {} are omitted. "
+      "Rollout is the product, over all layers, of half the mean of the heads plus half the "
+      "identity (Abnar and Zuidema 2020).</p>\n{}",
       threshold, body);
 }
 

@@ -24,21 +24,22 @@ extern const std::string_view page_style;
 
 /// A page with a small map of every head, its entropy and mean distance; a viewer that shows any
 /// head as lines, map or neurons; graphs of the stacks; and large maps with the tokens on both
-/// axes. For an image, the page also shows the attention of each output token, or of the label,
-/// over the image. Maps with more than 64 rows or columns are reduced, with a note on the page.
+/// axes. For an image, the page also shows the attention of each output token, or of the class row
+/// (without one, the mean of all rows), over the image. Maps with more than 64 rows or columns are
+/// reduced, with a note on the page.
 std::string attention_page(const AttentionMaps& maps, const PageHead& head);
 
 struct FigureOptions {
   std::string view = "map";  ///< map, lines, neurons, graph or rollout
-  std::optional<std::int64_t> query =
-      std::nullopt;        ///< view neurons: row of the query; unset: the last
-  double threshold = 0.1;  ///< views graph and rollout: minimum weight
+  /// The row of the query in the neurons view; unset: the last.
+  std::optional<std::int64_t> query = std::nullopt;
+  double threshold = 0.1;  ///< minimum weight of an edge in the graph and rollout views
   double millimetres = 0;  ///< width on paper; 0: size in pixels
 };
 
-/// Draws the first layer. lines and map: the mean of its heads; a map is drawn over the image if
-/// the layer reads one, otherwise with the tokens on both axes. neurons: the first head. graph and
-/// rollout: all layers of its stack.
+/// Draws the first layer or its stack. The views `lines` and `map` show the mean of its heads; a
+/// map is drawn over the image if the layer reads one, otherwise with the tokens on both axes.
+/// `neurons` shows its first head, `graph` and `rollout` all layers of its stack.
 Drawing attention_drawing(const AttentionMaps& maps, const FigureOptions& options = {});
 /// attention_drawing as an SVG file.
 std::string attention_figure(const AttentionMaps& maps, const FigureOptions& options = {});

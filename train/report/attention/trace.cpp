@@ -172,8 +172,9 @@ class Calculation {
     }
     const std::int64_t sharing = r_.layout.heads / r_.layout.key_heads;
     const auto whose = [&](const std::string& symbol) {
-      return sharing == 1 ? "∂loss / ∂" + symbol
-                          : fmt::format("{}{}, a matrix that {} heads use", about, symbol, sharing);
+      return sharing == 1
+                 ? "∂loss / ∂" + symbol
+                 : fmt::format("{}{}, a matrix shared by {} heads", about, symbol, sharing);
     };
     const std::string key_rows = self_ ? "X" : "M";
     add("dW_Q", "Xᵀ dQ", "∂loss / ∂W_Q", {}, {}, product(transposed(at("X")), dQ));
@@ -246,9 +247,9 @@ class Calculation {
     project("V", key_rows, "a value for each row", keys_);
     if (r_.layout.key_heads < r_.layout.heads)
       trace_.notes.push_back(
-          fmt::format("The layer has {} query heads and {} for keys and values; this head reads "
-                      "number {} of the latter (from 0).",
-                      r_.layout.heads, r_.layout.key_heads, kh_));
+          fmt::format("This head reads the keys and values of key head {} of {} (from 0); the "
+                      "layer has {} query heads.",
+                      kh_, r_.layout.key_heads, r_.layout.heads));
     if (rotary_) rotate();
     const std::string q = turned("Q"), k = turned("K");
     add("A", fmt::format("{} {}ᵀ", q, k), "the product of each query with each key", queries_,
@@ -275,7 +276,7 @@ class Calculation {
                                                     })));
   }
 
-  /// Adds C = c A, then S with the score terms of positions and the mask of the pattern.
+  /// Adds the scores: S = c A or, with score terms of positions or masked keys, C = c A and then S.
   void scores(const Array& model_weights) {
     for (const ScoreTermPtr& term : r_.terms) add_term(*term);
     const bool top_k = self_ && options_.attention.pattern == PatternKind::topk;
@@ -412,7 +413,7 @@ nlohmann::json json_of(const std::vector<TraceStep>& steps) {
   return all;
 }
 
-/// The message for a line without a loss.
+/// The message for --backward with a line that has no loss.
 std::string without_loss(TaskKind task) {
   const std::string needs = "--backward needs the loss of this line: ";
   const Architecture architecture = info_of(task).architecture;

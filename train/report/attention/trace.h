@@ -8,8 +8,8 @@
 ///   dQ = c dS K,  dK = c dSᵀ Q,  dX = dQ W_Qᵀ + dK W_Kᵀ + dV W_Vᵀ
 ///
 /// with further steps for rotated queries and keys, for score terms of positions, and for masked
-/// keys. X, M, the weights, P and dO are copied from the model's float32 computation; all other
-/// matrices are computed in float64 by plain loops.
+/// keys. X, M, the weights, the biases of ALiBi and T5, and dO come from the model's float32
+/// computation; all other matrices are computed in float64 by plain loops.
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -50,11 +50,12 @@ struct AttentionTrace {
 struct TraceRequest {
   std::string layer;  ///< full name of the layer
   std::int64_t head = 0;
-  bool backward = false;  ///< gradients of the loss without dropout; requires labels in the batch
+  bool backward = false;  ///< whether to trace the gradients of the loss, without dropout
 };
 
-/// Traces one head. Throws Error(usage) as attention_layers does, if model.attention.map is not
-/// softmax, or if backward is requested for a batch without labels.
+/// Traces one head. Throws the errors of attention_layers, and Error(usage) if model.attention.map
+/// is not softmax, if the batch has no queries, or if backward is requested for a batch without
+/// labels.
 AttentionTrace trace_attention(const LoadedModel& trained, const Config& config, const Batch& batch,
                                const TraceRequest& request);
 

@@ -8,8 +8,8 @@
 HEED_BEGIN
 
 /// The trace as text: aligned matrices, each below its formula and shape. Shows only the first and
-/// last columns and rows of matrices wider than 100 characters or longer than 24 rows, and only the
-/// shape of weights with more than 512 values.
+/// last columns and rows of matrices that are wider than 100 characters or have more than 24 rows,
+/// and only the shape of weights with more than 512 values.
 std::string trace_text(const AttentionTrace& trace, const PageHead& head);
 
 /// The trace as a page, with cells shaded by magnitude.

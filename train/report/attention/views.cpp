@@ -154,7 +154,7 @@ Drawing rollout_view(const AttentionMaps& maps, bool target, double threshold) {
 
 namespace {
 
-/// Maximum number of values of queries and keys, of two bytes each.
+/// Maximum number of values of queries and keys in a page; each is encoded in two bytes.
 constexpr std::int64_t max_neurons = 900'000;
 
 /// Encodes values from low to high as numbers below 4096, two base64 digits each.
@@ -341,8 +341,8 @@ std::string viewer(const AttentionMaps& maps) {
                           left_out, maps.layers.size());
   return fmt::format(
       "<h2 id=\"viewer\">One head</h2>\n<p>Lines lead from each query, at the left, to the keys "
-      "that it reads. Neurons are the products of a query's values with those of a key; their sum "
-      "times the scale is the score without position terms.{}</p>\n"
+      "that it reads. Neurons are the elementwise products of a query and a key; their sum times "
+      "the scale is the score without position terms.{}</p>\n"
       "<form id=\"choose\" hidden><label>layer <select name=\"layer\"></select></label><label>head "
       "<select name=\"head\"></select></label><label>view <select "
       "name=\"view\"><option>lines<option>map<option>neurons</select></label><label>query <select "

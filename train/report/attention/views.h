@@ -16,7 +16,8 @@ HeatMap map_of(const Array& weights);
 Array mean_of_heads(const LayerWeights& layer);
 /// The label of a row: its name, or ␣ for a space.
 std::string label_of(const std::string& name);
-/// The labels of the rows of a reduced map: the name of the first row of each block.
+/// The labels of the rows of a map: the names of its rows or, if it is reduced, of the first row of
+/// each block.
 std::vector<std::string> names_of_blocks(const std::vector<std::string>& names);
 
 /// The weights P as a map with the tokens on both axes.
@@ -32,14 +33,14 @@ Drawing neurons_view(const AttentionMaps& maps, const LayerWeights& layer, std::
                      std::int64_t query);
 
 /// The self-attention layers of the source or of the target as a graph. The edges between two
-/// columns are the mean weights of a layer's heads, if at least `threshold`. The width is 0 if
-/// there are no such layers.
+/// columns show the mean weights of a layer's heads; weights below `threshold` are omitted. If
+/// there are no such layers, the drawing is empty (width 0).
 Drawing graph_view(const AttentionMaps& maps, bool target, double threshold);
 
 /// The attention rollout of a stack as a graph, with edges for shares of at least `threshold`.
 Drawing rollout_view(const AttentionMaps& maps, bool target, double threshold);
 
-/// A part of a page that shows any head as lines, map or neurons. Without JavaScript it shows the
+/// A part of a page that shows any head as lines, map or neurons. Without JavaScript, it shows the
 /// first layer as lines. It contains at most 900,000 values of queries and keys.
 std::string viewer(const AttentionMaps& maps);
 extern const std::string_view viewer_style;

@@ -24,7 +24,8 @@ struct SampleStatistics {
   double of(std::span<const std::uint32_t> chosen) const;
 };
 
-/// The statistics of a metric; unset if the outputs do not determine it (as for the loss).
+/// The statistics of a metric; nullopt without outputs, or if the outputs do not determine the
+/// metric (as for the loss).
 std::optional<SampleStatistics> statistics_of(Metric metric, std::span<const SampleOutput> outputs,
                                               BleuTokenizer tokenizer);
 

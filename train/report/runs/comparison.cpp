@@ -50,7 +50,8 @@ std::string data_of(const RunGroup& group) {
 }
 
 /// Whether runs with equal seeds were evaluated on the same lines, if their records contain
-/// checksums. Ignores runs with different seeds, because generated data depend on the seed.
+/// checksums. Runs with different seeds are not compared, because generated data depend on the
+/// seed.
 bool same_lines(const RunGroup& a, const RunGroup& b) {
   std::map<std::uint64_t, std::string> of_seed;
   for (const RunGroup* group : {&a, &b}) {

@@ -23,18 +23,18 @@ struct RunResult {
   std::string where;
 };
 
-/// The figure of a metric; unset if the run has none.
+/// The figure of a metric; nullopt if the run has none.
 std::optional<double> figure(const RunResult& result, Metric metric);
 
 /// The records of a run's metrics.jsonl. Throws Error(bad_input), naming file and line, if a record
 /// is damaged or a field that heed reads (kind, step, seconds, …) has the wrong type.
 std::vector<nlohmann::json> read_metrics(const RunFolder& run);
 
-/// Sets `record` and `where` from the records of metrics.jsonl, if these contain figures. Throws
-/// Error(bad_input) for a record without kind or step.
+/// Sets `record` and `where` from the records of metrics.jsonl, if these contain final figures or a
+/// validation. Throws Error(bad_input) for a record without kind, or for figures without step.
 void set_results(RunResult& result, std::vector<nlohmann::json> records);
 /// Reads a run folder. Throws Error(usage) if the folder is not a run, Error(bad_input) if the run
-/// has no figures yet.
+/// has no figures yet or its metrics.jsonl is damaged.
 RunResult read_result(const std::string& folder);
 /// The result of a run from the records of its metrics.jsonl; `record` is null without figures.
 RunResult result_of(const std::string& folder, std::vector<nlohmann::json> records);
@@ -43,7 +43,7 @@ RunResult result_of(const std::string& folder, std::vector<nlohmann::json> recor
 /// train.tensorboard.
 bool changes_results(std::string_view key);
 
-/// Runs that differ only in the seed.
+/// Runs that differ only in the seed and in keys that cannot change the results.
 struct RunGroup {
   std::vector<std::string> values;     ///< values of Comparison::keys, as YAML
   std::vector<const RunResult*> runs;  ///< runs in the order of `results`
@@ -69,7 +69,7 @@ class Comparison {
   /// The metric of the verdicts: the first run's train.best.
   Metric main() const { return main_; }
   Spread spread(const RunGroup& group, Metric metric) const;
-  /// The values of all keys(): "pre, 6"; without keys, the folder of the first run.
+  /// The values of all keys(): "pre, 6"; without keys, the folder of the group's first run.
   std::string label(const RunGroup& group) const;
   /// A row of headings, then one row per group.
   std::vector<std::vector<std::string>> rows() const;

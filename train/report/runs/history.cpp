@@ -34,7 +34,7 @@ void add_points(Curves& curves, const std::string& prefix, const nlohmann::json&
   }
 }
 
-/// Lines of the log about incidents; lines about normal progress are omitted.
+/// The lines of train.log about incidents, without those about normal progress.
 std::vector<std::string> incidents_of(const RunFolder& run) {
   std::error_code ignored;
   if (!std::filesystem::exists(run.log(), ignored)) return {};

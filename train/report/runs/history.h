@@ -24,15 +24,15 @@ struct History {
   std::vector<Curve> curves;  ///< curves in alphabetical order
   std::vector<SampleOutput> outputs;
   nlohmann::json weights;              ///< record of the tested weights, or null
-  std::vector<std::string> incidents;  ///< log lines: skipped steps, resumes, warnings
+  std::vector<std::string> incidents;  ///< lines of train.log: skipped steps, resumes, warnings
   std::int64_t step = 0, target_tokens = 0;
   double seconds = 0;
 
   const Curve* find(const std::string& name) const;
 };
 
-/// Reads a run folder; the run may still be in progress. Throws Error(usage) if the folder is not a
-/// run, and Error(bad_input) if a file is damaged.
+/// Reads the folder of a run, which may still be in progress. Throws Error(usage) if the folder is
+/// not a run, and Error(bad_input) if a file is damaged.
 History read_history(const std::string& folder);
 
 }  // namespace heed

@@ -10,14 +10,16 @@
 
 namespace heed {
 
-/// The score of a sample: the probability of a label, or the chrF2 of a text, 0 to 100.
+/// The score of a sample: the probability of the predicted label, or the chrF2 of a text, from 0 to
+/// 100.
 double sample_score(const SampleOutput& sample);
 
 /// Indices of samples to show, in titled groups: the worst outputs, random ones, and the best.
 std::vector<std::pair<std::string, std::vector<std::size_t>>> chosen_samples(
     std::span<const SampleOutput> outputs);
 
-/// Indices of up to `max_count` samples with a wrong label, the most probable labels first.
+/// Indices of up to `max_count` samples whose predicted label is wrong, the most probable
+/// predictions first.
 std::vector<std::size_t> most_confident_mistakes(std::span<const SampleOutput> outputs,
                                                  std::size_t max_count);
 
@@ -25,7 +27,7 @@ struct LengthSeries {
   std::string name;
   const SampleStatistics* statistics = nullptr;
 };
-/// The metric of each run for groups of samples, by the number of words of the target.
+/// The metric of each run for groups of samples whose targets have similar numbers of words.
 Chart score_by_length(Metric metric, std::span<const SampleOutput> outputs,
                       std::span<const LengthSeries> runs);
 
@@ -35,7 +37,7 @@ Chart score_by_length(Metric metric, std::span<const SampleOutput> outputs,
 Chart calibration(std::span<const SampleOutput> outputs);
 
 /// The confusion matrix: for each true label (a row), the fractions of the predicted labels.
-/// Contains at most the 40 most frequent labels.
+/// Contains at most 40 labels, those that are most frequent as true labels.
 Drawing confusion_map(std::span<const SampleOutput> outputs);
 
 }  // namespace heed

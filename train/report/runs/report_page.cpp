@@ -29,7 +29,7 @@ std::string section(const std::string& title, const std::string& body) {
   return body.empty() ? "" : fmt::format("<h2>{}</h2>\n{}\n", xml_text(title), body);
 }
 
-/// A table with cells of HTML; the first row is the head.
+/// A table whose cells contain HTML; the first row is the head.
 std::string html_table(const Rows& rows) {
   std::string text;
   for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -159,8 +159,8 @@ class Report {
     return static_cast<std::size_t>(run - results_.data());
   }
   const History& history_of(const RunResult* run) const { return histories_[number_of(run)]; }
-  /// The metric of the verdict: the metric that chose the best checkpoint; if that is the loss, the
-  /// first available of BLEU, exact match and accuracy.
+  /// The metric of the verdict: the first run's train.best. If that is the loss, the first of BLEU,
+  /// exact match and accuracy for which the first run has a figure.
   Metric reported_metric() const {
     const Metric main = comparison_.main();
     if (main != Metric::loss) return main;
@@ -486,9 +486,9 @@ class Report {
                       xml_text(excerpt(field.print(Config{}), max_text))});
     }
     return fmt::format(
-        "<details><summary>{} keys of {} differ from their defaults</summary>\n"
+        "<details><summary>Keys of {} that differ from their defaults: {}</summary>\n"
         "{}</details>\n",
-        rows.size() - 1, xml_text(first().result.folder), html_table(rows));
+        xml_text(first().result.folder), rows.size() - 1, html_table(rows));
   }
 
   std::string machine() const {

@@ -13,7 +13,8 @@ namespace heed {
 /// Parts of a report that are computed from the weights and data of the first run, if available.
 /// Empty parts are omitted.
 struct ReportExtras {
-  /// Returns the image of a source line; unset if sources are not images.
+  /// Returns the image of a source line, or nullopt if it cannot be read. Empty if the sources are
+  /// not images.
   std::function<std::optional<Image>(const std::string& source)> image;
   std::string attention;  ///< attention weights of an example, as HTML
   std::string model;      ///< layers, parameters, FLOPs and memory, in the form of `heed show`
@@ -23,14 +24,15 @@ struct ReportExtras {
 };
 
 /// The report as an HTML page. `histories` contains at least one run; further runs are compared
-/// with the first. Throws as Comparison does.
+/// with the first. Throws the errors of Comparison.
 std::string report_page(const std::vector<History>& histories, const ReportExtras& extras);
 
-/// The main charts of the page: the loss and, if it is another metric, the reported metric.
+/// The main charts of the page: the loss and, if it differs, the reported metric. Charts without
+/// values are omitted.
 std::vector<Drawing> report_curves(const std::vector<History>& histories);
 
 /// The curves `names` of all runs as CSV: run, seed, curve, step, value. Throws Error(usage),
-/// listing the existing curves, if no run has one of these curves.
+/// listing the existing curves, if one of `names` is not a curve of any run.
 std::string curves_csv(const std::vector<History>& histories,
                        const std::vector<std::string>& names);
 
