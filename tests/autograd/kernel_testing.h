@@ -42,7 +42,10 @@ void for_each_target(const Body& body, std::int64_t further = 0) {
   const std::int64_t machine = hwy::SupportedTargets();
   for (const std::int64_t target : std::initializer_list<std::int64_t>{further, HWY_AVX3, HWY_AVX2,
                                                                        HWY_SSE4, HWY_NEON, plain}) {
-    if (target != plain && !(machine & target)) continue;
+    // If every processor of an architecture has vectors, the kernels are not built without them.
+    constexpr bool always_vectors = HWY_ARCH_ARM_A64 || HWY_STATIC_TARGET <= HWY_AVX2;
+    const bool built = target == plain ? !always_vectors : (machine & target) != 0;
+    if (!built) continue;
     Restore::choose(target);
     const bool vectors = target != plain && target != HWY_SSE4;  // as HEED_SIMD in lanes-inl.h
     const std::string name = vectors ? hwy::TargetName(target) : "plain";
