@@ -116,8 +116,8 @@ BOOST_AUTO_TEST_CASE(inconsistent_values_are_refused) {
        "exp.yaml:1:50: data.mixture.limit: only for task: text2text"},
       {"task: denoise\ndata: {train: {text: t}, max_length: 900}\n", "accepted"},
       {"task: denoise\ndata: {train: {text: t}, max_length: 900, spans: {length: 1}}\n",
-       "exp.yaml:2:59: data.spans.length: a line of 900 tokens (data.max_length) has 135 hidden "
-       "spans, but there are only 100 sentinels <extra_id_...>"},
+       "exp.yaml:2:59: data.spans.length: a line of 900 tokens (data.max_length) has about 135 "
+       "hidden spans, but there are only 100 sentinels <extra_id_...>"},
       {"data: {synthetic: {name: captions}}\n",
        "exp.yaml:1:26: data.synthetic.name: captions needs data.input: image"},
       {"data: {synthetic: {name: tones}, input: image}\n",

@@ -264,20 +264,21 @@ BOOST_AUTO_TEST_CASE(unknown_choices_are_refused_with_a_hint) {
 BOOST_AUTO_TEST_CASE(names_that_no_folder_can_have_are_refused) {
   check_all({
       {copy + "name: a/b\n",
-       "exp.yaml:2:7: name: \"a/b\" cannot be a folder's name: it needs 1 to 200 bytes, no slash, "
-       "and no leading dot or dash"},
+       "exp.yaml:2:7: name: \"a/b\" cannot be a folder's name: expected 1 to 200 bytes, without "
+       "slashes, control characters, or a leading dot or dash"},
       {copy + "name: ..\n",
-       "exp.yaml:2:7: name: \"..\" cannot be a folder's name: it needs 1 to 200 bytes, no slash, "
-       "and no leading dot or dash"},
+       "exp.yaml:2:7: name: \"..\" cannot be a folder's name: expected 1 to 200 bytes, without "
+       "slashes, control characters, or a leading dot or dash"},
       {copy + "name: -x\n",
-       "exp.yaml:2:7: name: \"-x\" cannot be a folder's name: it needs 1 to 200 bytes, no slash, "
-       "and no leading dot or dash"},
+       "exp.yaml:2:7: name: \"-x\" cannot be a folder's name: expected 1 to 200 bytes, without "
+       "slashes, control characters, or a leading dot or dash"},
       {copy + "name: "
               "\"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
               "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
               "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx\"\n",
        "exp.yaml:2:7: name: \"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx...\" "
-       "cannot be a folder's name: it needs 1 to 200 bytes, no slash, and no leading dot or dash"},
+       "cannot be a folder's name: expected 1 to 200 bytes, without slashes, control "
+       "characters, or a leading dot or dash"},
   });
   // The default name is that of the config file.
   for (const auto& [file, shown] :

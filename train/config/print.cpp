@@ -1,5 +1,5 @@
 /// Prints the field table as a resolved config, as the reference page, and as a JSON Schema (draft
-/// 7, which editors and validators support best).
+/// 7, because most editors and validators support it).
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -40,7 +40,7 @@ std::string comment(std::size_t depth, const std::string& text) {
 /// Every key with its value; `before` returns the comment above a field or a section.
 template <class Before>
 std::string write(const Config& config, Before before) {
-  std::string out, open;  // open: the section of the last key written
+  std::string out, open;  // open: section of the last key in `out`
   for (const Field& field : fields()) {
     for (std::size_t dot = field.key.find('.'); dot != std::string::npos;
          dot = field.key.find('.', dot + 1)) {
@@ -75,7 +75,7 @@ using Json = nlohmann::ordered_json;
 const Json plain_text = {{"type", Json::array({"string", "number", "boolean"})},
                          {"pattern", "^[^\\x00-\\x1f\\x7f]*$"}};  // YAML reads 2016 as a number
 
-/// A value as the table prints it, converted to JSON.
+/// Converts a value from the text that the table prints to JSON.
 Json value_of(const Field& field, const std::string& text) {
   Problems none("", {});
   return field.read(*parse_yaml(text, 0, none));
@@ -167,7 +167,7 @@ Json section_schema(const std::string& key) {
   return schema;
 }
 
-/// A schema that requires the key at `path` with a value that fits `schema`.
+/// A schema that requires the key at `path`, with a value that satisfies `schema`.
 Json given(std::string_view path, Json schema) {
   for (;;) {
     const std::size_t dot = path.rfind('.');
