@@ -208,7 +208,7 @@ void Trainer::handle_nonfinite_step(const Error& error) {
       if (last_saved_ != progress_.step) save(false, true);  // the state before this step
     } catch (const Error& unsaved) {
       if (unsaved.code != Exit::non_finite) throw;
-      from = std::max<std::int64_t>(last_saved_, 0);  // the weights are not finite either
+      from = std::max<std::int64_t>(last_saved_, 0);  // a weight or moment is not finite
     }
     run_log_.end_progress();
     const std::string before = many
@@ -299,8 +299,8 @@ std::optional<Evaluation> Trainer::validation_figures() {
 }
 
 void Trainer::share_weights() {
-  // A step updates the weights of every rank; the means and the running statistics are on rank 0
-  // only.
+  // A step updates the weights of every rank, but the means of train.ema only on rank 0, and the
+  // running statistics of batch norm only on ranks with shards.
   if (ema_ || !replica_.model().statistics().empty()) replica_.share_weights();
 }
 
@@ -453,8 +453,8 @@ void Trainer::adapt_progress(const Progress& now) {
   Progress& p = progress_;
   if (!p.batches.empty() && p.batches != now.batches && p.position.batch > 0) {
     run_log_.line(fmt::format(
-        "note: the data, the seed or the batch size has changed, so epoch {} starts again, after "
-        "{} of its batches",
+        "note: the data, the seed or the batch size has changed, so epoch {} starts again ({} "
+        "of its batches had been trained on)",
         p.position.epoch, p.position.batch));
     p.position.batch = 0;
   }
@@ -472,7 +472,7 @@ void Trainer::adapt_progress(const Progress& now) {
 }
 
 void Trainer::repair_metrics() {
-  // The resumed run rewrites the records after the checkpoint and the final figures.
+  // The resumed run writes the records after the checkpoint and the final figures again.
   const auto keep = [this](const nlohmann::json& r) {
     const std::string kind = r.value("kind", "");
     const auto at = r.value("step", std::int64_t{0});
@@ -512,7 +512,7 @@ void Trainer::find_best() {
 
 namespace {
 
-/// The samples with the model's outputs; empty if the task has no output per sample.
+/// The samples with the model's outputs; empty if the task does not have one output per sample.
 std::vector<SampleOutput> outputs_of(const Dataset& split, const Evaluation& e) {
   std::vector<SampleOutput> all;
   if (split.source_lines.size() != e.outputs.size()) return all;
