@@ -43,7 +43,7 @@ TrainedModel TrainedModel::open(const std::string& run, const std::vector<std::s
   const std::filesystem::path weights = find_weights(folder, name);
   for (const std::string& note : check_files(folder)) print_message("heed: note: " + note);
   for (const std::string& changed : changed_plugins(folder, trained.config))
-    print_message(fmt::format("heed: note: {} from those that the run was started with", changed));
+    print_message("heed: note: " + changed);
   trained.tokenizers = load_tokenizers(folder.path, trained.config);
   trained.task = make_task(trained.config);
   trained.model = build_uninitialised(trained.config, sizes_of(trained.tokenizers));
