@@ -224,10 +224,10 @@ BOOST_AUTO_TEST_CASE(inconsistent_values_are_refused) {
       {"data: {trian: {source: a, target: b}}\n",
        "exp.yaml:1:8: data.trian: unknown key (did you mean train?)"},
       {copy + "tokenizer: {shared: false, model: x.model}\n",
-       "exp.yaml:2:35: tokenizer.model: only for shared: true (give source_model and "
+       "exp.yaml:2:35: tokenizer.model: only for shared: true (otherwise give source_model and "
        "target_model)"},
       {copy + "tokenizer: {source_model: x.model}\n",
-       "exp.yaml:2:27: tokenizer.source_model: only for shared: false (or give model)"},
+       "exp.yaml:2:27: tokenizer.source_model: only for shared: false (otherwise give model)"},
       {copy + "tokenizer: {shared: false, target_model: x.model}\n",
        "exp.yaml:2:42: tokenizer.source_model: missing, but target_model is given"},
       {copy + "tokenizer: {shared: false, source_model: x.model}\n",

@@ -445,7 +445,7 @@ class Checker : KeyChecks {
                       model.max_positions, rows, config_.data.max_length));
       return;
     }
-    if (config_.data.input == InputKind::features)  // classify adds a row of zeros
+    if (config_.data.input == InputKind::features)  // task classify adds a row of zeros
       return fit("data.max_length", config_.data.max_length, 1);
     switch (task().architecture) {
       case Architecture::encoder:

@@ -45,7 +45,7 @@ void report_unknown(const YamlEntry& entry, const std::string& section, const st
   if (!hint.empty()) {
     const std::string full_key = section.empty() ? hint : section + "." + hint;
     problems.mark_invalid(full_key);
-    if (entry.place.source > 0) hint = full_key;  // an override contains the full key
+    if (entry.place.source > 0) hint = full_key;  // an override names a key by its full path
   } else {                                        // the key may belong to another section
     const std::string end = "." + entry.key;
     for (const Field& field : fields()) {

@@ -69,11 +69,11 @@ void add_data(Table& table) {
           row(HEED_KEY(data.valid_fraction), fraction,
               "Share of the training data that is cut from its end for validation, if valid "
               "names no file.")
-              .only(name, {"none"}, "set data.synthetic.valid"),
+              .only(name, {"none"}, "otherwise set data.synthetic.valid"),
           row(HEED_KEY(data.test_fraction), fraction,
               "Share of the training data that is cut from its end for testing; the share for "
               "validation precedes it.")
-              .only(name, {"none"}, "set data.synthetic.test"),
+              .only(name, {"none"}, "otherwise set data.synthetic.test"),
           row(HEED_KEY(data.synthetic.name),
               "Generated data instead of files. dates: dates in everyday formats, to be converted "
               "to ISO 8601; brackets: the nesting depth of each bracket; recall: keys with values, "
@@ -214,15 +214,15 @@ void add_tokenizer(Table& table) {
               "learned one.")
               .in_words(file)
               .only(kind, with_file)
-              .only(shared, {"true"}, "give source_model and target_model"),
+              .only(shared, {"true"}, "otherwise give source_model and target_model"),
           row(HEED_KEY(tokenizer.source_model), "An existing tokenizer for the source.")
               .in_words(file)
               .only(kind, with_file)
-              .only(shared, {"false"}, "or give model"),
+              .only(shared, {"false"}, "otherwise give model"),
           row(HEED_KEY(tokenizer.target_model), "An existing tokenizer for the target.")
               .in_words(file)
               .only(kind, with_file)
-              .only(shared, {"false"}, "or give model"),
+              .only(shared, {"false"}, "otherwise give model"),
       });
 }
 

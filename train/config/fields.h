@@ -37,7 +37,7 @@ struct Condition {
 
 struct Field {
   std::string key;   ///< dotted path, such as train.steps
-  std::string help;  ///< what the key means, in sentences
+  std::string help;  ///< meaning of the key, in full sentences
   FieldKind kind;
   Range range = {};                       ///< bounds of a number, or of each number of a list
   std::string type = {};                  ///< type and range in words: "whole number, 1 to 62"
@@ -45,7 +45,7 @@ struct Field {
   bool open = false;                      ///< plugins may register further choices
   std::vector<Condition> conditions = {};  ///< all of them must hold
   bool resettable = true;  ///< reset to the default if the command line makes it ineffective
-  std::string resume_refusal = {};  ///< why `heed resume` refuses a change; "": it allows one
+  std::string resume_refusal = {};  ///< why `heed resume` refuses a change; "": it does not
   std::vector<std::string> interchangeable =
       {};                          ///< values that may replace one another despite resume_refusal
   bool reported_on_resume = true;  ///< true: `resume` reports a changed value
@@ -63,7 +63,7 @@ struct Field {
   bool is_default(const Config& config) const;
   /// The range in words: "1 to 62", "0 to below 1", "at least 0".
   std::string range_text() const;
-  /// The condition's sentence: "only for kind: sentencepiece".
+  /// The condition in words: "only for kind: sentencepiece".
   std::string sentence(const Condition& condition) const;
 
   // Setters for the rows of the table.

@@ -188,11 +188,12 @@ void add_model(Table& table) {
   find(table, "model.positions")
       .conditions.push_back({"model.mixer", {"attention"}, "", in_attention()});
   // Absolute positions count from the window's first token, so the tokens of the memory would have
-  // the same positions.
+  // the same positions as those of the window.
   std::vector<std::string> by_difference = in_attention();
   by_difference.emplace_back("none");
   find(table, "model.memory").conditions.push_back({"model.positions", by_difference});
-  // Linear attention has no scores, to which all schemes in self-attention except rotary add.
+  // All schemes in self-attention except rotary add to scores, which linear attention does not
+  // have.
   std::vector<std::string> in_scores = in_attention();
   std::erase(in_scores, "rotary");
   const std::vector<std::string> with_scores =

@@ -67,7 +67,7 @@ void check_stamp(const std::string& file, std::string_view bytes, bool float64) 
   if (stamp == needed) return;
   if (stamp == unwanted && float64)
     refuse(file,
-           "it is a float32 build, although its name ends in _f64: compile it with HEED_DOUBLE");
+           "it is a float32 build, although its name ends in _f64: compile it with -DHEED_DOUBLE");
   if (stamp == unwanted) {
     refuse(file,
            "it is a float64 build, which gradcheck loads automatically: name the float32 build "

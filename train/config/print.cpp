@@ -1,5 +1,5 @@
 /// Prints the field table as a resolved config, as the reference page, and as a JSON Schema (draft
-/// 7, because most editors and validators support it).
+/// 7, which editors and validators support best).
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -146,7 +146,8 @@ Json section_schema(const std::string& key) {
   }
   if (key.empty()) {
     properties["sweep"] = {
-        {"description", "for heed sweep: keys with lists of values; seeds, random, halving"},
+        {"description",
+         "Read by heed sweep: keys with lists of values, and seeds, random and halving."},
         {"type", "object"}};
   }
   const Json keys{{"properties", properties}, {"additionalProperties", false}};

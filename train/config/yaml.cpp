@@ -248,8 +248,8 @@ class Builder : public YAML::EventHandler {
     return std::min(skip_anchor(text_, at), text_.size());
   }
 
-  /// Reports explicit tags. For a node without a tag, yaml-cpp passes "?" or, if the node is quoted,
-  /// "!"; the text at the mark begins with "!" only if this tag is explicit.
+  /// Reports explicit tags. For a node without a tag, yaml-cpp passes "?" or, if the node is
+  /// quoted, "!"; the text at the mark begins with "!" only if this tag is explicit.
   void check_tag(const YAML::Mark& mark, const std::string& tag, bool quoted) {
     bool written = tag != "?";
     if (quoted) written = text_.substr(begin_of(mark)).starts_with('!');
@@ -287,7 +287,7 @@ class Builder : public YAML::EventHandler {
       set_key(frame, std::move(node));
     } else {
       if (node.kind == YamlNode::Kind::null) {
-        node.place = frame.key_place;  // a null node has no text
+        node.place = frame.key_place;  // an empty value has no place in the text
         if (!colon_follows(frame.key_end)) {
           if (no_colon_.size() < max_missing) no_colon_.emplace_back(frame.key_place, path());
           frame.keep = false;

@@ -434,7 +434,7 @@ void Trainer::restore() {
   const Progress now = std::exchange(progress_, Progress::from(newest.checkpoint->state));
   adapt_progress(now);
   replica_.stream().seek(
-      progress_.position);  // if the data differ, throws before the folder is changed
+      progress_.position);  // throws, before the folder is changed, if the data differ
   replica_.optimizer().set_steps(progress_.step - progress_.skipped);
   // If a validation is still due, the checkpoint is saved again with its result.
   if (!progress_.validation_due) last_saved_ = last_validated_ = progress_.step;
@@ -492,15 +492,15 @@ void Trainer::repair_metrics() {
 
 void Trainer::find_best() {
   if (!progress_.best)
-    return remove_tree(run_.path / "best");  // it was linked to a newer, damaged checkpoint
+    return remove_tree(run_.path / "best");  // it points at a newer, damaged checkpoint
   try {
     if (progress_.best_step != progress_.step)  // the current checkpoint has already been checked
       open_checkpoint(checkpoints_.folder_of(progress_.best_step));
   } catch (const Error& lost) {
     if (lost.code != Exit::bad_input) throw;
     run_log_.line(fmt::format(
-        "the best checkpoint (step {}) is lost; it is replaced by the best checkpoint from now on, "
-        "or by the last one if there are no validations: {}",
+        "the best checkpoint (step {}) is lost and will be replaced by the best from this step "
+        "on or, without validations, by the last: {}",
         progress_.best_step, lost.what()));
     progress_.best.reset();
     return remove_tree(run_.path / "best");

@@ -105,9 +105,9 @@ Checkpoint open_checkpoint(const std::filesystem::path& folder);
 
 /// The origin of a folder's weights, which every command that reads weights reports.
 struct WeightsInfo {
-  std::filesystem::path folder;     ///< path as found: RUN/best
-  std::string name;                 ///< best, last, average, step, or folder
-  std::vector<std::int64_t> steps;  ///< step of the weights, or averaged steps; empty: unknown
+  std::filesystem::path folder;  ///< path as found: RUN/best
+  std::string name;              ///< best, last, average, step (a checkpoint) or folder (any other)
+  std::vector<std::int64_t> steps;  ///< step of the weights; several: averaged; empty: unknown
 
   WeightsInfo() = default;
   /// Weights without a state.json.

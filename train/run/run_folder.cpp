@@ -107,8 +107,8 @@ void refuse_existing_run(const RunFolder& run) {
             folder));
   }
   const std::filesystem::path found = first_existing(run, {".lock"});
-  // Checked last: another process may have started in the meantime, and a run killed at its start
-  // also leaves a lock.
+  // Files beside heed's lock are accepted: they belong to a run that was killed at its start or is
+  // starting. The lock is checked last, because it may have been created in the meantime.
   if (found.empty() || RunLock::has_mark(run.path, true)) return;
   refuse_foreign(run, found);
 }
