@@ -24,7 +24,7 @@ DROPOUT, SMOOTHING = 0.1, 0.1
 
 
 def restart_under(threads, isa):
-    """Restarts the program unless the environment variables are set that libraries read only when they are loaded."""
+    """Sets environment variables that libraries read only when they are loaded, and restarts the program if one changes."""
     wanted = {"OMP_NUM_THREADS": str(threads), "ATEN_CPU_CAPABILITY": isa,
               "MALLOC_TRIM_THRESHOLD_": str(1 << 40), "MALLOC_MMAP_THRESHOLD_": str(1 << 40),
               "MALLOC_TOP_PAD_": str(1 << 28)}

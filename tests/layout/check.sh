@@ -149,7 +149,7 @@ sources tests | grep '\.cpp$' | while read -r file; do
 done >>"$violations"
 
 # ---- the top level -------------------------------------------------------------------------------
-# Only committed files count; notes and runs may be next to the sources.
+# Only files that git tracks count; notes and runs may be beside the sources.
 if git ls-files >/dev/null 2>&1; then
   git ls-files | sed 's,/.*,,' | sort -u | grep -v '^\.' | while read -r name; do
     case " $modules configs tests docs CMakeLists.txt CMakePresets.json README.md LICENSE CONTRIBUTING.md heed " in

@@ -48,8 +48,8 @@ enum class PluginUse { load, leave };
 
 /// Reads the file, applies the overrides (`train.steps=200`, `model.layers={encoder: 2, decoder:
 /// 4}`; a later override of a key replaces an earlier one) and checks the result. Throws
-/// Error(Exit::usage) with one line per error, also if the file is missing; Error(Exit::io) if the
-/// disk fails; and the errors of load_plugin.
+/// Error(Exit::usage) with one line per error, or if the file is missing. Throws Error(Exit::io) if
+/// the disk fails, and the errors of load_plugin.
 ///
 /// A file named config.yaml beside a run.json, or any file with `of_a_run`, is the config of a run.
 /// It contained every key when it was written. A key that it lacks was therefore added to heed

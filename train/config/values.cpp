@@ -109,7 +109,7 @@ nlohmann::json read_files(const YamlNode& node, const std::string& what) {
   nlohmann::json names = nlohmann::json::array();
   for (const YamlNode& item : single ? std::vector{node} : node.items) {
     const std::string name = read_text(item);
-    if (name.empty()) throw ValueError{item.place, "a name is empty"};
+    if (name.empty()) throw ValueError{item.place, "expected a name, got an empty text"};
     names.push_back(name);
   }
   return names;

@@ -21,7 +21,7 @@ inline std::vector<std::int64_t> shard_bounds(std::int64_t shards, const World& 
 }
 
 /// Copies the values of all shards to every rank. `of_shard` contains one value for each shard, of
-/// which each rank must have set those of its own shards.
+/// which each rank must have set those of its shards.
 template <class T>
 void gather_from_shards(std::span<T> of_shard, World& world) {
   world.all_gather(std::as_writable_bytes(of_shard),

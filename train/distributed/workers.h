@@ -34,8 +34,8 @@ inline bool any_rank(World* world, bool local) {
   return local;
 }
 
-/// The results of job(i) for i = 0 … count − 1, on every rank. Rank r computes the results for
-/// i = r, r + ranks, …, and receives the others. If one rank is interrupted, all ranks note its stop
+/// The results of job(i) for i = 0 … count − 1, on every rank. Rank r computes the results for i =
+/// r, r + ranks, …, and receives the others. If one rank is interrupted, all ranks note its stop
 /// signal and throw Team::Interrupted.
 template <class Result, class Job>
 std::vector<Result> results_of(const Workers& workers, std::int64_t count, const Job& job) {

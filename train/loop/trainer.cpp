@@ -388,7 +388,7 @@ void Trainer::warn_undeleted(const std::vector<std::string>& reasons) {
 void Trainer::check_finite(std::span<const NamedTensor> moments) {
   for (const std::span<const NamedTensor> tensors :
        {std::span(replica_.optimizer().parameters()), moments}) {
-    double squares = 0;  // a double: finite if and only if all values are finite
+    double squares = 0;  // in double, finite if and only if all values are finite
     for (const NamedTensor& t : tensors)
       squares += kernels::sum_squares(t.tensor.value().data(), t.tensor.size());
     if (std::isfinite(squares)) continue;
