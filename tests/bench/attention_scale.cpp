@@ -6,7 +6,7 @@
 // `tests/bench/mechanisms scale` plots the output.
 //
 // Each sequence repeats 32 random symbols from an alphabet of 64. One causal layer of width 512
-// predicts the second half: each query has to find the symbol 31 positions before it.
+// predicts the second half: each query must attend to the symbol 31 positions before it.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -24,8 +24,8 @@ namespace {
 
 constexpr std::int64_t width = 512, symbols = 64, half = 32, sequences = 8;
 
-/// Leaves the scores unchanged; records the entropy of the attention weights and the squared norm
-/// of the scores' gradient.
+/// A score term that adds nothing, but records the entropy of the attention weights and the squared
+/// norm of the scores' gradient.
 struct Probe final : ScoreTerm {
   mutable double entropy = 0, squares = 0;
   mutable std::int64_t queries = 0, passes = 0;

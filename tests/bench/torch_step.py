@@ -24,7 +24,7 @@ DROPOUT, SMOOTHING = 0.1, 0.1
 
 
 def restart_under(threads, isa):
-    """Sets environment variables that libraries read only when they are loaded, and restarts the program."""
+    """Sets environment variables that libraries read only when they are loaded, and restarts the program if one changes."""
     wanted = {"OMP_NUM_THREADS": str(threads), "ATEN_CPU_CAPABILITY": isa,
               "MALLOC_TRIM_THRESHOLD_": str(1 << 40), "MALLOC_MMAP_THRESHOLD_": str(1 << 40),
               "MALLOC_TOP_PAD_": str(1 << 28)}
@@ -146,8 +146,8 @@ class Block(nn.Module):
 
 
 class DistanceBias(nn.Module):
-    """T5's biases, [B heads, T, T]. Unless causal, each direction has half of the buckets; distances from 128 on share
-    one bucket."""
+    """T5's biases, [B heads, T, T]. Unless causal, each direction has half of the buckets. All distances from
+    `farthest` on share a bucket."""
 
     def __init__(self, w, causal, buckets=32, farthest=128):
         super().__init__()
@@ -162,7 +162,8 @@ class DistanceBias(nn.Module):
         self.register_buffer("bucket", bucket if causal else bucket + side * (distance < 0))
 
     def forward(self, batch):
-        return self.weight[self.bucket].permute(2, 0, 1).repeat(batch, 1, 1)  # one copy for each product of baddbmm
+        # A copy for each sequence, because baddbmm adds one matrix to each product.
+        return self.weight[self.bucket].permute(2, 0, 1).repeat(batch, 1, 1)
 
 
 class Model(nn.Module):

@@ -13,7 +13,7 @@ class Workload:
     layers: int     # number of layers per side; an encoder-decoder has two sides
     vocab: int      # number of tokens; VIT: number of labels
     batch: int      # number of sequences, pairs or images
-    length: int     # number of tokens per sequence, on both sides; VIT: of patches and class token
+    length: int     # number of tokens per sequence, on both sides; VIT: number of patches plus 1 (class token)
     kind: str = TRANSLATION
     patch: int = 0          # VIT: number of values per patch
     relative: bool = False  # T5's biases in place of sinusoids

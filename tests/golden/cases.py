@@ -85,7 +85,7 @@ def integers(name, high, *shape):
 
 
 def randomise(module, name):
-    """Randomises all weights, including norms and biases: ones and zeros would hide bugs."""
+    """Randomises all weights, including biases and gains of norms, because ones and zeros would hide bugs."""
     module.double().train()
     for weight_name, weight in module.named_parameters():
         noise = normal(f"{name}/{weight_name}", *weight.shape)

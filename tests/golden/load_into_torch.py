@@ -43,7 +43,7 @@ def build(weights, settings):
         "source_embedding.weight", "target_embedding.weight", "output.weight"]
     absent = [name for name in names if name not in weights]
     if absent:
-        raise Misfit(f"the checkpoint lacks {', '.join(absent)}; it has " + ", ".join(weights))
+        raise Misfit(f"the checkpoint lacks {', '.join(absent)}; it contains " + ", ".join(weights))
     model = Seq2Seq(len(weights[names[0]]), len(weights[names[-1]]),
                     output_bias="output.bias" in weights, **settings)
     places = model.state_dict()

@@ -39,7 +39,10 @@ def batch(step):
 
 
 def train(model, batches, watch=lambda step, what, value: None):
-    """The training loop; calls watch with logits and gradients. Returns losses, learning rates and norms."""
+    """Runs the training loop, calling watch with the logits and gradients of each step.
+
+    Returns the losses, learning rates and gradient norms, one row each.
+    """
     weights = list(model.parameters())
     optimizer = torch.optim.Adam(weights, lr=LR, **ADAM)
     losses, rates, norms = [], [], []

@@ -19,7 +19,7 @@ function(step)
   set(out "${out}" PARENT_SCOPE)
 endfunction()
 
-# Checks that the last step printed this text.
+# Fails unless the last step printed this text.
 function(expect text)
   string(FIND "${out}" "${text}" at)
   if(at EQUAL -1)

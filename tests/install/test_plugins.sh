@@ -1,6 +1,6 @@
 #!/bin/sh
 # Plugins: builds the files of docs/PLUGINS.md against an installed heed and runs every command with them; then checks
-# the plugins that heed refuses.
+# that heed refuses faulty plugins.
 # Usage: test_plugins.sh HEED PREFIX DOCS CXX GENERATOR FLAGS
 here=$(cd "${0%/*}" && pwd)
 prefix=$2 docs=$3 cxx=$4 generator=$5 flags=$6
@@ -81,12 +81,12 @@ says 'bleu is only for task'
 cp build/libmine.so kept.so
 printf 'x' >>build/libmine.so
 status 0 resume runs/gate train.steps=41
-says 'plugin build/libmine.so differs'
+says 'plugin build/libmine.so differs from the one that the run was started with'
 status 0 resume runs/gate
 checks=$((checks + 1)); grep -q 'libmine.so differs' err && fail 'an adopted plugin is still reported as a change'
 mv kept.so build/libmine.so
 status 0 eval runs/gate
-says 'note: plugin build/libmine.so differs from the one that the run was started with'
+says 'note: plugin build/libmine.so differs'
 mkdir moved && mv build/libmine.so moved
 status 3 eval runs/gate
 says 'plugin build/libmine.so: ' 'no such file'

@@ -58,7 +58,7 @@ case "\$*" in
   --build*-n) [ -f "$dir/no-work" ] && echo 'ninja: no work to do.' ;;
   --build*)
     [ -f "$dir/build-fails" ] && { echo 'x.cpp:1: error: planted'; exit 1; }
-    began=\$(date +%s)               # slow: builds until another launcher waits
+    began=\$(date +%s)               # if the file slow exists: builds until another launcher waits
     while [ -f "$dir/slow" ] && ! grep -qs waiting "$dir/err" "$dir/err2"; do
       [ \$((\$(date +%s) - began)) -lt $patience ] || break
       sleep 0.05
@@ -95,7 +95,7 @@ fail() { echo "FAILED: $*"; for f in out err calls; do echo "--- $f"; cat "$dir/
 expect_status() { [ "$status" = "$1" ] || fail "$what: exit status $status instead of $1"; }
 expect() { grep -qF -- "$2" "$dir/$1" || fail "$what: $1 does not contain: $2"; }
 expect_no() { ! grep -qF -- "$2" "$dir/$1" || fail "$what: $1 contains: $2"; }
-# all_built: makes the sources old and the launcher's stamp current; files touched afterwards are newer
+# all_built: makes the sources old and the launcher's stamp current, so that files touched afterwards are newer
 all_built() {
   find "$clone" -exec touch -d '2 hours ago' {} +
   touch "$clone/build/release/.launcher-built"
@@ -118,7 +118,7 @@ mv "$bin/sudo" "$dir/sudo"; run train; mv "$dir/sudo" "$bin/sudo"
 expect_status 1; expect err 'no sudo'; expect err 'apt-get update && apt-get install --no-install-recommends g++'
 expect_no calls 'apt-get '
 
-what='a failing apt-get shows its error'
+what='the error of a failing apt-get is shown'
 touch "$dir/apt-fails"; run train; rm "$dir/apt-fails"
 expect_status 1; expect err 'E: no such mirror'; expect err 'could not install'; expect_no calls 'cmake --'
 
@@ -143,7 +143,7 @@ expect err 'installing packages, '; expect err ' s: Setting up g++ (12.2)'
 expect err 'building, '; expect err ' s: 120 of 350 steps'
 
 all_built
-what='an up-to-date program runs at once'
+what='an up-to-date program runs without a build'
 run show x
 expect_status 0; expect out '[show]'; [ -s "$calls" ] && fail "$what: called another command"
 [ -s "$dir/err" ] && fail "$what: wrote to standard error"
@@ -183,12 +183,12 @@ all_built; what='a touched but unchanged file causes no message'
 touch "$clone/train/x.cpp" "$dir/no-work"; run show; rm "$dir/no-work"
 [ -s "$dir/err" ] && fail "$what: wrote to standard error"
 
-all_built; what='a failing build shows the error and does not run the old program'
+all_built; what='after a failing build, the error is shown and the old program does not run'
 touch "$clone/train/x.cpp" "$dir/build-fails"; run show
 expect_status 1; expect err 'error: planted'; [ -s "$dir/out" ] && fail "$what: ran the program"
 what='a failed build is repeated at the next start'; run show; expect_status 1; rm "$dir/build-fails"; run show; expect_status 0
 
-all_built; what='a failing configuration shows the error'
+all_built; what='the error of a failing configuration is shown'
 touch "$clone/CMakePresets.json" "$dir/configure-fails"; run show; rm "$dir/configure-fails"
 expect_status 1; expect err 'CMake Error: planted'; expect err 'configuring failed'
 

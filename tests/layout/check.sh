@@ -1,9 +1,10 @@
 #!/bin/sh
 # check.sh ROOT: checks the source tree against docs/ARCHITECTURE.md. Prints each violation; exits 1 if there is one.
 #
-# Modules (folders that are libraries) include one another in one direction only, and so do the folders of a module; each
-# external library is included in one place only; files have at most 600 lines and folders at most 24 files; tests
-# mirror the modules; the top level contains only known names.
+# - Modules (folders that are libraries) include one another in one direction only, and so do the folders of a module.
+# - Each external library is included in one place only.
+# - Files have at most 600 lines, and folders of a module at most 24 files of code.
+# - Tests mirror the modules, and the top level contains only known names.
 set -eu
 cd "$1"
 max_lines=600
@@ -127,7 +128,7 @@ for module in $modules; do
   fi
 done >>"$violations"
 
-# A test that no CMakeLists.txt names is never built. A glob names every test_*.cpp of a folder.
+# A test that no CMakeLists.txt names is never built. A glob counts as naming every test_*.cpp of a folder.
 sources tests | grep '\.cpp$' | while read -r file; do
   name=$(basename "$file" .cpp)
   folder=$(dirname "$file")
@@ -148,7 +149,7 @@ sources tests | grep '\.cpp$' | while read -r file; do
 done >>"$violations"
 
 # ---- the top level -------------------------------------------------------------------------------
-# Only committed files count; notes and runs may be next to the sources.
+# Only files that git tracks count; notes and runs may be beside the sources.
 if git ls-files >/dev/null 2>&1; then
   git ls-files | sed 's,/.*,,' | sort -u | grep -v '^\.' | while read -r name; do
     case " $modules configs tests docs CMakeLists.txt CMakePresets.json README.md LICENSE CONTRIBUTING.md heed " in

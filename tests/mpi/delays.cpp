@@ -22,7 +22,7 @@ struct Held {
   MPI_Comm comm;
   MPI_Request* request;
   int calls;     // number of calls of MPI_Testall before the send begins
-  double begin;  // time at which the send begins, in microseconds; with HEED_TEST_LATENCY_US
+  double begin;  // with HEED_TEST_LATENCY_US: time at which the send begins, in microseconds
 };
 
 double microseconds() {

@@ -156,7 +156,7 @@ def check_same(a, b, what):
         check(same, f"{what}: {file} differs")
     check(figures(a) == figures(b), f"{what}: the metrics differ")
     outputs = [pathlib.Path(run) / "outputs.jsonl" for run in (a, b)]
-    if outputs[0].exists():  # some tasks have none
+    if outputs[0].exists():  # some tasks write no outputs
         check(outputs[0].read_bytes() == outputs[1].read_bytes(), f"{what}: the outputs differ")
 
 
@@ -211,7 +211,7 @@ def figures_of_eval():
     several = json.loads(out)
     for record in (one, several):
         record.pop("decode_seconds", None)
-    check(one == several, f"eval: one process prints {one}, but three ranks {several}")
+    check(one == several, f"eval: one process prints {one}, but three ranks print {several}")
 
 
 # ---- signals and faults ----------------------------------------------------------------------------
@@ -251,11 +251,11 @@ def resume_run(run, what, ranks=1):
 
 
 def stop_and_continue():
-    """SIGTERM to the launcher saves and ends the run, which continues on 3 ranks, is stopped, and continues on one."""
+    """SIGTERM to the launcher saves and ends the run. It continues on 3 ranks, is stopped again, and continues on one."""
     process = begin("stopped", 2)
     process.send_signal(signal.SIGTERM)
     status, text = end_of(process, "SIGTERM to the launcher")
-    if mpi == "openmpi":  # MPICH's launcher may end with 0
+    if mpi == "openmpi":  # MPICH's launcher may exit with status 0
         check(status != 0, "SIGTERM to the launcher: status 0")
     log = pathlib.Path("stopped/train.log").read_text()
     check("stopped by SIGTERM; to continue: heed resume stopped" in log,

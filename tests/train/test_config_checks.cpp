@@ -116,8 +116,8 @@ BOOST_AUTO_TEST_CASE(inconsistent_values_are_refused) {
        "exp.yaml:1:50: data.mixture.limit: only for task: text2text"},
       {"task: denoise\ndata: {train: {text: t}, max_length: 900}\n", "accepted"},
       {"task: denoise\ndata: {train: {text: t}, max_length: 900, spans: {length: 1}}\n",
-       "exp.yaml:2:59: data.spans.length: a line of 900 tokens (data.max_length) has 135 hidden "
-       "spans, but there are only 100 sentinels <extra_id_...>"},
+       "exp.yaml:2:59: data.spans.length: a line of 900 tokens (data.max_length) has about 135 "
+       "hidden spans, but there are only 100 sentinels <extra_id_...>"},
       {"data: {synthetic: {name: captions}}\n",
        "exp.yaml:1:26: data.synthetic.name: captions needs data.input: image"},
       {"data: {synthetic: {name: tones}, input: image}\n",
@@ -224,10 +224,10 @@ BOOST_AUTO_TEST_CASE(inconsistent_values_are_refused) {
       {"data: {trian: {source: a, target: b}}\n",
        "exp.yaml:1:8: data.trian: unknown key (did you mean train?)"},
       {copy + "tokenizer: {shared: false, model: x.model}\n",
-       "exp.yaml:2:35: tokenizer.model: only for shared: true (give source_model and "
+       "exp.yaml:2:35: tokenizer.model: only for shared: true (otherwise give source_model and "
        "target_model)"},
       {copy + "tokenizer: {source_model: x.model}\n",
-       "exp.yaml:2:27: tokenizer.source_model: only for shared: false (or give model)"},
+       "exp.yaml:2:27: tokenizer.source_model: only for shared: false (otherwise give model)"},
       {copy + "tokenizer: {shared: false, target_model: x.model}\n",
        "exp.yaml:2:42: tokenizer.source_model: missing, but target_model is given"},
       {copy + "tokenizer: {shared: false, source_model: x.model}\n",

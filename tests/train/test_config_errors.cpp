@@ -140,7 +140,7 @@ BOOST_AUTO_TEST_CASE(values_of_wrong_type_are_refused) {
       {"data: {train: {source: [a, [b]], target: [c, d]}}\n",
        "exp.yaml:1:28: data.train.source: expected text, got a list"},
       {"data: {train: {source: [a, \"\"], target: [c, d]}}\n",
-       "exp.yaml:1:28: data.train.source: a name is empty"},
+       "exp.yaml:1:28: data.train.source: expected a name, got an empty text"},
       {"data: {train: {source: , target: d}}\n",
        "exp.yaml:1:16: data.train.source: expected a file or a list of files, got nothing"},
       {copy + "optim: {betas: 0.9}\n",
@@ -264,20 +264,21 @@ BOOST_AUTO_TEST_CASE(unknown_choices_are_refused_with_a_hint) {
 BOOST_AUTO_TEST_CASE(names_unsuitable_for_a_folder_are_refused) {
   check_all({
       {copy + "name: a/b\n",
-       "exp.yaml:2:7: name: \"a/b\" cannot be a folder's name: it needs 1 to 200 bytes, no slash, "
-       "and no leading dot or dash"},
+       "exp.yaml:2:7: name: \"a/b\" cannot be a folder's name: expected 1 to 200 bytes, without "
+       "slashes, control characters, or a leading dot or dash"},
       {copy + "name: ..\n",
-       "exp.yaml:2:7: name: \"..\" cannot be a folder's name: it needs 1 to 200 bytes, no slash, "
-       "and no leading dot or dash"},
+       "exp.yaml:2:7: name: \"..\" cannot be a folder's name: expected 1 to 200 bytes, without "
+       "slashes, control characters, or a leading dot or dash"},
       {copy + "name: -x\n",
-       "exp.yaml:2:7: name: \"-x\" cannot be a folder's name: it needs 1 to 200 bytes, no slash, "
-       "and no leading dot or dash"},
+       "exp.yaml:2:7: name: \"-x\" cannot be a folder's name: expected 1 to 200 bytes, without "
+       "slashes, control characters, or a leading dot or dash"},
       {copy + "name: "
               "\"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
               "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
               "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx\"\n",
        "exp.yaml:2:7: name: \"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx...\" "
-       "cannot be a folder's name: it needs 1 to 200 bytes, no slash, and no leading dot or dash"},
+       "cannot be a folder's name: expected 1 to 200 bytes, without slashes, control "
+       "characters, or a leading dot or dash"},
   });
   // The default name is the name of the config file without its extension.
   for (const auto& [file, shown] :

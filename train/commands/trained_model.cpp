@@ -15,8 +15,8 @@ HEED_BEGIN
 
 namespace {
 
-/// Verifies the checksum of the weights. Throws Error(bad_input) if it is wrong; the message lists
-/// the weights that the run contains.
+/// Throws Error(bad_input) if the checksum is wrong; the message lists the other weights of the
+/// run.
 WeightsInfo check_weights(const RunFolder& run, const std::filesystem::path& weights) {
   try {
     return {weights, check_file(weights, "model.safetensors")};
@@ -43,13 +43,12 @@ TrainedModel TrainedModel::open(const std::string& run, const std::vector<std::s
   const std::filesystem::path weights = find_weights(folder, name);
   for (const std::string& note : check_files(folder)) print_message("heed: note: " + note);
   for (const std::string& changed : changed_plugins(folder, trained.config))
-    print_message(
-        fmt::format("heed: note: {} from the one that the run was started with", changed));
+    print_message("heed: note: " + changed);
   trained.tokenizers = load_tokenizers(folder.path, trained.config);
   trained.task = make_task(trained.config);
   trained.model = build_uninitialised(trained.config, sizes_of(trained.tokenizers));
   const std::filesystem::path file = weights / "model.safetensors";
-  // A folder outside the run may contain weights without a state.json, which lists checksums.
+  // A folder outside the run may contain weights without a state.json.
   std::error_code ignored;
   const auto top = std::filesystem::weakly_canonical(folder.path, ignored);
   const auto inside = std::filesystem::weakly_canonical(weights, ignored).lexically_relative(top);

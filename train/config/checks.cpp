@@ -47,9 +47,10 @@ class Checker : KeyChecks {
   }
 
  private:
-  /// A key that is set although its chooser makes it ineffective is an error. If the command line
-  /// changed the chooser, the key is reset to its default instead. A default always passes, because
-  /// a resolved config contains every key.
+  /// A key that is set although its chooser makes it ineffective is an error. If the chooser is
+  /// from the command line and the key is not, a resettable key is reset to its default instead, as
+  /// is a key that an old run's config lacks. A default always passes, because a resolved config
+  /// contains every key.
   void check_conditions(const Field& field) {
     if (field.is_default(config_)) return;
     const std::string value = field.print(config_);
@@ -86,10 +87,9 @@ class Checker : KeyChecks {
         name.find('/') != std::string::npos || shown(name, 1000) != name) {
       add_error(
           {"name"},
-          fmt::format(
-              "\"{}\" cannot be a folder's name: it needs 1 to 200 bytes, no slash, and no leading "
-              "dot or dash",
-              shown(name)));
+          fmt::format("\"{}\" cannot be a folder's name: expected 1 to 200 bytes, without slashes, "
+                      "control characters, or a leading dot or dash",
+                      shown(name)));
     }
   }
 
@@ -105,7 +105,7 @@ class Checker : KeyChecks {
                               : "source and target files, or data.synthetic.name"));
   }
 
-  /// Source and target need the same number of files.
+  /// Source and target must name the same number of files, unless each source contains both sides.
   void check_split(const std::string& split, const FilesOptions& files) {
     const std::string source = split + ".source", target = split + ".target";
     if (files.source.empty() && !files.target.empty()) {
@@ -206,8 +206,8 @@ class Checker : KeyChecks {
     add_error(
         {"data.spans.length", "data.spans.rate", "data.max_length"},
         fmt::format(
-            "a line of {} tokens (data.max_length) has {:.0f} hidden spans, but there are only {} "
-            "sentinels <extra_id_...>",
+            "a line of {} tokens (data.max_length) has about {:.0f} hidden spans, but there are "
+            "only {} sentinels <extra_id_...>",
             config_.data.max_length, max_spans, span_marks));
   }
 
@@ -333,8 +333,8 @@ class Checker : KeyChecks {
                 fmt::format("the sum of model.swin.depths, {}", blocks));
   }
 
-  /// Sets a key whose value follows from kind: swin. A different value in the file is an error,
-  /// unless the command line made the model a Swin Transformer or changed its depths.
+  /// Sets a key whose value follows from kind: swin. A different value on the command line is an
+  /// error; so is one in the file, unless the command line set the model's kind or depths.
   void set_derived(std::string_view key, const nlohmann::json& value, const std::string& needed) {
     const Field& field = *find_field(key);
     const bool changed = from_command_line("model.kind") || from_command_line("model.swin.depths");
@@ -445,7 +445,7 @@ class Checker : KeyChecks {
                       model.max_positions, rows, config_.data.max_length));
       return;
     }
-    if (config_.data.input == InputKind::features)  // classify adds a row of zeros
+    if (config_.data.input == InputKind::features)  // task classify adds a row of zeros
       return fit("data.max_length", config_.data.max_length, 1);
     switch (task().architecture) {
       case Architecture::encoder:
@@ -461,7 +461,8 @@ class Checker : KeyChecks {
     if (task().searches) fit("decode.max_length", config_.decode.max_length, 0);
   }
 
-  /// A learned position table must have a row for each patch that the encoder reads.
+  /// A table of learned positions must have a row for each row that the encoder reads: the patches
+  /// and, if there is one, the class token.
   void check_patches_placed() {
     const ModelOptions& model = config_.model;
     const bool video = config_.data.input == InputKind::video,

@@ -18,8 +18,7 @@ namespace heed {
 template class Boxed<ModelOptions>;
 namespace {
 
-/// The file's text. Reads at most one byte more than the limit, so that a file that is too large is
-/// refused.
+/// The file's text. Of a file that is too large, reads just enough for parse_yaml to refuse it.
 std::string read_text_file(const std::string& path) {
   constexpr std::size_t byte_order_mark = 3;
   std::string text(yaml_max_bytes + byte_order_mark + 1, '\0');
@@ -46,7 +45,7 @@ void report_unknown(const YamlEntry& entry, const std::string& section, const st
   if (!hint.empty()) {
     const std::string full_key = section.empty() ? hint : section + "." + hint;
     problems.mark_invalid(full_key);
-    if (entry.place.source > 0) hint = full_key;  // an override contains the full key
+    if (entry.place.source > 0) hint = full_key;  // an override names a key by its full path
   } else {                                        // the key may belong to another section
     const std::string end = "." + entry.key;
     for (const Field& field : fields()) {
@@ -77,7 +76,7 @@ void read_field(const Field& field, const YamlNode& node, Config& config, Proble
   }
 }
 
-/// Reads a section that is given as a single value, which sets all its keys.
+/// Reads a section with a single value, which sets all its keys (layers: 3).
 void read_shorthand(const std::string& section, const YamlNode& node, Config& config,
                     Problems& problems) {
   try {
@@ -124,9 +123,9 @@ void read_section(const YamlNode& node, const std::string& section, Config& conf
   }
 }
 
-/// Loads the plugins named in the tree. This happens before its keys are read, because a key may
-/// have a value that a plugin registers. If the tree is invalid, no plugin is loaded: a refused
-/// config runs no code.
+/// Loads the plugins that the tree names, before its keys are read, because a plugin may register
+/// the value of a key. If the YAML or an override has an error, throws this error instead, so that
+/// no code of a plugin runs.
 void load_plugins(const YamlNode& tree, const Problems& problems) {
   const YamlEntry* const entry = tree.kind == YamlNode::Kind::map ? tree.find("plugins") : nullptr;
   if (entry == nullptr) return;
@@ -154,7 +153,7 @@ Config parse_config(std::string_view text, const std::string& file,
   std::optional<YamlNode> tree = parse_yaml(text, 0, problems);
   const bool readable =
       tree && (tree->kind == YamlNode::Kind::map || tree->kind == YamlNode::Kind::null);
-  if (!tree) tree.emplace();  // the errors in the overrides are reported, too
+  if (!tree) tree.emplace();  // so that errors in the overrides are reported, too
   const YamlNode tree_of_file = overrides.empty() ? YamlNode() : *tree;
   apply_overrides(*tree, overrides, problems);
   if (plugins == PluginUse::load) load_plugins(*tree, problems);

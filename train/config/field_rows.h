@@ -1,6 +1,6 @@
 #pragma once
 /// Makes a row of the field table from a member of Config: its kind, its choices, and the functions
-/// that read and print its value. Included by fields.cpp and model_fields.cpp only.
+/// that get and set its value. Included by fields.cpp and model_fields.cpp only.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -103,7 +103,7 @@ Field row(std::string key, T& (*member_of)(Config&), std::string help) {
   return row(std::move(key), member_of, Range(), std::move(help));
 }
 
-/// The permitted values, in words.
+/// The permitted values of a field, in words.
 inline std::string type_of(const Field& field) {
   switch (field.kind) {
     case FieldKind::integer:
@@ -128,7 +128,7 @@ inline std::string type_of(const Field& field) {
   return "";
 }
 
-// Upper bounds are far above any sensible value; they keep shapes and counters from overflowing.
+// Upper bounds are far above any sensible value; they prevent the overflow of shapes and counters.
 inline constexpr double million = 1e6, billion = 1e9;
 inline constexpr Range steps{0, 1e12}, tokens{1, billion}, sequences{1, million},
     fraction{0.0, 1.0, true, false}, dropout{0.0, 0.99}, positive{.low_in = false}, not_negative;

@@ -25,10 +25,12 @@ void add_run(Table& table) {
           row(HEED_KEY(seed), Range{0, 0x1p64},
               "Seed of all random numbers: initial weights, order of the data, dropout, sampling."),
           row(HEED_KEY(threads), Range{1, 1024},
-              "Worker threads; auto: one per core. The result does not depend on it."),
+              "Number of worker threads; auto: one for each processor that heed may use. The "
+              "result does not depend on this number."),
           row(HEED_KEY(plugins),
               "Shared libraries that register tasks, mixers and activations by name "
-              "(docs/PLUGINS.md). heed runs their code, and loads no other libraries.")
+              "(docs/PLUGINS.md). heed runs their code; heed gradcheck also loads their float64 "
+              "builds.")
               .in_words("a library or a list of libraries"),
           row(HEED_KEY(task), tasks + ".").keep_on_resume(fixed_by_weights("task")),
       });
@@ -46,7 +48,8 @@ void add_run(Table& table) {
 void add_data(Table& table) {
   const Range pairs{1, billion}, pairs_or_none{0, billion}, length{1, million}, side{1, 65536};
   const std::string source =
-                        "Input lines, UTF-8; .gz is unpacked. Line i belongs to line i of target.",
+                        "Input lines, UTF-8; .gz files are decompressed. Line i corresponds to "
+                        "line i of target.",
                     target = "Output lines.",
                     text_help =
                         "Running text. A pattern such as src/**/*.py names all matching files.",
@@ -64,11 +67,13 @@ void add_data(Table& table) {
           row(HEED_KEY(data.test.target), as_in_train),
           row(HEED_KEY(data.test.text), as_in_train),
           row(HEED_KEY(data.valid_fraction), fraction,
-              "Share cut from the end of train for validation, if valid names no file.")
-              .only(name, {"none"}, "set data.synthetic.valid"),
+              "Share of the training data that is cut from its end for validation, if valid "
+              "names no file.")
+              .only(name, {"none"}, "otherwise set data.synthetic.valid"),
           row(HEED_KEY(data.test_fraction), fraction,
-              "Share cut from the end of train for testing, after the share for validation.")
-              .only(name, {"none"}, "set data.synthetic.test"),
+              "Share of the training data that is cut from its end for testing; the share for "
+              "validation precedes it.")
+              .only(name, {"none"}, "otherwise set data.synthetic.test"),
           row(HEED_KEY(data.synthetic.name),
               "Generated data instead of files. dates: dates in everyday formats, to be converted "
               "to ISO 8601; brackets: the nesting depth of each bracket; recall: keys with values, "
@@ -112,13 +117,14 @@ void add_data(Table& table) {
           row(HEED_KEY(data.image.shift), Range{0, million},
               "Maximum shift of a training image in each direction, in pixels."),
           row(HEED_KEY(data.image.crop),
-              "Crop larger images, in training at a random position; false: a larger image is an "
-              "error."),
-          row(HEED_KEY(data.image.flip), "In training, mirror half of the images, left to right."),
+              "Crop larger images: in training at a random position, otherwise in the centre; "
+              "false: a larger image is an error."),
+          row(HEED_KEY(data.image.flip),
+              "In training, mirror each image left to right with probability 1/2."),
           row(HEED_KEY(data.image.mean), Range{0.0, 1.0},
               "Pixel values v, from 0 to 1, are normalised to (v - mean) / deviation."),
           row(HEED_KEY(data.image.deviation), positive,
-              "Divisor of the values after the mean is subtracted."),
+              "Divisor of the pixel values after the subtraction of the mean."),
           row(HEED_KEY(data.video.frames), Range{1, 65536}, "Number of frames of each video."),
           row(HEED_KEY(data.video.tubelet), Range{1, 65536},
               "Number of frames of a tubelet, a divisor of frames. The encoder reads one row for "
@@ -134,9 +140,9 @@ void add_data(Table& table) {
           row(HEED_KEY(data.features.window), positive, "Length of a frame, in milliseconds."),
           row(HEED_KEY(data.features.hop), positive,
               "Milliseconds from the start of a frame to that of the next."),
-          row(HEED_KEY(data.lowercase), "Lower-case both sides before tokenising."),
+          row(HEED_KEY(data.lowercase), "Convert text to lower case before tokenising."),
           row(HEED_KEY(data.cutoff), dropout,
-              "Probability that training replaces an input token, of either side, with <unk>."),
+              "Probability that training replaces an input token, on either side, with <unk>."),
           row(HEED_KEY(data.mask.rate), {0.0, 1.0, false, true},
               "Share of the tokens of a line that are hidden (at least one) and must be predicted. "
               "The model reads 80 % of them as <mask>, 10 % as random tokens and 10 % unchanged. "
@@ -147,13 +153,14 @@ void add_data(Table& table) {
               "A sample has two lines, and the model also predicts whether the second line follows "
               "the first in the text. Empty lines separate documents."),
           row(HEED_KEY(data.spans.rate), {0.0, 0.5, false, true},
-              "Share of the tokens of a line that are hidden, at least one. Each epoch hides "
+              "Share of the tokens of a line that are hidden (at least one). Each epoch hides "
               "different tokens."),
           row(HEED_KEY(data.spans.length), {1.0, 1000.0},
               "Mean length of a hidden span, in tokens."),
           row(HEED_KEY(data.mixture.prefixes),
               "One prefix for each source file, put before each line of the file, for example "
-              "\"translate: \". Each split must have as many source files.")
+              "\"translate: \". In every split, the number of source files must equal the "
+              "number of prefixes.")
               .in_words("a string or a list of strings"),
           row(HEED_KEY(data.mixture.limit), Range{0, billion},
               "Samples of a part (a file or a synthetic task) are drawn in proportion to its size, "
@@ -192,12 +199,13 @@ void add_tokenizer(Table& table) {
               "need none.")
               .in_words("a name or a list of names"),
           row(HEED_KEY(tokenizer.sample.alpha), fraction,
-              "Each epoch draws a new segmentation of each line. unigram: one of the likeliest, "
-              "with probability proportional to p^alpha; bpe: each possible merge is dropped from "
-              "a merge step with probability alpha; 0: the deterministic segmentation.")
+              "Each epoch draws a new segmentation of each line. unigram: one of the most "
+              "likely, with probability proportional to p^alpha; bpe: each possible merge is "
+              "dropped from a merge step with probability alpha; 0: the deterministic "
+              "segmentation.")
               .only(kind, {"sentencepiece"}),
           row(HEED_KEY(tokenizer.sample.nbest), Range{2, 10000},
-              "unigram: the number of likeliest segmentations to draw from.")
+              "unigram: the number of most likely segmentations to draw from.")
               .only(kind, {"sentencepiece"}),
           row(HEED_KEY(tokenizer.shared),
               "One vocabulary for source and target. Labels always have a separate one."),
@@ -206,15 +214,15 @@ void add_tokenizer(Table& table) {
               "learned one.")
               .in_words(file)
               .only(kind, with_file)
-              .only(shared, {"true"}, "give source_model and target_model"),
+              .only(shared, {"true"}, "otherwise give source_model and target_model"),
           row(HEED_KEY(tokenizer.source_model), "An existing tokenizer for the source.")
               .in_words(file)
               .only(kind, with_file)
-              .only(shared, {"false"}, "or give model"),
+              .only(shared, {"false"}, "otherwise give model"),
           row(HEED_KEY(tokenizer.target_model), "An existing tokenizer for the target.")
               .in_words(file)
               .only(kind, with_file)
-              .only(shared, {"false"}, "or give model"),
+              .only(shared, {"false"}, "otherwise give model"),
       });
 }
 
@@ -244,7 +252,8 @@ void add_optim(Table& table) {
               "Momentum: factor of the previous update in the next one.")
               .only(name, {"sgd"}),
           row(HEED_KEY(optim.clip_norm), not_negative,
-              "Gradients of a larger norm are scaled down to this norm; 0: never."),
+              "Maximum norm of all gradients together; larger gradients are scaled down to it. "
+              "0: no clipping."),
           row(HEED_KEY(optim.schedule.name), "How the learning rate changes after warmup."),
           row(HEED_KEY(optim.schedule.warmup), steps,
               "Number of steps in which the learning rate rises."),
@@ -262,17 +271,18 @@ void add_train(Table& table) {
   add(table,
       {
           row(HEED_KEY(train.steps), steps,
-              "Number of updates. The first of the limits steps, epochs and minutes that is "
-              "reached ends the run; 0: no such limit."),
+              "Maximum number of updates; 0: no limit. The first limit that is reached (steps, "
+              "epochs or minutes) ends the run."),
           row(HEED_KEY(train.epochs), not_negative,
-              "Number of passes over the training data; 0: no such limit."),
-          row(HEED_KEY(train.minutes), not_negative, "Minutes of training; 0: no such limit."),
+              "Maximum number of passes over the training data; 0: no limit."),
+          row(HEED_KEY(train.minutes), not_negative,
+              "Maximum training time in minutes; 0: no limit."),
           row(HEED_KEY(train.batch_tokens), tokens,
-              "Maximum number of tokens of a batch on its larger side; for a language model, of "
-              "target tokens."),
+              "Maximum number of tokens on the larger side of a batch; for a language model, "
+              "the number of target tokens."),
           row(HEED_KEY(train.batch_sequences), Range{0, million},
-              "Number of sequences in a batch, whatever their length, instead of batch_tokens; 0: "
-              "not used."),
+              "Number of sequences in a batch, whatever their lengths; replaces batch_tokens. "
+              "0: batch_tokens applies."),
           row(HEED_KEY(train.shards), Range{1, 4096},
               "Number of parts of a batch whose gradients are computed separately, each on one "
               "thread, and then summed (gradient accumulation). More shards need less memory. The "
@@ -285,8 +295,9 @@ void add_train(Table& table) {
               "the backward pass. Needs less memory and about a third more time; the result has "
               "the same bits."),
           row(HEED_KEY(train.on_nonfinite),
-              "If the loss or the gradients of a step are not finite: end the run with status 5, "
-              "or skip the step."),
+              "What happens if the loss or the gradients of a step are not finite. stop: the "
+              "run ends with exit status 5; skip: the step is skipped, and more than 20 such "
+              "steps in a row end the run."),
           row(HEED_KEY(train.label_smoothing), fraction,
               "Probability that is taken from the true token and spread over all tokens."),
           row(HEED_KEY(train.rdrop), Range{0.0, 1000.0},
@@ -312,7 +323,8 @@ void add_train(Table& table) {
           row(HEED_KEY(train.validate_every), every, "Steps from one validation to the next."),
           row(HEED_KEY(train.save_every), every, "Steps from one checkpoint to the next."),
           row(HEED_KEY(train.keep), Range{1, million},
-              "Number of newest checkpoints that are kept, besides the best; the minimum is two."),
+              "Number of newest checkpoints that are kept besides the best: at least two, and "
+              "at least the value of average."),
           row(HEED_KEY(train.early_stopping.metric),
               "Stop when this metric has not improved for `patience` validations. It also selects "
               "the best checkpoint."),
@@ -354,20 +366,22 @@ void add_decode(Table& table) {
           row(HEED_KEY(decode.sample), "Sample tokens instead of searching."),
           row(HEED_KEY(decode.temperature), positive, "sample: divisor of the logits."),
           row(HEED_KEY(decode.top_k), Range{0, 10 * million},
-              "sample: draw from only the k most likely tokens; 0: all."),
+              "sample: draw only from the k most likely tokens; 0: all."),
           row(HEED_KEY(decode.top_p), {0.0, 1.0, false, true},
-              "sample: draw from only the most likely tokens whose probabilities add up to this."),
+              "sample: draw only from the smallest set of most likely tokens whose "
+              "probabilities add up to at least this value."),
           row(HEED_KEY(decode.bleu),
-              "Tokenizer of BLEU, as in sacreBLEU. 13a: mteval-v13a; none: split at spaces; zh: "
-              "13a, with each Chinese character as a word; char: each character is a word."),
+              "Tokenizer of BLEU, as in sacreBLEU. 13a: mteval-v13a; none: split at white "
+              "space; zh: 13a, with each Chinese character as a word; char: each character is a "
+              "word."),
       });
 }
 
 void add_distributed(Table& table) {
   add(table,
       {row(HEED_KEY(distributed.timeout), Range{1.0, 1e6},
-           "Seconds that a process waits for another before the run ends; heed resume continues "
-           "the run from its last checkpoint.")});
+           "Seconds that a process waits for another process before the run ends; heed resume "
+           "continues the run from its last checkpoint.")});
 }
 
 void add_bench(Table& table) {

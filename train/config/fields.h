@@ -1,7 +1,8 @@
 #pragma once
-/// Every key of a config in one table. The code that reads, overrides, checks and prints configs
-/// uses it; the reference page, the JSON Schema and the list of keys that `resume` may change are
-/// generated from it. A key's default is the initialiser of its member in the option struct.
+/// Every key of a config in one table, which the code that reads, overrides, checks and prints
+/// configs uses. The reference page, the JSON Schema and the list of keys that `resume` may change
+/// are generated from the table. A key's default is the initialiser of its member in the option
+/// struct.
 #include <functional>
 #include <limits>
 #include <optional>
@@ -31,20 +32,20 @@ struct Condition {
   std::string remark = {};          ///< what to do instead, if that is not obvious
   std::vector<std::string> of =
       {};  ///< values of the key that need the condition; empty: all but the default
-  bool or_registered = false;  ///< true: registered values of the chooser may meet the condition
+  bool or_registered = false;  ///< true: in the JSON Schema, any registered name meets it, too
 };
 
 struct Field {
   std::string key;   ///< dotted path, such as train.steps
-  std::string help;  ///< one sentence or two
+  std::string help;  ///< meaning of the key, in full sentences
   FieldKind kind;
-  Range range = {};                       ///< bounds, if the kind is numeric
+  Range range = {};                       ///< bounds of a number, or of each number of a list
   std::string type = {};                  ///< type and range in words: "whole number, 1 to 62"
   std::vector<std::string> choices = {};  ///< names of a choice, or words that may replace a number
   bool open = false;                      ///< plugins may register further choices
   std::vector<Condition> conditions = {};  ///< all of them must hold
   bool resettable = true;  ///< reset to the default if the command line makes it ineffective
-  std::string resume_refusal = {};  ///< why `heed resume` refuses another value; "": it accepts one
+  std::string resume_refusal = {};  ///< why `heed resume` refuses a change; "": it does not
   std::vector<std::string> interchangeable =
       {};                          ///< values that may replace one another despite resume_refusal
   bool reported_on_resume = true;  ///< true: `resume` reports a changed value
@@ -62,7 +63,7 @@ struct Field {
   bool is_default(const Config& config) const;
   /// The range in words: "1 to 62", "0 to below 1", "at least 0".
   std::string range_text() const;
-  /// The condition's sentence: "only for kind: sentencepiece".
+  /// The condition in words: "only for kind: sentencepiece".
   std::string sentence(const Condition& condition) const;
 
   // Setters for the rows of the table.
@@ -78,8 +79,8 @@ struct Section {
   bool shorthand = false;  ///< one value may set all its keys (model.layers: 3)
 };
 
-/// All fields, in the order of the reference page. When a plugin registers a name, a new table with
-/// this choice is made; the rows of earlier tables remain valid.
+/// All fields, in the order of the reference page. After a plugin has registered a name, the next
+/// call returns a new table with this choice; the rows of earlier tables remain valid.
 const std::vector<Field>& fields();
 const std::vector<Section>& sections();
 const Field* find_field(std::string_view key);
@@ -94,13 +95,14 @@ std::string values_text(const Field& field);
 
 /// True if the text is a decimal number: 5, 0.5, 1e-3.
 bool is_decimal(std::string_view text);
-/// The number as JSON; without a decimal point if it is a whole number.
+/// The number as JSON; a whole number from 0 to below 10^15 becomes an integer.
 nlohmann::json number_json(double x);
 
-/// Checks values against one another, first by the conditions of the field table, and sets those
-/// that follow from others (a language model has no encoder layers). `config` was read from `tree`,
-/// which contains the places for error messages; `file` is the config without the command line. A
-/// check is skipped if one of its keys is already known to be wrong.
+/// Sets the values that follow from others (a language model has no encoder layers), then checks
+/// values against one another: first by the conditions of the field table, then by the checks of
+/// checks.cpp. Resets a key to its default if the command line makes it ineffective. `config` was
+/// read from `tree`, which contains the places for messages; `file` is the config without the
+/// command line. An error is not reported if one of its keys already has an error.
 void check_config(Config& config, const Config& file, const YamlNode& tree, Problems& problems);
 
 /// "a", "a or b", "a, b or c"

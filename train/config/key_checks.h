@@ -1,6 +1,6 @@
 #pragma once
-/// Errors and warnings that concern several keys, each with its place in the file or on the command
-/// line.
+/// Reports errors and warnings that concern several keys, each with its place in the file or on the
+/// command line.
 #include <algorithm>
 #include <initializer_list>
 #include <string>
@@ -18,9 +18,9 @@ class KeyChecks {
  protected:
   using Keys = std::initializer_list<std::string_view>;
 
-  /// Reports `message` about the first key. Its place is that of the key whose path is given to the
-  /// greatest depth; at equal depth, a place on the command line precedes one in the file. Does
-  /// nothing if an error about any of the keys has been reported.
+  /// Reports `message` about the first key, unless an error in any of the keys is known. The place
+  /// in the message is that of the key whose path is given to the greatest depth; at equal depth, a
+  /// place on the command line precedes one in the file.
   void add_error(Keys keys, const std::string& message) {
     if (!any_wrong(keys)) problems_.add(place_of(keys), std::string(*keys.begin()), message);
   }

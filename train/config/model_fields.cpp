@@ -86,7 +86,8 @@ void add_model(Table& table) {
               "Pair i of a head is rotated by the angle position · base^(-2 i / size).")
               .only("model.positions", {"rotary"}),
           row(HEED_MODEL_KEY(shaw_distance), Range{1, million},
-              "The maximum distance with a separate key; longer distances share that key.")
+              "Maximum distance with a separate key; greater distances share the key of this "
+              "distance.")
               .only("model.positions", {"relative_shaw"}),
           row(HEED_MODEL_KEY(t5_buckets), Range{4, million},
               "Number of buckets of distances, a multiple of 4. In an encoder, each direction has "
@@ -146,7 +147,8 @@ void add_model(Table& table) {
               "Layer norm or RMS norm of each row; or batch norm of each column over the rows of a "
               "batch.")
               .only("model.norm", {"pre", "post"}),
-          row(HEED_MODEL_KEY(norm_eps), {0.0, 1.0, false, true}, "Added to the norm's variance.")
+          row(HEED_MODEL_KEY(norm_eps), {0.0, 1.0, false, true},
+              "Added to the variance (rms: to the mean square) of a norm.")
               .only("model.norm", {"pre", "post"}),
           row(HEED_MODEL_KEY(tie_embeddings),
               "Source embedding, target embedding and output projection share one matrix where "
@@ -160,10 +162,10 @@ void add_model(Table& table) {
               "Number of segments: a learned vector for each distinguishes the texts of a line "
               "(<s> A </s> B </s>); 1: no such vectors."),
           row(HEED_MODEL_KEY(pool),
-              "What represents a line. first: its first row, that of <s>; mean: the mean of its "
-              "rows."),
+              "What represents an input. first: its first row (that of <s> or of the class "
+              "token); mean: the mean of its rows."),
           row(HEED_MODEL_KEY(context), Range{1, million},
-              "Number of tokens of text that the model reads at once."),
+              "Number of tokens in a window of text, which the model reads at once."),
           row(HEED_MODEL_KEY(memory), Range{0, million},
               "Number of tokens before the window that self-attention also reads, as stored keys "
               "and values (Transformer-XL); each batch continues the previous one.")
@@ -185,12 +187,13 @@ void add_model(Table& table) {
   find(table, "model.kind").resettable = false;  // a different kind is a different model
   find(table, "model.positions")
       .conditions.push_back({"model.mixer", {"attention"}, "", in_attention()});
-  // Absolute positions count from the window's first token, so the tokens of the memory would
-  // repeat them.
+  // Absolute positions count from the window's first token, so the tokens of the memory would have
+  // the same positions as those of the window.
   std::vector<std::string> by_difference = in_attention();
   by_difference.emplace_back("none");
   find(table, "model.memory").conditions.push_back({"model.positions", by_difference});
-  // Linear attention has no scores; the position schemes other than rotary add to scores.
+  // All schemes in self-attention except rotary add to scores, which linear attention does not
+  // have.
   std::vector<std::string> in_scores = in_attention();
   std::erase(in_scores, "rotary");
   const std::vector<std::string> with_scores =

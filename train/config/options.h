@@ -13,7 +13,7 @@ namespace heed {
 /// The type of the operands of matrix products. Weights, moments and sums are always float32.
 enum class Precision { float32, bf16 };
 constexpr auto names_of(Precision) { return enum_names<Precision>("float32", "bf16"); }
-/// The type of the operands in decoding; int8: autograd/kernels/gemm/int8.h.
+/// The type of the operands of matrix products in decoding (int8: autograd/kernels/gemm/int8.h).
 enum class DecodePrecision { float32, bf16, int8 };
 constexpr auto names_of(DecodePrecision) {
   return enum_names<DecodePrecision>("float32", "bf16", "int8");
@@ -24,40 +24,39 @@ enum class OnNonFinite { stop, skip };
 constexpr auto names_of(OnNonFinite) { return enum_names<OnNonFinite>("stop", "skip"); }
 
 struct EarlyStoppingOptions {
-  std::optional<Metric> metric;  ///< unset: never stop early
-  std::int64_t patience = 10;    ///< maximum number of validations without a better value
+  std::optional<Metric> metric;  ///< unset: no early stopping
+  std::int64_t patience = 10;    ///< validations without an improvement after which the run stops
 };
 
 /// Knowledge distillation (train/loop/teacher.h).
 struct DistillOptions {
   std::string teacher = {};  ///< run folder; empty: none
-  double weight =
-      0.5;  ///< weight λ of the divergence from the teacher; the labels' loss has weight 1 − λ
-  double temperature = 2.0;
+  double weight = 0.5;       ///< weight λ of the divergence from the teacher
+  double temperature = 2.0;  ///< divisor of the logits of both models
 };
 
 struct TrainOptions {
-  std::string init_from = {};  ///< model.init_from: run folder whose weights are the initial ones
+  std::string init_from = {};  ///< model.init_from: run folder with the initial weights
   std::vector<std::string> freeze =
       {};  ///< model.freeze: name patterns of the parameters that keep their values
   std::int64_t steps = 10000;        ///< maximum number of updates; 0: no limit
   double epochs = 0.0;               ///< maximum number of passes over the data; 0: no limit
   double minutes = 0.0;              ///< maximum training time in minutes; 0: no limit
   std::int64_t batch_tokens = 4096;  ///< maximum number of tokens on the larger side of a batch
-  std::int64_t batch_sequences = 0;  ///< > 0: sequences per batch, whatever their length
+  std::int64_t batch_sequences = 0;  ///< number of sequences per batch; 0: batch_tokens applies
   std::int64_t shards = 4;  ///< number of parts of a batch; determines the bits of the result
   Precision precision = Precision::float32;
-  bool recompute = false;  ///< blocks keep only their inputs, and run again in backward
+  bool recompute = false;  ///< keep only the inputs of blocks, which backward runs again
   OnNonFinite on_nonfinite = OnNonFinite::stop;
   double label_smoothing = 0.1;
-  double rdrop = 0.0;  ///< weight of the divergence of two passes; 0: one pass
+  double rdrop = 0.0;  ///< weight of R-Drop's divergence; 0: off
   DistillOptions distill = {};
   double ema = 0.0;                   ///< decay of the weights' moving average; 0: none
-  std::int64_t log_every = 50;        ///< steps
+  std::int64_t log_every = 50;        ///< in steps
   bool tensorboard = false;           ///< write event files as well (train/run/run_metrics.h)
-  std::int64_t validate_every = 500;  ///< steps
-  std::int64_t save_every = 500;      ///< steps
-  std::int64_t keep = 3;  ///< number of checkpoints kept, minimum 2 (best and last are kept, too)
+  std::int64_t validate_every = 500;  ///< in steps
+  std::int64_t save_every = 500;      ///< in steps
+  std::int64_t keep = 3;  ///< number of newest checkpoints kept, minimum 2; the best is kept, too
   EarlyStoppingOptions early_stopping;
   Metric best = Metric::loss;  ///< selects the best checkpoint (early_stopping.metric overrides it)
   std::int64_t average = 1;    ///< number of checkpoints to average (train/run/average.h)
@@ -74,9 +73,9 @@ struct DecodeOptions {
   DecodePrecision precision = DecodePrecision::float32;
   bool cached = true;   ///< false: run the whole model at every step (nn/models/generative.cpp)
   bool sample = false;  ///< sample tokens instead of searching
-  double temperature = 1.0;
-  std::int64_t top_k = 0;  ///< 0: all
-  double top_p = 1.0;
+  double temperature = 1.0;  ///< divisor of the logits
+  std::int64_t top_k = 0;    ///< number of most likely tokens to draw from; 0: all
+  double top_p = 1.0;        ///< minimum total probability of the tokens to draw from
   BleuTokenizer bleu = BleuTokenizer::v13a;  ///< how outputs and references are split into words
 };
 
@@ -85,12 +84,12 @@ struct DistributedOptions {
   double timeout = 300;  ///< seconds that a rank waits for another rank
 };
 
-/// The batch that `heed bench` generates if sequences > 0: random tokens, all sequences of equal
-/// length.
+/// The batch that `heed bench` generates if sequences > 0: random tokens, in sequences of the
+/// lengths below.
 struct BenchOptions {
   std::int64_t sequences = 0;       ///< 0: benchmark on batches of the config's data
-  std::int64_t source_length = 32;  ///< tokens of a source sequence; not used by a language model
-  std::int64_t target_length = 32;  ///< tokens of a target sequence
+  std::int64_t source_length = 32;  ///< number of tokens; ignored by language models and for images
+  std::int64_t target_length = 32;  ///< number of tokens
   std::int64_t vocabulary = 8000;
 };
 

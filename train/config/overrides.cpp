@@ -17,7 +17,7 @@ bool is_key(std::string_view key) {
          std::ranges::count(key, '.') < yaml_max_depth;
 }
 
-/// Turns a node into a map if that loses nothing: an empty node, or the single value that sets all
+/// Turns a node into a map if no value is lost: an empty node, or the single value that sets all
 /// keys of a section (model.layers: 3).
 void make_map(YamlNode& node, const std::string& key) {
   const Section* section = find_section(key);
@@ -32,14 +32,14 @@ void make_map(YamlNode& node, const std::string& key) {
   }
 }
 
-/// Puts `value` at the dotted `key`, creating the maps on the way. Returns false if the path leads
-/// through a key that has a value.
+/// Puts `value` at the dotted `key`, creating missing maps. Returns false if the path continues
+/// below a field that has a value (train.steps.x).
 bool put(YamlNode& root, std::string_view key, YamlNode value) {
   YamlNode* node = &root;
   const Place place = value.place;
   for (std::size_t begin = 0;;) {
     make_map(*node, std::string(key.substr(0, begin == 0 ? 0 : begin - 1)));
-    if (node->kind != YamlNode::Kind::map)  // reported when the section is read
+    if (node->kind != YamlNode::Kind::map)  // a wrong section is reported when it is read
       return begin == 0 || find_field(key.substr(0, begin - 1)) == nullptr;
     const std::size_t end = std::min(key.find('.', begin), key.size());
     const std::string name(key.substr(begin, end - begin));

@@ -1,6 +1,6 @@
 #pragma once
-/// Overrides: `key=value` arguments of the command line, put into a config's tree before it is
-/// read.
+/// Overrides: `key=value` arguments of the command line, which are put into a config's tree before
+/// its keys are read.
 #include <span>
 #include <string>
 
@@ -10,7 +10,7 @@ namespace heed {
 
 /// Applies the overrides to the tree. Places in the k-th override have source k. The value is YAML
 /// and replaces the key's whole value in the file; a later override of a key replaces an earlier
-/// one. Whether the key exists is checked with the rest of the tree.
+/// one. Unknown keys are reported when the tree is read.
 void apply_overrides(YamlNode& root, std::span<const std::string> overrides, Problems& problems);
 
 }  // namespace heed

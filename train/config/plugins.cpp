@@ -50,7 +50,7 @@ std::string float64_name(const std::string& file) {
       .string();
 }
 
-/// Checks, before any code of the file runs, that it is a library built for this version of heed.
+/// Throws unless the file is a library built for this version of heed. Runs no code of the file.
 void check_stamp(const std::string& file, std::string_view bytes, bool float64) {
   if (!bytes.starts_with("\177ELF")) refuse(file, "not a shared library");
   const std::size_t at = bytes.find(HEED_PLUGIN_MARK "heed ");
@@ -67,7 +67,7 @@ void check_stamp(const std::string& file, std::string_view bytes, bool float64) 
   if (stamp == needed) return;
   if (stamp == unwanted && float64)
     refuse(file,
-           "it is a float32 build, although its name ends in _f64: compile it with HEED_DOUBLE");
+           "it is a float32 build, although its name ends in _f64: compile it with -DHEED_DOUBLE");
   if (stamp == unwanted) {
     refuse(file,
            "it is a float64 build, which gradcheck loads automatically: name the float32 build "
@@ -83,7 +83,7 @@ void check_stamp(const std::string& file, std::string_view bytes, bool float64) 
                      text(stamp), text(needed)));
 }
 
-/// Reads the library and checks it.
+/// Returns the bytes of a library that check_stamp accepts.
 std::string read_library(const std::string& file, const fs::path& place, bool float64) {
   std::string bytes;
   try {
@@ -97,8 +97,8 @@ std::string read_library(const std::string& file, const fs::path& place, bool fl
 
 /// Loads the library and returns its entries in the order of their registration.
 std::vector<const PluginEntry*> open_library(const std::string& file, const fs::path& place) {
-  // RTLD_LOCAL: two plugins may use the same names in their code. RTLD_NOW: dlopen reports a
-  // missing symbol.
+  // RTLD_LOCAL: two plugins may define the same symbols. RTLD_NOW: dlopen reports undefined
+  // symbols.
   void* const library = dlopen(place.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) {
     refuse(file, fmt::format("cannot be loaded: {}", shown(dlerror(), 1000)));

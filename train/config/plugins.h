@@ -1,6 +1,7 @@
 #pragma once
-/// Plugins: the user's shared libraries that register tasks and layers by name. Only files that a
-/// config or the command line names are loaded, and none is ever unloaded.
+/// Plugins: the user's shared libraries, which register tasks and layers by name. Only libraries
+/// that a config or the command line names are loaded, and for gradcheck also their float64 builds.
+/// No library is unloaded.
 #include <string>
 #include <vector>
 
@@ -9,20 +10,21 @@ namespace heed {
 struct Plugin {
   std::string file;                ///< path as written in the config or on the command line
   std::string sum;                 ///< SHA-256 of the library's bytes
-  std::vector<std::string> names;  ///< registered names: "mixer mine.gate"
-  bool in_both_builds = false;     ///< true: registered a layer, which gradcheck needs in float64
+  std::vector<std::string> names;  ///< registered names, such as "mixer mine.gate"
+  bool in_both_builds = false;     ///< true: registers a layer, which gradcheck needs in float64
 };
 
 /// Loads a library unless it is loaded already. Its names become choices of the field table. Throws
-/// Error(bad_input), naming the file, if the library cannot be read or loaded, was built for
-/// another version of heed, or registers nothing or a name that is already registered.
+/// Error(bad_input), naming the file, if the library is missing, cannot be loaded, was built for
+/// another version of heed, or registers nothing or a name that is already registered; Error(io) if
+/// it cannot be read.
 void load_plugin(const std::string& file);
 
 /// Loads the float64 builds of all plugins with layers: libmine_f64.so beside libmine.so. Throws
-/// the errors of load_plugin.
+/// the errors of load_plugin, and Error(bad_input) if a build lacks one of the plugin's layers.
 void load_float64_plugins();
 
-/// The plugins of these files, which must be loaded.
+/// The plugins of these files. Throws Error(failed) if one of them has not been loaded.
 std::vector<Plugin> plugins_of(const std::vector<std::string>& files);
 
 }  // namespace heed

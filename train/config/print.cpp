@@ -40,7 +40,7 @@ std::string comment(std::size_t depth, const std::string& text) {
 /// Every key with its value; `before` returns the comment above a field or a section.
 template <class Before>
 std::string write(const Config& config, Before before) {
-  std::string out, open;  // open: the section of the last key written
+  std::string out, open;  // open: section of the last key in `out`
   for (const Field& field : fields()) {
     for (std::size_t dot = field.key.find('.'); dot != std::string::npos;
          dot = field.key.find('.', dot + 1)) {
@@ -75,7 +75,7 @@ using Json = nlohmann::ordered_json;
 const Json plain_text = {{"type", Json::array({"string", "number", "boolean"})},
                          {"pattern", "^[^\\x00-\\x1f\\x7f]*$"}};  // YAML reads 2016 as a number
 
-/// A value as the table prints it, converted to JSON.
+/// Converts a value from the text that the table prints to JSON.
 Json value_of(const Field& field, const std::string& text) {
   Problems none("", {});
   return field.read(*parse_yaml(text, 0, none));
@@ -146,7 +146,8 @@ Json section_schema(const std::string& key) {
   }
   if (key.empty()) {
     properties["sweep"] = {
-        {"description", "for heed sweep: keys with lists of values; seeds, random, halving"},
+        {"description",
+         "Read by heed sweep: keys with lists of values, and seeds, random and halving."},
         {"type", "object"}};
   }
   const Json keys{{"properties", properties}, {"additionalProperties", false}};
@@ -167,7 +168,7 @@ Json section_schema(const std::string& key) {
   return schema;
 }
 
-/// A schema that requires the key at `path` with a value that fits `schema`.
+/// A schema that requires the key at `path`, with a value that satisfies `schema`.
 Json given(std::string_view path, Json schema) {
   for (;;) {
     const std::size_t dot = path.rfind('.');

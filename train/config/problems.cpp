@@ -56,8 +56,8 @@ std::string Problems::show(Place place) const {
 
 std::string Problems::line(const Problem& problem) const {
   std::string text = show(problem.place) + ": ";
-  // The text of an override begins with its key. The message repeats the key only if the error
-  // concerns a deeper key.
+  // The place shows the text of an override, which begins with its key. The message adds the key
+  // only if the error concerns a different key.
   const bool shown_already = problem.place.source > 0 &&
                              overrides_[problem.place.source - 1].starts_with(problem.key + "=");
   if (!problem.key.empty() && !shown_already) text += shown(problem.key) + ": ";

@@ -17,7 +17,7 @@ struct Place {
   friend auto operator<=>(const Place&, const Place&) = default;  // NOLINT(modernize-use-nullptr)
 };
 
-/// An error in a value, and its place (in a list: that of the item).
+/// An error in a value, with its place (in a list: that of the item).
 struct ValueError {
   Place place;
   std::string message;
@@ -27,14 +27,14 @@ class Problems {
  public:
   Problems(std::string_view file, std::span<const std::string> overrides);
 
-  /// Adds an error. `key` is the dotted path of the key in question; empty if there is none.
+  /// Adds an error. `key` is the dotted path of the key that it concerns; empty if there is none.
   void add(Place place, std::string key, std::string message);
 
   /// Adds a warning: the value is allowed but probably a mistake.
   void warn(Place place, std::string key, std::string message);
 
-  /// Marks a key as wrong without adding a message, for example because its misspelling was
-  /// reported.
+  /// Marks a key as wrong without adding a message, for example because a misspelling of the key
+  /// was reported.
   void mark_invalid(std::string key);
 
   /// True if an error is known about this key, a section that contains it, or a key in it.
@@ -46,7 +46,7 @@ class Problems {
   /// True if further errors are only counted.
   bool full() const { return list_.size() >= max_problems; }
 
-  /// `exp.yaml:17:5`, or `command line: train.steps=x`.
+  /// The place as text: `exp.yaml:17:5`, or `command line: train.steps=x`.
   std::string show(Place place) const;
 
   /// Throws Error(Exit::usage) with one line for each error, in the order of their places. Does

@@ -12,15 +12,14 @@ const std::vector<Section>& sections() {
       {"data.valid", "Data for validation during training."},
       {"data.test", "Data for the metrics after training."},
       {"data.synthetic", "Pairs generated from the seed."},
-      {"data.image", "Images, and the frames of videos, as the model reads them."},
-      {"data.video", "Videos as the model reads them."},
-      {"data.features", "Feature rows and log-mel spectra, as the model reads them."},
+      {"data.image", "How images and the frames of videos are read."},
+      {"data.video", "How videos are read."},
+      {"data.features", "How feature rows and sound are read."},
       {"data.mask", "Masked language modelling: which tokens are hidden."},
       {"data.spans", "Span corruption: which spans of a line are hidden."},
       {"data.mixture", "Several tasks in one model: how often each is drawn."},
       {"tokenizer",
-       "How text becomes tokens. By default, the tokenizer is learned from the "
-       "training files."},
+       "How text becomes tokens. By default, the tokenizer is learned from the training files."},
       {"tokenizer.sample", "Subword sampling: training draws a random segmentation of each line."},
       {"model", "The Transformer."},
       {"model.front_end", "How images, sound and features become the encoder's rows."},
@@ -35,8 +34,8 @@ const std::vector<Section>& sections() {
       {"train.early_stopping", "When to stop a run early."},
       {"decode",
        "How outputs are decoded. Validation during training is greedy (beam 1) in any case."},
-      {"distributed", "Runs of several processes, which mpirun or srun starts."},
-      {"bench", "Random tokens that heed bench runs on instead of data."},
+      {"distributed", "Runs of several processes, started by mpirun, mpiexec or srun."},
+      {"bench", "Random tokens that heed bench reads in place of data."},
   };
   return table;
 }

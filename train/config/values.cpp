@@ -21,8 +21,8 @@ std::size_t remove_digits(std::string_view& text) {
   return count;
 }
 
-/// Removes a prefix of the form -?(0|[1-9][0-9]*); returns false if there is none. 010 and 1_000
-/// are refused, because YAML 1.1 reads them as octal and as 1000.
+/// Removes a prefix of the form -?(0|[1-9][0-9]*); returns false if there is none. is_decimal thus
+/// refuses 010 and 1_000, which YAML 1.1 reads as the octal number 8 and as 1000.
 bool remove_integer_part(std::string_view& text) {
   if (text.starts_with('-')) text.remove_prefix(1);
   const bool leading_zero = text.starts_with('0');
@@ -32,7 +32,7 @@ bool remove_integer_part(std::string_view& text) {
 
 bool is_bare(const YamlNode& node) { return node.kind == YamlNode::Kind::scalar && !node.quoted; }
 
-/// Throws an error such as `expected a whole number, got "many"`.
+/// Throws a ValueError such as `expected a whole number, got "many"`.
 [[noreturn]] void refuse(const YamlNode& node, std::string_view what, std::string_view hint = "") {
   using Kind = YamlNode::Kind;
   const std::string value =
@@ -54,7 +54,7 @@ std::optional<T> parse(std::string_view text) {
 }
 
 /// A whole number in any notation: 10000, 1e4, 1.0e4. The value is exact; null if it is too large
-/// for an exact value.
+/// to be read exactly.
 nlohmann::json read_integer(const YamlNode& node, const std::string& what) {
   if (!is_bare(node) || !is_decimal(node.text)) refuse(node, what);
   if (node.text.find_first_of(".eE") == std::string::npos) {
@@ -76,7 +76,7 @@ nlohmann::json read_number(const YamlNode& node, const std::string& what = "a nu
   return *value;
 }
 
-/// Returns the number; throws if it is outside the field's range.
+/// Returns the number. Throws ValueError if it is outside the field's range.
 nlohmann::json in_range(nlohmann::json value, const Field& field, const YamlNode& node) {
   const auto [low, high, low_in, high_in] = field.range;
   const double x = value.is_null() ? NAN : value.get<double>();
@@ -109,7 +109,7 @@ nlohmann::json read_files(const YamlNode& node, const std::string& what) {
   nlohmann::json names = nlohmann::json::array();
   for (const YamlNode& item : single ? std::vector{node} : node.items) {
     const std::string name = read_text(item);
-    if (name.empty()) throw ValueError{item.place, "a name is empty"};
+    if (name.empty()) throw ValueError{item.place, "expected a name, got an empty text"};
     names.push_back(name);
   }
   return names;

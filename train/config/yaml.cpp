@@ -19,8 +19,8 @@ namespace {
 
 constexpr std::size_t max_missing = 100;  ///< maximum number of missing colons reported
 
-// Throwing a ValueError ends the parse, because the rest of the text would be misread or take too
-// long.
+// A ValueError is thrown for errors that must end the parse: the rest of the text would be misread
+// or take too long.
 
 // ---- what yaml-cpp accepts or misreports -----------------------------------------------------
 
@@ -107,7 +107,7 @@ bool tab_indents(std::string_view text, int line) {
 
 // ---- the tree -------------------------------------------------------------------------------
 
-/// The size of a node and all nodes below it, keys included, aliases counted as if written out.
+/// The size of a node and of all nodes below it, including keys, with aliases expanded.
 struct Extent {
   std::size_t nodes = 1;
   std::size_t bytes = 0;
@@ -145,7 +145,8 @@ class Builder : public YAML::EventHandler {
     return {source_, mark.line + 1, columns_.at(at, mark.column)};
   }
 
-  /// Called only after a complete parse: after a syntax error, these messages would mislead.
+  /// Must be called only after a complete parse: after a syntax error, these messages would
+  /// mislead.
   void report_missing_colons() const {
     for (const auto& [place, key] : no_colon_) {
       problems_.add(place, key, "expected a colon after the key");
@@ -153,8 +154,8 @@ class Builder : public YAML::EventHandler {
   }
 
   void OnDocumentStart(const YAML::Mark& mark) override {
-    // A second document is refused before its content is read: yaml-cpp may loop forever on it
-    // (",").
+    // A second document is refused before its content is read: on some documents, such as ",",
+    // yaml-cpp loops forever.
     if (++documents_ == 2) {
       throw ValueError{place_of(mark),
                        "text after the end of the document (a config is one document)"};
@@ -215,7 +216,7 @@ class Builder : public YAML::EventHandler {
     YamlNode node;
     YAML::anchor_t anchor;
     bool has_key = false;
-    bool keep = true;  ///< false: the key is not text, or is a duplicate; its value is dropped
+    bool keep = true;  ///< false: the key is not text, is a duplicate or lacks a colon
     std::string key;
     Place key_place;
     std::size_t key_end = 0;  ///< offset of the end of the key in the text
@@ -247,8 +248,8 @@ class Builder : public YAML::EventHandler {
     return std::min(skip_anchor(text_, at), text_.size());
   }
 
-  /// yaml-cpp passes "?" as the tag of an untagged node, and "!" if it is quoted. If a tag "!" is
-  /// written, the text at the mark begins with it instead of a quote.
+  /// Reports explicit tags. For a node without a tag, yaml-cpp passes "?" or, if the node is
+  /// quoted, "!"; the text at the mark begins with "!" only if this tag is explicit.
   void check_tag(const YAML::Mark& mark, const std::string& tag, bool quoted) {
     bool written = tag != "?";
     if (quoted) written = text_.substr(begin_of(mark)).starts_with('!');
@@ -286,7 +287,7 @@ class Builder : public YAML::EventHandler {
       set_key(frame, std::move(node));
     } else {
       if (node.kind == YamlNode::Kind::null) {
-        node.place = frame.key_place;  // a null node has no text
+        node.place = frame.key_place;  // an empty value has no place in the text
         if (!colon_follows(frame.key_end)) {
           if (no_colon_.size() < max_missing) no_colon_.emplace_back(frame.key_place, path());
           frame.keep = false;

@@ -21,7 +21,7 @@ struct YamlNode {
   enum class Kind { null, scalar, list, map };
   Kind kind = Kind::null;
   Place place;
-  bool quoted = false;             ///< scalar: written in quotes or as a block, so always text
+  bool quoted = false;             ///< scalar in quotes or block style, which is always text
   std::string text;                ///< value of a scalar
   std::vector<YamlNode> items;     ///< items of a list
   std::vector<YamlEntry> entries;  ///< entries of a map, in the order of the file
@@ -30,7 +30,7 @@ struct YamlNode {
   const YamlEntry* find(std::string_view key) const;
 
   struct Found {
-    Place place;        ///< place of the last given key of the path, or of its value
+    Place place;        ///< place of the deepest key that is given, or of its scalar value
     std::size_t depth;  ///< number of bytes of the path that are given; npos: all
     bool complete;      ///< true: the whole path is given
   };
@@ -44,18 +44,21 @@ struct YamlEntry {
   YamlNode value;
 };
 
-/// More than three times the size of the reference page. yaml-cpp needs about 0.4 s for a list of 1
-/// MiB in brackets, which it scans to the end before it emits the first event.
+/// Limit of a config's size: more than three times that of the reference page. yaml-cpp needs about
+/// 0.4 s for a list of 1 MiB in brackets, because it scans such a list to its end before it emits
+/// the first event.
 inline constexpr std::size_t yaml_max_bytes = std::size_t{128} << 10;
 inline constexpr std::size_t yaml_max_nodes = 50'000;
 inline constexpr int yaml_max_depth = 32;
 
 /// The single document in `text`; a null node if there is none. Errors are added to `problems`; the
-/// result is nullopt if no tree could be built. `text` is the value of the dotted path `key`.
+/// result is nullopt if no tree could be built. For an override, `source` is its number, and `key`
+/// the dotted path whose value is `text`.
 std::optional<YamlNode> parse_yaml(std::string_view text, int source, Problems& problems,
                                    std::string_view key = "");
 
-/// A YAML scalar with this text as its value: plain if that is safe, else in double quotes.
+/// A YAML scalar with this text as its value: plain if YAML 1.1 and 1.2 read it as text,
+/// otherwise in double quotes.
 std::string yaml_text(std::string_view text);
 
 }  // namespace heed

@@ -18,14 +18,15 @@ struct Outcome {
   int status = 0;
   std::string message;
 };
-/// Runs `work` and returns its outcome; an exception becomes an error.
+/// Runs `work` and returns its outcome; a std::exception becomes an error.
 Outcome outcome_of(const std::function<void()>& work);
-/// Throws on every rank if the outcome of any rank is an error: on rank 0 the first error with the
-/// names of its ranks, on the other ranks an error with the same status and no message.
+/// Throws on every rank if the outcome of any rank is an error. Rank 0 throws the error of the
+/// first such rank, with the names of the ranks that report it; the other ranks throw an error with
+/// the same status and no message.
 void require_all(World& world, const Outcome& local);
 
-/// Runs `work` on every rank and returns its result; throws the errors of require_all. Without a
-/// world, only runs `work`.
+/// Runs `work` on every rank and returns its result. Throws the errors of require_all. If `world`
+/// is null, only runs `work`.
 template <class Work>
 auto together(World* world, const Work& work) {
   using Result = decltype(work());
@@ -43,8 +44,9 @@ auto together(World* world, const Work& work) {
 struct Fact {
   std::string name, value;
 };
-/// Throws on every rank if a fact differs: Error(usage), on rank 0 with each differing rank, fact
-/// and value. All ranks must pass facts of the same names in the same order.
+/// Throws Error(usage) on every rank if a fact differs between the ranks. On rank 0, the message
+/// lists the differing ranks, facts and values. All ranks must pass facts with the same names in
+/// the same order.
 void require_equal(World& world, const std::vector<Fact>& local);
 
 }  // namespace heed

@@ -27,8 +27,8 @@ std::int64_t number(const std::string& text) {
   return std::strtoll(text.c_str(), nullptr, 10);  // 0 if the text is not a number
 }
 
-/// The path of the MPI library: next to the program, or in the folder of `cmake --install`; empty
-/// if it is missing.
+/// The path of heed's library for this MPI: beside the program, or in the folder in which `cmake
+/// --install` puts it; empty if it is missing.
 std::filesystem::path library_of(const std::string& mpi) {
   const std::filesystem::path program =
       std::filesystem::read_symlink("/proc/self/exe").parent_path();
@@ -53,7 +53,7 @@ std::unique_ptr<Transport> start_mpi(const Launcher& launcher) {
                     started_by(launcher), launcher.mpi == "mpich" ? "MPICH" : "Open MPI",
                     launcher.mpi == "mpich" ? "libmpich-dev" : "libopenmpi-dev"));
   }
-  // RTLD_GLOBAL, because the plugins of Open MPI look for its functions.
+  // RTLD_GLOBAL, because the plugins of Open MPI look up functions of Open MPI.
   void* const library = dlopen(file.c_str(), RTLD_NOW | RTLD_GLOBAL);
   if (library == nullptr) throw Error(Exit::usage, fmt::format("cannot load {}", dlerror()));
   using Start = Transport*();
@@ -97,7 +97,7 @@ std::unique_ptr<World>& current_world() {
 }  // namespace
 
 Launcher find_launcher() {
-  // A batch script has most of Slurm's variables too; those of a step are set only by srun.
+  // A batch script also has most of Slurm's variables, but only srun sets those of a step.
   const std::int64_t step = number(variable("SLURM_STEP_NUM_TASKS"));
   const std::int64_t open_mpi = number(variable("OMPI_COMM_WORLD_SIZE")),
                      pmi = number(variable("PMI_SIZE"));

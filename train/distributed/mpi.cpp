@@ -1,6 +1,6 @@
-/// Sends messages through MPI between processes that mpirun or srun has started. This is a separate
-/// library, because heed itself must run without MPI. It is compiled once for each installed MPI,
-/// because MPIs are not binary compatible. Uses only the C interface of MPI 3.
+/// Sends messages through MPI between processes that mpirun, mpiexec or srun has started. This is a
+/// separate library, because heed must run without MPI. It is compiled once for each installed MPI,
+/// because MPI libraries are not binary compatible. It uses only the C interface of MPI 3.
 #define OMPI_SKIP_MPICXX 1
 #define MPICH_SKIP_MPICXX 1
 #include <mpi.h>
@@ -40,7 +40,7 @@ class MpiTransport final : public Transport {
   std::vector<std::int64_t> exchange(std::span<const Sent> sent, std::span<const Received> received,
                                      double seconds) override {
     std::vector<MPI_Request> requests;
-    requests.reserve(sent.size() + received.size());  // MPI may keep pointers to them
+    requests.reserve(sent.size() + received.size());  // MPI may keep pointers to the requests
     std::vector<std::int64_t> peers;
     for (const Received& message : received) {
       MPI_Irecv(message.into.data(), static_cast<int>(message.into.size()), MPI_BYTE,
@@ -118,5 +118,5 @@ class MpiTransport final : public Transport {
 
 }  // namespace
 
-/// Starts MPI. Must be called once.
+/// Starts MPI. Must not be called more than once; the caller owns the result.
 extern "C" heed::Transport* heed_start_mpi() { return std::make_unique<MpiTransport>().release(); }

@@ -1,5 +1,6 @@
 #pragma once
-/// Packs results as bytes for ranks of the same program on machines of the same kind.
+/// Packs results as bytes, for exchanges between ranks of the same program on machines of the same
+/// kind.
 #include <cstdint>
 #include <cstring>
 #include <string>
@@ -12,8 +13,8 @@
 
 namespace heed {
 
-/// A struct whose members are packed one after the other: `static auto members(auto& self) { return
-/// std::tie(…); }`
+/// A struct that lists its members in `static auto members(auto& self) { return std::tie(…); }`;
+/// they are packed one after the other.
 template <class T>
 concept Packable = requires(T& value) {
   T::members(value);

@@ -26,24 +26,24 @@ class ParameterExchange {
   /// pieces_of(parameters).
   const std::vector<std::int64_t>& bounds() const { return bounds_; }
   Part owned() const { return owned_by(world_.rank()); }
-  /// The range of this rank's values, for the optimizer.
+  /// The range of the values that this rank owns, for the optimizer.
   ValueRange owned_values() const { return values_of(owned()); }
 
-  /// A callback for gradients of some of this rank's pieces: `received` has, for each shard, null
-  /// or the values of the subtree that begins with it (train/distributed/parts.h), one piece after
-  /// the other. The callback may overwrite them.
+  /// A callback that receives gradients of some of this rank's pieces. For each shard, `received`
+  /// contains a pointer to the values of the subtree that begins with it
+  /// (train/distributed/parts.h), one piece after the other; null if another rank has not sent such
+  /// a subtree. The callback may overwrite the values.
   using Add = std::function<void(Part pieces, std::span<real* const> received)>;
-  /// Sends this rank's subtrees of gradients to the owners. sums[s] has the gradients of the
-  /// subtree with first shard s, in the order of the parameters; undefined arrays are absent
-  /// gradients. Calls `add` in each round.
+  /// Sends this rank's subtrees of gradients to the owners. sums[s] contains the gradients of the
+  /// subtree with first shard s, in the order of the parameters; an undefined array stands for an
+  /// absent gradient. Calls `add` in each round in which this rank has pieces.
   void reduce(const std::vector<std::vector<Array>>& sums, const Add& add);
-  /// Copies the owners' weights to all ranks.
+  /// Copies the weights of every piece from its owner to all other ranks.
   void gather_weights();
-  /// Collects the moments on rank 0, in tensors of the parameters' shapes. Returns an empty list on
-  /// the other ranks.
+  /// Returns all moments on rank 0, in tensors of the parameters' shapes, and an empty list on the
+  /// other ranks.
   std::vector<NamedTensor> gather_moments(const Optimizer& optimizer);
-  /// Copies rank 0's `whole` into the moments of the owners, to which the tensors of
-  /// optimizer.state() refer.
+  /// Copies the moments in rank 0's `whole` to their owners, into the tensors of optimizer.state().
   void scatter_moments(std::vector<NamedTensor>& whole, const Optimizer& optimizer);
 
  private:
@@ -61,7 +61,7 @@ class ParameterExchange {
   std::vector<Piece> pieces_;
   std::int64_t values_ = 0;                        // number of values of all parameters
   std::vector<std::int64_t> bounds_;               // bounds of each rank's pieces
-  std::vector<std::vector<std::int64_t>> chunks_;  // bounds of the rounds' pieces, for each rank
+  std::vector<std::vector<std::int64_t>> chunks_;  // bounds of the pieces of each round, by rank
   std::vector<real> out_, in_;                     // buffers of one round
 };
 

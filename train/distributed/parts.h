@@ -1,6 +1,6 @@
 #pragma once
-/// The assignment of shards and pieces to ranks. It is a function of their counts, so it needs no
-/// messages.
+/// The assignment of shards to ranks. Each rank computes it from the numbers of shards and ranks,
+/// without messages.
 #include <algorithm>
 #include <cstdint>
 #include <vector>
@@ -23,7 +23,7 @@ inline Part part_of(std::int64_t count, std::int64_t rank, std::int64_t ranks) {
 }
 
 /// The first shard of each subtree that a rank can sum alone. The shards of a step are added in a
-/// binary tree, ((0+1)+(2+3))+…; these are its largest subtrees below the root whose leaves are all
+/// binary tree, ((0+1)+(2+3))+…. The subtrees are the largest below the root whose leaves are all
 /// in `local`.
 inline std::vector<std::int64_t> subtrees(Part local, std::int64_t shards) {
   std::vector<std::int64_t> first;

@@ -1,6 +1,6 @@
 #pragma once
-/// Exchanges the values of the shards of a step. Rank r computes the shards part_of(shards, r,
-/// ranks).
+/// Exchanges values of the shards of a step between the ranks. Rank r computes the shards
+/// part_of(shards, r, ranks).
 #include <span>
 #include <vector>
 
@@ -20,8 +20,8 @@ inline std::vector<std::int64_t> shard_bounds(std::int64_t shards, const World& 
   return bounds;
 }
 
-/// Copies the values of all shards to every rank. `of_shard` has one value for each shard; each
-/// rank has set those of its shards.
+/// Copies the values of all shards to every rank. `of_shard` contains one value for each shard, of
+/// which each rank must have set those of its shards.
 template <class T>
 void gather_from_shards(std::span<T> of_shard, World& world) {
   world.all_gather(std::as_writable_bytes(of_shard),
@@ -34,7 +34,7 @@ void gather_from_shards(std::span<T> of_shard, World& world) {
 std::vector<double> statistics_of_shards(std::span<const double> local, std::int64_t shards,
                                          World& world);
 
-/// Copies the memory's lanes, which the shards have written, to every rank.
+/// Copies the lanes of the memory to every rank, from the ranks whose shards have written them.
 void share_memory(SegmentMemory& memory, std::span<const Batch> shards, World& world);
 
 HEED_END

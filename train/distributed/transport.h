@@ -18,7 +18,7 @@ struct Received {
   std::span<std::byte> into;
 };
 
-/// Ranks are numbered from 0. Only one thread at a time may call these functions.
+/// The ranks are numbered from 0. Only one thread at a time may call these functions.
 class Transport {
  public:
   Transport() = default;
@@ -28,14 +28,14 @@ class Transport {
 
   virtual std::int64_t rank() const = 0;
   virtual std::int64_t size() const = 0;
-  /// Sends and receives these messages in any order, and returns when all have arrived. Messages
-  /// from one rank to another are matched in the order in which both ranks list them, over all
-  /// calls. Returns the ranks that have not answered after `seconds`, ascending; if there are any,
-  /// messages are still pending and the process must end.
+  /// Sends and receives these messages in any order. Returns an empty list when all have arrived,
+  /// or after `seconds` the ranks that have not answered, ascending; messages are then still
+  /// pending, and the process must end. The messages from one rank to another are matched in the
+  /// order in which both ranks list them, over all calls.
   virtual std::vector<std::int64_t> exchange(std::span<const Sent> sent,
                                              std::span<const Received> received,
                                              double seconds) = 0;
-  /// Ends the message passing. Every rank calls this last.
+  /// Ends the message passing. Must be the last call on every rank.
   virtual void finish() = 0;
   /// Ends every rank at once, including this one, with this exit status.
   virtual void abort(int status) = 0;

@@ -34,9 +34,9 @@ inline bool any_rank(World* world, bool local) {
   return local;
 }
 
-/// The results of job(i) for i = 0 … count − 1. Each rank computes the results for i = rank, rank +
-/// ranks, …, and receives all results. If one rank is interrupted, all note its stop signal and
-/// throw Team::Interrupted.
+/// The results of job(i) for i = 0 … count − 1, on every rank. Rank r computes the results for i =
+/// r, r + ranks, …, and receives the others. If one rank is interrupted, all ranks note its stop
+/// signal and throw Team::Interrupted.
 template <class Result, class Job>
 std::vector<Result> results_of(const Workers& workers, std::int64_t count, const Job& job) {
   std::vector<Result> all(static_cast<std::size_t>(count));

@@ -13,7 +13,7 @@ namespace heed {
 
 namespace {
 
-/// The maximum size of a message; MPI libraries count its bytes in an int.
+/// The maximum size of a message, because MPI libraries count its bytes in an int.
 constexpr std::size_t max_message_bytes = std::size_t{1} << 28;
 
 template <class Message, class Bytes>
@@ -57,7 +57,7 @@ void World::leave(int status) {
   std::fflush(nullptr);  // MPI libraries may end a process without flushing its streams
   if (!end_confirmed_) return transport_->abort(status);
   try {
-    // A launcher kills the other ranks when one ends with an error, so each waits for all.
+    // A launcher kills the other ranks when one ends with an error, so each rank waits for all.
     all_gather_values(status);
   } catch (const Error& missing) {
     return transport_->abort(static_cast<int>(missing.code));

@@ -1,6 +1,6 @@
 #pragma once
-/// The processes ("ranks") of a distributed run. Exchanges only move bytes and never add numbers,
-/// so no result depends on a library's order of additions.
+/// The processes ("ranks") of a distributed run. Exchanges move bytes and never add numbers, so
+/// that no result depends on the order in which a library adds.
 #include <atomic>
 #include <cstring>
 #include <memory>
@@ -30,7 +30,7 @@ struct Traffic {
 /// the ranks that did not answer and their hosts, when an exchange takes longer than the timeout.
 class World {
  public:
-  /// Exchanges the names of the hosts and the processors that the ranks may use.
+  /// Exchanges the names of the hosts, and the sets of processors that the ranks may use.
   explicit World(std::unique_ptr<Transport> transport, const std::string& host);
 
   std::int64_t rank() const { return transport_->rank(); }
@@ -42,8 +42,8 @@ class World {
   /// ranks on its host that share them.
   std::int64_t processors() const { return processors_; }
   void set_timeout(double seconds) { timeout_ = seconds; }
-  /// Multiplies the timeout by ten during its lifetime, in which one rank works alone: it loads
-  /// data, trains a tokenizer or saves a checkpoint.
+  /// Multiplies the timeout by ten for its lifetime, while the ranks wait for one that works alone:
+  /// it loads data, trains a tokenizer, saves a checkpoint or finishes its jobs.
   class ExtendedTimeout {
    public:
     explicit ExtendedTimeout(World& world) : world_(world) { world_.timeout_ *= 10; }
@@ -54,19 +54,19 @@ class World {
    private:
     World& world_;
   };
-  /// The stop signal that this rank has received, or that note_stop() has recorded; 0: none.
+  /// The stop signal that note_stop() has recorded last, from this rank or another; 0: none.
   int stop() const { return stop_; }
   void note_stop(int signal) {
     if (signal != 0) stop_ = signal;
   }
   const Traffic& traffic() const { return traffic_; }
-  /// Marks the exit as agreed: every rank ends with the same status.
+  /// Records that the ranks have agreed to end, all with the same status.
   void confirm_end() { end_confirmed_ = true; }
   /// The last call of a rank. If the ranks have agreed to end, waits for all of them and ends the
   /// message passing; otherwise ends all ranks at once.
   void leave(int status);
 
-  /// Sends and receives messages of any size (Transport::exchange).
+  /// Sends and receives messages of any size, as Transport::exchange does.
   void exchange(std::span<const Sent> sent, std::span<const Received> received);
   /// Copies rank 0's bytes to all ranks.
   void broadcast(std::span<std::byte> bytes);

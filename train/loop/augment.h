@@ -10,7 +10,7 @@ HEED_BEGIN
 
 /// A copy of the shard with StepOptions::cutoff and rdrop applied; nullopt if both are off. The
 /// seed, the step and the shard's number determine which tokens are replaced.
-///   cutoff: replaces each input token, except special tokens, by <unk> with this probability.
+///   cutoff: replaces each input token except <unk>, <s> and </s> by <unk> with this probability.
 ///           Labels do not change. Source: Shen et al., "A Simple but Tough-to-Beat Data
 ///           Augmentation Approach", 2020, who set the embedding to zero.
 ///   rdrop:  repeats every sequence, for LossOptions::rdrop. Cutoff differs between the copies.

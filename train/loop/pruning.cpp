@@ -44,7 +44,7 @@ bool is_removed(const Attention& attention, std::int64_t head) {
   return true;
 }
 
-/// ⟨W_h, dW_h⟩ of each head.
+/// ⟨W_h, ∂L/∂W_h⟩ for each head.
 std::vector<double> gate_gradients(const Attention& attention, const Array& gradient) {
   std::vector<double> sums(static_cast<std::size_t>(attention.heads));
   const Array& weight = attention.weight.value();
@@ -55,7 +55,7 @@ std::vector<double> gate_gradients(const Attention& attention, const Array& grad
   return sums;
 }
 
-/// Up to `max_sequences` sequences, evenly spaced, encoded as in an evaluation.
+/// Up to `max_sequences` evenly spaced sequences, each as a batch, encoded as in an evaluation.
 std::vector<Batch> sequences_of(const Config& config, const Dataset& data,
                                 std::int64_t max_sequences) {
   BatchOptions options;
@@ -74,7 +74,7 @@ std::vector<HeadImportance> importance_of_heads(const Model& model, const Config
                                                 Team& team) {
   const std::vector<Attention> attentions = attentions_of(model, config);
   const std::vector<Batch> sequences = sequences_of(config, data, max_sequences);
-  // ∂L/∂ξ_h of all heads, per sequence.
+  // ∂L/∂ξ_h of all heads, for each sequence; empty for a sequence without labels.
   std::vector<std::vector<double>> gate_values(sequences.size());
   team.run(std::ssize(sequences), [&](std::int64_t i) {
     const Batch& batch = sequences[i];

@@ -13,9 +13,9 @@ HEED_BEGIN
 
 struct HeadImportance {
   std::string attention;  ///< "encoder.layers.0.self_attn"
-  std::int64_t head = 0;
+  std::int64_t head = 0;  ///< from 0
   double importance = 0;
-  bool removed = false;  ///< whether its columns of out_proj.weight are already zero
+  bool removed = false;  ///< true: its columns of out_proj.weight are already zero
 };
 
 /// The importance of each head of each attention layer, in the order of the model:

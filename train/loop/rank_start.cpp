@@ -23,7 +23,7 @@ namespace heed {
 
 namespace {
 
-/// Creates a folder and removes it when the object is destroyed.
+/// A temporary folder; the destructor removes it with its contents.
 class TemporaryFolder {
  public:
   TemporaryFolder() {
@@ -45,7 +45,7 @@ class TemporaryFolder {
   std::filesystem::path path_;
 };
 
-/// The name and the content of a tokenizer's file.
+/// The name and the content of a file of a tokenizer.
 struct NamedBytes {
   std::string name, bytes;
 };

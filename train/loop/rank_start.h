@@ -9,9 +9,9 @@
 
 namespace heed {
 
-/// Calls load_data on every rank with the tokenizers of rank 0: `given`, or those that rank 0
-/// trains. Each rank reads the data files. If `world` is null, only calls load_data. Throws on all
-/// ranks if one rank fails. Sets the world's timeout.
+/// Calls load_data on every rank with the tokenizers of rank 0: `given`, or those that load_data
+/// trains or loads on rank 0. Each rank reads the data files. Throws on all ranks if one rank
+/// fails. Sets the world's timeout. If `world` is null, only calls load_data.
 ExperimentData load_data_together(World* world, const Config& config,
                                   const Tokenizers* given = nullptr);
 

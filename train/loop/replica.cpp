@@ -24,7 +24,7 @@ std::optional<ParameterExchange> exchange_in(World* world, const Parameters& tra
 /// A message from rank 0 to all other ranks.
 struct Replica::Order {
   enum Kind : std::int64_t { begin, step, weights, evaluate, collect, spread, end } kind;
-  std::int64_t number = 0;  // begin: number of updates; step: its number; end: exit status
+  std::int64_t number = 0;  // begin: number of updates; step: number of the step; end: exit status
   double lr = 0;
   Position position = {};
   bool test = false;

@@ -22,11 +22,11 @@ HEED_BEGIN
 
 class Replica {
  public:
-  /// `world`: the ranks of a distributed run; each constructs a replica of the same config and
-  /// data.
+  /// `world`: the ranks of a distributed run, each of which constructs a replica with the same
+  /// config and data; null in a run of one process.
   Replica(const Config& config, const ExperimentData& data, World* world = nullptr);
 
-  // ---- called on rank 0 or in a run of one process; the other ranks are in follow()
+  // ---- called on rank 0 or in a run of one process, while the other ranks are in follow()
   /// Starts training with the batch at `position`. Every rank receives rank 0's weights, segment
   /// memory and number of updates.
   void begin(Position position);
@@ -34,15 +34,15 @@ class Replica {
   StepResult step(std::int64_t number, double lr);
   /// Sends rank 0's weights and buffers to the other ranks.
   void share_weights();
-  /// Evaluates the test or the validation split. The ranks must have the same weights.
-  /// `interruptible`: throws Team::Interrupted if another rank has received a stop signal or the
-  /// team is interrupted.
+  /// Evaluates the test or the validation split. The ranks must have the same weights. Throws
+  /// Team::Interrupted on all ranks if the team of one rank is interrupted; if `interruptible`, a
+  /// stop signal on another rank interrupts the team of that rank.
   Evaluation evaluate(bool test, const EvaluationRequest& request, bool interruptible = false);
-  /// A stop signal that another rank has received, or 0.
+  /// The stop signal that another rank has received, or 0.
   int remote_stop_signal() const { return world_ != nullptr ? world_->stop() : 0; }
-  /// All moments of the optimizer: the moments in use, or a copy in a distributed run.
+  /// All moments of the optimizer: the tensors in use or, in a distributed run, copies.
   std::vector<NamedTensor> moments();
-  /// Copies these moments, returned by moments(), to the optimizers of all ranks.
+  /// Sets the moments of all ranks to the values of these tensors, which moments() has returned.
   void set_moments(std::vector<NamedTensor>& moments);
   /// Makes follow() return this status on the other ranks.
   void end(int status);
@@ -62,8 +62,8 @@ class Replica {
   BatchStream& stream() { return stream_; }
   Prefetcher& batches() { return *batches_; }  ///< requires begin()
   bool has_begun() const { return batches_ != nullptr; }
-  /// A message with the traffic per step and the share of time spent in exchanges; empty for a run
-  /// of one process.
+  /// A message with the traffic per step and the share of time spent in exchanges; empty before the
+  /// first step and in a run of one process.
   std::string traffic() const;
 
  private:
@@ -80,7 +80,7 @@ class Replica {
   std::unique_ptr<Task> task_;
   Team team_;
   std::unique_ptr<Model> model_;
-  Parameters trained_;  // the parameters that are not frozen
+  Parameters trained_;  // parameters that are not frozen
   std::optional<ParameterExchange> exchange_;
   Optimizer optimizer_;
   std::unique_ptr<Teacher> teacher_;

@@ -22,7 +22,7 @@
 HEED_BEGIN
 
 namespace {
-/// Maximum number of values per task of the team.
+/// Maximum number of values that a thread processes per job of the team.
 constexpr std::int64_t run_values = 1 << 18;
 
 /// The sequence that a row belongs to.
@@ -31,8 +31,8 @@ std::size_t sequence_of(std::span<const std::int32_t> offsets, std::int64_t row)
                                   offsets.begin() - 1);
 }
 
-/// The sample that the non-finite row belongs to, if the tensor has as many rows as exactly one
-/// side.
+/// The sample that the non-finite row belongs to; nullopt unless the tensor has as many rows as
+/// exactly one side of the shard.
 std::optional<std::int64_t> sample_of(const Batch& shard, const NonFinite& found) {
   const auto rows_are = [&](const Side& side) {
     return !side.offsets.empty() && found.shape.rows() == side.rows();
@@ -50,9 +50,9 @@ std::string samples_of(const Batch& shard) {
                      n > shown ? fmt::format(", … ({} in all)", n) : "");
 }
 
-/// Repeats the shards of a step whose loss or gradients are not finite, checking every tensor.
-/// Reports the first tensor that contains NaN or infinity, its shard and the samples of that shard.
-/// Takes a few times as long as the step.
+/// Describes the first tensor that contains NaN or infinity: a weight, or a tensor of a shard of
+/// the step, with the samples of this shard. Repeats the shards and checks every tensor, which
+/// takes a few times as long as the step.
 std::string explain(const Model& model, std::span<const NamedTensor> parameters,
                     std::span<const Batch> shards, std::span<const Lanes> lanes, std::int64_t step,
                     const StepOptions& options) {
@@ -257,7 +257,7 @@ void TrainStep::merge_into_tree(std::size_t i) {
         std::min(right + width, count) > static_cast<std::size_t>(local_shards_.end))
       return;  // other ranks have some of the shards
     i = left;
-    if (right >= count) continue;  // no right half: the left half is the sum
+    if (right >= count) continue;  // no right half: the left half is already the sum
     {
       const std::lock_guard lock(tree_mutex_);
       half_ready_[right] = !half_ready_[right];

@@ -31,8 +31,8 @@ struct StepOptions {
   bool recompute =
       false;  ///< gradient checkpointing: blocks keep only their inputs, and run again in backward
   double rdrop = 0;   ///< weight of R-Drop's divergence (train/loop/augment.h); 0: off
-  double cutoff = 0;  ///< probability that a token becomes <unk>
-  /// Returns the teacher's logits of a batch (train/loop/teacher.h); empty: no distillation.
+  double cutoff = 0;  ///< probability that an input token becomes <unk>
+  /// Returns the teacher's logits for a batch (train/loop/teacher.h); empty: no distillation.
   std::function<Distillation(const ModelInput&)> teacher = {};
   bool bf16 = false;  ///< large products in bf16 (autograd/kernels/gemm/bf16.h), if available
 };
@@ -57,15 +57,15 @@ using GradientList = std::vector<Array>;
 class TrainStep {
  public:
   /// `exchange`: connects the ranks of a distributed run, each of which has a TrainStep and
-  /// receives the same batches.
+  /// receives the same batches; null in a run of one process.
   TrainStep(const Model& model, Optimizer& optimizer, Team& team, const StepOptions& options,
             ParameterExchange* exchange = nullptr);
 
   /// Runs step number `step` (1, 2, …), which is part of dropout's random keys, on the shards of a
-  /// batch. The bits of the result depend only on the shards; the numbers of threads and ranks do
-  /// not affect them. Throws Error(Exit::non_finite), with the weights unchanged, if the loss or
-  /// the gradients' norm is NaN or infinite; the message names the first non-finite tensor. A
-  /// non-finite weight that does not affect the loss is found when it is updated:
+  /// batch. For given shards, the bits of the result do not depend on the numbers of threads and
+  /// ranks. Throws Error(Exit::non_finite), with the weights unchanged, if the loss or the
+  /// gradients' norm is NaN or infinite; on rank 0, the message names the first non-finite tensor.
+  /// A non-finite weight that does not affect the loss is found when it is updated:
   /// Error(Exit::non_finite) is then thrown after the update.
   StepResult run(std::span<const Batch> shards, std::int64_t step, double lr);
   /// The segment memory, if the model has one.
@@ -77,8 +77,8 @@ class TrainStep {
  private:
   void forward_backward(const Batch& shard, const ShardContext& context, std::int64_t number,
                         std::int64_t step, double divisor);
-  /// Calls job(i, all_reduce) for each of this rank's shards, one thread per shard, because the
-  /// shards wait for one another.
+  /// Calls job(i, all_reduce) for each of this rank's shards, numbered from 0, on one thread per
+  /// shard, because the shards wait for one another.
   void run_concurrently(const std::function<void(std::int64_t, AllReduce&)>& job);
   [[noreturn]] void refuse(std::span<const Batch> shards, std::span<const Lanes> lanes,
                            std::int64_t step, double loss, double gradient_norm);
@@ -90,12 +90,12 @@ class TrainStep {
   void merge_into_tree(std::size_t i);
   void add_to(std::size_t left, std::size_t right);
   /// Computes the remaining sums of the tree, together with the other ranks. Returns the squared
-  /// norm.
+  /// norm of the total.
   double sum_shards();
-  /// Computes these pieces of the sum and their squares, with `received` as in
+  /// Computes these pieces of the total and the sum of squares of each, with `received` as in
   /// ParameterExchange::Add.
   void sum_pieces(Part pieces, std::span<real* const> received);
-  /// Sends the counts of all shards and the squares of all pieces to every rank.
+  /// Copies the counts of all shards and the sums of squares of all pieces to every rank.
   void share_counts();
   /// The list that receives the sums of this rank's pieces.
   GradientList& total() { return gradients_[static_cast<std::size_t>(local_shards_.begin)]; }
@@ -107,7 +107,7 @@ class TrainStep {
   bool update(double lr, double grad_scale);
   /// Whether `finite` is true on every rank. Also exchanges stop signals (World::stop).
   bool all_ranks_finite(bool finite);
-  void drop_gradients();  ///< frees the arrays, keeps the lists
+  void drop_gradients();  ///< frees the arrays but not the lists
 
   const Model& model_;
   std::optional<SegmentMemory> memory_;
@@ -120,14 +120,14 @@ class TrainStep {
   std::vector<Piece> pieces_;
   std::vector<std::string> layers_;      ///< layer of each parameter
   std::vector<GradientList> gradients_;  ///< gradients of each shard; total() receives their sum
-  std::vector<bool> half_ready_;  ///< index: first shard of a right half; true: one half is ready
+  std::vector<bool> half_ready_;  ///< by first shard of a right half: one of the halves is ready
   std::mutex tree_mutex_;
-  std::vector<LossCounts> counts_;  ///< sums of each shard
-  std::vector<double> squares_;     ///< contribution of each piece to the squared norm
+  std::vector<LossCounts> counts_;  ///< loss counts of each shard
+  std::vector<double> squares_;     ///< sum of squares of each piece of the total gradient
 };
 
-/// The loss of shard number `number` of a step, divided by `divisor`. The shard is already
-/// augmented.
+/// The loss of shard number `number` (from 0) of a step, divided by `divisor`. The shard must
+/// already be augmented.
 Tensor shard_loss(const Model& model, const Batch& shard, std::int64_t number, std::int64_t step,
                   double divisor, const StepOptions& options, LossCounts* counts,
                   const ShardContext& context = {});

@@ -16,8 +16,8 @@ HEED_BEGIN
 
 namespace {
 
-/// Keys that determine the input rows of a sample. (Augmentation may differ: the teacher receives
-/// the student's images.)
+/// Keys that determine the input rows of a sample and must have the same values for student and
+/// teacher. Augmentation may differ, because the teacher receives the student's images.
 constexpr const char* input_keys[] = {"data.input",          "data.lowercase",
                                       "data.image.height",   "data.image.width",
                                       "data.image.channels", "data.image.patch",
@@ -39,7 +39,7 @@ bool same_pieces(const Tokenizer& a, const Tokenizer& b) {
               fmt::format("train.distill.teacher: {} {}", student.train.distill.teacher, why));
 }
 
-/// Number of positions of the longest training sequence for a model whose source has `rows` rows
+/// The number of positions of the longest training sequence, for a model with `rows` source rows
 /// per position.
 std::int64_t longest_sequence(const Config& student, const Dataset& data, std::int64_t rows) {
   if (!data.stream.empty()) return model_sizes(student).context;

@@ -15,11 +15,11 @@ class Teacher {
  public:
   /// Loads the model of the run that the student's config names, with the averaged weights if there
   /// are any, otherwise with the best. Throws Error(bad_input) if the run has no weights or is
-  /// damaged, or if its model has another architecture, vocabulary or input format, or a maximum
-  /// length below that of the longest sequence of `data`.
+  /// damaged, or if its model has another architecture, vocabulary or input format, or fewer
+  /// positions than the longest training sequence. Prints the origin of the weights.
   Teacher(const Config& student, const ExperimentData& data);
 
-  /// The teacher's logits of a batch, computed without a graph in the caller's precision
+  /// The teacher's logits for a batch, computed without a graph, in the caller's precision
   /// (Bf16Scope).
   Distillation of(const ModelInput& input) const;
   const Model& model() const { return *model_; }

@@ -208,7 +208,7 @@ void Trainer::handle_nonfinite_step(const Error& error) {
       if (last_saved_ != progress_.step) save(false, true);  // the state before this step
     } catch (const Error& unsaved) {
       if (unsaved.code != Exit::non_finite) throw;
-      from = std::max<std::int64_t>(last_saved_, 0);  // the weights are not finite either
+      from = std::max<std::int64_t>(last_saved_, 0);  // a weight or moment is not finite
     }
     run_log_.end_progress();
     const std::string before = many
@@ -299,8 +299,8 @@ std::optional<Evaluation> Trainer::validation_figures() {
 }
 
 void Trainer::share_weights() {
-  // A step updates the weights of every rank; the means and the running statistics are on rank 0
-  // only.
+  // A step updates the weights of every rank, but the means of train.ema only on rank 0, and the
+  // running statistics of batch norm only on ranks with shards.
   if (ema_ || !replica_.model().statistics().empty()) replica_.share_weights();
 }
 
@@ -388,7 +388,7 @@ void Trainer::warn_undeleted(const std::vector<std::string>& reasons) {
 void Trainer::check_finite(std::span<const NamedTensor> moments) {
   for (const std::span<const NamedTensor> tensors :
        {std::span(replica_.optimizer().parameters()), moments}) {
-    double squares = 0;  // a double: finite if and only if all values are finite
+    double squares = 0;  // in double, finite if and only if all values are finite
     for (const NamedTensor& t : tensors)
       squares += kernels::sum_squares(t.tensor.value().data(), t.tensor.size());
     if (std::isfinite(squares)) continue;
@@ -434,7 +434,7 @@ void Trainer::restore() {
   const Progress now = std::exchange(progress_, Progress::from(newest.checkpoint->state));
   adapt_progress(now);
   replica_.stream().seek(
-      progress_.position);  // if the data differ, throws before the folder is changed
+      progress_.position);  // throws, before the folder is changed, if the data differ
   replica_.optimizer().set_steps(progress_.step - progress_.skipped);
   // If a validation is still due, the checkpoint is saved again with its result.
   if (!progress_.validation_due) last_saved_ = last_validated_ = progress_.step;
@@ -453,8 +453,8 @@ void Trainer::adapt_progress(const Progress& now) {
   Progress& p = progress_;
   if (!p.batches.empty() && p.batches != now.batches && p.position.batch > 0) {
     run_log_.line(fmt::format(
-        "note: the data, the seed or the batch size has changed, so epoch {} starts again, after "
-        "{} of its batches",
+        "note: the data, the seed or the batch size has changed, so epoch {} starts again ({} "
+        "of its batches had been trained on)",
         p.position.epoch, p.position.batch));
     p.position.batch = 0;
   }
@@ -472,7 +472,7 @@ void Trainer::adapt_progress(const Progress& now) {
 }
 
 void Trainer::repair_metrics() {
-  // The resumed run rewrites the records after the checkpoint and the final figures.
+  // The resumed run writes the records after the checkpoint and the final figures again.
   const auto keep = [this](const nlohmann::json& r) {
     const std::string kind = r.value("kind", "");
     const auto at = r.value("step", std::int64_t{0});
@@ -492,15 +492,15 @@ void Trainer::repair_metrics() {
 
 void Trainer::find_best() {
   if (!progress_.best)
-    return remove_tree(run_.path / "best");  // it was linked to a newer, damaged checkpoint
+    return remove_tree(run_.path / "best");  // it points at a newer, damaged checkpoint
   try {
     if (progress_.best_step != progress_.step)  // the current checkpoint has already been checked
       open_checkpoint(checkpoints_.folder_of(progress_.best_step));
   } catch (const Error& lost) {
     if (lost.code != Exit::bad_input) throw;
     run_log_.line(fmt::format(
-        "the best checkpoint (step {}) is lost; it is replaced by the best checkpoint from now on, "
-        "or by the last one if there are no validations: {}",
+        "the best checkpoint (step {}) is lost and will be replaced by the best from this step "
+        "on or, without validations, by the last: {}",
         progress_.best_step, lost.what()));
     progress_.best.reset();
     return remove_tree(run_.path / "best");
@@ -512,7 +512,7 @@ void Trainer::find_best() {
 
 namespace {
 
-/// The samples with the model's outputs; empty if the task has no output per sample.
+/// The samples with the model's outputs; empty if the task does not have one output per sample.
 std::vector<SampleOutput> outputs_of(const Dataset& split, const Evaluation& e) {
   std::vector<SampleOutput> all;
   if (split.source_lines.size() != e.outputs.size()) return all;

@@ -28,7 +28,8 @@ HEED_BEGIN
 
 class Trainer {
  public:
-  /// `world`: the ranks of a distributed run; the other ranks call Replica::follow.
+  /// `world`: the ranks of a distributed run, in which the other ranks call Replica::follow; null in
+  /// a run of one process.
   Trainer(const Config& config, const RunFolder& run, const ExperimentData& data, RunLog& run_log,
           World* world = nullptr);
 
@@ -36,14 +37,16 @@ class Trainer {
   void initialise();
   /// Continues from the newest valid checkpoint of the run, or starts at step 0 if the run has no
   /// checkpoints. Logs the damaged checkpoints. Throws Error(bad_input) if all checkpoints are
-  /// damaged, and Error(io) if the disk fails.
+  /// damaged, Error(usage) if the run is a pruned or quantised copy, and Error(io) if the disk
+  /// fails.
   void restore();
-  /// Trains to the end or until a signal requests a stop, and saves. Returns the signal or 0. The
-  /// run's folder is unchanged until train() or restore() is called.
+  /// Trains to the end or until a signal requests a stop, and saves a checkpoint. Returns the
+  /// signal or 0. The run's folder is unchanged until train() or restore() is called.
   int train();
-  /// Called after training: loads and records the run's weights. They are those of the best
-  /// checkpoint (the last, if there are no validation data) or, if the config requests it, the mean
-  /// of the last checkpoints, unless it is worse on the validation data.
+  /// Called after training: loads and records the run's weights. With train.average > 1, they are
+  /// the mean of the last checkpoints if it is better on the validation data or there are no such
+  /// data. Otherwise, they are those of the best checkpoint or, without validation data, of the
+  /// last.
   WeightsInfo choose_weights();
   /// Computes and records the metrics of the test split or, without test data, of the validation
   /// split.
@@ -67,42 +70,47 @@ class Trainer {
   /// The limit that ended a finished run: "train.steps=2000".
   std::string reached_limit();
   void log_resume_status();
-  double share_done();  ///< completed share of the run, 0 to 1
+  double share_done();  ///< completed share of the run; at least 1: the run is finished
   void one_step();
   /// Called for a non-finite step: skips it, or saves and ends the run.
   void handle_nonfinite_step(const Error& error);
-  /// Advice for the user after a non-finite step; the run was saved at step `from`.
+  /// Advice for the user after a non-finite step. `from`: step of the last checkpoint; 0: none.
   std::string advice(std::int64_t from, bool skipping) const;
-  /// Logs each reason once.
+  /// Logs the reasons why checkpoints were not removed, each once.
   void warn_undeleted(const std::vector<std::string>& reasons);
   /// Throws Error(non_finite) if a weight or moment is not finite.
   void check_finite(std::span<const NamedTensor> moments);
   void report(const StepResult& result, double lr);
   void validate();
-  /// The results of a validation; nullopt if a signal interrupted it.
+  /// The results of a validation; nullopt if a stop signal interrupted it.
   std::optional<Evaluation> validation_figures();
-  /// Sends rank 0's weights to the other ranks before an evaluation or a step that needs them.
+  /// Called before an evaluation or a step: sends rank 0's weights to the other ranks, unless all
+  /// ranks have the same weights.
   void share_weights();
-  /// `on_request`: saves outside the schedule of train.save_every; averages skip this checkpoint.
+  /// Saves a checkpoint of the current step, if there is none. `on_request`: outside the schedule
+  /// of train.save_every; load_average skips such checkpoints.
   void save(bool is_best, bool on_request = false);
   std::vector<NamedTensor> memory_tensors();
-  /// Loads the moments and, if the checkpoint has averaged weights, the weights themselves.
+  /// Loads the moments. If the checkpoint was written with train.ema, also loads the weights,
+  /// because model.safetensors contains their means.
   void load_training(const std::filesystem::path& path);
   /// Loads the segment memory of a checkpoint, if it has one.
   void load_memory(const std::filesystem::path& folder);
   void record(const std::string& kind, const nlohmann::json& fields);
   /// Removes the records after the checkpoint's step from metrics.jsonl and reopens the file.
   void repair_metrics();
-  /// Restarts the epoch if data, seed or batch size differ from the checkpoint's, because the
-  /// checkpoint's batch number then refers to other samples. Resets the best checkpoint if the
-  /// deciding metric or the validation data differ.
+  /// Adapts the checkpoint's progress to this session. Restarts the epoch if data, seed or batch
+  /// size have changed, because the batch number then refers to other samples. Resets the best
+  /// checkpoint if the deciding metric or the validation data have changed. `now`
+  /// contains the batches and the criterion of this session.
   void adapt_progress(const Progress& now);
-  /// Links `best` to the best checkpoint, or removes the link if there is no best checkpoint or it
-  /// is lost.
+  /// Points the link `best` at the best checkpoint, or removes the link if there is no best
+  /// checkpoint or it is lost.
   void find_best();
   void remove_average();  ///< removes RUN/average, if it exists
-  /// Loads the mean of the last checkpoints into the model, evaluates it, and keeps it in
-  /// RUN/average if it is better than the best checkpoint. Adds the results to `figures`.
+  /// Loads the mean of the last checkpoints into the model and evaluates it. If it is better than
+  /// the best checkpoint, or if there are no validation data, writes it to RUN/average and returns
+  /// true. Adds the results to `figures`.
   bool mean_is_better(nlohmann::json& figures);
   Metric deciding_metric() const;
   double deciding_value(const Evaluation& e) const;

@@ -9,20 +9,20 @@
 
 HEED_BEGIN
 
-/// Names of tensors, in the order of the model; `unused` in the order of the file.
+/// Names of tensors, in the order of the model (`unused`: of the file).
 struct TransferReport {
   std::vector<std::string> transferred;
   std::vector<std::string> initialised;  ///< tensors of the model that keep their initial values
   std::vector<std::string> unused;       ///< tensors of the file that were not copied
 
-  /// Up to three lines, which list the tensors of a layer as one name.
+  /// Up to three lines for the user, which list the tensors of a layer as one name.
   std::vector<std::string> text() const;
 };
 
-/// Copies the tensors whose names exist in the model from the run's weights: the average if there
-/// is one, otherwise the best. The output projection is not copied if the number of labels differs.
-/// Throws Error(bad_input) if the run has no weights or is damaged, or if the shape of another
-/// tensor differs.
+/// Copies the tensors whose names exist in the model from the run's weights (find_weights without a
+/// name). The output projection is not copied if the number of labels differs. Throws
+/// Error(bad_input) if the run has no weights or is damaged, or if the shape of any other tensor
+/// differs.
 TransferReport transfer_weights(const std::string& run, Model& model);
 
 /// The parameters whose names match none of the patterns; * matches any characters. Throws

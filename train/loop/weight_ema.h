@@ -34,7 +34,7 @@ class WeightEma {
       kernels::axpy(1 - d, data(weights_[i]), mean, size);
     });
   }
-  /// Swaps the model's weights and their means.
+  /// Exchanges the values of the model's weights and of their means.
   void swap() {
     for (std::size_t i = 0; i < weights_.size(); ++i) {
       real* const w = data(weights_[i]);
@@ -58,7 +58,7 @@ class WeightEma {
   std::vector<NamedTensor> weights_, inactive_;
 };
 
-/// Swaps the means, if there are any, into the model during this object's lifetime.
+/// Swaps the means, if there are any, into the model for the lifetime of this object.
 class ScopedEma {
  public:
   explicit ScopedEma(std::optional<WeightEma>& ema) : ema_(ema) {

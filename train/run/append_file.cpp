@@ -17,8 +17,8 @@ void AppendFile::append(std::span<const std::byte> record) {
   try {
     write_all(file_.get(), record, path_);
   } catch (const Error&) {
-    // The disk is probably full. If truncating fails too, the next run repairs or skips the
-    // remainder.
+    // The disk is probably full. If truncating fails too, readers of the file skip or repair the
+    // incomplete record.
     if (before >= 0) static_cast<void>(::ftruncate(file_.get(), before) == 0);
     throw;
   }

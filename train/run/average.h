@@ -16,11 +16,11 @@ HEED_BEGIN
 /// the last for a useful mean.
 std::int64_t first_averaged_step(std::int64_t last_step);
 
-/// Sets the parameters to the elementwise mean of the newest `count` checkpoints from step `first`
-/// on, and returns their steps, newest first. With fewer than two, the parameters are unchanged.
-/// Damaged checkpoints are skipped and added to `damaged`. Checkpoints saved on request, except the
-/// newest, are skipped silently, because the step at which a run was stopped must not change its
-/// weights.
+/// Sets the parameters to the elementwise mean of up to `count` checkpoints, the newest from step
+/// `first` on, and returns their steps, newest first. With fewer than two, the parameters are
+/// unchanged. Damaged checkpoints are skipped, and their errors added to `damaged`. Checkpoints
+/// saved on request, except the newest, are skipped silently, because the step at which a run was
+/// stopped must not affect its weights.
 std::vector<std::int64_t> load_average(const CheckpointFolder& checkpoints, std::int64_t count,
                                        std::int64_t first, std::span<const NamedTensor> parameters,
                                        std::vector<std::string>& damaged);

@@ -43,8 +43,9 @@ bool is_plain_name(const std::string& name) {
 
 // ---- folders that appear or disappear atomically ----------------------------------------------
 
-/// Returns `.NAME.END`, the name of a folder while it is written or removed. First removes a folder
-/// of this name, which a killed process left; if that fails, the name is `.NAME.2.END`, and so on.
+/// Returns `.NAME.END`, the name of a folder while it is written or removed. First removes any
+/// folder of this name that a killed process has left. If that fails, the name is `.NAME.2.END`,
+/// and so on.
 fs::path temporary_name(const fs::path& folder, std::string_view end) {
   constexpr int max_names = 9;
   for (int number = 1;; ++number) {
@@ -57,8 +58,8 @@ fs::path temporary_name(const fs::path& folder, std::string_view end) {
   }
 }
 
-/// Renames a complete folder to its final name, replacing one of this name, and flushes the parent
-/// to disk.
+/// Renames a complete folder to its final name, replacing any folder of this name, and flushes the
+/// parent to disk.
 void rename_complete(const fs::path& temporary, const fs::path& folder) {
   sync_folder(temporary);
   std::error_code ignored;
@@ -101,7 +102,7 @@ struct FileEntry {
   std::string sha256;
 };
 
-/// The content of state.json. The files of its entries are still unchecked.
+/// The content of state.json; the files of its entries have not been checked.
 struct StateFile {
   std::int64_t step = 0;
   nlohmann::json state;
@@ -292,7 +293,7 @@ std::vector<std::int64_t> CheckpointFolder::steps() const {
     if (fs::is_directory(path, error)) {
       found.push_back(*step);
     } else if (error && exit_of_reading(error.value()) == Exit::io) {
-      // The checkpoint may be intact.
+      // The checkpoint may be intact, so it must not be ignored.
       throw_io("examine", path, error.value());
     }
   }
@@ -349,7 +350,7 @@ void CheckpointFolder::refuse_loss(const Newest& newest) const {
   if (newest.checkpoint) return;
   if (!newest.skipped.empty())
     throw Error(Exit::bad_input,
-                fmt::format("{}: every checkpoint is damaged: nothing to continue from; "
+                fmt::format("{}: every checkpoint is damaged, so the run cannot be continued; "
                             "heed train with --overwrite starts over",
                             run_.string()));
   for (const fs::path& path : entries_of(run_ / "checkpoints")) {
@@ -361,7 +362,7 @@ void CheckpointFolder::refuse_loss(const Newest& newest) const {
                               path.string()));
   }
   std::error_code ignored;
-  // The first checkpoint creates `last`.
+  // `last` is created with the first checkpoint.
   if (fs::exists(fs::symlink_status(run_ / "last", ignored)))
     throw Error(
         Exit::bad_input,

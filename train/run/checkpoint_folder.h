@@ -4,11 +4,14 @@
 ///   RUN/checkpoints/step-00001000/{…, state.json}
 ///   RUN/last -> checkpoints/step-00001000        RUN/best -> checkpoints/step-00000500
 ///
-/// A checkpoint is written in this order: all files go to a hidden sibling folder and are flushed
-/// to disk; then state.json, which contains the SHA-256 of every file and of itself; then the
-/// folder is renamed and its parent flushed; then the links are updated; then older checkpoints are
-/// removed. At whatever moment the process is killed or the power fails, every folder named after a
-/// step is intact, or its SHA-256 checksums show that it is damaged.
+/// A checkpoint is written in these steps:
+///   1. All files are written to a hidden sibling folder and flushed to disk. The last of them is
+///      state.json, with the SHA-256 of every file and of its own content.
+///   2. The folder is renamed, and its parent flushed to disk.
+///   3. The links are updated.
+///   4. Older checkpoints are removed (prune).
+/// At whatever moment the process is killed or the power fails, every folder named after a step is
+/// intact, or its checksums show that it is damaged.
 #include <cstdint>
 #include <filesystem>
 #include <functional>
@@ -22,7 +25,7 @@
 
 namespace heed {
 
-/// A file of a checkpoint to be written.
+/// A file to be written into a checkpoint.
 struct CheckpointFile {
   std::string name;  ///< plain file name other than state.json
   std::function<void(FileWriter&)> write;
@@ -40,8 +43,8 @@ class CheckpointFolder {
   explicit CheckpointFolder(std::filesystem::path run) : run_(std::move(run)) {}
 
   /// Writes a checkpoint, replacing one of the same step, and points `last` at it (and `best` if
-  /// `is_best`). The caller holds the RunLock. Throws Error(io); earlier checkpoints are then
-  /// unchanged.
+  /// `is_best`). The caller must hold the RunLock. Throws Error(io) if writing fails, with the
+  /// earlier checkpoints unchanged, and the errors of link().
   std::filesystem::path save(std::int64_t step, std::span<const CheckpointFile> files,
                              const nlohmann::json& state, bool is_best = false) const;
 
@@ -51,10 +54,10 @@ class CheckpointFolder {
   void link(const std::string& name, std::int64_t step) const;
 
   /// Removes all checkpoints except the `keep` newest (minimum two) and those that `best` and
-  /// `last` point at, and calls remove_unfinished(). Checkpoints that are visibly damaged or whose
-  /// state has "on_request" do not count towards `keep`, because averaging requires `keep` regular
-  /// checkpoints. Returns the reasons why folders could not be removed: another user owns them, or
-  /// they are in use.
+  /// `last` point at, and calls remove_unfinished(). Checkpoints that fail the fast checks or whose
+  /// state contains "on_request" do not count towards `keep`, because averaging requires `keep`
+  /// regular checkpoints. Returns the reasons why folders could not be removed: another user owns
+  /// them, or they are in use.
   std::vector<std::string> prune(std::int64_t keep) const;
   /// Removes the folders that a killed process wrote or removed only in part. Returns the reasons
   /// why folders could not be removed: another user owns them, or they are in use.
@@ -68,14 +71,15 @@ class CheckpointFolder {
 
   struct Newest {
     std::optional<Checkpoint> checkpoint;  ///< nullopt: nothing to continue from
-    std::vector<std::string> skipped;      ///< descriptions of newer checkpoints' damage
+    std::vector<std::string> skipped;      ///< damage of newer checkpoints, one message each
     std::vector<std::string>
-        unreadable;  ///< errors of newer checkpoints that the system cannot read
+        unreadable;  ///< newer checkpoints that the system cannot read, one message each
   };
   /// The newest checkpoint with correct checksums.
   Newest newest_valid() const;
   /// Throws if continuing from the newest valid checkpoint, or starting at step 0, could lose saved
-  /// work: Error(io) if a newer one cannot be read, Error(bad_input) if all are damaged or missing.
+  /// work: Error(io) if a newer checkpoint cannot be read; Error(bad_input) if all checkpoints are
+  /// damaged, or if none is found although the run has saved one.
   void refuse_loss(const Newest& newest) const;
 
  private:
@@ -89,26 +93,26 @@ class CheckpointFolder {
 void write_files(const std::filesystem::path& folder, std::int64_t step,
                  std::span<const CheckpointFile> files, const nlohmann::json& state);
 /// Removes a folder after renaming it, so that no folder of that name is ever incomplete. Returns
-/// "", or the reason if the system refuses.
+/// "" or, if the system refuses, the reason. Throws Error(io) for other failures.
 std::string remove_folder(const std::filesystem::path& folder);
-/// Verifies the checksum of one file of a folder that write_files has written. Returns the
-/// checkpoint that state.json describes; throws the errors of open_checkpoint.
+/// Verifies the checksum of one file in a folder that write_files has written. Returns the
+/// checkpoint that state.json describes. Throws as open_checkpoint does.
 Checkpoint check_file(const std::filesystem::path& folder, const std::string& name);
-/// Verifies all checksums of a checkpoint (or of the one that a link points at). Throws
-/// Error(bad_input), naming the file, if one is missing or changed or has another size; Error(io)
-/// if the system refuses to read it.
+/// Verifies all checksums of a checkpoint, or of the one that a link points at. Throws
+/// Error(bad_input), naming the file, if a file is missing or changed or has another size, or if
+/// the folder is not named after its step; Error(io) if the system refuses to read a file.
 Checkpoint open_checkpoint(const std::filesystem::path& folder);
 
 /// The origin of a folder's weights, which every command that reads weights reports.
 struct WeightsInfo {
-  std::filesystem::path folder;     ///< path as found: RUN/best
-  std::string name;                 ///< best, last, average, step, or folder
-  std::vector<std::int64_t> steps;  ///< step of the weights, or averaged steps; empty: unknown
+  std::filesystem::path folder;  ///< path as found: RUN/best
+  std::string name;              ///< best, last, average, step (a checkpoint) or folder (any other)
+  std::vector<std::int64_t> steps;  ///< step of the weights; several: averaged; empty: unknown
 
   WeightsInfo() = default;
   /// Weights without a state.json.
   explicit WeightsInfo(const std::filesystem::path& folder);
-  /// The weights of a checkpoint, or of a mean of checkpoints.
+  /// The weights of a checkpoint, or the mean of the weights of several.
   WeightsInfo(const std::filesystem::path& folder, const Checkpoint& checkpoint);
 
   std::string text() const;  ///< "best, step 2000 (runs/dates/best)"

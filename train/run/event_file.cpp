@@ -16,7 +16,7 @@ namespace {
 
 // ---- records ---------------------------------------------------------------------------------
 
-/// The CRC table of all bytes for the polynomial 0x1EDC6F41, reflected.
+/// The CRC of each byte for the polynomial 0x1EDC6F41, with reflected bits.
 constexpr std::array<std::uint32_t, 256> crc_table() {
   std::array<std::uint32_t, 256> table{};
   for (std::uint32_t byte = 0; byte < 256; ++byte) {
@@ -95,7 +95,7 @@ std::int64_t time_in(const std::string& name) {
 std::filesystem::path new_event_file(const std::filesystem::path& folder) {
   create_folders(folder);
   auto time = static_cast<std::int64_t>(seconds_since_1970());
-  std::error_code error;  // opening the file reports it
+  std::error_code error;  // ignored: creating the file reports it
   for (const auto& entry : std::filesystem::directory_iterator(folder, error))
     time = std::max(time, time_in(entry.path().filename().string()) + 1);
   return folder / fmt::format("{}{:010}.heed", name_begin, time);

@@ -40,10 +40,10 @@ struct TaggedScalar {
 /// Appends events to a new file. Throws the Error(io) of AppendFile.
 class EventFile {
  public:
-  /// Creates FOLDER/events.out.tfevents.<seconds since 1970>.heed, whose name sorts after those of
-  /// the existing files, because TensorBoard reads the files of a folder in this order. The first
-  /// events begin a session at `first_step`: TensorBoard then drops steps of earlier files from
-  /// `first_step` on.
+  /// Creates FOLDER/events.out.tfevents.<seconds since 1970>.heed. The name sorts after those of
+  /// the existing files, because TensorBoard reads the files of a folder in the order of their
+  /// names. The first events begin a session at `first_step`, so that TensorBoard drops the steps
+  /// of earlier files from `first_step` on.
   EventFile(const std::filesystem::path& folder, std::int64_t first_step);
 
   /// Appends an event with the values of one step; appends nothing if there are no values.

@@ -11,7 +11,7 @@
 
 namespace heed {
 
-/// Appends records to an AppendFile: a killed process can leave only its last line incomplete.
+/// Appends records to a file, of which a killed process can leave only the last line incomplete.
 class JsonlWriter {
  public:
   explicit JsonlWriter(std::filesystem::path path) : file_(std::move(path)) {}
@@ -29,15 +29,14 @@ std::vector<nlohmann::json> read_jsonl(const std::filesystem::path& path);
 struct JsonlRepair {
   std::int64_t records = 0;  ///< number of records kept
   std::int64_t bytes_removed = 0;
-  /// The line (counted from 1) from which the file was cut because this line was not a record
-  /// although further lines followed; the whole file was first copied to PATH.damaged. 0: there was
-  /// no such line.
+  /// The first damaged line (counted from 1): it was not a record, although further bytes followed.
+  /// The whole file was copied to PATH.damaged before it was cut. 0: no line was damaged.
   std::int64_t damaged_line = 0;
 };
 
 /// Cuts the file before its first line that is incomplete, is not a JSON object, or is rejected by
-/// `keep`: resuming at step 1000 rejects later records, because the run writes them again. A
-/// missing file has no records.
+/// `keep`. For example, resuming at step 1000 rejects later records, because the run writes them
+/// again. A missing file has no records.
 JsonlRepair repair_jsonl(const std::filesystem::path& path,
                          const std::function<bool(const nlohmann::json&)>& keep = {});
 

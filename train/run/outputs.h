@@ -1,6 +1,6 @@
 #pragma once
-/// outputs.jsonl: the model's output for each sample of the test split, or of the validation split
-/// if there is no test split, at the end of a run. A line for each sample:
+/// outputs.jsonl: the model's outputs for the test split or, if there is none, for the validation
+/// split, at the end of a run. A line for each sample:
 ///   {"source": …, "target": …, "output": …, "probability": …}
 #include <optional>
 #include <string>

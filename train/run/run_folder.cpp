@@ -27,7 +27,7 @@ std::vector<std::string> names_of_a_run() {
   return names;
 }
 
-/// True if a file is the record of a run instead of another program's file of that name.
+/// True if the file is the record of a run. Another program may have written a file of this name.
 bool is_record(const std::filesystem::path& file) {
   try {
     const nlohmann::json record = parse_json(read_bytes(file, 1 << 20), file.string());
@@ -38,7 +38,7 @@ bool is_record(const std::filesystem::path& file) {
   }
 }
 
-/// The first of these names, or of the names of a run, that exists; empty if none does.
+/// The first existing path among these names and the names of a run; empty if there is none.
 std::filesystem::path first_existing(const RunFolder& run, std::vector<std::string> names) {
   for (std::string& name : names_of_a_run()) names.push_back(std::move(name));
   for (const std::string& name : names)
@@ -46,32 +46,33 @@ std::filesystem::path first_existing(const RunFolder& run, std::vector<std::stri
   return {};
 }
 
-/// Throws Error(usage); or Error(locked) if another heed process is writing these files.
+/// Throws Error(locked) if another heed process is using the folder, otherwise Error(usage).
 [[noreturn]] void refuse(const RunFolder& run, const std::string& message) {
   RunLock::refuse_if_held(run.path);
   throw Error(Exit::usage, message);
 }
 
-/// True if the folder contains a run's lock or record. The lock identifies a run whose removal was
-/// interrupted, or whose record, written by an older version of heed, is broken.
+/// True if the folder contains a run's lock or record. The lock also identifies a run whose removal
+/// was interrupted or whose record is broken.
 bool is_run(const RunFolder& run) {
   return RunLock::has_mark(run.path, false) || is_record(run.path / "run.json");
 }
 
-/// Refuses a folder that heed does not replace, even with --overwrite.
+/// Throws for a folder that heed does not replace, even with --overwrite. `found`: a file in it.
 [[noreturn]] void refuse_foreign(const RunFolder& run, const std::filesystem::path& found) {
   const bool resumable = path_exists(run.config()) && !CheckpointFolder(run.path).steps().empty();
-  refuse(run, fmt::format("{} is not known to belong to a run (there is no run.json), so heed does "
-                          "not replace it, even with --overwrite: {}choose another folder with "
-                          "--run, or move it away",
-                          found.string(),
-                          resumable ? fmt::format("continue the run with `heed resume {}`, ",
-                                                  run.path.string())
-                                    : ""));
+  refuse(run,
+         fmt::format(
+             "{} is not known to belong to a run (there is no valid run.json), so heed does "
+             "not replace it, even with --overwrite: {}choose another folder with "
+             "--run, or move it away",
+             found.string(),
+             resumable ? fmt::format("continue the run with `heed resume {}`, ", run.path.string())
+                       : ""));
 }
 
-/// Refuses a folder inside checkpoints/ or average/ of another run, even if the path contains a
-/// link.
+/// Throws Error(usage) if the folder is inside checkpoints/ or average/ of another run, even if the
+/// path contains a link.
 void refuse_nested(const RunFolder& run) {
   std::error_code error;  // reported when the folder is opened
   const std::filesystem::path folder =
@@ -106,8 +107,8 @@ void refuse_existing_run(const RunFolder& run) {
             folder));
   }
   const std::filesystem::path found = first_existing(run, {".lock"});
-  // Checked last: another process may have started in the meantime, and a run killed at its start
-  // also leaves a lock.
+  // Files beside heed's lock are accepted: they belong to a run that was killed at its start or is
+  // starting. The lock is checked last, because it may have been created in the meantime.
   if (found.empty() || RunLock::has_mark(run.path, true)) return;
   refuse_foreign(run, found);
 }

@@ -22,25 +22,29 @@ struct RunFolder {
   std::filesystem::path average() const { return path / "average"; }
 };
 
-/// Throws Error(usage) if the folder already contains a run; the message lists the alternatives.
+/// Throws Error(usage) if a new run cannot use the folder, because it contains a run or files that
+/// may not belong to one, or is inside another run; the message lists the alternatives. Throws
+/// Error(locked) instead if another process is using the folder.
 void refuse_existing_run(const RunFolder& run);
-/// Throws Error(usage) if the folder contains files that clear_run would remove, but no run.
+/// Throws Error(usage) if the folder contains files that clear_run would remove, but no run, or if
+/// it is inside another run.
 void refuse_foreign_folder(const RunFolder& run);
 /// The files that make up a run, which no output may overwrite.
 std::vector<std::string> files_of(const RunFolder& run);
-/// Removes a run's files from its folder except the lock, which the caller holds.
+/// Removes a run's files, except the lock, from its folder. The caller must hold the lock.
 void clear_run(const RunFolder& run);
-/// The config of a run folder. Throws Error(usage) if it is missing.
+/// The config of a run folder. Throws Error(usage) if it is missing, and the errors of read_config.
 Config read_run_config(const RunFolder& run, const std::vector<std::string>& overrides = {},
                        PluginUse plugins = PluginUse::load);
 /// Throws Error(usage) if the folder contains neither a run.json nor a checkpoint, or if its config
-/// with these overrides is invalid.
+/// with these overrides is invalid; Error(locked) if another process is starting a run.
 void require_run(const RunFolder& run, const std::vector<std::string>& overrides);
 /// The permitted values of --weights for a message: "; available: best, last, 100, 200"; "" if
 /// there are none.
 std::string available_weights(const RunFolder& run);
 /// The folder of the weights `name`: best, last, average, a step number, or a path. If the name is
-/// empty: the average if it exists, otherwise best, otherwise last.
+/// empty: the average if it exists, otherwise best, otherwise last. Throws Error(bad_input) if
+/// there are no such weights.
 std::filesystem::path find_weights(const RunFolder& run, const std::string& name);
 
 // ---- former names, for one release ---------------------------------------------------------

@@ -17,8 +17,8 @@ namespace heed {
 namespace {
 
 /// A lock file contains one line, "heed 1234\n", where 1234 is the process that holds or last held
-/// the lock. A full disk or a killed process can leave any beginning of this line, so a number
-/// without a newline is ignored.
+/// the lock. A full disk or a killed process can leave an incomplete line, so a number without a
+/// newline is ignored.
 constexpr std::string_view mark = "heed ";
 
 std::string text_of(int descriptor) {
@@ -27,7 +27,7 @@ std::string text_of(int descriptor) {
   return {text.data(), static_cast<std::size_t>(std::max<ssize_t>(size, 0))};
 }
 
-/// The process in the lock file as text, " (1234)"; "" if the line is incomplete.
+/// The process number in the lock file, for messages: " (1234)"; "" if the line is incomplete.
 std::string holder(int descriptor) {
   const std::string text = text_of(descriptor);
   const std::size_t end = text.find_first_not_of("0123456789", mark.size());
@@ -51,15 +51,15 @@ int try_lock(int descriptor, int kind) {
 RunLock::RunLock(const std::filesystem::path& run) {
   const std::filesystem::path path = run / ".lock";
   file_ = open_file(path, O_RDWR | O_CREAT | O_NOFOLLOW);
-  // A process that only checks the lock holds a shared lock for a moment; the loop waits for its
-  // release. A run's lock is exclusive.
+  // A run's lock is exclusive. A process that only checks the lock holds a shared lock for a
+  // moment; the loop waits until this lock is released.
   for (int tries = 0; try_lock(file_.get(), LOCK_EX) < 0; ++tries) {
     if (errno != EWOULDBLOCK) throw_io("lock", path, errno);
     if (try_lock(file_.get(), LOCK_SH) < 0 || tries == 1000) refuse(run, file_.get());
     ::flock(file_.get(), LOCK_UN);
     ::usleep(5'000);
   }
-  // Only messages use the number, so errors are ignored: a full disk must not prevent resuming.
+  // Only messages contain the number, so errors are ignored: a full disk must not prevent resuming.
   const std::string number = fmt::format("{}{}\n", mark, ::getpid());
   if (::ftruncate(file_.get(), 0) == 0)
     static_cast<void>(::pwrite(file_.get(), number.data(), number.size(), 0) == 0);

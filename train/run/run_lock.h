@@ -1,5 +1,5 @@
 #pragma once
-/// Only one process at a time writes to a run folder.
+/// The lock on a run folder, to which only one process at a time may write.
 #include <filesystem>
 
 #include "autograd/base/files.h"
@@ -8,22 +8,21 @@ namespace heed {
 
 struct RunFolder;
 
-/// Holds the lock on a run folder during its lifetime. The kernel releases the lock whenever the
+/// Holds the lock on a run folder for its lifetime. The kernel releases the lock whenever the
 /// process ends, so a lock is never stale. The file `.lock` remains and contains "heed 1234", where
 /// 1234 is the process that holds or last held the lock.
 class RunLock {
  public:
-  /// Throws Error(locked), naming the folder and the holder, if another process holds the lock; the
-  /// folder is then unchanged. Throws Error(io) if the file system does not support locks.
+  /// Acquires the lock. Throws Error(locked), naming the folder and the holder, if another process
+  /// holds it, with the folder unchanged; Error(io) if the file system does not support locks.
   explicit RunLock(const std::filesystem::path& run);
   /// True if another process holds the lock of this run.
   static bool is_held(const std::filesystem::path& run);
-  /// Throws the Error(locked) of the constructor if another process holds the lock; does not
+  /// Throws the Error(locked) of the constructor if another process holds the lock, but does not
   /// acquire it.
   static void refuse_if_held(const std::filesystem::path& run);
   /// True if the lock file contains heed's mark, which remains after the lock is released. With
-  /// `accept_cut`, also true for a beginning of the mark or an empty file, which a full disk can
-  /// leave.
+  /// `accept_cut`, also true for an incomplete mark or an empty file, which a full disk can leave.
   static bool has_mark(const std::filesystem::path& run, bool accept_cut);
 
  private:

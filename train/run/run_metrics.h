@@ -11,15 +11,15 @@
 
 namespace heed {
 
-/// The numbers of a record {"kind": K, "step": N, …}: "loss": 1 becomes the scalar K/loss, and
-/// "norms": {"a": 1} becomes K.norms/a, so that TensorBoard shows the group separately.
+/// The numbers of a record {"kind": K, "step": N, …}. "loss": 1 becomes the scalar K/loss. "norms":
+/// {"a": 1} becomes K.norms/a, so that TensorBoard shows the norms as a separate group.
 std::vector<TaggedScalar> scalars_of(const nlohmann::json& record);
 
 /// Writes metrics.jsonl and, with train.tensorboard, event files in tensorboard/. Each session of a
 /// run writes one event file, which begins with the config as text.
 class RunMetrics {
  public:
-  /// `step`: the step from which the run continues. Throws Error(io).
+  /// `step`: the step from which the run continues; 0 for a new run. Throws Error(io).
   RunMetrics(const RunFolder& run, const Config& config, std::int64_t step);
   /// Appends a record. If that fails, removes what was written of it and throws Error(io).
   void append(const nlohmann::json& record);

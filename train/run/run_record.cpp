@@ -44,7 +44,7 @@ nlohmann::json describe_plugins(const Config& config) {
   return all;
 }
 
-/// The record of a run by this program on this machine at this time.
+/// The record of a run that this program starts now on this machine.
 nlohmann::json describe(const Config& config, const SplitSums& sums) {
   utsname system{};
   uname(&system);
@@ -88,7 +88,7 @@ nlohmann::json read_record(const RunFolder& run) {
   return record;
 }
 
-/// The record; nullopt if it is missing or broken, with the reason in `why`.
+/// The record of the run; nullopt if it is missing or broken, with the reason in `why`.
 std::optional<nlohmann::json> find_record(const RunFolder& run, std::string& why) {
   try {
     return read_record(run);
@@ -175,7 +175,9 @@ std::vector<std::string> changed_plugins(const RunFolder& run, const Config& con
     const bool known = std::ranges::any_of(
         record->at("plugins"),
         [&](const nlohmann::json& before) { return text_at(before, {"sha256"}) == plugin.sum; });
-    if (!known) changed.push_back(fmt::format("plugin {} differs", plugin.file));
+    if (!known)
+      changed.push_back(
+          fmt::format("plugin {} differs from the one that the run was started with", plugin.file));
   }
   return changed;
 }

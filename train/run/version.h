@@ -2,7 +2,7 @@
 
 namespace heed {
 
-/// heed's version, the compiler and its flags, as the build defines them.
+/// heed's version, the flags of the build, and the compiler.
 #ifdef HEED_VERSION
 inline constexpr const char* version = HEED_VERSION;
 inline constexpr const char* flags = HEED_FLAGS;

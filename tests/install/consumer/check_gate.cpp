@@ -1,4 +1,5 @@
-/// Checks the gradients of the op and of the layer in double. A wrong gradient must be detected.
+/// Checks the gradients of the op and of the layer in double, and that a wrong gradient is
+/// detected.
 #define BOOST_TEST_MODULE gate
 #define BOOST_TEST_DYN_LINK
 #include <boost/test/unit_test.hpp>
@@ -9,7 +10,7 @@
 #include "gate.h"
 
 using heed::gradcheck;
-static_assert(std::is_same_v<heed::real, double>, "heed::f64 is double");
+static_assert(std::is_same_v<heed::real, double>, "heed::f64 must use double");
 
 BOOST_AUTO_TEST_CASE(op_passes_gradcheck) {
   BOOST_TEST(gradcheck(heed::cube, heed::Tensor(heed::example({3, 5}))));
@@ -32,7 +33,7 @@ struct WrongCube : heed::Cube {
   }
 };
 
-BOOST_AUTO_TEST_CASE(wrong_gradient_fails_and_its_input_is_named) {
+BOOST_AUTO_TEST_CASE(wrong_gradient_fails_gradcheck_and_its_input_is_named) {
   const auto wrong = [](const heed::Tensor& x) { return heed::apply(WrongCube{}, x); };
   const heed::GradcheckResult result =
       gradcheck({.names = {"the input"}}, wrong, heed::Tensor(heed::example({3, 5})));

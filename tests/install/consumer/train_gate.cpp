@@ -1,4 +1,4 @@
-/// Trains one gate to imitate another by gradient descent in float.
+/// Trains a gate, by gradient descent in float, to compute the same outputs as another gate.
 #include <cmath>
 #include <cstdio>
 #include <type_traits>
@@ -8,7 +8,7 @@
 #include "gate.h"
 
 int main() {
-  static_assert(std::is_same_v<heed::real, float>, "heed::f32 is float");
+  static_assert(std::is_same_v<heed::real, float>, "heed::f32 must use float");
   const heed::Tensor x(heed::example({64, 3}));
   const heed::Tensor targets(heed::Gate(3, 2, 1).forward(x).value());  // constant
   heed::Gate gate(3, 2, 2);
