@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "autograd/base/sanitizers.h"
 #include "autograd/base/shape.h"
 #include "autograd/memory/heap.h"
 
@@ -25,16 +26,11 @@ constexpr std::uint32_t larger_classes = 4;
 constexpr std::uint32_t classes = 4 * 10 + larger_classes + 1;
 
 // AddressSanitizer cannot detect errors in reused blocks, so builds with it, or with HEED_NO_ARENA,
-// reuse none. clang reports it by __has_feature, g++ by a macro.
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer) && !defined(HEED_NO_ARENA)
-#define HEED_NO_ARENA
-#endif
-#endif
-#if defined(__SANITIZE_ADDRESS__) || defined(HEED_NO_ARENA)
+// reuse none.
+#if defined(HEED_NO_ARENA)
 constexpr bool keep = false;
 #else
-constexpr bool keep = true;
+constexpr bool keep = !address_sanitizer;
 #endif
 
 std::size_t class_bytes(std::uint32_t c) { return (smallest << (c / 4)) / 4 * (4 + c % 4); }

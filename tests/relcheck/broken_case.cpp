@@ -9,6 +9,7 @@
 #include <cmath>
 #include <limits>
 
+#include "autograd/base/sanitizers.h"
 #include "tests/patience.h"
 #include "tests/processor_time.h"
 
@@ -33,11 +34,11 @@ struct Outcome {
 /// Runs in the child process: reads the file and writes "status seconds message" to the pipe.
 [[noreturn]] void attempt(const BrokenCase& broken, const fs::path& folder, int pipe) {
   alarm(test::patience);
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-  // A decompression bomb must not exhaust the memory of the machine.
-  const rlimit bound{rlim_t{2} << 30, rlim_t{2} << 30};
-  setrlimit(RLIMIT_AS, &bound);
-#endif
+  if (!address_sanitizer && !thread_sanitizer) {
+    // A decompression bomb must not exhaust the memory of the machine.
+    const rlimit bound{rlim_t{2} << 30, rlim_t{2} << 30};
+    setrlimit(RLIMIT_AS, &bound);
+  }
   int status = -1;
   std::string message;
   const double begin = test::processor_seconds();
