@@ -215,7 +215,7 @@ holds out '^attention' 'self_attn .* removed'
 status 2 prune runs/prunable --run other
 says '--heads or --share'
 status 2 prune runs/prunable --heads 1000 --run other
-says '--heads 1000: the model has'
+says '--heads 1000: expected at most'
 status 2 prune runs/prunable --heads 1 --run runs/prunable --overwrite
 says '--run must differ'
 status 2 prune runs/prunable --share nan --run other

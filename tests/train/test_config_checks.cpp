@@ -86,7 +86,7 @@ BOOST_AUTO_TEST_CASE(inconsistent_values_are_refused) {
       {"data: {test: {source: a, target: b}, synthetic: {name: sort}}\n",
        "exp.yaml:1:8: data.test: data.synthetic names a task: use one or the other"},
       {"data: {synthetic: {name: sort}, valid_fraction: 0.1}\n",
-       "exp.yaml:1:49: data.valid_fraction: only for data.synthetic.name: none (set "
+       "exp.yaml:1:49: data.valid_fraction: only for data.synthetic.name: none (otherwise set "
        "data.synthetic.valid)"},
       {"data: {synthetic: {name: sort, min_length: 30}}\n",
        "exp.yaml:1:44: data.synthetic.min_length: 30 is more than max_length: 20"},

@@ -221,7 +221,7 @@ BOOST_AUTO_TEST_CASE(error_in_a_shard_with_batch_norm_ends_the_step) {
   std::vector<Batch> shards = shard(stream.next(), 3);
   shards[1].labels.back() = 99;  // no such label
   BOOST_CHECK_EXCEPTION(step.run(shards, 1, 1e-3), Error, [](const Error& e) {
-    return std::string(e.what()).find("target 99 at row") != std::string::npos;
+    return std::string(e.what()).find("got 99 at row") != std::string::npos;
   });
 }
 
