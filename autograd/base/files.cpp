@@ -18,7 +18,7 @@ namespace heed {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr std::size_t kPiece = std::size_t{1} << 20;  // bytes read or written at a time
+constexpr std::size_t kPiece = std::size_t{1} << 20;  // size of FileWriter's buffer in bytes
 
 fs::path folder_of(const fs::path& path) {
   return path.has_parent_path() ? path.parent_path() : fs::path(".");

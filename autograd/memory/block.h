@@ -28,8 +28,8 @@ struct alignas(64) Block {
 
 struct MemoryCounters {
   std::int64_t system_allocations = 0;  ///< number of requests to the system
-  std::int64_t system_bytes = 0;        ///< memory obtained from the system
-  std::int64_t live_bytes = 0;          ///< size of the blocks in use
+  std::int64_t system_bytes = 0;        ///< bytes obtained from the system
+  std::int64_t live_bytes = 0;          ///< bytes of the blocks in use
   std::int64_t peak_bytes = 0;          ///< maximum of live_bytes since the last reset
 };
 

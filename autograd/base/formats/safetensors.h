@@ -1,7 +1,7 @@
 #pragma once
 /// Named tensors in one file, in the open format "safetensors"
-/// (github.com/huggingface/safetensors): the length of the header as eight bytes (little-endian), the
-/// header as JSON, then all elements, row-major and little-endian, without gaps.
+/// (github.com/huggingface/safetensors): the length of the header as eight bytes (little-endian),
+/// the header as JSON, then all elements, row-major and little-endian, without gaps.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -96,9 +96,9 @@ class SafetensorsFile {
   std::unique_ptr<std::uint64_t[], Free> data_;
 };
 
-/// Writes the tensors in order of decreasing element width, and of name for equal widths, so that
-/// each is aligned and the same tensors always give the same bytes. Throws Error(failed) for a
-/// duplicate name or bytes that do not fit the shape.
+/// Writes the tensors in order of decreasing element width and, for equal widths, of name, so that
+/// each is aligned and equal tensors always result in the same bytes. Throws Error(failed) for a
+/// duplicate or reserved name, or if the number of bytes does not match the shape.
 void write_safetensors(FileWriter& file, std::span<const TensorView> tensors,
                        const TensorMetadata& metadata = {});
 
