@@ -109,8 +109,9 @@ void set_length(int descriptor, std::uint64_t length, const fs::path& path) {
 }
 
 void sync_file(int descriptor, const fs::path& path) {
-  // A failed fsync must not be retried: the kernel may already have dropped the pages, and a second
-  // call would then report success. The caller must treat the data as lost.
+  // An fsync that fails, unless interrupted by a signal, must not be retried: the kernel may
+  // already have dropped the pages, and a second call would then report success. The caller must
+  // treat the data as lost.
   if (uninterrupted([&] { return ::fsync(descriptor); }) < 0) throw_io("sync", path, errno);
 }
 

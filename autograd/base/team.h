@@ -1,5 +1,5 @@
 #pragma once
-/// The worker threads of a run. The calling thread is one of them.
+/// Threads that execute jobs in parallel. The calling thread is one of them.
 #include <algorithm>
 #include <atomic>
 #include <cstdint>

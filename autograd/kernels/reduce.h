@@ -19,7 +19,8 @@ void add_column_sums(const real* x, std::int64_t rows, std::int64_t cols, real* 
 /// Null arrays count as zeros.
 void tree_sum(const real* const* x, std::int64_t count, real* y, std::int64_t n);
 
-/// The instruction set that the kernels use on this processor: "AVX3", "AVX2", "NEON", …
+/// The instruction set that the kernels, except those of gemm/int8.cpp, use on this processor:
+/// "AVX3", "AVX2", "NEON", …
 const char* vector_name();
 
 }  // namespace kernels

@@ -15,15 +15,15 @@ namespace kernels {
 real softmax_row(const real* x, real* y, std::int64_t n);
 /// log Σ exp(x) of one row.
 real log_sum_exp_row(const real* x, std::int64_t n);
-/// dx = y ⊙ (dy − ⟨dy, y⟩) of one row, in double; dx may be dy.
+/// dx = y ⊙ (dy − ⟨dy, y⟩) of one row, computed in double; dx may be dy.
 void softmax_row_grad(const real* y, const real* dy, real* dx, std::int64_t n);
 
 /// y = x − log Σ exp(x) of one row, the logarithm of softmax_row's result; in float, within 4 units
 /// in the last place. y may be x. A masked value remains -inf, even if all are masked; a NaN makes
 /// the whole row NaN.
 void log_softmax_row(const real* x, real* y, std::int64_t n);
-/// dx = dy − exp(y) Σ dy of one row, in double; dx may be dy. Where y is -inf, dy is ignored and
-/// dx is 0.
+/// dx = dy − exp(y) Σ dy of one row, computed in double; dx may be dy. Where y is -inf, dy is
+/// ignored and dx is 0.
 void log_softmax_row_grad(const real* y, const real* dy, real* dx, std::int64_t n);
 
 /// Computes for each row mean[r], rstd[r] = 1/√(var + eps) (biased variance) and y = (x − mean)

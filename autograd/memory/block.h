@@ -20,7 +20,7 @@ struct alignas(64) Block {
   std::size_t bytes = 0;         ///< size including this header; unused in an arena
   std::uint32_t size_class = 0;  ///< arena only
   bool free = false;             ///< heap only
-  std::atomic<std::uint32_t> version{0};  ///< version of the values: see Array::mark_written
+  std::atomic<std::uint32_t> version{0};  ///< version of the values: see Array::version
 
   void* memory() { return this + 1; }
   static Block* of(void* memory) { return static_cast<Block*>(memory) - 1; }

@@ -54,9 +54,10 @@ struct TensorView {
 using TensorMetadata = std::map<std::string, std::string>;
 
 /// A file read entirely into memory. Reading throws Error(bad_input), with the file and the place
-/// in the message, for every violation of the format: a header that is truncated, too long or not
-/// JSON; duplicate names; unknown types; more than 8 dimensions; sizes that overflow or disagree
-/// with the shape; elements that overlap, leave gaps, or end before or after the file does.
+/// in the message, for every violation of the format or the limits, such as a header that is
+/// truncated, too long or not JSON; duplicate names; unknown types; more than 8 dimensions; sizes
+/// that overflow or disagree with the shape; elements that overlap, leave gaps, or end before or
+/// after the file does.
 class SafetensorsFile {
  public:
   static SafetensorsFile read(const std::filesystem::path& path);

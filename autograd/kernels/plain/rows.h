@@ -21,7 +21,7 @@ inline double weight(double x, double m) {
   return x == m ? 1 : std::exp(x - m);
 }
 inline double sum_of_weights(const real* x, double m, std::int64_t n) {
-  long double total = 0;  // long double because log(total) may cancel with m
+  long double total = 0;  // long double because the sum's logarithm may cancel with m
   for (std::int64_t i = 0; i < n; ++i) total += weight(x[i], m);
   return static_cast<double>(total);
 }
