@@ -1,5 +1,5 @@
 #pragma once
-/// Sums in a fixed order, which does not depend on threads or alignment.
+/// Sums in a fixed order, which does not depend on threads or alignment, and a search.
 #include <cstdint>
 
 #include "autograd/base/real.h"
