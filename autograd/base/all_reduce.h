@@ -10,11 +10,11 @@
 
 namespace heed {
 
-/// An all-reduce between threads. Every rank must call sum() the same number of times, and from a
-/// separate thread, because a call waits for the other ranks.
+/// An all-reduce between threads. Every rank must call sum() the same number of times, with as many
+/// values as the other ranks, and from a separate thread, because a call waits for the other ranks.
 class AllReduce {
  public:
-  /// The ranks are numbered from `first`.
+  /// Sums over `ranks` ranks, which are numbered from `first`.
   explicit AllReduce(std::int64_t ranks, std::int64_t first = 0)
       : first_(first), values_(static_cast<std::size_t>(ranks)) {}
 

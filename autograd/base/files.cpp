@@ -18,7 +18,7 @@ namespace heed {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr std::size_t kPiece = std::size_t{1} << 20;  // bytes read or written at a time
+constexpr std::size_t kPiece = std::size_t{1} << 20;  // size of FileWriter's buffer in bytes
 
 fs::path folder_of(const fs::path& path) {
   return path.has_parent_path() ? path.parent_path() : fs::path(".");
@@ -109,8 +109,9 @@ void set_length(int descriptor, std::uint64_t length, const fs::path& path) {
 }
 
 void sync_file(int descriptor, const fs::path& path) {
-  // A failed fsync must not be retried: the kernel may already have dropped the pages, and a second
-  // call would then report success. The caller must treat the data as lost.
+  // An fsync that fails, unless interrupted by a signal, must not be retried: the kernel may
+  // already have dropped the pages, and a second call would then report success. The caller must
+  // treat the data as lost.
   if (uninterrupted([&] { return ::fsync(descriptor); }) < 0) throw_io("sync", path, errno);
 }
 

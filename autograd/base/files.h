@@ -1,11 +1,12 @@
 #pragma once
-/// Reading files, and writing files that survive a crash. Data that write_file_durably reports as
-/// written survive a killed process or a power failure: the bytes go to a temporary file in the
-/// same folder; this file is synced to disk (fsync) and renamed, and then the folder is synced.
+/// Reading files, and writing files that survive a crash. Once write_file_durably has returned, the
+/// data survive a killed process or a power failure: the bytes go to a temporary file in the same
+/// folder; this file is synced to disk (fsync) and renamed, and then the folder is synced.
 ///
 /// Unless stated otherwise, a function whose system call fails throws Error(io) with the file and
-/// the reason. Interrupted calls are repeated, and short writes are continued. A temporary file
-/// left by a killed process has a fixed name, `.NAME.tmp`, and is replaced by the next write.
+/// the reason. Interrupted calls are repeated, and short writes are continued. The temporary file
+/// of NAME is always called `.NAME.tmp`, so the next write replaces one that a killed process has
+/// left.
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
@@ -61,7 +62,7 @@ void write_all(int descriptor, std::span<const std::byte> bytes, const std::file
 /// ftruncate(2).
 void set_length(int descriptor, std::uint64_t length, const std::filesystem::path& path);
 
-/// Syncs a file's bytes, or a folder's entries, to disk.
+/// Syncs a file's bytes, or a folder's entries if the file system can do this, to disk.
 void sync_file(int descriptor, const std::filesystem::path& path);
 void sync_folder(const std::filesystem::path& folder);
 
@@ -100,8 +101,9 @@ class FileReader {
 /// than `limit` bytes, and Error(io) if memory is exhausted.
 std::string read_bytes(const std::filesystem::path& path, std::uint64_t limit = UINT64_MAX);
 
-/// Writes a file sequentially, overwriting an existing one, and computes its size and SHA-256. The
-/// bytes are on disk when finish() returns; until then, the file is incomplete.
+/// Writes a file sequentially, overwriting an existing one, and computes its size and SHA-256. If
+/// `path` is a symbolic link, the constructor throws. The bytes are on disk when finish() returns;
+/// until then, the file is incomplete.
 class FileWriter {
  public:
   explicit FileWriter(std::filesystem::path path);
@@ -159,9 +161,10 @@ std::filesystem::path temporary_name(const std::filesystem::path& path);
 /// be determined.
 bool path_exists(const std::filesystem::path& path);
 
-/// The exit status for a failed open or stat: bad_input if the path leads to no file; io if the
-/// file may be intact and another attempt may succeed. For a file that the user `named`, a lack of
-/// read permission, a name that is too long and a missing device are bad_input too.
+/// The exit status for a failed open or stat: bad_input if the path leads to no file, a folder or a
+/// pipe; io if the file may be intact and another attempt may succeed. For a file that the user
+/// `named`, a lack of read permission, a name that is too long and a missing device are bad_input
+/// too.
 Exit exit_of_reading(int error, bool named = false);
 
 /// The error for a failed open, read or stat, such as "PATH: no such file".

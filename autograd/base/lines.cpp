@@ -71,7 +71,7 @@ bool TextSource::read(std::string& into) {
 
 bool LineReader::next(std::string& line) {
   std::size_t newline = std::string::npos;
-  for (std::size_t looked = 0;;) {  // number of bytes from begin_ that contain no newline
+  for (std::size_t looked = 0;;) {  // number of bytes searched, from begin_ on
     newline = text_.find('\n', begin_ + looked);
     if (newline != std::string::npos) break;
     text_.erase(0, begin_);

@@ -1,7 +1,7 @@
 #pragma once
-/// Text from files, plain or gzip (distinguished by content), checked as it is read. All errors are
-/// Error(bad_input), or Error(io) if the disk fails or memory is exhausted. Messages name a file by
-/// its absolute path.
+/// Text from files, plain or gzip (distinguished by content). Reading throws Error(bad_input) for a
+/// file that is missing, unreadable, damaged or too long, and Error(io) for failures of the system.
+/// Messages name a file by its absolute path.
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -17,7 +17,7 @@ namespace heed {
 /// probably binary or lacks line ends.
 inline constexpr std::size_t max_line_bytes = 1'000'000;
 
-/// The bytes of a file as a stream, unpacked if it is in gzip format; "-" is standard input.
+/// The bytes of a file as a stream, unpacked if the file is in gzip format; "-" is standard input.
 class TextSource {
  public:
   struct Limits {
@@ -48,6 +48,7 @@ class TextSource {
 /// its end (\n or \r\n), and the first line excludes a byte-order mark.
 class LineReader {
  public:
+  /// Accepts files of any kind, devices included, with lines of up to 64 MiB.
   explicit LineReader(const std::string& path)
       : LineReader(path, std::size_t{1} << 26,
                    {FileReader::Kinds::also_devices, UINT64_MAX, false}) {}

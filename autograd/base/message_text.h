@@ -1,5 +1,5 @@
 #pragma once
-/// Makes untrusted text, from a file or the command line, safe to print in messages.
+/// Text in messages: escaped untrusted text, excerpts, and suggestions for misspelt words.
 #include <span>
 #include <string>
 #include <string_view>
@@ -10,11 +10,12 @@ namespace heed {
 /// text is cut to about `max_length` bytes.
 std::string shown(std::string_view text, std::size_t max_length = 60);
 
-/// The text on one line. If it is longer than `max_length` characters, the rest is replaced by ….
+/// The text on one line (one_line). If it is longer than `max_length` characters, an ellipsis
+/// replaces the rest.
 std::string excerpt(std::string_view text, std::size_t max_length = 100);
 
-/// The candidate that is most similar to `given` in lower case; "" if every candidate differs by
-/// more edits than a third of the length of `given` (at least 1). Candidates should be in lower
+/// The candidate with the smallest edit distance to `given`, converted to lower case; "" if every
+/// distance exceeds both 1 and a third of the length of `given`. Candidates should be in lower
 /// case.
 std::string nearest(std::string_view given, std::span<const std::string> candidates);
 

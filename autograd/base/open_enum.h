@@ -25,9 +25,9 @@
 
 namespace heed {
 
-/// Whether the name consists of two or more words joined by dots, as in mine.gate. The dots
-/// distinguish registered names from built-in ones. A word consists of ASCII letters, digits and _,
-/// and does not begin with a digit.
+/// Whether the name has the form of a registered name: two or more words joined by dots, as in
+/// mine.gate. The dots distinguish registered names from built-in ones. A word consists of ASCII
+/// letters, digits and _, and does not begin with a digit.
 constexpr bool is_registered_name(std::string_view name) {
   const auto letter = [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';

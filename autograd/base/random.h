@@ -1,7 +1,7 @@
 #pragma once
-/// Random numbers as a function of the place where they are used, independent of previous draws:
+/// Random numbers as a function of a key and a position, independent of previous draws:
 /// Philox4x32-10, a counter-based generator (Salmon, Moraes, Dror and Shaw, "Parallel random
-/// numbers: as easy as 1, 2, 3", SC 2011). The same key and position give the same numbers on any
+/// numbers: as easy as 1, 2, 3", SC 2011). The numbers for a key and a position are the same on any
 /// thread, in any order and in a resumed run.
 #include <array>
 #include <cmath>

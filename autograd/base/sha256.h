@@ -26,7 +26,7 @@ class Sha256 {
 std::string sha256_hex(std::span<const std::byte> bytes);
 std::string sha256_hex(std::string_view bytes);
 
-/// The hash of a file's bytes, which are read piece by piece. Throws as read_bytes does.
+/// The hash of a file's bytes, which are read piece by piece. Throws as FileReader does.
 std::string sha256_file(const std::filesystem::path& path);
 
 }  // namespace heed

@@ -1,5 +1,5 @@
 #pragma once
-/// The worker threads of a run. The calling thread is one of them.
+/// Threads that execute jobs in parallel. The calling thread is one of them.
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
@@ -31,8 +31,8 @@ class Team {
     interrupt_requested_ = std::move(requested);
   }
   /// Calls job(i) for i = 0 … count − 1, each once, on whichever thread is free, and returns when
-  /// all are done. Results must not depend on the thread. After an exception no further job starts.
-  /// If several jobs threw, run() rethrows the exception with the smallest i.
+  /// all are done. Results must not depend on the thread. After an exception no further job starts,
+  /// and run() rethrows the exception; if several jobs threw, that of the job with the smallest i.
   template <class Job>
   void run(std::int64_t count, const Job& job) {
     // A reference fits into a std::function without an allocation.

@@ -110,7 +110,7 @@ std::string one_line(std::string_view text) {
 std::string lowercase(std::string_view text) {
   static const locale_t unicode = ::newlocale(LC_CTYPE_MASK, "C.UTF-8", nullptr);
   if (unicode == nullptr)
-    throw Error(Exit::failed, "lower case requires the locale C.UTF-8, which this system lacks");
+    throw Error(Exit::failed, "lowercasing requires the locale C.UTF-8, which this system lacks");
   std::string out;
   out.reserve(text.size());
   for (std::size_t at = 0; at < text.size();) {

@@ -30,8 +30,8 @@ HWY_INLINE real inner(const real* x, const real* y, std::int64_t n) {
   return hn::GetLane(hn::SumOfLanes(Tag(), hn::Add(even, odd)));
 }
 
-/// Prefetches a row of keys and values: each row is in a separate array, so the processor cannot
-/// predict its address.
+/// Prefetches a row of keys and values: rows may be anywhere in memory, so the processor cannot
+/// predict the address of the next one.
 HWY_INLINE void fetch(const real* row, std::int64_t n) {
   for (std::int64_t i = 0; i < n; i += std::int64_t{64 / sizeof(real)}) hwy::Prefetch(row + i);
 }
@@ -49,7 +49,7 @@ HWY_INLINE void each_head(const HeadLayout& layout, const Body& body) {
   }
 }
 
-/// Proceeds row by row, so that each row is read only once.
+/// The loop over cached rows is the outer one, so that each row is read only once.
 void attend_scores(const real* q, const real* const* rows, std::int64_t n, HeadLayout layout,
                    real scale, real* scores) {
   const std::int64_t size = layout.size;

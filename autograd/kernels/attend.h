@@ -1,7 +1,7 @@
 #pragma once
 /// The two products of a decoding step: one query row, in all heads, with cached rows at any
-/// addresses. rows[t] contains the keys [key_heads · size] of position t, followed by as many
-/// values.
+/// addresses. rows[t] points to the keys [key_heads · size] of position t, followed by its values
+/// [key_heads · size]. k_t,h and v_t,h belong to the key head that query head h reads.
 #include <cstdint>
 
 #include "autograd/kernels/attention.h"
@@ -16,7 +16,7 @@ void attend_scores(const real* q, const real* const* rows, std::int64_t n, HeadL
 void attend_mix(const real* weights, const real* const* rows, std::int64_t n, HeadLayout layout,
                 real* out);
 
-/// Reference implementation: the formulas in double.
+/// Reference implementations: the formulas in double.
 namespace plain {
 
 inline void attend_scores(const real* q, const real* const* rows, std::int64_t n, HeadLayout layout,

@@ -8,7 +8,7 @@
 HEED_BEGIN
 namespace kernels {
 
-/// How a row's columns are divided: q has heads · size columns, k and v have key_heads · size each.
+/// The division of columns into heads: q has heads · size columns, k and v have key_heads · size.
 /// Query head h reads key head h / (heads / key_heads): grouped-query attention (Ainslie et al.
 /// 2023).
 struct HeadLayout {
@@ -33,7 +33,8 @@ struct Visible {
 };
 
 /// Converts scores to weights in place: softmax over the keys that a row reads, 0 for all others.
-/// lse[r · stride] becomes the row's log Σ exp. A row that reads no key becomes 0, with lse −inf.
+/// lse[r · stride] becomes log Σ exp over the same keys. A row that reads no key becomes 0, with
+/// lse −inf.
 void attention_softmax(real* scores, std::int64_t rows, std::int64_t cols, Visible visible,
                        real* lse, std::int64_t stride);
 /// lse[r · stride] = log(exp(lse[r · stride]) + Σ exp(scores of the row)) over the keys that the

@@ -18,8 +18,8 @@ struct RowSums {
   double deficit = 0;  ///< Σ (m − x_j)
 };
 
-/// Adds the sums over a range of a row, in blocks; `deficit` only if `smooth`. If `keep`, x becomes
-/// exp(x − m).
+/// Adds the sums over n values of a row, in blocks; `deficit` only if `smooth`. If `keep`, x
+/// becomes exp(x − m).
 HWY_INLINE void add_sums(RowSums& sums, real* x, real m, std::int64_t n, bool smooth, bool keep) {
   HWY_ALIGN real buffer[exp_block];
   for (std::int64_t at = 0; at < n; at += exp_block) {
@@ -59,7 +59,7 @@ RowLoss cross_entropy_row(real* logits, std::int64_t n, std::int32_t target, rea
   if (!with_grad) return result;
 
   const double total = 1 + sums.rest;
-  const double p_target = logits[target] / total;  // used if the target is not the largest
+  const double p_target = logits[target] / total;  // valid only if target ≠ largest
   const Vector factor = set(static_cast<real>(scale / total)),
                shift = set(static_cast<real>(scale * share));
   each(n, [=](std::int64_t j, auto io)

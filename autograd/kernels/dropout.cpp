@@ -37,8 +37,8 @@ struct Counters {
   }
 };
 
-/// Computes the words of the 16 blocks from `position` on (RandomKey::block). Word w of block b is
-/// at words[16 w + b].
+/// Computes the words of the 16 blocks from `position` on (RandomKey::block). Word w of block
+/// `position` + b is at words[16 w + b].
 HWY_INLINE void philox_chunk(const RandomKey& key, std::uint32_t position, std::uint32_t* words) {
   const WordTag d;
   const auto tagged = (static_cast<std::uint32_t>(key.stream) << 28) | (key.part & 0x0FFFFFFFu);
@@ -86,7 +86,8 @@ HWY_INLINE Mask kept(const std::uint32_t* words, std::int64_t e, std::uint32_t t
 #endif
 }
 
-/// Calls body(i, io, mask) for n values, 0 < threshold < 65536.
+/// Calls body(i, io, mask) for each vector of n values (`each` in lanes-inl.h); `mask` selects the
+/// values that are kept. Requires 0 < threshold < 65536.
 template <class Body>
 HWY_INLINE void each_kept(const RandomKey& key, std::int64_t first, std::uint32_t threshold,
                           std::int64_t n, const Body& body) {

@@ -23,9 +23,9 @@ void axpy(real alpha, const real* x, real* y, std::int64_t n);    ///< y += alph
 /// y = f(x), within 4 units in the last place in float, denormals and ±inf included. f(NaN) is NaN,
 /// as are log and sqrt of negative values; log(0) is -inf.
 void unary(UnaryFunction f, const real* x, real* y, std::int64_t n);
-/// dx = dy f'(x). x and y are the input and output of f; a kernel that does not need one of them
-/// (`unary_needs_x`, `unary_needs_y`) ignores it, so it may be null. f' is only as accurate as its
-/// operands: near the limits of tanh, 1 − y² has few correct digits.
+/// dx = dy f'(x). x and y are the input and output of f. x is read only if unary_needs_x(f), y only
+/// if unary_needs_y(f); otherwise they may be null. f' is only as accurate as its operands: near
+/// the limits of tanh, 1 − y² has few correct digits.
 void unary_grad(UnaryFunction f, const real* x, const real* y, const real* dy, real* dx,
                 std::int64_t n);
 

@@ -17,7 +17,8 @@ namespace kernels::HWY_NAMESPACE {
 #if HEED_SIMD
 
 // The forward passes use double. It costs little more than float, because memory is the bottleneck,
-// and it is accurate for rows far from 0, rows of 1e38, and gain and bias that cancel.
+// and the results are accurate for rows far from 0, for values of 1e38, and if x̂ · gain and bias
+// cancel.
 
 HWY_INLINE double mean_of(const real* x, std::int64_t n) {
   const double count = static_cast<double>(n);
@@ -44,7 +45,7 @@ void layer_norm(const real* x, const real* gain, const real* bias, real eps, rea
                                 }) /
                        count;
     const double root = plain::reciprocal_root(var + eps);
-    if (std::isnan(root) || root == 0) {  // the row contains NaN or infinity, or var + eps = 0
+    if (std::isnan(root) || root == 0) {  // NaN, infinity or overflow; or var + eps = 0
       plain::layer_norm(x, gain, bias, eps, y, mean + r, rstd + r, 1, cols);
       continue;
     }
@@ -80,9 +81,8 @@ void rms_norm(const real* x, const real* gain, real eps, real* y, real* rrms, st
   }
 }
 
-/// The constants of a row's gradient: the mean of x, including the digits lost in rounding it to
-/// real; mean(g); and mean(g ⊙ x̂). RMS norm uses only mean(g ⊙ x̂); its mean of x is 0 by
-/// definition.
+/// The means in the gradient of a row: x is the mean of x, recomputed in double; g is mean(g); gz
+/// is mean(g ⊙ x̂). RMS norm subtracts no mean, so its x and g are 0.
 struct RowMeans {
   double x = 0, g = 0, gz = 0;
 };
@@ -120,8 +120,8 @@ HWY_INLINE void norm_dx(const real* x, const real* gain, RowMeans mean, double r
   });
 }
 
-/// The column sums: dgain += Σ_r dy ⊙ x̂ and dbias += Σ_r dy, for `rows` rows (four or one) at a
-/// time, so that the sums are read and written once for them.
+/// Adds `rows` rows (four or one) to the column sums: dgain += Σ_r dy ⊙ x̂ and, if `centred`,
+/// dbias += Σ_r dy. The sums are read and written only once for all these rows.
 template <int rows, bool centred>
 HWY_INLINE void norm_dgain(const real* x, const RowMeans* mean, const real* rstd, const real* dy,
                            double* dgain, double* dbias, std::int64_t cols) {

@@ -48,7 +48,7 @@ std::int64_t first_above(const real* x, std::int64_t from, real bound, std::int6
   return i;
 }
 
-/// Adds eight rows at a time, so that y is read and written once for eight rows of x.
+/// Adds eight rows of x at a time, so that y is read and written only once per eight rows.
 void add_column_sums(const real* x, std::int64_t rows, std::int64_t cols, real* y) {
   std::int64_t r = 0;
   for (; r + 8 <= rows; r += 8, x += 8 * cols) {

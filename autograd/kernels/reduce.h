@@ -1,5 +1,5 @@
 #pragma once
-/// Sums in a fixed order, which does not depend on threads or alignment.
+/// Sums in a fixed order, which does not depend on threads or alignment, and a search.
 #include <cstdint>
 
 #include "autograd/base/real.h"
@@ -7,11 +7,11 @@
 HEED_BEGIN
 namespace kernels {
 
+/// sum, sum_squares and dot accumulate in double; NaN and infinity propagate.
 real sum(const real* x, std::int64_t n);
-/// Sum of squares, accumulated in double; NaN and infinity propagate.
 double sum_squares(const real* x, std::int64_t n);
 real dot(const real* x, const real* y, std::int64_t n);
-/// The first i ≥ from with x[i] > bound, or n. NaN is never above the bound.
+/// The first index i ≥ from with x[i] > bound, or n. NaN is never above the bound.
 std::int64_t first_above(const real* x, std::int64_t from, real bound, std::int64_t n);
 /// y[c] += Σ_r x[r, c]
 void add_column_sums(const real* x, std::int64_t rows, std::int64_t cols, real* y);
@@ -19,7 +19,8 @@ void add_column_sums(const real* x, std::int64_t rows, std::int64_t cols, real* 
 /// Null arrays count as zeros.
 void tree_sum(const real* const* x, std::int64_t count, real* y, std::int64_t n);
 
-/// The instruction set that the kernels use on this processor: "AVX3", "AVX2", "NEON", …
+/// The instruction set that the kernels, except those of gemm/int8.cpp, use on this processor:
+/// "AVX3", "AVX2", "NEON", …
 const char* vector_name();
 
 }  // namespace kernels

@@ -13,8 +13,8 @@ HEED_BEGIN
 namespace kernels::HWY_NAMESPACE {
 #if HEED_SIMD
 
-// Rows whose largest value is infinite or NaN are rare, and left to the reference implementation,
-// which is simpler.
+// Rows whose largest value is infinite or NaN are rare. They are left to the reference
+// implementation, which is simpler.
 
 real log_sum_exp_row(const real* x, std::int64_t n) {
   const real m = row_max(x, n);
@@ -25,7 +25,8 @@ real log_sum_exp_row(const real* x, std::int64_t n) {
 real softmax_row(const real* x, real* y, std::int64_t n) {
   const real m = row_max(x, n);
   if (!std::isfinite(m)) return plain::softmax_row(x, y, n);
-  // If m and the logarithm may cancel, the sum needs x, which exp_of_row may overwrite.
+  // If m and log(total) may cancel, log Σ exp(x) is computed first, because y may be x: exp_of_row
+  // then overwrites x.
   const bool may_cancel = m < real(1e-6) && m > -std::log(static_cast<real>(n)) - 1;
   const real careful = may_cancel ? log_sum_exp_row(x, n) : real(0);
   const double total = exp_of_row(x, m, y, n);
@@ -45,7 +46,7 @@ void softmax_row_grad(const real* y, const real* dy, real* dx, std::int64_t n) {
   });
 }
 
-/// x − m and −log Σ are both at most 0, so their sum does not cancel.
+/// x − m and −log Σ exp(x − m) are both at most 0, so their sum does not cancel.
 void log_softmax_row(const real* x, real* y, std::int64_t n) {
   const real m = row_max(x, n);
   if (!std::isfinite(m)) return plain::log_softmax_row(x, y, n);

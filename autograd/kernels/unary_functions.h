@@ -1,9 +1,10 @@
 #pragma once
 /// Elementwise functions: their names and, in double, their formulas and derivatives, which are the
-/// reference implementations of simd/unary_functions-inl.h. A new activation is added to
+/// reference implementations for simd/unary_functions-inl.h. A new activation is added to
 /// HEED_ACTIVATIONS, any other function to the enum and its names. Either needs a case in
-/// unary_value and unary_derivative, a struct in simd/unary_functions-inl.h and, if its derivative
-/// uses x or y, a term in unary_needs_x or unary_needs_y. The tests then cover it.
+/// unary_value and unary_derivative, a struct and a case of with_unary_function in
+/// simd/unary_functions-inl.h and, if its derivative uses x or y, a term in unary_needs_x or
+/// unary_needs_y. The tests then cover it.
 #include <cmath>
 
 #include "autograd/base/enum_names.h"
@@ -32,7 +33,8 @@ inline constexpr std::size_t unary_function_count = names_of(UnaryFunction{}).si
 /// The number of activations: the functions before neg.
 inline constexpr std::size_t activation_count = static_cast<std::size_t>(UnaryFunction::neg);
 
-/// Whether f's derivative is computed from x, from y = f(x), or from neither.
+/// Whether f's derivative is computed from x (unary_needs_x) or from y = f(x) (unary_needs_y). That
+/// of neg is constant and needs neither.
 constexpr bool unary_needs_x(UnaryFunction f) {
   return f == UnaryFunction::log || f == UnaryFunction::gelu || f == UnaryFunction::gelu_tanh ||
          f == UnaryFunction::silu;

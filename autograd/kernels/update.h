@@ -1,5 +1,5 @@
 #pragma once
-/// Optimizer updates over n values.
+/// Optimizer updates of n values.
 #include <cstdint>
 
 #include "autograd/base/real.h"

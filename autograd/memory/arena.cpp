@@ -162,8 +162,8 @@ struct ArenaReturner {
 };
 
 Arena* my_arena() {
-  // A plain pointer remains valid until the thread ends. Objects that create or free arrays after
-  // the destruction of `at_end` acquire another arena, which is never returned.
+  // A plain pointer can be read until the thread ends. Thread-local objects that create or free
+  // arrays after the destruction of `at_end` acquire another arena, which is never returned.
   thread_local Arena* arena = nullptr;
   if (arena == nullptr) {
     arena = take_arena();

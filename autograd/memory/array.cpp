@@ -44,7 +44,7 @@ Array::Array(std::initializer_list<List> rows)
   real* to = data_;
   for (const List& row : rows) {
     if (static_cast<std::int64_t>(row.size()) != cols())
-      fail("[array] expected rows of {} values, got one of {}", cols(), row.size());
+      fail("[array] expected rows of {} values, got a row of {}", cols(), row.size());
     to = std::copy(row.begin(), row.end(), to);
   }
 }
@@ -106,7 +106,7 @@ real Array::item() const {
 const real& Array::at(std::initializer_list<std::int64_t> index) const {
   if (!defined()) fail("[at] an undefined array has no values");
   if (static_cast<int>(index.size()) != shape_.rank())
-    fail("[at] expected {} indices for shape {}, got {}", shape_.rank(), shape_, index.size());
+    fail("[at] expected one index per axis of shape {}, got {}", shape_, index.size());
   std::int64_t flat = 0;
   int axis = 0;
   for (const std::int64_t i : index) {
@@ -160,7 +160,7 @@ void Array::mark_written() {
 
 namespace {
 
-/// Prints the values of `axis` and the axes after it; the first is at `values`.
+/// Prints the values along `axis` and the axes after it; `values` points to the first one.
 void print(std::ostream& out, const Shape& shape, int axis, const real* values) {
   if (axis == shape.rank()) {
     out << fmt::format("{:.6g}", *values);

@@ -42,7 +42,7 @@ class Array {
   real* data() { return data_; }
   std::span<const real> values() const& { return {data_, static_cast<std::size_t>(size())}; }
   std::span<real> values() & { return {data_, static_cast<std::size_t>(size())}; }
-  std::span<const real> values() && = delete;  // the values would be destroyed
+  std::span<const real> values() && = delete;  // the temporary's values may be destroyed
   std::span<const real> values() const&& = delete;
   const real* row(std::int64_t i) const { return data_ + i * cols(); }
   real* row(std::int64_t i) { return data_ + i * cols(); }
@@ -61,8 +61,8 @@ class Array {
   std::int64_t owners() const;  ///< number of arrays that share the values; 0 if undefined
   bool shares(const Array& other) const { return defined() && block_ == other.block_; }
 
-  /// Number of mark_written calls for the values; the tape compares it to detect values that were
-  /// changed between forward and backward.
+  /// Increases with each call of mark_written for the shared values. The tape compares versions to
+  /// detect values that were changed between forward and backward.
   std::uint32_t version() const;
   void mark_written();
 
@@ -86,7 +86,7 @@ class PoisonNewArrays {
   PoisonNewArrays(const PoisonNewArrays&) = delete;
   PoisonNewArrays& operator=(const PoisonNewArrays&) = delete;
 
-  /// True for the NaN of new arrays and for results computed from it.
+  /// True for the NaN of new arrays and for results of arithmetic with it.
   static bool is_poison(real value);
 
   static inline thread_local bool active = false;

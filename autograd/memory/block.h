@@ -20,7 +20,7 @@ struct alignas(64) Block {
   std::size_t bytes = 0;         ///< size including this header; unused in an arena
   std::uint32_t size_class = 0;  ///< arena only
   bool free = false;             ///< heap only
-  std::atomic<std::uint32_t> version{0};  ///< version of the values: see Array::mark_written
+  std::atomic<std::uint32_t> version{0};  ///< version of the values: see Array::version
 
   void* memory() { return this + 1; }
   static Block* of(void* memory) { return static_cast<Block*>(memory) - 1; }
@@ -28,8 +28,8 @@ struct alignas(64) Block {
 
 struct MemoryCounters {
   std::int64_t system_allocations = 0;  ///< number of requests to the system
-  std::int64_t system_bytes = 0;        ///< memory obtained from the system
-  std::int64_t live_bytes = 0;          ///< size of the blocks in use
+  std::int64_t system_bytes = 0;        ///< bytes obtained from the system
+  std::int64_t live_bytes = 0;          ///< bytes of the blocks in use
   std::int64_t peak_bytes = 0;          ///< maximum of live_bytes since the last reset
 };
 

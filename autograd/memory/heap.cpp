@@ -23,7 +23,8 @@ Block* block_at(std::byte* where, std::size_t bytes, Block* below) {
   block->below = below;
   return block;
 }
-/// The block that begins where this one ends. The last block is a sentinel of 0 bytes.
+/// The block that begins where this one ends. Each contiguous region ends with a sentinel block of
+/// 0 bytes.
 Block* above(Block* block) { return reinterpret_cast<Block*>(address(block) + block->bytes); }
 
 /// Maps `bytes` bytes of memory, aligned to a huge page, just below `next` if possible; returns

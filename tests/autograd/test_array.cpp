@@ -135,7 +135,7 @@ BOOST_AUTO_TEST_CASE(nested_lists_of_values_determine_shape_and_values) {
   BOOST_TEST(same(cube, array_of({3, 1, 2}, {1, 2, 3, 4, 5, 6})));
   BOOST_TEST(same(Array::of({7, 8}), array_of({2}, {7, 8})));
   BOOST_TEST(Array({2, 3}).shape() == (Shape{2, 3}));  // {2, 3} is a shape
-  EXPECT_FAIL(Array({{1, 2}, {3}}), "[array] expected rows of 2 values, got one of 1");
+  EXPECT_FAIL(Array({{1, 2}, {3}}), "[array] expected rows of 2 values, got a row of 1");
   EXPECT_FAIL(Array({{{1, 2}}, {{3, 4}, {5, 6}}}), "[array] expected matrices of shape [1, 2]");
 }
 
@@ -145,7 +145,7 @@ BOOST_AUTO_TEST_CASE(at_returns_the_value_at_an_index) {
   BOOST_TEST(x.at({-1, -1}) == 6);
   x.at({0, 2}) = 9;
   BOOST_TEST(x.data()[2] == 9);
-  EXPECT_FAIL(x.at({0}), "[at] expected 2 indices for shape [2, 3], got 1");
+  EXPECT_FAIL(x.at({0}), "[at] expected one index per axis of shape [2, 3], got 1");
   EXPECT_FAIL(x.at({0, 3}), "[at] index 3 is out of range for axis 1 of shape [2, 3]");
   EXPECT_FAIL(x.at({-3, 0}), "[at] index -3 is out of range for axis 0");
   EXPECT_FAIL(Array().at({0}), "[at] an undefined array has no values");

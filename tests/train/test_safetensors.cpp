@@ -244,7 +244,7 @@ BOOST_AUTO_TEST_CASE(more_than_65536_names_are_refused) {
 
 BOOST_AUTO_TEST_CASE(tensor_sizes_that_contradict_the_data_are_refused) {
   check_refused("{" + entry("a", "F32", "[2]", "[0,4]") + "}", 4,
-                "\"a\": F32 [2] has 8 bytes, but data_offsets give 4");
+                "\"a\": F32 [2] has 8 bytes, but data_offsets specify 4");
   check_refused("{" + entry("a", "F32", "[]", "[0,0]") + "}", 0, "has 4 bytes");
   check_refused("{" + entry("a", "F32", "[0]", "[0,4]") + "}", 4, "has 0 bytes");
   const std::string huge = "[4294967296,4294967296]";

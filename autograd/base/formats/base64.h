@@ -4,7 +4,7 @@
 
 namespace heed {
 
-/// Bytes as text (RFC 4648), with padding and without line breaks.
+/// The bytes in Base64 (RFC 4648), with padding and without line breaks.
 std::string base64(std::string_view bytes);
 
 }  // namespace heed

@@ -11,8 +11,8 @@
 namespace heed {
 namespace {
 
-/// Text compresses to a tenth of its size at best. Content larger than kNoBomb plus kMaxTimes times
-/// its packed size is considered an attempt to exhaust memory.
+/// Text rarely compresses to less than a tenth of its size. Content larger than kNoBomb plus
+/// kMaxTimes times its packed size is considered an attempt to exhaust memory.
 constexpr std::uint64_t kMaxTimes = 200, kNoBomb = std::uint64_t{8} << 20;
 
 constexpr int kGzipWindow = 15 + 16;  // 15: the maximum window; 16: gzip's header and trailer

@@ -11,7 +11,7 @@ namespace heed {
 bool is_gzip(std::string_view bytes);
 
 /// Unpacks a gzip stream, which may consist of several members. Throws Error(bad_input), with a
-/// message that begins with `name`, if the data are damaged. (gzread of zlib is unsuitable: it
+/// message that begins with `name`, if the data are damaged. (zlib's gzread is unsuitable: it
 /// ignores garbage after a member, and waits for full buffers on a terminal.)
 class GzipUnpacker {
  public:
@@ -20,8 +20,8 @@ class GzipUnpacker {
   GzipUnpacker(std::string name, std::uint64_t limit, bool kept);
   ~GzipUnpacker();
 
-  /// Appends the unpacked content of the next bytes. Throws if they are damaged, do not belong to a
-  /// member, or exceed a limit.
+  /// Appends the unpacked content of the next bytes. Throws if they are damaged or do not belong to
+  /// a member, or if the content exceeds a limit.
   void unpack(std::string_view packed, std::string& into);
   /// Throws if the last member is incomplete or if there is no member.
   void finish() const;

@@ -12,7 +12,7 @@ namespace heed {
 nlohmann::json parse_json(std::string_view text, const std::string& name, int depth = 32);
 
 /// The value as an integer. Throws json::type_error for a value that is not a number, and for
-/// numbers that are not integers of 64 bits, which get<std::int64_t>() would cast silently.
+/// numbers that are not signed 64-bit integers, which get<std::int64_t>() would cast silently.
 std::int64_t whole_number(const nlohmann::json& value);
 
 }  // namespace heed

@@ -73,7 +73,7 @@ HeaderEntry read_entry(const std::string& name, const nlohmann::json& about,
     fail(fmt::format("the size of shape [{}] in bytes does not fit in 64 bits",
                      fmt::join(shape, ", ")));
   if (bytes != offsets[1] - offsets[0])
-    fail(fmt::format("{} [{}] has {} bytes, but data_offsets give {}", name_of(dtype),
+    fail(fmt::format("{} [{}] has {} bytes, but data_offsets specify {}", name_of(dtype),
                      fmt::join(shape, ", "), bytes, offsets[1] - offsets[0]));
   return {name, dtype, std::move(shape), static_cast<std::uint64_t>(offsets[0]),
           static_cast<std::uint64_t>(offsets[1])};

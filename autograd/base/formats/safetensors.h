@@ -1,7 +1,7 @@
 #pragma once
 /// Named tensors in one file, in the open format "safetensors"
-/// (github.com/huggingface/safetensors): the length of the header as eight bytes (little-endian), the
-/// header as JSON, then all elements, row-major and little-endian, without gaps.
+/// (github.com/huggingface/safetensors): the length of the header as eight bytes (little-endian),
+/// the header as JSON, then all elements, row-major and little-endian, without gaps.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -54,9 +54,10 @@ struct TensorView {
 using TensorMetadata = std::map<std::string, std::string>;
 
 /// A file read entirely into memory. Reading throws Error(bad_input), with the file and the place
-/// in the message, for every violation of the format: a header that is truncated, too long or not
-/// JSON; duplicate names; unknown types; more than 8 dimensions; sizes that overflow or disagree
-/// with the shape; elements that overlap, leave gaps, or end before or after the file does.
+/// in the message, for every violation of the format or the limits, such as a header that is
+/// truncated, too long or not JSON; duplicate names; unknown types; more than 8 dimensions; sizes
+/// that overflow or disagree with the shape; elements that overlap, leave gaps, or end before or
+/// after the file does.
 class SafetensorsFile {
  public:
   static SafetensorsFile read(const std::filesystem::path& path);
@@ -96,9 +97,9 @@ class SafetensorsFile {
   std::unique_ptr<std::uint64_t[], Free> data_;
 };
 
-/// Writes the tensors in order of decreasing element width, and of name for equal widths, so that
-/// each is aligned and the same tensors always give the same bytes. Throws Error(failed) for a
-/// duplicate name or bytes that do not fit the shape.
+/// Writes the tensors in order of decreasing element width and, for equal widths, of name, so that
+/// each is aligned and equal tensors always result in the same bytes. Throws Error(failed) for a
+/// duplicate or reserved name, or if the number of bytes does not match the shape.
 void write_safetensors(FileWriter& file, std::span<const TensorView> tensors,
                        const TensorMetadata& metadata = {});
 

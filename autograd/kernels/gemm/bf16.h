@@ -1,7 +1,7 @@
 #pragma once
 /// Matrix products of operands rounded to bfloat16 (8 bits of exponent, 7 of fraction) with sums in
-/// float: about twice as fast as float if the processor has instructions for bf16. oneDNN computes
-/// the products; it is loaded on first use.
+/// float: about twice as fast as products in float. They require a processor with instructions for
+/// bf16, and oneDNN, which computes the products and is loaded on first use.
 #include <cstdint>
 #include <string>
 
@@ -26,14 +26,14 @@ class Bf16Scope {
   bool before_;
 };
 
-/// True if gemm currently uses bf16 for a product of this size.
+/// True if gemm currently uses bf16 on this thread for a product with these arguments.
 bool supports_bf16(std::int64_t m, std::int64_t n, std::int64_t k, real alpha, real beta);
-/// C = op(A) op(B), or C += op(A) op(B); shapes and strides as in gemm.
+/// C = op(A) op(B) or, if `accumulate`, C += op(A) op(B); shapes and strides as in gemm.
 void gemm_bf16(Trans trans_a, Trans trans_b, std::int64_t m, std::int64_t n, std::int64_t k,
                const real* a, std::int64_t lda, const real* b, std::int64_t ldb, bool accumulate,
                real* c, std::int64_t ldc);
 
-/// y[i] = x[i] as the upper half of a float, rounded to nearest, ties to even; NaN remains NaN.
+/// y[i] is the upper half of x[i], rounded to nearest, ties to even; NaN remains NaN.
 void to_bf16(const float* x, std::uint16_t* y, std::int64_t n);
 namespace plain {
 void to_bf16(const float* x, std::uint16_t* y, std::int64_t n);

@@ -26,8 +26,8 @@ bool equal_ignoring_case(const std::string& a, std::string_view b) {
   return a.size() == b.size() && ::strncasecmp(a.data(), b.data(), b.size()) == 0;
 }
 
-/// The vector instructions of OpenBLAS's kernels for x86 (driver/others/dynamic.c and
-/// kernel/x86_64/KERNEL.* in its source).
+/// The vector instructions that one of OpenBLAS's kernels for x86 needs (driver/others/dynamic.c
+/// and kernel/x86_64/KERNEL.* in its source); nullopt for an unknown name.
 std::optional<BlasVectors> vectors_of(const std::string& kernel) {
   using enum BlasVectors;
   struct Row {
@@ -52,7 +52,7 @@ std::optional<BlasVectors> vectors_of(const std::string& kernel) {
   return std::nullopt;
 }
 
-/// The vector instructions of this processor that the operating system has enabled; none on
+/// The best vector instructions of this processor that the operating system has enabled; nullopt on
 /// processors other than x86.
 std::optional<BlasVectors> processor_vectors() {
 #if defined(__x86_64__)

@@ -38,7 +38,7 @@ struct BlasDiagnosis {
   std::string problem;   ///< one line, with the remedy; empty if there is none
 };
 /// A requested kernel is diagnosed only if it crashes or is far too slow (no AVX2, although the
-/// processor has it). A kernel of unknown name is not diagnosed.
+/// processor has it). A kernel with an unknown name is not diagnosed.
 BlasDiagnosis diagnose(const BlasKernel& kernel, BlasVectors processor);
 /// The diagnosis of this process's kernel; empty on processors other than x86 and if OpenBLAS
 /// contains only one kernel.

@@ -17,9 +17,9 @@ namespace kernels {
 
 namespace {
 
-/// Work is parallelised above the ops, by shards; BLAS runs on the calling thread. The number of
-/// threads is a setting of the process if OpenBLAS is built with pthreads, and of each thread if it
-/// is built with OpenMP.
+/// Work is parallelised above the ops, by shards; BLAS runs on the calling thread. OpenBLAS's
+/// number of threads is a setting of each thread if it is built with OpenMP, and of the process
+/// otherwise.
 bool use_one_thread() {
   warn_about_blas_kernel();
   if (openblas_get_parallel() == OPENBLAS_OPENMP) {
@@ -61,8 +61,7 @@ void gemm(Trans trans_a, Trans trans_b, std::int64_t m, std::int64_t n, std::int
   }
   if (bf16) return gemm_bf16(trans_a, trans_b, m, n, k, a, lda, b, ldb, beta == 1, c, ldc);
   if (packed != nullptr) return packed->multiply(a, m, c);
-  // BLAS uses blasint for sizes and rejects a row stride of 0, which arrays with an empty axis
-  // have.
+  // BLAS uses blasint for sizes and requires row strides of at least 1.
   if (std::max({m, n, k, lda, ldb, ldc}) > std::numeric_limits<blasint>::max())
     fail("[gemm] too many rows or columns for BLAS: {} x {} times {} x {}", m, k, k, n);
   const auto distance = [](std::int64_t ld) {
@@ -79,7 +78,7 @@ void gemm(Trans trans_a, Trans trans_b, std::int64_t m, std::int64_t n, std::int
 }
 
 const char* blas_name() {
-  static const std::string name = openblas_get_config();  // the function returns a static buffer
+  static const std::string name = openblas_get_config();  // copied from a static buffer
   return name.c_str();
 }
 

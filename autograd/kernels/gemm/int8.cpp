@@ -24,8 +24,7 @@ using Ints = hn::Vec<IntTag>;
 
 // One instruction adds to each 32-bit lane the products of `group` adjacent numbers of A and B:
 // four unsigned bytes of A and four signed bytes of B, or two 16-bit numbers of each. The unsigned
-// bytes are numbers of A raised by 128; a sum then begins with −128 times the sum over the row of
-// B.
+// bytes are numbers of A raised by 128; a sum then begins with −128 times the sum of the row of B.
 #if HWY_TARGET <= HWY_AVX3_DL
 using Number = std::uint8_t;  // a number of A
 constexpr std::int64_t group = 4;
@@ -78,7 +77,8 @@ void lay_out(const std::int8_t* q, const float* scales, Int8Weights::Layout& int
   }
 }
 
-/// Quantises a row of A and returns its scale. q must have room for whole vectors of numbers.
+/// Quantises a row of A and returns its scale. q must have room for k numbers, rounded up to whole
+/// vectors.
 HWY_INLINE float quantise_row(const real* x, std::int64_t k, Number* q) {
   const Ints magnitude = hn::Set(IntTag(), std::numeric_limits<std::int32_t>::max());
   // The bits of magnitudes, compared as integers, are ordered by value; ∞ and then NaN are largest.

@@ -17,9 +17,9 @@ HEED_BEGIN
 namespace kernels::HWY_NAMESPACE {
 #if HEED_SIMD
 
-// A tile of C remains in registers throughout the loop over k: `tall` rows of two vectors, with
-// room for two vectors of B and one value of A (Goto and van de Geijn 2008, "Anatomy of
-// High-Performance Matrix Multiplication", section 6).
+// A tile of C remains in registers throughout the loop over the depth of a block: `tall` rows of
+// two vectors, with room for two vectors of B and one value of A (Goto and van de Geijn 2008,
+// "Anatomy of High-Performance Matrix Multiplication", section 6).
 constexpr std::int64_t panel_width = 2 * lanes;
 constexpr int tall = HWY_TARGET == HWY_AVX2 ? 6 : 12;  // there are 16 or 32 registers
 // A block of A remains in the L2 cache, and a panel of B of the same depth in the L1 cache.
@@ -30,7 +30,7 @@ std::int64_t packed_size(std::int64_t n, std::int64_t k) {
 }
 
 void pack(const real* b, std::int64_t n, std::int64_t k, real* panels) {
-  constexpr std::int64_t line = 16;  // columns of b at a time, about one cache line
+  constexpr std::int64_t line = 16;  // columns of b at a time: a cache line of floats
   for (std::int64_t row = 0; row < n; row += panel_width, panels += panel_width * k) {
     for (std::int64_t from = 0; from < k; from += line) {
       for (std::int64_t j = 0; j < panel_width; ++j) {
@@ -61,7 +61,8 @@ template <int rows>
 HWY_INLINE void tile(const Block& it) {
   const bool whole = it.width == panel_width;
   Vector left[rows], right[rows];
-  HWY_ALIGN real part[panel_width] = {};  // columns of C, if the block is narrower than a panel
+  // If the block is narrower than a panel: one row of the block of C, padded to a whole panel.
+  HWY_ALIGN real part[panel_width] = {};
 #pragma GCC unroll 12
   for (int r = 0; r < rows; ++r) {
     const real* const c = it.c + r * it.ldc;

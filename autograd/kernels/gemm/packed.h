@@ -1,5 +1,5 @@
 #pragma once
-/// Products with weights that stay constant over many calls, as in decoding. The weights are packed
+/// Products with weights that are constant over many calls, as in decoding. The weights are packed
 /// once, in the order in which the product reads them, whereas BLAS packs them at each call. This
 /// doubles the memory of the weights. Quantised to int8 (int8.h), they need only a quarter more.
 #include <cstdint>
@@ -17,7 +17,7 @@ namespace kernels {
 struct PackedMatrix {
   std::int64_t n = 0, k = 0;
   Array panels;      ///< result of pack(); undefined if B is in int8
-  Int8Weights int8;  ///< B in int8; empty if in panels
+  Int8Weights int8;  ///< B in int8; empty if B is in panels
 
   PackedMatrix() = default;
   PackedMatrix(const real* b, std::int64_t n, std::int64_t k, bool as_int8);
@@ -30,7 +30,7 @@ struct PackedMatrix {
 /// have been added, threads may share an instance.
 class PackedWeights {
  public:
-  /// If `int8`, rows of up to max_int8_row values are quantised.
+  /// If `int8`, matrices with rows of up to max_int8_row values are quantised.
   explicit PackedWeights(bool int8 = false) : int8_(int8) {}
   PackedWeights(const PackedWeights&) = delete;
   PackedWeights& operator=(const PackedWeights&) = delete;
@@ -65,7 +65,7 @@ class PackedScope {
   PackedWeights* before_;
 };
 
-/// The packed layout of B [n, k] that gemm uses, or nullptr.
+/// The packed layout of B [n, k] that gemm uses on this thread, or nullptr.
 const PackedMatrix* find_packed(const real* b, std::int64_t n, std::int64_t k);
 
 /// The number of values in the packed layout of [n, k], including zeros that fill the last panel,
@@ -74,9 +74,9 @@ std::int64_t packed_size(std::int64_t n, std::int64_t k);
 /// B as consecutive panels of w rows, where w depends on the vector width: panel p contains, for
 /// each of the k columns of B, that column's values in rows [p w, (p + 1) w).
 void pack(const real* b, std::int64_t n, std::int64_t k, real* panels);
-/// C = A Bᵀ with B packed: A is [m, k], B [n, k], C [m, n], all row-major without gaps, k > 0. Each
-/// value is one chain of fused multiply-adds in the order of k, independent of m and the vector
-/// width.
+/// C = A Bᵀ: A is [m, k] and C [m, n], both row-major without gaps; `panels` contains B [n, k],
+/// packed; k > 0. Each value of C is one chain of fused multiply-adds in the order of k,
+/// independent of m and the vector width.
 void multiply_packed(const real* a, const real* panels, std::int64_t m, std::int64_t n,
                      std::int64_t k, real* c);
 namespace plain {

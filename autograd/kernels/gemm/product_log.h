@@ -1,6 +1,6 @@
 #pragma once
-/// Counts matrix products as they are executed. Off by default; the cost is then one pointer test
-/// per product.
+/// Counts the FLOPs of matrix products as they are executed. Off by default; the cost is then one
+/// pointer test per product.
 ///
 /// A product of m x k and k x n has 2 m n k FLOPs. There are two counts:
 ///   executed  what gemm multiplies: attention skips entirely masked blocks, and recomputes some
@@ -70,8 +70,9 @@ class ProductLog {
 };
 
 /// Declares a computation whose products differ from those of its definition: while an instance is
-/// alive, they count only as executed, and `flops()` returns the model FLOPs of the computation.
-/// `flops` is called only if there is a log, and only for the outermost instance.
+/// alive, the products count only as executed, and the computation's model FLOPs are `flops()`.
+/// `flops` is called in the constructor, only if there is a log and only for the outermost
+/// instance.
 class DeclaredFlops {
  public:
   template <class Flops>

@@ -1,7 +1,8 @@
 #pragma once
-/// Reference implementations of the kernels: one loop each, in the order of the formula and mostly
-/// in double. They can be compared with the source of the formula, and the tests compare the
-/// kernels with them.
+/// Reference implementations of the kernels: simple loops in the order of the formula, mostly in
+/// double. They can be compared with the source of the formula, and the tests compare the kernels
+/// with them. On processors without suitable vector instructions, they are the kernels
+/// (simd/lanes-inl.h).
 #include <algorithm>
 #include <cmath>
 #include <cstdint>

@@ -21,7 +21,7 @@ inline double weight(double x, double m) {
   return x == m ? 1 : std::exp(x - m);
 }
 inline double sum_of_weights(const real* x, double m, std::int64_t n) {
-  long double total = 0;  // long double because log(total) may cancel with m
+  long double total = 0;  // long double because the sum's logarithm may cancel with m
   for (std::int64_t i = 0; i < n; ++i) total += weight(x[i], m);
   return static_cast<double>(total);
 }
@@ -68,9 +68,9 @@ inline void log_softmax_row_grad(const real* y, const real* dy, real* dx, std::i
   }
 }
 
-/// With an infinite largest logit the loss is +inf, so that training stops; the gradient remains
+/// If the largest logit is infinite, the loss is +inf, so that training stops; the gradient remains
 /// that of softmax's limit. A class at -inf has p = 0: the loss is +inf if that class is the target
-/// or with label smoothing.
+/// or if smoothing > 0.
 inline RowLoss cross_entropy_row(real* logits, std::int64_t n, std::int32_t target, real smoothing,
                                  real scale, bool with_grad) {
   const double m = largest(logits, n), t = logits[target], eps = smoothing;
@@ -92,7 +92,7 @@ inline RowLoss cross_entropy_row(real* logits, std::int64_t n, std::int32_t targ
   const double total = m == -infinity ? 1 : 1 + rest;
   for (std::int64_t j = 0; j < n; ++j) {
     const double p = weight(logits[j], m) / total;
-    // For the largest logit, −rest / total computes p − 1 without cancellation.
+    // For the first largest logit, −rest / total computes p − 1 without cancellation.
     const double error = j == first_largest && m > -infinity ? -rest / total : p - 1;
     const double above = j == target ? error + eps : p;
     logits[j] = static_cast<real>(scale * (above - eps / static_cast<double>(n)));
@@ -117,8 +117,9 @@ inline double symmetric_kl_row(real* log_p, real* log_q, std::int64_t n, real sc
   return a + b;
 }
 
-/// The value that the norms use: x, or, in a row with infinities, its limit as these grow
-/// together: ±1 for them and 0 for all others. NaN remains.
+/// The value that the norms use: x or, in a row with infinities, ±1 for an infinity and 0 for a
+/// finite value. This is the limit of the row, divided by the magnitude of the infinities, as they
+/// grow together. NaN remains NaN.
 inline double norm_input(double x, bool row_has_infinity) {
   if (!row_has_infinity || std::isnan(x)) return x;
   return std::isinf(x) ? std::copysign(1.0, x) : 0;
@@ -154,7 +155,7 @@ inline void layer_norm_grad(const real* x, const real* gain, const real* mean, c
                             std::int64_t cols) {
   std::vector<double> sum_gain(cols), sum_bias(cols);
   for (std::int64_t r = 0; r < rows; ++r) {
-    double rest = 0;  // the digits that the mean lost in rounding
+    double rest = 0;  // Σ (x − mean): cols times the rounding error of the stored mean
     for (std::int64_t c = 0; c < cols; ++c) rest += double{x[r * cols + c]} - mean[r];
     const double mu = mean[r] + rest / static_cast<double>(cols);
     const auto z = [&](std::int64_t c) { return (double{x[r * cols + c]} - mu) * rstd[r]; };

@@ -9,7 +9,7 @@ namespace kernels::plain {
 inline std::uint32_t drop_threshold(real p) {
   return static_cast<std::uint32_t>(std::lround(65536 * std::clamp(double{p}, 0.0, 1.0)));
 }
-/// The 16 bits that belong to value i of a stream; half 0 is the low half of a word.
+/// The 16 bits that determine whether value i is kept; see dropout.h for their place in a block.
 inline std::uint32_t dropout_bits(const RandomKey& key, std::int64_t i) {
   const std::int64_t chunk = i / 128, e = i % 128;
   const auto block = key.block(static_cast<std::uint32_t>(chunk * 16 + e % 16));

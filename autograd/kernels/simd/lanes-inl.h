@@ -15,9 +15,9 @@
 #include "autograd/base/real.h"
 #include "hwy/highway.h"
 
-/// 1 if the target has partial loads and vector instructions with fused multiply-add, which exp and
-/// related functions need to be accurate to the last digits: on x86, AVX2 and later. On other
-/// targets, the reference implementations are the kernels (packed.cpp: BLAS).
+/// 1 if the target has vector instructions with fused multiply-add, which exp and related functions
+/// need to be accurate to the last digits: AVX2 and later on x86, NEON on Arm. On other targets,
+/// the reference implementations are the kernels, and gemm uses BLAS instead of packed.cpp.
 #undef HEED_SIMD
 #if HWY_TARGET == HWY_SCALAR || HWY_TARGET == HWY_EMU128 || (HWY_ARCH_X86 && HWY_TARGET > HWY_AVX2)
 #define HEED_SIMD 0
@@ -36,7 +36,7 @@ using Vector = hn::Vec<Tag>;
 using Mask = hn::Mask<Tag>;
 constexpr std::int64_t lanes = static_cast<std::int64_t>(hn::MaxLanes(Tag()));
 
-/// Vectors of double, each with the values of half a vector of float.
+/// Vectors of double. If `real` is float, each holds as many values as half a Vector.
 using WideTag = hn::ScalableTag<double>;
 using Wide = hn::Vec<WideTag>;
 constexpr std::int64_t wide_lanes = static_cast<std::int64_t>(hn::MaxLanes(WideTag()));
@@ -89,7 +89,8 @@ struct Part {
   }
 };
 
-/// Calls body(i, io) for each vector of n values.
+/// Divides n values into vectors and calls body(i, io) for each, where i is the index of its first
+/// value; io.load(x + i) and io.store(v, y + i) load and store it.
 template <class Body>
 HWY_INLINE void each(std::int64_t n, const Body& body) {
   std::int64_t i = 0;
@@ -97,7 +98,8 @@ HWY_INLINE void each(std::int64_t n, const Body& body) {
   if (i < n) body(i, Part<Tag>(n - i));
 }
 
-/// Access to half vectors, which are processed in double.
+/// As Whole and Part, but for processing in double: `load` converts values of type `real` to a
+/// Wide, and `store` converts a Wide to `real`.
 struct WideWhole {
   HWY_INLINE Wide load(const real* p) const { return widen(Whole<NarrowTag>().load(p)); }
   HWY_INLINE Wide keep(Wide v) const { return v; }
@@ -121,10 +123,10 @@ HWY_INLINE void each_wide(std::int64_t n, const Body& body) {
   if (i < n) body(i, WidePart{n - i});
 }
 
-/// Several sums over n values at once, in double: term(i, io, v) sets v[t] to the values of sum t.
-/// Each sum consists of 32 partial sums; partial sum j contains the values j, j + 32, j + 64, ….
-/// The partial sums are added pairwise, the second half to the first, so the order is the same for
-/// every vector width.
+/// Several sums of n terms at once, in double: term(i, io, v) sets v[t] to the vector of the terms
+/// of sum t that begins with term i. Each sum consists of 32 partial sums; partial sum j contains
+/// the terms j, j + 32, j + 64, …. The partial sums are added pairwise, the second half to the
+/// first, so the order is the same for every vector width.
 template <int terms, class Term>
 HWY_INLINE std::array<double, terms> wide_sums(std::int64_t n, const Term& term) {
   constexpr std::int64_t count = 32 / wide_lanes;  // number of vectors: 4, 8 or 16
@@ -167,7 +169,8 @@ HWY_INLINE std::array<double, terms> wide_sums(std::int64_t n, const Term& term)
   }
   return totals;
 }
-/// The sum of term(i, io), in the order of wide_sums.
+/// The sum of n terms, in the order of wide_sums: term(i, io) returns the vector that begins with
+/// term i.
 template <class Term>
 HWY_INLINE double wide_sum(std::int64_t n, const Term& term) {
   return wide_sums<1>(

@@ -1,4 +1,4 @@
-/// Functions shared by softmax, log-sum-exp and cross-entropy: the largest value of a row and the
+/// Functions shared by softmax, log-sum-exp and cross-entropy: the largest value m of a row and the
 /// sum of exp(x − m).
 #if defined(HEED_KERNELS_SOFTMAX_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef HEED_KERNELS_SOFTMAX_INL_H_
@@ -16,8 +16,9 @@ HWY_BEFORE_NAMESPACE();
 HEED_BEGIN
 namespace kernels::HWY_NAMESPACE {
 
-/// The largest value. If some are NaN, the result may be any of the values: callers detect NaN from
-/// the sum of exponentials, which is then NaN.
+/// The largest value. If some are NaN, the result may be any of the values or -inf: callers leave a
+/// result that is not finite to the reference implementation; otherwise, the sum of exponentials is
+/// NaN.
 HWY_INLINE real row_max(const real* x, std::int64_t n) {
   constexpr real low = -std::numeric_limits<real>::infinity();
   Vector m0 = set(low), m1 = m0, m2 = m0, m3 = m0;
@@ -62,9 +63,9 @@ HWY_INLINE std::int64_t find_first(const real* x, real m, std::int64_t n) {
   return i;
 }
 
-/// log Σ exp(x), from the largest value m and `total`, the sum of exp(x − m) to float precision. If
-/// m and log(total) cancel so far that a float error in the terms of the other values would matter,
-/// the sum is recomputed in double, without the term of 1 of the largest value.
+/// log Σ exp(x), from the largest value m and `total`, the sum of exp(x − m) with terms rounded to
+/// `real`. If the result is so close to 0 that the rounding errors would matter, the sum is
+/// recomputed in double, without the first largest value, whose term is 1.
 HWY_INLINE double log_total(const real* x, real m, double total, std::int64_t n) {
   const double result = m + std::log(total);
   const bool cancels = m < 0 && std::abs(result) * total < total - 1;

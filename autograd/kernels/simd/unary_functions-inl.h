@@ -84,19 +84,19 @@ struct SigmoidParts {
   HWY_INLINE explicit SigmoidParts(Power<Vector> power) : e(power) {
     c = hn::Div(set(1), hn::Add(set(1), times_power(e.one_plus_m(), e.n)));
   }
-  /// factor · σ(−|x|), rounded once if it is denormal.
+  /// factor · σ(−|x|). If it is denormal, only the multiplication by a power of two loses digits.
   HWY_INLINE Vector small(Vector factor) const {
     return times_power(e.times(hn::Mul(factor, c)), e.n);
   }
 };
-/// x σ(u) for a u with the sign of x and e = e^−|u|; 0 if x is -inf or so negative that the result
+/// x σ(u), where u has the sign of x and e is e^−|u|; 0 if x is -inf or so negative that the result
 /// underflows.
 HWY_INLINE Vector times_sigmoid(Vector x, Power<Vector> e) {
   const SigmoidParts s(e);
   return hn::IfThenElse(negative(x), s.small(x), hn::Mul(x, s.c));
 }
-/// σ(u) + x σ(u) σ(−u) u', the derivative of x σ(u). e and du are e^−|u| and u'; `far` marks lanes
-/// where the second term underflows (and might be inf · 0).
+/// σ(u) + x σ(u) σ(−u) u', the derivative of x σ(u). e and du are e^−|u| and u'; `far` selects
+/// lanes where the second term underflows (and might be computed as inf · 0).
 HWY_INLINE Vector times_sigmoid_slope(Vector x, Power<Vector> e, Vector du, Mask far) {
   const SigmoidParts s(e);
   const Vector small = s.small(set(1));
@@ -160,15 +160,15 @@ struct Gelu {
     return exp_power(s, hn::MulSub(x, half, s));
   }
 
-  /// x Φ(x): for x < 0, where 1 + erf would cancel, x times the tail; otherwise x minus x times the
-  /// tail.
+  /// x Φ(x) from `tail`, which is x Φ(−|x|): for x < 0, where 1 + erf would cancel, it is `tail`;
+  /// otherwise, x − `tail`.
   static HWY_INLINE Vector value(Vector x) {
     const Power<Vector> e = bell(x);
     const Vector four = set(4), t = hn::Abs(x), sum = hn::Add(t, four);
     const Vector part = hn::Div(x, sum), scaled = scaled_tail(hn::Abs(part));
     const Vector product = hn::Mul(part, scaled);
     // The result is corrected for the rounding errors of the sum and the product; otherwise the
-    // error in float would be 4.5 ulp.
+    // error in float would be up to 4.5 units in the last place.
     const Vector lost_sum = hn::Sub(t, hn::Sub(sum, four)),
                  lost = hn::MulSub(part, scaled, product);
     const Vector inverse = hn::NegMulAdd(hn::Abs(part), set(real(0.25)), set(real(0.25)));  // 1/sum
@@ -181,8 +181,8 @@ struct Gelu {
     const Power<Vector> e = bell(x);
     const Vector w = hn::Div(set(1), hn::Add(hn::Abs(x), set(4)));
     const Vector tail = hn::Mul(w, scaled_tail(hn::Mul(hn::Abs(x), w)));
-    // For x < 0, the derivative is e (tail + x / √(2π)); for x ≥ 0, it is 1 + e (x / √(2π) − tail).
-    // One exponential serves both terms.
+    // With e = e^(−x²/2) and `tail` = Φ(−|x|) / e, the derivative is e (tail + x / √(2π)) for x < 0
+    // and 1 + e (x / √(2π) − tail) for x ≥ 0. One exponential serves both terms.
     const Vector density = hn::Mul(x, set(real(0.39894228040143267794)));
     const Vector both = hn::IfThenElse(negative(x), hn::Add(density, tail), hn::Sub(density, tail));
     const Vector bent = times_power(e.times(both), e.n);
@@ -194,8 +194,8 @@ struct GeluTanh {
   static constexpr bool needs_x = true, needs_y = false;
   static constexpr double c = 1.5957691216057307118, k = 0.044715;  // c: 2 √(2/π)
 
-  /// e^−|2u|, 2u = c x (1 + k x²), because (1 + tanh u) / 2 = σ(2u). In float the exponent is
-  /// computed in double, because e^u multiplies the relative error of u by |u|.
+  /// e^−|2u|, 2u = c x (1 + k x²), because (1 + tanh u) / 2 = σ(2u). In the float build, the
+  /// exponent is computed in double, because e^u multiplies the relative error of u by |u|.
   static HWY_INLINE Power<Vector> power(Vector x) {
 #ifdef HEED_DOUBLE
     const Vector u =
