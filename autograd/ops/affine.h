@@ -15,8 +15,9 @@ Tensor affine(const Tensor& x, const Tensor& weight, const Tensor& bias = {});
 Tensor affine_rows(const Tensor& x, const Tensor& weight, const Tensor& bias, std::int64_t begin,
                    std::int64_t end);
 
-/// dropout(f(x Wᵀ + b)) as one fused op. It makes fewer passes over the values than separate ops
-/// and saves fewer of them for backward: for relu, only the result, besides x and weight.
+/// dropout(f(x Wᵀ + b)) as one fused op, which makes fewer passes over the values than separate
+/// ops. For relu with dropout, it also saves fewer values for backward: besides x and weight, only
+/// the result.
 Tensor affine_activation(UnaryFunction f, const Tensor& x, const Tensor& weight, const Tensor& bias,
                          real p = 0, const RandomKey& key = {});
 
