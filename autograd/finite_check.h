@@ -22,7 +22,7 @@ struct NonFinite {
   std::string text() const;
 };
 
-/// x. If x is NaN, its meaningless sign is cleared.
+/// Returns x, but clears the sign of NaN, which is meaningless.
 inline double unsigned_nan(double x) { return std::isnan(x) ? std::abs(x) : x; }
 
 /// The first value of x that is not finite; `tensor` describes x in the result.

@@ -64,7 +64,7 @@ struct GradcheckOptions {
   std::int64_t max_entries = 0;  ///< maximum number of entries per tensor, drawn at random; 0: all
   /// For large models: if above 0, the number of random directions d per tensor. Instead of single
   /// entries, <gradient, d> is compared with the slope of s(x + t d), in a few calls of f per
-  /// tensor.
+  /// direction.
   int directions = 0;
   /// If true, outputs that remain ±inf when x changes (as in a masked log-softmax) are ignored; if
   /// false, they fail the check. NaN always fails it.

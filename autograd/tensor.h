@@ -211,7 +211,8 @@ class Gradients {
 /// saved values of the graph are freed during the pass, so a graph can be used only once, unless
 /// `keep_graph` is set. Throws if y is undefined or depends on no variable.
 Gradients backward(const Tensor& y, Array cotangent = {}, bool keep_graph = false);
-/// As above, but adds the gradients of the variables in `partial` to their partial sums.
+/// As above, but adds the gradient of each variable in `partial` to its partial sum. The result
+/// contains the total.
 Gradients backward(const Tensor& y, Array cotangent, std::vector<PartialGradient> partial);
 
 /// While an instance is alive, this thread's ops are not recorded.

@@ -21,7 +21,7 @@ double largest(const Values& v) {
 }
 
 /// Whether the candidate explains the target: no entry differs by more than `fit` times the
-/// target's largest magnitude.
+/// target's largest magnitude. False for a target of zeros and for different sizes.
 bool same(const Values& candidate, const Values& target) {
   const double allowed = fit * largest(target);
   if (allowed == 0 || candidate.size() != target.size()) return false;

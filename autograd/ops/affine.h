@@ -10,8 +10,8 @@ HEED_BEGIN
 
 /// x: [..., in], weight: [out, in], bias: [out] or undefined → [..., out]: x Wᵀ + b.
 Tensor affine(const Tensor& x, const Tensor& weight, const Tensor& bias = {});
-/// affine with rows [begin, end) of weight and bias only, so that q, k and v can share one
-/// matrix.
+/// affine with rows [begin, end) of weight and bias only, so that q, k and v can share one matrix:
+/// [..., in] → [..., end − begin].
 Tensor affine_rows(const Tensor& x, const Tensor& weight, const Tensor& bias, std::int64_t begin,
                    std::int64_t end);
 
