@@ -1,9 +1,9 @@
 #pragma once
-/// The components of every kind of attention. With S the scores of one head of one sequence,
+/// The components of every kind of attention, which for one head of one sequence computes
 ///
 ///   S = scale · Q Kᵀ + Σ terms,   P = softmax(S) over the keys that each query reads,   O = P V
 ///
-/// (kernels/score_map.h contains other maps from S to P.)
+/// where S are the scores. (kernels/score_map.h contains other maps from S to P.) The components:
 ///
 /// - the layout (query heads, key heads, the size of a head) and the scale, usually 1/√size;
 /// - a Pattern: the keys that each query reads (ops/attention/causal.h, window.h);
@@ -12,7 +12,7 @@
 /// ops/attention/fused_attention.cpp computes attention for whole sequences, with gradients;
 /// ops/attention/attention_step.cpp computes it for one new row, with cached keys and values.
 ///
-/// All positions, also those in blocks and stretches, are relative to the first row of the
+/// All positions, including those in blocks and stretches, count from the first row of the
 /// sequence.
 #include <algorithm>
 #include <cstdint>
@@ -110,11 +110,11 @@ inline PatternPtr full_pattern() {
 /// The scores of some queries of one head against some keys of their sequence.
 struct ScoreBlock {
   std::int64_t sequence = 0, head = 0, heads = 0;
-  std::int64_t query = 0, rows = 0;  ///< position of the first query, number of queries
-  std::int64_t key = 0, keys = 0;    ///< position of the first key, number of keys
-  const real* q = nullptr;           ///< the head's queries: row r begins at q + r · q_stride
-  std::int64_t q_stride = 0, size = 0;
-  real scale = 1;  ///< factor of the products of queries and keys
+  std::int64_t query = 0, rows = 0;     ///< position of the first query, number of queries
+  std::int64_t key = 0, keys = 0;       ///< position of the first key, number of keys
+  const real* q = nullptr;              ///< the head's queries: row r begins at q + r · q_stride
+  std::int64_t q_stride = 0, size = 0;  ///< size: number of values of a query
+  real scale = 1;                       ///< factor of the products of queries and keys
 };
 
 /// A term that is added to the scores. S and dS are contiguous matrices [rows, keys] of a block; dS

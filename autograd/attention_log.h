@@ -24,7 +24,8 @@ struct AttentionRecord {
   Array kv = {};      ///< [key rows, 2 · key_heads · size]: k and v; cross-attention only
   Array output = {};  ///< [query rows, heads · size]: O, with dropout
   /// `input`: the rows from which a layer computed q (self-attention: q, k and v).
-  /// `encoder_output`: those from which it computed k and v (cross-attention only).
+  /// `encoder_output`: the encoder's rows from which it computed k and v. Each is undefined if no
+  /// layer has set it.
   Array input = {}, encoder_output = {};
   /// [queries, keys] for each sequence: 1 where the pattern permits the query to read the key, else
   /// 0.
@@ -35,7 +36,7 @@ struct AttentionRecord {
   const Array& of(std::int64_t sequence, std::int64_t head) const {
     return weights[sequence * heads + head];
   }
-  /// A row of a head's queries, keys or values: `size` numbers.
+  /// A row of a head's queries, keys or values: layout.size numbers. `head` is a query head.
   const real* query(std::int64_t row, std::int64_t head) const {
     return q.row(row) + head * layout.size;
   }
@@ -61,8 +62,8 @@ class AttentionLog {
   AttentionLog(const AttentionLog&) = delete;
   AttentionLog& operator=(const AttentionLog&) = delete;
 
-  /// Sets the inputs of the layer for the next record: the rows from which it computes queries and,
-  /// in cross-attention, the encoder output from which it computes keys and values.
+  /// Sets the inputs of the layer for the next record: the rows from which it computes queries, and
+  /// the encoder output from which it computes keys and values (undefined if it reads none).
   void enter(const Array& input, const Array& encoder_output) {
     input_ = input;
     encoder_output_ = encoder_output;
@@ -81,10 +82,10 @@ class AttentionLog {
     }
     records_.push_back(std::move(record));
   }
-  /// Adds p [rows, keys] to the newest record. `query` and `key` are the positions of the first
-  /// query and the first key in their sequence. The weights are sums over the stretches, because
-  /// the key ranges of stretches may overlap: p is 0 for the keys of a stretch that a query does
-  /// not read.
+  /// Adds p [rows, keys] to the newest record. `query` and `key` are the indices of the first query
+  /// and the first key among those of the sequence. The weights are sums over the stretches,
+  /// because the key ranges of stretches may overlap: p is 0 for the keys of a stretch that a query
+  /// does not read.
   void add(std::int64_t sequence, std::int64_t head, std::int64_t query, std::int64_t rows,
            std::int64_t key, std::int64_t keys, const kernels::Visible& visible, const real* p) {
     AttentionRecord& record = records_.back();

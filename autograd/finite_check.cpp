@@ -61,7 +61,7 @@ void FiniteCheck::gradients(const std::type_info& op, std::span<const NodeRef> i
     found_ = find_non_finite(*dx[i].value(), name != names_.end()
                                                  ? fmt::format("the gradient of {}", name->second)
                                                  : fmt::format("the gradient of input {} of {}{}",
-                                                               i + 1, op_name(op), where));
+                                                               i, op_name(op), where));
   }
 }
 

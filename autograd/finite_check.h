@@ -17,18 +17,18 @@ struct NonFinite {
   std::int64_t row = 0, col = 0;  ///< index over all axes but the last; index along the last
   real value = 0;
 
-  /// The value in a message: "the result of LayerNorm after encoder.norm.weight: shape [12, 64],
-  /// nan at row 3, column 0".
+  /// The value in a message: "the result of LayerNorm at encoder.norm.weight: shape [12, 64], nan
+  /// at row 3, column 0".
   std::string text() const;
 };
 
-/// x; for NaN, without its meaningless sign.
+/// Returns x, but clears the sign of NaN, which is meaningless.
 inline double unsigned_nan(double x) { return std::isnan(x) ? std::abs(x) : x; }
 
 /// The first value of x that is not finite; `tensor` describes x in the result.
 std::optional<NonFinite> find_non_finite(const Array& x, const std::string& tensor);
-/// The first value of these tensors that is not finite. `what`, a noun such as "weight", precedes
-/// the name in the description.
+/// The first value of these tensors that is not finite. `what`, such as "the weight", precedes the
+/// name in the description.
 std::optional<NonFinite> find_non_finite(std::span<const NamedTensor> tensors,
                                          const std::string& what);
 

@@ -21,8 +21,8 @@
 /// (Abramowitz and Stegun 1964, 25.3.6). If they disagree, h is halved until two step sizes agree,
 /// so strong curvature, or a kink near x, causes no failure. A kink at x itself (left and right
 /// slopes converge to different values, as for relu at 0) is reported as such and accepted if the
-/// analytic value is one of the slopes or lies between them; a tensor whose entries are all at
-/// kinks fails.
+/// analytic value is one of the slopes or lies between them; a tensor whose checked entries are all
+/// at kinks fails.
 ///
 /// Finite differences do not detect some faults of a backward, so every op that f runs is also
 /// checked separately (autograd/gradcheck/audit.h): its backward must add to the gradients of its
@@ -55,15 +55,16 @@ struct GradcheckOptions {
   double rel = sizeof(real) == 8 ? 1e-6 : 1e-2;
   double abs = sizeof(real) == 8 ? 1e-8 : 1e-3;
   /// Initial step h: for an entry x, as a multiple of max(1, |x|); for a direction, as a multiple
-  /// of max(1, root mean square of x). 0 selects ε^(1/5), which balances truncation against
-  /// rounding, but ε^(1/3) for directions, which have many nearby kinks.
+  /// of max(1, root mean square of x). The product is rounded down to a power of two. 0 selects
+  /// ε^(1/5), which balances truncation against rounding, but ε^(1/3) for directions, along which
+  /// many kinks may be near x.
   double step = 0;
   std::uint64_t seed = 1;  ///< seed of the cotangent, the directions and the choice of entries
   std::vector<std::string> names = {};  ///< names of the inputs; default "input 0", "input 1", …
   std::int64_t max_entries = 0;  ///< maximum number of entries per tensor, drawn at random; 0: all
   /// For large models: if above 0, the number of random directions d per tensor. Instead of single
   /// entries, <gradient, d> is compared with the slope of s(x + t d), in a few calls of f per
-  /// tensor.
+  /// direction.
   int directions = 0;
   /// If true, outputs that remain ±inf when x changes (as in a masked log-softmax) are ignored; if
   /// false, they fail the check. NaN always fails it.
@@ -76,16 +77,16 @@ struct GradcheckOptions {
   std::function<void(const ParameterCheck&)> on_parameter = nullptr;
 };
 
-/// Ordered by severity. A tensor has the status of its worst entry, or `unstable` if all entries
-/// are at kinks.
+/// Ordered by severity. A tensor has the status of its worst entry, or `unstable` if all checked
+/// entries are at kinks.
 enum class GradcheckStatus {
   ok,
-  empty,       ///< the tensor has no entries: nothing to check
+  empty,       ///< the tensor or f's result has no values: nothing to check
   declared,    ///< the gradient passes through a straight-through op: no comparison
   kink,        ///< s is not differentiable at x; the analytic value is a valid subgradient
   unstable,    ///< the numeric derivative does not converge: fails
-  wrong,       ///< the derivatives differ: fails
-  non_finite,  ///< NaN or infinite: fails
+  wrong,       ///< the derivatives differ, or the tensor is not a variable: fails
+  non_finite,  ///< a value or derivative is NaN or infinite: fails
 };
 constexpr auto names_of(GradcheckStatus) {
   return enum_names<GradcheckStatus>("ok", "empty", "straight-through", "ok except at kinks",
@@ -112,10 +113,10 @@ struct ParameterCheck {
   std::int64_t entries = 0;  ///< number of values in the tensor
   std::int64_t checked = 0;  ///< number of entries or, in directional mode, of directions checked
   std::int64_t wrong = 0;    ///< number of entries or directions that fail
-  std::int64_t kinks = 0;
+  std::int64_t kinks = 0;    ///< number of entries or directions with status `kink`
   bool directional = false;
   double largest = 0;      ///< the largest magnitude of an analytic or numeric derivative
-  double worst_error = 0;  ///< the largest error outside kinks; infinite for NaN
+  double worst_error = 0;  ///< the largest error without status `kink`; infinite for NaN
   GradcheckStatus status = GradcheckStatus::ok;
   std::string cause;                   ///< cause of a failure, if the numbers show one
   std::string declared_by;             ///< the straight-through op, if the status is declared

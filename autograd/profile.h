@@ -20,7 +20,7 @@ using OpTimes = std::map<std::string, OpTime>;
 std::string op_name(const std::type_info& type);
 
 /// While an instance is alive, the ops of this thread add their times to `into`. A function that is
-/// composed of ops is omitted: only these ops are recorded.
+/// composed of ops has no entry: only its ops have.
 class ProfileOps {
  public:
   explicit ProfileOps(OpTimes& into) : before_(active) { active = &into; }

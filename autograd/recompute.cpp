@@ -8,7 +8,7 @@ HEED_BEGIN
 
 namespace {
 
-/// Throws if f reads a variable that is not listed, because its gradient would be lost silently.
+/// Throws if y depends on a variable that is not in `listed`: its gradient would be lost silently.
 void refuse_unlisted(const Tensor& y, std::span<const Tensor> listed) {
   std::unordered_set<const Node*> seen;
   for (const Tensor& x : listed) seen.insert(x.node().get());
@@ -37,8 +37,8 @@ struct Recompute {
     const NoGrad no_grad;
     return f(std::vector<Tensor>(inputs.begin(), inputs.end())).value();
   }
-  /// The inner backward begins with the gradients accumulated so far and adds to them in the same
-  /// order as a graph that had kept all values.
+  /// The inner backward begins with the gradients accumulated so far. It adds to them in the order
+  /// in which backward would add if the graph had kept all values.
   void backward(const Array& dy, std::span<const Grad> dx) const {
     std::vector<Tensor> leaves;
     for (std::size_t i = 0; i < inputs.size(); ++i)

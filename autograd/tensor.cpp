@@ -24,8 +24,9 @@ NodeRef::NodeRef(const NodeRef& other) : node_(other.node_) {
 NodeRef::~NodeRef() {
   if (node_ == nullptr || node_->references_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
   // A node may hold the last reference to its input, and so on along a chain of any length. To
-  // avoid recursion, nodes released during another node's destruction wait in a list. (A list of
-  // plain pointers also works when static objects are destroyed at program exit.)
+  // avoid recursion, a node that loses its last reference while another node is being destroyed
+  // waits in a list. (A list of plain pointers also works when static objects are destroyed at
+  // program exit.)
   thread_local Node* to_destroy = nullptr;
   thread_local bool destroying = false;
   node_->next_to_destroy_ = to_destroy;
@@ -101,8 +102,7 @@ const Shape& Grad::shape() const {
 void Grad::add(Array g) const {
   if (slot_ == nullptr) return;
   if (g.shape() != *shape_) {
-    fail("a gradient of shape {} is added for input {}, whose shape is {}", g.shape(), input_,
-         *shape_);
+    fail("expected a gradient of shape {} for input {}, got shape {}", *shape_, input_, g.shape());
   }
   if (!slot_->defined()) {
     *slot_ = std::move(g);

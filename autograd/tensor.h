@@ -1,8 +1,8 @@
 #pragma once
-/// Reverse-mode automatic differentiation. A Tensor is a value and, if it requires a gradient, the
-/// node that computed it. Nodes point to the nodes of their inputs; this graph is the tape.
-/// `backward` visits its nodes from the newest to the oldest and returns the gradients as a
-/// separate value.
+/// Reverse-mode automatic differentiation. A Tensor is a value and, if it requires a gradient, a
+/// node: the recorded op that computed the value or, for a variable, a leaf. Nodes point to the
+/// nodes of their inputs; this graph is the tape. `backward` visits its nodes from the newest to
+/// the oldest and returns the gradients as a separate value.
 ///
 ///   Tensor w = Tensor::variable(Array::full({3}, 2));
 ///   Tensor loss = sum(mul(w, w));
@@ -62,8 +62,8 @@ class Grad {
   /// False if the input is a constant, whose gradient need not be computed.
   explicit operator bool() const { return slot_ != nullptr; }
   const Shape& shape() const;
-  /// Adds an array of the input's shape. The first one is stored without a copy. No effect if the
-  /// input is a constant.
+  /// Adds g, which must have the input's shape. The first contribution is stored without a copy. No
+  /// effect if the input is a constant.
   void add(Array g) const;
   /// The sum so far, initially zeros, for backward passes that scatter into it. Throws if the input
   /// is a constant, as do shape, target and take.
@@ -113,8 +113,9 @@ class Node {
 
   const Shape& shape() const { return shape_; }
   std::span<const NodeRef> inputs() const { return inputs_; }
-  /// 0 for a leaf. Increases along every path of the graph and, for the ops of a thread, over time
-  /// (a Lamport clock), so that descending order is a valid and deterministic order for backward.
+  /// 0 for a leaf. Increases along every path that starts at a leaf and, for the ops of a thread,
+  /// over time (a Lamport clock), so that descending order is a valid and deterministic order for
+  /// backward.
   std::uint64_t order() const { return order_; }
   bool consumed() const { return consumed_; }
   /// Sets the values that require_unchanged checks.
@@ -158,8 +159,8 @@ class Tensor {
   const Shape& shape() const { return value_.shape(); }
   std::int64_t size() const { return value_.size(); }
   real item() const { return value_.item(); }
-  /// Entry i of the first axis, without that axis, such as a row of a matrix. The selection is
-  /// recorded as an op.
+  /// Entry i of the first axis, without that axis, such as a row of a matrix; a negative i counts
+  /// from the end. The selection is recorded on the tape.
   Tensor operator[](std::int64_t i) const;
   bool needs_grad() const { return static_cast<bool>(node_); }
   const NodeRef& node() const { return node_; }
@@ -182,15 +183,16 @@ struct PartialGradient {
 /// The gradients of a loss with respect to the variables from which it was computed.
 class Gradients {
  public:
-  /// The gradient with respect to x, in x's shape; zeros if the loss does not depend on x. Throws
-  /// for an undefined tensor, for a constant, for the result of an op, and after the gradient has
-  /// been taken.
+  /// The gradient with respect to x, in x's shape; zeros if the loss does not depend on x or no op
+  /// has added to the gradient. Throws for an undefined tensor, for a constant, for the result of
+  /// an op, and after the gradient has been taken.
   Array operator[](const Tensor& x) const;
   /// Moves out the gradient with respect to x. Returns an undefined Array if there is none: the
-  /// loss does not depend on x, or no op has added to the gradient. Throws as operator[].
+  /// loss does not depend on x, or no op has added to the gradient. Throws in the same cases as
+  /// operator[].
   Array take(const Tensor& x);
   /// Whether the loss depends on x, even if no op has added to the gradient of x. Also true for a
-  /// variable whose partial sum was passed to backward.
+  /// variable for which backward received a defined partial sum.
   bool depends_on(const Tensor& x) const { return by_leaf_.contains(x.node().get()); }
   [[deprecated("use depends_on")]] bool reach(const Tensor& x) const { return depends_on(x); }
 
@@ -207,9 +209,10 @@ class Gradients {
 
 /// Gradients of <cotangent, y>. The cotangent may be omitted if y has size 1; it is then 1. The
 /// saved values of the graph are freed during the pass, so a graph can be used only once, unless
-/// `keep_graph` is set.
+/// `keep_graph` is set. Throws if y is undefined or depends on no variable.
 Gradients backward(const Tensor& y, Array cotangent = {}, bool keep_graph = false);
-/// As above, but adds the gradients of the variables in `partial` to their partial sums.
+/// As above, but adds the gradient of each variable in `partial` to its partial sum. The result
+/// contains the total.
 Gradients backward(const Tensor& y, Array cotangent, std::vector<PartialGradient> partial);
 
 /// While an instance is alive, this thread's ops are not recorded.
@@ -236,7 +239,7 @@ class OpObserver {
   /// Called when an op's backward has added to the gradients dx of its inputs.
   virtual void gradients(const std::type_info& op, std::span<const NodeRef> inputs,
                          std::span<const Grad> dx) = 0;
-  /// Runs a node's backward. The observer of a checker may run it more than once.
+  /// Runs a node's backward. A checker's observer may run it more than once.
   virtual void run_backward(Node& node, const Array& dy, std::span<const Grad> dx) {
     node.backward(dy, dx);
   }
@@ -259,7 +262,7 @@ const std::type_info& type_of() {
 /// An op is a struct with `Array forward(const Array&...)` and `void backward(const Array& dy,
 /// Grad...) const`; its members are the values that backward needs. An op whose backward
 /// deliberately computes another function's gradient declares this to gradcheck with `bool
-/// straight_through() const`.
+/// straight_through() const`. n is the number of inputs, or 0 for an op with any number of inputs.
 template <class Op, std::size_t n>
 class OpNode final : public Node {
  public:
@@ -311,10 +314,10 @@ inline bool recorded(std::span<const NodeRef> inputs) {
   return recording() && std::ranges::any_of(inputs, [](const NodeRef& x) { return bool(x); });
 }
 
-/// Finds the values that an op saves: inputs with more owners after forward than before, not
-/// counting the results that are views of them, and results with more than one owner. Another
-/// thread that copies or frees a shared value meanwhile may cause a false positive or a false
-/// negative.
+/// Finds the values that an op saves: inputs that have more owners after forward than before
+/// (results that are views of an input do not count as owners), and other results that have more
+/// than one owner. If another thread copies or frees a shared value meanwhile, values may be
+/// reported wrongly or missed.
 class SavedValueFinder {
  public:
   /// Searches these values, which must outlive this object.
@@ -370,7 +373,8 @@ Tensor apply(Op op, const Inputs&... inputs) {
   return record<sizeof...(Inputs)>(std::move(op), std::move(y), nodes, saved);
 }
 
-/// The same for an op with any number of inputs: its forward and backward have span arguments.
+/// The same for an op with any number of inputs: forward receives a std::span<const Array>, and
+/// backward a std::span<const Grad>.
 template <class Op>
 Tensor apply(Op op, std::span<const Tensor> inputs) {
   std::vector<Array, ArenaAllocator<Array>> values;
@@ -404,8 +408,8 @@ Tensor apply(Op op, std::vector<Tensor>&& inputs) {
 
 // ---- ops with several results --------------------------------------------------------------
 
-/// The form in which the tape records an op with several results: their concatenation is its only
-/// result.
+/// The form in which the tape records an op with several results: as an op with one result, which
+/// concatenates the values of all.
 template <class Op>
 struct Results {
   using Named = Op;

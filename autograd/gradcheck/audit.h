@@ -25,7 +25,7 @@ class Audit final : public OpObserver {
 
   /// The first fault, with the name of the op; "" if there is none.
   const std::string& problem() const { return problem_; }
-  /// The variables of the graph that are not among the checked ones, such as
+  /// Descriptions of the variables of the graph that are not among the checked ones, such as
   /// "input 1 of Affine, of shape [2, 2]".
   const std::vector<std::string>& unlisted() const { return unlisted_; }
   /// The straight-through op that the gradient of this variable has passed through; "" if there is

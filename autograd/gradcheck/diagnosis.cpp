@@ -21,7 +21,7 @@ double largest(const Values& v) {
 }
 
 /// Whether the candidate explains the target: no entry differs by more than `fit` times the
-/// target's largest magnitude.
+/// target's largest magnitude. False for a target of zeros and for different sizes.
 bool same(const Values& candidate, const Values& target) {
   const double allowed = fit * largest(target);
   if (allowed == 0 || candidate.size() != target.size()) return false;
@@ -83,7 +83,8 @@ std::optional<std::string> sign(const Values& a, const Values& n) {
   return "sign: the analytic gradient is -1 times the numeric one";
 }
 
-/// Names common ratios to which analytic / numeric is close: " (2; or …)", or "".
+/// The names of up to three common ratios close to r = analytic / numeric, as in " (2; or …)".
+/// Returns "" if there are none.
 std::string name_of_ratio(double r, const Evidence& e) {
   struct Guess {
     double value;
@@ -122,13 +123,13 @@ std::string name_of_ratio(double r, const Evidence& e) {
   }
   if (std::abs(r - 0.5) < fit) {
     names +=
-        "; or only one use of a tensor used twice is counted: contributions must be added, not "
-        "overwritten";
+        "; or only one use of a tensor used twice is counted: add contributions instead of "
+        "overwriting them";
   }
   return names.empty() ? names : names + ")";
 }
 
-/// The ratio, with three digits of its distance from 1: "1.5", "1.0005", "1.00000203".
+/// The ratio, with at least three digits of its distance from 1: "1.5", "1.0005", "1.00000203".
 std::string ratio_text(double r) {
   const double off = std::abs(r - 1);
   const int digits = off < 1e-9 || off >= 1e-3 ? 6 : 4 + static_cast<int>(-std::log10(off));

@@ -40,7 +40,7 @@ struct Evidence {
 
 /// The likely cause, or "" if no pattern fits.
 std::string diagnose(const Evidence& evidence);
-/// The entry at a flat index, in the form "[2, 0, 1]".
+/// The index along each axis of the entry at a flat index, in the form "[2, 0, 1]".
 std::string index_in(const Shape& shape, std::int64_t flat);
 
 HEED_END

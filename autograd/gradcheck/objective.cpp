@@ -97,8 +97,8 @@ std::vector<OtherTensor> Objective::other_tensors(std::size_t number) const {
 }
 
 /// Draws weights of random sign and magnitude 0.5 to 1.5, so that every output contributes; the
-/// weight of an ignored infinite output is 0. Returns a description of an output that is not
-/// finite, or "".
+/// weight of an ignored infinite output is 0. Returns a description of an output that is neither
+/// finite nor ignored, or "".
 std::string Objective::draw_weights(const Array& y, std::uint64_t seed,
                                     bool ignore_infinite_outputs) {
   output_shape_ = y.shape();
@@ -132,8 +132,8 @@ std::string Objective::repeat() {
   return unlike.empty() ? unlike : "f returns a different result under NoGrad: " + unlike;
 }
 
-/// A description of the difference between the stored outputs and y, later outputs for the same
-/// values, or "". Rounding differences are allowed.
+/// A description of the difference between the stored outputs and y, the outputs of a later call
+/// for the same values; "" if they are equal except for rounding.
 std::string Objective::compare(const Values& y, const char* when) const {
   if (y.size() != y_.size())
     return fmt::format("f returned {} values, then {}, {}", y_.size(), y.size(), when);

@@ -19,8 +19,9 @@ double relative_error(const GradcheckEntry& entry) {
 }
 
 std::string counted(const ParameterCheck& c) {
-  if (c.directional) return fmt::format("{} directions", c.checked);
-  if (c.checked == c.entries) return fmt::format("{} entries", c.entries);
+  if (c.directional) return fmt::format("{} direction{}", c.checked, c.checked == 1 ? "" : "s");
+  if (c.checked == c.entries)
+    return fmt::format("{} {}", c.entries, c.entries == 1 ? "entry" : "entries");
   return fmt::format("{} of {} entries", c.checked, c.entries);
 }
 

@@ -16,15 +16,16 @@ using Line = std::function<Difference(double t)>;
 
 struct Slope {
   double value = 0;
-  double uncertainty = 0;  ///< estimated error, from rounding and the difference of step sizes
+  double uncertainty = 0;  ///< estimated error, from rounding and from comparing step sizes
   bool finite = false;     ///< some step size had a finite result
   bool kink = false;       ///< left and right slopes converge to different values
   double left = 0, right = 0;
 };
 
 /// The slope, as precisely as needed to decide whether it lies within `tolerance(slope)` of
-/// `expected`: measured with one stencil if its result does and shows no kink, else with ever
-/// smaller steps until two agree, or larger ones if rounding dominates.
+/// `expected`. One stencil suffices if its slope lies within and it shows no kink. Otherwise, the
+/// step is halved until two step sizes agree; if rounding dominates, it is also doubled. The first
+/// step is `step`, rounded down to a power of two.
 Slope measure_slope(const Line& line, double expected, double step,
                     const std::function<double(double)>& tolerance);
 

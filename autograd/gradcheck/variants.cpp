@@ -69,8 +69,8 @@ double largest_finite(const Array& a) {
   return size;
 }
 
-/// Whether each value of a equals that of b, except for the rounding of values of magnitude `scale`
-/// (at least the largest of b), or neither is finite.
+/// Whether each value of a equals that of b except for rounding, or neither is finite. Rounding is
+/// relative to `scale` or, if it is larger, to the largest finite magnitude in b.
 bool agrees(const Array& a, const Array& b, double scale = 0) {
   scale = std::max(scale, largest_finite(b));
   const double allowed = 1e4 * std::numeric_limits<real>::epsilon() * scale;

@@ -10,13 +10,14 @@ HEED_BEGIN
 
 /// x: [..., in], weight: [out, in], bias: [out] or undefined → [..., out]: x Wᵀ + b.
 Tensor affine(const Tensor& x, const Tensor& weight, const Tensor& bias = {});
-/// affine with rows [begin, end) of weight and bias only, so that q, k and v can share one
-/// matrix.
+/// affine with rows [begin, end) of weight and bias only, so that q, k and v can share one matrix:
+/// [..., in] → [..., end − begin].
 Tensor affine_rows(const Tensor& x, const Tensor& weight, const Tensor& bias, std::int64_t begin,
                    std::int64_t end);
 
-/// dropout(f(x Wᵀ + b)) as one fused op. It makes fewer passes over the values than separate ops
-/// and saves fewer of them for backward: for relu, only the result, besides x and weight.
+/// dropout(f(x Wᵀ + b)) as one fused op, which makes fewer passes over the values than separate
+/// ops. For relu with dropout, it also saves fewer values for backward: besides x and weight, only
+/// the result.
 Tensor affine_activation(UnaryFunction f, const Tensor& x, const Tensor& weight, const Tensor& bias,
                          real p = 0, const RandomKey& key = {});
 

@@ -126,7 +126,7 @@ LossCounts distilled_chunk_loss(Array& logits, Array& taught, const std::int32_t
   return counts;
 }
 
-/// x · factor: the gradient that forward has computed, times the upstream gradient.
+/// x · factor: a gradient that forward has computed, times the cotangent of the loss.
 Array scaled(const Array& x, real factor) {
   if (factor == 1) return x;
   Array y(x.shape());
@@ -137,8 +137,8 @@ Array scaled(const Array& x, real factor) {
 /// loss = 1/N Σ_r [(1 − ε)(−log p_r[t_r]) + ε/n Σ_j (−log p_r[j])],   p_r = softmax(z_r)
 /// dz_r = dloss/N (p_r − (1 − ε) onehot(t_r) − ε/n)                  z: [rows, n]
 /// where N is the divisor, and r runs over the rows whose target is not ignored_target; all other
-/// rows have dz_r = 0. As the loss is the last op of a graph, forward also computes the gradient,
-/// while the row is in cache.
+/// rows have dz_r = 0. As the loss is usually the last op of a graph, forward also computes the
+/// gradient (for dloss = 1), while the row is in cache.
 /// Source: Szegedy et al., "Rethinking the Inception architecture", 2016, section 7.
 struct CrossEntropy {
   std::span<const std::int32_t> targets;  // read in forward only
@@ -165,14 +165,14 @@ struct CrossEntropy {
 };
 
 /// The same loss for logits z = x Wᵀ + b, in chunks of rows. Each chunk's dz is used at once for
-///   dx = dz W,  dW += dzᵀ x,  db += Σ dz
-/// so the complete matrices of logits and of their gradients never exist in memory. With R-Drop
-/// (`alpha`), a chunk contains both rows of each of its targets. The logits of a teacher are also
-/// computed chunk by chunk.
+///   dx = dz W,  dW += dzᵀ x,  db += Σ_rows dz
+/// so the logits and gradients dz of only one chunk exist at a time. With R-Drop (`alpha`), a chunk
+/// contains both rows of each of its targets. The logits of a teacher are also computed chunk by
+/// chunk.
 /// Shapes: x: [rows, in], W: [classes, in], b: [classes] or none
 struct ProjectedCrossEntropy {
-  /// Approximate number of logits per chunk of 64 to 4096 rows: enough to keep gemm busy, few
-  /// enough to fit in the last-level cache.
+  /// Approximate number of logits per chunk, unless it corresponds to fewer than 64 or more than
+  /// 4096 rows: enough to keep gemm busy, few enough to fit in the last-level cache.
   static constexpr std::int64_t chunk_values = std::int64_t{1} << 21;
 
   std::span<const std::int32_t> targets;

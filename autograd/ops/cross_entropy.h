@@ -8,26 +8,26 @@
 
 HEED_BEGIN
 
-/// Sums and counts over tokens. A loss adds those of its tokens.
+/// Sums and counts over tokens. A loss op adds those of its tokens to `counts`, if it is not null.
 struct LossCounts {
   double loss = 0;  ///< sum of the tokens' losses, before division by the divisor
   double nll = 0;   ///< Σ −log p[target]
   std::int64_t tokens = 0;
-  std::int64_t correct = 0;             ///< number of tokens whose target has the largest logit
+  std::int64_t correct = 0;             ///< number of tokens whose target is the logits' argmax
   std::vector<double>* each = nullptr;  ///< −log p[target] of each token is appended to it
 };
 /// A row with this target, such as padding or a token of a prompt, is excluded from the loss, its
 /// gradient and its counts. PyTorch's ignore_index has the same value.
 inline constexpr std::int32_t ignored_target = -100;
 /// The mean label-smoothed cross-entropy of the rows that are not ignored, from logits
-/// [rows, classes]. Throws if all rows are ignored.
+/// [rows, classes]. Throws if there are no such rows.
 Tensor cross_entropy(const Tensor& logits, std::span<const std::int32_t> targets,
                      real smoothing = 0, LossCounts* counts = nullptr);
 /// The sum of the rows' label-smoothed cross-entropy, divided by `divisor`; logits [rows, classes].
 Tensor cross_entropy(const Tensor& logits, std::span<const std::int32_t> targets, real smoothing,
                      double divisor, LossCounts* counts = nullptr);
-/// The same loss for logits x Wᵀ + b, which are computed and discarded in chunks of rows, so
-/// that the whole matrix of logits never exists.
+/// The same loss for logits x Wᵀ + b, which are computed and discarded in chunks of rows, so that
+/// the logits of only one chunk exist at a time.
 Tensor projected_cross_entropy(const Tensor& x, const Tensor& weight, const Tensor& bias,
                                std::span<const std::int32_t> targets, real smoothing,
                                double divisor, LossCounts* counts = nullptr);
@@ -35,8 +35,8 @@ Tensor projected_cross_entropy(const Tensor& x, const Tensor& weight, const Tens
 /// different dropout masks. The loss of a target is
 ///   (CE(p) + CE(q)) / 2 + alpha/4 (KL(p ‖ q) + KL(q ‖ p))
 /// where p and q are the softmax of the two rows' logits. It is half of the paper's loss, so that
-/// its scale is that of one pass. In `counts`, nll is the mean of both rows, and `correct` is that
-/// of the first.
+/// its scale is that of one pass. `counts` receives, for each target, the mean nll of its two rows
+/// and `correct` of the first row.
 /// Source: Liang et al., "R-Drop: Regularized Dropout for Neural Networks", 2021.
 Tensor rdrop_cross_entropy(const Tensor& x, const Tensor& weight, const Tensor& bias,
                            std::span<const std::int32_t> targets, real smoothing, real alpha,

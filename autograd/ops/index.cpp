@@ -114,7 +114,7 @@ Tensor scatter_add(const Tensor& x, std::span<const std::int32_t> ids, std::int6
   if (static_cast<std::int64_t>(ids.size()) != x.shape()[0])
     fail("[scatter_add] expected one id per entry of {} ({} in all), got {}", x.shape(),
          x.shape()[0], ids.size());
-  if (n < 0) fail("[scatter_add] expected a length of at least 0, got {}", n);
+  if (n < 0) fail("[scatter_add] expected n of at least 0, got {}", n);
   require_ids("scatter_add", ids, n);
   return apply(ScatterAdd{{ids.begin(), ids.end()}, n}, x);
 }

@@ -24,8 +24,7 @@ Tensor gather(const Tensor& x, std::span<const std::int32_t> ids);
 std::vector<std::int32_t> argmax(const Array& x);
 
 /// The k largest values of each row in descending order (NaN first), equal values in the order of
-/// their ids.
-/// The results are constants; gather(x, ids) has a gradient.
+/// their ids. The results are constants; gather(x, ids) has a gradient.
 struct TopK {
   Array values;                   ///< [..., k]
   std::vector<std::int32_t> ids;  ///< [rows · k]

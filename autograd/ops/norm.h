@@ -5,6 +5,9 @@
 
 HEED_BEGIN
 
+/// Normalises each row of x [..., n] to mean 0 and variance 1 (layer_norm) or to root mean square 1
+/// (rms_norm), then multiplies by gain [n] and, in layer_norm, adds bias [n]. gain and bias may be
+/// undefined.
 Tensor layer_norm(const Tensor& x, const Tensor& gain, const Tensor& bias, real eps = real(1e-5));
 Tensor rms_norm(const Tensor& x, const Tensor& gain, real eps = real(1e-5));
 

@@ -33,7 +33,7 @@ Array swap_axes(const Array& x, int a, int b) {
   const std::int64_t na = shape[a], nb = shape[b];
   const std::int64_t outer = product(shape, 0, a), mid = product(shape, a + 1, b),
                      inner = product(shape, b + 1, shape.rank());
-  Shape swapped;  // built from scratch: after changing only one extent, the size could overflow
+  Shape swapped;  // built from scratch: changing one extent at a time could overflow the size
   for (int i = 0; i < shape.rank(); ++i) swapped.push_back(i == a ? nb : i == b ? na : shape[i]);
   if (a == b || x.size() == 0 || (mid == 1 && (na == 1 || nb == 1))) return x.reshaped(swapped);
   Array y(swapped);
@@ -144,7 +144,7 @@ Array permuted(const Array& x, const Axes& axes) {
   const Shape& from = x.shape();
   const int rank = from.rank();
   Shape shape;
-  // Stride in x and current index of each axis of y.
+  // The stride in x and the current index along each axis of y.
   std::array<std::int64_t, Shape::max_rank> stride{}, index{};
   for (int k = 0; k < rank; ++k) {
     shape.push_back(from[axes[k]]);
@@ -194,7 +194,7 @@ Tensor Tensor::operator[](std::int64_t i) const {
     fail("[index] expected a tensor with at least one axis, got {}",
          defined() ? shape().str() : "an undefined one");
   const std::int64_t n = shape()[0];
-  if (i < -n || i >= n) fail("[index] {} lies outside axis 0 of {}", i, shape());
+  if (i < -n || i >= n) fail("[index] index {} is out of range for axis 0 of shape {}", i, shape());
   const std::int64_t at = i < 0 ? i + n : i;
   return reshape(slice(*this, 0, at, at + 1), Shape(shape().extents().subspan(1)));
 }

@@ -11,6 +11,7 @@ HEED_BEGIN
 
 Tensor reshape(const Tensor& x, const Shape& shape);
 Tensor transpose(const Tensor& x, int axis_a = -2, int axis_b = -1);
+/// Entries [begin, end) of an axis.
 Tensor slice(const Tensor& x, int axis, std::int64_t begin, std::int64_t end);
 /// The concatenation of the parts along an axis.
 Tensor concat(std::span<const Tensor> parts, int axis);

@@ -58,8 +58,8 @@ BOOST_AUTO_TEST_CASE(a_wrong_factor_is_named) {
   const auto half =
       square_with([](const Array& x, const Array&, const Array& dy) { return value(mul(x, dy)); });
   EXPECT_WRONG(gradcheck(half, normal({3})),
-               "only one use of a tensor used twice is counted: contributions must be added, not "
-               "overwritten");
+               "only one use of a tensor used twice is counted: add contributions instead of "
+               "overwriting them");
   const auto not_divided =
       planted([](const Array& x) { return value(mean(x, 1)); },
               [](const Array& x, const Array&, const Array& dy) {

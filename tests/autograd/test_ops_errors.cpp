@@ -106,9 +106,11 @@ BOOST_AUTO_TEST_CASE(invalid_operands_of_recurrences_and_unfold_are_refused) {
   }
   EXPECT_FAIL(unfold(of({5}), Ids{0, 5}, {}), "[unfold] expected x [rows, d], got [5]");
   EXPECT_FAIL(unfold(x, Ids{0, 5}, {.width = 3, .before = 3}),
-              "[unfold] expected a window that contains its row, got 1 x 3, above 0 and before 3");
+              "[unfold] expected a window that contains its row, got height 1, width 3, above 0 "
+              "and before 3");
   EXPECT_FAIL(unfold(x, Ids{0, 5}, {.height = 2, .above = -1}),
-              "[unfold] expected a window that contains its row, got 2 x 1, above -1 and before 0");
+              "[unfold] expected a window that contains its row, got height 2, width 1, above "
+              "-1 and before 0");
   EXPECT_FAIL(
       unfold(x, Ids{0, 5}, {.stride = 0}),
       "[unfold] expected a stride of at least 1 and a line length of at least 0, got 0 and 0");
@@ -125,7 +127,7 @@ BOOST_AUTO_TEST_CASE(invalid_operands_of_index_ops_are_refused) {
   EXPECT_FAIL(scatter_add(of({2, 2}), Ids{0}, 3),
               "[scatter_add] expected one id per entry of [2, 2] (2 in all), got 1");
   EXPECT_FAIL(scatter_add(of({1}), Ids{-1}, 3), "[scatter_add] expected ids in [0, 3), got -1");
-  EXPECT_FAIL(scatter_add(of({1}), Ids{0}, -3), "[scatter_add] expected a length of at least 0");
+  EXPECT_FAIL(scatter_add(of({1}), Ids{0}, -3), "[scatter_add] expected n of at least 0");
   EXPECT_FAIL(
       gather(of({2, 3}), Ids{0, 1, 2}),
       "[gather] expected the same number of ids for each of the 2 rows of [2, 3], got 3 in all");

@@ -337,7 +337,7 @@ std::vector<Bug> bugs() {
              }),
       normal({3, 4}, 1), normal({3, 4}, 2));
   add("a gradient of the wrong shape",
-      "[backward of Custom] a gradient of shape [3] is added for input 0, whose shape is [3, 4]",
+      "[backward of Custom] expected a gradient of shape [3, 4] for input 0, got shape [3]",
       square([](V, D, D, G dx) { dx[0].add(Array::zeros({3})); }), x33());
   add("a parameter left out of parameters()",
       "f depends on 1 variable that is not among those checked: input 2 of Affine, of shape [3]",

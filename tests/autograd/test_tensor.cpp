@@ -274,9 +274,8 @@ BOOST_AUTO_TEST_CASE(errors_in_the_backward_of_an_op_name_the_op_and_the_input) 
   const Tensor x = variable({2}, {1, 2}), constant = Array::full({2}, 1);
   const Tensor wrong =
       apply(Given{[](const Array&, const Grad& dx) { dx.add(Array::zeros({3})); }}, x);
-  EXPECT_FAIL(
-      backward(sum(wrong)),
-      "[backward of Given] a gradient of shape [3] is added for input 0, whose shape is [2]");
+  EXPECT_FAIL(backward(sum(wrong)),
+              "[backward of Given] expected a gradient of shape [2] for input 0, got shape [3]");
   const Tensor forgotten = apply(GivenPair{[](const Array& dy, const Grad& da, const Grad& db) {
                                    da.add(dy);
                                    db.sum();

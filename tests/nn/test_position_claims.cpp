@@ -121,7 +121,7 @@ BOOST_AUTO_TEST_CASE(wrong_rotary_arguments_are_refused) {
   EXPECT_FAIL(rotary(normal({6}, 1), positions_of_rows, {.size = 2, .columns = 2}),
               "[rotary] expected x [rows, d], got [6]");
   EXPECT_FAIL(rotary(x, positions_of_rows, {.size = 3, .columns = 6}),
-              "[rotary] expected heads of an even size, got 3");
+              "[rotary] expected heads of an even size of at least 2, got 3");
   EXPECT_FAIL(rotary(x, positions_of_rows, {.size = 4, .columns = 6}),
               "[rotary] expected whole heads of size 4 within [2, 6], got 6 columns");
   EXPECT_FAIL(rotary(x, positions_of_rows, {.size = 2, .columns = 8}), "got 8 columns");

@@ -22,8 +22,8 @@ void AttentionStep::attend(const real* q, const QueryBlock& query, real* out) {
   kernels::attend_mix(scores_.data(), rows_.data(), n, layout_, out);
 }
 
-/// Each head's row contains the scores of all stretches, in order; a term receives one stretch at a
-/// time.
+/// Each head's row of scores_ contains the scores of all stretches, in order; a term receives one
+/// stretch at a time.
 void AttentionStep::add(const ScoreTerm& term, const real* q, const QueryBlock& query) {
   real* s = scores_.data();
   for (std::int64_t head = 0; head < layout_.heads; ++head) {

@@ -49,9 +49,9 @@ using InputGradients = Operands<real>;
 /// The other maps from S to P (kernels/score_map.h) differ in dS: for sum, dS = (dP − D) / Σ S; for
 /// hard, dS is that of softmax, and D_i = Σ_j P_ij dP_ij with the P of softmax.
 /// Queries are processed in blocks, and the keys of long sequences in tiles, so only a tile of S
-/// exists at a time. Backward recomputes P from S and the log-sum-exp of its rows, as does forward
-/// if a block has several tiles. For a query that reads no key, the output and the gradient are 0.
-/// Memory is linear in the number of tokens. Source: Vaswani et al. 2017, section 3.2;
+/// exists at a time. Backward recomputes S and, with the saved log-sum-exp of its rows, P. So does
+/// forward if a block has several tiles. For a query that reads no key, the output and the gradient
+/// are 0. Memory is linear in the number of tokens. Source: Vaswani et al. 2017, section 3.2;
 /// recomputation after Dao et al., "FlashAttention", 2022.
 struct FusedAttention {
   /// Number of queries per block of a long sequence. Causal attention skips the keys after the last
@@ -125,7 +125,8 @@ struct FusedAttention {
     if (stretches.size() == 0) stretches.add_none(queries);
     if (compares_all(queries.keys) && stretches.size() > 1)
       fail("[attention] with {}, expected a pattern of one stretch of keys, got {} stretches",
-           options.top_k > 0 ? "top_k" : name_of(options.map), stretches.size());
+           options.top_k > 0 ? "top_k" : fmt::format("map {}", name_of(options.map)),
+           stretches.size());
   }
   /// Calls body(block, its stretches) for every block of the first `heads` heads.
   template <class Body>
@@ -233,8 +234,8 @@ struct FusedAttention {
       kernels::attention_add_to_lse(s.data(), t.rows, t.keys, t.visible, sums, layout.heads);
     });
   }
-  /// Recomputes P from S and the log-sum-exp of its rows (map sum: from S alone). For map hard,
-  /// this is the P of softmax.
+  /// Recomputes S, then P from S and the log-sum-exp of its rows (map sum: from S alone). For map
+  /// hard, this is the P of softmax.
   void weights_again(const Tile& t, const Inputs& in, Array& p, const real* sums) const {
     scores(t, in, p);
     if (options.map == ScoreMap::sum) {

@@ -10,8 +10,8 @@
 HEED_BEGIN
 
 /// qkv [tokens, (heads + 2 key_heads) size] = q, k, v of concatenated sequences
-/// → [tokens, heads size]. If `causal`, a row reads itself and the earlier rows of its sequence,
-/// otherwise all rows of its sequence. Of the options, only heads and key_heads are used.
+/// → [tokens, heads size]. If `causal`, a row reads itself and the earlier rows of its sequence;
+/// otherwise, it reads all rows of its sequence. Of the options, only heads and key_heads are used.
 Tensor linear_attention(const Tensor& qkv, std::span<const std::int32_t> offsets, bool causal,
                         const AttentionOptions& options);
 

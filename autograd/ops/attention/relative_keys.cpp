@@ -13,7 +13,8 @@ using kernels::Trans;
 RelativeKeys::RelativeKeys(const Tensor& keys, std::int64_t first_distance, const Tensor& shift)
     : inputs_{keys}, first_(first_distance) {
   if (keys.shape().rank() != 2 || keys.shape()[0] < 1)
-    fail("[relative_keys] expected keys [distances, heads size], got {}", keys.shape());
+    fail("[relative_keys] expected keys [distances, heads size] of at least one distance, got {}",
+         keys.shape());
   if (!shift.defined()) return;
   if (shift.shape() != Shape{keys.shape()[1]})
     fail("[relative_keys] expected a shift of shape [{}], got {}", keys.shape()[1], shift.shape());

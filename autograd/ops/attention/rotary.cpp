@@ -10,8 +10,8 @@ HEED_BEGIN
 
 namespace {
 
-/// cos and sin of position · base^(−2i/size) for i below size/2: row p contains all cosines, then
-/// all sines.
+/// [positions, size]: row p contains cos(p · base^(−2i/size)) for i from 0 to size/2 − 1, then the
+/// sines of the same angles.
 Array turns(std::int64_t positions, std::int64_t size, double base) {
   Array table({positions, size});
   const std::int64_t half = size / 2;
@@ -26,8 +26,8 @@ Array turns(std::int64_t positions, std::int64_t size, double base) {
   return table;
 }
 
-/// A table (`turns`) of at least this number of positions. Each thread caches its last table, which
-/// depends only on the arguments.
+/// A table (`turns`) of at least this number of positions. Each thread caches its last table, whose
+/// values depend only on `size` and `base`.
 Array turns_up_to(std::int64_t positions, std::int64_t size, double base) {
   thread_local Array kept;
   thread_local double kept_base = 0;
@@ -89,7 +89,8 @@ Tensor rotary(const Tensor& x, std::span<const std::int32_t> positions,
   require_defined("rotary", x.value());
   const auto& [size, columns, pairs, base] = options;
   if (x.shape().rank() != 2) fail("[rotary] expected x [rows, d], got {}", x.shape());
-  if (size < 2 || size % 2 != 0) fail("[rotary] expected heads of an even size, got {}", size);
+  if (size < 2 || size % 2 != 0)
+    fail("[rotary] expected heads of an even size of at least 2, got {}", size);
   if (columns < 0 || columns > x.shape()[1] || columns % size != 0)
     fail("[rotary] expected whole heads of size {} within {}, got {} columns", size, x.shape(),
          columns);

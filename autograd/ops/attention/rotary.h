@@ -8,8 +8,8 @@
 
 namespace heed {
 
-/// The pairs of a head's values that are rotated together: i and i + size/2 (as in Llama), or 2i
-/// and 2i + 1 (as in RoFormer). The two differ by a permutation of a head's columns.
+/// The pairs of a head's values that are rotated together: i and i + size/2 (as in GPT-NeoX),
+/// or 2i and 2i + 1 (as in RoFormer). The two differ by a permutation of a head's columns.
 enum class RotaryPairs { halves, adjacent };
 constexpr auto names_of(RotaryPairs) { return enum_names<RotaryPairs>("halves", "adjacent"); }
 
@@ -19,7 +19,7 @@ HEED_BEGIN
 
 struct RotaryOptions {
   std::int64_t size = 0;  ///< size of a head; even
-  /// Number of columns to rotate, a multiple of `size`; the rest is copied.
+  /// Number of columns to rotate, counted from the first; a multiple of `size`. The rest is copied.
   std::int64_t columns = 0;
   RotaryPairs pairs = RotaryPairs::halves;
   double base = 10000;  ///< pair i is rotated by position · base^(−2i/size)

@@ -15,7 +15,7 @@ HEED_BEGIN
 Tensor lstm(const Tensor& x, const Tensor& weight, const Tensor& bias,
             std::span<const std::int32_t> offsets, bool reverse = false);
 /// The GRU: x: [rows, 3 d] (gates r, z, n), weight: W_hh [3 d, d], bias: b_hh [3 d] or undefined
-/// → h: [rows, d].
+/// → h: [rows, d]. offsets and `reverse`: as for lstm.
 Tensor gru(const Tensor& x, const Tensor& weight, const Tensor& bias,
            std::span<const std::int32_t> offsets, bool reverse = false);
 

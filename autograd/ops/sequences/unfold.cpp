@@ -77,8 +77,10 @@ struct Unfold {
 
 void require_window(const UnfoldWindow& w, std::span<const std::int32_t> offsets) {
   if (w.before < 0 || w.before >= w.width || w.above < 0 || w.above >= w.height)
-    fail("[unfold] expected a window that contains its row, got {} x {}, above {} and before {}",
-         w.height, w.width, w.above, w.before);
+    fail(
+        "[unfold] expected a window that contains its row, got height {}, width {}, above {} and "
+        "before {}",
+        w.height, w.width, w.above, w.before);
   constexpr std::int64_t most = std::int64_t{1} << 31;
   if (w.width > most || w.height > most / w.width)
     fail("[unfold] expected a window of at most 2^31 rows, got {} x {}", w.height, w.width);
