@@ -83,8 +83,8 @@ struct LayerPositions {
   LayerPositions() = default;
   LayerPositions(const ModelOptions& options, bool is_causal, Init& init);
 
-  /// The bias of the projection to queries, keys and values, with u added to the bias of the
-  /// queries.
+  /// The bias of the projection to queries, keys and values. relative_xl adds u to the bias of the
+  /// queries; other kinds return `bias`.
   Tensor projection_bias(const Tensor& bias) const;
   /// Rotates the first `heads` heads of each row of x. Each sequence begins at position `first`.
   /// Kinds other than rotary return x unchanged.

@@ -19,8 +19,8 @@ class Teacher {
   /// longest training sequence. Prints the origin of the weights.
   Teacher(const Config& student, const ExperimentData& data);
 
-  /// The teacher's logits for a batch, computed without a graph, in the caller's precision
-  /// (Bf16Scope).
+  /// The teacher's logits for this input, computed without a graph, in the caller's precision
+  /// (Bf16Scope), with the settings of the divergence.
   Distillation of(const ModelInput& input) const;
   const Model& model() const { return *model_; }
 

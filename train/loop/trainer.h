@@ -43,10 +43,10 @@ class Trainer {
   /// Trains to the end or until a signal requests a stop, and saves a checkpoint. Returns the
   /// signal or 0. The run's folder is unchanged until train() or restore() is called.
   int train();
-  /// Called after training: loads and records the run's weights. With train.average > 1, they are
-  /// the mean of the last checkpoints if it is better on the validation data or there are no such
-  /// data. Otherwise, they are those of the best checkpoint or, without validation data, of the
-  /// last.
+  /// Called after training: loads and records the run's weights. With train.average > 1 and at
+  /// least two checkpoints in the last fifth of the run, they are the mean of the newest if it is
+  /// better on the validation data or there are no such data. Otherwise, they are those of the best
+  /// checkpoint or, without validation data, of the last.
   WeightsInfo choose_weights();
   /// Computes and records the metrics of the test split or, without test data, of the validation
   /// split. Returns nullopt if both are missing.
@@ -110,9 +110,9 @@ class Trainer {
   /// checkpoint or it is lost.
   void find_best();
   void remove_average();  ///< removes RUN/average, if it exists
-  /// Loads the mean of the last checkpoints into the model and evaluates it. If it is better than
-  /// the best checkpoint, or if there are no validation data, writes it to RUN/average and returns
-  /// true. Adds the results to `figures`.
+  /// Loads the mean of the last checkpoints, if there are at least two, into the model and
+  /// evaluates it. If it is better than the best checkpoint, or if there are no validation data,
+  /// writes it to RUN/average and returns true. Adds the results to `figures`.
   bool mean_is_better(nlohmann::json& figures);
   Metric deciding_metric() const;
   double deciding_value(const Evaluation& e) const;
