@@ -50,7 +50,7 @@ HEED_BEGIN
 using ComputedOffsets = std::vector<std::int32_t, ArenaAllocator<std::int32_t>>;
 
 /// The output of the encoder, which cross-attention reads: sequence i of the decoder attends to
-/// sequence i of the encoder.
+/// sequence i of the encoder; in decoding, hypothesis i attends to sequence Cache::sequence[i].
 struct EncoderOutput {
   Tensor rows;  ///< [encoder rows, d]
   ComputedOffsets offsets;
@@ -63,16 +63,18 @@ struct EncoderOutput {
 /// position (nn/layers/attention.h); the default of Mixer::step stores the input of each position.
 /// Linear attention and the other built-in mixers store only their newest state.
 struct LayerCache {
-  std::vector<Array> entries;  ///< entries[t]: position t, one row per hypothesis at that step
-  Array encoder_keys_values;   ///< keys and values of cross-attention, computed once
-  Array distances;             ///< relative_xl: keys of the distances 0, 1, … (LayerPositions)
+  /// entries[t]: position t, with one row per hypothesis at that step, or a single row for a
+  /// position of a prompt.
+  std::vector<Array> entries;
+  Array encoder_keys_values;  ///< keys and values of cross-attention, computed once
+  Array distances;            ///< relative_xl: keys of the distances 0, 1, … (LayerPositions)
 };
 
 /// The cache for decoding, with which a step computes one new row per hypothesis instead of whole
 /// sequences. The rows of earlier positions never move: when a beam search keeps, drops or copies
 /// hypotheses, only `paths` and `sequence` change, which all layers share.
 struct Cache {
-  std::int64_t position = -1;                    ///< position of the newest row of each hypothesis
+  std::int64_t position = -1;  ///< position of the newest row of each hypothesis; −1: no row
   std::vector<std::vector<std::int32_t>> paths;  ///< paths[i][t]: hypothesis i's row in entries[t]
   std::vector<std::int32_t> sequence;            ///< the encoder sequence that hypothesis i reads
   std::vector<LayerCache> layers;
@@ -98,14 +100,14 @@ struct Cache {
 };
 
 /// The context in which a block runs. With a cache, x contains one new row per hypothesis (or a
-/// prompt, see `prefill`), and no gradients are recorded.
+/// prompt, see `prefill`), and the thread must not record ops (NoGrad).
 struct Context {
   Offsets offsets;                      ///< offsets of the sequences in x
-  const EncoderOutput* encoder_output;  ///< input of cross-attention; nullptr if the block has none
+  const EncoderOutput* encoder_output;  ///< input of cross-attention; may be null without it
   Pass& pass;
   Cache* cache = nullptr;  ///< decoding: row i of x is the new row of hypothesis i
   bool prefill = false;    ///< x contains a prompt that all hypotheses share (requires a cache)
-  std::size_t layer = 0;   ///< index of the block in its stack, which selects its cache
+  std::size_t layer = 0;   ///< index of the block in its stack, which selects its cache and memory
   std::span<const ScoreTermPtr> terms = {};  ///< score terms of self-attention (Positions)
   /// Replaces the model's pattern of self-attention, for example by a prefix
   /// (autograd/ops/attention/prefix.h) or any mask (mask.h). In a causal block, it must exclude the

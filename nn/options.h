@@ -12,7 +12,9 @@ namespace heed {
 
 /// The dropout probabilities in training (Srivastava et al. 2014). One number sets all three.
 struct DropoutRates {
-  double residual = 0.1;    ///< embeddings, and the output of a sublayer before the residual sum
+  /// Embeddings, the output of a sublayer before the residual sum, and the pooled row of a
+  /// sequence.
+  double residual = 0.1;
   double attention = 0.1;   ///< attention weights
   double activation = 0.1;  ///< hidden values of the feed-forward layer
 
@@ -24,7 +26,7 @@ struct DropoutRates {
 /// layers.
 struct AttentionChoice {
   PatternKind pattern{};  ///< default: full
-  /// Pattern window: a token reads the keys of itself and of the window − 1 tokens before it; in an
+  /// Pattern window: a token reads its own key and those of the window − 1 tokens before it; in an
   /// encoder, also those of the window − 1 tokens after it.
   std::int64_t window = 128;
   /// The number of key heads, which must divide `heads`. A group of query heads shares each key
@@ -43,8 +45,8 @@ struct FrontEndOptions {
   FrontEndKind kind = FrontEndKind::linear;
   std::int64_t layers = 2;  ///< conv: number of convolutions
 };
-/// The number of rows that a front end returns for the n rows of a sequence, or along a side of n
-/// patches of an image.
+/// The number of rows that a front end returns for a sequence of n rows or, for an image, along a
+/// side of n patches.
 constexpr std::int64_t rows_after(const FrontEndOptions& o, std::int64_t n) {
   if (o.kind == FrontEndKind::linear) return n;
   const std::int64_t stride = std::int64_t{1} << o.layers;
@@ -62,8 +64,8 @@ struct ModelOptions {
   std::int64_t d_model = 256;
   std::int64_t heads = 4;  ///< divides d_model
   std::int64_t d_ff = 1024;
-  std::int64_t encoder_layers = 3;  ///< 0 in a language model
-  std::int64_t decoder_layers = 3;
+  std::int64_t encoder_layers = 3;  ///< not used by a language model
+  std::int64_t decoder_layers = 3;  ///< not used by a classifier
   DropoutRates dropout = {};
   Activation activation{};      ///< default: relu
   MixerKind mixer{};            ///< default: attention
@@ -73,7 +75,7 @@ struct ModelOptions {
   BlockForm block = BlockForm::serial;
   bool residual = true;  ///< the output of a sublayer is added to its input
   NormPlace norm = NormPlace::pre;
-  bool final_norm = true;  ///< a norm after the last block of a stack
+  bool final_norm = true;  ///< a norm after the last block of a stack, unless `norm` is none
   NormKind norm_kind = NormKind::layer;
   double norm_eps = 1e-5;
   bool tie_embeddings = true;  ///< embeddings and output projection share a matrix, if shapes allow
@@ -93,12 +95,12 @@ struct ModelOptions {
   std::int64_t max_positions = 1024;  ///< number of rows of a learned position table
   RotaryPairs rotary_pairs{};         ///< default: halves
   double rotary_base = 10000;         ///< pair i is rotated by position · base^(−2i/size)
-  std::int64_t shaw_distance = 16;    ///< relative_shaw: distances from this one on share a key
+  std::int64_t shaw_distance = 16;    ///< relative_shaw: all distances ≥ this one share a key
   std::int64_t t5_buckets = 32;       ///< relative_t5: number of buckets, a multiple of 4
-  std::int64_t t5_distance = 128;     ///< relative_t5: distances from this one on share a bucket
+  std::int64_t t5_distance = 128;     ///< relative_t5: all distances ≥ this one share a bucket
 };
 
-/// The number of source rows for each position of the encoder.
+/// The number of source rows that the front end reduces to one position of the encoder.
 constexpr std::int64_t rows_per_position(const ModelOptions& o) {
   if (o.front_end.kind == FrontEndKind::linear) return 1;
   return std::int64_t{1} << (o.grid_width > 0 ? 2 : 1) * o.front_end.layers;

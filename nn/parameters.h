@@ -12,7 +12,8 @@ HEED_BEGIN
 /// The parameters of a layer, in a fixed order. The tensors share their values with the layer.
 using Parameters = std::vector<NamedTensor>;
 
-/// Appends the parameters of a part, with the prefix "name."; an empty `name` adds no prefix.
+/// Appends the parameters of a part. Their names are prefixed with `name` and a dot, unless `name`
+/// is empty.
 template <class Part>
 void append(Parameters& all, const std::string& name, const Part& part) {
   const std::string prefix = name.empty() ? "" : name + ".";
@@ -30,7 +31,7 @@ Parameters parameters_of(const std::string& name, const Part& part, const MorePa
   return all;
 }
 
-/// Creates the initial values of parameters. Each parameter has a separate random stream, numbered
+/// Creates the initial values of parameters. Each random parameter has a separate stream, numbered
 /// in order of creation, so adding a layer at the end of a model does not change the initial values
 /// of the other layers.
 class Init {
@@ -40,10 +41,10 @@ class Init {
   Init(InitKind kind, double std, std::uint64_t seed) : kind_(kind), std_(std), seed_(seed) {}
 
   /// A weight [out, in]. xavier: uniform within ±√(6 / (in + out)) (Glorot and Bengio 2010);
-  /// normal: N(0, std²); none: uninitialised values, which occupy no memory until they are written.
+  /// normal: N(0, std²); none: uninitialised values.
   Tensor matrix(std::int64_t out, std::int64_t in);
   /// An embedding table [n, d]. xavier: N(0, 1/d), so that a table scaled by √d starts at unit
-  /// variance (Vaswani et al. 2017, section 3.4); normal: N(0, std²).
+  /// variance (Vaswani et al. 2017, section 3.4); normal and none: as for a matrix.
   Tensor table(std::int64_t n, std::int64_t d);
   Tensor zeros(std::int64_t n);
   Tensor ones(std::int64_t n);

@@ -9,9 +9,9 @@
 HEED_BEGIN
 
 /// The keys and values that each self-attention layer computed for the last tokens of earlier
-/// segments. Tokens attend to them as to those of the current segment. They receive no gradient and
-/// are not recomputed when the weights change. The sequences of a batch are lanes: lane i continues
-/// lane i of the previous batch.
+/// segments. A token attends to them as it does to those of the current segment. They receive no
+/// gradient and are not recomputed when the weights change. The sequences of a batch are lanes:
+/// lane i continues lane i of the previous batch.
 /// Source: Dai et al., "Transformer-XL", 2019, section 3.2 (where the memory contains the inputs of
 /// the layers instead).
 ///
@@ -20,7 +20,8 @@ HEED_BEGIN
 class SegmentMemory {
  public:
   SegmentMemory() = default;
-  /// A memory of the last `tokens` tokens for each of `layers` layers, `width` values per token.
+  /// A memory of the last `tokens` tokens of each lane, with `width` values per token in each of
+  /// `layers` layers.
   SegmentMemory(std::int64_t tokens, std::int64_t layers, std::int64_t width)
       : tokens_(tokens), width_(width), kept_(layers), next_(layers) {}
 

@@ -37,7 +37,7 @@ float from_f16(std::uint16_t bits) {
   return (bits >> 15u) != 0 ? -magnitude : magnitude;
 }
 
-/// One line for each of the first `max_listed` names.
+/// The first `max_listed` misfits, one per line, then the number of those omitted.
 std::string listed(const std::vector<std::string>& misfits) {
   constexpr std::size_t max_listed = 100;  // a file may have 65,536 names
   std::string text;
@@ -59,7 +59,8 @@ std::int64_t rows_of(const TensorView& tensor) {
   return tensor.shape.empty() ? 1 : tensor.shape.front();
 }
 
-/// The scales of an I8 tensor, or nullptr if the file contains none of the right type and size.
+/// The scales of a tensor; nullptr if it is not I8 or the file lacks scales of the right type and
+/// size.
 const TensorView* scales_of(const SafetensorsFile& file, const TensorView& tensor) {
   const TensorView* const scales = file.find(tensor.name + std::string(scale_suffix));
   const bool fit = tensor.dtype == DType::i8 && scales != nullptr && scales->dtype == DType::f32 &&
@@ -76,7 +77,8 @@ void copy_tensor(const SafetensorsFile& file, const TensorView& tensor, std::spa
                            rows == 0 ? 0 : tensor.size() / rows, into.data());
 }
 
-/// The result of a comparison: lines of the error message, and the names on each side.
+/// The result of a comparison: lines of the error message, and the names that are in the file, in
+/// the model or in both.
 struct Comparison {
   std::vector<std::string> missing, mismatched, extra;
   LoadedWeights names;

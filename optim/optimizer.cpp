@@ -16,7 +16,8 @@ void require(bool right, const char* option, const char* range, double value) {
   if (!right) fail("[optimizer] expected {} {}, got {}", option, range, value);
 }
 
-/// Checks options set in code against the ranges of the config's keys. NaN fails.
+/// Checks options set in code against the ranges of the config's keys, except that lr may be 0.
+/// NaN fails.
 void check(const OptimOptions& o) {
   require(o.lr >= 0, "lr", "of at least 0", o.lr);
   for (const double beta : o.betas) require(beta >= 0 && beta < 1, "betas", "in [0, 1)", beta);

@@ -25,32 +25,35 @@ inline constexpr ValueRange all_values{0, std::numeric_limits<std::int64_t>::max
 
 class Optimizer {
  public:
-  /// Keeps handles to the parameters' values and allocates their moments, initially zero.
-  /// Throws if a parameter is not a variable or is listed twice, or if an option is out of range.
-  /// Only the values in `owned`, a range of indices over all parameters, have moments and may be
-  /// updated.
+  /// Keeps handles to the parameters' values and allocates their moments, initially zero. Throws
+  /// Error(failed) if a parameter is not a variable or is listed twice, or if an option is out of
+  /// range. Only the values in `owned`, a range of indices over the values of all parameters, have
+  /// moments and may be updated.
   Optimizer(const OptimOptions& options, std::vector<NamedTensor> parameters,
             ValueRange owned = all_values);
 
   /// A full step on this thread: the learning rate of options.schedule, clipping by
   /// options.clip_norm, the update. A parameter that the loss does not depend on has a zero
   /// gradient. Throws before any value changes: Error(failed) if the loss depends on no parameter,
-  /// or if a schedule with a last step (cosine, linear) has schedule.steps 0; Error(non_finite),
-  /// naming the first such parameter, if a gradient is NaN or infinite.
+  /// if a parameter is owned only in part, or if a schedule with a last step (cosine, linear) has
+  /// schedule.steps 0; Error(non_finite), naming the first such parameter, if a gradient is NaN or
+  /// infinite.
   OptimizerStep step(Gradients gradients);
-  /// A full step with this learning rate instead of the schedule's.
+  /// A full step with this learning rate instead of the schedule's. Also throws Error(failed) if
+  /// `lr` is negative or NaN.
   OptimizerStep step(Gradients gradients, double lr);
 
   /// Starts the next step, with its learning rate and the factor that is first applied to the
   /// gradients (clipping).
   void begin_step(double lr, double grad_scale);
-  /// Updates values [begin, end) of a parameter; `gradient` points to the gradient of the
-  /// parameter's first value. Ranges are independent: threads may share the work without changing
-  /// the result. Returns whether the values were finite before the update.
+  /// Updates values [begin, end) of a parameter, which must lie in owned(parameter); `gradient`
+  /// points to the gradient of the parameter's first value. Disjoint ranges are independent:
+  /// threads may share the work without changing the result. Returns whether the values were finite
+  /// before the update.
   bool update(std::size_t parameter, std::int64_t begin, std::int64_t end, const real* gradient);
   /// A full step on this thread. The gradients are in the order of the parameters; an undefined one
-  /// counts as zero. Throws if their number or a shape differs from the parameters', or if a
-  /// parameter is owned only in part.
+  /// counts as zero. Throws Error(failed) if their number or a shape differs from the parameters',
+  /// or if a parameter is owned only in part.
   void step(const std::vector<Array>& gradients, double lr, double grad_scale = 1);
 
   const std::vector<NamedTensor>& parameters() const { return parameters_; }
@@ -68,7 +71,8 @@ class Optimizer {
   /// The gradients in the order of the parameters; undefined where the loss does not depend on the
   /// parameter. Throws if it depends on no parameter.
   std::vector<Array> in_order(Gradients& gradients) const;
-  /// The global norm of the gradients. Throws Error(non_finite) if a gradient is not finite.
+  /// The global norm of the gradients. Throws Error(non_finite) if a gradient is not finite or, in
+  /// the double build, if its sum of squares overflows.
   double norm_of(const std::vector<Array>& gradients) const;
 
   OptimOptions options_;

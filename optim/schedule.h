@@ -10,11 +10,13 @@ namespace heed {
 
 /// The learning rate of step t = 1, 2, …: options.lr is the peak, reached at the end of a linear
 /// warmup. After the warmup:
-/// - noam, inverse_sqrt: lr √(warmup / t) (Vaswani et al. 2017, section 5.3, scaled to peak lr)
+/// - noam, inverse_sqrt: lr √(warmup / t), where a warmup of 0 counts as 1 (Vaswani et al. 2017,
+///   section 5.3, scaled to peak lr)
 /// - cosine: from lr along half a cosine to min_lr at the last step, then min_lr
 /// - linear: from lr along a straight line to min_lr at the last step, then min_lr
 /// - constant: lr
-/// The last step is schedule.steps or, if that is 0, total_steps, the last step of the run.
+/// The last step is schedule.steps or, if that is 0, total_steps, the last step of the run. Unless
+/// it is later than the warmup, cosine and linear remain at lr.
 inline double learning_rate(const OptimOptions& options, std::int64_t step,
                             std::int64_t total_steps) {
   const ScheduleOptions& schedule = options.schedule;

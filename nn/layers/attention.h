@@ -45,7 +45,8 @@ struct MultiHeadAttention : Mixer {
   std::int64_t in_rows() const { return d + 2 * kv_heads * (d / heads); }
   Tensor queries(const Tensor& x) const;          ///< [rows, d] → [rows, d]
   Tensor keys_and_values(const Tensor& x) const;  ///< [rows, d] → [rows, 2 e]
-  /// `max_length`: maximum number of rows in a sequence; used by self-attention only.
+  /// `max_length`: maximum number of keys of a sequence, including those in the cache or the
+  /// segment memory; used by self-attention only.
   AttentionOptions attention_options(const Context& context, std::int64_t max_length) const;
   Tensor whole_sequences(const Tensor& x, const Context& context) const;
   /// Queries, keys and values side by side, with rotary positions applied: [rows, d + 2 e].

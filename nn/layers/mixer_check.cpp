@@ -11,7 +11,7 @@ HEED_BEGIN
 
 namespace {
 
-// The sequences are long enough to detect a row that reads far ahead.
+// The first sequence is long enough to detect a row that reads far ahead.
 constexpr std::int64_t first_length = 40, second_length = 7;
 constexpr std::int64_t rows = first_length + second_length;
 constexpr std::int64_t steps = 8;

@@ -5,8 +5,8 @@
 ///   HEED_MIXER("mine.gate", Gate)            // Gate(options, scope, init): a heed::Mixer
 ///   HEED_ACTIVATION("mine.squash", squash)   // heed::Tensor squash(const heed::Tensor&)
 ///
-/// heed_add_plugin compiles a plugin twice: real = float into libmine.so and, with HEED_DOUBLE,
-/// real = double into libmine_f64.so.
+/// heed_add_plugin compiles the layers of a plugin twice: with real = float into libmine.so and,
+/// with HEED_DOUBLE, with real = double into libmine_f64.so.
 #include <memory>
 
 #include "nn/layers/activations.h"

@@ -58,7 +58,7 @@ struct Positions {
 
   /// x: [rows, d] → [rows, d]. Each sequence begins at position `first`. Sinusoidal and learned
   /// positions throw Error(failed) if the offsets are not those of x, learned positions also if a
-  /// sequence is longer than the table.
+  /// position lies beyond the end of the table.
   Tensor operator()(const Tensor& x, Offsets offsets, std::int64_t first = 0) const;
   Parameters parameters() const {
     return weight.defined() ? Parameters{{"weight", weight}} : Parameters{};
@@ -83,14 +83,14 @@ struct LayerPositions {
   LayerPositions() = default;
   LayerPositions(const ModelOptions& options, bool is_causal, Init& init);
 
-  /// The bias of the projection to queries, keys and values, with u added to the bias of the
-  /// queries.
+  /// The bias of the projection to queries, keys and values. relative_xl adds u to the bias of the
+  /// queries; other kinds return `bias`.
   Tensor projection_bias(const Tensor& bias) const;
   /// Rotates the first `heads` heads of each row of x. Each sequence begins at position `first`.
   /// Kinds other than rotary return x unchanged.
   Tensor rotated(const Tensor& x, std::int64_t heads, Offsets offsets, std::int64_t first) const;
-  /// Adds the score terms of this layer, for sequences of at most `max_length` rows. With a cache,
-  /// reuses the keys of distances in it.
+  /// Adds the score terms of this layer, for sequences of at most `max_length` keys. A cache, if
+  /// not null, stores the keys of distances for later steps.
   void add_terms(std::vector<ScoreTermPtr>& terms, std::int64_t max_length,
                  LayerCache* cache) const;
   Parameters parameters() const;

@@ -3,12 +3,12 @@
 
 HEED_BEGIN
 
-/// A model that assigns a label to each row or to each sequence of the source. Its loss is the
-/// cross-entropy with label smoothing; rows with the label ignored_target are skipped.
+/// A model that assigns a label to each row or to each sequence of the source. Its loss is that of
+/// deferred_loss; rows or sequences with the label ignored_target are skipped.
 class Classifier : public Model {
  public:
-  /// Whether the model labels sequences. In a batch, the first row of each sequence has the label
-  /// of the sequence; the other rows have none.
+  /// Whether the model labels sequences. If so, the label of a sequence is that of its first row in
+  /// the batch, and the labels of its other rows are not read.
   virtual bool of_sequences() const = 0;
   /// The logits: [source rows, labels] or [sequences, labels].
   virtual Tensor logits(const ModelInput& input, Pass& pass) const = 0;

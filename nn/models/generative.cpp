@@ -84,7 +84,9 @@ void require_parents(std::span<const std::int32_t> parents, std::size_t hypothes
 
 void require_unread(bool begun, bool has_source) {
   if (begun || has_source)
-    fail("[decoding] prefill must precede the first step and requires a model without a source");
+    fail(
+        "[decoding] prefill must precede the first step and any other prompt, and requires a model "
+        "without a source");
 }
 
 class CachedDecoding final : public Decoding {

@@ -21,7 +21,7 @@ struct SideView {
   std::span<const float> features = {};  ///< [rows, width], used in place of ids
   std::int64_t width = 0;
 
-  /// Rows [begin, end); `part_offsets` are their offsets.
+  /// Rows [begin, end). `part_offsets`: the offsets of their sequences, counted from `begin`.
   SideView part(std::int64_t begin, std::int64_t end, Offsets part_offsets) const {
     if (width == 0) return {ids.subspan(begin, end - begin), part_offsets};
     return {{}, part_offsets, features.subspan(begin * width, (end - begin) * width), width};
@@ -88,15 +88,16 @@ class Model {
   virtual std::int64_t position_limit() const = 0;
 };
 
-/// The hypotheses of a decoding run: token sequences of equal length; each step appends one token.
+/// The hypotheses of a decoding run: token sequences of equal length. Each step appends one token
+/// to each of them.
 class Decoding {
  public:
   virtual ~Decoding() = default;
   /// Appends tokens[i] to hypothesis i. Returns the logits of the next token: [hypotheses,
   /// vocabulary]. Throws Error(failed) if the number of tokens is not that of the hypotheses.
   virtual Array step(std::span<const std::int32_t> tokens) = 0;
-  /// Appends a prompt to every hypothesis (Mixer::prefill). Throws Error(failed) after the first
-  /// step and for a model with a source.
+  /// Appends a prompt to every hypothesis (Mixer::prefill). Throws Error(failed) after a step or a
+  /// prompt that is not empty, and for a model with a source.
   virtual void prefill(std::span<const std::int32_t> tokens) = 0;
   /// New hypothesis i continues old hypothesis parents[i]; the number of hypotheses may change.
   /// Throws Error(failed) if a parent does not exist.

@@ -117,8 +117,8 @@ SwinEncoder::SwinEncoder(const ModelOptions& options, Init& init)
   if (options.norm_kind == NormKind::batch)
     fail("[swin] expected layer norm or RMS norm, got batch norm");
   if (depths.empty() || patches_ < 1)
-    fail("[swin] expected at least one stage and one patch, got {} and {} x {}", depths.size(),
-         height, width);
+    fail("[swin] expected at least one stage and one patch; stages: {}, patches: {} x {}",
+         depths.size(), height, width);
   for (std::size_t s = 0; s < depths.size(); ++s) {
     if (s > 0 && (height % 2 != 0 || width % 2 != 0))
       fail("[swin] stage {} cannot merge {} x {} patches: both sides must be even", s, height,

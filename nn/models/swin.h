@@ -35,8 +35,8 @@ class SwinEncoder {
  public:
   SwinEncoder(const ModelOptions& options, Init& init);
 
-  /// Images as rows, one per patch, line by line → [images · patches(), width()].
-  /// The rows of an image are contiguous; their order is unspecified.
+  /// Images as feature rows, one per patch, line by line → [images · patches(), width()].
+  /// The output rows of an image are contiguous; their order is unspecified.
   Tensor operator()(const SideView& side, Pass& pass) const;
   std::int64_t width() const { return width_; }  ///< d_model, doubled by each stage after the first
   std::int64_t patches() const { return patches_; }  ///< patches per image after the last stage

@@ -25,8 +25,8 @@ inline ModelInput model_input(const Batch& shard, Lanes lanes) {
   return input;
 }
 using LaneList = std::vector<Lanes, ArenaAllocator<Lanes>>;
-/// Begins a batch in the segment memory and returns the lanes of each shard. The lanes are empty
-/// without a segment memory.
+/// Begins a batch in the segment memory and returns the lanes of each shard. Without a segment
+/// memory, returns a default Lanes for each shard.
 inline LaneList lanes_of(std::span<const Batch> shards, std::optional<SegmentMemory>& memory) {
   LaneList all(shards.size());
   if (!memory) return all;
@@ -42,7 +42,7 @@ inline LaneList lanes_of(std::span<const Batch> shards, std::optional<SegmentMem
   return all;
 }
 
-/// Adds the counts of `part` to `total`.
+/// Adds the sums and counts of `part` to those of `total`, except `each`.
 inline void add_counts(LossCounts& total, const LossCounts& part) {
   total.loss += part.loss;
   total.nll += part.nll;

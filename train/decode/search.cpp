@@ -213,7 +213,7 @@ std::vector<std::vector<Hypothesis>> translate(const FrozenModel& frozen, const 
   const Generative& model = frozen.model;
   std::vector<std::int64_t> order(static_cast<std::size_t>(data.size()));
   std::iota(order.begin(), order.end(), 0);
-  // The longest sources first: otherwise one thread would run the longest batch alone at the end.
+  // The longest sources first: otherwise one thread might run the longest batch alone at the end.
   std::stable_sort(order.begin(), order.end(), [&](std::int64_t a, std::int64_t b) {
     return data.source_rows(a) > data.source_rows(b);
   });
@@ -285,8 +285,8 @@ std::vector<Hypothesis> continuations(const FrozenModel& frozen,
   if (context > 0 && std::ssize(fed) + limit > context + 1)
     throw Error(
         Exit::usage,
-        fmt::format("--nbest: prompt and continuation exceed the context of {} tokens ({} + {}); "
-                    "lower decode.max_length",
+        fmt::format("--nbest: prompt and continuation can exceed the context of {} tokens ({} + "
+                    "{}); lower decode.max_length",
                     context, fed.size(), limit));
   Search search(options, limit, seed, {(number << 20) + std::ssize(prompt)});
   return continued(frozen.model, fed, search, options.cached);
@@ -305,7 +305,7 @@ std::vector<std::int32_t> continue_text(const FrozenModel& frozen,
   std::int64_t left = std::max<std::int64_t>(options.max_length, 1);
   while (left > 0) {
     // The model reads the whole text or, if the text exceeds the context, its last context / 2
-    // tokens. The search begins with the last token.
+    // tokens. The last token is the first input of the search.
     std::size_t from = 0;
     if (context > 0 && static_cast<std::int64_t>(text.size()) > context) {
       from = text.size() - static_cast<std::size_t>(std::max<std::int64_t>(context / 2, 1));

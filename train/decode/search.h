@@ -27,10 +27,10 @@ struct Hypothesis {
 };
 
 /// Extends hypotheses token by token until each is finished. A finished hypothesis keeps its place
-/// in the beam of its sentence, so a sentence is finished when it has `beam` finished hypotheses;
-/// finished sentences are removed from the batch. Candidates of equal probability are ordered by
-/// their parent hypothesis, then by their token. Probabilities are computed after the repetition
-/// penalty. Below min_length, </s> has probability 0.
+/// in the beam of its sentence. When all hypotheses in the beam are finished, the sentence is
+/// removed from the batch. Candidates of equal probability are ordered by their parent hypothesis,
+/// then by their token. Probabilities are computed after the repetition penalty. Below min_length,
+/// </s> has probability 0.
 class Search {
  public:
   /// `limit`: the maximum number of tokens of a hypothesis; `numbers`: the numbers of the
@@ -50,7 +50,7 @@ class Search {
 
   /// `decoding` has one hypothesis per sentence and has read each prompt except its last token;
   /// `tokens` contains the last token of each prompt. Returns 1 to `beam` hypotheses of each
-  /// sentence, the best first.
+  /// sentence, by descending score.
   std::vector<std::vector<Hypothesis>> run(Decoding& decoding, std::vector<std::int32_t> tokens);
 
  private:
@@ -98,19 +98,19 @@ inline constexpr std::int64_t usual_batches = 4;
 
 /// The options of a translation that are not in the config.
 struct TranslateRequest {
-  std::span<const std::int64_t> numbers =
-      {};  ///< numbers of the sentences; by default their indices
+  /// The numbers of the sentences; by default, their indices in the dataset.
+  std::span<const std::int64_t> numbers = {};
   std::span<const std::vector<std::int32_t>> prefixes = {};  ///< first tokens of each output
   std::int64_t nbest = 1;  ///< maximum number of hypotheses per sentence, or number of samples
   std::int64_t batches = usual_batches;
 };
 
 /// Translates every source of a dataset (of any kind of input) on the workers, in batches of
-/// sources of similar length. There are about `batches` batches: fewer if each would have fewer
-/// than 32 hypotheses, more if one would exceed options.batch_sequences hypotheses. Each sentence's
-/// result is a function of the sentence, the options, the seed and, when sampling, the sentence's
-/// number (request.numbers; by default its index in the dataset). In bf16, the result also depends
-/// on the batches, because small products remain in float32 (autograd/kernels/gemm/bf16.h).
+/// sources of similar length. There are about request.batches batches: fewer if each would have
+/// fewer than 32 hypotheses, more if one would exceed options.batch_sequences hypotheses. Each
+/// sentence's result is a function of the sentence, its prefix, the options, the seed and, when
+/// sampling, the sentence's number. In bf16, the result also depends on the batches, because small
+/// products remain in float32 (autograd/kernels/gemm/bf16.h).
 std::vector<std::vector<Hypothesis>> translate(const FrozenModel& frozen, const Dataset& data,
                                                const DecodeOptions& options, std::uint64_t seed,
                                                const Workers& workers,
@@ -132,7 +132,7 @@ std::vector<std::int32_t> continue_text(const FrozenModel& frozen,
                                         const DecodeOptions& options, std::uint64_t seed,
                                         std::int64_t number,
                                         const std::function<void(std::int32_t)>& on_token = {});
-/// The `beam` best hypotheses of a continuation, the best first. The first is the result of
+/// The hypotheses of a continuation, 1 to `beam`, by descending score. The first is the result of
 /// continue_text. Throws Error(usage) if prompt and continuation can exceed the model's context.
 std::vector<Hypothesis> continuations(const FrozenModel& frozen,
                                       std::span<const std::int32_t> prompt,

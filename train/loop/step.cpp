@@ -51,7 +51,7 @@ std::string samples_of(const Batch& shard) {
 }
 
 /// Describes the first tensor that contains NaN or infinity: a weight, or a tensor of a shard of
-/// the step, with the samples of this shard. Repeats the shards and checks every tensor, which
+/// the step, with the samples of this shard. Runs the shards again and checks every tensor, which
 /// takes a few times as long as the step.
 std::string explain(const Model& model, std::span<const NamedTensor> parameters,
                     std::span<const Batch> shards, std::span<const Lanes> lanes, std::int64_t step,
@@ -206,8 +206,8 @@ void TrainStep::run_concurrently(const std::function<void(std::int64_t, AllReduc
   } catch (const std::system_error&) {
     fail_with(std::make_exception_ptr(
         Error(Exit::io,
-              fmt::format("batch norm runs each of the {} shards of a step on a separate thread, "
-                          "but the system cannot create more threads; lower train.shards",
+              fmt::format("batch norm runs each shard of a step on a separate thread ({} in this "
+                          "process), but the system cannot create so many; lower train.shards",
                           shards))));
   }
   for (std::thread& thread : threads) thread.join();
@@ -299,8 +299,8 @@ void TrainStep::for_pieces(Part pieces, const Job& job) {
 double TrainStep::sum_shards() {
   if (local_shards_.begin == std::ssize(gradients_))
     local_shards_ = {0, 0};  // this rank has pieces, but no shards
-  // A parameter without a gradient in the first shard needs an array for the sum; it is filled with
-  // −0, because −0 + x is bitwise equal to x for every x.
+  // A parameter without a gradient in total() needs an array for the sum. It is filled with −0,
+  // because −0 + x is bitwise equal to x for every number x.
   GradientList& sums = total();
   for (std::int64_t i = local_pieces().begin; i < local_pieces().end; ++i) {
     Array& sum = sums[pieces_[i].parameter];
@@ -334,7 +334,7 @@ void TrainStep::sum_pieces(Part pieces, std::span<real* const> received) {
                                         : nullptr;
     }
     real* const piece_total = total()[piece.parameter].data() + piece.begin;
-    // tree_sum may write only to the first part.
+    // The result of tree_sum may overwrite the first part, but no other.
     real* const sum = received[0] != nullptr ? received[0] + (piece.place - place) : piece_total;
     kernels::tree_sum(parts.data(), std::ssize(parts), sum, piece.size());
     squares_[i] = kernels::sum_squares(sum, piece.size());

@@ -28,11 +28,11 @@ struct StepOptions {
   std::int64_t shards = 4;
   double label_smoothing = 0.0;
   double clip_norm = 0.0;
-  bool recompute =
-      false;  ///< gradient checkpointing: blocks keep only their inputs, and run again in backward
+  /// Gradient checkpointing: blocks keep only their inputs, and backward runs them again.
+  bool recompute = false;
   double rdrop = 0;   ///< weight of R-Drop's divergence (train/loop/augment.h); 0: off
   double cutoff = 0;  ///< probability that an input token becomes <unk>
-  /// Returns the teacher's logits for a batch (train/loop/teacher.h); empty: no distillation.
+  /// Returns the teacher's logits for a shard (train/loop/teacher.h); empty: no distillation.
   std::function<Distillation(const ModelInput&)> teacher = {};
   bool bf16 = false;  ///< large products in bf16 (autograd/kernels/gemm/bf16.h), if available
 };
@@ -50,8 +50,8 @@ struct ShardContext {
   AllReduce* all_reduce = nullptr;  ///< sums the statistics of batch norm
 };
 
-/// Gradients of one shard, in the order of the parameters; an undefined array for a parameter
-/// without a gradient.
+/// The gradients of one shard or a sum of several, in the order of the parameters; an undefined
+/// array for a parameter without a gradient.
 using GradientList = std::vector<Array>;
 
 class TrainStep {
@@ -66,7 +66,8 @@ class TrainStep {
   /// ranks. Throws Error(Exit::non_finite), with the weights unchanged, if the loss or the
   /// gradients' norm is NaN or infinite; on rank 0, the message names the first non-finite tensor.
   /// A non-finite weight that does not affect the loss is found when it is updated:
-  /// Error(Exit::non_finite) is then thrown after the update.
+  /// Error(Exit::non_finite) is then thrown after the update. Throws Error(Exit::failed) if the
+  /// batch has no labels.
   StepResult run(std::span<const Batch> shards, std::int64_t step, double lr);
   /// The segment memory, if the model has one.
   std::optional<SegmentMemory>& memory() { return memory_; }
@@ -120,14 +121,15 @@ class TrainStep {
   std::vector<Piece> pieces_;
   std::vector<std::string> layers_;      ///< layer of each parameter
   std::vector<GradientList> gradients_;  ///< gradients of each shard; total() receives their sum
-  std::vector<bool> half_ready_;  ///< by first shard of a right half: one of the halves is ready
+  /// Index: the first shard of a right half. Value: exactly one of the two halves is ready.
+  std::vector<bool> half_ready_;
   std::mutex tree_mutex_;
   std::vector<LossCounts> counts_;  ///< loss counts of each shard
   std::vector<double> squares_;     ///< sum of squares of each piece of the total gradient
 };
 
-/// The loss of shard number `number` (from 0) of a step, divided by `divisor`. The shard must
-/// already be augmented.
+/// The sum of the losses of the labels of shard number `number` (from 0) of a step, divided by
+/// `divisor`. The shard must already be augmented.
 Tensor shard_loss(const Model& model, const Batch& shard, std::int64_t number, std::int64_t step,
                   double divisor, const StepOptions& options, LossCounts* counts,
                   const ShardContext& context = {});

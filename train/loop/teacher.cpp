@@ -40,7 +40,7 @@ bool same_pieces(const Tokenizer& a, const Tokenizer& b) {
 }
 
 /// The number of positions of the longest training sequence, for a model with `rows` source rows
-/// per position.
+/// per position; for a text, the length of the student's windows.
 std::int64_t longest_sequence(const Config& student, const Dataset& data, std::int64_t rows) {
   if (!data.stream.empty()) return model_sizes(student).context;
   std::int64_t longest = 0;

@@ -10,17 +10,17 @@
 
 HEED_BEGIN
 
-/// The model of a finished run, in evaluation mode.
+/// The model of another run, in evaluation mode.
 class Teacher {
  public:
-  /// Loads the model of the run that the student's config names, with the averaged weights if there
-  /// are any, otherwise with the best. Throws Error(bad_input) if the run has no weights or is
-  /// damaged, or if its model has another architecture, vocabulary or input format, or fewer
-  /// positions than the longest training sequence. Prints the origin of the weights.
+  /// Loads the model of the run that the student's config names, with the weights that find_weights
+  /// selects without a name. Throws Error(bad_input) if the run has no weights or is damaged, or if
+  /// its model has another architecture, vocabulary or input format, or fewer positions than the
+  /// longest training sequence. Prints the origin of the weights.
   Teacher(const Config& student, const ExperimentData& data);
 
-  /// The teacher's logits for a batch, computed without a graph, in the caller's precision
-  /// (Bf16Scope).
+  /// The teacher's logits for this input, computed without a graph, in the caller's precision
+  /// (Bf16Scope), with the settings of the divergence.
   Distillation of(const ModelInput& input) const;
   const Model& model() const { return *model_; }
 

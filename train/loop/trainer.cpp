@@ -94,7 +94,7 @@ Metric Trainer::deciding_metric() const {
 }
 
 double Trainer::deciding_value(const Evaluation& e) const {
-  // A model whose loss is NaN is unusable, although its outputs may have a BLEU score.
+  // A model whose loss is not finite is unusable, although its outputs may have a BLEU score.
   return std::isfinite(e.loss()) ? e.value(deciding_metric()) : e.loss();
 }
 
@@ -299,8 +299,8 @@ std::optional<Evaluation> Trainer::validation_figures() {
 }
 
 void Trainer::share_weights() {
-  // A step updates the weights of every rank, but the means of train.ema only on rank 0, and the
-  // running statistics of batch norm only on ranks with shards.
+  // A step updates the weights of every rank, but the means of train.ema and the running statistics
+  // of batch norm only on rank 0 (which has shard 0).
   if (ema_ || !replica_.model().statistics().empty()) replica_.share_weights();
 }
 
@@ -433,8 +433,8 @@ void Trainer::restore() {
   load_memory(folder);
   const Progress now = std::exchange(progress_, Progress::from(newest.checkpoint->state));
   adapt_progress(now);
-  replica_.stream().seek(
-      progress_.position);  // throws, before the folder is changed, if the data differ
+  // Throws, before the folder is changed, if the data do not have this position.
+  replica_.stream().seek(progress_.position);
   replica_.optimizer().set_steps(progress_.step - progress_.skipped);
   // If a validation is still due, the checkpoint is saved again with its result.
   if (!progress_.validation_due) last_saved_ = last_validated_ = progress_.step;
@@ -491,8 +491,9 @@ void Trainer::repair_metrics() {
 }
 
 void Trainer::find_best() {
-  if (!progress_.best)
-    return remove_tree(run_.path / "best");  // it points at a newer, damaged checkpoint
+  // Without a best checkpoint, the link, if any, points at a damaged checkpoint or at the best of a
+  // former criterion.
+  if (!progress_.best) return remove_tree(run_.path / "best");
   try {
     if (progress_.best_step != progress_.step)  // the current checkpoint has already been checked
       open_checkpoint(checkpoints_.folder_of(progress_.best_step));
@@ -512,7 +513,7 @@ void Trainer::find_best() {
 
 namespace {
 
-/// The samples with the model's outputs; empty if the task does not have one output per sample.
+/// The samples with the model's outputs; empty unless the task has one output per sample.
 std::vector<SampleOutput> outputs_of(const Dataset& split, const Evaluation& e) {
   std::vector<SampleOutput> all;
   if (split.source_lines.size() != e.outputs.size()) return all;
@@ -571,8 +572,8 @@ bool Trainer::mean_is_better(nlohmann::json& figures) {
     figures["average"] = value;
     const bool better = is_better(deciding_metric(), value, progress_.best);
     run_log_.line(
-        fmt::format("the mean of {} checkpoints has {} {:.7g} on the validation data, the best "
-                    "checkpoint {}: the {} is used",
+        fmt::format("the mean of {} checkpoints has {} {:.7g} on the validation data (best "
+                    "checkpoint: {}): the {} is used",
                     steps.size(), info_of(deciding_metric()).name, value,
                     progress_.best ? fmt::format("{:.7g}", *progress_.best) : "none",
                     better           ? "mean"

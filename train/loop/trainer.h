@@ -28,28 +28,28 @@ HEED_BEGIN
 
 class Trainer {
  public:
-  /// `world`: the ranks of a distributed run, in which the other ranks call Replica::follow; null in
-  /// a run of one process.
+  /// `world`: the ranks of a distributed run, in which the other ranks call Replica::follow; null
+  /// in a run of one process.
   Trainer(const Config& config, const RunFolder& run, const ExperimentData& data, RunLog& run_log,
           World* world = nullptr);
 
   /// Called before a new run: loads the weights of model.init_from, if set.
   void initialise();
-  /// Continues from the newest valid checkpoint of the run, or starts at step 0 if the run has no
-  /// checkpoints. Logs the damaged checkpoints. Throws Error(bad_input) if all checkpoints are
-  /// damaged, Error(usage) if the run is a pruned or quantised copy, and Error(io) if the disk
-  /// fails.
+  /// Continues from the newest valid checkpoint of the run, or starts at step 0 if the run has
+  /// saved none. Logs the damaged checkpoints. Throws Error(bad_input) if all checkpoints are
+  /// damaged or lost, or if the newest does not fit the config or the data; Error(usage) if the run
+  /// is a pruned or quantised copy; and Error(io) if a file cannot be read or written.
   void restore();
   /// Trains to the end or until a signal requests a stop, and saves a checkpoint. Returns the
   /// signal or 0. The run's folder is unchanged until train() or restore() is called.
   int train();
-  /// Called after training: loads and records the run's weights. With train.average > 1, they are
-  /// the mean of the last checkpoints if it is better on the validation data or there are no such
-  /// data. Otherwise, they are those of the best checkpoint or, without validation data, of the
-  /// last.
+  /// Called after training: loads and records the run's weights. With train.average > 1 and at
+  /// least two checkpoints in the last fifth of the run, they are the mean of the newest if it is
+  /// better on the validation data or there are no such data. Otherwise, they are those of the best
+  /// checkpoint or, without validation data, of the last.
   WeightsInfo choose_weights();
   /// Computes and records the metrics of the test split or, without test data, of the validation
-  /// split.
+  /// split. Returns nullopt if both are missing.
   std::optional<Evaluation> final_evaluation();
 
   /// Ends the run on the other ranks with this exit status. Must be the last call.
@@ -59,9 +59,8 @@ class Trainer {
   Team& team() { return replica_.team(); }
   const Task& task() const { return replica_.task(); }
   LoadedModel loaded_model() { return replica_.loaded_model(); }
-  std::int64_t optimizer_steps() const {
-    return replica_.optimizer().steps();
-  }  ///< number of updates
+  /// The number of updates of the weights.
+  std::int64_t optimizer_steps() const { return replica_.optimizer().steps(); }
 
  private:
   bool finished();
@@ -70,11 +69,13 @@ class Trainer {
   /// The limit that ended a finished run: "train.steps=2000".
   std::string reached_limit();
   void log_resume_status();
-  double share_done();  ///< completed share of the run; at least 1: the run is finished
+  /// The completed share of the run, by the limit that is nearest; at least 1: a limit is reached.
+  double share_done();
   void one_step();
   /// Called for a non-finite step: skips it, or saves and ends the run.
   void handle_nonfinite_step(const Error& error);
-  /// Advice for the user after a non-finite step. `from`: step of the last checkpoint; 0: none.
+  /// Advice for the user after a non-finite step. `from`: step of the last checkpoint; 0: no
+  /// step has been saved.
   std::string advice(std::int64_t from, bool skipping) const;
   /// Logs the reasons why checkpoints were not removed, each once.
   void warn_undeleted(const std::vector<std::string>& reasons);
@@ -88,7 +89,7 @@ class Trainer {
   /// ranks have the same weights.
   void share_weights();
   /// Saves a checkpoint of the current step, if there is none. `on_request`: outside the schedule
-  /// of train.save_every; load_average skips such checkpoints.
+  /// of train.save_every; load_average skips such checkpoints, except the newest.
   void save(bool is_best, bool on_request = false);
   std::vector<NamedTensor> memory_tensors();
   /// Loads the moments. If the checkpoint was written with train.ema, also loads the weights,
@@ -97,7 +98,8 @@ class Trainer {
   /// Loads the segment memory of a checkpoint, if it has one.
   void load_memory(const std::filesystem::path& folder);
   void record(const std::string& kind, const nlohmann::json& fields);
-  /// Removes the records after the checkpoint's step from metrics.jsonl and reopens the file.
+  /// Cuts metrics.jsonl before its first damaged line or the first record that the resumed run
+  /// writes again, and reopens the file.
   void repair_metrics();
   /// Adapts the checkpoint's progress to this session. Restarts the epoch if data, seed or batch
   /// size have changed, because the batch number then refers to other samples. Resets the best
@@ -108,9 +110,9 @@ class Trainer {
   /// checkpoint or it is lost.
   void find_best();
   void remove_average();  ///< removes RUN/average, if it exists
-  /// Loads the mean of the last checkpoints into the model and evaluates it. If it is better than
-  /// the best checkpoint, or if there are no validation data, writes it to RUN/average and returns
-  /// true. Adds the results to `figures`.
+  /// Loads the mean of the last checkpoints, if there are at least two, into the model and
+  /// evaluates it. If it is better than the best checkpoint, or if there are no validation data,
+  /// writes it to RUN/average and returns true. Adds the results to `figures`.
   bool mean_is_better(nlohmann::json& figures);
   Metric deciding_metric() const;
   double deciding_value(const Evaluation& e) const;
@@ -121,7 +123,9 @@ class Trainer {
   RunLog& run_log_;
   Replica replica_;
   std::optional<WeightEma> ema_;
-  std::int64_t total_steps_;  ///< last step of the schedules; 0: only time limits the run
+  /// The last step of the run according to train.steps or train.epochs (learning_rate); 0: neither
+  /// is set.
+  std::int64_t total_steps_;
   CheckpointFolder checkpoints_;
   std::optional<RunMetrics> metrics_;                     ///< set by train() or restore()
   std::optional<SignalRequests> signals_{std::in_place};  ///< reset at the end of training

@@ -30,8 +30,8 @@ std::string listed(const std::vector<std::string>& names) {
   return fmt::format("{}", fmt::join(groups, ", "));
 }
 
-/// Whether the tensor belongs to the output projection, for which the file has a different number
-/// of labels.
+/// Whether the tensor belongs to the output projection and has a different number of labels in the
+/// file.
 bool has_other_labels(const SafetensorsFile& file, const NamedTensor& t) {
   const TensorView* const view = file.find(t.name);
   if (view == nullptr || !t.name.starts_with("output.")) return false;

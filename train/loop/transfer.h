@@ -19,10 +19,10 @@ struct TransferReport {
   std::vector<std::string> text() const;
 };
 
-/// Copies the tensors whose names exist in the model from the run's weights (find_weights without a
-/// name). The output projection is not copied if the number of labels differs. Throws
-/// Error(bad_input) if the run has no weights or is damaged, or if the shape of any other tensor
-/// differs.
+/// Copies from the run's weights (find_weights without a name) the tensors whose names exist in the
+/// model. The output projection is not copied if the number of labels differs. Throws
+/// Error(bad_input) if the run has no weights or is damaged, if the shape of any other tensor
+/// differs, or if no tensor can be copied.
 TransferReport transfer_weights(const std::string& run, Model& model);
 
 /// The parameters whose names match none of the patterns; * matches any characters. Throws

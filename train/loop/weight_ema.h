@@ -1,6 +1,6 @@
 #pragma once
-/// An exponential moving average of the weights (train.ema), which is evaluated and saved instead
-/// of the weights.
+/// An exponential moving average of the weights (train.ema), which is evaluated in place of the
+/// weights and saved in their place in model.safetensors.
 #include <algorithm>
 #include <cstdint>
 #include <optional>

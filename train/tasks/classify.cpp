@@ -1,5 +1,6 @@
 /// task: classify. An encoder predicts one label for each line. A source line is a text, two texts
-/// separated by a tab, or the name of an image, a video or a sound; the target line is its label.
+/// separated by a tab, or identifies an image, a video, a sound or features; the target line is its
+/// label.
 #include <fmt/format.h>
 
 #include <algorithm>

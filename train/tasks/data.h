@@ -13,9 +13,9 @@ struct ExperimentData {
   Tokenizers tokenizers;
   Dataset train, valid, test;
   SplitSums sums;
-  /// Checksums of the evaluated lines, independent of the tokenizers: 16 hex digits of their
-  /// SHA-256. Images, videos, sounds and features are hashed instead of the source lines that name
-  /// them. "" for an empty split.
+  /// Checksums of the evaluated lines, independent of the tokenizers: the first 16 hex digits of
+  /// their SHA-256. Images, videos, sounds and features are hashed instead of the source lines that
+  /// name them. "" for an empty split.
   std::string valid_lines, test_lines;
 };
 

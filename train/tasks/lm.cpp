@@ -97,7 +97,7 @@ class Continuations final : public Generator {
   Prompt prompt_of(const std::string& line) const {
     const Tokenizer& tokenizer = *trained_.tokenizers.target;
     std::string text = config_.data.lowercase ? lowercase(line) : line;
-    // A newline replaces an empty prompt, because every line of the training text follows one.
+    // A newline replaces an empty prompt, because lines of the training text follow a newline.
     std::vector<std::int32_t> ids = tokenizer.encode(text.empty() ? "\n" : text);
     return {tokenizer, std::move(text), std::move(ids)};
   }
@@ -250,8 +250,8 @@ class LanguageModelTask final : public Task {
     return batch;
   }
 
-  /// A newline precedes each line, so that its first token is also scored. Lines longer than the
-  /// context are cut into windows, as in evaluation.
+  /// A newline (or </s>, if the tokenizer drops newlines) precedes each line, so that its first
+  /// token is also scored. Lines longer than the context are cut into windows, as in evaluation.
   std::vector<LineScore> score(const LoadedModel& trained, const std::string& source,
                                const std::string& target) const override {
     if (!source.empty()) {

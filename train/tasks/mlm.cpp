@@ -108,7 +108,7 @@ class MaskedModelTask final : public Task {
     masking.first = tokenizer.first_ordinary();
     masking.vocabulary = static_cast<std::int32_t>(tokenizer.size());
     masking.continues = continued_words(tokenizer);
-    std::int64_t previous = -2;  // the line of the last sample
+    std::int64_t previous = -2;  // index of the last sample's line
     for (std::int64_t i = 0; i < lines.size(); ++i) {
       const std::int64_t length = lines.source.length(i);
       if (length == 0) continue;  // an empty line separates documents

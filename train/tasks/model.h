@@ -13,7 +13,8 @@ HEED_BEGIN
 inline std::unique_ptr<Model> build_model(const Config& config, const VocabularySizes& vocabulary) {
   return make_model(info_of(config.task).architecture, config.model, vocabulary, config.seed);
 }
-/// The model of the config with uninitialised weights, which use no memory until they are written.
+/// The model of the config. Its matrices are uninitialised and occupy no physical memory until they
+/// are written. Throws Error(io) if they cannot be allocated.
 std::unique_ptr<Model> build_uninitialised(Config config, const VocabularySizes& vocabulary);
 /// Checks a mixer from a plugin in its roles in this model (nn/layers/mixer_check.h). Throws
 /// Error(failed) if a check fails. The tests check the built-in mixers. (Inline, because `heed

@@ -4,9 +4,9 @@
 ///   HEED_TASK("mine.words", WordsTask, .help = "a label for each word",
 ///             .architecture = heed::Architecture::encoder, .metrics = {heed::Metric::loss})
 ///
-/// WordsTask is derived from heed::Task and constructed from a Config; the other arguments are
-/// members of TaskInfo. Tasks run with real = float only: pass their files to heed_add_plugin under
-/// TASKS.
+/// WordsTask is derived from heed::Task and constructed from a Config; the other arguments
+/// initialise members of TaskInfo. Tasks run with real = float only: pass their files to
+/// heed_add_plugin under TASKS.
 #include "nn/layers/plugin.h"
 #include "train/tasks/task.h"
 

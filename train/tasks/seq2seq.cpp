@@ -1,4 +1,4 @@
-/// Tasks seq2seq, text2text and denoise: an encoder and a decoder map lines to lines.
+/// Tasks seq2seq, text2text and denoise: an encoder and a decoder map inputs to lines.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -138,8 +138,8 @@ class Seq2SeqTask : public Task {
     return data;
   }
 
-  /// Accepts lines of up to 4,096 tokens, or data.max_length if that is greater, plus the end
-  /// token.
+  /// Accepts lines of up to max(4,096, data.max_length) tokens plus </s>, if they do not exceed the
+  /// positions of the model.
   void check_evaluable(const Dataset& data, const std::string& what) const override {
     const ModelSizes sizes = model_sizes(config_);
     EvaluationLimits limits{.positions = sizes.positions,

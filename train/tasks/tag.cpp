@@ -1,5 +1,5 @@
-/// task: tag. An encoder predicts one label for each row of a source: for each token of a line,
-/// patch of an image or frame of a sound. Target lines contain the labels.
+/// task: tag. An encoder predicts one label for each row of a source, such as a token of a line, a
+/// patch of an image or a frame of a sound. Target lines contain the labels.
 #include <fmt/format.h>
 
 #include <algorithm>

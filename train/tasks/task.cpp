@@ -336,10 +336,10 @@ Batch Task::random_batch(std::int64_t sequences, std::int64_t source_length,
   batch.labels = ids(batch.labelled().rows(), vocabulary.target);
   const Architecture architecture = info().architecture;
   for (std::int64_t row = 0; row < std::ssize(batch.labels); ++row) {
-    const bool labelled = architecture == Architecture::encoder_of_sequences
-                              ? row % source_length == 0
-                          : architecture == Architecture::encoder_of_tokens ? row % 7 == 0  // 15 %
-                                                                            : true;
+    const bool labelled =
+        architecture == Architecture::encoder_of_sequences ? row % source_length == 0
+        : architecture == Architecture::encoder_of_tokens  ? row % 7 == 0  // about 15 %
+                                                           : true;
     if (!labelled) batch.labels[row] = no_label;
   }
   batch.samples.resize(static_cast<std::size_t>(sequences));

@@ -31,8 +31,8 @@ struct LoadedModel {
 
 /// The options of an evaluation.
 struct EvaluationRequest {
-  /// During training: the metric that validation requires, computed with greedy search. Unset: all
-  /// metrics.
+  /// The metric that a validation during training requires; outputs are then decoded by greedy
+  /// search. Unset: all metrics.
   std::optional<Metric> only = std::nullopt;
   bool pretokenised = false;  ///< whether outputs and references are already tokenised for BLEU
 };
@@ -65,8 +65,8 @@ class Generator {
   /// One output line per input line; `first` is the number of the first line, from 0.
   virtual std::vector<std::string> lines(const std::vector<std::string>& input,
                                          std::int64_t first) = 0;
-  /// Several outputs for each line, the best first. Throws Error(usage) if the task has only one
-  /// output per line.
+  /// Up to request.nbest outputs for each line, the best first. Throws Error(usage) if the task has
+  /// only one output per line.
   virtual std::vector<std::vector<GeneratedText>> nbest(const GenerationRequest& request);
   /// The prompt and its continuation. `on_text`, if set, receives the text in pieces, each as soon
   /// as it is final. Throws Error(usage) if the task has no prompts.
@@ -96,7 +96,7 @@ class Task {
   /// The text that tokenizers are trained on.
   virtual Split learned_from(const Split& train) const { return train; }
   /// Encodes a split as token ids. Training skips samples that it cannot use. Evaluation uses every
-  /// line, except lines without a token (mlm) or with fewer than two (denoise).
+  /// line, except lines without tokens (mlm) or with fewer than two tokens (denoise).
   virtual Dataset encode(const Split& split, const Tokenizers& tokenizers, bool training) const = 0;
   /// Throws Error(bad_input), naming `what`, if the model cannot process a line or if there is
   /// nothing to evaluate.
@@ -115,7 +115,8 @@ class Task {
       const std::function<std::int32_t(std::int64_t)>& id) const {
     return random_batch(sequences, source_length, target_length, vocabulary, id);
   }
-  /// The number of rows of a source if sources are images or videos; otherwise 0.
+  /// The number of rows of a source, including the class token, if sources are images or videos;
+  /// otherwise 0.
   std::int64_t image_rows() const;
 
   // ---- a trained model
@@ -126,13 +127,13 @@ class Task {
                                             const Evaluation& e) const = 0;
   virtual std::unique_ptr<Generator> make_generator(const LoadedModel& trained,
                                                     std::uint64_t seed) const = 0;
-  /// A batch of one line, encoded for the model. `output` is its target or its labels. If it is
-  /// empty, tasks with labels use placeholders. Throws Error(usage) if the task does not support
-  /// this, Error(bad_input) if the model cannot process the line.
+  /// A batch of one line, encoded for the model. `output` is its target or its labels (not used by
+  /// lm and mlm). If it is empty, tag and classify use placeholders. Throws Error(usage) if the
+  /// task does not support this, Error(bad_input) if the model cannot process the line.
   virtual Batch batch_of_line(const Tokenizers& tokenizers, const std::string& line,
                               const std::string& output) const;
-  /// Scores the lines of `target`. Throws Error(usage) if the task does not score files of this
-  /// kind.
+  /// The scores of the lines of the file `target`, given those of `source` if the task reads pairs.
+  /// Throws Error(usage) if the task does not score files of this kind.
   virtual std::vector<LineScore> score(const LoadedModel& trained, const std::string& source,
                                        const std::string& target) const = 0;
 
@@ -141,7 +142,7 @@ class Task {
   Split read_scored(const std::string& source, const std::string& target) const;
   /// A summary such as "data: 50000 pairs, …".
   static std::string describe_pairs(const ExperimentData& data, std::string_view noun);
-  /// Evenly spaced lines with the model's outputs.
+  /// Up to ten evenly spaced lines with the model's outputs.
   static std::vector<std::string> example_pairs(const Dataset& data, const Evaluation& e);
   /// The inputs that the lines name (images, videos, sounds, features); null if the lines are text.
   /// `what` appears in messages.
@@ -173,8 +174,8 @@ class Task {
 
 using TaskFactory = std::unique_ptr<Task> (*)(const Config& config);
 
-/// Registers a task; `info.name` must equal `name`. Throws Error(bad_input) if the name is in use
-/// or has no dot.
+/// Registers a task; `info.name` must equal `name`. Throws Error(bad_input) if the name is already
+/// registered or does not consist of words joined by dots, as in mine.task.
 void add_task(std::string_view name, const TaskInfo& info, TaskFactory make);
 std::unique_ptr<Task> make_task(const Config& config);
 
