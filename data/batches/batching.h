@@ -80,11 +80,12 @@ const Batching& pairs();
 /// Appends <s> y1 … yn to the target of a batch, and y1 … yn </s> to its labels.
 void push_target(std::span<const std::int32_t> target, Batch& batch);
 
-/// Windows of `context` tokens of a continuous text, in random order. Each epoch begins the windows
-/// at a random shift; the tokens before the shift and at the end of the text form shorter windows,
-/// so each epoch predicts every token except the first once. The index of a sample is the position
-/// of its first token. With BatchOptions::lanes, each lane reads its windows in the order of the
-/// text. A training epoch then omits the shorter windows, and windows that would give lanes unequal
+/// Windows of `context` tokens of a continuous text. A training epoch begins them at a random shift
+/// and reads them in random order; the tokens before the shift and at the end of the text form
+/// shorter windows, so the epoch predicts every token except the first once. An evaluation reads
+/// the windows in the order of the text, without a shift. The index of a sample is the position of
+/// its first token. With BatchOptions::lanes, each lane reads its windows in the order of the text,
+/// and a training epoch omits the shorter windows and windows that would give lanes unequal
 /// lengths.
 const Batching& windows();
 

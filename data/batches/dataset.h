@@ -97,7 +97,7 @@ Dataset tokenize(const Split& split, const Tokenizer& source, const Tokenizer& t
 /// Encodes a continuous text.
 Dataset tokenize_text(const std::string& text, const Tokenizer& tokenizer, int threads = 0);
 
-/// Limits for the lines of an evaluation split, where sample i is line i.
+/// Limits for the samples of an evaluation split.
 struct EvaluationLimits {
   std::int64_t positions = 0;          ///< maximum number of positions of the model; 0: no limit
   std::int64_t rows_per_position = 1;  ///< number of source rows per position
@@ -106,8 +106,8 @@ struct EvaluationLimits {
   std::int64_t longest = 4096;
 };
 
-/// Throws Error(bad_input), naming `what` and the line, if a sequence, specials included, is longer
-/// than the limits allow.
+/// Throws Error(bad_input), naming `what` and, for sample i, line i + 1, if a sequence, specials
+/// included, is longer than the limits allow.
 void check_lengths(const Dataset& data, const EvaluationLimits& limits, const std::string& what);
 /// Throws Error(bad_input), naming `what`, if a text has fewer than two tokens.
 void check_text(const Dataset& data, const std::string& what);

@@ -2,8 +2,9 @@
 /// Conversion of text to token ids and back.
 ///
 /// Every kind has the same special ids 0 to 2. The ids of optional further specials
-/// (TokenizerOptions::specials) begin at 3 and are followed by those of the pieces of text. Batches
-/// add <s> and </s>; encode() does not. Encoding and decoding are const and thread-safe.
+/// (TokenizerOptions::specials) begin at 3 and are followed by those of the pieces of text.
+/// encode() adds neither <s> nor </s>; datasets and batches do. Encoding and decoding are const and
+/// thread-safe.
 ///
 /// Each newline in a continuous text is a separate token, so encoding a text line by line, newlines
 /// included, equals encoding it as a whole.
