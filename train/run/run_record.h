@@ -43,7 +43,7 @@ std::vector<std::string> check_files(const RunFolder& run);
 std::vector<std::string> changed_plugins(const RunFolder& run, const Config& config);
 
 /// The differences of program, plugins, machine, teacher and data from those in run.json, one line
-/// each. With any of them, a resumed run may not be bitwise equal to an uninterrupted run. Empty if
+/// each. With any of them, a resumed run may differ bitwise from an uninterrupted run. Empty if
 /// run.json is missing or broken.
 std::vector<std::string> environment_changes(const RunFolder& run, const Config& config,
                                              const SplitSums& sums);
