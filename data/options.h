@@ -131,7 +131,7 @@ struct MaskOptions {
 struct DataOptions {
   FilesOptions train = {}, valid = {}, test = {};
   double valid_fraction = 0.0;  ///< share cut from the end of train if `valid` has no files
-  double test_fraction = 0.0;   ///< share cut for `test`; it follows the share for `valid`
+  double test_fraction = 0.0;   ///< as valid_fraction, for `test`; cut after the share for `valid`
   SyntheticOptions synthetic = {};
   InputKind input = InputKind::text;
   ImageOptions image = {};

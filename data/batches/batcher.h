@@ -32,7 +32,7 @@ class BatchStream {
   Position position() const { return position_; }  ///< position of the next batch
   void seek(Position position);  ///< throws Error(bad_input) if the position does not exist
   std::int64_t batches_in(std::int64_t epoch);
-  double epochs_done();  ///< number of epochs, with the completed share of the current one
+  double epochs_done();  ///< completed epochs, with the completed fraction of the current one
 
  private:
   const std::vector<SampleGroup>& plan(std::int64_t epoch);

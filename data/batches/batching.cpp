@@ -206,7 +206,7 @@ class WindowBatching final : public Batching {
     return starts;
   }
 
-  /// The random shift of an epoch's windows: less than `context` and than the number of tokens to
+  /// The random shift of an epoch's windows, less than both `context` and the number of tokens to
   /// predict.
   static std::int64_t shift(const Dataset& data, const BatchOptions& options, std::int64_t epoch) {
     const auto limit =

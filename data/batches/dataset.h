@@ -57,8 +57,10 @@ struct Dataset {
   std::optional<HiddenSpans> spans;          ///< required by hidden_spans()
   std::vector<Split::Part> parts;  ///< the tasks of a mixture, in the order of their samples
   MixtureOptions mixture;          ///< determines the number of samples drawn from each part
-  std::int64_t skipped_long = 0;   ///< number of pairs with a side longer than max_length
-  std::int64_t skipped_empty = 0;  ///< number of pairs with an empty side
+  /// The number of samples left out because a side is longer than max_length.
+  std::int64_t skipped_long = 0;
+  /// The number of samples left out because a side is empty or, for span corruption, has one token.
+  std::int64_t skipped_empty = 0;
 
   std::vector<std::int32_t> stream;  ///< tokens of a continuous text, without specials
   std::int64_t text_bytes = 0;       ///< size of the text, in bytes; 0 for a word tokenizer
@@ -88,25 +90,24 @@ struct TokenizeOptions {
   bool limit_inputs = false;                  ///< max_length also limits the rows of inputs
 };
 
-/// Encodes the lines of a split on `threads` threads (0: one per core); the number of threads does
-/// not affect the result. If a split has only source lines (to be translated), the targets are
-/// empty.
+/// Encodes the lines of a split on `threads` threads (0: one per processor); the number of threads
+/// does not affect the result. If a split has no target lines, every target is empty.
 Dataset tokenize(const Split& split, const Tokenizer& source, const Tokenizer& target,
                  const TokenizeOptions& options = {}, int threads = 0);
 /// Encodes a continuous text.
 Dataset tokenize_text(const std::string& text, const Tokenizer& tokenizer, int threads = 0);
 
-/// Limits for the lines of an evaluation split, where sample i is line i.
+/// Limits for the samples of an evaluation split.
 struct EvaluationLimits {
   std::int64_t positions = 0;          ///< maximum number of positions of the model; 0: no limit
   std::int64_t rows_per_position = 1;  ///< number of source rows per position
-  /// The maximum number of tokens in a line, </s> included. The time of attention is quadratic in
-  /// this number, so a very long line would delay all others.
+  /// The maximum number of tokens in a line, </s> included, or of rows of another input. The time
+  /// of attention is quadratic in this number, so a very long line would delay all others.
   std::int64_t longest = 4096;
 };
 
-/// Throws Error(bad_input), naming `what` and the line, if a sequence, specials included, is longer
-/// than the limits allow.
+/// Throws Error(bad_input), naming `what` and, for sample i, line i + 1, if a sequence, specials
+/// included, is longer than the limits allow.
 void check_lengths(const Dataset& data, const EvaluationLimits& limits, const std::string& what);
 /// Throws Error(bad_input), naming `what`, if a text has fewer than two tokens.
 void check_text(const Dataset& data, const std::string& what);

@@ -48,7 +48,8 @@ class MaskBatching final : public SequenceBatching {
     std::size_t begin, end;
   };
 
-  /// A random sample other than the next one, if such a sample exists.
+  /// A random sample other than the next one (the first follows the last); `sample` itself if it is
+  /// the only one.
   static std::int64_t another(const Dataset& data, std::int64_t sample, Random& random) {
     const auto n = static_cast<std::uint32_t>(data.size());
     if (n < 2) return sample;

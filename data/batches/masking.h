@@ -17,15 +17,15 @@ struct Masking {
   std::int32_t first = 0;       ///< the first id that is not a special piece
   std::int32_t vocabulary = 0;  ///< random tokens are drawn from [first, vocabulary)
   std::vector<bool> continues;  ///< by id: whether the piece continues a word; empty: none does
-  std::vector<bool> followed;   ///< by sample: whether the next line is of the same document
+  std::vector<bool> followed;   ///< by sample: whether the next line belongs to its document
 };
 
 /// Samples are lines, "<s> A </s>". The model predicts a share (options.rate) of the tokens of a
-/// sample, but at least one. Of these, 80 % are replaced by <mask>, 10 % by random tokens, and 10 %
-/// are unchanged. Requires Dataset::masking. With options.next_sentence, a sample is "<s> A </s> B
-/// </s>". If the next line belongs to the same document, B is that line with probability 1/2;
-/// otherwise B is a random line other than the next one. The label of <s> is <s> if B is the next
-/// line, else </s>.
+/// sample, but at least one. Each of these is replaced by <mask> with probability 0.8 and by a
+/// random token with probability 0.1; otherwise it is unchanged. Requires Dataset::masking. With
+/// options.next_sentence, a sample is "<s> A </s> B </s>". If the next line belongs to the same
+/// document, B is that line with probability 1/2; otherwise B is a random line other than the next
+/// one. The label of <s> is <s> if B is the next line, else </s>.
 const Batching& masked_lines();
 
 }  // namespace heed

@@ -24,11 +24,10 @@ Video image_of(const std::string& line, const ImageOptions& options, IdxFiles& f
   const std::vector<std::int64_t>& shape = file.shape();
   const std::int64_t image_channels = shape.size() == 4 ? shape[3] : 1;
   if (shape.size() < 3 || image_channels != channels) {
-    throw Error(
-        Exit::bad_input,
-        fmt::format(
-            "{}: expected an IDX file of images with data.image.channels: {}, got one of shape {}",
-            shown_path(item.path), channels, fmt::join(shape, " x ")));
+    throw Error(Exit::bad_input,
+                fmt::format("{}: expected an IDX file of images whose number of channels is {} "
+                            "(data.image.channels), got one of shape {}",
+                            shown_path(item.path), channels, fmt::join(shape, " x ")));
   }
   const auto values = file.item(item, "images");
   return {1, shape[1], shape[2], image_channels, {values.begin(), values.end()}};
@@ -56,7 +55,7 @@ void Images::check_size(std::int64_t height, std::int64_t width, const char* nou
       Exit::bad_input,
       fmt::format("{} has {} x {} pixels (height x width), but data.image requires {} x {}{}", noun,
                   height, width, options_.height, options_.width,
-                  enough ? "; data.image.crop accepts larger ones" : ""));
+                  enough ? "; set data.image.crop to accept larger sizes" : ""));
 }
 
 void Images::keep(Video& video) {

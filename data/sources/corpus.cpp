@@ -36,8 +36,8 @@ std::string listed(const std::vector<std::string>& paths) {
 
 [[noreturn]] void refuse(Exit code, const std::string& message) { throw Error(code, message); }
 
-/// Adds the sources of a file that is not text: a line for each item of an IDX file, or the paths
-/// in a list of files, relative to the folder of the list. A .csv file also contains the targets.
+/// Adds sources that are not text: a line for each item of an IDX file, or for each path in a list
+/// of files, which is relative to the folder of the list. A .csv file also contains the targets.
 void add_listed(const std::string& path, Split& split) {
   const std::filesystem::path folder = std::filesystem::path(path).parent_path();
   const auto file = [&](const std::string& name) { return (folder / name).string(); };

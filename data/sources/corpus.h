@@ -47,7 +47,7 @@ struct ReadOptions {
 };
 
 /// Reads a split from its files; messages contain `name` ("train"). If the sources are not text, a
-/// source file is a list of files, relative to the folder of the list; a .csv file of lines
+/// source file is a list of paths, relative to the folder of the list; a .csv file of lines
 /// "FILE,TARGET", which contains both sides; or an IDX file of images or videos. A target file may
 /// then be an IDX file of labels.
 Split read_split(const FilesOptions& files, const ReadOptions& options, const std::string& name);

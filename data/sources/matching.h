@@ -5,10 +5,11 @@
 
 namespace heed {
 
-/// Returns the files that match a name, sorted by name, or the name itself if it exists or has no
-/// wildcard. The result is empty if no file matches. * matches any characters within a name, ? one
-/// character, [a-z] one character of a range, ** any number of folders. No wildcard matches a dot
-/// at the start of a name, and ** does not follow symbolic links to folders.
+/// Returns the paths of the files that match the pattern `name`, sorted, or `name` itself if it
+/// exists or has no wildcard. The result is empty if no file matches. * matches any characters
+/// except /, ? one character, [a-z] one character of a range, ** any number of nested folders. No
+/// wildcard matches a dot at the start of a file or folder name, and ** does not follow symbolic
+/// links to folders.
 std::vector<std::string> matching_files(const std::string& name);
 
 }  // namespace heed

@@ -63,7 +63,7 @@ Stored read_stored(const std::string& path, std::size_t (*size_of)(std::string_v
   stored.file = read_binary_file(path);
   const std::string_view file = stored.file;
   if (file.size() < 12 || !file.starts_with("\x93NUMPY")) refuse_file(path, "not a .npy file");
-  // The length of the header has two bytes in version 1 and four in version 2.
+  // The length of the header is stored in two bytes in version 1 and in four in version 2.
   const bool first = file[6] == 1;
   std::size_t length = 0;
   for (std::size_t k = first ? 2 : 4; k-- > 0;)

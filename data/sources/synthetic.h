@@ -6,14 +6,14 @@
 ///   sort      "c a b"            "a b c"          the order of the symbols is as above
 ///   addition  "12+345"           "357"
 ///   dates     "3 March 2021"     "2021-03-03"     see dates.h
-///   summary   "A cook sold a lamp, …"  "A cook sold a lamp."   see summaries.h
+///   summary   "A cook sold the old lamp, …"  "A cook sold the old lamp."   see summaries.h
 ///   mixture   "sort: c a b"      "a b c"          lines of the tasks in options.of, task by task
 ///   captions  "drawing:…"        "a red square left of a blue circle"   see drawings.h
 ///   tones     "tones:3 1 4 #9"   "3 1 4"          sound: a tone for each digit, see sound.h
 ///   motion    "clip:…"           "left 2"         the motion of a square, see motion.h
 ///   brackets  "( [ ] { } )"      "1 2 2 2 2 1"    nesting depth of each bracket, for task: tag
 ///   recall    "b 3 d 0 ? b"      "- - - - - 3"    value of the queried key, for task: tag
-///   grammar   "they watch ."     "PRON VERB PUNCT"  part of speech of each word, for task: tag
+///   grammar   "she is early ."   "PRON AUX ADJ PUNCT"  part of speech of each word, for task: tag
 #include <cstdint>
 
 #include "data/options.h"

@@ -40,7 +40,7 @@ std::optional<Field> take_field(std::string_view& from) {
   } else if (field.wire == kEight || field.wire == kFour) {
     size = field.wire == kEight ? 8 : 4;
   } else {
-    return std::nullopt;  // a group, which is obsolete
+    return std::nullopt;  // a group, which is obsolete, or an unknown type
   }
   if (!size || *size > from.size()) return std::nullopt;
   field.bytes = from.substr(0, *size);
@@ -95,14 +95,14 @@ bool whole_message(std::string_view message, std::uint64_t number, Holds holds) 
   return true;
 }
 
-/// Whether a normaliser can be read. Its field 2 is its character map.
+/// Whether a normaliser can be read and its character map, field 2, is intact.
 bool whole_normaliser(std::string_view message) {
   return whole_message(message, 2, whole_character_map);
 }
 
-/// Whether a piece can be read. Its field 1 is its text. The library builds its index from C
-/// strings: it ignores the text after a NUL, and terminates the process at a text that begins with
-/// NUL.
+/// Whether a piece can be read and its text, field 1, contains no NUL. The library builds its index
+/// from C strings: it ignores the text after a NUL, and terminates the process at a text that
+/// begins with NUL.
 bool whole_piece(std::string_view message) {
   return whole_message(
       message, 1, [](std::string_view text) { return text.find('\0') == std::string_view::npos; });

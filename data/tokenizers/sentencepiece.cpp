@@ -145,8 +145,8 @@ class SentencePieceTokenizer final : public Tokenizer {
   }
 
   /// Byte-pair encoding that drops each possible merge of a word from each merge step with
-  /// probability `dropout`. A word is complete when no merge remains. Source: Provilkov,
-  /// Emelianenko and Voita, "BPE-Dropout", 2020, algorithm 1.
+  /// probability `dropout`. A word is complete after the first step in which no merge remains.
+  /// Source: Provilkov, Emelianenko and Voita, "BPE-Dropout", 2020, algorithm 1.
   std::vector<std::int32_t> merged(std::string_view line, double dropout, Random& random) const {
     std::vector<std::string> usual;
     check(processor_.Encode({line.data(), line.size()}, &usual));

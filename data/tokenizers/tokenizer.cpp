@@ -181,7 +181,7 @@ Tokenizers make_tokenizers(const TokenizerOptions& options, const Split& train, 
       lines = train.source;
       for (const std::string_view line : text_lines(train.text)) lines.emplace_back(line);
       lines.insert(lines.end(), train.target.begin(), train.target.end());
-      // A newline marks a continuous text (see train_tokenizer), even one of a single line.
+      // A newline marks a continuous text (see train_tokenizer), so a text of one line needs one.
       if (text && !lines.back().ends_with('\n')) lines.back() += '\n';
     }
     both.source = both.target = make(options, options.model, lines);

@@ -2,8 +2,9 @@
 /// Conversion of text to token ids and back.
 ///
 /// Every kind has the same special ids 0 to 2. The ids of optional further specials
-/// (TokenizerOptions::specials) begin at 3 and are followed by those of the pieces of text. Batches
-/// add <s> and </s>; encode() does not. Encoding and decoding are const and thread-safe.
+/// (TokenizerOptions::specials) begin at 3 and are followed by those of the pieces of text.
+/// encode() adds neither <s> nor </s>; datasets and batches do. Encoding and decoding are const and
+/// thread-safe.
 ///
 /// Each newline in a continuous text is a separate token, so encoding a text line by line, newlines
 /// included, equals encoding it as a whole.
@@ -73,8 +74,9 @@ class Tokenizer {
   ///
   /// A `.vocab` file is text: line n, from 0, contains the piece of id n. Lines 0 to 2 are <unk>,
   /// <s>, </s>. Further specials follow, each prefixed with \! ("\!<mask>"). Escapes: \\ backslash,
-  /// \n newline, \r carriage return, \t tab, \s space, \xHH any other unprintable byte. In a piece
-  /// of text that equals <unk>, <s> or </s>, the first character is escaped. Throws Error(io).
+  /// \n newline, \r carriage return, \t tab, \s space, \xHH a byte that is another control
+  /// character or not valid UTF-8. In a piece of text that equals <unk>, <s> or </s>, the first
+  /// character is also written as \xHH. Throws Error(io).
   virtual std::filesystem::path save(const std::filesystem::path& stem) const = 0;
 
  protected:
@@ -97,20 +99,20 @@ std::unique_ptr<Tokenizer> load_tokenizer(const std::filesystem::path& file, Tok
 /// line contains \n, the lines are a continuous text, which SentencePiece does not normalise (no
 /// NFKC, all spaces kept). The same lines yield the same file, byte for byte; the seed has an
 /// effect only if the corpus is so large that SentencePiece learns from a sample of it. Throws
-/// Error(usage) if vocab_size is too small for the characters, the vocabulary has more than
-/// largest_tokenizer bytes, or wrong_specials() finds an error; Error(bad_input) if the lines
-/// contain no text.
+/// Error(usage) if vocab_size is too small for the special pieces and (sentencepiece) characters,
+/// the vocabulary has more than largest_tokenizer bytes, or wrong_specials() finds an error;
+/// Error(bad_input) if the lines contain no text.
 std::unique_ptr<Tokenizer> train_tokenizer(const TokenizerOptions& options,
                                            std::span<const std::string> lines, std::uint64_t seed);
 
-/// The tokenizers of a model; source and target are one object if they are shared, and always for
-/// task lm.
+/// The tokenizers of a model. Source and target are the same object if the vocabulary is shared, as
+/// it always is in tasks that read text instead of pairs of lines.
 struct Tokenizers {
   std::shared_ptr<const Tokenizer> source, target;
 
   bool shared() const { return source == target; }
 
-  /// Writes `tokenizer.*`, or `source.*` and `target.*`, into a run folder. Returns the files.
+  /// Writes `tokenizer.*`, or `source.*` and `target.*`, into a run folder. Returns the paths.
   std::vector<std::filesystem::path> save(const std::filesystem::path& folder) const;
   /// Loads the tokenizers of a run folder. `target` is the kind of the target's tokenizer (nullopt:
   /// `kind`).

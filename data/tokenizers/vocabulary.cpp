@@ -18,7 +18,7 @@ namespace heed {
 namespace {
 
 constexpr std::array<std::string_view, 3> special_pieces = {"<unk>", "<s>", "</s>"};
-constexpr std::string_view special_mark = "\\!";  // precedes further specials in a file
+constexpr std::string_view special_mark = "\\!";  // precedes each further special in a file
 
 bool is_space(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\v' || c == '\f'; }
 
@@ -189,7 +189,7 @@ std::vector<std::string> all_bytes() {
   return pieces;
 }
 
-/// Whether each_piece leaves `piece` whole and, unless the kind is `bytes`, it is valid UTF-8.
+/// Whether `piece` is a single piece for each_piece and, unless the kind is `bytes`, valid UTF-8.
 bool fits(TokenizerKind kind, const std::string& piece) {
   std::int64_t count = 0;
   each_piece(kind, piece,

@@ -9,7 +9,7 @@
 
 namespace heed {
 
-/// A tokenizer whose pieces are those of the lines; see train_tokenizer.
+/// Learns a tokenizer of kind characters, bytes or words from the lines (train_tokenizer).
 std::unique_ptr<Tokenizer> train_vocabulary(const TokenizerOptions& options,
                                             std::span<const std::string> lines);
 
@@ -28,11 +28,12 @@ std::unique_ptr<Tokenizer> train_sentencepiece(const TokenizerOptions& options,
 std::string flaw_in_piece_model(std::string_view proto);
 
 /// All lines in order or, if there are more than `max_lines`, a sample of `max_lines` lines without
-/// replacement, in the order of drawing, which depends only on the seed (sentencepiece.cpp).
+/// replacement, in the order in which they are drawn. The draws depend only on the seed and the
+/// number of lines (sentencepiece.cpp).
 std::vector<const std::string*> sample_lines(std::span<const std::string> lines,
                                              std::size_t max_lines, std::uint64_t seed);
 
-/// Writes a complete file or throws Error(io).
+/// Writes a file and flushes it to disk. Throws Error(io) if that fails.
 void write_file(const std::filesystem::path& file, std::string_view content);
 
 }  // namespace heed

@@ -191,7 +191,7 @@ BOOST_AUTO_TEST_CASE(training_augments_images_and_evaluation_does_not) {
   expect_error(Exit::bad_input,
                {"data.train: line 1: ", "dot",
                 "the image has 5 x 5 pixels (height x width), but data.image requires 3 x 3; "
-                "data.image.crop accepts larger ones"},
+                "set data.image.crop to accept larger sizes"},
                [&] { Images(lines, o, false, "data.train", 1); });
   o.crop = true;
   const Images cropped(lines, o, false, "data", 1);

@@ -44,7 +44,7 @@ status 0 eval runs/tiny
 says 'note: runs/tiny/config.yaml: it was edited after the run began'
 cp kept.yaml runs/tiny/config.yaml
 status 0 resume runs/tiny train.steps=40 data.synthetic.symbols=4
-says 'data.train: its tokens differ' 'data.valid: its tokens differ'
+says 'data.train: its samples differ' 'data.valid: its samples differ'
 cp runs/tiny/tokenizer.vocab kept.vocab
 sed -i 's/b/x/' runs/tiny/tokenizer.vocab
 for command in resume eval generate; do

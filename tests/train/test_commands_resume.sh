@@ -40,7 +40,7 @@ status 0 resume dropped train.steps=40 optim.name=adamw
 cp -r runs/tiny reseeded
 status 0 resume reseeded train.steps=31
 status 0 resume reseeded seed=7 train.shards=3 train.steps=35 data.synthetic.symbols=4
-says 'data.train: its tokens differ' 'so epoch ' ' starts again'
+says 'data.train: its samples differ' 'so epoch ' ' starts again'
 holds reseeded/run.json '"seed": 7' '"shards": 3'
 status 0 resume reseeded train.steps=40
 checks=$((checks + 1)); grep -q warning err && fail 'adopted seed and data are still reported as a change'

@@ -21,8 +21,8 @@ struct Outcome {
 /// Runs `work` and returns its outcome; a std::exception becomes an error.
 Outcome outcome_of(const std::function<void()>& work);
 /// Throws on every rank if the outcome of any rank is an error. Rank 0 throws the error of the
-/// first such rank, with the names of the ranks that report it; the other ranks throw an error with
-/// the same status and no message.
+/// first such rank; unless all ranks report this error, its message begins with the names of those
+/// that do. The other ranks throw an error with the same status and no message.
 void require_all(World& world, const Outcome& local);
 
 /// Runs `work` on every rank and returns its result. Throws the errors of require_all. If `world`
@@ -40,7 +40,7 @@ auto together(World* world, const Work& work) {
   }
 }
 
-/// A property on which the bits of a run depend, and its value on this rank.
+/// A property that affects the exact (bitwise) results of a run, and its value on this rank.
 struct Fact {
   std::string name, value;
 };

@@ -68,7 +68,7 @@ std::unique_ptr<World> join() {
   if (launcher.processes <= 1) return nullptr;
   const std::string hint =
       launcher.name == "srun"
-          ? "start it with srun --mpi=pmix (srun --mpi=list shows what this Slurm supports)"
+          ? "start heed with srun --mpi=pmix (srun --mpi=list shows what this Slurm supports)"
           : fmt::format(
                 "use the mpirun of the MPI that heed was built with; if no launcher has started "
                 "this process, unset {}",

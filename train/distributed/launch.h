@@ -8,10 +8,10 @@
 
 namespace heed {
 
-/// The launcher that the environment variables name.
+/// The launcher that the environment variables identify.
 struct Launcher {
-  std::string name;            ///< "mpirun", "mpiexec", "srun"; empty: none
-  std::string mpi;             ///< MPI of the launcher: "openmpi", "mpich"; empty: none
+  std::string name;  ///< "mpirun", "mpiexec", "srun"; empty: none
+  std::string mpi;   ///< MPI implementation of the launcher: "openmpi", "mpich"; empty: none
   std::int64_t processes = 1;  ///< number of started processes
   std::int64_t rank = 0;       ///< rank of this process
 };
@@ -31,7 +31,8 @@ void leave_world(int status);
 /// processors. Without a world, returns `threads`.
 std::int64_t threads_of(std::int64_t threads, const World* world);
 /// Describes the world, in lines for the user: "4 ranks on 2 hosts (a: 2, b: 2), 8 threads each",
-/// and warnings if ranks are bound to too few processors or have unequal numbers of shards.
+/// and warnings if ranks are bound to too few processors or have unequal numbers of shards. Must be
+/// called on all ranks.
 std::vector<std::string> describe(World& world, std::int64_t threads, std::int64_t shards);
 
 }  // namespace heed

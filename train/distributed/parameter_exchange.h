@@ -4,8 +4,8 @@
 /// weights to all ranks. Only the owner keeps the optimizer's moments (ZeRO, stage 1: Rajbhandari
 /// et al. 2020).
 ///
-/// To limit memory, both exchanges proceed in rounds, in each of which a rank sends at most 1 MiB
-/// per subtree to each other rank.
+/// To limit memory, both exchanges proceed in rounds. In each round, a rank sends at most 1 MiB of
+/// weights, or 1 MiB of gradients per subtree, to each other rank.
 #include <functional>
 #include <span>
 #include <vector>
@@ -31,8 +31,8 @@ class ParameterExchange {
 
   /// A callback that receives gradients of some of this rank's pieces. For each shard, `received`
   /// contains a pointer to the values of the subtree that begins with it
-  /// (train/distributed/parts.h), one piece after the other; null if another rank has not sent such
-  /// a subtree. The callback may overwrite the values.
+  /// (train/distributed/parts.h), one piece after the other; null if no other rank has sent such a
+  /// subtree. The callback may overwrite the values.
   using Add = std::function<void(Part pieces, std::span<real* const> received)>;
   /// Sends this rank's subtrees of gradients to the owners. sums[s] contains the gradients of the
   /// subtree with first shard s, in the order of the parameters; an undefined array stands for an

@@ -15,8 +15,9 @@ struct Part {
   bool has(std::int64_t i) const { return begin <= i && i < end; }
 };
 
-/// Part `rank` of the indices 0 … count − 1, which are divided into `ranks` contiguous parts of
-/// about equal size. If count < ranks, some parts are empty; part 0 is empty only if count is 0.
+/// Part `rank` of the indices 0 … count − 1, which are divided into `ranks` contiguous parts, whose
+/// sizes differ by at most 1. If count < ranks, some parts are empty; part 0 is empty only if count
+/// is 0.
 inline Part part_of(std::int64_t count, std::int64_t rank, std::int64_t ranks) {
   const auto bound = [&](std::int64_t r) { return (count * r + ranks - 1) / ranks; };
   return {bound(rank), bound(rank + 1)};

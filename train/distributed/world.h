@@ -42,8 +42,8 @@ class World {
   /// ranks on its host that share them.
   std::int64_t processors() const { return processors_; }
   void set_timeout(double seconds) { timeout_ = seconds; }
-  /// Multiplies the timeout by ten for its lifetime, while the ranks wait for one that works alone:
-  /// it loads data, trains a tokenizer, saves a checkpoint or finishes its jobs.
+  /// Multiplies the timeout by ten for the lifetime of this object, while the ranks wait for one
+  /// that works alone: it loads data, trains a tokenizer, saves a checkpoint or finishes its jobs.
   class ExtendedTimeout {
    public:
     explicit ExtendedTimeout(World& world) : world_(world) { world_.timeout_ *= 10; }
@@ -54,7 +54,7 @@ class World {
    private:
     World& world_;
   };
-  /// The stop signal that note_stop() has recorded last, from this rank or another; 0: none.
+  /// The last stop signal that note_stop() recorded, from this rank or another; 0: none.
   int stop() const { return stop_; }
   void note_stop(int signal) {
     if (signal != 0) stop_ = signal;

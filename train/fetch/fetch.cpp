@@ -22,12 +22,12 @@ constexpr std::string_view kGitHub = "https://raw.githubusercontent.com";
 
 constexpr std::string_view kMulti30k = "/multi30k/dataset/master/data/task1/";
 
-/// Raw text, which is compressed at the source.
+/// A file of raw text, which is compressed at the source.
 FetchFile raw(const std::string& name, std::uint64_t size, const std::string& sha256) {
   return {name + ".gz", fmt::format("{}raw/{}.gz", kMulti30k, name), size, sha256};
 }
 
-/// Text that Moses has lower-cased, normalised and tokenised, and that is uncompressed at the
+/// A file of text that Moses has lower-cased, normalised and tokenised. It is uncompressed at the
 /// source.
 FetchFile tok(const std::string& name, std::uint64_t size, const std::string& sha256) {
   return {name + ".gz", fmt::format("{}tok/{}", kMulti30k, name), size, sha256};
@@ -91,8 +91,8 @@ struct PartFile {
 /// The maximum size of a downloaded file: gzip adds little to incompressible data.
 std::uint64_t max_size(const FetchFile& file) { return file.size + file.size / 100 + 4096; }
 
-/// The unpacked content of a downloaded or copied file, after its size and SHA-256 are verified.
-/// `where` is the file's origin for messages.
+/// The unpacked content of a file, after its size and SHA-256 are verified. Error messages begin
+/// with `where`, the origin of the file.
 std::string checked_content(const std::string& bytes, const FetchFile& file,
                             const std::string& where) {
   std::string content = is_gzip(bytes) ? unpack_gzip(bytes, file.size, where) : bytes;

@@ -1,5 +1,5 @@
 #pragma once
-/// `heed fetch`: downloads well-known data sets and verifies their bytes.
+/// `heed fetch`: downloads well-known data sets and verifies their content.
 #include <cstdint>
 #include <filesystem>
 #include <functional>
@@ -25,7 +25,7 @@ struct FetchSet {
 
 /// All data sets that can be fetched.
 const std::vector<FetchSet>& fetch_sets();
-/// The data set of this name. Throws Error(usage), listing the available names, if there is none.
+/// The data set with this name. Throws Error(usage), listing the available names, if there is none.
 const FetchSet& fetch_set(std::string_view name);
 
 struct FetchOptions {

@@ -8,13 +8,14 @@
 
 namespace heed {
 
-/// Appends records, each with one write, so that a killed process can leave only its last record
-/// incomplete.
+/// Appends each record in one piece, so that only the last record can be incomplete if the process
+/// is killed.
 class AppendFile {
  public:
-  /// Creates the file if there is none. Throws Error(io) if that fails.
+  /// Opens the file, or creates it if it is missing. Throws Error(io) if that fails.
   explicit AppendFile(std::filesystem::path path);
-  /// Appends a record. If that fails, removes what was written of it and throws Error(io).
+  /// Appends a record. If that fails, throws Error(io) after removing, if possible, the part of the
+  /// record that was written.
   void append(std::span<const std::byte> record);
   /// Flushes all records to disk. Must be called before a checkpoint relies on them.
   void sync();

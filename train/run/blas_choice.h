@@ -11,9 +11,9 @@ namespace heed {
 std::string blas_kernel_chooser();
 
 /// Restarts this program with a better kernel, if there is one, unless the user has chosen a
-/// kernel. Unless `quiet`, prints a note after a restart, and a warning if the user's kernel is
-/// slow. Throws Error(usage) if the processor cannot run the kernel that the user has chosen.
-/// `argv`: the argument of main.
+/// kernel. Unless `quiet`, prints a note after a restart, and a warning if the kernel of this
+/// process is slow. Throws Error(usage) if the processor cannot run the kernel that the user has
+/// chosen. `argv`: the argument of main.
 void use_best_blas_kernel(char** argv, bool quiet);
 
 }  // namespace heed

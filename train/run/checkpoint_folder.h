@@ -54,10 +54,10 @@ class CheckpointFolder {
   void link(const std::string& name, std::int64_t step) const;
 
   /// Removes all checkpoints except the `keep` newest (minimum two) and those that `best` and
-  /// `last` point at, and calls remove_unfinished(). Checkpoints that fail the fast checks or whose
-  /// state contains "on_request" do not count towards `keep`, because averaging requires `keep`
-  /// regular checkpoints. Returns the reasons why folders could not be removed: another user owns
-  /// them, or they are in use.
+  /// `last` point at, and calls remove_unfinished(). Checkpoints with a damaged state.json or with
+  /// files of the wrong size, and those whose state contains "on_request", do not count towards
+  /// `keep`, because averaging requires `keep` regular checkpoints. Returns the reasons why folders
+  /// could not be removed: another user owns them, or they are in use.
   std::vector<std::string> prune(std::int64_t keep) const;
   /// Removes the folders that a killed process wrote or removed only in part. Returns the reasons
   /// why folders could not be removed: another user owns them, or they are in use.
@@ -86,10 +86,10 @@ class CheckpointFolder {
   std::filesystem::path run_;
 };
 
-/// Atomically writes a folder of files with their checksums, replacing any folder of the same name:
-/// the files are written to the hidden sibling `.NAME.tmp`, which is then renamed. If writing
-/// fails, the sibling is removed. A killed process leaves it behind; the next call with the same
-/// name removes it.
+/// Writes a folder of files with their checksums, replacing any folder of the same name, atomically
+/// if the file system can exchange two names. The files are written to the hidden sibling
+/// `.NAME.tmp`, which is then renamed. If writing fails, the sibling is removed. A killed process
+/// leaves it behind; the next call with the same name removes it.
 void write_files(const std::filesystem::path& folder, std::int64_t step,
                  std::span<const CheckpointFile> files, const nlohmann::json& state);
 /// Removes a folder after renaming it, so that no folder of that name is ever incomplete. Returns
@@ -107,7 +107,7 @@ Checkpoint open_checkpoint(const std::filesystem::path& folder);
 struct WeightsInfo {
   std::filesystem::path folder;  ///< path as found: RUN/best
   std::string name;              ///< best, last, average, step (a checkpoint) or folder (any other)
-  std::vector<std::int64_t> steps;  ///< step of the weights; several: averaged; empty: unknown
+  std::vector<std::int64_t> steps;  ///< steps of the weights; several: averaged; empty: unknown
 
   WeightsInfo() = default;
   /// Weights without a state.json.

@@ -11,7 +11,7 @@
 
 namespace heed {
 
-/// Appends records to a file, of which a killed process can leave only the last line incomplete.
+/// Appends records to a file. If the process is killed, only the last line can be incomplete.
 class JsonlWriter {
  public:
   explicit JsonlWriter(std::filesystem::path path) : file_(std::move(path)) {}

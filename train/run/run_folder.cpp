@@ -27,7 +27,7 @@ std::vector<std::string> names_of_a_run() {
   return names;
 }
 
-/// True if the file is the record of a run. Another program may have written a file of this name.
+/// True if the file is the record of a run. Another program may have written a file with this name.
 bool is_record(const std::filesystem::path& file) {
   try {
     const nlohmann::json record = parse_json(read_bytes(file, 1 << 20), file.string());
@@ -38,7 +38,8 @@ bool is_record(const std::filesystem::path& file) {
   }
 }
 
-/// The first existing path among these names and the names of a run; empty if there is none.
+/// The first existing path among `names` and names_of_a_run(), in this folder; empty if there is
+/// none.
 std::filesystem::path first_existing(const RunFolder& run, std::vector<std::string> names) {
   for (std::string& name : names_of_a_run()) names.push_back(std::move(name));
   for (const std::string& name : names)
@@ -71,8 +72,8 @@ bool is_run(const RunFolder& run) {
                        : ""));
 }
 
-/// Throws Error(usage) if the folder is inside checkpoints/ or average/ of another run, even if the
-/// path contains a link.
+/// Throws Error(usage) if the folder is, or is inside, checkpoints/ or average/ of another run,
+/// even if the path contains a link.
 void refuse_nested(const RunFolder& run) {
   std::error_code error;  // reported when the folder is opened
   const std::filesystem::path folder =

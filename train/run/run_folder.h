@@ -26,8 +26,8 @@ struct RunFolder {
 /// may not belong to one, or is inside another run; the message lists the alternatives. Throws
 /// Error(locked) instead if another process is using the folder.
 void refuse_existing_run(const RunFolder& run);
-/// Throws Error(usage) if the folder contains files that clear_run would remove, but no run, or if
-/// it is inside another run.
+/// Throws Error(usage) if the folder contains files named like those of a run, but no run, or if it
+/// is inside another run; Error(locked) if another process is using it.
 void refuse_foreign_folder(const RunFolder& run);
 /// The files that make up a run, which no output may overwrite.
 std::vector<std::string> files_of(const RunFolder& run);

@@ -16,9 +16,9 @@
 namespace heed {
 namespace {
 
-/// A lock file contains one line, "heed 1234\n", where 1234 is the process that holds or last held
-/// the lock. A full disk or a killed process can leave an incomplete line, so a number without a
-/// newline is ignored.
+/// A lock file contains one line, "heed 1234\n", where 1234 is the id of the process that holds or
+/// last held the lock. A full disk or a killed process can leave an incomplete line, so a number
+/// without a newline is ignored.
 constexpr std::string_view mark = "heed ";
 
 std::string text_of(int descriptor) {
@@ -27,7 +27,7 @@ std::string text_of(int descriptor) {
   return {text.data(), static_cast<std::size_t>(std::max<ssize_t>(size, 0))};
 }
 
-/// The process number in the lock file, for messages: " (1234)"; "" if the line is incomplete.
+/// The process id in the lock file, for messages: " (1234)"; "" if the line is incomplete.
 std::string holder(int descriptor) {
   const std::string text = text_of(descriptor);
   const std::size_t end = text.find_first_not_of("0123456789", mark.size());
@@ -59,7 +59,7 @@ RunLock::RunLock(const std::filesystem::path& run) {
     ::flock(file_.get(), LOCK_UN);
     ::usleep(5'000);
   }
-  // Only messages contain the number, so errors are ignored: a full disk must not prevent resuming.
+  // Only messages use the process id, so errors are ignored: a full disk must not prevent resuming.
   const std::string number = fmt::format("{}{}\n", mark, ::getpid());
   if (::ftruncate(file_.get(), 0) == 0)
     static_cast<void>(::pwrite(file_.get(), number.data(), number.size(), 0) == 0);

@@ -8,9 +8,9 @@ namespace heed {
 
 struct RunFolder;
 
-/// Holds the lock on a run folder for its lifetime. The kernel releases the lock whenever the
-/// process ends, so a lock is never stale. The file `.lock` remains and contains "heed 1234", where
-/// 1234 is the process that holds or last held the lock.
+/// Holds the lock on a run folder for the lifetime of this object. The kernel releases the lock
+/// whenever the process ends, so a lock is never stale. The file `.lock` remains and contains "heed
+/// 1234", where 1234 is the id of the process that holds or last held the lock.
 class RunLock {
  public:
   /// Acquires the lock. Throws Error(locked), naming the folder and the holder, if another process
@@ -29,8 +29,8 @@ class RunLock {
   FileDescriptor file_;
 };
 
-/// Creates the folder of a new run and locks it; with `overwrite`, removes an existing run. Throws
-/// Error(usage) if the folder contains a run that must not be replaced, and the errors of RunLock.
+/// Creates the folder of a new run and locks it. With `overwrite`, removes an existing run; without
+/// it, throws the errors of refuse_existing_run. Also throws the errors of RunLock.
 RunLock lock_new_run(const RunFolder& run, bool overwrite);
 
 }  // namespace heed

@@ -21,7 +21,7 @@ class RunMetrics {
  public:
   /// `step`: the step from which the run continues; 0 for a new run. Throws Error(io).
   RunMetrics(const RunFolder& run, const Config& config, std::int64_t step);
-  /// Appends a record. If that fails, removes what was written of it and throws Error(io).
+  /// Appends a record to each file. Throws the Error(io) of AppendFile::append.
   void append(const nlohmann::json& record);
   void sync();
 

@@ -199,7 +199,7 @@ std::vector<std::string> environment_changes(const RunFolder& run, const Config&
   for (const char* split : {"train", "valid", "test"}) {
     const std::string before = text_at(*record, {"data", split});
     if (record->contains("data") && before != text_at(now, {"data", split}))
-      changed.push_back(fmt::format("data.{}: its tokens differ", split));
+      changed.push_back(fmt::format("data.{}: its samples differ", split));
   }
   return changed;
 }

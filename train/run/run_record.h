@@ -1,5 +1,6 @@
 #pragma once
-/// run.json: the program, machine, data and options on which the bits of a run depend.
+/// run.json: the program, machine, data and options that determine the exact (bitwise) results of a
+/// run.
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -9,26 +10,27 @@
 
 namespace heed {
 
-/// SHA-256 of the token ids and sequence ends of each split; "" for an empty split.
+/// SHA-256 of the encoded samples of each split: of the token ids and sequence ends, or of the
+/// values of other inputs. "" for an empty split.
 struct SplitSums {
   std::string train, valid, test;
 };
 
-/// The object in run.json; null if there is none. Throws Error(bad_input) if it is damaged.
+/// The object in run.json; null if the file is missing. Throws Error(bad_input) if it is damaged.
 nlohmann::json read_run_json(const RunFolder& run);
 
 /// The SHA-256 of the teacher's weights (train.distill.teacher); "" without a teacher.
 std::string teacher_sum(const Config& config);
 
-/// Writes the tokenizers, run.json and config.yaml of a new run. run.json contains, among others,
-/// version, compiler, flags, processor, BLAS, seed, command and the git revision (if there is one).
-/// It also contains the SHA-256 of config.yaml, of the tokenizers' files, of the plugins, of the
-/// teacher's weights, and of each split's token ids.
+/// Writes the tokenizers, run.json and config.yaml of a new run. run.json describes the program
+/// (version, compiler, flags, BLAS), the machine, the seed, the command and the git revision (if
+/// there is one). It also contains the SHA-256 of config.yaml, of the tokenizers' files, of the
+/// plugins, of the teacher's weights, and of each split (SplitSums).
 void begin_run(const RunFolder& run, const Config& config, const Tokenizers& tokenizers,
                const SplitSums& sums, const std::vector<std::string>& command);
 
-/// Replaces the config (except the number of threads) and the data in the records of a resumed run,
-/// so that later commands need no overrides.
+/// Replaces the config of a resumed run (except the number of threads), and in run.json the seed,
+/// shards, plugins, teacher and data, so that later commands need no overrides.
 void adopt_config(const RunFolder& run, Config config, const SplitSums& sums);
 
 /// Throws Error(bad_input) if a tokenizer has changed since the run began, because token ids would
@@ -37,12 +39,12 @@ void adopt_config(const RunFolder& run, Config config, const SplitSums& sums);
 std::vector<std::string> check_files(const RunFolder& run);
 
 /// A sentence for each plugin of this config that differs from those in run.json. Empty if run.json
-/// is missing or lists no plugins.
+/// is missing or broken or has no list of plugins.
 std::vector<std::string> changed_plugins(const RunFolder& run, const Config& config);
 
 /// The differences of program, plugins, machine, teacher and data from those in run.json, one line
-/// each. With any of them, the bits of a resumed run may differ from those of an uninterrupted run.
-/// Empty if run.json is missing.
+/// each. With any of them, a resumed run may differ bitwise from an uninterrupted run. Empty if
+/// run.json is missing or broken.
 std::vector<std::string> environment_changes(const RunFolder& run, const Config& config,
                                              const SplitSums& sums);
 

@@ -40,7 +40,7 @@ struct SweepMember {
 SweepPlan read_sweep(const std::string& path);
 
 /// Adds arguments of the command line: `key=a,b,c` is an axis, `key=value` an override of every
-/// run. Both replace an axis of the same key. Commas within brackets, braces and quotes do not
+/// run. Both replace an axis with the same key. Commas within brackets, braces and quotes do not
 /// separate values.
 void add_arguments(SweepPlan& plan, std::span<const std::string> arguments);
 

@@ -310,8 +310,9 @@ void require_same(const nlohmann::json& old, const nlohmann::json& now,
   if (!same("runs") || !same("halving"))
     throw Error(
         Exit::usage,
-        fmt::format("{} holds another sweep: its sweep.json lists other runs. Choose another "
-                    "folder with --run, or repeat the arguments of that sweep",
+        fmt::format("{} holds another sweep: its sweep.json lists other runs or sets halving "
+                    "differently. Choose another folder with --run, or repeat the arguments of "
+                    "that sweep",
                     options.folder.string()));
   std::vector<std::string> edited;
   if (old.contains("settings"))

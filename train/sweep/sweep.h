@@ -12,7 +12,7 @@ namespace heed {
 struct SweepOptions {
   std::string config;            ///< path of the config
   std::filesystem::path folder;  ///< folder of the runs and sweep.json
-  std::int64_t jobs = 1;         ///< number of simultaneous runs
+  std::int64_t jobs = 1;         ///< maximum number of simultaneous runs
   bool halving = false;
 };
 
@@ -27,9 +27,9 @@ struct SweepResult {
   int signal = 0;  ///< signal that stopped the sweep; 0: none
 };
 
-/// Writes sweep.json, which lists the runs of the folder and the settings of the first run that can
-/// change results. If the file exists, it must describe the same sweep. Throws Error(usage) if the
-/// folder contains another sweep or a run, or if the config has changed since the sweep began.
+/// Writes sweep.json, which lists the runs of the folder and, for the first run, the settings that
+/// can change results. If the file exists, it must describe the same sweep. Throws Error(usage) if
+/// the folder contains another sweep or a run, or if the config has changed since the sweep began.
 void claim_folder(const SweepOptions& options, const std::vector<SweepMember>& members);
 
 /// Trains or continues each run; finished runs remain unchanged. `on_message` receives a line when
@@ -39,7 +39,8 @@ void claim_folder(const SweepOptions& options, const std::vector<SweepMember>& m
 /// With halving, all points are trained for a fraction of train.steps, then the better half for
 /// twice as many steps, and so on, until the remaining points reach train.steps (successive
 /// halving, Jamieson and Talwalkar 2016). Points are ranked by the metric train.best of the last
-/// validation, averaged over their seeds. The learning-rate schedule is the same in all rounds.
+/// validation of the round, averaged over their seeds. The learning-rate schedule is the same in
+/// all rounds.
 SweepResult run_sweep(const SweepOptions& options, const std::vector<SweepMember>& members,
                       const std::function<void(const std::string&)>& on_message);
 

@@ -100,7 +100,7 @@ class Writer {
     if (chance(4)) {
       one_of(helpers, "AUX");
       if (chance(4)) add("not", "PART");
-      plural = true;  // after this auxiliary, the verb has no ending
+      plural = true;  // after this auxiliary, the verb has no -s
     } else if (chance(5)) {
       add(plural ? "are" : "is", "AUX");
       if (chance(4)) one_of(manners, "ADV");
