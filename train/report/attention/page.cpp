@@ -226,8 +226,8 @@ std::string graphs(const AttentionMaps& maps) {
   return fmt::format(
       "<h2>Graphs</h2>\n<p>Lines lead from keys to the queries that read them, layer by layer. "
       "Each line shows the mean weight of the selected heads; weights below {} are omitted. "
-      "Rollout is the product, over all layers, of half the mean of the heads plus half the "
-      "identity (Abnar and Zuidema 2020).</p>\n{}",
+      "Rollout is the product of (A + I) / 2 over all layers, where A is the mean of all heads of "
+      "a layer and I the identity (Abnar and Zuidema 2020).</p>\n{}",
       threshold, body);
 }
 
