@@ -49,7 +49,7 @@ class StepProfile {
   std::int64_t added_ = 0, threads_ = 1;
   double steps_ = 0;    ///< duration of all steps, in seconds
   double phases_ = 0;   ///< duration of forward and backward of the repeated steps, in seconds
-  double working_ = 0;  ///< time that threads spent on shards during `phases_`, in seconds
+  double working_ = 0;  ///< time spent on shards, in seconds, summed over threads and steps
   OpTimes ops_;         ///< times summed over threads and steps
 };
 

@@ -162,7 +162,8 @@ class TapeDrawing {
     }
     for (const auto& row : rows_) place(row, [](const Item&) { return Mean{0, 1}; });
   }
-  /// The weight of an arrow's horizontal distance in the layout; small for arrows from parameters.
+  /// The weight of the horizontal distance between two linked items in the layout: small for arrows
+  /// from parameters, large between points where an arrow passes rows.
   static double pull(const Item& a, const Item& b) {
     if (a.leaf || b.leaf) return 0.1;
     return a.name.empty() && b.name.empty() ? 4 : 1;

@@ -184,8 +184,8 @@ std::string drawn(const Drawing& map) {
                      svg_element(map.width, map.height, map.body));
 }
 
-/// A map of every head with the tokens on both axes; for large models and long inputs, the mean of
-/// each layer instead.
+/// A map of every head with the tokens on both axes or, if these maps have more than `max_values`
+/// cells in total, a map of each layer's mean.
 std::string large_maps(const AttentionMaps& maps) {
   constexpr std::int64_t max_values = 40'000;
   std::int64_t values = 0;
