@@ -42,7 +42,7 @@ says '--tape: give --output a name that ends in .svg'
 status 2 show tiny.yaml --json --output never.svg
 says '--output never.svg: only a model or, with --tape, a training step can be drawn'
 status 2 show tiny.yaml --tape --output never.svg model.layers=20
-says 'a drawing shows at most 400: draw a smaller model, as with model.layers=1'
+says 'a drawing shows at most 400. Draw a smaller model, for example with model.layers=1'
 status 2 show tiny.yaml --output tiny.yaml
 status 2 show tiny.yaml --output never.pdf
 says '--output never.pdf: heed show writes text, or a drawing to a file that ends in .svg'

@@ -26,22 +26,23 @@ class Scale {
     if (empty_) values = {1};
     low_ = low.value_or(std::ranges::min(values));
     high_ = high.value_or(std::ranges::max(values));
-    if (high_ <= low_) {  // centres a single value
+    if (high_ <= low_) {  // widens the interval of a single value
       const double half = log ? low_ / 2 : std::max(std::abs(low_) / 2, 0.5);
       high_ += half;
       low_ -= low || log ? 0 : half;
     }
   }
   bool empty() const { return empty_; }
-  /// 0 at the low bound, 1 at the high bound; NaN for a value that the scale cannot show.
+  /// 0 at the low bound, 1 at the high bound; on a logarithmic scale, NaN for values that are not
+  /// positive.
   double at(double value) const {
     if (!log_) return (value - low_) / (high_ - low_);
     return value > 0 ? std::log(value / low_) / std::log(high_ / low_) : std::nan("");
   }
-  /// About `wanted` round numbers within the bounds.
+  /// Round numbers within the bounds: about `wanted`, if they are evenly spaced.
   std::vector<double> ticks(int wanted) const {
     const std::vector<double> all = log_ ? log_ticks() : even_ticks(wanted);
-    // A narrow logarithmic scale with fewer than three logarithmic ticks has even ticks instead.
+    // A logarithmic scale too narrow for three logarithmic ticks has evenly spaced ticks instead.
     return log_ && all.size() < 3 ? even_ticks(wanted) : all;
   }
 
@@ -58,7 +59,7 @@ class Scale {
     return all;
   }
   std::vector<double> log_ticks() const {
-    // A wide scale has ticks at powers of ten. Other scales also have ticks at 2 and 5 times these.
+    // A wide scale has ticks only at powers of ten, others also at 2 and 5 times a power of ten.
     const bool wide = high_ / low_ > 1000;
     std::vector<double> all;
     const int first = static_cast<int>(std::floor(std::log10(low_))),
@@ -115,7 +116,8 @@ std::vector<double> values_of(const Chart& chart, bool of_x) {
   return all;
 }
 
-/// The visible points of a line, in pixels. A point that is not finite marks a break.
+/// The points of a line that are drawn, in pixels: at most four successive points in a column of
+/// pixels. A point that is not finite marks a break.
 std::vector<Point> visible(const std::vector<Point>& points, const Plot& plot) {
   std::vector<Point> all, column;
   const auto end_column = [&] {
@@ -232,7 +234,7 @@ std::string marks(const Chart& chart, const Plot& plot) {
   return body;
 }
 
-/// Dots are not clipped, because they may overlap the frame.
+/// Dots are not clipped, so that a dot on the frame is drawn whole.
 std::string dots_of(const Chart& chart, const Plot& plot) {
   std::string body;
   for (const Dot& dot : chart.dots) {
@@ -290,7 +292,7 @@ Drawing drawn(const Chart& chart) {
         svg_number(plot_width), svg_number(plot_height), xml_text(chart.title),
         svg_number(plot_width / 2), svg_number(plot_height / 2));
   } else {
-    // Marks outside the chart's bounds are clipped at the frame.
+    // Bands, bars and lines are clipped at the frame.
     body += axes(chart, plot) + svg_element(plot_width, plot_height, marks(chart, plot)) +
             dots_of(chart, plot) + legend;
   }

@@ -15,7 +15,7 @@ struct Point {
 /// Points joined by a line, which breaks at points that are not finite.
 struct Line {
   std::string name;  ///< name in the legend; empty: none
-  int colour = 0;    ///< index of a colour; from palette_size on, colours repeat with dashed lines
+  int colour = 0;    ///< index of a colour; from palette_size on, the same colours, dashed
   bool faint = false;
   std::vector<Point> points;  ///< points in ascending order of x
 };
@@ -49,8 +49,8 @@ struct Tick {
 struct Chart {
   std::string title, x_label, y_label;
   bool log_x = false, log_y = false;  ///< logarithmic axes, which omit values that are not positive
-  std::optional<double> y_low, y_high;  ///< bounds of the y axis; unset: the range of the marks
-  std::vector<Tick> x_ticks;            ///< ticks of the x axis; empty: numeric ticks
+  std::optional<double> y_low, y_high;  ///< bounds of the y axis; unset: those of the marks
+  std::vector<Tick> x_ticks;            ///< ticks of the x axis; empty: round numbers
   std::vector<Band> bands;
   std::vector<Bar> bars;
   std::vector<Line> lines;
@@ -58,8 +58,9 @@ struct Chart {
   std::vector<std::pair<int, std::string>> legend;  ///< colours and names of further entries
 };
 
-/// Draws a chart. In each column of pixels, a line shows its first, lowest, highest and last point.
-/// A chart without marks shows "no values".
+/// Draws a chart. If more than four successive points of a line are in the same column of pixels,
+/// only the first, lowest, highest and last of them are drawn. A chart without values that its axes
+/// can show contains the text "no values".
 Drawing drawn(const Chart& chart);
 
 }  // namespace heed

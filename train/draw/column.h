@@ -21,11 +21,11 @@ struct Box {
 struct Column {
   static constexpr double box_width = 190, gap = 12;
 
-  double x;      ///< x coordinate of the centre
-  double side;   ///< side of the boxes beside the column: −1 left, 1 right
-  double width;  ///< width of the boxes
-  double top = 0;
-  double beside = 0;  ///< y coordinate of the top of the last box beside the column
+  double x;           ///< x coordinate of the centre
+  double side;        ///< side of the boxes beside the column: −1 left, 1 right
+  double width;       ///< width of the widest row of boxes
+  double top = 0;     ///< y coordinate of the top of the elements drawn so far
+  double beside = 0;  ///< y coordinate of the top of the last box of add_side_box
   std::string body = {};
   /// The midpoints of the left edges of boxes with reads_side_box.
   std::vector<std::pair<double, double>> readers = {};
@@ -35,18 +35,18 @@ struct Column {
   double half() const { return width / 2 + 32; }  ///< half the width of a frame
   double outside() const { return x + side * (half() + 112); }
 
-  /// Draws a line: plain ("line"), with an arrowhead ("line tip") or dashed ("line tie").
+  /// Draws an SVG path: plain ("line"), with an arrowhead ("line tip") or dashed ("line tie").
   void line(const std::string& path, std::string_view kind = "line tip");
   void text(double at_x, double y, std::string_view kind, const std::string& text,
             std::string_view anchor = "middle");
   /// A line of text below the next element.
   void caption(const std::string& line, std::string_view kind = "name");
-  /// An upward arrow with a label.
+  /// An upward line of length `by` with a label; with `tip`, an arrow.
   void rise(const std::string& label = "", double by = 16, bool tip = true);
   void box(const Box& box) { box_at(box, x, top), top -= box.height(); }
   /// Boxes side by side with the same input; their outputs are added.
   void boxes(const std::vector<Box>& boxes);
-  /// A residual connection from y = `from` to the current top.
+  /// A residual connection from y = `from` to an addition above the current top.
   void add_from(double from);
   /// A box beside the column; its output is added to that of the column.
   void add_side_box(const Box& box);
@@ -54,7 +54,8 @@ struct Column {
   void feed_from_side(const Box& box);
   /// A frame around the elements that `draw` adds, with lines of text beside it.
   void frame(const std::vector<std::string>& beside, const std::function<void()>& draw);
-  /// A dashed line, outside all frames, that joins two uses of the same matrix.
+  /// A dashed line outside all frames from y = `from` to y = `to`, which joins two boxes with the
+  /// same matrix.
   void tie(double from, double to);
 
  private:

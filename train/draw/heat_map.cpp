@@ -67,7 +67,7 @@ std::string heat_cells(const HeatMap& map, double width, double height) {
   for (std::int64_t r = 0; r < map.rows; ++r) {
     for (std::int64_t c = 0; c < map.columns;) {
       const int level = level_of(map.at(r, c), map.largest);
-      std::int64_t end = c + 1;  // adjacent cells of one level form one area
+      std::int64_t end = c + 1;  // adjacent cells of a row with the same level form one area
       while (end < map.columns && level_of(map.at(r, end), map.largest) == level) ++end;
       const double length = static_cast<double>(end - c) * width;
       paths[level] += fmt::format("M{} {}h{}v{}h-{}z", svg_number(static_cast<double>(c) * width),

@@ -1,5 +1,5 @@
 #pragma once
-/// Heat maps: matrices of non-negative values as areas of varying opacity.
+/// Heat maps: matrices drawn as areas of varying opacity.
 #include <cstdint>
 #include <span>
 #include <string>
@@ -12,7 +12,7 @@ namespace heed {
 /// A matrix in row-major order.
 struct HeatMap {
   std::int64_t rows = 0, columns = 0;
-  std::vector<float> values;  ///< [rows, columns], non-negative
+  std::vector<float> values;  ///< [rows, columns]; negative values are not drawn
   float largest = 1;          ///< value drawn with full opacity
 
   float at(std::int64_t row, std::int64_t column) const { return values[row * columns + column]; }
@@ -22,11 +22,13 @@ struct HeatMap {
 /// `largest` the largest mean. A map within these bounds is returned unchanged.
 HeatMap reduced(const HeatMap& map, std::int64_t max_extent);
 
-/// The cells alone, each width × height, in one path per level of opacity. Omits cells of level 0.
+/// The cells without labels, each width × height, in one path per level of opacity. Omits cells of
+/// level 0.
 std::string heat_cells(const HeatMap& map, double width, double height);
 
-/// A map with row names on the left and column names above. The cells with the four largest values
-/// of each row have a tooltip "row → column: value" if the value is at least `largest` / 20.
+/// A map with row names on the left and column names above. In each row, a tooltip "row →
+/// column: value" shows the first four cells whose value is at least the fourth largest of the row
+/// and at least `largest` / 20.
 Drawing labelled_map(const HeatMap& map, std::span<const std::string> rows,
                      std::span<const std::string> columns);
 

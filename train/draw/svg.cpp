@@ -61,7 +61,7 @@ text{font:10px system-ui,sans-serif;fill:var(--ink)}
 
 namespace {
 
-/// w and h: the size on the page or on paper, in `unit`.
+/// An SVG element whose view box is width × height. w and h: its displayed size, in `unit`.
 std::string svg_of(double width, double height, double w, double h, std::string_view unit,
                    std::string_view body) {
   return fmt::format(

@@ -6,8 +6,8 @@
 
 namespace heed {
 
-/// Text for an element or an attribute: markup is escaped; control characters and invalid UTF-8,
-/// which XML does not allow, become U+FFFD.
+/// Text for an element or an attribute: markup is escaped; invalid UTF-8 and control characters
+/// except tab and newline become U+FFFD.
 std::string xml_text(std::string_view text);
 
 /// A number with up to two decimal places, without trailing zeros.
@@ -16,15 +16,15 @@ std::string svg_number(double value);
 /// The approximate length of a label, in pixels.
 double label_length(std::string_view text);
 
-/// The style of all drawings. Colours follow the reader's choice of light or dark mode. Values are
-/// shown by one colour of varying opacity, which colour-blind readers can distinguish.
-///   .heat       filled areas; .heat.l1 to .heat.l12: the opacity of a level
-///   .cold .heat filled areas in a second colour, for values below 0
-///   .frame      outlines; .grid: lines behind a chart; text: labels; .edge, .node: parts of graphs
-///   .s0 to .s7  a colour for the marks .line, .band, .bar and .dot within; .faint: lower opacity
+/// The style of all drawings. Colours follow the reader's choice of light or dark mode. Magnitudes
+/// are shown by the opacity of a colour, so that colour-blind readers can distinguish them.
+///   .heat         filled areas; .l1 to .l12: their levels of opacity
+///   .cold .heat   filled areas in a second colour, for values below 0
+///   .frame        outlines; .grid: lines behind a chart; .edge, .node: parts of graphs
+///   .s0 to .s7    colours of .line, .band, .bar and .dot; .faint: pale; .second: dashed
 std::string_view drawing_style();
 
-inline constexpr int palette_size = 8;
+inline constexpr int palette_size = 8;  ///< number of colours .s0, .s1, …
 
 /// SVG elements and the size of the area that they fill, in pixels.
 struct Drawing {
@@ -35,14 +35,15 @@ struct Drawing {
 /// Arranges drawings side by side, in rows of `columns`.
 Drawing arranged(const std::vector<Drawing>& drawings, std::size_t columns);
 
-/// A drawing as an SVG file: `body` on width × height pixels, or, if `millimetres` > 0, scaled to
-/// that width on paper.
+/// A drawing as an SVG file: `body` on width × height pixels or, if `millimetres` > 0, scaled to
+/// that width on paper, in the light colours.
 std::string svg_file(double width, double height, std::string_view body, double millimetres = 0);
 inline std::string svg_file(const Drawing& d, double millimetres = 0) {
   return svg_file(d.width, d.height, d.body, millimetres);
 }
 
-/// A self-contained HTML page. `style` is added to drawing_style(), `head` to the page's head.
+/// A self-contained HTML page. `style` is CSS that follows drawing_style(); `head` is added to the
+/// head element.
 std::string html_page(std::string_view title, std::string_view style, std::string_view body,
                       std::string_view head = "");
 

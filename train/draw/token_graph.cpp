@@ -14,11 +14,11 @@ namespace heed {
 namespace {
 
 constexpr double line = 16, heading = 24;
-constexpr std::size_t max_characters = 24;  // maximum length of a node name
+constexpr std::size_t max_characters = 24;  // maximum length of a displayed node name
 
 double height_of(double node) { return heading + line * (node + 0.5); }
 
-/// The edges between two columns, in one path per level of opacity.
+/// The edges between the columns at x = `from` and x = `to`, in one path per level of opacity.
 std::string paths(const HeatMap& edges, double from, double to, double threshold) {
   constexpr int levels = 20;
   std::map<int, std::string> by_level;

@@ -13,9 +13,9 @@ struct GraphColumn {
   std::span<const std::string> nodes;
 };
 
-/// Draws columns of nodes. edges[i] joins column i (its rows) and column i + 1 (its columns): a
-/// value of at least `threshold` becomes a line of that opacity. The nodes of the first and last
-/// columns are labelled with their names.
+/// Draws columns of nodes. The rows of edges[i] are the nodes of column i, its columns the nodes of
+/// column i + 1: a value of at least `threshold` becomes a line whose opacity is the value, rounded
+/// to a multiple of 0.05. The nodes of the first and last columns are labelled with their names.
 Drawing token_graph(std::span<const GraphColumn> columns, std::span<const HeatMap> edges,
                     double threshold);
 

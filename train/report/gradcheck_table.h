@@ -16,18 +16,18 @@ struct GradcheckRow {
   std::int64_t entries = 0;     ///< number of values of the parameter
   std::int64_t checked = 0;     ///< number of entries checked individually
   std::int64_t directions = 0;  ///< number of random directions checked
-  std::int64_t kinks = 0;
-  double largest = 0;      ///< maximum magnitude of a derivative
-  double worst_error = 0;  ///< maximum error; infinite for NaN
+  std::int64_t kinks = 0;       ///< number of entries and directions at kinks
+  double largest = 0;           ///< maximum magnitude of a derivative
+  double worst_error = 0;       ///< maximum GradcheckEntry::error outside kinks; infinite for NaN
   GradcheckStatus status = GradcheckStatus::ok;
   std::string cause;  ///< probable cause of a failure
 };
 
 struct GradcheckTable {
   std::vector<GradcheckRow> rows;  ///< rows in the order of the parameters
-  std::string problem;             ///< defect of the loss itself, or ""
+  std::string problem;             ///< error of the loss function as a whole, or ""
 
-  /// Adds a result; a second result for a parameter is merged into its row.
+  /// Adds a result. A further result for a parameter is merged into its row.
   void add(const GradcheckResult& result);
   /// Whether at least one parameter was checked and all checks passed.
   bool passed() const;

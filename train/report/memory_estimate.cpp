@@ -25,7 +25,7 @@ std::int64_t resident() {
   return pages * ::sysconf(_SC_PAGESIZE);
 }
 
-constexpr double probe_flops = 4e10;  // about half a second of work
+constexpr double probe_flops = 4e10;  // about half a second of work on one core
 
 /// The work of a shard and the memory that it uses.
 struct Probe {
@@ -72,8 +72,8 @@ MemoryEstimate probe_training(const Task& task, const Model& model,
   const std::int64_t source_length = length(work.source_tokens),
                      target_length = length(work.target_tokens);
 
-  // A shard with as many sequences of average length as run in about half a second: training
-  // executes about 6 FLOPs per weight and token (Kaplan et al. 2020, section 2.1).
+  // At most one shard, with as many sequences of average length as run in about half a second:
+  // training executes about 6 FLOPs per weight and token (Kaplan et al. 2020, section 2.1).
   const double values = set / sizeof(float), per_shard = std::max(work.sequences / shards, 1.0),
                per_sequence =
                    6 * values * static_cast<double>(std::max(source_length, target_length)),

@@ -13,12 +13,12 @@ namespace heed {
 struct StepWork {
   double sequences = 0, source_tokens = 0, target_tokens = 0;
   std::optional<double> flops;  ///< model FLOPs (product_log.h); unset: not counted
-  std::string basis;
+  std::string basis;            ///< source of the numbers: "windows of 256 tokens"
 };
 
-/// Memory of training in bytes.
+/// The estimated memory of training, in bytes.
 struct MemoryEstimate : MinMemory {
-  std::optional<double> activations;  ///< unset: not measured
+  std::optional<double> activations;  ///< memory while shards run; unset: not measured
   double total() const { return MinMemory::total() + activations.value_or(0); }
 };
 inline MemoryEstimate at_least(const Config& config, const Model& model) {
@@ -27,7 +27,8 @@ inline MemoryEstimate at_least(const Config& config, const Model& model) {
 
 /// Runs a shard of sequences of average length, with fewer sequences if a whole shard would take
 /// too long. Sets work.flops from the counted products and estimates the memory from the peak of
-/// the shard and the number of threads. The estimate excludes the text, its tokens and decoding.
+/// the shard and from the numbers of shards and threads. The estimate excludes the text, its tokens
+/// and decoding.
 MemoryEstimate probe_training(const Task& task, const Model& model,
                               const VocabularySizes& vocabulary, StepWork& work);
 

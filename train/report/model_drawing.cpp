@@ -40,7 +40,7 @@ Texts heads_of(const ModelOptions& o) {
   return lines;
 }
 
-/// Adds the text lines of self-attention alone.
+/// Adds the text lines that only self-attention has.
 void add_choices(Texts& lines, const ModelOptions& o) {
   const AttentionChoice& a = o.attention;
   if (a.pattern == PatternKind::window)
@@ -51,7 +51,7 @@ void add_choices(Texts& lines, const ModelOptions& o) {
                                 a.random_blocks));
   }
   if (a.pattern == PatternKind::topk)
-    lines.push_back(fmt::format("the {} largest scores", a.top_k));
+    lines.push_back(fmt::format("keys with the largest scores: {}", a.top_k));
   if (a.pattern == PatternKind::linear) lines.emplace_back("linear, without scores");
   if (by_distance(o.positions)) lines.push_back("positions: " + name(o.positions));
   if (o.memory > 0) lines.push_back(fmt::format("and the {} previous tokens", o.memory));
@@ -94,7 +94,8 @@ class ModelDrawing {
   bool has(const std::string& part) const {
     return std::ranges::any_of(parameters_, [&](const auto& p) { return is_of(p, part); });
   }
-  /// The number of parameters of these parts, "12 parameters"; `list` receives one line per tensor.
+  /// The number of parameters of these parts, as in "12 parameters". Appends one line per tensor to
+  /// `list`.
   std::string counted(const Texts& parts, std::string& list) const {
     std::int64_t values = 0;
     for (const NamedTensor& p : parameters_) {
@@ -237,7 +238,7 @@ class ModelDrawing {
                       std::int64_t tokens, const std::string& rows) {
     Texts lines{fmt::format("{} × {}", tokens, o_.d_model)};
     if (o_.scale_embeddings) lines[0] += fmt::format(", times √{}", o_.d_model);
-    // A shared table is drawn in the column of the target.
+    // The parameters of a shared table are listed only in the column of the target.
     const bool repeated = has("embedding") && prefix == "source_";
     if (repeated) lines.emplace_back("the same matrix");
     const Box embedding =
@@ -262,7 +263,7 @@ class ModelDrawing {
       c.feed_from_side(box("Distances", {"biases of all layers"}, part, weights));
   }
 
-  /// Draws two captions of a non-text source: its size, and the content of a row.
+  /// Draws two captions for a source other than text: its size, and the content of a row.
   void draw_source(Column& c, bool class_row) const {
     const ImageOptions& image = config_.data.image;
     const std::string first = class_row ? ", after a row of zeros" : "",
@@ -282,7 +283,7 @@ class ModelDrawing {
       c.caption(fmt::format("{} to a row{}", features.stack, first), "more");
     }
   }
-  /// Draws the front end. Returns the number of its output rows as text.
+  /// Draws the front end. Returns the number of its output rows as text: "49", "source rows / 4".
   std::string draw_front_end(Column& c, const std::string& part, const std::string& rows) const {
     const bool class_row =
         architecture_ == Architecture::encoder_of_sequences && o_.pool == Pool::first;
@@ -387,8 +388,8 @@ class ModelDrawing {
   Architecture architecture_;
   const Vocabulary& vocabulary_;
   Parameters parameters_;
-  bool both_;             ///< whether the model has an encoder and a decoder
-  double embedding_ = 0;  ///< y coordinate of the last embedding drawn
+  bool both_;             ///< whether the model has both an encoder and a decoder
+  double embedding_ = 0;  ///< y coordinate of the centre of the last embedding drawn
 };
 
 }  // namespace

@@ -135,7 +135,7 @@ std::string wrapped(const std::vector<std::string>& words, std::size_t indent) {
   return text;
 }
 
-/// One entry per layer; consecutive equal layers share an entry.
+/// One entry per layer. Consecutive layers with the same parameter names and shapes share an entry.
 std::string layer_table(const std::vector<LayerSummary>& layers) {
   std::string t = fmt::format("{:<24} {:>12}  parameters\n", "layer", "values");
   for (std::size_t i = 0, next = 0; i < layers.size(); i = next) {

@@ -24,24 +24,25 @@ struct Vocabulary {
 struct LayerSummary {
   std::string name;
   std::vector<std::string> parameters;  ///< "weight [96, 96]"
-  std::int64_t values = 0;
+  std::int64_t values = 0;              ///< number of values of all parameters of the layer
 };
 
 struct ModelSummary {
   Vocabulary vocabulary;
   StepWork work;
   std::vector<LayerSummary> layers;
-  std::int64_t parameters = 0;
+  std::int64_t parameters = 0;  ///< number of values of all layers
   MemoryEstimate memory;
-  double machine = 0;  ///< memory of this machine, in bytes
+  double machine = 0;  ///< machine_memory()
 
   nlohmann::json json() const;
   std::string text() const;
 };
 
 /// Summarises a config. `run_tokenizers` are the tokenizers of a run; if unset, tokenizers are
-/// loaded or, if that is fast, trained on the training data. Values that the data do not determine
-/// are estimated. Each `basis` names the source of its values.
+/// loaded or, if that is fast, trained on the training data. Without tokenizers or data, the
+/// vocabulary sizes or the work of a step are estimated. Each `basis` names the source of its
+/// values.
 ModelSummary summarize_model(const Config& config, const std::optional<Tokenizers>& run_tokenizers);
 
 }  // namespace heed

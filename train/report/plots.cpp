@@ -24,14 +24,15 @@ namespace heed {
 
 namespace {
 
-/// The line through f(0), f(1) … f(n − 1).
+/// The line through the points (i, f(i)) for i = 0 … n − 1.
 Line curve(const std::string& name, int colour, std::int64_t n, const auto& f) {
   Line line{name, colour, false, {}};
   for (std::int64_t i = 0; i < n; ++i) line.points.push_back({static_cast<double>(i), f(i)});
   return line;
 }
 
-/// A matrix with a title and without labels, drawn as a square if it has as many rows as columns.
+/// A matrix with a title and without labels, drawn as a square if it has as many rows as columns,
+/// otherwise twice as wide as high.
 Drawing titled_map(const std::string& title, const HeatMap& map) {
   constexpr double top = 26, left = 14, height = 190;
   const double width = map.rows == map.columns ? height : 2 * height;
@@ -235,7 +236,7 @@ std::vector<Drawing> mask_plots(const Config& config, std::int64_t length) {
     all.push_back(titled_map(fmt::format("{}{}", title, causal ? ", causal" : ""),
                              mask_of(*make_pattern(choice, causal), length)));
   };
-  // The config's sizes, reduced if they would fill a plot of this length.
+  // The config's sizes, limited to a quarter (window) and a sixteenth (block) of the length.
   AttentionChoice choice = config.model->attention;
   choice.window = std::min(choice.window, length / 4);
   choice.block = std::min(choice.block, std::max<std::int64_t>(length / 16, 1));

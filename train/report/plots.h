@@ -1,5 +1,5 @@
 #pragma once
-/// Plots that require no run: positions, schedules, softmax, masks and activations of a config.
+/// Plots that require only a config: positions, schedules, softmax, masks and activations.
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,10 +16,10 @@ namespace heed {
 ///   softmax      weights and entropy as functions of the temperature
 ///   masks        the keys that each query reads, with the patterns full, window and bigbird
 ///   activations  values and derivatives
-/// `length`: number of positions.
+/// `length`: number of positions in the plots `positions` and `masks`.
 std::vector<Drawing> plots_of(std::string_view name, const Config& config, std::int64_t length);
 
-/// The names of all plots, in the order of the help.
+/// The names of all plots, in the order above.
 const std::vector<std::string>& plot_names();
 
 }  // namespace heed

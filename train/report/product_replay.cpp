@@ -17,9 +17,9 @@ using kernels::Trans;
 
 namespace {
 
-/// During the lifetime of this object, the thread that created it treats subnormal numbers as zero.
-/// Products of arbitrary values may contain many of them, and Intel processors multiply them about
-/// a hundred times more slowly.
+/// With SSE2, the thread that created this object treats subnormal numbers as zero during the
+/// object's lifetime. Products of arbitrary values may contain many of them, and Intel processors
+/// multiply them about a hundred times more slowly.
 class NoSubnormals {
  public:
 #ifdef __SSE2__
@@ -43,7 +43,7 @@ struct Stretch {
   std::uintptr_t begin = 0, end = 0;
 };
 
-/// The addresses of a matrix with rows of `cols` values, `distance` apart.
+/// The addresses of a matrix with rows of `cols` values, which begin `distance` values apart.
 Stretch stretch(const real* data, std::int64_t rows, std::int64_t cols, std::int64_t distance) {
   const auto begin = reinterpret_cast<std::uintptr_t>(data);
   return {begin, begin + sizeof(real) * static_cast<std::size_t>((rows - 1) * distance + cols)};
@@ -81,7 +81,8 @@ class Places {
 
  private:
   static constexpr std::uintptr_t line = 64;
-  std::map<std::uintptr_t, std::uintptr_t> offsets_;  // offsets of merged ranges, by first address
+  /// The offset in bytes of each merged range, by first address.
+  std::map<std::uintptr_t, std::uintptr_t> offsets_;
   std::uintptr_t bytes_ = 0;
 };
 

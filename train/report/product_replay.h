@@ -17,18 +17,19 @@ HEED_BEGIN
 /// take longer than the step.
 class ProductReplay {
  public:
-  /// Operands other than weights contain arbitrary values. They do not affect the time: infinities
-  /// and NaN are as fast as finite numbers, and subnormal numbers are treated as zero.
+  /// Operands other than weights contain arbitrary values, which do not affect the time: infinities
+  /// and NaN are as fast as finite numbers, and on x86-64, where subnormal numbers would be slow,
+  /// they are treated as zero.
   ProductReplay(const std::vector<kernels::Product>& products,
                 std::span<const NamedTensor> weights);
 
-  /// Executes the products on the calling thread. It reuses the memory that the shard has freed.
+  /// Executes the products on the calling thread, in memory that the shard has freed.
   void run() const;
-  /// Number of values of all operands except weights.
+  /// Number of values in the array that contains all operands except weights.
   std::int64_t values() const { return values_; }
 
  private:
-  /// An operand in the memory of run(), or a weight.
+  /// A weight or, if `weight` is null, the values from `offset` on in the array of run().
   struct Operand {
     const real* weight = nullptr;
     std::int64_t offset = 0;

@@ -24,8 +24,8 @@ struct ShardProducts {
 /// figures are means per step.
 class StepProfile {
  public:
-  /// Repeats forward and backward of the shards of a step that took `step_seconds`, on the same
-  /// threads. Returns the products of each shard.
+  /// Repeats forward and backward of the shards of step `number`, which took `step_seconds`, on the
+  /// threads of `team`. Returns the products of each shard.
   std::vector<ShardProducts> add(double step_seconds, const Model& model,
                                  std::span<const Batch> shards, std::int64_t number,
                                  const StepOptions& options, Team& team);
@@ -49,8 +49,8 @@ class StepProfile {
   std::int64_t added_ = 0, threads_ = 1;
   double steps_ = 0;    ///< duration of all steps, in seconds
   double phases_ = 0;   ///< duration of forward and backward of the repeated steps, in seconds
-  double working_ = 0;  ///< time spent on shards in `phases_`, summed over threads
-  OpTimes ops_;         ///< times summed over all threads
+  double working_ = 0;  ///< time spent on shards, in seconds, summed over threads and steps
+  OpTimes ops_;         ///< times summed over threads and steps
 };
 
 HEED_END

@@ -28,7 +28,7 @@ struct Link {
   double port = 0;  ///< position where the arrow enters, from −1/2 to 1/2 of the width
 };
 
-/// A node or, without a name, a point where an arrow passes a row.
+/// A node or, without a name, a point where the arrows of a node pass a row.
 struct Item {
   std::string name, shape;
   std::array<std::string, 2> label = {};
@@ -39,7 +39,7 @@ struct Item {
   double place = 0;  ///< index in its row
 };
 
-/// An arrow from a node to an input of an op: the items on its way.
+/// An arrow from a node to an input of an op: the items on its way, including both ends.
 using Arrow = std::vector<Link>;
 
 /// A label of two lines: "encoder.layers.0" and "norm1.weight [96]", or the name and the shape.
@@ -94,8 +94,8 @@ class TapeDrawing {
     if (found.size() > max_drawn_nodes) {
       throw Error(
           Exit::usage,
-          fmt::format("--tape: the tape has {} nodes, and a drawing shows at most {}: draw a "
-                      "smaller model, as with model.layers=1 (widths, lengths and the "
+          fmt::format("--tape: the tape has {} nodes, and a drawing shows at most {}. Draw a "
+                      "smaller model, for example with model.layers=1 (widths, lengths and the "
                       "vocabulary size do not change the number of nodes)",
                       found.size(), max_drawn_nodes));
     }
@@ -162,7 +162,8 @@ class TapeDrawing {
     }
     for (const auto& row : rows_) place(row, [](const Item&) { return Mean{0, 1}; });
   }
-  /// The weight of an arrow's horizontal distance in the layout; small for arrows from parameters.
+  /// The weight of the horizontal distance between two linked items in the layout: small for arrows
+  /// from parameters, large between points where an arrow passes rows.
   static double pull(const Item& a, const Item& b) {
     if (a.leaf || b.leaf) return 0.1;
     return a.name.empty() && b.name.empty() ? 4 : 1;
@@ -172,7 +173,7 @@ class TapeDrawing {
     double sum = 0, weight = 0;
   };
   /// Places the items in the order of `row` such that the sum of weighted squared distances from
-  /// the wanted positions is minimal. Pools neighbours that would overlap.
+  /// the positions that `wanted` returns is minimal. Pools neighbours that would overlap.
   template <class Wanted>
   void place(const std::vector<std::size_t>& row, Wanted wanted) {
     struct Pool {
@@ -224,7 +225,8 @@ class TapeDrawing {
     }
     rows_ = best;
   }
-  /// The number of crossings between the arrows of an item and the arrows of an item to its right.
+  /// The number of crossings between the arrows above (or below) an item and those above (or below)
+  /// an item to its right.
   std::int64_t crossings(const std::vector<Link>& left, const std::vector<Link>& right) const {
     const auto place = [&](const Link& link) { return items_[link.item].place + 0.9 * link.port; };
     std::int64_t count = 0;

@@ -7,15 +7,15 @@
 
 HEED_BEGIN
 
-/// An SVG file with the nodes that `result` depends on: parameters with their names, and ops, each
-/// below its inputs, with the shape of its result. Arrows enter an op in the order of its inputs.
-/// Constants are not drawn, because the tape does not contain them. `head`: lines of text above the
-/// drawing.
+/// An SVG file with the nodes that `result` depends on: parameters with their names, other leaves
+/// as "variable", and ops, each below its inputs; each node with its shape. Arrows enter an op in
+/// the order of its inputs. Constants are not drawn, because the tape does not contain them.
+/// `head`: lines of text above the drawing.
 ///
 /// The layout follows Sugiyama, Tagawa and Toda, "Methods for Visual Understanding of Hierarchical
 /// System Structures", 1981: the row of an op is the length of the longest path from a parameter,
-/// and a parameter is in the row above the first op that reads it; barycentres determine the order
-/// within a row.
+/// and a parameter is in the row above the first op that reads it; barycentres and exchanges of
+/// neighbours determine the order within a row.
 ///
 /// Throws Error(usage) if there are more than `max_drawn_nodes` nodes, Error(failed) if `result`
 /// depends on no variable.

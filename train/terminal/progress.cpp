@@ -22,9 +22,9 @@ namespace {
 constexpr std::string_view kBold = "\x1b[1m", kDim = "\x1b[2m", kCyan = "\x1b[36m",
                            kReset = "\x1b[0m";
 constexpr int kMinBar = 10, kMaxBar = 30;  // columns
-constexpr std::size_t kCurve = 12;         // columns of the sparkline
+constexpr std::size_t kCurve = 12;         // maximum number of columns of the sparkline
 
-/// Part of a line.
+/// Part of a progress line.
 struct Field {
   std::string text;
   int columns = 0;
@@ -38,7 +38,7 @@ double fraction_of(const ProgressState& state) {
                           1.0);
 }
 
-/// The percentage, rounded down: "100%" only at the end.
+/// The percentage, rounded down, so that "100%" appears only at the end.
 std::string percent(const ProgressState& state) {
   return fmt::format("{}%", static_cast<int>(std::floor(100.0 * fraction_of(state))));
 }

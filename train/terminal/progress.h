@@ -1,6 +1,6 @@
 #pragma once
-/// Shows the progress of a long job: on a terminal, in one line that is redrawn; otherwise, in a
-/// new line every few seconds.
+/// Shows the progress of a long job: on a terminal, in one line that is redrawn; otherwise, in new
+/// lines at intervals of at least 10 s.
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -19,8 +19,8 @@ struct ProgressStyle {
   int width = 80;        ///< columns
 };
 
-/// The style for a file descriptor in this environment: NO_COLOR (no-color.org), TERM, LC_ALL,
-/// LC_CTYPE, LANG.
+/// The style for a file descriptor. It also depends on the environment variables NO_COLOR
+/// (no-color.org), TERM, LC_ALL, LC_CTYPE and LANG.
 ProgressStyle detect_style(int descriptor);
 
 struct ProgressState {
@@ -29,23 +29,27 @@ struct ProgressState {
   std::optional<double> loss{};
   std::optional<double> learning_rate{};
   std::optional<double> tokens_per_second{};
-  std::optional<double> seconds_left{};  ///< nullopt: estimated from the time of the previous steps
-  std::span<const double> curve{};       ///< earlier losses; drawn if the line is wide enough
+  std::optional<double> seconds_left{};  ///< nullopt: ProgressBar computes an estimate
+  std::span<const double> curve{};       ///< values of the sparkline; set by ProgressBar
 };
 
-std::string format_duration(double seconds);  ///< "0:07", "12:34", "3:05:09", "2d 04:10"
-std::string format_quantity(double value);    ///< "950", "12.3k", "4.56M"
-/// A bar of `cells` columns, of which the share `fraction` is filled.
+/// "0:07", "12:34", "3:05:09"; from one day on, days, hours and minutes: "2d 04:10". "?" for a
+/// negative number, NaN, or more than 1e9 seconds.
+std::string format_duration(double seconds);
+/// "950", "12.3k", "4.56M"; "?" for NaN and infinity.
+std::string format_quantity(double value);
+/// A bar of `cells` columns, filled up to the share `fraction`, which is clamped to [0, 1]. NaN and
+/// infinity count as 0.
 std::string format_bar(double fraction, int cells, const ProgressStyle& style);
-/// "▇▅▄▂▁▁": a block for each value, scaled between the minimum and the maximum. Values that are
+/// "█▆▄▂▁▁": a block for each value, scaled between the minimum and the maximum. Values that are
 /// not finite leave a gap.
 std::string format_sparkline(std::span<const double> values);
-/// "train ━━━━━╸────  42%  4200/10000  loss 2.345  12.3k tok/s  lr 8.8e-04  ETA 3:05"; the least
-/// important fields are dropped until the line fits the width. With Unicode, a wide line also
-/// contains a sparkline of the last losses.
+/// "train  ━━━━──────   42%  4200/10000  loss 2.3457  12.3k tok/s  lr 8.80e-04  ETA 3:05". Drops the
+/// least important fields until the line is shorter than the width. With Unicode, a wide line also
+/// contains a sparkline of the last 12 losses.
 std::string format_bar_line(std::string_view label, const ProgressState& state,
                             const ProgressStyle& style);
-/// The state as a line without a bar, for a log: "train step 4200/10000 (42%)  loss 2.345".
+/// The state as a line without a bar, for a log: "train step 4200/10000 (42%)  loss 2.3457".
 std::string format_plain_line(std::string_view label, const ProgressState& state);
 
 /// Draws the progress of a job; the destructor removes the bar.
@@ -54,18 +58,19 @@ class ProgressBar {
   using Sink = std::function<void(std::string_view)>;
   using Clock = std::function<double()>;  ///< seconds
 
-  /// Draws on stderr.
+  /// Draws to stderr.
   explicit ProgressBar(std::string label);
-  /// Draws into a sink with a given clock, for tests. Without a terminal, lines are at least
-  /// `plain_seconds` apart.
+  /// Draws to a sink with a given clock, for tests. Without a terminal, lines are at least
+  /// `plain_seconds` apart; only the line of the last step may follow sooner.
   ProgressBar(std::string label, ProgressStyle style, Sink sink, Clock clock,
               double plain_seconds = 10.0);
   ~ProgressBar();
   ProgressBar(const ProgressBar&) = delete;
   ProgressBar& operator=(const ProgressBar&) = delete;
 
-  /// Shows a state if an interval has passed since the last one shown. The first state and a state
-  /// whose step has reached `total` are always shown.
+  /// Shows a state unless the previous one was shown less than 0.1 s (without a terminal,
+  /// `plain_seconds`) ago. The first state and a state whose step has reached a known `total` are
+  /// always shown.
   void update(ProgressState state);
   /// Adds a loss to the sparkline.
   void add_to_curve(double loss);
@@ -83,8 +88,8 @@ class ProgressBar {
   double interval_;  // seconds between updates
   double begun_;
   std::optional<double> shown_at_;
-  std::string drawn_;          // the bar as currently shown
-  std::vector<double> curve_;  // the last losses
+  std::string drawn_;          // the line as currently shown; empty: none
+  std::vector<double> curve_;  // the last 12 losses
 };
 
 }  // namespace heed

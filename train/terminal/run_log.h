@@ -1,5 +1,5 @@
 #pragma once
-/// Prints the messages of a training run on stderr and logs them in the run's train.log.
+/// Prints the messages of a training run to stderr and logs them in the run's train.log.
 #include <filesystem>
 #include <string>
 
@@ -8,8 +8,8 @@
 
 namespace heed {
 
-/// Suppresses all messages of this process except errors. In a distributed run, all ranks except
-/// rank 0 call it.
+/// Suppresses all messages of this process to stderr except errors. In a distributed run, all ranks
+/// except rank 0 call it.
 void silence();
 
 class RunLog {
@@ -17,10 +17,10 @@ class RunLog {
   /// Makes line() and log() append to this file. Throws Error(io) if it cannot be opened.
   void log_to(const std::filesystem::path& file);
 
-  /// Prints and logs a line.
+  /// Prints a line and logs it as log() does.
   void line(const std::string& text);
-  /// Writes a line only to the file, for text that other code prints. Without a call of log_to(),
-  /// does nothing.
+  /// Appends a line with the date and time to the file but does not print it, for text that other
+  /// code prints. Before a call of log_to(), does nothing. Throws Error(io) if the write fails.
   void log(const std::string& text);
   void progress(const ProgressState& state);
   /// Adds a loss to the sparkline of the progress bar.
@@ -33,12 +33,12 @@ class RunLog {
   std::filesystem::path log_path_;
 };
 
-/// Prints a line on stderr, for a command without a log. A failed write is ignored: it cannot be
-/// reported and does not change the exit status.
+/// Prints a line to stderr without logging it. A failed write is ignored: it cannot be reported and
+/// does not change the exit status.
 void print_message(std::string_view line);
-/// Prints a line with the prefix "heed: " on stderr.
+/// Prints a line with the prefix "heed: " to stderr.
 void print_note(std::string_view line);
-/// Prints an error with the prefix "heed: " on stderr, even after silence().
+/// Prints an error with the prefix "heed: " to stderr, even after silence().
 void print_error(std::string_view line);
 
 // ---- former names, for one release ---------------------------------------------------------

@@ -71,7 +71,7 @@ SignalRequests::SignalRequests() {
   sigaction(SIGTERM, &action, &before_term);
   sigaction(SIGUSR1, &action, nullptr);
   sigaction(SIGHUP, nullptr, &before_hup);
-  if (before_hup.sa_handler != SIG_IGN)  // nohup ignores SIGHUP
+  if (before_hup.sa_handler != SIG_IGN)  // SIGHUP is ignored under nohup
     sigaction(SIGHUP, &action, nullptr);
 }
 

@@ -3,12 +3,13 @@
 
 namespace heed {
 
-/// "SIGINT (Ctrl-C)": the name of a stop signal, for messages.
+/// The name of a stop signal for messages, such as "SIGINT (Ctrl-C)".
 std::string signal_text(int number);
 
-/// During the lifetime of this object, SIGINT, SIGTERM and SIGHUP (a lost terminal, unless under
-/// nohup) request a stop, and SIGUSR1 requests a checkpoint. A second SIGINT or SIGTERM, more than
-/// 0.1 s later, ends the process at once. After the object's lifetime, SIGUSR1 is ignored.
+/// During the lifetime of this object, SIGINT, SIGTERM and SIGHUP (a lost terminal; ignored under
+/// nohup) request a stop, and SIGUSR1 requests a checkpoint. A SIGINT or SIGTERM more than 0.1 s
+/// after the first of these stop requests ends the process at once. After the object's lifetime,
+/// SIGUSR1 is ignored.
 class SignalRequests {
  public:
   SignalRequests();

@@ -5,9 +5,9 @@
 
 namespace heed {
 
-/// One line for each row, its cells padded to the width of their columns, with two spaces between
-/// columns. The last cell of a row with fewer cells than the first row may be wider than its
-/// column.
+/// One line for each row, with cells padded to the width of their column and two spaces between
+/// columns. No row may have more cells than the first. In a row with fewer cells, the last cell may
+/// be wider than its column.
 std::string aligned(const std::vector<std::vector<std::string>>& rows);
 
 }  // namespace heed

@@ -29,8 +29,8 @@ struct LayerWeights {
   AttentionRecord record;  ///< intermediate results of all heads
 };
 
-/// An image divided into cells, one for each row of the encoder: its patches, or the outputs of a
-/// convolutional front end.
+/// An image divided into cells, one for each encoder row except a class row: patches, or the
+/// outputs of a convolutional front end.
 struct PatchGrid {
   Image image;
   std::int64_t rows = 0, columns = 0;  ///< number of cells in each direction
@@ -67,15 +67,15 @@ std::vector<std::string> attention_layers(const Model& model, const Config& conf
 bool has_parts(std::string_view name, std::string_view parts);
 
 /// The attention weights of the model, without dropout, for a batch of one sequence
-/// (Task::batch_of_line). If `run` is set, it is called in place of evaluating the model. Throws
-/// the errors of attention_layers.
+/// (Task::batch_of_line). If `run` is set, it is called to evaluate the model. Throws the errors of
+/// attention_layers.
 AttentionMaps attention_maps(const LoadedModel& trained, const Config& config, const Batch& batch,
                              const std::function<void()>& run = {});
 
 /// Attention rollout (Abnar and Zuidema 2020): the share of each input row of a stack in each
 /// output row, [rows, rows]. It is the product of (A + I) / 2 over all layers, where A is the mean
-/// self-attention of a layer's heads; its rows sum to 1. Undefined if the source
-/// (with `target`, the target) has no self-attention.
+/// self-attention of a layer's heads, with later layers on the left; the rows of the product sum to
+/// 1. Undefined if the source (with `target`, the target) has no self-attention.
 Array rollout(const AttentionMaps& maps, bool target);
 
 nlohmann::json json_of(const AttentionMaps& maps);

@@ -184,8 +184,8 @@ std::string drawn(const Drawing& map) {
                      svg_element(map.width, map.height, map.body));
 }
 
-/// A map of every head with the tokens on both axes; for large models and long inputs, the mean of
-/// each layer instead.
+/// A map of every head with the tokens on both axes or, if these maps have more than `max_values`
+/// cells in total, a map of each layer's mean.
 std::string large_maps(const AttentionMaps& maps) {
   constexpr std::int64_t max_values = 40'000;
   std::int64_t values = 0;
@@ -226,8 +226,8 @@ std::string graphs(const AttentionMaps& maps) {
   return fmt::format(
       "<h2>Graphs</h2>\n<p>Lines lead from keys to the queries that read them, layer by layer. "
       "Each line shows the mean weight of the selected heads; weights below {} are omitted. "
-      "Rollout is the product, over all layers, of half the mean of the heads plus half the "
-      "identity (Abnar and Zuidema 2020).</p>\n{}",
+      "Rollout is the product of (A + I) / 2 over all layers, where A is the mean of all heads of "
+      "a layer and I the identity (Abnar and Zuidema 2020).</p>\n{}",
       threshold, body);
 }
 

@@ -8,8 +8,9 @@
 ///   dQ = c dS K,  dK = c dSᵀ Q,  dX = dQ W_Qᵀ + dK W_Kᵀ + dV W_Vᵀ
 ///
 /// with further steps for rotated queries and keys, for score terms of positions, and for masked
-/// keys. X, M, the weights, the biases of ALiBi and T5, and dO come from the model's float32
-/// computation; all other matrices are computed in float64 by plain loops.
+/// keys. X, M, the parameters, the position terms (the biases of ALiBi and T5, the keys R for
+/// distances) and dO come from the model's float32 computation; all other matrices are computed in
+/// float64 by plain loops.
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -27,7 +28,7 @@ struct Matrix {
   double operator()(std::int64_t r, std::int64_t c) const { return values[r * columns + c]; }
 };
 
-/// A matrix and its formula. The score of a masked key is −∞.
+/// A matrix and its formula. The scores of masked keys are −∞.
 struct TraceStep {
   std::string symbol, formula, about;      ///< "Q", "X W_Q + b_Q", "a query for each row"
   std::vector<std::string> rows, columns;  ///< names; empty: numbers from 0
@@ -40,7 +41,7 @@ struct AttentionTrace {
   double scale = 1;                ///< the factor c
   std::vector<std::string> notes;  ///< sentences about special features of the layer
   std::vector<TraceStep> forward, backward;
-  double loss = 0;  ///< mean over `labels`, if backward is requested
+  double loss = 0;  ///< mean over `labels` labels, if backward is requested
   std::int64_t labels = 0;
   double label_smoothing = 0;
   /// The maximum absolute difference of P and O from the model's values.

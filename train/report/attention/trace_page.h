@@ -8,11 +8,12 @@
 HEED_BEGIN
 
 /// The trace as text: aligned matrices, each below its formula and shape. Shows only the first and
-/// last columns and rows of matrices that are wider than 100 characters or have more than 24 rows,
-/// and only the shape of weights with more than 512 values.
+/// last columns of matrices that are wider than 100 characters, only the first and last rows of
+/// matrices with more than 24, and only the shape of weights with more than 512 values.
 std::string trace_text(const AttentionTrace& trace, const PageHead& head);
 
-/// The trace as a page, with cells shaded by magnitude.
+/// The trace as a page, with cells shaded by magnitude and at most 24 rows and 20 columns of a
+/// matrix.
 std::string trace_page(const AttentionTrace& trace, const PageHead& head);
 
 HEED_END

@@ -157,7 +157,8 @@ namespace {
 /// Maximum number of values of queries and keys in a page; each is encoded in two bytes.
 constexpr std::int64_t max_neurons = 900'000;
 
-/// Encodes values from low to high as numbers below 4096, two base64 digits each.
+/// Encodes values between `low` and `high` as whole numbers from 0 to 4095, in two base64 digits
+/// each.
 template <class Values>
 std::string coded(const Values& values, double low, double high) {
   constexpr std::string_view digits =
@@ -336,8 +337,8 @@ std::string viewer(const AttentionMaps& maps) {
   const std::string note =
       left_out == 0 ? ""
                     : fmt::format(
-                          " The queries and keys of {} of {} layers are omitted, because there "
-                          "are too many numbers.",
+                          " The neurons view is not available for {} of {} layers, because "
+                          "their queries and keys are too large for the page.",
                           left_out, maps.layers.size());
   return fmt::format(
       "<h2 id=\"viewer\">One head</h2>\n<p>Lines lead from each query, at the left, to the keys "

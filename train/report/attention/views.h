@@ -26,9 +26,9 @@ Drawing map_view(const AttentionMaps& maps, const LayerWeights& layer, const Arr
 /// Lines from each query, at the left, to the keys, as in BertViz's head view (Vig 2019).
 Drawing lines_view(const AttentionMaps& maps, const LayerWeights& layer, const Array& weights);
 
-/// The query's values, and below them their products with the values of each key. The products of a
-/// key sum to q·k; times the scale, this is the score without position terms (Vig 2019, neuron
-/// view).
+/// The values of the query in row `query`, and below them their products with the values of each
+/// key. The products of a key sum to q·k; times the scale, this is the score without position terms
+/// (Vig 2019, neuron view).
 Drawing neurons_view(const AttentionMaps& maps, const LayerWeights& layer, std::int64_t head,
                      std::int64_t query);
 
@@ -37,7 +37,8 @@ Drawing neurons_view(const AttentionMaps& maps, const LayerWeights& layer, std::
 /// there are no such layers, the drawing is empty (width 0).
 Drawing graph_view(const AttentionMaps& maps, bool target, double threshold);
 
-/// The attention rollout of a stack as a graph, with edges for shares of at least `threshold`.
+/// The attention rollout of a stack as a graph, with edges for shares of at least `threshold`. If
+/// the rollout is undefined, the drawing is empty.
 Drawing rollout_view(const AttentionMaps& maps, bool target, double threshold);
 
 /// A part of a page that shows any head as lines, map or neurons. Without JavaScript, it shows the

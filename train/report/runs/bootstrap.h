@@ -20,7 +20,7 @@ struct SampleStatistics {
   std::function<double(std::span<const double> sums, std::size_t samples)> score;
 
   std::size_t samples() const { return width > 0 ? values.size() / width : 0; }
-  /// The metric of the chosen samples.
+  /// The metric of the samples with these indices, which may repeat.
   double of(std::span<const std::uint32_t> chosen) const;
 };
 
@@ -42,8 +42,9 @@ Interval interval_of(std::vector<double> values);
 /// The probability of a difference at least as large as `difference` under the null hypothesis that
 /// the two models are equally good:
 ///   p = (1 + #{|dᵢ − mean d| ≥ |difference|}) / (1 + n)
-/// where dᵢ is the difference on bootstrap sample i.
-/// sacreBLEU counts > instead of ≥. The results differ only for equal outputs: with ≥, p is 1.
+/// where dᵢ = second[i] − first[i] is the difference on bootstrap sample i.
+/// sacreBLEU counts > instead of ≥. In practice, the results differ only for equal outputs: with ≥,
+/// p is 1.
 double p_value(std::span<const double> first, std::span<const double> second, double difference);
 
 }  // namespace heed

@@ -41,7 +41,7 @@ std::int64_t seeds_of(const RunGroup& group) {
   return std::ssize(seeds);
 }
 
-/// The data of the group's figures: "test", or a list if its runs differ.
+/// The data of the group's figures: "test", or a list if the data of its runs differ.
 std::string data_of(const RunGroup& group) {
   std::vector<std::string> all;
   for (const RunResult* run : group.runs)
@@ -49,7 +49,7 @@ std::string data_of(const RunGroup& group) {
   return fmt::format("{}", fmt::join(all, "; "));
 }
 
-/// Whether runs with equal seeds were evaluated on the same lines, if their records contain
+/// Whether runs with equal seeds were evaluated on the same lines, as far as their records contain
 /// checksums. Runs with different seeds are not compared, because generated data depend on the
 /// seed.
 bool same_lines(const RunGroup& a, const RunGroup& b) {
@@ -140,7 +140,7 @@ void set_results(RunResult& result, std::vector<nlohmann::json> records) {
       const bool last = kind == "test" || kind == "final-valid";
       if (!last && kind != "valid") continue;
       const std::int64_t at = whole_number(record.at("step"));
-      if (!last && at <= step) continue;  // a test replaces the validation of its step
+      if (!last && at <= step) continue;  // only a later validation replaces the result
       result.where = kind == "test" ? kind : last ? "valid" : fmt::format("valid, step {}", at);
       step = at;
     } catch (const nlohmann::json::exception& e) {

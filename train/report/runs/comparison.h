@@ -16,7 +16,8 @@ namespace heed {
 struct RunResult {
   std::string folder;
   Config config;
-  /// The record of metrics.jsonl with the newest final figures, or of a later validation.
+  /// The newest record of metrics.jsonl with final figures, or of a later validation; null if the
+  /// run has neither.
   nlohmann::json record;
   /// The data on which the figures were measured: "test", "valid", or "valid, step 500"; empty if
   /// the run has no figures yet.
@@ -49,16 +50,18 @@ struct RunGroup {
   std::vector<const RunResult*> runs;  ///< runs in the order of `results`
 };
 
+/// The figures of a group's runs for one metric.
 struct Spread {
   std::int64_t count = 0;
-  double mean = 0, deviation = 0;  ///< sample standard deviation; 0 for one value
-  double low = 0, high = 0;
+  double mean = 0;
+  double deviation = 0;      ///< sample standard deviation; 0 for one value
+  double low = 0, high = 0;  ///< minimum and maximum
 };
 
 class Comparison {
  public:
-  /// The groups are in the order of their first runs. `results` has at least one run and must
-  /// outlive the comparison. Throws Error(usage) if their tasks differ or a folder occurs twice.
+  /// The groups are in the order of their first runs. `results` must contain at least one run
+  /// and outlive the comparison. Throws Error(usage) if the tasks differ or a folder occurs twice.
   explicit Comparison(const std::vector<RunResult>& results);
 
   /// The keys whose values differ, except the seed and keys that cannot change the results.
@@ -74,8 +77,9 @@ class Comparison {
   /// A row of headings, then one row per group.
   std::vector<std::vector<std::string>> rows() const;
   /// One sentence for each group after the first: the difference of its main metric from the first
-  /// group's, and whether the two ranges overlap. Even without a real difference, the ranges are
-  /// disjoint in 1 of 3 cases with two seeds each, and in 1 of 10 cases with three.
+  /// group's, and whether the two ranges overlap; or why the groups cannot be compared. Even
+  /// without a real difference, the ranges are disjoint in 1 of 3 cases with two seeds each, and in
+  /// 1 of 10 cases with three.
   std::vector<std::string> verdicts() const;
 
   std::string text() const;      ///< table for the terminal, then the verdicts

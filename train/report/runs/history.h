@@ -10,9 +10,10 @@
 
 namespace heed {
 
-/// A figure as a function of the step. Its name is the kind of the record and the field in
-/// metrics.jsonl: "train.loss", "valid.bleu", "train.gradient_norms.encoder.layers.0". Non-finite
-/// figures, which are null in metrics.jsonl, become NaN.
+/// A figure as a function of the step. Its name consists of the kind of the record (train or valid)
+/// and the field in metrics.jsonl: "train.loss", "valid.bleu",
+/// "train.gradient_norms.encoder.layers.0". Non-finite figures, which are null in metrics.jsonl,
+/// become NaN.
 struct Curve {
   std::string name;
   std::vector<Point> points;
@@ -24,7 +25,7 @@ struct History {
   std::vector<Curve> curves;  ///< curves in alphabetical order
   std::vector<SampleOutput> outputs;
   nlohmann::json weights;              ///< record of the tested weights, or null
-  std::vector<std::string> incidents;  ///< lines of train.log: skipped steps, resumes, warnings
+  std::vector<std::string> incidents;  ///< lines of train.log: skipped steps, resumes, warnings, …
   std::int64_t step = 0, target_tokens = 0;
   double seconds = 0;
 

@@ -77,7 +77,7 @@ Chart score_by_length(Metric metric, std::span<const SampleOutput> outputs,
   const MetricInfo& info = info_of(metric);
   chart.title = fmt::format("{} by length", info.label);
   chart.x_label = "words in the target (number of lines)";
-  // About six groups of equal size; lines of the same length are in the same group.
+  // At most six groups of about equal size; targets of the same length are in the same group.
   const std::size_t wanted = std::max<std::size_t>((order.size() + 5) / 6, 1);
   double place = 0;
   for (std::size_t begin = 0; begin < order.size();) {

@@ -1,5 +1,6 @@
 #pragma once
-/// Analyses of the outputs of a run: the best and worst outputs, scores by length, calibration.
+/// Analyses of the outputs of a run: the best and worst outputs, scores by length, calibration and
+/// confusion of labels.
 #include <span>
 #include <string>
 #include <utility>
@@ -14,7 +15,8 @@ namespace heed {
 /// 100.
 double sample_score(const SampleOutput& sample);
 
-/// Indices of samples to show, in titled groups: the worst outputs, random ones, and the best.
+/// Indices of samples to show, in titled groups of at most six: the worst, random and best outputs.
+/// A random sample may occur twice.
 std::vector<std::pair<std::string, std::vector<std::size_t>>> chosen_samples(
     std::span<const SampleOutput> outputs);
 
@@ -37,7 +39,7 @@ Chart score_by_length(Metric metric, std::span<const SampleOutput> outputs,
 Chart calibration(std::span<const SampleOutput> outputs);
 
 /// The confusion matrix: for each true label (a row), the fractions of the predicted labels.
-/// Contains at most 40 labels, those that are most frequent as true labels.
+/// Contains at most 40 labels: those that are the most frequent true labels.
 Drawing confusion_map(std::span<const SampleOutput> outputs);
 
 }  // namespace heed

@@ -67,7 +67,7 @@ std::string short_name(const History& h) {
   return excerpt((path.filename().empty() ? path.parent_path() : path).filename().string(), 40);
 }
 
-/// A report of runs; runs that differ only in their seed form a group.
+/// A report of runs in the groups of Comparison.
 class Report {
  public:
   Report(const std::vector<History>& histories, const ReportExtras& extras)
@@ -159,8 +159,9 @@ class Report {
     return static_cast<std::size_t>(run - results_.data());
   }
   const History& history_of(const RunResult* run) const { return histories_[number_of(run)]; }
-  /// The metric of the verdict: the first run's train.best. If that is the loss, the first of BLEU,
-  /// exact match and accuracy for which the first run has a figure.
+  /// The metric of the verdict lines, intervals, paired tests and charts: the first run's
+  /// train.best. If that is the loss, the first of BLEU, exact match and accuracy for which the
+  /// first run has a figure, otherwise the loss.
   Metric reported_metric() const {
     const Metric main = comparison_.main();
     if (main != Metric::loss) return main;
@@ -266,7 +267,8 @@ class Report {
     return rows;
   }
 
-  /// Whether run i and the first run have outputs for the same samples.
+  /// Whether run i and the first run can be compared sample by sample: both have resampled scores,
+  /// for the same targets.
   bool can_pair(std::size_t i) const {
     if (scores_[0].empty() || scores_[i].empty()) return false;
     return std::ranges::equal(histories_[0].outputs, histories_[i].outputs, {},
@@ -535,8 +537,8 @@ class Report {
   const ReportExtras extras_;
   std::vector<RunResult> results_;
   Comparison comparison_;
-  std::vector<std::optional<SampleStatistics>> samples_;  // statistics of each run
-  std::vector<std::vector<double>> scores_;               // resampled scores of each run
+  std::vector<std::optional<SampleStatistics>> samples_;  // statistics of each run, or nullopt
+  std::vector<std::vector<double>> scores_;               // resampled scores of each run, or empty
   std::vector<std::string> notes_;                        // omitted parts, with the reasons
 };
 

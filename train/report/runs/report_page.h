@@ -10,8 +10,8 @@
 
 namespace heed {
 
-/// Parts of a report that are computed from the weights and data of the first run, if available.
-/// Empty parts are omitted.
+/// Parts of a report that are computed from the weights and data of the first run, if these are
+/// available. Empty parts are omitted.
 struct ReportExtras {
   /// Returns the image of a source line, or nullopt if it cannot be read. Empty if the sources are
   /// not images.
@@ -31,8 +31,9 @@ std::string report_page(const std::vector<History>& histories, const ReportExtra
 /// values are omitted.
 std::vector<Drawing> report_curves(const std::vector<History>& histories);
 
-/// The curves `names` of all runs as CSV: run, seed, curve, step, value. Throws Error(usage),
-/// listing the existing curves, if one of `names` is not a curve of any run.
+/// The curves `names` of all runs as CSV: run, seed, curve, step, value. Throws Error(usage) if the
+/// runs have no curves or, listing the existing curves, if one of `names` is not a curve of any
+/// run.
 std::string curves_csv(const std::vector<History>& histories,
                        const std::vector<std::string>& names);
 
