@@ -21,8 +21,8 @@ namespace heed {
 
 namespace {
 
-/// The layer whose attention a report shows: the last cross-attention layer, else the last
-/// layer.
+/// The layer whose attention a report shows: the last layer with cross-attention or, if there is
+/// none, the last layer.
 LayerWeights shown_layer(const AttentionMaps& maps) {
   const LayerWeights* chosen = &maps.layers.back();
   for (const LayerWeights& layer : maps.layers)

@@ -21,14 +21,15 @@ void add_attention(CLI::App& app, Job& job) {
   CLI::Option* const output =
       add_choice(command, results, "--output", options->output, "FILE",
                  "output file: a drawing if its name ends in .svg, else a page (default: "
-                 "attention.html)");
+                 "attention.html; with --json, standard output)");
   command->callback([options, output, &job] {
     if (options->json && output->empty()) options->output = "-";
     job = [options] { return attention_command(*options); };
   });
   add_run(command, options->run, options->overrides, "decode.beam=1");
-  add_choice(command, choices, "--input", options->input, "TEXT",
-             "a line of the source; images and sound: the name of a file; language models: a text")
+  add_choice(
+      command, choices, "--input", options->input, "TEXT",
+      "a line of the source; for images, videos and sound, a file name; for language models, text")
       ->required();
   add_choice(command, choices, "--target", options->target, "TEXT",
              "the target of this input (default: the model's output)");
@@ -80,13 +81,14 @@ void add_trace(CLI::App& app, Job& job) {
       ->required()
       ->type_name("");
   add_overrides(command, options->overrides, "model.heads=2");
-  add_choice(command, choices, "--input", options->input, "TEXT",
-             "a line of the source; images and sound: the name of a file; language models: a text")
+  add_choice(
+      command, choices, "--input", options->input, "TEXT",
+      "a line of the source; for images, videos and sound, a file name; for language models, text")
       ->required();
   add_choice(command, choices, "--target", options->target, "TEXT",
              "the output or the labels of this input (default: what the model of a RUN predicts)");
   add_choice(command, choices, "--layer", options->layer, "NAME",
-             "the first layer with these parts in its name (default: the model's first layer)");
+             "the first attention layer with these parts in its name (default: the model's first)");
   add_choice(command, choices, "--head", options->head, "N",
              "the head, counted from 0 (default: 0)")
       ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 20));
