@@ -88,7 +88,7 @@ struct DistributedOptions {
 /// lengths below.
 struct BenchOptions {
   std::int64_t sequences = 0;       ///< 0: benchmark on batches of the config's data
-  std::int64_t source_length = 32;  ///< number of tokens; ignored by language models and for images
+  std::int64_t source_length = 32;  ///< number of tokens; ignored for images, videos and task lm
   std::int64_t target_length = 32;  ///< number of tokens
   std::int64_t vocabulary = 8000;
 };
