@@ -1,6 +1,6 @@
 # The files that `cmake --install` and `cpack` install, by component. `program`: the command, its man page and its
-# completion scripts. `library`: headers and libraries for find_package(heed). A further component for each MPI
-# contains the library for its distributed runs.
+# completion scripts. `library`: headers and libraries for find_package(heed). For each MPI, a further component
+# contains the library for distributed runs.
 include(CMakePackageConfigHelpers)
 set(heed_package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/heed)
 

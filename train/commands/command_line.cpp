@@ -226,11 +226,11 @@ void add_generate(CLI::App& app, Job& job) {
   add_choice(command, results, "--output", options->output, "FILE",
              "output file (default: -, standard output)");
   command->footer(
-      "Without --nbest, each line of input produces one line of output. For a language model, it\n"
-      "is the prompt and its continuation, with newlines printed as \\n; an empty prompt starts a\n"
-      "new text. For all other models, the output of an empty line is empty. Tasks seq2seq,\n"
-      "text2text, denoise, tag and classify read at most the first 4,096 tokens of a line,\n"
-      "including the end token.\n"
+      "Without --nbest, each line of input produces one line of output. A language model prints\n"
+      "the line, which is the prompt, and its continuation, with newlines as \\n; an empty prompt\n"
+      "starts a new text. For all other models, the output of an empty line is empty. Tasks\n"
+      "seq2seq, text2text, denoise, tag and classify read at most the first 4,096 tokens of a\n"
+      "line, including the end token.\n"
       "--beam 1 always chooses the most probable token. --temperature, --top-k and --top-p imply\n"
       "--sample. --nbest prints the N best hypotheses of the beam, or N samples; SCORE is the\n"
       "log-probability divided by the length penalty. With --prompt and --beam 1 or --sample,\n"
@@ -312,7 +312,7 @@ void add_prune(CLI::App& app, Job& job, const std::vector<std::string>& typed) {
              "number of attention heads to remove, the least important first")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 40));
   add_choice(command, choices, "--share", options->share, "S",
-             "share of the weights to set to zero, the smallest magnitudes first")
+             "share of the weights (in matrices) to set to zero, the smallest magnitudes first")
       ->check(CLI::Range(0.0, 1.0));
   add_weights(command, options->weights);
   add_new_run(command, options->to, options->overwrite, "the new run folder")->required();

@@ -25,7 +25,8 @@ namespace heed {
 namespace {
 
 constexpr double allowed_seconds = 40;
-constexpr std::int64_t stencil = 4;  // forward passes per entry or direction if it is correct
+/// The number of forward passes for an entry or direction whose gradient is correct.
+constexpr std::int64_t stencil = 4;
 constexpr int directions = 2;
 constexpr std::int64_t min_entries = 4, max_entries = 256;
 

@@ -28,7 +28,8 @@ using namespace heed;
 
 constexpr std::string_view no_output = "cannot write standard output";
 
-/// Occupies the descriptors of closed standard streams, so that no file opened later receives one.
+/// Occupies the descriptors of closed standard streams, so that no file opened later receives
+/// one of them.
 void keep_standard_streams() {
   for (const int number : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     if (fcntl(number, F_GETFD) >= 0 || errno != EBADF) continue;

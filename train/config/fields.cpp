@@ -163,8 +163,8 @@ void add_data(Table& table) {
               "number of prefixes.")
               .in_words("a string or a list of strings"),
           row(HEED_KEY(data.mixture.limit), Range{0, billion},
-              "Samples of a part (a file or a synthetic task) are drawn in proportion to its size, "
-              "capped at this number; 0: no limit."),
+              "Samples of a part (a file or a synthetic task) are drawn in proportion to its size "
+              "or, if smaller, this limit; 0: no limit."),
           row(HEED_KEY(data.mixture.temperature), {1.0, 1000.0},
               "Temperature T: parts are drawn in proportion to size^(1/T). 1: in proportion to the "
               "size; large: all parts equally often."),

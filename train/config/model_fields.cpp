@@ -104,7 +104,7 @@ void add_model(Table& table) {
               .only("model.mixer", {"attention"}),
           row(HEED_MODEL_KEY(attention.window), Range{1, billion},
               "Number of tokens in the window: the token itself and those before it. In an "
-              "encoder, the window also includes as many tokens after it.")
+              "encoder, the window also includes as many tokens after it as before it.")
               .only("model.attention.pattern", {"window"}),
           row(HEED_MODEL_KEY(attention.block), Range{1, million}, "Number of tokens in a block.")
               .only("model.attention.pattern", {"bigbird"}),

@@ -90,7 +90,8 @@ int trace_command(const TraceCommand& options) {
       sink(page ? trace_page(trace, head) : trace_text(trace, head));
     }
   });
-  if (!is_standard_output(options.output)) print_message("heed: written to " + options.output);
+  if (!is_standard_output(options.output))
+    print_message("heed: output written to " + options.output);
   return 0;
 }
 

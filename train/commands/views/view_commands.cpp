@@ -257,7 +257,7 @@ void add_runs(CLI::App& app, Job& job) {
   command->add_option("FOLDER", options->folder, "folder to search (default: runs)")->type_name("");
   add_json(command, options->json, "the list");
   command->footer(
-      "The figure is the metric that chooses the best checkpoint, on the test data or, if there\n"
+      "The figure is the metric that selects the best checkpoint, on the test data or, if there\n"
       "was no test, in the last validation. A stopped run continues with heed resume.\n"
       "Examples:\n"
       "  heed runs\n"
