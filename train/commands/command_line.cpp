@@ -107,7 +107,7 @@ void add_sweep(CLI::App& app, Job& job) {
                  "half, and repeat")
       ->group(choices);
   add_choice(command, choices, "--jobs", options->jobs, "N",
-             "number of simultaneous runs, which share the threads (default: 1)")
+             "number of simultaneous runs, which share the processors (default: 1)")
       ->check(CLI::Range(1, 1024));
   add_choice(command, results, "--run", options->folder, "FOLDER",
              "folder of the runs (default: runs/<name>-sweep)");

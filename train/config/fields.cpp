@@ -335,7 +335,8 @@ void add_train(Table& table) {
               "The metric that selects the best checkpoint, unless early_stopping.metric is set."),
           row(HEED_KEY(train.average), Range{1, 1000},
               "Number of checkpoints to average: the last ones, within the last fifth of the run. "
-              "Their mean is used if it is better than the best checkpoint."),
+              "Their mean is used if it is better than the best checkpoint, or without validation "
+              "data."),
       });
   const Field& metric = find(table, "train.early_stopping.metric");
   find(table, "train.early_stopping.patience").only(metric.key, all_but(metric, "none"));

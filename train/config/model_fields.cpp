@@ -172,7 +172,7 @@ void add_model(Table& table) {
               .only("model.mixer", {"attention"})
               .only("model.attention.pattern", {"full", "window", "topk"}),
           row("model.init_from", HEED_MEMBER(train.init_from),
-              "A run whose tokenizer this run uses, and whose weights initialise all tensors of "
+              "A run whose tokenizer this run uses, and whose weights initialise all tensors with "
               "the same names. The output projection of a model with other labels is initialised "
               "as in a new run.")
               .in_words("a run folder"),

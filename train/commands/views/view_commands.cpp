@@ -62,7 +62,7 @@ void add_attention(CLI::App& app, Job& job) {
       "  map      the weights of the keys, one row per query\n"
       "  lines    the weights as lines from each query to the keys\n"
       "  neurons  the elementwise products q ⊙ k of a query and each key; their sum times the\n"
-      "           scale is the score\n"
+      "           scale is the score, without position terms\n"
       "  graph    the weights of all layers of a stack\n"
       "  rollout  the share of each input row in the rows after the last layer, for the mean of\n"
       "           all heads (Abnar and Zuidema 2020)\n"
@@ -213,8 +213,8 @@ void add_report(CLI::App& app, Job& job) {
   });
   command->footer(
       "The page is self-contained. Runs that differ only in their seed are drawn as one line,\n"
-      "their mean, with a band from the minimum to the maximum. Outputs are those of the run's\n"
-      "final evaluation. Attention is shown only if the run's weights are available, images only\n"
+      "their mean, with a band from the minimum to the maximum. Outputs are those of the final\n"
+      "evaluation. Attention is shown only if the first run's weights are available, images only\n"
       "if its data are.\n"
       "Examples:\n"
       "  heed report runs/dates\n"
