@@ -181,7 +181,7 @@ void add_model(Table& table) {
               "* matches any characters, as in encoder.layers.0.*.")
               .in_words("a name or a list of names"),
           row(HEED_MODEL_KEY(max_positions), Range{1, million},
-              "Maximum length of a sequence, in tokens.")
+              "Maximum length of a sequence, in tokens or in rows of a source that is not text.")
               .only("model.positions", {"learned"}),
       });
   find(table, "model.kind").resettable = false;  // a different kind is a different model
