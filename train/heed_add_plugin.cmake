@@ -1,7 +1,7 @@
-# heed_add_plugin(NAME SOURCE... [TASKS SOURCE...]) adds the two libraries of a plugin
-# (docs/PLUGINS.md): libNAME.so with real = float, and libNAME_f64.so with real = double, which `heed
-# gradcheck` also loads. Sources under TASKS register tasks, which run with real = float only. Building
-# NAME builds both.
+# heed_add_plugin(NAME [SOURCE...] [TASKS SOURCE...]) adds the libraries of a plugin (docs/PLUGINS.md):
+# libNAME.so, with real = float, and libNAME_f64.so, with real = double, which `heed gradcheck` also loads.
+# Sources under TASKS register tasks, which run with real = float only. They belong to libNAME.so; without
+# other sources, there is no libNAME_f64.so. Building NAME builds all of its libraries.
 function(heed_add_plugin name)
   cmake_parse_arguments(arg "" "" "TASKS" ${ARGN})
   set(layers ${arg_UNPARSED_ARGUMENTS})

@@ -1,5 +1,6 @@
-# The files that `cmake --install` and `cpack` install, by component: `program` is the command, its man page and
-# completion; `library` is for find_package(heed); each MPI's library, for distributed runs, is a separate component.
+# The files that `cmake --install` and `cpack` install, by component. `program`: the command, its man page and its
+# completion scripts. `library`: headers and libraries for find_package(heed). For each MPI, a further component
+# contains the library for distributed runs.
 include(CMakePackageConfigHelpers)
 set(heed_package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/heed)
 
@@ -8,8 +9,8 @@ include(CMakeFindDependencyMacro)
 foreach(package IN ITEMS PkgConfig Threads ZLIB OpenSSL fmt nlohmann_json)
   find_dependency(${package})
 endforeach()
-# Each argument is PREFIX=MODULE. Defines a target PkgConfig::PREFIX for each pkg-config module that exists, and sets
-# ${result} to the missing modules.
+# Each further argument is PREFIX=MODULE. Defines a target PkgConfig::PREFIX for each pkg-config module that exists, and
+# sets ${result} to the names of the missing modules.
 macro(heed_find_modules result)
   set(${result} "")
   foreach(module IN ITEMS ${ARGN})
@@ -114,7 +115,7 @@ set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_SECTION science)
 set(CPACK_DEBIAN_PROGRAM_PACKAGE_NAME heed)
 set(CPACK_DEBIAN_PROGRAM_PACKAGE_SHLIBDEPS ON)
-if(HEED_ONEDNN_INCLUDE)   # loaded only by runs with bf16, so dpkg-shlibdeps does not find it
+if(HEED_ONEDNN_INCLUDE)   # loaded by dlopen when bf16 is used, so dpkg-shlibdeps does not find it
   file(STRINGS ${HEED_ONEDNN_INCLUDE}/oneapi/dnnl/dnnl_version.h major REGEX "define DNNL_VERSION_MAJOR")
   string(REGEX REPLACE ".* ([0-9]+)$" "\\1" major "${major}")
   set(CPACK_DEBIAN_PROGRAM_PACKAGE_RECOMMENDS "libdnnl${major}, ca-certificates, curl")

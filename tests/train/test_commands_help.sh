@@ -10,7 +10,7 @@ status 2 runs
 says 'runs: no such folder'
 mkdir runs
 status 0 runs
-says 'runs: no run in this folder'
+says 'runs: no runs in this folder'
 equal 'lines of output without runs' "$(lines out)" 0
 status 0 runs --json
 equal 'JSON without runs' "$(cat out)" '{"runs":[]}'

@@ -86,10 +86,10 @@ BOOST_AUTO_TEST_CASE(inconsistent_values_are_refused) {
       {"data: {test: {source: a, target: b}, synthetic: {name: sort}}\n",
        "exp.yaml:1:8: data.test: data.synthetic names a task: use one or the other"},
       {"data: {synthetic: {name: sort}, valid_fraction: 0.1}\n",
-       "exp.yaml:1:49: data.valid_fraction: only for data.synthetic.name: none (otherwise set "
-       "data.synthetic.valid)"},
+       "exp.yaml:1:49: data.valid_fraction: only for data.synthetic.name: none "
+       "(otherwise set data.synthetic.valid)"},
       {"data: {synthetic: {name: sort, min_length: 30}}\n",
-       "exp.yaml:1:44: data.synthetic.min_length: 30 is more than max_length: 20"},
+       "exp.yaml:1:44: data.synthetic.min_length: 30 is greater than max_length (20)"},
       {"data: {train: {source: a, target: b}, synthetic: {train: 5}}\n",
        "exp.yaml:1:58: data.synthetic.train: only for name: " + either_of("data.synthetic.name")},
       {"data: {synthetic: {name: copy, distance: 3}}\n",
@@ -214,13 +214,14 @@ BOOST_AUTO_TEST_CASE(inconsistent_values_are_refused) {
       {"data: {synthetic: {name: copy}, features: {width: 8}}\n",
        "exp.yaml:1:51: data.features.width: only for data.input: features"},
       {"data: {synthetic: {name: recall, symbols: 53}}\n",
-       "exp.yaml:1:43: data.synthetic.symbols: 53 is more than the 52 keys of recall, a-z and A-Z"},
+       "exp.yaml:1:43: data.synthetic.symbols: 53 is greater than 52, the number of keys of recall "
+       "(a-z, A-Z)"},
       {"data: {synthetic: {name: recall, symbols: 8}}\n",
-       "exp.yaml:1:43: data.synthetic.max_length: 20 is more than symbols: 8, but the keys of a "
-       "line must differ"},
+       "exp.yaml:1:43: data.synthetic.max_length: 20 is greater than symbols (8), but the keys of "
+       "a line must differ"},
       {"data: {synthetic: {name: recall, distance: 4, min_length: 3}}\n",
-       "exp.yaml:1:44: data.synthetic.distance: 4 is more than min_length: 3, so a line may have "
-       "too few keys"},
+       "exp.yaml:1:44: data.synthetic.distance: 4 is greater than min_length (3), so a line may "
+       "have too few keys"},
       {"data: {trian: {source: a, target: b}}\n",
        "exp.yaml:1:8: data.trian: unknown key (did you mean train?)"},
       {copy + "tokenizer: {shared: false, model: x.model}\n",
@@ -246,7 +247,7 @@ BOOST_AUTO_TEST_CASE(inconsistent_values_are_refused) {
       {copy + "model: {attention: {window: 8}}\n",
        "exp.yaml:2:29: model.attention.window: only for pattern: window"},
       {copy + "decode: {max_length: 9, min_length: 10}\n",
-       "exp.yaml:2:37: decode.min_length: 10 is more than max_length: 9"},
+       "exp.yaml:2:37: decode.min_length: 10 is greater than max_length (9)"},
       {copy + "decode: {repetition_penalty: 0.5}\n",
        "exp.yaml:2:30: decode.repetition_penalty: 0.5 is out of range (allowed: 1 to 100)"},
       {copy + "model: {attention: {kv_heads: 3}}\n",
@@ -279,7 +280,7 @@ BOOST_AUTO_TEST_CASE(inconsistent_values_are_refused) {
       {copy + "model: {positions: relative_t5, t5_buckets: 6}\n",
        "exp.yaml:2:45: model.t5_buckets: 6 is not a multiple of 4"},
       {copy + "model: {positions: relative_t5, t5_distance: 16}\n",
-       "exp.yaml:2:46: model.t5_distance: 16 must be more than half of t5_buckets: 32"},
+       "exp.yaml:2:46: model.t5_distance: 16 must be greater than half of t5_buckets (32)"},
       {copy + "model: {norm: none, norm_kind: rms}\n",
        "exp.yaml:2:32: model.norm_kind: only for norm: pre or post"},
       {copy + "model: {conv_width: 3}\n", "exp.yaml:2:21: model.conv_width: only for mixer: conv"},
@@ -288,13 +289,13 @@ BOOST_AUTO_TEST_CASE(inconsistent_values_are_refused) {
       {copy + "model: {mixer: gru, attention: {pattern: window}}\n",
        "exp.yaml:2:42: model.attention.pattern: only for model.mixer: attention"},
       {copy + "model: {positions: learned, max_positions: 64}\n",
-       "exp.yaml:2:44: model.max_positions: 64 is less than data.max_length: 128, plus one for the "
+       "exp.yaml:2:44: model.max_positions: 64 is less than data.max_length (128) plus one for the "
        "end token"},
       {copy + "model: {positions: learned, max_positions: 128}\n",
-       "exp.yaml:2:44: model.max_positions: 128 is less than data.max_length: 128, plus one for "
+       "exp.yaml:2:44: model.max_positions: 128 is less than data.max_length (128) plus one for "
        "the end token"},
       {lm + "model: {positions: learned, max_positions: 64}\n",
-       "exp.yaml:3:44: model.max_positions: 64 is less than model.context: 256"},
+       "exp.yaml:3:44: model.max_positions: 64 is less than model.context (256)"},
       {copy + "model: {layers: {encoder: 0}}\n",
        "exp.yaml:2:27: model.layers.encoder: 0 is " + without_encoder},
       {copy + "optim: {weight_decay: 0.1}\n",
@@ -321,7 +322,7 @@ BOOST_AUTO_TEST_CASE(inconsistent_values_are_refused) {
        "exp.yaml:2:26: optim.schedule.steps: missing: cosine needs an end step, and "
        "train.steps is 0"},
       {copy + "optim: {lr: 1.0e-4, schedule: {name: cosine, min_lr: 1.0e-3}}\n",
-       "exp.yaml:2:54: optim.schedule.min_lr: 0.001 is more than optim.lr: 0.0001"},
+       "exp.yaml:2:54: optim.schedule.min_lr: 0.001 is greater than optim.lr (0.0001)"},
       {copy + "train: {steps: 0}\n",
        "exp.yaml:2:16: train.steps: nothing ends the run: steps, epochs and minutes are all 0"},
       {copy + "train: {early_stopping: {patience: 3}}\n",
@@ -416,7 +417,7 @@ BOOST_AUTO_TEST_CASE(edge_cases_of_config_values_are_reported_or_read_exactly) {
       {copy + "model: &a", "accepted"},
       {copy + "name: \"abc", "exp.yaml:2:11: not valid YAML: illegal EOF in scalar"},
       {tag + "model: {positions: learned, max_positions: 64}\n",
-       "exp.yaml:3:44: model.max_positions: 64 is less than data.max_length: 128"},
+       "exp.yaml:3:44: model.max_positions: 64 is less than data.max_length (128)"},
   });
   const auto shared =
       heed::parse_config(tag + "tokenizer: {kind: char, shared: true}\n", "exp.yaml", {});

@@ -19,8 +19,8 @@ except ImportError:
 
 # Errors that a JSON Schema cannot express, as patterns of the reader's messages.
 BEYOND = {
-    "compares two keys": r"is not a multiple of|is odd, but|is more than|is less than|leave nothing|but \w+ ends at step"
-                         r"|does not divide|needs an even width|must be more than"
+    "compares two keys": r"is not a multiple of|is odd, but|is greater than|is less than|leave nothing|but \w+ ends at step"
+                         r"|does not divide|needs an even width|must be greater than"
                          r"|as many files as target|hidden spans, but|16 to 65536 samples, got|shorter than a sample"
                          r"|three turns need|need an image of at least|needs frames of at least|divisible by \d+, but|blocks in all",
     "depends on several keys": r"missing: nothing to train on|missing, but|use one or the other|needs an end step"

@@ -30,7 +30,8 @@ CLI::Option* add_choice(CLI::App* command, const char* group, const char* name, 
   return command->add_option(name, value, help)->type_name(type)->group(group);
 }
 
-/// Adds the arguments key=value, whose help mentions `example`.
+/// Adds the arguments key=value, whose help mentions `example`. add_config and add_run first add
+/// the argument CONFIG or RUN.
 void add_overrides(CLI::App* command, std::vector<std::string>& overrides, const char* example);
 void add_config(CLI::App* command, std::string& config, std::vector<std::string>& overrides,
                 const char* example);
@@ -38,7 +39,7 @@ void add_run(CLI::App* command, std::string& run, std::vector<std::string>& over
              const char* example);
 /// Adds --weights.
 void add_weights(CLI::App* command, std::string& weights);
-/// Adds --run and --overwrite for a command that creates a run folder.
+/// Adds --run and --overwrite for a command that creates a run folder. Returns the option --run.
 CLI::Option* add_new_run(CLI::App* command, std::string& folder, bool& overwrite, const char* help);
 /// Adds --json; `what` names the printed content in the help.
 void add_json(CLI::App* command, bool& json, const char* what);

@@ -53,8 +53,8 @@ double median(std::vector<double> values) {
   return values.empty() ? 0 : values[values.size() / 2];
 }
 
-/// A batch of random sequences, whose number and lengths are those of the config's section bench.
-/// Images and videos keep their number of rows.
+/// A batch of random sequences, whose number and lengths are set in the config's section `bench`.
+/// An image or video has the number of rows that the section `data` determines.
 Batch batch_of_random_tokens(const Task& task, std::uint64_t number) {
   const BenchOptions& bench = task.config().bench;
   Random random({task.config().seed, Stream::data, number, 0});
@@ -73,7 +73,7 @@ struct Measured {
   double tokens = 0;             ///< number of labelled tokens in all measured steps
   double peak_rss_mb = 0;        ///< peak memory of training, without the replay
   double first_step_ms = 0;      ///< from the start of the process to the end of the first step
-  std::int64_t allocations = 0;  ///< number of requests to the system for memory of arrays
+  std::int64_t allocations = 0;  ///< number of system allocations for arrays in all measured steps
   std::int64_t parameters = 0;
   StepProfile profile;
 };
@@ -194,8 +194,8 @@ Measured measure(const Config& config, std::int64_t wanted_steps) {
           : std::clamp<std::int64_t>(static_cast<std::int64_t>(seconds / turns / warm), 5, 400);
   for (std::int64_t i = 0; i < rounds; ++i) {
     bench.round(m);
-    // The peak of the process now includes the replay's memory, so only the growth of later steps'
-    // arrays is added.
+    // The peak of the process now includes the replay's memory, so only the increase of the arrays'
+    // peak in later steps is added.
     m.peak_rss_mb += static_cast<double>(std::max<std::int64_t>(bench.peak_bytes() - peak, 0)) /
                      static_cast<double>(1 << 20);
     peak = std::max(peak, bench.peak_bytes());

@@ -107,7 +107,7 @@ void add_sweep(CLI::App& app, Job& job) {
                  "half, and repeat")
       ->group(choices);
   add_choice(command, choices, "--jobs", options->jobs, "N",
-             "number of simultaneous runs, which share the threads (default: 1)")
+             "number of simultaneous runs, which share the processors (default: 1)")
       ->check(CLI::Range(1, 1024));
   add_choice(command, results, "--run", options->folder, "FOLDER",
              "folder of the runs (default: runs/<name>-sweep)");
@@ -226,11 +226,11 @@ void add_generate(CLI::App& app, Job& job) {
   add_choice(command, results, "--output", options->output, "FILE",
              "output file (default: -, standard output)");
   command->footer(
-      "Without --nbest, each line of input produces one line of output. For a language model, it\n"
-      "is the prompt and its continuation, with newlines printed as \\n; an empty prompt starts a\n"
-      "new text. For all other models, the output of an empty line is empty. Tasks seq2seq,\n"
-      "text2text, denoise, tag and classify read at most the first 4,096 tokens of a line,\n"
-      "including the end token.\n"
+      "Without --nbest, each line of input produces one line of output. A language model prints\n"
+      "the line, which is the prompt, and its continuation, with newlines as \\n; an empty prompt\n"
+      "starts a new text. For all other models, the output of an empty line is empty. Tasks\n"
+      "seq2seq, text2text, denoise, tag and classify read at most the first 4,096 tokens of a\n"
+      "line, including the end token.\n"
       "--beam 1 always chooses the most probable token. --temperature, --top-k and --top-p imply\n"
       "--sample. --nbest prints the N best hypotheses of the beam, or N samples; SCORE is the\n"
       "log-probability divided by the length penalty. With --prompt and --beam 1 or --sample,\n"
@@ -256,8 +256,9 @@ void add_score(CLI::App& app, Job& job) {
   add_json(command, options->json, "the lists log_prob and tokens");
   command->footer(
       "Prints, for each target line, the natural logarithm of its probability and, after a tab,\n"
-      "its number of tokens. Both include the end token. A language model has no end token: each\n"
-      "line is scored as if it followed a newline, and only the tokens of the line count.\n"
+      "its number of tokens. For seq2seq and text2text, both include the end token. For tag and\n"
+      "classify, the tokens are the labels. For lm, each line is scored as if it followed a\n"
+      "newline, and only the tokens of the line count.\n"
       "Example:\n"
       "  heed score runs/multi30k-de-en --source test.de --target test.en");
 }
@@ -268,8 +269,9 @@ void add_gradcheck(CLI::App& app, Job& job) {
       add_command(app, job, "gradcheck", "check the gradient of every model parameter in float64",
                   options, gradcheck_command);
   add_config(command, options->config, options->overrides, "model.norm=post");
-  add_choice(command, choices, "--entries", options->entries, "N",
-             "number of entries to check per parameter (default: as many as fit in about 40 s)")
+  add_choice(
+      command, choices, "--entries", options->entries, "N",
+      "number of entries to check per parameter (default: 4 to 256, as many as fit in about 40 s)")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 40));
   add_json(command, options->json, "the table");
   command->footer(
@@ -290,7 +292,7 @@ void add_bench(CLI::App& app, Job& job) {
                   options, bench_command);
   add_config(command, options->config, options->overrides, "train.batch_tokens=8192");
   add_choice(command, choices, "--steps", options->steps, "N",
-             "number of steps to measure (default: as many as fit in about 10 s)")
+             "number of steps to measure (default: 5 to 400, as many as fit in about 10 s)")
       ->check(CLI::Range(1, 1'000'000));
   add_json(command, options->json, "the figures");
   command->footer("Example:\n  heed bench configs/bench/nmt-small.yaml threads=2");
@@ -310,15 +312,16 @@ void add_prune(CLI::App& app, Job& job, const std::vector<std::string>& typed) {
              "number of attention heads to remove, the least important first")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 40));
   add_choice(command, choices, "--share", options->share, "S",
-             "share of the weights to set to zero, the smallest magnitudes first")
+             "share of the weights (in matrices) to set to zero, the smallest magnitudes first")
       ->check(CLI::Range(0.0, 1.0));
   add_weights(command, options->weights);
   add_new_run(command, options->to, options->overwrite, "the new run folder")->required();
   add_json(command, options->json, "a record of the pruning");
   command->footer(
-      "The importance of heads is measured on at most 1,000 sequences of the validation data.\n"
-      "heed eval and heed generate read the new run like any other. To train it further, start a\n"
-      "run with model.init_from; weights that are zero may then change.\n"
+      "The importance of heads is measured on at most 1,000 sequences of the validation data or,\n"
+      "if there are none, of the training data. heed eval and heed generate read the new run like\n"
+      "any other. To train it further, start a run with model.init_from; zero weights may then\n"
+      "change.\n"
       "Examples:\n"
       "  heed prune runs/multi30k-de-en --heads 12 --run runs/fewer-heads\n"
       "  heed prune runs/multi30k-de-en --share 0.5 --run runs/half-zero\n"
@@ -338,8 +341,9 @@ void add_quantize(CLI::App& app, Job& job, const std::vector<std::string>& typed
   add_json(command, options->json, "the sizes");
   command->footer(
       "Matrices become int8 with a float32 scale for each row; vectors remain float32. heed eval\n"
-      "and heed generate read the new run like any other, with decode.precision=int8, which also\n"
-      "works for other runs. The new run cannot be resumed or pruned; model.init_from loads its\n"
+      "and heed generate read the new run like any other. If its task generates text by search or\n"
+      "sampling, its config sets decode.precision to int8; this setting also works for runs that\n"
+      "are not quantised. The new run cannot be resumed or pruned; model.init_from loads its\n"
       "values as float32.\n"
       "Examples:\n"
       "  heed quantize runs/multi30k-de-en\n"

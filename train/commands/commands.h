@@ -89,7 +89,7 @@ struct TraceCommand {
   std::vector<std::string> overrides;
   std::string weights;
   std::string input, target;
-  std::string layer;  ///< dot-separated parts of a layer name; empty: the first layer
+  std::string layer;  ///< dot-separated parts of a layer name; empty: the first attention layer
   std::int64_t head = 0;
   bool backward = false;
   std::string output = "-";
@@ -143,7 +143,7 @@ int runs_command(const RunsCommand& options);
 struct GradcheckCommand {
   std::string config;
   std::vector<std::string> overrides;
-  /// Number of entries to check per parameter; 0: as many as fit in about 40 s.
+  /// Number of entries to check per parameter; 0: 4 to 256, as many as fit in about 40 s.
   std::int64_t entries = 0;
   bool json = false;
 };
@@ -162,7 +162,7 @@ int show_command(const ShowCommand& options);
 struct BenchCommand {
   std::string config;
   std::vector<std::string> overrides;
-  std::int64_t steps = 0;  ///< number of measured steps; 0: as many as fit in about 10 s
+  std::int64_t steps = 0;  ///< number of measured steps; 0: 5 to 400, about 10 s
   bool json = false;
 };
 int bench_command(const BenchCommand& options);

@@ -19,13 +19,13 @@ struct DerivedRun {
   std::vector<std::string> command;
 };
 
-/// Throws Error(usage) if the new run's folder is that of the original run or contains files that
-/// must not be replaced, Error(locked) if a process is using it.
+/// Throws Error(usage) if the new run's folder is that of the original run, is inside another run
+/// or contains files that must not be replaced; Error(locked) if a process is using it.
 void check_destination(const DerivedRun& run);
 
 /// Writes the new run: `config`, the original's tokenizers, `record` in metrics.jsonl, and one
-/// checkpoint at the step of the original's weights, with `record` in its state.json and without
-/// optimizer state.
+/// checkpoint, with `record` in its state.json and without optimizer state. Its step is that of the
+/// original's weights: the last one if they are an average, 0 if unknown.
 void write_derived_run(const DerivedRun& run, const TrainedModel& original, const Config& config,
                        const SplitSums& sums, const nlohmann::json& record,
                        const std::function<void(FileWriter&)>& write_model);
@@ -33,8 +33,8 @@ void write_derived_run(const DerivedRun& run, const TrainedModel& original, cons
 /// The record of the new run: {"kind": "pruned", "from": "runs/a", "weights": …}.
 nlohmann::json record_of(const DerivedRun& run, const TrainedModel& original,
                          const std::string& kind);
-/// Prints `text`, or with `json` the record and the new run's folder. Then prints a message that
-/// names the folder to standard error.
+/// Prints `text` or, with `json`, the record and the new run's folder. Then prints to standard
+/// error a message that names the folder.
 void report_derived_run(const DerivedRun& run, nlohmann::json record, const std::string& text,
                         bool json);
 

@@ -23,7 +23,7 @@ namespace {
 
 bool names_files(const FilesOptions& files) { return !files.source.empty() || !files.text.empty(); }
 
-/// The data to evaluate, and the name of their split.
+/// The data to evaluate, and the name of their split: "files" for the files on the command line.
 struct Subject {
   std::string name;
   Split split;
@@ -41,7 +41,7 @@ struct Subject {
 }
 
 /// Reads the split to evaluate. Reads the whole corpus only if this split is synthetic or a
-/// fraction of another. Throws Error(usage) if the config has no such split.
+/// fraction of the training data. Throws Error(usage) if the config has no such split.
 Subject split_subject(const EvalCommand& options, const Task& task) {
   const DataOptions& data = task.config().data;
   const bool synthetic = data.synthetic.name != SyntheticKind::none;
@@ -66,7 +66,7 @@ std::vector<std::string> files_read(const EvalCommand& options, const Config& co
   for (const auto* files : {&options.source, &options.target, &options.text})
     all.insert(all.end(), files->begin(), files->end());
   if (!all.empty()) return all;
-  const DataOptions& data = config.data;  // all splits, because one may be a fraction of another
+  const DataOptions& data = config.data;  // all splits: valid and test may be fractions of train
   for (const FilesOptions* split : {&data.train, &data.valid, &data.test}) {
     for (const auto* files : {&split->source, &split->target, &split->text})
       all.insert(all.end(), files->begin(), files->end());

@@ -16,8 +16,8 @@ namespace {
 
 constexpr std::size_t chunk_bytes = std::size_t{8} << 20;
 
-/// Fills `lines` with the next chunk: `count` lines, or fewer if they exceed chunk_bytes or the
-/// input ends. Returns false if no line is left.
+/// Fills `lines` with the next chunk: `count` lines, or fewer if the input ends or their size
+/// reaches chunk_bytes. Returns false if no line is left.
 bool next_chunk(LineReader& reader, std::int64_t count, std::vector<std::string>& lines) {
   lines.clear();
   std::size_t bytes = 0;

@@ -25,13 +25,15 @@ namespace heed {
 namespace {
 
 constexpr double allowed_seconds = 40;
-constexpr std::int64_t stencil = 4;  // number of forward passes for a correct entry or direction
+/// The number of forward passes for an entry or direction whose gradient is correct.
+constexpr std::int64_t stencil = 4;
 constexpr int directions = 2;
 constexpr std::int64_t min_entries = 4, max_entries = 256;
 
 /// Among the first 16 batches of three training sequences, the one whose number of tokens is
 /// closest to 40. More tokens would only take longer, because the loss is computed thousands of
-/// times; fewer would hardly test attention. Windows of a text are shortened for the same reason.
+/// times; fewer would hardly test attention. A window of a text has at most 13 tokens, so that
+/// three windows have about 40.
 Batch small_batch(const Config& config, const Dataset& data) {
   constexpr std::int64_t candidates = 16, target_tokens = 40;
   BatchOptions options;

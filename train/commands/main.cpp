@@ -28,7 +28,8 @@ using namespace heed;
 
 constexpr std::string_view no_output = "cannot write standard output";
 
-/// Occupies the descriptors of closed standard streams, so that no file opened later receives one.
+/// Occupies the descriptors of closed standard streams, so that no file opened later receives
+/// one of them.
 void keep_standard_streams() {
   for (const int number : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     if (fcntl(number, F_GETFD) >= 0 || errno != EBADF) continue;
@@ -104,8 +105,9 @@ int main(int argc, char** argv) {
       "See heed COMMAND --help for details. Data goes to standard output, messages to standard "
       "error.\n"
       "Exit status: 0 done, 1 failed, 2 usage or config, 3 bad input file, 4 disk, memory or I/O,\n"
-      "5 loss or gradient not finite, 6 run folder locked, 129, 130 and 143 stopped by a signal,\n"
-      "after saving, 141 the reader of standard output exited (as in | head).");
+      "5 loss or gradient not finite, 6 run folder locked, 129, 130 or 143 stopped by a signal\n"
+      "(a training run has saved a checkpoint), 141 the reader of standard output exited (as in\n"
+      "| head).");
   Job job;
   add_commands(app, job, {argv, argv + argc});
   if (argc == 1) {

@@ -10,13 +10,14 @@ namespace heed {
 using Sink = std::function<void(std::string_view)>;
 
 /// Calls `produce` with a sink for a file, or for standard output ("-"). Links are followed. A file
-/// is written atomically and remains unchanged if `produce` throws; a device, a pipe and standard
-/// output (/dev/stdout) are written directly. Throws Error(usage) if `path` is empty, Error(io) if
-/// writing fails or another process is writing the same file.
+/// is written atomically and remains unchanged if `produce` throws. A device, a pipe, /dev/fd/N and
+/// a file to which standard output or standard error is redirected are written directly. Throws
+/// Error(usage) if `path` is empty, Error(io) if writing fails or another process is writing the
+/// same file.
 void write_output(const std::string& path, const std::function<void(const Sink&)>& produce);
 
-/// Throws Error(usage) if the output is a regular file that is also an input. Compares files, so
-/// links, standard input and standard output ("-") are recognised. `inputs`: names of files.
+/// Throws Error(usage) if the output is a regular file that is also an input. Compares the files
+/// instead of their names, so links and redirected standard streams ("-") are recognised.
 void refuse_output_over_input(const std::string& output, const std::vector<std::string>& inputs);
 
 /// Throws Error(usage) if the file name has the extension of an image or document format that heed

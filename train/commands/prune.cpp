@@ -29,7 +29,8 @@ std::vector<HeadImportance> by_importance(std::vector<HeadImportance> heads) {
   return heads;
 }
 
-/// Removes the `count` least important heads. Returns a table to print and fills `record`.
+/// Removes the `count` least important heads. Returns a table of the importance of all heads, and
+/// adds it to `record`.
 std::string prune_heads(const TrainedModel& trained, const ExperimentData& data, std::int64_t count,
                         nlohmann::json& record) {
   Team team(trained.config.threads);
@@ -39,7 +40,7 @@ std::string prune_heads(const TrainedModel& trained, const ExperimentData& data,
   const std::vector<HeadImportance> heads = by_importance(importance_of_heads(
       *trained.model, trained.config, valid ? data.valid : data.train, max_sequences, team));
   if (heads.empty())
-    throw Error(Exit::usage, "--heads: the model has no attention heads; use --share");
+    throw Error(Exit::usage, "--heads: the model has no attention head to remove; use --share");
   if (count > std::ssize(heads))
     throw Error(Exit::usage,
                 fmt::format("--heads {}: expected at most {}, the number of remaining heads", count,
@@ -67,7 +68,7 @@ int prune_command(const PruneCommand& options) {
                 fmt::format("--share {}: expected a number from 0 to 1", options.share));
   const Config config = read_run_config(RunFolder{options.run}, {}, PluginUse::leave);
   const TrainedModel trained = TrainedModel::open(options.run, options.overrides, options.weights);
-  changes_on_resume(config, trained.config);  // throws if an override changes the model
+  changes_on_resume(config, trained.config);  // refuses the overrides that `heed resume` refuses
   if (trained.quantised)
     throw Error(Exit::usage, fmt::format("{} has int8 weights: prune a run before you quantise it",
                                          options.run));
@@ -82,7 +83,7 @@ int prune_command(const PruneCommand& options) {
   if (options.share > 0) {
     const std::int64_t zeros = remove_weights(*trained.model, options.share);
     record["zero_weights"] = zeros;
-    text += fmt::format("{} weights are zero\n", zeros);
+    text += fmt::format("zero weights: {}\n", zeros);
   }
   write_derived_run(run, trained, config, sums, record, [&](FileWriter& file) {
     write_safetensors(file, tensor_views(trained.model->state()), {{"format", "pt"}});

@@ -14,7 +14,7 @@ namespace heed {
 
 namespace {
 
-/// Formats one line per score, or with `json` one object that contains all scores and describes the
+/// Formats one line per score or, with `json`, one object with all scores and the origin of the
 /// weights.
 std::string listed(const std::vector<LineScore>& scores, const WeightsInfo& weights, bool json) {
   std::string text;

@@ -60,7 +60,8 @@ int logged(RunLog& run_log, const Work& work) {
   }
 }
 
-/// Prints the JSON of --json. It lacks metrics if the run has neither validation nor test data.
+/// Prints the object of --json, which lacks metrics if the run has neither validation nor test
+/// data.
 void print_record(const std::optional<Evaluation>& e, const std::string& split,
                   const WeightsInfo& weights, const RunFolder& run) {
   nlohmann::json record = e ? e->json() : nlohmann::json::object();
@@ -117,7 +118,7 @@ int follow(World& world, const Config& config) {
   return replica->follow();
 }
 
-/// Builds the trainer of rank 0 or of a run of one process. Throws on all ranks if one rank fails,
+/// Builds the trainer of rank 0 or of a run of one process. Throws on all ranks if any rank fails,
 /// for example because the model does not fit into its memory.
 void make_trainer(std::optional<Trainer>& trainer, const Config& config, const RunFolder& run,
                   const ExperimentData& data, RunLog& run_log, World* world) {

@@ -15,8 +15,7 @@ HEED_BEGIN
 
 namespace {
 
-/// Throws Error(bad_input) if the checksum is wrong; the message lists the other weights of the
-/// run.
+/// Throws Error(bad_input) if the checksum is wrong; the message lists the weights of the run.
 WeightsInfo check_weights(const RunFolder& run, const std::filesystem::path& weights) {
   try {
     return {weights, check_file(weights, "model.safetensors")};

@@ -1,4 +1,4 @@
-/// Checks that compare the values of several keys.
+/// Checks the conditions of the field table and compares the values of several keys.
 
 #include <fmt/format.h>
 
@@ -105,7 +105,8 @@ class Checker : KeyChecks {
                               : "source and target files, or data.synthetic.name"));
   }
 
-  /// Source and target must name the same number of files, unless each source contains both sides.
+  /// Source and target must name the same number of files. For inputs that are not text, .csv
+  /// files, which contain both sides, need no target.
   void check_split(const std::string& split, const FilesOptions& files) {
     const std::string source = split + ".source", target = split + ".target";
     if (files.source.empty() && !files.target.empty()) {
@@ -157,23 +158,23 @@ class Checker : KeyChecks {
     const SyntheticOptions& synthetic = config_.data.synthetic;
     if (synthetic.min_length > synthetic.max_length) {
       add_error({"data.synthetic.min_length", "data.synthetic.max_length"},
-                fmt::format("{} is more than max_length: {}", synthetic.min_length,
+                fmt::format("{} is greater than max_length ({})", synthetic.min_length,
                             synthetic.max_length));
     }
     if (synthetic.name == SyntheticKind::mixture) check_mixture(synthetic);
     if (synthetic.name != SyntheticKind::recall) return;
     if (synthetic.symbols > 52)
-      add_error(
-          {"data.synthetic.symbols"},
-          fmt::format("{} is more than the 52 keys of recall, a-z and A-Z", synthetic.symbols));
+      add_error({"data.synthetic.symbols"},
+                fmt::format("{} is greater than 52, the number of keys of recall (a-z, A-Z)",
+                            synthetic.symbols));
     if (synthetic.max_length > synthetic.symbols) {
       add_error({"data.synthetic.max_length", "data.synthetic.symbols"},
-                fmt::format("{} is more than symbols: {}, but the keys of a line must differ",
+                fmt::format("{} is greater than symbols ({}), but the keys of a line must differ",
                             synthetic.max_length, synthetic.symbols));
     }
     if (synthetic.distance > synthetic.min_length) {
       add_error({"data.synthetic.distance", "data.synthetic.min_length"},
-                fmt::format("{} is more than min_length: {}, so a line may have too few keys",
+                fmt::format("{} is greater than min_length ({}), so a line may have too few keys",
                             synthetic.distance, synthetic.min_length));
     }
   }
@@ -423,11 +424,11 @@ class Checker : KeyChecks {
       if (length + special <= model.max_positions) return;
       const std::string specials = special == 0 ? ""
                                    : special == 1
-                                       ? ", plus one for the end token"
-                                       : fmt::format(", plus {} for special tokens", special);
+                                       ? " plus one for the end token"
+                                       : fmt::format(" plus {} for special tokens", special);
       add_error(
           {"model.max_positions", key},
-          fmt::format("{} is less than {}: {}{}", model.max_positions, key, length, specials));
+          fmt::format("{} is less than {} ({}){}", model.max_positions, key, length, specials));
     };
     if (task().reads == Reads::text) return fit("model.context", model.context, 0);
     const bool two_lines = config_.data.mask.next_sentence;
@@ -484,7 +485,7 @@ class Checker : KeyChecks {
       add_error({"model.t5_buckets"}, fmt::format("{} is not a multiple of 4", model.t5_buckets));
     if (model.t5_distance <= model.t5_buckets / 2) {
       add_error({"model.t5_distance", "model.t5_buckets"},
-                fmt::format("{} must be more than half of t5_buckets: {}", model.t5_distance,
+                fmt::format("{} must be greater than half of t5_buckets ({})", model.t5_distance,
                             model.t5_buckets));
     }
   }
@@ -494,7 +495,7 @@ class Checker : KeyChecks {
     if (decode.min_length > decode.max_length) {
       add_error(
           {"decode.min_length", "decode.max_length"},
-          fmt::format("{} is more than max_length: {}", decode.min_length, decode.max_length));
+          fmt::format("{} is greater than max_length ({})", decode.min_length, decode.max_length));
     }
   }
 
@@ -520,7 +521,7 @@ class Checker : KeyChecks {
     }
     if (schedule.min_lr > optim.lr) {
       add_error({"optim.schedule.min_lr", "optim.lr"},
-                fmt::format("{} is more than optim.lr: {}", schedule.min_lr, optim.lr));
+                fmt::format("{} is greater than optim.lr ({})", schedule.min_lr, optim.lr));
     }
   }
 

@@ -18,7 +18,8 @@ namespace heed {
 template class Boxed<ModelOptions>;
 namespace {
 
-/// The file's text. Of a file that is too large, reads just enough for parse_yaml to refuse it.
+/// The file's text. If the file is too large, returns just enough of it for parse_yaml to refuse
+/// it.
 std::string read_text_file(const std::string& path) {
   constexpr std::size_t byte_order_mark = 3;
   std::string text(yaml_max_bytes + byte_order_mark + 1, '\0');

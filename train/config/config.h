@@ -43,7 +43,7 @@ struct Config {
 };
 
 /// Whether reading a config loads its plugins. `leave` is for a config that is read again, after
-/// its plugins, or plugins that register the same names, have been loaded.
+/// its plugins, or plugins that register the same names, have been loaded, and for listing runs.
 enum class PluginUse { load, leave };
 
 /// Reads the file, applies the overrides (`train.steps=200`, `model.layers={encoder: 2, decoder:
@@ -92,7 +92,8 @@ std::vector<std::string> differences(const Config& a, const Config& b);
 
 /// For a run with config `run` that is continued with config `now`: one sentence for each changed
 /// key, except keys that do not affect the result (Field::reported_on_resume). Throws
-/// Error(Exit::usage) if one of the changed keys is fixed (Field::keep_on_resume).
+/// Error(Exit::usage) if one of the changed keys is fixed (Field::keep_on_resume), unless both
+/// values are interchangeable.
 std::vector<std::string> changes_on_resume(const Config& run, const Config& now);
 
 }  // namespace heed

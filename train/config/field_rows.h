@@ -128,7 +128,8 @@ inline std::string type_of(const Field& field) {
   return "";
 }
 
-// Upper bounds are far above any sensible value; they prevent the overflow of shapes and counters.
+// The upper bounds of counts are far above any sensible value. They prevent the overflow of shapes
+// and counters.
 inline constexpr double million = 1e6, billion = 1e9;
 inline constexpr Range steps{0, 1e12}, tokens{1, billion}, sequences{1, million},
     fraction{0.0, 1.0, true, false}, dropout{0.0, 0.99}, positive{.low_in = false}, not_negative;

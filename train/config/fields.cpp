@@ -163,13 +163,13 @@ void add_data(Table& table) {
               "number of prefixes.")
               .in_words("a string or a list of strings"),
           row(HEED_KEY(data.mixture.limit), Range{0, billion},
-              "Samples of a part (a file or a synthetic task) are drawn in proportion to its size, "
-              "capped at this number; 0: no limit."),
+              "Samples of a part (a file or a synthetic task) are drawn in proportion to its size "
+              "or, if smaller, this limit; 0: no limit."),
           row(HEED_KEY(data.mixture.temperature), {1.0, 1000.0},
               "Temperature T: parts are drawn in proportion to size^(1/T). 1: in proportion to the "
               "size; large: all parts equally often."),
           row(HEED_KEY(data.max_length), length,
-              "Training pairs with more tokens than this on either side are left out."),
+              "Training samples with more tokens than this on either side are left out."),
       });
   for (Field& field : table) {
     if (field.key.starts_with("data.image.")) field.only("data.input", {"image", "video"});
@@ -249,7 +249,7 @@ void add_optim(Table& table) {
               "and biases, too.")
               .only(name, {"adamw", "sgd"}),
           row(HEED_KEY(optim.momentum), fraction,
-              "Momentum: factor of the previous update in the next one.")
+              "Factor by which each step multiplies the momentum before it adds the gradient.")
               .only(name, {"sgd"}),
           row(HEED_KEY(optim.clip_norm), not_negative,
               "Maximum norm of all gradients together; larger gradients are scaled down to it. "
@@ -278,8 +278,8 @@ void add_train(Table& table) {
           row(HEED_KEY(train.minutes), not_negative,
               "Maximum training time in minutes; 0: no limit."),
           row(HEED_KEY(train.batch_tokens), tokens,
-              "Maximum number of tokens on the larger side of a batch; for a language model, "
-              "the number of target tokens."),
+              "Maximum number of tokens on the larger side of a batch or, for a language model, of "
+              "target tokens."),
           row(HEED_KEY(train.batch_sequences), Range{0, million},
               "Number of sequences in a batch, whatever their lengths; replaces batch_tokens. "
               "0: batch_tokens applies."),
@@ -288,8 +288,8 @@ void add_train(Table& table) {
               "thread, and then summed (gradient accumulation). More shards need less memory. The "
               "result's bits depend on this number."),
           row(HEED_KEY(train.precision),
-              "Type of the operands of matrix products in training; bf16 needs oneDNN and a "
-              "processor with bf16 instructions."),
+              "Type of the operands of matrix products in training. bf16 requires oneDNN and a "
+              "processor with bf16 instructions; without them, float32 is used."),
           row(HEED_KEY(train.recompute),
               "Gradient checkpointing: keep only the input of each block and recompute the rest in "
               "the backward pass. Needs less memory and about a third more time; the result has "
@@ -301,8 +301,9 @@ void add_train(Table& table) {
           row(HEED_KEY(train.label_smoothing), fraction,
               "Probability that is taken from the true token and spread over all tokens."),
           row(HEED_KEY(train.rdrop), Range{0.0, 1000.0},
-              "R-Drop: each step runs the model twice with different dropout and adds the "
-              "divergence of the two outputs, times this weight, to the loss; 0: a single pass."),
+              "R-Drop: each step runs the model twice with different dropout and adds w / 4 (KL(p, "
+              "q) + KL(q, p)) to the loss, where p and q are the two outputs and w is this weight; "
+              "0: a single pass."),
           row(HEED_KEY(train.distill.teacher),
               "The teacher: a run with the same task and vocabulary, whose outputs this run learns "
               "to imitate.")
@@ -334,7 +335,8 @@ void add_train(Table& table) {
               "The metric that selects the best checkpoint, unless early_stopping.metric is set."),
           row(HEED_KEY(train.average), Range{1, 1000},
               "Number of checkpoints to average: the last ones, within the last fifth of the run. "
-              "Their mean is used if it is better than the best checkpoint."),
+              "Their mean is used if it is better than the best checkpoint, or without validation "
+              "data."),
       });
   const Field& metric = find(table, "train.early_stopping.metric");
   find(table, "train.early_stopping.patience").only(metric.key, all_but(metric, "none"));

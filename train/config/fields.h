@@ -45,7 +45,7 @@ struct Field {
   bool open = false;                      ///< plugins may register further choices
   std::vector<Condition> conditions = {};  ///< all of them must hold
   bool resettable = true;  ///< reset to the default if the command line makes it ineffective
-  std::string resume_refusal = {};  ///< why `heed resume` refuses a change; "": it does not
+  std::string resume_refusal = {};  ///< why `heed resume` refuses a change; "": it is allowed
   std::vector<std::string> interchangeable =
       {};                          ///< values that may replace one another despite resume_refusal
   bool reported_on_resume = true;  ///< true: `resume` reports a changed value

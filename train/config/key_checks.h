@@ -18,9 +18,9 @@ class KeyChecks {
  protected:
   using Keys = std::initializer_list<std::string_view>;
 
-  /// Reports `message` about the first key, unless an error in any of the keys is known. The place
-  /// in the message is that of the key whose path is given to the greatest depth; at equal depth, a
-  /// place on the command line precedes one in the file.
+  /// Reports `message` about the first key, unless an error about any of the keys has been
+  /// reported. The place in the message is that of the key whose path exists in the tree to the
+  /// greatest depth; at equal depth, the command line takes precedence over the file.
   void add_error(Keys keys, const std::string& message) {
     if (!any_wrong(keys)) problems_.add(place_of(keys), std::string(*keys.begin()), message);
   }

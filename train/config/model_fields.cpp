@@ -104,7 +104,7 @@ void add_model(Table& table) {
               .only("model.mixer", {"attention"}),
           row(HEED_MODEL_KEY(attention.window), Range{1, billion},
               "Number of tokens in the window: the token itself and those before it. In an "
-              "encoder, the window also includes as many tokens after it.")
+              "encoder, the window also includes as many tokens after it as before it.")
               .only("model.attention.pattern", {"window"}),
           row(HEED_MODEL_KEY(attention.block), Range{1, million}, "Number of tokens in a block.")
               .only("model.attention.pattern", {"bigbird"}),
@@ -172,7 +172,7 @@ void add_model(Table& table) {
               .only("model.mixer", {"attention"})
               .only("model.attention.pattern", {"full", "window", "topk"}),
           row("model.init_from", HEED_MEMBER(train.init_from),
-              "A run whose tokenizer this run uses, and whose weights initialise all tensors of "
+              "A run whose tokenizer this run uses, and whose weights initialise all tensors with "
               "the same names. The output projection of a model with other labels is initialised "
               "as in a new run.")
               .in_words("a run folder"),
@@ -181,7 +181,7 @@ void add_model(Table& table) {
               "* matches any characters, as in encoder.layers.0.*.")
               .in_words("a name or a list of names"),
           row(HEED_MODEL_KEY(max_positions), Range{1, million},
-              "Maximum length of a sequence, in tokens.")
+              "Maximum length of a sequence, in tokens or in rows of a source that is not text.")
               .only("model.positions", {"learned"}),
       });
   find(table, "model.kind").resettable = false;  // a different kind is a different model

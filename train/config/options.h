@@ -67,7 +67,7 @@ struct DecodeOptions {
   double length_penalty = 0.6;      ///< alpha in ((5 + n) / 6)^alpha
   std::int64_t max_length = 128;    ///< maximum number of tokens in an output
   std::int64_t min_length = 0;      ///< minimum number of tokens in an output
-  double repetition_penalty = 1.0;  ///< penalty of tokens that the output already contains; 1: none
+  double repetition_penalty = 1.0;  ///< penalty for tokens that the output contains; 1: none
   std::int64_t batch_sequences =
       256;  ///< maximum number of hypotheses decoded together: lines times beam
   DecodePrecision precision = DecodePrecision::float32;
@@ -88,7 +88,7 @@ struct DistributedOptions {
 /// lengths below.
 struct BenchOptions {
   std::int64_t sequences = 0;       ///< 0: benchmark on batches of the config's data
-  std::int64_t source_length = 32;  ///< number of tokens; ignored by language models and for images
+  std::int64_t source_length = 32;  ///< number of tokens; ignored for images, videos and task lm
   std::int64_t target_length = 32;  ///< number of tokens
   std::int64_t vocabulary = 8000;
 };

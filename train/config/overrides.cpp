@@ -39,7 +39,7 @@ bool put(YamlNode& root, std::string_view key, YamlNode value) {
   const Place place = value.place;
   for (std::size_t begin = 0;;) {
     make_map(*node, std::string(key.substr(0, begin == 0 ? 0 : begin - 1)));
-    if (node->kind != YamlNode::Kind::map)  // a wrong section is reported when it is read
+    if (node->kind != YamlNode::Kind::map)  // reported when the section is read
       return begin == 0 || find_field(key.substr(0, begin - 1)) == nullptr;
     const std::size_t end = std::min(key.find('.', begin), key.size());
     const std::string name(key.substr(begin, end - begin));

@@ -1,6 +1,6 @@
 #pragma once
-/// Overrides: `key=value` arguments of the command line, which are put into a config's tree before
-/// its keys are read.
+/// Overrides: `key=value` arguments of the command line, which are inserted into a config's tree
+/// before its keys are read.
 #include <span>
 #include <string>
 

@@ -50,7 +50,8 @@ std::string float64_name(const std::string& file) {
       .string();
 }
 
-/// Throws unless the file is a library built for this version of heed. Runs no code of the file.
+/// Throws unless the file is a library built for this version of heed, with real = double if
+/// `float64`, else float. Runs no code of the file.
 void check_stamp(const std::string& file, std::string_view bytes, bool float64) {
   if (!bytes.starts_with("\177ELF")) refuse(file, "not a shared library");
   const std::size_t at = bytes.find(HEED_PLUGIN_MARK "heed ");

@@ -1,7 +1,7 @@
 #pragma once
-/// Plugins: the user's shared libraries, which register tasks and layers by name. Only libraries
-/// that a config or the command line names are loaded, and for gradcheck also their float64 builds.
-/// No library is unloaded.
+/// Plugins: the user's shared libraries, which register tasks and layers (mixers, activations) by
+/// name. Only libraries that a config or the command line names are loaded, and for gradcheck also
+/// their float64 builds. No library is unloaded.
 #include <string>
 #include <vector>
 

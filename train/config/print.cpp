@@ -58,7 +58,7 @@ std::string write(const Config& config, Before before) {
   return out;
 }
 
-/// The settings of the reference page that differ from the defaults: a small task that can be run.
+/// The settings of the reference page that differ from the defaults: a small task without files.
 const std::vector<std::string> reference_settings{"data.synthetic.name=dates",
                                                   "tokenizer.kind=char",
                                                   "model.d_model=128",
@@ -256,8 +256,8 @@ std::string reference_yaml() {
   return comment(
              0,
              "Every key of a config with its meaning, its type or choices, and its default. This "
-             "page is printed from the table of keys (train/config/fields.cpp) and is a config "
-             "itself, which trains a model to convert dates. Your configs need only the keys that "
+             "page is printed from the table of keys (train/config/fields.cpp) and is itself a "
+             "config, for a model that converts dates. Your configs need only the keys that "
              "differ from the defaults. Keys marked \"kept on resume\" cannot change after a run "
              "has begun.") +
          write(config, before);

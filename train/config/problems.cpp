@@ -56,8 +56,8 @@ std::string Problems::show(Place place) const {
 
 std::string Problems::line(const Problem& problem) const {
   std::string text = show(problem.place) + ": ";
-  // The place shows the text of an override, which begins with its key. The message adds the key
-  // only if the error concerns a different key.
+  // The place of an override shows its text, which begins with its key. The message then adds the
+  // key only if the error concerns a different key.
   const bool shown_already = problem.place.source > 0 &&
                              overrides_[problem.place.source - 1].starts_with(problem.key + "=");
   if (!problem.key.empty() && !shown_already) text += shown(problem.key) + ": ";

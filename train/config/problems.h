@@ -37,7 +37,8 @@ class Problems {
   /// was reported.
   void mark_invalid(std::string key);
 
-  /// True if an error is known about this key, a section that contains it, or a key in it.
+  /// True if an error was added for, or mark_invalid called with, this key, a section that contains
+  /// it, or a key in it.
   bool about(std::string_view key) const;
 
   bool any() const { return !list_.empty(); }

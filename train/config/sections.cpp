@@ -30,10 +30,10 @@ const std::vector<Section>& sections() {
       {"optim", "How weights are updated."},
       {"optim.schedule", "The learning rate as a function of the step."},
       {"train", "How long to train, on what batches, and what to log and keep."},
-      {"train.distill", "Knowledge distillation from a larger model."},
+      {"train.distill", "Knowledge distillation from another run."},
       {"train.early_stopping", "When to stop a run early."},
       {"decode",
-       "How outputs are decoded. Validation during training is greedy (beam 1) in any case."},
+       "How outputs are decoded. Validation during training always uses greedy search (beam 1)."},
       {"distributed", "Runs of several processes, started by mpirun, mpiexec or srun."},
       {"bench", "Random tokens that heed bench reads in place of data."},
   };

@@ -80,7 +80,7 @@ constexpr auto names_of(BleuTokenizer) {
 
 // ---- tasks -----------------------------------------------------------------------------------
 
-/// The names of the built-in tasks in YAML. make_NAME_task in train/tasks/NAME.cpp makes the task.
+/// The names of the built-in tasks in YAML. Function make_NAME_task (train/tasks/) makes the task.
 #define HEED_TASKS(TASK) \
   TASK(seq2seq)          \
   TASK(lm)               \
@@ -94,7 +94,7 @@ constexpr auto names_of(BleuTokenizer) {
 enum class TaskKind : int { HEED_TASKS(HEED_ENUMERATOR) };
 #undef HEED_ENUMERATOR
 
-/// The properties of a task on which the checks of a config depend.
+/// The properties of a task on which other code depends, such as the checks of a config.
 struct TaskInfo {
   std::string_view name = {};  ///< refers to characters that exist until the program ends
   std::string_view help = {};
@@ -105,7 +105,7 @@ struct TaskInfo {
   bool mixes = false;          ///< draws from several parts of its data at set rates (data.mixture)
   bool hides_spans = false;    ///< hides spans of the lines that it reads (data.spans)
   std::vector<Metric> metrics;
-  std::vector<std::string> specials = {};  ///< special pieces that its tokenizer needs
+  std::vector<std::string> specials = {};  ///< special pieces that its tokenizer must contain
 
   bool has(Metric metric) const { return std::ranges::find(metrics, metric) != metrics.end(); }
 };

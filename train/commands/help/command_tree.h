@@ -24,7 +24,7 @@ enum class WordKind {
 
 struct Words {
   WordKind kind = WordKind::other;
-  std::vector<std::string> choices = {};  ///< words of WordKind::choice
+  std::vector<std::string> choices = {};  ///< the words, if `kind` is `choice`
 };
 
 /// An option, a flag, or a positional argument.

@@ -42,8 +42,8 @@ constexpr std::string_view bash_begin =
 # To use it in this shell: source <(heed completion bash)
 )sh";
 
-// COMP_WORDS contains the words of the line. Bash splits them at the characters of COMP_WORDBREAKS,
-// so that key=value is three words.
+// COMP_WORDS contains the words of the line, which bash also splits at the characters of
+// COMP_WORDBREAKS: key=value is three words.
 constexpr std::string_view bash_code = R"sh(
 # _heed_fill "KIND WORD..." TEXT: sets COMPREPLY to the words of that kind that begin with TEXT
 _heed_fill() {
@@ -66,7 +66,7 @@ _heed_fill() {
   [[ $kind == run || ($kind == config_or_run && -z $text) ]] && _heed_runs "$text"
 }
 
-# _heed_runs TEXT: adds the run folders that begin with TEXT and the folders that may contain one
+# _heed_runs TEXT: adds the folders that begin with TEXT: run folders, and others with a final slash
 _heed_runs() {
   local folder name
   for folder in "$1"*/ $([[ -z $1 ]] && printf '%s\n' runs/*/); do

@@ -7,7 +7,8 @@
 namespace heed {
 
 /// Scripts that complete commands, options, files, run folders and config keys, and the values of
-/// keys that name a choice, a file or a run folder. They run only shell built-ins and functions.
+/// keys whose value is a choice, a file or a run folder. They run only shell built-ins and
+/// functions.
 std::string bash_completion(const CommandTree& tree);
 std::string zsh_completion(const CommandTree& tree);
 

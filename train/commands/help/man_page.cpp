@@ -57,7 +57,7 @@ std::string plain(std::string_view text) {
 std::string bold(std::string_view text) { return "\\fB" + plain(text) + "\\fR"; }
 std::string italic(std::string_view text) { return "\\fI" + plain(text) + "\\fR"; }
 
-/// Formats paragraphs; lines that begin with two spaces are printed verbatim.
+/// Formats lines as paragraphs, and lines that begin with two spaces as indented examples.
 std::string details(const std::string& text) {
   std::string out;
   bool in_example = false;
@@ -84,7 +84,8 @@ std::string synopsis(const CommandEntry& command) {
   return line;
 }
 
-/// Formats arguments. With `commands`, omits --help, which all commands have.
+/// Formats arguments. With `commands`, they are those of a command, and --help is omitted, because
+/// all commands have it.
 std::string arguments(const std::vector<Argument>& all, bool commands) {
   std::string out;
   for (const Argument& a : all) {

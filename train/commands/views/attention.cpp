@@ -140,7 +140,8 @@ int attention_command(const AttentionCommand& options) {
       sink(attention_page(maps, head));
     }
   });
-  if (!is_standard_output(options.output)) print_message("heed: written to " + options.output);
+  if (!is_standard_output(options.output))
+    print_message("heed: output written to " + options.output);
   return 0;
 }
 

@@ -1,5 +1,5 @@
 #pragma once
-/// Functions of the commands that show how a model processes one line.
+/// Functions shared by the commands that show how a model processes one line.
 #include <optional>
 #include <string>
 #include <vector>
@@ -8,7 +8,7 @@
 
 HEED_BEGIN
 
-/// Throws Error(bad_input) if the value of this option is not valid UTF-8.
+/// Throws Error(bad_input), naming `option`, if its value `text` is not valid UTF-8.
 void require_utf8(const std::string& option, const std::string& text);
 
 /// Whether the model has an encoder and a decoder.
@@ -19,8 +19,8 @@ bool reads_pairs(const Task& task);
 std::vector<std::string> chosen_layers(const Model& model, const Config& config,
                                        const std::string& layer, std::optional<std::int64_t> head);
 
-/// "the last 32 of 500" if the model is a language model and the line has more tokens than its
-/// context; else empty.
+/// "the last 32 of 500" if the model is a language model and the input has more tokens than
+/// model.context; else empty.
 std::string tokens_read(const TrainedModel& trained, const std::string& input);
 
 HEED_END

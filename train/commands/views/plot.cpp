@@ -21,7 +21,7 @@ int plot_command(const PlotCommand& options) {
   refuse_other_formats(output, "heed plot", "SVG files");
   if (!no_config) refuse_output_over_input(output, {options.config});
   write_output(output, [&](const Sink& sink) { sink(svg_file(arranged(drawings, 2))); });
-  if (!is_standard_output(output)) print_message("heed: written to " + output);
+  if (!is_standard_output(output)) print_message("heed: output written to " + output);
   return 0;
 }
 

@@ -21,8 +21,8 @@ namespace heed {
 
 namespace {
 
-/// The layer whose attention a report shows: the last cross-attention layer, else the last
-/// layer.
+/// The layer whose attention a report shows: the last layer with cross-attention or, if there is
+/// none, the last layer.
 LayerWeights shown_layer(const AttentionMaps& maps) {
   const LayerWeights* chosen = &maps.layers.back();
   for (const LayerWeights& layer : maps.layers)
@@ -145,7 +145,8 @@ int report_command(const ReportCommand& options) {
   };
   bool running = any_is_running();
   write_page(options, running);
-  if (!is_standard_output(options.output)) print_message("heed: written to " + options.output);
+  if (!is_standard_output(options.output))
+    print_message("heed: output written to " + options.output);
   while (options.follow && running) {
     std::this_thread::sleep_for(std::chrono::seconds(options.every));
     running = any_is_running();  // checked before reading, so the last page is final

@@ -35,8 +35,8 @@ bool is_run(const std::filesystem::path& folder) {
          RunLock::has_mark(folder, true);
 }
 
-/// Adds the runs in `folder` and up to `deeper` levels below it; `seen` contains the visited
-/// folders.
+/// Adds the runs up to `deeper` levels below `folder`, and `folder` itself if it is a run. `seen`
+/// contains the visited folders.
 void find_runs(const std::filesystem::path& folder, int deeper, std::set<std::string>& seen,
                std::vector<std::string>& found) {
   std::error_code error;  // an unreadable folder is skipped

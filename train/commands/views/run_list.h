@@ -1,5 +1,5 @@
 #pragma once
-/// The list that `heed runs` prints: the runs below a folder.
+/// The list that `heed runs` prints: the runs in a folder and its subfolders.
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -21,10 +21,10 @@ struct RunLine {
   std::int64_t changed = 0;
 };
 
-/// The runs in `folder` and up to four levels below it, the most recently changed last. Follows
-/// links. A folder is a run if it contains config.yaml or run.json, and also checkpoints,
-/// metrics.jsonl or heed's lock. Loads no plugins. A run that cannot be read is `broken`. Throws
-/// Error(usage) if the folder does not exist.
+/// The runs up to four levels below `folder`, and `folder` itself if it is a run, the most recently
+/// changed last. Follows links. A folder is a run if it contains config.yaml or run.json, and also
+/// checkpoints, metrics.jsonl or heed's lock. Loads no plugins. A run that cannot be read is
+/// `broken`. Throws Error(usage) if `folder` is not a folder.
 std::vector<RunLine> list_runs(const std::string& folder);
 
 /// A table; ages are relative to `now`, in seconds since 1970.

@@ -15,7 +15,7 @@ int runs_command(const RunsCommand& options) {
                json_of(runs).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
   } else if (runs.empty()) {
     print_note(
-        fmt::format("{}: no run in this folder or up to four levels below it", options.folder));
+        fmt::format("{}: no runs in this folder or up to four levels below it", options.folder));
   } else {
     fmt::print("{}", text_of(runs, std::time(nullptr)));
   }

@@ -119,7 +119,8 @@ int show_command(const ShowCommand& options) {
   }
   const std::string text = drawn_model(options);
   write_output(options.output, [&](const Sink& sink) { sink(text); });
-  if (!is_standard_output(options.output)) print_message("heed: written to " + options.output);
+  if (!is_standard_output(options.output))
+    print_message("heed: output written to " + options.output);
   return 0;
 }
 

@@ -25,8 +25,9 @@ TrainedModel untrained(const std::string& path, const std::vector<std::string>& 
 }
 
 /// The default of --target: the output or the labels that the model of a run predicts. Empty for a
-/// language model and an untrained model, and for labels unless --backward requires them. Throws
-/// Error(usage) if --backward requires the output of an untrained model.
+/// language model and an untrained model, and for a model that labels tokens unless --backward
+/// requires the labels. Throws Error(usage) if --backward requires the output of an untrained
+/// model.
 std::string default_target(const TrainedModel& trained, const LoadedModel& model,
                            const TraceCommand& options, bool is_run) {
   const bool labels = trained.task->info().architecture == Architecture::encoder;
@@ -89,7 +90,8 @@ int trace_command(const TraceCommand& options) {
       sink(page ? trace_page(trace, head) : trace_text(trace, head));
     }
   });
-  if (!is_standard_output(options.output)) print_message("heed: written to " + options.output);
+  if (!is_standard_output(options.output))
+    print_message("heed: output written to " + options.output);
   return 0;
 }
 

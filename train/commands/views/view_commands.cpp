@@ -21,14 +21,15 @@ void add_attention(CLI::App& app, Job& job) {
   CLI::Option* const output =
       add_choice(command, results, "--output", options->output, "FILE",
                  "output file: a drawing if its name ends in .svg, else a page (default: "
-                 "attention.html)");
+                 "attention.html; with --json, standard output)");
   command->callback([options, output, &job] {
     if (options->json && output->empty()) options->output = "-";
     job = [options] { return attention_command(*options); };
   });
   add_run(command, options->run, options->overrides, "decode.beam=1");
-  add_choice(command, choices, "--input", options->input, "TEXT",
-             "a line of the source; images and sound: the name of a file; language models: a text")
+  add_choice(
+      command, choices, "--input", options->input, "TEXT",
+      "a line of the source; for images, videos and sound, a file name; for language models, text")
       ->required();
   add_choice(command, choices, "--target", options->target, "TEXT",
              "the target of this input (default: the model's output)");
@@ -61,7 +62,7 @@ void add_attention(CLI::App& app, Job& job) {
       "  map      the weights of the keys, one row per query\n"
       "  lines    the weights as lines from each query to the keys\n"
       "  neurons  the elementwise products q ⊙ k of a query and each key; their sum times the\n"
-      "           scale is the score\n"
+      "           scale is the score, without position terms\n"
       "  graph    the weights of all layers of a stack\n"
       "  rollout  the share of each input row in the rows after the last layer, for the mean of\n"
       "           all heads (Abnar and Zuidema 2020)\n"
@@ -80,13 +81,14 @@ void add_trace(CLI::App& app, Job& job) {
       ->required()
       ->type_name("");
   add_overrides(command, options->overrides, "model.heads=2");
-  add_choice(command, choices, "--input", options->input, "TEXT",
-             "a line of the source; images and sound: the name of a file; language models: a text")
+  add_choice(
+      command, choices, "--input", options->input, "TEXT",
+      "a line of the source; for images, videos and sound, a file name; for language models, text")
       ->required();
   add_choice(command, choices, "--target", options->target, "TEXT",
              "the output or the labels of this input (default: what the model of a RUN predicts)");
   add_choice(command, choices, "--layer", options->layer, "NAME",
-             "the first layer with these parts in its name (default: the model's first layer)");
+             "the first attention layer with these parts in its name (default: the model's first)");
   add_choice(command, choices, "--head", options->head, "N",
              "the head, counted from 0 (default: 0)")
       ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 20));
@@ -211,8 +213,8 @@ void add_report(CLI::App& app, Job& job) {
   });
   command->footer(
       "The page is self-contained. Runs that differ only in their seed are drawn as one line,\n"
-      "their mean, with a band from the minimum to the maximum. Outputs are those of the run's\n"
-      "final evaluation. Attention is shown only if the run's weights are available, images only\n"
+      "their mean, with a band from the minimum to the maximum. Outputs are those of the final\n"
+      "evaluation. Attention is shown only if the first run's weights are available, images only\n"
       "if its data are.\n"
       "Examples:\n"
       "  heed report runs/dates\n"
@@ -255,7 +257,7 @@ void add_runs(CLI::App& app, Job& job) {
   command->add_option("FOLDER", options->folder, "folder to search (default: runs)")->type_name("");
   add_json(command, options->json, "the list");
   command->footer(
-      "The figure is the metric that chooses the best checkpoint, on the test data or, if there\n"
+      "The figure is the metric that selects the best checkpoint, on the test data or, if there\n"
       "was no test, in the last validation. A stopped run continues with heed resume.\n"
       "Examples:\n"
       "  heed runs\n"
