@@ -88,9 +88,13 @@ void attention_add_to_lse(const real* scores, std::int64_t rows, std::int64_t co
     const KeyRange reads = visible.columns(r, cols);
     const double a = lse[r * stride];
     const double b = log_sum_exp_row(scores + reads.begin, reads.end - reads.begin);
-    const double high = a < b ? b : a, low = a < b ? a : b;  // high or low is NaN if a or b is
-    const bool alone = low == -std::numeric_limits<double>::infinity() || std::isinf(high);
-    lse[r * stride] = static_cast<real>(alone ? high : high + std::log1p(std::exp(low - high)));
+    const double high = std::max(a, b), low = std::min(a, b);
+    double sum = high;
+    if (std::isnan(a) || std::isnan(b))
+      sum = a + b;
+    else if (std::isfinite(high) && std::isfinite(low))
+      sum += std::log1p(std::exp(low - high));
+    lse[r * stride] = static_cast<real>(sum);
   }
 }
 

@@ -124,8 +124,9 @@ void check_lengths(const Dataset& data, const EvaluationLimits& limits, const st
     if (!placed && needed <= limits.longest) continue;
     throw Error(
         Exit::bad_input,
-        fmt::format("{}: line {} of the {} has {} tokens, its end token included{}", what, i + 1,
+        fmt::format("{}: line {} of the {} has {} {}{}", what, i + 1,
                     source > target ? "source" : "target", needed,
+                    source > target && data.inputs ? "rows" : "tokens, its end token included",
                     placed ? fmt::format(", but the model has only {} positions", limits.positions)
                            : fmt::format("; at most {} are accepted", limits.longest)));
   }

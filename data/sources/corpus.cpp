@@ -158,11 +158,16 @@ void cut_fractions(Corpus& corpus, double valid, double test) {
   text.resize(train_end);
 }
 
+/// The config key or the option that lists the files of a side ("source", "target", "text").
+std::string origin(const std::string& split, const char* side) {
+  const bool key = split == "train" || split == "valid" || split == "test";
+  return key ? fmt::format("data.{}.{}", split, side) : fmt::format("--{}", side);
+}
+
 /// Throws Error(bad_input) if a file is missing; the message names the first missing file and the
 /// option or key that lists it.
 void require_files(const std::vector<std::string>& paths, const std::string& split,
                    const char* side) {
-  const bool option = split == "train" || split == "valid" || split == "test";
   for (const std::string& path : paths) {
     std::error_code error;
     if (path == "-" || exists(std::filesystem::status(path, error))) continue;
@@ -170,8 +175,7 @@ void require_files(const std::vector<std::string>& paths, const std::string& spl
     const bool relative = std::filesystem::path(path).is_relative();
     refuse(Exit::bad_input,
            fmt::format(
-               "{}: no such file ({}{})", shown_path(path),
-               option ? fmt::format("data.{}.{}", split, side) : fmt::format("--{}", side),
+               "{}: no such file ({}{})", shown_path(path), origin(split, side),
                relative ? "; the path is relative to the folder in which heed was started" : ""));
   }
 }
@@ -193,8 +197,8 @@ std::vector<std::string> text_files(const std::vector<std::string>& names,
       return std::filesystem::file_size(path, error) > 0;
     });
     if (all.size() == before)
-      refuse(Exit::bad_input,
-             fmt::format("data.{}.text: no non-empty file matches {}", split, shown_path(name)));
+      refuse(Exit::bad_input, fmt::format("{}: no non-empty file matches {}", origin(split, "text"),
+                                          shown_path(name)));
   }
   return all;
 }

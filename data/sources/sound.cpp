@@ -69,7 +69,8 @@ double hertz_of(double mel) {
 }
 
 /// The weight of each frequency bin in each mel band: [bands, bins].
-std::vector<double> mel_filters(std::int64_t bands, std::int64_t bins, double rate) {
+std::vector<double> mel_filters(std::int64_t bands, std::int64_t window, double rate) {
+  const std::int64_t bins = window / 2 + 1;
   std::vector<double> edges;
   for (std::int64_t k = 0; k < bands + 2; ++k)
     edges.push_back(
@@ -78,7 +79,7 @@ std::vector<double> mel_filters(std::int64_t bands, std::int64_t bins, double ra
   for (std::int64_t m = 0; m < bands; ++m) {
     const double low = edges[m], middle = edges[m + 1], high = edges[m + 2];
     for (std::int64_t k = 0; k < bins; ++k) {
-      const double f = static_cast<double>(k) * rate / (2 * static_cast<double>(bins - 1)),
+      const double f = static_cast<double>(k) * rate / static_cast<double>(window),
                    weight = std::min((f - low) / (middle - low), (high - f) / (high - middle));
       filters[m * bins + k] = std::max(0.0, weight) * 2 / (high - low);
     }
@@ -208,8 +209,7 @@ std::vector<float> log_mel(std::span<const float> samples, const FeatureOptions&
   const std::int64_t window = of_ms(options.window), hop = of_ms(options.hop),
                      bands = options.width;
   const Spectrum spectrum(window);
-  const std::vector<double> filters =
-      mel_filters(bands, spectrum.bins(), static_cast<double>(options.rate));
+  const std::vector<double> filters = mel_filters(bands, window, static_cast<double>(options.rate));
   std::vector<float> rows;
   for (std::int64_t begin = 0; begin + window <= std::ssize(samples); begin += hop) {
     const std::vector<double> power = spectrum.power(samples.subspan(begin, window));

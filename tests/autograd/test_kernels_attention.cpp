@@ -132,6 +132,13 @@ BOOST_AUTO_TEST_CASE(nan_and_infinity_propagate_to_log_sum_exp) {
       BOOST_CHECK(std::isnan(special) ? std::isnan(lse) : lse == inf);
     }
   }
+  const KeyRange all{0, 2};
+  for (const real before : {-inf, inf}) {  // -inf: no earlier stretch
+    const std::vector<real> x = {1, not_a_number};
+    real lse = before;
+    kernels::attention_add_to_lse(x.data(), 1, 2, {&all, 0}, &lse, 1);
+    BOOST_CHECK(std::isnan(lse));
+  }
 }
 
 BOOST_AUTO_TEST_SUITE_END()

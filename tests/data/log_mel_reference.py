@@ -8,7 +8,7 @@ import cmath
 import json
 import math
 
-RATE, WINDOW, HOP, BANDS = 8000, 200, 80, 12
+RATE, HOP, BANDS = 8000, 80, 12
 
 
 def mel(hertz):
@@ -24,18 +24,19 @@ def triangle(low, middle, high, f):
     return 2 / (high - low) * max(0, inside)
 
 
-def main():
+def log_mel(window):
     samples = [0.5 * math.sin(0.05 * i + 0.0003 * i * i) + 0.1 * (i * 7919 % 100 / 100 - 0.5) for i in range(720)]
     edges = [hertz(mel(RATE / 2) * k / (BANDS + 1)) for k in range(BANDS + 2)]
     rows = []
-    for begin in range(0, len(samples) - WINDOW + 1, HOP):
-        frame = [s * (0.5 - 0.5 * math.cos(2 * math.pi * i / WINDOW))
-                 for i, s in enumerate(samples[begin:begin + WINDOW])]
-        power = [abs(sum(x * cmath.exp(-2j * math.pi * i * k / WINDOW) for i, x in enumerate(frame))) ** 2
-                 for k in range(WINDOW // 2 + 1)]
-        rows.append([math.log(max(1e-10, sum(triangle(*edges[m:m + 3], k * RATE / WINDOW) * p
+    for begin in range(0, len(samples) - window + 1, HOP):
+        frame = [s * (0.5 - 0.5 * math.cos(2 * math.pi * i / window))
+                 for i, s in enumerate(samples[begin:begin + window])]
+        power = [abs(sum(x * cmath.exp(-2j * math.pi * i * k / window) for i, x in enumerate(frame))) ** 2
+                 for k in range(window // 2 + 1)]
+        rows.append([math.log(max(1e-10, sum(triangle(*edges[m:m + 3], k * RATE / window) * p
                                              for k, p in enumerate(power)))) for m in range(BANDS)])
-    print(json.dumps(rows))
+    return rows
 
 
-main()
+# An even and an odd number of samples in a frame.
+print(json.dumps({str(window): log_mel(window) for window in (200, 31)}))

@@ -66,6 +66,9 @@ BOOST_AUTO_TEST_CASE(wildcard_reads_all_matching_files) {
   BOOST_TEST(read("src/[x].py") == "brackets\n");
   expect_error(Exit::bad_input, {"data.train.text: no non-empty file matches ", "src/*.cpp"},
                [&] { read("src/*.cpp"); });
+  expect_error(Exit::bad_input, {"--text: no non-empty file matches ", "src/*.cpp"}, [&] {
+    read_split({{}, {}, {(f.dir / "src/*.cpp").string()}}, {.reads = Reads::text}, "files");
+  });
   expect_error(Exit::bad_input, {"no non-empty file matches ", "src/a/e*"},
                [&] { read("src/a/e*"); });
   expect_error(Exit::bad_input, {"src/none.py: no such file"}, [&] { read("src/none.py"); });

@@ -21,7 +21,6 @@ struct Post {
   std::mutex mutex;
   std::condition_variable changed;
   std::map<std::pair<std::int64_t, std::int64_t>, std::deque<std::string>> boxes;  // (from, to)
-  std::vector<int> ended;  // statuses of the ranks that have ended
 };
 
 class ThreadTransport final : public Transport {

@@ -77,7 +77,7 @@ void add_data(Table& table) {
           row(HEED_KEY(data.synthetic.name),
               "Generated data instead of files. dates: dates in everyday formats, to be converted "
               "to ISO 8601; brackets: the nesting depth of each bracket; recall: keys with values, "
-              "then a key whose value is the target; summary: the first clause of each sentence; "
+              "then a key whose value is the target; summary: the main clause of each sentence; "
               "mixture: several of these tasks, whose names precede the lines; captions: images of "
               "two shapes, to be described in words; tones: sounds that encode digits; motion: "
               "videos of a moving square, with its first direction and its number of turns as the "

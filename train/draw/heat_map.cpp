@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 #include <functional>
+#include <numeric>
 #include <vector>
 
 #include "autograd/base/message_text.h"
@@ -23,14 +24,14 @@ int level_of(float value, float largest) {
   return std::clamp(static_cast<int>(std::lround(shades * value / largest)), 0, shades);
 }
 
-/// The n-th largest value of a row, or the smallest of a shorter row.
-float nth_largest(const HeatMap& map, std::int64_t row, std::int64_t n) {
-  const float* const first = map.values.data() + row * map.columns;
-  std::vector<float> values(first, first + map.columns);
-  n = std::min(n, map.columns);
-  if (n == 0) return 0;
-  std::ranges::nth_element(values, values.begin() + n - 1, std::greater());
-  return values[n - 1];
+/// The columns of the n largest values of a row, in ascending order; the first ones among equals.
+std::vector<std::int64_t> largest_columns(const HeatMap& map, std::int64_t row, std::int64_t n) {
+  std::vector<std::int64_t> columns(static_cast<std::size_t>(map.columns));
+  std::iota(columns.begin(), columns.end(), std::int64_t{0});
+  std::ranges::stable_sort(columns, std::greater(), [&](std::int64_t c) { return map.at(row, c); });
+  columns.resize(static_cast<std::size_t>(std::min(n, map.columns)));
+  std::ranges::sort(columns);
+  return columns;
 }
 
 double max_label_length(std::span<const std::string> names, std::size_t max_length) {
@@ -107,10 +108,8 @@ Drawing labelled_map(const HeatMap& map, std::span<const std::string> rows,
   body += fmt::format("<g transform=\"translate({} {})\">\n{}", svg_number(left), svg_number(top),
                       heat_cells(map, cell, cell));
   for (std::int64_t r = 0; r < map.rows; ++r) {
-    const float threshold = std::max(nth_largest(map, r, 4), map.largest / 20);
-    for (std::int64_t c = 0, drawn = 0; c < map.columns && drawn < 4; ++c) {
-      if (!(map.at(r, c) >= threshold) || map.largest == 0) continue;
-      ++drawn;
+    for (const std::int64_t c : largest_columns(map, r, 4)) {
+      if (!(map.at(r, c) >= map.largest / 20) || map.largest == 0) continue;
       body += fmt::format(
           "<rect class=\"cell\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"><title>{} → {}: "
           "{:.3f}</title></rect>\n",

@@ -27,8 +27,7 @@ HeatMap reduced(const HeatMap& map, std::int64_t max_extent);
 std::string heat_cells(const HeatMap& map, double width, double height);
 
 /// A map with row names on the left and column names above. In each row, a tooltip "row →
-/// column: value" shows the first four cells whose value is at least the fourth largest of the row
-/// and at least `largest` / 20.
+/// column: value" shows each of the four largest values of the row that is at least `largest` / 20.
 Drawing labelled_map(const HeatMap& map, std::span<const std::string> rows,
                      std::span<const std::string> columns);
 

@@ -74,4 +74,12 @@ BOOST_AUTO_TEST_CASE(labelled_map_has_labels_and_tooltips) {
   BOOST_TEST(map.body.find("0.040") == std::string::npos);  // too small for a tooltip
 }
 
+BOOST_AUTO_TEST_CASE(labelled_map_with_equal_values_has_a_tooltip_for_the_largest) {
+  const std::vector<std::string> row{"r"}, columns{"a", "b", "c", "d", "e", "f"};
+  const Drawing map = labelled_map({1, 6, {0.1F, 0.1F, 0.1F, 0.1F, 0.1F, 0.5F}, 1}, row, columns);
+  for (const char* const tooltip : {"a: 0.100", "b: 0.100", "c: 0.100", "f: 0.500"})
+    BOOST_TEST(map.body.find(std::string("r → ") + tooltip) != std::string::npos, tooltip);
+  BOOST_TEST(map.body.find("r → d") == std::string::npos);
+}
+
 BOOST_AUTO_TEST_SUITE_END()
