@@ -82,16 +82,18 @@ void lengths(Cases& cases) {
                   put(folder / "train.src", source);
                   put(folder / "train.tgt", target);
                 },
-                {"FOLDER/train.src has ", "FOLDER/train.tgt has ", counts});
+                {"the number of lines: ", " in FOLDER/train.src, ", counts});
   };
-  two("one line fewer", "ein Haus\nzwei\n", kTarget, "train.src has 2 lines");
-  two("one line more", kSource + "vier\n", kTarget, "train.src has 4 lines");
-  two("an empty line at the end", kSource + "\n", kTarget, "train.src has 4 lines");
-  two("truncated in the penultimate line", kSource, "a house\ntwo ho", "train.tgt has 2");
-  two("line ends of classic Mac OS", kSource, "a house\rtwo houses\rthree\r", "train.tgt has 1");
-  two("a newline inside a line", kSource, "a\nhouse\ntwo houses\nthree\n", "train.tgt has 4");
+  two("one line fewer", "ein Haus\nzwei\n", kTarget, "lines: 2 in FOLDER/train.src");
+  two("one line more", kSource + "vier\n", kTarget, "lines: 4 in FOLDER/train.src");
+  two("an empty line at the end", kSource + "\n", kTarget, "lines: 4 in FOLDER/train.src");
+  two("truncated in the penultimate line", kSource, "a house\ntwo ho", ", 2 in FOLDER/train.tgt");
+  two("line ends of classic Mac OS", kSource, "a house\rtwo houses\rthree\r",
+      ", 1 in FOLDER/train.tgt");
+  two("a newline inside a line", kSource, "a\nhouse\ntwo houses\nthree\n",
+      ", 4 in FOLDER/train.tgt");
   two("a thousand lines fewer", repeated("x\n", 20'000), repeated("y\n", 19'000),
-      "train.tgt has 19000");
+      ", 19000 in FOLDER/train.tgt");
   cases.pairs("a validation target with one line fewer",
               [](const fs::path& folder) {
                 put(folder / "train.src", kSource);
@@ -99,7 +101,7 @@ void lengths(Cases& cases) {
                 put(folder / "valid.src", kSource);
                 put(folder / "valid.tgt", "one\ntwo\n");
               },
-              {"FOLDER/valid.src has 3 lines", "FOLDER/valid.tgt has 2"});
+              {"lines: 3 in FOLDER/valid.src, ", "2 in FOLDER/valid.tgt"});
 }
 
 void characters(Cases& cases) {
@@ -181,7 +183,7 @@ void running_texts(Cases& cases) {
   cases.text("an invalid byte in the third line", "a\nb\nc\xE4\nd\n",
              "FOLDER/text:3: invalid UTF-8 at byte 2");
   cases.text("a NUL at the end", "a\nb\n\0"s, "FOLDER/text:3: NUL byte at byte 1");
-  cases.text("too short to split", "a", "data.train: 1 bytes are too few");
+  cases.text("too short to split", "a", "data.train: too few bytes (1)");
 }
 
 }  // namespace

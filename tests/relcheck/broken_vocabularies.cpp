@@ -72,7 +72,8 @@ void heads(Cases& cases) {
 }
 
 void pieces(Cases& cases) {
-  const std::string no_piece = "not a piece", one = "requires a single character, byte or word";
+  const std::string no_piece = "not a piece",
+                    one = "this kind of tokenizer requires a single character, byte or word";
   cases.line("an escape truncated after x", characters, "\\x", no_piece);
   cases.line("an escape of four digits", characters, "\\u0041", no_piece);
   cases.line("an escape in capitals", characters, "\\X41", no_piece);
