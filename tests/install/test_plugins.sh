@@ -1,6 +1,6 @@
 #!/bin/sh
-# Plugins: builds the files of docs/PLUGINS.md against an installed heed and runs every command with them; then checks
-# that heed refuses faulty plugins.
+# Plugins: builds the files of docs/PLUGINS.md against an installed heed trains, evaluates and decodes
+# with them; then checks that heed refuses faulty plugins.
 # Usage: test_plugins.sh HEED PREFIX DOCS CXX GENERATOR FLAGS
 here=$(cd "${0%/*}" && pwd)
 prefix=$2 docs=$3 cxx=$4 generator=$5 flags=$6
@@ -22,7 +22,7 @@ mkdir more && cp "$here"/plugins/* more && build more
 cd mine || exit 1
 more=../more/build
 
-# ---- every command ---------------------------------------------------------------------------------------
+# ---- commands --------------------------------------------------------------------------------------------
 status 0 show gate.yaml
 holds out '^plugins: \[build/libmine.so\]' '  mixer: mine.gate' '  activation: mine.squash' \
   '^plugin +build/libmine.so: mixer mine.gate, activation mine.squash$' 'mixer.slope \[1\]'

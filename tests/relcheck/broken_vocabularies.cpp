@@ -25,7 +25,7 @@ struct Cases {
     put_in(
         name, kind, [bytes](const fs::path& folder) { put(folder / "t.vocab", bytes); }, says);
   }
-  /// Adds the file bytes(size), and its shorter form bytes(size / 8).
+  /// Adds a file with the content bytes(size) and, as its shorter form, bytes(size / 8).
   void sized(const std::string& name, TokenizerKind kind, std::size_t size,
              const std::function<std::string(std::size_t)>& bytes, const std::string& says) {
     file(name, kind, bytes(size), says);

@@ -9,7 +9,7 @@ import shutil
 import subprocess
 import tempfile
 
-# Seconds after which a wait fails, for events that occur much earlier on any machine.
+# Maximum number of seconds that a test waits for an event; even a slow machine needs far less.
 PATIENCE = int(re.search(r"patience = (\d+);", (pathlib.Path(__file__).parents[1] / "patience.h").read_text())[1])
 CLOCK_FIELDS = ("seconds", "tokens_per_s", "decode_seconds")  # fields of metrics.jsonl that differ between runs
 

@@ -167,7 +167,7 @@ void add_generate(CLI::App& app, Job& job) {
   const auto options = std::make_shared<GenerateCommand>();
   const auto shortcuts = std::make_shared<std::vector<Shortcut>>();
   CLI::App* const command = app.add_subcommand(
-      "generate", "translate lines or continue text, by greedy search, beam search or sampling");
+      "generate", "translate, label or continue lines, by greedy search, beam search or sampling");
   command->callback([options, shortcuts, &job] {
     for (const Shortcut& shortcut : *shortcuts) options->overrides.push_back(shortcut.override);
     job = [options, shortcuts] {
@@ -181,7 +181,7 @@ void add_generate(CLI::App& app, Job& job) {
   add_run(command, options->run, options->overrides, "decode.length_penalty=1");
   CLI::Option* const input =
       add_choice(command, choices, "--input", options->input, "FILE",
-                 "lines to translate or continue, plain or gzip (default: -, standard input)");
+                 "input lines, plain text or gzip (default: -, standard input)");
   add_choice(command, choices, "--prompt", options->prompt, "TEXT",
              "language models: continue this text; the output is printed unescaped")
       ->excludes(input);

@@ -67,7 +67,7 @@ void add_data(Table& table) {
           row(HEED_KEY(data.test.target), as_in_train),
           row(HEED_KEY(data.test.text), as_in_train),
           row(HEED_KEY(data.valid_fraction), fraction,
-              "Share of the training data that is cut from its end for validation, if valid "
+              "Share of the training data, cut from its end, for validation; only if data.valid "
               "names no file.")
               .only(name, {"none"}, "otherwise set data.synthetic.valid"),
           row(HEED_KEY(data.test_fraction), fraction,

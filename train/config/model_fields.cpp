@@ -173,8 +173,8 @@ void add_model(Table& table) {
               .only("model.attention.pattern", {"full", "window", "topk"}),
           row("model.init_from", HEED_MEMBER(train.init_from),
               "A run whose tokenizer this run uses, and whose weights initialise all tensors with "
-              "the same names. The output projection of a model with other labels is initialised "
-              "as in a new run.")
+              "the same names. If the two runs have different labels, the output projection is "
+              "initialised as in a new run.")
               .in_words("a run folder"),
           row("model.freeze", HEED_MEMBER(train.freeze),
               "Names of the parameters that training does not change (heed show lists the names); "

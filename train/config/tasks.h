@@ -94,7 +94,7 @@ constexpr auto names_of(BleuTokenizer) {
 enum class TaskKind : int { HEED_TASKS(HEED_ENUMERATOR) };
 #undef HEED_ENUMERATOR
 
-/// The properties of a task on which other code depends, such as the checks of a config.
+/// The properties of a task on which other code, such as the checks of a config, depends.
 struct TaskInfo {
   std::string_view name = {};  ///< refers to characters that exist until the program ends
   std::string_view help = {};

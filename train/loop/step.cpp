@@ -75,7 +75,7 @@ std::string explain(const Model& model, std::span<const NamedTensor> parameters,
       text += fmt::format("; the row belongs to sample {}", *sample);
     return text;
   }
-  return "  every tensor of every shard is finite; only the sum of the shards is not";
+  return "  every tensor of every shard is finite; only the sum over the shards is not";
 }
 
 }  // namespace

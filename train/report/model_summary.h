@@ -1,5 +1,5 @@
 #pragma once
-/// A summary of a config before training: the layers of the model, the work of a step, the memory.
+/// A summary of a config before training: its layers, the work of a step and the memory required.
 #include <cstdint>
 #include <optional>
 #include <string>

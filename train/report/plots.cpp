@@ -105,7 +105,7 @@ void add_rotary(std::vector<Drawing>& all, const ModelOptions& model, std::int64
 
 void add_distances(std::vector<Drawing>& all, const ModelOptions& model, std::int64_t length) {
   Chart alibi;
-  alibi.title = fmt::format("ALiBi: biases of the scores, {} heads", model.heads);
+  alibi.title = fmt::format("ALiBi: biases of the scores; heads: {}", model.heads);
   alibi.x_label = "distance";
   for (std::int64_t h = 0; h < model.heads; ++h) {
     const double slope = Alibi::slope(h, model.heads);

@@ -29,7 +29,7 @@ class ProductReplay {
   std::int64_t values() const { return values_; }
 
  private:
-  /// A weight or, if `weight` is null, the values from `offset` on in the array of run().
+  /// A weight or, if `weight` is null, the values from `offset` onwards in the array that run() allocates.
   struct Operand {
     const real* weight = nullptr;
     std::int64_t offset = 0;

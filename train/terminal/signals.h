@@ -18,7 +18,7 @@ class SignalRequests {
   SignalRequests& operator=(const SignalRequests&) = delete;
 
   int stop() const;                   ///< the signal that requested a stop; 0: none
-  bool consume_save_request() const;  ///< true: a checkpoint was requested since the last call
+  bool consume_save_request() const;  ///< true: a checkpoint has been requested since the last call
 };
 
 }  // namespace heed

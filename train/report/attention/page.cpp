@@ -132,8 +132,9 @@ constexpr std::string_view over_style = ".over .heat{fill:#ffe100;stroke:#000;st
 std::string images(const AttentionMaps& maps) {
   if (!maps.grid) return "";
   std::string body =
-      "<h2>Attention over the image</h2>\n<p>The mean of the selected heads, scaled to its "
-      "largest weight. Each row of a decoder is named after the token that it predicts.</p>\n";
+      "<h2>Attention over the image</h2>\n<p>Each picture shows the mean weights of the selected "
+      "heads, scaled to the largest of them. In a decoder, the caption is the token predicted from "
+      "that position.</p>\n";
   for (const LayerWeights& layer : maps.layers) {
     if (!reads_image(maps, layer)) continue;
     const Drawing drawn = strip(*maps.grid, query_weights(maps, layer.self, mean_of_heads(layer)));

@@ -11,8 +11,8 @@
 
 namespace heed {
 
-/// The score of a sample: the probability of the predicted label, or the chrF2 of a text, from 0 to
-/// 100.
+/// The score of a sample: the probability of the predicted label (0 to 1) or the chrF2 of a text (0
+/// to 100).
 double sample_score(const SampleOutput& sample);
 
 /// Indices of samples to show, in titled groups of at most six: the worst, random and best outputs.
