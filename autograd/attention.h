@@ -36,8 +36,8 @@ struct QueryBlock {
   std::int64_t first = 0, rows = 0, keys = 0;
 };
 
-/// The keys that a block of queries reads, as stretches. A stretch is a span of consecutive keys,
-/// with the part of the span that each query reads.
+/// The keys that a block of queries reads, as stretches. A stretch consists of a span of
+/// consecutive keys and, for each query, the part of the span that it reads.
 class Stretches {
  public:
   /// Adds a stretch in which the query at position i reads the keys reads(i), a KeyRange, clipped

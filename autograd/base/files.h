@@ -163,8 +163,8 @@ bool path_exists(const std::filesystem::path& path);
 
 /// The exit status for a failed open or stat: bad_input if the path leads to no file, a folder or a
 /// pipe; io if the file may be intact and another attempt may succeed. For a file that the user
-/// `named`, a lack of read permission, a name that is too long and a missing device are bad_input
-/// too.
+/// `named`, a lack of read permission, a name that is too long and a missing device are also
+/// bad_input.
 Exit exit_of_reading(int error, bool named = false);
 
 /// The error for a failed open, read or stat, such as "PATH: no such file".

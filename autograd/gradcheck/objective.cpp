@@ -97,8 +97,8 @@ std::vector<OtherTensor> Objective::other_tensors(std::size_t number) const {
 }
 
 /// Draws weights of random sign and magnitude 0.5 to 1.5, so that every output contributes; the
-/// weight of an ignored infinite output is 0. Returns a description of an output that is neither
-/// finite nor ignored, or "".
+/// weight of an ignored infinite output is 0. If an output is neither finite nor ignored, returns a
+/// description of it, otherwise "".
 std::string Objective::draw_weights(const Array& y, std::uint64_t seed,
                                     bool ignore_infinite_outputs) {
   output_shape_ = y.shape();

@@ -101,10 +101,10 @@ class Trainer {
   /// Cuts metrics.jsonl before its first damaged line or the first record that the resumed run
   /// writes again, and reopens the file.
   void repair_metrics();
-  /// Adapts the checkpoint's progress to this session. Restarts the epoch if data, seed or batch
+  /// Adapts the checkpoint's progress to the resumed run. Restarts the epoch if data, seed or batch
   /// size have changed, because the batch number then refers to other samples. Resets the best
   /// checkpoint if the deciding metric or the validation data have changed. `now`
-  /// contains the batches and the criterion of this session.
+  /// contains the batches and the criterion of the resumed run.
   void adapt_progress(const Progress& now);
   /// Points the link `best` at the best checkpoint, or removes the link if there is no best
   /// checkpoint or it is lost.

@@ -15,8 +15,8 @@ namespace heed {
 /// {"a": 1} becomes K.norms/a, so that TensorBoard shows the norms as a separate group.
 std::vector<TaggedScalar> scalars_of(const nlohmann::json& record);
 
-/// Writes metrics.jsonl and, with train.tensorboard, event files in tensorboard/. Each session of a
-/// run writes one event file, which begins with the config as text.
+/// Writes metrics.jsonl and, with train.tensorboard, event files in tensorboard/. Each process
+/// that trains a run writes one event file, which begins with the config as text.
 class RunMetrics {
  public:
   /// `step`: the step from which the run continues; 0 for a new run. Throws Error(io).

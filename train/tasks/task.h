@@ -81,7 +81,7 @@ class Task {
   const TaskInfo& info() const { return info_of(config_.task); }
 
   // ---- data
-  /// All data of an experiment. `tokenizers`, if not null, are used unchanged. Throws
+  /// Loads all data of an experiment. `tokenizers`, if not null, are used unchanged. Throws
   /// Error(bad_input) for data that cannot be used for training or evaluation.
   ExperimentData load(const Tokenizers* tokenizers) const;
   virtual Corpus read() const { return read_corpus(config_.data, info().reads, config_.seed); }

@@ -1,7 +1,7 @@
 #pragma once
 /// Matrix products of operands rounded to bfloat16 (8 bits of exponent, 7 of fraction) with sums in
-/// float: about twice as fast as products in float. They require a processor with instructions for
-/// bf16, and oneDNN, which computes the products and is loaded on first use.
+/// float: about twice as fast as products in float. They require a processor with bf16 instructions
+/// and the library oneDNN, which computes the products and is loaded on first use.
 #include <cstdint>
 #include <string>
 

@@ -51,7 +51,8 @@ void BigBirdPattern::stretches(const QueryBlock& block, Stretches& into) const {
   }
   std::ranges::sort(all);
   all.erase(std::unique(all.begin(), all.end()), all.end());
-  // Blocks of later keys count as read, because the key range of a causal query excludes them.
+  // If causal, a block of later keys counts as read: it may be part of the same stretch, because
+  // the key range of each query ends at its own position.
   const auto reads = [&](std::int64_t queries, std::int64_t keys) {
     return (options_.causal && keys > queries) ||
            std::ranges::binary_search(read[queries - first], keys);

@@ -54,7 +54,7 @@ struct GridBias final : ScoreTerm {
   }
 
  private:
-  /// Calls f(index of the score, row of the table) for each score of the block.
+  /// Calls f(score, row) for each score of the block: its index and that of its row in the table.
   template <class F>
   void for_each_pair(const ScoreBlock& block, F f) const {
     const std::int32_t first = grid->offsets[block.sequence % grid->windows()];
