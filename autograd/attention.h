@@ -1,5 +1,6 @@
 #pragma once
-/// The components of every kind of attention, which for one head of one sequence computes
+/// The components of attention (of every kind except linear attention), which for one head of one
+/// sequence computes
 ///
 ///   S = scale · Q Kᵀ + Σ terms,   P = softmax(S) over the keys that each query reads,   O = P V
 ///
@@ -113,7 +114,7 @@ struct ScoreBlock {
   std::int64_t query = 0, rows = 0;     ///< position of the first query, number of queries
   std::int64_t key = 0, keys = 0;       ///< position of the first key, number of keys
   const real* q = nullptr;              ///< the head's queries: row r begins at q + r · q_stride
-  std::int64_t q_stride = 0, size = 0;  ///< size: number of values of a query
+  std::int64_t q_stride = 0, size = 0;  ///< size: number of values per query
   real scale = 1;                       ///< factor of the products of queries and keys
 };
 

@@ -22,7 +22,7 @@ struct NonFinite {
   std::string text() const;
 };
 
-/// Returns x, but clears the sign of NaN, which is meaningless.
+/// Returns x, but clears the sign of a NaN, because it is meaningless.
 inline double unsigned_nan(double x) { return std::isnan(x) ? std::abs(x) : x; }
 
 /// The first value of x that is not finite; `tensor` describes x in the result.
@@ -33,7 +33,8 @@ std::optional<NonFinite> find_non_finite(std::span<const NamedTensor> tensors,
                                          const std::string& what);
 
 /// While an instance is alive, it inspects the results and gradients of this thread's ops and
-/// records the first value that is not finite. An observer installed earlier is called first.
+/// records the first value that is not finite. An observer installed earlier receives each result
+/// and gradient first.
 class FiniteCheck final : public OpObserver {
  public:
   /// The names of the parameters show where in the model an op runs.

@@ -9,9 +9,9 @@
 ///   GradcheckResult r =
 ///       gradcheck_parameters([&] { return loss(model, batch); }, model.parameters());
 ///
-/// The result converts to true if every gradient agrees. When printed, it reports the place, the
-/// size and, if the numbers indicate one, the likely cause of each error. The library depends on no
-/// test framework.
+/// The result converts to true if the check passes. When printed, it reports for each wrong tensor
+/// the worst entries, their errors and, if the numbers indicate one, the likely cause. The library
+/// depends on no test framework.
 ///
 /// Method: f's output y is reduced to s = <u, y> with random weights u (the cotangent), because a
 /// plain sum hides errors: the gradient of sum(softmax(x)) is zero, so an empty backward would
@@ -24,10 +24,10 @@
 /// analytic value is one of the slopes or lies between them; a tensor whose checked entries are all
 /// at kinks fails.
 ///
-/// Finite differences do not detect some faults of a backward, so every op that f runs is also
-/// checked separately (autograd/gradcheck/audit.h): its backward must add to the gradients of its
-/// inputs, leave dy unchanged, work without the gradients of constants, be deterministic, and read
-/// only initialised values.
+/// Finite differences do not detect some faults of a backward, so every recorded op is also checked
+/// separately (autograd/gradcheck/audit.h): its backward must add to the gradients of its inputs,
+/// leave dy unchanged, work without the gradients of constants, be deterministic, and read only
+/// initialised values.
 ///
 /// If an op declares a straight-through gradient (Op::straight_through, autograd/tensor.h), finite
 /// differences cannot agree: tensors whose gradient passes through it are listed but not compared.
@@ -115,8 +115,8 @@ struct ParameterCheck {
   std::int64_t wrong = 0;    ///< number of entries or directions that fail
   std::int64_t kinks = 0;    ///< number of entries or directions with status `kink`
   bool directional = false;
-  double largest = 0;      ///< the largest magnitude of an analytic or numeric derivative
-  double worst_error = 0;  ///< the largest error without status `kink`; infinite for NaN
+  double largest = 0;      ///< largest magnitude of an analytic or numeric derivative
+  double worst_error = 0;  ///< largest error of the entries without status `kink`; may be infinite
   GradcheckStatus status = GradcheckStatus::ok;
   std::string cause;                   ///< cause of a failure, if the numbers show one
   std::string declared_by;             ///< the straight-through op, if the status is declared
@@ -138,8 +138,8 @@ struct GradcheckResult {
 std::ostream& operator<<(std::ostream& out, const GradcheckResult& result);
 
 /// Checks d f() / d p for each variable p in `parameters`. f must use these tensors or copies of
-/// them: all copies share the values, which the check changes in place and restores bit by bit,
-/// even if f throws. f runs many times and must return the same result for the same values: fix
+/// them: all copies share the values, which the check changes in place and restores exactly, even
+/// if f throws. f runs many times and must return the same result for the same values: fix
 /// dropout's RandomKey. The result may have any shape; a model's loss is one value.
 GradcheckResult gradcheck_parameters(const std::function<Tensor()>& f,
                                      const std::vector<NamedTensor>& parameters,
@@ -147,7 +147,7 @@ GradcheckResult gradcheck_parameters(const std::function<Tensor()>& f,
 
 namespace gradcheck_detail {
 
-/// Whether F has `parameters()`. If this does not return a range of NamedTensors, the call of
+/// Whether F has `parameters()`. If the function does not return a range of NamedTensors, a call of
 /// gradcheck does not compile, so no parameter remains unchecked.
 template <class F>
 concept HasParameters = requires(F& f) {
@@ -175,8 +175,8 @@ GradcheckResult check(const Function& f, const std::vector<Tensor>& inputs,
 
 /// Checks the gradients of f with respect to each input and, if f has `parameters()`, each
 /// parameter. f is a callable, or a layer with `forward`, that accepts these tensors and returns a
-/// tensor. The caller's tensors do not change. An undefined input is passed on as undefined and not
-/// checked.
+/// tensor. The inputs are copied; the parameters are changed in place and restored. An undefined
+/// input is passed on as undefined and not checked.
 ///
 /// If all gradients are correct, variants are checked too: each input in turn as a constant; two
 /// inputs of equal shape as the same tensor; inputs in which an extent that no parameter has is

@@ -1,7 +1,7 @@
 #pragma once
 /// All ops. Each family has a header in ops/ that declares its ops; the source files beside it
-/// contain the struct of each op: formula, forward and backward. Error messages begin with the op
-/// and usually have the form "[op] expected …, got …". For shorter rebuilds, include only the
+/// contain the struct of each op: formula, forward and backward. Error messages begin with the op's
+/// name and usually have the form "[op] expected …, got …". For shorter rebuilds, include only the
 /// families that you use.
 #include "autograd/ops/affine.h"                      // IWYU pragma: export
 #include "autograd/ops/arithmetic.h"                  // IWYU pragma: export

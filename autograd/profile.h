@@ -1,5 +1,5 @@
 #pragma once
-/// Time per op. Off by default; the cost is then one pointer test per op.
+/// Time per op. Off by default; the cost is then a few pointer tests per op.
 #include <map>
 #include <string>
 #include <typeinfo>
@@ -20,7 +20,7 @@ using OpTimes = std::map<std::string, OpTime>;
 std::string op_name(const std::type_info& type);
 
 /// While an instance is alive, the ops of this thread add their times to `into`. A function that is
-/// composed of ops has no entry: only its ops have.
+/// composed of ops has no entry; each of its ops has one.
 class ProfileOps {
  public:
   explicit ProfileOps(OpTimes& into) : before_(active) { active = &into; }

@@ -108,7 +108,7 @@ void Grad::add(Array g) const {
     *slot_ = std::move(g);
   } else if (slot_->unique()) {
     kernels::add(slot_->data(), g.data(), slot_->data(), g.size());
-  } else {  // shared with another slot: an addition adds the same dy to both inputs
+  } else {  // shared, e.g. with another slot: Add passes the same dy to both inputs
     Array total(*shape_);
     kernels::add(slot_->data(), g.data(), total.data(), g.size());
     *slot_ = std::move(total);

@@ -73,8 +73,8 @@ class Grad {
   /// The target of kernels that compute target = beta * target + …. Sets beta to 0 for the first
   /// contribution (when the target's values are uninitialised) and to 1 for later ones.
   Array& target(real& beta) const;
-  /// Moves the sum so far out of the slot, for a computation that continues it and adds it back.
-  /// Returns an undefined array if there is none.
+  /// Moves the sum so far out of the slot, for a computation that continues the sum and adds it
+  /// back. Returns an undefined array if there is none.
   Array take() const;
 
  private:
@@ -120,7 +120,7 @@ class Node {
   bool consumed() const { return consumed_; }
   /// Sets the values that require_unchanged checks.
   void save(SavedValues values) { saved_ = std::move(values); }
-  /// Throws Error if a value that backward needs has been overwritten since forward.
+  /// Throws Error if a value that backward needs has been changed since forward.
   void require_unchanged() const;
 
   static void* operator new(std::size_t bytes) { return arena_allocate(bytes)->memory(); }
@@ -229,11 +229,12 @@ class NoGrad {
 bool recording();  ///< whether this thread records ops
 
 /// Observes the ops that this thread runs (finite_check.h has an example). By default no observer
-/// is active, and the cost is one pointer test per op.
+/// is active; the cost is then a few pointer tests per op.
 class OpObserver {
  public:
   virtual ~OpObserver() = default;
-  /// Called when an op has computed y. An entry of `inputs` is null if that input is a constant.
+  /// Called for each result y that an op has computed. An entry of `inputs` is null if that input
+  /// is a constant.
   virtual void result(const std::type_info& op, const Array& y,
                       std::span<const NodeRef> inputs) = 0;
   /// Called when an op's backward has added to the gradients dx of its inputs.
@@ -315,9 +316,9 @@ inline bool recorded(std::span<const NodeRef> inputs) {
 }
 
 /// Finds the values that an op saves: inputs that have more owners after forward than before
-/// (results that are views of an input do not count as owners), and other results that have more
-/// than one owner. If another thread copies or frees a shared value meanwhile, values may be
-/// reported wrongly or missed.
+/// (results that are views of an input do not count as owners), and results that have more than one
+/// owner and are not views of an input. If another thread copies or frees a shared value meanwhile,
+/// values may be reported wrongly or missed.
 class SavedValueFinder {
  public:
   /// Searches these values, which must outlive this object.
@@ -391,7 +392,7 @@ Tensor apply(Op op, std::span<const Tensor> inputs) {
   return record<0>(std::move(op), std::move(y), nodes, saved);
 }
 
-// Without these overloads, an unqualified call with a std::vector would find std::apply, which
+// Without these overloads, an unqualified call with a std::vector would select std::apply, which
 // expects tuples.
 template <class Op>
 Tensor apply(Op op, const std::vector<Tensor>& inputs) {
@@ -408,8 +409,8 @@ Tensor apply(Op op, std::vector<Tensor>&& inputs) {
 
 // ---- ops with several results --------------------------------------------------------------
 
-/// The form in which the tape records an op with several results: as an op with one result, which
-/// concatenates the values of all.
+/// The form in which the tape records an op with several results: as an op with one result, the
+/// concatenated values of all results.
 template <class Op>
 struct Results {
   using Named = Op;
@@ -470,7 +471,7 @@ std::vector<Tensor> apply_many(Op op, const Inputs&... inputs) {
   return results;
 }
 
-// ---- former names, for one release ---------------------------------------------------------
+// ---- deprecated names, kept for one release ---------------------------------------------------------
 
 using KeptValue [[deprecated("use SavedValue")]] = SavedValue;
 using KeptValues [[deprecated("use SavedValues")]] = SavedValues;

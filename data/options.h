@@ -56,13 +56,12 @@ struct SyntheticOptions {
   /// copy, reverse, sort: size of the alphabet (at most 26 + 26 + 10); recall: number of different
   /// keys (at most 26 + 26).
   std::int64_t symbols = 26;
-  /// recall: position of the queried key, counted backwards from the last key, which is 1; 0: any
-  /// position.
+  /// recall: position of the queried key, counted from the end (1: the last key); 0: any position.
   std::int64_t distance = 0;
 };
 
-/// The meaning of a source line: text, or the name or description of an image, of features or
-/// sound, or of a video.
+/// The meaning of a source line: text, or the file name or description of an image, a video,
+/// features or sound.
 enum class InputKind { text, image, features, video };
 constexpr auto names_of(InputKind) {
   return enum_names<InputKind>("text", "image", "features", "video");
@@ -106,7 +105,7 @@ constexpr std::int64_t row_width(const FeatureOptions& o) { return o.width * o.s
 /// Several tasks in one model (Raffel et al. 2020, section 3.5.2): the number of samples that an
 /// epoch draws from a task is proportional to min(size, limit)^(1 / temperature).
 struct MixtureOptions {
-  std::vector<std::string> prefixes = {};  ///< one per file, placed before each of its source lines
+  std::vector<std::string> prefixes = {};  ///< one per source file, put before each of its lines
   std::int64_t limit = 0;                  ///< 0: no limit
   double temperature = 1.0;
 };

@@ -32,7 +32,7 @@ struct AttentionChoice {
   /// The number of key heads, which must divide `heads`. A group of query heads shares each key
   /// head. 0: as many key heads as query heads.
   std::int64_t kv_heads = 0;
-  std::int64_t block = 64;           ///< pattern bigbird: positions in a block
+  std::int64_t block = 64;           ///< pattern bigbird: number of positions in a block
   std::int64_t global_blocks = 2;    ///< pattern bigbird (autograd/ops/attention/bigbird.h)
   std::int64_t side_blocks = 1;      ///< pattern bigbird
   std::int64_t random_blocks = 3;    ///< pattern bigbird
@@ -69,7 +69,7 @@ struct ModelOptions {
   DropoutRates dropout = {};
   Activation activation{};      ///< default: relu
   MixerKind mixer{};            ///< default: attention
-  std::int64_t conv_width = 5;  ///< mixer conv: number of tokens in the convolution window
+  std::int64_t conv_width = 5;  ///< mixer conv: number of rows in the convolution window
   PositionKind positions{};     ///< default: sinusoidal
   AttentionChoice attention = {};
   BlockForm block = BlockForm::serial;
@@ -78,7 +78,8 @@ struct ModelOptions {
   bool final_norm = true;  ///< a norm after the last block of a stack, unless `norm` is none
   NormKind norm_kind = NormKind::layer;
   double norm_eps = 1e-5;
-  bool tie_embeddings = true;  ///< embeddings and output projection share a matrix, if shapes allow
+  /// Embeddings and output projection share a matrix where they share a vocabulary.
+  bool tie_embeddings = true;
   bool scale_embeddings = true;  ///< embeddings are multiplied by √d_model
   InitKind init = InitKind::xavier;
   double init_std = 0.02;  ///< standard deviation of InitKind::normal
@@ -88,16 +89,17 @@ struct ModelOptions {
   std::int64_t grid_height = 0, grid_width = 0;  ///< size of an image in patches; 0: no images
   FrontEndOptions front_end = {};                ///< used if input_width > 0
   SwinOptions swin = {};
-  std::int64_t segments = 1;          ///< encoder-only model: number of segment embeddings
-  Pool pool = Pool::first;            ///< used by classifiers of sequences
-  std::int64_t context = 256;         ///< language model: window length, in tokens
-  std::int64_t memory = 0;            ///< language model: number of tokens in the segment memory
-  std::int64_t max_positions = 1024;  ///< number of rows of a learned position table
-  RotaryPairs rotary_pairs{};         ///< default: halves
-  double rotary_base = 10000;         ///< pair i is rotated by position · base^(−2i/size)
-  std::int64_t shaw_distance = 16;    ///< relative_shaw: all distances ≥ this one share a key
-  std::int64_t t5_buckets = 32;       ///< relative_t5: number of buckets, a multiple of 4
-  std::int64_t t5_distance = 128;     ///< relative_t5: all distances ≥ this one share a bucket
+  std::int64_t segments = 1;   ///< encoder-only model: number of segment embeddings; 1: none
+  Pool pool = Pool::first;     ///< used by classifiers of sequences
+  std::int64_t context = 256;  ///< language model: window length, in tokens
+  std::int64_t memory = 0;     ///< language model: number of tokens in the segment memory
+  /// Number of rows of a learned position table; a language model uses `context` instead.
+  std::int64_t max_positions = 1024;
+  RotaryPairs rotary_pairs{};       ///< default: halves
+  double rotary_base = 10000;       ///< pair i is rotated by position · base^(−2i/size)
+  std::int64_t shaw_distance = 16;  ///< relative_shaw: all distances ≥ this one share a key
+  std::int64_t t5_buckets = 32;     ///< relative_t5: number of buckets, a multiple of 4
+  std::int64_t t5_distance = 128;   ///< relative_t5: all distances ≥ this one share a bucket
 };
 
 /// The number of source rows that the front end reduces to one position of the encoder.

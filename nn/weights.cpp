@@ -37,7 +37,7 @@ float from_f16(std::uint16_t bits) {
   return (bits >> 15u) != 0 ? -magnitude : magnitude;
 }
 
-/// The first `max_listed` misfits, one per line, then the number of those omitted.
+/// The first `max_listed` misfits, one per line, then the number of omitted misfits.
 std::string listed(const std::vector<std::string>& misfits) {
   constexpr std::size_t max_listed = 100;  // a file may have 65,536 names
   std::string text;

@@ -1,6 +1,6 @@
 #pragma once
-/// Updates weights from their gradients: Adam, AdamW, SGD with momentum (formulas in
-/// kernels/update.h).
+/// Updates weights from their gradients: Adam, AdamW, and SGD with momentum (formulas in
+/// autograd/kernels/update.h).
 ///
 ///   Optimizer optimizer({.lr = 1e-3, .schedule = {.warmup = 100}}, model.parameters());
 ///   optimizer.step(backward(loss));
@@ -32,8 +32,8 @@ class Optimizer {
   Optimizer(const OptimOptions& options, std::vector<NamedTensor> parameters,
             ValueRange owned = all_values);
 
-  /// A full step on this thread: the learning rate of options.schedule, clipping by
-  /// options.clip_norm, the update. A parameter that the loss does not depend on has a zero
+  /// A full step on this thread: the learning rate of options.schedule, clipping to
+  /// options.clip_norm, and the update. A parameter that the loss does not depend on has a zero
   /// gradient. Throws before any value changes: Error(failed) if the loss depends on no parameter,
   /// if a parameter is owned only in part, or if a schedule with a last step (cosine, linear) has
   /// schedule.steps 0; Error(non_finite), naming the first such parameter, if a gradient is NaN or

@@ -36,10 +36,10 @@ struct OptimOptions {
   double lr = 1.0e-3;  ///< the peak learning rate of every schedule, at the end of the warmup
   std::array<double, 2> betas{0.9, 0.98};
   double eps = 1.0e-9;
-  double weight_decay = 0.0;  ///< adamw: decoupled; sgd: L2
+  double weight_decay = 0.0;  ///< adamw: decoupled; sgd: L2; adam: none
   DecayedParameters decay = DecayedParameters::matrices;
   double momentum = 0.9;   ///< sgd only
-  double clip_norm = 1.0;  ///< 0: no clipping
+  double clip_norm = 1.0;  ///< maximum global norm of the gradients; 0: no clipping
   ScheduleOptions schedule = {};
 };
 

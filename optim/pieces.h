@@ -19,7 +19,7 @@ struct Piece {
   std::int64_t size() const { return end - begin; }
 };
 
-/// The half-open range [begin, end) of value indices.
+/// A half-open range [begin, end) of value indices.
 struct ValueRange {
   std::int64_t begin = 0, end = 0;
 

@@ -10,8 +10,9 @@
 
 namespace heed {
 
-/// An all-reduce between threads. Every rank must call sum() the same number of times, with as many
-/// values as the other ranks, and from a separate thread, because a call waits for the other ranks.
+/// An all-reduce between threads. Every rank must call sum() the same number of times and with the
+/// same number of values. Each rank needs a separate thread, because a call waits for the other
+/// ranks.
 class AllReduce {
  public:
   /// Sums over `ranks` ranks, which are numbered from `first`.
@@ -26,8 +27,8 @@ class AllReduce {
   /// result is bitwise independent of timing. After abort(), throws Error(failed) instead of
   /// waiting.
   void sum(std::int64_t rank, std::span<double> values);
-  /// Called when a rank fails: makes sum() throw in all other ranks, which would otherwise wait
-  /// forever.
+  /// To be called when a rank fails: makes sum() throw in the other ranks, which would otherwise
+  /// wait forever.
   void abort();
 
  private:

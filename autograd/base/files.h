@@ -1,7 +1,7 @@
 #pragma once
 /// Reading files, and writing files that survive a crash. Once write_file_durably has returned, the
-/// data survive a killed process or a power failure: the bytes go to a temporary file in the same
-/// folder; this file is synced to disk (fsync) and renamed, and then the folder is synced.
+/// data survive a killed process or a power failure: the function writes the bytes to a temporary
+/// file in the same folder, syncs this file to disk (fsync), renames it, and then syncs the folder.
 ///
 /// Unless stated otherwise, a function whose system call fails throws Error(io) with the file and
 /// the reason. Interrupted calls are repeated, and short writes are continued. The temporary file
@@ -62,8 +62,9 @@ void write_all(int descriptor, std::span<const std::byte> bytes, const std::file
 /// ftruncate(2).
 void set_length(int descriptor, std::uint64_t length, const std::filesystem::path& path);
 
-/// Syncs a file's bytes, or a folder's entries if the file system can do this, to disk.
+/// Syncs a file's bytes to disk.
 void sync_file(int descriptor, const std::filesystem::path& path);
+/// Syncs a folder's entries to disk, if the file system supports this.
 void sync_folder(const std::filesystem::path& folder);
 
 /// Reads a file sequentially. The constructor throws Error(bad_input) if there is no such file or
@@ -143,8 +144,8 @@ void rename_durably(const std::filesystem::path& from, const std::filesystem::pa
 /// link atomically.
 void replace_symlink(const std::filesystem::path& target, const std::filesystem::path& link);
 
-/// Whether this errno means that a removal is refused: the file is in use or belongs to another
-/// user.
+/// Whether this errno means that a removal is refused: the file is in use, or the process lacks
+/// permission.
 bool is_refusal(int error);
 
 /// Removes a file or a folder with its contents, if it exists.
@@ -161,9 +162,9 @@ std::filesystem::path temporary_name(const std::filesystem::path& path);
 /// be determined.
 bool path_exists(const std::filesystem::path& path);
 
-/// The exit status for a failed open or stat: bad_input if the path leads to no file, a folder or a
-/// pipe; io if the file may be intact and another attempt may succeed. For a file that the user
-/// `named`, a lack of read permission, a name that is too long and a missing device are also
+/// The exit status for a failed open or stat: bad_input if the path leads to no file, to a folder
+/// or to a pipe; io if the file may be intact and another attempt may succeed. For a file that the
+/// user `named`, a lack of read permission, a name that is too long and a missing device are also
 /// bad_input.
 Exit exit_of_reading(int error, bool named = false);
 

@@ -14,7 +14,7 @@
 namespace heed {
 
 /// Maximum size in bytes of a line in a file of sentences. A longer line is an error: the file is
-/// probably binary or lacks line ends.
+/// probably binary or lacks line endings.
 inline constexpr std::size_t max_line_bytes = 1'000'000;
 
 /// The bytes of a file as a stream, unpacked if the file is in gzip format; "-" is standard input.
@@ -48,7 +48,7 @@ class TextSource {
 /// its end (\n or \r\n), and the first line excludes a byte-order mark.
 class LineReader {
  public:
-  /// Accepts files of any kind, devices included, with lines of up to 64 MiB.
+  /// Accepts regular files, pipes, devices and "-", with lines of up to 64 MiB.
   explicit LineReader(const std::string& path)
       : LineReader(path, std::size_t{1} << 26,
                    {FileReader::Kinds::also_devices, UINT64_MAX, false}) {}

@@ -57,7 +57,7 @@ struct RandomKey {
   }
 };
 
-/// Iterates over one stream. A UniformRandomBitGenerator of the C++ standard.
+/// Iterates over the numbers of one stream. A UniformRandomBitGenerator of the C++ standard.
 class Random {
  public:
   using result_type = std::uint32_t;

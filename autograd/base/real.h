@@ -1,9 +1,9 @@
 #pragma once
-/// The number type of a build. autograd, nn and optim are compiled twice from the same sources:
-/// with `real` = float for training and, if HEED_DOUBLE is defined, with `real` = double for
-/// checking gradients. Everything that depends on `real` is in an inline namespace, f32 or f64, so
-/// one program can contain both builds, and mixing them is a link error instead of memory
-/// corruption.
+/// The number type of a build. autograd (except base), nn and optim are compiled twice from the
+/// same sources: with `real` = float for training and, if HEED_DOUBLE is defined, with `real` =
+/// double for checking gradients. Everything that depends on `real` is in an inline namespace, f32
+/// or f64, so one program can contain both builds, and mixing them is a link error instead of
+/// memory corruption.
 
 #ifdef HEED_DOUBLE
 #define HEED_REAL f64

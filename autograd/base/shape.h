@@ -15,7 +15,7 @@
 
 namespace heed {
 
-/// Throws Error(failed). Messages have the form "[op] expected …, got …".
+/// Throws Error(failed). Messages usually have the form "[op] expected …, got …".
 template <class... Args>
 [[noreturn]] void fail(fmt::format_string<Args...> format, Args&&... args) {
   throw Error(Exit::failed, fmt::format(format, std::forward<Args>(args)...));

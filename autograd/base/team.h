@@ -25,8 +25,8 @@ class Team {
 
   std::int64_t threads() const { return static_cast<std::int64_t>(workers_.size()) + 1; }
   struct Interrupted {};
-  /// Makes run() call `requested` before each job and throw Interrupted if it returns true. An
-  /// empty function disables the check.
+  /// Makes run() call `requested` before each job, on the job's thread, and throw Interrupted if it
+  /// returns true. An empty function disables the check.
   void interrupt_when(std::function<bool()> requested) {
     interrupt_requested_ = std::move(requested);
   }

@@ -22,8 +22,8 @@ std::string poisoned_at(const Array& x) {
   return {};
 }
 
-/// Runs one node's backward under different conditions. An array of the results is undefined if the
-/// op does not contribute to that gradient.
+/// Runs one node's backward under different conditions. A resulting array is undefined if the op
+/// does not contribute to that gradient.
 class Trial {
  public:
   Trial(Node& node, const Array& dy, std::span<const Grad> dx) : node_(node), dy_(dy), dx_(dx) {}

@@ -14,8 +14,8 @@
 HEED_BEGIN
 
 /// While an instance is alive, it checks every op of this thread, forward once and backward several
-/// times, and records the first fault. New arrays are poisoned (PoisonNewArrays). An observer
-/// installed earlier is called too.
+/// times, and records the first fault. New arrays are poisoned (PoisonNewArrays). Results and
+/// gradients are also passed to an observer installed earlier.
 class Audit final : public OpObserver {
  public:
   explicit Audit(std::span<const NamedTensor> checked);

@@ -22,7 +22,8 @@ double first_step(const GradcheckOptions& options, double power) {
   return options.step > 0 ? options.step : std::pow(std::numeric_limits<real>::epsilon(), power);
 }
 
-/// All flat indices, or `count` random ones in ascending order (Floyd's method, from Bentley 1987).
+/// All flat indices, or `count` distinct random ones, in ascending order (Floyd's method, from
+/// Bentley 1987).
 std::vector<std::int64_t> choose(std::int64_t size, std::int64_t count, std::uint64_t seed,
                                  std::uint32_t part) {
   const bool all = count <= 0 || count >= size;

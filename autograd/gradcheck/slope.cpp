@@ -66,8 +66,8 @@ struct Best : Slope {
   bool smooth = false;  ///< the gap shrinks between the two step sizes and at every smaller one
 };
 
-/// Updates `best` and returns true if the two stencils agree better than any previous pair. A
-/// smooth pair always replaces one that is not smooth.
+/// Updates `best` and returns true if the new pair of stencils is better. A smooth pair is better
+/// than one that is not smooth; otherwise, the pair with the smaller uncertainty is better.
 bool keep_better(Best& best, const Stencil& wide, const Stencil& narrow, double min_gap) {
   const double difference = std::abs(wide.central() - narrow.central());
   if (!std::isfinite(difference)) return false;

@@ -23,9 +23,9 @@ struct Slope {
 };
 
 /// The slope, as precisely as needed to decide whether it lies within `tolerance(slope)` of
-/// `expected`. One stencil suffices if its slope lies within and it shows no kink. Otherwise, the
-/// step is halved until two step sizes agree; if rounding dominates, it is also doubled. The first
-/// step is `step`, rounded down to a power of two.
+/// `expected`. One stencil suffices if its slope lies within this tolerance and it shows no kink.
+/// Otherwise, the step is halved until two step sizes agree; if rounding dominates, it is also
+/// doubled. The first step is `step`, rounded down to a power of two.
 Slope measure_slope(const Line& line, double expected, double step,
                     const std::function<double(double)>& tolerance);
 

@@ -48,7 +48,8 @@ std::vector<NamedTensor> Variants::checked(const std::vector<Tensor>& x) const {
   return all;
 }
 
-/// The gradients of <u, f(x)> with random weights u, which depend only on the seed.
+/// The gradients of <u, f(x)> with random weights u, which depend only on the seed; outputs that
+/// are not finite have weight 0.
 Gradients Variants::gradients(const std::vector<Tensor>& x) const {
   const Tensor y = f(x);
   if (!y.needs_grad()) return {};
@@ -70,7 +71,7 @@ double largest_finite(const Array& a) {
 }
 
 /// Whether each value of a equals that of b except for rounding, or neither is finite. Rounding is
-/// relative to `scale` or, if it is larger, to the largest finite magnitude in b.
+/// relative to the larger of `scale` and the largest finite magnitude in b.
 bool agrees(const Array& a, const Array& b, double scale = 0) {
   scale = std::max(scale, largest_finite(b));
   const double allowed = 1e4 * std::numeric_limits<real>::epsilon() * scale;

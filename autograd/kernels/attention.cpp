@@ -33,7 +33,7 @@ void attention_softmax_again(real* scores, std::int64_t rows, std::int64_t cols,
     const Vector shift = set(row_lse);
     each(reads.end - reads.begin, [=](std::int64_t i, auto io) HWY_ATTR {
       const Vector x = hn::Sub(io.load(read + i), shift);
-      // Highway's Exp returns 0 for NaN, which would hide it.
+      // Highway's Exp returns 0 for NaN, which would hide the NaN.
       io.store(hn::IfThenElse(hn::IsNaN(x), x, hn::Exp(Tag(), x)), read + i);
     });
     std::fill(scores + reads.end, scores + cols, real(0));

@@ -33,8 +33,8 @@ struct Visible {
 };
 
 /// Converts scores to weights in place: softmax over the keys that a row reads, 0 for all others.
-/// lse[r · stride] becomes log Σ exp over the same keys. A row that reads no key becomes 0, with
-/// lse −inf.
+/// lse[r · stride] becomes log Σ exp of the scores of these keys. A row that reads no key becomes
+/// 0, with lse −inf.
 void attention_softmax(real* scores, std::int64_t rows, std::int64_t cols, Visible visible,
                        real* lse, std::int64_t stride);
 /// lse[r · stride] = log(exp(lse[r · stride]) + Σ exp(scores of the row)) over the keys that the

@@ -81,8 +81,8 @@ void rms_norm(const real* x, const real* gain, real eps, real* y, real* rrms, st
   }
 }
 
-/// The means in the gradient of a row: x is the mean of x, recomputed in double; g is mean(g); gz
-/// is mean(g ⊙ x̂). RMS norm subtracts no mean, so its x and g are 0.
+/// The means in the gradient of a row, where g = dy ⊙ gain: `x` is the mean of x, recomputed in
+/// double; `g` is mean(g); `gz` is mean(g ⊙ x̂). RMS norm subtracts no mean, so its `x` and `g` are 0.
 struct RowMeans {
   double x = 0, g = 0, gz = 0;
 };

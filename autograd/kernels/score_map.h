@@ -30,7 +30,7 @@ inline real divide_by_sum(real* scores, std::int64_t n) {
   return static_cast<real>(sum);
 }
 
-/// Replaces softmax weights by hard ones. NaN remains NaN.
+/// Sets the first of the largest softmax weights to 1 and all others to 0. NaN remains NaN.
 inline void keep_first_largest(real* weights, std::int64_t n) {
   if (n == 0 || std::isnan(weights[0])) return;  // softmax returns NaN for all keys or for none
   real* const largest = std::max_element(weights, weights + n);

@@ -18,7 +18,7 @@ HEED_BEGIN
 namespace {
 
 constexpr std::size_t smallest = 64;    // bytes without the header
-constexpr std::size_t slab = 1 << 14;   // bytes cut into small blocks at a time
+constexpr std::size_t slab = 1 << 14;   // bytes cut into blocks at a time, or one larger block
 constexpr std::size_t large = 1 << 16;  // bytes; blocks of this size and above come from the heap
 /// The number of larger classes, up to twice the size, that are tried before memory is requested
 /// from the heap.

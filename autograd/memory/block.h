@@ -10,7 +10,7 @@ HEED_BEGIN
 
 class Arena;
 
-/// Directly precedes the memory it describes, which is aligned to 64 bytes.
+/// Directly precedes the memory that it describes, which is aligned to 64 bytes.
 struct alignas(64) Block {
   std::atomic<std::int64_t> references{1};
   Arena* home = nullptr;         ///< the arena that this block belongs to; nullptr: the heap

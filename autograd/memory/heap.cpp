@@ -12,7 +12,7 @@ HEED_BEGIN
 
 namespace {
 
-constexpr std::size_t unit = sizeof(Block);  // sizes are multiples of it
+constexpr std::size_t unit = sizeof(Block);  // block sizes are multiples of it
 constexpr std::size_t smallest_rest = 4096;  // a smaller rest is not worth a separate block
 constexpr std::size_t huge_page = 2u << 20;
 

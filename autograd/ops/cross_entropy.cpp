@@ -260,7 +260,7 @@ struct ProjectedCrossEntropy {
     return z;
   }
   /// R-Drop: rows [begin, begin + n) of both passes together, so that one product covers them;
-  /// otherwise undefined.
+  /// otherwise an undefined array.
   Array paired_rows(const Array& x, std::int64_t begin, std::int64_t n, std::int64_t rows) const {
     if (!alpha) return {};
     Array both({2 * n, x.cols()});

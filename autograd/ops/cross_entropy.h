@@ -34,7 +34,7 @@ Tensor projected_cross_entropy(const Tensor& x, const Tensor& weight, const Tens
 /// R-Drop: x has two rows for each target, r and r + targets.size(), which one model computed with
 /// different dropout masks. The loss of a target is
 ///   (CE(p) + CE(q)) / 2 + alpha/4 (KL(p ‖ q) + KL(q ‖ p))
-/// where p and q are the softmax of the two rows' logits. It is half of the paper's loss, so that
+/// where p and q are the softmax of the two rows' logits. This is half of the paper's loss, so that
 /// its scale is that of one pass. `counts` receives, for each target, the mean nll of its two rows
 /// and `correct` of the first row.
 /// Source: Liang et al., "R-Drop: Regularized Dropout for Neural Networks", 2021.

@@ -55,8 +55,8 @@ Tensor ordered(const Lettered& one, std::string_view letters) {
 
 /// The product of two operands, summed over all letters but the `needed` ones: those of the result
 /// and of the later operands. Letters that are not needed and occur in only one operand are summed
-/// first. The others are of four kinds: in both and needed (a batch of matrices), in both and not
-/// needed (the inner axis of a matrix product), only in a (its rows), only in b (its columns).
+/// over first. The others are of four kinds: in both and needed (a batch of matrices), in both and
+/// not needed (the inner axis of a matrix product), only in a (its rows), only in b (its columns).
 Lettered product(Lettered a, Lettered b, std::string_view needed) {
   a = summed(std::move(a), std::string(needed) + b.letters);
   b = summed(std::move(b), std::string(needed) + a.letters);

@@ -111,7 +111,7 @@ struct BatchNorm {
   BatchMoments* moments = nullptr;
   Rank rank;
   Array x, gain;
-  Sums mean, root;  // μ and r of each column; mean[n] serves to sum the ranks' numbers of rows
+  Sums mean, root;  // μ and r of each column; mean[n] is used to sum the ranks' numbers of rows
   double rows = 0;  // number of rows of the whole batch
 
   Array forward(const Array& x_in, const Array& gain_in, const Array& bias) {

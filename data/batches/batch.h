@@ -57,7 +57,7 @@ struct Batch {
   friend bool operator==(const Batch&, const Batch&) = default;
 };
 
-/// The cost of a source row and of a target row, in any unit.
+/// The cost of a source row and of a target row, in a common unit.
 struct TokenCost {
   double source = 1, target = 1;
 };

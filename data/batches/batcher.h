@@ -76,8 +76,8 @@ Batch make_batch(const Dataset& data, const SampleGroup& samples, std::int64_t c
 
 /// Cuts a batch into at most `count` shards of consecutive whole sequences, with similar costs: the
 /// cost of a shard exceeds the mean by less than the cost of the costliest sequence. No shard is
-/// empty, so a batch of few or very unequal sequences has fewer shards. The shards depend only on
-/// `batch`, `count` and `cost`.
+/// empty, so a batch of few or very unequal sequences may have fewer shards. The shards depend only
+/// on `batch`, `count` and `cost`.
 std::vector<Batch> shard(const Batch& batch, std::int64_t count, TokenCost cost = {});
 
 }  // namespace heed

@@ -14,9 +14,9 @@ struct Dataset;
 
 struct BatchOptions {
   /// The maximum number of rows on each side of a batch, <s> or </s> included; a longer sample
-  /// forms a batch by itself.
+  /// forms a batch by itself. If the number of rows of a sample is random, an estimate counts.
   std::int64_t batch_tokens = 4096;
-  std::int64_t batch_sequences = 0;  ///< samples in a batch; 0: as many as batch_tokens permits
+  std::int64_t batch_sequences = 0;  ///< number of samples in a batch; 0: batch_tokens applies
   std::int64_t context = 256;        ///< length of a window of a text, in tokens
   /// Texts only: sequence i of a batch continues sequence i of the previous batch. The text is cut
   /// into one lane per sequence of a batch, and each lane is read from start to end.
@@ -82,11 +82,11 @@ void push_target(std::span<const std::int32_t> target, Batch& batch);
 
 /// Windows of `context` tokens of a continuous text. A training epoch begins them at a random shift
 /// and reads them in random order; the tokens before the shift and at the end of the text form
-/// shorter windows, so the epoch predicts every token except the first once. An evaluation reads
-/// the windows in the order of the text, without a shift. The index of a sample is the position of
-/// its first token. With BatchOptions::lanes, each lane reads its windows in the order of the text,
-/// and a training epoch omits the shorter windows and windows that would give lanes unequal
-/// lengths.
+/// shorter windows, so the epoch predicts each token but the first exactly once. An evaluation
+/// reads the windows in the order of the text, without a shift. The index of a sample is the
+/// position of its first token. With BatchOptions::lanes, each lane reads its windows in the order
+/// of the text, and a training epoch omits the shorter windows and windows that would give lanes
+/// unequal lengths.
 const Batching& windows();
 
 }  // namespace heed

@@ -49,8 +49,8 @@ struct Dataset {
   Sequences source;                       ///< seq2seq: each ends in </s>
   std::shared_ptr<const Inputs> inputs;   ///< sources that are not text, used in place of `source`
   std::vector<std::int64_t> input_of;     ///< index of each sample's input in `inputs`
-  Sequences target;                       ///< without specials; batches add <s> and </s>
-  std::vector<std::string> source_lines;  ///< the raw text of every sample, if requested
+  Sequences target;                       ///< without <s> and </s>, which batches add
+  std::vector<std::string> source_lines;  ///< source line of every sample, if requested
   std::vector<std::string> target_lines;
   std::optional<Segmentation> segmentation;  ///< requires source_lines and target_lines
   std::optional<Masking> masking;            ///< required by masked_lines()
@@ -65,7 +65,7 @@ struct Dataset {
   std::vector<std::int32_t> stream;  ///< tokens of a continuous text, without specials
   std::int64_t text_bytes = 0;       ///< size of the text, in bytes; 0 for a word tokenizer
 
-  std::int64_t size() const {  ///< number of samples
+  std::int64_t size() const {  ///< number of samples; 0 for a continuous text
     return inputs ? static_cast<std::int64_t>(input_of.size()) : source.size();
   }
   std::int64_t source_rows(std::int64_t sample) const {
@@ -101,15 +101,16 @@ Dataset tokenize_text(const std::string& text, const Tokenizer& tokenizer, int t
 struct EvaluationLimits {
   std::int64_t positions = 0;          ///< maximum number of positions of the model; 0: no limit
   std::int64_t rows_per_position = 1;  ///< number of source rows per position
-  /// The maximum number of tokens in a line, </s> included, or of rows of another input. The time
-  /// of attention is quadratic in this number, so a very long line would delay all others.
+  /// The maximum number of tokens in a line, </s> included, or of rows in an input that is not
+  /// text. The time of attention is quadratic in this number, so a very long line would delay all
+  /// others.
   std::int64_t longest = 4096;
 };
 
 /// Throws Error(bad_input), naming `what` and, for sample i, line i + 1, if a sequence, specials
 /// included, is longer than the limits allow.
 void check_lengths(const Dataset& data, const EvaluationLimits& limits, const std::string& what);
-/// Throws Error(bad_input), naming `what`, if a text has fewer than two tokens.
+/// Throws Error(bad_input), naming `what`, if the text has fewer than two tokens.
 void check_text(const Dataset& data, const std::string& what);
 
 }  // namespace heed

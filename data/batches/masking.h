@@ -17,7 +17,8 @@ struct Masking {
   std::int32_t first = 0;       ///< the first id that is not a special piece
   std::int32_t vocabulary = 0;  ///< random tokens are drawn from [first, vocabulary)
   std::vector<bool> continues;  ///< by id: whether the piece continues a word; empty: none does
-  std::vector<bool> followed;   ///< by sample: whether the next line belongs to its document
+  /// By sample: whether the next sample is the next line of its document.
+  std::vector<bool> followed;
 };
 
 /// Samples are lines, "<s> A </s>". The model predicts a share (options.rate) of the tokens of a

@@ -11,8 +11,8 @@ namespace heed {
 
 /// A line names a .npy file (a matrix of options.width columns) or a .wav file (log_mel), or is a
 /// line of tones (data/sources/sound.h). With options.normalise, each column of an input has mean 0
-/// and standard deviation 1 over the frames of that input. Each row consists of options.stack
-/// consecutive frames; the last row is padded with zeros.
+/// and standard deviation 1 over the frames of that input; a constant column becomes 0. Each row
+/// consists of options.stack consecutive frames; the last row is padded with zeros.
 class Features final : public Inputs {
  public:
   /// With `class_row`, each input begins with a row of zeros. Throws Error(bad_input), naming

@@ -14,8 +14,8 @@ namespace heed {
 
 /// The rows are the patches of an image in raster order. A row has patch × patch × channels values
 /// (v / 255 − mean) / deviation, with the pixels of the patch in raster order. With `class_row`,
-/// each image begins with a row of zeros; its projection, the bias plus the encoding of the first
-/// position, serves as the class token.
+/// each image begins with a row of zeros. The encoder turns it into the bias of the projection plus
+/// the encoding of the first position, which serves as the class token.
 ///
 /// Depending on the options, training shifts an image by at most options.shift pixels in each
 /// direction (black fills the border), crops it at a random position, and mirrors it with
@@ -24,7 +24,7 @@ class Images : public Inputs {
  public:
   /// A line names a file (read_image) or an item of an IDX file ("FILE#17"), or is a drawing
   /// (drawings.h). Throws Error(bad_input), naming `what`, the line and the file, if the file
-  /// cannot be read or the image has the wrong size.
+  /// cannot be read or the image has the wrong size or number of channels.
   Images(std::span<const std::string> lines, const ImageOptions& options, bool class_row,
          const std::string& what, std::int64_t threads);
 

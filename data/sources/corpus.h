@@ -20,7 +20,7 @@ struct Split {
   std::vector<std::string> source = {};
   std::vector<std::string> target = {};
   std::string text = {};
-  std::vector<Part> parts = {};  ///< the parts of a mixture, which cover all lines, or empty
+  std::vector<Part> parts = {};  ///< the parts of a mixture, which cover all lines; else empty
 
   bool empty() const { return source.empty() && text.empty(); }
 };
@@ -46,8 +46,9 @@ struct ReadOptions {
   std::vector<std::string> prefixes = {};  ///< one for each source file
 };
 
-/// Reads a split from its files; messages contain `name` ("train"). If the sources are not text, a
-/// source file is a list of paths, relative to the folder of the list; a .csv file of lines
+/// Reads a split from its files. Messages call the split `name`; with a name other than train,
+/// valid and test, they refer to the options --source, --target and --text. If the sources are not
+/// text, a source file is a list of paths, relative to the folder of the list; a .csv file of lines
 /// "FILE,TARGET", which contains both sides; or an IDX file of images or videos. A target file may
 /// then be an IDX file of labels.
 Split read_split(const FilesOptions& files, const ReadOptions& options, const std::string& name);

@@ -1,6 +1,6 @@
 #pragma once
 /// IDX files, the format of MNIST (http://yann.lecun.com/exdb/mnist): unsigned bytes in one to four
-/// dimensions, plain or compressed by gzip.
+/// dimensions, plain or compressed with gzip.
 #include <cstdint>
 #include <map>
 #include <mutex>

@@ -21,10 +21,9 @@ constexpr std::int64_t max_pixels = std::int64_t{1} << 24;
 
 void check_size(const std::string& path, std::int64_t height, std::int64_t width) {
   if (height <= 0 || width <= 0 || height > max_pixels / width)
-    refuse_file(
-        path, fmt::format(
-                  "an image of {} x {} pixels (height x width); their number must be from 1 to {}",
-                  height, width, max_pixels));
+    refuse_file(path,
+                fmt::format("an image of {} x {} pixels (height x width); expected 1 to {} pixels",
+                            height, width, max_pixels));
 }
 
 Image sized(const std::string& path, std::int64_t height, std::int64_t width,

@@ -1,5 +1,6 @@
 #pragma once
-/// Images and their files: PNG (libpng), JPEG (libjpeg-turbo), and binary PGM and PPM.
+/// Images and their files: PNG (libpng), JPEG (libjpeg-turbo), and binary PGM and PPM with values
+/// from 0 to 255.
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -17,7 +18,7 @@ struct Video {
 };
 
 /// Reads an image file, whose format is detected from its content. Converts the image to `channels`
-/// channels: 1 (grey) or 3 (red, green, blue). Transparent pixels become black. Throws
+/// channels: 1 (grey) or 3 (red, green, blue). Transparent images are drawn on black. Throws
 /// Error(bad_input) if the file is missing, damaged, truncated or of an unknown format, or has more
 /// than 2^24 pixels.
 Image read_image(const std::string& path, std::int64_t channels);

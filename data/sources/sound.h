@@ -31,8 +31,9 @@ std::string tones_of(const std::string& digits, std::uint32_t take);
 /// Frames of options.window ms begin every options.hop ms and lie within the sound; each is
 /// multiplied by a periodic Hann window and transformed by a DFT of its length. The filters are
 /// triangular, from 0 to rate/2, equally spaced on Slaney's mel scale (linear to 1 kHz) and of
-/// equal area: filters · power spectrum equals librosa's melspectrogram(center=False, power=2, htk=False, norm='slaney') with n_fft and
-/// win_length equal to that number. Empty if the sound is shorter than a frame.
+/// equal area: filters · power spectrum equals librosa's melspectrogram(center=False, power=2,
+/// htk=False, norm='slaney') with n_fft and win_length equal to the number of samples in a frame.
+/// Empty if the sound is shorter than a frame.
 std::vector<float> log_mel(std::span<const float> samples, const FeatureOptions& options);
 
 }  // namespace heed

@@ -24,8 +24,8 @@ namespace heed {
 /// Generates a corpus, a function of options and seed. A hash of the source assigns each pair to
 /// valid (1/10), test (1/10) or train, so no source line is in two splits. For dates, the calendar
 /// date is hashed instead, so train contains no form of a test date. For captions and tones, the
-/// target is hashed, so train contains no image of the same shapes in the same relation and no
-/// sound of the same digits. Lines of valid and test are distinct; lines of train may repeat. The
+/// target is hashed, so train contains no image with the caption of a test image and no sound with
+/// the digits of a test sound. Lines of valid and test are distinct; lines of train may repeat. The
 /// length options have no effect on dates, captions and motion. Throws Error(usage) if the task has
 /// too few different lines. `image` is the size of the drawings of `captions` and of the videos of
 /// `motion`, which have video.frames frames.

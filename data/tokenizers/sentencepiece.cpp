@@ -153,7 +153,7 @@ class SentencePieceTokenizer final : public Tokenizer {
     std::string text;  // normalised
     for (const std::string& piece : usual) text += piece;
     std::vector<std::int32_t> ids;
-    for (std::size_t begin = 0; begin < text.size();) {  // a word begins with word_mark
+    for (std::size_t begin = 0; begin < text.size();) {  // a word ends before the next word_mark
       const std::size_t end = std::min(text.find(word_mark, begin + 1), text.size());
       for (const std::int32_t id :
            merged_word(std::string_view(text).substr(begin, end - begin), dropout, random))

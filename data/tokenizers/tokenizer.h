@@ -76,7 +76,7 @@ class Tokenizer {
   /// <s>, </s>. Further specials follow, each prefixed with \! ("\!<mask>"). Escapes: \\ backslash,
   /// \n newline, \r carriage return, \t tab, \s space, \xHH a byte that is another control
   /// character or not valid UTF-8. In a piece of text that equals <unk>, <s> or </s>, the first
-  /// character is also written as \xHH. Throws Error(io).
+  /// character is also written as \xHH. Throws Error(io) if the file cannot be written.
   virtual std::filesystem::path save(const std::filesystem::path& stem) const = 0;
 
  protected:
@@ -84,14 +84,15 @@ class Tokenizer {
   void check_id(std::int32_t id) const;
 };
 
-/// The maximum size of a tokenizer file. (A vocabulary of 250,000 pieces has 5 MB.)
+/// The maximum size of a tokenizer file. (The file of a vocabulary of 250,000 pieces has 5 MB.)
 inline constexpr std::uint64_t largest_tokenizer = std::uint64_t{64} << 20;  // bytes
 
 /// Throws Error(usage) for a learned tokenizer of more than largest_tokenizer bytes.
 void refuse_large_tokenizer(std::uint64_t bytes);
 
 /// Reads a file that save() wrote, or any SentencePiece model with the special ids 0 to 2
-/// (SentencePiece's defaults). Throws Error(bad_input), naming the file.
+/// (SentencePiece's defaults). Throws Error(bad_input), naming the file, if it cannot be read or is
+/// malformed.
 std::unique_ptr<Tokenizer> load_tokenizer(const std::filesystem::path& file, TokenizerKind kind);
 
 /// Learns a vocabulary from lines: SentencePiece's pieces (unigram model or byte-pair encoding) or
@@ -125,8 +126,8 @@ std::string wrong_specials(std::span<const std::string> names);
 
 /// Loads the files that `options` names, or learns vocabularies from the training split. A
 /// continuous text has a single tokenizer. `target` is the kind of the target's tokenizer (nullopt:
-/// options.kind). `on_message` receives a line when SentencePiece begins to learn, which takes
-/// seconds, and a line if its vocabulary is smaller than requested. Throws as train_tokenizer and
+/// options.kind). `on_message` receives a line when SentencePiece begins to learn, which can take
+/// minutes, and a line if its vocabulary is smaller than requested. Throws as train_tokenizer and
 /// load_tokenizer do, and Error(usage) if a loaded vocabulary lacks one of `options.specials`.
 Tokenizers make_tokenizers(const TokenizerOptions& options, const Split& train, std::uint64_t seed,
                            const std::function<void(const std::string&)>& on_message = {},

@@ -10,7 +10,7 @@ HEED_BEGIN
 /// Multi-head attention (Vaswani et al. 2017, section 3.2.2), with PyTorch's parameters: one matrix
 /// projects to queries, keys and values. Head h has columns [h d / heads, (h + 1) d / heads) of
 /// each:
-///   out_h = softmax(q_h k_hᵀ / √(d / heads)) v_h,     output = out_proj(out_1 … out_heads)
+///   out_h = softmax(q_h k_hᵀ / √(d / heads)) v_h,     output = out_proj(out_0 … out_{heads − 1})
 /// With fewer key heads than query heads, groups of query heads share a key head and its values:
 /// with one key head, this is multi-query attention (Shazeer 2019); with several, grouped-query
 /// attention (Ainslie et al. 2023). Keys and values are then narrower: width e = key heads · d /
@@ -49,7 +49,8 @@ struct MultiHeadAttention : Mixer {
   /// segment memory; used by self-attention only.
   AttentionOptions attention_options(const Context& context, std::int64_t max_length) const;
   Tensor whole_sequences(const Tensor& x, const Context& context) const;
-  /// Queries, keys and values side by side, with rotary positions applied: [rows, d + 2 e].
+  /// Queries, keys and values side by side: [rows, d + 2 e]. With rotary positions, the queries and
+  /// keys are rotated.
   Tensor rotated_qkv(const Tensor& x, Offsets offsets) const;
   Tensor next_segment(const Tensor& x, const Context& context, AttentionOptions options) const;
   Tensor decode_step(const Tensor& x, const Context& context) const;

@@ -45,7 +45,7 @@ EncoderOutput encode_in_parts(const Generative& model, const SideView& source) {
   all_parts.offsets = {0};
   std::size_t begin = 0;
   for (std::int32_t i = 1; begin + 1 < offsets.size(); ++i) {
-    // A part ends at the first sequence boundary that reaches its share of the rows, so that parts
+    // Part i ends at the first sequence boundary at or after i / parts of the rows, so that parts
     // have similar sizes.
     const auto share = static_cast<std::int32_t>(std::int64_t{total} * std::min(i, parts) / parts);
     std::size_t end = begin + 1;

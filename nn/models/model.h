@@ -31,15 +31,16 @@ struct SideView {
 /// The feature rows of a side: [rows, width].
 Tensor rows_of_features(const SideView& side);
 
-/// The input of a model: a batch. For a language model, the source is empty.
+/// The input of a model: a batch. For a language model, the source is empty; for a classifier, the
+/// target.
 struct ModelInput {
   SideView source, target;
   std::span<const std::int32_t> labels = {};  ///< labels that the loss compares with the logits
   Lanes lanes = {};                           ///< used by a model with a segment memory
 };
 
-/// Logits that the loss computes part by part: rows Wᵀ + b. Each label has one row, or two with
-/// R-Drop.
+/// Logits that the loss computes in chunks of rows: rows Wᵀ + b. Each label has one row, or two
+/// with R-Drop.
 struct DeferredLogits {
   Tensor rows;
   Linear output;
@@ -96,15 +97,15 @@ class Decoding {
   /// Appends tokens[i] to hypothesis i. Returns the logits of the next token: [hypotheses,
   /// vocabulary]. Throws Error(failed) if the number of tokens is not that of the hypotheses.
   virtual Array step(std::span<const std::int32_t> tokens) = 0;
-  /// Appends a prompt to every hypothesis (Mixer::prefill). Throws Error(failed) after a step or a
-  /// prompt that is not empty, and for a model with a source.
+  /// Appends a prompt to every hypothesis (Mixer::prefill). Throws Error(failed) if a step or a
+  /// non-empty prompt has preceded it, or if the model reads a source.
   virtual void prefill(std::span<const std::int32_t> tokens) = 0;
   /// New hypothesis i continues old hypothesis parents[i]; the number of hypotheses may change.
   /// Throws Error(failed) if a parent does not exist.
   virtual void select(std::span<const std::int32_t> parents) = 0;
 };
 
-/// A model that generates tokens: an optional encoder, a decoder, an output projection.
+/// A model that generates tokens: an optional encoder, a decoder and an output projection.
 class Generative : public Model {
  public:
   /// The input of the decoder's cross-attention; empty for a language model.
@@ -121,7 +122,7 @@ class Generative : public Model {
   }
   /// The logits: [target tokens, vocabulary].
   Tensor logits(const ModelInput& input, Pass& pass) const { return output()(hidden(input, pass)); }
-  /// The result of deferred_loss, which never stores the logits of a whole batch.
+  /// The result of deferred_loss, which computes the logits in chunks of rows.
   Tensor loss(const ModelInput& input, const LossOptions& options, Pass& pass) const final;
   /// Begins decoding with `count` hypotheses. If there is a source, `count` must be the number of
   /// its sequences, one for each hypothesis. With `cached` false, each step runs the model on all

@@ -8,8 +8,8 @@ namespace {
 
 /// The Transformer of Vaswani et al. 2017: an encoder, a decoder that reads the encoder output, and
 /// an output projection. Encoder and decoder parameters are named as in torch.nn.Transformer. With
-/// tied embeddings, the output projection is the embedding table of the target. With a shared
-/// vocabulary, this table is also that of the source (`embedding.weight`).
+/// tied embeddings, the output projection is the embedding table of the target. If the vocabulary
+/// is also shared, the source uses the same table (`embedding.weight`).
 class Seq2Seq final : public Generative {
  public:
   // The order of construction determines the random streams of the parameters (Init).

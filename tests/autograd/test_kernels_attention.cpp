@@ -95,22 +95,22 @@ BOOST_AUTO_TEST_CASE(the_gradient_with_respect_to_the_scores_equals_its_scalar_r
   });
 }
 
-BOOST_AUTO_TEST_CASE(log_sum_exp_accumulated_over_stretches_equals_that_of_the_row) {
+BOOST_AUTO_TEST_CASE(log_sum_exp_accumulated_over_tiles_equals_that_of_the_row) {
   const std::int64_t n = 300;
   const std::vector<real> x = normal_values(n, 4, 9);
   const real whole = plain::log_sum_exp_row(x.data(), n);
   const KeyRange reads{0, n};
-  for (const std::int64_t stretch : {1, 7, 64, 299, 300}) {
+  for (const std::int64_t tile : {1, 7, 64, 299, 300}) {
     real lse = -inf;
-    for (std::int64_t at = 0; at < n; at += stretch) {
-      kernels::attention_add_to_lse(x.data() + at, 1, std::min(stretch, n - at), {&reads, at}, &lse,
+    for (std::int64_t at = 0; at < n; at += tile) {
+      kernels::attention_add_to_lse(x.data() + at, 1, std::min(tile, n - at), {&reads, at}, &lse,
                                     1);
     }
     BOOST_CHECK_CLOSE_FRACTION(lse, whole, 50 * epsilon);
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_stretch_without_visible_keys_leaves_log_sum_exp_unchanged) {
+BOOST_AUTO_TEST_CASE(a_tile_without_visible_keys_leaves_log_sum_exp_unchanged) {
   const std::vector<real> hidden = {1, 2, -inf, -inf};
   real lse[] = {-inf, 3, inf, not_a_number};
   const std::vector<real> before(std::begin(lse), std::end(lse));
@@ -133,7 +133,7 @@ BOOST_AUTO_TEST_CASE(nan_and_infinity_propagate_to_log_sum_exp) {
     }
   }
   const KeyRange all{0, 2};
-  for (const real before : {-inf, inf}) {  // -inf: no earlier stretch
+  for (const real before : {-inf, inf}) {  // -inf: no earlier tile
     const std::vector<real> x = {1, not_a_number};
     real lse = before;
     kernels::attention_add_to_lse(x.data(), 1, 2, {&all, 0}, &lse, 1);

@@ -137,7 +137,7 @@ def alone(*command, status=0):
     return done
 
 
-def figures(run):
+def metrics(run):
     records = []
     for line in (pathlib.Path(run) / "metrics.jsonl").read_text().splitlines():
         record = json.loads(line)
@@ -154,7 +154,7 @@ def check_same(a, b, what):
         second = pathlib.Path(b) / file
         same = second.exists() and (pathlib.Path(a) / file).read_bytes() == second.read_bytes()
         check(same, f"{what}: {file} differs")
-    check(figures(a) == figures(b), f"{what}: the metrics differ")
+    check(metrics(a) == metrics(b), f"{what}: the metrics differ")
     outputs = [pathlib.Path(run) / "outputs.jsonl" for run in (a, b)]
     if outputs[0].exists():  # some tasks write no outputs
         check(outputs[0].read_bytes() == outputs[1].read_bytes(), f"{what}: the outputs differ")
@@ -199,15 +199,15 @@ def late():
         check_same("late-one-" + name, run, "late messages, " + name)
 
 
-def figures_of_eval():
-    """Distributed `heed eval` prints the same figures as one process."""
+def metrics_of_eval():
+    """Distributed `heed eval` prints the same metrics as one process."""
     write_configs()
     alone("train", "seq2seq.yaml", "--run", "trained", "threads=1")
     one = json.loads(alone("eval", "trained", "--json").stdout)
     process = start(3, "eval", "trained", "--json", "threads=1")
     out, _ = process.communicate(timeout=patience)
     check(process.returncode == 0, f"eval: status {process.returncode}")
-    check(out.count("{") == 1 and "\n" not in out.strip(), f"eval: the figures are not printed exactly once: {out}")
+    check(out.count("{") == 1 and "\n" not in out.strip(), f"eval: the metrics are not printed exactly once: {out}")
     several = json.loads(out)
     for record in (one, several):
         record.pop("decode_seconds", None)
@@ -380,7 +380,7 @@ def no_mpi():
     check(not os.path.exists("none"), "srun without PMIx: a run folder was created")
 
 
-every = [bits, late, figures_of_eval, stop_and_continue, killed, stopped_rank, suspended, full_disk, damaged, unequal,
+every = [bits, late, metrics_of_eval, stop_and_continue, killed, stopped_rank, suspended, full_disk, damaged, unequal,
          no_mpi]
 work = tempfile.mkdtemp(prefix="heed-mpi-")
 os.chdir(work)

@@ -6,7 +6,7 @@
 namespace heed::relcheck {
 namespace {
 
-/// Returns a function from a number of bytes to a text of about that size, made of copies of `piece`.
+/// Returns a function from a number of bytes to copies of `piece` of about that size.
 std::function<std::string(std::size_t)> full_of(const std::string& piece) {
   return [piece](std::size_t bytes) { return repeated(piece, bytes / piece.size()); };
 }

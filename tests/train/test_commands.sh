@@ -25,7 +25,7 @@ says 'continuing from step 30' 'step     40'
 cp runs/tiny/run.json kept.json
 sed -i 's/"cpu": ".*"/"cpu": "another"/' runs/tiny/run.json
 status 0 resume runs/tiny train.steps=40
-says 'warning: the environment of the run has changed, so the bits of the result may differ: cpu: ' '; previously another'
+says 'warning: the environment of the run has changed, so the result may differ bitwise: cpu: ' '; previously another'
 rm runs/tiny/run.json
 status 0 resume runs/tiny train.steps=40
 holds err 'warning: .*run\.json.*cannot be compared'
@@ -109,7 +109,7 @@ for split in '' '--split valid' '--split test'; do
 done
 status 2 eval runs/tiny --source src
 status 2 eval runs/tiny --text src
-says '--text is for language models'
+says '--text is for tasks that read text'
 status 2 eval runs/tiny --split test --source src --target tgt
 for command in eval show resume generate 'score --target src'; do   # a missing run is reported like a missing config
   status 2 $command runs/nowhere

@@ -126,7 +126,7 @@ says 'defines no probability of a whole line'
 status 2 train mlm.yaml --run never data.mask.rate=0
 says 'data.mask.rate=0: '
 status 3 train mlm.yaml --run never model.max_positions=5 data.max_length=3
-says 'data.valid: the longest line has 4 tokens; a sample of a line with special tokens does not fit into 5 positions'
+says 'data.valid: the longest line has 4 tokens; such a line and its special tokens do not fit into 5 positions'
 absent never
 awk '{ print $1 " " $2 "\t" $3 " " $4 > "pairs.src"; print (substr($1, 2) == substr($3, 2) ? "same" : "other") > "pairs.tgt" }' lines
 cat >classify.yaml <<CONFIG
@@ -271,7 +271,7 @@ says '--width 8in: expected 1 to 10000 millimetres'
 status 2 attention few --input 'a b' --view lines --output all.html
 says '--view is for drawings'
 status 2 attention few --input 'a b' --output all.png
-says '--output all.png: heed attention writes a page, or a drawing to a file that ends in .svg'
+says '--output all.png: heed attention writes a page, or a drawing to a file whose name ends in .svg'
 status 2 attention few --input 'a b' --layer encoder --head 1 --view rollout --output all.svg
 says '--view rollout uses the mean of the heads: leave out --head'
 status 2 attention few --input 'a b' --layer decoder.layers.0.multihead_attn --view lines --query 1 --output all.svg
@@ -297,7 +297,7 @@ says '--backward needs --target'
 status 2 trace few --input 'a b' --head 9
 says '--head 9: expected a number less than 2, the number of heads of encoder.layers.0.self_attn'
 status 2 trace few --input 'a b' --output head.svg
-says 'text, or a page to a file that ends in .html'
+says '--output head.svg: heed trace writes text, or a page to a file whose name ends in .html'
 status 2 trace few --input 'a b' --output head.png
 says '--output head.png: heed trace writes text, or a page'
 absent head.png

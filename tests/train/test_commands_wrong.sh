@@ -32,7 +32,7 @@ says 'train.stpes' 'did you mean train.steps?' 'decode.beam'
 status 2 train tiny.yaml --run never tokenizer.specials=[a] train.stps=3
 says 'tokenizer.specials=[a]: "a" is not a name like <mask>' '(did you mean train.steps?)'
 status 2 train runs/tiny
-says 'runs/tiny is a folder, but CONFIG is a YAML file; heed resume continues a run'
+says 'runs/tiny is a folder, but CONFIG must be a YAML file; heed resume continues a run'
 status 2 train tiny.yaml --run ''
 says '--run: expected a folder'
 status 2 show reference seed=2
@@ -45,7 +45,7 @@ status 2 show tiny.yaml --tape --output never.svg model.layers=20
 says 'a drawing shows at most 400. Draw a smaller model, for example with model.layers=1'
 status 2 show tiny.yaml --output tiny.yaml
 status 2 show tiny.yaml --output never.pdf
-says '--output never.pdf: heed show writes text, or a drawing to a file that ends in .svg'
+says '--output never.pdf: heed show writes text, or a drawing to a file whose name ends in .svg'
 status 2 plot softmax --output never.png
 says '--output never.png: heed plot writes SVG files'
 absent never.svg never.pdf never.png

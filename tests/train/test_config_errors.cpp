@@ -140,7 +140,7 @@ BOOST_AUTO_TEST_CASE(values_of_wrong_type_are_refused) {
       {"data: {train: {source: [a, [b]], target: [c, d]}}\n",
        "exp.yaml:1:28: data.train.source: expected text, got a list"},
       {"data: {train: {source: [a, \"\"], target: [c, d]}}\n",
-       "exp.yaml:1:28: data.train.source: expected a name, got an empty text"},
+       "exp.yaml:1:28: data.train.source: expected a name, got empty text"},
       {"data: {train: {source: , target: d}}\n",
        "exp.yaml:1:16: data.train.source: expected a file or a list of files, got nothing"},
       {copy + "optim: {betas: 0.9}\n",

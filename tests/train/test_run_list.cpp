@@ -107,7 +107,7 @@ BOOST_AUTO_TEST_CASE(each_run_has_a_line_with_its_state) {
              "live|seq2seq|running|20 of 40|exact match 50.00 % (valid, step 20)|1.5|3 h ago");
 }
 
-BOOST_AUTO_TEST_CASE(json_contains_state_and_figures_of_each_run) {
+BOOST_AUTO_TEST_CASE(json_contains_state_and_metrics_of_each_run) {
   Folder runs;
   runs.run("done", config, std::string(valid) + tested, 40);
   runs.run("wrong", "task: dance\n", "", 20);

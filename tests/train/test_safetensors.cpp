@@ -125,7 +125,7 @@ BOOST_AUTO_TEST_CASE(writing_of_invalid_tensors_is_refused) {
   HEED_CHECK_ERROR(Exit::failed, "duplicate or reserved tensor name w",
                    write_safetensors(folder / "m", std::vector{good, good}));
   HEED_CHECK_ERROR(
-      Exit::failed, "8 bytes do not fit F32 [3]",
+      Exit::failed, "8 bytes do not match F32 [3]",
       write_safetensors(folder / "m", std::vector{view("w", DType::f32, {3}, values)}));
   HEED_CHECK_ERROR(
       Exit::failed, "__metadata__",

@@ -54,7 +54,8 @@ double median(std::vector<double> values) {
 }
 
 /// A batch of random sequences, whose number and lengths are set in the config's section `bench`.
-/// An image or video has the number of rows that the section `data` determines.
+/// If the sources are images or videos, bench.source_length is ignored: each source has the number
+/// of rows of an image or video (Task::image_rows).
 Batch batch_of_random_tokens(const Task& task, std::uint64_t number) {
   const BenchOptions& bench = task.config().bench;
   Random random({task.config().seed, Stream::data, number, 0});
@@ -67,7 +68,7 @@ Batch batch_of_random_tokens(const Task& task, std::uint64_t number) {
 }
 
 struct Measured {
-  /// The duration of each step and of its products alone, in seconds.
+  /// The duration of each step and of its matrix products alone, in seconds.
   std::vector<double> steps, replays;
   kernels::ProductFlops flops;   ///< sum over all measured steps
   double tokens = 0;             ///< number of labelled tokens in all measured steps
@@ -128,8 +129,8 @@ class Bench {
     return seconds;
   }
 
-  /// Measures a step, repeats it to time its ops and to log its products, and then measures the
-  /// products alone.
+  /// Measures a step, repeats its forward and backward to time the ops and to list the matrix
+  /// products, and then measures the products alone. Adds the results to `m`.
   void round(Measured& m) {
     m.steps.push_back(step());
     m.allocations += allocations_;
@@ -150,7 +151,7 @@ class Bench {
     m.replays.push_back(seconds_now() - start);
   }
 
-  /// The peak memory of arrays during the last step.
+  /// The peak memory of arrays during the last call of step().
   std::int64_t peak_bytes() const { return peak_bytes_; }
 
  private:
@@ -165,7 +166,7 @@ class Bench {
   TokenCost cost_;
   std::optional<Optimizer> optimizer_;
   std::optional<TrainStep> step_;
-  std::vector<Batch> shards_;  ///< shards of the last step
+  std::vector<Batch> shards_;  ///< batch of the last call of step(), divided into shards
   std::uint64_t number_ = 0;
   double tokens_ = 0;
   std::int64_t allocations_ = 0, peak_bytes_ = 0;

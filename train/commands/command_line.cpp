@@ -53,13 +53,13 @@ void add_train(CLI::App& app, Job& job, const std::vector<std::string>& typed) {
   const auto options = std::make_shared<TrainCommand>();
   options->command = typed;
   CLI::App* const command = add_command(
-      app, job, "train", "train a model and print its test metrics", options, train_command);
+      app, job, "train", "train a model and print its final metrics", options, train_command);
   add_config(command, options->config, options->overrides, "train.steps=200");
   add_new_run(command, options->run, options->overwrite, "run folder (default: runs/<name>)");
   add_json(command, options->json, "the final metrics");
   command->footer(
-      "Progress goes to standard error. Ctrl-C saves a checkpoint and stops; heed resume continues "
-      "from it.\n"
+      "Progress goes to standard error. Ctrl-C saves a checkpoint and stops the run; heed resume\n"
+      "continues it.\n"
       "Examples:\n"
       "  heed train configs/dates.yaml\n"
       "  heed train configs/copy.yaml --run /tmp/copy train.steps=200 'model.layers={encoder: 1, "
@@ -129,12 +129,13 @@ void add_eval(CLI::App& app, Job& job) {
       add_command(app, job, "eval", "metrics on a split or on given files", options, eval_command);
   add_run(command, options->run, options->overrides, "decode.beam=10");
   add_choice(command, choices, "--split", options->split, "NAME",
-             "valid or test (default: test, or valid if there is no test)")
+             "valid or test (default: test, or valid if there are no test data)")
       ->check(CLI::IsMember({"valid", "test"}));
   add_files(command, "--source", options->source, "source lines to evaluate instead of a split");
   add_files(command, "--target", options->target,
             "targets of these lines, such as reference translations");
-  add_files(command, "--text", options->text, "language models: a text instead of a split");
+  add_files(command, "--text", options->text,
+            "tasks lm, mlm and denoise: text to evaluate instead of a split");
   add_weights(command, options->weights);
   command
       ->add_flag("--pretokenised", options->pretokenised,
@@ -152,7 +153,7 @@ void add_eval(CLI::App& app, Job& job) {
       "  heed eval runs/multi30k-de-en --source test.de --target test.en decode.beam=10");
 }
 
-/// Replaces an override in an error message by the option as typed.
+/// Replaces overrides in an error message with the options as typed.
 Error as_typed(const Error& error, const std::vector<Shortcut>& shortcuts) {
   std::string message = error.what();
   for (const Shortcut& shortcut : shortcuts) {
@@ -228,9 +229,9 @@ void add_generate(CLI::App& app, Job& job) {
   command->footer(
       "Without --nbest, each line of input produces one line of output. A language model prints\n"
       "the line, which is the prompt, and its continuation, with newlines as \\n; an empty prompt\n"
-      "starts a new text. For all other models, the output of an empty line is empty. Tasks\n"
-      "seq2seq, text2text, denoise, tag and classify read at most the first 4,096 tokens of a\n"
-      "line, including the end token.\n"
+      "starts a new text. In all other tasks except classify, an empty line of text produces an\n"
+      "empty line. Tasks seq2seq, text2text, denoise, tag and classify read at most the first\n"
+      "4,096 tokens of a line, including the end token.\n"
       "--beam 1 always chooses the most probable token. --temperature, --top-k and --top-p imply\n"
       "--sample. --nbest prints the N best hypotheses of the beam, or N samples; SCORE is the\n"
       "log-probability divided by the length penalty. With --prompt and --beam 1 or --sample,\n"
@@ -248,7 +249,8 @@ void add_score(CLI::App& app, Job& job) {
   add_run(command, options->run, options->overrides, "decode.precision=bf16");
   add_choice(command, choices, "--source", options->source, "FILE",
              "source lines of the targets (not for language models)");
-  add_choice(command, choices, "--target", options->target, "FILE", "lines to score, plain or gzip")
+  add_choice(command, choices, "--target", options->target, "FILE",
+             "lines to score, plain text or gzip")
       ->required();
   add_weights(command, options->weights);
   add_choice(command, results, "--output", options->output, "FILE",
@@ -294,7 +296,7 @@ void add_bench(CLI::App& app, Job& job) {
   add_choice(command, choices, "--steps", options->steps, "N",
              "number of steps to measure (default: 5 to 400, as many as fit in about 10 s)")
       ->check(CLI::Range(1, 1'000'000));
-  add_json(command, options->json, "the figures");
+  add_json(command, options->json, "the metrics");
   command->footer("Example:\n  heed bench configs/bench/nmt-small.yaml threads=2");
 }
 
@@ -338,7 +340,7 @@ void add_quantize(CLI::App& app, Job& job, const std::vector<std::string>& typed
       ->type_name("");
   add_weights(command, options->weights);
   add_new_run(command, options->to, options->overwrite, "the new run folder (default: RUN-int8)");
-  add_json(command, options->json, "the sizes");
+  add_json(command, options->json, "a record of the quantisation");
   command->footer(
       "Matrices become int8 with a float32 scale for each row; vectors remain float32. heed eval\n"
       "and heed generate read the new run like any other. If its task generates text by search or\n"

@@ -7,7 +7,7 @@
 
 namespace heed {
 
-/// The function to call after the whole command line has been parsed.
+/// The function to call after the whole command line has been parsed. Returns the exit status.
 using Job = std::function<int()>;
 
 /// Adds all subcommands; parsing then sets `job`, which must outlive `app`. `typed` is the whole

@@ -80,7 +80,7 @@ struct AttentionCommand {
   std::string view = "map";           ///< kind of drawing: map, lines, neurons, graph, rollout
   std::optional<std::int64_t> query;  ///< neurons view: row of the query, from 0; unset: the last
   std::optional<double> threshold;    ///< graph and rollout views: minimum weight of an edge
-  std::string width;                  ///< width of a drawing: "84mm"; empty: pixels
+  std::string width;                  ///< width of a drawing on paper: "84mm"; empty: in pixels
 };
 int attention_command(const AttentionCommand& options);
 
@@ -162,7 +162,8 @@ int show_command(const ShowCommand& options);
 struct BenchCommand {
   std::string config;
   std::vector<std::string> overrides;
-  std::int64_t steps = 0;  ///< number of measured steps; 0: 5 to 400, about 10 s
+  /// Number of steps to measure; 0: 5 to 400, as many as fit in about 10 s.
+  std::int64_t steps = 0;
   bool json = false;
 };
 int bench_command(const BenchCommand& options);

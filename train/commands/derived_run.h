@@ -19,13 +19,15 @@ struct DerivedRun {
   std::vector<std::string> command;
 };
 
-/// Throws Error(usage) if the new run's folder is that of the original run, is inside another run
-/// or contains files that must not be replaced; Error(locked) if a process is using it.
+/// Throws Error(usage) if the new run's folder is that of the original run, is inside checkpoints/
+/// or average/ of another run, or contains files that must not be replaced (without `overwrite`,
+/// also if it contains a run); Error(locked) if another process is using it.
 void check_destination(const DerivedRun& run);
 
-/// Writes the new run: `config`, the original's tokenizers, `record` in metrics.jsonl, and one
-/// checkpoint, with `record` in its state.json and without optimizer state. Its step is that of the
-/// original's weights: the last one if they are an average, 0 if unknown.
+/// Writes the new run: `config`, the original's tokenizers, run.json with `sums`, `record` in
+/// metrics.jsonl, and one checkpoint without optimizer state. The checkpoint consists of
+/// model.safetensors, which `write_model` writes, and state.json with `record`. Its step is that of
+/// the original's weights: the last one if they are an average, 0 if unknown.
 void write_derived_run(const DerivedRun& run, const TrainedModel& original, const Config& config,
                        const SplitSums& sums, const nlohmann::json& record,
                        const std::function<void(FileWriter&)>& write_model);

@@ -45,8 +45,8 @@ bool reader_left() {
   return poll(&out, 1, 0) == 1 && (out.revents & POLLERR) != 0;
 }
 
-/// Reports that a write to standard output failed. If the reader of the pipe has exited, prints
-/// nothing and returns the status of a program killed by SIGPIPE.
+/// Reports that a write to standard output failed, and returns the exit status. If the reader of
+/// the pipe has exited, prints nothing; the status is that of a program killed by SIGPIPE.
 int output_failed(std::string_view message) {
   if (reader_left()) return 128 + SIGPIPE;
   print_error(message);
@@ -60,7 +60,7 @@ bool computes(std::string_view command) {
 }
 
 /// Runs the job and returns the exit status. Reports any failure, including a failed write of the
-/// last bytes.
+/// last bytes to standard output.
 int run(const Job& job) {
   try {
     const int status = job();

@@ -122,7 +122,7 @@ class Claim {
   struct stat about_ {};
 };
 
-/// Writes a file atomically. If it replaces a file, it receives that file's permissions.
+/// Writes a file atomically, with the permissions of the file that it replaces, if there is one.
 void write_whole_file(const std::filesystem::path& path,
                       const std::function<void(const Sink&)>& produce) {
   struct stat before {};

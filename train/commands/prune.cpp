@@ -29,8 +29,8 @@ std::vector<HeadImportance> by_importance(std::vector<HeadImportance> heads) {
   return heads;
 }
 
-/// Removes the `count` least important heads. Returns a table of the importance of all heads, and
-/// adds it to `record`.
+/// Removes the `count` least important heads. Returns a table of the importance of these and the
+/// remaining heads, and adds it to `record`.
 std::string prune_heads(const TrainedModel& trained, const ExperimentData& data, std::int64_t count,
                         nlohmann::json& record) {
   Team team(trained.config.threads);

@@ -108,7 +108,7 @@ int run_to_end(Trainer& trainer, const RunFolder& run, const ExperimentData& dat
 
 bool is_first(const World* world) { return world == nullptr || world->first(); }
 
-/// Runs a rank other than rank 0, after it has received the config.
+/// Runs a rank other than rank 0, with the config that it has read or received.
 int follow(World& world, const Config& config) {
   const ExperimentData data = load_data_together(&world, config);
   require_equal_ranks(world, config, data);
@@ -142,7 +142,7 @@ int resume_run(const Config& config, const RunFolder& run, const ResumeCommand& 
   const ExperimentData data = load_data_together(world, config, &tokenizers);
   for (const std::string& change : environment_changes(run, config, data.sums)) {
     run_log.line(fmt::format(
-        "warning: the environment of the run has changed, so the bits of the result may differ: {}",
+        "warning: the environment of the run has changed, so the result may differ bitwise: {}",
         change));
   }
   explain_precision(config, run_log);
@@ -177,7 +177,7 @@ int train_command(const TrainCommand& options) {
     if (std::filesystem::is_directory(options.config)) {
       throw Error(
           Exit::usage,
-          fmt::format("{} is a folder, but CONFIG is a YAML file; heed resume continues a run",
+          fmt::format("{} is a folder, but CONFIG must be a YAML file; heed resume continues a run",
                       options.config));
     }
     if (world != nullptr && std::filesystem::exists(options.config) &&
@@ -195,7 +195,8 @@ int train_command(const TrainCommand& options) {
   const RunFolder run = folder_of(options, config);
   RunLog run_log;
   for (const std::string& warning : config.warnings) run_log.line("warning: " + warning);
-  // Data and model are loaded before the run's folder is created: a failure leaves no folder.
+  // Loads the data and builds the model before creating the run's folder, so that a failure leaves
+  // no folder.
   const ExperimentData data = load_data_together(world, config);
   std::optional<Trainer> trainer;
   make_trainer(trainer, config, run, data, run_log, world);

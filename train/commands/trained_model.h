@@ -1,5 +1,5 @@
 #pragma once
-/// A run opened for evaluation, generation or scoring.
+/// A run opened to use its model, for example to evaluate or prune it.
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -18,9 +18,10 @@ struct TrainedModel {
   std::unique_ptr<Model> model;
   bool quantised = false;  ///< whether the weights file contains int8 matrices
 
-  /// Opens a run with the weights `name`, as in find_weights. Prints the name of the weights to
-  /// standard error. Throws Error(usage) if the folder contains no config or if the config is
-  /// invalid, Error(bad_input) if another file is missing, damaged or inconsistent with the config.
+  /// Opens a run with the weights `name`, as in find_weights. Prints notes and the name of the
+  /// weights to standard error. Throws Error(usage) if the folder contains no config or if the
+  /// config is invalid, Error(bad_input) if another file is missing, damaged or inconsistent with
+  /// the config.
   static TrainedModel open(const std::string& run, const std::vector<std::string>& overrides,
                            const std::string& name);
 

@@ -1,4 +1,5 @@
-/// Checks the conditions of the field table and compares the values of several keys.
+/// Sets the values that follow from others, checks the conditions of the field table and compares
+/// the values of several keys.
 
 #include <fmt/format.h>
 
@@ -47,8 +48,8 @@ class Checker : KeyChecks {
   }
 
  private:
-  /// A key that is set although its chooser makes it ineffective is an error. If the chooser is
-  /// from the command line and the key is not, a resettable key is reset to its default instead, as
+  /// A key that is set although its chooser makes it ineffective is an error. If the chooser is set
+  /// on the command line and the key is not, a resettable key is reset to its default instead, as
   /// is a key that an old run's config lacks. A default always passes, because a resolved config
   /// contains every key.
   void check_conditions(const Field& field) {
@@ -207,9 +208,9 @@ class Checker : KeyChecks {
     add_error(
         {"data.spans.length", "data.spans.rate", "data.max_length"},
         fmt::format(
-            "a line of {} tokens (data.max_length) has about {:.0f} hidden spans, but there are "
-            "only {} sentinels <extra_id_...>",
-            config_.data.max_length, max_spans, span_marks));
+            "a line of {0} tokens (data.max_length) may have more than {1} hidden spans, but there "
+            "are only {1} sentinels <extra_id_...>",
+            config_.data.max_length, span_marks));
   }
 
   void check_tokenizer() {
@@ -251,7 +252,7 @@ class Checker : KeyChecks {
     const double window = features.window * static_cast<double>(features.rate) / 1000;
     if (window < 16 || window > 65536)
       add_error({"data.features.window", "data.features.rate"},
-                fmt::format("a frame of {} ms: expected 16 to 65536 samples, got {:.0f}",
+                fmt::format("a frame of {} ms: expected 16 to 65536 samples, got {:g}",
                             features.window, window));
     if (features.hop * static_cast<double>(features.rate) < 1000)
       add_error({"data.features.hop", "data.features.rate"}, "shorter than a sample");
@@ -263,7 +264,7 @@ class Checker : KeyChecks {
                                     std::pair("data.image.width", image.width)}) {
       if (side % image.patch != 0)
         add_error({key, "data.image.patch"},
-                  fmt::format("{} is not a multiple of patch: {}", side, image.patch));
+                  fmt::format("{} is not a multiple of patch ({})", side, image.patch));
     }
     if (image.channels == 2) add_error({"data.image.channels"}, "2: images have 1 or 3 channels");
     if ((makes_images() || makes_videos()) && image.flip)
@@ -280,7 +281,7 @@ class Checker : KeyChecks {
     const ImageOptions& image = config_.data.image;
     if (video.frames % video.tubelet != 0)
       add_error({"data.video.frames", "data.video.tubelet"},
-                fmt::format("{} is not a multiple of tubelet: {}", video.frames, video.tubelet));
+                fmt::format("{} is not a multiple of tubelet ({})", video.frames, video.tubelet));
     if (!makes_videos()) return;
     if (video.frames < motion_frames)
       add_error(
@@ -328,14 +329,14 @@ class Checker : KeyChecks {
     if (blocks > 1000)
       add_error({"model.swin.depths"},
                 fmt::format("{} blocks in all; the maximum is 1000", blocks));
-    set_derived("model.positions", "none", "none");
-    set_derived("model.pool", "mean", "mean");
+    set_derived("model.positions", "none", "positions: none");
+    set_derived("model.pool", "mean", "pool: mean");
     set_derived("model.layers.encoder", blocks,
                 fmt::format("the sum of model.swin.depths, {}", blocks));
   }
 
   /// Sets a key whose value follows from kind: swin. A different value on the command line is an
-  /// error; so is one in the file, unless the command line set the model's kind or depths.
+  /// error; so is one in the file, unless the command line sets model.kind or model.swin.depths.
   void set_derived(std::string_view key, const nlohmann::json& value, const std::string& needed) {
     const Field& field = *find_field(key);
     const bool changed = from_command_line("model.kind") || from_command_line("model.swin.depths");
@@ -381,19 +382,20 @@ class Checker : KeyChecks {
         architecture == Architecture::encoder_of_sequences) {
       add_error(
           {"model.pool", "model.front_end.kind"},
-          "first, but front_end.kind: conv needs mean: the convolution would mix the first row of "
-          "an input with the rows after it");
+          "first, but front_end.kind: conv needs pool: mean, because the convolution would mix the "
+          "first row of an input with the rows after it");
     }
     const bool attends = !is_built_in(model.mixer) || model.mixer == MixerKind::attention ||
                          (has_encoder(architecture) && has_decoder(architecture)),
                recurrent = model.mixer == MixerKind::lstm || model.mixer == MixerKind::gru;
     if (attends && model.d_model % model.heads != 0) {
       add_error({"model.d_model", "model.heads"},
-                fmt::format("{} is not a multiple of heads: {}", model.d_model, model.heads));
+                fmt::format("{} is not a multiple of heads ({})", model.d_model, model.heads));
     }
     if (attends && model.attention.kv_heads > 0 && model.heads % model.attention.kv_heads != 0) {
-      add_error({"model.attention.kv_heads", "model.heads"},
-                fmt::format("{} does not divide heads: {}", model.attention.kv_heads, model.heads));
+      add_error(
+          {"model.attention.kv_heads", "model.heads"},
+          fmt::format("{} does not divide heads ({})", model.attention.kv_heads, model.heads));
     }
     if (recurrent && has_encoder(architecture) && model.d_model % 2 != 0) {
       add_error({"model.d_model", "model.mixer"},
@@ -424,7 +426,7 @@ class Checker : KeyChecks {
       if (length + special <= model.max_positions) return;
       const std::string specials = special == 0 ? ""
                                    : special == 1
-                                       ? " plus one for the end token"
+                                       ? " plus one for a special token"
                                        : fmt::format(" plus {} for special tokens", special);
       add_error(
           {"model.max_positions", key},
@@ -442,7 +444,7 @@ class Checker : KeyChecks {
       if (rows > model.max_positions)
         add_error({"model.max_positions", "data.max_length", "model.front_end.layers"},
                   fmt::format(
-                      "{} is less than the {} rows that front_end outputs for data.max_length: {}",
+                      "{} is less than the {} rows that front_end outputs for data.max_length ({})",
                       model.max_positions, rows, config_.data.max_length));
       return;
     }
@@ -530,8 +532,9 @@ class Checker : KeyChecks {
     return steps > 0 ? steps : config.train.steps;
   }
 
-  /// If the command line makes the run too short for the file's warmup, shortens the warmup in
-  /// proportion. Returns false if the command line is not the cause.
+  /// If the number of steps on the command line is too small for the file's warmup, shortens the
+  /// warmup in proportion and returns true. Returns false if the command line sets the warmup, or
+  /// if the file's number of steps is also too small or is unlimited.
   bool shorten_warmup(std::int64_t end) {
     std::int64_t& warmup = config_.optim.schedule.warmup;
     const bool shorter =

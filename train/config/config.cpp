@@ -65,7 +65,8 @@ void read_field(const Field& field, const YamlNode& node, Config& config, Proble
     if (field.kind == FieldKind::choice &&
         error.message.find("did you mean") == std::string::npos) {
       const std::string section = field.key.substr(0, field.key.rfind('.') + 1);
-      // The value may belong to another key of the section: kind: bpe instead of algorithm: bpe.
+      // The value may belong to another key of the section, as in `kind: bpe`: bpe is a value of
+      // `algorithm`.
       for (const Field& meant : fields()) {
         if (meant.key.starts_with(section) &&
             std::ranges::find(meant.choices, node.text) != meant.choices.end())

@@ -2,9 +2,9 @@
 /// An experiment as plain values, read from YAML and `key=value` overrides.
 ///
 /// The keys, their types, ranges and meanings are in one table (train/config/fields.h), from which
-/// configs/reference.yaml is printed. Errors are reported together, each with its key and its
-/// place: file, line and column, or the override. Before that, no other file is read or written,
-/// except that plugins are loaded.
+/// configs/reference.yaml is printed. Errors are reported together, each with its place (file, line
+/// and column, or the override) and, if it concerns a key, with the key. Until then, no other file
+/// is read or written, except that plugins are loaded.
 #include <cstdint>
 #include <span>
 #include <string>
@@ -42,14 +42,14 @@ struct Config {
   std::vector<std::string> warnings = {};
 };
 
-/// Whether reading a config loads its plugins. `leave` is for a config that is read again, after
-/// its plugins, or plugins that register the same names, have been loaded, and for listing runs.
+/// Whether reading a config loads its plugins. `leave` is for listing runs, and for a config whose
+/// plugins, or plugins that register the same names, have already been loaded.
 enum class PluginUse { load, leave };
 
 /// Reads the file, applies the overrides (`train.steps=200`, `model.layers={encoder: 2, decoder:
 /// 4}`; a later override of a key replaces an earlier one) and checks the result. Throws
-/// Error(Exit::usage) with one line per error, or if the file is missing. Throws Error(Exit::io) if
-/// the disk fails, and the errors of load_plugin.
+/// Error(Exit::usage) with one line per error, or if the file is missing, may not be read or is a
+/// folder. Throws Error(Exit::io) if the disk fails, and the errors of load_plugin.
 ///
 /// A file named config.yaml beside a run.json, or any file with `of_a_run`, is the config of a run.
 /// It contained every key when it was written. A key that it lacks was therefore added to heed
@@ -57,8 +57,8 @@ enum class PluginUse { load, leave };
 Config read_config(const std::string& path, std::span<const std::string> overrides = {},
                    bool of_a_run = false, PluginUse plugins = PluginUse::load);
 
-/// Does the same with text in memory; `file` is its name in messages, and only `of_a_run` marks the
-/// config of a run.
+/// Does the same with text in memory. `file` is its name in messages and, without .yaml, the
+/// default name of the run. Only `of_a_run` marks the config of a run.
 Config parse_config(std::string_view text, const std::string& file,
                     std::span<const std::string> overrides = {}, bool of_a_run = false,
                     PluginUse plugins = PluginUse::load);

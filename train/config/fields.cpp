@@ -164,7 +164,7 @@ void add_data(Table& table) {
               .in_words("a string or a list of strings"),
           row(HEED_KEY(data.mixture.limit), Range{0, billion},
               "Samples of a part (a file or a synthetic task) are drawn in proportion to its size "
-              "or, if smaller, this limit; 0: no limit."),
+              "or, if smaller, to this limit; 0: no limit."),
           row(HEED_KEY(data.mixture.temperature), {1.0, 1000.0},
               "Temperature T: parts are drawn in proportion to size^(1/T). 1: in proportion to the "
               "size; large: all parts equally often."),
@@ -271,7 +271,7 @@ void add_train(Table& table) {
   add(table,
       {
           row(HEED_KEY(train.steps), steps,
-              "Maximum number of updates; 0: no limit. The first limit that is reached (steps, "
+              "Maximum number of steps; 0: no limit. The first limit that is reached (steps, "
               "epochs or minutes) ends the run."),
           row(HEED_KEY(train.epochs), not_negative,
               "Maximum number of passes over the training data; 0: no limit."),
@@ -335,8 +335,8 @@ void add_train(Table& table) {
               "The metric that selects the best checkpoint, unless early_stopping.metric is set."),
           row(HEED_KEY(train.average), Range{1, 1000},
               "Number of checkpoints to average: the last ones, within the last fifth of the run. "
-              "Their mean is used if it is better than the best checkpoint, or without validation "
-              "data."),
+              "Their mean is used if it is better than the best checkpoint, or if there are no "
+              "validation data."),
       });
   const Field& metric = find(table, "train.early_stopping.metric");
   find(table, "train.early_stopping.patience").only(metric.key, all_but(metric, "none"));
@@ -382,8 +382,9 @@ void add_decode(Table& table) {
 void add_distributed(Table& table) {
   add(table,
       {row(HEED_KEY(distributed.timeout), Range{1.0, 1e6},
-           "Seconds that a process waits for another process before the run ends; heed resume "
-           "continues the run from its last checkpoint.")});
+           "Seconds that a process waits for another process before the run ends (ten times as "
+           "many while one of them loads data or saves a checkpoint); heed resume continues the "
+           "run from its last checkpoint.")});
 }
 
 void add_bench(Table& table) {
@@ -392,8 +393,8 @@ void add_bench(Table& table) {
           row(HEED_KEY(bench.sequences), Range{0, million},
               "Number of sequences in a step; 0: use batches of the config's data."),
           row(HEED_KEY(bench.source_length), tokens,
-              "Number of tokens in each source sequence; ignored for images and videos, "
-              "whose length is their number of patches."),
+              "Number of tokens in each source sequence; ignored for images and videos, whose "
+              "number of rows follows from the section data."),
           row(HEED_KEY(bench.target_length), tokens, "Number of tokens in each target sequence."),
           row(HEED_KEY(bench.vocabulary), Range{4, 10 * million}, "Size of the vocabulary."),
       });

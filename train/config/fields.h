@@ -1,8 +1,7 @@
 #pragma once
-/// Every key of a config in one table, which the code that reads, overrides, checks and prints
-/// configs uses. The reference page, the JSON Schema and the list of keys that `resume` may change
-/// are generated from the table. A key's default is the initialiser of its member in the option
-/// struct.
+/// The table of all keys of a config. The code that reads, overrides, checks and prints configs
+/// uses it, as does `heed resume` to check changes. The reference page and the JSON Schema are
+/// printed from it. A key's default is the initialiser of its member in the option struct.
 #include <functional>
 #include <limits>
 #include <optional>
@@ -29,7 +28,7 @@ struct Range {
 struct Condition {
   std::string chooser;              ///< a key, such as tokenizer.kind
   std::vector<std::string> values;  ///< values of the chooser, as printed
-  std::string remark = {};          ///< what to do instead, if that is not obvious
+  std::string remark = {};          ///< a reason or what to do instead, if that is not obvious
   std::vector<std::string> of =
       {};  ///< values of the key that need the condition; empty: all but the default
   bool or_registered = false;  ///< true: in the JSON Schema, any registered name meets it, too

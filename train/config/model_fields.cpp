@@ -57,7 +57,8 @@ void add_model(Table& table) {
           row("model.layers.decoder", HEED_MODEL_MEMBER(decoder_layers), layers,
               "Number of decoder layers."),
           row(HEED_MODEL_KEY(dropout.residual), dropout,
-              "Rate for embeddings and for the output of each sublayer."),
+              "Rate for embeddings, for the output of each sublayer and for the pooled row of a "
+              "sequence."),
           row(HEED_MODEL_KEY(dropout.attention), dropout, "Rate for attention weights."),
           row(HEED_MODEL_KEY(dropout.activation), dropout,
               "Rate for the hidden layer of the feed-forward network."),
@@ -116,7 +117,8 @@ void add_model(Table& table) {
               "Number of blocks that a token attends to on each side of its block.")
               .only("model.attention.pattern", {"bigbird"}),
           row(HEED_MODEL_KEY(attention.random_blocks), Range{0, million},
-              "Number of random blocks that a token attends to, the same blocks in every sequence.")
+              "Number of random blocks that a token attends to. They are drawn with replacement "
+              "and are the same in all sequences of equal length.")
               .only("model.attention.pattern", {"bigbird"}),
           row(HEED_MODEL_KEY(attention.top_k), Range{1, billion},
               "Number of tokens that a token attends to: those with the largest scores.")
@@ -159,8 +161,8 @@ void add_model(Table& table) {
           row(HEED_MODEL_KEY(init_std), positive, "Standard deviation of initial weights.")
               .only("model.init", {"normal"}),
           row(HEED_MODEL_KEY(segments), Range{1, 16},
-              "Number of segments: a learned vector for each distinguishes the texts of a line "
-              "(<s> A </s> B </s>); 1: no such vectors."),
+              "Number of segments. Each has a learned vector, which distinguishes the texts of a "
+              "line (<s> A </s> B </s>); 1: no such vectors."),
           row(HEED_MODEL_KEY(pool),
               "What represents an input. first: its first row (that of <s> or of the class "
               "token); mean: the mean of its rows."),

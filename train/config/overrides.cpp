@@ -17,8 +17,8 @@ bool is_key(std::string_view key) {
          std::ranges::count(key, '.') < yaml_max_depth;
 }
 
-/// Turns a node into a map if no value is lost: an empty node, or the single value that sets all
-/// keys of a section (model.layers: 3).
+/// Turns a node into a map if this loses no value: if the node is empty, or is the single value
+/// that sets all keys of a section (model.layers: 3).
 void make_map(YamlNode& node, const std::string& key) {
   const Section* section = find_section(key);
   if (node.kind == YamlNode::Kind::scalar && section && section->shorthand) {

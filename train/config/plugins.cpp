@@ -84,7 +84,7 @@ void check_stamp(const std::string& file, std::string_view bytes, bool float64) 
                      text(stamp), text(needed)));
 }
 
-/// Returns the bytes of a library that check_stamp accepts.
+/// Returns the bytes of the library. Throws the errors of read_bytes and check_stamp.
 std::string read_library(const std::string& file, const fs::path& place, bool float64) {
   std::string bytes;
   try {

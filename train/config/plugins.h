@@ -15,9 +15,9 @@ struct Plugin {
 };
 
 /// Loads a library unless it is loaded already. Its names become choices of the field table. Throws
-/// Error(bad_input), naming the file, if the library is missing, cannot be loaded, was built for
-/// another version of heed, or registers nothing or a name that is already registered; Error(io) if
-/// it cannot be read.
+/// Error(bad_input), naming the file, if the library is missing, cannot be loaded, is a float64
+/// build, was built for another version of heed, or registers nothing or a name that is already
+/// registered; Error(io) if it cannot be read.
 void load_plugin(const std::string& file);
 
 /// Loads the float64 builds of all plugins with layers: libmine_f64.so beside libmine.so. Throws

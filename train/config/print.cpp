@@ -20,7 +20,7 @@ std::size_t depth_of(std::string_view key) {
 
 std::string last_part(const std::string& key) { return key.substr(key.rfind('.') + 1); }
 
-/// A comment at this depth, broken into lines.
+/// The text as a YAML comment, broken into lines and indented for a key at this depth.
 std::string comment(std::size_t depth, const std::string& text) {
   const std::string margin = std::string(2 * depth, ' ') + "#";
   std::string out, line = margin;

@@ -7,7 +7,7 @@
 
 namespace heed {
 
-/// The position of a value. Source 0 is the file; source k is the k-th override of the command
+/// The position of a value. Source 0 is the file; source k is the k-th override on the command
 /// line.
 struct Place {
   int source = 0;
@@ -37,8 +37,8 @@ class Problems {
   /// was reported.
   void mark_invalid(std::string key);
 
-  /// True if an error was added for, or mark_invalid called with, this key, a section that contains
-  /// it, or a key in it.
+  /// True if an error was added or mark_invalid called for this key, for a section that contains it
+  /// or for a key in it.
   bool about(std::string_view key) const;
 
   bool any() const { return !list_.empty(); }
@@ -50,8 +50,8 @@ class Problems {
   /// The place as text: `exp.yaml:17:5`, or `command line: train.steps=x`.
   std::string show(Place place) const;
 
-  /// Throws Error(Exit::usage) with one line for each error, in the order of their places. Does
-  /// nothing if there are none.
+  /// Throws Error(Exit::usage) with one line for each of the first `max_problems` errors, in the
+  /// order of their places, and the number of the others. Does nothing if there are no errors.
   void raise() const;
 
  private:

@@ -35,7 +35,7 @@ const std::vector<Section>& sections() {
       {"decode",
        "How outputs are decoded. Validation during training always uses greedy search (beam 1)."},
       {"distributed", "Runs of several processes, started by mpirun, mpiexec or srun."},
-      {"bench", "Random tokens that heed bench reads in place of data."},
+      {"bench", "Random batches that heed bench generates in place of data."},
   };
   return table;
 }

@@ -4,7 +4,7 @@ namespace heed {
 
 namespace {
 
-/// Defined in this file: a definition in a header would create a second table in each plugin.
+/// Defined in this file, because a header would define another table in each plugin.
 std::deque<TaskInfo>& table() {
   static std::deque<TaskInfo> rows = built_in_tasks();
   return rows;

@@ -80,7 +80,8 @@ constexpr auto names_of(BleuTokenizer) {
 
 // ---- tasks -----------------------------------------------------------------------------------
 
-/// The names of the built-in tasks in YAML. Function make_NAME_task (train/tasks/) makes the task.
+/// The names of the built-in tasks in YAML. The function make_NAME_task (train/tasks/) creates the
+/// task.
 #define HEED_TASKS(TASK) \
   TASK(seq2seq)          \
   TASK(lm)               \
@@ -102,7 +103,7 @@ struct TaskInfo {
   Reads reads = Reads::pairs;  ///< Reads::text: windows of model.context tokens
   bool inputs = false;         ///< its sources may be images, features or videos (data.input)
   bool searches = false;       ///< search or sampling generates its outputs (section decode)
-  bool mixes = false;          ///< draws from several parts of its data at set rates (data.mixture)
+  bool mixes = false;          ///< draws samples from several parts of its data (data.mixture)
   bool hides_spans = false;    ///< hides spans of the lines that it reads (data.spans)
   std::vector<Metric> metrics;
   std::vector<std::string> specials = {};  ///< special pieces that its tokenizer must contain
@@ -123,7 +124,8 @@ inline std::deque<TaskInfo> built_in_tasks() {
   using enum Metric;
   return {
       {.name = "seq2seq",
-       .help = "lines to lines, encoder and decoder",
+       .help = "a target line for each source line, or for each source that is not text, encoder "
+               "and decoder",
        .architecture = Architecture::encoder_decoder,
        .inputs = true,
        .searches = true,
@@ -142,7 +144,8 @@ inline std::deque<TaskInfo> built_in_tasks() {
        .inputs = true,
        .metrics = {loss, perplexity, token_accuracy, exact_match, f1}},
       {.name = "classify",
-       .help = "a label for each line, or for two texts with a tab between them, encoder only",
+       .help = "a label for each line (one text, or two with a tab between them) or for each "
+               "source that is not text, encoder only",
        .architecture = Architecture::encoder_of_sequences,
        .inputs = true,
        .metrics = {loss, accuracy, f1}},

@@ -21,8 +21,8 @@ std::size_t remove_digits(std::string_view& text) {
   return count;
 }
 
-/// Removes a prefix of the form -?(0|[1-9][0-9]*); returns false if there is none. is_decimal thus
-/// refuses 010 and 1_000, which YAML 1.1 reads as the octal number 8 and as 1000.
+/// Removes a minus sign and digits from the front. Returns false unless they have the form
+/// -?(0|[1-9][0-9]*), so that is_decimal refuses 010, which YAML 1.1 reads as the octal number 8.
 bool remove_integer_part(std::string_view& text) {
   if (text.starts_with('-')) text.remove_prefix(1);
   const bool leading_zero = text.starts_with('0');
@@ -44,7 +44,7 @@ bool is_bare(const YamlNode& node) { return node.kind == YamlNode::Kind::scalar 
   throw ValueError{node.place, fmt::format("expected {}, got {}{}", what, value, hint)};
 }
 
-/// The value of a text for which is_decimal is true; nullopt if it does not fit into a T.
+/// The value of a text for which is_decimal is true; nullopt if it is out of the range of T.
 template <class T>
 std::optional<T> parse(std::string_view text) {
   T value{};
@@ -109,7 +109,7 @@ nlohmann::json read_files(const YamlNode& node, const std::string& what) {
   nlohmann::json names = nlohmann::json::array();
   for (const YamlNode& item : single ? std::vector{node} : node.items) {
     const std::string name = read_text(item);
-    if (name.empty()) throw ValueError{item.place, "expected a name, got an empty text"};
+    if (name.empty()) throw ValueError{item.place, "expected a name, got empty text"};
     names.push_back(name);
   }
   return names;

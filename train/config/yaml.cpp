@@ -59,7 +59,8 @@ class Columns {
     }
   }
 
-  /// Column, counted from 1, of the byte at `offset`, which is byte `column` (from 0) of its line.
+  /// The column in characters, counted from 1, of the byte at `offset`, which is byte `column`
+  /// (from 0) of its line.
   int at(std::size_t offset, int column) const {
     const auto bytes = static_cast<std::size_t>(std::max(column, 0));
     const std::size_t end = std::min(offset, characters_.size() - 1);

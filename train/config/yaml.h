@@ -4,8 +4,8 @@
 /// yaml-cpp parses the text. parse_yaml refuses what yaml-cpp accepts but no config may contain:
 /// more than 128 KiB, more than 32 levels, more than 50,000 nodes or 128 KiB of text after
 /// expanding aliases, an alias inside its own anchor, duplicate keys, quotes that are never closed,
-/// keys without a colon, a second document, tags, invalid UTF-8, control characters. Numbers and
-/// booleans are parsed where a key's type is known (train/config/values.cpp).
+/// keys without a colon, a second document, tags, invalid UTF-8 and control characters. Numbers
+/// and booleans are parsed where a key's type is known (train/config/values.cpp).
 #include <optional>
 #include <string>
 #include <string_view>
@@ -44,9 +44,9 @@ struct YamlEntry {
   YamlNode value;
 };
 
-/// Limit of a config's size: more than three times that of the reference page. yaml-cpp needs about
-/// 0.4 s for a list of 1 MiB in brackets, because it scans such a list to its end before it emits
-/// the first event.
+/// The maximum size of a config: more than three times that of the reference page. yaml-cpp needs
+/// about 0.4 s for a list of 1 MiB in brackets, because it scans such a list to its end before it
+/// emits the first event.
 inline constexpr std::size_t yaml_max_bytes = std::size_t{128} << 10;
 inline constexpr std::size_t yaml_max_nodes = 50'000;
 inline constexpr int yaml_max_depth = 32;
@@ -57,8 +57,8 @@ inline constexpr int yaml_max_depth = 32;
 std::optional<YamlNode> parse_yaml(std::string_view text, int source, Problems& problems,
                                    std::string_view key = "");
 
-/// A YAML scalar with this text as its value: plain if YAML 1.1 and 1.2 read it as text,
-/// otherwise in double quotes.
+/// A YAML scalar with this text as its value: plain if YAML 1.1 and 1.2 certainly read it as text,
+/// otherwise in double quotes. The text must not contain control characters.
 std::string yaml_text(std::string_view text);
 
 }  // namespace heed

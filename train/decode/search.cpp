@@ -31,8 +31,8 @@ bool forbidden(std::int64_t token) { return token == Tokenizer::bos || token == 
 
 std::int64_t parts_of(std::int64_t whole, std::int64_t size) { return (whole + size - 1) / size; }
 
-/// The number of lines per batch that divides `lines` into about `batches` batches: into fewer if
-/// each would have fewer than 32 hypotheses, into more if one would exceed options.batch_sequences
+/// The number of lines in a batch if `lines` lines are cut into about `batches` batches: fewer if
+/// each would have fewer than 32 hypotheses, more if one would exceed options.batch_sequences
 /// hypotheses. Each step reads every weight, so a step takes about as long for a small batch as for
 /// a large one.
 std::int64_t batch_size(const DecodeOptions& options, std::int64_t lines, std::int64_t batches) {
@@ -213,7 +213,8 @@ std::vector<std::vector<Hypothesis>> translate(const FrozenModel& frozen, const 
   const Generative& model = frozen.model;
   std::vector<std::int64_t> order(static_cast<std::size_t>(data.size()));
   std::iota(order.begin(), order.end(), 0);
-  // The longest sources first: otherwise one thread might run the longest batch alone at the end.
+  // Begins with the longest sources. Otherwise, one thread might run the longest batch alone at
+  // the end.
   std::stable_sort(order.begin(), order.end(), [&](std::int64_t a, std::int64_t b) {
     return data.source_rows(a) > data.source_rows(b);
   });

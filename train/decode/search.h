@@ -18,7 +18,7 @@
 HEED_BEGIN
 
 struct Hypothesis {
-  std::vector<std::int32_t> tokens;  ///< ids, without special tokens
+  std::vector<std::int32_t> tokens;  ///< ids, without <s> and </s>
   double log_prob = 0;               ///< Σ log p, including </s> if the search reached it
   double score = 0;  ///< log_prob / ((5 + n) / 6)^α, where n is the number of tokens, including
                      ///< </s> if the search reached it (Wu et al. 2016, section 7)
@@ -29,8 +29,8 @@ struct Hypothesis {
 /// Extends hypotheses token by token until each is finished. A finished hypothesis keeps its place
 /// in the beam of its sentence. When all hypotheses in the beam are finished, the sentence is
 /// removed from the batch. Candidates of equal probability are ordered by their parent hypothesis,
-/// then by their token. Probabilities are computed after the repetition penalty. Below min_length,
-/// </s> has probability 0.
+/// then by their token. Probabilities are computed after the repetition penalty. While a hypothesis
+/// has fewer than min_length tokens, </s> has probability 0.
 class Search {
  public:
   /// `limit`: the maximum number of tokens of a hypothesis; `numbers`: the numbers of the
@@ -44,8 +44,8 @@ class Search {
   void begin_with(std::vector<std::vector<std::int32_t>> prefixes) {
     prefixes_ = std::move(prefixes);
   }
-  /// Sets a callback that receives each token as soon as it is final; requires one sentence. With a
-  /// beam wider than one, it is never called.
+  /// Sets a callback that receives each token as soon as it is final; requires one sentence. A
+  /// search with a beam wider than one never calls it; sampling always has a beam of one.
   void on_token(std::function<void(std::int32_t)> callback) { on_token_ = std::move(callback); }
 
   /// `decoding` has one hypothesis per sentence and has read each prompt except its last token;
@@ -124,24 +124,26 @@ std::vector<Hypothesis> translate(const FrozenModel& frozen, const Dataset& data
 
 /// Continues a prompt with a language model by up to options.max_length tokens; an empty prompt is
 /// replaced by </s>. When the text exceeds the model's context, decoding continues from its last
-/// context / 2 tokens. The model reads the prompt in one pass. With a beam of one, `on_token`
-/// receives each token as soon as it is final. Returns the continuation. `number`, the number of
-/// the prompt, is part of the random keys of sampling.
+/// context / 2 tokens. The model reads the prompt in one pass. With a beam of one, as in sampling,
+/// `on_token` receives each token as soon as it is final. Returns the continuation. `number`, the
+/// number of the prompt, is part of the random keys of sampling.
 std::vector<std::int32_t> continue_text(const FrozenModel& frozen,
                                         std::span<const std::int32_t> prompt,
                                         const DecodeOptions& options, std::uint64_t seed,
                                         std::int64_t number,
                                         const std::function<void(std::int32_t)>& on_token = {});
-/// The hypotheses of a continuation, 1 to `beam`, by descending score. The first is the result of
-/// continue_text. Throws Error(usage) if prompt and continuation can exceed the model's context.
+/// The hypotheses of a continuation by descending score: 1 to `beam` or, when sampling, 1. The
+/// first is the result of continue_text. Throws Error(usage) if prompt and continuation can exceed
+/// the model's context.
 std::vector<Hypothesis> continuations(const FrozenModel& frozen,
                                       std::span<const std::int32_t> prompt,
                                       const DecodeOptions& options, std::uint64_t seed,
                                       std::int64_t number);
 
-/// Element i is log p (natural, without length normalisation) of the labels of the target sequence
-/// whose entry in Batch::samples is i, given its source, if any. `count` is the number of sequences
-/// in all batches. A score does not depend on the other sequences of the batch.
+/// Element i is the natural logarithm of the probability, without length normalisation, of the
+/// labels of the target sequence whose entry in Batch::samples is i, given its source, if any.
+/// `count` is the number of sequences in all batches. A score does not depend on the other
+/// sequences of the batch.
 std::vector<double> score_targets(const FrozenModel& frozen, std::span<const Batch> batches,
                                   std::int64_t count, Team& team);
 

@@ -24,15 +24,15 @@ Launcher find_launcher();
 World* process_world(const std::string& command);
 /// The beginning of this rank's messages: "rank 2 on node7: ", or "" on rank 0 and without a world.
 std::string rank_prefix();
-/// Ends this process together with its world (World::leave); does nothing without a world.
+/// Calls World::leave, if there is a world. Must be the last call that uses it.
 void leave_world(int status);
 
 /// The number of threads of a rank: `threads` or, if that is 0, one for each of the rank's
 /// processors. Without a world, returns `threads`.
 std::int64_t threads_of(std::int64_t threads, const World* world);
 /// Describes the world, in lines for the user: "4 ranks on 2 hosts (a: 2, b: 2), 8 threads each",
-/// and warnings if ranks are bound to too few processors or have unequal numbers of shards. Must be
-/// called on all ranks.
+/// and warnings if a rank is bound to a single processor although its host has more processors than
+/// ranks, or if ranks have unequal numbers of shards. Must be called on all ranks.
 std::vector<std::string> describe(World& world, std::int64_t threads, std::int64_t shards);
 
 }  // namespace heed

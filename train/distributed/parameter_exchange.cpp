@@ -77,7 +77,7 @@ void ParameterExchange::reduce(const std::vector<std::vector<Array>>& sums, cons
         real* const begin = out;
         for (std::int64_t i = remote.begin; i < remote.end; ++i) {
           const Array& g = sums[tree][pieces_[i].parameter];
-          // −0 + x is bitwise equal to x for every x: an absent gradient changes no sum.
+          // −0 + x is bitwise equal to x for every number x: an absent gradient changes no sum.
           out = g.defined() ? std::copy_n(g.data() + pieces_[i].begin, pieces_[i].size(), out)
                             : std::fill_n(out, pieces_[i].size(), real(-0.0));
         }

@@ -1,6 +1,6 @@
 #pragma once
-/// The two exchanges of a distributed step. Every rank owns adjacent pieces of the parameters: it
-/// receives the gradients of these pieces from all ranks, updates the pieces, and sends the new
+/// The two exchanges of a distributed step. Every rank owns consecutive pieces of the parameters:
+/// it receives the gradients of these pieces from all ranks, updates the pieces, and sends the new
 /// weights to all ranks. Only the owner keeps the optimizer's moments (ZeRO, stage 1: Rajbhandari
 /// et al. 2020).
 ///

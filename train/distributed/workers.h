@@ -35,7 +35,7 @@ inline bool any_rank(World* world, bool local) {
 }
 
 /// The results of job(i) for i = 0 … count − 1, on every rank. Rank r computes the results for i =
-/// r, r + ranks, …, and receives the others. If one rank is interrupted, all ranks note its stop
+/// r, r + ranks, …, and receives the others. If any rank is interrupted, all ranks note its stop
 /// signal and throw Team::Interrupted.
 template <class Result, class Job>
 std::vector<Result> results_of(const Workers& workers, std::int64_t count, const Job& job) {

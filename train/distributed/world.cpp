@@ -13,7 +13,7 @@ namespace heed {
 
 namespace {
 
-/// The maximum size of a message, because MPI libraries count its bytes in an int.
+/// The maximum size of a message in bytes, which MPI libraries count in an int.
 constexpr std::size_t max_message_bytes = std::size_t{1} << 28;
 
 template <class Message, class Bytes>
@@ -84,7 +84,8 @@ void World::exchange(std::span<const Sent> sent, std::span<const Received> recei
 }
 
 void World::broadcast(std::span<std::byte> bytes) {
-  // A binomial tree: in each round, every rank with the bytes sends them to a rank without them.
+  // A binomial tree: in each round, each rank with the bytes sends them to one rank without them,
+  // until none is left.
   for (std::int64_t done = 1; done < size(); done *= 2) {
     if (rank() < done && rank() + done < size()) {
       const Sent message{rank() + done, bytes};

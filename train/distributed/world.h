@@ -13,7 +13,8 @@
 
 namespace heed {
 
-/// The messages and bytes that this rank has sent, and the seconds that it has spent in exchanges.
+/// The numbers of messages and bytes that this rank has sent, and the seconds that it has spent in
+/// exchanges.
 struct Traffic {
   std::int64_t messages = 0, bytes = 0;
   double seconds = 0;
@@ -38,8 +39,8 @@ class World {
   bool first() const { return rank() == 0; }
   const std::vector<std::string>& hosts() const { return hosts_; }  ///< host of each rank
   std::string name_of(std::int64_t rank) const;                     ///< "rank 2 on node7"
-  /// The number of processors for this process: those that it may use, divided by the number of
-  /// ranks on its host that share them.
+  /// The number of processors for this process, at least 1: those that it may use, divided by the
+  /// number of ranks on its host that may use any of them.
   std::int64_t processors() const { return processors_; }
   void set_timeout(double seconds) { timeout_ = seconds; }
   /// Multiplies the timeout by ten for the lifetime of this object, while the ranks wait for one

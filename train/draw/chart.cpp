@@ -26,7 +26,7 @@ class Scale {
     if (empty_) values = {1};
     low_ = low.value_or(std::ranges::min(values));
     high_ = high.value_or(std::ranges::max(values));
-    if (high_ <= low_) {  // widens the interval of a single value
+    if (high_ <= low_) {  // widens an interval without extent
       const double half = log ? low_ / 2 : std::max(std::abs(low_) / 2, 0.5);
       high_ += half;
       low_ -= low || log ? 0 : half;
@@ -39,7 +39,7 @@ class Scale {
     if (!log_) return (value - low_) / (high_ - low_);
     return value > 0 ? std::log(value / low_) / std::log(high_ / low_) : std::nan("");
   }
-  /// Round numbers within the bounds: about `wanted`, if they are evenly spaced.
+  /// Round numbers within the bounds; at most `wanted` + 1 if they are evenly spaced.
   std::vector<double> ticks(int wanted) const {
     const std::vector<double> all = log_ ? log_ticks() : even_ticks(wanted);
     // A logarithmic scale too narrow for three logarithmic ticks has evenly spaced ticks instead.
@@ -116,8 +116,8 @@ std::vector<double> values_of(const Chart& chart, bool of_x) {
   return all;
 }
 
-/// The points of a line that are drawn, in pixels: at most four successive points in a column of
-/// pixels. A point that is not finite marks a break.
+/// The points of a line to draw, in pixels: of successive points in the same column of pixels, at
+/// most four. A point that is not finite marks a break.
 std::vector<Point> visible(const std::vector<Point>& points, const Plot& plot) {
   std::vector<Point> all, column;
   const auto end_column = [&] {

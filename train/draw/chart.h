@@ -15,7 +15,8 @@ struct Point {
 /// Points joined by a line, which breaks at points that are not finite.
 struct Line {
   std::string name;  ///< name in the legend; empty: none
-  int colour = 0;    ///< index of a colour; from palette_size on, the same colours, dashed
+  /// Index of a colour. After palette_size indices, the colours repeat, dashed and solid in turn.
+  int colour = 0;
   bool faint = false;
   std::vector<Point> points;  ///< points in ascending order of x
 };
@@ -49,18 +50,18 @@ struct Tick {
 struct Chart {
   std::string title, x_label, y_label;
   bool log_x = false, log_y = false;  ///< logarithmic axes, which omit values that are not positive
-  std::optional<double> y_low, y_high;  ///< bounds of the y axis; unset: those of the marks
+  std::optional<double> y_low, y_high;  ///< bounds of the y axis; unset: those of the values
   std::vector<Tick> x_ticks;            ///< ticks of the x axis; empty: round numbers
   std::vector<Band> bands;
   std::vector<Bar> bars;
   std::vector<Line> lines;
   std::vector<Dot> dots;
-  std::vector<std::pair<int, std::string>> legend;  ///< colours and names of further entries
+  std::vector<std::pair<int, std::string>> legend;  ///< entries besides the lines: colour and name
 };
 
 /// Draws a chart. If more than four successive points of a line are in the same column of pixels,
-/// only the first, lowest, highest and last of them are drawn. A chart without values that its axes
-/// can show contains the text "no values".
+/// only the first, lowest, highest and last of them are drawn. If an axis has no value that it can
+/// show, the chart contains only its title and the text "no values".
 Drawing drawn(const Chart& chart);
 
 }  // namespace heed

@@ -24,7 +24,8 @@ int level_of(float value, float largest) {
   return std::clamp(static_cast<int>(std::lround(shades * value / largest)), 0, shades);
 }
 
-/// The columns of the n largest values of a row, in ascending order; the first ones among equals.
+/// The columns of the n largest values of a row, in ascending order. Of equal values, the first
+/// are chosen.
 std::vector<std::int64_t> largest_columns(const HeatMap& map, std::int64_t row, std::int64_t n) {
   std::vector<std::int64_t> columns(static_cast<std::size_t>(map.columns));
   std::iota(columns.begin(), columns.end(), std::int64_t{0});

@@ -19,15 +19,16 @@ struct HeatMap {
 };
 
 /// Reduces a map to at most `max_extent` rows and columns: each value is the mean of a block,
-/// `largest` the largest mean. A map within these bounds is returned unchanged.
+/// `largest` the largest mean, or 0 if all are negative. A map within these bounds is returned
+/// unchanged.
 HeatMap reduced(const HeatMap& map, std::int64_t max_extent);
 
-/// The cells without labels, each width × height, in one path per level of opacity. Omits cells of
-/// level 0.
+/// The cells without labels, each width × height, in one path per level of opacity. Omits values
+/// below `largest` / 24.
 std::string heat_cells(const HeatMap& map, double width, double height);
 
-/// A map with row names on the left and column names above. In each row, a tooltip "row →
-/// column: value" shows each of the four largest values of the row that is at least `largest` / 20.
+/// A map with row names on the left and column names above. Of the four largest values in each row,
+/// those of at least `largest` / 20 have a tooltip "row → column: value".
 Drawing labelled_map(const HeatMap& map, std::span<const std::string> rows,
                      std::span<const std::string> columns);
 

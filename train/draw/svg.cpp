@@ -70,8 +70,7 @@ std::string svg_of(double width, double height, double w, double h, std::string_
       svg_number(w), unit, svg_number(h), unit, svg_number(width), svg_number(height), body);
 }
 
-/// Replaces the variables of a style with the light colours, because many print programs do not
-/// support CSS variables.
+/// Replaces CSS variables with the light colours, because many print programs do not support them.
 std::string on_paper(std::string style) {
   const std::string_view colours = drawing_style().substr(0, drawing_style().find('\n'));
   constexpr std::string_view use = "var(";

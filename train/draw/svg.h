@@ -6,7 +6,7 @@
 
 namespace heed {
 
-/// Text for an element or an attribute: markup is escaped; invalid UTF-8 and control characters
+/// Text for an element or an attribute: markup is escaped; invalid UTF-8 and characters below U+0020
 /// except tab and newline become U+FFFD.
 std::string xml_text(std::string_view text);
 
@@ -32,7 +32,7 @@ struct Drawing {
   std::string body;
 };
 
-/// Arranges drawings side by side, in rows of `columns`.
+/// Arranges drawings in rows, with `columns` drawings in each.
 Drawing arranged(const std::vector<Drawing>& drawings, std::size_t columns);
 
 /// A drawing as an SVG file: `body` on width × height pixels or, if `millimetres` > 0, scaled to
@@ -42,8 +42,8 @@ inline std::string svg_file(const Drawing& d, double millimetres = 0) {
   return svg_file(d.width, d.height, d.body, millimetres);
 }
 
-/// A self-contained HTML page. `style` is CSS that follows drawing_style(); `head` is added to the
-/// head element.
+/// A self-contained HTML page. `title` is escaped. `style` (CSS) is added after drawing_style(),
+/// `head` to the head element.
 std::string html_page(std::string_view title, std::string_view style, std::string_view body,
                       std::string_view head = "");
 

@@ -55,7 +55,7 @@ std::vector<double> gate_gradients(const Attention& attention, const Array& grad
   return sums;
 }
 
-/// Up to `max_sequences` evenly spaced sequences, each as a batch, encoded as in an evaluation.
+/// Up to `max_sequences` evenly spaced sequences, each as one batch, made as for an evaluation.
 std::vector<Batch> sequences_of(const Config& config, const Dataset& data,
                                 std::int64_t max_sequences) {
   BatchOptions options;

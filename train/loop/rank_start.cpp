@@ -45,7 +45,7 @@ class TemporaryFolder {
   std::filesystem::path path_;
 };
 
-/// The name and the content of a file of a tokenizer.
+/// The name and the content of a tokenizer file.
 struct NamedBytes {
   std::string name, bytes;
 };
@@ -64,7 +64,7 @@ Tokenizers tokenizers_of(const std::vector<NamedBytes>& files, const Config& con
   return load_tokenizers(folder.path(), config);
 }
 
-/// All facts about the program, the machine and the config that affect the bits of a result.
+/// All facts about the program, the machine and the config that affect the exact (bitwise) results.
 std::vector<Fact> facts_of(const Config& config) {
   std::vector<Fact> facts{{"the program (SHA-256)", sha256_file("/proc/self/exe")},
                           {"BLAS", kernels::blas_name()},

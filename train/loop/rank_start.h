@@ -1,6 +1,6 @@
 #pragma once
-/// The start of a distributed run: all ranks load the data and tokenizers and check that data,
-/// config, program and machine are equal.
+/// The start of a distributed run: all ranks load the data and tokenizers, and check that their
+/// data, config, program and arithmetic are equal.
 #include <vector>
 
 #include "train/config/config.h"
@@ -15,9 +15,9 @@ namespace heed {
 ExperimentData load_data_together(World* world, const Config& config,
                                   const Tokenizers* given = nullptr);
 
-/// Throws Error(usage) on all ranks, naming the ranks that differ, if the ranks would compute
-/// different bits: compares program, config, data, BLAS, vector instruction set, bf16, plugins and
-/// teacher.
+/// Throws Error(usage) on all ranks if their results could differ in bits: compares program, config
+/// (except name, threads and distributed), data, BLAS, vector instruction set, bf16, plugins and
+/// teacher. On rank 0, the message names the ranks that differ.
 void require_equal_ranks(World& world, const Config& config, const ExperimentData& data);
 /// As above, but compares `facts` instead of the data.
 void require_equal_ranks(World& world, const Config& config, std::vector<Fact> facts);

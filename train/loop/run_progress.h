@@ -12,7 +12,7 @@ HEED_BEGIN
 
 /// The state that a checkpoint contains besides tensors.
 struct Progress {
-  std::int64_t step = 0;           ///< number of completed steps
+  std::int64_t step = 0;           ///< number of completed steps, including skipped steps
   Position position;               ///< position of the next batch
   std::int64_t target_tokens = 0;  ///< number of target tokens trained on
   double seconds = 0;              ///< training time over all sessions, in seconds

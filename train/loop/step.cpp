@@ -51,8 +51,8 @@ std::string samples_of(const Batch& shard) {
 }
 
 /// Describes the first tensor that contains NaN or infinity: a weight, or a tensor of a shard of
-/// the step, with the samples of this shard. Runs the shards again and checks every tensor, which
-/// takes a few times as long as the step.
+/// the step, with the samples of this shard. If all weights are finite, runs the shards again, one
+/// after the other, and checks every tensor, which takes longer than the step.
 std::string explain(const Model& model, std::span<const NamedTensor> parameters,
                     std::span<const Batch> shards, std::span<const Lanes> lanes, std::int64_t step,
                     const StepOptions& options) {
@@ -155,7 +155,7 @@ StepResult TrainStep::run(std::span<const Batch> shards, std::int64_t step, doub
   result.gradient_norm = std::sqrt(sum_shards());
   for (const LossCounts& c : counts_) add_counts(result.counts, c);
 
-  // 4. Non-finite values never reach the weights.
+  // 4. Gradients that are not finite never reach the weights.
   const double loss = result.counts.loss / static_cast<double>(tokens);
   if (!std::isfinite(loss) || !std::isfinite(result.gradient_norm))
     refuse(shards, lanes, step, loss, result.gradient_norm);

@@ -50,8 +50,8 @@ struct ShardContext {
   AllReduce* all_reduce = nullptr;  ///< sums the statistics of batch norm
 };
 
-/// The gradients of one shard or a sum of several, in the order of the parameters; an undefined
-/// array for a parameter without a gradient.
+/// The gradients of one shard, or their sums over several shards, in the order of the parameters.
+/// The array of a parameter without a gradient is undefined.
 using GradientList = std::vector<Array>;
 
 class TrainStep {
@@ -104,7 +104,7 @@ class TrainStep {
   /// Calls job(i) for these pieces on the team's threads.
   template <class Job>
   void for_pieces(Part pieces, const Job& job);
-  /// Updates the weights. Returns whether all weights were finite before the update.
+  /// Updates the weights. Returns whether the weights of all ranks were finite before the update.
   bool update(double lr, double grad_scale);
   /// Whether `finite` is true on every rank. Also exchanges stop signals (World::stop).
   bool all_ranks_finite(bool finite);
@@ -128,8 +128,9 @@ class TrainStep {
   std::vector<double> squares_;     ///< sum of squares of each piece of the total gradient
 };
 
-/// The sum of the losses of the labels of shard number `number` (from 0) of a step, divided by
-/// `divisor`. The shard must already be augmented.
+/// The loss of shard number `number` (from 0) of a step, with R-Drop or distillation if the options
+/// request it: the sum over its labels, divided by `divisor`. Adds to `counts`, if not null. The
+/// shard must already be augmented.
 Tensor shard_loss(const Model& model, const Batch& shard, std::int64_t number, std::int64_t step,
                   double divisor, const StepOptions& options, LossCounts* counts,
                   const ShardContext& context = {});

@@ -14,13 +14,14 @@ HEED_BEGIN
 class Teacher {
  public:
   /// Loads the model of the run that the student's config names, with the weights that find_weights
-  /// selects without a name. Throws Error(bad_input) if the run has no weights or is damaged, or if
-  /// its model has another architecture, vocabulary or input format, or fewer positions than the
-  /// longest training sequence. Prints the origin of the weights.
+  /// selects without a name. Throws the errors of read_run_config, and Error(bad_input) if the run
+  /// has no weights or is damaged, or if its model has another architecture, vocabulary or input
+  /// format, or fewer positions than the longest training sequence. Prints the origin of the
+  /// weights.
   Teacher(const Config& student, const ExperimentData& data);
 
-  /// The teacher's logits for this input, computed without a graph, in the caller's precision
-  /// (Bf16Scope), with the settings of the divergence.
+  /// The teacher's deferred logits for this input, computed without a graph and in the caller's
+  /// precision (Bf16Scope), with the weight of the divergence and the temperature.
   Distillation of(const ModelInput& input) const;
   const Model& model() const { return *model_; }
 

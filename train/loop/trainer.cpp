@@ -46,10 +46,10 @@ void refuse_itself(const RunFolder& run, const std::string& other, const char* k
 }
 
 /// The record of an evaluation in metrics.jsonl; `lines` is the checksum of the evaluated data.
-nlohmann::json figures_of(const Evaluation& e, const std::string& lines) {
-  nlohmann::json figures = e.json();
-  figures["lines"] = lines;
-  return figures;
+nlohmann::json metrics_of(const Evaluation& e, const std::string& lines) {
+  nlohmann::json metrics = e.json();
+  metrics["lines"] = lines;
+  return metrics;
 }
 
 }  // namespace
@@ -256,7 +256,7 @@ void Trainer::validate() {
   {
     const ScopedEma ema(ema_);
     share_weights();
-    e = validation_figures();
+    e = validation_metrics();
   }
   if (ema_) share_weights();
   progress_.validation_due = !e;
@@ -271,7 +271,7 @@ void Trainer::validate() {
   } else {
     ++progress_.validations_without_improvement;
   }
-  record("valid", figures_of(*e, data_.valid_lines));
+  record("valid", metrics_of(*e, data_.valid_lines));
   run_log_.line(
       fmt::format("step {:>6}  valid  {}{}", progress_.step, e->text(), better ? "  (best)" : ""));
   if (better) save(true);
@@ -285,7 +285,7 @@ void Trainer::validate() {
   }
 }
 
-std::optional<Evaluation> Trainer::validation_figures() {
+std::optional<Evaluation> Trainer::validation_metrics() {
   Team& team = replica_.team();
   team.interrupt_when([this] { return signals_ && signals_->stop() != 0; });
   std::optional<Evaluation> e;
@@ -472,7 +472,7 @@ void Trainer::adapt_progress(const Progress& now) {
 }
 
 void Trainer::repair_metrics() {
-  // The resumed run writes the records after the checkpoint and the final figures again.
+  // The resumed run writes the records after the checkpoint and the final metrics again.
   const auto keep = [this](const nlohmann::json& r) {
     const std::string kind = r.value("kind", "");
     const auto at = r.value("step", std::int64_t{0});
@@ -533,10 +533,10 @@ void Trainer::remove_average() {
 }
 
 WeightsInfo Trainer::choose_weights() {
-  nlohmann::json figures{{"metric", info_of(deciding_metric()).name}};
+  nlohmann::json metrics{{"metric", info_of(deciding_metric()).name}};
   if (progress_.best)
-    figures.update({{"best", *progress_.best}, {"best_step", progress_.best_step}});
-  const bool mean = config_.train.average > 1 && mean_is_better(figures);
+    metrics.update({{"best", *progress_.best}, {"best_step", progress_.best_step}});
+  const bool mean = config_.train.average > 1 && mean_is_better(metrics);
   if (!mean) remove_average();
   const std::filesystem::path folder = find_weights(run_, "");
   WeightsInfo weights(folder, check_file(folder, "model.safetensors"));
@@ -544,13 +544,13 @@ WeightsInfo Trainer::choose_weights() {
     load_weights(SafetensorsFile::read(folder / "model.safetensors"), replica_.model().state(),
                  (folder / "model.safetensors").string());
   }
-  figures.update({{"weights_name", weights.name}, {"weights_steps", weights.steps}});
-  record("weights", figures);
+  metrics.update({{"weights_name", weights.name}, {"weights_steps", weights.steps}});
+  record("weights", metrics);
   run_log_.line("weights: " + weights.text());
   return weights;
 }
 
-bool Trainer::mean_is_better(nlohmann::json& figures) {
+bool Trainer::mean_is_better(nlohmann::json& metrics) {
   const std::int64_t first = first_averaged_step(progress_.step);
   std::vector<std::string> damaged;
   const std::vector<std::int64_t> steps =
@@ -565,11 +565,11 @@ bool Trainer::mean_is_better(nlohmann::json& figures) {
                     steps.size() < 2 ? "no mean is computed" : "the mean is computed from these"));
   }
   if (steps.size() < 2) return false;
-  figures["mean_of_steps"] = steps;
+  metrics["mean_of_steps"] = steps;
   if (!data_.valid.empty()) {
     replica_.share_weights();
-    const double value = deciding_value(validation_figures().value());
-    figures["average"] = value;
+    const double value = deciding_value(validation_metrics().value());
+    metrics["average"] = value;
     const bool better = is_better(deciding_metric(), value, progress_.best);
     run_log_.line(
         fmt::format("the mean of {} checkpoints has {} {:.7g} on the validation data (best "
@@ -592,7 +592,7 @@ std::optional<Evaluation> Trainer::final_evaluation() {
   replica_.share_weights();
   Evaluation e = replica_.evaluate(test, {});
   write_outputs(run_, outputs_of(split, e));
-  record(test ? "test" : "final-valid", figures_of(e, test ? data_.test_lines : data_.valid_lines));
+  record(test ? "test" : "final-valid", metrics_of(e, test ? data_.test_lines : data_.valid_lines));
   metrics_->sync();
   return e;
 }

@@ -29,7 +29,8 @@ HEED_BEGIN
 class Trainer {
  public:
   /// `world`: the ranks of a distributed run, in which the other ranks call Replica::follow; null
-  /// in a run of one process.
+  /// in a run of one process. Throws Error(usage) if train.distill.teacher or model.init_from names
+  /// the folder of the run itself.
   Trainer(const Config& config, const RunFolder& run, const ExperimentData& data, RunLog& run_log,
           World* world = nullptr);
 
@@ -37,16 +38,17 @@ class Trainer {
   void initialise();
   /// Continues from the newest valid checkpoint of the run, or starts at step 0 if the run has
   /// saved none. Logs the damaged checkpoints. Throws Error(bad_input) if all checkpoints are
-  /// damaged or lost, or if the newest does not fit the config or the data; Error(usage) if the run
-  /// is a pruned or quantised copy; and Error(io) if a file cannot be read or written.
+  /// damaged or lost, if the newest valid one does not fit the config or the data, or if `last` or
+  /// `best` is a folder; Error(usage) if the run is a pruned or quantised copy; and Error(io) if a
+  /// file cannot be read or written.
   void restore();
   /// Trains to the end or until a signal requests a stop, and saves a checkpoint. Returns the
   /// signal or 0. The run's folder is unchanged until train() or restore() is called.
   int train();
   /// Called after training: loads and records the run's weights. With train.average > 1 and at
-  /// least two checkpoints in the last fifth of the run, they are the mean of the newest if it is
-  /// better on the validation data or there are no such data. Otherwise, they are those of the best
-  /// checkpoint or, without validation data, of the last.
+  /// least two checkpoints in the last fifth of the run, they are the mean of the newest of these,
+  /// if it is better on the validation data than the best checkpoint or if there are no validation
+  /// data. Otherwise, they are those of the best checkpoint or, without one, of the last.
   WeightsInfo choose_weights();
   /// Computes and records the metrics of the test split or, without test data, of the validation
   /// split. Returns nullopt if both are missing.
@@ -84,7 +86,7 @@ class Trainer {
   void report(const StepResult& result, double lr);
   void validate();
   /// The results of a validation; nullopt if a stop signal interrupted it.
-  std::optional<Evaluation> validation_figures();
+  std::optional<Evaluation> validation_metrics();
   /// Called before an evaluation or a step: sends rank 0's weights to the other ranks, unless all
   /// ranks have the same weights.
   void share_weights();
@@ -103,8 +105,8 @@ class Trainer {
   void repair_metrics();
   /// Adapts the checkpoint's progress to the resumed run. Restarts the epoch if data, seed or batch
   /// size have changed, because the batch number then refers to other samples. Resets the best
-  /// checkpoint if the deciding metric or the validation data have changed. `now`
-  /// contains the batches and the criterion of the resumed run.
+  /// checkpoint if the deciding metric or the validation data have changed. `now` contains the
+  /// batches and the criterion of the resumed run.
   void adapt_progress(const Progress& now);
   /// Points the link `best` at the best checkpoint, or removes the link if there is no best
   /// checkpoint or it is lost.
@@ -112,8 +114,8 @@ class Trainer {
   void remove_average();  ///< removes RUN/average, if it exists
   /// Loads the mean of the last checkpoints, if there are at least two, into the model and
   /// evaluates it. If it is better than the best checkpoint, or if there are no validation data,
-  /// writes it to RUN/average and returns true. Adds the results to `figures`.
-  bool mean_is_better(nlohmann::json& figures);
+  /// writes it to RUN/average and returns true. Adds the results to `metrics`.
+  bool mean_is_better(nlohmann::json& metrics);
   Metric deciding_metric() const;
   double deciding_value(const Evaluation& e) const;
 

@@ -165,7 +165,7 @@ void add_line(BleuScore& sums, const LineCounts& hypothesis, const LineCounts& r
 }  // namespace
 
 std::string tokenize_13a(std::string_view line) {
-  std::string text(without_final_spaces(line));  // first, because a line may end with "-\n"
+  std::string text(without_final_spaces(line));  // before "-\n" is removed
   replace_all(text, "<skipped>", "");
   replace_all(text, "-\n", "");
   replace_all(text, "\n", " ");

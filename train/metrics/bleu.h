@@ -17,14 +17,14 @@ inline constexpr std::size_t bleu_order = 4;  ///< maximum n of the n-grams
 struct BleuScore {
   double score = 0.0;                              ///< 0 to 100
   std::array<std::int64_t, bleu_order> matches{};  ///< numbers of n-grams that match the reference
-  std::array<std::int64_t, bleu_order> totals{};   ///< numbers of n-grams of the hypotheses
+  std::array<std::int64_t, bleu_order> totals{};   ///< numbers of n-grams in the hypotheses
   std::array<double, bleu_order> precisions{};     ///< smoothed, in per cent
   double brevity_penalty = 0.0;
   std::int64_t hypothesis_length = 0;  ///< in tokens
   std::int64_t reference_length = 0;   ///< in tokens
   std::string signature;               ///< method of computation, in sacreBLEU's format
 
-  /// "BLEU = 38.41 70.1/45.2/30.8/21.2 (BP = 0.998 ratio = 0.998 hyp_len = 12941 ref_len = 12968)"
+  /// "BLEU = 37.85 70.1/45.2/30.8/21.2 (BP = 0.998 ratio = 0.998 hyp_len = 12941 ref_len = 12968)"
   std::string text() const;
 };
 

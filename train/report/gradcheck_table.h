@@ -29,7 +29,7 @@ struct GradcheckTable {
 
   /// Adds a result. A further result for a parameter is merged into its row.
   void add(const GradcheckResult& result);
-  /// Whether at least one parameter was checked and all checks passed.
+  /// Whether at least one parameter was checked, all checks passed and `problem` is empty.
   bool passed() const;
   std::string text() const;
   nlohmann::json json() const;

@@ -79,7 +79,7 @@ MemoryEstimate probe_training(const Task& task, const Model& model,
                    6 * values * static_cast<double>(std::max(source_length, target_length)),
                affordable = std::floor(probe_flops / std::max(per_sequence, 1.0));
   const auto sequences = std::llround(std::clamp(affordable, 1.0, std::ceil(per_shard)));
-  std::int64_t token = 0;  // the token ids do not affect work and memory
+  std::int64_t token = 0;  // the token ids do not affect work or memory
   const Batch batch = task.random_batch(
       sequences, source_length, target_length, vocabulary,
       [&](std::int64_t size) { return static_cast<std::int32_t>(token++ % size); });
@@ -88,7 +88,8 @@ MemoryEstimate probe_training(const Task& task, const Model& model,
   const Probe shard = probe(config, model, batch);
   work.flops = shard.flops * (work.source_tokens + work.target_tokens) /
                static_cast<double>(batch.source.rows() + batch.target.rows());
-  // The BLAS causes the remaining growth: it packs matrices into one buffer per thread.
+  // The BLAS causes the remaining growth of the process: it packs matrices into one buffer per
+  // thread.
   const double packed =
       std::max(static_cast<double>(resident() - resident_before) - shard.from_system, 0.0);
   // The tape and backward's working memory grow with the shard; gradients do not.
@@ -96,8 +97,8 @@ MemoryEstimate probe_training(const Task& task, const Model& model,
       std::max(scale * shard.tape, set) + scale * (shard.peak - std::max(shard.tape, set));
 
   e.program += threads * packed;
-  // Neighbouring sums are added as soon as both exist (step.h): one sum of each size may wait while
-  // all threads are working.
+  // Neighbouring sums are added as soon as both exist (step.h). While each thread computes a shard,
+  // one sum of each size (1, 2, 4, … shards) per thread may wait for its neighbour.
   e.gradients = set * std::min(shards, threads * (1 + std::floor(std::log2(shards / threads))));
   // An allowance for shards of unequal size and for gaps between blocks, measured on runs of
   // several models.

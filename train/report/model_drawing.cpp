@@ -43,10 +43,9 @@ Texts heads_of(const ModelOptions& o) {
 /// Adds the text lines that only self-attention has.
 void add_choices(Texts& lines, const ModelOptions& o) {
   const AttentionChoice& a = o.attention;
-  if (a.pattern == PatternKind::window)
-    lines.push_back(fmt::format("window of {} tokens", a.window));
+  if (a.pattern == PatternKind::window) lines.push_back(fmt::format("window size {}", a.window));
   if (a.pattern == PatternKind::bigbird) {
-    lines.push_back(fmt::format("blocks of {} tokens:", a.block));
+    lines.push_back(fmt::format("block size {}:", a.block));
     lines.push_back(fmt::format("{} global, {} adjacent, {} random", a.global_blocks, a.side_blocks,
                                 a.random_blocks));
   }
@@ -54,7 +53,7 @@ void add_choices(Texts& lines, const ModelOptions& o) {
     lines.push_back(fmt::format("keys with the largest scores: {}", a.top_k));
   if (a.pattern == PatternKind::linear) lines.emplace_back("linear, without scores");
   if (by_distance(o.positions)) lines.push_back("positions: " + name(o.positions));
-  if (o.memory > 0) lines.push_back(fmt::format("and the {} previous tokens", o.memory));
+  if (o.memory > 0) lines.push_back(fmt::format("segment memory of size {}", o.memory));
 }
 
 class ModelDrawing {
@@ -249,7 +248,7 @@ class ModelDrawing {
     c.rise(fmt::format("[{}]", rows));
     embedding_ = c.top - embedding.height() / 2;
     c.box(embedding);
-    if (has("segments")) c.add_side_box(box("Segments", {"of a line"}, {"segments"}, weights));
+    if (has("segments")) c.add_side_box(box("Segments", {"learned"}, {"segments"}, weights));
   }
 
   void draw_positions(Column& c, const std::string& prefix, std::int64_t max_length) const {
@@ -283,7 +282,7 @@ class ModelDrawing {
       c.caption(fmt::format("{} to a row{}", features.stack, first), "more");
     }
   }
-  /// Draws the front end. Returns the number of its output rows as text: "49", "source rows / 4".
+  /// Draws the source and the front end. Returns the number of output rows as text: "49", "source rows / 4".
   std::string draw_front_end(Column& c, const std::string& part, const std::string& rows) const {
     const bool class_row =
         architecture_ == Architecture::encoder_of_sequences && o_.pool == Pool::first;

@@ -8,7 +8,7 @@
 namespace heed {
 
 /// An SVG file with one column per stack, read from bottom to top. Each part with parameters shows
-/// their number; its tooltip lists their names, as in `heed show`, and shapes. Equal blocks are
+/// their number; its tooltip lists their names (as in `heed show`) and shapes. Equal blocks are
 /// drawn once, in a frame labelled with their number.
 std::string model_drawing(const Config& config, const Vocabulary& vocabulary);
 

@@ -15,7 +15,7 @@ namespace heed {
 namespace {
 
 constexpr std::int64_t max_batches = 16;     // maximum number of batches that are averaged
-constexpr std::int64_t guessed_length = 32;  // assumed number of tokens per sequence without data
+constexpr std::int64_t guessed_length = 32;  // assumed number of tokens per sequence
 constexpr std::int64_t guessed_characters = 100;
 
 // ---- the vocabulary -------------------------------------------------------------------------
@@ -78,8 +78,8 @@ StepWork real_work(const Task& task, const Split& train, const Tokenizers& token
   return work;
 }
 
-/// Sets vocabulary and work from the data, or to estimates if the data are unavailable or the
-/// tokenizer would take long to train.
+/// Sets the vocabulary, from the run's tokenizers if given, and the work from the data. Estimates
+/// what requires data that are unavailable or a tokenizer that would take long to train.
 void measure_data(const Task& task, const std::optional<Tokenizers>& run_tokenizers,
                   ModelSummary& summary) {
   const Config& config = task.config();

@@ -41,8 +41,9 @@ struct ModelSummary {
 
 /// Summarises a config. `run_tokenizers` are the tokenizers of a run; if unset, tokenizers are
 /// loaded or, if that is fast, trained on the training data. Without tokenizers or data, the
-/// vocabulary sizes or the work of a step are estimated. Each `basis` names the source of its
-/// values.
+/// vocabulary sizes or the work of a step are estimated. If bench.sequences is above 0 and
+/// `run_tokenizers` is unset, they are those of the synthetic batch of `heed bench`. Each `basis`
+/// names the source of its values.
 ModelSummary summarize_model(const Config& config, const std::optional<Tokenizers>& run_tokenizers);
 
 }  // namespace heed

@@ -9,7 +9,7 @@
 
 namespace heed {
 
-/// The drawings for one of these names. Throws Error(usage), listing them, for any other name.
+/// The drawings for one of these names. Throws Error(usage), which lists the names, for any other.
 ///   positions    PE, its inner products and wavelengths; the decay of scores with rotary
 ///                positions; the biases of ALiBi; the buckets of T5
 ///   schedule     the learning rate over the steps, for the config's schedule and for all schedules

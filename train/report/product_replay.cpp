@@ -18,8 +18,8 @@ using kernels::Trans;
 namespace {
 
 /// With SSE2, the thread that created this object treats subnormal numbers as zero during the
-/// object's lifetime. Products of arbitrary values may contain many of them, and Intel processors
-/// multiply them about a hundred times more slowly.
+/// object's lifetime. Products of arbitrary values may contain many subnormal numbers, which Intel
+/// processors multiply about a hundred times more slowly.
 class NoSubnormals {
  public:
 #ifdef __SSE2__
@@ -43,7 +43,7 @@ struct Stretch {
   std::uintptr_t begin = 0, end = 0;
 };
 
-/// The addresses of a matrix with rows of `cols` values, which begin `distance` values apart.
+/// The addresses of a matrix whose rows have `cols` values and begin `distance` values apart.
 Stretch stretch(const real* data, std::int64_t rows, std::int64_t cols, std::int64_t distance) {
   const auto begin = reinterpret_cast<std::uintptr_t>(data);
   return {begin, begin + sizeof(real) * static_cast<std::size_t>((rows - 1) * distance + cols)};

@@ -23,7 +23,7 @@ class ProductReplay {
   ProductReplay(const std::vector<kernels::Product>& products,
                 std::span<const NamedTensor> weights);
 
-  /// Executes the products on the calling thread, in memory that the shard has freed.
+  /// Executes the products on the calling thread, in an array allocated for this call.
   void run() const;
   /// Number of values in the array that contains all operands except weights.
   std::int64_t values() const { return values_; }

@@ -66,7 +66,7 @@ std::vector<StepProfile::Row> StepProfile::rows() const {
 
 std::string StepProfile::table() const {
   std::string text = fmt::format(
-      "  a step, {:.2f} ms (mean), on {} thread{}\n  {:<24}{:>7}{:>13}{:>14}{:>10}{:>8}\n",
+      "  mean time of a step: {:.2f} ms on {} thread{}\n  {:<24}{:>7}{:>13}{:>14}{:>10}{:>8}\n",
       1e3 * step_seconds(), threads_, threads_ == 1 ? "" : "s", "op", "calls", "forward ms",
       "backward ms", "both ms", "share");
   for (const Row& row : rows()) {

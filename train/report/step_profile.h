@@ -36,7 +36,7 @@ class StepProfile {
     double forward = 0, backward = 0;  ///< time in seconds, divided by the number of threads
     double seconds = 0;                ///< contribution to step_seconds()
   };
-  /// The ops, the most expensive first; then the time outside ops. `seconds` sums to
+  /// The ops, the most expensive first; then the time outside ops. The sum of `seconds` is
   /// step_seconds().
   std::vector<Row> rows() const;
   double step_seconds() const { return steps_ / count(); }

@@ -118,7 +118,7 @@ class TapeDrawing {
       item.width = std::max(item.width, 12 + 5.6 * static_cast<double>(character_count(line)));
     items_.push_back(std::move(item));
   }
-  /// Places each parameter in the row above the first op that reads it.
+  /// Places each leaf in the row above the first op that reads it.
   void place_leaves() {
     std::unordered_map<const Node*, std::size_t> first;
     for (const Node* node : nodes_) {
@@ -163,7 +163,7 @@ class TapeDrawing {
     for (const auto& row : rows_) place(row, [](const Item&) { return Mean{0, 1}; });
   }
   /// The weight of the horizontal distance between two linked items in the layout: small for arrows
-  /// from parameters, large between points where an arrow passes rows.
+  /// from leaves, large between points where an arrow passes rows.
   static double pull(const Item& a, const Item& b) {
     if (a.leaf || b.leaf) return 0.1;
     return a.name.empty() && b.name.empty() ? 4 : 1;

@@ -13,8 +13,8 @@ HEED_BEGIN
 /// `head`: lines of text above the drawing.
 ///
 /// The layout follows Sugiyama, Tagawa and Toda, "Methods for Visual Understanding of Hierarchical
-/// System Structures", 1981: the row of an op is the length of the longest path from a parameter,
-/// and a parameter is in the row above the first op that reads it; barycentres and exchanges of
+/// System Structures", 1981: the row of an op is the length of the longest path from a leaf to it,
+/// and a leaf is in the row above the first op that reads it; barycentres and exchanges of
 /// neighbours determine the order within a row.
 ///
 /// Throws Error(usage) if there are more than `max_drawn_nodes` nodes, Error(failed) if `result`

@@ -12,8 +12,8 @@
 
 HEED_BEGIN
 
-/// The first step of the last fifth (rounded up) of a run: earlier checkpoints differ too much from
-/// the last for a useful mean.
+/// The step at which the last fifth of a run begins, ⌊4/5 · last_step⌋. Checkpoints of earlier
+/// steps differ too much from the last for a useful mean.
 std::int64_t first_averaged_step(std::int64_t last_step);
 
 /// Sets the parameters to the elementwise mean of the weights of the newest checkpoints, at most

@@ -6,8 +6,9 @@
 
 namespace heed {
 
-/// What chose the kernel: "user" if the user set OPENBLAS_CORETYPE; "heed" if this process, or the
-/// heed process that started it, was restarted with a better kernel; otherwise "OpenBLAS".
+/// Who chose the kernel: "user" if it is the kernel that the user requested with OPENBLAS_CORETYPE;
+/// "heed" if this process, or the heed process that started it, was restarted with a better kernel;
+/// otherwise "OpenBLAS".
 std::string blas_kernel_chooser();
 
 /// Restarts this program with a better kernel, if there is one, unless the user has chosen a

@@ -44,8 +44,8 @@ bool is_plain_name(const std::string& name) {
 // ---- folders that appear or disappear atomically ----------------------------------------------
 
 /// Returns `.NAME.END`, the name of a folder while it is written or removed. First removes any
-/// folder of this name that a killed process has left. If that fails, the name is `.NAME.2.END`,
-/// and so on.
+/// folder of this name that a killed process has left. If the system refuses the removal, the name
+/// is `.NAME.2.END`, and so on.
 fs::path temporary_name(const fs::path& folder, std::string_view end) {
   constexpr int max_names = 9;
   for (int number = 1;; ++number) {
@@ -151,8 +151,8 @@ void check_content(const fs::path& path, const FileEntry& entry) {
                             path.string(), kState));
 }
 
-/// True if prune counts the checkpoint: it was not saved on request, and passes the fast checks of
-/// open_checkpoint (all except the files' checksums).
+/// True if prune counts the checkpoint: it was not saved on request, its state.json is intact, and
+/// its files have the right sizes.
 bool counts(const fs::path& folder) {
   try {
     const StateFile state = read_state(folder);

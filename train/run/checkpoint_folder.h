@@ -1,12 +1,13 @@
 #pragma once
-/// The checkpoints of a run as folders of files. CheckpointFolder does not interpret the files.
+/// The checkpoints of a run as folders of files, of which CheckpointFolder interprets only
+/// state.json.
 ///
 ///   RUN/checkpoints/step-00001000/{…, state.json}
 ///   RUN/last -> checkpoints/step-00001000        RUN/best -> checkpoints/step-00000500
 ///
 /// A checkpoint is written in these steps:
 ///   1. All files are written to a hidden sibling folder and flushed to disk. The last of them is
-///      state.json, with the SHA-256 of every file and of its own content.
+///      state.json, with the SHA-256 of every other file and of its own content.
 ///   2. The folder is renamed, and its parent flushed to disk.
 ///   3. The links are updated.
 ///   4. Older checkpoints are removed (prune).
@@ -31,7 +32,7 @@ struct CheckpointFile {
   std::function<void(FileWriter&)> write;
 };
 
-/// A checkpoint with verified checksums.
+/// A checkpoint whose checksums open_checkpoint has verified, or check_file for one of its files.
 struct Checkpoint {
   std::int64_t step = 0;
   std::filesystem::path folder;
@@ -43,8 +44,8 @@ class CheckpointFolder {
   explicit CheckpointFolder(std::filesystem::path run) : run_(std::move(run)) {}
 
   /// Writes a checkpoint, replacing one of the same step, and points `last` at it (and `best` if
-  /// `is_best`). The caller must hold the RunLock. Throws Error(io) if writing fails, with the
-  /// earlier checkpoints unchanged, and the errors of link().
+  /// `is_best`). Returns its folder. The caller must hold the RunLock. Throws Error(io) if writing
+  /// fails, with the earlier checkpoints unchanged, and the errors of link().
   std::filesystem::path save(std::int64_t step, std::span<const CheckpointFile> files,
                              const nlohmann::json& state, bool is_best = false) const;
 
@@ -66,7 +67,7 @@ class CheckpointFolder {
   /// The steps that have a checkpoint, ascending, including damaged checkpoints.
   std::vector<std::int64_t> steps() const;
   std::filesystem::path folder_of(std::int64_t step) const;
-  /// The step that the link "best" or "last" points at.
+  /// The step that the link "best" or "last" points at; nullopt if there is no such link.
   std::optional<std::int64_t> linked(const std::string& link) const;
 
   struct Newest {
@@ -95,8 +96,9 @@ void write_files(const std::filesystem::path& folder, std::int64_t step,
 /// Removes a folder after renaming it, so that no folder of that name is ever incomplete. Returns
 /// "" or, if the system refuses, the reason. Throws Error(io) for other failures.
 std::string remove_folder(const std::filesystem::path& folder);
-/// Verifies the checksum of one file in a folder that write_files has written. Returns the
-/// checkpoint that state.json describes. Throws as open_checkpoint does.
+/// Verifies the checksum of one file in a folder that write_files has written, whatever the name of
+/// the folder. Returns the checkpoint that state.json describes. Throws the errors of
+/// open_checkpoint, and Error(bad_input) if state.json does not list the file.
 Checkpoint check_file(const std::filesystem::path& folder, const std::string& name);
 /// Verifies all checksums of a checkpoint, or of the one that a link points at. Throws
 /// Error(bad_input), naming the file, if a file is missing or changed or has another size, or if

@@ -1,6 +1,7 @@
 #pragma once
 /// outputs.jsonl: the model's outputs for the test split or, if there is none, for the validation
-/// split, at the end of a run. A line for each sample:
+/// split, at the end of a run. Only tasks with one output per sample write it. A line for each
+/// sample:
 ///   {"source": …, "target": …, "output": …, "probability": …}
 #include <optional>
 #include <string>

@@ -59,7 +59,8 @@ bool is_run(const RunFolder& run) {
   return RunLock::has_mark(run.path, false) || is_record(run.path / "run.json");
 }
 
-/// Throws for a folder that heed does not replace, even with --overwrite. `found`: a file in it.
+/// Throws for a folder that heed does not replace, even with --overwrite. `found`: the file or
+/// folder in it that the message names.
 [[noreturn]] void refuse_foreign(const RunFolder& run, const std::filesystem::path& found) {
   const bool resumable = path_exists(run.config()) && !CheckpointFolder(run.path).steps().empty();
   refuse(run,

@@ -23,21 +23,23 @@ struct RunFolder {
 };
 
 /// Throws Error(usage) if a new run cannot use the folder, because it contains a run or files that
-/// may not belong to one, or is inside another run; the message lists the alternatives. Throws
-/// Error(locked) instead if another process is using the folder.
+/// may not belong to one, or is inside checkpoints/ or average/ of another run; the message lists
+/// the alternatives. Throws Error(locked) instead if another process is using the folder.
 void refuse_existing_run(const RunFolder& run);
 /// Throws Error(usage) if the folder contains files named like those of a run, but no run, or if it
-/// is inside another run; Error(locked) if another process is using it.
+/// is inside checkpoints/ or average/ of another run. Throws Error(locked) instead if another
+/// process is using the folder. Accepts a run, even one that another process is using.
 void refuse_foreign_folder(const RunFolder& run);
 /// The files that make up a run, which no output may overwrite.
 std::vector<std::string> files_of(const RunFolder& run);
 /// Removes a run's files, except the lock, from its folder. The caller must hold the lock.
 void clear_run(const RunFolder& run);
-/// The config of a run folder. Throws Error(usage) if it is missing, and the errors of read_config.
+/// The config of a run folder. Throws Error(usage) if it is missing, Error(bad_input) if it is a
+/// pipe or a device, and the errors of read_config.
 Config read_run_config(const RunFolder& run, const std::vector<std::string>& overrides = {},
                        PluginUse plugins = PluginUse::load);
-/// Throws Error(usage) if the folder contains neither a run.json nor a checkpoint, or if its config
-/// with these overrides is invalid; Error(locked) if another process is starting a run.
+/// Throws the errors of read_run_config, and Error(usage) if the folder contains neither a valid
+/// run.json nor a checkpoint, or Error(locked) instead if another process is starting a run.
 void require_run(const RunFolder& run, const std::vector<std::string>& overrides);
 /// The permitted values of --weights for a message: "; available: best, last, 100, 200"; "" if
 /// there are none.

@@ -10,8 +10,8 @@
 
 namespace heed {
 
-/// SHA-256 of the encoded samples of each split: of the token ids and sequence ends, or of the
-/// values of other inputs. "" for an empty split.
+/// SHA-256 of the encoded samples of each split: of the token ids and sequence ends, and of the
+/// values of inputs other than text. "" for an empty split.
 struct SplitSums {
   std::string train, valid, test;
 };

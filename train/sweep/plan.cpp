@@ -55,7 +55,7 @@ void read_entry(const YamlEntry& entry, SweepPlan& plan, Problems& problems) {
     const bool seeds = entry.key == "seeds";
     if (!read_count(value.text, seeds ? 1 : 0, seeds ? plan.seeds : plan.random))
       problems.add(value.place, key,
-                   fmt::format("expected a whole number, {} to {}", seeds ? 1 : 0, max_runs));
+                   fmt::format("expected a whole number from {} to {}", seeds ? 1 : 0, max_runs));
   } else if (entry.key == "halving") {
     if (value.text != "true" && value.text != "false")
       problems.add(value.place, key, "expected true or false");
@@ -159,8 +159,7 @@ std::string settings_of(const Config& config) {
   return text;
 }
 
-/// Throws Error(usage) for a plan that varies nothing or in which two settings contradict each
-/// other.
+/// Throws Error(usage) for a plan that varies nothing or has contradictory settings.
 void check(const SweepPlan& plan, const Config& config, const std::string& path) {
   if (plan.axes.empty() && plan.seeds == 1)
     throw Error(Exit::usage,

@@ -17,7 +17,7 @@ struct SweepAxis {
   std::vector<std::string> values;  ///< spelled as on the command line
 };
 
-/// The section `sweep` of a config, and the arguments of the command line:
+/// The section `sweep` of a config, to which the command line may add arguments:
 ///   sweep: {model.norm: [pre, post], optim.lr: [1e-3, 3e-3], seeds: 3, random: 0, halving: false}
 struct SweepPlan {
   std::vector<SweepAxis> axes;
@@ -45,8 +45,8 @@ SweepPlan read_sweep(const std::string& path);
 void add_arguments(SweepPlan& plan, std::span<const std::string> arguments);
 
 /// The runs of a plan in a fixed order. Checks the config of every run. Throws Error(usage) for a
-/// plan with neither axes nor several seeds, with contradictory settings, with more than 10,000
-/// runs or with two equal runs, or for an invalid config.
+/// plan with neither axes nor several seeds, with contradictory settings, with a grid of more than
+/// 1,000,000 points, with more than 10,000 runs or with two equal runs, or for an invalid config.
 std::vector<SweepMember> members_of(const SweepPlan& plan, const std::string& config);
 
 }  // namespace heed

@@ -187,7 +187,7 @@ class Sweep {
       state_[i].reason = reason_of(result);
   }
 
-  /// Whether a run has final figures, of this round or a later one.
+  /// Whether a run has final metrics, of this round or a later one.
   bool is_finished(std::size_t i, const Round& round) const {
     if (!std::filesystem::exists(folder_of(i) + "/config.yaml")) return false;
     const RunResult result = read_history(folder_of(i)).result;

@@ -21,7 +21,7 @@ struct FailedRun {
 };
 
 struct SweepResult {
-  /// Folders of runs with final figures, including dropped runs.
+  /// Folders of the runs that have final metrics or that halving has dropped.
   std::vector<std::string> finished;
   std::vector<FailedRun> failed;
   int signal = 0;  ///< signal that stopped the sweep; 0: none
@@ -37,7 +37,7 @@ void claim_folder(const SweepOptions& options, const std::vector<SweepMember>& m
 /// checkpoint and end.
 ///
 /// With halving, all points are trained for a fraction of train.steps, then the better half for
-/// twice as many steps, and so on, until the remaining points reach train.steps (successive
+/// twice as many steps, and so on, until one point is left and reaches train.steps (successive
 /// halving, Jamieson and Talwalkar 2016). Points are ranked by the metric train.best of the last
 /// validation of the round, averaged over their seeds. The learning-rate schedule is the same in
 /// all rounds.

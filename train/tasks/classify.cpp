@@ -1,6 +1,6 @@
-/// task: classify. An encoder predicts one label for each line. A source line is a text, two texts
-/// separated by a tab, or identifies an image, a video, a sound or features; the target line is its
-/// label.
+/// task: classify. An encoder predicts one label for each line. A source line is one text or two
+/// texts separated by a tab, or it identifies an image, a video, a sound or features; the target
+/// line is its label.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -26,8 +26,8 @@ double Evaluation::value(Metric metric) const {
 
 nlohmann::json Evaluation::json() const {
   nlohmann::json j{{"sentences", sentences}, {"tokens", tokens}};
-  for (std::size_t i = 0; i < figures_.size(); ++i) {
-    if (figures_[i]) j[std::string(metric_table[i].name)] = *figures_[i];
+  for (std::size_t i = 0; i < values_.size(); ++i) {
+    if (values_[i]) j[std::string(metric_table[i].name)] = *values_[i];
   }
   if (notes.is_object()) j.update(notes);
   return j;
@@ -35,11 +35,11 @@ nlohmann::json Evaluation::json() const {
 
 std::string Evaluation::text() const {
   std::string text;
-  for (std::size_t i = 0; i < figures_.size(); ++i) {
+  for (std::size_t i = 0; i < values_.size(); ++i) {
     const MetricInfo& metric = metric_table[i];
-    if (!figures_[i] || metric.detail) continue;
+    if (!values_[i] || metric.detail) continue;
     text += fmt::format("{}{} {}", text.empty() ? "" : "  ", metric.label,
-                        text_of(static_cast<Metric>(i), *figures_[i]));
+                        text_of(static_cast<Metric>(i), *values_[i]));
   }
   return text;
 }

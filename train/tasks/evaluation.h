@@ -22,17 +22,17 @@ struct Evaluation {
   double value(Metric metric) const;  ///< NaN if the metric was not computed
   double loss() const { return value(Metric::loss); }
   bool has(Metric metric) const { return figure(metric).has_value(); }
-  void set(Metric metric, double value) { figures_[static_cast<std::size_t>(metric)] = value; }
+  void set(Metric metric, double value) { values_[static_cast<std::size_t>(metric)] = value; }
 
   nlohmann::json json() const;
-  /// "loss 1.234  perplexity 3.43  …"
+  /// "loss 1.2340  perplexity 3.435  …"
   std::string text() const;
 
  private:
   const std::optional<double>& figure(Metric metric) const {
-    return figures_[static_cast<std::size_t>(metric)];
+    return values_[static_cast<std::size_t>(metric)];
   }
-  std::array<std::optional<double>, metric_table.size()> figures_;
+  std::array<std::optional<double>, metric_table.size()> values_;
 };
 
 /// The value of a metric for display: "0.4321", "95.20 %".

@@ -256,7 +256,8 @@ class LanguageModelTask final : public Task {
                                const std::string& target) const override {
     if (!source.empty()) {
       throw Error(Exit::usage,
-                  "--source is for task seq2seq; a language model scores only --target");
+                  "--source is for tasks that read pairs of lines; a language model scores only "
+                  "--target");
     }
     const std::vector<std::string> lines = read_lines(target);
     const auto context = static_cast<std::size_t>(model_sizes(config_).context);

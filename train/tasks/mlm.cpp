@@ -132,10 +132,12 @@ class MaskedModelTask final : public Task {
                        longest = data.source.longest(), rows = texts * (longest + 1) + 1,
                        limit = model_sizes(config_).positions;
     if (limit == 0 || rows <= limit) return;
-    throw Error(Exit::bad_input,
-                fmt::format("{}: the longest line has {} tokens; a sample of {} with special "
-                            "tokens does not fit into {} positions (model.max_positions)",
-                            what, longest, texts == 1 ? "a line" : "two lines", limit));
+    throw Error(
+        Exit::bad_input,
+        fmt::format("{}: the longest line has {} tokens; {} special tokens do not fit "
+                    "into {} positions (model.max_positions)",
+                    what, longest, texts == 1 ? "such a line and its" : "two such lines and their",
+                    limit));
   }
 
   std::string describe(const ExperimentData& data) const override {

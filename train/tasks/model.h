@@ -16,7 +16,7 @@ inline std::unique_ptr<Model> build_model(const Config& config, const Vocabulary
 /// The model of the config. Its matrices are uninitialised and occupy no physical memory until they
 /// are written. Throws Error(io) if they cannot be allocated.
 std::unique_ptr<Model> build_uninitialised(Config config, const VocabularySizes& vocabulary);
-/// Checks a mixer from a plugin in its roles in this model (nn/layers/mixer_check.h). Throws
+/// Checks a plugin's mixer in each of its roles in this model (nn/layers/mixer_check.h). Throws
 /// Error(failed) if a check fails. The tests check the built-in mixers. (Inline, because `heed
 /// gradcheck` runs the check in float64.)
 inline void check_mixers(const Config& config) {
@@ -24,12 +24,13 @@ inline void check_mixers(const Config& config) {
   if (has_encoder(architecture)) check_registered_mixer(config.model, AttentionScope::all);
   if (has_decoder(architecture)) check_registered_mixer(config.model, AttentionScope::past);
 }
-/// A model to train; calls check_mixers. Throws Error(io), before any weight is written, if
+/// A model to train; calls check_mixers. Throws Error(io), before any matrix is initialised, if
 /// weights, gradients and moments alone need more memory than the machine has.
 std::unique_ptr<Model> build_to_train(const Config& config, const VocabularySizes& vocabulary);
 
 /// The minimum memory for training a model, in bytes, whatever the batch size: without activations
-/// and with the gradients of one shard.
+/// and with the gradients of one shard. `moments` includes the moving average of the weights
+/// (train.ema).
 struct MinMemory {
   double program = 0;  ///< code, libraries and the buffers of the BLAS
   double weights = 0, gradients = 0, moments = 0;

@@ -93,8 +93,9 @@ class Translations final : public Generator {
   }
 
  private:
-  /// The number of batches. In bf16, where the result depends on it, the default; otherwise, one
-  /// for a single thread, or two per thread, so that no thread is idle for long at the end.
+  /// The number of batches: in bf16, where the result depends on it, the default; otherwise, one
+  /// on a single thread, or two for each of several threads, so that no thread is idle for long at
+  /// the end.
   std::int64_t batches() const {
     if (config_.decode.precision == DecodePrecision::bf16) return usual_batches;
     return trained_.team.threads() == 1 ? 1 : 2 * trained_.team.threads();

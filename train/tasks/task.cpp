@@ -156,7 +156,8 @@ Split Task::read_given(const FilesOptions& files) const {
     if (!files.source.empty() || !files.target.empty())
       refuse("--source and --target are for tasks that read pairs of lines");
   } else {
-    if (!files.text.empty()) refuse("--text is for language models; use --source and --target");
+    if (!files.text.empty())
+      refuse("--text is for tasks that read text; use --source and --target");
     if (files.source.empty() || files.target.empty())
       refuse("--source and --target must be used together");
   }

@@ -1,7 +1,7 @@
 #pragma once
 /// The task of an experiment. The trainer, the checkpoints and the commands use only this
-/// interface. A task NAME consists of the function make_NAME_task in train/tasks/ and a row of
-/// train/config/tasks.h.
+/// interface. A built-in task NAME consists of the function make_NAME_task in train/tasks/ and a
+/// row of train/config/tasks.h.
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -37,7 +37,7 @@ struct EvaluationRequest {
   bool pretokenised = false;  ///< whether outputs and references are already tokenised for BLEU
 };
 
-/// log p of a line and its number of tokens.
+/// log p of a line, and the number of its tokens or labels that were scored.
 struct LineScore {
   double log_prob = 0;
   std::int64_t tokens = 0;
@@ -65,11 +65,11 @@ class Generator {
   /// One output line per input line; `first` is the number of the first line, from 0.
   virtual std::vector<std::string> lines(const std::vector<std::string>& input,
                                          std::int64_t first) = 0;
-  /// Up to request.nbest outputs for each line, the best first. Throws Error(usage) if the task has
-  /// only one output per line.
+  /// Up to request.nbest outputs for each line: the best first or, with decode.sample, in the order
+  /// in which they were drawn. Throws Error(usage) if the task has only one output per line.
   virtual std::vector<std::vector<GeneratedText>> nbest(const GenerationRequest& request);
   /// The prompt and its continuation. `on_text`, if set, receives the text in pieces, each as soon
-  /// as it is final. Throws Error(usage) if the task has no prompts.
+  /// as it is final. Throws Error(usage) if the task does not continue prompts.
   virtual std::string continuation(const std::string& prompt, const TextCallback& on_text);
 };
 
@@ -128,12 +128,12 @@ class Task {
   virtual std::unique_ptr<Generator> make_generator(const LoadedModel& trained,
                                                     std::uint64_t seed) const = 0;
   /// A batch of one line, encoded for the model. `output` is its target or its labels (not used by
-  /// lm and mlm). If it is empty, tag and classify use placeholders. Throws Error(usage) if the
-  /// task does not support this, Error(bad_input) if the model cannot process the line.
+  /// lm and mlm). If `output` is empty, tag and classify use placeholders. Throws Error(usage) if
+  /// the task does not support this, Error(bad_input) if the model cannot process the line.
   virtual Batch batch_of_line(const Tokenizers& tokenizers, const std::string& line,
                               const std::string& output) const;
-  /// The scores of the lines of the file `target`, given those of `source` if the task reads pairs.
-  /// Throws Error(usage) if the task does not score files of this kind.
+  /// The scores of the lines of the file `target`, given the lines of `source` if the task reads
+  /// pairs. Throws Error(usage) if the task does not score such files.
   virtual std::vector<LineScore> score(const LoadedModel& trained, const std::string& source,
                                        const std::string& target) const = 0;
 

@@ -10,8 +10,8 @@ HEED_BEGIN
 /// and per target token; 0 for a side that the task does not have. They are counted by running the
 /// model on one token of each side, or on the shortest source that it accepts (a whole image, or
 /// the rows that a convolutional front end reduces to one). Batches are cut into shards of similar
-/// cost, so the bits of a result depend on this cost. The additional cost of attention in longer
-/// sequences is ignored.
+/// cost, so this cost affects the exact (bitwise) results of a run. The additional cost of
+/// attention in longer sequences is ignored.
 TokenCost token_cost(const Task& task, const Model& model);
 
 HEED_END

@@ -1,6 +1,6 @@
 #pragma once
 /// Shows the progress of a long job: on a terminal, in one line that is redrawn; otherwise, in new
-/// lines at intervals of at least 10 s.
+/// lines, normally at least 10 s apart.
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -29,7 +29,7 @@ struct ProgressState {
   std::optional<double> loss{};
   std::optional<double> learning_rate{};
   std::optional<double> tokens_per_second{};
-  std::optional<double> seconds_left{};  ///< nullopt: ProgressBar computes an estimate
+  std::optional<double> seconds_left{};  ///< nullopt: ProgressBar estimates it if `total` is known
   std::span<const double> curve{};       ///< values of the sparkline; set by ProgressBar
 };
 
@@ -38,7 +38,7 @@ struct ProgressState {
 std::string format_duration(double seconds);
 /// "950", "12.3k", "4.56M"; "?" for NaN and infinity.
 std::string format_quantity(double value);
-/// A bar of `cells` columns, filled up to the share `fraction`, which is clamped to [0, 1]. NaN and
+/// A bar of `cells` columns, of which the share `fraction`, clamped to [0, 1], is filled. NaN and
 /// infinity count as 0.
 std::string format_bar(double fraction, int cells, const ProgressStyle& style);
 /// "█▆▄▂▁▁": a block for each value, scaled between the minimum and the maximum. Values that are
@@ -46,7 +46,7 @@ std::string format_bar(double fraction, int cells, const ProgressStyle& style);
 std::string format_sparkline(std::span<const double> values);
 /// "train  ━━━━──────   42%  4200/10000  loss 2.3457  12.3k tok/s  lr 8.80e-04  ETA 3:05". Drops the
 /// least important fields until the line is shorter than the width. With Unicode, a wide line also
-/// contains a sparkline of the last 12 losses.
+/// contains a sparkline of up to 12 recent losses.
 std::string format_bar_line(std::string_view label, const ProgressState& state,
                             const ProgressStyle& style);
 /// The state as a line without a bar, for a log: "train step 4200/10000 (42%)  loss 2.3457".
@@ -68,8 +68,8 @@ class ProgressBar {
   ProgressBar(const ProgressBar&) = delete;
   ProgressBar& operator=(const ProgressBar&) = delete;
 
-  /// Shows a state unless the previous one was shown less than 0.1 s (without a terminal,
-  /// `plain_seconds`) ago. The first state and a state whose step has reached a known `total` are
+  /// Shows the state unless a state was shown less than 0.1 s ago (without a terminal, less than
+  /// `plain_seconds`). The first state and a state whose step has reached a known `total` are
   /// always shown.
   void update(ProgressState state);
   /// Adds a loss to the sparkline.
@@ -82,14 +82,14 @@ class ProgressBar {
  private:
   std::string label_;
   ProgressStyle style_;
-  bool watch_width_ = false;  // true: query the terminal's width at each update
+  bool watch_width_ = false;  // true: query the terminal's width before each drawing
   Sink sink_;
   Clock clock_;
-  double interval_;  // seconds between updates
+  double interval_;  // minimum number of seconds between two states shown
   double begun_;
   std::optional<double> shown_at_;
   std::string drawn_;          // the line as currently shown; empty: none
-  std::vector<double> curve_;  // the last 12 losses
+  std::vector<double> curve_;  // the last losses, at most 12
 };
 
 }  // namespace heed

@@ -1,5 +1,5 @@
 #pragma once
-/// Prints the messages of a training run to stderr and logs them in the run's train.log.
+/// Messages on stderr. Those of a training run are also logged in its train.log.
 #include <filesystem>
 #include <string>
 
@@ -19,8 +19,8 @@ class RunLog {
 
   /// Prints a line and logs it as log() does.
   void line(const std::string& text);
-  /// Appends a line with the date and time to the file but does not print it, for text that other
-  /// code prints. Before a call of log_to(), does nothing. Throws Error(io) if the write fails.
+  /// Appends a line with the date and time to the file without printing it, for text that is printed
+  /// elsewhere. Does nothing before log_to() is called. Throws Error(io) if the write fails.
   void log(const std::string& text);
   void progress(const ProgressState& state);
   /// Adds a loss to the sparkline of the progress bar.

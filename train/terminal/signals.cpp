@@ -12,7 +12,7 @@ namespace heed {
 namespace {
 
 // Any thread may receive the signal, and other threads read these variables. A handler may write
-// lock-free atomics; sig_atomic_t is for a single thread.
+// lock-free atomics; sig_atomic_t is safe only within one thread.
 std::atomic<int> stop_signal{0};
 std::atomic<std::int64_t> stop_time{0};
 std::atomic<bool> save_wanted{false};
@@ -29,7 +29,7 @@ std::int64_t nanoseconds() {
 
 /// A lost terminal causes two SIGHUPs (from the shell, then the system), and timeout(1) sends its
 /// signal twice (to the process, then to its group). Signals within 0.1 s of the first therefore
-/// count as one request, and a SIGHUP never counts as a second one.
+/// count as one request, and a SIGHUP never counts as a second request.
 void on_signal(int number) {
   if (number == SIGUSR1) {
     save_wanted = true;

@@ -17,7 +17,8 @@
 namespace heed {
 namespace {
 
-static_assert(std::endian::native == std::endian::little, "elements are written as in memory");
+static_assert(std::endian::native == std::endian::little,
+              "elements are little-endian in the file and are written as in memory");
 
 constexpr std::uint64_t kLengthBytes = 8;  // size of the first field, the header's length
 
@@ -133,7 +134,7 @@ std::string header_of(const std::vector<const TensorView*>& tensors,
     const std::uint64_t end = at + tensor->bytes.size();
     if (tensor->bytes.size() != static_cast<std::uint64_t>(tensor->size()) * size_of(tensor->dtype))
       throw Error(Exit::failed,
-                  fmt::format("safetensors: tensor {}: {} bytes do not fit {}", tensor->name,
+                  fmt::format("safetensors: tensor {}: {} bytes do not match {}", tensor->name,
                               tensor->bytes.size(), tensor->description()));
     header[tensor->name] = {
         {"dtype", name_of(tensor->dtype)}, {"shape", tensor->shape}, {"data_offsets", {at, end}}};

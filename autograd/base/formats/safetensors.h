@@ -93,7 +93,7 @@ class SafetensorsFile {
     void operator()(std::uint64_t* words) const noexcept { std::free(words); }
   };
   // The memory consists of 64-bit words, so that the elements are aligned. It comes from malloc,
-  // which leaves it uninitialised and throws no exception if there is too little.
+  // which leaves it uninitialised and returns nullptr if there is too little.
   std::unique_ptr<std::uint64_t[], Free> data_;
 };
 

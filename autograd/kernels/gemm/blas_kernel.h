@@ -1,7 +1,7 @@
 #pragma once
 /// The kernel that OpenBLAS runs. OpenBLAS chooses it at load time by the family and model of the
-/// processor, and uses its oldest kernel (Prescott, 2004) if the processor is newer than the
-/// library. The processor's instruction sets determine which kernels it could run.
+/// processor, and falls back to an old kernel (Prescott, 2004) if the processor is newer than the
+/// library. Which kernels a processor can run depends only on its instruction sets.
 #include <atomic>
 #include <string>
 #include <string_view>
@@ -35,7 +35,7 @@ struct BlasDiagnosis {
   /// present kernel and it is slow but does not crash.
   std::string better;
   bool crashes = false;  ///< the kernel needs instructions that the processor lacks
-  std::string problem;   ///< one line, with the remedy; empty if there is none
+  std::string problem;   ///< one line, with the remedy; empty if there is no problem
 };
 /// A requested kernel is diagnosed only if it crashes or is far too slow (no AVX2, although the
 /// processor has it). A kernel with an unknown name is not diagnosed.

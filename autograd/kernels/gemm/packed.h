@@ -37,7 +37,8 @@ class PackedWeights {
 
   void add(const Array& matrix);  ///< [rows, cols]
   /// The packed layout of the n rows of k values that start at `rows`, or nullptr if no added
-  /// matrix contains them or this processor has no packed layout.
+  /// matrix contains them. Also nullptr if they are not quantised and this processor has no packed
+  /// layout.
   const PackedMatrix* find(const real* rows, std::int64_t n, std::int64_t k);
 
  private:

@@ -3,7 +3,7 @@
 /// pointer test per product.
 ///
 /// A product of m x k and k x n has 2 m n k FLOPs. There are two counts:
-///   executed  what gemm multiplies: attention skips entirely masked blocks, and recomputes some
+///   executed  what gemm computes: attention skips entirely masked blocks, and recomputes some
 ///             scores instead of storing them
 ///   model     what the definition of the model requires: attention counts all query-key pairs,
 ///             masked or not, however it is computed. Papers and other programs report this count.

@@ -105,7 +105,8 @@ HWY_INLINE V times_power(V v, V n) {
     }
   }
 #endif
-  // Two steps, because 2^n alone may not be a normal number. Only the second step rounds.
+  // Two steps, because 2^n alone may not be a normal number. The first is exact unless its result
+  // is denormal.
   const V half = hn::Round(hn::Mul(n, hn::Set(d, static_cast<T>(0.5))));
   const auto power = [&](V k) HWY_ATTR {
     constexpr int mantissa = std::numeric_limits<T>::digits - 1;

@@ -195,7 +195,7 @@ struct GeluTanh {
   static constexpr double c = 1.5957691216057307118, k = 0.044715;  // c: 2 √(2/π)
 
   /// e^−|2u|, 2u = c x (1 + k x²), because (1 + tanh u) / 2 = σ(2u). In the float build, the
-  /// exponent is computed in double, because e^u multiplies the relative error of u by |u|.
+  /// exponent is computed in double, because the relative error of e^v is |v| times that of v.
   static HWY_INLINE Power<Vector> power(Vector x) {
 #ifdef HEED_DOUBLE
     const Vector u =

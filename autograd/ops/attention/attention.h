@@ -14,7 +14,8 @@ struct AttentionResult {
   Tensor weights;  ///< [..., Tq, Tk], the result of softmax
 };
 /// Scaled dot-product attention, composed of other ops: softmax(q kᵀ / √d + mask) v for
-/// q [..., Tq, d], k [..., Tk, d], v [..., Tk, dv] and a mask that broadcasts to [..., Tq, Tk].
+/// q [..., Tq, d], k [..., Tk, d], v [..., Tk, dv] and an additive mask that broadcasts to
+/// [..., Tq, Tk].
 AttentionResult attention(const Tensor& q, const Tensor& k, const Tensor& v,
                           const Array& mask = {});
 /// A mask [t, t] for `attention`: 0 on and below the diagonal, −inf above it.

@@ -22,7 +22,7 @@ class LinearAttentionStep {
   LinearAttentionStep(const AttentionOptions& options, std::int64_t q_columns)
       : layout_(options.layout("linear_attention_step", q_columns, false)) {}
 
-  /// The number of values in a state, which the caller initialises to zero.
+  /// The number of values in a state; the caller initialises them to zero.
   std::int64_t state_size() const { return layout_.key_heads * layout_.size * (layout_.size + 1); }
   /// q, out: [heads · size]; kv: [2 · key_heads · size], the new row's keys, then its values. Adds
   /// the row to the state, then computes out from the state.

@@ -7,8 +7,8 @@
 HEED_BEGIN
 
 /// Any mask: a query reads the keys for which `reads` returns true. Stretch n contains the n-th run
-/// of adjacent keys of each query, so masks with few, long runs are fastest. `reads` is called for
-/// every query-key pair of a block.
+/// of consecutive keys that each query reads, so masks with few, long runs are fastest. `reads` is
+/// called for every query-key pair of a block.
 struct MaskPattern final : Pattern {
   using Reads = std::function<bool(std::int64_t sequence, std::int64_t query, std::int64_t key)>;
   Reads reads;

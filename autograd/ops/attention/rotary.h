@@ -27,7 +27,7 @@ struct RotaryOptions {
 
 /// Rotates the heads of each row by angles proportional to the row's position:
 /// [rows, d] → [rows, d]. The product of a query and a key then depends on their positions only
-/// through the distance. positions: [rows], counted from 0.
+/// through the distance between them. positions: [rows], counted from 0.
 Tensor rotary(const Tensor& x, std::span<const std::int32_t> positions,
               const RotaryOptions& options);
 

@@ -4,7 +4,7 @@
 HEED_BEGIN
 
 /// Sliding window: query i reads key i, the `back` keys before it and the `ahead` keys after it;
-/// ahead = 0 is causal attention. Cost and memory are linear in the number of tokens. After n
+/// with ahead = 0, attention is causal. Cost and memory are linear in the number of tokens. After n
 /// layers, a token depends on up to n · back tokens before it.
 /// Source: Beltagy et al., "Longformer", 2020, section 3.1.
 struct WindowPattern final : Pattern {

@@ -12,8 +12,8 @@ inline void require_defined(const char* op, const Array& x) {
   if (!x.defined()) fail("[{}] expected a tensor with values, got an undefined one", op);
 }
 
-/// Dropout draws 16 bits for each value, so p is rounded to a multiple of 2⁻¹⁶ and must not
-/// become 1.
+/// Dropout draws 16 bits for each value, so p is rounded to a multiple of 2⁻¹⁶ and must not round
+/// to 1.
 inline void require_probability(const char* op, real p) {
   constexpr double largest = 65535.0 / 65536.0;
   if (!(p >= 0 && p < 1)) fail("[{}] expected p in [0, 1), got {}", op, p);

@@ -112,7 +112,7 @@ std::string any_case(std::string text, Random& random) {
 struct Form {
   std::string_view pattern;
   bool any_case = false;
-  bool short_year = false;  // the pattern has a year of two digits
+  bool short_year = false;  // the pattern has a two-digit year
 };
 
 // The fields, with examples:

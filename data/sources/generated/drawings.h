@@ -18,7 +18,7 @@ namespace heed {
 bool is_drawing(std::string_view line);
 
 /// Draws the shapes on black. Grey is the mean of red, green and blue. Throws Error(bad_input) if
-/// the line does not have the form above.
+/// the line does not have the form at the top of this file.
 Image draw_image(std::string_view line, std::int64_t height, std::int64_t width,
                  std::int64_t channels);
 

@@ -14,8 +14,8 @@ struct TaggedSentence {
 
 /// A sentence of `clauses` ≥ 1 clauses. The tags are from Universal Dependencies: ADJ, ADP, ADV,
 /// AUX, CCONJ, DET, NOUN, PART, PRON, PUNCT, SCONJ, VERB. Many words have several tags ("the guards
-/// watch", "she guards the watch", "like a light ship", "ships like light"), so the tag of a word
-/// depends on its neighbours.
+/// watch", "she guards the watch", "like a light ship", "ships like the light"), so the tag of a
+/// word depends on its neighbours.
 TaggedSentence tagged_sentence(std::int64_t clauses, Random& random);
 
 }  // namespace heed

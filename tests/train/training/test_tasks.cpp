@@ -281,7 +281,7 @@ BOOST_AUTO_TEST_CASE(files_that_a_task_does_not_read_are_refused) {
   };
   for (const TaskKind kind : {TaskKind::tag, TaskKind::seq2seq}) {
     c.task = kind;
-    refused(text, "--text is for language models");
+    refused(text, "--text is for tasks that read text");
     refused(half, "--source and --target must be used together");
     refused(twice, "only one file can be standard input");
   }

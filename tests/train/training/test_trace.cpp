@@ -384,7 +384,7 @@ BOOST_AUTO_TEST_CASE(gradients_of_shared_keys_and_values_are_marked_as_shares) {
                       {"", {}});
   };
   const std::string some = text("ab", "encoder.layers.0.self_attn");
-  for (const char* part : {"key head 1 of 2 (from 0); the layer has 4 query heads.",
+  for (const char* part : {"key head 1 of 2 (counted from 0); the layer has 4 query heads.",
                            "this head's share of ∂loss / ∂W_K, a matrix shared by 2 heads",
                            "this head's share of ∂loss / ∂W_V, a matrix shared by 2 heads",
                            "  ∂loss / ∂W_Q", "ALiBi, m = 0.00390625"})

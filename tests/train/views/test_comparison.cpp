@@ -113,7 +113,7 @@ BOOST_AUTO_TEST_CASE(repeated_seed_counts_once_and_repeated_run_is_refused) {
   HEED_CHECK_ERROR(Exit::usage, "/0/. is given twice", Comparison(runs.results));
 }
 
-BOOST_AUTO_TEST_CASE(figures_measured_on_different_data_are_not_compared) {
+BOOST_AUTO_TEST_CASE(metrics_measured_on_different_data_are_not_compared) {
   Runs runs;
   runs.add("seed: 1\n", 0.5);
   const std::string changed = runs.add("seed: 2\n", 0.5),
@@ -133,7 +133,7 @@ BOOST_AUTO_TEST_CASE(figures_measured_on_different_data_are_not_compared) {
   BOOST_TEST(read_result(third).where == "valid, step 8");  // the run was resumed after its test
 }
 
-BOOST_AUTO_TEST_CASE(figures_measured_on_different_lines_are_not_compared) {
+BOOST_AUTO_TEST_CASE(metrics_measured_on_different_lines_are_not_compared) {
   Runs runs;
   runs.add("seed: 1\n", 0.5);
   const std::string changed = runs.add("model: {heads: 2}\n", 0.5);
@@ -167,7 +167,7 @@ BOOST_AUTO_TEST_CASE(field_of_the_wrong_type_is_refused_with_its_name) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(run_without_test_figures_has_the_figures_of_its_last_validation) {
+BOOST_AUTO_TEST_CASE(run_without_test_metrics_has_the_metrics_of_its_last_validation) {
   Runs runs;
   const std::string run = runs.add("seed: 1\n", 0.5);
   put(run + "/metrics.jsonl", "{\"kind\":\"valid\",\"step\":20,\"exact_match\":0.25}\n");

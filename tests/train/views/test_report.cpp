@@ -1,4 +1,4 @@
-// `heed report`: figures of metrics.jsonl, intervals, paired tests, curves as CSV, hostile text.
+// `heed report`: metrics of metrics.jsonl, intervals, paired tests, curves as CSV, hostile text.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -28,7 +28,7 @@ std::vector<SampleOutput> texts(int right) {
   return all;
 }
 
-/// Writes a finished run with these outputs and their figures, and returns its path. `keys` is
+/// Writes a finished run with these outputs and their metrics, and returns its path. `keys` is
 /// appended to its config. The losses are multiplied by `scale`.
 std::string make_run(const TempFolder& folder, const std::string& name, const std::string& keys,
                      const std::vector<SampleOutput>& outputs, double scale = 1) {
@@ -69,7 +69,7 @@ std::string page_of(const std::vector<std::string>& runs) {
   return report_page(histories, {});
 }
 
-/// The exact values of the figures in a page.
+/// The exact values of the metrics in a page.
 std::vector<double> data_values(const std::string& page) {
   std::vector<double> all;
   const std::regex element("<data value=\"([^\"]*)\"");
@@ -82,7 +82,7 @@ std::vector<double> data_values(const std::string& page) {
 
 BOOST_AUTO_TEST_SUITE(report)
 
-BOOST_AUTO_TEST_CASE(page_contains_the_exact_figures_of_the_run) {
+BOOST_AUTO_TEST_CASE(page_contains_the_exact_metrics_of_the_run) {
   const TempFolder folder;
   const std::string run = make_run(folder, "a", "", texts(60));
   const std::string page = page_of({run});
@@ -134,26 +134,26 @@ BOOST_AUTO_TEST_CASE(hostile_text_is_escaped) {
   BOOST_TEST(!contains(page, std::string(1000, 'x')));  // truncated
 }
 
-BOOST_AUTO_TEST_CASE(run_without_figures_has_a_page) {
+BOOST_AUTO_TEST_CASE(run_without_metrics_has_a_page) {
   const TempFolder folder;
   const RunFolder run{folder / "new"};
   std::filesystem::create_directories(run.path);
   put(run.config(), "task: seq2seq\ndata: {synthetic: {name: copy}}\n");
-  BOOST_TEST(contains(page_of({run.path.string()}), "no figures yet"));
+  BOOST_TEST(contains(page_of({run.path.string()}), "no metrics yet"));
   put(run.metrics(), "{\"kind\":\"train\",\"step\":5,\"loss\":3,\"nll\":3}\n{\"kind\":\"tra");
   const std::string page = page_of({run.path.string()});
-  BOOST_TEST(contains(page, "step 5: no figures yet"));
+  BOOST_TEST(contains(page, "step 5: no metrics yet"));
   BOOST_TEST(contains(page, "negative log-likelihood"));
 }
 
-// An interval is shown only if the outputs reproduce the figures.
-BOOST_AUTO_TEST_CASE(outputs_that_do_not_match_the_figures_have_no_interval) {
+// An interval is shown only if the outputs reproduce the metrics.
+BOOST_AUTO_TEST_CASE(outputs_that_do_not_match_the_metrics_have_no_interval) {
   const TempFolder folder;
   const std::string run = make_run(folder, "a", "", texts(60));
   write_outputs(RunFolder{run}, texts(20));
   BOOST_TEST(!contains(page_of({run}), "interval <"));
   BOOST_TEST(!contains(page_of({run}), "(95 % interval"));
-  BOOST_TEST(contains(page_of({run}), "does not match the figures in its metrics.jsonl</li>"));
+  BOOST_TEST(contains(page_of({run}), "does not match the metrics in its metrics.jsonl</li>"));
 }
 
 BOOST_AUTO_TEST_CASE(nonfinite_figure_breaks_a_curve) {

@@ -90,9 +90,9 @@ BOOST_AUTO_TEST_CASE(mistakes_in_a_sweep_are_reported_before_any_run) {
   BOOST_TEST(contains(message("sweep: {model.nrom: [pre]}\n", {}),
                       "c.yaml:3:9: sweep.model.nrom: expected a config key"));
   BOOST_TEST(contains(message("sweep: {model.norm: pre}\n", {}), "expected a list of values"));
-  BOOST_TEST(contains(message("sweep: {seeds: 0}\n", {}), "whole number, 1 to 10000"));
+  BOOST_TEST(contains(message("sweep: {seeds: 0}\n", {}), "whole number from 1 to 10000"));
   BOOST_TEST(contains(message("sweep: {seeds: 9223372036854775807}\n", {"model.heads=1,2"}),
-                      "whole number, 1 to 10000"));
+                      "whole number from 1 to 10000"));
   BOOST_TEST(contains(message("", {"optim.lr=1e-3,0.01,0.001"}),
                       "runs 001-lr=1e_3 and 003-lr=0.001 of the sweep are the same"));
   BOOST_TEST(

@@ -69,7 +69,7 @@ CommandEntry entry(const CLI::App& app) {
   return entry;
 }
 
-/// Sets the choices of arguments whose values CLI11 does not check.
+/// Sets the choices of the arguments of `fetch` and `help`, whose values CLI11 does not check.
 void add_choices(CommandTree& tree) {
   for (CommandEntry& command : tree.commands) {
     for (Argument& a : command.positionals) {

@@ -66,7 +66,8 @@ _heed_fill() {
   [[ $kind == run || ($kind == config_or_run && -z $text) ]] && _heed_runs "$text"
 }
 
-# _heed_runs TEXT: adds the folders that begin with TEXT: run folders, and others with a final slash
+# _heed_runs TEXT: adds the folders that begin with TEXT and, if TEXT is empty, those in runs/;
+# a folder that is not a run ends in a slash
 _heed_runs() {
   local folder name
   for folder in "$1"*/ $([[ -z $1 ]] && printf '%s\n' runs/*/); do

@@ -139,7 +139,7 @@ the config of a run, every key with its value
 how the run was started: version, compiler, processor, BLAS, seed, command, checksums of the data
 .TP
 \fIruns/NAME/metrics.jsonl\fR
-the figures of training, validation and test, one JSON object per line
+the metrics of training, validation and test, one JSON object per line
 .TP
 \fIruns/NAME/train.log\fR
 the messages of the run

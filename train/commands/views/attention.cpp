@@ -16,7 +16,7 @@ namespace heed {
 
 namespace {
 
-/// Removes all layers except `layers` and, if `head` is set, all other heads.
+/// Removes all layers except `layers` and, if `head` is set, all heads except this one.
 void select(AttentionMaps& maps, const std::vector<std::string>& layers,
             std::optional<std::int64_t> head) {
   std::erase_if(maps.layers, [&](const LayerWeights& layer) {
@@ -26,7 +26,7 @@ void select(AttentionMaps& maps, const std::vector<std::string>& layers,
   for (LayerWeights& layer : maps.layers) layer.heads = {layer.heads[*head]};
 }
 
-/// The value of --width in millimetres; 0 without the option.
+/// The value of --width in millimetres; 0 without the option. Throws Error(usage) if it is invalid.
 double millimetres(const std::string& text) {
   if (text.empty()) return 0;
   double value = 0;
@@ -38,8 +38,8 @@ double millimetres(const std::string& text) {
   return value;
 }
 
-/// Throws Error(usage) if the options contradict one another or select more layers than the view
-/// can draw.
+/// Throws Error(usage) if an option does not fit the view or the output, if one that the view
+/// requires is missing, or if more layers are selected than the view can draw.
 void check_figure(const AttentionCommand& options, const std::vector<std::string>& layers) {
   const bool drawing = options.output.ends_with(".svg") && !options.json;
   for (const auto& [name, given] :
@@ -95,7 +95,7 @@ int attention_command(const AttentionCommand& options) {
   require_utf8("--target", options.target);
   if (!options.json)
     refuse_other_formats(options.output, "heed attention",
-                         "a page, or a drawing to a file that ends in .svg");
+                         "a page, or a drawing to a file whose name ends in .svg");
   const TrainedModel trained = TrainedModel::open(options.run, options.overrides, options.weights);
   const bool has_target = reads_pairs(*trained.task);
   if (!options.target.empty() && !has_target)

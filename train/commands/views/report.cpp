@@ -131,7 +131,9 @@ void write_page(const ReportCommand& options, bool running) {
 }  // namespace
 
 int report_command(const ReportCommand& options) {
-  refuse_other_formats(options.output, "heed report", "a page, which a browser can print to PDF");
+  refuse_other_formats(
+      options.output, "heed report",
+      "a page, which a browser can print to PDF, or curves to a file whose name ends in .svg");
   for (const std::string& run : options.runs)
     refuse_output_over_input(options.output, files_of({run}));
   if (!options.csv.empty()) {

@@ -67,7 +67,8 @@ std::int64_t last_change(const RunFolder& run) {
   return time;
 }
 
-/// Sets the members that the records determine. The lock and the checkpoints may change the state.
+/// Sets the members that the records determine. The caller then adjusts state and step to the lock
+/// and the checkpoints.
 void set_from_records(RunLine& line, std::vector<nlohmann::json> records) {
   line.state = RunState::stopped;
   for (const nlohmann::json& record : records) {

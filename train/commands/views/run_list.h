@@ -12,7 +12,7 @@ namespace heed {
 enum class RunState { running, finished, stopped, no_checkpoint, pruned, quantised, broken };
 
 struct RunLine {
-  RunResult result;  ///< without figures if the run has none yet or is broken
+  RunResult result;  ///< without metrics if the run has none yet or is broken
   RunState state = RunState::broken;
   std::string error;      ///< cause, if the run is broken
   std::int64_t step = 0;  ///< last recorded step; stopped run: the step of the newest checkpoint
@@ -22,9 +22,10 @@ struct RunLine {
 };
 
 /// The runs up to four levels below `folder`, and `folder` itself if it is a run, the most recently
-/// changed last. Follows links. A folder is a run if it contains config.yaml or run.json, and also
-/// checkpoints, metrics.jsonl or heed's lock. Loads no plugins. A run that cannot be read is
-/// `broken`. Throws Error(usage) if `folder` is not a folder.
+/// changed last. Follows links; skips hidden folders and folders named like those of a run, such as
+/// checkpoints. A folder is a run if it contains config.yaml or run.json, and also checkpoints,
+/// metrics.jsonl or heed's lock. Loads no plugins. A run that cannot be read is `broken`. Throws
+/// Error(usage) if `folder` is not a folder.
 std::vector<RunLine> list_runs(const std::string& folder);
 
 /// A table; ages are relative to `now`, in seconds since 1970.

@@ -108,7 +108,7 @@ int show_command(const ShowCommand& options) {
                                          options.overrides.front()));
   }
   refuse_other_formats(options.output, "heed show",
-                       "text, or a drawing to a file that ends in .svg");
+                       "text, or a drawing to a file whose name ends in .svg");
   if (options.tape && !drawing)
     throw Error(Exit::usage, "--tape: give --output a name that ends in .svg");
   if (drawing && (options.json || fixed)) {

@@ -47,8 +47,10 @@ int trace_command(const TraceCommand& options) {
   require_utf8("--input", options.input);
   require_utf8("--target", options.target);
   const bool page = options.output.ends_with(".html");
-  const std::string writes = "text, or a page to a file that ends in .html";
-  if (options.output.ends_with(".svg")) throw Error(Exit::usage, "heed trace writes " + writes);
+  const std::string writes = "text, or a page to a file whose name ends in .html";
+  if (options.output.ends_with(".svg"))
+    throw Error(Exit::usage,
+                fmt::format("--output {}: heed trace writes {}", options.output, writes));
   refuse_other_formats(options.output, "heed trace", writes);
   const bool is_run = std::filesystem::is_directory(options.config);
   if (!is_run && !options.weights.empty())

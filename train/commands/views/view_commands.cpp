@@ -49,17 +49,18 @@ void add_attention(CLI::App& app, Job& job) {
              "with --view neurons: the row of the query, counted from 0 (default: the last)")
       ->check(CLI::NonNegativeNumber)
       ->needs(view);
-  add_choice(command, results, "--threshold", options->threshold, "W",
-             "with --view graph or rollout: draw only weights of at least W (default: 0.1)")
+  add_choice(command, results, "--threshold", options->threshold, "T",
+             "with --view graph or rollout: draw only weights of at least T (default: 0.1)")
       ->check(CLI::Range(0.0, 1.0))
       ->needs(view);
   add_choice(command, results, "--width", options->width, "MM",
              "the width of a drawing on paper, such as 84mm");
-  add_json(command, options->json, "the weights");
+  add_json(command, options->json, "the attention weights");
   command->footer(
       "The page is self-contained. The weights are computed as in evaluation, without dropout. A\n"
       "drawing shows the mean of the heads, or the head that --head selects. The views:\n"
-      "  map      the weights of the keys, one row per query\n"
+      "  map      the weights of the keys, one row per query; if the keys are rows of an image,\n"
+      "           the weights are drawn over the image\n"
       "  lines    the weights as lines from each query to the keys\n"
       "  neurons  the elementwise products q ⊙ k of a query and each key; their sum times the\n"
       "           scale is the score, without position terms\n"
@@ -113,7 +114,7 @@ void add_trace(CLI::App& app, Job& job) {
 
 void add_compare(CLI::App& app, Job& job) {
   const auto options = std::make_shared<CompareCommand>();
-  CLI::App* const command = add_command(app, job, "compare", "figures of several runs side by side",
+  CLI::App* const command = add_command(app, job, "compare", "metrics of several runs side by side",
                                         options, compare_command);
   command->add_option("RUN", options->runs, "run folders; each is compared with the first")
       ->required()
@@ -121,16 +122,16 @@ void add_compare(CLI::App& app, Job& job) {
   CLI::Option* const markdown =
       command->add_flag("--markdown", options->markdown, "print the table as Markdown")
           ->group(results);
-  command->add_flag("--json", options->json, "print the figures as one JSON object")
+  command->add_flag("--json", options->json, "print the metrics as one JSON object")
       ->excludes(markdown)
       ->group(results);
   add_choice(command, results, "--output", options->output, "FILE",
              "output file of the table (default: -, standard output)");
   command->footer(
       "Runs that differ only in their seed share a row: mean ± standard deviation. The columns\n"
-      "are the keys whose values differ, and the figures on the test data or, if there was no\n"
+      "are the keys whose values differ, and the metrics on the test data or, if there was no\n"
       "test, in the last validation. Each row after the first is judged by whether its range\n"
-      "overlaps with that of the first row.\n"
+      "(minimum to maximum) overlaps with that of the first row.\n"
       "Example:\n"
       "  heed compare runs/pre-1 runs/pre-2 runs/post-1 runs/post-2");
 }
@@ -164,8 +165,8 @@ void add_show(CLI::App& app, Job& job) {
   });
   command->footer(
       "FLOPs are those of the matrix products of forward and backward, including attention\n"
-      "scores that are masked. Memory is an estimate; so are figures that depend on missing data,\n"
-      "and they are marked as such.\n"
+      "scores that are masked. Memory is an estimate. If the data or a SentencePiece tokenizer is\n"
+      "missing, the numbers that depend on it are estimates too and are marked as such.\n"
       "Examples:\n"
       "  heed show configs/multi30k-de-en.yaml model.d_model=512 model.heads=8\n"
       "  heed show configs/dates.yaml --output dates.svg\n"
@@ -258,7 +259,7 @@ void add_runs(CLI::App& app, Job& job) {
   add_json(command, options->json, "the list");
   command->footer(
       "The figure is the metric that selects the best checkpoint, on the test data or, if there\n"
-      "was no test, in the last validation. A stopped run continues with heed resume.\n"
+      "was no test, in the last validation. heed resume continues a stopped run.\n"
       "Examples:\n"
       "  heed runs\n"
       "  heed runs --json | jq -r '.runs[] | select(.state == \"stopped\") | .run'");

@@ -63,7 +63,7 @@ std::optional<PatchGrid> grid_of(const Side& side, const Config& config);
 /// Error(usage) if there are none, or if the model attends within windows of an image (Swin).
 std::vector<std::string> attention_layers(const Model& model, const Config& config);
 
-/// Whether the name contains these dot-separated parts: "layers.1" is not contained in "layers.10".
+/// Whether the name contains these consecutive dot-separated parts: "layers.1" is not contained in "layers.10".
 bool has_parts(std::string_view name, std::string_view parts);
 
 /// The attention weights of the model, without dropout, for a batch of one sequence

@@ -23,7 +23,7 @@ bool is_reduced(const AttentionMaps& maps) {
   return std::max(std::ssize(maps.source), std::ssize(maps.target)) > max_cells;
 }
 
-/// A map as an image with one pixel per cell, in few shades, so that the file is small.
+/// A map as an image with one pixel per cell, in 16 shades, so that the file is small.
 std::string small_map(const Array& weights, std::size_t layer, std::size_t head,
                       const std::string& about) {
   constexpr std::array<int, 3> darkest{11, 95, 165};
@@ -132,9 +132,9 @@ constexpr std::string_view over_style = ".over .heat{fill:#ffe100;stroke:#000;st
 std::string images(const AttentionMaps& maps) {
   if (!maps.grid) return "";
   std::string body =
-      "<h2>Attention over the image</h2>\n<p>Each picture shows the mean weights of the selected "
-      "heads, scaled to the largest of them. In a decoder, the caption is the token predicted from "
-      "that position.</p>\n";
+      "<h2>Attention over the image</h2>\n<p>The copies of the image show the mean weights of the "
+      "selected heads, each scaled to its maximum. In a decoder, the caption is the token that "
+      "follows the query.</p>\n";
   for (const LayerWeights& layer : maps.layers) {
     if (!reads_image(maps, layer)) continue;
     const Drawing drawn = strip(*maps.grid, query_weights(maps, layer.self, mean_of_heads(layer)));

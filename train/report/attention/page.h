@@ -24,9 +24,9 @@ extern const std::string_view page_style;
 
 /// A page with a small map of every head, its entropy and (for self-attention) its mean distance; a
 /// viewer that shows any head as lines, map or neurons; graphs of the stacks; and large maps with
-/// the tokens on both axes. For an image, the page also shows the attention of each output token,
-/// or of the class row (without one, the mean of all rows), over the image. Maps with more than 64
-/// rows or columns are reduced, with a note on the page.
+/// the tokens on both axes. For an image, the page also shows, over the image, the attention of the
+/// encoder's class row (without one, the mean of all rows) and of each output token of a decoder.
+/// Maps with more than 64 rows or columns are reduced, with a note on the page.
 std::string attention_page(const AttentionMaps& maps, const PageHead& head);
 
 struct FigureOptions {
@@ -39,8 +39,8 @@ struct FigureOptions {
 
 /// Draws the first layer of `maps` or its stack. The views `lines` and `map` show the mean of the
 /// layer's heads; a map is drawn over the image if the layer reads one, otherwise with the tokens
-/// on both axes. `neurons` shows the layer's first head, `graph` and `rollout` all layers of the
-/// stack.
+/// on both axes. `neurons` shows the layer's first head, `graph` the self-attention layers of the
+/// stack that `maps` contains, and `rollout` the rollout over all layers of the stack.
 Drawing attention_drawing(const AttentionMaps& maps, const FigureOptions& options = {});
 /// attention_drawing() as an SVG file.
 std::string attention_figure(const AttentionMaps& maps, const FigureOptions& options = {});

@@ -246,10 +246,10 @@ class Calculation {
     project("K", key_rows, "a key for each row", keys_);
     project("V", key_rows, "a value for each row", keys_);
     if (r_.layout.key_heads < r_.layout.heads)
-      trace_.notes.push_back(
-          fmt::format("This head reads the keys and values of key head {} of {} (from 0); the "
-                      "layer has {} query heads.",
-                      kh_, r_.layout.key_heads, r_.layout.heads));
+      trace_.notes.push_back(fmt::format(
+          "This head reads the keys and values of key head {} of {} (counted from 0); the "
+          "layer has {} query heads.",
+          kh_, r_.layout.key_heads, r_.layout.heads));
     if (rotary_) rotate();
     const std::string q = turned("Q"), k = turned("K");
     add("A", fmt::format("{} {}ᵀ", q, k), "the product of each query with each key", queries_,
@@ -355,9 +355,9 @@ class Calculation {
         fmt::format("columns {} rotated by i θ_k, θ_k = {:g}^(−2k / {})",
                     halves ? fmt::format("k and k + {}", size_ / 2) : "2k and 2k + 1",
                     options_.rotary_base, size_);
-    add("Q′", "Q_i, " + formula, "rotary positions: i counts from 0", queries_, {},
+    add("Q′", "Q′_i = Q_i, " + formula, "rotary positions: i counts from 0", queries_, {},
         rotated(at("Q"), 1));
-    add("K′", "K_i, " + formula, "", keys_, {}, rotated(at("K"), 1));
+    add("K′", "K′_i = K_i, " + formula, "", keys_, {}, rotated(at("K"), 1));
   }
   /// x with row i rotated by i θ (autograd/ops/attention/rotary.cpp), or by −i θ if `direction` is
   /// −1.

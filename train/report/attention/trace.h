@@ -6,6 +6,7 @@
 ///   O = P V,  Y = O W_O                                     (Vaswani et al. 2017, eq. 1)
 ///   dV = Pᵀ dO,  dP = dO Vᵀ,  D_i = Σ_j P_ij dP_ij,  dS = P ⊙ (dP − D),
 ///   dQ = c dS K,  dK = c dSᵀ Q,  dX = dQ W_Qᵀ + dK W_Kᵀ + dV W_Vᵀ
+///   (for cross-attention, dX = dQ W_Qᵀ and dM = dK W_Kᵀ + dV W_Vᵀ)
 ///
 /// with further steps for rotated queries and keys, for score terms of positions, and for masked
 /// keys. X, M, the parameters, the position terms (the biases of ALiBi and T5, the keys R for

@@ -185,7 +185,7 @@ std::string steps_page(const std::vector<TraceStep>& steps) {
 }
 
 std::string subject(const AttentionTrace& trace) {
-  return fmt::format("{}, head {} of {} (from 0)", trace.layer, trace.head, trace.heads);
+  return fmt::format("{}, head {} of {} (counted from 0)", trace.layer, trace.head, trace.heads);
 }
 std::string agreement(const AttentionTrace& trace) {
   return fmt::format(

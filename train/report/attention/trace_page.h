@@ -12,8 +12,8 @@ HEED_BEGIN
 /// matrices with more than 24, and only the shape of weights with more than 512 values.
 std::string trace_text(const AttentionTrace& trace, const PageHead& head);
 
-/// The trace as a page, with cells shaded by magnitude and at most 24 rows and 20 columns of a
-/// matrix.
+/// The trace as a page, with cells shaded by magnitude. Shows at most 24 rows and 20 columns of a
+/// matrix, and only the shape of weights with more than 512 values.
 std::string trace_page(const AttentionTrace& trace, const PageHead& head);
 
 HEED_END

@@ -19,8 +19,9 @@ HeatMap map_of(const Array& weights) {
     map.largest = std::max(map.largest, map.values.back());
   }
   HeatMap small = reduced(map, max_cells);
-  // A block of keys shows the sum of their weights, because the means of long inputs would be too
-  // faint. One factor for all blocks avoids stripes, although some blocks have one key more.
+  // A cell shows the sum of the weights over a block of keys, because the mean would be too faint
+  // for long inputs. The same factor for all blocks avoids stripes, although some blocks have one
+  // key more.
   const float keys = static_cast<float>(map.columns) /
                      static_cast<float>(std::max<std::int64_t>(small.columns, 1));
   for (float& v : small.values) v *= keys;
@@ -283,7 +284,7 @@ function map(svg, P, Q, K) {
 }
 function neurons(svg, P, Q, K, layer, head, row) {
   const h = layer.heads[head === 'mean' ? 0 : head], n = layer.size;
-  if (!h.q) { add(svg, 'text', {x: 0, y: 15}, 'Too many numbers for a page: choose a layer with heed attention --layer, or a shorter input.'); return [600, 24]; }
+  if (!h.q) { add(svg, 'text', {x: 0, y: 15}, 'Too many values for a page: give a shorter input, or choose a layer with heed attention --layer.'); return [600, 24]; }
   const q = decode(h.q, -h.a, h.a).slice(row * n, row * n + n), k = decode(h.k, -h.b, h.b);
   const w = Math.max(5, Math.min(14, 640 / n)), right = 180 + n * w, product = k.map((v, i) => v * q[i % n]);
   const largest = product.reduce((m, v) => Math.max(m, Math.abs(v)), 0) || 1;
@@ -342,8 +343,8 @@ std::string viewer(const AttentionMaps& maps) {
                           left_out, maps.layers.size());
   return fmt::format(
       "<h2 id=\"viewer\">One head</h2>\n<p>Lines lead from each query, at the left, to the keys "
-      "that it reads. Neurons are the elementwise products of a query and a key; their sum times "
-      "the scale is the score without position terms.{}</p>\n"
+      "that it reads. The neurons view shows the elementwise products of a query and each key; "
+      "their sum times the scale is the score without position terms.{}</p>\n"
       "<form id=\"choose\" hidden><label>layer <select name=\"layer\"></select></label><label>head "
       "<select name=\"head\"></select></label><label>view <select "
       "name=\"view\"><option>lines<option>map<option>neurons</select></label><label>query <select "

@@ -16,8 +16,8 @@ HeatMap map_of(const Array& weights);
 Array mean_of_heads(const LayerWeights& layer);
 /// The label of a row: its name, or ␣ for a space.
 std::string label_of(const std::string& name);
-/// The labels of the rows of a map: the names of its rows or, if it is reduced, of the first row of
-/// each block.
+/// The labels of the rows or columns of a map: their names or, if the map is reduced, the first name
+/// of each block with an ellipsis.
 std::vector<std::string> names_of_blocks(const std::vector<std::string>& names);
 
 /// The weights P as a map with the tokens on both axes.

@@ -42,7 +42,7 @@ Interval interval_of(std::vector<double> values);
 /// The probability of a difference at least as large as `difference` under the null hypothesis that
 /// the two models are equally good:
 ///   p = (1 + #{|dᵢ − mean d| ≥ |difference|}) / (1 + n)
-/// where dᵢ = second[i] − first[i] is the difference on bootstrap sample i.
+/// where dᵢ = second[i] − first[i] is the difference on bootstrap sample i of n.
 /// sacreBLEU counts > instead of ≥. In practice, the results differ only for equal outputs: with ≥,
 /// p is 1.
 double p_value(std::span<const double> first, std::span<const double> second, double difference);

@@ -41,7 +41,7 @@ std::int64_t seeds_of(const RunGroup& group) {
   return std::ssize(seeds);
 }
 
-/// The data of the group's figures: "test", or a list if the data of its runs differ.
+/// The data of the group's metrics: "test", or a list if the data of its runs differ.
 std::string data_of(const RunGroup& group) {
   std::vector<std::string> all;
   for (const RunResult* run : group.runs)

@@ -12,15 +12,15 @@
 
 namespace heed {
 
-/// A run and its final figures.
+/// A run and its final metrics.
 struct RunResult {
   std::string folder;
   Config config;
-  /// The newest record of metrics.jsonl with final figures, or of a later validation; null if the
+  /// The newest record of metrics.jsonl with final metrics, or of a later validation; null if the
   /// run has neither.
   nlohmann::json record;
-  /// The data on which the figures were measured: "test", "valid", or "valid, step 500"; empty if
-  /// the run has no figures yet.
+  /// The data on which the metrics were measured: "test", "valid", or "valid, step 500"; empty if
+  /// the run has no metrics yet.
   std::string where;
 };
 
@@ -31,13 +31,13 @@ std::optional<double> figure(const RunResult& result, Metric metric);
 /// is damaged or a field that heed reads (kind, step, seconds, …) has the wrong type.
 std::vector<nlohmann::json> read_metrics(const RunFolder& run);
 
-/// Sets `record` and `where` from the records of metrics.jsonl, if these contain final figures or a
-/// validation. Throws Error(bad_input) for a record without kind, or for figures without step.
+/// Sets `record` and `where` from the records of metrics.jsonl, if these contain final metrics or a
+/// validation. Throws Error(bad_input) for a record without kind, or for metrics without step.
 void set_results(RunResult& result, std::vector<nlohmann::json> records);
 /// Reads a run folder. Throws Error(usage) if the folder is not a run, Error(bad_input) if the run
-/// has no figures yet or its metrics.jsonl is damaged.
+/// has no metrics yet or its metrics.jsonl is damaged.
 RunResult read_result(const std::string& folder);
-/// The result of a run from the records of its metrics.jsonl; `record` is null without figures.
+/// The result of a run from the records of its metrics.jsonl; `record` is null without metrics.
 RunResult result_of(const std::string& folder, std::vector<nlohmann::json> records);
 
 /// Whether a config key can change the results: all keys except name, threads and
@@ -50,7 +50,7 @@ struct RunGroup {
   std::vector<const RunResult*> runs;  ///< runs in the order of `results`
 };
 
-/// The figures of a group's runs for one metric.
+/// The values of one metric in the runs of a group.
 struct Spread {
   std::int64_t count = 0;
   double mean = 0;

@@ -1,5 +1,5 @@
 #pragma once
-/// The history of a run for a report: its curves, final figures and outputs.
+/// The history of a run for a report: its curves, final metrics and outputs.
 #include <string>
 #include <utility>
 #include <vector>
@@ -12,7 +12,7 @@ namespace heed {
 
 /// A figure as a function of the step. Its name consists of the kind of the record (train or valid)
 /// and the field in metrics.jsonl: "train.loss", "valid.bleu",
-/// "train.gradient_norms.encoder.layers.0". Non-finite figures, which are null in metrics.jsonl,
+/// "train.gradient_norms.encoder.layers.0". Non-finite metrics, which are null in metrics.jsonl,
 /// become NaN.
 struct Curve {
   std::string name;

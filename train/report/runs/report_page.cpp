@@ -78,14 +78,14 @@ class Report {
         notes_(extras.notes) {
     for (const History& h : histories_) {
       samples_.push_back(statistics_of(reported_metric(), h.outputs, h.result.config.decode.bleu));
-      // Outputs that do not reproduce the run's figures belong to other weights or data.
+      // Outputs that do not reproduce the run's metrics belong to other weights or data.
       const std::optional<double> value = figure(h.result, reported_metric());
       if (samples_.back() && !(value && is_same(score_of_all(*samples_.back()), *value))) {
         samples_.back().reset();
         if (value)
           notes_.push_back(
               fmt::format("interval and paired test of {}: its outputs.jsonl does not "
-                          "match the figures in its metrics.jsonl",
+                          "match the metrics in its metrics.jsonl",
                           h.result.folder));
       }
       scores_.push_back(samples_.back() ? resampled(*samples_.back()) : std::vector<double>{});
@@ -161,7 +161,7 @@ class Report {
   const History& history_of(const RunResult* run) const { return histories_[number_of(run)]; }
   /// The metric of the verdict lines, intervals, paired tests and charts: the first run's
   /// train.best. If that is the loss, the first of BLEU, exact match and accuracy for which the
-  /// first run has a figure, otherwise the loss.
+  /// first run has a figure or, without any, the loss.
   Metric reported_metric() const {
     const Metric main = comparison_.main();
     if (main != Metric::loss) return main;
@@ -202,7 +202,7 @@ class Report {
             fmt::format("<span class=\"quiet\">{}</span>",
                         xml_text(h.result.record["bleu_signature"].get<std::string>())));
     } else {
-      parts.push_back(fmt::format("step {}: no figures yet", h.step));
+      parts.push_back(fmt::format("step {}: no metrics yet", h.step));
     }
     double minutes = 0, speed = 0;  // both are means over the group
     for (const RunResult* run : group.runs) {

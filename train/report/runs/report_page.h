@@ -10,8 +10,8 @@
 
 namespace heed {
 
-/// Parts of a report that are computed from the weights and data of the first run, if these are
-/// available. Empty parts are omitted.
+/// Optional parts of a report, computed from the weights, data or config of the first run. Empty
+/// parts are omitted.
 struct ReportExtras {
   /// Returns the image of a source line, or nullopt if it cannot be read. Empty if the sources are
   /// not images.
@@ -27,8 +27,8 @@ struct ReportExtras {
 /// with the first. Throws the errors of Comparison.
 std::string report_page(const std::vector<History>& histories, const ReportExtras& extras);
 
-/// The main charts of the page: the loss and, if it differs, the reported metric. Charts without
-/// values are omitted.
+/// The main charts of the page: the loss and, if the page reports another metric, that metric.
+/// Charts without values are omitted.
 std::vector<Drawing> report_curves(const std::vector<History>& histories);
 
 /// The curves `names` of all runs as CSV: run, seed, curve, step, value. Throws Error(usage) if the
