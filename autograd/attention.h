@@ -83,8 +83,8 @@ class Stretches {
     KeyRange keys;
     std::size_t first_row;
   };
-  std::vector<Stretch, ArenaAllocator<Stretch>> stretches_;
-  std::vector<KeyRange, ArenaAllocator<KeyRange>> rows_;
+  std::vector<Stretch, BlockAllocator<Stretch>> stretches_;
+  std::vector<KeyRange, BlockAllocator<KeyRange>> rows_;
 };
 
 /// The rule that determines which keys the queries of a sequence read.
@@ -192,8 +192,8 @@ class AttentionStep {
   AttentionOptions options_;
   HeadLayout layout_;
   Stretches stretches_;
-  std::vector<const real*, ArenaAllocator<const real*>> rows_;
-  std::vector<real, ArenaAllocator<real>> scores_;
+  std::vector<const real*, BlockAllocator<const real*>> rows_;
+  std::vector<real, BlockAllocator<real>> scores_;
 };
 
 HEED_END

@@ -38,7 +38,7 @@ NodeRef::~NodeRef() {
 }
 
 Node::Node(const Shape& shape, std::span<const NodeRef> inputs)
-    : inputs_(inputs.begin(), inputs.end()), shape_(shape) {
+    : shape_(shape), inputs_(inputs.begin(), inputs.end()) {
   thread_local std::uint64_t clock = 0;
   for (const NodeRef& input : inputs_) {
     if (input) clock = std::max(clock, input->order());
@@ -46,20 +46,8 @@ Node::Node(const Shape& shape, std::span<const NodeRef> inputs)
   order_ = inputs_.empty() ? 0 : ++clock;
 }
 
-void Node::require_unchanged() const {
-  for (const SavedValue& saved : saved_) {
-    if (saved.value.version() == saved.version) continue;
-    fail(
-        "{} of shape {}, which backward needs, was changed after the forward pass: call backward "
-        "before changing it",
-        saved.input == SavedValue::result ? "the result" : fmt::format("input {}", saved.input),
-        saved.value.shape());
-  }
-}
-
-void ResultPart::backward(const Array& dy, Grad dall) const {
-  real* const to = dall.sum().data() + begin;
-  kernels::add(to, dy.data(), to, dy.size());
+Node::~Node() {
+  if (notes != nullptr) tape_hook->discard(notes);
 }
 
 namespace {
@@ -67,7 +55,6 @@ namespace {
 class Leaf final : public Node {
  public:
   explicit Leaf(const Shape& shape) : Node(shape, {}) {}
-  bool leaf() const override { return true; }
   const std::type_info& op() const override { return typeid(Leaf); }
   void backward(const Array&, std::span<const Grad>) override {}
   void release() override {}
@@ -85,6 +72,24 @@ Tensor Tensor::variable(Array value) {
 NoGrad::NoGrad() : before_(std::exchange(recording_now, false)) {}
 NoGrad::~NoGrad() { recording_now = before_; }
 bool recording() { return recording_now; }
+
+// ---- calls of ops --------------------------------------------------------------------------
+
+OpCall::OpCall(const std::type_info& op_type, std::span<const Array* const> inputs,
+               std::span<const NodeRef> input_nodes)
+    : op(op_type),
+      values(inputs),
+      nodes(input_nodes),
+      recorded(recording_now &&
+               std::ranges::any_of(nodes, [](const NodeRef& x) { return bool(x); })) {
+  if (tape_hook != nullptr) tape_hook->begin(*this);
+}
+OpCall::~OpCall() {
+  if (tape_hook != nullptr) tape_hook->end(*this);
+}
+void OpCall::finish(std::span<const Array> results, Node* node) {
+  if (tape_hook != nullptr) tape_hook->finish(*this, results, node);
+}
 
 // ---- accumulation of gradients -------------------------------------------------------------
 
@@ -152,12 +157,12 @@ std::string op_name(const std::type_info& type) {
 namespace {
 
 template <class T>
-using ArenaVector = std::vector<T, ArenaAllocator<T>>;
+using PooledVector = std::vector<T, BlockAllocator<T>>;
 
 /// y and all nodes that it depends on, newest first.
-ArenaVector<Node*> newest_first(Node* y) {
-  ArenaVector<Node*> found{y};
-  std::unordered_set<Node*, std::hash<Node*>, std::equal_to<>, ArenaAllocator<Node*>> seen{y};
+PooledVector<Node*> newest_first(Node* y) {
+  PooledVector<Node*> found{y};
+  std::unordered_set<Node*, std::hash<Node*>, std::equal_to<>, BlockAllocator<Node*>> seen{y};
   for (std::size_t i = 0; i < found.size(); ++i) {
     for (const NodeRef& input : found[i]->inputs()) {
       if (input && seen.insert(input.get()).second) found.push_back(input.get());
@@ -182,9 +187,8 @@ Array initial_cotangent(const Tensor& y, Array given) {
 /// Runs a node's backward. Errors name the op.
 void run_node(Node& node, const Array& dy, std::span<const Grad> dx) {
   try {
-    node.require_unchanged();
-    if (OpObserver::active != nullptr) {
-      OpObserver::active->run_backward(node, dy, dx);
+    if (tape_hook != nullptr) {
+      tape_hook->backward(node, dy, dx);
     } else {
       node.backward(dy, dx);
     }
@@ -193,20 +197,22 @@ void run_node(Node& node, const Array& dy, std::span<const Grad> dx) {
   }
 }
 
+/// Frees the values that only backward needs.
+void consume(Node& node) {
+  node.release();
+  if (node.notes != nullptr) tape_hook->discard(std::exchange(node.notes, nullptr));
+  node.consumed = true;
+}
+
 }  // namespace
 
-Gradients run_backward(const Tensor& y, Array cotangent, bool keep_graph,
-                       std::vector<PartialGradient> partial) {
+Gradients backward(const Tensor& y, Array cotangent, bool keep_graph, Gradients partial) {
   if (!y.defined()) fail("[backward] the result is an undefined tensor");
   if (!y.needs_grad()) fail("[backward] the result depends on no variable");
-  Gradients::ByNode slots;
-  slots[y.node().get()] = initial_cotangent(y, std::move(cotangent));
-  Gradients gradients;
-  for (PartialGradient& one : partial) {
-    gradients.leaves_.push_back(one.variable.node());
-    slots[one.variable.node().get()] = std::move(one.sum);
-  }
-  ArenaVector<Grad> dx;
+  Gradients gradients = std::move(partial);
+  Gradients::ByNode slots = std::exchange(gradients.by_leaf_, {});
+  Grad(&slots[y.node().get()], &y.shape(), 0).add(initial_cotangent(y, std::move(cotangent)));
+  PooledVector<Grad> dx;
   for (Node* node : newest_first(y.node().get())) {
     const auto slot = slots.find(node);
     if (slot == slots.end()) continue;
@@ -215,7 +221,7 @@ Gradients run_backward(const Tensor& y, Array cotangent, bool keep_graph,
       gradients.by_leaf_.emplace(node, std::move(slot->second));
       continue;
     }
-    if (node->consumed())
+    if (node->consumed)
       fail(
           "[backward] backward has already run on this graph; pass keep_graph = true the first "
           "time");
@@ -232,21 +238,21 @@ Gradients run_backward(const Tensor& y, Array cotangent, bool keep_graph,
       }
     }
     run_node(*node, dy, dx);
-    if (!keep_graph) node->release();
+    if (!keep_graph) consume(*node);
   }
-  for (PartialGradient& one : partial) {  // variables that y does not depend on
-    const auto slot = slots.find(one.variable.node().get());
-    if (slot != slots.end() && slot->second.defined())
-      gradients.by_leaf_.try_emplace(slot->first, std::move(slot->second));
+  for (auto& [leaf, sum] : slots) {  // partial sums of variables that y does not depend on
+    if (sum.defined()) gradients.by_leaf_.try_emplace(leaf, std::move(sum));
   }
   return gradients;
 }
 
-Gradients backward(const Tensor& y, Array cotangent, bool keep_graph) {
-  return run_backward(y, std::move(cotangent), keep_graph, {});
-}
-Gradients backward(const Tensor& y, Array cotangent, std::vector<PartialGradient> partial) {
-  return run_backward(y, std::move(cotangent), false, std::move(partial));
+void Gradients::begin(const Tensor& x, Array partial_sum) {
+  const Node* const leaf = leaf_of(x);
+  if (!partial_sum.defined()) return;
+  if (partial_sum.shape() != x.shape())
+    fail("[gradients] expected a partial sum of shape {}, got {}", x.shape(), partial_sum.shape());
+  leaves_.push_back(x.node());
+  by_leaf_[leaf] = std::move(partial_sum);
 }
 
 /// The node of the variable x; throws if x is not a variable or if its gradient has been taken.

@@ -16,17 +16,19 @@
 #include <cstdint>
 #include <iosfwd>
 #include <span>
+#include <string>
 #include <type_traits>
+#include <typeinfo>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "autograd/memory/array.h"
-#include "autograd/profile.h"
 
 HEED_BEGIN
 
 class Node;
+struct TapeNotes;
 
 /// A reference-counted pointer to a node. Chains of any length are destroyed without recursion.
 class NodeRef {
@@ -85,51 +87,36 @@ class Grad {
   std::size_t input_ = 0;
 };
 
-/// A value that an op saved for backward, and its version when it was saved.
-struct SavedValue {
-  static constexpr std::size_t result = static_cast<std::size_t>(-1);
-  Array value;
-  std::uint32_t version;
-  std::size_t input;  ///< index of the input, or `result`
-};
-using SavedValues = std::vector<SavedValue, ArenaAllocator<SavedValue>>;
-
 /// One recorded op, or a leaf (a variable).
 class Node {
  public:
   Node(const Shape& shape, std::span<const NodeRef> inputs);
-  virtual ~Node() = default;
+  virtual ~Node();
   Node(const Node&) = delete;
   Node& operator=(const Node&) = delete;
 
-  virtual bool leaf() const { return false; }
+  /// The type that names the op in messages.
   virtual const std::type_info& op() const = 0;
-  /// Whether backward deliberately computes another function's gradient (Op::straight_through).
-  virtual bool straight_through() const { return false; }
   /// Adds the op's contributions to the gradients of its inputs: dx[i] belongs to inputs()[i].
   virtual void backward(const Array& dy, std::span<const Grad> dx) = 0;
-  /// Frees the saved values; the node is then `consumed`.
+  /// Frees the values that the op saved for backward.
   virtual void release() = 0;
+  /// Whether backward deliberately computes another function's gradient.
+  virtual bool straight_through() const { return false; }
 
-  const Shape& shape() const { return shape_; }
+  const Shape& shape() const { return shape_; }  ///< shape of the op's result
   std::span<const NodeRef> inputs() const { return inputs_; }
+  bool leaf() const { return inputs_.empty(); }
   /// 0 for a leaf. Increases along every path that starts at a leaf and, for the ops of a thread,
   /// over time (a Lamport clock), so that descending order is a valid and deterministic order for
   /// backward.
   std::uint64_t order() const { return order_; }
-  bool consumed() const { return consumed_; }
-  /// Sets the values that require_unchanged checks.
-  void save(SavedValues values) { saved_ = std::move(values); }
-  /// Throws Error if a value that backward needs has been changed since forward.
-  void require_unchanged() const;
 
-  static void* operator new(std::size_t bytes) { return arena_allocate(bytes)->memory(); }
-  static void operator delete(void* memory) noexcept { arena_release(Block::of(memory)); }
+  bool consumed = false;       ///< backward has run and freed the saved values
+  TapeNotes* notes = nullptr;  ///< what the TapeHook stores; freed with the node
 
- protected:
-  std::vector<NodeRef, ArenaAllocator<NodeRef>> inputs_;
-  bool consumed_ = false;
-  SavedValues saved_;
+  static void* operator new(std::size_t bytes) { return allocate_block(bytes)->memory(); }
+  static void operator delete(void* memory) noexcept { release_block(Block::of(memory)); }
 
  private:
   friend class NodeRef;
@@ -137,6 +124,7 @@ class Node {
   Node* next_to_destroy_ = nullptr;
   std::uint64_t order_;
   Shape shape_;
+  std::vector<NodeRef, BlockAllocator<NodeRef>> inputs_;
 };
 
 class Tensor {
@@ -174,12 +162,6 @@ class Tensor {
 /// for the result of a recorded op.
 std::ostream& operator<<(std::ostream& out, const Tensor& x);
 
-/// A variable and a partial sum of its gradient, to which backward adds (recompute.h).
-struct PartialGradient {
-  Tensor variable;
-  Array sum;  ///< may be undefined
-};
-
 /// The gradients of a loss with respect to the variables from which it was computed.
 class Gradients {
  public:
@@ -192,28 +174,29 @@ class Gradients {
   /// operator[].
   Array take(const Tensor& x);
   /// Whether the loss depends on x, even if no op has added to the gradient of x. Also true for a
-  /// variable for which backward received a defined partial sum.
+  /// variable whose gradient began with a defined partial sum.
   bool depends_on(const Tensor& x) const { return by_leaf_.contains(x.node().get()); }
   [[deprecated("use depends_on")]] bool reach(const Tensor& x) const { return depends_on(x); }
+  /// Sets the value to which the next backward adds the gradient with respect to x.
+  void begin(const Tensor& x, Array partial_sum);
 
  private:
-  friend Gradients run_backward(const Tensor&, Array, bool, std::vector<PartialGradient>);
+  friend Gradients backward(const Tensor&, Array, bool, Gradients);
   using ByNode = std::unordered_map<const Node*, Array, std::hash<const Node*>, std::equal_to<>,
-                                    ArenaAllocator<std::pair<const Node* const, Array>>>;
+                                    BlockAllocator<std::pair<const Node* const, Array>>>;
   const Node* leaf_of(const Tensor& x) const;
 
   ByNode by_leaf_;
-  std::vector<const Node*, ArenaAllocator<const Node*>> taken_;
-  std::vector<NodeRef, ArenaAllocator<NodeRef>> leaves_;  ///< keeps the nodes of by_leaf_ alive
+  std::vector<const Node*, BlockAllocator<const Node*>> taken_;
+  std::vector<NodeRef, BlockAllocator<NodeRef>> leaves_;  ///< keeps the nodes of by_leaf_ alive
 };
 
 /// Gradients of <cotangent, y>. The cotangent may be omitted if y has size 1; it is then 1. The
 /// saved values of the graph are freed during the pass, so a graph can be used only once, unless
-/// `keep_graph` is set. Throws if y is undefined or depends on no variable.
-Gradients backward(const Tensor& y, Array cotangent = {}, bool keep_graph = false);
-/// As above, but adds the gradient of each variable in `partial` to its partial sum. The result
-/// contains the total.
-Gradients backward(const Tensor& y, Array cotangent, std::vector<PartialGradient> partial);
+/// `keep_graph` is set. The result contains the gradients in `partial` plus those of this pass.
+/// Throws if y is undefined or depends on no variable.
+Gradients backward(const Tensor& y, Array cotangent = {}, bool keep_graph = false,
+                   Gradients partial = {});
 
 /// While an instance is alive, this thread's ops are not recorded.
 class NoGrad {
@@ -228,254 +211,81 @@ class NoGrad {
 };
 bool recording();  ///< whether this thread records ops
 
-/// Observes the ops that this thread runs (finite_check.h has an example). By default no observer
-/// is active; the cost is then a few pointer tests per op.
-class OpObserver {
- public:
-  virtual ~OpObserver() = default;
-  /// Called for each result y that an op has computed. An entry of `inputs` is null if that input
-  /// is a constant.
-  virtual void result(const std::type_info& op, const Array& y,
-                      std::span<const NodeRef> inputs) = 0;
-  /// Called when an op's backward has added to the gradients dx of its inputs.
-  virtual void gradients(const std::type_info& op, std::span<const NodeRef> inputs,
-                         std::span<const Grad> dx) = 0;
-  /// Runs a node's backward. A checker's observer may run it more than once.
-  virtual void run_backward(Node& node, const Array& dy, std::span<const Grad> dx) {
-    node.backward(dy, dx);
-  }
-
-  static inline thread_local OpObserver* active = nullptr;
-};
-
 // ---- how an op becomes a node --------------------------------------------------------------
 
-/// The type that names an op in messages and profiles: Op itself, or Op::Named if Op is a template
-/// that wraps another op.
-template <class Op>
-const std::type_info& type_of() {
-  if constexpr (requires { typename Op::Named; })
-    return typeid(typename Op::Named);
-  else
-    return typeid(Op);
-}
+/// The name of an op: "Softmax" for struct heed::…::Softmax.
+std::string op_name(const std::type_info& type);
+
+/// One call of an op, which begins before its forward and ends after it, even if forward throws.
+struct OpCall {
+  const std::type_info& op;
+  std::span<const Array* const> values;  ///< the op's inputs
+  std::span<const NodeRef> nodes;        ///< the nodes of the inputs; null for a constant
+  bool recorded;          ///< whether the tape records the call: an input requires a gradient
+  void* state = nullptr;  ///< what the TapeHook stores during the call
+
+  OpCall(const std::type_info& op_type, std::span<const Array* const> inputs,
+         std::span<const NodeRef> input_nodes);
+  ~OpCall();
+  OpCall(const OpCall&) = delete;
+  OpCall& operator=(const OpCall&) = delete;
+  /// Receives the results of forward, and the node that records the call or nullptr.
+  void finish(std::span<const Array> results, Node* node);
+};
+
+/// Extensions follow the tape through these functions: they time and observe ops, and detect saved
+/// values that change between forward and backward (tape/hook.cpp).
+class TapeHook {
+ public:
+  virtual void begin(OpCall& call) = 0;
+  virtual void finish(OpCall& call, std::span<const Array> results, Node* node) = 0;
+  virtual void end(OpCall& call) noexcept = 0;
+  /// Calls node.backward.
+  virtual void backward(Node& node, const Array& dy, std::span<const Grad> dx) = 0;
+  virtual void discard(TapeNotes* notes) noexcept = 0;
+
+ protected:
+  ~TapeHook() = default;
+};
+/// nullptr: no extensions. Defined in the file that a program links: tape/hook.cpp has all of them.
+extern TapeHook* const tape_hook;
 
 /// An op is a struct with `Array forward(const Array&...)` and `void backward(const Array& dy,
 /// Grad...) const`; its members are the values that backward needs. An op whose backward
 /// deliberately computes another function's gradient declares this to gradcheck with `bool
-/// straight_through() const`. n is the number of inputs, or 0 for an op with any number of inputs.
+/// straight_through() const`. n is the number of inputs.
 template <class Op, std::size_t n>
 class OpNode final : public Node {
  public:
   OpNode(Op op, const Shape& shape, std::span<const NodeRef> inputs)
       : Node(shape, inputs), op_(std::move(op)) {}
-  const std::type_info& op() const override { return type_of<Op>(); }
+  const std::type_info& op() const override { return typeid(Op); }
   void backward(const Array& dy, std::span<const Grad> dx) override {
-    const OpTimer timer(op(), false);
-    if constexpr (n == 0) {
-      op_.backward(dy, dx);  // variadic op
-    } else {
-      [&]<std::size_t... i>(std::index_sequence<i...>) { op_.backward(dy, dx[i]...); }
-      (std::make_index_sequence<n>());
-    }
-    if (OpObserver::active != nullptr) OpObserver::active->gradients(op(), inputs(), dx);
+    [&]<std::size_t... i>(std::index_sequence<i...>) { op_.backward(dy, dx[i]...); }
+    (std::make_index_sequence<n>());
   }
+  void release() override { op_ = Op{}; }
   bool straight_through() const override {
-    if constexpr (requires { op_.straight_through(); })
-      return op_.straight_through();
-    else
-      return false;
-  }
-  void release() override {
-    op_ = Op{};
-    saved_ = {};
-    consumed_ = true;
+    if constexpr (requires { op_.straight_through(); }) return op_.straight_through();
+    return false;
   }
 
  private:
   Op op_;
 };
 
-/// Runs op.forward and times it.
-template <class Op, class... Values>
-auto run_forward(Op& op, const Values&... values) {
-  const OpTimer timer(type_of<Op>(), true);
-  return op.forward(values...);
-}
-
-/// A node for the op's result, which has this shape.
-template <std::size_t n, class Op>
-NodeRef make_node(Op op, const Shape& shape, std::span<const NodeRef> inputs) {
-  return NodeRef(new OpNode<Op, n>(std::move(op), shape, inputs));
-}
-
-/// Whether an op with these inputs is recorded: this thread records ops and an input requires a
-/// gradient.
-inline bool recorded(std::span<const NodeRef> inputs) {
-  return recording() && std::ranges::any_of(inputs, [](const NodeRef& x) { return bool(x); });
-}
-
-/// Finds the values that an op saves: inputs that have more owners after forward than before
-/// (results that are views of an input do not count as owners), and results that have more than one
-/// owner and are not views of an input. If another thread copies or frees a shared value meanwhile,
-/// values may be reported wrongly or missed.
-class SavedValueFinder {
- public:
-  /// Searches these values, which must outlive this object.
-  explicit SavedValueFinder(std::span<const Array* const> values) : values_(values) {
-    for (const Array* value : values) before_.push_back(value->owners());
-  }
-  SavedValues operator()(std::span<const Array> results) const {
-    SavedValues saved;
-    for (std::size_t i = 0; i < values_.size(); ++i) {
-      const Array& value = *values_[i];
-      const auto views =
-          std::ranges::count_if(results, [&](const Array& result) { return result.shares(value); });
-      if (value.owners() > before_[i] + views) saved.push_back({value, value.version(), i});
-    }
-    for (const Array& result : results) {
-      const bool is_view =
-          std::ranges::any_of(values_, [&](const Array* value) { return result.shares(*value); });
-      if (!is_view && result.owners() > 1)
-        saved.push_back({result, result.version(), SavedValue::result});
-    }
-    return saved;
-  }
-
- private:
-  std::span<const Array* const> values_;
-  std::vector<std::int64_t, ArenaAllocator<std::int64_t>> before_;
-};
-
-/// The values to search: none if the op is not recorded.
-inline std::span<const Array* const> values_to_search(std::span<const Array* const> values,
-                                                      std::span<const NodeRef> inputs) {
-  return recorded(inputs) ? values : values.first(0);
-}
-
-/// The op's result y, recorded if this thread records ops and an input requires a gradient.
-template <std::size_t n, class Op>
-Tensor record(Op op, Array y, std::span<const NodeRef> inputs, const SavedValueFinder& saved) {
-  if (OpObserver::active != nullptr) OpObserver::active->result(type_of<Op>(), y, inputs);
-  if (!recorded(inputs)) return Tensor(std::move(y));
-  SavedValues values = saved(std::span(&y, 1));
-  NodeRef node = make_node<n>(std::move(op), y.shape(), inputs);
-  node->save(std::move(values));
-  return Tensor(std::move(y), std::move(node));
-}
-
-/// Runs the op and, if necessary, records it.
+/// The op's result, recorded if this thread records ops and an input requires a gradient. For ops
+/// with any number of inputs or several results, see tape/many.h.
 template <class Op, std::same_as<Tensor>... Inputs>
 Tensor apply(Op op, const Inputs&... inputs) {
-  const std::array<const Array*, sizeof...(Inputs)> values{&inputs.value()...};
-  const std::array<NodeRef, sizeof...(Inputs)> nodes{inputs.node()...};
-  const SavedValueFinder saved(values_to_search(values, nodes));
-  Array y = run_forward(op, inputs.value()...);
-  return record<sizeof...(Inputs)>(std::move(op), std::move(y), nodes, saved);
-}
-
-/// The same for an op with any number of inputs: forward receives a std::span<const Array>, and
-/// backward a std::span<const Grad>.
-template <class Op>
-Tensor apply(Op op, std::span<const Tensor> inputs) {
-  std::vector<Array, ArenaAllocator<Array>> values;
-  std::vector<const Array*, ArenaAllocator<const Array*>> addresses;
-  std::vector<NodeRef, ArenaAllocator<NodeRef>> nodes;
-  for (const Tensor& x : inputs) {
-    addresses.push_back(&x.value());
-    nodes.push_back(x.node());
-  }
-  const SavedValueFinder saved(values_to_search(addresses, nodes));
-  for (const Tensor& x : inputs) values.push_back(x.value());
-  Array y = run_forward(op, std::span<const Array>(values));
-  values.clear();
-  return record<0>(std::move(op), std::move(y), nodes, saved);
-}
-
-// Without these overloads, an unqualified call with a std::vector would select std::apply, which
-// expects tuples.
-template <class Op>
-Tensor apply(Op op, const std::vector<Tensor>& inputs) {
-  return apply(std::move(op), std::span<const Tensor>(inputs));
-}
-template <class Op>
-Tensor apply(Op op, std::vector<Tensor>& inputs) {
-  return apply(std::move(op), std::span<const Tensor>(inputs));
-}
-template <class Op>
-Tensor apply(Op op, std::vector<Tensor>&& inputs) {
-  return apply(std::move(op), std::span<const Tensor>(inputs));
-}
-
-// ---- ops with several results --------------------------------------------------------------
-
-/// The form in which the tape records an op with several results: as an op with one result, the
-/// concatenated values of all results.
-template <class Op>
-struct Results {
-  using Named = Op;
-  Op op;
-  std::vector<Shape, ArenaAllocator<Shape>> shapes;
-
-  template <class... Grads>
-  void backward(const Array& dy, Grads... dx) const {
-    std::vector<Array, ArenaAllocator<Array>> parts;
-    std::int64_t begin = 0;
-    for (const Shape& shape : shapes) {
-      parts.push_back(dy.sliced(begin, begin + shape.size()).reshaped(shape));
-      begin += shape.size();
-    }
-    op.backward(std::span<const Array>(parts), dx...);
-  }
-};
-
-/// Extracts one result of such an op: the values of the concatenation that start at `begin`.
-struct ResultPart {
-  std::int64_t begin = 0;
-  void backward(const Array& dy, Grad dall) const;
-};
-
-/// Runs and, if necessary, records an op with several results: forward returns std::vector<Array>,
-/// and backward receives std::span<const Array> dy instead of one dy. The cotangent of an unused
-/// result is zero.
-template <class Op, std::same_as<Tensor>... Inputs>
-std::vector<Tensor> apply_many(Op op, const Inputs&... inputs) {
   constexpr std::size_t n = sizeof...(Inputs);
   const std::array<const Array*, n> values{&inputs.value()...};
   const std::array<NodeRef, n> nodes{inputs.node()...};
-  const SavedValueFinder saved(values_to_search(values, nodes));
-  std::vector<Array> ys = run_forward(op, inputs.value()...);
-  if (OpObserver::active != nullptr) {
-    for (const Array& y : ys) OpObserver::active->result(typeid(Op), y, nodes);
-  }
-  std::vector<Tensor> results;
-  if (!recorded(nodes)) {
-    for (Array& y : ys) results.emplace_back(std::move(y));
-    return results;
-  }
-  SavedValues saved_values = saved(ys);
-  Results<Op> all{std::move(op), {}};
-  std::int64_t size = 0;
-  for (const Array& y : ys) {
-    all.shapes.push_back(y.shape());
-    size += y.size();
-  }
-  const std::array<NodeRef, 1> node{make_node<n>(std::move(all), {size}, nodes)};
-  node[0]->save(std::move(saved_values));
-  std::int64_t begin = 0;
-  for (Array& y : ys) {
-    NodeRef part = make_node<1>(ResultPart{begin}, y.shape(), node);
-    begin += y.size();
-    results.emplace_back(std::move(y), std::move(part));
-  }
-  return results;
+  OpCall call(typeid(Op), values, nodes);
+  Array y = op.forward(inputs.value()...);
+  NodeRef node(call.recorded ? new OpNode<Op, n>(std::move(op), y.shape(), nodes) : nullptr);
+  call.finish({&y, 1}, node.get());
+  return Tensor(std::move(y), std::move(node));
 }
-
-// ---- deprecated names, kept for one release ---------------------------------------------------------
-
-using KeptValue [[deprecated("use SavedValue")]] = SavedValue;
-using KeptValues [[deprecated("use SavedValues")]] = SavedValues;
-using KeptSearch [[deprecated("use SavedValueFinder")]] = SavedValueFinder;
-using Started [[deprecated("use PartialGradient")]] = PartialGradient;
 
 HEED_END

@@ -9,7 +9,7 @@
 #include "autograd/attention.h"
 #include "autograd/base/all_reduce.h"
 #include "autograd/base/random.h"
-#include "autograd/memory/arena.h"
+#include "autograd/memory/block.h"
 #include "autograd/tensor.h"
 #include "nn/segment_memory.h"
 
@@ -47,7 +47,7 @@ struct Pass {
 HEED_BEGIN
 
 /// Offsets that a model computes in each step.
-using ComputedOffsets = std::vector<std::int32_t, ArenaAllocator<std::int32_t>>;
+using ComputedOffsets = std::vector<std::int32_t, BlockAllocator<std::int32_t>>;
 
 /// The output of the encoder, which cross-attention reads: sequence i of the decoder attends to
 /// sequence i of the encoder; in decoding, hypothesis i attends to sequence Cache::sequence[i].

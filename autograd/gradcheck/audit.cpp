@@ -17,7 +17,7 @@ using Arrays = std::vector<Array>;
 
 std::string poisoned_at(const Array& x) {
   for (std::int64_t i = 0; i < x.size(); ++i) {
-    if (PoisonNewArrays::is_poison(x.data()[i])) return index_in(x.shape(), i);
+    if (PoisonNewBlocks::is_poison(x.data()[i])) return index_in(x.shape(), i);
   }
   return {};
 }

@@ -9,12 +9,14 @@
 #include <unordered_set>
 #include <vector>
 
+#include "autograd/memory/arena.h"
 #include "autograd/named_tensor.h"
+#include "autograd/tape/observer.h"
 
 HEED_BEGIN
 
 /// While an instance is alive, it checks every op of this thread, forward once and backward several
-/// times, and records the first fault. New arrays are poisoned (PoisonNewArrays). Results and
+/// times, and records the first fault. New arrays are poisoned (PoisonNewBlocks). Results and
 /// gradients are also passed to an observer installed earlier.
 class Audit final : public OpObserver {
  public:
@@ -50,7 +52,7 @@ class Audit final : public OpObserver {
   /// examined.
   bool in_backward_ = false;
   std::string problem_;
-  PoisonNewArrays poison_;
+  PoisonNewBlocks poison_;
   OpObserver* before_;
 };
 

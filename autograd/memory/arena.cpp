@@ -6,6 +6,7 @@
 #include <bit>
 #include <mutex>
 #include <new>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -42,6 +43,13 @@ std::uint32_t class_of(std::size_t bytes) {
   return 4 * power + static_cast<std::uint32_t>((bytes - 1) / quarter) - 3;
 }
 
+// The payload of a quiet NaN survives arithmetic; its sign need not.
+using Bits = std::conditional_t<sizeof(real) == 8, std::uint64_t, std::uint32_t>;
+constexpr int mantissa = sizeof(real) == 8 ? 52 : 23;
+constexpr Bits sign = Bits{1} << (8 * sizeof(real) - 1);
+constexpr Bits quiet_nan = (sign - 1) & ~((Bits{1} << (mantissa - 1)) - 1);
+constexpr real poison = std::bit_cast<real>(quiet_nan | Bits{0x2e2d});
+
 Heap& heap() {
   static auto* heap = new Heap;  // never destroyed: threads may end after main
   return *heap;
@@ -52,7 +60,7 @@ Heap& heap() {
 std::atomic<std::int64_t> unkept_allocations{0};
 std::atomic<std::int64_t> unkept_bytes{0};
 
-[[maybe_unused]] Block* ask_system(std::size_t bytes) {
+Block* ask_system(std::size_t bytes) {
   const std::size_t whole = sizeof(Block) + bytes;
   void* memory = ::operator new (whole, std::align_val_t{alignof(Block)}, std::nothrow);
   if (memory == nullptr)
@@ -174,14 +182,22 @@ Arena* my_arena() {
 
 }  // namespace
 
-Block* arena_allocate(std::size_t bytes) {
-  if (bytes >> 48 != 0)
-    throw Error(Exit::io, fmt::format("out of memory: {} MiB requested at once", bytes >> 20));
-  if constexpr (!keep) return ask_system(bytes);
-  return bytes < large ? my_arena()->allocate(bytes) : heap().allocate(bytes);
+bool PoisonNewBlocks::is_poison(real value) {
+  return (std::bit_cast<Bits>(value) & ~sign) == std::bit_cast<Bits>(poison);
 }
 
-void arena_release(Block* block) noexcept {
+Block* allocate_block(std::size_t bytes) {
+  if (bytes >> 48 != 0)
+    throw Error(Exit::io, fmt::format("out of memory: {} MiB requested at once", bytes >> 20));
+  Block* const block = !keep           ? ask_system(bytes)
+                       : bytes < large ? my_arena()->allocate(bytes)
+                                       : heap().allocate(bytes);
+  if (PoisonNewBlocks::active)
+    std::fill_n(static_cast<real*>(block->memory()), bytes / sizeof(real), poison);
+  return block;
+}
+
+void release_block(Block* block) noexcept {
   if constexpr (!keep) return give_to_system(block);
   if (block->home == nullptr) {
     heap().release(block);

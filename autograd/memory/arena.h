@@ -1,39 +1,50 @@
 #pragma once
-/// Reusable memory. Training requests the same sizes at every step; the arena keeps freed blocks,
-/// so after the first steps no memory is requested from the system.
+/// Reusable memory, from which allocate_block takes blocks. Training requests the same sizes at
+/// every step; the arena keeps freed blocks, so after the first steps no memory is requested from
+/// the system.
 ///
 /// Each thread has an arena for small blocks: free lists by size class (four classes per power
 /// of two). A block freed by another thread returns to its original arena, so memory does not
 /// migrate between threads and the peak does not grow. Large blocks belong to the heap (heap.h).
-#include <cstddef>
-#include <cstdint>
+#include <utility>
 
-#include "autograd/memory/block.h"
+#include "autograd/memory/heap.h"
 
 HEED_BEGIN
 
-/// A block of at least `bytes` bytes, uninitialised, with one reference. Throws Error(Exit::io) if
-/// the system has no more memory.
-Block* arena_allocate(std::size_t bytes);
-/// Frees a block, from any thread. Its reference count is ignored.
-void arena_release(Block* block) noexcept;
 /// Sums over all threads. All memory that the arenas hold for small blocks counts as in use.
 MemoryCounters arena_counters();
 void arena_reset_peak();  ///< resets the peak to the memory in use
 
-/// Lets standard containers use the arena.
-template <class T>
-struct ArenaAllocator {
-  using value_type = T;
-  ArenaAllocator() = default;
-  template <class U>
-  ArenaAllocator(const ArenaAllocator<U>&) {}
-  T* allocate(std::size_t n) { return static_cast<T*>(arena_allocate(n * sizeof(T))->memory()); }
-  void deallocate(T* p, std::size_t) noexcept { arena_release(Block::of(p)); }
-  template <class U>
-  bool operator==(const ArenaAllocator<U>&) const {
-    return true;
-  }
+/// While an instance is alive, new blocks of this thread, and so new arrays, are filled with a
+/// distinctive NaN instead of arbitrary memory contents, so that a checker detects values that are
+/// read but were never written.
+class PoisonNewBlocks {
+ public:
+  PoisonNewBlocks() : before_(std::exchange(active, true)) {}
+  ~PoisonNewBlocks() { active = before_; }
+  PoisonNewBlocks(const PoisonNewBlocks&) = delete;
+  PoisonNewBlocks& operator=(const PoisonNewBlocks&) = delete;
+
+  /// True for the NaN of new blocks and for results of arithmetic with it.
+  static bool is_poison(real value);
+
+  static inline thread_local bool active = false;
+
+ private:
+  bool before_;
 };
+
+// ---- former names, for one release ---------------------------------------------------------
+
+template <class T>
+using ArenaAllocator [[deprecated("use BlockAllocator")]] = BlockAllocator<T>;
+[[deprecated("use allocate_block")]] inline Block* arena_allocate(std::size_t bytes) {
+  return allocate_block(bytes);
+}
+[[deprecated("use release_block")]] inline void arena_release(Block* block) noexcept {
+  release_block(block);
+}
+using PoisonNewArrays [[deprecated("use PoisonNewBlocks")]] = PoisonNewBlocks;
 
 HEED_END

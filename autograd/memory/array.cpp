@@ -1,35 +1,16 @@
 #include "autograd/memory/array.h"
 
 #include <algorithm>
-#include <bit>
 #include <cstdint>
-#include <cstring>
 #include <ostream>
-#include <type_traits>
+#include <utility>
 
 HEED_BEGIN
 
-namespace {
-
-// The payload of a quiet NaN survives arithmetic; its sign need not.
-using Bits = std::conditional_t<sizeof(real) == 8, std::uint64_t, std::uint32_t>;
-constexpr int mantissa = sizeof(real) == 8 ? 52 : 23;
-constexpr Bits sign = Bits{1} << (8 * sizeof(real) - 1);
-constexpr Bits quiet_nan = (sign - 1) & ~((Bits{1} << (mantissa - 1)) - 1);
-constexpr real poison = std::bit_cast<real>(quiet_nan | Bits{0x2e2d});
-
-}  // namespace
-
-bool PoisonNewArrays::is_poison(real value) {
-  return (std::bit_cast<Bits>(value) & ~sign) == std::bit_cast<Bits>(poison);
-}
-
 Array::Array(const Shape& shape)
     : shape_(shape),
-      block_(arena_allocate(static_cast<std::size_t>(shape.size()) * sizeof(real))),
-      data_(static_cast<real*>(block_->memory())) {
-  if (PoisonNewArrays::active) std::fill_n(data_, shape.size(), poison);
-}
+      block_(allocate_block(static_cast<std::size_t>(shape.size()) * sizeof(real))),
+      data_(static_cast<real*>(block_->memory())) {}
 
 Array::Array(const Shape& shape, std::span<const real> values) : Array(shape) {
   if (static_cast<std::int64_t>(values.size()) != shape.size()) {
@@ -87,7 +68,7 @@ Array& Array::operator=(Array other) noexcept {
 
 Array::~Array() {
   if (block_ != nullptr && block_->references.fetch_sub(1, std::memory_order_acq_rel) == 1) {
-    arena_release(block_);
+    release_block(block_);
   }
 }
 

@@ -4,12 +4,11 @@
 #include <initializer_list>
 #include <iosfwd>
 #include <span>
-#include <utility>
 #include <vector>
 
 #include "autograd/base/real.h"
 #include "autograd/base/shape.h"
-#include "autograd/memory/arena.h"
+#include "autograd/memory/block.h"
 
 HEED_BEGIN
 
@@ -75,24 +74,5 @@ class Array {
 /// "[2, 3] [[1, 2, 3], [4, 5, 6]]": shape and values; of an axis with more than 7 entries, only the
 /// first and last three.
 std::ostream& operator<<(std::ostream& out, const Array& x);
-
-/// While an instance is alive, new arrays of this thread are filled with a distinctive NaN instead
-/// of arbitrary memory contents, so that a checker detects values that are read but were never
-/// written.
-class PoisonNewArrays {
- public:
-  PoisonNewArrays() : before_(std::exchange(active, true)) {}
-  ~PoisonNewArrays() { active = before_; }
-  PoisonNewArrays(const PoisonNewArrays&) = delete;
-  PoisonNewArrays& operator=(const PoisonNewArrays&) = delete;
-
-  /// True for the NaN of new arrays and for results of arithmetic with it.
-  static bool is_poison(real value);
-
-  static inline thread_local bool active = false;
-
- private:
-  bool before_;
-};
 
 HEED_END

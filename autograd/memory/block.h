@@ -1,5 +1,5 @@
 #pragma once
-/// The header of a block of memory, and memory counters.
+/// A block of memory with a reference count, and the two functions that provide blocks.
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -26,11 +26,25 @@ struct alignas(64) Block {
   static Block* of(void* memory) { return static_cast<Block*>(memory) - 1; }
 };
 
-struct MemoryCounters {
-  std::int64_t system_allocations = 0;  ///< number of requests to the system
-  std::int64_t system_bytes = 0;        ///< bytes obtained from the system
-  std::int64_t live_bytes = 0;          ///< bytes of the blocks in use
-  std::int64_t peak_bytes = 0;          ///< maximum of live_bytes since the last reset
+/// A block of at least `bytes` bytes, uninitialised, with one reference. Throws Error(Exit::io) if
+/// the system has no more memory. Defined in the file that a program links (arena.cpp).
+Block* allocate_block(std::size_t bytes);
+/// Frees a block, from any thread. Its reference count is ignored.
+void release_block(Block* block) noexcept;
+
+/// Lets standard containers use blocks.
+template <class T>
+struct BlockAllocator {
+  using value_type = T;
+  BlockAllocator() = default;
+  template <class U>
+  BlockAllocator(const BlockAllocator<U>&) {}
+  T* allocate(std::size_t n) { return static_cast<T*>(allocate_block(n * sizeof(T))->memory()); }
+  void deallocate(T* p, std::size_t) noexcept { release_block(Block::of(p)); }
+  template <class U>
+  bool operator==(const BlockAllocator<U>&) const {
+    return true;
+  }
 };
 
 HEED_END

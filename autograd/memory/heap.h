@@ -12,6 +12,13 @@
 
 HEED_BEGIN
 
+struct MemoryCounters {
+  std::int64_t system_allocations = 0;  ///< number of requests to the system
+  std::int64_t system_bytes = 0;        ///< bytes obtained from the system
+  std::int64_t live_bytes = 0;          ///< bytes of the blocks in use
+  std::int64_t peak_bytes = 0;          ///< maximum of live_bytes since the last reset
+};
+
 class Heap {
  public:
   Heap() = default;

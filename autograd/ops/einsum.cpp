@@ -8,6 +8,7 @@
 #include "autograd/ops/reduce.h"
 #include "autograd/ops/shape.h"
 #include "autograd/ops/shared/check.h"
+#include "autograd/tape/many.h"
 
 HEED_BEGIN
 

@@ -12,7 +12,7 @@ HEED_BEGIN
 
 namespace {
 
-using Ids = std::vector<std::int32_t, ArenaAllocator<std::int32_t>>;
+using Ids = std::vector<std::int32_t, BlockAllocator<std::int32_t>>;
 
 /// The shape of `count` entries of x: [n, …] → [count, …].
 Shape entries(const Shape& x, std::int64_t count) { return x.with(0, count); }

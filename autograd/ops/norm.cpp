@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "autograd/kernels/rows.h"
-#include "autograd/memory/arena.h"
+#include "autograd/memory/block.h"
 #include "autograd/ops/arithmetic.h"
 #include "autograd/ops/shared/check.h"
 
@@ -95,7 +95,7 @@ struct RmsNorm {
   }
 };
 
-using Sums = std::vector<double, ArenaAllocator<double>>;
+using Sums = std::vector<double, BlockAllocator<double>>;
 
 /// y = x̂ ⊙ gain + bias,  x̂ = (x − μ) r,  r = 1/√(σ² + eps),  μ and σ² of each column of the batch
 ///

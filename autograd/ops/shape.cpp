@@ -8,6 +8,7 @@
 #include "autograd/ops/shared/axis.h"
 #include "autograd/ops/shared/broadcast.h"
 #include "autograd/ops/shared/check.h"
+#include "autograd/tape/many.h"
 
 // These ops move values and compute nothing: their Jacobians consist of zeros and ones, and each
 // gradient returns to the source of its value.
@@ -107,7 +108,7 @@ struct Slice {
 /// dx_k = the slice of dy for part k
 struct Concat {
   int axis = 0;
-  std::vector<std::int64_t, ArenaAllocator<std::int64_t>> extents;  // n_k
+  std::vector<std::int64_t, BlockAllocator<std::int64_t>> extents;  // n_k
   Array forward(std::span<const Array> parts) {
     std::int64_t total = 0;
     for (const Array& part : parts) {

@@ -1,7 +1,7 @@
 #include "nn/layers/block.h"
 
 #include "autograd/ops/arithmetic.h"
-#include "autograd/recompute.h"
+#include "autograd/tape/recompute.h"
 #include "nn/options.h"
 
 HEED_BEGIN

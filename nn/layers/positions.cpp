@@ -4,7 +4,7 @@
 #include <cmath>
 #include <vector>
 
-#include "autograd/memory/arena.h"
+#include "autograd/memory/block.h"
 #include "autograd/ops/affine.h"
 #include "autograd/ops/arithmetic.h"
 #include "autograd/ops/attention/alibi.h"
@@ -34,7 +34,7 @@ Array sinusoids(std::int64_t first, std::int64_t n, std::int64_t d) {
 
 namespace {
 
-using PositionIds = std::vector<std::int32_t, ArenaAllocator<std::int32_t>>;
+using PositionIds = std::vector<std::int32_t, BlockAllocator<std::int32_t>>;
 
 /// The position of each row within its sequence, starting at `first`.
 PositionIds position_ids(Offsets offsets, std::int64_t first) {

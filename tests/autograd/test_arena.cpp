@@ -24,9 +24,9 @@ namespace {
 /// Whether the arena reuses released blocks. With AddressSanitizer, every block is requested from
 /// the system.
 bool arena_keeps() {
-  arena_release(arena_allocate(100));
+  release_block(allocate_block(100));
   const auto before = arena_counters().system_allocations;
-  arena_release(arena_allocate(100));
+  release_block(allocate_block(100));
   return arena_counters().system_allocations == before;
 }
 
@@ -35,10 +35,10 @@ bool arena_keeps() {
 BOOST_AUTO_TEST_CASE(every_byte_of_a_block_is_usable_and_blocks_do_not_overlap) {
   std::vector<std::pair<Block*, std::size_t>> blocks;
   for (std::size_t bytes = 0; bytes < 3000; ++bytes)
-    blocks.emplace_back(arena_allocate(bytes), bytes);
+    blocks.emplace_back(allocate_block(bytes), bytes);
   for (const std::size_t bytes :
        {4096u, 4097u, 65536u, 100001u, (2u << 20) - 64u, (2u << 20) + 1u}) {
-    blocks.emplace_back(arena_allocate(bytes), bytes);
+    blocks.emplace_back(allocate_block(bytes), bytes);
   }
   const auto mark = [](std::size_t i) { return static_cast<unsigned char>(i * 37 + 1); };
   for (std::size_t i = 0; i < blocks.size(); ++i)
@@ -53,27 +53,27 @@ BOOST_AUTO_TEST_CASE(every_byte_of_a_block_is_usable_and_blocks_do_not_overlap) 
       BOOST_ERROR(
           "a block of " << bytes
                         << " bytes is misaligned, was overwritten or is not found by Block::of");
-    arena_release(block);
+    release_block(block);
   }
 }
 
 BOOST_AUTO_TEST_CASE(a_reused_block_has_one_reference) {
   if (!arena_keeps()) return;
-  Block* block = arena_allocate(5000);
+  Block* block = allocate_block(5000);
   block->references = 5;
-  arena_release(block);
-  Block* again = arena_allocate(5000);
+  release_block(block);
+  Block* again = allocate_block(5000);
   BOOST_TEST(again == block);
   BOOST_TEST(again->references.load() == 1);
-  arena_release(again);
+  release_block(again);
 }
 
 BOOST_AUTO_TEST_CASE(repeated_allocation_of_the_same_sizes_needs_no_system_allocation) {
   if (!arena_keeps()) return;
   const auto round = [] {
     std::vector<Block*> blocks;
-    for (std::size_t i = 1; i < 200; ++i) blocks.push_back(arena_allocate(i * i * 7));
-    for (Block* block : blocks) arena_release(block);
+    for (std::size_t i = 1; i < 200; ++i) blocks.push_back(allocate_block(i * i * 7));
+    for (Block* block : blocks) release_block(block);
   };
   round();
   const MemoryCounters before = arena_counters();
@@ -86,9 +86,9 @@ BOOST_AUTO_TEST_CASE(blocks_freed_by_another_thread_return_to_their_arena) {
   if (!arena_keeps()) return;
   const auto round = [] {
     std::vector<Block*> blocks;
-    for (int i = 0; i < 50; ++i) blocks.push_back(arena_allocate(10000));
+    for (int i = 0; i < 50; ++i) blocks.push_back(allocate_block(10000));
     std::thread([blocks] {
-      for (Block* block : blocks) arena_release(block);
+      for (Block* block : blocks) release_block(block);
     }).join();
   };
   round();
@@ -102,8 +102,8 @@ BOOST_AUTO_TEST_CASE(a_new_thread_reuses_the_arena_of_an_ended_thread) {
   const auto worker = [] {
     std::thread([] {
       std::vector<Block*> blocks;
-      for (int i = 0; i < 50; ++i) blocks.push_back(arena_allocate(30000));
-      for (Block* block : blocks) arena_release(block);
+      for (int i = 0; i < 50; ++i) blocks.push_back(allocate_block(30000));
+      for (Block* block : blocks) release_block(block);
     }).join();
   };
   worker();
@@ -117,15 +117,15 @@ struct AllocatesInDestructor {
   Block* early = nullptr;
   bool* alone = nullptr;
   ~AllocatesInDestructor() {
-    Block* late = arena_allocate(5000);
+    Block* late = allocate_block(5000);
     std::memset(late->memory(), 1, 5000);
     std::thread([&] {
-      Block* other = arena_allocate(5000);
+      Block* other = allocate_block(5000);
       *alone = other->home == nullptr || other->home != late->home;
-      arena_release(other);
+      release_block(other);
     }).join();
-    arena_release(late);
-    arena_release(early);
+    release_block(late);
+    release_block(early);
   }
 };
 
@@ -134,7 +134,7 @@ BOOST_AUTO_TEST_CASE(a_thread_that_allocates_after_returning_its_arena_acquires_
   std::thread([&] {
     thread_local AllocatesInDestructor last;  // constructed first, destroyed last
     last.alone = &alone;
-    last.early = arena_allocate(5000);
+    last.early = allocate_block(5000);
   }).join();
   BOOST_TEST(alone);
 }
@@ -155,12 +155,12 @@ BOOST_AUTO_TEST_CASE(blocks_passed_to_and_released_by_another_thread_are_intact)
       }
       for (Block* block : received) {
         intact = intact && *static_cast<int*>(block->memory()) == i++;
-        arena_release(block);
+        release_block(block);
       }
     }
   });
   for (int i = 0; i < count; ++i) {
-    Block* block = arena_allocate(static_cast<std::size_t>(64 + i % 7 * 100));
+    Block* block = allocate_block(static_cast<std::size_t>(64 + i % 7 * 100));
     *static_cast<int*>(block->memory()) = i;
     const std::lock_guard lock(mutex);
     waiting.push_back(block);
@@ -189,7 +189,7 @@ Outcome survive_exhausted_memory() {
   bool refused = false;
   while (!refused && blocks.size() < 1000) {
     try {
-      blocks.push_back(arena_allocate(3u << 20));
+      blocks.push_back(allocate_block(3u << 20));
       std::memset(blocks.back()->memory(), 1, 3u << 20);
     } catch (const Error&) {
       refused = true;
@@ -197,9 +197,9 @@ Outcome survive_exhausted_memory() {
   }
   const std::size_t count = blocks.size();
   for (int round = 0; round < 3; ++round) {
-    for (Block* block : blocks) arena_release(block);
+    for (Block* block : blocks) release_block(block);
     blocks.clear();
-    while (blocks.size() < count) blocks.push_back(arena_allocate(3u << 20));
+    while (blocks.size() < count) blocks.push_back(allocate_block(3u << 20));
   }
   return refused && count > 20 ? Outcome::survived : Outcome::failed;
 }
@@ -227,7 +227,7 @@ BOOST_AUTO_TEST_CASE(exhausted_memory_throws_an_error_and_leaks_nothing) {
 
 BOOST_AUTO_TEST_CASE(a_block_larger_than_memory_is_refused) {
   try {
-    arena_release(arena_allocate(std::size_t{1} << 60));
+    release_block(allocate_block(std::size_t{1} << 60));
     BOOST_ERROR("2^60 bytes were allocated");
   } catch (const Error& error) {
     BOOST_TEST((error.code == Exit::io));

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "autograd/memory/arena.h"
 #include "autograd/ops.h"
 #include "tests/autograd/expect.h"
 
@@ -382,7 +383,7 @@ BOOST_AUTO_TEST_CASE(composed_attention_returns_the_expected_weights_and_output)
 }
 
 BOOST_AUTO_TEST_CASE(the_loss_of_no_rows_has_zero_gradients) {
-  const PoisonNewArrays poison;  // unwritten values are NaN instead of accidental zeros
+  const PoisonNewBlocks poison;  // unwritten values are NaN instead of accidental zeros
   const Tensor x = Tensor::variable(Array({0, 2})),
                weight = Tensor::variable(Array::full({3, 2}, 1)),
                bias = Tensor::variable(Array::full({3}, 1));
@@ -393,7 +394,7 @@ BOOST_AUTO_TEST_CASE(the_loss_of_no_rows_has_zero_gradients) {
 }
 
 BOOST_AUTO_TEST_CASE(a_loss_ignores_rows_without_a_target) {
-  const PoisonNewArrays poison;  // the gradients of ignored rows must be written
+  const PoisonNewBlocks poison;  // the gradients of ignored rows must be written
   const Tensor all = Tensor::variable(random_array({4, 3}, 1)),
                some = Tensor::variable(
                    concat(std::vector<Tensor>{slice(all, 0, 1, 2), slice(all, 0, 3, 4)}, 0)

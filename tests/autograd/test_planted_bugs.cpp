@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "autograd/gradcheck.h"
+#include "autograd/tape/many.h"
 #include "tests/autograd/doc_table.h"
 #include "tests/autograd/expect.h"
 #include "tests/autograd/planted.h"

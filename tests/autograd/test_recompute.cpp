@@ -3,7 +3,7 @@
 
 #include "autograd/gradcheck.h"
 #include "autograd/ops.h"
-#include "autograd/recompute.h"
+#include "autograd/tape/recompute.h"
 #include "tests/autograd/expect.h"
 
 using namespace heed;

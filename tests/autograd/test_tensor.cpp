@@ -5,7 +5,9 @@
 #include <thread>
 #include <vector>
 
+#include "autograd/memory/arena.h"
 #include "autograd/ops.h"
+#include "autograd/tape/many.h"
 #include "tests/autograd/expect.h"
 
 using namespace heed;
@@ -414,9 +416,9 @@ BOOST_AUTO_TEST_CASE(training_steps_after_the_first_three_need_no_system_allocat
     const Gradients g = backward(mean(mul(y, y)));
     return g[w];
   };
-  arena_release(arena_allocate(100));
+  release_block(allocate_block(100));
   const auto warm = arena_counters().system_allocations;
-  arena_release(arena_allocate(100));
+  release_block(allocate_block(100));
   // With AddressSanitizer, the arena reuses no memory.
   if (arena_counters().system_allocations != warm) return;
   for (int i = 0; i < 3; ++i) step();

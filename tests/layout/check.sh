@@ -48,7 +48,7 @@ done >>"$violations"
 # that has the name of a folder, such as ops.h beside ops/, counts as part of that folder.
 folders_of() {
   case $1 in
-    autograd) echo 'base memory kernels . ops gradcheck' ;;
+    autograd) echo 'base memory kernels . tape ops gradcheck' ;;
     nn) echo '. layers models' ;;
     data) echo '. sources tokenizers batches inputs' ;;
     train) echo '. terminal distributed draw config metrics fetch run decode tasks loop report sweep commands' ;;

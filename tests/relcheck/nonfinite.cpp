@@ -9,6 +9,7 @@
 
 #include "autograd/base/error.h"
 #include "autograd/base/formats/safetensors.h"
+#include "autograd/tape/observer.h"
 #include "tests/processor_time.h"
 #include "tests/relcheck/measures.h"
 #include "tests/train/injector.h"

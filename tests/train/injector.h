@@ -1,5 +1,6 @@
 #pragma once
 /// Replaces values in the results and gradients of ops, for example by NaN.
+#include "autograd/tape/observer.h"
 #include "autograd/tensor.h"
 
 namespace heed::test {

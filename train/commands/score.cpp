@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "autograd/base/error.h"
-#include "autograd/finite_check.h"
+#include "autograd/tape/finite_check.h"
 #include "train/commands/commands.h"
 #include "train/commands/output.h"
 #include "train/commands/trained_model.h"

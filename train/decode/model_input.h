@@ -3,7 +3,7 @@
 #include <span>
 #include <vector>
 
-#include "autograd/memory/arena.h"
+#include "autograd/memory/block.h"
 #include "data/batches/batch.h"
 #include "nn/models/model.h"
 
@@ -24,7 +24,7 @@ inline ModelInput model_input(const Batch& shard, Lanes lanes) {
   input.lanes = lanes;
   return input;
 }
-using LaneList = std::vector<Lanes, ArenaAllocator<Lanes>>;
+using LaneList = std::vector<Lanes, BlockAllocator<Lanes>>;
 /// Begins a batch in the segment memory and returns the lanes of each shard. Without a segment
 /// memory, returns a default Lanes for each shard.
 inline LaneList lanes_of(std::span<const Batch> shards, std::optional<SegmentMemory>& memory) {

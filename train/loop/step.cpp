@@ -9,7 +9,7 @@
 #include <thread>
 
 #include "autograd/base/error.h"
-#include "autograd/finite_check.h"
+#include "autograd/tape/finite_check.h"
 #include "autograd/kernels/gemm/bf16.h"
 #include "autograd/kernels/reduce.h"
 #include "nn/layer_name.h"
@@ -309,7 +309,7 @@ double TrainStep::sum_shards() {
     if (!sum.unique()) sum = sum.clone();
   }
   if (exchange_ == nullptr) {
-    const std::vector<real*, ArenaAllocator<real*>> none(gradients_.size());
+    const std::vector<real*, BlockAllocator<real*>> none(gradients_.size());
     sum_pieces(local_pieces(), none);
   } else {
     exchange_->reduce(gradients_, [&](Part pieces, std::span<real* const> received) {
@@ -326,7 +326,7 @@ void TrainStep::sum_pieces(Part pieces, std::span<real* const> received) {
   const std::int64_t place = pieces_[pieces.begin].place;
   for_pieces(pieces, [&](std::int64_t i) {
     const Piece& piece = pieces_[i];
-    std::vector<const real*, ArenaAllocator<const real*>> parts(gradients_.size());
+    std::vector<const real*, BlockAllocator<const real*>> parts(gradients_.size());
     for (std::size_t s = 0; s < gradients_.size(); ++s) {
       const Array& g = gradients_[s][piece.parameter];
       parts[s] = received[s] != nullptr ? received[s] + (piece.place - place)

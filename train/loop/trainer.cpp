@@ -6,7 +6,7 @@
 
 #include "autograd/base/clock.h"
 #include "autograd/base/files.h"
-#include "autograd/finite_check.h"
+#include "autograd/tape/finite_check.h"
 #include "autograd/kernels/reduce.h"
 #include "nn/weights.h"
 #include "optim/schedule.h"

@@ -8,7 +8,7 @@
 
 #include "autograd/base/team.h"
 #include "autograd/kernels/gemm/product_log.h"
-#include "autograd/profile.h"
+#include "autograd/tape/profile.h"
 #include "train/loop/step.h"
 
 HEED_BEGIN

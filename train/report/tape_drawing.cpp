@@ -11,7 +11,7 @@
 
 #include "autograd/base/error.h"
 #include "autograd/base/utf8.h"
-#include "autograd/profile.h"
+#include "autograd/tape/profile.h"
 #include "train/draw/svg.h"
 
 HEED_BEGIN

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <limits>
 
-#include "autograd/finite_check.h"
+#include "autograd/tape/finite_check.h"
 
 namespace heed {
 

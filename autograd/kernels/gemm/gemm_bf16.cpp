@@ -1,6 +1,6 @@
 #include "autograd/base/error.h"
 #include "autograd/kernels/gemm/bf16.h"
-#include "autograd/memory/arena.h"
+#include "autograd/memory/block.h"
 
 #if defined(HEED_ONEDNN) && !defined(HEED_DOUBLE)
 #include <oneapi/dnnl/dnnl_version.h>
@@ -242,7 +242,7 @@ class Products {
   std::array<dnnl_primitive_t, 8> primitives_{};
 };
 
-using Halves = std::vector<std::uint16_t, ArenaAllocator<std::uint16_t>>;
+using Halves = std::vector<std::uint16_t, BlockAllocator<std::uint16_t>>;
 
 /// The matrix in bf16, in the stored order without gaps between its rows.
 Halves rounded(const float* x, std::int64_t rows, std::int64_t cols, std::int64_t distance) {

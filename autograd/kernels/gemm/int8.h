@@ -14,7 +14,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "autograd/memory/arena.h"
+#include "autograd/memory/block.h"
 #include "autograd/memory/array.h"
 
 HEED_BEGIN
@@ -46,7 +46,7 @@ class Int8Weights {
   /// depend on the instruction set). Zeros fill the last panel and the last group.
   struct Layout {
     template <class T>
-    using Values = std::vector<T, ArenaAllocator<T>>;
+    using Values = std::vector<T, BlockAllocator<T>>;
     std::int64_t n = 0, k = 0;
     Values<std::int8_t> panels;
     Values<std::int32_t> starts;  ///< initial value of each row's sums

@@ -27,7 +27,7 @@ struct Alibi final : ScoreTerm {
 
   void add(const ScoreBlock& block, real* s) const override {
     const Diagonals all(block);
-    std::vector<real, ArenaAllocator<real>> length;  // |i − j| of each diagonal
+    std::vector<real, BlockAllocator<real>> length;  // |i − j| of each diagonal
     for (std::int64_t e = 0; e < all.count; ++e)
       length.push_back(static_cast<real>(std::abs(all.distance(e))));
     const real m = slope(block.head, block.heads);

@@ -27,7 +27,7 @@ class BigBirdPattern final : public Pattern {
   void stretches(const QueryBlock& block, Stretches& into) const override;
 
  private:
-  using Blocks = std::vector<std::int64_t, ArenaAllocator<std::int64_t>>;
+  using Blocks = std::vector<std::int64_t, BlockAllocator<std::int64_t>>;
   /// The indices, in ascending order, of the blocks of keys that are read by the block of queries
   /// with the index `queries`; there are `count` blocks of keys.
   Blocks read_by(std::int64_t queries, std::int64_t count) const;

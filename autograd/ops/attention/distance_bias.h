@@ -51,7 +51,7 @@ struct DistanceBias final : ScoreTerm {
 
   void add(const ScoreBlock& block, real* s) const override {
     const Diagonals all(block);
-    std::vector<real, ArenaAllocator<real>> bias;  // the bias of each diagonal
+    std::vector<real, BlockAllocator<real>> bias;  // the bias of each diagonal
     for (std::int64_t e = 0; e < all.count; ++e)
       bias.push_back(table.value().row(bucket(all.distance(e)))[block.head]);
     for (std::int64_t r = 0; r < block.rows; ++r) {
@@ -63,7 +63,7 @@ struct DistanceBias final : ScoreTerm {
                 std::span<const Grad> dinputs) const override {
     if (!dinputs[0]) return;
     const Diagonals all(block);
-    std::vector<real, ArenaAllocator<real>> total(all.count);  // the sum of dS along each diagonal
+    std::vector<real, BlockAllocator<real>> total(all.count);  // the sum of dS along each diagonal
     for (std::int64_t r = 0; r < block.rows; ++r) {
       real* const from = total.data() + all.first(r);
       kernels::add(from, ds + r * block.keys, from, block.keys);

@@ -14,6 +14,7 @@
 #include "autograd/ops/attention/attention.h"
 #include "autograd/ops/attention/keep_largest.h"
 #include "autograd/ops/shared/check.h"
+#include "autograd/tape/many.h"
 
 HEED_BEGIN
 
@@ -70,7 +71,7 @@ struct FusedAttention {
     return (options.top_k > 0 && options.top_k < keys) || options.map != ScoreMap::softmax;
   }
 
-  using Offsets = std::vector<std::int32_t, ArenaAllocator<std::int32_t>>;
+  using Offsets = std::vector<std::int32_t, BlockAllocator<std::int32_t>>;
 
   AttentionOptions options;
   Offsets query_offsets, key_offsets;
@@ -309,7 +310,7 @@ struct FusedAttention {
   /// Buffers for the values of one tile and the D of one block.
   struct Scratch {
     Array p, dropped, dp;
-    std::vector<real, ArenaAllocator<real>> delta;
+    std::vector<real, BlockAllocator<real>> delta;
   };
   /// Writes g.q; adds to g.k, g.v and the gradients of the terms' inputs.
   void run_backward(const Array& dy, const InputGradients& g, std::span<const Grad> dterms) const {
@@ -423,7 +424,7 @@ Tensor apply_attention(Op op, const HeadLayout& layout, const AttentionOptions& 
   op.query_offsets.assign(query_offsets.begin(), query_offsets.end());
   op.key_offsets.assign(key_offsets.begin(), key_offsets.end());
   op.self = projected.size() == 1;
-  std::vector<Tensor, ArenaAllocator<Tensor>> inputs(projected.begin(), projected.end());
+  std::vector<Tensor, BlockAllocator<Tensor>> inputs(projected.begin(), projected.end());
   for (const ScoreTermPtr& term : options.terms) {
     for (const Tensor& x : term->inputs()) inputs.push_back(x);
   }

@@ -15,7 +15,7 @@ HEED_BEGIN
 /// Source: Zhao et al., "Explicit Sparse Transformer", 2019, section 3.
 inline void keep_largest(std::int64_t k, real* scores, std::int64_t rows, std::int64_t cols,
                          kernels::Visible visible) {
-  std::vector<real, ArenaAllocator<real>> sorted;
+  std::vector<real, BlockAllocator<real>> sorted;
   for (std::int64_t r = 0; r < rows; ++r) {
     const KeyRange reads = visible.columns(r, cols);
     real *const begin = scores + r * cols + reads.begin, *const end = scores + r * cols + reads.end;

@@ -31,7 +31,7 @@ struct LinearAttention {
   static constexpr std::int64_t chunk = 64;
 
   HeadLayout layout;
-  std::vector<std::int32_t, ArenaAllocator<std::int32_t>> offsets;
+  std::vector<std::int32_t, BlockAllocator<std::int32_t>> offsets;
   bool causal = false;
   Array x, output, totals;  // totals: n_i + epsilon for each token and head
 

@@ -44,7 +44,7 @@ Array turns_up_to(std::int64_t positions, std::int64_t size, double base) {
 /// Source: Su et al., "RoFormer", 2021, section 3.2.2, equation 34.
 struct Rotary {
   RotaryOptions options;
-  std::vector<std::int32_t, ArenaAllocator<std::int32_t>> positions;
+  std::vector<std::int32_t, BlockAllocator<std::int32_t>> positions;
 
   Array rotated(const Array& x, real direction) const {
     const std::int64_t size = options.size, half = size / 2;

@@ -19,7 +19,7 @@ struct Steps {
   struct Sequence {
     std::int64_t first, length;  // the row of step 0, the number of rows
   };
-  std::vector<Sequence, ArenaAllocator<Sequence>> sequences;
+  std::vector<Sequence, BlockAllocator<Sequence>> sequences;
   std::int64_t direction = 1;  // -1: step 0 is the last row
 
   Steps() = default;

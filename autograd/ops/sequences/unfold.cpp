@@ -9,7 +9,7 @@ HEED_BEGIN
 
 namespace {
 
-using Offsets = std::vector<std::int32_t, ArenaAllocator<std::int32_t>>;
+using Offsets = std::vector<std::int32_t, BlockAllocator<std::int32_t>>;
 
 /// The rows of a sequence as lines of equal length.
 struct Grid {

@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "autograd/memory/arena.h"
+#include "autograd/memory/block.h"
 #include "autograd/tensor.h"
 
 HEED_BEGIN
@@ -26,7 +26,7 @@ struct UnfoldWindow {
 Tensor unfold(const Tensor& x, std::span<const std::int32_t> offsets, const UnfoldWindow& window);
 
 /// The index of the first window of each sequence, then the number of windows.
-std::vector<std::int32_t, ArenaAllocator<std::int32_t>> unfolded_offsets(
+std::vector<std::int32_t, BlockAllocator<std::int32_t>> unfolded_offsets(
     std::span<const std::int32_t> offsets, const UnfoldWindow& window);
 
 HEED_END

@@ -23,6 +23,17 @@ BOOST_AUTO_TEST_CASE(layer_and_parameters_pass_gradcheck) {
   BOOST_TEST(result.parameters.size() == 4u);  // x, w, b, v
 }
 
+// The tape's extensions are linked into an installed consumer.
+BOOST_AUTO_TEST_CASE(saved_value_that_changes_before_backward_is_refused) {
+  heed::Tensor x = heed::Tensor::variable(heed::example({3, 5}));
+  const heed::Tensor y = heed::cube(x);
+  x.mutable_value().data()[0] = 7;
+  BOOST_CHECK_EXCEPTION(backward(y, heed::example({3, 5})), heed::Error, [](const auto& error) {
+    return std::string(error.what()).find("was changed after the forward pass") !=
+           std::string::npos;
+  });
+}
+
 /// The op with the wrong derivative 2 x² in place of 3 x².
 struct WrongCube : heed::Cube {
   void backward(const heed::Array& dy, heed::Grad dx) const {

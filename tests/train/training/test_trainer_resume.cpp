@@ -5,6 +5,7 @@
 #include <functional>
 #include <utility>
 
+#include "autograd/tape/observer.h"
 #include "autograd/tensor.h"
 #include "tests/train/trainer_support.h"
 #include "tests/train/training.h"

@@ -1,3 +1,4 @@
+#include "autograd/tape/observer.h"
 #include "train/report/attention/trace.h"
 
 #include <fmt/format.h>
@@ -9,7 +10,7 @@
 
 #include "autograd/base/error.h"
 #include "autograd/ops/attention/relative_keys.h"
-#include "autograd/profile.h"
+#include "autograd/tape/profile.h"
 #include "nn/layers/patterns.h"
 #include "nn/layers/positions.h"
 #include "nn/options.h"

@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "autograd/named_tensor.h"
+#include "autograd/tape/observer.h"
 
 HEED_BEGIN
 

@@ -1,4 +1,4 @@
-#include "autograd/finite_check.h"
+#include "autograd/tape/finite_check.h"
 
 HEED_BEGIN
 

@@ -1,4 +1,5 @@
-#include "autograd/recompute.h"
+#include "autograd/tape/many.h"
+#include "autograd/tape/recompute.h"
 
 #include <unordered_set>
 
@@ -52,11 +53,11 @@ struct Recompute {
     leaves.insert(leaves.end(), variables.begin(), variables.end());
     if (!y.needs_grad()) return;
     refuse_unlisted(y, leaves);
-    std::vector<PartialGradient> partial;
+    Gradients partial;
     for (std::size_t i = 0; i < leaves.size(); ++i) {
-      if (dx[i]) partial.push_back({leaves[i], dx[i].take()});
+      if (dx[i]) partial.begin(leaves[i], dx[i].take());
     }
-    Gradients gradients = heed::backward(y, dy, std::move(partial));
+    Gradients gradients = heed::backward(y, dy, false, std::move(partial));
     for (std::size_t i = 0; i < leaves.size(); ++i) {
       Array g = dx[i] ? gradients.take(leaves[i]) : Array();
       if (g.defined()) dx[i].add(std::move(g));

@@ -1,0 +1,152 @@
+/// The extensions of the tape: OpObserver (observer.h), ProfileOps (profile.h), and the detection
+/// of saved values that change between forward and backward.
+#include <algorithm>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "autograd/base/clock.h"
+#include "autograd/tape/observer.h"
+#include "autograd/tape/profile.h"
+
+HEED_BEGIN
+
+namespace {
+
+/// A value that an op saved for backward, and its version when it was saved.
+struct SavedValue {
+  static constexpr std::size_t result = static_cast<std::size_t>(-1);
+  Array value;
+  std::uint32_t version;
+  std::size_t input;  ///< index of the input, or `result`
+};
+using SavedValues = std::vector<SavedValue, BlockAllocator<SavedValue>>;
+
+void require_unchanged(const SavedValues& all) {
+  for (const SavedValue& saved : all) {
+    if (saved.value.version() == saved.version) continue;
+    fail(
+        "{} of shape {}, which backward needs, was changed after the forward pass: call backward "
+        "before changing it",
+        saved.input == SavedValue::result ? "the result" : fmt::format("input {}", saved.input),
+        saved.value.shape());
+  }
+}
+
+/// Times one call of forward or backward, excluding the ops that run within it.
+class OpTimer {
+ public:
+  OpTimer(const std::type_info& type, bool forward) : type_(type), forward_(forward) {
+    if (ProfileOps::active == nullptr) return;
+    outer_ = std::exchange(innermost, this);
+    begin_ = seconds_now();
+  }
+  ~OpTimer() {
+    if (ProfileOps::active == nullptr) return;
+    const double total = seconds_now() - begin_, seconds = total - nested_;
+    if (outer_ != nullptr) outer_->nested_ += total;
+    innermost = outer_;
+    OpTime& time = (*ProfileOps::active)[op_name(type_)];
+    (forward_ ? time.forward : time.backward) += seconds;
+    time.calls += forward_ ? 1 : 0;
+  }
+  OpTimer(const OpTimer&) = delete;
+  OpTimer& operator=(const OpTimer&) = delete;
+
+ private:
+  const std::type_info& type_;
+  bool forward_;
+  double begin_ = 0, nested_ = 0;  ///< start time; seconds that belong to nested ops
+  OpTimer* outer_ = nullptr;
+
+  static inline thread_local OpTimer* innermost = nullptr;
+};
+
+/// What is stored while forward runs: how many arrays share each input, and the timer.
+struct CallState {
+  std::vector<std::int64_t, BlockAllocator<std::int64_t>> owners;
+  std::optional<OpTimer> timer;
+
+  static void* operator new(std::size_t bytes) { return allocate_block(bytes)->memory(); }
+  static void operator delete(void* memory) noexcept { release_block(Block::of(memory)); }
+};
+CallState*& state_of(OpCall& call) { return reinterpret_cast<CallState*&>(call.state); }
+
+}  // namespace
+
+struct TapeNotes {
+  SavedValues saved;
+
+  static void* operator new(std::size_t bytes) { return allocate_block(bytes)->memory(); }
+  static void operator delete(void* memory) noexcept { release_block(Block::of(memory)); }
+};
+
+namespace {
+
+/// The values that an op has saved: inputs that have more owners after forward than before (results
+/// that are views of an input do not count as owners), and results that have more than one owner
+/// and are not views of an input. If another thread copies or frees a shared value meanwhile,
+/// values may be reported wrongly or missed.
+SavedValues saved_values(const OpCall& call, std::span<const std::int64_t> owners_before,
+                         std::span<const Array> results) {
+  SavedValues saved;
+  for (std::size_t i = 0; i < call.values.size(); ++i) {
+    const Array& value = *call.values[i];
+    const auto views =
+        std::ranges::count_if(results, [&](const Array& result) { return result.shares(value); });
+    if (value.owners() > owners_before[i] + views) saved.push_back({value, value.version(), i});
+  }
+  for (const Array& result : results) {
+    const bool is_view =
+        std::ranges::any_of(call.values, [&](const Array* value) { return result.shares(*value); });
+    if (!is_view && result.owners() > 1)
+      saved.push_back({result, result.version(), SavedValue::result});
+  }
+  return saved;
+}
+
+class Hook final : public TapeHook {
+ public:
+  void begin(OpCall& call) override {
+    if (!call.recorded && ProfileOps::active == nullptr) return;
+    CallState* const state = state_of(call) = new CallState;
+    if (call.recorded) {
+      for (const Array* value : call.values) state->owners.push_back(value->owners());
+    }
+    state->timer.emplace(call.op, true);
+  }
+  void finish(OpCall& call, std::span<const Array> results, Node* node) override {
+    if (call.state != nullptr) state_of(call)->timer.reset();
+    if (OpObserver::active != nullptr) {
+      for (const Array& y : results) OpObserver::active->result(call.op, y, call.nodes);
+    }
+    if (node == nullptr) return;
+    SavedValues saved = saved_values(call, state_of(call)->owners, results);
+    if (!saved.empty()) node->notes = new TapeNotes{std::move(saved)};
+  }
+  void end(OpCall& call) noexcept override {
+    if (call.state != nullptr) delete std::exchange(state_of(call), nullptr);
+  }
+  void backward(Node& node, const Array& dy, std::span<const Grad> dx) override {
+    if (node.notes != nullptr) require_unchanged(node.notes->saved);
+    {
+      const OpTimer timer(node.op(), false);
+      if (OpObserver::active != nullptr) {
+        OpObserver::active->run_backward(node, dy, dx);
+      } else {
+        node.backward(dy, dx);
+      }
+    }
+    if (OpObserver::active != nullptr)
+      OpObserver::active->gradients(node.op(), node.inputs(), dx);
+  }
+  void discard(TapeNotes* notes) noexcept override { delete notes; }
+};
+
+constinit Hook hook;
+
+}  // namespace
+
+TapeHook* const tape_hook = &hook;
+
+HEED_END

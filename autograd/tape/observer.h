@@ -1,0 +1,29 @@
+#pragma once
+#include <span>
+#include <typeinfo>
+
+#include "autograd/tensor.h"
+
+HEED_BEGIN
+
+/// Observes the ops that this thread runs (finite_check.h has an example). By default no observer
+/// is active; the cost is then a few pointer tests per op.
+class OpObserver {
+ public:
+  virtual ~OpObserver() = default;
+  /// Called for each result y that an op has computed. An entry of `inputs` is null if that input
+  /// is a constant.
+  virtual void result(const std::type_info& op, const Array& y,
+                      std::span<const NodeRef> inputs) = 0;
+  /// Called when an op's backward has added to the gradients dx of its inputs.
+  virtual void gradients(const std::type_info& op, std::span<const NodeRef> inputs,
+                         std::span<const Grad> dx) = 0;
+  /// Runs a node's backward. A checker's observer may run it more than once.
+  virtual void run_backward(Node& node, const Array& dy, std::span<const Grad> dx) {
+    node.backward(dy, dx);
+  }
+
+  static inline thread_local OpObserver* active = nullptr;
+};
+
+HEED_END

@@ -1,0 +1,32 @@
+#pragma once
+/// Time per op. Off by default; the cost is then a few pointer tests per op.
+#include <cstdint>
+#include <map>
+#include <string>
+
+#include "autograd/base/real.h"
+
+HEED_BEGIN
+
+struct OpTime {
+  double forward = 0, backward = 0;  ///< seconds, without the time of ops that run within this one
+  std::int64_t calls = 0;            ///< number of forward calls
+};
+using OpTimes = std::map<std::string, OpTime>;  ///< by op_name
+
+/// While an instance is alive, the ops of this thread add their times to `into`. A function that is
+/// composed of ops has no entry; each of its ops has one.
+class ProfileOps {
+ public:
+  explicit ProfileOps(OpTimes& into) : before_(active) { active = &into; }
+  ~ProfileOps() { active = before_; }
+  ProfileOps(const ProfileOps&) = delete;
+  ProfileOps& operator=(const ProfileOps&) = delete;
+
+  static inline thread_local OpTimes* active = nullptr;
+
+ private:
+  OpTimes* before_;
+};
+
+HEED_END
