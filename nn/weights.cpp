@@ -7,7 +7,7 @@
 #include <set>
 
 #include "autograd/base/error.h"
-#include "autograd/base/message_text.h"
+#include "autograd/io/message_text.h"
 #include "autograd/kernels/gemm/int8.h"
 
 HEED_BEGIN

@@ -19,7 +19,7 @@
 #include <string_view>
 #include <vector>
 
-#include "autograd/base/formats/safetensors.h"
+#include "autograd/io/formats/safetensors.h"
 #include "autograd/named_tensor.h"
 
 HEED_BEGIN

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "autograd/base/error.h"
-#include "autograd/base/lines.h"
+#include "autograd/io/lines.h"
 #include "autograd/base/team.h"
 
 namespace heed {

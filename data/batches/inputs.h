@@ -2,7 +2,7 @@
 /// Sources that are not text: each input is a sequence of rows of numbers in place of token ids.
 #include <cstdint>
 
-#include "autograd/base/sha256.h"
+#include "autograd/io/sha256.h"
 #include "data/batches/batch.h"
 #include "data/batches/draw.h"
 

@@ -6,8 +6,8 @@
 #include <string>
 
 #include "autograd/base/error.h"
-#include "autograd/base/files.h"
-#include "autograd/base/message_text.h"
+#include "autograd/io/files.h"
+#include "autograd/io/message_text.h"
 #include "autograd/base/team.h"
 
 namespace heed {

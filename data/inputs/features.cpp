@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "autograd/base/error.h"
-#include "autograd/base/files.h"
+#include "autograd/io/files.h"
 #include "data/inputs/each_line.h"
 #include "data/sources/npy.h"
 #include "data/sources/sound.h"

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "autograd/base/error.h"
-#include "autograd/base/files.h"
+#include "autograd/io/files.h"
 #include "data/inputs/each_line.h"
 #include "data/sources/generated/drawings.h"
 #include "data/sources/idx.h"

@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include "autograd/base/error.h"
-#include "autograd/base/files.h"
-#include "autograd/base/message_text.h"
+#include "autograd/io/files.h"
+#include "autograd/io/message_text.h"
 #include "data/inputs/each_line.h"
 #include "data/sources/generated/motion.h"
 #include "data/sources/idx.h"

@@ -4,8 +4,8 @@
 #include <string>
 
 #include "autograd/base/error.h"
-#include "autograd/base/files.h"
-#include "autograd/base/lines.h"
+#include "autograd/io/files.h"
+#include "autograd/io/lines.h"
 
 namespace heed {
 

@@ -8,8 +8,8 @@
 #include <iterator>
 
 #include "autograd/base/error.h"
-#include "autograd/base/lines.h"
-#include "autograd/base/utf8.h"
+#include "autograd/io/lines.h"
+#include "autograd/io/utf8.h"
 #include "data/sources/idx.h"
 #include "data/sources/matching.h"
 #include "data/sources/synthetic.h"

@@ -10,8 +10,8 @@
 #include <string_view>
 
 #include "autograd/base/error.h"
-#include "autograd/base/files.h"
-#include "autograd/base/lines.h"
+#include "autograd/io/files.h"
+#include "autograd/io/lines.h"
 #include "data/sources/binary_file.h"
 
 namespace heed {

@@ -11,9 +11,9 @@
 #include <optional>
 
 #include "autograd/base/error.h"
-#include "autograd/base/files.h"
-#include "autograd/base/lines.h"
-#include "autograd/base/message_text.h"
+#include "autograd/io/files.h"
+#include "autograd/io/lines.h"
+#include "autograd/io/message_text.h"
 #include "data/sources/binary_file.h"
 
 namespace heed {

@@ -11,9 +11,9 @@
 #include <deque>
 
 #include "autograd/base/error.h"
-#include "autograd/base/lines.h"
+#include "autograd/io/lines.h"
 #include "autograd/base/random.h"
-#include "autograd/base/utf8.h"
+#include "autograd/io/utf8.h"
 #include "data/tokenizers/vocabulary.h"
 
 namespace heed {

@@ -7,9 +7,9 @@
 #include <set>
 
 #include "autograd/base/error.h"
-#include "autograd/base/files.h"
-#include "autograd/base/lines.h"
-#include "autograd/base/message_text.h"
+#include "autograd/io/files.h"
+#include "autograd/io/lines.h"
+#include "autograd/io/message_text.h"
 #include "data/tokenizers/vocabulary.h"
 
 namespace heed {

@@ -11,8 +11,8 @@
 #include <utility>
 
 #include "autograd/base/error.h"
-#include "autograd/base/lines.h"
-#include "autograd/base/utf8.h"
+#include "autograd/io/lines.h"
+#include "autograd/io/utf8.h"
 
 namespace heed {
 namespace {

@@ -6,7 +6,7 @@
 
 #include <set>
 
-#include "autograd/base/lines.h"
+#include "autograd/io/lines.h"
 #include "data/sources/corpus.h"
 #include "data/sources/generated/drawings.h"
 #include "data/sources/idx.h"

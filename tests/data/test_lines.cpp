@@ -1,4 +1,4 @@
-#include "autograd/base/lines.h"
+#include "autograd/io/lines.h"
 
 #include <sys/stat.h>
 

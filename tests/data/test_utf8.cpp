@@ -1,6 +1,6 @@
 #include <boost/test/unit_test.hpp>
 
-#include "autograd/base/utf8.h"
+#include "autograd/io/utf8.h"
 
 BOOST_AUTO_TEST_SUITE(utf8)
 

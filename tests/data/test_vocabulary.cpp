@@ -3,7 +3,7 @@
 
 #include <thread>
 
-#include "autograd/base/lines.h"
+#include "autograd/io/lines.h"
 #include "data/tokenizers/tokenizer.h"
 #include "tests/data/support.h"
 

@@ -2,7 +2,7 @@
 #include <cstring>
 #include <optional>
 
-#include "autograd/base/formats/safetensors.h"
+#include "autograd/io/formats/safetensors.h"
 #include "tests/fuzz/target.h"
 
 namespace heed::fuzz {

@@ -1,5 +1,5 @@
 /// A SentencePiece model. An accepted model must be saved unchanged, and encode and decode texts.
-#include "autograd/base/lines.h"
+#include "autograd/io/lines.h"
 #include "data/tokenizers/tokenizer.h"
 #include "tests/fuzz/target.h"
 

@@ -2,9 +2,9 @@
 /// the target. The letters:
 ///   t  a continuous text; the target is ignored    l  lowercase
 ///   s  the source is compressed with gzip first    v  a tenth is split off for validation
-#include "autograd/base/formats/gzip.h"
-#include "autograd/base/lines.h"
-#include "autograd/base/utf8.h"
+#include "autograd/io/formats/gzip.h"
+#include "autograd/io/lines.h"
+#include "autograd/io/utf8.h"
 #include "data/batches/dataset.h"
 #include "data/sources/corpus.h"
 #include "tests/fuzz/target.h"

@@ -1,6 +1,6 @@
 /// Vocabulary files: a byte for the kind (c, b or w: characters, bytes, words), then the file.
-#include "autograd/base/lines.h"
-#include "autograd/base/utf8.h"
+#include "autograd/io/lines.h"
+#include "autograd/io/utf8.h"
 #include "data/tokenizers/tokenizer.h"
 #include "tests/fuzz/target.h"
 

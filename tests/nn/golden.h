@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "autograd/base/formats/safetensors.h"
+#include "autograd/io/formats/safetensors.h"
 #include "tests/nn/support.h"
 
 HEED_BEGIN

@@ -1,7 +1,7 @@
 /// Texts in gzip files (RFC 1952) that are truncated or damaged, or that decompress to too many
 /// bytes.
-#include "autograd/base/formats/gzip.h"
-#include "autograd/base/lines.h"
+#include "autograd/io/formats/gzip.h"
+#include "autograd/io/lines.h"
 #include "tests/relcheck/broken_case.h"
 
 namespace heed::relcheck {

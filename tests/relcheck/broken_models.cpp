@@ -3,7 +3,7 @@
 #include <cstring>
 #include <limits>
 
-#include "autograd/base/formats/gzip.h"
+#include "autograd/io/formats/gzip.h"
 #include "data/tokenizers/tokenizer.h"
 #include "tests/relcheck/broken_case.h"
 

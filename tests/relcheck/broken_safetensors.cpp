@@ -1,7 +1,7 @@
 #include <cstring>
 #include <utility>
 
-#include "autograd/base/formats/safetensors.h"
+#include "autograd/io/formats/safetensors.h"
 #include "tests/relcheck/broken_case.h"
 
 namespace heed::relcheck {

@@ -1,5 +1,5 @@
 /// Broken vocabulary files of the tokenizers that list their pieces: characters, bytes, words.
-#include "autograd/base/formats/gzip.h"
+#include "autograd/io/formats/gzip.h"
 #include "data/tokenizers/tokenizer.h"
 #include "tests/relcheck/broken_case.h"
 

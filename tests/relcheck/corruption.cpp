@@ -5,7 +5,7 @@
 #include <random>
 #include <string_view>
 
-#include "autograd/base/formats/safetensors.h"
+#include "autograd/io/formats/safetensors.h"
 #include "tests/relcheck/corruption.h"
 #include "train/run/checkpoint_folder.h"
 

@@ -14,7 +14,7 @@
 #include <string>
 
 #include "autograd/base/error.h"
-#include "autograd/base/files.h"
+#include "autograd/io/files.h"
 
 namespace heed::relcheck {
 

@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "autograd/base/error.h"
-#include "autograd/base/formats/safetensors.h"
+#include "autograd/io/formats/safetensors.h"
 #include "autograd/tape/observer.h"
 #include "tests/processor_time.h"
 #include "tests/relcheck/measures.h"

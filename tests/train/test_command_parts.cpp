@@ -11,8 +11,8 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
-#include "autograd/base/formats/gzip.h"
-#include "autograd/base/lines.h"
+#include "autograd/io/formats/gzip.h"
+#include "autograd/io/lines.h"
 #include "autograd/ops.h"
 #include "tests/train/support.h"
 #include "train/commands/output.h"

@@ -5,8 +5,8 @@
 #include <boost/test/unit_test.hpp>
 #include <set>
 
-#include "autograd/base/files.h"
-#include "autograd/base/formats/gzip.h"
+#include "autograd/io/files.h"
+#include "autograd/io/formats/gzip.h"
 #include "tests/train/support.h"
 #include "train/fetch/subprocess.h"
 

@@ -5,7 +5,7 @@
 
 #include <boost/test/unit_test.hpp>
 
-#include "autograd/base/formats/json_text.h"
+#include "autograd/io/formats/json_text.h"
 #include "tests/train/support.h"
 
 using namespace heed;

@@ -7,7 +7,7 @@
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 
-#include "autograd/base/files.h"
+#include "autograd/io/files.h"
 #include "tests/train/support.h"
 
 using namespace heed;

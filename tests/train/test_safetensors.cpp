@@ -1,4 +1,4 @@
-#include "autograd/base/formats/safetensors.h"
+#include "autograd/io/formats/safetensors.h"
 
 #include <boost/test/unit_test.hpp>
 #include <cstring>

@@ -9,7 +9,7 @@
 #include <memory>
 
 #include "autograd/base/error.h"
-#include "autograd/base/message_text.h"
+#include "autograd/io/message_text.h"
 #include "train/commands/arguments.h"
 #include "train/commands/commands.h"
 #include "train/commands/help/help_commands.h"

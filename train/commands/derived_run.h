@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "autograd/base/files.h"
+#include "autograd/io/files.h"
 #include "train/commands/trained_model.h"
 #include "train/run/run_folder.h"
 #include "train/run/run_record.h"

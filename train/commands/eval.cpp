@@ -7,8 +7,8 @@
 #include <optional>
 
 #include "autograd/base/error.h"
-#include "autograd/base/sha256.h"
-#include "autograd/base/utf8.h"
+#include "autograd/io/sha256.h"
+#include "autograd/io/utf8.h"
 #include "train/commands/commands.h"
 #include "train/commands/output.h"
 #include "train/commands/trained_model.h"

@@ -3,8 +3,8 @@
 #include <cstdio>
 
 #include "autograd/base/error.h"
-#include "autograd/base/lines.h"
-#include "autograd/base/utf8.h"
+#include "autograd/io/lines.h"
+#include "autograd/io/utf8.h"
 #include "train/commands/commands.h"
 #include "train/commands/output.h"
 #include "train/commands/trained_model.h"

@@ -17,7 +17,7 @@
 #include <optional>
 
 #include "autograd/base/error.h"
-#include "autograd/base/files.h"
+#include "autograd/io/files.h"
 
 namespace heed {
 

@@ -7,7 +7,7 @@
 #include <optional>
 
 #include "autograd/base/error.h"
-#include "autograd/base/files.h"
+#include "autograd/io/files.h"
 #include "train/commands/commands.h"
 #include "train/distributed/agreement.h"
 #include "train/distributed/launch.h"

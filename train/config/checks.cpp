@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "autograd/base/message_text.h"
+#include "autograd/io/message_text.h"
 #include "data/sources/corpus.h"
 #include "data/sources/generated/motion.h"
 #include "data/tokenizers/tokenizer.h"

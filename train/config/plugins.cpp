@@ -8,8 +8,8 @@
 #include <filesystem>
 
 #include "autograd/base/error.h"
-#include "autograd/base/files.h"
-#include "autograd/base/message_text.h"
+#include "autograd/io/files.h"
+#include "autograd/io/message_text.h"
 #include "nn/plugin_entry.h"
 
 namespace heed {

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "autograd/base/error.h"
-#include "autograd/base/message_text.h"
+#include "autograd/io/message_text.h"
 
 namespace heed {
 namespace {

@@ -5,7 +5,7 @@
 #include <charconv>
 #include <cmath>
 
-#include "autograd/base/message_text.h"
+#include "autograd/io/message_text.h"
 #include "train/config/fields.h"
 
 namespace heed {

@@ -11,8 +11,8 @@
 #include <sstream>
 #include <unordered_map>
 
-#include "autograd/base/message_text.h"
-#include "autograd/base/utf8.h"
+#include "autograd/io/message_text.h"
+#include "autograd/io/utf8.h"
 
 namespace heed {
 namespace {

@@ -6,7 +6,7 @@
 #include <new>
 #include <system_error>
 
-#include "autograd/base/sha256.h"
+#include "autograd/io/sha256.h"
 
 namespace heed {
 

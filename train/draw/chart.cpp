@@ -6,8 +6,8 @@
 #include <array>
 #include <cmath>
 
-#include "autograd/base/message_text.h"
-#include "autograd/base/utf8.h"
+#include "autograd/io/message_text.h"
+#include "autograd/io/utf8.h"
 
 namespace heed {
 

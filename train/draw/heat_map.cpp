@@ -9,7 +9,7 @@
 #include <numeric>
 #include <vector>
 
-#include "autograd/base/message_text.h"
+#include "autograd/io/message_text.h"
 #include "train/draw/svg.h"
 
 namespace heed {

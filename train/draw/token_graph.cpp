@@ -6,7 +6,7 @@
 #include <cmath>
 #include <map>
 
-#include "autograd/base/message_text.h"
+#include "autograd/io/message_text.h"
 #include "train/draw/svg.h"
 
 namespace heed {

@@ -7,9 +7,9 @@
 #include <system_error>
 
 #include "autograd/base/error.h"
-#include "autograd/base/files.h"
-#include "autograd/base/formats/gzip.h"
-#include "autograd/base/sha256.h"
+#include "autograd/io/files.h"
+#include "autograd/io/formats/gzip.h"
+#include "autograd/io/sha256.h"
 #include "train/fetch/subprocess.h"
 
 namespace heed {

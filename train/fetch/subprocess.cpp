@@ -11,7 +11,7 @@
 #include <system_error>
 
 #include "autograd/base/error.h"
-#include "autograd/base/files.h"
+#include "autograd/io/files.h"
 
 extern char** environ;  // NOLINT(readability-redundant-declaration): declared only with _GNU_SOURCE
 

@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "autograd/base/files.h"
-#include "autograd/base/sha256.h"
+#include "autograd/io/files.h"
+#include "autograd/io/sha256.h"
 #include "autograd/kernels/gemm/bf16.h"
 #include "autograd/kernels/gemm/gemm.h"
 #include "autograd/kernels/reduce.h"

@@ -1,7 +1,7 @@
 #include "train/loop/run_progress.h"
 
 #include "autograd/base/error.h"
-#include "autograd/base/formats/json_text.h"
+#include "autograd/io/formats/json_text.h"
 
 HEED_BEGIN
 

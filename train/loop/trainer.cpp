@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "autograd/base/clock.h"
-#include "autograd/base/files.h"
+#include "autograd/io/files.h"
 #include "autograd/tape/finite_check.h"
 #include "autograd/kernels/reduce.h"
 #include "nn/weights.h"

@@ -7,7 +7,7 @@
 #include <unordered_map>
 
 #include "autograd/base/error.h"
-#include "autograd/base/utf8.h"
+#include "autograd/io/utf8.h"
 #include "train/metrics/words.h"
 
 namespace heed {

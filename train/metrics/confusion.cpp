@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "autograd/base/utf8.h"
+#include "autograd/io/utf8.h"
 
 namespace heed {
 

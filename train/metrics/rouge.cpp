@@ -6,7 +6,7 @@
 #include <map>
 
 #include "autograd/base/error.h"
-#include "autograd/base/utf8.h"
+#include "autograd/io/utf8.h"
 
 namespace heed {
 namespace {

@@ -9,7 +9,7 @@
 #include <numbers>
 
 #include "autograd/base/error.h"
-#include "autograd/base/utf8.h"
+#include "autograd/io/utf8.h"
 #include "autograd/kernels/unary_functions.h"
 #include "autograd/ops/attention/alibi.h"
 #include "autograd/ops/attention/distance_bias.h"

@@ -10,7 +10,7 @@
 #include <unordered_map>
 
 #include "autograd/base/error.h"
-#include "autograd/base/utf8.h"
+#include "autograd/io/utf8.h"
 #include "autograd/tape/profile.h"
 #include "train/draw/svg.h"
 

@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <span>
 
-#include "autograd/base/files.h"
+#include "autograd/io/files.h"
 
 namespace heed {
 

@@ -11,8 +11,8 @@
 #include <system_error>
 
 #include "autograd/base/error.h"
-#include "autograd/base/files.h"
-#include "autograd/base/formats/json_text.h"
+#include "autograd/io/files.h"
+#include "autograd/io/formats/json_text.h"
 
 namespace heed {
 namespace fs = std::filesystem;

@@ -22,7 +22,7 @@
 #include <string>
 #include <vector>
 
-#include "autograd/base/files.h"
+#include "autograd/io/files.h"
 
 namespace heed {
 

@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include "autograd/base/error.h"
-#include "autograd/base/formats/json_text.h"
+#include "autograd/io/formats/json_text.h"
 
 namespace heed {
 namespace {

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "autograd/base/error.h"
-#include "autograd/base/files.h"
+#include "autograd/io/files.h"
 #include "train/run/jsonl.h"
 
 namespace heed {

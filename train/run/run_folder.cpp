@@ -7,8 +7,8 @@
 #include <nlohmann/json.hpp>
 
 #include "autograd/base/error.h"
-#include "autograd/base/files.h"
-#include "autograd/base/formats/json_text.h"
+#include "autograd/io/files.h"
+#include "autograd/io/formats/json_text.h"
 #include "train/run/checkpoint_folder.h"
 #include "train/run/run_lock.h"
 

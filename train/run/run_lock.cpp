@@ -10,7 +10,7 @@
 #include <cerrno>
 
 #include "autograd/base/error.h"
-#include "autograd/base/files.h"
+#include "autograd/io/files.h"
 #include "train/run/run_folder.h"
 
 namespace heed {

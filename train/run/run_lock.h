@@ -2,7 +2,7 @@
 /// The lock on a run folder, to which only one process at a time may write.
 #include <filesystem>
 
-#include "autograd/base/files.h"
+#include "autograd/io/files.h"
 
 namespace heed {
 

@@ -11,10 +11,10 @@
 #include <optional>
 
 #include "autograd/base/error.h"
-#include "autograd/base/files.h"
-#include "autograd/base/formats/json_text.h"
+#include "autograd/io/files.h"
+#include "autograd/io/formats/json_text.h"
 #include "autograd/base/team.h"
-#include "autograd/base/utf8.h"
+#include "autograd/io/utf8.h"
 #include "autograd/kernels/gemm/blas_kernel.h"
 #include "autograd/kernels/gemm/gemm.h"
 #include "train/config/plugins.h"

@@ -9,7 +9,7 @@
 #include <numeric>
 
 #include "autograd/base/error.h"
-#include "autograd/base/files.h"
+#include "autograd/io/files.h"
 #include "autograd/base/random.h"
 #include "train/config/fields.h"
 #include "train/config/yaml.h"

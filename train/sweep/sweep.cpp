@@ -15,8 +15,8 @@
 #include <thread>
 
 #include "autograd/base/error.h"
-#include "autograd/base/files.h"
-#include "autograd/base/formats/json_text.h"
+#include "autograd/io/files.h"
+#include "autograd/io/formats/json_text.h"
 #include "autograd/base/team.h"
 #include "train/config/fields.h"
 #include "train/fetch/subprocess.h"

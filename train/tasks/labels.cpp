@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "autograd/base/error.h"
-#include "autograd/base/utf8.h"
+#include "autograd/io/utf8.h"
 #include "nn/layers/positions.h"
 #include "nn/models/classifier.h"
 #include "train/decode/model_input.h"

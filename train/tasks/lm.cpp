@@ -6,8 +6,8 @@
 #include <cmath>
 
 #include "autograd/base/error.h"
-#include "autograd/base/lines.h"
-#include "autograd/base/utf8.h"
+#include "autograd/io/lines.h"
+#include "autograd/io/utf8.h"
 #include "train/decode/search.h"
 #include "train/tasks/task.h"
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "autograd/base/error.h"
-#include "autograd/base/utf8.h"
+#include "autograd/io/utf8.h"
 #include "data/batches/masking.h"
 #include "nn/layers/positions.h"
 #include "nn/models/classifier.h"

@@ -5,7 +5,7 @@
 #include <chrono>
 
 #include "autograd/base/error.h"
-#include "autograd/base/utf8.h"
+#include "autograd/io/utf8.h"
 #include "nn/layers/positions.h"
 #include "train/decode/model_input.h"
 #include "train/decode/search.h"

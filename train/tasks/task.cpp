@@ -6,8 +6,8 @@
 #include <cmath>
 
 #include "autograd/base/error.h"
-#include "autograd/base/sha256.h"
-#include "autograd/base/utf8.h"
+#include "autograd/io/sha256.h"
+#include "autograd/io/utf8.h"
 #include "autograd/kernels/gemm/bf16.h"
 #include "data/inputs/features.h"
 #include "data/inputs/images.h"

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "autograd/base/message_text.h"
+#include "autograd/io/message_text.h"
 #include "autograd/base/team.h"
 #include "nn/models/model.h"
 #include "train/distributed/workers.h"

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "autograd/base/clock.h"
-#include "autograd/base/files.h"
+#include "autograd/io/files.h"
 
 namespace heed {
 namespace {

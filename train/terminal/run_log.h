@@ -3,7 +3,7 @@
 #include <filesystem>
 #include <string>
 
-#include "autograd/base/files.h"
+#include "autograd/io/files.h"
 #include "train/terminal/progress.h"
 
 namespace heed {

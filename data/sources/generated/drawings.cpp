@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "autograd/base/error.h"
-#include "autograd/base/message_text.h"
+#include "autograd/io/message_text.h"
 
 namespace heed {
 namespace {

@@ -7,7 +7,7 @@
 #include <charconv>
 
 #include "autograd/base/error.h"
-#include "autograd/base/message_text.h"
+#include "autograd/io/message_text.h"
 
 namespace heed {
 namespace {

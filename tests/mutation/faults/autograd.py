@@ -120,17 +120,17 @@ fault("concat: parts without gradient do not advance the offset", "autograd/ops/
 
 # ---- autograd/base, autograd/memory ---------------------------------------------------------------
 
-fault("gzip: more output is expected after a member that fills the buffer", "autograd/base/formats/gzip.cpp",
+fault("gzip: more output is expected after a member that fills the buffer", "autograd/io/formats/gzip.cpp",
       "state_->within = full = false;",
       "state_->within = false;",
       "data:lines", "train:fetching")
 
-fault("UTF-8: U+10000 is encoded in three bytes", "autograd/base/utf8.cpp",
+fault("UTF-8: U+10000 is encoded in three bytes", "autograd/io/utf8.cpp",
       "if (code < 0x10000) {",
       "if (code <= 0x10000) {",
       "data:utf8")
 
-fault("lines: reading stops before the \\r of a line of maximum length", "autograd/base/lines.cpp",
+fault("lines: reading stops before the \\r of a line of maximum length", "autograd/io/lines.cpp",
       "if (looked > max_bytes_ + byte_order_mark.size() + 1 || !source_.read(text_)) break;",
       "if (looked > max_bytes_ || !source_.read(text_)) break;",
       "data:lines")

@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "autograd/base/error.h"
-#include "autograd/base/formats/safetensors.h"
+#include "autograd/io/formats/safetensors.h"
 #include "tests/train/injector.h"
 #include "tests/train/trainer_support.h"
 #include "tests/train/training.h"

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "autograd/base/utf8.h"
+#include "autograd/io/utf8.h"
 #include "nn/weights.h"
 #include "tests/train/trainer_support.h"
 #include "train/decode/model_input.h"

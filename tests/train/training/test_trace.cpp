@@ -6,7 +6,7 @@
 #include <limits>
 #include <map>
 
-#include "autograd/base/utf8.h"
+#include "autograd/io/utf8.h"
 #include "nn/layers/patterns.h"
 #include "nn/layers/positions.h"
 #include "tests/train/trainer_support.h"

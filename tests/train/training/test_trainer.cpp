@@ -7,7 +7,7 @@
 #include <map>
 #include <utility>
 
-#include "autograd/base/formats/safetensors.h"
+#include "autograd/io/formats/safetensors.h"
 #include "nn/layers/positions.h"
 #include "optim/schedule.h"
 #include "tests/train/trainer_support.h"

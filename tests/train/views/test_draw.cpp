@@ -3,7 +3,7 @@
 #include <cmath>
 #include <limits>
 
-#include "autograd/base/formats/base64.h"
+#include "autograd/io/formats/base64.h"
 #include "train/draw/heat_map.h"
 #include "train/draw/svg.h"
 

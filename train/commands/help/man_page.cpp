@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <string_view>
 
-#include "autograd/base/utf8.h"
+#include "autograd/io/utf8.h"
 #include "train/run/version.h"
 
 namespace heed {

@@ -4,7 +4,7 @@
 #include <fmt/ranges.h>
 
 #include "autograd/base/error.h"
-#include "autograd/base/utf8.h"
+#include "autograd/io/utf8.h"
 #include "train/report/attention/maps.h"
 
 HEED_BEGIN

@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "autograd/base/error.h"
-#include "autograd/base/message_text.h"
+#include "autograd/io/message_text.h"
 #include "nn/layers/patterns.h"
 #include "nn/options.h"
 #include "train/decode/model_input.h"

@@ -6,8 +6,8 @@
 #include <array>
 #include <cmath>
 
-#include "autograd/base/formats/base64.h"
-#include "autograd/base/message_text.h"
+#include "autograd/io/formats/base64.h"
+#include "autograd/io/message_text.h"
 #include "train/draw/heat_map.h"
 #include "train/draw/svg.h"
 #include "train/report/attention/views.h"

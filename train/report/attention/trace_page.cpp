@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "autograd/base/message_text.h"
-#include "autograd/base/utf8.h"
+#include "autograd/io/message_text.h"
+#include "autograd/io/utf8.h"
 #include "train/draw/svg.h"
 #include "train/report/attention/views.h"
 

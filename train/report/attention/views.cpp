@@ -6,7 +6,7 @@
 #include <array>
 #include <cmath>
 
-#include "autograd/base/message_text.h"
+#include "autograd/io/message_text.h"
 #include "train/draw/svg.h"
 #include "train/draw/token_graph.h"
 

@@ -12,8 +12,8 @@
 #include <set>
 
 #include "autograd/base/error.h"
-#include "autograd/base/formats/json_text.h"
-#include "autograd/base/message_text.h"
+#include "autograd/io/formats/json_text.h"
+#include "autograd/io/message_text.h"
 #include "train/config/fields.h"
 #include "train/run/jsonl.h"
 #include "train/tasks/evaluation.h"

@@ -9,8 +9,8 @@
 #include <string_view>
 
 #include "autograd/base/error.h"
-#include "autograd/base/files.h"
-#include "autograd/base/formats/json_text.h"
+#include "autograd/io/files.h"
+#include "autograd/io/formats/json_text.h"
 #include "train/run/run_record.h"
 
 namespace heed {

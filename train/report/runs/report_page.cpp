@@ -10,8 +10,8 @@
 #include <set>
 
 #include "autograd/base/error.h"
-#include "autograd/base/formats/base64.h"
-#include "autograd/base/message_text.h"
+#include "autograd/io/formats/base64.h"
+#include "autograd/io/message_text.h"
 #include "train/config/fields.h"
 #include "train/draw/heat_map.h"
 #include "train/metrics/words.h"

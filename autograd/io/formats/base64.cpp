@@ -1,4 +1,4 @@
-#include "autograd/base/formats/base64.h"
+#include "autograd/io/formats/base64.h"
 
 #include <openssl/evp.h>
 

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "autograd/base/enum_names.h"
-#include "autograd/base/files.h"
+#include "autograd/io/files.h"
 
 namespace heed {
 

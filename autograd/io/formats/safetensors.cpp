@@ -1,4 +1,4 @@
-#include "autograd/base/formats/safetensors.h"
+#include "autograd/io/formats/safetensors.h"
 
 #include <fmt/format.h>
 
@@ -11,8 +11,8 @@
 #include <utility>
 
 #include "autograd/base/error.h"
-#include "autograd/base/formats/json_text.h"
-#include "autograd/base/message_text.h"
+#include "autograd/io/formats/json_text.h"
+#include "autograd/io/message_text.h"
 
 namespace heed {
 namespace {

@@ -1,4 +1,4 @@
-#include "autograd/base/files.h"
+#include "autograd/io/files.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>

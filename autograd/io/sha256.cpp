@@ -1,4 +1,4 @@
-#include "autograd/base/sha256.h"
+#include "autograd/io/sha256.h"
 
 #include <fmt/ranges.h>
 #include <openssl/evp.h>
@@ -6,7 +6,7 @@
 #include <array>
 
 #include "autograd/base/error.h"
-#include "autograd/base/files.h"
+#include "autograd/io/files.h"
 
 namespace heed {
 

@@ -1,4 +1,4 @@
-#include "autograd/base/formats/gzip.h"
+#include "autograd/io/formats/gzip.h"
 
 #include <fmt/format.h>
 #include <zlib.h>

@@ -1,4 +1,4 @@
-#include "autograd/base/lines.h"
+#include "autograd/io/lines.h"
 
 #include <fmt/format.h>
 
@@ -6,7 +6,7 @@
 #include <iterator>
 
 #include "autograd/base/error.h"
-#include "autograd/base/utf8.h"
+#include "autograd/io/utf8.h"
 
 namespace heed {
 namespace {

@@ -1,11 +1,11 @@
-#include "autograd/base/message_text.h"
+#include "autograd/io/message_text.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <vector>
 
-#include "autograd/base/utf8.h"
+#include "autograd/io/utf8.h"
 
 namespace heed {
 namespace {

@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "autograd/base/files.h"
-#include "autograd/base/formats/gzip.h"
+#include "autograd/io/files.h"
+#include "autograd/io/formats/gzip.h"
 
 namespace heed {
 

@@ -1,4 +1,4 @@
-#include "autograd/base/formats/json_text.h"
+#include "autograd/io/formats/json_text.h"
 
 #include <fmt/format.h>
 
@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "autograd/base/error.h"
-#include "autograd/base/message_text.h"
+#include "autograd/io/message_text.h"
 
 namespace heed {
 namespace {

@@ -1,4 +1,4 @@
-#include "autograd/base/utf8.h"
+#include "autograd/io/utf8.h"
 
 #include <locale.h>  // declares POSIX's newlocale: NOLINT(modernize-deprecated-headers)
 #include <wctype.h>  // NOLINT(modernize-deprecated-headers)

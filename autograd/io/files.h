@@ -17,7 +17,7 @@
 #include <string_view>
 
 #include "autograd/base/error.h"
-#include "autograd/base/sha256.h"
+#include "autograd/io/sha256.h"
 
 namespace heed {
 
