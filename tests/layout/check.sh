@@ -51,7 +51,7 @@ folders_of() {
     autograd) echo 'base memory kernels . tape ops gradcheck io' ;;
     nn) echo '. layers models' ;;
     data) echo '. sources tokenizers batches inputs' ;;
-    train) echo '. terminal distributed draw config metrics fetch run decode tasks loop report sweep commands' ;;
+    train) echo '. terminal distributed config metrics fetch run decode tasks results loop sweep commands views program' ;;
   esac
 }
 

@@ -16,7 +16,7 @@
 #include "autograd/ops.h"
 #include "tests/train/support.h"
 #include "train/commands/output.h"
-#include "train/report/gradcheck_table.h"
+#include "train/views/report/gradcheck_table.h"
 
 using namespace heed;
 using namespace heed::test;

@@ -14,8 +14,8 @@
 #include "tests/train/flops_formula.h"
 #include "train/decode/model_input.h"
 #include "train/loop/step.h"
-#include "train/report/product_replay.h"
-#include "train/report/step_profile.h"
+#include "train/views/report/product_replay.h"
+#include "train/views/report/step_profile.h"
 #include "train/tasks/token_cost.h"
 
 using namespace heed;

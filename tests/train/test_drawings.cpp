@@ -11,8 +11,8 @@
 #include "autograd/ops/reduce.h"
 #include "tests/train/small_run.h"
 #include "tests/train/support.h"
-#include "train/report/model_drawing.h"
-#include "train/report/tape_drawing.h"
+#include "train/views/report/model_drawing.h"
+#include "train/views/report/tape_drawing.h"
 
 using namespace heed;
 using namespace heed::test;

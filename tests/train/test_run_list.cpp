@@ -1,5 +1,5 @@
 // `heed runs`: which folders are runs, and what is printed about each run.
-#include "train/commands/views/run_list.h"
+#include "train/views/commands/run_list.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>

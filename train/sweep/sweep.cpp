@@ -20,7 +20,7 @@
 #include "autograd/base/team.h"
 #include "train/config/fields.h"
 #include "train/fetch/subprocess.h"
-#include "train/report/runs/history.h"
+#include "train/results/history.h"
 #include "train/tasks/evaluation.h"
 #include "train/terminal/signals.h"
 

@@ -7,7 +7,7 @@
 #include "tests/train/trainer_support.h"
 #include "train/decode/model_input.h"
 #include "train/loop/trainer.h"
-#include "train/report/attention/maps.h"
+#include "train/views/report/attention/maps.h"
 
 using namespace heed;
 using namespace heed::test;

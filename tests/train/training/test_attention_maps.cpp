@@ -9,7 +9,7 @@
 #include "nn/layers/positions.h"
 #include "tests/train/trainer_support.h"
 #include "train/loop/trainer.h"
-#include "train/report/attention/page.h"
+#include "train/views/report/attention/page.h"
 
 using namespace heed;
 using namespace heed::test;

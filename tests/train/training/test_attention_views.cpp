@@ -4,8 +4,8 @@
 #include <regex>
 
 #include "autograd/base/random.h"
-#include "train/report/attention/page.h"
-#include "train/report/attention/views.h"
+#include "train/views/report/attention/page.h"
+#include "train/views/report/attention/views.h"
 
 using namespace heed;
 

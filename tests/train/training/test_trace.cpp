@@ -12,7 +12,7 @@
 #include "tests/train/trainer_support.h"
 #include "train/decode/model_input.h"
 #include "train/loop/trainer.h"
-#include "train/report/attention/trace_page.h"
+#include "train/views/report/attention/trace_page.h"
 
 using namespace heed;
 using namespace heed::test;

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <limits>
 
-#include "train/draw/chart.h"
+#include "train/views/draw/chart.h"
 
 using namespace heed;
 

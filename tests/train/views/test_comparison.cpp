@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 
 #include "tests/train/support.h"
-#include "train/report/runs/comparison.h"
+#include "train/results/comparison.h"
 #include "train/run/jsonl.h"
 
 using namespace heed;

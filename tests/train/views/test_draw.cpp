@@ -4,8 +4,8 @@
 #include <limits>
 
 #include "autograd/io/formats/base64.h"
-#include "train/draw/heat_map.h"
-#include "train/draw/svg.h"
+#include "train/views/draw/heat_map.h"
+#include "train/views/draw/svg.h"
 
 using namespace heed;
 

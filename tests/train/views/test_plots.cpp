@@ -1,6 +1,6 @@
 // `heed plot`: every drawing contains values, and known values are drawn correctly.
 #include "tests/train/support.h"
-#include "train/report/plots.h"
+#include "train/views/report/plots.h"
 
 using namespace heed;
 using namespace heed::test;

@@ -7,9 +7,9 @@
 #include "tests/train/support.h"
 #include "train/metrics/bleu.h"
 #include "train/metrics/chrf.h"
-#include "train/report/runs/bootstrap.h"
-#include "train/report/runs/output_charts.h"
-#include "train/report/runs/report_page.h"
+#include "train/views/report/runs/bootstrap.h"
+#include "train/views/report/runs/output_charts.h"
+#include "train/views/report/runs/report_page.h"
 
 using namespace heed;
 using namespace heed::test;

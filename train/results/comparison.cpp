@@ -1,0 +1,352 @@
+#include "train/results/comparison.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <set>
+
+#include "autograd/base/error.h"
+#include "autograd/io/formats/json_text.h"
+#include "autograd/io/message_text.h"
+#include "train/config/fields.h"
+#include "train/run/jsonl.h"
+#include "train/tasks/evaluation.h"
+#include "train/terminal/table.h"
+
+namespace heed {
+
+namespace {
+
+std::vector<std::string> differing_keys(const std::vector<RunResult>& results) {
+  std::vector<std::string> keys;
+  for (const Field& field : fields()) {
+    if (!changes_results(field.key) || field.key == "seed") continue;
+    const bool differs = std::ranges::any_of(results, [&](const RunResult& result) {
+      return field.get(result.config) != field.get(results.front().config);
+    });
+    if (differs) keys.push_back(field.key);
+  }
+  return keys;
+}
+
+std::int64_t seeds_of(const RunGroup& group) {
+  std::set<std::uint64_t> seeds;
+  for (const RunResult* run : group.runs) seeds.insert(run->config.seed);
+  return std::ssize(seeds);
+}
+
+/// The data of the group's metrics: "test", or a list if the data of its runs differ.
+std::string data_of(const RunGroup& group) {
+  std::vector<std::string> all;
+  for (const RunResult* run : group.runs)
+    if (std::ranges::find(all, run->where) == all.end()) all.push_back(run->where);
+  return fmt::format("{}", fmt::join(all, "; "));
+}
+
+/// Whether runs with equal seeds were evaluated on the same lines, as far as their records contain
+/// checksums. Runs with different seeds are not compared, because generated data depend on the
+/// seed.
+bool same_lines(const RunGroup& a, const RunGroup& b) {
+  std::map<std::uint64_t, std::string> of_seed;
+  for (const RunGroup* group : {&a, &b}) {
+    for (const RunResult* run : group->runs) {
+      if (!run->record.is_object() || !run->record.contains("lines")) continue;
+      const std::string& lines = run->record["lines"].get_ref<const std::string&>();
+      if (of_seed.try_emplace(run->config.seed, lines).first->second != lines) return false;
+    }
+  }
+  return true;
+}
+
+void require_one_task(const std::vector<RunResult>& results) {
+  const RunResult& first = results.front();
+  for (const RunResult& result : results) {
+    if (result.config.task != first.config.task)
+      throw Error(
+          Exit::usage,
+          fmt::format("{} is a run of task {}, but {} is one of task {}: only runs of one task can "
+                      "be compared",
+                      first.folder, info_of(first.config.task).name, result.folder,
+                      info_of(result.config.task).name));
+  }
+}
+
+void require_different_folders(const std::vector<RunResult>& results) {
+  std::set<std::filesystem::path> seen;
+  for (const RunResult& result : results) {
+    if (!seen.insert(std::filesystem::canonical(result.folder)).second)
+      throw Error(Exit::usage,
+                  fmt::format("{} is given twice, so it would count as two runs", result.folder));
+  }
+}
+
+std::string minutes_of(const RunGroup& group) {
+  double sum = 0;
+  for (const RunResult* run : group.runs)
+    if (run->record.is_object()) sum += run->record.value("seconds", 0.0);
+  return fmt::format("{:.1f}", sum / 60 / static_cast<double>(group.runs.size()));
+}
+
+}  // namespace
+
+bool changes_results(std::string_view key) {
+  constexpr std::array<std::string_view, 3> neutral{"name", "threads", "train.tensorboard"};
+  return std::ranges::find(neutral, key) == neutral.end();
+}
+
+std::optional<double> figure(const RunResult& result, Metric metric) {
+  if (!result.record.is_object()) return std::nullopt;
+  const auto found = result.record.find(std::string(info_of(metric).name));
+  if (found == result.record.end() || !found->is_number()) return std::nullopt;
+  return found->get<double>();
+}
+
+std::vector<nlohmann::json> read_metrics(const RunFolder& run) {
+  const auto is_whole = [](const nlohmann::json& v) {
+    return v.is_number_unsigned() ? v.get<std::uint64_t>() <= INT64_MAX : v.is_number_integer();
+  };
+  const auto is_text = [](const nlohmann::json& v) { return v.is_string(); };
+  const auto is_number = [](const nlohmann::json& v) { return v.is_number(); };
+  std::vector<nlohmann::json> records = read_jsonl(run.metrics());
+  for (std::size_t i = 0; i < records.size(); ++i) {
+    const auto require = [&](const char* key, const auto& is_right, const char* type) {
+      const auto found = records[i].find(key);
+      if (found != records[i].end() && !is_right(*found))
+        throw Error(Exit::bad_input,
+                    fmt::format("{}:{}: {}: expected {}, got {}", run.metrics().string(), i + 1,
+                                key, type, excerpt(found->dump(), 40)));
+    };
+    require("kind", is_text, "a string");
+    require("step", is_whole, "a whole number");
+    require("target_tokens", is_whole, "a whole number");
+    require("seconds", is_number, "a number");
+    require("bleu_signature", is_text, "a string");
+    require("lines", is_text, "a string");
+  }
+  return records;
+}
+
+void set_results(RunResult& result, std::vector<nlohmann::json> records) {
+  std::int64_t step = -1;
+  for (nlohmann::json& record : records) {
+    try {
+      const std::string kind = record.at("kind");
+      const bool last = kind == "test" || kind == "final-valid";
+      if (!last && kind != "valid") continue;
+      const std::int64_t at = whole_number(record.at("step"));
+      if (!last && at <= step) continue;  // only a later validation replaces the result
+      result.where = kind == "test" ? kind : last ? "valid" : fmt::format("valid, step {}", at);
+      step = at;
+    } catch (const nlohmann::json::exception& e) {
+      throw Error(Exit::bad_input,
+                  fmt::format("{}: a record without kind or step: {}",
+                              RunFolder{result.folder}.metrics().string(), e.what()));
+    }
+    result.record = std::move(record);
+  }
+}
+
+RunResult result_of(const std::string& folder, std::vector<nlohmann::json> records) {
+  RunResult result{folder, read_run_config(RunFolder{folder}), {}, ""};
+  set_results(result, std::move(records));
+  return result;
+}
+
+RunResult read_result(const std::string& folder) {
+  const RunFolder run{folder};
+  RunResult result = result_of(folder, read_metrics(run));
+  if (result.where.empty())
+    throw Error(Exit::bad_input,
+                fmt::format("{}: no results yet: {} contains neither a test nor a validation",
+                            folder, run.metrics().string()));
+  return result;
+}
+
+Comparison::Comparison(const std::vector<RunResult>& results) : keys_(differing_keys(results)) {
+  require_one_task(results);
+  require_different_folders(results);
+  for (const RunResult& result : results) {
+    std::vector<std::string> values;
+    for (const std::string& key : keys_) values.push_back(find_field(key)->print(result.config));
+    const auto same = std::ranges::find(groups_, values, &RunGroup::values);
+    if (same != groups_.end())
+      same->runs.push_back(&result);
+    else
+      groups_.push_back({std::move(values), {&result}});
+  }
+  for (std::size_t i = 0; i < metric_table.size(); ++i) {
+    const auto metric = static_cast<Metric>(i);
+    if (std::ranges::any_of(results,
+                            [&](const RunResult& r) { return figure(r, metric).has_value(); }))
+      metrics_.push_back(metric);
+  }
+  main_ = results.front().config.train.best;
+}
+
+Spread Comparison::spread(const RunGroup& group, Metric metric) const {
+  std::vector<double> values;
+  for (const RunResult* run : group.runs)
+    if (const auto value = figure(*run, metric)) values.push_back(*value);
+  Spread s{std::ssize(values)};
+  if (values.empty()) return s;
+  const auto n = static_cast<double>(values.size());
+  for (const double v : values) s.mean += v / n;
+  double squares = 0;
+  for (const double v : values) squares += (v - s.mean) * (v - s.mean);
+  s.deviation = values.size() > 1 ? std::sqrt(squares / (n - 1)) : 0;
+  s.low = std::ranges::min(values);
+  s.high = std::ranges::max(values);
+  return s;
+}
+
+std::string Comparison::name_of_group(const RunGroup& group) const {
+  std::vector<std::string> parts;
+  for (std::size_t i = 0; i < keys_.size(); ++i) {
+    if (group.values[i] != groups_.front().values[i])
+      parts.push_back(fmt::format("{}={}", keys_[i], excerpt(group.values[i], 40)));
+  }
+  return fmt::format("{}", fmt::join(parts, " "));
+}
+
+std::string Comparison::label(const RunGroup& group) const {
+  if (keys_.empty()) return group.runs.front()->folder;
+  return fmt::format("{}", fmt::join(group.values, ", "));
+}
+
+/// The difference of a group from the first: "higher by 0.61".
+std::string Comparison::difference(const Spread& first, const Spread& spread) const {
+  const MetricInfo& info = info_of(main_);
+  const double by = spread.mean - first.mean;
+  if (by == 0) return "the same";
+  return fmt::format("{} by {:.{}f}{}", by > 0 ? "higher" : "lower",
+                     (info.percent ? 100 : 1) * std::abs(by), info.digits,
+                     info.percent ? " points" : "");
+}
+
+/// A clause on whether the ranges of a group and of the first group overlap.
+std::string Comparison::judgement(const RunGroup& group) const {
+  const std::int64_t seeds = seeds_of(group), first_seeds = seeds_of(groups_.front());
+  if (std::min(seeds, first_seeds) < 2)
+    return "one seed cannot show how much results vary between seeds";
+  const Spread range = spread(group, main_), first = spread(groups_.front(), main_);
+  const bool apart = range.low > first.high || range.high < first.low;
+  return fmt::format("the ranges of {} and {} seeds {}", first_seeds, seeds,
+                     apart ? "do not overlap" : "overlap");
+}
+
+std::vector<std::string> Comparison::verdicts() const {
+  std::vector<std::string> all;
+  const Spread first = spread(groups_.front(), main_);
+  const MetricInfo& info = info_of(main_);
+  for (std::size_t i = 1; i < groups_.size(); ++i) {
+    const Spread group = spread(groups_[i], main_);
+    const std::string name = name_of_group(groups_[i]);
+    if (group.count == 0 || first.count == 0) {
+      all.push_back(fmt::format("{}: no {} to compare", name, info.label));
+      continue;
+    }
+    if (data_of(groups_[i]) != data_of(groups_.front())) {
+      all.push_back(fmt::format("{}: {} was measured on other data ({})", name, info.label,
+                                data_of(groups_[i])));
+      continue;
+    }
+    if (!same_lines(groups_[i], groups_.front())) {
+      all.push_back(fmt::format("{}: {} was measured on other lines", name, info.label));
+      continue;
+    }
+    all.push_back(fmt::format("{}: {} {}: {}", name, info.label, difference(first, group),
+                              judgement(groups_[i])));
+  }
+  return all;
+}
+
+std::string Comparison::cell(const RunGroup& group, Metric metric) const {
+  const Spread s = spread(group, metric);
+  if (s.count == 0) return "-";
+  std::string text = text_of(metric, s.mean);
+  if (s.count > 1) text += fmt::format(" ± {}", text_of(metric, s.deviation));
+  if (s.count < std::ssize(group.runs))
+    text += fmt::format(" ({} of {} runs)", s.count, group.runs.size());
+  return text;
+}
+
+std::vector<std::vector<std::string>> Comparison::rows() const {
+  std::vector<std::string> head = keys_;
+  if (keys_.empty()) head.emplace_back("run");
+  for (const char* name : {"seeds", "data"}) head.emplace_back(name);
+  for (const Metric metric : metrics_) head.emplace_back(info_of(metric).label);
+  head.emplace_back("minutes");
+  std::vector<std::vector<std::string>> all{head};
+  for (const RunGroup& group : groups_) {
+    std::vector<std::string> row;
+    for (const std::string& value : group.values) row.push_back(excerpt(value, 40));
+    if (keys_.empty()) row.push_back(excerpt(group.runs.front()->folder, 40));
+    row.push_back(fmt::format("{}", seeds_of(group)));
+    row.push_back(data_of(group));
+    for (const Metric metric : metrics_) row.push_back(cell(group, metric));
+    row.push_back(minutes_of(group));
+    all.push_back(std::move(row));
+  }
+  return all;
+}
+
+std::string Comparison::text() const {
+  std::string text = aligned(rows());
+  for (const std::string& verdict : verdicts()) text += verdict + "\n";
+  return text;
+}
+
+std::string Comparison::markdown() const {
+  std::string text;
+  const auto all = rows();
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    std::vector<std::string> cells;
+    for (const std::string& cell : all[i]) {
+      std::string escaped;
+      for (const char c : cell) c == '|' ? escaped += "\\|" : escaped += c;
+      cells.push_back(std::move(escaped));
+    }
+    text += fmt::format("| {} |\n", fmt::join(cells, " | "));
+    if (i > 0) continue;
+    text += "|";
+    for (std::size_t k = 0; k < cells.size(); ++k)
+      text += k < std::max<std::size_t>(keys_.size(), 1) ? "---|" : "---:|";
+    text += "\n";
+  }
+  for (const std::string& verdict : verdicts()) text += fmt::format("\n- {}", verdict);
+  return text + (groups_.size() > 1 ? "\n" : "");
+}
+
+nlohmann::json Comparison::json() const {
+  nlohmann::json record{{"keys", keys_},
+                        {"metric", info_of(main_).name},
+                        {"groups", nlohmann::json::array()},
+                        {"verdicts", verdicts()}};
+  for (const RunGroup& group : groups_) {
+    nlohmann::json entry{{"config", nlohmann::json::object()}, {"runs", nlohmann::json::array()}};
+    for (const std::string& key : keys_)
+      entry["config"][key] = find_field(key)->get(group.runs.front()->config);
+    for (const RunResult* run : group.runs)
+      entry["runs"].push_back(
+          {{"run", run->folder}, {"seed", run->config.seed}, {"data", run->where}});
+    for (const Metric metric : metrics_) {
+      const Spread s = spread(group, metric);
+      if (s.count == 0) continue;
+      entry["metrics"][std::string(info_of(metric).name)] = {{"mean", s.mean},
+                                                             {"deviation", s.deviation},
+                                                             {"low", s.low},
+                                                             {"high", s.high},
+                                                             {"count", s.count}};
+    }
+    record["groups"].push_back(std::move(entry));
+  }
+  return record;
+}
+
+}  // namespace heed

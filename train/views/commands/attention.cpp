@@ -1,0 +1,148 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "autograd/base/error.h"
+#include "train/commands/commands.h"
+#include "train/commands/output.h"
+#include "train/views/commands/line.h"
+#include "train/views/report/attention/page.h"
+#include "train/run/run_folder.h"
+#include "train/terminal/run_log.h"
+
+namespace heed {
+
+namespace {
+
+/// Removes all layers except `layers` and, if `head` is set, all heads except this one.
+void select(AttentionMaps& maps, const std::vector<std::string>& layers,
+            std::optional<std::int64_t> head) {
+  std::erase_if(maps.layers, [&](const LayerWeights& layer) {
+    return std::ranges::find(layers, layer.name) == layers.end();
+  });
+  if (!head) return;
+  for (LayerWeights& layer : maps.layers) layer.heads = {layer.heads[*head]};
+}
+
+/// The value of --width in millimetres; 0 without the option. Throws Error(usage) if it is invalid.
+double millimetres(const std::string& text) {
+  if (text.empty()) return 0;
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const std::string_view unit(end, text.data() + text.size() - end);
+  if (error != std::errc() || (!unit.empty() && unit != "mm") || !(value >= 1 && value <= 10000))
+    refuse_arguments(
+        fmt::format("--width {}: expected 1 to 10000 millimetres, such as 84mm", text));
+  return value;
+}
+
+/// Throws Error(usage) if an option does not fit the view or the output, if one that the view
+/// requires is missing, or if more layers are selected than the view can draw.
+void check_figure(const AttentionCommand& options, const std::vector<std::string>& layers) {
+  const bool drawing = options.output.ends_with(".svg") && !options.json;
+  for (const auto& [name, given] :
+       {std::pair("--view", options.view != "map"), {"--width", !options.width.empty()}}) {
+    if (given && !drawing)
+      refuse_arguments(
+          fmt::format("{} is for drawings: give --output a name that ends in .svg (a page "
+                      "contains all views)",
+                      name));
+  }
+  if (!drawing) return;
+  const bool graph = options.view == "graph" || options.view == "rollout";
+  const auto stack = [](const std::string& name) { return name.substr(0, name.find(".layers.")); };
+  if (graph && std::ranges::any_of(layers, [&](const std::string& name) {
+        return stack(name) != stack(layers.front());
+      }))
+    refuse_arguments(
+        fmt::format("--view {} draws one stack; give --layer encoder or decoder", options.view));
+  if (!graph && layers.size() > 1) {
+    refuse_arguments(
+        fmt::format("an SVG file contains one layer, but {} are chosen; give --layer with "
+                    "one of {}",
+                    layers.size(), fmt::join(layers, ", ")));
+  }
+  if (options.view == "neurons" && !options.head) refuse_arguments("--view neurons needs --head");
+  if (options.view == "rollout" && options.head)
+    refuse_arguments("--view rollout uses the mean of the heads: leave out --head");
+  if (options.query && options.view != "neurons") refuse_arguments("--query is for --view neurons");
+  if (options.threshold && !graph) refuse_arguments("--threshold is for --view graph and rollout");
+}
+
+/// The drawing that --view selects. Throws Error(usage) if the row of --query does not exist, or if
+/// the view requires self-attention and the maps contain none.
+std::string figure(const AttentionMaps& maps, const AttentionCommand& options) {
+  const LayerWeights& layer = maps.layers.front();
+  const auto rows = std::ssize(maps.queries(layer));
+  if (options.query.value_or(0) >= rows)
+    refuse_arguments(fmt::format("--query {}: expected a number less than {}, the number of rows",
+                                 *options.query, rows));
+  const bool self = std::ranges::any_of(maps.layers, &LayerWeights::self);
+  if (!self && (options.view == "graph" || options.view == "rollout"))
+    refuse_arguments(fmt::format("--view {} draws self-attention, but {} is cross-attention",
+                                 options.view, layer.name));
+  return attention_figure(
+      maps, {options.view, options.query, options.threshold.value_or(FigureOptions().threshold),
+             millimetres(options.width)});
+}
+
+}  // namespace
+
+int attention_command(const AttentionCommand& options) {
+  require_utf8("--input", options.input);
+  require_utf8("--target", options.target);
+  if (!options.json)
+    refuse_other_formats(options.output, "heed attention",
+                         "a page, or a drawing to a file whose name ends in .svg");
+  const TrainedModel trained = TrainedModel::open(options.run, options.overrides, options.weights);
+  const bool has_target = reads_pairs(*trained.task);
+  if (!options.target.empty() && !has_target)
+    refuse_arguments(
+        "--target is for models with an encoder and a decoder; this one reads --input alone");
+  refuse_output_over_input(options.output, files_of({options.run}));
+  const std::vector<std::string> layers =
+      chosen_layers(*trained.model, trained.config, options.layer, options.head);
+  check_figure(options, layers);
+  millimetres(options.width);
+  Team team(trained.config.threads);
+  const LoadedModel model = trained.with(team);
+  std::string output = options.target;
+  if (output.empty() && trained.task->info().architecture != Architecture::decoder)
+    output =
+        trained.task->make_generator(model, trained.config.seed)->lines({options.input}, 0).front();
+  AttentionMaps maps = attention_maps(
+      model, trained.config,
+      trained.task->batch_of_line(trained.tokenizers, options.input, has_target ? output : ""));
+  const std::string read = tokens_read(trained, options.input);
+  if (!read.empty())
+    print_message(fmt::format("heed: the model reads {} tokens (model.context)", read));
+  select(maps, layers, options.head);
+  if (std::ranges::any_of(maps.layers,
+                          [&](const LayerWeights& layer) { return maps.queries(layer).empty(); }))
+    refuse_arguments("--input: a line without tokens has no attention weights");
+  write_output(options.output, [&](const Sink& sink) {
+    if (options.json) {
+      nlohmann::json record = json_of(maps);
+      record["input"] = options.input;
+      record["output"] = output;
+      record.update(trained.weights.json());
+      sink(record.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
+    } else if (options.output.ends_with(".svg")) {
+      sink(figure(maps, options));
+    } else {
+      PageHead head{fmt::format("Attention of {}", trained.config.name),
+                    {{"input", options.input}}};
+      if (!output.empty()) head.lines.emplace_back("output", output);
+      if (!read.empty()) head.lines.emplace_back("tokens", read);
+      head.lines.emplace_back("weights", trained.weights.text());
+      sink(attention_page(maps, head));
+    }
+  });
+  if (!is_standard_output(options.output))
+    print_message("heed: output written to " + options.output);
+  return 0;
+}
+
+}  // namespace heed

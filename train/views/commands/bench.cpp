@@ -1,0 +1,257 @@
+#include <fmt/format.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <ctime>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <sstream>
+
+#include "autograd/base/clock.h"
+#include "autograd/kernels/gemm/bf16.h"
+#include "autograd/kernels/gemm/gemm.h"
+#include "autograd/memory/arena.h"
+#include "data/batches/batcher.h"
+#include "train/views/commands/bench.h"
+#include "train/commands/commands.h"
+#include "train/loop/step.h"
+#include "train/loop/teacher.h"
+#include "train/loop/transfer.h"
+#include "train/views/report/product_replay.h"
+#include "train/views/report/step_profile.h"
+#include "train/run/blas_choice.h"
+#include "train/tasks/model.h"
+#include "train/tasks/task.h"
+#include "train/tasks/token_cost.h"
+#include "train/terminal/run_log.h"
+
+namespace heed {
+
+namespace {
+
+/// Seconds since this process started.
+double process_seconds() {
+  std::ifstream stat("/proc/self/stat");
+  std::string all((std::istreambuf_iterator<char>(stat)), {});
+  // Skips the name in parentheses, which can contain any character. The start time is field 22.
+  std::istringstream fields(all.substr(std::min(all.size(), all.rfind(')') + 2)));
+  std::string field;
+  for (int i = 3; i <= 22 && fields >> field; ++i) {
+  }
+  const double ticks = field.empty() ? 0 : std::stod(field);
+  timespec now{};
+  clock_gettime(CLOCK_BOOTTIME, &now);  // the start time refers to this clock
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec) -
+         ticks / static_cast<double>(sysconf(_SC_CLK_TCK));
+}
+
+double median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return values.empty() ? 0 : values[values.size() / 2];
+}
+
+/// A batch of random sequences, whose number and lengths are set in the config's section `bench`.
+/// If the sources are images or videos, bench.source_length is ignored: each source has the number
+/// of rows of an image or video (Task::image_rows).
+Batch batch_of_random_tokens(const Task& task, std::uint64_t number) {
+  const BenchOptions& bench = task.config().bench;
+  Random random({task.config().seed, Stream::data, number, 0});
+  const std::int64_t rows = task.image_rows();
+  return task.random_batch(
+      bench.sequences, rows > 0 ? rows : bench.source_length, bench.target_length,
+      {bench.vocabulary, bench.vocabulary, true}, [&](std::int64_t known) {
+        return static_cast<std::int32_t>(random.below(static_cast<std::uint32_t>(known)));
+      });
+}
+
+struct Measured {
+  /// The duration of each step and of its matrix products alone, in seconds.
+  std::vector<double> steps, replays;
+  kernels::ProductFlops flops;   ///< sum over all measured steps
+  double tokens = 0;             ///< number of labelled tokens in all measured steps
+  double peak_rss_mb = 0;        ///< peak memory of training, without the replay
+  double first_step_ms = 0;      ///< from the start of the process to the end of the first step
+  std::int64_t allocations = 0;  ///< number of system allocations for arrays in all measured steps
+  std::int64_t parameters = 0;
+  StepProfile profile;
+};
+
+/// Trains a model, one measured step at a time.
+class Bench {
+ public:
+  explicit Bench(const Config& config)
+      : config_(config), task_(make_task(config)), team_(config.threads) {
+    if (const std::string note =
+            bf16_note(config.train.precision == Precision::bf16, "train.precision");
+        !note.empty()) {
+      print_message("heed: " + note);
+    }
+    VocabularySizes vocabulary{config.bench.vocabulary, config.bench.vocabulary, true};
+    if (config.bench.sequences == 0) {
+      data_ = task_->load(nullptr);
+      vocabulary = sizes_of(data_.tokenizers);
+      stream_ = std::make_unique<BatchStream>(data_.train, batch_options(config));
+    }
+    model_ = build_to_train(config, vocabulary);
+    cost_ = token_cost(*task_, *model_);
+    if (stream_)
+      teacher_ = make_teacher(config, data_);
+    else if (!config.train.distill.teacher.empty())
+      print_message(
+          "heed: note: bench.sequences replaces the data with random tokens, so the step is "
+          "measured without the teacher");
+    options_ = with_teacher(step_options(config), teacher_.get());
+    optimizer_.emplace(config.optim, not_frozen(*model_, config.train.freeze));
+    step_.emplace(*model_, *optimizer_, team_, options_);
+  }
+
+  std::int64_t parameters() const {
+    std::int64_t values = 0;
+    for (const NamedTensor& p : model_->parameters()) values += p.tensor.size();
+    return values;
+  }
+
+  /// Runs a step on the next batch. Returns its duration in seconds.
+  double step() {
+    const Batch batch = stream_ ? stream_->next() : batch_of_random_tokens(*task_, number_);
+    shards_ = shard(batch, config_.train.shards, cost_);
+    tokens_ = static_cast<double>(batch.label_count());
+    arena_reset_peak();
+    const std::int64_t allocations = arena_counters().system_allocations;
+    const double start = seconds_now();
+    step_->run(shards_, static_cast<std::int64_t>(++number_), 1e-6);
+    const double seconds = seconds_now() - start;
+    allocations_ = arena_counters().system_allocations - allocations;
+    peak_bytes_ = arena_counters().peak_bytes;
+    return seconds;
+  }
+
+  /// Measures a step, repeats its forward and backward to time the ops and to list the matrix
+  /// products, and then measures the products alone. Adds the results to `m`.
+  void round(Measured& m) {
+    m.steps.push_back(step());
+    m.allocations += allocations_;
+    m.tokens += tokens_;
+    std::vector<ShardProducts> products = m.profile.add(
+        m.steps.back(), *model_, shards_, static_cast<std::int64_t>(number_), options_, team_);
+    std::vector<ProductReplay> replays;
+    for (ShardProducts& shard : products) {
+      m.flops.executed += shard.flops.executed;
+      m.flops.model += shard.flops.model;
+      replays.emplace_back(std::move(shard.list), optimizer_->parameters());
+    }
+    const double start = seconds_now();
+    team_.run(static_cast<std::int64_t>(replays.size()), [&](std::int64_t i) {
+      const kernels::Bf16Scope scope(options_.bf16);
+      replays[static_cast<std::size_t>(i)].run();
+    });
+    m.replays.push_back(seconds_now() - start);
+  }
+
+  /// The peak memory of arrays during the last call of step().
+  std::int64_t peak_bytes() const { return peak_bytes_; }
+
+ private:
+  const Config& config_;
+  std::unique_ptr<Teacher> teacher_;
+  StepOptions options_;
+  const std::unique_ptr<Task> task_;
+  Team team_;
+  ExperimentData data_;
+  std::unique_ptr<BatchStream> stream_;
+  std::unique_ptr<Model> model_;
+  TokenCost cost_;
+  std::optional<Optimizer> optimizer_;
+  std::optional<TrainStep> step_;
+  std::vector<Batch> shards_;  ///< batch of the last call of step(), divided into shards
+  std::uint64_t number_ = 0;
+  double tokens_ = 0;
+  std::int64_t allocations_ = 0, peak_bytes_ = 0;
+};
+
+Measured measure(const Config& config, std::int64_t wanted_steps) {
+  Bench bench(config);
+  Measured m;
+  m.parameters = bench.parameters();
+  double warm = bench.step();
+  m.first_step_ms = 1e3 * process_seconds();
+  std::int64_t peak = bench.peak_bytes();
+  for (int i = 0; i < 4; ++i) {
+    warm = bench.step();
+    peak = std::max(peak, bench.peak_bytes());
+  }
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  m.peak_rss_mb = static_cast<double>(usage.ru_maxrss) / 1024;
+  Measured unmeasured;  // discarded: the first replay allocates memory
+  bench.round(unmeasured);
+  constexpr double seconds = 10, turns = 3;  // a round takes about three times as long as a step
+  const auto rounds =
+      wanted_steps > 0
+          ? wanted_steps
+          : std::clamp<std::int64_t>(static_cast<std::int64_t>(seconds / turns / warm), 5, 400);
+  for (std::int64_t i = 0; i < rounds; ++i) {
+    bench.round(m);
+    // The peak of the process now includes the replay's memory, so only the increase of the arrays'
+    // peak in later steps is added.
+    m.peak_rss_mb += static_cast<double>(std::max<std::int64_t>(bench.peak_bytes() - peak, 0)) /
+                     static_cast<double>(1 << 20);
+    peak = std::max(peak, bench.peak_bytes());
+  }
+  return m;
+}
+
+}  // namespace
+
+std::string time_by_op(const Config& config) { return measure(config, 5).profile.table(); }
+
+int bench_command(const BenchCommand& options) {
+  const Config config = read_config(options.config, options.overrides);
+  const Measured m = measure(config, options.steps);
+  const auto steps = static_cast<double>(m.steps.size());
+  const double step = median(m.steps), products = median(m.replays), share = products / step,
+               model_gflop = m.flops.model / steps / 1e9,
+               executed_gflop = m.flops.executed / steps / 1e9, tokens = m.tokens / steps;
+  const nlohmann::json record{{"step_ms", 1e3 * step},
+                              {"tokens_per_s", tokens / step},
+                              {"gflop_per_step", model_gflop},
+                              {"gflops", model_gflop / step},
+                              {"executed_gflop_per_step", executed_gflop},
+                              {"products_ms", 1e3 * products},
+                              {"gemm_gflops", executed_gflop / products},
+                              {"gemm_share", share},
+                              {"peak_rss_mb", m.peak_rss_mb},
+                              {"allocations_per_step", static_cast<double>(m.allocations) / steps},
+                              {"first_step_ms", m.first_step_ms},
+                              {"blas", kernels::blas_name()},
+                              {"blas_kernel_chosen_by", blas_kernel_chooser()},
+                              {"steps", m.steps.size()},
+                              {"params", m.parameters},
+                              {"profile", m.profile.json()}};
+  if (options.json) {
+    fmt::print("{}\n", record.dump());
+    return 0;
+  }
+  fmt::print("{}: {} parameters, number of measured steps: {}\n", config.name, m.parameters,
+             m.steps.size());
+  fmt::print("  step        {:10.2f} ms (median)\n  tokens      {:10.0f} per second\n", 1e3 * step,
+             tokens / step);
+  fmt::print("  model       {:10.4g} GFLOP per step, {:.1f} GFLOP/s\n", model_gflop,
+             model_gflop / step);
+  fmt::print(
+      "  products    {:10.2f} ms alone, {:.0f} % of the step: {:.4g} GFLOP executed, {:.1f} "
+      "GFLOP/s\n",
+      1e3 * products, 100 * share, executed_gflop, executed_gflop / products);
+  fmt::print("  blas         {} (kernel chosen by {})\n", kernels::blas_name(),
+             blas_kernel_chooser());
+  fmt::print("  memory      {:10.1f} MB at the peak; {:.2f} allocations per step\n", m.peak_rss_mb,
+             record["allocations_per_step"].get<double>());
+  fmt::print("  first step  {:10.1f} ms from the start of the process to the end of the step\n\n{}",
+             m.first_step_ms, m.profile.table());
+  return 0;
+}
+
+}  // namespace heed

@@ -1,0 +1,160 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <thread>
+
+#include "autograd/base/error.h"
+#include "train/views/commands/bench.h"
+#include "train/commands/commands.h"
+#include "train/commands/output.h"
+#include "train/commands/trained_model.h"
+#include "train/views/draw/heat_map.h"
+#include "train/views/report/attention/page.h"
+#include "train/views/report/model_summary.h"
+#include "train/views/report/runs/report_page.h"
+#include "train/run/run_lock.h"
+#include "train/terminal/run_log.h"
+
+namespace heed {
+
+namespace {
+
+/// The layer whose attention a report shows: the last layer with cross-attention or, if there is
+/// none, the last layer.
+LayerWeights shown_layer(const AttentionMaps& maps) {
+  const LayerWeights* chosen = &maps.layers.back();
+  for (const LayerWeights& layer : maps.layers)
+    if (!layer.self) chosen = &layer;
+  return *chosen;
+}
+
+/// A heat map of the entropy of each head, one row per layer, as HTML.
+std::string entropies(const AttentionMaps& maps) {
+  HeatMap map{std::ssize(maps.layers), 0, {}, 0};
+  for (const LayerWeights& layer : maps.layers)
+    map.columns = std::max(map.columns, std::ssize(layer.heads));
+  std::vector<std::string> rows, columns;
+  for (const LayerWeights& layer : maps.layers) {
+    rows.push_back(layer.name);
+    for (std::int64_t head = 0; head < map.columns; ++head) {
+      const bool exists = head < std::ssize(layer.heads);
+      map.values.push_back(exists ? static_cast<float>(layer.heads[head].entropy) : 0);
+      map.largest = std::max(map.largest, map.values.back());
+    }
+  }
+  for (std::int64_t head = 0; head < map.columns; ++head)
+    columns.push_back(fmt::format("head {}", head));
+  return fmt::format("<h3>Entropy of each head, in nats (maximum {:.2f})</h3>\n{}", map.largest,
+                     svg_element(labelled_map(map, rows, columns)));
+}
+
+std::string attention_of(const History& history) {
+  const TrainedModel trained = TrainedModel::open(history.result.folder, {}, "");
+  Team team(trained.config.threads);
+  const SampleOutput& sample = history.outputs.front();
+  AttentionMaps maps =
+      attention_maps(trained.with(team), trained.config,
+                     trained.task->batch_of_line(trained.tokenizers, sample.source, sample.output));
+  const std::string entropy = maps.nonnegative ? entropies(maps) : "";
+  const LayerWeights layer = shown_layer(maps);
+  maps.layers = {layer};
+  return fmt::format(
+      "<p>First sample: {} → {}. The map shows the mean of the heads of {}; <code>heed attention "
+      "{} --input …</code> shows all layers and heads.</p>\n<div class=\"wide\">{}</div>\n{}",
+      xml_text(sample.source), xml_text(sample.output), xml_text(layer.name),
+      xml_text(history.result.folder), svg_element(attention_drawing(maps)), entropy);
+}
+
+/// Returns a function that loads the image of a source line and returns nullopt if its file cannot
+/// be read. The function is empty if the sources are not images.
+std::function<std::optional<Image>(const std::string&)> images_of(const History& history) {
+  const Config& config = history.result.config;
+  if (config.data.input != InputKind::image) return {};
+  const auto tokenizers =
+      std::make_shared<Tokenizers>(load_tokenizers(history.result.folder, config));
+  const std::shared_ptr<Task> task = make_task(config);
+  return [tokenizers, task](const std::string& source) -> std::optional<Image> {
+    try {
+      const Batch batch = task->batch_of_line(*tokenizers, source, "");
+      const std::optional<PatchGrid> grid = grid_of(batch.source, task->config());
+      return grid ? std::optional(grid->image) : std::nullopt;
+    } catch (const Error&) {  // for example, the file has been moved
+      return std::nullopt;
+    }
+  };
+}
+
+/// Runs `make` for an optional part of the report. An Error becomes a note in the report.
+template <class Make>
+void try_part(ReportExtras& extras, const std::string& what, const Make& make) {
+  try {
+    make();
+  } catch (const Error& error) {
+    extras.notes.push_back(fmt::format("{}: {}", what, error.what()));
+  }
+}
+
+ReportExtras extras_of(const ReportCommand& options, const History& history, bool running) {
+  ReportExtras extras;
+  if (running && options.follow) extras.refresh = static_cast<int>(options.every);
+  if (running) return extras;  // the page must be written quickly, and the weights are changing
+  if (!history.outputs.empty())
+    try_part(extras, "attention", [&] { extras.attention = attention_of(history); });
+  try_part(extras, "images", [&] { extras.image = images_of(history); });
+  try_part(extras, "model", [&] {
+    const Config& config = history.result.config;
+    extras.model = summarize_model(config, load_tokenizers(history.result.folder, config)).text();
+  });
+  if (options.profile)
+    try_part(extras, "time by op", [&] { extras.profile = time_by_op(history.result.config); });
+  return extras;
+}
+
+std::vector<History> read_all(const std::vector<std::string>& runs) {
+  std::vector<History> histories(runs.size());
+  Team team(0);
+  team.run(std::ssize(runs), [&](std::int64_t i) { histories[i] = read_history(runs[i]); });
+  return histories;
+}
+
+void write_page(const ReportCommand& options, bool running) {
+  const std::vector<History> histories = read_all(options.runs);
+  const std::string page =
+      options.output.ends_with(".svg")
+          ? svg_file(arranged(report_curves(histories), 2))
+          : report_page(histories, extras_of(options, histories.front(), running));
+  write_output(options.output, [&](const Sink& sink) { sink(page); });
+}
+
+}  // namespace
+
+int report_command(const ReportCommand& options) {
+  refuse_other_formats(
+      options.output, "heed report",
+      "a page, which a browser can print to PDF, or curves to a file whose name ends in .svg");
+  for (const std::string& run : options.runs)
+    refuse_output_over_input(options.output, files_of({run}));
+  if (!options.csv.empty()) {
+    const std::string text = curves_csv(read_all(options.runs), options.csv);
+    write_output(options.output, [&](const Sink& sink) { sink(text); });
+    return 0;
+  }
+  const auto any_is_running = [&] {
+    return std::ranges::any_of(options.runs,
+                               [](const std::string& run) { return RunLock::is_held(run); });
+  };
+  bool running = any_is_running();
+  write_page(options, running);
+  if (!is_standard_output(options.output))
+    print_message("heed: output written to " + options.output);
+  while (options.follow && running) {
+    std::this_thread::sleep_for(std::chrono::seconds(options.every));
+    running = any_is_running();  // checked before reading, so the last page is final
+    write_page(options, running);
+  }
+  return 0;
+}
+
+}  // namespace heed

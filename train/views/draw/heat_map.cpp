@@ -1,0 +1,127 @@
+#include "train/views/draw/heat_map.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <functional>
+#include <numeric>
+#include <vector>
+
+#include "autograd/io/message_text.h"
+#include "train/views/draw/svg.h"
+
+namespace heed {
+
+namespace {
+
+constexpr int shades = 12;
+
+/// The opacity level of a value: 0 (not drawn) to `shades`.
+int level_of(float value, float largest) {
+  if (!(value > 0) || !(largest > 0)) return 0;
+  return std::clamp(static_cast<int>(std::lround(shades * value / largest)), 0, shades);
+}
+
+/// The columns of the n largest values of a row, in ascending order. Of equal values, the first
+/// are chosen.
+std::vector<std::int64_t> largest_columns(const HeatMap& map, std::int64_t row, std::int64_t n) {
+  std::vector<std::int64_t> columns(static_cast<std::size_t>(map.columns));
+  std::iota(columns.begin(), columns.end(), std::int64_t{0});
+  std::ranges::stable_sort(columns, std::greater(), [&](std::int64_t c) { return map.at(row, c); });
+  columns.resize(static_cast<std::size_t>(std::min(n, map.columns)));
+  std::ranges::sort(columns);
+  return columns;
+}
+
+double max_label_length(std::span<const std::string> names, std::size_t max_length) {
+  double length = 0;
+  for (const std::string& name : names)
+    length = std::max(length, label_length(excerpt(name, max_length)));
+  return length;
+}
+
+}  // namespace
+
+HeatMap reduced(const HeatMap& map, std::int64_t max_extent) {
+  const std::int64_t rows = std::min(map.rows, max_extent),
+                     columns = std::min(map.columns, max_extent);
+  if (rows == map.rows && columns == map.columns) return map;
+  HeatMap small{rows, columns, {}, 0};
+  for (std::int64_t r = 0; r < rows; ++r) {
+    for (std::int64_t c = 0; c < columns; ++c) {
+      const std::int64_t top = r * map.rows / rows, bottom = (r + 1) * map.rows / rows,
+                         left = c * map.columns / columns, right = (c + 1) * map.columns / columns;
+      double sum = 0;
+      for (std::int64_t i = top; i < bottom; ++i)
+        for (std::int64_t j = left; j < right; ++j) sum += map.at(i, j);
+      small.values.push_back(
+          static_cast<float>(sum / static_cast<double>((bottom - top) * (right - left))));
+      small.largest = std::max(small.largest, small.values.back());
+    }
+  }
+  return small;
+}
+
+std::string heat_cells(const HeatMap& map, double width, double height) {
+  std::array<std::string, shades + 1> paths;
+  for (std::int64_t r = 0; r < map.rows; ++r) {
+    for (std::int64_t c = 0; c < map.columns;) {
+      const int level = level_of(map.at(r, c), map.largest);
+      std::int64_t end = c + 1;  // adjacent cells of a row with the same level form one area
+      while (end < map.columns && level_of(map.at(r, end), map.largest) == level) ++end;
+      const double length = static_cast<double>(end - c) * width;
+      paths[level] += fmt::format("M{} {}h{}v{}h-{}z", svg_number(static_cast<double>(c) * width),
+                                  svg_number(static_cast<double>(r) * height), svg_number(length),
+                                  svg_number(height), svg_number(length));
+      c = end;
+    }
+  }
+  std::string body;
+  for (int level = 1; level <= shades; ++level) {
+    if (!paths[level].empty())
+      body += fmt::format("<path class=\"heat l{}\" d=\"{}\"/>\n", level, paths[level]);
+  }
+  return body;
+}
+
+Drawing labelled_map(const HeatMap& map, std::span<const std::string> rows,
+                     std::span<const std::string> columns) {
+  constexpr double cell = 14, gap = 4;
+  constexpr std::size_t max_label = 24;  // characters
+  const double left = max_label_length(rows, max_label) + gap,
+               slanted = 0.71 * max_label_length(columns, max_label), top = slanted + 12;
+  const double width = cell * static_cast<double>(map.columns),
+               height = cell * static_cast<double>(map.rows);
+  std::string body;
+  for (std::int64_t c = 0; c < map.columns; ++c) {
+    body += fmt::format("<text transform=\"translate({} {}) rotate(-45)\">{}</text>\n",
+                        svg_number(left + (static_cast<double>(c) + 0.7) * cell),
+                        svg_number(top - gap), xml_text(excerpt(columns[c], max_label)));
+  }
+  for (std::int64_t r = 0; r < map.rows; ++r) {
+    body += fmt::format("<text x=\"{}\" y=\"{}\" text-anchor=\"end\">{}</text>\n",
+                        svg_number(left - gap),
+                        svg_number(top + (static_cast<double>(r) + 0.75) * cell),
+                        xml_text(excerpt(rows[r], max_label)));
+  }
+  body += fmt::format("<g transform=\"translate({} {})\">\n{}", svg_number(left), svg_number(top),
+                      heat_cells(map, cell, cell));
+  for (std::int64_t r = 0; r < map.rows; ++r) {
+    for (const std::int64_t c : largest_columns(map, r, 4)) {
+      if (!(map.at(r, c) >= map.largest / 20) || map.largest == 0) continue;
+      body += fmt::format(
+          "<rect class=\"cell\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"><title>{} → {}: "
+          "{:.3f}</title></rect>\n",
+          svg_number(static_cast<double>(c) * cell), svg_number(static_cast<double>(r) * cell),
+          svg_number(cell), svg_number(cell), xml_text(rows[r]), xml_text(columns[c]),
+          map.at(r, c));
+    }
+  }
+  body += fmt::format("<rect class=\"frame\" width=\"{}\" height=\"{}\"/>\n</g>\n",
+                      svg_number(width), svg_number(height));
+  return {left + std::max(width + slanted, width) + gap, top + height + gap, body};
+}
+
+}  // namespace heed

@@ -1,0 +1,138 @@
+#include "train/views/draw/svg.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "autograd/io/utf8.h"
+
+namespace heed {
+
+std::string xml_text(std::string_view text) {
+  constexpr std::string_view replacement = "\xEF\xBF\xBD";
+  std::string escaped;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t n = utf8_length(text, at);
+    const char c = text[at];
+    if (n == 0 || (n == 1 && static_cast<unsigned char>(c) < 0x20 && c != '\n' && c != '\t')) {
+      escaped += replacement;
+    } else if (c == '&') {
+      escaped += "&amp;";
+    } else if (c == '<') {
+      escaped += "&lt;";
+    } else if (c == '>') {
+      escaped += "&gt;";
+    } else if (c == '"') {
+      escaped += "&quot;";
+    } else {
+      escaped += text.substr(at, n);
+    }
+    at += std::max<std::size_t>(n, 1);
+  }
+  return escaped;
+}
+
+std::string svg_number(double value) {
+  std::string text = fmt::format("{:.2f}", value);
+  text.erase(text.find_last_not_of('0') + 1);
+  if (text.ends_with('.')) text.pop_back();
+  return text == "-0" ? "0" : text;
+}
+
+double label_length(std::string_view text) {
+  return 6.5 * static_cast<double>(character_count(text));
+}
+
+std::string_view drawing_style() {
+  return R"(:root{color-scheme:light dark;--ink:#1f2328;--quiet:#6a737d;--line:#c9ced6;--back:#fff;--heat:#0b5fa5;--cold:#b35900}
+@media(prefers-color-scheme:dark){:root{--ink:#e6e9ee;--quiet:#9aa4b0;--line:#3d444d;--back:#0f1216;--heat:#5cb3ff;--cold:#ffa657}svg .s0{color:#4aa8ef}svg .s1{color:#ff8a3d}svg .s2{color:#2dc79b}svg .s6{color:#d8c832}}
+text{font:10px system-ui,sans-serif;fill:var(--ink)}
+.heat{fill:var(--heat)}.cold .heat{fill:var(--cold)}.edge{fill:none;stroke:var(--heat)}.node{fill:var(--ink)}
+.frame{fill:none;stroke:var(--line)}.cell{fill:transparent}
+.l1{fill-opacity:.08}.l2{fill-opacity:.16}.l3{fill-opacity:.24}.l4{fill-opacity:.33}.l5{fill-opacity:.41}
+.l6{fill-opacity:.5}.l7{fill-opacity:.58}.l8{fill-opacity:.66}.l9{fill-opacity:.75}.l10{fill-opacity:.83}
+.l11{fill-opacity:.91}.l12{fill-opacity:1}
+.s0{color:#0072b2}.s1{color:#d55e00}.s2{color:#009e73}.s3{color:#cc79a7}.s4{color:#e69f00}.s5{color:#56b4e9}.s6{color:#7b6c00}.s7{color:#6a737d}
+.line{fill:none;stroke:currentColor;stroke-width:1.5;stroke-linejoin:round}.band{fill:currentColor;fill-opacity:.18}
+.bar{fill:currentColor}.dot{fill:var(--back);stroke:currentColor;stroke-width:2}.faint{stroke-opacity:.45}
+.grid{stroke:var(--line);stroke-width:.5;fill:none}.second{stroke-dasharray:5 3}.title{font-weight:600;font-size:12px}
+)";
+}
+
+namespace {
+
+/// An SVG element whose view box is width × height. w and h: its displayed size, in `unit`.
+std::string svg_of(double width, double height, double w, double h, std::string_view unit,
+                   std::string_view body) {
+  return fmt::format(
+      "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{}{}\" height=\"{}{}\" viewBox=\"0 0 {} "
+      "{}\">\n{}</svg>\n",
+      svg_number(w), unit, svg_number(h), unit, svg_number(width), svg_number(height), body);
+}
+
+/// Replaces CSS variables with the light colours, because many print programs do not support them.
+std::string on_paper(std::string style) {
+  const std::string_view colours = drawing_style().substr(0, drawing_style().find('\n'));
+  constexpr std::string_view use = "var(";
+  for (std::size_t at = 0; (at = style.find(use, at)) != std::string::npos;) {
+    const std::size_t end = style.find(')', at);
+    const std::string name = style.substr(at + use.size(), end - at - use.size()) + ":";
+    const std::string_view value = colours.substr(colours.find(name) + name.size());
+    style.replace(at, end + 1 - at, value.substr(0, value.find_first_of(";}")));
+  }
+  return style;
+}
+
+}  // namespace
+
+Drawing arranged(const std::vector<Drawing>& drawings, std::size_t columns) {
+  Drawing all;
+  for (std::size_t begin = 0; begin < drawings.size(); begin += columns) {
+    double x = 0, height = 0;
+    for (std::size_t i = begin; i < std::min(begin + columns, drawings.size()); ++i) {
+      all.body += fmt::format("<g transform=\"translate({} {})\">\n{}</g>\n", svg_number(x),
+                              svg_number(all.height), drawings[i].body);
+      x += drawings[i].width;
+      height = std::max(height, drawings[i].height);
+    }
+    all.width = std::max(all.width, x);
+    all.height += height;
+  }
+  return all;
+}
+
+std::string svg_element(double width, double height, std::string_view body) {
+  return svg_of(width, height, width, height, "", body);
+}
+
+std::string svg_file(double width, double height, std::string_view body, double millimetres) {
+  const bool paper = millimetres > 0;
+  std::string style(drawing_style());
+  if (paper) style.erase(0, style.find('\n', style.find("@media")) + 1);
+  const std::string head = fmt::format(
+      "<style>{}</style>\n<rect width=\"100%\" height=\"100%\" fill=\"var(--back)\"/>\n", style);
+  return svg_of(width, height, paper ? millimetres : width,
+                paper ? millimetres * height / width : height, paper ? "mm" : "",
+                (paper ? on_paper(head) : head) + std::string(body));
+}
+
+std::string html_page(std::string_view title, std::string_view style, std::string_view body,
+                      std::string_view head) {
+  return fmt::format(R"(<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width">
+{}<title>{}</title>
+<style>
+{}body{{margin:2em auto;max-width:72em;padding:0 1em;font:15px/1.5 system-ui,sans-serif;overflow-wrap:anywhere;background:var(--back);color:var(--ink)}}
+{}</style>
+</head>
+<body>
+{}</body>
+</html>
+)",
+                     head, xml_text(title), drawing_style(), style, body);
+}
+
+}  // namespace heed

@@ -1,0 +1,79 @@
+#include "train/views/draw/token_graph.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "autograd/io/message_text.h"
+#include "train/views/draw/svg.h"
+
+namespace heed {
+
+namespace {
+
+constexpr double line = 16, heading = 24;
+constexpr std::size_t max_characters = 24;  // maximum length of a displayed node name
+
+double height_of(double node) { return heading + line * (node + 0.5); }
+
+/// The edges between the columns at x = `from` and x = `to`, in one path per level of opacity.
+std::string paths(const HeatMap& edges, double from, double to, double threshold) {
+  constexpr int levels = 20;
+  std::map<int, std::string> by_level;
+  for (std::int64_t r = 0; r < edges.rows; ++r) {
+    for (std::int64_t c = 0; c < edges.columns; ++c) {
+      const double value = edges.at(r, c);
+      const int level = static_cast<int>(std::lround(levels * std::min(value, 1.0)));
+      if (!(value >= threshold) || level == 0) continue;
+      by_level[level] += fmt::format("M{} {}L{} {}", svg_number(from),
+                                     svg_number(height_of(static_cast<double>(r))), svg_number(to),
+                                     svg_number(height_of(static_cast<double>(c))));
+    }
+  }
+  std::string body;
+  for (const auto& [level, path] : by_level) {
+    body += fmt::format("<path class=\"edge\" stroke-opacity=\"{}\" d=\"{}\"/>\n",
+                        svg_number(static_cast<double>(level) / levels), path);
+  }
+  return body;
+}
+
+}  // namespace
+
+Drawing token_graph(std::span<const GraphColumn> columns, std::span<const HeatMap> edges,
+                    double threshold) {
+  const double gap = columns.size() > 2 ? 84 : 140, dot = 6;
+  double left = 0, right = 0;
+  std::size_t rows = 0;
+  for (const GraphColumn& column : columns) rows = std::max(rows, column.nodes.size());
+  for (const std::string& name : columns.front().nodes)
+    left = std::max(left, label_length(excerpt(name, max_characters)));
+  for (const std::string& name : columns.back().nodes)
+    right = std::max(right, label_length(excerpt(name, max_characters)));
+  left = std::max(left + dot, label_length(columns.front().title) / 2);
+  right = std::max(right + dot, label_length(columns.back().title) / 2);
+  std::string body;
+  for (std::size_t i = 0; i < columns.size(); ++i) {
+    const double x = left + gap * static_cast<double>(i);
+    body += fmt::format("<text x=\"{}\" y=\"12\" text-anchor=\"middle\">{}</text>\n", svg_number(x),
+                        xml_text(columns[i].title));
+    if (i > 0) body += paths(edges[i - 1], x - gap, x, threshold);
+    const bool first = i == 0, last = i + 1 == columns.size();
+    for (std::size_t r = 0; r < columns[i].nodes.size(); ++r) {
+      const double y = height_of(static_cast<double>(r));
+      body += fmt::format("<circle class=\"node\" cx=\"{}\" cy=\"{}\" r=\"2\"/>\n", svg_number(x),
+                          svg_number(y));
+      if (!first && !last) continue;
+      body += fmt::format("<text x=\"{}\" y=\"{}\"{}>{}</text>\n",
+                          svg_number(first ? x - dot : x + dot), svg_number(y + 3.5),
+                          first ? " text-anchor=\"end\"" : "",
+                          xml_text(excerpt(columns[i].nodes[r], max_characters)));
+    }
+  }
+  return {left + gap * static_cast<double>(columns.size() - 1) + right,
+          heading + line * static_cast<double>(rows), body};
+}
+
+}  // namespace heed

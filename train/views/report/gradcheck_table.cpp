@@ -1,0 +1,93 @@
+#include "train/views/report/gradcheck_table.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+HEED_BEGIN
+
+namespace {
+
+std::string counted(const GradcheckRow& row) {
+  std::string text = row.checked == row.entries ? fmt::format("all {}", row.entries)
+                                                : fmt::format("{}", row.checked);
+  if (row.directions > 0) text += fmt::format(" + {} directions", row.directions);
+  return text;
+}
+
+std::size_t width(const std::vector<GradcheckRow>& rows, std::size_t min_width, auto text) {
+  std::size_t widest = min_width;
+  for (const GradcheckRow& row : rows) widest = std::max(widest, text(row).size());
+  return widest;
+}
+
+}  // namespace
+
+void GradcheckTable::add(const GradcheckResult& result) {
+  if (!result.problem.empty()) problem = result.problem;
+  for (const ParameterCheck& c : result.parameters) {
+    const auto same = [&](const GradcheckRow& row) { return row.name == c.name; };
+    auto row = std::find_if(rows.begin(), rows.end(), same);
+    if (row == rows.end()) {
+      row = rows.insert(rows.end(), GradcheckRow());
+      row->name = c.name;
+      row->shape = fmt::format("{}", c.shape);
+      row->entries = c.entries;
+    }
+    (c.directional ? row->directions : row->checked) += c.checked;
+    row->kinks += c.kinks;
+    row->largest = std::max(row->largest, c.largest);
+    row->worst_error = std::max(row->worst_error, c.worst_error);
+    row->status = std::max(row->status, c.status);
+    if (row->cause.empty()) row->cause = c.cause;
+  }
+}
+
+bool GradcheckTable::passed() const {
+  const auto looked_at = [](const GradcheckRow& row) { return row.checked + row.directions > 0; };
+  return problem.empty() && std::any_of(rows.begin(), rows.end(), looked_at) &&
+         std::all_of(rows.begin(), rows.end(),
+                     [](const GradcheckRow& row) { return passes(row.status); });
+}
+
+std::string GradcheckTable::text() const {
+  const std::size_t names = width(rows, 9, [](const GradcheckRow& r) { return r.name; });
+  const std::size_t shapes = width(rows, 5, [](const GradcheckRow& r) { return r.shape; });
+  const std::size_t counts = width(rows, 15, counted);
+  std::string t = fmt::format("{:<{}}  {:<{}}  {:<{}}  {:>11}  {:>8}\n", "parameter", names,
+                              "shape", shapes, "entries checked", counts, "worst error", "result");
+  for (const GradcheckRow& row : rows) {
+    t += fmt::format("{:<{}}  {:<{}}  {:<{}}  {:>11.2g}  {:>8}\n", row.name, names, row.shape,
+                     shapes, counted(row), counts, row.worst_error,
+                     passes(row.status) ? name_of(row.status) : "WRONG");
+    if (!row.cause.empty()) t += fmt::format("    {}\n", row.cause);
+  }
+  const auto wrong = std::count_if(rows.begin(), rows.end(),
+                                   [](const GradcheckRow& r) { return !passes(r.status); });
+  if (!problem.empty()) return t + fmt::format("failed: {}\n", problem);
+  if (wrong > 0)
+    return t + fmt::format("failed: the gradient is wrong for {} of {} parameters\n", wrong,
+                           rows.size());
+  if (!passed()) return t + "failed: nothing was checked\n";
+  return t + fmt::format("all {} parameters have the right gradient\n", rows.size());
+}
+
+nlohmann::json GradcheckTable::json() const {
+  nlohmann::json parameters = nlohmann::json::array();
+  for (const GradcheckRow& row : rows) {
+    parameters.push_back({{"name", row.name},
+                          {"shape", row.shape},
+                          {"entries", row.entries},
+                          {"checked", row.checked},
+                          {"directions", row.directions},
+                          {"kinks", row.kinks},
+                          {"largest", row.largest},
+                          {"worst_error", row.worst_error},  // null if infinite
+                          {"status", name_of(row.status)},
+                          {"passed", passes(row.status)},
+                          {"cause", row.cause}});
+  }
+  return {{"passed", passed()}, {"problem", problem}, {"parameters", parameters}};
+}
+
+HEED_END

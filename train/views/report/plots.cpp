@@ -1,0 +1,303 @@
+#include "train/views/report/plots.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <numbers>
+
+#include "autograd/base/error.h"
+#include "autograd/io/utf8.h"
+#include "autograd/kernels/unary_functions.h"
+#include "autograd/ops/attention/alibi.h"
+#include "autograd/ops/attention/distance_bias.h"
+#include "nn/layers/patterns.h"
+#include "nn/layers/positions.h"
+#include "nn/options.h"
+#include "optim/schedule.h"
+#include "train/views/draw/chart.h"
+#include "train/views/draw/heat_map.h"
+
+namespace heed {
+
+namespace {
+
+/// The line through the points (i, f(i)) for i = 0 … n − 1.
+Line curve(const std::string& name, int colour, std::int64_t n, const auto& f) {
+  Line line{name, colour, false, {}};
+  for (std::int64_t i = 0; i < n; ++i) line.points.push_back({static_cast<double>(i), f(i)});
+  return line;
+}
+
+/// A matrix with a title and without labels, drawn as a square if it has as many rows as columns,
+/// otherwise twice as wide as high.
+Drawing titled_map(const std::string& title, const HeatMap& map) {
+  constexpr double top = 26, left = 14, height = 190;
+  const double width = map.rows == map.columns ? height : 2 * height;
+  const double title_width = 7.2 * static_cast<double>(character_count(title));
+  return {left + std::max(width, title_width) + left, top + height + left,
+          fmt::format("<g transform=\"translate({} {})\"><text class=\"title\" x=\"0\" "
+                      "y=\"-9\">{}</text>\n{}<rect class=\"frame\" width=\"{}\" "
+                      "height=\"{}\"/></g>\n",
+                      left, top, xml_text(title),
+                      heat_cells(map, width / static_cast<double>(map.columns),
+                                 height / static_cast<double>(map.rows)),
+                      svg_number(width), svg_number(height))};
+}
+
+// ---- positions ----------------------------------------------------------------------------------
+
+double dot(const real* a, const real* b, std::int64_t n) {
+  double sum = 0;
+  for (std::int64_t i = 0; i < n; ++i) sum += double{a[i]} * double{b[i]};
+  return sum;
+}
+
+void add_sinusoidal(std::vector<Drawing>& all, std::int64_t d, std::int64_t length) {
+  const Array pe = sinusoids(0, length, d);
+  HeatMap map{length, d, {}, 2};
+  for (const real v : pe.values()) map.values.push_back(static_cast<float>(v) + 1);
+  all.push_back(
+      titled_map(fmt::format("sinusoidal: PE, {} positions × {} dimensions, −1 to 1", length, d),
+                 reduced(map, 128)));
+  Chart products;
+  products.title = "sinusoidal: PE(p) · PE(p + k), the same for every p";
+  products.x_label = "k";
+  for (const std::int64_t p : {std::int64_t{0}, length / 2}) {
+    products.lines.push_back(
+        curve(fmt::format("p = {}", p), p == 0 ? 0 : 1, length - p,
+              [&](std::int64_t k) { return dot(pe.row(p), pe.row(p + k), d); }));
+  }
+  all.push_back(drawn(products));
+  Chart waves;
+  waves.title = "sinusoidal: wavelength of each pair, 2π · 10000^(2i/d)";
+  waves.x_label = "i";
+  waves.y_label = "positions";
+  waves.log_y = true;
+  waves.lines.push_back(curve("", 0, d / 2, [&](std::int64_t i) {
+    return 2 * std::numbers::pi *
+           std::pow(10000.0, 2.0 * static_cast<double>(i) / static_cast<double>(d));
+  }));
+  all.push_back(drawn(waves));
+}
+
+void add_rotary(std::vector<Drawing>& all, const ModelOptions& model, std::int64_t length) {
+  const std::int64_t size = model.d_model / model.heads;
+  Chart chart;
+  chart.title = fmt::format("rotary: score of a query and an equal key (head size {})", size);
+  chart.x_label = "distance";
+  chart.y_label = "share of the score at distance 0";
+  int colour = 0;
+  for (const double base : {model.rotary_base, 100.0}) {
+    chart.lines.push_back(
+        curve(fmt::format("base {}", base), colour++, length, [&](std::int64_t k) {
+          double sum = 0;
+          for (std::int64_t i = 0; i < size / 2; ++i)
+            sum += std::cos(static_cast<double>(k) * std::pow(base, -2.0 * static_cast<double>(i) /
+                                                                        static_cast<double>(size)));
+          return sum / static_cast<double>(std::max<std::int64_t>(size / 2, 1));
+        }));
+  }
+  all.push_back(drawn(chart));
+}
+
+void add_distances(std::vector<Drawing>& all, const ModelOptions& model, std::int64_t length) {
+  Chart alibi;
+  alibi.title = fmt::format("ALiBi: biases of the scores; heads: {}", model.heads);
+  alibi.x_label = "distance";
+  for (std::int64_t h = 0; h < model.heads; ++h) {
+    const double slope = Alibi::slope(h, model.heads);
+    alibi.lines.push_back(curve(fmt::format("head {}", h), static_cast<int>(h), length,
+                                [&](std::int64_t k) { return -slope * static_cast<double>(k); }));
+  }
+  all.push_back(drawn(alibi));
+  Chart buckets;
+  buckets.title = "T5: the bucket of a distance";
+  buckets.x_label = "position of the query − position of the key";
+  int colour = 0;
+  for (const bool causal : {true, false}) {
+    const DistanceBias bias(Tensor(Array::zeros({32, 1})), causal);
+    Line line{causal ? "causal" : "both directions", colour++, false, {}};
+    for (std::int64_t k = causal ? 0 : 1 - 2 * length; k < 2 * length; ++k)
+      line.points.push_back({static_cast<double>(k), static_cast<double>(bias.bucket(k))});
+    buckets.lines.push_back(std::move(line));
+  }
+  all.push_back(drawn(buckets));
+}
+
+std::vector<Drawing> position_plots(const Config& config, std::int64_t length) {
+  std::vector<Drawing> all;
+  add_sinusoidal(all, config.model->d_model, length);
+  add_rotary(all, config.model, length);
+  add_distances(all, config.model, length);
+  return all;
+}
+
+// ---- schedules ----------------------------------------------------------------------------------
+
+std::vector<Drawing> schedule_plots(const Config& config, std::int64_t) {
+  constexpr std::int64_t points = 400, default_steps = 10'000;
+  const std::int64_t end = config.optim.schedule.steps > 0 ? config.optim.schedule.steps
+                           : config.train.steps > 0        ? config.train.steps
+                                                           : default_steps;
+  const auto line = [&](OptimOptions optim, const std::string& name, int colour) {
+    Line result{name, colour, false, {}};
+    for (std::int64_t i = 0; i <= points; ++i) {
+      const std::int64_t step = std::max<std::int64_t>(i * end / points, 1);
+      result.points.push_back({static_cast<double>(step), learning_rate(optim, step, end)});
+    }
+    return result;
+  };
+  Chart chosen, all;
+  chosen.title =
+      fmt::format("learning rate: {}, peak {}, warmup {}", name_of(config.optim.schedule.name),
+                  config.optim.lr, config.optim.schedule.warmup);
+  chosen.lines.push_back(line(config.optim, "", 0));
+  all.title = "all schedules with the same peak and warmup";
+  int colour = 0;
+  for (const std::string_view name : names_of(ScheduleKind{})) {
+    OptimOptions optim = config.optim;
+    optim.schedule.name = static_cast<ScheduleKind>(colour);
+    all.lines.push_back(line(optim, std::string(name), colour++));
+  }
+  for (Chart* const chart : {&chosen, &all}) {
+    chart->x_label = "step";
+    chart->y_low = 0;
+  }
+  return {drawn(chosen), drawn(all)};
+}
+
+// ---- softmax ------------------------------------------------------------------------------------
+
+std::vector<double> softmax_of(const std::vector<double>& scores, double temperature) {
+  std::vector<double> weights;
+  double sum = 0;
+  for (const double s : scores) {
+    weights.push_back(std::exp((s - scores.front()) / temperature));
+    sum += weights.back();
+  }
+  for (double& w : weights) w /= sum;
+  return weights;
+}
+
+std::vector<Drawing> softmax_plots(const Config&, std::int64_t) {
+  const std::vector<double> scores{3, 2, 1, 0, -1};  // the first is the largest
+  Chart bars, entropy;
+  bars.title = "softmax of the scores 3, 2, 1, 0, −1 at temperature T";
+  bars.x_label = "score";
+  constexpr std::array temperatures{0.25, 0.5, 1.0, 2.0, 8.0};
+  for (std::size_t t = 0; t < temperatures.size(); ++t) {
+    const std::vector<double> weights = softmax_of(scores, temperatures[t]);
+    for (std::size_t i = 0; i < scores.size(); ++i) {
+      const double left = static_cast<double>(i) + 0.1 + 0.16 * static_cast<double>(t);
+      bars.bars.push_back({static_cast<int>(t), left, left + 0.16, weights[i],
+                           fmt::format("T = {}: {:.4f}", temperatures[t], weights[i])});
+    }
+    bars.legend.emplace_back(static_cast<int>(t), fmt::format("T = {}", temperatures[t]));
+  }
+  for (std::size_t i = 0; i < scores.size(); ++i)
+    bars.x_ticks.push_back({static_cast<double>(i) + 0.5, fmt::format("{}", scores[i])});
+  bars.y_low = 0;
+  bars.y_high = 1;
+  entropy.title = "entropy of the softmax weights, nats (at most ln 5)";
+  entropy.x_label = "T";
+  entropy.log_x = true;
+  entropy.y_low = 0;
+  Line line{"", 0, false, {}};
+  for (double t = 0.05; t <= 50; t *= 1.05) {
+    double h = 0;
+    for (const double w : softmax_of(scores, t)) h -= w > 0 ? w * std::log(w) : 0;
+    line.points.push_back({t, h});
+  }
+  entropy.lines.push_back(std::move(line));
+  return {drawn(bars), drawn(entropy)};
+}
+
+// ---- masks --------------------------------------------------------------------------------------
+
+HeatMap mask_of(const Pattern& pattern, std::int64_t length) {
+  Stretches stretches;
+  pattern.stretches({0, 0, length, length}, stretches);
+  HeatMap map{length, length, std::vector<float>(static_cast<std::size_t>(length * length)), 1};
+  for (std::size_t s = 0; s < stretches.size(); ++s) {
+    for (std::int64_t i = 0; i < length; ++i) {
+      const KeyRange& keys = stretches.rows(s)[i];
+      for (std::int64_t j = keys.begin; j < keys.end; ++j) map.values[i * length + j] = 1;
+    }
+  }
+  return map;
+}
+
+std::vector<Drawing> mask_plots(const Config& config, std::int64_t length) {
+  std::vector<Drawing> all;
+  const auto add = [&](const std::string& title, const AttentionChoice& choice, bool causal) {
+    all.push_back(titled_map(fmt::format("{}{}", title, causal ? ", causal" : ""),
+                             mask_of(*make_pattern(choice, causal), length)));
+  };
+  // The config's sizes, limited to a quarter (window) and a sixteenth (block) of the length.
+  AttentionChoice choice = config.model->attention;
+  choice.window = std::min(choice.window, length / 4);
+  choice.block = std::min(choice.block, std::max<std::int64_t>(length / 16, 1));
+  for (const PatternKind kind : {PatternKind::full, PatternKind::window, PatternKind::bigbird}) {
+    choice.pattern = kind;
+    const std::string size = kind == PatternKind::window ? fmt::format(" of {}", choice.window)
+                             : kind == PatternKind::bigbird
+                                 ? fmt::format(", blocks of {}", choice.block)
+                                 : "";
+    for (const bool causal : {false, true})
+      add(fmt::format("{}{}", name_of(kind), size), choice, causal);
+  }
+  return all;
+}
+
+// ---- activations --------------------------------------------------------------------------------
+
+std::vector<Drawing> activation_plots(const Config&, std::int64_t) {
+  Chart values, slopes;
+  values.title = "activations";
+  slopes.title = "derivatives of the activations";
+  for (Chart* const chart : {&values, &slopes}) chart->x_label = "x";
+  for (std::size_t i = 0; i < activation_count; ++i) {
+    const auto f = static_cast<UnaryFunction>(i);
+    Line value{std::string(name_of(f)), static_cast<int>(i), false, {}}, slope = value;
+    for (int k = -80; k <= 80; ++k) {
+      const double x = k / 20.0, y = unary_value(f, x);
+      value.points.push_back({x, y});
+      slope.points.push_back({x, unary_derivative(f, x, y)});
+    }
+    values.lines.push_back(std::move(value));
+    slopes.lines.push_back(std::move(slope));
+  }
+  return {drawn(values), drawn(slopes)};
+}
+
+using Plots = std::vector<Drawing> (*)(const Config&, std::int64_t);
+constexpr std::array<std::pair<std::string_view, Plots>, 5> families{{
+    {"positions", position_plots},
+    {"schedule", schedule_plots},
+    {"softmax", softmax_plots},
+    {"masks", mask_plots},
+    {"activations", activation_plots},
+}};
+
+}  // namespace
+
+const std::vector<std::string>& plot_names() {
+  static const std::vector<std::string> names = [] {
+    std::vector<std::string> all;
+    for (const auto& [name, make] : families) all.emplace_back(name);
+    return all;
+  }();
+  return names;
+}
+
+std::vector<Drawing> plots_of(std::string_view name, const Config& config, std::int64_t length) {
+  for (const auto& [family, make] : families)
+    if (family == name) return make(config, length);
+  throw Error(Exit::usage,
+              fmt::format("{}: no such plot; available: {}", name, fmt::join(plot_names(), ", ")));
+}
+
+}  // namespace heed
