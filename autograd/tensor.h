@@ -250,6 +250,13 @@ class TapeHook {
 /// nullptr: no extensions. Defined in the file that a program links: tape/hook.cpp has all of them.
 extern TapeHook* const tape_hook;
 
+/// Whether the op declares that its backward deliberately computes another function's gradient.
+template <class Op>
+bool is_straight_through(const Op& op) {
+  if constexpr (requires { op.straight_through(); }) return op.straight_through();
+  return false;
+}
+
 /// An op is a struct with `Array forward(const Array&...)` and `void backward(const Array& dy,
 /// Grad...) const`; its members are the values that backward needs. An op whose backward
 /// deliberately computes another function's gradient declares this to gradcheck with `bool
@@ -265,10 +272,7 @@ class OpNode final : public Node {
     (std::make_index_sequence<n>());
   }
   void release() override { op_ = Op{}; }
-  bool straight_through() const override {
-    if constexpr (requires { op_.straight_through(); }) return op_.straight_through();
-    return false;
-  }
+  bool straight_through() const override { return is_straight_through(op_); }
 
  private:
   Op op_;
@@ -283,7 +287,8 @@ Tensor apply(Op op, const Inputs&... inputs) {
   const std::array<NodeRef, n> nodes{inputs.node()...};
   OpCall call(typeid(Op), values, nodes);
   Array y = op.forward(inputs.value()...);
-  NodeRef node(call.recorded ? new OpNode<Op, n>(std::move(op), y.shape(), nodes) : nullptr);
+  NodeRef node;
+  if (call.recorded) node = NodeRef(new OpNode<Op, n>(std::move(op), y.shape(), nodes));
   call.finish({&y, 1}, node.get());
   return Tensor(std::move(y), std::move(node));
 }

@@ -147,10 +147,7 @@ HWY_AFTER_NAMESPACE();
 HEED_BEGIN
 namespace kernels {
 
-real dropout_factor(real p) {
-  const std::uint32_t threshold = plain::drop_threshold(p);
-  return threshold == 65536 ? real(0) : static_cast<real>(65536.0 / (65536.0 - threshold));
-}
+real dropout_factor(real p) { return plain::dropout_factor(p); }
 
 HWY_EXPORT(dropout);
 HWY_EXPORT(dropout_add);

@@ -45,9 +45,9 @@ std::uint32_t class_of(std::size_t bytes) {
 
 // The payload of a quiet NaN survives arithmetic; its sign need not.
 using Bits = std::conditional_t<sizeof(real) == 8, std::uint64_t, std::uint32_t>;
-constexpr int mantissa = sizeof(real) == 8 ? 52 : 23;
-constexpr Bits sign = Bits{1} << (8 * sizeof(real) - 1);
-constexpr Bits quiet_nan = (sign - 1) & ~((Bits{1} << (mantissa - 1)) - 1);
+constexpr int mantissa_bits = sizeof(real) == 8 ? 52 : 23;
+constexpr Bits sign_bit = Bits{1} << (8 * sizeof(real) - 1);
+constexpr Bits quiet_nan = (sign_bit - 1) & ~((Bits{1} << (mantissa_bits - 1)) - 1);
 constexpr real poison = std::bit_cast<real>(quiet_nan | Bits{0x2e2d});
 
 Heap& heap() {
@@ -183,7 +183,7 @@ Arena* my_arena() {
 }  // namespace
 
 bool PoisonNewBlocks::is_poison(real value) {
-  return (std::bit_cast<Bits>(value) & ~sign) == std::bit_cast<Bits>(poison);
+  return (std::bit_cast<Bits>(value) & ~sign_bit) == std::bit_cast<Bits>(poison);
 }
 
 Block* allocate_block(std::size_t bytes) {

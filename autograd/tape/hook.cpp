@@ -11,15 +11,23 @@
 
 HEED_BEGIN
 
+struct TapeNotes {
+  /// A value that an op saved for backward, and its version when it was saved.
+  struct SavedValue {
+    static constexpr std::size_t result = static_cast<std::size_t>(-1);
+    Array value;
+    std::uint32_t version;
+    std::size_t input;  ///< index of the input, or `result`
+  };
+  std::vector<SavedValue, BlockAllocator<SavedValue>> saved;
+
+  static void* operator new(std::size_t bytes) { return allocate_block(bytes)->memory(); }
+  static void operator delete(void* memory) noexcept { release_block(Block::of(memory)); }
+};
+
 namespace {
 
-/// A value that an op saved for backward, and its version when it was saved.
-struct SavedValue {
-  static constexpr std::size_t result = static_cast<std::size_t>(-1);
-  Array value;
-  std::uint32_t version;
-  std::size_t input;  ///< index of the input, or `result`
-};
+using SavedValue = TapeNotes::SavedValue;
 using SavedValues = std::vector<SavedValue, BlockAllocator<SavedValue>>;
 
 void require_unchanged(const SavedValues& all) {
@@ -71,17 +79,6 @@ struct CallState {
   static void operator delete(void* memory) noexcept { release_block(Block::of(memory)); }
 };
 CallState*& state_of(OpCall& call) { return reinterpret_cast<CallState*&>(call.state); }
-
-}  // namespace
-
-struct TapeNotes {
-  SavedValues saved;
-
-  static void* operator new(std::size_t bytes) { return allocate_block(bytes)->memory(); }
-  static void operator delete(void* memory) noexcept { release_block(Block::of(memory)); }
-};
-
-namespace {
 
 /// The values that an op has saved: inputs that have more owners after forward than before (results
 /// that are views of an input do not count as owners), and results that have more than one owner
@@ -137,8 +134,7 @@ class Hook final : public TapeHook {
         node.backward(dy, dx);
       }
     }
-    if (OpObserver::active != nullptr)
-      OpObserver::active->gradients(node.op(), node.inputs(), dx);
+    if (OpObserver::active != nullptr) OpObserver::active->gradients(node.op(), node.inputs(), dx);
   }
   void discard(TapeNotes* notes) noexcept override { delete notes; }
 };

@@ -15,6 +15,7 @@ class VariadicNode final : public Node {
   const std::type_info& op() const override { return typeid(Op); }
   void backward(const Array& dy, std::span<const Grad> dx) override { op_.backward(dy, dx); }
   void release() override { op_ = Op{}; }
+  bool straight_through() const override { return is_straight_through(op_); }
 
  private:
   Op op_;
@@ -35,7 +36,8 @@ Tensor apply(Op op, std::span<const Tensor> inputs) {
   for (const Tensor& x : inputs) values.push_back(x.value());
   Array y = op.forward(std::span<const Array>(values));
   values.clear();  // so that the inputs have only the owners that the op has added
-  NodeRef node(call.recorded ? new VariadicNode<Op>(std::move(op), y.shape(), nodes) : nullptr);
+  NodeRef node;
+  if (call.recorded) node = NodeRef(new VariadicNode<Op>(std::move(op), y.shape(), nodes));
   call.finish({&y, 1}, node.get());
   return Tensor(std::move(y), std::move(node));
 }
@@ -73,9 +75,11 @@ class ResultsNode final : public Node {
     }
     [&]<std::size_t... i>(std::index_sequence<i...>) {
       op_.backward(std::span<const Array>(parts), dx[i]...);
-    }(std::make_index_sequence<n>());
+    }
+    (std::make_index_sequence<n>());
   }
   void release() override { op_ = Op{}; }
+  bool straight_through() const override { return is_straight_through(op_); }
 
  private:
   Op op_;
@@ -115,7 +119,8 @@ std::vector<Tensor> apply_many(Op op, const Inputs&... inputs) {
   std::vector<Tensor> results;
   std::int64_t begin = 0;
   for (Array& y : ys) {
-    NodeRef part(all[0] ? new OpNode<ResultPart, 1>(ResultPart{begin}, y.shape(), all) : nullptr);
+    NodeRef part;
+    if (all[0]) part = NodeRef(new OpNode<ResultPart, 1>(ResultPart{begin}, y.shape(), all));
     begin += y.size();
     results.emplace_back(std::move(y), std::move(part));
   }

@@ -1,5 +1,5 @@
-#include "autograd/tape/many.h"
 #include "autograd/tape/recompute.h"
+#include "autograd/tape/many.h"
 
 #include <unordered_set>
 

@@ -5,8 +5,8 @@
 #include <algorithm>
 
 #include "autograd/base/error.h"
-#include "autograd/io/lines.h"
 #include "autograd/base/team.h"
+#include "autograd/io/lines.h"
 
 namespace heed {
 namespace {

@@ -6,9 +6,9 @@
 #include <string>
 
 #include "autograd/base/error.h"
+#include "autograd/base/team.h"
 #include "autograd/io/files.h"
 #include "autograd/io/message_text.h"
-#include "autograd/base/team.h"
 
 namespace heed {
 

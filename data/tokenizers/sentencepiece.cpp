@@ -11,8 +11,8 @@
 #include <deque>
 
 #include "autograd/base/error.h"
-#include "autograd/io/lines.h"
 #include "autograd/base/random.h"
+#include "autograd/io/lines.h"
 #include "autograd/io/utf8.h"
 #include "data/tokenizers/vocabulary.h"
 

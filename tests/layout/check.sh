@@ -49,9 +49,9 @@ done >>"$violations"
 folders_of() {
   case $1 in
     autograd) echo 'base memory kernels . tape ops gradcheck io' ;;
-    nn) echo '. layers models' ;;
+    nn) echo '. layers reference models' ;;
     data) echo '. sources tokenizers batches inputs' ;;
-    train) echo '. terminal distributed config metrics fetch run decode tasks results loop sweep commands views program' ;;
+    train) echo '. essentials terminal distributed config metrics fetch run decode tasks results loop sweep commands views program' ;;
   esac
 }
 

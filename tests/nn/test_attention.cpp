@@ -1,5 +1,7 @@
-// Fused attention in a layer, compared with attention composed of matmul and softmax.
+// Fused attention in a layer, compared with its definition, which is composed of simple ops.
 #include "nn/layers/attention.h"
+
+#include "nn/reference/transformer.h"
 #include "tests/nn/support.h"
 
 HEED_BEGIN
@@ -8,49 +10,22 @@ BOOST_AUTO_TEST_SUITE(attention_layers)
 
 namespace {
 
-/// Splits one sequence into heads: [n, d] → [heads, n, d / heads].
-Tensor split_heads(const Tensor& rows, std::int64_t heads) {
-  const std::int64_t n = rows.shape()[0], d = rows.shape()[1];
-  return transpose(reshape(rows, {n, heads, d / heads}), 0, 1);
-}
-Tensor join_heads(const Tensor& x) {
-  const std::int64_t heads = x.shape()[0], n = x.shape()[1], width = x.shape()[2];
-  return reshape(transpose(x, 0, 1), {n, heads * width});
-}
-
-/// The output of the layer, computed from its definition for one sequence at a time, with ops that
-/// have separate tests. Also checks that the attention weights of each query sum to 1 and that
-/// causal weights of later keys are 0.
+/// The output of the layer according to its definition, one sequence at a time.
 Tensor composed(const MultiHeadAttention& layer, const Tensor& x, const Tensor& encoder_rows,
                 const std::vector<std::int32_t>& offsets, const std::vector<std::int32_t>& ends) {
-  const bool causal = layer.scope == AttentionScope::past;
-  const std::int64_t d = layer.d;
-  const Tensor& w = layer.in_proj_weight;
-  const Tensor& b = layer.in_proj_bias;
-  const auto part = [&](const Tensor& rows, std::int64_t i) {
-    return affine(rows, slice(w, 0, i * d, (i + 1) * d), slice(b, 0, i * d, (i + 1) * d));
-  };
+  Init init = test_init();
+  reference::MultiHeadAttention definition({.d_model = layer.d, .heads = layer.heads}, init);
+  definition.in_proj_weight = layer.in_proj_weight;
+  definition.in_proj_bias = layer.in_proj_bias;
+  definition.out_proj = layer.out_proj;
   std::vector<Tensor> outputs;
   for (std::size_t s = 0; s + 1 < offsets.size(); ++s) {
-    const Tensor asking = slice(x, 0, offsets[s], offsets[s + 1]);
-    const Tensor answering = slice(encoder_rows, 0, ends[s], ends[s + 1]);
-    const AttentionResult result = attention(split_heads(part(asking, 0), layer.heads),
-                                             split_heads(part(answering, 1), layer.heads),
-                                             split_heads(part(answering, 2), layer.heads),
-                                             causal ? causal_mask(asking.shape()[0]) : Array());
-    const Array& weights = result.weights.value();
-    BOOST_REQUIRE((weights.shape() == Shape{layer.heads, asking.shape()[0], answering.shape()[0]}));
-    for (std::int64_t r = 0; r < weights.rows(); ++r) {
-      double sum = 0;
-      for (std::int64_t c = 0; c < weights.cols(); ++c) {
-        sum += weights.row(r)[c];
-        if (causal && c > r % asking.shape()[0]) BOOST_TEST(weights.row(r)[c] == 0.0);
-      }
-      BOOST_TEST(std::abs(sum - 1) < 1e-14);
-    }
-    outputs.push_back(join_heads(result.output));
+    const Tensor queries = slice(x, 0, offsets[s], offsets[s + 1]);
+    outputs.push_back(definition(
+        queries, slice(encoder_rows, 0, ends[s], ends[s + 1]),
+        layer.scope == AttentionScope::past ? causal_mask(queries.shape()[0]) : Array()));
   }
-  return layer.out_proj(concat(outputs, 0));
+  return concat(outputs, 0);
 }
 
 /// Compares the values of two implementations and their gradients with respect to the leaves.

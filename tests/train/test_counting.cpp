@@ -14,9 +14,9 @@
 #include "tests/train/flops_formula.h"
 #include "train/decode/model_input.h"
 #include "train/loop/step.h"
+#include "train/tasks/token_cost.h"
 #include "train/views/report/product_replay.h"
 #include "train/views/report/step_profile.h"
-#include "train/tasks/token_cost.h"
 
 using namespace heed;
 using namespace heed::test;

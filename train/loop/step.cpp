@@ -9,9 +9,9 @@
 #include <thread>
 
 #include "autograd/base/error.h"
-#include "autograd/tape/finite_check.h"
 #include "autograd/kernels/gemm/bf16.h"
 #include "autograd/kernels/reduce.h"
+#include "autograd/tape/finite_check.h"
 #include "nn/layer_name.h"
 #include "optim/clip.h"
 #include "train/decode/model_input.h"

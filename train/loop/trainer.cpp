@@ -6,8 +6,8 @@
 
 #include "autograd/base/clock.h"
 #include "autograd/io/files.h"
-#include "autograd/tape/finite_check.h"
 #include "autograd/kernels/reduce.h"
+#include "autograd/tape/finite_check.h"
 #include "nn/weights.h"
 #include "optim/schedule.h"
 #include "train/decode/model_input.h"

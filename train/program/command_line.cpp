@@ -10,8 +10,8 @@
 
 #include "autograd/base/error.h"
 #include "autograd/io/message_text.h"
-#include "train/program/arguments.h"
 #include "train/commands/commands.h"
+#include "train/program/arguments.h"
 #include "train/program/help/help_commands.h"
 #include "train/program/view_commands.h"
 

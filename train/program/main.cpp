@@ -16,8 +16,8 @@
 #include <system_error>
 
 #include "autograd/base/error.h"
-#include "train/program/command_line.h"
 #include "train/distributed/launch.h"
+#include "train/program/command_line.h"
 #include "train/run/blas_choice.h"
 #include "train/run/version.h"
 #include "train/terminal/run_log.h"

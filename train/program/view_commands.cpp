@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <memory>
 
-#include "train/program/arguments.h"
 #include "train/commands/commands.h"
+#include "train/program/arguments.h"
 #include "train/views/report/plots.h"
 
 namespace heed {

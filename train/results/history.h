@@ -4,8 +4,8 @@
 #include <utility>
 #include <vector>
 
-#include "train/results/point.h"
 #include "train/results/comparison.h"
+#include "train/results/point.h"
 #include "train/run/outputs.h"
 
 namespace heed {

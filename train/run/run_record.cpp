@@ -11,9 +11,9 @@
 #include <optional>
 
 #include "autograd/base/error.h"
+#include "autograd/base/team.h"
 #include "autograd/io/files.h"
 #include "autograd/io/formats/json_text.h"
-#include "autograd/base/team.h"
 #include "autograd/io/utf8.h"
 #include "autograd/kernels/gemm/blas_kernel.h"
 #include "autograd/kernels/gemm/gemm.h"

@@ -9,8 +9,8 @@
 #include <numeric>
 
 #include "autograd/base/error.h"
-#include "autograd/io/files.h"
 #include "autograd/base/random.h"
+#include "autograd/io/files.h"
 #include "train/config/fields.h"
 #include "train/config/yaml.h"
 

@@ -15,9 +15,9 @@
 #include <thread>
 
 #include "autograd/base/error.h"
+#include "autograd/base/team.h"
 #include "autograd/io/files.h"
 #include "autograd/io/formats/json_text.h"
-#include "autograd/base/team.h"
 #include "train/config/fields.h"
 #include "train/fetch/subprocess.h"
 #include "train/results/history.h"

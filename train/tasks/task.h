@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "autograd/io/message_text.h"
 #include "autograd/base/team.h"
+#include "autograd/io/message_text.h"
 #include "nn/models/model.h"
 #include "train/distributed/workers.h"
 #include "train/tasks/data.h"

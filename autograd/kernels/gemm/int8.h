@@ -14,8 +14,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "autograd/memory/block.h"
 #include "autograd/memory/array.h"
+#include "autograd/memory/block.h"
 
 HEED_BEGIN
 namespace kernels {

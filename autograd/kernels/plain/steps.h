@@ -9,6 +9,10 @@ namespace kernels::plain {
 inline std::uint32_t drop_threshold(real p) {
   return static_cast<std::uint32_t>(std::lround(65536 * std::clamp(double{p}, 0.0, 1.0)));
 }
+inline real dropout_factor(real p) {
+  const std::uint32_t threshold = drop_threshold(p);
+  return threshold == 65536 ? real(0) : static_cast<real>(65536.0 / (65536.0 - threshold));
+}
 /// The 16 bits that determine whether value i is kept; see dropout.h for their place in a block.
 inline std::uint32_t dropout_bits(const RandomKey& key, std::int64_t i) {
   const std::int64_t chunk = i / 128, e = i % 128;

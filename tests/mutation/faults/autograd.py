@@ -202,9 +202,9 @@ fault("top-k: too many equal scores are kept", "autograd/ops/attention/keep_larg
       "equal > 0",
       "autograd_f64:attention_kinds")
 
-fault("recomputation: earlier gradients are dropped", "autograd/recompute.cpp",
-      "partial.push_back({leaves[i], dx[i].take()});",
-      "partial.push_back({leaves[i], {}});",
+fault("recomputation: earlier gradients are dropped", "autograd/tape/recompute.cpp",
+      "partial.begin(leaves[i], dx[i].take());",
+      "partial.begin(leaves[i], {});",
       "autograd_f64:recomputation")
 
 fault("softmax: the gradient uses the sum of dy instead of ⟨dy, y⟩", "autograd/kernels/softmax.cpp",

@@ -86,7 +86,7 @@ std::string synopsis(const CommandEntry& command) {
 
 /// Formats arguments. With `commands`, they are those of a command, and --help is omitted, because
 /// all commands have it.
-std::string arguments(const std::vector<Argument>& all, bool commands) {
+std::string argument_list(const std::vector<Argument>& all, bool commands) {
   std::string out;
   for (const Argument& a : all) {
     if (commands && std::ranges::find(a.names, "--help") != a.names.end()) continue;
@@ -104,7 +104,7 @@ std::string commands(const CommandTree& tree) {
   for (const CommandEntry& command : tree.commands) {
     out += ".SS " + plain(command.name) + "\n" + synopsis(command) + "\n.PP\n" +
            plain(command.help) + ".\n";
-    out += arguments(command.positionals, true) + arguments(command.options, true) +
+    out += argument_list(command.positionals, true) + argument_list(command.options, true) +
            details(command.details);
   }
   return out;
@@ -160,7 +160,7 @@ std::string man_page(const CommandTree& tree) {
   out += ".SH SYNOPSIS\n" + bold("heed") + " " + italic("COMMAND") + " [" + italic("argument") +
          " ...]\n";
   out += ".SH DESCRIPTION\n" + plain(tree.help) + "\n" + details(tree.details);
-  out += ".SH OPTIONS\n" + arguments(tree.options, false);
+  out += ".SH OPTIONS\n" + argument_list(tree.options, false);
   return out + commands(tree) + key_section() + std::string(files);
 }
 

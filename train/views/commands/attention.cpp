@@ -7,10 +7,10 @@
 #include "autograd/base/error.h"
 #include "train/commands/commands.h"
 #include "train/commands/output.h"
-#include "train/views/commands/line.h"
-#include "train/views/report/attention/page.h"
 #include "train/run/run_folder.h"
 #include "train/terminal/run_log.h"
+#include "train/views/commands/line.h"
+#include "train/views/report/attention/page.h"
 
 namespace heed {
 

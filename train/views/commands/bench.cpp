@@ -15,18 +15,18 @@
 #include "autograd/kernels/gemm/gemm.h"
 #include "autograd/memory/arena.h"
 #include "data/batches/batcher.h"
-#include "train/views/commands/bench.h"
 #include "train/commands/commands.h"
 #include "train/loop/step.h"
 #include "train/loop/teacher.h"
 #include "train/loop/transfer.h"
-#include "train/views/report/product_replay.h"
-#include "train/views/report/step_profile.h"
 #include "train/run/blas_choice.h"
 #include "train/tasks/model.h"
 #include "train/tasks/task.h"
 #include "train/tasks/token_cost.h"
 #include "train/terminal/run_log.h"
+#include "train/views/commands/bench.h"
+#include "train/views/report/product_replay.h"
+#include "train/views/report/step_profile.h"
 
 namespace heed {
 

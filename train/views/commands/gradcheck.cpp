@@ -10,11 +10,11 @@
 #include "train/commands/commands.h"
 #include "train/config/plugins.h"
 #include "train/decode/model_input.h"
-#include "train/views/report/gradcheck_table.h"
 #include "train/tasks/data.h"
 #include "train/tasks/model.h"
 #include "train/terminal/progress.h"
 #include "train/terminal/run_log.h"
+#include "train/views/report/gradcheck_table.h"
 
 #ifndef HEED_DOUBLE
 #error "gradients are checked in float64: this file belongs to heed_train_f64"

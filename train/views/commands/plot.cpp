@@ -3,8 +3,8 @@
 #include "autograd/base/error.h"
 #include "train/commands/commands.h"
 #include "train/commands/output.h"
-#include "train/views/report/plots.h"
 #include "train/terminal/run_log.h"
+#include "train/views/report/plots.h"
 
 namespace heed {
 

@@ -6,16 +6,16 @@
 #include <thread>
 
 #include "autograd/base/error.h"
-#include "train/views/commands/bench.h"
 #include "train/commands/commands.h"
 #include "train/commands/output.h"
 #include "train/commands/trained_model.h"
+#include "train/run/run_lock.h"
+#include "train/terminal/run_log.h"
+#include "train/views/commands/bench.h"
 #include "train/views/draw/heat_map.h"
 #include "train/views/report/attention/page.h"
 #include "train/views/report/model_summary.h"
 #include "train/views/report/runs/report_page.h"
-#include "train/run/run_lock.h"
-#include "train/terminal/run_log.h"
 
 namespace heed {
 

@@ -3,8 +3,8 @@
 #include <ctime>
 
 #include "train/commands/commands.h"
-#include "train/views/commands/run_list.h"
 #include "train/terminal/run_log.h"
+#include "train/views/commands/run_list.h"
 
 namespace heed {
 

@@ -11,12 +11,12 @@
 #include "train/config/plugins.h"
 #include "train/loop/augment.h"
 #include "train/loop/step.h"
-#include "train/views/report/model_drawing.h"
-#include "train/views/report/model_summary.h"
-#include "train/views/report/tape_drawing.h"
 #include "train/run/run_folder.h"
 #include "train/tasks/task.h"
 #include "train/terminal/run_log.h"
+#include "train/views/report/model_drawing.h"
+#include "train/views/report/model_summary.h"
+#include "train/views/report/tape_drawing.h"
 
 namespace heed {
 

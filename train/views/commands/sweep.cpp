@@ -4,8 +4,8 @@
 
 #include "autograd/base/error.h"
 #include "train/commands/commands.h"
-#include "train/views/report/runs/report_page.h"
 #include "train/terminal/run_log.h"
+#include "train/views/report/runs/report_page.h"
 
 namespace heed {
 

@@ -5,10 +5,10 @@
 #include "autograd/base/error.h"
 #include "train/commands/commands.h"
 #include "train/commands/output.h"
-#include "train/views/commands/line.h"
-#include "train/views/report/attention/trace_page.h"
 #include "train/tasks/model.h"
 #include "train/terminal/run_log.h"
+#include "train/views/commands/line.h"
+#include "train/views/report/attention/trace_page.h"
 
 namespace heed {
 

@@ -10,8 +10,8 @@
 #include "data/tokenizers/tokenizer.h"
 #include "nn/models/model.h"
 #include "train/config/config.h"
-#include "train/views/report/memory_estimate.h"
 #include "train/tasks/model.h"
+#include "train/views/report/memory_estimate.h"
 
 namespace heed {
 

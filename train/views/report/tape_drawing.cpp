@@ -18,7 +18,7 @@ HEED_BEGIN
 
 namespace {
 
-constexpr double box_height = 28, row_height = 58, gap = 10, margin = 12;
+constexpr double box_height = 28, row_height = 58, box_gap = 10, margin = 12;
 constexpr std::string_view style =
     R"(<style>.edge{fill:none;stroke:var(--quiet)}.leaf{rx:12px}</style>
 )";
@@ -186,7 +186,7 @@ class TapeDrawing {
     for (const std::size_t i : row) {
       const Item& item = items_[i];
       offsets.push_back(offsets.empty() ? 0
-                                        : offsets.back() + gap + item.width / 2 +
+                                        : offsets.back() + box_gap + item.width / 2 +
                                               items_[row[offsets.size() - 1]].width / 2);
       const Mean mean = wanted(item);
       pools.push_back({{mean.sum - mean.weight * offsets.back(), mean.weight}, 1});

@@ -1,5 +1,5 @@
-#include "autograd/tape/observer.h"
 #include "train/views/report/attention/trace.h"
+#include "autograd/tape/observer.h"
 
 #include <fmt/format.h>
 

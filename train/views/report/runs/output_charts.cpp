@@ -9,9 +9,9 @@
 #include <numeric>
 
 #include "autograd/base/random.h"
-#include "train/views/draw/heat_map.h"
 #include "train/metrics/chrf.h"
 #include "train/metrics/words.h"
+#include "train/views/draw/heat_map.h"
 
 namespace heed {
 

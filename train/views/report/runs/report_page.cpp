@@ -13,11 +13,11 @@
 #include "autograd/io/formats/base64.h"
 #include "autograd/io/message_text.h"
 #include "train/config/fields.h"
-#include "train/views/draw/heat_map.h"
 #include "train/metrics/words.h"
+#include "train/tasks/evaluation.h"
+#include "train/views/draw/heat_map.h"
 #include "train/views/report/runs/bootstrap.h"
 #include "train/views/report/runs/output_charts.h"
-#include "train/tasks/evaluation.h"
 
 namespace heed {
 

@@ -1,0 +1,168 @@
+#pragma once
+/// The Transformer of Vaswani et al., "Attention Is All You Need", 2017, composed of simple ops and
+/// written for reading: post-norm, ReLU, sinusoidal positions, no dropout, one sequence at a time.
+/// It is the definition of what nn/layers and nn/models compute in a faster and more general form;
+/// tests/nn/test_reference.cpp compares losses and gradients. Parameters have the same names, so
+/// weights can be copied by name.
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "autograd/ops/arithmetic.h"
+#include "autograd/ops/attention/attention.h"
+#include "autograd/ops/elementwise.h"
+#include "autograd/ops/norm.h"
+#include "autograd/ops/shape.h"
+#include "nn/layers/embedding.h"
+#include "nn/layers/linear.h"
+#include "nn/parameters.h"
+
+HEED_BEGIN
+namespace reference {
+
+/// The sizes of a model.
+struct Sizes {
+  std::int64_t d_model = 256, heads = 4, d_ff = 1024;
+  std::int64_t encoder_layers = 3, decoder_layers = 3;
+};
+
+/// MultiHead(x, y) = Concat(head_1, …, head_h) Wᴼ,
+/// head_i = Attention(x W_iQ, y W_iK, y W_iV)                           section 3.2.2
+/// Self-attention has y = x; in cross-attention, y is the output of the encoder.
+struct MultiHeadAttention {
+  std::int64_t heads;
+  Tensor in_proj_weight;  ///< [3 d, d]: the rows of all W_iQ, then those of all W_iK and W_iV
+  Tensor in_proj_bias;    ///< [3 d]
+  Linear out_proj;        ///< Wᴼ
+
+  MultiHeadAttention(const Sizes& sizes, Init& init)
+      : heads(sizes.heads),
+        in_proj_weight(init.matrix(3 * sizes.d_model, sizes.d_model)),
+        in_proj_bias(init.zeros(3 * sizes.d_model)),
+        out_proj(sizes.d_model, sizes.d_model, init) {}
+
+  Tensor operator()(const Tensor& x, const Tensor& y, const Array& mask = {}) const {
+    const Tensor q = project(x, 0);                       // [heads, rows of x, d / heads]
+    const Tensor k = project(y, 1);                       // [heads, rows of y, d / heads]
+    const Tensor v = project(y, 2);                       // [heads, rows of y, d / heads]
+    const Tensor head = attention(q, k, v, mask).output;  // [heads, rows of x, d / heads]
+    const Tensor rows = transpose(head, 0, 1);            // [rows of x, heads, d / heads]
+    return out_proj(reshape(rows, x.shape()));            // [rows of x, d]
+  }
+  Parameters parameters() const {
+    Parameters all{{"in_proj_weight", in_proj_weight}, {"in_proj_bias", in_proj_bias}};
+    append(all, "out_proj", out_proj);
+    return all;
+  }
+
+ private:
+  /// Queries (part 0), keys (1) or values (2) of all heads: [rows, d] → [heads, rows, d / heads]
+  Tensor project(const Tensor& x, std::int64_t part) const {
+    const std::int64_t rows = x.shape()[0], d = x.shape()[1];
+    const Tensor weight = slice(in_proj_weight, 0, part * d, (part + 1) * d);  // [d, d]
+    const Tensor bias = slice(in_proj_bias, 0, part * d, (part + 1) * d);      // [d]
+    const Tensor y = affine(x, weight, bias);                                  // [rows, d]
+    return transpose(reshape(y, {rows, heads, d / heads}), 0, 1);
+  }
+};
+
+/// FFN(x) = max(0, x W₁ᵀ + b₁) W₂ᵀ + b₂                                   section 3.3
+struct FeedForward {
+  Linear linear1, linear2;
+
+  FeedForward(const Sizes& sizes, Init& init)
+      : linear1(sizes.d_model, sizes.d_ff, init), linear2(sizes.d_ff, sizes.d_model, init) {}
+
+  Tensor operator()(const Tensor& x) const { return linear2(relu(linear1(x))); }
+  Parameters parameters() const { return parameters_of("linear1", linear1, "linear2", linear2); }
+};
+
+struct LayerNorm {
+  static constexpr real eps = real(1e-5);
+  Tensor weight, bias;  ///< gain and bias: [d]
+
+  LayerNorm(const Sizes& sizes, Init& init)
+      : weight(init.ones(sizes.d_model)), bias(init.zeros(sizes.d_model)) {}
+
+  Tensor operator()(const Tensor& x) const { return layer_norm(x, weight, bias, eps); }
+  Parameters parameters() const { return {{"weight", weight}, {"bias", bias}}; }
+};
+
+/// A layer of the encoder or, with a causal mask, of a language model: [rows, d] → [rows, d]
+struct EncoderLayer {
+  MultiHeadAttention self_attention;
+  FeedForward feed_forward;
+  LayerNorm norm1, norm2;
+
+  EncoderLayer(const Sizes& sizes, Init& init)
+      : self_attention(sizes, init),
+        feed_forward(sizes, init),
+        norm1(sizes, init),
+        norm2(sizes, init) {}
+
+  Tensor operator()(Tensor x, const Array& mask = {}) const {
+    x = norm1(x + self_attention(x, x, mask));
+    x = norm2(x + feed_forward(x));
+    return x;
+  }
+  Parameters parameters() const {
+    return parameters_of("self_attn", self_attention, "", feed_forward, "norm1", norm1, "norm2",
+                         norm2);
+  }
+};
+
+/// A layer of the decoder, which also reads the output of the encoder.
+struct DecoderLayer {
+  MultiHeadAttention self_attention, cross_attention;
+  FeedForward feed_forward;
+  LayerNorm norm1, norm2, norm3;
+
+  DecoderLayer(const Sizes& sizes, Init& init)
+      : self_attention(sizes, init),
+        cross_attention(sizes, init),
+        feed_forward(sizes, init),
+        norm1(sizes, init),
+        norm2(sizes, init),
+        norm3(sizes, init) {}
+
+  Tensor operator()(Tensor x, const Tensor& encoded, const Array& mask) const {
+    x = norm1(x + self_attention(x, x, mask));
+    x = norm2(x + cross_attention(x, encoded));
+    x = norm3(x + feed_forward(x));
+    return x;
+  }
+  Parameters parameters() const {
+    return parameters_of("self_attn", self_attention, "multihead_attn", cross_attention, "",
+                         feed_forward, "norm1", norm1, "norm2", norm2, "norm3", norm3);
+  }
+};
+
+/// PE(pos, 2i) = sin(pos / 10000^(2i/d)),  PE(pos, 2i+1) = cos(pos / 10000^(2i/d)): [rows, d]
+/// Section 3.5.
+inline Array positional_encoding(std::int64_t rows, std::int64_t d) {
+  Array table({rows, d});
+  for (std::int64_t pos = 0; pos < rows; ++pos) {
+    for (std::int64_t c = 0; c < d; ++c) {
+      const double i = static_cast<double>(c / 2);
+      const double angle =
+          static_cast<double>(pos) / std::pow(10000.0, 2 * i / static_cast<double>(d));
+      table.at({pos, c}) = static_cast<real>(c % 2 == 0 ? std::sin(angle) : std::cos(angle));
+    }
+  }
+  return table;
+}
+
+/// √d times the rows of the table, plus positions: ids → [ids, d]       sections 3.4 and 3.5
+inline Tensor embed(const Embedding& table, std::span<const std::int32_t> ids) {
+  const Tensor x = table(ids);
+  return x + Tensor(positional_encoding(x.shape()[0], x.shape()[1]));
+}
+
+template <class Layer>
+void append_layers(Parameters& all, const std::string& name, const std::vector<Layer>& layers) {
+  for (std::size_t i = 0; i < layers.size(); ++i)
+    append(all, name + ".layers." + std::to_string(i), layers[i]);
+}
+
+}  // namespace reference
+HEED_END
