@@ -78,7 +78,7 @@ struct CallState {
   static void* operator new(std::size_t bytes) { return allocate_block(bytes)->memory(); }
   static void operator delete(void* memory) noexcept { release_block(Block::of(memory)); }
 };
-CallState*& state_of(OpCall& call) { return reinterpret_cast<CallState*&>(call.state); }
+CallState* state_of(const OpCall& call) { return static_cast<CallState*>(call.state); }
 
 /// The values that an op has saved: inputs that have more owners after forward than before (results
 /// that are views of an input do not count as owners), and results that have more than one owner
@@ -106,7 +106,8 @@ class Hook final : public TapeHook {
  public:
   void begin(OpCall& call) override {
     if (!call.recorded && ProfileOps::active == nullptr) return;
-    CallState* const state = state_of(call) = new CallState;
+    auto* const state = new CallState;
+    call.state = state;
     if (call.recorded) {
       for (const Array* value : call.values) state->owners.push_back(value->owners());
     }
@@ -122,7 +123,8 @@ class Hook final : public TapeHook {
     if (!saved.empty()) node->notes = new TapeNotes{std::move(saved)};
   }
   void end(OpCall& call) noexcept override {
-    if (call.state != nullptr) delete std::exchange(state_of(call), nullptr);
+    delete state_of(call);
+    call.state = nullptr;
   }
   void backward(Node& node, const Array& dy, std::span<const Grad> dx) override {
     if (node.notes != nullptr) require_unchanged(node.notes->saved);
