@@ -81,6 +81,7 @@ struct LoopOptions {
 template <class Model>
 void train(const Model& model, const std::vector<Sample>& samples, const LoopOptions& options,
            const std::function<void(std::int64_t, double)>& report) {
+  if (samples.empty()) throw Error(Exit::bad_input, "there are no samples to train on");
   Adam adam(model.parameters());
   std::int64_t step = 0;
   for (std::uint64_t epoch = 0; step < options.steps; ++epoch) {

@@ -23,6 +23,16 @@ std::vector<std::string> read_lines(const std::string& file) {
   return lines;
 }
 
+/// The lines of a source file and of a target file.
+std::pair<std::vector<std::string>, std::vector<std::string>> read_pairs(
+    const std::string& source, const std::string& target) {
+  std::pair pairs{read_lines(source), read_lines(target)};
+  if (pairs.first.size() != pairs.second.size())
+    throw Error(Exit::bad_input, fmt::format("{} has {} lines, but {} has {}", source,
+                                             pairs.first.size(), target, pairs.second.size()));
+  return pairs;
+}
+
 std::string read_text(const std::string& file) {
   std::string text;
   for (const std::string& line : read_lines(file)) text += line + "\n";
@@ -38,30 +48,29 @@ void report(std::int64_t step, double loss) {
 }
 
 int train_seq2seq(const Experiment& e) {
-  const std::vector<std::string> sources = read_lines(e.train_source),
-                                 targets = read_lines(e.train_target);
+  const auto [sources, targets] = read_pairs(e.train_source, e.train_target);
   std::vector<std::string> all = sources;
   all.insert(all.end(), targets.begin(), targets.end());
   const Characters vocabulary(all);
   std::vector<Sample> samples;
   for (std::size_t i = 0; i < sources.size(); ++i)
-    samples.push_back(sample_of(vocabulary, sources[i], targets.at(i)));
+    samples.push_back(sample_of(vocabulary, sources[i], targets[i]));
 
   Init init(e.seed);
   const EncoderDecoder model(e.model, vocabulary.size(), init);
   train(model, samples, options_of(e), report);
 
-  const std::vector<std::string> questions = read_lines(e.valid_source),
-                                 answers = read_lines(e.valid_target);
+  const auto [questions, answers] = read_pairs(e.valid_source, e.valid_target);
   std::size_t right = 0;
   for (std::size_t i = 0; i < questions.size(); ++i) {
     Ids source = vocabulary.encode(questions[i]);
     source.push_back(Characters::eos);
-    right += vocabulary.decode(translate(model, source, e.max_length)) == answers.at(i) ? 1 : 0;
+    right += vocabulary.decode(translate(model, source, e.max_length)) == answers[i] ? 1 : 0;
   }
-  fmt::print("exact match {:.2f} % of {} lines\n",
-             100.0 * static_cast<double>(right) / static_cast<double>(questions.size()),
-             questions.size());
+  fmt::print(
+      "exact match {:.2f} % of {} lines\n",
+      100.0 * static_cast<double>(right) / std::max(1.0, static_cast<double>(questions.size())),
+      questions.size());
   return 0;
 }
 

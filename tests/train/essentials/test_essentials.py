@@ -73,6 +73,13 @@ with tempfile.TemporaryDirectory() as folder:
             broken = write("broken.yaml", file.read().replace(wrong, replacement))
         line = 7 if "lr" in wrong else 6
         check(f"broken.yaml:{line}: {message}" in run(ESSENTIALS, "train", broken, status=2), f"{replacement} is refused")
+    write("short", "a\n")
+    write("empty", "")
+    for files, message in (("{source: short, target: empty}", "short has 1 lines, but empty has 0"),
+                           ("{source: empty, target: empty}", "no samples")):
+        with open(pairs, encoding="utf-8") as file:
+            broken = write("broken.yaml", re.sub(r"train: \{source.*", "train: " + files, file.read()))
+        check(message in run(ESSENTIALS, "train", broken, status=3), f"{files} is refused")
     check("missing.yaml" in run(ESSENTIALS, "train", "missing.yaml", status=2), "a missing file is named")
 
 print("failures:", failures)
