@@ -58,7 +58,8 @@ std::int64_t Operands::extent() {
 }
 
 Shape Operands::shape() {
-  std::vector<std::int64_t> extents(bytes_.byte() % unary_function_count);
+  // Up to one axis more than a shape may have.
+  std::vector<std::int64_t> extents(bytes_.byte() % (Shape::max_rank + 2));
   for (std::int64_t& n : extents) n = extent();
   return Shape(std::span<const std::int64_t>(extents));
 }
