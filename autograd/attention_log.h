@@ -18,14 +18,14 @@ struct AttentionRecord {
   bool self = true;  ///< queries and keys are computed from the same rows
   std::int64_t heads = 1;
   HeadLayout layout = {};
-  real scale = 1;  ///< factor of Q Kᵀ
+  real scale = 1;  ///< the factor by which Q Kᵀ is multiplied
   std::vector<ScoreTermPtr> terms = {};
   Array q = {};       ///< [query rows, heads · size]; self-attention: q, k and v side by side
   Array kv = {};      ///< [key rows, 2 · key_heads · size]: k and v; cross-attention only
   Array output = {};  ///< [query rows, heads · size]: O, with dropout
   /// `input`: the rows from which a layer computed q (self-attention: q, k and v).
-  /// `encoder_output`: the encoder's rows from which it computed k and v. Each is undefined if no
-  /// layer has set it.
+  /// `encoder_output`: the encoder output from which the layer computed k and v. Each is undefined
+  /// if no layer has set it.
   Array input = {}, encoder_output = {};
   /// [queries, keys] for each sequence: 1 where the pattern permits the query to read the key, else
   /// 0.

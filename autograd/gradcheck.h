@@ -147,7 +147,7 @@ GradcheckResult gradcheck_parameters(const std::function<Tensor()>& f,
 
 namespace gradcheck_detail {
 
-/// Whether F has `parameters()`. If the function does not return a range of NamedTensors, a call of
+/// Whether F has `parameters()`. If parameters() does not return a range of NamedTensors, a call of
 /// gradcheck does not compile, so no parameter remains unchecked.
 template <class F>
 concept HasParameters = requires(F& f) {

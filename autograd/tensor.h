@@ -221,7 +221,8 @@ struct OpCall {
   const std::type_info& op;
   std::span<const Array* const> values;  ///< the op's inputs
   std::span<const NodeRef> nodes;        ///< the nodes of the inputs; null for a constant
-  bool recorded;          ///< whether the tape records the call: an input requires a gradient
+  /// Whether the tape records the call: this thread records ops, and an input requires a gradient.
+  bool recorded;
   void* state = nullptr;  ///< what the TapeHook stores during the call
 
   OpCall(const std::type_info& op_type, std::span<const Array* const> inputs,
@@ -247,7 +248,8 @@ class TapeHook {
  protected:
   ~TapeHook() = default;
 };
-/// nullptr: no extensions. Defined in the file that a program links: tape/hook.cpp has all of them.
+/// nullptr: no extensions. Defined in the file that a program links: tape/hook.cpp, which contains
+/// all extensions, or tape/none.cpp.
 extern TapeHook* const tape_hook;
 
 /// Whether the op declares that its backward deliberately computes another function's gradient.

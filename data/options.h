@@ -91,11 +91,11 @@ struct VideoOptions {
   std::int64_t tubelet = 2;  ///< number of frames in a tubelet; divides `frames`
 };
 
-/// Feature rows, or audio as log-mel features (data/inputs/features.h).
+/// Feature rows, or sound as log-mel features (data/inputs/features.h).
 struct FeatureOptions {
   std::int64_t width = 80;    ///< number of columns of a .npy file, or number of mel bands
   std::int64_t stack = 1;     ///< number of frames per row
-  bool normalise = false;     ///< scale each column of an input to mean 0 and standard deviation 1
+  bool normalise = false;     ///< each column of an input gets mean 0 and standard deviation 1
   std::int64_t rate = 16000;  ///< sampling rate of sound, in Hz
   double window = 25.0;       ///< length of a frame, in ms
   double hop = 10.0;          ///< distance between the starts of consecutive frames, in ms

@@ -65,7 +65,7 @@ def is_running(run):
 
 def records(run, follow, seconds):
     """Yields the records of the run; with `follow`, also the records that heed writes until the run ends. A last line
-    without a line end is incomplete and not yielded yet."""
+    without a line ending is incomplete and not yielded yet."""
     path = os.path.join(run, "metrics.jsonl")
     begin, ends = 0, []  # the end offset of the last yielded record, and those of all yielded records
     while True:

@@ -103,7 +103,7 @@ struct Cache {
 /// prompt, see `prefill`), and the thread must not record ops (NoGrad).
 struct Context {
   Offsets offsets;                      ///< offsets of the sequences in x
-  const EncoderOutput* encoder_output;  ///< input of cross-attention; may be null without it
+  const EncoderOutput* encoder_output;  ///< input of cross-attention; may be null if there is none
   Pass& pass;
   Cache* cache = nullptr;  ///< decoding: row i of x is the new row of hypothesis i
   bool prefill = false;    ///< x contains a prompt that all hypotheses share (requires a cache)

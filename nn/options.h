@@ -64,7 +64,7 @@ struct ModelOptions {
   std::int64_t d_model = 256;
   std::int64_t heads = 4;  ///< divides d_model
   std::int64_t d_ff = 1024;
-  std::int64_t encoder_layers = 3;  ///< not used by a language model
+  std::int64_t encoder_layers = 3;  ///< not used by a language model or by swin
   std::int64_t decoder_layers = 3;  ///< not used by a classifier
   DropoutRates dropout = {};
   Activation activation{};      ///< default: relu

@@ -1,6 +1,7 @@
 #pragma once
-/// Adam as its authors write it (Kingma and Ba, "Adam: A Method for Stochastic Optimization", 2015,
-/// Algorithm 1): the definition of what Optimizer computes with vectors, threads and more options.
+/// Adam as its authors present it (Kingma and Ba, "Adam: A Method for Stochastic Optimization",
+/// 2015, Algorithm 1): the definition of what Optimizer computes with vector instructions, threads
+/// and more options.
 #include <cmath>
 #include <vector>
 

@@ -9,8 +9,8 @@
 
 HEED_BEGIN
 
-/// A range of one parameter's values, small enough to fit in cache: the unit of summing and
-/// updating.
+/// A range of one parameter's values, small enough to fit in cache: the unit in which gradients are
+/// summed and values are updated.
 struct Piece {
   std::size_t parameter;
   std::int64_t begin, end;  ///< range of indices in the parameter

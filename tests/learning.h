@@ -5,7 +5,7 @@
 /// processor, on BLAS and on its version: two machines differ as two seeds do. One run may pass a
 /// threshold that another run just misses. Such a test therefore states each claim with
 /// HEED_CHECK_LEARNED, takes its seed from training_seed(), and has the label "learns";
-/// tests/bench/margins repeats all of these tests with other seeds on other kernels of BLAS, and
+/// tests/bench/margins repeats all of these tests with other seeds on other BLAS kernels, and
 /// reports claims whose threshold lies within three standard deviations of the mean. That script
 /// sets these environment variables:
 ///   HEED_TEST_SEED=K        adds K to every training_seed()

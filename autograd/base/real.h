@@ -1,6 +1,6 @@
 #pragma once
-/// The number type of a build. autograd (except base and io), nn and optim are compiled twice from the
-/// same sources: with `real` = float for training and, if HEED_DOUBLE is defined, with `real` =
+/// The number type of a build. autograd (except base and io), nn and optim are compiled twice from
+/// the same sources: with `real` = float for training and, if HEED_DOUBLE is defined, with `real` =
 /// double for checking gradients. Everything that depends on `real` is in an inline namespace, f32
 /// or f64, so one program can contain both builds, and mixing them is a link error instead of
 /// memory corruption.

@@ -145,8 +145,8 @@ std::string differs_when_repeated(const Trial& trial, const Arrays& first) {
   for (std::size_t i = 0; i < first.size(); ++i) {
     if (!close(first[i], second[i], largest(first[i]))) {
       return fmt::format(
-          "computes a different gradient of input {} when it runs again: it changes values that "
-          "forward saved",
+          "computes a different gradient of input {} when it runs again: it probably changes "
+          "values that forward saved",
           i);
     }
   }

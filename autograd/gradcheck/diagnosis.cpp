@@ -246,11 +246,13 @@ std::optional<std::string> product_rule(const Evidence& e) {
     outer[i] = e.cotangent[i] * e.y[i] / e.x[i];
   }
   if (same(outer, e.analytic)) {
-    return "missing term of a product: the analytic gradient is dy y / x, as if only one of two "
-           "factors depended on x";
+    return "missing term of the product rule: the analytic gradient is dy y / x, as if only one of "
+           "two factors depended on x";
   }
-  if (same(minus(e.numeric, outer), e.analytic))
-    return "missing term of a product: the term dy y / x is missing, as for y = x g(x)";
+  if (same(minus(e.numeric, outer), e.analytic)) {
+    return "missing term of the product rule: the gradient lacks the term dy y / x, which "
+           "y = x g(x) requires";
+  }
   return {};
 }
 
@@ -326,13 +328,14 @@ std::optional<std::string> part_of_the_outputs(const Evidence& e) {
   };
   const auto only_one = explains(
       e.analytic,
-      "broadcast not summed: only the part of output index {} along axis {} (extent {}) is "
+      "broadcast not summed: only the contribution of output index {} along axis {} (extent {}) is "
       "present; sum over that axis, and add instead of overwriting");
   return only_one
              ? only_one
-             : explains(difference,
-                        "incomplete sum: the part of output index {} along axis {} (extent {}) is "
-                        "missing");
+             : explains(
+                   difference,
+                   "incomplete sum: the contribution of output index {} along axis {} (extent {}) "
+                   "is missing");
 }
 
 std::optional<std::string> summed_too_much(const Evidence& e) {

@@ -15,8 +15,9 @@ HEED_BEGIN
 namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
-constexpr std::size_t shown = 5;      // maximum number of entries in each list of the report
-constexpr std::int64_t sampled = 64;  // maximum number of entries examined for a wrong direction
+constexpr std::size_t shown = 5;  // maximum number of entries in each list of the report
+// Maximum number of a tensor's entries that are examined after a direction has failed.
+constexpr std::int64_t sampled = 64;
 
 double first_step(const GradcheckOptions& options, double power) {
   return options.step > 0 ? options.step : std::pow(std::numeric_limits<real>::epsilon(), power);
@@ -226,7 +227,9 @@ ParameterCheck ParameterChecker::check() const {
   if (c.kinks == c.checked) {
     c.status = GradcheckStatus::unstable;
     c.wrong = c.kinks;
-    c.cause = "every entry is at a kink, so the check proves nothing: check at other values";
+    c.cause =
+        "all checked entries or directions are at kinks, so the check proves nothing: check at "
+        "other values";
   }
   if (passes(c.status) || !c.cause.empty()) return c;
   if (c.directional) {

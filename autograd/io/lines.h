@@ -45,7 +45,7 @@ class TextSource {
 };
 
 /// Streams the lines of a file, so that an input of any size needs little memory. A line excludes
-/// its end (\n or \r\n), and the first line excludes a byte-order mark.
+/// its line ending (\n or \r\n), and the first line excludes a byte-order mark.
 class LineReader {
  public:
   /// Accepts regular files, pipes, devices and "-", with lines of up to 64 MiB.

@@ -8,9 +8,9 @@
 HEED_BEGIN
 namespace kernels {
 
-/// The division of columns into heads: q has heads · size columns, k and v have key_heads · size.
-/// Query head h reads key head h / (heads / key_heads): grouped-query attention (Ainslie et al.
-/// 2023).
+/// The division of columns into heads: q has heads · size columns, k and v have key_heads · size
+/// each. Query head h reads key head h / (heads / key_heads): grouped-query attention (Ainslie et
+/// al. 2023).
 struct HeadLayout {
   std::int64_t heads = 1, key_heads = 1, size = 0;
   std::int64_t key_head(std::int64_t head) const { return head / (heads / key_heads); }
@@ -42,7 +42,8 @@ void attention_softmax(real* scores, std::int64_t rows, std::int64_t cols, Visib
 /// whole row.
 void attention_add_to_lse(const real* scores, std::int64_t rows, std::int64_t cols, Visible visible,
                           real* lse, std::int64_t stride);
-/// Recomputes the weights in place, from the scores and the lse saved by the forward pass.
+/// Converts scores to weights in place, given the lse of each whole row; 0 for keys that the row
+/// does not read.
 void attention_softmax_again(real* scores, std::int64_t rows, std::int64_t cols, Visible visible,
                              const real* lse, std::int64_t stride);
 /// dscores = weights ⊙ (dweights − delta[r]), where delta[r] = ⟨weights, dweights⟩ over all keys of

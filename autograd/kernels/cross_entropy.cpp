@@ -14,7 +14,7 @@ namespace kernels::HWY_NAMESPACE {
 #if HEED_SIMD
 
 struct RowSums {
-  double rest = 0;     ///< Σ exp(x_j − m) without the first largest logit
+  double rest = 0;     ///< Σ exp(x_j − m) without the first maximum
   double deficit = 0;  ///< Σ (m − x_j)
 };
 
@@ -34,9 +34,8 @@ HWY_INLINE void add_sums(RowSums& sums, real* x, real m, std::int64_t n, bool sm
   }
 }
 
-/// Three passes: the largest logit, the sums, the gradient. The first largest logit is excluded
-/// from the sum of exponentials, because its term of 1 would swamp the rest, which determines a
-/// loss near 0.
+/// Three passes: the largest logit, the sums, the gradient. The first maximum is excluded from the
+/// sum of exponentials, because its term of 1 would swamp the rest, which determines a loss near 0.
 RowLoss cross_entropy_row(real* logits, std::int64_t n, std::int32_t target, real smoothing,
                           real scale, bool with_grad) {
   const real m = row_max(logits, n);

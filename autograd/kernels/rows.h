@@ -61,7 +61,7 @@ void rms_norm_grad(const real* x, const real* gain, const real* rrms, const real
 struct RowLoss {
   double loss;   ///< smoothed loss
   double nll;    ///< −log p[t]
-  bool correct;  ///< t is the index of the first largest logit, which is not -inf
+  bool correct;  ///< t is the index of the first maximum, and that logit is not -inf
 };
 RowLoss cross_entropy_row(real* logits, std::int64_t n, std::int32_t target, real smoothing,
                           real scale, bool with_grad);

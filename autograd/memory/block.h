@@ -1,5 +1,5 @@
 #pragma once
-/// A block of memory with a reference count, and the two functions that provide blocks.
+/// A block of memory with a reference count, and the functions that allocate and release blocks.
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -27,7 +27,8 @@ struct alignas(64) Block {
 };
 
 /// A block of at least `bytes` bytes, uninitialised, with one reference. Throws Error(Exit::io) if
-/// the system has no more memory. Defined in the file that a program links (arena.cpp).
+/// the system has no more memory. Defined in the file that a program links, arena.cpp or
+/// malloc.cpp.
 Block* allocate_block(std::size_t bytes);
 /// Frees a block, from any thread. Its reference count is ignored.
 void release_block(Block* block) noexcept;

@@ -122,8 +122,9 @@ struct Step {
 };
 
 /// y = max(a, b)
-/// da = sum_A (dy ⊙ H(a − b)),  db = sum_B (dy ⊙ H(b − a)),  H(0) = ½
-/// For the minimum, H(b − a) and H(a − b) are exchanged.
+/// da = sum_A (dy ⊙ H(a − b)),  db = sum_B (dy ⊙ H(b − a))
+/// where H is the Heaviside step function with H(0) = ½. For the minimum, H(b − a) and H(a − b) are
+/// exchanged.
 struct Maximum {
   bool smaller = false;
   Array a, b;

@@ -46,7 +46,7 @@ void accumulate(LossCounts& total, const LossCounts& part) {
 void check(const char* op, std::int64_t rows, std::int64_t classes,
            std::span<const std::int32_t> targets, real smoothing, double divisor) {
   if (static_cast<std::int64_t>(targets.size()) != rows) {
-    fail("[{}] expected one target per row ({} in all), got {}", op, rows, targets.size());
+    fail("[{}] expected {} targets, got {}", op, rows, targets.size());
   }
   for (std::size_t i = 0; i < targets.size(); ++i) {
     if ((targets[i] < 0 || targets[i] >= classes) && targets[i] != ignored_target) {

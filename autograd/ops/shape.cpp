@@ -67,7 +67,7 @@ struct Transpose {
 };
 
 /// y[o, i, …] = x[o, begin + i, …]       x: [outer, n, inner], y: [outer, end − begin, inner]
-/// dx[o, begin + i, …] = dy[o, i, …], all other values are zero
+/// dx[o, begin + i, …] = dy[o, i, …]; all other values are zero
 /// If outer = 1, as for the first axis, nothing is copied: x and y share memory.
 struct Slice {
   int axis = 0;

@@ -70,7 +70,7 @@ class OpTimer {
   static inline thread_local OpTimer* innermost = nullptr;
 };
 
-/// What is stored while forward runs: how many arrays share each input, and the timer.
+/// What is stored while forward runs: the number of arrays that share each input, and the timer.
 struct CallState {
   std::vector<std::int64_t, BlockAllocator<std::int64_t>> owners;
   std::optional<OpTimer> timer;

@@ -86,7 +86,8 @@ class ResultsNode final : public Node {
   Shapes shapes_;
 };
 
-/// Extracts one result of such an op: the values of the concatenation that start at `begin`.
+/// Extracts one result of an op with several results: the values of the concatenation that start at
+/// `begin`.
 struct ResultPart {
   std::int64_t begin = 0;
   void backward(const Array& dy, Grad dall) const {

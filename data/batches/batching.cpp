@@ -237,7 +237,7 @@ Random Draw::random(Stream stream, std::uint32_t part) const {
 void SequenceBatching::check_trainable(const Dataset& data) const {
   if (data.size() > 0) return;
   throw Error(Exit::bad_input,
-              fmt::format("data.train: no sample is left to train on ({} empty, {} longer than "
+              fmt::format("data.train: no sample is left to train on ({} too short, {} longer than "
                           "data.max_length)",
                           data.skipped_empty, data.skipped_long));
 }

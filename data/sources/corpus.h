@@ -9,7 +9,7 @@
 namespace heed {
 
 /// Reads::pairs: line i of `source` belongs to line i of `target`; either line may be empty.
-/// Reads::text: only `text`, line ends included. Reads::lines: only `source`.
+/// Reads::text: only `text`, line endings included. Reads::lines: only `source`.
 struct Split {
   /// The consecutive lines of one task of a mixture.
   struct Part {

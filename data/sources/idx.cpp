@@ -64,8 +64,10 @@ std::span<const std::uint8_t> IdxFile::operator[](std::int64_t i) const {
 
 std::span<const std::uint8_t> IdxFile::item(const IdxItem& item, std::string_view noun) const {
   if (item.number >= size())
-    refuse_file(item.path, fmt::format("there is no item #{}: the number of {} is {}", item.number,
-                                       noun, size()));
+    refuse_file(
+        item.path,
+        fmt::format("there is no item #{}: item numbers begin at 0, and the number of {} is {}",
+                    item.number, noun, size()));
   return (*this)[item.number];
 }
 

@@ -87,8 +87,8 @@ Stack::Stack(const ModelOptions& options, std::int64_t depth, BlockKind kind, In
 namespace {
 
 /// The output of the block. Its ops store no values for backward, which runs the block again
-/// instead. The parts of the context that backward requires are copied, because only the model
-/// outlives the call.
+/// instead. The parts of the context that backward requires are copied, because the context does
+/// not outlive the call.
 Tensor recomputed(const TransformerBlock& block, const Tensor& x, const Context& context) {
   std::vector<Tensor> inputs{x}, variables;
   ComputedOffsets encoder_offsets;

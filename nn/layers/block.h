@@ -58,8 +58,8 @@ struct TransformerBlock {
   std::vector<NamedStatistics> statistics() const;  ///< statistics of the batch norms
 };
 
-/// Blocks in sequence, then a norm (ModelOptions::final_norm): [rows, d] → [rows, d].
-/// The parameters have the names of nn.TransformerEncoder and nn.TransformerDecoder.
+/// Blocks in sequence, then an optional norm (ModelOptions::final_norm): [rows, d] → [rows, d].
+/// The parameters have the names of nn.TransformerEncoder or nn.TransformerDecoder.
 struct Stack {
   std::vector<TransformerBlock> blocks;
   std::optional<Norm> norm;

@@ -10,7 +10,7 @@ HEED_BEGIN
 /// sequence count as zeros.
 ///   y = (x * W + b) ⊙ σ(x * V + c)
 struct GatedConvolution : Mixer {
-  /// [2 d, width d]: rows of W, then of V; column j d + c: channel c of row j of the window.
+  /// [2 d, width d]: rows of W, then of V; column j d + k: channel k of row j of the window.
   Linear conv;
   std::int64_t d, width;
   std::int64_t before;  ///< number of rows in the window before the current row

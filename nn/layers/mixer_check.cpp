@@ -36,7 +36,8 @@ class Check {
       : name_(name_of(options.mixer)), d_(options.d_model), scope_(scope) {
     Init init(InitKind::xavier, options.init_std, 1);
     mixer_ = make_mixer(options, scope, init);
-    // The weights are random: initial values that are zero or close a gate could hide a dependence.
+    // The weights are random, because initial values of zero, or those that close a gate, could
+    // hide a dependence.
     std::set<std::string> names;
     for (NamedTensor& p : mixer_->parameters()) {
       if (!names.insert(p.name).second)

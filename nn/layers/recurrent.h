@@ -20,7 +20,7 @@ struct Recurrent : Mixer {
     Tensor bias_ih, bias_hh;  ///< [gates h]
   };
   MixerKind kind;
-  std::vector<Direction> directions;  ///< forward, then backward
+  std::vector<Direction> directions;  ///< forward and, unless causal, backward
 
   Recurrent(const ModelOptions& options, AttentionScope scope, Init& init);
   Tensor operator()(const Tensor& x, const Context& context) const override;

@@ -96,7 +96,7 @@ struct Backbone {
     return options.input_width > 0 && kind == BlockKind::encoder;
   }
   /// The segment of each row: the number of </s> before it in its sequence, up to the last segment.
-  /// In BERT's "<s> A </s> B </s>", A is segment 0 and B segment 1.
+  /// In "<s> A </s> B </s>" (in BERT, "[CLS] A [SEP] B [SEP]"), A is segment 0 and B segment 1.
   std::vector<std::int32_t> segments_of(std::span<const std::int32_t> ids, Offsets offsets) const {
     const auto last = static_cast<std::int32_t>(segments->weight.shape()[0]) - 1;
     std::vector<std::int32_t> all(ids.size());

@@ -1,9 +1,9 @@
 #pragma once
 /// The Transformer of Vaswani et al., "Attention Is All You Need", 2017, composed of simple ops and
-/// written for reading: post-norm, ReLU, sinusoidal positions, no dropout, one sequence at a time.
-/// It is the definition of what nn/layers and nn/models compute in a faster and more general form;
-/// tests/nn/test_reference.cpp compares losses and gradients. Parameters have the same names, so
-/// weights can be copied by name.
+/// written for readability: post-norm, ReLU, sinusoidal positions, no dropout, one sequence at a
+/// time. It is the definition of what nn/layers and nn/models compute in a faster and more general
+/// form; tests/nn/test_reference.cpp compares losses and gradients. Parameters have the same names,
+/// so weights can be copied by name.
 #include <cmath>
 #include <string>
 #include <vector>
@@ -31,7 +31,7 @@ struct Sizes {
 /// Self-attention has y = x; in cross-attention, y is the output of the encoder.
 struct MultiHeadAttention {
   std::int64_t heads;
-  Tensor in_proj_weight;  ///< [3 d, d]: the rows of all W_iQ, then those of all W_iK and W_iV
+  Tensor in_proj_weight;  ///< [3 d, d]: all W_iQᵀ, then all W_iKᵀ, then all W_iVᵀ
   Tensor in_proj_bias;    ///< [3 d]
   Linear out_proj;        ///< Wᴼ
 

@@ -3,10 +3,10 @@
 /// and reference results in long double.
 ///
 /// An error is measured in units in the last place of the exact result (near 0, in the smallest
-/// denormal). A sum whose terms cancel loses digits, so a larger error is allowed. If the sum is in
-/// double, that is `slack`: `in_sum` times the largest term or a bound of it. If the terms are
-/// rounded to float, the error is measured in units in the last place of the largest term. Each
-/// test states which of the two applies.
+/// denormal). A sum whose terms cancel loses digits, so a larger error is allowed. If the sum is
+/// computed in double, an error of `slack` is allowed: `in_sum` times the largest term or a bound
+/// on it. If the terms are rounded to float, the error is measured in units in the last place of
+/// the largest term. Each test states which of the two applies.
 #include <algorithm>
 #include <string>
 #include <utility>

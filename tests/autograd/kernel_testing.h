@@ -42,7 +42,8 @@ void for_each_target(const Body& body, std::int64_t further = 0) {
   const std::int64_t machine = hwy::SupportedTargets();
   for (const std::int64_t target : std::initializer_list<std::int64_t>{further, HWY_AVX3, HWY_AVX2,
                                                                        HWY_SSE4, HWY_NEON, plain}) {
-    // If every processor of an architecture has vectors, the kernels are not built without them.
+    // If every processor that the build supports has vector instructions, the scalar references are
+    // not built as kernels.
     constexpr bool always_vectors = HWY_ARCH_ARM_A64 || HWY_STATIC_TARGET <= HWY_AVX2;
     const bool built = target == plain ? !always_vectors : (machine & target) != 0;
     if (!built) continue;
@@ -53,8 +54,8 @@ void for_each_target(const Body& body, std::int64_t further = 0) {
   }
 }
 
-/// |a − b| in units in the last place of b; 0 if both are NaN or the same infinity, 1e30 if only
-/// one of them is.
+/// |a − b| in units in the last place of b; 0 if both are NaN or the same infinity, otherwise 1e30
+/// if either is NaN or infinite.
 inline double ulps(real a, long double b) {
   if (std::isnan(a) || std::isnan(b)) return std::isnan(a) && std::isnan(b) ? 0 : 1e30;
   const auto nearest = static_cast<real>(b);

@@ -174,8 +174,8 @@ enum class Outcome { survived, failed, no_limit };
 
 /// Limits the process to 96 MiB more than it uses and allocates blocks until memory is exhausted.
 /// Then releases all blocks and allocates the same number again, three times; this throws if memory
-/// has leaked. Survived means that exhaustion threw an Error after more than 20 blocks; an emulator
-/// may ignore the limit.
+/// has leaked. `survived` means that exhaustion threw an Error after more than 20 blocks;
+/// `no_limit` means that the system ignores the limit, as an emulator may.
 Outcome survive_exhausted_memory() {
   std::size_t pages = 0;
   std::ifstream("/proc/self/statm") >> pages;
@@ -220,7 +220,7 @@ BOOST_AUTO_TEST_CASE(exhausted_memory_throws_an_error_and_leaks_nothing) {
   BOOST_REQUIRE(::waitpid(child, &status, 0) == child);
   BOOST_REQUIRE(WIFEXITED(status));
   if (WEXITSTATUS(status) == static_cast<int>(Outcome::no_limit))
-    BOOST_TEST_MESSAGE("skipped: this system ignores limits of memory");
+    BOOST_TEST_MESSAGE("skipped: this system ignores memory limits");
   else
     BOOST_TEST(WEXITSTATUS(status) == static_cast<int>(Outcome::survived));
 }

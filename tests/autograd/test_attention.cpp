@@ -501,7 +501,7 @@ BOOST_AUTO_TEST_CASE(invalid_operands_and_options_of_attention_are_refused) {
   EXPECT_FAIL(self_attention(x, whole, {.top_k = 1, .map = ScoreMap::hard}),
               "expected map softmax with top_k, got hard");
   EXPECT_FAIL(self_attention(x, whole, {.pattern = prefix_pattern({})}),
-              "[prefix_pattern] expected a prefix length for sequence 0, got a list of length 0");
+              "[prefix_pattern] expected a prefix length for sequence 0, got 0 lengths");
   EXPECT_FAIL(bigbird_pattern({.block = 0}),
               "[bigbird_pattern] expected blocks of at least 1 position");
   EXPECT_FAIL(RelativeKeys(kv, 0, Tensor(random_array({3}, 1))),
@@ -511,8 +511,8 @@ BOOST_AUTO_TEST_CASE(invalid_operands_and_options_of_attention_are_refused) {
       "[relative_keys] expected keys [distances, heads size] of at least one distance, got [3]");
   EXPECT_FAIL(
       DistanceBias(kv, false),
-      "[distance_bias] expected a table [buckets, heads] whose number of buckets is a multiple of "
-      "4, got [5, 8]");
+      "[distance_bias] expected a table [buckets, heads] whose number of buckets is a positive "
+      "multiple of 4, got [5, 8]");
   EXPECT_FAIL(
       DistanceBias(Tensor(random_array({8, 1}, 1)), false, 4),
       "[distance_bias] expected a farthest distance above half the number of buckets, got 4 for "

@@ -1,4 +1,4 @@
-// In float32, the gradient checker detects only large errors, which its report states.
+// In float32, the gradient checker detects only large errors, and its report says so.
 #include <boost/test/unit_test.hpp>
 
 #include "autograd/gradcheck.h"

@@ -163,12 +163,12 @@ BOOST_AUTO_TEST_CASE(a_gradient_not_summed_over_a_broadcast_is_named) {
   const auto first = add_rows([](const Array& dy) { return dy.sliced(0, 1).reshaped({3}); });
   EXPECT_WRONG(gradcheck({.names = {"a", "b"}}, first, normal({4, 3}), normal({3})),
                "b [3]: WRONG, 3 of 3 entries\n    likely cause: broadcast not summed: only the "
-               "part of output index 0 along axis 0");
+               "contribution of output index 0 along axis 0");
   const auto overwritten = add_rows([](const Array& dy) { return dy.sliced(3, 4).reshaped({3}); });
   EXPECT_WRONG(gradcheck(overwritten, normal({4, 3}), normal({3})), "add instead of overwriting");
   const auto short_sum = add_rows([](const Array& dy) { return value(sum(dy.sliced(0, 3), 0)); });
   EXPECT_WRONG(gradcheck(short_sum, normal({4, 3}), normal({3})),
-               "the part of output index 3 along axis 0 (extent 4) is missing");
+               "the contribution of output index 3 along axis 0 (extent 4) is missing");
   const auto averaged = add_rows([](const Array& dy) { return value(mean(dy, 0)); });
   EXPECT_WRONG(gradcheck(averaged, normal({4, 3}), normal({3})), "1/4");
 }
@@ -183,7 +183,7 @@ BOOST_AUTO_TEST_CASE(an_overwritten_gradient_is_named) {
         return value(mul(dy.sliced(1, 2).reshaped({3}), y.sliced(1, 2).reshaped({3})));
       });
   EXPECT_WRONG(gradcheck(two_uses, normal({3})),
-               "only the part of output index 1 along axis 0 (extent 2) is present");
+               "only the contribution of output index 1 along axis 0 (extent 2) is present");
 }
 
 BOOST_AUTO_TEST_CASE(a_gradient_summed_or_averaged_without_a_broadcast_is_named) {

@@ -191,7 +191,7 @@ BOOST_AUTO_TEST_CASE(cross_entropy_is_accurate) {
 
 // The mean and the sums are computed in double. Because x − mean may cancel, an error of
 // in_sum · max |x| · rstd is allowed in x̂. Because x̂ · gain + bias may cancel, an additional
-// error of in_sum · |x̂ · gain| is allowed in it.
+// error of in_sum · |x̂ · gain| is allowed in this sum.
 BOOST_AUTO_TEST_CASE(norms_are_accurate) {
   const real eps = real(1e-5);
   for_each_accurate_target([&](const std::string& target) {

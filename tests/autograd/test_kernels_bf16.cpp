@@ -38,7 +38,7 @@ BOOST_AUTO_TEST_CASE(rounding_to_bf16_is_to_nearest_even) {
   BOOST_TEST(from_bits(0xFF800000) == 0xFF80);
   BOOST_TEST(from_bits(0x00000001) == 0x0000);  // the smallest denormal
   BOOST_TEST(from_bits(0x00018000) == 0x0002);
-  BOOST_TEST(from_bits(0x7F800001) == 0x7FC0);  // a NaN with a truncated fraction remains NaN
+  BOOST_TEST(from_bits(0x7F800001) == 0x7FC0);  // a NaN whose upper fraction bits are 0 remains NaN
   BOOST_TEST(from_bits(0xFFFFFFFF) == 0xFFFF);
 }
 

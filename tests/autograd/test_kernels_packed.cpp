@@ -127,7 +127,7 @@ BOOST_AUTO_TEST_CASE(gemm_uses_packed_weights_within_a_packed_scope) {
 }
 
 BOOST_AUTO_TEST_CASE(products_that_cannot_use_the_packed_weights_are_unchanged) {
-  // Large enough for the product that reads it with a leading dimension of 24.
+  // `a` is large enough for the product that reads it with a leading dimension of 24.
   const Array a = matrix(8, 24, 1), b = matrix(20, 20, 2);
   PackedWeights weights;
   weights.add(b);

@@ -11,8 +11,8 @@ namespace {
 
 const double epsilon = Limits::epsilon();
 
-/// Rows of n values: random at two scales, equal, fully masked, and random with one or two special
-/// values (NaN, infinities, huge values, denormals).
+/// Rows of n values: random at two scales, equal, fully masked, all +inf, and random with one or
+/// two special values (NaN, infinities, huge values, denormals).
 std::vector<std::vector<real>> rows_of(std::int64_t n) {
   std::vector<std::vector<real>> rows = {normal_values(n, 1, 1), normal_values(n, 40, 2),
                                          std::vector<real>(n, real(0.1)),

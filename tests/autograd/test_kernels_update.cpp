@@ -47,7 +47,8 @@ BOOST_AUTO_TEST_CASE(adam_subtracts_beta2_from_one_in_double) {
   real g = 1, w = 0, m = 0, v = 0;
   kernels::adam(step, &g, &w, &m, &v, 1);
   BOOST_CHECK_CLOSE_FRACTION(v, 0.001, 4 * Limits::epsilon());
-  BOOST_CHECK_CLOSE_FRACTION(w, -1e-3, 1e-6);  // the first step has size lr for every gradient
+  // For any gradient much larger than eps, the first step has size lr.
+  BOOST_CHECK_CLOSE_FRACTION(w, -1e-3, 1e-6);
 }
 
 BOOST_AUTO_TEST_CASE(sgd_equals_its_scalar_reference) {

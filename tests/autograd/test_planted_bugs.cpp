@@ -162,11 +162,11 @@ std::vector<Bug> bugs() {
                   });
   };
   add("a bias's gradient from one row only",
-      "broadcast not summed: only the part of output index 0",
+      "broadcast not summed: only the contribution of output index 0",
       add_bias([](D dy) { return dy.sliced(0, 1).reshaped({3}).clone(); }), normal({4, 3}),
       normal({3}));
   add("a bias's gradient without the last row",
-      "incomplete sum: the part of output index 3 along axis 0",
+      "incomplete sum: the contribution of output index 3 along axis 0",
       add_bias([](D dy) { return value(sum(dy.sliced(0, 3), 0)); }), normal({4, 3}), normal({3}));
   add("a sum where nothing was broadcast",
       "summed over axis 0, although every entry has a separate gradient",
@@ -208,7 +208,7 @@ std::vector<Bug> bugs() {
       x33());
   add("an epsilon forgotten in backward", "a statistic of the line (a norm, its epsilon, a count)",
       rms([](D x, real) { return value(sqrt(mean(mul(x, x), -1, true))); }), x33());
-  add("only one term of a product's derivative", "missing term of a product",
+  add("only one term of a product's derivative", "missing term of the product rule",
       unary([](D x) { return value(silu(x)); },
             [](D x, D, D dy) { return value(mul(dy, sigmoid(x))); }),
       x33());
@@ -252,7 +252,8 @@ std::vector<Bug> bugs() {
       }),
       normal({5, 3}));
   add("a scatter that overwrites a separate array where ids repeat",
-      "at index 3 of axis 0, and only there: broadcast not summed: only the part of output index 2",
+      "at index 3 of axis 0, and only there: broadcast not summed: only the contribution of output "
+      "index 2",
       lookup([](V x, D, D dy, G dx) {
         Array table = Array::zeros(x[0].shape());
         for (std::size_t i = 0; i < ids.size(); ++i)
@@ -320,7 +321,8 @@ std::vector<Bug> bugs() {
           [](V, D, D dy, G dx) { dx[0].add(dy.clone()); }),
       x33());
   add("a saved value overwritten by backward",
-      "when it runs again: it changes values that forward saved", square([](V x, D y, D dy, G dx) {
+      "when it runs again: it probably changes values that forward saved",
+      square([](V x, D y, D dy, G dx) {
         const Array full = right(x, dy);
         Array kept = y;
         const bool used = kept.data()[0] == -1;

@@ -47,7 +47,7 @@ BOOST_AUTO_TEST_CASE(below_returns_uniform_numbers) {
   Random random(RandomKey{.seed = 4, .stream = Stream::check, .index = 0, .part = 0});
   std::vector<int> counts(7);
   for (int i = 0; i < 70000; ++i) ++counts[random.below(7)];
-  // 10,000 of each are expected; the limit is about five standard deviations, which are 93 each.
+  // A count has mean 10,000 and standard deviation 93; the limit is about five standard deviations.
   for (const int count : counts) BOOST_TEST(std::abs(count - 10000) < 460);
   for (int i = 0; i < 100; ++i) BOOST_TEST(random.below(1) == 0u);
   // A multiplication without rejection would return every third value of this range twice as often.

@@ -1,4 +1,4 @@
-"""Checks that the benchmark scripts count and compare correctly. Exits 77 (skipped) without PyTorch."""
+"""Checks that the benchmark scripts count and compare correctly. Exits with 77 (skipped) without PyTorch."""
 import json
 import os
 import pathlib

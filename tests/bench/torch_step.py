@@ -97,7 +97,8 @@ class Attention(nn.Module):
         self.d, self.heads, self.scale = d, heads, 1.0 / math.sqrt(d // heads)
 
     def forward(self, x, encoder_output=None, mask=None):
-        """x: [T, B, d]; attends to encoder_output if given, otherwise to x. mask: [T, T], added to the scores."""
+        """x: [T, B, d]; attends to encoder_output if given, otherwise to x. mask: broadcasts to the scores,
+        [B heads, T, keys], and is added to them."""
         if encoder_output is None:
             q, k, v = self.in_proj(x).chunk(3, -1)
         else:

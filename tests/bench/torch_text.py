@@ -5,9 +5,9 @@
                   [torch_step.py's options]
 
 Uses the lengths of the tokenised pairs and random ids, which do not affect the time. As usual, the pairs are
-sorted by length, grouped into batches of --batch-tokens target tokens and padded to the maximum length of each
-batch, and the batches are shuffled. Prints one JSON object: target tokens per second without padding, as the
-median of ten parts of the run. Needs python3-sentencepiece.
+sorted by length, grouped into batches of at most --batch-tokens target tokens, including padding, and padded to
+the maximum length of each batch; the batches are then shuffled. Prints one JSON object: target tokens per second
+without padding, as the median of ten parts of the run. Needs python3-sentencepiece.
 """
 import argparse
 import gzip

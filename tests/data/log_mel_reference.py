@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A slow log-mel spectrum that follows the formulas in the documentation of librosa.feature.melspectrogram,
+"""A slow log-mel spectrogram that follows the formulas in the documentation of librosa.feature.melspectrogram,
 librosa.filters.mel and librosa.mel_frequencies. Prints log_mel_golden.json.
 
     python3 log_mel_reference.py > log_mel_golden.json

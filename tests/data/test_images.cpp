@@ -228,8 +228,10 @@ BOOST_AUTO_TEST_CASE(image_splits_are_read_from_idx_files_and_lists) {
                      false, "data", 1);
   BOOST_CHECK_SMALL(rows_of(album, 2).features[3] - 11.0f, 1e-4f);
   split.source.push_back(files.source[0] + "#3");
-  expect_error(Exit::bad_input, {"line 4", "there is no item #3: the number of images is 3"},
-               [&] { Images(split.source, {.height = 2, .width = 2}, false, "data", 1); });
+  expect_error(
+      Exit::bad_input,
+      {"line 4", "there is no item #3: item numbers begin at 0, and the number of images is 3"},
+      [&] { Images(split.source, {.height = 2, .width = 2}, false, "data", 1); });
   files.source = {dir.write("list.csv", "a.png,a cat, perhaps\nb/c.png,dog\n")};
   files.target = {};
   split = read_split(files, read_options, "train");

@@ -50,7 +50,7 @@ std::vector<std::vector<int>> numbers(const Side& side) {
 
 BOOST_AUTO_TEST_CASE(tubelets_equal_hand_computed_rows) {
   const TempDir dir;
-  // 4 frames of 2 x 4 pixels: frame t, line y, column x contains 8 t + 4 y + x.
+  // 4 frames of 2 x 4 pixels: frame t, pixel row y, column x contains 8 t + 4 y + x.
   const std::vector<std::string> lines{dir.write("a.npy", npy("|u1", "(4, 2, 4)", counting(32)))};
   const Videos one(lines, plain(2, 4, 2), {.frames = 4, .tubelet = 2}, false, "data", 1);
   BOOST_TEST(one.rows(0) == 4);
@@ -122,7 +122,8 @@ BOOST_AUTO_TEST_CASE(idx_items_are_read_as_videos) {
               std::vector<std::vector<int>>{{16, 17, 18, 19}, {20, 21, 22, 23}}));
   split.source.push_back(files.source[0] + "#3");
   expect_error(Exit::bad_input,
-               {"data: line 4: ", "x: there is no item #3: the number of videos is 3"},
+               {"data: line 4: ",
+                "x: there is no item #3: item numbers begin at 0, and the number of videos is 3"},
                [&] { Videos(split.source, o, video, false, "data", 1); });
   const std::vector<std::string> still{dir.write("z", idx({3, 2, 4}, counting(24))) + "#0"};
   expect_error(Exit::bad_input,

@@ -78,7 +78,7 @@ void read_video(const std::string& path) {
     Videos(lines, image, {.frames = array.shape[0], .tubelet = 1}, true, "data", 1)
         .push(0, {}, side);
     require(side.features.size() == values + 1,
-            "a video has a feature for each pixel, and one for the class");
+            "a video has a feature for each pixel, and one for the class token");
   });
 }
 

@@ -10,8 +10,9 @@ from layers import ACTIVATIONS, sinusoids
 
 
 class Seq2Seq(nn.Transformer):
-    """Weights have heed's names: the names of nn.Transformer, and embedding.weight or, if untied,
-    source_embedding.weight, target_embedding.weight and output.weight.
+    """Weights have heed's names: the names of nn.Transformer; embedding.weight or, if untied,
+    source_embedding.weight, target_embedding.weight, output.weight and, with output_bias, output.bias;
+    and, for learned positions, source_positions.weight and target_positions.weight.
     """
 
     def __init__(self, source_vocab, target_vocab, d_model, heads, d_ff, encoder_layers,

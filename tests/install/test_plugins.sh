@@ -1,6 +1,6 @@
 #!/bin/sh
-# Plugins: builds the files of docs/PLUGINS.md against an installed heed trains, evaluates and decodes
-# with them; then checks that heed refuses faulty plugins.
+# Plugins: builds the files of docs/PLUGINS.md against an installed heed; trains, evaluates and decodes with
+# them; then checks that heed refuses faulty plugins.
 # Usage: test_plugins.sh HEED PREFIX DOCS CXX GENERATOR FLAGS
 here=$(cd "${0%/*}" && pwd)
 prefix=$2 docs=$3 cxx=$4 generator=$5 flags=$6

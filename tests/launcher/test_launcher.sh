@@ -172,7 +172,7 @@ all_built; what='a deleted file causes a build'; rm "$clone/nn/new.h"; run show;
 all_built; what='changed presets cause a new configuration'; touch "$clone/CMakePresets.json"; run show
 expect calls 'cmake --preset release'
 
-all_built; what='with HEED_WITH_MPI, the launcher installs Open MPI and builds for it'
+all_built; what='with HEED_WITH_MPI, the launcher installs Open MPI and builds with it'
 vars=HEED_WITH_MPI=1; run show
 expect_status 0; expect calls 'libopenmpi-dev openmpi-bin'
 expect calls 'cmake --preset release'; expect calls '--target heed'
@@ -186,7 +186,7 @@ touch "$clone/train/x.cpp" "$dir/no-work"; run show; rm "$dir/no-work"
 all_built; what='after a failing build, the error is shown and the old program does not run'
 touch "$clone/train/x.cpp" "$dir/build-fails"; run show
 expect_status 1; expect err 'error: planted'; [ -s "$dir/out" ] && fail "$what: ran the program"
-what='a failed build is repeated at the next start'; run show; expect_status 1; rm "$dir/build-fails"; run show; expect_status 0
+what='a failed build is retried at the next start'; run show; expect_status 1; rm "$dir/build-fails"; run show; expect_status 0
 
 all_built; what='the error of a failing configuration is shown'
 touch "$clone/CMakePresets.json" "$dir/configure-fails"; run show; rm "$dir/configure-fails"
@@ -217,7 +217,7 @@ END
 rm "$bin/sudo"; : >"$dir/installed"; rm -r "$clone/build"; run show
 expect_status 0; expect calls 'apt-get -q'; expect calls 'cmake --preset release'
 
-what='without apt-get, the launcher builds; without cmake, it lists the requirements'
+what='without apt-get, the launcher lists the requirements and builds; without cmake too, it stops'
 rm "$bin/apt-get" "$bin/dpkg-query"; rm -r "$clone/build"; run show
 expect_status 0; expect err libyaml-cpp-dev
 mv "$bin/cmake" "$dir/cmake"; rm -r "$clone/build"; run show

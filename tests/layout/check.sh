@@ -4,7 +4,8 @@
 # - Modules (folders that are libraries) include one another in one direction only, and so do the folders of a module.
 # - Each external library is included in one place only.
 # - Files have at most 600 lines, and folders of a module at most 24 files of code.
-# - Tests mirror the modules, and the top level contains only known names.
+# - Headers contain #pragma once, and kernels that Highway compiles for several instruction sets include targets.h.
+# - Tests mirror the modules, each source of a test is built, and the top level contains only known names.
 set -eu
 cd "$1"
 max_lines=600

@@ -2,9 +2,9 @@
 run folders, connected by a pair of virtual Ethernet devices (veth); and a second run over a lossy link, which delays
 packets and loses some. Needs root, ip, unshare and Open MPI; otherwise the test is skipped.
 
---rate MBIT limits the rate of the veth pair (tc tbf). --ms DELAY and --loss PERCENT replace the pair by a lossy link:
-two TUN devices, between which this script forwards the packets, because few kernels have netem. If arguments follow --,
-the script runs heed with them in the current folder, instead of the test, and prints the output.
+--rate MBIT limits the rate of each device (tc tbf). If arguments follow --, the script runs heed with them in the
+current folder, instead of the test, and prints the output; --ms DELAY and --loss PERCENT then replace the veth pair
+with a lossy link: two TUN devices, between which this script forwards the packets, because few kernels have netem.
 """
 import argparse
 import ctypes

@@ -1,4 +1,4 @@
-// Models that label each source row, each sequence, or hidden tokens.
+// Models that label each source row or each sequence, or that predict masked tokens.
 #include "nn/models/classifier.h"
 
 #include "autograd/gradcheck.h"

@@ -110,9 +110,8 @@ BOOST_AUTO_TEST_CASE(self_attention_passes_gradcheck) {
             Pass pass = pass_of(dropout);
             return layer(x, {offsets, nullptr, pass});
           });
-          BOOST_TEST_CONTEXT(heads << " heads, "
-                                   << (scope == AttentionScope::past ? "causal, " : "")
-                                   << "dropout " << dropout << ", " << offsets.back() << " rows") {
+          BOOST_TEST_CONTEXT("heads: " << heads << (scope == AttentionScope::past ? ", causal" : "")
+                                       << ", dropout " << dropout << ", rows: " << offsets.back()) {
             BOOST_TEST(right_or_empty(gradcheck(f, normal({offsets.back(), 6}, 4))));
           }
         }
@@ -137,8 +136,8 @@ BOOST_AUTO_TEST_CASE(cross_attention_passes_gradcheck) {
               const EncoderOutput encoded{encoder_rows, ends};
               return layer(x, {offsets, &encoded, pass});
             });
-        BOOST_TEST_CONTEXT(heads << " heads, dropout " << dropout << ", " << offsets.back()
-                                 << " query rows, " << ends.back() << " encoder rows") {
+        BOOST_TEST_CONTEXT("heads: " << heads << ", dropout " << dropout << ", query rows: "
+                                     << offsets.back() << ", encoder rows: " << ends.back()) {
           BOOST_TEST(right_or_empty(
               gradcheck(f, normal({offsets.back(), 6}, 4), normal({ends.back(), 6}, 5))));
         }

@@ -68,7 +68,7 @@ BOOST_AUTO_TEST_CASE(inner_products_of_sinusoids_depend_only_on_distance) {
                1e-10);  // equal in both directions
   }
   // The product decreases over the first distances. Beyond them it is not monotonic, nor does the
-  // paper claim so.
+  // paper claim that it is.
   BOOST_TEST(inner(table, 0, 1) < inner(table, 0, 0));
   BOOST_TEST(inner(table, 0, 2) < inner(table, 0, 1));
 }

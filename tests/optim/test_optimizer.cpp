@@ -1,4 +1,4 @@
-// Updates compared with their definitions, updates of ranges, and clipping.
+// Updates compared with their definitions, updates of ranges, clipping, and refused arguments.
 #include <limits>
 #include <string>
 

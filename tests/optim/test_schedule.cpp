@@ -62,8 +62,8 @@ BOOST_AUTO_TEST_CASE(warmup_is_linear_from_the_first_step) {
 }
 
 BOOST_AUTO_TEST_CASE(the_noam_schedule_is_proportional_to_the_formula_of_the_paper) {
-  // lrate = d^-0.5 min(t^-0.5, t warmup^-1.5) (Vaswani et al. 2017, section 5.3), scaled to its
-  // peak.
+  // lrate = d^-0.5 min(t^-0.5, t warmup^-1.5) (Vaswani et al. 2017, section 5.3), scaled so that
+  // its peak is lr.
   const OptimOptions o = options(ScheduleKind::noam, 400);
   const double peak = std::pow(400.0, -0.5);
   for (const double t : {1.0, 7.0, 399.0, 400.0, 401.0, 5000.0, 1e6}) {

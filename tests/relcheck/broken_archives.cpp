@@ -67,7 +67,7 @@ void bombs(Cases& cases) {
     cases.file(name, repeated(pack_gzip(mebibyte), 1024), "");
   };
   bomb("1 GiB of zeros", std::string(1, '\0'));
-  bomb("1 GiB without a line end", "a");
+  bomb("1 GiB without a line ending", "a");
   bomb("1 GiB of empty lines", "\n");
   bomb("1 GiB of the same line", "the same line\n");
 }

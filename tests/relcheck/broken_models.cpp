@@ -77,7 +77,7 @@ void frames(Cases& cases) {
   cases.file("a length of 2^63", whole + tag(1, length) + varint(std::uint64_t{1} << 63), broken);
   cases.file("a length of 2^64 - 1", whole + tag(1, length) + varint(~std::uint64_t{0}), broken);
   cases.file("an unterminated length", whole + "\x0A" + std::string(100, '\xFF'), broken);
-  cases.file("a field of number 0", whole + text_field(0, "x"), "not a sentencepiece model");
+  cases.file("a field with number 0", whole + text_field(0, "x"), "not a sentencepiece model");
   cases.file("a number instead of a message", number_field(1, 5) + whole, broken);
   cases.file("a group", whole + tag(1, group), broken);
   cases.file("eight bytes instead of a message", whole + tag(3, eight_bytes) + "12345678", broken);

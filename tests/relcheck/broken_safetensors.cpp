@@ -71,7 +71,7 @@ void frames(Cases& cases) {
              "not valid JSON");
   cases.file("a big-endian length", std::string(7, '\0') + "\1" + good, kTooLong);
   cases.file("a length as text", "00000064" + good, kTooLong);
-  cases.file("line ends converted to \\r\\n",
+  cases.file("line endings converted to \\r\\n",
              framed(good.size(), "{\r\n" + good.substr(1) + "\7\7\7\7"), "not valid JSON");
   cases.file("a byte-order mark before the header",
              framed(good.size() + 3, "\xEF\xBB\xBF" + good + "\7\7\7\7"), "begin with {");
@@ -150,7 +150,7 @@ void json(Cases& cases) {
                tensor("a", "U8", "[4.0000000000000001]", "[0,4]"), 4, "whole numbers from 0");
   cases.header("an extent of -0", tensor("a", "U8", "[-0]", "[0,0]"), 0,
                "\"a\": shape must be a list of at most 8 whole numbers");
-  cases.header("half a surrogate pair in a name", R"("\ud800":{})", 0, "not valid JSON");
+  cases.header("a lone surrogate in a name", R"("\ud800":{})", 0, "not valid JSON");
   cases.header("an overlong encoding in a name", "\"\xC0\x80\":{}", 0, "not valid JSON");
   cases.header("a newline in a name", "\"a\nb\":{}", 0, "not valid JSON");
   cases.header("a truncated name", "\"a", 0, "not valid JSON");

@@ -88,7 +88,7 @@ void lengths(Cases& cases) {
   two("one line more", kSource + "vier\n", kTarget, "lines: 4 in FOLDER/train.src");
   two("an empty line at the end", kSource + "\n", kTarget, "lines: 4 in FOLDER/train.src");
   two("truncated in the penultimate line", kSource, "a house\ntwo ho", ", 2 in FOLDER/train.tgt");
-  two("line ends of classic Mac OS", kSource, "a house\rtwo houses\rthree\r",
+  two("line endings of classic Mac OS", kSource, "a house\rtwo houses\rthree\r",
       ", 1 in FOLDER/train.tgt");
   two("a newline inside a line", kSource, "a\nhouse\ntwo houses\nthree\n",
       ", 4 in FOLDER/train.tgt");
@@ -112,7 +112,7 @@ void characters(Cases& cases) {
   cases.source("Shift JIS", "ein\n\x83n\x83\x45\x83X\ndrei\n", at2 + "1 of the line (0x83)");
   cases.source("an overlong slash", "ein\na\xC0\xAF\ndrei\n", at2 + "2 of the line (0xC0)");
   cases.source("an overlong euro sign", "ein\n\xF0\x82\x82\xAC\ndrei\n", at2 + "1");
-  cases.source("half a surrogate pair", "ein\n\xED\xA0\x80\ndrei\n", at2 + "1 of the line (0xED)");
+  cases.source("a lone surrogate", "ein\n\xED\xA0\x80\ndrei\n", at2 + "1 of the line (0xED)");
   cases.source("a code point beyond Unicode", "ein\nx\xF4\x90\x80\x80\ndrei\n",
                at2 + "2 of the line (0xF4)");
   cases.source("a character truncated by the end of a line", "ein\nHa\xE2\x82\ndrei\n", at2 + "3");
@@ -151,7 +151,7 @@ void characters(Cases& cases) {
   cases.source("a line one byte too long", "ein\n" + std::string(1'000'001, 'x') + "\ndrei\n",
                ":2: a line of more than 1000000 bytes");
   cases.sized(
-      "a text without line ends", 300'000,
+      "a text without line endings", 300'000,
       [](std::size_t words) { return repeated("ein Haus ", words); },
       ":1: a line of more than 1000000 bytes");
 }
@@ -191,7 +191,7 @@ void running_texts(Cases& cases) {
 std::vector<BrokenCase> sound_texts() {
   Cases cases;
   cases.source("three lines", kSource, "");
-  cases.source("a byte-order mark, Windows line ends, no final line end",
+  cases.source("a byte-order mark, Windows line endings, no final line ending",
                "\xEF\xBB\xBF"
                "a\r\nb\r\nc",
                "");

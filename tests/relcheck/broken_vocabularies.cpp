@@ -52,7 +52,8 @@ void heads(Cases& cases) {
   cases.file("<pad> first", words, "<pad>\n" + kSpecials + "a\n", ":1: " + expected + "<unk>");
   cases.file("truncated after two lines", words, "<unk>\n<s>\n", ":3: " + expected + "</s>");
   cases.file("truncated in the third line", words, "<unk>\n<s>\n</", ":3: " + expected + "</s>");
-  cases.file("line ends of classic Mac OS", characters, "<unk>\r<s>\r</s>\ra\r", ":1: " + expected);
+  cases.file("line endings of classic Mac OS", characters, "<unk>\r<s>\r</s>\ra\r",
+             ":1: " + expected);
   cases.file("UTF-16", characters, std::string("\xFF\xFE<\0u\0", 6), ":1: invalid UTF-8");
   cases.file("all zeros", characters, std::string(4096, '\0'), ":1: NUL byte");
   cases.file("a SentencePiece model", words, "\x0A\x0E\x0A\x05<unk>\x15", ":1: ");
@@ -81,7 +82,7 @@ void pieces(Cases& cases) {
   cases.line("two characters, one escaped", characters, "a\\x62", one);
   cases.line("a letter and its accent", characters, "e\u0301", one);
   cases.line("half a character in an escape", characters, "\\xC3", one);
-  cases.line("half a surrogate pair", characters, "\\xED\\xA0\\x80", one);
+  cases.line("a lone surrogate", characters, "\\xED\\xA0\\x80", one);
   cases.line("a NUL in two escaped bytes", characters, "\\xC0\\x80", one);
   cases.line("two words separated by a tab", words, "a\\tb", one);
   cases.line("two words separated by a newline", words, "a\\nb", one);

@@ -33,7 +33,7 @@ void nested(YamlCases& cases) {
   deep("full of lists with a value", "[1,");
   deep("full of maps with a key", "{a: ");
   deep("full of maps with a quoted key", "{\"a\":");
-  deep("full of brackets and line ends", "[\n");
+  deep("full of brackets and line endings", "[\n");
   deep("full of dashes", "- ");
   deep("full of question marks", "? ");
   deep("full of keys on one line", "a: ");

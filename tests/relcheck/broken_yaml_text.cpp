@@ -53,12 +53,12 @@ void characters(YamlCases& cases) {
              "2:7: invalid UTF-8");
   cases.text("a lone continuation byte", kRuns + "# \x80\n", "2:3: invalid UTF-8");
   cases.text("a truncated character in a comment", kRuns + "# \xF0\x9F\x98", "2:3: invalid UTF-8");
-  cases.text("a character truncated by a line end", kRuns + "name: \xE2\x82\nseed: 1\n",
+  cases.text("a character truncated by the end of a line", kRuns + "name: \xE2\x82\nseed: 1\n",
              "2:7: invalid UTF-8");
   cases.text("terminal colours", kRuns + "name: \x1B[31mred\n", "2:7: control character 0x1b");
   cases.text("a form feed", kRuns + "\fseed: 1\n", "2:1: control character 0x0c");
   cases.text("a vertical tab", kRuns + "seed:\v1\n", "2:6: control character 0x0b");
-  cases.text("line ends of classic Mac OS", "seed: 1\rdata: {synthetic: {name: copy}}\r",
+  cases.text("line endings of classic Mac OS", "seed: 1\rdata: {synthetic: {name: copy}}\r",
              "1:8: control character 0x0d");
   cases.text("a sector of zeros at the end", kRuns + std::string(512, '\0'),
              "2:1: control character 0x00");
@@ -171,7 +171,7 @@ void anchors(YamlCases& cases) {
 std::vector<BrokenCase> sound_yaml() {
   YamlCases cases;
   cases.text("one line", kRuns, "");
-  cases.text("a byte-order mark, document markers, Windows line ends",
+  cases.text("a byte-order mark, document markers, Windows line endings",
              "\xEF\xBB\xBF---\r\n" + kRuns + "seed: 3\r\n...\r\n", "");
   cases.text("anchors and aliases", kRuns + "train: {steps: &n 5, keep: *n}\n", "");
   cases.text("a file of the maximum size",

@@ -41,7 +41,7 @@ class File:
         return blocks if random.random() < 0.7 else blocks[:random.randint(self.kept, len(blocks))]
 
     def some_blocks(self, random, begin):
-        """The bytes from `begin` on: each block is old, new, zero, or a remainder of another file."""
+        """The bytes from `begin` on: each block is old, new, zero, or stale data from another file."""
         size, result = random.choice(BLOCKS), b""
         while begin < len(self.content):
             end = min(begin // size * size + size, len(self.content))

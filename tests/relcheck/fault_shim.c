@@ -6,7 +6,7 @@
  *                 number, name, result, errno, fault (1: injected failure), descriptor,
  *                 flags, offset, length, path, second path (of a rename; the text of a symlink)
  *   FAULT_DATA    a file that receives the bytes of all writes, concatenated
- *   FAULT_AT      the number of the call that fails, from 1
+ *   FAULT_AT      the number of the call that fails, counted from 1
  *   FAULT_KIND    how it fails: an errno as a number; "short" (half of a write is written, other
  *                 calls succeed); "half" (the same, and the next write fails with ENOSPC); "kill"
  *                 (SIGKILL, after half of a write); "exit" (the same, with _exit)

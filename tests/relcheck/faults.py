@@ -104,7 +104,7 @@ class Case:
             if done.returncode != 0:
                 self.wrong["harmless"] = f"exit {done.returncode}: {last_line(done)}"
             elif lines_of(self.work / "run/train.log") != self.scenario.logged:
-                self.wrong["harmless"] = "train.log has another number of lines"
+                self.wrong["harmless"] = "train.log has a different number of lines"
         elif self.kind in DEADLY:
             if done.returncode not in (-9, 99):
                 self.wrong["end"] = f"exit {done.returncode}, not killed"

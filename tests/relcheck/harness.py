@@ -78,8 +78,8 @@ class Ground:
         return path
 
     def run(self, *arguments, check=None, **keywords):
-        """Runs heed and captures its output as text. Raises RuntimeError if the exit status is not
-        `check`, if given."""
+        """Runs heed and captures its output as text. If `check` is given, raises RuntimeError unless it is the exit
+        status."""
         done = subprocess.run([self.heed, *map(str, arguments)], cwd=self.path, text=True, errors="replace",
                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **keywords)
         if check is not None and done.returncode != check:

@@ -122,7 +122,7 @@ def status_line(status, stderr):
 
 def broken_lines(run, unfinished=False):
     """The number of lines of metrics.jsonl that are not complete records. With `unfinished`, a last line without a line
-    end does not count."""
+    ending does not count."""
     try:
         lines = (run / "metrics.jsonl").read_bytes().split(b"\n")
     except FileNotFoundError:

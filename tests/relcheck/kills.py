@@ -128,7 +128,7 @@ def killed_chain(ground, kind, run, aim, tally):
 
 def killed_runs(check, ground):
     """Kills runs until the numbers of kills, in total and of each kind, suffice; on a busy machine, more kills miss
-    their aim."""
+    their target."""
     wanted = 2000 if ground.long else 100
     wanted_of = {"kills": wanted, "in a save": 0.4 * wanted, "starting": 0.05 * wanted}
     reference, aims = {}, {}

@@ -173,7 +173,8 @@ void checkpoints_stay_finite(Measures& measures, std::int64_t runs) {
                 stopped > 0 && skipped > 0);
 }
 
-/// The cost of the check without a fault: each op tests once whether an observer is installed.
+/// The cost of the check without a fault, estimated as one test for each result and each gradient:
+/// whether an observer is installed.
 void check_is_cheap(Measures& measures) {
   Trial trial;
   const std::int64_t checks = trial.injector.results + trial.injector.gradients_seen;

@@ -119,7 +119,7 @@ BOOST_AUTO_TEST_CASE(wrong_backward_is_marked_in_the_table) {
 
 // ---- reading lines --------------------------------------------------------------------------
 
-BOOST_AUTO_TEST_CASE(line_ends_and_an_initial_byte_order_mark_are_removed) {
+BOOST_AUTO_TEST_CASE(line_endings_and_an_initial_byte_order_mark_are_removed) {
   const TempFolder folder;
   const auto check = [&](const std::string& bytes, const std::vector<std::string>& expected) {
     put(folder / "plain", bytes);

@@ -105,7 +105,7 @@ status 2 eval runs/tiny data.synthetic.test=0 --split test
 says 'the config has no test split: choose --split valid, or give --source FILE --target FILE'
 for split in '' '--split valid' '--split test'; do
   status 2 eval runs/tiny data.synthetic.test=0 data.synthetic.valid=0 $split
-  says 'the config has neither a valid nor a test split: give --source FILE --target FILE'
+  says 'the config has neither a validation nor a test split: give --source FILE --target FILE'
 done
 status 2 eval runs/tiny --source src
 status 2 eval runs/tiny --text src

@@ -183,7 +183,7 @@ cp -r "$here/old_run" old
 status 0 eval old --json
 near 'loss of an old run' "$(number loss)" 0.333609436722889
 near 'exact match of an old run' "$(number exact_match)" 0.3
-for run in old old/config.yaml; do  # a missing key has the behaviour of the older version
+for run in old old/config.yaml; do  # keys missing from the config keep the behaviour of the older version
   status 0 show $run optim.name=adamw
   holds out '  decay: all'
   status 0 show $run

@@ -319,8 +319,8 @@ BOOST_AUTO_TEST_CASE(inconsistent_values_are_refused) {
        "warmup"},
       {copy + "optim: {schedule: {name: cosine}}\ntrain: {steps: 0, epochs: 3}\n", "accepted"},
       {copy + "optim: {schedule: {name: cosine}}\ntrain: {steps: 0, minutes: 3}\n",
-       "exp.yaml:2:26: optim.schedule.steps: missing: cosine needs an end step, and "
-       "train.steps is 0"},
+       "exp.yaml:2:26: optim.schedule.steps: missing: cosine needs an end step; "
+       "train.steps and epochs are 0"},
       {copy + "optim: {lr: 1.0e-4, schedule: {name: cosine, min_lr: 1.0e-3}}\n",
        "exp.yaml:2:54: optim.schedule.min_lr: 0.001 is greater than optim.lr (0.0001)"},
       {copy + "train: {steps: 0}\n",

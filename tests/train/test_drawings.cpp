@@ -102,8 +102,8 @@ Numbers numbers_of(const Config& config, const Vocabulary& vocabulary) {
   return numbers;
 }
 
-/// Checks that every parameter is drawn with its shape, and the number of all values. Of repeated
-/// blocks, only the first is drawn.
+/// Checks that every parameter is drawn with its shape and that the drawing contains the right
+/// number of values. Of repeated blocks, only the first is drawn.
 void check_drawing(const Config& config, const Vocabulary& vocabulary) {
   const Numbers drawn = numbers_of(config, vocabulary);
   std::int64_t values = 0;

@@ -68,7 +68,7 @@ BOOST_AUTO_TEST_CASE(repair_truncates_before_the_first_broken_line) {
   BOOST_TEST(repaired(good) == good);
   BOOST_TEST(repaired("") == "");
   BOOST_TEST(repaired(good + "{\"step\":3") == good);           // a process killed while writing
-  BOOST_TEST(repaired(good + "{\"step\":3}") == good);          // only the line end is missing
+  BOOST_TEST(repaired(good + "{\"step\":3}") == good);          // only the line ending is missing
   BOOST_TEST(repaired(good + std::string(100, '\0')) == good);  // a power cut
   BOOST_TEST(repaired(good + std::string(9, '\0') + "\n" + good) == good);
   BOOST_TEST(repaired(good + "17\n") == good);  // valid JSON, but not a record

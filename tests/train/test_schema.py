@@ -2,7 +2,7 @@
 """test_schema.py HEED TEST_TRAIN: checks that the schema of `heed show --schema` agrees with the config reader.
 
 The schema must accept every config that the reader accepts in its tests (including the shipped ones), and refuse
-every one that it refuses, except for the errors in BEYOND. Requires Debian's python3-jsonschema.
+every config that the reader refuses, except for the errors in BEYOND. Requires Debian's python3-jsonschema.
 """
 import json
 import os

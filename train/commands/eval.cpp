@@ -35,9 +35,10 @@ struct Subject {
   const std::string alternative = name == "test" ? "valid" : "test";
   const char* const files = reads == Reads::pairs ? "--source FILE --target FILE" : "--text FILE";
   if (alternative_exists)
-    refuse_arguments(fmt::format("the config has no {} split: choose --split {}, or give {}", name,
-                                 alternative, files));
-  refuse_arguments(fmt::format("the config has neither a valid nor a test split: give {}", files));
+    refuse_arguments(fmt::format("the config has no {} split: choose --split {}, or give {}",
+                                 name == "test" ? "test" : "validation", alternative, files));
+  refuse_arguments(
+      fmt::format("the config has neither a validation nor a test split: give {}", files));
 }
 
 /// Reads the split to evaluate. Reads the whole corpus only if this split is synthetic or a

@@ -515,7 +515,7 @@ class Checker : KeyChecks {
     const std::int64_t end = end_of_decay(config_);
     if (end == 0 && config_.train.epochs == 0.0) {
       add_error({steps, chooser, "train.steps"},
-                fmt::format("missing: {} needs an end step, and train.steps is 0", name));
+                fmt::format("missing: {} needs an end step; train.steps and epochs are 0", name));
     } else if (end > 0 && schedule.warmup >= end && !shorten_warmup(end)) {
       add_error({warmup, steps, chooser, "train.steps"},
                 fmt::format("{}, but {} ends at step {}; set a shorter warmup", schedule.warmup,

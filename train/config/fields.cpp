@@ -82,7 +82,8 @@ void add_data(Table& table) {
               "two shapes, to be described in words; tones: sounds that encode digits; motion: "
               "videos of a moving square, with its first direction and its number of turns as the "
               "label; grammar: sentences, with the part of speech of each word."),
-          row(HEED_KEY(data.synthetic.of), "The tasks of a mixture.")
+          row(HEED_KEY(data.synthetic.of),
+              "The tasks of a mixture. The numbers in this section apply to each of them.")
               .in_words("a name or a list of names")
               .only(name, {"mixture"}),
           row(HEED_KEY(data.synthetic.train), pairs,
@@ -231,7 +232,8 @@ void add_optim(Table& table) {
   const std::vector<std::string> adam{"adam", "adamw"}, decays{"cosine", "linear"};
   add(table,
       {
-          row(HEED_KEY(optim.name), "The optimizer.")
+          row(HEED_KEY(optim.name),
+              "The optimizer. heed resume can change it only between adam and adamw.")
               .keep_on_resume("a run keeps its moments, which Adam and SGD do not share", adam),
           row(HEED_KEY(optim.lr), positive,
               "The peak learning rate, reached at the end of warmup."),
@@ -258,7 +260,8 @@ void add_optim(Table& table) {
           row(HEED_KEY(optim.schedule.warmup), steps,
               "Number of steps in which the learning rate rises."),
           row(HEED_KEY(optim.schedule.steps), steps,
-              "The step at which the decay ends; 0: train.steps.")
+              "The step at which the decay ends; 0: train.steps or, if that is 0, the number of "
+              "steps in train.epochs.")
               .only(schedule, decays),
           row(HEED_KEY(optim.schedule.min_lr), not_negative,
               "The learning rate at the end of the decay.")

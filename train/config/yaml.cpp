@@ -25,7 +25,7 @@ constexpr std::size_t max_missing = 100;  ///< maximum number of missing colons 
 // ---- what yaml-cpp accepts or misreports -----------------------------------------------------
 
 /// The first byte that no config may contain: invalid UTF-8, or a control character other than a
-/// tab or a line end. yaml-cpp accepts most of them.
+/// tab or a line ending. yaml-cpp accepts most of them.
 std::optional<ValueError> find_flaw(std::string_view text, int source) {
   const auto is_flaw = [](char c) {
     const auto byte = static_cast<unsigned char>(c);
@@ -288,7 +288,8 @@ class Builder : public YAML::EventHandler {
       set_key(frame, std::move(node));
     } else {
       if (node.kind == YamlNode::Kind::null) {
-        node.place = frame.key_place;  // an empty value has no place in the text
+        // A null value, which may be empty in the text, is reported at its key.
+        node.place = frame.key_place;
         if (!colon_follows(frame.key_end)) {
           if (no_colon_.size() < max_missing) no_colon_.emplace_back(frame.key_place, path());
           frame.keep = false;

@@ -15,7 +15,7 @@ namespace reference {
 
 using Ids = std::vector<std::int32_t>;
 
-/// The characters (UTF-8) of some lines, in alphabetical order, behind three special tokens.
+/// The characters (UTF-8) of some lines, in order of code point, after three special tokens.
 class Characters {
  public:
   static constexpr std::int32_t unk = 0, bos = 1, eos = 2;
@@ -61,10 +61,10 @@ class Characters {
   std::vector<std::string> pieces_{"", "", ""};
 };
 
-/// A source and a target; a sample of a language model has no source.
+/// A source and a target. A sample of a language model has no source, <s> or </s>.
 struct Sample {
   Ids source;  ///< x₁ … x_n </s>
-  Ids input;   ///< of the decoder: <s> y₁ … y_m
+  Ids input;   ///< input of the decoder: <s> y₁ … y_m
   Ids labels;  ///< y₁ … y_m </s>
 };
 

@@ -18,14 +18,14 @@ template <class T>
 Setter set(T& value) {
   return [&value](const YAML::Node& node) { value = node.as<T>(); };
 }
-/// A key of which this program supports one value only.
+/// The setter of a key for which this program supports only one value.
 Setter only(const std::string& value) {
   return [value](const YAML::Node& node) {
     if (node.as<std::string>() != value) throw std::runtime_error("expected " + value);
   };
 }
 
-/// Every key, and what its value does.
+/// The setter of each supported key.
 std::map<std::string, Setter> keys_of(Experiment& e) {
   return {
       {"name", [](const YAML::Node&) {}},

@@ -24,7 +24,7 @@ struct Experiment {
   std::int64_t max_length = 128;  ///< maximum number of generated tokens
 };
 
-/// Throws Error(usage), naming file, line and key.
+/// Throws Error(usage) if the file cannot be read or contains an invalid key or value.
 Experiment read_experiment(const std::string& file);
 
 }  // namespace reference

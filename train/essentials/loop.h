@@ -31,7 +31,7 @@ Tensor loss_of(const Model& model, std::span<const Sample* const> batch, double 
   return loss;
 }
 
-/// lr · min(t / warmup, √(warmup / t)): a linear warmup, then the inverse square root of the step.
+/// lr · min(t / warmup, √(warmup / t)): a linear warmup, then inverse-square-root decay.
 /// With lr = 1 / √(d warmup) this is equation 3 of Vaswani et al. 2017,
 /// d^−½ min(t^−½, t · warmup^−1.5).
 inline double learning_rate(double lr, std::int64_t warmup, std::int64_t step) {
@@ -40,7 +40,7 @@ inline double learning_rate(double lr, std::int64_t warmup, std::int64_t step) {
   return lr * std::min(t / w, std::sqrt(w / t));
 }
 
-/// One step: forward, backward, update. Returns the loss before it.
+/// One step: forward, backward, update. Returns the loss before the update.
 template <class Model>
 double train_step(const Model& model, Adam& adam, std::span<const Sample* const> batch,
                   double smoothing, double lr) {

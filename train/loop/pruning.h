@@ -36,7 +36,7 @@ void remove_head(Model& model, const Config& config, const HeadImportance& head)
 
 /// Sets the given share of all matrix entries to zero, those with the smallest magnitudes first;
 /// ties are resolved in the order of the model. Biases and gains are not changed. Returns the
-/// number of entries that are zero. Throws Error(non_finite) if a weight is NaN.
+/// number of entries that are zero. Throws Error(non_finite) if an entry is NaN.
 /// Source: See, Luong and Manning, "Compression of neural machine translation models via pruning",
 /// 2016 (class-blind).
 std::int64_t remove_weights(Model& model, double share);

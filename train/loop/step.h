@@ -64,10 +64,11 @@ class TrainStep {
   /// Runs step number `step` (1, 2, …), which is part of dropout's random keys, on the shards of a
   /// batch. For given shards, the bits of the result do not depend on the numbers of threads and
   /// ranks. Throws Error(Exit::non_finite), with the weights unchanged, if the loss or the
-  /// gradients' norm is NaN or infinite; on rank 0, the message names the first non-finite tensor.
-  /// A non-finite weight that does not affect the loss is found when it is updated:
-  /// Error(Exit::non_finite) is then thrown after the update. Throws Error(Exit::failed) if the
-  /// batch has no labels.
+  /// gradients' norm is NaN or infinite; on rank 0, the message names the first non-finite tensor,
+  /// if there is one. A non-finite weight that does not affect the loss is found when it is
+  /// updated: Error(Exit::non_finite) is then thrown after the update. Throws Error(Exit::failed)
+  /// if the batch has no labels, and Error(Exit::io) if the model has batch norm and the system
+  /// cannot create a thread for each shard.
   StepResult run(std::span<const Batch> shards, std::int64_t step, double lr);
   /// The segment memory, if the model has one.
   std::optional<SegmentMemory>& memory() { return memory_; }

@@ -71,7 +71,7 @@ class Trainer {
   /// The limit that ended a finished run: "train.steps=2000".
   std::string reached_limit();
   void log_resume_status();
-  /// The completed share of the run, by the limit that is nearest; at least 1: a limit is reached.
+  /// The completed share of the run, measured by the nearest limit; 1 or more: a limit is reached.
   double share_done();
   void one_step();
   /// Called for a non-finite step: skips it, or saves and ends the run.
@@ -125,8 +125,8 @@ class Trainer {
   RunLog& run_log_;
   Replica replica_;
   std::optional<WeightEma> ema_;
-  /// The last step of the run according to train.steps or train.epochs (learning_rate); 0: neither
-  /// is set.
+  /// The last step of the run according to train.steps or train.epochs, for learning_rate(); 0:
+  /// neither is set.
   std::int64_t total_steps_;
   CheckpointFolder checkpoints_;
   std::optional<RunMetrics> metrics_;                     ///< set by train() or restore()

@@ -87,8 +87,8 @@ std::string separated(std::string text) {
 }
 
 /// Whether a character is in the ranges of sacreBLEU, which writes ideographs beyond U+FFFF as
-/// '\u20000' to '\u2a6d6'. Python reads each bound as a character of four digits (U+2000, U+2A6D)
-/// and a fifth digit. Compared as strings, these bounds include U+2001 to U+2A6D, among them
+/// '\u20000' to '\u2a6d6'. Python reads each bound as an escape of four digits (U+2000, U+2A6D)
+/// followed by a digit. Compared as strings, these bounds include U+2001 to U+2A6D, among them
 /// quotation marks and dashes; this range is kept so that scores equal sacreBLEU's.
 bool is_chinese(char32_t c) {
   static constexpr std::pair<char32_t, char32_t> ranges[] = {

@@ -1,6 +1,5 @@
 #pragma once
-/// The confusion matrix of a classifier: the count of each pair of a true and a
-/// predicted label.
+/// The confusion matrix of a classifier: the count of each pair of a true and a predicted label.
 #include <cstdint>
 #include <map>
 #include <string>

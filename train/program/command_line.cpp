@@ -146,7 +146,8 @@ void add_eval(CLI::App& app, Job& job) {
   add_json(command, options->json, "the metrics");
   command->footer(
       "The loss is the mean negative log-likelihood per token in nats, without label smoothing.\n"
-      "In JSON, accuracy and exact match are fractions; BLEU and chrF2 range from 0 to 100.\n"
+      "In JSON, accuracy, exact match and macro F1 range from 0 to 1, and BLEU, chrF2 and ROUGE\n"
+      "from 0 to 100.\n"
       "Files may be compressed with gzip. --source, --target and --text may be repeated.\n"
       "Examples:\n"
       "  heed eval runs/dates --json\n"

@@ -36,8 +36,9 @@ class Continuations final : public Generator {
 
   std::vector<std::vector<GeneratedText>> nbest(const GenerationRequest& request) override {
     if (!request.prefixes.empty()) {
-      throw Error(Exit::usage,
-                  "--prefix is for translations; a language model continues its input lines");
+      throw Error(
+          Exit::usage,
+          "--prefix is for tasks with a source; a language model continues its input lines");
     }
     std::vector<std::vector<GeneratedText>> all(request.input.size());
     trained_.team.run(std::ssize(request.input), [&](std::int64_t i) {

@@ -66,7 +66,8 @@ class Generator {
   virtual std::vector<std::string> lines(const std::vector<std::string>& input,
                                          std::int64_t first) = 0;
   /// Up to request.nbest outputs for each line: the best first or, with decode.sample, in the order
-  /// in which they were drawn. Throws Error(usage) if the task has only one output per line.
+  /// in which they were drawn. Throws Error(usage) if the task has only one output per line, or if
+  /// it does not accept the prefixes of the request.
   virtual std::vector<std::vector<GeneratedText>> nbest(const GenerationRequest& request);
   /// The prompt and its continuation. `on_text`, if set, receives the text in pieces, each as soon
   /// as it is final. Throws Error(usage) if the task does not continue prompts.

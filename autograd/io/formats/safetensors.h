@@ -97,9 +97,9 @@ class SafetensorsFile {
   std::unique_ptr<std::uint64_t[], Free> data_;
 };
 
-/// Writes the tensors in order of decreasing element width and, for equal widths, of name, so that
-/// each is aligned and equal tensors always result in the same bytes. Throws Error(failed) for a
-/// duplicate or reserved name, or if the number of bytes does not match the shape.
+/// Writes the tensors by decreasing element width and, for equal widths, by name, so that each is
+/// aligned and equal tensors always result in the same bytes. Throws Error(failed) for a duplicate
+/// or reserved name, or if the number of bytes does not match the shape.
 void write_safetensors(FileWriter& file, std::span<const TensorView> tensors,
                        const TensorMetadata& metadata = {});
 

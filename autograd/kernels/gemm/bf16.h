@@ -33,7 +33,7 @@ void gemm_bf16(Trans trans_a, Trans trans_b, std::int64_t m, std::int64_t n, std
                const real* a, std::int64_t lda, const real* b, std::int64_t ldb, bool accumulate,
                real* c, std::int64_t ldc);
 
-/// y[i] is the upper half of x[i], rounded to nearest, ties to even; NaN remains NaN.
+/// y[i] contains the bits of x[i] rounded to bfloat16 (nearest, ties to even); NaN remains NaN.
 void to_bf16(const float* x, std::uint16_t* y, std::int64_t n);
 namespace plain {
 void to_bf16(const float* x, std::uint16_t* y, std::int64_t n);

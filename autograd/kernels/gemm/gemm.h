@@ -1,5 +1,6 @@
 #pragma once
-/// Matrix products, always on the calling thread. No file outside this folder calls BLAS.
+/// Matrix products, always on the calling thread. Outside this folder, only plain/gemm.cpp
+/// calls BLAS.
 #include <cstdint>
 
 #include "autograd/base/real.h"

@@ -1,4 +1,4 @@
-/// Matrix products by BLAS, for programs that link no other kernels.
+/// Matrix products by BLAS, for programs that link no vectorised kernels.
 #include "autograd/kernels/gemm/gemm.h"
 
 #include <cblas.h>

@@ -1,4 +1,5 @@
-/// The kernels as their reference implementations, for programs that link no vectorised ones.
+/// Defines the kernels by their reference implementations, for programs that link no vectorised
+/// kernels. Those of fused attention and decoding are not included.
 #include "autograd/kernels/plain/plain.h"
 #include "autograd/kernels/plain/rows.h"
 #include "autograd/kernels/plain/steps.h"

@@ -26,8 +26,8 @@ inline double sum_of_weights(const real* x, double m, std::int64_t n) {
   return static_cast<double>(total);
 }
 
-/// log Σ exp(x − m) of a row with a finite m (NaN if m is NaN). The first largest value is excluded
-/// from the sum, because its term of 1 would swamp the rest, which determines a logarithm near 0.
+/// log Σ exp(x − m) of a row with a finite m (NaN if m is NaN). The first maximum is excluded from
+/// the sum, because its term of 1 would swamp the rest, which determines a logarithm near 0.
 inline double log_of_weights(const real* x, double m, std::int64_t n) {
   const std::int64_t first = std::find(x, x + n, static_cast<real>(m)) - x;
   if (first == n) return m;  // NaN
@@ -75,7 +75,7 @@ inline RowLoss cross_entropy_row(real* logits, std::int64_t n, std::int32_t targ
                                  real scale, bool with_grad) {
   const double m = largest(logits, n), t = logits[target], eps = smoothing;
   const std::int64_t first_largest = std::find(logits, logits + n, static_cast<real>(m)) - logits;
-  double rest = 0, deficit = 0;  // Σ_(j ≠ first largest) e^(x_j − m), Σ_j (m − x_j)
+  double rest = 0, deficit = 0;  // Σ_(j ≠ first_largest) e^(x_j − m), Σ_j (m − x_j)
   for (std::int64_t j = 0; j < n; ++j) {
     if (j != first_largest) rest += weight(logits[j], m);
     deficit += m - logits[j];
@@ -92,7 +92,7 @@ inline RowLoss cross_entropy_row(real* logits, std::int64_t n, std::int32_t targ
   const double total = m == -infinity ? 1 : 1 + rest;
   for (std::int64_t j = 0; j < n; ++j) {
     const double p = weight(logits[j], m) / total;
-    // For the first largest logit, −rest / total computes p − 1 without cancellation.
+    // For the first maximum, −rest / total computes p − 1 without cancellation.
     const double error = j == first_largest && m > -infinity ? -rest / total : p - 1;
     const double above = j == target ? error + eps : p;
     logits[j] = static_cast<real>(scale * (above - eps / static_cast<double>(n)));

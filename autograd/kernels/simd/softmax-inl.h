@@ -65,7 +65,7 @@ HWY_INLINE std::int64_t find_first(const real* x, real m, std::int64_t n) {
 
 /// log Σ exp(x), from the largest value m and `total`, the sum of exp(x − m) with terms rounded to
 /// `real`. If the result is so close to 0 that the rounding errors would matter, the sum is
-/// recomputed in double, without the first largest value, whose term is 1.
+/// recomputed in double, without the first maximum, whose term is 1.
 HWY_INLINE double log_total(const real* x, real m, double total, std::int64_t n) {
   const double result = m + std::log(total);
   const bool cancels = m < 0 && std::abs(result) * total < total - 1;

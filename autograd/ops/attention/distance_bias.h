@@ -24,8 +24,8 @@ struct DistanceBias final : ScoreTerm {
     const std::int64_t least = causal ? 2 : 4;
     if (table.shape().rank() != 2 || table.shape()[0] < least || table.shape()[0] % least != 0)
       fail(
-          "[distance_bias] expected a table [buckets, heads] whose number of buckets is a multiple "
-          "of {}, got {}",
+          "[distance_bias] expected a table [buckets, heads] whose number of buckets is a positive "
+          "multiple of {}, got {}",
           least, table.shape());
     if (farthest <= table.shape()[0] / 2)
       fail(

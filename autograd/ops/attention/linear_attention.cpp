@@ -17,7 +17,7 @@ namespace {
 /// φ'(x) = min(φ(x), 1)
 real phi(real x) { return x > 0 ? x + 1 : std::exp(x); }
 
-constexpr real epsilon = real(1e-6);  // added to n, which is 0 if all φ underflow
+constexpr real epsilon = real(1e-6);  // added to the sum of weights, which is 0 if all φ underflow
 
 /// With Q = φ(q), K = φ(k) and V' = [V, 1], per sequence and head:
 ///   N'_i = [N_i, n_i] = Q_i Σ_j K_jᵀ V'_j,   O_i = N_i / n_i      j: all keys or, if causal, j ≤ i

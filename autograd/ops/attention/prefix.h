@@ -16,7 +16,7 @@ struct PrefixPattern final : Pattern {
       : lengths(std::move(prefix_lengths)) {}
   void stretches(const QueryBlock& block, Stretches& into) const override {
     if (block.sequence >= static_cast<std::int64_t>(lengths.size()))
-      fail("[prefix_pattern] expected a prefix length for sequence {}, got a list of length {}",
+      fail("[prefix_pattern] expected a prefix length for sequence {}, got {} lengths",
            block.sequence, lengths.size());
     const std::int64_t prefix = lengths[block.sequence];
     into.add(block, [=](std::int64_t i) { return KeyRange{0, std::max(prefix, i + 1)}; });

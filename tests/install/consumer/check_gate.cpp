@@ -23,7 +23,7 @@ BOOST_AUTO_TEST_CASE(layer_and_parameters_pass_gradcheck) {
   BOOST_TEST(result.parameters.size() == 4u);  // x, w, b, v
 }
 
-// The tape's extensions are linked into an installed consumer.
+// The tape's extensions are linked into a program that uses an installed heed.
 BOOST_AUTO_TEST_CASE(saved_value_that_changes_before_backward_is_refused) {
   heed::Tensor x = heed::Tensor::variable(heed::example({3, 5}));
   const heed::Tensor y = heed::cube(x);

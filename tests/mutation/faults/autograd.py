@@ -217,7 +217,7 @@ fault("cross-entropy: smoothing divides its mass among n - 1 classes", "autograd
       "share = eps / static_cast<double>(n - 1);",
       "kernels_f64:kernels_rows,kernels_accuracy")
 
-fault("layer norm: the gradient lacks mean(g)", "autograd/kernels/norm.cpp",
+fault("layer norm: dx lacks the mean of dy ⊙ gain", "autograd/kernels/norm.cpp",
       "hn::Sub(gained(dy, gain, c, io), set_wide(mean.g));",
       "gained(dy, gain, c, io);",
       "kernels_f64:kernels_rows")

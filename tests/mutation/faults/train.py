@@ -164,7 +164,7 @@ fault("metrics: records after the checkpoint count as damage", "train/run/jsonl.
       "if (end + 1 < text.size())",
       "train:json_lines")
 
-fault("sampling: the last token kept has the share excluded by top_p", "train/decode/search.cpp",
+fault("sampling: the last token kept gets the mass excluded by top_p", "train/decode/search.cpp",
       "double at = random.uniform() * kept;",
       "double at = random.uniform() * all;",
       "training:sampling_tokens")

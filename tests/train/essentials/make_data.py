@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """make_data.py FOLDER [LINES]: writes the text files of configs/essentials, reverse.* and dates.*: sources and targets of
-a training split (20,000 lines unless given) and a validation split (500 at most). The same files every time."""
+a training split (20,000 lines unless given) and a validation split (500 at most). Repeated calls write the
+same files."""
 import datetime
 import os
 import random

@@ -194,7 +194,7 @@ BOOST_AUTO_TEST_CASE(figure_for_print_has_the_requested_width_in_millimetres) {
           "^<svg [^>]*width=\"84mm\" height=\"([0-9.]+)mm\" viewBox=\"0 0 ([0-9.]+) ([0-9.]+)\"")));
   const double height = std::stod(found[1]), w = std::stod(found[2]), h = std::stod(found[3]);
   BOOST_TEST(std::abs(height / 84 - h / w) < 1e-3);
-  // Many programs for print do not support CSS variables.
+  // Many print programs do not support CSS variables.
   BOOST_TEST(file.find("var(") == std::string::npos);
   BOOST_TEST(file.find("fill:#0b5fa5") != std::string::npos);
   BOOST_TEST(file.find("prefers-color-scheme") == std::string::npos);

@@ -76,7 +76,7 @@ BOOST_AUTO_TEST_CASE(importance_of_a_head_matches_the_difference_quotient_of_its
       }
       return s.loss(batch);
     };
-    // The quotient is of fourth order, because the loss is not linear. With a smaller distance,
+    // The quotient is of fourth order, because the loss is not linear. With a smaller step,
     // rounding errors would dominate.
     quotients.push_back(
         std::abs(8 * (loss_at(1.05) - loss_at(0.95)) - (loss_at(1.1) - loss_at(0.9))) / 0.6);

@@ -78,8 +78,8 @@ BOOST_AUTO_TEST_CASE(training_reduces_the_loss, *boost::unit_test::label("learns
 
 BOOST_AUTO_TEST_CASE(constants_of_adam_are_not_rounded_to_float) {
   // With a constant gradient, every update equals the learning rate if 1 − β₂ᵗ and 1 − β₂ use the
-  // same β₂. If only one of them used 0.999 rounded to float, each update would differ from it by
-  // 6e-6.
+  // same β₂. If only one of them used 0.999 rounded to float, each update would differ from the
+  // learning rate by 6e-6.
   OptimOptions options;
   options.betas = {0.9, 0.999};
   Parameters one{{"w", Tensor::variable(Array::zeros({1}))}};

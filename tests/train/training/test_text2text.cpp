@@ -36,8 +36,8 @@ Config mixture_run(std::int64_t steps) {
   return c;
 }
 
-/// Writes the data of a run with span corruption and returns its config. Each line contains consecutive words, so that the
-/// neighbours of a hidden span determine its words.
+/// Writes the data of a run with span corruption and returns its config. Each line contains
+/// consecutive words, so that the neighbours of a hidden span determine its words.
 Config denoise_run(const TempFolder& folder, std::int64_t steps) {
   Random random({.seed = 4, .stream = Stream::check, .index = 3});
   for (const auto& [name, n] : {std::pair("train", 1500), std::pair("valid", 100)}) {

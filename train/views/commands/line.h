@@ -14,8 +14,9 @@ void require_utf8(const std::string& option, const std::string& text);
 /// Whether the model has an encoder and a decoder.
 bool reads_pairs(const Task& task);
 
-/// The names of the attention layers that `layer` (--layer) selects; all if it is empty. Throws
-/// Error(usage) if it selects none, or if the layers have no head with the number `head` (--head).
+/// The names of the attention layers that `layer` (--layer) selects; all if it is empty. Throws the
+/// errors of attention_layers, and Error(usage) if `layer` selects none, or if the layers have no
+/// head with the number `head` (--head).
 std::vector<std::string> chosen_layers(const Model& model, const Config& config,
                                        const std::string& layer, std::optional<std::int64_t> head);
 

@@ -14,9 +14,11 @@ enum class RunState { running, finished, stopped, no_checkpoint, pruned, quantis
 struct RunLine {
   RunResult result;  ///< without metrics if the run has none yet or is broken
   RunState state = RunState::broken;
-  std::string error;      ///< cause, if the run is broken
-  std::int64_t step = 0;  ///< last recorded step; stopped run: the step of the newest checkpoint
-  double seconds = 0;     ///< training time in seconds
+  std::string error;  ///< cause, if the run is broken
+  /// The last recorded step or, in the states stopped, pruned and quantised, that of the newest
+  /// checkpoint.
+  std::int64_t step = 0;
+  double seconds = 0;  ///< training time in seconds
   /// The last change of config.yaml, run.json, metrics.jsonl or train.log, in seconds since 1970.
   std::int64_t changed = 0;
 };

@@ -58,7 +58,7 @@ struct Chart {
 
 /// Draws a chart. If more than four successive points of a line are in the same column of pixels,
 /// only the first, lowest, highest and last of them are drawn. If an axis has no value that it can
-/// show, the chart contains only its title and the text "no values".
+/// show, the chart is an empty frame with the title and the text "no values".
 Drawing drawn(const Chart& chart);
 
 }  // namespace heed

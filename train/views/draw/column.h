@@ -11,8 +11,8 @@ struct Box {
   std::string name;
   std::vector<std::string> lines = {};  ///< lines of text below the name
   std::string tooltip = {};
-  int tint = 1;  ///< opacity level of the fill (drawing_style)
-  bool reads_side_box = false;
+  int tint = 1;                 ///< opacity level of the fill (drawing_style)
+  bool reads_side_box = false;  ///< whether an arrow from outside the column leads to the box
 
   double height() const { return 20 + 12 * static_cast<double>(lines.size()); }
 };
@@ -25,7 +25,7 @@ struct Column {
   double side;        ///< side of the boxes beside the column: −1 left, 1 right
   double width;       ///< width of the widest row of boxes
   double top = 0;     ///< y coordinate of the top of the elements drawn so far
-  double beside = 0;  ///< y coordinate of the top of the last box of add_side_box
+  double beside = 0;  ///< y coordinate of the top of the last box that add_side_box drew
   std::string body = {};
   /// The midpoints of the left edges of boxes with reads_side_box.
   std::vector<std::pair<double, double>> readers = {};
@@ -54,7 +54,7 @@ struct Column {
   void feed_from_side(const Box& box);
   /// A frame around the elements that `draw` adds, with lines of text beside it.
   void frame(const std::vector<std::string>& beside, const std::function<void()>& draw);
-  /// A dashed line outside all frames from y = `from` to y = `to`, which joins two boxes with the
+  /// A dashed line from y = `from` to y = `to`, outside all frames, that joins two boxes with the
   /// same matrix.
   void tie(double from, double to);
 

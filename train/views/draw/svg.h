@@ -6,8 +6,8 @@
 
 namespace heed {
 
-/// Text for an element or an attribute: markup is escaped; invalid UTF-8 and characters below U+0020
-/// except tab and newline become U+FFFD.
+/// Text for an element or an attribute: markup is escaped; invalid UTF-8 and characters below
+/// U+0020, except tab and newline, become U+FFFD.
 std::string xml_text(std::string_view text);
 
 /// A number with up to two decimal places, without trailing zeros.

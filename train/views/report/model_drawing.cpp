@@ -282,7 +282,8 @@ class ModelDrawing {
       c.caption(fmt::format("{} to a row{}", features.stack, first), "more");
     }
   }
-  /// Draws the source and the front end. Returns the number of output rows as text: "49", "source rows / 4".
+  /// Draws the source and the front end. Returns the number of output rows as text: "49",
+  /// "source rows / 4".
   std::string draw_front_end(Column& c, const std::string& part, const std::string& rows) const {
     const bool class_row =
         architecture_ == Architecture::encoder_of_sequences && o_.pool == Pool::first;

@@ -10,8 +10,8 @@
 namespace heed {
 
 /// The drawings for one of these names. Throws Error(usage), which lists the names, for any other.
-///   positions    PE, its inner products and wavelengths; the decay of scores with rotary
-///                positions; the biases of ALiBi; the buckets of T5
+///   positions    the sinusoidal encodings, their inner products and wavelengths; the decay of
+///                scores with rotary positions; the biases of ALiBi; the buckets of T5
 ///   schedule     the learning rate over the steps, for the config's schedule and for all schedules
 ///   softmax      weights and entropy as functions of the temperature
 ///   masks        the keys that each query reads, with the patterns full, window and bigbird

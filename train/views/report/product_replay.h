@@ -18,8 +18,8 @@ HEED_BEGIN
 class ProductReplay {
  public:
   /// Operands other than weights contain arbitrary values, which do not affect the time: infinities
-  /// and NaN are as fast as finite numbers, and on x86-64, where subnormal numbers would be slow,
-  /// they are treated as zero.
+  /// and NaN are as fast as finite numbers, and subnormal numbers, which would be slow on x86-64,
+  /// are treated as zero there.
   ProductReplay(const std::vector<kernels::Product>& products,
                 std::span<const NamedTensor> weights);
 
@@ -29,7 +29,8 @@ class ProductReplay {
   std::int64_t values() const { return values_; }
 
  private:
-  /// A weight or, if `weight` is null, the values from `offset` onwards in the array that run() allocates.
+  /// A weight or, if `weight` is null, the values from `offset` onwards in the array that run()
+  /// allocates.
   struct Operand {
     const real* weight = nullptr;
     std::int64_t offset = 0;

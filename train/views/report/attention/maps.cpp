@@ -66,8 +66,9 @@ std::vector<std::string> token_names(const Side& side, const Tokenizer& tokenize
   return names;
 }
 
-/// The names of encoder rows: "class" for a class row; "2,3" for the patch in row 2 and column 3 of
-/// an image; "1:2,3" for the same patch in the first tubelets of a video; otherwise numbers from 1.
+/// The names of encoder rows: "class" for a class token; "2,3" for the patch in row 2 and column 3
+/// of an image; "1:2,3" for the same patch in the first tubelets of a video; otherwise numbers from
+/// 1.
 std::vector<std::string> row_names(std::int64_t rows, const Config& config,
                                    const std::optional<PatchGrid>& grid) {
   const bool video = config.data.input == InputKind::video,

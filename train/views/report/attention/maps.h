@@ -29,14 +29,14 @@ struct LayerWeights {
   AttentionRecord record;  ///< intermediate results of all heads
 };
 
-/// An image divided into cells, one for each encoder row except a class row: patches, or the
-/// outputs of a convolutional front end.
+/// An image divided into cells, one for each encoder row except that of a class token: patches, or
+/// the outputs of a convolutional front end.
 struct PatchGrid {
   Image image;
   std::int64_t rows = 0, columns = 0;  ///< number of cells in each direction
   /// Side of a cell in pixels; cells at the right and bottom may extend beyond the image.
   std::int64_t side = 0;
-  std::int64_t first = 0;  ///< encoder row of the first cell; 1 if a class row precedes it
+  std::int64_t first = 0;  ///< encoder row of the first cell; 1 if a class token precedes it
 };
 
 struct AttentionMaps {
@@ -63,7 +63,8 @@ std::optional<PatchGrid> grid_of(const Side& side, const Config& config);
 /// Error(usage) if there are none, or if the model attends within windows of an image (Swin).
 std::vector<std::string> attention_layers(const Model& model, const Config& config);
 
-/// Whether the name contains these consecutive dot-separated parts: "layers.1" is not contained in "layers.10".
+/// Whether the name contains these consecutive dot-separated parts: "encoder.layers.10" contains
+/// "layers.10" but not "layers.1".
 bool has_parts(std::string_view name, std::string_view parts);
 
 /// The attention weights of the model, without dropout, for a batch of one sequence
@@ -75,7 +76,8 @@ AttentionMaps attention_maps(const LoadedModel& trained, const Config& config, c
 /// Attention rollout (Abnar and Zuidema 2020): the share of each input row of a stack in each
 /// output row, [rows, rows]. It is the product of (A + I) / 2 over all layers, where A is the mean
 /// self-attention of a layer's heads, with later layers on the left; the rows of the product sum to
-/// 1. Undefined if the source (with `target`, the target) has no self-attention.
+/// 1 if those of every A do. Undefined if the source (with `target`, the target) has no
+/// self-attention.
 Array rollout(const AttentionMaps& maps, bool target);
 
 nlohmann::json json_of(const AttentionMaps& maps);

@@ -78,7 +78,7 @@ std::vector<float> patch_weights(const PatchGrid& grid, const real* row) {
 }
 
 /// The queries whose weights are drawn over the image: in a decoder each row, named after the token
-/// that follows it; in the encoder (self) the class row or, without one, the mean of all rows.
+/// that follows it; in the encoder (self) the class token or, without one, the mean of all rows.
 std::vector<QueryWeights> query_weights(const AttentionMaps& maps, bool self, const Array& p) {
   const PatchGrid& grid = *maps.grid;
   std::vector<QueryWeights> all;
@@ -89,7 +89,7 @@ std::vector<QueryWeights> query_weights(const AttentionMaps& maps, bool self, co
     }
     return all;
   }
-  if (grid.first > 0) return {{"class row", patch_weights(grid, p.row(0))}};
+  if (grid.first > 0) return {{"class token", patch_weights(grid, p.row(0))}};
   std::vector<float> mean(static_cast<std::size_t>(grid.rows * grid.columns));
   for (std::int64_t i = 0; i < p.rows(); ++i) {
     for (std::size_t j = 0; j < mean.size(); ++j)

@@ -16,8 +16,8 @@ HeatMap map_of(const Array& weights);
 Array mean_of_heads(const LayerWeights& layer);
 /// The label of a row: its name, or ␣ for a space.
 std::string label_of(const std::string& name);
-/// The labels of the rows or columns of a map: their names or, if the map is reduced, the first name
-/// of each block with an ellipsis.
+/// The labels of the rows or columns of a map: their names or, if there are more than max_cells,
+/// the first name of each block with an ellipsis.
 std::vector<std::string> names_of_blocks(const std::vector<std::string>& names);
 
 /// The weights P as a map with the tokens on both axes.
@@ -41,8 +41,9 @@ Drawing graph_view(const AttentionMaps& maps, bool target, double threshold);
 /// the rollout is undefined, the drawing is empty.
 Drawing rollout_view(const AttentionMaps& maps, bool target, double threshold);
 
-/// A part of a page that shows any head as lines, map or neurons. Without JavaScript, it shows the
-/// first layer as lines. It contains at most 900,000 values of queries and keys.
+/// A part of a page that shows any head in the lines, map or neurons view. Without JavaScript, it
+/// shows the mean of the first layer's heads in the lines view. It contains at most 900,000 values
+/// of queries and keys.
 std::string viewer(const AttentionMaps& maps);
 extern const std::string_view viewer_style;
 

@@ -16,7 +16,7 @@ namespace heed {
 double sample_score(const SampleOutput& sample);
 
 /// Indices of samples to show, in titled groups of at most six: the worst, random and best outputs.
-/// A random sample may occur twice.
+/// A random sample may occur more than once.
 std::vector<std::pair<std::string, std::vector<std::size_t>>> chosen_samples(
     std::span<const SampleOutput> outputs);
 
@@ -34,8 +34,8 @@ Chart score_by_length(Metric metric, std::span<const SampleOutput> outputs,
                       std::span<const LengthSeries> runs);
 
 /// Accuracy over confidence (the probability of the predicted label) in ten bins, and the expected
-/// calibration error: the mean distance between accuracy and confidence, weighted by the number of
-/// samples in a bin (Guo et al. 2017, "On Calibration of Modern Neural Networks").
+/// calibration error: the mean absolute difference between accuracy and confidence, weighted by the
+/// number of samples in each bin (Guo et al. 2017, "On Calibration of Modern Neural Networks").
 Chart calibration(std::span<const SampleOutput> outputs);
 
 /// The confusion matrix: for each true label (a row), the fractions of the predicted labels.

@@ -67,7 +67,7 @@ std::string short_name(const History& h) {
   return excerpt((path.filename().empty() ? path.parent_path() : path).filename().string(), 40);
 }
 
-/// A report of runs in the groups of Comparison.
+/// A report of runs, grouped by Comparison.
 class Report {
  public:
   Report(const std::vector<History>& histories, const ReportExtras& extras)
