@@ -152,7 +152,7 @@ BOOST_AUTO_TEST_CASE(wrong_arguments_are_refused_and_write_errors_are_reported) 
   expect_error(Exit::bad_input, {"no text"}, [&] { learn(TokenizerKind::characters, {}); });
   expect_error(Exit::io, {"cannot create /no-such-folder/x.vocab"},
                [&] { t->save("/no-such-folder/x"); });
-  Lines long_words;  // a file of 70 MB, which load_tokenizer would refuse
+  Lines long_words;  // their file would have 70 MB, which load_tokenizer would refuse
   for (char c = 0; c < 70; ++c)
     long_words.push_back(std::string(1'000'000, static_cast<char>('0' + c)));
   expect_error(Exit::usage, {"MiB, but the maximum is 64 MiB", "tokenizer.vocab_size"},

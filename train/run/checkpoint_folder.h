@@ -72,7 +72,7 @@ class CheckpointFolder {
 
   struct Newest {
     std::optional<Checkpoint> checkpoint;  ///< nullopt: nothing to continue from
-    std::vector<std::string> skipped;      ///< damage of newer checkpoints, one message each
+    std::vector<std::string> skipped;      ///< damaged newer checkpoints, one message each
     std::vector<std::string>
         unreadable;  ///< newer checkpoints that the system cannot read, one message each
   };

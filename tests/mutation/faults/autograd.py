@@ -118,7 +118,7 @@ fault("concat: parts without gradient do not advance the offset", "autograd/ops/
       "      begin += extents[k];",
       "autograd_f64:op_table_suite,ops")
 
-# ---- autograd/base, autograd/memory ---------------------------------------------------------------
+# ---- autograd/io, autograd/memory -----------------------------------------------------------------
 
 fault("gzip: more output is expected after a member that fills the buffer", "autograd/io/formats/gzip.cpp",
       "state_->within = full = false;",
