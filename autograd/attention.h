@@ -115,7 +115,7 @@ struct ScoreBlock {
   std::int64_t key = 0, keys = 0;       ///< position of the first key, number of keys
   const real* q = nullptr;              ///< the head's queries: row r begins at q + r · q_stride
   std::int64_t q_stride = 0, size = 0;  ///< size: number of values per query
-  real scale = 1;                       ///< the factor by which Q Kᵀ is multiplied
+  real scale = 1;                       ///< factor applied to Q Kᵀ
 };
 
 /// A term that is added to the scores. S and dS are contiguous matrices [rows, keys] of a block; dS
@@ -139,7 +139,7 @@ using ScoreTermPtr = std::shared_ptr<const ScoreTerm>;
 struct AttentionOptions {
   std::int64_t heads = 1;
   std::int64_t key_heads = 0;  ///< a divisor of heads (HeadLayout); 0: equal to heads
-  real scale = 0;              ///< the factor by which Q Kᵀ is multiplied; 0: 1/√size
+  real scale = 0;              ///< factor applied to Q Kᵀ; 0: 1/√size
   /// Cross-attention only: the queries have the last positions of their sequence, after keys from
   /// earlier calls (segment memory). By default, they have the first positions.
   bool queries_last = false;
@@ -154,7 +154,7 @@ struct AttentionOptions {
   /// heads do not divide the heads, if the columns do not divide evenly among the heads, or if an
   /// option is invalid.
   HeadLayout layout(const char* op, std::int64_t columns, bool with_keys_and_values) const;
-  /// The factor by which Q Kᵀ is multiplied.
+  /// The factor applied to Q Kᵀ.
   real scale_for(const HeadLayout& layout) const {
     return scale != 0 ? scale : real(1) / std::sqrt(static_cast<real>(layout.size));
   }

@@ -18,7 +18,7 @@ struct AttentionRecord {
   bool self = true;  ///< queries and keys are computed from the same rows
   std::int64_t heads = 1;
   HeadLayout layout = {};
-  real scale = 1;  ///< the factor by which Q Kᵀ is multiplied
+  real scale = 1;  ///< factor applied to Q Kᵀ
   std::vector<ScoreTermPtr> terms = {};
   Array q = {};       ///< [query rows, heads · size]; self-attention: q, k and v side by side
   Array kv = {};      ///< [key rows, 2 · key_heads · size]: k and v; cross-attention only

@@ -112,4 +112,18 @@ double difference_after_100_steps(const Definition& definition, const Generative
   return worst;
 }
 
+/// Checks both kinds of model with difference_after_100_steps.
+inline void check_100_steps(const reference::Sizes& sizes, double tolerance) {
+  constexpr std::uint32_t vocabulary = 11;
+  Init init(5);
+  const reference::EncoderDecoder translator(sizes, vocabulary, init);
+  BOOST_TEST(difference_after_100_steps(
+                 translator, *make_seq2seq(options_of(sizes), vocabulary, vocabulary, true, 1),
+                 vocabulary, false) < tolerance);
+  const reference::LanguageModel language_model(sizes, vocabulary, init);
+  BOOST_TEST(difference_after_100_steps(language_model,
+                                        *make_language_model(options_of(sizes), vocabulary, 1),
+                                        vocabulary, true) < tolerance);
+}
+
 HEED_END

@@ -90,15 +90,7 @@ BOOST_AUTO_TEST_CASE(language_model_has_the_loss_and_gradients_of_its_definition
 }
 
 BOOST_AUTO_TEST_CASE(weights_after_100_steps_are_those_of_the_definition) {
-  Init init(5);
-  const reference::EncoderDecoder translator(deep, vocabulary, init);
-  BOOST_TEST(difference_after_100_steps(
-                 translator, *make_seq2seq(options_of(deep), vocabulary, vocabulary, true, 1),
-                 vocabulary, false) < 1e-9);
-  const reference::LanguageModel language_model(deep, vocabulary, init);
-  BOOST_TEST(difference_after_100_steps(language_model,
-                                        *make_language_model(options_of(deep), vocabulary, 1),
-                                        vocabulary, true) < 1e-9);
+  check_100_steps(deep, 1e-9);
 }
 
 BOOST_AUTO_TEST_CASE(random_initial_values_of_a_layer_are_those_of_its_definition) {

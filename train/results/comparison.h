@@ -24,7 +24,7 @@ struct RunResult {
   std::string where;
 };
 
-/// The figure of a metric; nullopt if the run has none.
+/// The value of a metric; nullopt if the run has none.
 std::optional<double> figure(const RunResult& result, Metric metric);
 
 /// The records of a run's metrics.jsonl. Throws Error(bad_input), naming file and line, if a record
@@ -67,7 +67,7 @@ class Comparison {
   /// The keys whose values differ, except the seed and keys that cannot change the results.
   const std::vector<std::string>& keys() const { return keys_; }
   const std::vector<RunGroup>& groups() const { return groups_; }
-  /// The metrics for which at least one run has a figure.
+  /// The metrics for which at least one run has a value.
   const std::vector<Metric>& metrics() const { return metrics_; }
   /// The metric of the verdicts: the first run's train.best.
   Metric main() const { return main_; }

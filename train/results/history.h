@@ -10,7 +10,7 @@
 
 namespace heed {
 
-/// A figure as a function of the step. Its name consists of the kind of the record (train or valid)
+/// A metric as a function of the step. Its name consists of the kind of the record (train or valid)
 /// and the field in metrics.jsonl: "train.loss", "valid.bleu",
 /// "train.gradient_norms.encoder.layers.0". Non-finite metrics, which are null in metrics.jsonl,
 /// become NaN.

@@ -6,17 +6,7 @@ namespace heed::test {
 BOOST_AUTO_TEST_SUITE(reference_steps)
 
 BOOST_AUTO_TEST_CASE(weights_after_100_steps_are_close_to_those_of_the_definition) {
-  constexpr std::uint32_t vocabulary = 11;
-  const reference::Sizes sizes{12, 2, 20, 2, 2};
-  Init init(5);
-  const reference::EncoderDecoder translator(sizes, vocabulary, init);
-  BOOST_TEST(difference_after_100_steps(
-                 translator, *make_seq2seq(options_of(sizes), vocabulary, vocabulary, true, 1),
-                 vocabulary, false) < 1e-3);
-  const reference::LanguageModel language_model(sizes, vocabulary, init);
-  BOOST_TEST(difference_after_100_steps(language_model,
-                                        *make_language_model(options_of(sizes), vocabulary, 1),
-                                        vocabulary, true) < 1e-3);
+  check_100_steps({12, 2, 20, 2, 2}, 1e-3);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

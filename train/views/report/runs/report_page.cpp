@@ -51,7 +51,7 @@ std::string list(const std::vector<std::string>& lines) {
   return text.empty() ? "" : fmt::format("<ul>\n{}</ul>\n", text);
 }
 
-/// A figure rounded for display; the element's attributes contain the exact value.
+/// A value rounded for display; the element's attributes contain the exact value.
 std::string data_element(Metric metric, double value) {
   const std::string exact = nlohmann::json(value).dump();  // spelled as in metrics.jsonl
   return fmt::format("<data value=\"{}\" title=\"{}\">{}</data>", exact, exact,
@@ -161,7 +161,7 @@ class Report {
   const History& history_of(const RunResult* run) const { return histories_[number_of(run)]; }
   /// The metric of the verdict lines, intervals, paired tests and charts: the first run's
   /// train.best. If that is the loss, the first of BLEU, exact match and accuracy for which the
-  /// first run has a figure or, without any, the loss.
+  /// first run has values or, if it has none, the loss.
   Metric reported_metric() const {
     const Metric main = comparison_.main();
     if (main != Metric::loss) return main;
