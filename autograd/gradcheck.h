@@ -44,7 +44,7 @@
 #include <vector>
 
 #include "autograd/base/enum_names.h"
-#include "autograd/named_tensor.h"
+#include "autograd/tensor.h"
 
 HEED_BEGIN
 

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cstdlib>
 #include <memory>
-#include <ostream>
 #include <unordered_set>
 #include <utility>
 
@@ -278,12 +277,6 @@ Array Gradients::take(const Tensor& x) {
   if (found == by_leaf_.end()) return {};
   taken_.push_back(found->first);
   return std::move(found->second);
-}
-
-std::ostream& operator<<(std::ostream& out, const Tensor& x) {
-  out << x.value();
-  if (!x.needs_grad()) return out;
-  return out << (x.node()->leaf() ? ", variable" : ", with a gradient");
 }
 
 HEED_END

@@ -158,6 +158,12 @@ class Tensor {
   NodeRef node_;
 };
 
+/// A parameter and its name in reports and checkpoints, such as "encoder.layers.0.norm1.weight".
+struct NamedTensor {
+  std::string name;
+  Tensor tensor;
+};
+
 /// Prints the value (see Array), followed by ", variable" for a variable and by ", with a gradient"
 /// for the result of a recorded op.
 std::ostream& operator<<(std::ostream& out, const Tensor& x);
@@ -249,7 +255,7 @@ class TapeHook {
   ~TapeHook() = default;
 };
 /// nullptr: no extensions. Defined in the file that a program links: tape/hook.cpp, which contains
-/// all extensions, or tape/none.cpp.
+/// all extensions, or plain.cpp.
 extern TapeHook* const tape_hook;
 
 /// Whether the op declares that its backward deliberately computes another function's gradient.

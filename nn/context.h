@@ -6,10 +6,10 @@
 #include <span>
 #include <vector>
 
-#include "autograd/attention.h"
 #include "autograd/base/all_reduce.h"
 #include "autograd/base/random.h"
 #include "autograd/memory/block.h"
+#include "autograd/ops/more/attention/options.h"
 #include "autograd/tensor.h"
 #include "nn/segment_memory.h"
 
@@ -110,7 +110,7 @@ struct Context {
   std::size_t layer = 0;   ///< index of the block in its stack, which selects its cache and memory
   std::span<const ScoreTermPtr> terms = {};  ///< score terms of self-attention (Positions)
   /// Replaces the model's pattern of self-attention, for example by a prefix
-  /// (autograd/ops/attention/prefix.h) or any mask (mask.h). In a causal block, it must exclude the
+  /// (autograd/ops/more/attention/prefix.h) or any mask (mask.h). In a causal block, it must exclude the
   /// later keys that a query may not read.
   PatternPtr pattern = nullptr;
   Lanes lanes = {};  ///< lanes of the sequences in the segment memory

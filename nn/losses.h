@@ -1,9 +1,8 @@
 #pragma once
 /// The mean squared error. The losses for classification and token prediction are ops
 /// (cross_entropy.h).
-#include "autograd/ops/arithmetic.h"
-#include "autograd/ops/cross_entropy.h"  // IWYU pragma: export
-#include "autograd/ops/reduce.h"
+#include "autograd/ops/basic.h"
+#include "autograd/ops/more/reduce.h"
 
 HEED_BEGIN
 

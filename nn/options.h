@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "autograd/kernels/score_map.h"
-#include "autograd/ops/attention/rotary.h"
+#include "autograd/kernels/fast/score_map.h"
+#include "autograd/ops/more/attention/rotary.h"
 #include "nn/option_kinds.h"
 
 namespace heed {
@@ -33,7 +33,7 @@ struct AttentionChoice {
   /// head. 0: as many key heads as query heads.
   std::int64_t kv_heads = 0;
   std::int64_t block = 64;           ///< pattern bigbird: number of positions in a block
-  std::int64_t global_blocks = 2;    ///< pattern bigbird (autograd/ops/attention/bigbird.h)
+  std::int64_t global_blocks = 2;    ///< pattern bigbird (autograd/ops/more/attention/bigbird.h)
   std::int64_t side_blocks = 1;      ///< pattern bigbird
   std::int64_t random_blocks = 3;    ///< pattern bigbird
   std::int64_t top_k = 16;           ///< pattern topk: maximum number of keys per query

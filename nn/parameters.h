@@ -1,11 +1,14 @@
 #pragma once
 /// The parameters of layers: their names, and Init, which creates their initial values.
+#include <cmath>
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "autograd/named_tensor.h"
-#include "nn/option_kinds.h"
+#include "autograd/base/random.h"
+#include "autograd/tensor.h"
 
 HEED_BEGIN
 
@@ -36,25 +39,45 @@ Parameters parameters_of(const std::string& name, const Part& part, const MorePa
 /// of the other layers.
 class Init {
  public:
-  explicit Init(std::uint64_t seed) : Init(InitKind::xavier, 0, seed) {}
-  /// `std` is used only by InitKind::normal.
-  Init(InitKind kind, double std, std::uint64_t seed) : kind_(kind), std_(std), seed_(seed) {}
+  /// Without `std`: matrices are uniform within ±√(6 / (in + out)) (Glorot and Bengio 2010), tables
+  /// N(0, 1/d), so that a table scaled by √d starts at unit variance (Vaswani et al. 2017,
+  /// section 3.4). With it: both are N(0, std²).
+  explicit Init(std::uint64_t seed, std::optional<double> std = {}) : seed_(seed), std_(std) {}
+  /// Creates uninitialised values, for weights that are then loaded from a file.
+  static Init uninitialised() {
+    Init init(0);
+    init.random_ = false;
+    return init;
+  }
 
-  /// A weight [out, in]. xavier: uniform within ±√(6 / (in + out)) (Glorot and Bengio 2010);
-  /// normal: N(0, std²); none: uninitialised values.
-  Tensor matrix(std::int64_t out, std::int64_t in);
-  /// An embedding table [n, d]. xavier: N(0, 1/d), so that a table scaled by √d starts at unit
-  /// variance (Vaswani et al. 2017, section 3.4); normal and none: as for a matrix.
-  Tensor table(std::int64_t n, std::int64_t d);
-  Tensor zeros(std::int64_t n);
-  Tensor ones(std::int64_t n);
+  Tensor matrix(std::int64_t out, std::int64_t in) {  ///< a weight [out, in]
+    if (std_) return normal({out, in}, *std_);
+    const double limit = std::sqrt(6.0 / static_cast<double>(in + out));
+    return filled({out, in}, [limit](Random& r) { return limit * (2 * r.uniform() - 1); });
+  }
+  Tensor table(std::int64_t n, std::int64_t d) {  ///< an embedding table [n, d]
+    return normal({n, d}, std_ ? *std_ : 1 / std::sqrt(static_cast<double>(d)));
+  }
+  Tensor zeros(std::int64_t n) { return Tensor::variable(Array::zeros({n})); }
+  Tensor ones(std::int64_t n) { return Tensor::variable(Array::full({n}, 1)); }
 
  private:
-  Tensor normal(const Shape& shape, double std);
+  Tensor normal(const Shape& shape, double std) {
+    return filled(shape, [std](Random& r) { return std * r.normal(); });
+  }
+  template <class Draw>
+  Tensor filled(const Shape& shape, Draw draw) {
+    Array values(shape);
+    if (random_) {
+      Random random({seed_, Stream::init, 0, next_++});
+      for (real& v : values.values()) v = static_cast<real>(draw(random));
+    }
+    return Tensor::variable(std::move(values));
+  }
 
-  InitKind kind_;
-  double std_;
   std::uint64_t seed_;
+  std::optional<double> std_;
+  bool random_ = true;
   std::uint32_t next_ = 0;
 };
 

@@ -8,7 +8,7 @@
 
 #include "autograd/base/error.h"
 #include "autograd/io/message_text.h"
-#include "autograd/kernels/gemm/int8.h"
+#include "autograd/kernels/fast/gemm/int8.h"
 
 HEED_BEGIN
 

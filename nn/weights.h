@@ -20,7 +20,7 @@
 #include <vector>
 
 #include "autograd/io/formats/safetensors.h"
-#include "autograd/named_tensor.h"
+#include "autograd/tensor.h"
 
 HEED_BEGIN
 
@@ -36,7 +36,7 @@ void save_weights(const std::filesystem::path& path, std::span<const NamedTensor
                   const TensorMetadata& metadata = {{"format", "pt"}});
 
 /// The parameters in int8: those of rank 2 or more are quantised as in
-/// autograd/kernels/gemm/int8.h, with scales; vectors and scalars keep their type.
+/// autograd/kernels/fast/gemm/int8.h, with scales; vectors and scalars keep their type.
 class QuantisedWeights {
  public:
   /// Throws Error(non_finite), naming the parameter, if a weight of a quantised parameter is not

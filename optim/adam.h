@@ -5,7 +5,7 @@
 #include <cmath>
 #include <vector>
 
-#include "autograd/named_tensor.h"
+#include "autograd/tensor.h"
 
 HEED_BEGIN
 namespace reference {

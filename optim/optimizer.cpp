@@ -4,7 +4,7 @@
 #include <cmath>
 #include <unordered_map>
 
-#include "autograd/kernels/reduce.h"
+#include "autograd/kernels/fast/reduce.h"
 #include "optim/clip.h"
 #include "optim/schedule.h"
 

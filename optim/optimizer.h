@@ -1,6 +1,6 @@
 #pragma once
 /// Updates weights from their gradients: Adam, AdamW, and SGD with momentum (formulas in
-/// autograd/kernels/update.h).
+/// autograd/kernels/fast/update.h).
 ///
 ///   Optimizer optimizer({.lr = 1e-3, .schedule = {.warmup = 100}}, model.parameters());
 ///   optimizer.step(backward(loss));
@@ -8,8 +8,8 @@
 #include <limits>
 #include <vector>
 
-#include "autograd/kernels/update.h"
-#include "autograd/named_tensor.h"
+#include "autograd/kernels/fast/update.h"
+#include "autograd/tensor.h"
 #include "optim/options.h"
 #include "optim/pieces.h"
 

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "autograd/named_tensor.h"
+#include "autograd/tensor.h"
 
 HEED_BEGIN
 

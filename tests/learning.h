@@ -18,7 +18,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "autograd/kernels/gemm/gemm.h"
+#include "autograd/kernels/gemm.h"
 
 namespace heed::test {
 

@@ -37,16 +37,18 @@ class Shape {
   int rank() const { return rank_; }
   /// Product of the extents; 1 for rank 0.
   std::int64_t size() const { return size_; }
+  /// Product of the extents of axes [begin, end).
+  std::int64_t size(int begin, int end) const {
+    std::int64_t n = 1;
+    for (int i = begin; i < end; ++i) n *= extents_[i];
+    return n;
+  }
   /// Extent of an axis; negative axes count from the end.
   std::int64_t operator[](int axis) const { return extents_[normalize(axis)]; }
   /// The array viewed as a matrix [rows, cols]: cols is the last extent (1 for a scalar), rows the
   /// product of all others.
   std::int64_t cols() const { return rank_ == 0 ? 1 : extents_[rank_ - 1]; }
-  std::int64_t rows() const {
-    std::int64_t n = 1;
-    for (int i = 0; i + 1 < rank_; ++i) n *= extents_[i];
-    return n;
-  }
+  std::int64_t rows() const { return size(0, rank_ - 1); }
 
   /// Maps an axis in [-rank, rank) to [0, rank); throws for any other axis.
   int normalize(int axis) const {

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "autograd/memory/arena.h"
-#include "autograd/named_tensor.h"
 #include "autograd/tape/observer.h"
+#include "autograd/tensor.h"
 
 HEED_BEGIN
 

@@ -8,7 +8,7 @@
 
 #include "autograd/gradcheck/diagnosis.h"
 #include "autograd/gradcheck/slope.h"
-#include "autograd/named_tensor.h"
+#include "autograd/tensor.h"
 
 HEED_BEGIN
 

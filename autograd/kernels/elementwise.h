@@ -31,10 +31,6 @@ void unary_grad(UnaryFunction f, const real* x, const real* y, const real* dy, r
 
 /// y[r, c] = x[r, c] + bias[c]; y may be x.
 void add_bias(const real* x, const real* bias, real* y, std::int64_t rows, std::int64_t cols);
-/// h[r, c] = x[r, c] + bias[c], y = f(h); h may be x, or null if f's gradient does not need it; y
-/// may be x unless h is x.
-void add_bias_unary(UnaryFunction f, const real* x, const real* bias, real* h, real* y,
-                    std::int64_t rows, std::int64_t cols);
 
 }  // namespace kernels
 HEED_END

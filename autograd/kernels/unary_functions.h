@@ -1,13 +1,11 @@
 #pragma once
-/// Elementwise functions: their names and, in double, their formulas and derivatives, which are the
-/// reference implementations for simd/unary_functions-inl.h. A new activation is added to
-/// HEED_ACTIVATIONS, any other function to the enum and its names. Either needs a case in
-/// unary_value and unary_derivative, a struct and a case of with_unary_function in
-/// simd/unary_functions-inl.h and, if its derivative uses x or y, a term in unary_needs_x or
+/// Elementwise functions: in double, their formulas and derivatives, which are the reference
+/// implementations for fast/simd/unary_functions-inl.h. A new activation is added to
+/// HEED_ACTIVATIONS, any other function to the enum and its names (fast/unary_names.h). Either needs
+/// a case in unary_value and unary_derivative, a struct and a case of with_unary_function in
+/// unary_functions-inl.h and, if its derivative uses x or y, a term in unary_needs_x or
 /// unary_needs_y. The tests then cover it.
 #include <cmath>
-
-#include "autograd/base/enum_names.h"
 
 namespace heed {
 
@@ -21,17 +19,8 @@ namespace heed {
   NAME(tanh)                   \
   NAME(sigmoid)
 #define HEED_ENUMERATOR(name) name,
-#define HEED_NAME(name) #name,
 enum class UnaryFunction { HEED_ACTIVATIONS(HEED_ENUMERATOR) neg, exp, log, sqrt };
-constexpr auto names_of(UnaryFunction) {
-  return enum_names<UnaryFunction>(HEED_ACTIVATIONS(HEED_NAME) "neg", "exp", "log", "sqrt");
-}
 #undef HEED_ENUMERATOR
-#undef HEED_NAME
-
-inline constexpr std::size_t unary_function_count = names_of(UnaryFunction{}).size();
-/// The number of activations: the functions before neg.
-inline constexpr std::size_t activation_count = static_cast<std::size_t>(UnaryFunction::neg);
 
 /// Whether f's derivative is computed from x (unary_needs_x) or from y = f(x) (unary_needs_y). That
 /// of neg is constant and needs neither.
@@ -122,16 +111,6 @@ inline double unary_derivative(UnaryFunction f, double x, double y) {
     }
   }
   return 1;
-}
-
-// ---- former names, for one release ---------------------------------------------------------
-
-using Map [[deprecated("use UnaryFunction")]] = UnaryFunction;
-[[deprecated("use unary_needs_x")]] constexpr bool map_needs_x(UnaryFunction f) {
-  return unary_needs_x(f);
-}
-[[deprecated("use unary_needs_y")]] constexpr bool map_needs_y(UnaryFunction f) {
-  return unary_needs_y(f);
 }
 
 }  // namespace heed

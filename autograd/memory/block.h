@@ -28,7 +28,7 @@ struct alignas(64) Block {
 
 /// A block of at least `bytes` bytes, uninitialised, with one reference. Throws Error(Exit::io) if
 /// the system has no more memory. Defined in the file that a program links, arena.cpp or
-/// malloc.cpp.
+/// autograd/plain.cpp.
 Block* allocate_block(std::size_t bytes);
 /// Frees a block, from any thread. Its reference count is ignored.
 void release_block(Block* block) noexcept;

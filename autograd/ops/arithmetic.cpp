@@ -1,6 +1,5 @@
-#include "autograd/ops/arithmetic.h"
+#include "autograd/ops/basic.h"
 
-#include <cmath>
 #include <functional>
 
 #include "autograd/kernels/elementwise.h"
@@ -98,82 +97,6 @@ struct Scale {
   void backward(const Array& dy, Grad dx) const { dx.add(scaled(factor, dy)); }
 };
 
-/// A kernel for zip that applies F to two arrays of n values.
-template <class F>
-void by_value(const real* a, const real* b, real* y, std::int64_t n) {
-  for (std::int64_t i = 0; i < n; ++i) y[i] = F()(a[i], b[i]);
-}
-template <class F>
-Array zip(const char* op, const Array& a, const Array& b) {
-  require_defined(op, a);
-  require_defined(op, b);
-  return zip(op, by_value<F>, F(), a, b);
-}
-
-struct Larger {
-  real operator()(real a, real b) const { return a > b || std::isnan(a) ? a : b; }
-};
-struct Smaller {
-  real operator()(real a, real b) const { return a < b || std::isnan(a) ? a : b; }
-};
-/// 1 if a > b, ½ if a = b, else 0.
-struct Step {
-  real operator()(real a, real b) const { return a > b ? real(1) : a == b ? real(0.5) : real(0); }
-};
-
-/// y = max(a, b)
-/// da = sum_A (dy ⊙ H(a − b)),  db = sum_B (dy ⊙ H(b − a))
-/// where H is the Heaviside step function with H(0) = ½. For the minimum, H(b − a) and H(a − b) are
-/// exchanged.
-struct Maximum {
-  bool smaller = false;
-  Array a, b;
-  Array forward(const Array& a_in, const Array& b_in) {
-    Array y = smaller ? zip<Smaller>("minimum", a_in, b_in) : zip<Larger>("maximum", a_in, b_in);
-    a = a_in;
-    b = b_in;
-    return y;
-  }
-  void backward(const Array& dy, Grad da, Grad db) const {
-    const Array &high = smaller ? b : a, &low = smaller ? a : b;
-    if (da) da.add(sum_to(times(dy, zip<Step>("maximum", high, low)), da.shape()));
-    if (db) db.add(sum_to(times(dy, zip<Step>("maximum", low, high)), db.shape()));
-  }
-};
-
-/// y = a where c ≠ 0, else b
-/// da = sum_A (dy where c ≠ 0),  db = sum_B (dy where c = 0)
-struct Where {
-  Array condition;
-  Array forward(const Array& a, const Array& b) {
-    require_defined("where", condition);
-    require_defined("where", a);
-    require_defined("where", b);
-    const Shape shape =
-        broadcast_shape("where", condition.shape(), broadcast_shape("where", a.shape(), b.shape()));
-    condition = broadcast_to(condition, shape);
-    return chosen(broadcast_to(a, shape), broadcast_to(b, shape));
-  }
-  void backward(const Array& dy, Grad da, Grad db) const {
-    const Array none = Array::zeros(dy.shape());
-    if (da) da.add(sum_to(chosen(dy, none), da.shape()));
-    if (db) db.add(sum_to(chosen(none, dy), db.shape()));
-  }
-  Array chosen(const Array& a, const Array& b) const {
-    Array y(a.shape());
-    for (std::int64_t i = 0; i < y.size(); ++i)
-      y.data()[i] = (condition.data()[i] != 0 ? a : b).data()[i];
-    return y;
-  }
-};
-
-struct Greater {
-  real operator()(real a, real b) const { return a > b ? real(1) : real(0); }
-};
-struct Equal {
-  real operator()(real a, real b) const { return a == b ? real(1) : real(0); }
-};
-
 }  // namespace
 
 Tensor add(const Tensor& a, const Tensor& b) { return apply(Add{}, a, b); }
@@ -181,13 +104,5 @@ Tensor sub(const Tensor& a, const Tensor& b) { return apply(Sub{}, a, b); }
 Tensor mul(const Tensor& a, const Tensor& b) { return apply(Mul{}, a, b); }
 Tensor div(const Tensor& a, const Tensor& b) { return apply(Div{}, a, b); }
 Tensor scale(const Tensor& x, real factor) { return apply(Scale{factor}, x); }
-Tensor maximum(const Tensor& a, const Tensor& b) { return apply(Maximum{false, {}, {}}, a, b); }
-Tensor minimum(const Tensor& a, const Tensor& b) { return apply(Maximum{true, {}, {}}, a, b); }
-Tensor where(const Array& condition, const Tensor& a, const Tensor& b) {
-  return apply(Where{condition}, a, b);
-}
-
-Array greater(const Array& a, const Array& b) { return zip<Greater>("greater", a, b); }
-Array equal(const Array& a, const Array& b) { return zip<Equal>("equal", a, b); }
 
 HEED_END

@@ -1,6 +1,6 @@
-#include "autograd/ops/matmul.h"
+#include "autograd/ops/basic.h"
 
-#include "autograd/kernels/gemm/gemm.h"
+#include "autograd/kernels/gemm.h"
 #include "autograd/ops/shared/broadcast.h"
 #include "autograd/ops/shared/check.h"
 

@@ -1,9 +1,7 @@
-#include "autograd/ops/softmax.h"
+#include "autograd/ops/basic.h"
 
-#include <functional>
 #include <utility>
 
-#include "autograd/kernels/elementwise.h"
 #include "autograd/kernels/rows.h"
 #include "autograd/ops/shared/broadcast.h"
 #include "autograd/ops/shared/check.h"
@@ -11,15 +9,6 @@
 HEED_BEGIN
 
 namespace {
-
-/// x + mask, or x itself if there is no mask.
-Array masked(const char* op, const Array& x, const Array& mask) {
-  if (!mask.defined()) return x;
-  if (broadcast_shape(op, x.shape(), mask.shape()) != x.shape()) {
-    fail("[{}] expected a mask that broadcasts to {}, got {}", op, x.shape(), mask.shape());
-  }
-  return zip(op, kernels::add, std::plus<real>(), x, mask);
-}
 
 /// y_i = exp(z_i) / Σ_j exp(z_j),  z = x + mask          x, y: [rows, n]
 /// dx  = y ⊙ (dy − ⟨dy, y⟩)                              because dy/dx = diag(y) − y yᵀ
@@ -29,7 +18,7 @@ struct Softmax {
   Array y;
   Array forward(const Array& x) {
     require_defined("softmax", x);
-    const Array z = masked("softmax", x, std::exchange(mask, Array()));
+    const Array z = add_mask("softmax", x, std::exchange(mask, Array()));
     y = Array(x.shape());
     for (std::int64_t r = 0; y.size() > 0 && r < y.rows(); ++r)
       kernels::softmax_row(z.row(r), y.row(r), y.cols());
@@ -44,32 +33,8 @@ struct Softmax {
   }
 };
 
-/// y_i = z_i − log Σ_j exp(z_j),  z = x + mask           x, y: [rows, n]
-/// dx  = dy − exp(y) Σ_j dy_j                            because dy/dx = I − 1 exp(y)ᵀ
-/// An entry with z_i = −inf remains −inf and is a constant without a gradient.
-struct LogSoftmax {
-  Array mask;  // used by forward only
-  Array y;
-  Array forward(const Array& x) {
-    require_defined("log_softmax", x);
-    const Array z = masked("log_softmax", x, std::exchange(mask, Array()));
-    y = Array(x.shape());
-    for (std::int64_t r = 0; y.size() > 0 && r < y.rows(); ++r)
-      kernels::log_softmax_row(z.row(r), y.row(r), y.cols());
-    return y;
-  }
-  void backward(const Array& dy, Grad dx) const {
-    Array g(dy.shape());
-    for (std::int64_t r = 0; g.size() > 0 && r < g.rows(); ++r) {
-      kernels::log_softmax_row_grad(y.row(r), dy.row(r), g.row(r), g.cols());
-    }
-    dx.add(std::move(g));
-  }
-};
-
 }  // namespace
 
 Tensor softmax(const Tensor& x, const Array& mask) { return apply(Softmax{mask, {}}, x); }
-Tensor log_softmax(const Tensor& x, const Array& mask) { return apply(LogSoftmax{mask, {}}, x); }
 
 HEED_END

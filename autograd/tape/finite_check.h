@@ -6,8 +6,8 @@
 #include <string>
 #include <unordered_map>
 
-#include "autograd/named_tensor.h"
 #include "autograd/tape/observer.h"
+#include "autograd/tensor.h"
 
 HEED_BEGIN
 

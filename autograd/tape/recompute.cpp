@@ -3,7 +3,7 @@
 
 #include <unordered_set>
 
-#include "autograd/kernels/gemm/product_log.h"
+#include "autograd/kernels/fast/gemm/product_log.h"
 
 HEED_BEGIN
 

@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "autograd/base/open_enum.h"
-#include "autograd/kernels/unary_functions.h"
+#include "autograd/kernels/fast/unary_names.h"
 #include "autograd/tensor.h"
 
 namespace heed {

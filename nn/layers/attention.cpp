@@ -2,12 +2,12 @@
 
 #include <algorithm>
 
-#include "autograd/attention_log.h"
-#include "autograd/ops/affine.h"
-#include "autograd/ops/attention/attention.h"
-#include "autograd/ops/attention/linear_attention.h"
-#include "autograd/ops/index.h"
-#include "autograd/ops/shape.h"
+#include "autograd/ops/basic.h"
+#include "autograd/ops/more/attention/attention_log.h"
+#include "autograd/ops/more/attention/fused_attention.h"
+#include "autograd/ops/more/attention/linear_attention.h"
+#include "autograd/ops/more/index.h"
+#include "autograd/ops/more/shape.h"
 #include "nn/layers/patterns.h"
 #include "nn/options.h"
 

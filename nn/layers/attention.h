@@ -1,9 +1,9 @@
 #pragma once
-#include "autograd/attention.h"
+#include "autograd/ops/more/attention/options.h"
 #include "nn/context.h"
-#include "nn/layers/linear.h"
 #include "nn/layers/mixer.h"
 #include "nn/layers/positions.h"
+#include "nn/linear.h"
 
 HEED_BEGIN
 

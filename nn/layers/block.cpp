@@ -1,6 +1,6 @@
 #include "nn/layers/block.h"
 
-#include "autograd/ops/arithmetic.h"
+#include "autograd/ops/basic.h"
 #include "autograd/tape/recompute.h"
 #include "nn/options.h"
 

@@ -3,7 +3,7 @@
 #include <optional>
 #include <vector>
 
-#include "autograd/ops/dropout.h"
+#include "autograd/ops/more/dropout.h"
 #include "nn/layers/attention.h"
 #include "nn/layers/feed_forward.h"
 #include "nn/layers/norm.h"

@@ -1,9 +1,9 @@
 #include "nn/layers/convolution.h"
 
-#include "autograd/ops/arithmetic.h"
-#include "autograd/ops/elementwise.h"
-#include "autograd/ops/sequences/unfold.h"
-#include "autograd/ops/shape.h"
+#include "autograd/ops/basic.h"
+#include "autograd/ops/more/elementwise.h"
+#include "autograd/ops/more/sequences/unfold.h"
+#include "autograd/ops/more/shape.h"
 #include "nn/options.h"
 
 HEED_BEGIN

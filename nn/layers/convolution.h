@@ -1,6 +1,7 @@
 #pragma once
-#include "nn/layers/linear.h"
 #include "nn/layers/mixer.h"
+#include "nn/linear.h"
+#include "nn/option_kinds.h"
 
 HEED_BEGIN
 

@@ -1,7 +1,8 @@
 #include "nn/layers/feed_forward.h"
 
-#include "autograd/ops/dropout.h"
-#include "autograd/ops/elementwise.h"
+#include "autograd/ops/more/affine_activation.h"
+#include "autograd/ops/more/dropout.h"
+#include "autograd/ops/more/elementwise.h"
 #include "nn/options.h"
 
 HEED_BEGIN

@@ -2,7 +2,8 @@
 #include "autograd/kernels/elementwise.h"
 #include "nn/context.h"
 #include "nn/layers/activations.h"
-#include "nn/layers/linear.h"
+#include "nn/linear.h"
+#include "nn/option_kinds.h"
 
 HEED_BEGIN
 

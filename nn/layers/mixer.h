@@ -8,6 +8,7 @@
 
 #include "autograd/base/open_enum.h"
 #include "nn/context.h"
+#include "nn/option_kinds.h"
 #include "nn/parameters.h"
 
 namespace heed {

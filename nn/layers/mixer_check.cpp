@@ -34,7 +34,7 @@ class Check {
  public:
   Check(const ModelOptions& options, AttentionScope scope)
       : name_(name_of(options.mixer)), d_(options.d_model), scope_(scope) {
-    Init init(InitKind::xavier, options.init_std, 1);
+    Init init(1);
     mixer_ = make_mixer(options, scope, init);
     // The weights are random, because initial values of zero, or those that close a gate, could
     // hide a dependence.

@@ -1,5 +1,6 @@
 #pragma once
 #include "nn/layers/mixer.h"
+#include "nn/option_kinds.h"
 
 HEED_BEGIN
 

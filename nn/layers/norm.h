@@ -3,8 +3,9 @@
 #include <string>
 #include <vector>
 
-#include "autograd/ops/norm.h"
+#include "autograd/ops/more/norm.h"
 #include "nn/context.h"
+#include "nn/option_kinds.h"
 #include "nn/parameters.h"
 
 HEED_BEGIN

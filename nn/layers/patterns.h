@@ -1,19 +1,19 @@
 #pragma once
 /// The patterns of self-attention that can be set in a config. A new pattern requires a file in
-/// autograd/ops/attention/ and an include, a value, a name and a case in this file; the tests then
+/// autograd/ops/more/attention/ and an include, a value, a name and a case in this file; the tests then
 /// cover it. (In cross-attention, a query always reads all rows of its encoder sequence.)
 
 #include "autograd/base/enum_names.h"
-#include "autograd/ops/attention/bigbird.h"
-#include "autograd/ops/attention/causal.h"
-#include "autograd/ops/attention/window.h"
+#include "autograd/ops/more/attention/bigbird.h"
+#include "autograd/ops/more/attention/causal.h"
+#include "autograd/ops/more/attention/window.h"
 #include "nn/options.h"
 
 namespace heed {
 
 /// topk: like full, but a query reads only the keys with the largest scores
 /// (AttentionOptions::top_k). linear: attention without scores
-/// (autograd/ops/attention/linear_attention.h).
+/// (autograd/ops/more/attention/linear_attention.h).
 enum class PatternKind : int { full, window, bigbird, topk, linear };
 constexpr auto names_of(PatternKind) {
   return enum_names<PatternKind>("full", "window", "bigbird", "topk", "linear");

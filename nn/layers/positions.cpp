@@ -5,15 +5,13 @@
 #include <vector>
 
 #include "autograd/memory/block.h"
-#include "autograd/ops/affine.h"
-#include "autograd/ops/arithmetic.h"
-#include "autograd/ops/attention/alibi.h"
-#include "autograd/ops/attention/distance_bias.h"
-#include "autograd/ops/attention/relative_keys.h"
-#include "autograd/ops/attention/rotary.h"
-#include "autograd/ops/index.h"
-#include "autograd/ops/shape.h"
-#include "autograd/ops/shared/check.h"
+#include "autograd/ops/basic.h"
+#include "autograd/ops/more/attention/alibi.h"
+#include "autograd/ops/more/attention/distance_bias.h"
+#include "autograd/ops/more/attention/relative_keys.h"
+#include "autograd/ops/more/attention/rotary.h"
+#include "autograd/ops/more/check.h"
+#include "autograd/ops/more/shape.h"
 #include "nn/options.h"
 
 HEED_BEGIN

@@ -2,7 +2,7 @@
 #include <vector>
 
 #include "autograd/base/enum_names.h"
-#include "autograd/ops/attention/rotary.h"
+#include "autograd/ops/more/attention/rotary.h"
 #include "nn/context.h"
 #include "nn/option_kinds.h"
 #include "nn/parameters.h"
@@ -43,9 +43,9 @@ HEED_BEGIN
 /// - sinusoidal: PE(pos, 2i) = sin(pos / 10000^(2i/d)), PE(pos, 2i+1) = cos(…)
 ///   (Vaswani et al. 2017, section 3.5)
 /// - learned: rows of a trained table [max_positions, d]
-/// - alibi: a penalty proportional to the distance (autograd/ops/attention/alibi.h)
+/// - alibi: a penalty proportional to the distance (autograd/ops/more/attention/alibi.h)
 /// - relative_t5: a trained bias for each bucket of distances
-///   (autograd/ops/attention/distance_bias.h)
+///   (autograd/ops/more/attention/distance_bias.h)
 struct Positions {
   PositionKind kind = PositionKind::sinusoidal;
   std::int64_t d = 0;
@@ -66,12 +66,12 @@ struct Positions {
 };
 
 /// Positions of a single self-attention layer:
-/// - rotary: queries and keys are rotated by their positions (autograd/ops/attention/rotary.h)
+/// - rotary: queries and keys are rotated by their positions (autograd/ops/more/attention/rotary.h)
 /// - relative_shaw: a trained key for each distance up to a maximum
 /// - relative_xl: keys of distances are sinusoids times a matrix; trained vectors are added to the
 ///   query, u before the product with keys and v before the product with the keys of distances
 /// Other kinds do not change the layer. The formulas of relative_shaw and relative_xl are in
-/// autograd/ops/attention/relative_keys.h.
+/// autograd/ops/more/attention/relative_keys.h.
 struct LayerPositions {
   PositionKind kind = PositionKind::none;
   bool causal = false;

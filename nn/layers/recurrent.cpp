@@ -1,10 +1,8 @@
 #include "nn/layers/recurrent.h"
 
-#include "autograd/ops/affine.h"
-#include "autograd/ops/arithmetic.h"
-#include "autograd/ops/elementwise.h"
-#include "autograd/ops/sequences/recurrent.h"
-#include "autograd/ops/shape.h"
+#include "autograd/ops/basic.h"
+#include "autograd/ops/more/sequences/recurrent.h"
+#include "autograd/ops/more/shape.h"
 #include "nn/options.h"
 
 HEED_BEGIN

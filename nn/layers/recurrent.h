@@ -2,11 +2,12 @@
 #include <vector>
 
 #include "nn/layers/mixer.h"
+#include "nn/option_kinds.h"
 
 HEED_BEGIN
 
 /// A recurrent layer in place of self-attention, with the parameters and formulas of PyTorch's
-/// nn.LSTM and nn.GRU (autograd/ops/sequences/recurrent.cpp):
+/// nn.LSTM and nn.GRU (autograd/ops/more/sequences/recurrent.cpp):
 /// - lstm: Hochreiter and Schmidhuber 1997, with forget gates
 /// - gru: Cho et al. 2014
 /// A causal mixer runs forward, with width d. In an encoder, it is bidirectional with width d/2 per

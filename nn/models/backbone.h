@@ -2,16 +2,23 @@
 #include <algorithm>
 #include <optional>
 
-#include "autograd/ops/arithmetic.h"
-#include "autograd/ops/dropout.h"
+#include "autograd/ops/basic.h"
+#include "autograd/ops/more/dropout.h"
+#include "nn/embedding.h"
 #include "nn/layers/block.h"
-#include "nn/layers/embedding.h"
 #include "nn/layers/positions.h"
 #include "nn/models/front_end.h"
 #include "nn/models/model.h"
 #include "nn/options.h"
 
 HEED_BEGIN
+
+/// The initial values of the parameters of a model.
+inline Init init_of(const ModelOptions& options, std::uint64_t seed) {
+  if (options.init == InitKind::none) return Init::uninitialised();
+  if (options.init == InitKind::normal) return Init(seed, options.init_std);
+  return Init(seed);
+}
 
 /// The part of a Transformer from token ids or feature rows to hidden rows: embedding or front end,
 /// segment embeddings, positions, dropout and a stack of blocks. A model that shares a table

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "autograd/ops/arithmetic.h"
-#include "autograd/ops/index.h"
+#include "autograd/ops/basic.h"
+#include "autograd/ops/more/index.h"
 #include "nn/models/backbone.h"
 #include "nn/models/swin.h"
 #include "nn/options.h"
@@ -46,7 +46,7 @@ class EncoderClassifier final : public Classifier {
         tied_(labelling == Labelling::tokens && options.tie_embeddings),
         dropout_rate_(labelling == Labelling::sequences ? options.dropout.residual : 0),
         position_limit_(options.positions == PositionKind::learned ? options.max_positions : 0) {
-    Init init(options.init, options.init_std, seed);
+    Init init = init_of(options, seed);
     if (options.kind == ModelKind::swin) {
       if (labelling != Labelling::sequences || pool_ != Pool::mean)
         fail("[classifier] swin requires `pool: mean` and one label per image");

@@ -2,8 +2,7 @@
 
 #include <string>
 
-#include "autograd/ops/elementwise.h"
-#include "autograd/ops/shape.h"
+#include "autograd/ops/basic.h"
 #include "nn/options.h"
 
 HEED_BEGIN

@@ -2,9 +2,9 @@
 /// The input layer from feature rows (frames of sound, patches of images) to rows of the model.
 #include <vector>
 
-#include "autograd/ops/sequences/unfold.h"
+#include "autograd/ops/more/sequences/unfold.h"
 #include "nn/context.h"
-#include "nn/layers/linear.h"
+#include "nn/linear.h"
 #include "nn/option_kinds.h"
 
 HEED_BEGIN

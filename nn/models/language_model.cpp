@@ -13,7 +13,7 @@ class LanguageModel final : public Generative {
  public:
   LanguageModel(const ModelOptions& options, std::int64_t vocabulary, std::uint64_t seed)
       : options_(options) {
-    Init init(options.init, options.init_std, seed);
+    Init init = init_of(options, seed);
     const std::int64_t d = options.d_model;
     decoder_.embedding = Embedding(vocabulary, d, options.scale_embeddings, init);
     ModelOptions with_table = options;

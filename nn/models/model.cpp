@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "autograd/ops/index.h"
+#include "autograd/ops/basic.h"
 #include "nn/models/classifier.h"
 #include "nn/options.h"
 

@@ -5,11 +5,12 @@
 #include <optional>
 #include <span>
 
-#include "autograd/ops/cross_entropy.h"
+#include "autograd/ops/basic.h"
 #include "nn/context.h"
-#include "nn/layers/linear.h"
 #include "nn/layers/norm.h"
+#include "nn/linear.h"
 #include "nn/models/architecture.h"
+#include "nn/option_kinds.h"
 #include "nn/parameters.h"
 
 HEED_BEGIN

@@ -18,7 +18,7 @@ class Seq2Seq final : public Generative {
       : options_(options),
         one_table_(options.tie_embeddings && shared_vocabulary && options.input_width == 0 &&
                    source_vocabulary == target_vocabulary) {
-    Init init(options.init, options.init_std, seed);
+    Init init = init_of(options, seed);
     const std::int64_t d = options.d_model;
     decoder_.embedding = Embedding(target_vocabulary, d, options.scale_embeddings, init);
     encoder_.input = Backbone::input_of(options, BlockKind::encoder, init);

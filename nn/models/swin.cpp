@@ -3,9 +3,8 @@
 #include <algorithm>
 #include <numeric>
 
-#include "autograd/ops/dropout.h"
-#include "autograd/ops/index.h"
-#include "autograd/ops/shape.h"
+#include "autograd/ops/basic.h"
+#include "autograd/ops/more/dropout.h"
 #include "nn/layers/positions.h"
 #include "nn/options.h"
 

@@ -3,9 +3,9 @@
 #include <optional>
 #include <vector>
 
-#include "autograd/ops/attention/grid_bias.h"
+#include "autograd/ops/more/attention/grid_bias.h"
 #include "nn/layers/block.h"
-#include "nn/layers/linear.h"
+#include "nn/linear.h"
 #include "nn/models/model.h"
 
 HEED_BEGIN

@@ -8,13 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "autograd/ops/arithmetic.h"
-#include "autograd/ops/attention/attention.h"
-#include "autograd/ops/elementwise.h"
-#include "autograd/ops/norm.h"
-#include "autograd/ops/shape.h"
-#include "nn/layers/embedding.h"
-#include "nn/layers/linear.h"
+#include "autograd/ops/basic.h"
+#include "nn/embedding.h"
+#include "nn/linear.h"
 #include "nn/parameters.h"
 
 HEED_BEGIN
@@ -59,9 +55,7 @@ struct MultiHeadAttention {
   /// Queries (part 0), keys (1) or values (2) of all heads: [rows, d] → [heads, rows, d / heads]
   Tensor project(const Tensor& x, std::int64_t part) const {
     const std::int64_t rows = x.shape()[0], d = x.shape()[1];
-    const Tensor weight = slice(in_proj_weight, 0, part * d, (part + 1) * d);  // [d, d]
-    const Tensor bias = slice(in_proj_bias, 0, part * d, (part + 1) * d);      // [d]
-    const Tensor y = affine(x, weight, bias);                                  // [rows, d]
+    const Tensor y = affine_rows(x, in_proj_weight, in_proj_bias, part * d, (part + 1) * d);
     return transpose(reshape(y, {rows, heads, d / heads}), 0, 1);
   }
 };
@@ -163,6 +157,64 @@ void append_layers(Parameters& all, const std::string& name, const std::vector<L
   for (std::size_t i = 0; i < layers.size(); ++i)
     append(all, name + ".layers." + std::to_string(i), layers[i]);
 }
+
+/// The encoder-decoder of section 3.1, with one embedding for source, target and logits
+/// (section 3.4).
+struct EncoderDecoder {
+  Embedding embedding;
+  std::vector<EncoderLayer> encoder;
+  std::vector<DecoderLayer> decoder;
+
+  EncoderDecoder(const Sizes& sizes, std::int64_t vocabulary, Init& init)
+      : embedding(vocabulary, sizes.d_model, true, init) {
+    for (std::int64_t i = 0; i < sizes.encoder_layers; ++i) encoder.emplace_back(sizes, init);
+    for (std::int64_t i = 0; i < sizes.decoder_layers; ++i) decoder.emplace_back(sizes, init);
+  }
+
+  /// x₁ … x_n </s> → [source rows, d]
+  Tensor encode(std::span<const std::int32_t> source) const {
+    Tensor x = embed(embedding, source);
+    for (const EncoderLayer& layer : encoder) x = layer(x);
+    return x;
+  }
+  /// <s> y₁ … y_m → logits of y₁ … y_m </s>: [m + 1, vocabulary]
+  Tensor decode(const Tensor& encoded, std::span<const std::int32_t> target) const {
+    Tensor x = embed(embedding, target);
+    const Array mask = causal_mask(x.shape()[0]);
+    for (const DecoderLayer& layer : decoder) x = layer(x, encoded, mask);
+    return matmul(x, embedding.weight, false, true);
+  }
+  Parameters parameters() const {
+    Parameters all = parameters_of("embedding", embedding);
+    append_layers(all, "encoder", encoder);
+    append_layers(all, "decoder", decoder);
+    return all;
+  }
+};
+
+/// A decoder without an encoder, which predicts each token from the tokens before it.
+struct LanguageModel {
+  Embedding embedding;
+  std::vector<EncoderLayer> decoder;
+
+  LanguageModel(const Sizes& sizes, std::int64_t vocabulary, Init& init)
+      : embedding(vocabulary, sizes.d_model, true, init) {
+    for (std::int64_t i = 0; i < sizes.decoder_layers; ++i) decoder.emplace_back(sizes, init);
+  }
+
+  /// The logits of the next token after each of the ids: [ids, vocabulary]
+  Tensor logits(std::span<const std::int32_t> ids) const {
+    Tensor x = embed(embedding, ids);
+    const Array mask = causal_mask(x.shape()[0]);
+    for (const EncoderLayer& layer : decoder) x = layer(x, mask);
+    return matmul(x, embedding.weight, false, true);
+  }
+  Parameters parameters() const {
+    Parameters all = parameters_of("embedding", embedding);
+    append_layers(all, "decoder", decoder);
+    return all;
+  }
+};
 
 }  // namespace reference
 HEED_END

@@ -8,14 +8,14 @@
 #include <vector>
 
 #include "autograd/ops.h"
-#include "autograd/ops/attention/alibi.h"
-#include "autograd/ops/attention/bigbird.h"
-#include "autograd/ops/attention/causal.h"
-#include "autograd/ops/attention/distance_bias.h"
-#include "autograd/ops/attention/mask.h"
-#include "autograd/ops/attention/prefix.h"
-#include "autograd/ops/attention/relative_keys.h"
-#include "autograd/ops/attention/window.h"
+#include "autograd/ops/more/attention/alibi.h"
+#include "autograd/ops/more/attention/bigbird.h"
+#include "autograd/ops/more/attention/causal.h"
+#include "autograd/ops/more/attention/distance_bias.h"
+#include "autograd/ops/more/attention/mask.h"
+#include "autograd/ops/more/attention/prefix.h"
+#include "autograd/ops/more/attention/relative_keys.h"
+#include "autograd/ops/more/attention/window.h"
 
 HEED_BEGIN
 

@@ -1,5 +1,5 @@
 // AttentionLog: the result of attention equals the logged weights P times the values V.
-#include "autograd/attention_log.h"
+#include "autograd/ops/more/attention/attention_log.h"
 #include "tests/autograd/attention_cases.h"
 #include "tests/autograd/expect.h"
 

@@ -1,4 +1,4 @@
-#include "autograd/kernels/gemm/blas_kernel.h"
+#include "autograd/kernels/fast/gemm/blas_kernel.h"
 
 #include <boost/test/unit_test.hpp>
 #include <cstdlib>

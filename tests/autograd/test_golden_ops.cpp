@@ -9,7 +9,7 @@
 
 #include "autograd/io/formats/safetensors.h"
 #include "autograd/ops.h"
-#include "autograd/ops/attention/causal.h"
+#include "autograd/ops/more/attention/causal.h"
 
 using namespace heed;
 using Json = nlohmann::json;

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <sstream>
 
+#include "autograd/gradcheck/reference.h"
 #include "tests/autograd/expect.h"
 #include "tests/autograd/planted.h"
 
@@ -335,6 +336,45 @@ BOOST_AUTO_TEST_CASE(a_straight_through_gradient_is_reported_and_not_compared) {
               [](const Array&, const Array&, const Array& dy) { return Array::zeros(dy.shape()); });
   const auto wrong = [&](const Tensor& x, const Tensor& w) { return f(x, broken(w)); };
   EXPECT_WRONG(gradcheck(wrong, normal({3}), normal({3})), "likely cause: zero gradient");
+}
+
+BOOST_AUTO_TEST_CASE(checker_finds_the_wrong_entry_that_its_definition_finds) {
+  for (const std::int64_t wrong : {-1, 0, 7, 11}) {
+    const auto op = planted(
+        [](const Array& x) {
+          return generate(x.shape(), [&](auto i) { return std::tanh(x.data()[i]); });
+        },
+        [wrong](const Array&, const Array& y, const Array& dy) {
+          return generate(y.shape(), [&](auto i) {
+            return dy.data()[i] * (1 - y.data()[i] * y.data()[i]) * (i == wrong ? 1.001 : 1);
+          });
+        });
+    const Tensor x = Tensor::variable(normal({3, 4}, 4)), w = Tensor::variable(normal({3, 4}, 5));
+    const Array before = x.value().clone();
+    const std::vector<NamedTensor> parameters{{"x", x}, {"w", w}};
+    const auto f = [&] { return op(x) * w; };
+    const auto defined = reference::check_gradients(f, parameters);
+    const GradcheckResult result = gradcheck_parameters(f, parameters);
+    BOOST_REQUIRE(defined.size() == 2u);
+    BOOST_TEST(defined[1].name == "w");
+    BOOST_TEST(defined[1].error <= 1);
+    BOOST_TEST(passes(result.parameters[1].status));
+    BOOST_TEST((defined[0].error <= 1) == (wrong < 0));
+    BOOST_TEST(passes(result.parameters[0].status) == (wrong < 0));
+    BOOST_TEST(same_bits(x.value(), before));
+    if (wrong < 0) continue;
+    BOOST_TEST(defined[0].entry == wrong);
+    BOOST_TEST(result.parameters[0].worst[0].index == wrong);
+    BOOST_TEST(std::abs(defined[0].analytic / defined[0].numeric - 1.001) < 1e-8);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(definition_passes_a_model_with_kinks) {
+  const Perceptron model;
+  for (const auto& c : reference::check_gradients([&] { return model.loss(); },
+                                                  {{"b1", model.b1}, {"b2", model.b2}}))
+    BOOST_TEST(c.error <= 1,
+               c.name << " at " << c.entry << ": " << c.analytic << " and " << c.numeric);
 }
 
 BOOST_AUTO_TEST_CASE(invalid_tolerances_are_refused) {

@@ -4,9 +4,9 @@
 #include <cstdlib>
 
 #include "autograd/gradcheck.h"
-#include "autograd/ops/attention/alibi.h"
-#include "autograd/ops/attention/causal.h"
-#include "autograd/ops/attention/window.h"
+#include "autograd/ops/more/attention/alibi.h"
+#include "autograd/ops/more/attention/causal.h"
+#include "autograd/ops/more/attention/window.h"
 #include "tests/autograd/expect.h"
 #include "tests/autograd/planted.h"
 

@@ -5,7 +5,8 @@
 /// (test_op_table.cpp).
 #include "accuracy.h"
 #include "autograd/kernels/elementwise.h"
-#include "autograd/kernels/rows.h"
+#include "autograd/kernels/fast/rows.h"
+#include "autograd/kernels/fast/unary_names.h"
 
 using namespace heed;
 using namespace heed::testing;

@@ -1,4 +1,4 @@
-#include "autograd/kernels/attend.h"
+#include "autograd/kernels/fast/attend.h"
 
 #include <deque>
 

@@ -1,5 +1,5 @@
-#include "autograd/kernels/attention.h"
-#include "autograd/kernels/plain/rows.h"
+#include "autograd/kernels/fast/attention.h"
+#include "autograd/kernels/fast/plain.h"
 #include "kernel_testing.h"
 
 using namespace heed;

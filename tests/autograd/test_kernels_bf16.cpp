@@ -3,7 +3,7 @@
 #include <bit>
 #include <cstring>
 
-#include "autograd/kernels/gemm/bf16.h"
+#include "autograd/kernels/fast/gemm/bf16.h"
 #include "autograd/memory/array.h"
 #include "kernel_testing.h"
 

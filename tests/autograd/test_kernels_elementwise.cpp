@@ -2,7 +2,8 @@
 #include <array>
 #include <span>
 
-#include "autograd/kernels/plain/plain.h"
+#include "autograd/kernels/fast/plain.h"
+#include "autograd/kernels/fast/unary_names.h"
 #include "kernel_testing.h"
 
 using namespace heed;

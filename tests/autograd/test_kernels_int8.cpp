@@ -1,9 +1,9 @@
 // int8 products: quantisation of rows, and bitwise comparison of products with scalar references.
 #include <cstring>
 
-#include "autograd/kernels/gemm/gemm.h"
-#include "autograd/kernels/gemm/int8.h"
-#include "autograd/kernels/gemm/packed.h"
+#include "autograd/kernels/fast/gemm/int8.h"
+#include "autograd/kernels/fast/gemm/packed.h"
+#include "autograd/kernels/gemm.h"
 #include "kernel_testing.h"
 
 using namespace heed;

@@ -1,5 +1,5 @@
 #include "accuracy.h"
-#include "autograd/kernels/plain/rows.h"
+#include "autograd/kernels/fast/plain.h"
 
 using namespace heed;
 using namespace heed::testing;

@@ -1,8 +1,8 @@
 #include <barrier>
 #include <thread>
 
-#include "autograd/kernels/gemm/gemm.h"
-#include "autograd/kernels/gemm/packed.h"
+#include "autograd/kernels/fast/gemm/packed.h"
+#include "autograd/kernels/gemm.h"
 #include "kernel_testing.h"
 
 using namespace heed;

@@ -1,4 +1,4 @@
-#include "autograd/kernels/plain/steps.h"
+#include "autograd/kernels/fast/plain.h"
 #include "kernel_testing.h"
 
 using namespace heed;

@@ -4,9 +4,9 @@
 #include <cmath>
 #include <vector>
 
-#include "autograd/kernels/reduce.h"
+#include "autograd/kernels/fast/reduce.h"
 #include "autograd/ops.h"
-#include "autograd/ops/attention/causal.h"
+#include "autograd/ops/more/attention/causal.h"
 #include "tests/autograd/expect.h"
 
 using namespace heed;

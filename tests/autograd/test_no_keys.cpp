@@ -7,7 +7,7 @@
 #include <limits>
 
 #include "autograd/ops.h"
-#include "autograd/ops/attention/causal.h"
+#include "autograd/ops/more/attention/causal.h"
 #include "tests/autograd/expect.h"
 
 using namespace heed;

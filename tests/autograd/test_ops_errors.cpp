@@ -3,7 +3,7 @@
 #include <boost/test/unit_test.hpp>
 #include <limits>
 
-#include "autograd/kernels/gemm/gemm.h"
+#include "autograd/kernels/gemm.h"
 #include "autograd/ops.h"
 #include "tests/autograd/expect.h"
 

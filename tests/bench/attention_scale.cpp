@@ -13,8 +13,8 @@
 #include <cstdlib>
 
 #include "autograd/ops.h"
+#include "nn/embedding.h"
 #include "nn/layers/block.h"
-#include "nn/layers/embedding.h"
 #include "nn/layers/positions.h"
 #include "optim/optimizer.h"
 

@@ -1,14 +1,14 @@
 // Measures the speed of each kernel: bytes or FLOPs per second on one thread.
 //   build/release/tests/bench/bench_kernels [--benchmark_filter=REGEX]
-#include "autograd/attention.h"
-#include "autograd/kernels/dropout.h"
-#include "autograd/kernels/elementwise.h"
-#include "autograd/kernels/gemm/bf16.h"
-#include "autograd/kernels/gemm/gemm.h"
-#include "autograd/kernels/gemm/packed.h"
+#include "autograd/kernels/fast/dropout.h"
+#include "autograd/kernels/fast/elementwise.h"
+#include "autograd/kernels/fast/gemm/bf16.h"
+#include "autograd/kernels/fast/gemm/packed.h"
+#include "autograd/kernels/fast/update.h"
+#include "autograd/kernels/gemm.h"
 #include "autograd/kernels/reduce.h"
 #include "autograd/kernels/rows.h"
-#include "autograd/kernels/update.h"
+#include "autograd/ops/more/attention/options.h"
 
 #include <benchmark/benchmark.h>
 

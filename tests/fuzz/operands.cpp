@@ -3,9 +3,9 @@
 #include <array>
 #include <cmath>
 
-#include "autograd/ops/attention/alibi.h"
-#include "autograd/ops/attention/causal.h"
-#include "autograd/ops/attention/window.h"
+#include "autograd/ops/more/attention/alibi.h"
+#include "autograd/ops/more/attention/causal.h"
+#include "autograd/ops/more/attention/window.h"
 
 HEED_BEGIN
 

@@ -86,8 +86,8 @@ only_in() {
     grep -vE "^($2)" | sed 's/:[[:space:]]*#[[:space:]]*include[[:space:]]*/: this folder must not include /' || true
 }
 {
-  only_in 'cblas|openblas' 'autograd/kernels/'
-  only_in 'hwy/' 'autograd/kernels/'
+  only_in 'cblas|openblas' 'autograd/kernels/fast/|autograd/plain\.cpp'
+  only_in 'hwy/' 'autograd/kernels/fast/'
   only_in 'yaml-cpp/' 'train/'
   only_in 'CLI/' 'train/'
   only_in 'sentencepiece' 'data/'
@@ -106,8 +106,8 @@ only_in() {
     sed '/^\/dev\/null$/d; s/$/: a header without #pragma once/' || true
   # Without targets.h a kernel is compiled for instruction sets that the other kernels do not use.
   # shellcheck disable=SC2086
-  sources $modules | xargs grep -l '^#include .hwy/foreach_target' /dev/null | xargs -r grep -L 'kernels/simd/targets\.h' |
-    sed 's,$,: includes hwy/foreach_target.h without autograd/kernels/simd/targets.h,' || true
+  sources $modules | xargs grep -l '^#include .hwy/foreach_target' /dev/null | xargs -r grep -L 'kernels/fast/simd/targets\.h' |
+    sed 's,$,: includes hwy/foreach_target.h without autograd/kernels/fast/simd/targets.h,' || true
 } >>"$violations"
 
 for module in $modules; do

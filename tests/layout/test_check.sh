@@ -13,8 +13,8 @@ for module in autograd nn optim data train; do
   : >"$tree/tests/$module/CMakeLists.txt"
 done
 printf '#include "autograd/base/error.h"\n#include "autograd/base/random.h"\n' >>"$tree/data/data.h"
-mkdir "$tree/autograd/kernels"
-printf '#include "hwy/highway.h"\n' >"$tree/autograd/kernels/lanes-inl.h"   # may be quoted
+mkdir -p "$tree/autograd/kernels/fast"
+printf '#include "hwy/highway.h"\n' >"$tree/autograd/kernels/fast/lanes-inl.h"   # may be quoted
 printf '#include "autograd/autograd.h"\n' | tee -a "$tree/nn/nn.h" >>"$tree/optim/optim.h"
 printf '#include "nn/nn.h"\n#include "optim/optim.h"\n#include "data/data.h"\n' >>"$tree/train/train.h"
 
@@ -39,12 +39,12 @@ done
 planted 'nn/ must not include optim/adam.h' nn/nn.cpp '#include "optim/adam.h"\n'
 planted 'nn/ must not include data/batches/batch.h' nn/nn.cpp '  #  include <data/batches/batch.h>\n'
 planted 'nn/ must not include sibling.h' nn/nn.cpp '#include "sibling.h"\n'
-planted 'optim/ must not include nn/layers/linear.h' optim/optim.cpp '#include "nn/layers/linear.h"\n'
+planted 'optim/ must not include nn/linear.h' optim/optim.cpp '#include "nn/linear.h"\n'
 planted 'optim/ must not include train/x.h' optim/optim.cpp '#include "train/x.h"\n'
 planted 'data/ must not include autograd/tensor.h' data/data.h '#include "autograd/tensor.h"\n'
-planted 'data/ must not include nn/layers/linear.h' data/data.h '#include "nn/layers/linear.h"\n'
+planted 'data/ must not include nn/linear.h' data/data.h '#include "nn/linear.h"\n'
 planted 'train/ must not include tests/x.h' train/train.cpp '#include "tests/x.h"\n'
-planted 'nn.h:4: a lower folder must not include nn/layers/linear.h' nn/nn.h '#include "nn/layers/linear.h"\n'
+planted 'nn.h:4: a lower folder must not include nn/layers/norm.h' nn/nn.h '#include "nn/layers/norm.h"\n'
 planted 'its folder is not listed in tests/layout/check.sh' nn/extra/x.h '#pragma once\n'
 rm -rf "$tree/nn/extra"
 for n in $(seq 24); do printf '#pragma once\n' >"$tree/nn/h$n.h"; done
@@ -53,7 +53,7 @@ rm "$tree"/nn/h*.h
 planted 'nn/nn.cpp:2: this folder must not include <cblas.h>' nn/nn.cpp '#include <cblas.h>\n'
 planted 'this folder must not include <hwy/highway.h>' autograd/autograd.cpp '#include <hwy/highway.h>\n'
 planted 'this folder must not include "hwy/targets.h"' nn/nn.cpp '#include "hwy/targets.h"\n'
-planted 'autograd/kernels/x.cpp: includes hwy/foreach_target.h without' autograd/kernels/x.cpp \
+planted 'autograd/kernels/fast/x.cpp: includes hwy/foreach_target.h without' autograd/kernels/fast/x.cpp \
   '#include "hwy/foreach_target.h"\n'
 planted 'this folder must not include <yaml-cpp/yaml.h>' data/data.cpp '#include <yaml-cpp/yaml.h>\n'
 planted 'nn/nn.cpp: more than 600 lines' nn/nn.cpp "$(printf '%600s' '' | sed 's/ /\\n/g')"

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "autograd/base/team.h"
-#include "nn/reference/models.h"
+#include "nn/reference/transformer.h"
 #include "optim/optimizer.h"
 #include "optim/schedule.h"
 #include "tests/nn/support.h"

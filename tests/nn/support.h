@@ -118,6 +118,6 @@ inline MultiHeadAttention attention_of(std::int64_t d, std::int64_t heads, Atten
   o.dropout.attention = dropout;
   return {o, scope, init};
 }
-inline Init test_init() { return {InitKind::xavier, 0.02, 3}; }
+inline Init test_init() { return Init(3); }
 
 HEED_END

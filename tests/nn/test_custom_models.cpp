@@ -77,12 +77,6 @@ BOOST_AUTO_TEST_CASE(wrong_offsets_are_refused_by_first_layer) {
               "[positions] a sequence of 5 rows exceeds the table of 4 positions");
 }
 
-BOOST_AUTO_TEST_CASE(default_init_is_xavier) {
-  Init by_seed(5), in_full(InitKind::xavier, 0.02, 5);
-  BOOST_TEST(same_bits(by_seed.matrix(3, 4).value(), in_full.matrix(3, 4).value()));
-  BOOST_TEST(same_bits(by_seed.table(3, 4).value(), in_full.table(3, 4).value()));
-}
-
 BOOST_AUTO_TEST_CASE(mean_squared_error_equals_definition) {
   const Tensor x = Tensor::variable(array_of({2, 2}, {1, 2, 3, 5})),
                y = array_of({2, 2}, {0, 2, 5, 1});

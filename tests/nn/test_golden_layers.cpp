@@ -2,7 +2,7 @@
 // gradients with respect to inputs and weights.
 #include <set>
 
-#include "nn/layers/embedding.h"
+#include "nn/embedding.h"
 #include "nn/layers/positions.h"
 #include "nn/models/classifier.h"
 #include "nn/models/front_end.h"

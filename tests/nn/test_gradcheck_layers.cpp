@@ -1,7 +1,7 @@
 // The gradients of every layer with respect to its input and each of its parameters, compared with
 // finite differences.
 #include "autograd/gradcheck.h"
-#include "nn/layers/embedding.h"
+#include "nn/embedding.h"
 #include "nn/layers/positions.h"
 #include "tests/autograd/right_or_empty.h"
 #include "tests/nn/support.h"

@@ -2,8 +2,8 @@
 #include <set>
 #include <string>
 
+#include "nn/embedding.h"
 #include "nn/layers/block.h"
-#include "nn/layers/embedding.h"
 #include "nn/layers/positions.h"
 #include "nn/models/classifier.h"
 #include "tests/nn/support.h"

@@ -2,7 +2,7 @@
 // rotations of Su et al. 2021, section 3.2.
 #include <cmath>
 
-#include "autograd/ops/attention/rotary.h"
+#include "autograd/ops/more/attention/rotary.h"
 #include "nn/layers/positions.h"
 #include "tests/autograd/expect.h"
 #include "tests/nn/support.h"

@@ -1,7 +1,7 @@
 // The models of nn/models compared with their definition, the reference Transformer.
 #include <map>
 
-#include "nn/reference/models.h"
+#include "nn/reference/transformer.h"
 #include "tests/nn/reference_models.h"
 
 HEED_BEGIN

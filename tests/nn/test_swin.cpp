@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "autograd/gradcheck.h"
-#include "autograd/ops/attention/mask.h"
+#include "autograd/ops/more/attention/mask.h"
 #include "nn/models/classifier.h"
 #include "tests/nn/support.h"
 

@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "nn/layers/linear.h"
+#include "nn/linear.h"
 #include "nn/models/backbone.h"
 #include "tests/autograd/expect.h"
 #include "tests/nn/support.h"

@@ -5,7 +5,7 @@
 #include <map>
 #include <thread>
 
-#include "autograd/kernels/gemm/product_log.h"
+#include "autograd/kernels/fast/gemm/product_log.h"
 #include "autograd/ops.h"
 #include "nn/layers/patterns.h"
 #include "nn/models/classifier.h"

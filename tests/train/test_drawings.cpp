@@ -7,8 +7,8 @@
 #include <set>
 #include <sstream>
 
-#include "autograd/ops/arithmetic.h"
-#include "autograd/ops/reduce.h"
+#include "autograd/ops/basic.h"
+#include "autograd/ops/more/reduce.h"
 #include "tests/train/small_run.h"
 #include "tests/train/support.h"
 #include "train/views/report/model_drawing.h"

@@ -13,7 +13,7 @@ namespace heed {
 /// The type of the operands of matrix products. Weights, moments and sums are always float32.
 enum class Precision { float32, bf16 };
 constexpr auto names_of(Precision) { return enum_names<Precision>("float32", "bf16"); }
-/// The type of the operands of matrix products in decoding (int8: autograd/kernels/gemm/int8.h).
+/// The type of the operands of matrix products in decoding (int8: autograd/kernels/fast/gemm/int8.h).
 enum class DecodePrecision { float32, bf16, int8 };
 constexpr auto names_of(DecodePrecision) {
   return enum_names<DecodePrecision>("float32", "bf16", "int8");

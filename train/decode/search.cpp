@@ -6,8 +6,8 @@
 #include <numeric>
 
 #include "autograd/base/error.h"
-#include "autograd/kernels/gemm/bf16.h"
-#include "autograd/kernels/reduce.h"
+#include "autograd/kernels/fast/gemm/bf16.h"
+#include "autograd/kernels/fast/reduce.h"
 #include "autograd/kernels/rows.h"
 #include "data/tokenizers/tokenizer.h"
 #include "train/decode/model_input.h"

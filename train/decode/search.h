@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "autograd/base/team.h"
-#include "autograd/kernels/gemm/packed.h"
+#include "autograd/kernels/fast/gemm/packed.h"
 #include "data/batches/batch.h"
 #include "data/batches/dataset.h"
 #include "nn/models/model.h"
@@ -110,7 +110,7 @@ struct TranslateRequest {
 /// fewer than 32 hypotheses, more if one would exceed options.batch_sequences hypotheses. Each
 /// sentence's result is a function of the sentence, its prefix, the options, the seed and, when
 /// sampling, the sentence's number. In bf16, the result also depends on the batches, because small
-/// products remain in float32 (autograd/kernels/gemm/bf16.h).
+/// products remain in float32 (autograd/kernels/fast/gemm/bf16.h).
 std::vector<std::vector<Hypothesis>> translate(const FrozenModel& frozen, const Dataset& data,
                                                const DecodeOptions& options, std::uint64_t seed,
                                                const Workers& workers,

@@ -1,7 +1,11 @@
 #pragma once
 /// An experiment, read from YAML. The keys are some of those of `heed train`, so both programs can
 /// read the same file; a key or value that this program does not support is an error.
+#include <yaml-cpp/yaml.h>
+
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <string>
 
 #include "nn/reference/transformer.h"
@@ -24,8 +28,89 @@ struct Experiment {
   std::int64_t max_length = 128;  ///< maximum number of generated tokens
 };
 
+using Setter = std::function<void(const YAML::Node&)>;
+
+template <class T>
+Setter set(T& value) {
+  return [&value](const YAML::Node& node) { value = node.as<T>(); };
+}
+/// The setter of a key for which this program supports only one value.
+inline Setter only(const std::string& value) {
+  return [value](const YAML::Node& node) {
+    if (node.as<std::string>() != value) throw std::runtime_error("expected " + value);
+  };
+}
+
+/// The setter of each supported key.
+inline std::map<std::string, Setter> keys_of(Experiment& e) {
+  return {
+      {"name", [](const YAML::Node&) {}},
+      {"task", set(e.task)},
+      {"seed", set(e.seed)},
+      {"data.train.source", set(e.train_source)},
+      {"data.train.target", set(e.train_target)},
+      {"data.train.text", set(e.train_text)},
+      {"data.valid.source", set(e.valid_source)},
+      {"data.valid.target", set(e.valid_target)},
+      {"data.valid.text", set(e.valid_text)},
+      {"tokenizer.kind", only("char")},
+      {"model.d_model", set(e.model.d_model)},
+      {"model.heads", set(e.model.heads)},
+      {"model.d_ff", set(e.model.d_ff)},
+      {"model.layers",
+       [&e](const YAML::Node& node) {
+         e.model.encoder_layers = e.model.decoder_layers = node.as<std::int64_t>();
+       }},
+      {"model.context", set(e.context)},
+      {"model.dropout", only("0")},
+      {"model.norm", only("post")},
+      {"model.final_norm", only("false")},
+      {"optim.lr", set(e.lr)},
+      {"optim.clip_norm", only("0")},
+      {"optim.schedule.warmup", set(e.warmup)},
+      {"train.steps", set(e.steps)},
+      {"train.batch_tokens", set(e.batch_tokens)},
+      {"train.label_smoothing", set(e.label_smoothing)},
+      {"decode.beam", only("1")},
+      {"decode.max_length", set(e.max_length)},
+  };
+}
+
+inline void read(const YAML::Node& node, const std::string& path,
+                 const std::map<std::string, Setter>& keys, const std::string& file) {
+  if (node.IsMap()) {
+    for (const auto& entry : node)
+      read(
+          entry.second,
+          path.empty() ? entry.first.as<std::string>() : path + "." + entry.first.as<std::string>(),
+          keys, file);
+    return;
+  }
+  const auto place = fmt::format("{}:{}: {}", file, node.Mark().line + 1, path);
+  const auto found = keys.find(path);
+  if (found == keys.end()) throw Error(Exit::usage, place + ": unknown key");
+  try {
+    found->second(node);
+  } catch (const std::exception& error) {
+    throw Error(Exit::usage, fmt::format("{}: {}", place, error.what()));
+  }
+}
+
 /// Throws Error(usage) if the file cannot be read or contains an invalid key or value.
-Experiment read_experiment(const std::string& file);
+inline Experiment read_experiment(const std::string& file) {
+  Experiment experiment;
+  YAML::Node root;
+  try {
+    root = YAML::LoadFile(file);
+  } catch (const YAML::Exception& error) {
+    throw Error(Exit::usage, fmt::format("{}: {}", file, error.what()));
+  }
+  read(root, "", keys_of(experiment), file);
+  if (experiment.task != "seq2seq" && experiment.task != "lm")
+    throw Error(Exit::usage,
+                fmt::format("{}: task: expected seq2seq or lm, got {}", file, experiment.task));
+  return experiment;
+}
 
 }  // namespace reference
 HEED_END

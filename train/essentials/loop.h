@@ -3,8 +3,8 @@
 #include <functional>
 
 #include "autograd/base/random.h"
-#include "autograd/ops/cross_entropy.h"
-#include "nn/reference/models.h"
+#include "autograd/ops/basic.h"
+#include "nn/reference/transformer.h"
 #include "optim/adam.h"
 #include "train/essentials/characters.h"
 

@@ -6,10 +6,12 @@
 #include <fstream>
 
 #include "autograd/base/error.h"
-#include "train/essentials/check.h"
 #include "train/essentials/experiment.h"
 #include "train/essentials/loop.h"
 
+namespace heed {
+int check_gradients(const std::string& file);  // check.cpp
+}
 using namespace heed;
 using namespace heed::reference;
 

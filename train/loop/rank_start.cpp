@@ -11,9 +11,9 @@
 
 #include "autograd/io/files.h"
 #include "autograd/io/sha256.h"
-#include "autograd/kernels/gemm/bf16.h"
-#include "autograd/kernels/gemm/gemm.h"
-#include "autograd/kernels/reduce.h"
+#include "autograd/kernels/fast/gemm/bf16.h"
+#include "autograd/kernels/fast/reduce.h"
+#include "autograd/kernels/gemm.h"
 #include "train/config/fields.h"
 #include "train/config/plugins.h"
 #include "train/run/run_record.h"

@@ -9,8 +9,8 @@
 #include <thread>
 
 #include "autograd/base/error.h"
-#include "autograd/kernels/gemm/bf16.h"
-#include "autograd/kernels/reduce.h"
+#include "autograd/kernels/fast/gemm/bf16.h"
+#include "autograd/kernels/fast/reduce.h"
 #include "autograd/tape/finite_check.h"
 #include "nn/layer_name.h"
 #include "optim/clip.h"

@@ -34,7 +34,7 @@ struct StepOptions {
   double cutoff = 0;  ///< probability that an input token becomes <unk>
   /// Returns the teacher's logits for a shard (train/loop/teacher.h); empty: no distillation.
   std::function<Distillation(const ModelInput&)> teacher = {};
-  bool bf16 = false;  ///< large products in bf16 (autograd/kernels/gemm/bf16.h), if available
+  bool bf16 = false;  ///< large products in bf16 (autograd/kernels/fast/gemm/bf16.h), if available
 };
 
 StepOptions step_options(const Config& config);

@@ -6,7 +6,7 @@
 
 #include "autograd/base/clock.h"
 #include "autograd/io/files.h"
-#include "autograd/kernels/reduce.h"
+#include "autograd/kernels/fast/reduce.h"
 #include "autograd/tape/finite_check.h"
 #include "nn/weights.h"
 #include "optim/schedule.h"

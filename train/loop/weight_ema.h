@@ -9,7 +9,7 @@
 
 #include "autograd/base/team.h"
 #include "autograd/kernels/elementwise.h"
-#include "autograd/named_tensor.h"
+#include "autograd/tensor.h"
 
 HEED_BEGIN
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "autograd/named_tensor.h"
+#include "autograd/tensor.h"
 #include "train/run/checkpoint_folder.h"
 #include "train/run/run_folder.h"
 

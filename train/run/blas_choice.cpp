@@ -6,7 +6,7 @@
 #include <cstdlib>
 
 #include "autograd/base/error.h"
-#include "autograd/kernels/gemm/blas_kernel.h"
+#include "autograd/kernels/fast/gemm/blas_kernel.h"
 #include "train/terminal/run_log.h"
 
 namespace heed {

@@ -8,7 +8,7 @@
 #include "autograd/base/error.h"
 #include "autograd/io/sha256.h"
 #include "autograd/io/utf8.h"
-#include "autograd/kernels/gemm/bf16.h"
+#include "autograd/kernels/fast/gemm/bf16.h"
 #include "data/inputs/features.h"
 #include "data/inputs/images.h"
 #include "data/inputs/videos.h"

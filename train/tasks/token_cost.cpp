@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "autograd/kernels/gemm/product_log.h"
+#include "autograd/kernels/fast/gemm/product_log.h"
 #include "nn/options.h"
 #include "train/decode/model_input.h"
 

@@ -6,7 +6,7 @@
 
 HEED_BEGIN
 
-/// Model FLOPs (autograd/kernels/gemm/product_log.h) of a forward pass with loss per source token
+/// Model FLOPs (autograd/kernels/fast/gemm/product_log.h) of a forward pass with loss per source token
 /// and per target token; 0 for a side that the task does not have. They are counted by running the
 /// model on one token of each side, or on the shortest source that it accepts (a whole image, or
 /// the rows that a convolutional front end reduces to one). Batches are cut into shards of similar

@@ -1,6 +1,7 @@
 #include "autograd/ops/shared/broadcast.h"
 
 #include <algorithm>
+#include <functional>
 
 #include "autograd/kernels/elementwise.h"
 #include "autograd/kernels/reduce.h"
@@ -103,6 +104,14 @@ Array sum_to(const Array& x, const Shape& shape) {
     kernels::add_column_sums(x.data() + in_x, rows, cols, y.data() + in_y);
   });
   return y;
+}
+
+Array add_mask(const char* op, const Array& x, const Array& mask) {
+  if (!mask.defined()) return x;
+  if (broadcast_shape(op, x.shape(), mask.shape()) != x.shape()) {
+    fail("[{}] expected a mask that broadcasts to {}, got {}", op, x.shape(), mask.shape());
+  }
+  return zip(op, kernels::add, std::plus<real>(), x, mask);
 }
 
 HEED_END

@@ -24,6 +24,9 @@ Array broadcast_to(const Array& x, const Shape& shape);
 /// Shares x's values if there is nothing to sum.
 Array sum_to(const Array& x, const Shape& shape);
 
+/// x + mask for a mask that broadcasts to x; x itself if there is no mask.
+Array add_mask(const char* op, const Array& x, const Array& mask);
+
 /// Iterates over the values of y in order, and over the matching values of a and b.
 /// Adjacent axes along which the same inputs are repeated are merged: two equal shapes have one
 /// merged axis, a matrix and a row two. Axes of extent 1 are omitted.

@@ -1,6 +1,5 @@
 #pragma once
 /// Argument checks shared by the ops.
-#include <algorithm>
 #include <cstdint>
 #include <span>
 
@@ -12,22 +11,21 @@ inline void require_defined(const char* op, const Array& x) {
   if (!x.defined()) fail("[{}] expected a tensor with values, got an undefined one", op);
 }
 
-/// Dropout draws 16 bits for each value, so p is rounded to a multiple of 2⁻¹⁶ and must not round
-/// to 1.
-inline void require_probability(const char* op, real p) {
-  constexpr double largest = 65535.0 / 65536.0;
-  if (!(p >= 0 && p < 1)) fail("[{}] expected p in [0, 1), got {}", op, p);
-  if (p > largest) fail("[{}] expected p <= 1 - 1/65536, got {}", op, p);
+/// Checks a gain or a bias, which may be undefined, for the rows of x.
+inline void require_width(const char* op, const char* what, const Array& w, const Array& x) {
+  if (w.defined() && w.shape() != Shape{x.cols()}) {
+    fail("[{}] expected {} of shape [{}] for x {}, got {}", op, what, x.cols(), x.shape(),
+         w.shape());
+  }
 }
 
-/// Checks the offsets of concatenated sequences: sequence i consists of rows
-/// [offsets[i], offsets[i + 1]).
-inline void require_offsets(const char* op, std::span<const std::int32_t> offsets,
-                            std::int64_t rows) {
-  if (offsets.empty() || offsets.front() != 0 || offsets.back() != rows ||
-      !std::is_sorted(offsets.begin(), offsets.end()))
-    fail("[{}] expected non-decreasing offsets from 0 to the number of rows ({}), got {}", op, rows,
-         offsets.empty() ? "none" : fmt::format("{}", fmt::join(offsets, ", ")));
+inline void require_eps(const char* op, real eps) {
+  if (!(eps >= 0)) fail("[{}] expected eps >= 0, got {}", op, eps);
+}
+
+inline void require_axes(const char* op, const Array& x) {
+  require_defined(op, x);
+  if (x.shape().rank() == 0) fail("[{}] expected at least one axis, got a scalar", op);
 }
 
 /// The axis, counted from the front; a negative `axis` counts from the back.
@@ -35,6 +33,13 @@ inline int require_axis(const char* op, const Shape& shape, int axis) {
   if (axis < -shape.rank() || axis >= shape.rank())
     fail("[{}] expected an axis of {}, got {}", op, shape, axis);
   return shape.normalize(axis);
+}
+
+inline void require_ids(const char* op, std::span<const std::int32_t> ids, std::int64_t n) {
+  for (std::size_t t = 0; t < ids.size(); ++t) {
+    if (ids[t] < 0 || ids[t] >= n)
+      fail("[{}] expected ids in [0, {}), got {} at position {}", op, n, ids[t], t);
+  }
 }
 
 HEED_END

@@ -4,8 +4,8 @@
 #include <vector>
 
 #include <heed/autograd/base/random.h>
-#include <heed/autograd/named_tensor.h>
 #include <heed/autograd/ops.h>
+#include <heed/autograd/tensor.h>
 
 HEED_BEGIN
 

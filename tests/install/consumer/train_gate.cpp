@@ -3,7 +3,7 @@
 #include <cstdio>
 #include <type_traits>
 
-#include <heed/nn/layers/linear.h>  // must not include ./nn/parameters.h
+#include <heed/nn/linear.h>  // must not include ./nn/parameters.h
 
 #include "gate.h"
 

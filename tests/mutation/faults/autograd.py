@@ -23,7 +23,7 @@ fault("affine: rows used twice keep only the last gradient", "autograd/ops/affin
       "real beta = 0;",
       "autograd_f64:op_table_suite", "nn_f64:gradcheck_*")
 
-fault("affine_activation: relu's gradient lacks dropout's scale", "autograd/ops/affine.cpp",
+fault("affine_activation: relu's gradient lacks dropout's scale", "autograd/ops/more/affine_activation.cpp",
       "kernels::scale(kernels::dropout_factor(p), dh.data(), dh.data(), dh.size());",
       "",
       "autograd_f64:op_table_suite,ops")
@@ -33,42 +33,42 @@ fault("sub: the second gradient has the wrong sign", "autograd/ops/arithmetic.cp
       "if (db) db.add(sum_to(dy, db.shape()));",
       "autograd_f64:op_table_suite")
 
-fault("causal mask: a query reads one key too many", "autograd/ops/attention/attention.cpp",
+fault("causal mask: a query reads one key too many", "autograd/ops/attention.cpp",
       "std::fill(mask.row(i) + i + 1,",
       "std::fill(mask.row(i) + std::min(i + 2, t),",
       "autograd_f64", "nn_f64:attention_layers")
 
-fault("fused attention: backward omits dropout's mask", "autograd/ops/attention/fused_attention.cpp",
+fault("fused attention: backward omits dropout's mask", "autograd/ops/more/attention/fused_attention.cpp",
       "if (options.dropout > 0) drop(t, scratch.dp, scratch.dp);",
       "",
       "autograd_f64:op_table_suite,long_attention")
 
-fault("fused attention: all tiles use the same dropout mask", "autograd/ops/attention/fused_attention.cpp",
+fault("fused attention: all tiles use the same dropout mask", "autograd/ops/more/attention/fused_attention.cpp",
       ".number = number + queries.rows * (key - all.begin),",
       ".number = number,",
       "autograd_f64:long_attention")
 
-fault("fused attention: all heads use the same dropout mask", "autograd/ops/attention/fused_attention.cpp",
+fault("fused attention: all heads use the same dropout mask", "autograd/ops/more/attention/fused_attention.cpp",
       "return (queries.rows * (keys.end - keys.begin) + 127) / 128 * 128;",
       "return 0 * (queries.rows * (keys.end - keys.begin) + 127) / 128 * 128;",
       "autograd_f64:op_table_suite,long_attention", "nn_f64:dropout_in_layers")
 
-fault("fused attention: all terms add to the first term's gradients", "autograd/ops/attention/fused_attention.cpp",
+fault("fused attention: all terms add to the first term's gradients", "autograd/ops/more/attention/fused_attention.cpp",
       "dterms = dterms.subspan(count);",
       "dterms = dterms.last(dterms.size());",
       "autograd_f64:op_table_suite,attention_kinds")
 
-fault("window: a query reads one key too many", "autograd/ops/attention/window.h",
+fault("window: a query reads one key too many", "autograd/ops/more/attention/window.h",
       "return KeyRange{i - clipped_back, i + clipped_ahead + 1};",
       "return KeyRange{i - clipped_back - 1, i + clipped_ahead + 1};",
       "autograd_f64:attention_kinds")
 
-fault("alibi: heads have the slopes of the next power of two", "autograd/ops/attention/alibi.h",
+fault("alibi: heads have the slopes of the next power of two", "autograd/ops/more/attention/alibi.h",
       "while (2 * power <= heads) power *= 2;",
       "while (power < heads) power *= 2;",
       "autograd_f64:attention_kinds")
 
-fault("decoding: score terms use position 0 for the new row", "autograd/ops/attention/attention_step.cpp",
+fault("decoding: score terms use position 0 for the new row", "autograd/ops/more/attention/attention_step.cpp",
       "term.add({query.sequence, head, layout_.heads, query.first, 1,",
       "term.add({query.sequence, head, layout_.heads, 0, 1,",
       "autograd_f64:attention_kinds")
@@ -78,12 +78,12 @@ fault("cross-entropy: an ignored row has a gradient", "autograd/ops/cross_entrop
       "",
       "autograd_f64:op_table_suite,ops")
 
-fault("cross-entropy: a chunk's dW replaces that of earlier chunks", "autograd/ops/cross_entropy.cpp",
+fault("cross-entropy: a chunk's dW replaces that of earlier chunks", "autograd/ops/more/cross_entropy.cpp",
       "begin == 0 ? real(0) : real(1), dweight.data(), in);",
       "real(0), dweight.data(), in);",
       "autograd_f64:op_table_suite,ops")
 
-fault("dropout: backward uses a different mask", "autograd/ops/dropout.cpp",
+fault("dropout: backward uses a different mask", "autograd/ops/more/dropout.cpp",
       "void backward(const Array& dy, Grad dx) const { dx.add(forward(dy)); }",
       "void backward(const Array& dy, Grad dx) const {\n"
       "    RandomKey other = key;\n"
@@ -102,7 +102,7 @@ fault("matmul: every product of a batch reads the first matrix", "autograd/ops/m
       "visit(of_a, ",
       "autograd_f64:op_table_suite", "autograd_golden")
 
-fault("mean: divides by the number of all values", "autograd/ops/reduce.cpp",
+fault("mean: divides by the number of all values", "autograd/ops/more/reduce.cpp",
       "return apply(Reduce{r.kept, r.result, real(1) / static_cast<real>(r.view.n)}, x);",
       "return apply(Reduce{r.kept, r.result, real(1) / static_cast<real>(x.size())}, x);",
       "autograd_f64:ops")
@@ -112,10 +112,9 @@ fault("slice: the gradient is added at the beginning of the axis", "autograd/ops
       "real* to = sum.data() + o * shape[axis] * inner;",
       "autograd_f64:op_table_suite")
 
-fault("concat: parts without gradient do not advance the offset", "autograd/ops/shape.cpp",
-      "if (dx[k]) dx[k].add(Slice{axis, begin, begin + extents[k]}.forward(dy));\n      begin += extents[k];",
-      "if (!dx[k]) continue;\n      dx[k].add(Slice{axis, begin, begin + extents[k]}.forward(dy));\n"
-      "      begin += extents[k];",
+fault("concat: parts without gradient do not advance the offset", "autograd/ops/more/shape.cpp",
+      "if (dx[k] && outer == 1) {",
+      "if (!dx[k]) continue;\n      if (outer == 1) {",
       "autograd_f64:op_table_suite,ops")
 
 # ---- autograd/io, autograd/memory -----------------------------------------------------------------
@@ -162,42 +161,42 @@ fault("heap: the block after an unlisted block still points at it", "autograd/me
 
 # ---- autograd/kernels ----------------------------------------------------------------------------
 
-fault("causal attention: a query reads the next key", "autograd/ops/attention/causal.h",
+fault("causal attention: a query reads the next key", "autograd/ops/more/attention/causal.h",
       "return KeyRange{0, i + 1};",
       "return KeyRange{0, i + 2};",
       "nn_f64:attention_layers,properties")
 
-fault("attention: the smaller of the sums of two tiles is omitted", "autograd/kernels/attention.cpp",
+fault("attention: the smaller of the sums of two tiles is omitted", "autograd/kernels/fast/attention.cpp",
       "sum += std::log1p(std::exp(low - high));",
       "sum += 0;",
       "kernels_f64:kernels_attention", "autograd_f64:long_attention")
 
-fault("attention: scores are divided by the square root of d_model", "autograd/attention.h",
+fault("attention: scores are divided by the square root of d_model", "autograd/ops/more/attention/options.h",
       "real(1) / std::sqrt(static_cast<real>(layout.size))",
       "real(1) / std::sqrt(static_cast<real>(layout.size * layout.heads))",
       "autograd_f64:attention_kinds")
 
-fault("rotary: backward rotates in the direction of forward", "autograd/ops/attention/rotary.cpp",
+fault("rotary: backward rotates in the direction of forward", "autograd/ops/more/attention/rotary.cpp",
       "dx.add(rotated(dy, -1))",
       "dx.add(rotated(dy, 1))",
       "autograd_f64:op_table_suite")
 
-fault("relative bias: later keys share the buckets of earlier ones", "autograd/ops/attention/distance_bias.h",
+fault("relative bias: later keys share the buckets of earlier ones", "autograd/ops/more/attention/distance_bias.h",
       "!causal && distance < 0 ? one_side : 0",
       "!causal && distance < 0 ? 0 : 0",
       "autograd_f64:attention_kinds")
 
-fault("relative keys: the shift has no gradient", "autograd/ops/attention/relative_keys.cpp",
+fault("relative keys: the shift has no gradient", "autograd/ops/more/attention/relative_keys.cpp",
       "if (!shifted() || !dinputs[1]) continue;",
       "continue;",
       "autograd_f64:attention_kinds")
 
-fault("linear attention: a row does not read itself", "autograd/ops/attention/linear_attention.cpp",
+fault("linear attention: a row does not read itself", "autograd/ops/more/attention/linear_attention.cpp",
       "t.row(i) + i + 1",
       "t.row(i) + i",
       "autograd_f64:attention_kinds")
 
-fault("top-k: too many equal scores are kept", "autograd/ops/attention/keep_largest.h",
+fault("top-k: too many equal scores are kept", "autograd/ops/more/attention/keep_largest.h",
       "equal-- > 0",
       "equal > 0",
       "autograd_f64:attention_kinds")
@@ -207,82 +206,82 @@ fault("recomputation: earlier gradients are dropped", "autograd/tape/recompute.c
       "partial.begin(leaves[i], {});",
       "autograd_f64:recomputation")
 
-fault("softmax: the gradient uses the sum of dy instead of ⟨dy, y⟩", "autograd/kernels/softmax.cpp",
+fault("softmax: the gradient uses the sum of dy instead of ⟨dy, y⟩", "autograd/kernels/fast/softmax.cpp",
       "return hn::Mul(io.load(y + i), io.load(dy + i));",
       "return io.load(dy + i);",
       "kernels_f64:kernels_rows")
 
-fault("cross-entropy: smoothing divides its mass among n - 1 classes", "autograd/kernels/cross_entropy.cpp",
+fault("cross-entropy: smoothing divides its mass among n - 1 classes", "autograd/kernels/fast/cross_entropy.cpp",
       "share = eps / static_cast<double>(n);",
       "share = eps / static_cast<double>(n - 1);",
       "kernels_f64:kernels_rows,kernels_accuracy")
 
-fault("layer norm: dx lacks the mean of dy ⊙ gain", "autograd/kernels/norm.cpp",
+fault("layer norm: dx lacks the mean of dy ⊙ gain", "autograd/kernels/fast/norm.cpp",
       "hn::Sub(gained(dy, gain, c, io), set_wide(mean.g));",
       "gained(dy, gain, c, io);",
       "kernels_f64:kernels_rows")
 
-fault("relu: slope 1 at zero", "autograd/kernels/simd/unary_functions-inl.h",
+fault("relu: slope 1 at zero", "autograd/kernels/fast/simd/unary_functions-inl.h",
       "hn::IfThenZeroElse(hn::Le(y, zero()), dy)",
       "hn::IfThenZeroElse(hn::Lt(y, zero()), dy)",
       "autograd_f64:ops", "kernels_f64:kernels_elementwise")
 
-fault("gemm: k = 0 leaves C unscaled", "autograd/kernels/gemm/gemm.cpp",
+fault("gemm: k = 0 leaves C unscaled", "autograd/kernels/fast/gemm/gemm.cpp",
       "if (k == 0) return scale(m, n, beta, c, ldc);",
       "if (k == 0) return;",
       "autograd_f64:op_table_suite,ops")
 
-fault("packed weights: all numbers of rows share one layout", "autograd/kernels/gemm/packed.cpp",
+fault("packed weights: all numbers of rows share one layout", "autograd/kernels/fast/gemm/packed.cpp",
       "packed = &packed_[{rows, n}];",
       "packed = &packed_[{rows, 0}];",
       "kernels_f64:kernels_packed")
 
-fault("packed weights: the end of an inner scope ends the outer one", "autograd/kernels/gemm/packed.cpp",
+fault("packed weights: the end of an inner scope ends the outer one", "autograd/kernels/fast/gemm/packed.cpp",
       "PackedScope::~PackedScope() { weights_here = before_; }",
       "PackedScope::~PackedScope() { weights_here = nullptr; }",
       "kernels_f64:kernels_packed")
 
-fault("adam: no bias correction of the first moment", "autograd/kernels/update.cpp",
+fault("adam: no bias correction of the first moment", "autograd/kernels/fast/update.cpp",
       "rate = constant(step.lr / step.c1);",
       "rate = constant(step.lr);",
       "kernels_f64:kernels_update")
 
-fault("adamw: decay is added to the gradient", "autograd/kernels/update.cpp",
+fault("adamw: decay is added to the gradient", "autograd/kernels/fast/update.cpp",
       "const Vector gi = hn::Mul(io.load(g + i), clip);",
       "const Vector gi = hn::MulAdd(constant(step.decay), io.load(w + i), hn::Mul(io.load(g + i), clip));",
       "kernels_f64:kernels_update")
 
-fault("adam: eps is added inside the square root", "autograd/kernels/update.cpp",
+fault("adam: eps is added inside the square root", "autograd/kernels/fast/update.cpp",
       "const Vector size = hn::MulAdd(hn::Sqrt(vi), root2, eps);",
       "const Vector size = hn::Mul(hn::Sqrt(hn::Add(vi, eps)), root2);",
       "kernels_f64:kernels_update")
 
-fault("packed weights: a narrow last panel loses earlier sums", "autograd/kernels/gemm/packed.cpp",
+fault("packed weights: a narrow last panel loses earlier sums", "autograd/kernels/fast/gemm/packed.cpp",
       "if (it.add && !whole) std::copy_n(c, it.width, part);",
       "",
       "kernels_f64:kernels_packed")
 
-fault("int8: scales are rounded down", "autograd/kernels/gemm/int8.cpp",
+fault("int8: scales are rounded down", "autograd/kernels/fast/gemm/int8.cpp",
       "(std::bit_cast<std::uint32_t>(scale) + dropped) & ~dropped",
       "std::bit_cast<std::uint32_t>(scale) & ~dropped",
       "kernels_f32:kernels_int8")
 
-fault("int8: sums are not corrected for the offset of 128", "autograd/kernels/gemm/int8.cpp",
+fault("int8: sums are not corrected for the offset of 128", "autograd/kernels/fast/gemm/int8.cpp",
       "= -raised * sum;",
       "= 0;",
       "kernels_f32:kernels_int8")
 
-fault("int8: a row whose maximum is 2^127 is accepted", "autograd/kernels/gemm/int8.cpp",
+fault("int8: a row whose maximum is 2^127 is accepted", "autograd/kernels/fast/gemm/int8.cpp",
       "if (magnitude_bits >= beyond)",
       "if (magnitude_bits > beyond)",
       "kernels_f32:kernels_int8")
 
-fault("int8: all rows have the scale of the first row", "autograd/kernels/gemm/int8.cpp",
+fault("int8: all rows have the scale of the first row", "autograd/kernels/fast/gemm/int8.cpp",
       "real(scales[r] * static_cast<float>(*q++))",
       "real(scales[0] * static_cast<float>(*q++))",
       "kernels_f32:kernels_int8", "nn_f64:weights_in_files")
 
-fault("bf16: adding and overwriting products share a primitive", "autograd/kernels/gemm/gemm_bf16.cpp",
+fault("bf16: adding and overwriting products share a primitive", "autograd/kernels/fast/gemm/gemm_bf16.cpp",
       "const std::size_t kind = 4 * accumulate",
       "const std::size_t kind = 2 * accumulate",
       "kernels_f32:kernels_bf16")
@@ -294,12 +293,12 @@ fault("gradcheck: a variable used twice is reported twice", "autograd/gradcheck/
       "known_.contains(input.get())) continue;",
       "autograd_f64:gradcheck_wrong_suite")
 
-fault("attention, hard: backward uses the gradient of the hard weights", "autograd/ops/attention/fused_attention.cpp",
+fault("attention, hard: backward uses the gradient of the hard weights", "autograd/ops/more/attention/fused_attention.cpp",
       "scratch.delta[r] = kernels::dot(p + r * keys, dp + r * keys, keys);",
       "scratch.delta[r] += kernels::dot(p + r * keys, dp + r * keys, 0);",
       "autograd_f64:attention_kinds")
 
-fault("attention, sum: backward omits the division", "autograd/ops/attention/fused_attention.cpp",
+fault("attention, sum: backward omits the division", "autograd/ops/more/attention/fused_attention.cpp",
       "std::fill(row, row + n, 1 / sums[r * layout.heads]);",
       "std::fill(row, row + n, sums[r * layout.heads] / sums[r * layout.heads]);",
       "autograd_f64:attention_kinds")
@@ -309,34 +308,34 @@ fault("gradcheck: a straight-through gradient hides tensors that do not pass it"
       "if (found == behind_.end() && !node.straight_through() && behind_.empty()) return;",
       "autograd_f64:gradcheck_suite")
 
-fault("R-Drop: the divergence has no gradient", "autograd/ops/cross_entropy.cpp",
+fault("R-Drop: the divergence has no gradient", "autograd/ops/more/cross_entropy.cpp",
       "if (with_grad) kernels::axpy(1, log_p.row(k), rows[k], classes);",
       "",
       "autograd_f64:op_table_suite", "autograd_f64:ops")
 
-fault("R-Drop: the second pass is paired with the wrong target", "autograd/ops/cross_entropy.cpp",
+fault("R-Drop: the second pass is paired with the wrong target", "autograd/ops/more/cross_entropy.cpp",
       "real* const rows[] = {logits.row(r), logits.row(half + r)};",
       "real* const rows[] = {logits.row(r), logits.row(2 * half - 1 - r)};",
       "autograd_f64:ops")
 
-fault("grid_bias: relative positions have the opposite sign", "autograd/ops/attention/grid_bias.h",
+fault("grid_bias: relative positions have the opposite sign", "autograd/ops/more/attention/grid_bias.h",
       "f(i * block.keys + j, query - place(block.key + j));",
       "f(i * block.keys + j, 2 * centre - (query - place(block.key + j)));",
       "nn_f64:swin")
 
-fault("distillation: the gradient lacks the factor T", "autograd/ops/cross_entropy.cpp",
+fault("distillation: the gradient lacks the factor T", "autograd/ops/more/cross_entropy.cpp",
       "kernels::axpy(factor * share * t, log_p.data(), z, classes);",
       "kernels::axpy(factor * share, log_p.data(), z, classes);",
       "autograd_f64", "autograd_f32")
 
 # ---- autograd: OpenBLAS's kernel -----------------------------------------------------------------
 
-fault("blas kernel: a slow kernel chosen by OpenBLAS is accepted", "autograd/kernels/gemm/blas_kernel.cpp",
+fault("blas kernel: a slow kernel chosen by OpenBLAS is accepted", "autograd/kernels/fast/gemm/blas_kernel.cpp",
       "if (*vectors == processor) return {};",
       "if (*vectors <= processor) return {};",
       "kernels_f32:blas_kernel_suite")
 
-fault("blas kernel: a kernel chosen by the user is replaced", "autograd/kernels/gemm/blas_kernel.cpp",
+fault("blas kernel: a kernel chosen by the user is replaced", "autograd/kernels/fast/gemm/blas_kernel.cpp",
       "if (kernel.is_requested()) {",
       "if (false) {",
       "kernels_f32:blas_kernel_suite")

@@ -43,12 +43,12 @@ fault("dropout: all layers of a pass use one key", "nn/context.h",
       "(shard << 16) | dropouts};",
       "nn_f64:dropout_in_layers")
 
-fault("embedding: scaled by the square root of the vocabulary size", "nn/layers/embedding.h",
+fault("embedding: scaled by the square root of the vocabulary size", "nn/embedding.h",
       "weight.shape().cols()",
       "weight.shape().rows()",
       "nn_f64:golden")
 
-fault("xavier: the bound depends only on the number of inputs", "nn/parameters.cpp",
+fault("xavier: the bound depends only on the number of inputs", "nn/parameters.h",
       "static_cast<double>(in + out)",
       "static_cast<double>(in + in)",
       "nn_f64:parameters")

@@ -11,8 +11,8 @@
 #include <sstream>
 
 #include "autograd/base/clock.h"
-#include "autograd/kernels/gemm/bf16.h"
-#include "autograd/kernels/gemm/gemm.h"
+#include "autograd/kernels/fast/gemm/bf16.h"
+#include "autograd/kernels/gemm.h"
 #include "autograd/memory/arena.h"
 #include "data/batches/batcher.h"
 #include "train/commands/commands.h"

@@ -7,8 +7,8 @@
 #include <fstream>
 
 #include "autograd/base/team.h"
-#include "autograd/kernels/gemm/bf16.h"
-#include "autograd/kernels/gemm/product_log.h"
+#include "autograd/kernels/fast/gemm/bf16.h"
+#include "autograd/kernels/fast/gemm/product_log.h"
 #include "autograd/memory/arena.h"
 #include "train/loop/augment.h"
 #include "train/loop/step.h"

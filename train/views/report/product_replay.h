@@ -5,8 +5,8 @@
 #include <span>
 #include <vector>
 
-#include "autograd/kernels/gemm/product_log.h"
-#include "autograd/named_tensor.h"
+#include "autograd/kernels/fast/gemm/product_log.h"
+#include "autograd/tensor.h"
 
 HEED_BEGIN
 

@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "autograd/base/team.h"
-#include "autograd/kernels/gemm/product_log.h"
+#include "autograd/kernels/fast/gemm/product_log.h"
 #include "autograd/tape/profile.h"
 #include "train/loop/step.h"
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "autograd/attention_log.h"
+#include "autograd/ops/more/attention/attention_log.h"
 #include "data/sources/image.h"
 #include "train/tasks/task.h"
 

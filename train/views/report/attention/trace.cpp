@@ -9,7 +9,7 @@
 #include <numeric>
 
 #include "autograd/base/error.h"
-#include "autograd/ops/attention/relative_keys.h"
+#include "autograd/ops/more/attention/relative_keys.h"
 #include "autograd/tape/profile.h"
 #include "nn/layers/patterns.h"
 #include "nn/layers/positions.h"
@@ -360,7 +360,7 @@ class Calculation {
         rotated(at("Q"), 1));
     add("K′", "K′_i = K_i, " + formula, "", keys_, {}, rotated(at("K"), 1));
   }
-  /// x with row i rotated by i θ (autograd/ops/attention/rotary.cpp), or by −i θ if `direction` is
+  /// x with row i rotated by i θ (autograd/ops/more/attention/rotary.cpp), or by −i θ if `direction` is
   /// −1.
   Matrix rotated(const Matrix& x, double direction) const {
     const bool halves = options_.rotary_pairs == RotaryPairs::halves;
