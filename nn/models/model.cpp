@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "autograd/ops/basic.h"
+#include "autograd/ops/more/cross_entropy.h"
 #include "nn/models/classifier.h"
 #include "nn/options.h"
 

@@ -9,6 +9,7 @@
 #include "autograd/kernels/fast/gemm/bf16.h"
 #include "autograd/kernels/fast/reduce.h"
 #include "autograd/kernels/rows.h"
+#include "autograd/ops/more/cross_entropy.h"
 #include "data/tokenizers/tokenizer.h"
 #include "train/decode/model_input.h"
 

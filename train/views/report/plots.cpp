@@ -10,7 +10,7 @@
 
 #include "autograd/base/error.h"
 #include "autograd/io/utf8.h"
-#include "autograd/kernels/unary_functions.h"
+#include "autograd/kernels/fast/unary_names.h"
 #include "autograd/ops/more/attention/alibi.h"
 #include "autograd/ops/more/attention/distance_bias.h"
 #include "nn/layers/patterns.h"
