@@ -168,6 +168,8 @@ for change in train/x.cpp CMakeLists.txt nn/new.h; do
   all_built; what="a newer $change causes a build"; touch "$clone/$change"; run show
   expect_status 0; expect calls '--target heed'; expect_no calls 'cmake --preset'
 done
+all_built; what='completion in a shell causes no build'; touch "$clone/train/x.cpp"; run complete heed tr
+expect_status 0; expect out '[complete]'; expect_no calls 'cmake --'
 all_built; what='a deleted file causes a build'; rm "$clone/nn/new.h"; run show; expect calls '--target heed'
 all_built; what='changed presets cause a new configuration'; touch "$clone/CMakePresets.json"; run show
 expect calls 'cmake --preset release'

@@ -42,7 +42,7 @@ equal 'lines of output for one line of input, after a restart' "$(lines piped)" 
 says "$line"
 status 0 sweep tiny.yaml train.steps=2 --seeds 2 --run runs/sweep
 equal 'the kernel of the first run of a sweep' "$(kernel_of runs/sweep/001-seed=1)" "$best"
-for command in 'plot schedule' 'runs runs' 'completion bash' man 'help train' 'compare runs/calm runs/unknown'; do
+for command in 'plot schedule' 'runs runs' 'completion bash' 'complete heed tr' man 'help train' 'compare runs/calm runs/unknown'; do
   status 0 $command                                  # these commands multiply no matrices: no restart, no message
   equal "lines about kernels printed by heed $command" "$(grep -c kernel err)" 0
 done

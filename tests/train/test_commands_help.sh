@@ -34,10 +34,24 @@ holds out '^runs/sweep/other +seq2seq +no checkpoint +15 of 15 '
 # ---- completion -------------------------------------------------------------------------------------
 status 2 completion fish
 says 'SHELL' 'bash'
+status 0 complete                       # hidden: the scripts call it
+equal 'lines of candidates for no word' "$(lines out)" 0
+status 0 complete heed eval --json --help -- --spl
+holds out "^--split$(printf '\t')valid or test"
+status 0 --help
+equal 'hidden commands in the help' "$(grep -c '^  complete ' out)" 0
 status 0 completion bash
 cp out heed.bash
-mkdir -p folder configs
+status 0 completion zsh
+cp out _heed
+mkdir -p folder/wrong folder/killed configs 'runs/with space' runs/sweep/001-seed=1 runs/.hidden
 touch configs/a.yaml configs/b.yml configs/c.txt 'configs/with space.yaml'
+for run in 'with space' sweep/001-seed=1 .hidden; do touch "runs/$run/config.yaml"; done
+# Programs that are broken: one prints only messages, one is killed.
+printf '#!/bin/sh\necho wrong >&2; exit 1\n' >folder/wrong/heed
+printf '#!/bin/sh\nkill -9 $$\n' >folder/killed/heed
+chmod +x folder/*/heed
+PATH=${heed%/*}:$PATH
 # completes WORDS... EXPECTED: the sorted completions of the last word in bash; bash splits words at =
 completes() {
   checks=$((checks + 1))
@@ -71,7 +85,7 @@ if command -v bash >/dev/null; then
   completes heed train configs/a.yaml data.train.source = configs/c configs/c.txt
   completes heed train configs/a.yaml model.init_from = runs/t 'runs/tiny runs/tiny-int8'
   completes heed train configs/a.yaml train.steps = ''
-  completes heed eval '' 'configs/ folder/ runs/ runs/broken runs/pruned runs/sweep/ runs/tiny runs/tiny-int8'
+  completes heed eval '' 'configs/ folder/ runs/ runs/broken runs/pruned runs/sweep/ runs/tiny runs/tiny-int8 runs/with\ space'
   completes heed eval runs/ti 'runs/tiny runs/tiny-int8'
   completes heed eval runs/tiny --split '' 'test valid'
   completes heed eval runs/tiny --split = v valid
@@ -80,7 +94,17 @@ if command -v bash >/dev/null; then
   completes heed eval runs/tiny decode.be decode.beam=
   completes heed compare runs/tiny runs/pr runs/pruned
   completes heed show configs/a configs/a.yaml
+  completes heed eval runs/ 'runs/broken runs/pruned runs/sweep/ runs/tiny runs/tiny-int8 runs/with\ space'
+  completes heed eval runs/. runs/.hidden
+  completes heed eval runs/sweep/ 'runs/sweep/001-seed=1 runs/sweep/other'
+  completes heed eval runs/sweep/001-seed = 1
+  completes heed eval runs/tiny --weights '' 'average best configs folder last runs'
+  completes heed plot schedule '' 'configs folder runs tiny.yaml'
+  completes heed show '' 'configs folder runs runs/broken runs/pruned runs/sweep/ runs/tiny runs/tiny-int8 runs/with\ space tiny.yaml'
+  completes heed train configs/a.yaml model.dro 'model.dropout.activation= model.dropout.attention= model.dropout.residual= model.dropout='
   completes heed dance '' ''
+  completes heed dance tr ''
+  for program in absent wrong killed; do completes folder/$program/heed tr ''; done
   breaks=' '
   completes heed train configs/a.yaml model.norm=p 'model.norm=post model.norm=pre'
   for command in $("$heed" --help | sed -n '/^Subcommands/,/^$/s/^  \([a-z]*\) .*/\1/p'); do
@@ -89,27 +113,9 @@ if command -v bash >/dev/null; then
 else
   skipped="$skipped bash"
 fi
-status 0 completion zsh
-cp out _heed
-if command -v zsh >/dev/null; then
-  zsh -n _heed 2>err || fail 'zsh -n reports errors in the completion script'
-  # Completes each line in a pseudo-terminal and prints the result.
-  cat >complete.zsh <<'ZSH'
-zmodload zsh/zpty
-zpty -b shell zsh -f -i
-type() { zpty -w -n shell "$1"; }
-type $'PS1=; unsetopt zle_bracketed_paste; autoload -Uz compinit; compinit -u -D; source ./_heed\n'
-type $'show() { print -r -- "<<$BUFFER>>"; BUFFER=; zle accept-line }; zle -N show; bindkey "^X" show; setopt no_beep no_auto_menu no_list_ambiguous; print ready\n'
-zpty -r -m shell text '*ready*ready*'
-while read -r line; do
-  type "$line"$'\t'$'\x18'
-  zpty -r -m shell text '*<<*>>*'
-  print -r -- "${${text##*<<}%%>>*}"
-done
-zpty -d shell
-ZSH
-  # Lines before and after completion.
-  cat >lines <<'LINES'
+[ -z "$(command -v zsh)" ] || zsh -n _heed 2>err || fail 'zsh -n reports errors in the completion script'
+# Lines before and after TAB.
+cat >lines <<'LINES'
 heed trai
 heed fetch mu
 heed train configs/a
@@ -121,8 +127,17 @@ heed train configs/a.yaml train.steps=20 optim.schedule.name=cos
 heed train configs/a.yaml data.train.source=configs/c
 heed eval runs/prun
 heed eval runs/tiny --split val
+heed eval runs/tiny --split=val
+heed eval runs/with
+heed eval runs/sweep/001-seed=
+heed eval "configs/with" --source configs/with\ 
+heed train "configs/with 
+heed eval ~/ru
+folder/absent/heed trai
+folder/wrong/heed trai
+folder/killed/heed trai
 LINES
-  cat >expected <<'LINES'
+cat >expected <<'LINES'
 heed train 
 heed fetch multi30k 
 heed train configs/a.yaml 
@@ -134,17 +149,33 @@ heed train configs/a.yaml train.steps=20 optim.schedule.name=cosine
 heed train configs/a.yaml data.train.source=configs/c.txt 
 heed eval runs/pruned 
 heed eval runs/tiny --split valid 
+heed eval runs/tiny --split=valid 
+heed eval runs/with\ space 
+heed eval runs/sweep/001-seed=1 
+heed eval "configs/with" --source configs/with\ space.yaml 
+heed train "configs/with space.yaml" 
+heed eval ~/runs/
+folder/absent/heed trai
+folder/wrong/heed trai
+folder/killed/heed trai
 LINES
-  zsh -f complete.zsh <lines >completed 2>err
+for shell in bash zsh; do
+  if ! command -v $shell >/dev/null || ! command -v python3 >/dev/null; then
+    skipped="$skipped TAB-in-$shell"
+    continue
+  fi
+  script=heed.bash
+  [ $shell = bash ] || script=_heed
+  HOME=$work python3 -B "${0%/*}/press_tab.py" $shell $script "$patience" <lines >completed 2>err
   checks=$((checks + 1))
-  cmp -s completed expected || { fail 'the completions in zsh differ from the expected ones'; diff expected completed; }
-else
-  skipped="$skipped zsh"
-fi
+  cmp -s completed expected || { fail "the completions in $shell differ from the expected ones"; diff expected completed; }
+done
 
 # ---- man --------------------------------------------------------------------------------------------
 status 0 man
 cp out heed.1
+checks=$((checks + 1))
+grep -q '^\.SS complete$' heed.1 && fail 'the man page has the hidden command'
 checks=$((checks + 1))
 LC_ALL=C grep -q '[^ -~]' heed.1 && fail 'the man page is not ASCII'
 holds heed.1 '^\.TH HEED 1 ' '^\.SS train$' '^\\fB\\-\\-overwrite\\fR$' '^\\fBtrain\.steps\\fR$' '^\.SH FILES$'

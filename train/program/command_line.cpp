@@ -367,10 +367,6 @@ void add_fetch(CLI::App& app, Job& job) {
   command->footer("Example:\n  heed fetch multi30k --to data/multi30k");
 }
 
-std::vector<const CLI::App*> commands_of(const CLI::App& app) {
-  return app.get_subcommands([](const CLI::App*) { return true; });
-}
-
 void print_help(CLI::App& app, const std::string& name) {
   const std::vector<const CLI::App*> all = commands_of(app);
   const auto about = std::ranges::find(all, name, &CLI::App::get_name);
@@ -392,6 +388,10 @@ void add_help(CLI::App& app, Job& job) {
 }
 
 }  // namespace
+
+std::vector<const CLI::App*> commands_of(const CLI::App& app) {
+  return app.get_subcommands([](const CLI::App* command) { return !command->get_group().empty(); });
+}
 
 std::string unknown_command(const CLI::App& app, const std::string& word) {
   std::vector<std::string> names;

@@ -14,6 +14,9 @@ using Job = std::function<int()>;
 /// command line, for run.json.
 void add_commands(CLI::App& app, Job& job, const std::vector<std::string>& typed);
 
+/// The subcommands that the help lists.
+std::vector<const CLI::App*> commands_of(const CLI::App& app);
+
 /// The message for a word that is not a command.
 std::string unknown_command(const CLI::App& app, const std::string& word);
 

@@ -55,7 +55,8 @@ int output_failed(std::string_view message) {
 
 /// Whether the command may run a model, for which it requires a BLAS.
 bool computes(std::string_view command) {
-  constexpr std::array without{"compare", "completion", "fetch", "help", "man", "plot", "runs"};
+  constexpr std::array without{"compare", "complete", "completion", "fetch",
+                               "help",    "man",      "plot",       "runs"};
   return std::ranges::find(without, command) == without.end();
 }
 

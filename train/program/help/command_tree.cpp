@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "train/fetch/fetch.h"
+#include "train/program/command_line.h"
 
 namespace heed {
 
@@ -91,8 +92,7 @@ CommandTree command_tree(const CLI::App& app) {
   tree.help = std::move(root.help);
   tree.details = std::move(root.details);
   tree.options = std::move(root.options);
-  for (const CLI::App* const command : app.get_subcommands([](const CLI::App*) { return true; }))
-    tree.commands.push_back(entry(*command));
+  for (const CLI::App* const command : commands_of(app)) tree.commands.push_back(entry(*command));
   add_choices(tree);
   return tree;
 }

@@ -1,6 +1,5 @@
 #pragma once
-/// The commands and their options as plain data, from which completion scripts and the man page are
-/// generated.
+/// The commands and their options as plain data, from which completion and the man page derive.
 #include <CLI/CLI.hpp>
 #include <string>
 #include <vector>

@@ -1,15 +1,22 @@
 #pragma once
-/// Completion scripts for shells.
+/// Completion of a command line in a shell.
+#include <span>
 #include <string>
+#include <string_view>
 
 #include "train/program/help/command_tree.h"
 
 namespace heed {
 
-/// Scripts that complete commands, options, files, run folders and config keys, and the values of
-/// keys whose value is a choice, a file or a run folder. They run only shell built-ins and
-/// functions.
-std::string bash_completion(const CommandTree& tree);
-std::string zsh_completion(const CommandTree& tree);
+/// Scripts that ask `heed complete` at each TAB, with the program that the user has typed.
+extern const std::string_view bash_completion, zsh_completion;
+
+/// The lines that `heed complete` prints: what may replace the last of `words`, the words of a
+/// command line from the name of the program on. The shell removes lines that do not fit the word.
+///
+///   CANDIDATE            or CANDIDATE <tab> HELP; the line may go on if it ends in = or /
+///   :PATTERN <tab> TEXT  only as the first line: also the files that match PATTERN, and all
+///                        folders, after TEXT, the beginning of the word
+std::string completions(const CommandTree& tree, std::span<const std::string> words);
 
 }  // namespace heed

@@ -19,10 +19,9 @@ void add_completion(CLI::App& app, Job& job) {
       ->required()
       ->check(CLI::IsMember({"bash", "zsh"}))
       ->type_name("");
-  command->callback([&app, &job, shell] {
-    job = [&app, shell] {
-      const CommandTree tree = command_tree(app);
-      fmt::print("{}", *shell == "bash" ? bash_completion(tree) : zsh_completion(tree));
+  command->callback([&job, shell] {
+    job = [shell] {
+      fmt::print("{}", *shell == "bash" ? bash_completion : zsh_completion);
       return 0;
     };
   });
@@ -31,6 +30,17 @@ void add_completion(CLI::App& app, Job& job) {
       "Examples:\n"
       "  source <(heed completion bash)\n"
       "  heed completion zsh > ~/.zfunc/_heed      if $fpath contains ~/.zfunc");
+}
+
+/// The hidden command of the completion scripts, whose arguments are the words of any command line.
+void add_complete(CLI::App& app, Job& job) {
+  CLI::App* const command = app.add_subcommand("complete")->group("")->prefix_command();
+  command->callback([&app, &job, command] {
+    job = [&app, command] {
+      fmt::print("{}", completions(command_tree(app), command->remaining()));
+      return 0;
+    };
+  });
 }
 
 void add_man(CLI::App& app, Job& job) {
@@ -49,6 +59,7 @@ void add_man(CLI::App& app, Job& job) {
 
 void add_help_commands(CLI::App& app, Job& job) {
   add_completion(app, job);
+  add_complete(app, job);
   add_man(app, job);
 }
 

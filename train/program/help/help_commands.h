@@ -1,5 +1,5 @@
 #pragma once
-/// The commands completion and man: completion scripts and the man page.
+/// The commands completion, complete and man: completion in shells and the man page.
 #include "train/program/command_line.h"
 
 namespace heed {
