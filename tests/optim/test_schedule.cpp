@@ -73,6 +73,15 @@ BOOST_AUTO_TEST_CASE(the_noam_schedule_is_proportional_to_the_formula_of_the_pap
   }
 }
 
+BOOST_AUTO_TEST_CASE(noam_and_inverse_sqrt_have_the_same_learning_rates) {
+  for (const std::int64_t warmup : {0, 1, 7, 400}) {
+    const OptimOptions noam = options(ScheduleKind::noam, warmup);
+    const OptimOptions inverse_sqrt = options(ScheduleKind::inverse_sqrt, warmup);
+    for (std::int64_t t = 1; t <= 1000; ++t)
+      BOOST_TEST(learning_rate(noam, t, 500) == learning_rate(inverse_sqrt, t, 500));
+  }
+}
+
 BOOST_AUTO_TEST_CASE(cosine_and_linear_schedules_have_min_lr_from_the_last_step_on) {
   for (const ScheduleKind kind : {ScheduleKind::cosine, ScheduleKind::linear}) {
     const OptimOptions o = options(kind, 10, 1e-4);

@@ -256,7 +256,8 @@ void add_optim(Table& table) {
           row(HEED_KEY(optim.clip_norm), not_negative,
               "Maximum norm of all gradients together; larger gradients are scaled down to it. "
               "0: no clipping."),
-          row(HEED_KEY(optim.schedule.name), "How the learning rate changes after warmup."),
+          row(HEED_KEY(optim.schedule.name),
+              "How the learning rate changes after warmup. noam and inverse_sqrt are the same."),
           row(HEED_KEY(optim.schedule.warmup), steps,
               "Number of steps in which the learning rate rises."),
           row(HEED_KEY(optim.schedule.steps), steps,
