@@ -63,7 +63,7 @@ with tempfile.TemporaryDirectory() as folder:
         found = losses(output)
         check(len(found) >= 4 and found[3] < 0.7 * found[0], f"{experiment}: the loss falls: {found}")
         output = run(ESSENTIALS, "check", experiment)
-        check("worst error" in output and "wrong" not in output, f"{experiment}: gradients are correct:\n{output}")
+        check("gradcheck passed" in output and "WRONG" not in output, f"{experiment}: gradients are correct:\n{output}")
     check(re.search(r"exact match \S+ % of 300 lines", run(ESSENTIALS, "train", pairs)), "validation lines are decoded")
 
     for wrong, message in (("heads: 2", "model.heds: unknown key"), ("norm: post", "model.norm: expected post"),
