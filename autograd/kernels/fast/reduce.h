@@ -16,7 +16,7 @@ std::int64_t first_above(const real* x, std::int64_t from, real bound, std::int6
 /// Null arrays count as zeros.
 void tree_sum(const real* const* x, std::int64_t count, real* y, std::int64_t n);
 
-/// The instruction set that the kernels, except those of gemm/int8.cpp, use on this processor:
+/// The instruction set that the kernels, except those of gemm/packed.cpp, use on this processor:
 /// "AVX3", "AVX2", "NEON", …
 const char* vector_name();
 

@@ -261,22 +261,22 @@ fault("packed weights: a narrow last panel loses earlier sums", "autograd/kernel
       "",
       "kernels_f64:kernels_packed")
 
-fault("int8: scales are rounded down", "autograd/kernels/fast/gemm/int8.cpp",
+fault("int8: scales are rounded down", "autograd/kernels/fast/gemm/packed.cpp",
       "(std::bit_cast<std::uint32_t>(scale) + dropped) & ~dropped",
       "std::bit_cast<std::uint32_t>(scale) & ~dropped",
       "kernels_f32:kernels_int8")
 
-fault("int8: sums are not corrected for the offset of 128", "autograd/kernels/fast/gemm/int8.cpp",
-      "= -raised * sum;",
+fault("int8: sums are not corrected for the offset of 128", "autograd/kernels/fast/gemm/packed.cpp",
+      "= -raised * std::accumulate(q, q + k, 0);",
       "= 0;",
       "kernels_f32:kernels_int8")
 
-fault("int8: a row whose maximum is 2^127 is accepted", "autograd/kernels/fast/gemm/int8.cpp",
+fault("int8: a row whose maximum is 2^127 is accepted", "autograd/kernels/fast/gemm/packed.cpp",
       "if (magnitude_bits >= beyond)",
       "if (magnitude_bits > beyond)",
       "kernels_f32:kernels_int8")
 
-fault("int8: all rows have the scale of the first row", "autograd/kernels/fast/gemm/int8.cpp",
+fault("int8: all rows have the scale of the first row", "autograd/kernels/fast/gemm/packed.cpp",
       "real(scales[r] * static_cast<float>(*q++))",
       "real(scales[0] * static_cast<float>(*q++))",
       "kernels_f32:kernels_int8", "nn_f64:weights_in_files")

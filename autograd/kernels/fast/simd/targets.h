@@ -1,7 +1,7 @@
 #pragma once
 /// The instruction sets for which the kernels are compiled; include this file before
 /// hwy/foreach_target.h and hwy/highway.h. Each kernel is built for AVX-512 and AVX2 with FMA on
-/// x86 (those of gemm/int8.cpp also for AVX-512 with VNNI) and for NEON on Arm; the processor
+/// x86 (those of gemm/packed.cpp also for AVX-512 with VNNI) and for NEON on Arm; the processor
 /// determines at run time which of them is used. Older processors run the reference implementations
 /// (`plain::`).
 #include "hwy/detect_targets.h"
