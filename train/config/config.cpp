@@ -8,6 +8,7 @@
 #include "autograd/base/error.h"
 #include "autograd/io/files.h"
 #include "autograd/io/message_text.h"
+#include "nn/layers/positions.h"
 #include "nn/options.h"
 #include "train/config/fields.h"
 #include "train/config/overrides.h"
@@ -192,6 +193,11 @@ ModelSizes model_sizes(const Config& config) {
           .context = model.context,
           .positions = model.positions == PositionKind::learned ? model.max_positions : 0,
           .rows_per_position = rows_per_position(model)};
+}
+
+bool has_class_row(const Config& config) {
+  return info_of(config.task).architecture == Architecture::encoder_of_sequences &&
+         config.model->pool == Pool::first;
 }
 
 std::vector<std::string> differences(const Config& a, const Config& b) {

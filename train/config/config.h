@@ -86,6 +86,9 @@ struct ModelSizes {
   std::int64_t rows_per_position;  ///< number of source rows per position of the encoder
 };
 ModelSizes model_sizes(const Config& config);
+/// Whether a row of its own represents a source and precedes the rows of an image, a video or
+/// features: the class token.
+bool has_class_row(const Config& config);
 
 /// The keys with different values in `a` and `b`, in the order of the reference page.
 std::vector<std::string> differences(const Config& a, const Config& b);

@@ -7,7 +7,6 @@
 
 #include "autograd/base/error.h"
 #include "autograd/io/utf8.h"
-#include "nn/layers/positions.h"
 #include "nn/models/classifier.h"
 #include "train/decode/model_input.h"
 #include "train/metrics/confusion.h"

@@ -7,7 +7,6 @@
 #include "autograd/base/error.h"
 #include "autograd/io/utf8.h"
 #include "data/batches/masking.h"
-#include "nn/layers/positions.h"
 #include "nn/models/classifier.h"
 #include "train/decode/model_input.h"
 #include "train/tasks/task.h"
@@ -98,9 +97,9 @@ class MaskedModelTask final : public Task {
 
   Dataset encode(const Split& split, const Tokenizers& tokenizers, bool training) const override {
     const Tokenizer& tokenizer = *tokenizers.source;
-    const Dataset lines = tokenize(split, tokenizer, tokenizer,
-                                   {.keep_lines = false, .end_sources = false}, threads());
-    Dataset data;
+    std::vector<std::int64_t> kept;
+    Dataset data = encode_hidden(split, tokenizer, training, 1, kept);
+    data.skipped_empty = 0;  // an empty line separates documents
     data.batching = &masked_lines();
     Masking& masking = data.masking.emplace();
     masking.options = config_.data.mask;
@@ -108,20 +107,8 @@ class MaskedModelTask final : public Task {
     masking.first = tokenizer.first_ordinary();
     masking.vocabulary = static_cast<std::int32_t>(tokenizer.size());
     masking.continues = continued_words(tokenizer);
-    std::int64_t previous = -2;  // index of the last sample's line
-    for (std::int64_t i = 0; i < lines.size(); ++i) {
-      const std::int64_t length = lines.source.length(i);
-      if (length == 0) continue;  // an empty line separates documents
-      if (training && length > config_.data.max_length) {
-        ++data.skipped_long;
-        continue;
-      }
-      if (!masking.followed.empty()) masking.followed.back() = previous == i - 1;
-      masking.followed.push_back(false);
-      previous = i;
-      data.source.push(lines.source[i]);
-      data.target.push({});
-    }
+    for (std::size_t k = 0; k < kept.size(); ++k)
+      masking.followed.push_back(k + 1 < kept.size() && kept[k + 1] == kept[k] + 1);
     return data;
   }
 
@@ -168,20 +155,14 @@ class MaskedModelTask final : public Task {
   /// Lines whose middle token is masked, with the model's predictions.
   std::vector<std::string> examples(const LoadedModel& trained, const Dataset& data,
                                     const Evaluation&) const override {
-    constexpr std::int64_t max_lines = 10;
     const Tokenizer& tokenizer = *trained.tokenizers.source;
-    const std::int64_t n = data.size(), shown = std::min(n, max_lines);
-    std::vector<std::string> lines;
-    for (std::int64_t i = 0; i < shown; ++i) {
-      const auto ids = data.source[i * n / shown];
+    return example_lines(trained, data.size(), [&](std::int64_t i) {
+      const auto ids = data.source[i];
       const auto middle = ids.begin() + std::ssize(ids) / 2;
       const std::string begin = tokenizer.decode({ids.begin(), middle}),
-                        end = tokenizer.decode({middle + 1, ids.end()}),
-                        line = fmt::format("{}{}<mask> {}", begin, begin.empty() ? "" : " ", end);
-      lines.push_back(fmt::format("{}  ->  {}", excerpt(line),
-                                  excerpt(make_generator(trained, 0)->lines({line}, 0).front())));
-    }
-    return lines;
+                        end = tokenizer.decode({middle + 1, ids.end()});
+      return fmt::format("{}{}<mask> {}", begin, begin.empty() ? "" : " ", end);
+    });
   }
 
   std::unique_ptr<Generator> make_generator(const LoadedModel& trained,

@@ -6,7 +6,6 @@
 
 #include "autograd/base/error.h"
 #include "autograd/io/utf8.h"
-#include "nn/layers/positions.h"
 #include "train/decode/model_input.h"
 #include "train/decode/search.h"
 #include "train/metrics/bleu.h"
@@ -250,20 +249,10 @@ class DenoiseTask final : public Seq2SeqTask {
 
   Dataset encode(const Split& split, const Tokenizers& tokenizers, bool training) const override {
     const Tokenizer& tokenizer = *tokenizers.source;
-    const Dataset lines = tokenize(split, tokenizer, tokenizer,
-                                   {.keep_lines = false, .end_sources = false}, threads());
-    Dataset data;
+    std::vector<std::int64_t> kept;
+    Dataset data = encode_hidden(split, tokenizer, training, 2, kept);
     data.batching = &hidden_spans();
     data.spans = {config_.data.spans, first_mark(tokenizer)};
-    for (std::int64_t i = 0; i < lines.size(); ++i) {
-      const std::int64_t length = lines.source.length(i);
-      const bool empty = length < 2, long_one = training && length > config_.data.max_length;
-      data.skipped_empty += empty ? 1 : 0;
-      data.skipped_long += long_one ? 1 : 0;
-      if (empty || long_one) continue;
-      data.source.push(lines.source[i]);
-      data.target.push({});
-    }
     return data;
   }
 
@@ -285,17 +274,9 @@ class DenoiseTask final : public Seq2SeqTask {
   /// Source lines with hidden spans, and the model's outputs.
   std::vector<std::string> examples(const LoadedModel& trained, const Dataset& data,
                                     const Evaluation&) const override {
-    constexpr std::int64_t max_lines = 10;
-    const Tokenizer& tokenizer = *trained.tokenizers.source;
-    const std::int64_t n = data.size(), shown = std::min(n, max_lines);
-    std::vector<std::string> sources;
-    for (std::int64_t i = 0; i < shown; ++i)
-      sources.push_back(
-          tokenizer.decode_with_specials(make_batch(data, {i * n / shown}).source.ids));
-    std::vector<std::string> lines = make_generator(trained, config_.seed)->lines(sources, 0);
-    for (std::size_t i = 0; i < lines.size(); ++i)
-      lines[i] = fmt::format("{}  ->  {}", excerpt(sources[i]), excerpt(lines[i]));
-    return lines;
+    return example_lines(trained, data.size(), [&](std::int64_t i) {
+      return trained.tokenizers.source->decode_with_specials(make_batch(data, {i}).source.ids);
+    });
   }
 
   Batch batch_of_line(const Tokenizers& tokenizers, const std::string& line,

@@ -198,19 +198,45 @@ std::vector<std::string> Task::example_pairs(const Dataset& data, const Evaluati
   return lines;
 }
 
-std::int64_t Task::image_rows() const {
-  const std::int64_t patches = patches_of(config_.data);
-  return patches > 0 ? patches + (has_class_row() ? 1 : 0) : 0;
+std::vector<std::string> Task::example_lines(
+    const LoadedModel& trained, std::int64_t size,
+    const std::function<std::string(std::int64_t)>& line_of) const {
+  const std::int64_t shown = std::min<std::int64_t>(size, 10);
+  std::vector<std::string> inputs;
+  for (std::int64_t i = 0; i < shown; ++i) inputs.push_back(line_of(i * size / shown));
+  std::vector<std::string> lines = make_generator(trained, config_.seed)->lines(inputs, 0);
+  for (std::size_t i = 0; i < lines.size(); ++i)
+    lines[i] = fmt::format("{}  ->  {}", excerpt(inputs[i]), excerpt(lines[i]));
+  return lines;
 }
 
-bool Task::has_class_row() const {
-  return info().architecture == Architecture::encoder_of_sequences &&
-         config_.model->pool == Pool::first;
+Dataset Task::encode_hidden(const Split& split, const Tokenizer& tokenizer, bool training,
+                            std::int64_t min_length, std::vector<std::int64_t>& kept) const {
+  const Dataset lines =
+      tokenize(split, tokenizer, tokenizer, {.keep_lines = false, .end_sources = false}, threads());
+  Dataset data;
+  for (std::int64_t i = 0; i < lines.size(); ++i) {
+    const std::int64_t length = lines.source.length(i);
+    const bool empty = length < min_length;
+    if (empty || (training && length > config_.data.max_length)) {
+      ++(empty ? data.skipped_empty : data.skipped_long);
+      continue;
+    }
+    data.source.push(lines.source[i]);
+    data.target.push({});
+    kept.push_back(i);
+  }
+  return data;
+}
+
+std::int64_t Task::image_rows() const {
+  const std::int64_t patches = patches_of(config_.data);
+  return patches > 0 ? patches + (has_class_row(config_) ? 1 : 0) : 0;
 }
 
 std::shared_ptr<const Inputs> Task::inputs_of(std::span<const std::string> lines,
                                               const std::string& what) const {
-  const bool class_row = has_class_row();
+  const bool class_row = has_class_row(config_);
   switch (config_.data.input) {
     case InputKind::text:
       break;

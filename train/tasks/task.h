@@ -145,12 +145,19 @@ class Task {
   static std::string describe_pairs(const ExperimentData& data, std::string_view noun);
   /// Up to ten evenly spaced lines with the model's outputs.
   static std::vector<std::string> example_pairs(const Dataset& data, const Evaluation& e);
+  /// As example_pairs, for `size` samples of which line_of(i) is the input of sample i.
+  std::vector<std::string> example_lines(
+      const LoadedModel& trained, std::int64_t size,
+      const std::function<std::string(std::int64_t)>& line_of) const;
+  /// Encodes lines whose tokens a batching hides: without </s> and without targets. Leaves out lines
+  /// of fewer than `min_length` tokens and, in training, of more than data.max_length. `kept`
+  /// receives the indices of the others.
+  Dataset encode_hidden(const Split& split, const Tokenizer& tokenizer, bool training,
+                        std::int64_t min_length, std::vector<std::int64_t>& kept) const;
   /// The inputs that the lines name (images, videos, sounds, features); null if the lines are text.
   /// `what` appears in messages.
   std::shared_ptr<const Inputs> inputs_of(std::span<const std::string> lines,
                                           const std::string& what) const;
-  /// Whether a class-token row precedes the rows of a non-text source.
-  bool has_class_row() const;
   /// Preprocesses a line as the training data were preprocessed.
   std::string prepared(const std::string& line) const;
   /// Receives a batch and −log p of each of its labels.

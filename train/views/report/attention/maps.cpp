@@ -71,14 +71,12 @@ std::vector<std::string> token_names(const Side& side, const Tokenizer& tokenize
 /// 1.
 std::vector<std::string> row_names(std::int64_t rows, const Config& config,
                                    const std::optional<PatchGrid>& grid) {
-  const bool video = config.data.input == InputKind::video,
-             class_row = info_of(config.task).architecture == Architecture::encoder_of_sequences &&
-                         config.model->pool == Pool::first;
+  const bool video = config.data.input == InputKind::video;
   const ImageOptions& image = config.data.image;
   const std::int64_t columns = grid ? grid->columns : image.width / image.patch,
                      patches = patches_of(image);
   std::vector<std::string> names;
-  if (class_row) names.emplace_back("class");
+  if (has_class_row(config)) names.emplace_back("class");
   for (std::int64_t row = 0; std::ssize(names) < rows; ++row) {
     const std::int64_t patch = video ? row % patches : row;
     const std::string place = fmt::format("{},{}", patch / columns + 1, patch % columns + 1);
