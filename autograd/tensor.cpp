@@ -2,11 +2,9 @@
 
 #include <cxxabi.h>
 
-#include <algorithm>
 #include <cstdlib>
 #include <memory>
 #include <unordered_set>
-#include <utility>
 
 #include "autograd/kernels/elementwise.h"
 

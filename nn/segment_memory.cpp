@@ -1,7 +1,5 @@
 #include "nn/segment_memory.h"
 
-#include "autograd/base/error.h"
-
 HEED_BEGIN
 
 void SegmentMemory::begin(bool continues, std::int64_t lanes, std::int64_t max_length) {

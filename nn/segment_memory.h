@@ -1,6 +1,5 @@
 #pragma once
 /// The memory of a language model that reads a long text in segments.
-#include <algorithm>
 #include <cstdint>
 #include <vector>
 

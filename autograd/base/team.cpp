@@ -2,8 +2,6 @@
 
 #include <sched.h>
 
-#include <algorithm>
-
 namespace heed {
 
 std::int64_t available_processors() {

@@ -12,8 +12,6 @@
 #include <utility>
 #include <vector>
 
-#include "autograd/base/error.h"
-
 namespace heed {
 namespace fs = std::filesystem;
 namespace {

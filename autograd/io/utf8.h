@@ -2,7 +2,6 @@
 /// UTF-8 as the Unicode Standard defines it (table 3-7): no overlong forms, no surrogates, nothing
 /// beyond U+10FFFF.
 #include <cstddef>
-#include <cstdint>
 #include <string>
 #include <string_view>
 

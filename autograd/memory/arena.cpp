@@ -7,12 +7,10 @@
 #include <mutex>
 #include <new>
 #include <type_traits>
-#include <utility>
 #include <vector>
 
 #include "autograd/base/sanitizers.h"
 #include "autograd/base/shape.h"
-#include "autograd/memory/heap.h"
 
 HEED_BEGIN
 

@@ -7,7 +7,6 @@
 #include "data/inputs/each_line.h"
 #include "data/sources/generated/drawings.h"
 #include "data/sources/idx.h"
-#include "data/sources/image.h"
 
 namespace heed {
 namespace {

@@ -1,7 +1,6 @@
 #pragma once
 /// Images as sequences of patches (Dosovitskiy et al., "An image is worth 16x16 words", 2021).
 /// Images is also the base class of Videos (data/inputs/videos.h).
-#include <memory>
 #include <span>
 #include <string>
 #include <vector>

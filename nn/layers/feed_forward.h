@@ -1,5 +1,4 @@
 #pragma once
-#include "autograd/kernels/elementwise.h"
 #include "nn/context.h"
 #include "nn/layers/activations.h"
 #include "nn/linear.h"

@@ -1,7 +1,6 @@
 #pragma once
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "autograd/ops/more/norm.h"
 #include "nn/context.h"

@@ -1,7 +1,5 @@
 #include <fmt/format.h>
 
-#include <cstdio>
-
 #include "train/commands/commands.h"
 #include "train/fetch/fetch.h"
 #include "train/terminal/run_log.h"

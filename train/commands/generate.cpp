@@ -1,7 +1,5 @@
 #include <fmt/format.h>
 
-#include <cstdio>
-
 #include "autograd/base/error.h"
 #include "autograd/io/lines.h"
 #include "autograd/io/utf8.h"

@@ -1,7 +1,5 @@
 #include <fmt/format.h>
 
-#include <filesystem>
-
 #include "autograd/base/error.h"
 #include "nn/weights.h"
 #include "train/commands/commands.h"

@@ -2,11 +2,8 @@
 
 #include <fmt/format.h>
 
-#include <cstdio>
-
 #include "autograd/base/error.h"
 #include "nn/weights.h"
-#include "train/run/checkpoint_folder.h"
 #include "train/run/run_record.h"
 #include "train/tasks/model.h"
 #include "train/terminal/run_log.h"

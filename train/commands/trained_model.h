@@ -1,6 +1,5 @@
 #pragma once
 /// A run opened to use its model, for example to evaluate or prune it.
-#include <filesystem>
 #include <memory>
 #include <string>
 #include <vector>

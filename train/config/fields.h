@@ -4,7 +4,6 @@
 /// printed from it. A key's default is the initialiser of its member in the option struct.
 #include <functional>
 #include <limits>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>

@@ -1,6 +1,5 @@
 #pragma once
 /// Agreement between the ranks of a distributed run: an error on one rank becomes an error on all.
-#include <exception>
 #include <functional>
 #include <optional>
 #include <string>

@@ -1,7 +1,6 @@
 #pragma once
 /// Packs results as bytes, for exchanges between ranks of the same program on machines of the same
 /// kind.
-#include <cstdint>
 #include <cstring>
 #include <string>
 #include <string_view>

@@ -7,7 +7,6 @@
 #include <optional>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "autograd/io/files.h"
 #include "autograd/io/sha256.h"

@@ -4,7 +4,6 @@
 #include <atomic>
 #include <cmath>
 #include <exception>
-#include <optional>
 #include <system_error>
 #include <thread>
 

@@ -1,7 +1,6 @@
 #pragma once
 /// Knowledge distillation: a run learns from the outputs of another run (train.distill).
 #include <memory>
-#include <string>
 
 #include "nn/models/model.h"
 #include "train/config/config.h"

@@ -8,7 +8,6 @@
 #include <cmath>
 #include <filesystem>
 #include <map>
-#include <optional>
 #include <set>
 
 #include "autograd/base/error.h"

@@ -1,7 +1,6 @@
 #pragma once
 /// The history of a run for a report: its curves, final metrics and outputs.
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "train/results/comparison.h"

@@ -5,13 +5,10 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <climits>
 #include <cstdio>
-#include <set>
 #include <system_error>
 
 #include "autograd/base/error.h"
-#include "autograd/io/files.h"
 #include "autograd/io/formats/json_text.h"
 
 namespace heed {

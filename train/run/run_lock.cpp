@@ -10,7 +10,6 @@
 #include <cerrno>
 
 #include "autograd/base/error.h"
-#include "autograd/io/files.h"
 #include "train/run/run_folder.h"
 
 namespace heed {

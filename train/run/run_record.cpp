@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <ctime>
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "autograd/base/error.h"

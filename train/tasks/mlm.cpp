@@ -10,7 +10,6 @@
 #include "nn/models/classifier.h"
 #include "train/decode/model_input.h"
 #include "train/tasks/task.h"
-#include "train/terminal/run_log.h"
 
 HEED_BEGIN
 

@@ -11,7 +11,6 @@
 #include <cstdlib>
 #include <limits>
 #include <utility>
-#include <vector>
 
 #include "autograd/base/clock.h"
 #include "autograd/io/files.h"

@@ -5,7 +5,6 @@
 #include <atomic>
 #include <csignal>
 #include <cstdint>
-#include <ctime>
 
 namespace heed {
 

@@ -1,6 +1,5 @@
 #include "autograd/kernels/fast/attention.h"
 
-#include <algorithm>
 #include <cmath>
 #include <limits>
 

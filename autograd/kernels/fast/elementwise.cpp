@@ -1,4 +1,3 @@
-#include "autograd/kernels/elementwise.h"
 
 #include "autograd/kernels/fast/plain.h"
 #include "autograd/kernels/fast/simd/targets.h"

@@ -1,4 +1,3 @@
-#include "autograd/kernels/reduce.h"
 
 #include <bit>
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "autograd/kernels/elementwise.h"
 #include "autograd/ops/shared/broadcast.h"

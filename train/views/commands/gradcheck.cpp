@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <cstdio>
 #include <cstdlib>
 
 #include "autograd/base/clock.h"

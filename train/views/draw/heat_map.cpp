@@ -7,10 +7,8 @@
 #include <cmath>
 #include <functional>
 #include <numeric>
-#include <vector>
 
 #include "autograd/io/message_text.h"
-#include "train/views/draw/svg.h"
 
 namespace heed {
 

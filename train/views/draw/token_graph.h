@@ -2,7 +2,6 @@
 /// Graphs of tokens: columns of nodes, with edges between neighbouring columns.
 #include <span>
 #include <string>
-#include <vector>
 
 #include "train/views/draw/heat_map.h"
 

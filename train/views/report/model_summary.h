@@ -8,9 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "data/tokenizers/tokenizer.h"
-#include "nn/models/model.h"
 #include "train/config/config.h"
-#include "train/tasks/model.h"
 #include "train/views/report/memory_estimate.h"
 
 namespace heed {

@@ -1,7 +1,6 @@
 #include "train/views/report/product_replay.h"
 
 #include <algorithm>
-#include <cstdint>
 #include <map>
 
 #include "autograd/memory/array.h"

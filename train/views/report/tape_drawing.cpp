@@ -11,7 +11,6 @@
 
 #include "autograd/base/error.h"
 #include "autograd/io/utf8.h"
-#include "autograd/tape/profile.h"
 #include "train/views/draw/svg.h"
 
 HEED_BEGIN

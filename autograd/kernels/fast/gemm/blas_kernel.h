@@ -4,7 +4,6 @@
 /// library. Which kernels a processor can run depends only on its instruction sets.
 #include <atomic>
 #include <string>
-#include <string_view>
 
 #include "autograd/base/real.h"
 

@@ -14,7 +14,6 @@
 #include <cstdint>
 #include <vector>
 
-#include "autograd/memory/array.h"
 #include "autograd/memory/block.h"
 
 HEED_BEGIN

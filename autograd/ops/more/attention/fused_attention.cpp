@@ -12,7 +12,6 @@
 #include "autograd/ops/more/attention/attention_log.h"
 #include "autograd/ops/more/attention/fused_attention.h"
 #include "autograd/ops/more/attention/keep_largest.h"
-#include "autograd/ops/more/attention/options.h"
 #include "autograd/ops/more/check.h"
 #include "autograd/tape/many.h"
 

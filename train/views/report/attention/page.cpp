@@ -9,7 +9,6 @@
 #include "autograd/io/formats/base64.h"
 #include "autograd/io/message_text.h"
 #include "train/views/draw/heat_map.h"
-#include "train/views/draw/svg.h"
 #include "train/views/report/attention/views.h"
 
 HEED_BEGIN

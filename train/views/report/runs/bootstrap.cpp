@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 #include "autograd/base/random.h"
 #include "train/metrics/bleu.h"
