@@ -8,6 +8,7 @@
 #include <array>
 #include <cstddef>
 #include <string_view>
+#include <tuple>
 
 namespace heed {
 
@@ -27,6 +28,12 @@ constexpr auto enum_names(const Texts&... names) {
       is_enumerator<static_cast<E>(count - 1)>() && !is_enumerator<static_cast<E>(count)>(),
       "expected exactly one name for each value of the enum");
   return std::array<std::string_view, sizeof...(names)>{names...};
+}
+
+/// The names of E's values, from a table with a row for each value, in order.
+template <class E, class Row, std::size_t rows>
+constexpr auto table_names(const std::array<Row, rows>& table) {
+  return std::apply([](const auto&... row) { return enum_names<E>(row.name...); }, table);
 }
 
 template <class E>

@@ -33,8 +33,9 @@ MultiHeadAttention::MultiHeadAttention(const ModelOptions& options, AttentionSco
   in_proj_bias = init.zeros(in_rows());
   out_proj = Linear(d, d, init);
   if (which == AttentionScope::encoder_output) return;
-  linear = options.attention.pattern == PatternKind::linear;
-  if (options.attention.pattern == PatternKind::topk) top_k = options.attention.top_k;
+  const PatternInfo& kind = info_of(options.attention.pattern);
+  linear = !kind.scores;
+  if (kind.largest) top_k = options.attention.top_k;
   positions = LayerPositions(options, which == AttentionScope::past, init);
 }
 

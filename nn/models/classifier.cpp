@@ -45,7 +45,7 @@ class EncoderClassifier final : public Classifier {
         pool_(options.pool),
         tied_(labelling == Labelling::tokens && options.tie_embeddings),
         dropout_rate_(labelling == Labelling::sequences ? options.dropout.residual : 0),
-        position_limit_(options.positions == PositionKind::learned ? options.max_positions : 0) {
+        position_limit_(heed::position_limit(options)) {
     Init init = init_of(options, seed);
     if (options.kind == ModelKind::swin) {
       if (labelling != Labelling::sequences || pool_ != Pool::mean)

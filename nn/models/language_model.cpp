@@ -41,7 +41,7 @@ class LanguageModel final : public Generative {
                          2 * kv_heads * (options_.d_model / options_.heads));
   }
   std::int64_t position_limit() const override {
-    return by_distance(options_.positions) ? 0 : options_.context;
+    return info_of(options_.positions).by_distance ? 0 : options_.context;
   }
   Tensor decoder_rows(std::span<const std::int32_t> ids, const Context& context) const override {
     const std::int64_t limit = position_limit();

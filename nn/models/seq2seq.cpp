@@ -55,9 +55,7 @@ class Seq2Seq final : public Generative {
     if (!options_.tie_embeddings) append(all, "output", output_);
     return all;
   }
-  std::int64_t position_limit() const override {
-    return options_.positions == PositionKind::learned ? options_.max_positions : 0;
-  }
+  std::int64_t position_limit() const override { return heed::position_limit(options_); }
   EncoderOutput encode(const SideView& source, Pass& pass) const override {
     return {encoder_(source, {source.offsets, nullptr, pass}),
             encoder_.row_offsets(source.offsets)};

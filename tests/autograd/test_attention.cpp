@@ -4,6 +4,7 @@
 #include <cmath>
 #include <vector>
 
+#include "autograd/ops/more/attention/grid_bias.h"
 #include "tests/autograd/attention_cases.h"
 #include "tests/autograd/expect.h"
 
@@ -287,6 +288,11 @@ BOOST_AUTO_TEST_CASE(alibi_slopes_equal_those_of_the_paper_and_its_code) {
     const double exponent = -0.5 * static_cast<double>(2 * (h - 8) + 1);
     BOOST_TEST(Alibi::slope(h, 12) == static_cast<real>(std::exp2(exponent)));
   }
+}
+
+BOOST_AUTO_TEST_CASE(relative_position_bias_states_its_formula) {
+  const GridBias term(Tensor(Array::zeros({1, 1})), std::make_shared<GridWindows>());
+  BOOST_TEST(term.formula({}).formula == "B_ij = b[y_i − y_j, x_i − x_j]");
 }
 
 BOOST_AUTO_TEST_CASE(patterns_and_top_k_that_exclude_no_key_change_no_bit_of_the_result) {

@@ -24,8 +24,8 @@ void for_each_kind(Body body) {
   for (const bool lm : {false, true}) {
     for (const PositionKind positions : every<PositionKind>()) {
       for (const PatternKind pattern : every<PatternKind>()) {
-        const bool scores = positions == PositionKind::rotary || !by_distance(positions);
-        if (pattern == PatternKind::linear && !scores) continue;  // refused by the config
+        if (!info_of(pattern).scores && info_of(positions).adds_to_scores())
+          continue;  // refused by the config
         ModelOptions o = small_options();
         o.d_model = 8;  // the width of each head must be even
         o.positions = positions;

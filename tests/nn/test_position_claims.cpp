@@ -135,7 +135,7 @@ BOOST_AUTO_TEST_CASE(only_relative_position_schemes_have_no_position_limit) {
   for (const PositionKind kind : every<PositionKind>()) {
     ModelOptions o = small_options();
     o.positions = kind;
-    BOOST_TEST((make_language_model(o, 7, 1)->position_limit() == 0) == by_distance(kind));
+    BOOST_TEST((make_language_model(o, 7, 1)->position_limit() == 0) == info_of(kind).by_distance);
   }
 }
 

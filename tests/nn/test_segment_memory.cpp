@@ -73,8 +73,9 @@ Array in_segments(const Generative& model, const std::vector<std::int32_t>& text
 BOOST_AUTO_TEST_CASE(logits_of_segments_with_memory_equal_those_of_one_long_window) {
   const std::vector<std::int32_t> text = texts(1, 14).front();
   for (const PositionKind positions : every<PositionKind>()) {
-    if (!by_distance(positions) && positions != PositionKind::none) continue;
-    for (const PatternKind pattern : {PatternKind::full, PatternKind::window, PatternKind::topk}) {
+    if (info_of(positions).vectors != nullptr) continue;
+    for (const PatternKind pattern : every<PatternKind>()) {
+      if (!info_of(pattern).memory) continue;
       for (const std::int64_t kv_heads : {0, 1}) {
         ModelOptions o = remembering(13);
         o.positions = positions;

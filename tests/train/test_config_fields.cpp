@@ -6,6 +6,8 @@
 #include <random>
 #include <set>
 
+#include "nn/layers/patterns.h"
+#include "nn/layers/positions.h"
 #include "train/config/config.h"
 #include "train/config/fields.h"
 #include "train/config/overrides.h"
@@ -211,6 +213,20 @@ BOOST_AUTO_TEST_CASE(rows_of_the_table_are_unique_and_have_help) {
   for (const heed::Section& section : heed::sections()) {
     BOOST_TEST(!heed::names_in(section.key).empty(), section.key << " contains no keys");
   }
+}
+
+BOOST_AUTO_TEST_CASE(keys_that_a_position_scheme_or_a_pattern_lists_exist) {
+  const auto check = [](const std::string& section, const auto& rows) {
+    for (const auto& row : rows) {
+      for (const std::string_view key : row.keys) {
+        const std::string full = section + std::string(key);
+        BOOST_TEST((key.empty() || heed::find_field(full) || heed::find_section(full)),
+                   row.name << " lists " << full);
+      }
+    }
+  };
+  check("model.", heed::position_schemes());
+  check("model.", heed::pattern_table);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

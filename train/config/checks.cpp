@@ -407,21 +407,9 @@ class Checker : KeyChecks {
 
   void check_positions() {
     const ModelOptions& model = config_.model;
-    const std::string name = value_of(config_, "model.positions");
-    const bool sinusoids =
-        model.positions == PositionKind::sinusoidal || model.positions == PositionKind::relative_xl;
-    if (sinusoids && model.d_model % 2 != 0) {
-      add_error(
-          {"model.d_model", "model.positions"},
-          fmt::format("{} is odd, but positions: {} needs an even width", model.d_model, name));
-    }
-    if (model.positions == PositionKind::rotary && model.d_model / model.heads % 2 != 0) {
-      add_error({"model.heads", "model.d_model", "model.positions"},
-                fmt::format("each head has width {}, but positions: rotary needs an even width",
-                            model.d_model / model.heads));
-    }
-    if (model.positions == PositionKind::relative_t5) check_buckets(model);
-    if (model.positions != PositionKind::learned) return;
+    const PositionScheme& scheme = info_of(model.positions);
+    if (scheme.check != nullptr) add_errors(scheme.check(model));
+    if (!scheme.limited) return;
     const auto fit = [&](std::string_view key, std::int64_t length, std::int64_t special) {
       if (length + special <= model.max_positions) return;
       const std::string specials = special == 0 ? ""
@@ -480,16 +468,6 @@ class Checker : KeyChecks {
     add_error({"model.max_positions", "data.image.patch"},
               fmt::format("{} is less than the {} rows of {}", model.max_positions, needed,
                           video ? "a video" : "an image"));
-  }
-
-  void check_buckets(const ModelOptions& model) {
-    if (model.t5_buckets % 4 != 0)
-      add_error({"model.t5_buckets"}, fmt::format("{} is not a multiple of 4", model.t5_buckets));
-    if (model.t5_distance <= model.t5_buckets / 2) {
-      add_error({"model.t5_distance", "model.t5_buckets"},
-                fmt::format("{} must be greater than half of t5_buckets ({})", model.t5_distance,
-                            model.t5_buckets));
-    }
   }
 
   void check_decoding() {

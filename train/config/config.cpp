@@ -191,7 +191,7 @@ ModelSizes model_sizes(const Config& config) {
   return {.d_model = model.d_model,
           .heads = model.heads,
           .context = model.context,
-          .positions = model.positions == PositionKind::learned ? model.max_positions : 0,
+          .positions = position_limit(model),
           .rows_per_position = rows_per_position(model)};
 }
 

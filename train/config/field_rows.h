@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <optional>
 #include <string>
 #include <utility>
@@ -148,8 +149,50 @@ inline std::string fixed_by_weights(const std::string& part) {
   return fmt::format("a run keeps its {}, because its weights fit no other", part);
 }
 
+/// The names of the rows of a table for which `holds`, a predicate or a member, is true.
+template <class Rows, class Holds>
+std::vector<std::string> names_where(const Rows& rows, const Holds& holds) {
+  std::vector<std::string> names;
+  for (const auto& row : rows)
+    if (std::invoke(holds, row)) names.emplace_back(row.name);
+  return names;
+}
+
+/// The meanings of the rows of a table: "a, b: their meaning; c: its meaning". Consecutive rows with
+/// equal `help` share it; rows without are left out.
+template <class Rows>
+std::string meanings_of(const Rows& rows) {
+  std::string text;
+  std::string_view help;
+  for (auto row = std::begin(rows); row != std::end(rows); ++row) {
+    if (row->help.empty()) continue;
+    text += fmt::format("{}{}", text.empty() ? "" : row->help == help ? ", " : "; ", row->name);
+    help = row->help;
+    if (const auto next = std::next(row); next == std::end(rows) || next->help != help)
+      text += fmt::format(": {}", help);
+  }
+  return text;
+}
+
 /// The table under construction.
 using Table = std::vector<Field>;
+
+/// Restricts each key that rows of a table list as their own, and the keys of each such section, to
+/// these values of `chooser`. `section` precedes the keys.
+template <class Rows>
+void restrict_own_keys(Table& table, const std::string& section, const std::string& chooser,
+                       const Rows& rows) {
+  for (Field& field : table) {
+    const auto reads = [&](const auto& row) {
+      return std::ranges::any_of(row.keys, [&](std::string_view key) {
+        const std::string own = section + std::string(key);
+        return !key.empty() && (field.key == own || field.key.starts_with(own + "."));
+      });
+    };
+    if (std::vector<std::string> names = names_where(rows, reads); !names.empty())
+      field.only(chooser, std::move(names));
+  }
+}
 
 inline void add(Table& table, std::initializer_list<Field> rows) {
   table.insert(table.end(), rows.begin(), rows.end());

@@ -12,9 +12,6 @@ namespace heed {
 namespace {
 
 void add_run(Table& table) {
-  std::string tasks;
-  for (const TaskInfo& task : task_table())
-    tasks += fmt::format("{}{}: {}", tasks.empty() ? "" : "; ", task.name, task.help);
   add(table,
       {
           row(HEED_KEY(name),
@@ -30,7 +27,8 @@ void add_run(Table& table) {
               "(docs/PLUGINS.md). heed runs their code; heed gradcheck also loads their float64 "
               "builds.")
               .in_words("a library or a list of libraries"),
-          row(HEED_KEY(task), tasks + ".").keep_on_resume(fixed_by_weights("task")),
+          row(HEED_KEY(task), meanings_of(task_table()) + ".")
+              .keep_on_resume(fixed_by_weights("task")),
       });
   Field& threads = find(table, "threads");
   threads.reported_on_resume = false;
@@ -406,10 +404,7 @@ void add_bench(Table& table) {
 void add_task_conditions(Table& table) {
   // Restricts the key, or its value `of`, to the tasks for which `holds` is true.
   const auto needs = [&table](const std::string& key, const auto& holds, std::string_view of = "") {
-    std::vector<std::string> tasks;
-    for (const TaskInfo& task : task_table()) {
-      if (holds(task)) tasks.emplace_back(task.name);
-    }
+    const std::vector<std::string> tasks = names_where(task_table(), holds);
     if (tasks.size() == task_table().size()) return;
     std::vector<Condition>& conditions = find(table, key).conditions;
     const auto same = std::ranges::find(conditions, tasks, &Condition::values);

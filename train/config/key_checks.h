@@ -2,10 +2,11 @@
 /// Reports errors and warnings that concern several keys, each with its place in the file or on the
 /// command line.
 #include <algorithm>
-#include <initializer_list>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "autograd/base/option_error.h"
 #include "train/config/problems.h"
 #include "train/config/yaml.h"
 
@@ -16,24 +17,28 @@ class KeyChecks {
   KeyChecks(const YamlNode& tree, Problems& problems) : tree_(tree), problems_(problems) {}
 
  protected:
-  using Keys = std::initializer_list<std::string_view>;
+  using Keys = std::vector<std::string_view>;
 
   /// Reports `message` about the first key, unless an error about any of the keys has been
   /// reported. The place in the message is that of the key whose path exists in the tree to the
   /// greatest depth; at equal depth, the command line takes precedence over the file.
-  void add_error(Keys keys, const std::string& message) {
-    if (!any_wrong(keys)) problems_.add(place_of(keys), std::string(*keys.begin()), message);
+  void add_error(const Keys& keys, const std::string& message) {
+    if (!any_wrong(keys)) problems_.add(place_of(keys), std::string(keys.front()), message);
   }
 
-  void warn(Keys keys, const std::string& message) {
-    if (!any_wrong(keys)) problems_.warn(place_of(keys), std::string(*keys.begin()), message);
+  void add_errors(const OptionErrors& errors) {
+    for (const OptionError& error : errors) add_error(error.keys, error.message);
   }
 
-  bool any_wrong(Keys keys) const {
+  void warn(const Keys& keys, const std::string& message) {
+    if (!any_wrong(keys)) problems_.warn(place_of(keys), std::string(keys.front()), message);
+  }
+
+  bool any_wrong(const Keys& keys) const {
     return std::ranges::any_of(keys, [&](std::string_view key) { return problems_.about(key); });
   }
 
-  Place place_of(Keys keys) const {
+  Place place_of(const Keys& keys) const {
     YamlNode::Found best{};
     for (const std::string_view key : keys) {
       const YamlNode::Found found = tree_.place_of(key);

@@ -7,21 +7,12 @@
 #include "train/config/field_rows.h"
 
 namespace heed {
-namespace {
-
-/// The names of the position schemes that self-attention applies.
-std::vector<std::string> in_attention() {
-  std::vector<std::string> names;
-  for (std::size_t i = 0; i < names_of(PositionKind{}).size(); ++i) {
-    if (by_distance(static_cast<PositionKind>(i))) names.emplace_back(names_of(PositionKind{})[i]);
-  }
-  return names;
-}
-
-}  // namespace
 
 void add_model(Table& table) {
   const Range layers{0, 1000};
+  const auto patterns = [](bool PatternInfo::*supports) {
+    return names_where(pattern_table, supports);
+  };
   add(table,
       {
           row(HEED_MODEL_KEY(kind),
@@ -30,7 +21,7 @@ void add_model(Table& table) {
               "heads and d_ff are those of the first stage, and each further stage doubles them.")
               .only("data.input", {"image"})
               .only("model.mixer", {"attention"})
-              .only("model.attention.pattern", {"full", "topk"})
+              .only("model.attention.pattern", patterns(&PatternInfo::swin))
               .only("model.norm_kind", {"layer", "rms"}),
           row(HEED_MODEL_KEY(swin.window), Range{1, 1000},
               "Side of a window in patches; every second block shifts its windows by half of this.")
@@ -75,54 +66,38 @@ void add_model(Table& table) {
               "encoder, those around it.")
               .only("model.mixer", {"conv"}),
           row(HEED_MODEL_KEY(positions),
-              "How positions are encoded. sinusoidal, learned: a vector added to each token's "
-              "embedding; rotary: queries and keys are rotated; alibi: scores decrease with the "
-              "distance; relative_shaw, relative_t5, relative_xl: trained keys or biases for "
-              "distances (Shaw et al., T5, Transformer-XL)."),
+              "How positions are encoded. " + meanings_of(position_schemes()) + "."),
           row(HEED_MODEL_KEY(rotary_pairs),
               "Pairs of a head's values that are rotated. halves: i and i + size/2; adjacent: 2 i "
-              "and 2 i + 1.")
-              .only("model.positions", {"rotary"}),
+              "and 2 i + 1."),
           row(HEED_MODEL_KEY(rotary_base), {1.0, 1e12, false, true},
-              "Pair i of a head is rotated by the angle position · base^(-2 i / size).")
-              .only("model.positions", {"rotary"}),
+              "Pair i of a head is rotated by the angle position · base^(-2 i / size)."),
           row(HEED_MODEL_KEY(shaw_distance), Range{1, million},
               "Maximum distance with a separate key; greater distances share the key of this "
-              "distance.")
-              .only("model.positions", {"relative_shaw"}),
+              "distance."),
           row(HEED_MODEL_KEY(t5_buckets), Range{4, million},
               "Number of buckets of distances, a multiple of 4. In an encoder, each direction has "
-              "half of them.")
-              .only("model.positions", {"relative_t5"}),
+              "half of them."),
           row(HEED_MODEL_KEY(t5_distance), Range{1, billion},
-              "All distances from this one on share a bucket.")
-              .only("model.positions", {"relative_t5"}),
+              "All distances from this one on share a bucket."),
           row(HEED_MODEL_KEY(attention.pattern),
-              "Which tokens of its sequence a token attends to. full: all (in a decoder, those up "
-              "to itself); window: those in a window; bigbird: those in nearby, global and random "
-              "blocks; topk: those with the largest scores; linear: all, without softmax, in "
-              "linear time.")
+              "Which tokens of its sequence a token attends to. " + meanings_of(pattern_table) +
+                  ".")
               .only("model.mixer", {"attention"}),
           row(HEED_MODEL_KEY(attention.window), Range{1, billion},
               "Number of tokens in the window: the token itself and those before it. In an "
-              "encoder, the window also includes as many tokens after it as before it.")
-              .only("model.attention.pattern", {"window"}),
-          row(HEED_MODEL_KEY(attention.block), Range{1, million}, "Number of tokens in a block.")
-              .only("model.attention.pattern", {"bigbird"}),
+              "encoder, the window also includes as many tokens after it as before it."),
+          row(HEED_MODEL_KEY(attention.block), Range{1, million}, "Number of tokens in a block."),
           row(HEED_MODEL_KEY(attention.global_blocks), Range{0, million},
               "Number of global blocks, at the beginning of the sequence: their tokens attend to "
-              "every token, and every token attends to them.")
-              .only("model.attention.pattern", {"bigbird"}),
+              "every token, and every token attends to them."),
           row(HEED_MODEL_KEY(attention.side_blocks), Range{0, million},
-              "Number of blocks that a token attends to on each side of its block.")
-              .only("model.attention.pattern", {"bigbird"}),
+              "Number of blocks that a token attends to on each side of its block."),
           row(HEED_MODEL_KEY(attention.random_blocks), Range{0, million},
               "Number of random blocks that a token attends to. They are drawn with replacement "
-              "and are the same in all sequences of equal length.")
-              .only("model.attention.pattern", {"bigbird"}),
+              "and are the same in all sequences of equal length."),
           row(HEED_MODEL_KEY(attention.top_k), Range{1, billion},
-              "Number of tokens that a token attends to: those with the largest scores.")
-              .only("model.attention.pattern", {"topk"}),
+              "Number of tokens that a token attends to: those with the largest scores."),
           row(HEED_MODEL_KEY(attention.kv_heads), Range{0, 1024},
               "Number of heads of keys and values, a divisor of heads; groups of query heads share "
               "them. 1: multi-query attention; 0: as many as heads."),
@@ -132,7 +107,7 @@ void add_model(Table& table) {
           row(HEED_MODEL_KEY(attention.map),
               "How scores become weights. sum: each score divided by the sum of all; hard: 1 for "
               "the largest score and 0 for the others, with softmax's gradient.")
-              .only("model.attention.pattern", {"full", "window"}),
+              .only("model.attention.pattern", patterns(&PatternInfo::all_maps)),
           row(HEED_MODEL_KEY(block),
               "serial: attention, then feed-forward, each with its norm and residual; parallel: "
               "both read the same norm, and their sum is added."),
@@ -172,7 +147,7 @@ void add_model(Table& table) {
               "Number of tokens before the window that self-attention also reads, as stored keys "
               "and values (Transformer-XL); each batch continues the previous one.")
               .only("model.mixer", {"attention"})
-              .only("model.attention.pattern", {"full", "window", "topk"}),
+              .only("model.attention.pattern", patterns(&PatternInfo::memory)),
           row("model.init_from", HEED_MEMBER(train.init_from),
               "A run whose tokenizer this run uses, and whose weights initialise all tensors with "
               "the same names. If the two runs have different labels, the output projection is "
@@ -183,26 +158,22 @@ void add_model(Table& table) {
               "* matches any characters, as in encoder.layers.0.*.")
               .in_words("a name or a list of names"),
           row(HEED_MODEL_KEY(max_positions), Range{1, million},
-              "Maximum length of a sequence, in tokens or in rows of a source that is not text.")
-              .only("model.positions", {"learned"}),
+              "Maximum length of a sequence, in tokens or in rows of a source that is not text."),
       });
+  restrict_own_keys(table, "model.", "model.positions", position_schemes());
+  restrict_own_keys(table, "model.", "model.attention.pattern", pattern_table);
   find(table, "model.kind").resettable = false;  // a different kind is a different model
-  find(table, "model.positions")
-      .conditions.push_back({"model.mixer", {"attention"}, "", in_attention()});
+  const auto schemes = [](const auto& holds) { return names_where(position_schemes(), holds); };
+  Field& positions = find(table, "model.positions");
+  positions.conditions.push_back(
+      {"model.mixer", {"attention"}, "", schemes(&PositionScheme::by_distance)});
+  positions.conditions.push_back({"model.attention.pattern", patterns(&PatternInfo::scores), "",
+                                  schemes(&PositionScheme::adds_to_scores)});
   // Absolute positions count from the window's first token, so the tokens of the memory would have
   // the same positions as those of the window.
-  std::vector<std::string> by_difference = in_attention();
-  by_difference.emplace_back("none");
-  find(table, "model.memory").conditions.push_back({"model.positions", by_difference});
-  // All schemes in self-attention except rotary add to scores, which linear attention does not
-  // have.
-  std::vector<std::string> in_scores = in_attention();
-  std::erase(in_scores, "rotary");
-  const std::vector<std::string> with_scores =
-      all_but(find(table, "model.attention.pattern"), "linear");
-  find(table, "model.kind").resettable = false;  // a different kind is a different model
-  find(table, "model.positions")
-      .conditions.push_back({"model.attention.pattern", with_scores, "", in_scores});
+  find(table, "model.memory").only("model.positions", schemes([](const PositionScheme& scheme) {
+                                     return scheme.vectors == nullptr;
+                                   }));
   Field& scale = find(table, "model.attention.scale");
   scale.choices = {"sqrt", "none"};
   scale.get = [](const Config& config) -> nlohmann::json {

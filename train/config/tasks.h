@@ -5,7 +5,6 @@
 #include <deque>
 #include <string>
 #include <string_view>
-#include <tuple>
 #include <vector>
 
 #include "autograd/base/enum_names.h"
@@ -58,10 +57,7 @@ inline constexpr std::array<MetricInfo, 12> metric_table{{
     {"rouge_l", "ROUGE-L", true, 2, false, true},
 }};
 
-constexpr auto names_of(Metric) {
-  return std::apply([](const auto&... metric) { return enum_names<Metric>(metric.name...); },
-                    metric_table);
-}
+constexpr auto names_of(Metric) { return table_names<Metric>(metric_table); }
 
 constexpr const MetricInfo& info_of(Metric metric) {
   return metric_table.at(static_cast<std::size_t>(metric));

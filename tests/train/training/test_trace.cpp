@@ -3,10 +3,13 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <map>
+#include <numeric>
 
 #include "autograd/io/utf8.h"
+#include "nn/layers/attention.h"
 #include "nn/layers/patterns.h"
 #include "nn/layers/positions.h"
 #include "tests/train/trainer_support.h"
@@ -26,7 +29,7 @@ using Rows2 = std::vector<std::vector<double>>;
 /// The matrices of a trace, read from its JSON.
 struct Read {
   std::map<std::string, Rows2> matrices;
-  std::map<std::string, std::string> formulas;
+  std::map<std::string, std::string> formulas, abouts;
   double scale = 0;
   std::int64_t head = 0, heads = 0;
 
@@ -48,6 +51,7 @@ struct Read {
         BOOST_TEST(!matrices.contains(symbol));
         matrices[symbol] = rows;
         formulas[symbol] = step.value("formula", "");
+        abouts[symbol] = step.value("about", "");
       }
     }
   }
@@ -226,8 +230,16 @@ struct Line {
   std::string input, target;
 };
 
+using CheckSteps = std::function<void(const Read&, const ModelOptions&, bool self)>;
+
+void check_steps(const Read& t, const ModelOptions& model, bool self) {
+  check_forward(t, model, self);
+  check_backward(t, model, self);
+}
+
 /// Checks the trace of every head of every layer of a model that is trained for a few steps.
-void check_model(const Config& c, const std::filesystem::path& folder, const Line& line) {
+void check_model(const Config& c, const std::filesystem::path& folder, const Line& line,
+                 const CheckSteps& check = check_steps) {
   Run run(c, folder);
   Trainer trainer(run.config, run.paths(), run.data, run.run_log);
   trainer.train();
@@ -248,8 +260,7 @@ void check_model(const Config& c, const std::filesystem::path& folder, const Lin
         BOOST_TEST(trace.difference < 1e-5);
         BOOST_TEST(trace.loss == double{loss.value().item()});
         heads.emplace_back(nlohmann::json::parse(json_of(trace).dump()));
-        check_forward(heads.back(), config.model, self);
-        check_backward(heads.back(), config.model, self);
+        check(heads.back(), config.model, self);
         BOOST_TEST(!trace_text(trace, {"", {}}).empty());
       }
       for (const NamedTensor& p : trained.model.parameters()) {
@@ -269,19 +280,83 @@ Config reversing() {
   return c;
 }
 
+/// The formula of B and the remark about it or, if it is computed from R, about R.
+const std::map<PositionKind, std::pair<std::string, std::string>> formulas_of_terms{
+    {PositionKind::alibi, {"B_ij = −m |i − j|", "ALiBi, m = 0."}},
+    {PositionKind::relative_shaw,
+     {"B_ij = c Q_i R[i − j]ᵀ", "model.positions: relative_shaw, a key for each distance i − j"}},
+    {PositionKind::relative_t5,
+     {"B_ij = b[bucket(i − j)]",
+      "model.positions: relative_t5, a learned bias for each bucket of distances"}},
+    {PositionKind::relative_xl,
+     {"B_ij = c (Q_i + w) R[i − j]ᵀ",
+      "model.positions: relative_xl, a key for each distance i − j"}}};
+
+void check_formula(const Read& t, PositionKind kind, bool self) {
+  BOOST_TEST(t.has("B") == (self && info_of(kind).adds_to_scores()));
+  BOOST_TEST(t.has("Q′") == (self && info_of(kind).map_heads != nullptr));
+  if (!t.has("B")) return;
+  BOOST_TEST(!t.formulas.at("B").empty());
+  const auto expected = formulas_of_terms.find(kind);
+  if (expected == formulas_of_terms.end()) return;
+  BOOST_TEST(t.formulas.at("B") == expected->second.first);
+  BOOST_TEST(t.abouts.at(t.has("R") ? "R" : "B").starts_with(expected->second.second));
+}
+
+/// S_ij += j ⟨q_i, 1⟩ / 10
+struct Tilt final : ScoreTerm {
+  void add(const ScoreBlock& block, real* s) const override {
+    for (std::int64_t r = 0; r < block.rows; ++r) {
+      const real* const q = block.q + r * block.q_stride;
+      const real sum = std::accumulate(q, q + block.size, real(0));
+      for (std::int64_t k = 0; k < block.keys; ++k)
+        s[r * block.keys + k] += static_cast<real>(block.key + k) * sum / 10;
+    }
+  }
+  void backward(const ScoreBlock& block, const real* ds, real* dq,
+                std::span<const Grad>) const override {
+    for (std::int64_t r = 0; r < block.rows; ++r) {
+      real sum = 0;
+      for (std::int64_t k = 0; k < block.keys; ++k)
+        sum += static_cast<real>(block.key + k) * ds[r * block.keys + k] / 10;
+      for (std::int64_t c = 0; c < block.size; ++c) dq[r * block.q_stride + c] += sum;
+    }
+  }
+  TermFormula formula(const ScoreBlock&) const override {
+    return {"B_ij = j Σ_c Q_ic / 10", "a tilt"};
+  }
+};
+
+/// Self-attention with a term that heed does not know.
+struct TiltedAttention final : Mixer {
+  MultiHeadAttention attention;
+  std::vector<ScoreTermPtr> terms{std::make_shared<Tilt>()};
+
+  TiltedAttention(const ModelOptions& options, AttentionScope scope, Init& init)
+      : attention(options, scope, init) {}
+  Tensor operator()(const Tensor& x, const Context& context) const override {
+    Context tilted = context;
+    tilted.terms = terms;
+    return attention(x, tilted);
+  }
+  Parameters parameters() const override { return attention.parameters(); }
+};
+
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(trace_is_correct_for_every_position_scheme) {
   const TempFolder folder;
-  for (const PositionKind kind :
-       {PositionKind::sinusoidal, PositionKind::learned, PositionKind::rotary, PositionKind::alibi,
-        PositionKind::relative_shaw, PositionKind::relative_t5, PositionKind::relative_xl,
-        PositionKind::none}) {
+  for (std::size_t i = 0; i < position_schemes().size(); ++i) {
+    const auto kind = static_cast<PositionKind>(i);
     BOOST_TEST_CONTEXT(name_of(kind)) {
       Config c = reversing();
       c.model->positions = kind;
       c.model->shaw_distance = 2;
-      check_model(c, folder / std::string(name_of(kind)), {"abcde", "edcba"});
+      check_model(c, folder / std::string(name_of(kind)), {"abcde", "edcba"},
+                  [&](const Read& t, const ModelOptions& model, bool self) {
+                    check_steps(t, model, self);
+                    check_formula(t, kind, self);
+                  });
     }
   }
   Config c = reversing();
@@ -290,9 +365,29 @@ BOOST_AUTO_TEST_CASE(trace_is_correct_for_every_position_scheme) {
   check_model(c, folder / "adjacent", {"abc", "cba"});
 }
 
+BOOST_AUTO_TEST_CASE(term_that_trace_does_not_know_has_its_formula_and_gradient) {
+  const TempFolder folder;
+  add_mixer("test.tilted", [](const ModelOptions& options, AttentionScope scope, Init& init) {
+    return std::make_unique<TiltedAttention>(options, scope, init);
+  });
+  Config c = reversing();
+  c.model->mixer = static_cast<MixerKind>(names_of(MixerKind{}).size() - 1);
+  c.model->positions = PositionKind::none;
+  check_model(c, folder / "tilted", {"abcde", "edcba"},
+              [](const Read& t, const ModelOptions& model, bool self) {
+                if (!self) return check_steps(t, model, self);
+                check_forward(t, model, self);
+                BOOST_TEST(t.formulas.at("B") == "B_ij = j Σ_c Q_ic / 10");
+                BOOST_TEST(t.abouts.at("B") == "a tilt");
+                BOOST_TEST(t.formulas.at("dQ") == "c dS K + Σ_j dS_ij ∂B_ij / ∂Q_i");
+              });
+}
+
 BOOST_AUTO_TEST_CASE(trace_is_correct_for_sparse_patterns_and_shared_heads) {
   const TempFolder folder;
-  for (const PatternKind pattern : {PatternKind::window, PatternKind::bigbird, PatternKind::topk}) {
+  for (std::size_t i = 1; i < pattern_table.size(); ++i) {
+    const auto pattern = static_cast<PatternKind>(i);
+    if (!info_of(pattern).scores) continue;
     BOOST_TEST_CONTEXT(name_of(pattern)) {
       Config c = reversing();
       c.model->attention.pattern = pattern;

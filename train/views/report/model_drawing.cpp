@@ -43,16 +43,9 @@ Texts heads_of(const ModelOptions& o) {
 /// Adds the text lines that only self-attention has.
 void add_choices(Texts& lines, const ModelOptions& o) {
   const AttentionChoice& a = o.attention;
-  if (a.pattern == PatternKind::window) lines.push_back(fmt::format("window size {}", a.window));
-  if (a.pattern == PatternKind::bigbird) {
-    lines.push_back(fmt::format("block size {}:", a.block));
-    lines.push_back(fmt::format("{} global, {} adjacent, {} random", a.global_blocks, a.side_blocks,
-                                a.random_blocks));
-  }
-  if (a.pattern == PatternKind::topk)
-    lines.push_back(fmt::format("keys with the largest scores: {}", a.top_k));
-  if (a.pattern == PatternKind::linear) lines.emplace_back("linear, without scores");
-  if (by_distance(o.positions)) lines.push_back("positions: " + name(o.positions));
+  if (const auto own = info_of(a.pattern).lines; own != nullptr)
+    for (std::string& line : own(a)) lines.push_back(std::move(line));
+  if (info_of(o.positions).by_distance) lines.push_back("positions: " + name(o.positions));
   if (o.memory > 0) lines.push_back(fmt::format("segment memory of size {}", o.memory));
 }
 
@@ -252,14 +245,12 @@ class ModelDrawing {
   }
 
   void draw_positions(Column& c, const std::string& prefix, std::int64_t max_length) const {
-    const Texts part{prefix + "positions"};
-    if (o_.positions == PositionKind::sinusoidal)
-      c.add_side_box({"Positions", {"sinusoids"}, "", weights});
-    if (o_.positions == PositionKind::learned)
-      c.add_side_box(
-          box("Positions", {fmt::format("learned, up to {}", max_length)}, part, weights));
-    if (o_.positions == PositionKind::relative_t5)
-      c.feed_from_side(box("Distances", {"biases of all layers"}, part, weights));
+    const PositionScheme& scheme = info_of(o_.positions);
+    if (scheme.label.empty()) return;
+    const Box positions =
+        box(scheme.by_distance ? "Distances" : "Positions",
+            {fmt::format(fmt::runtime(scheme.label), max_length)}, {prefix + "positions"}, weights);
+    scheme.by_distance ? c.feed_from_side(positions) : c.add_side_box(positions);
   }
 
   /// Draws two captions for a source other than text: its size, and the content of a row.

@@ -240,14 +240,13 @@ std::vector<Drawing> mask_plots(const Config& config, std::int64_t length) {
   AttentionChoice choice = config.model->attention;
   choice.window = std::min(choice.window, length / 4);
   choice.block = std::min(choice.block, std::max<std::int64_t>(length / 16, 1));
-  for (const PatternKind kind : {PatternKind::full, PatternKind::window, PatternKind::bigbird}) {
-    choice.pattern = kind;
-    const std::string size = kind == PatternKind::window ? fmt::format(" of {}", choice.window)
-                             : kind == PatternKind::bigbird
-                                 ? fmt::format(", blocks of {}", choice.block)
-                                 : "";
+  for (std::size_t i = 0; i < pattern_table.size(); ++i) {
+    const PatternInfo& pattern = pattern_table[i];
+    if (i > 0 && pattern.make == nullptr) continue;  // its mask is that of the first pattern
+    choice.pattern = static_cast<PatternKind>(i);
+    const std::string size = pattern.size != nullptr ? pattern.size(choice) : "";
     for (const bool causal : {false, true})
-      add(fmt::format("{}{}", name_of(kind), size), choice, causal);
+      add(fmt::format("{}{}", pattern.name, size), choice, causal);
   }
   return all;
 }

@@ -1,4 +1,6 @@
 #pragma once
+#include <fmt/format.h>
+
 #include <cmath>
 
 #include "autograd/kernels/elementwise.h"
@@ -33,6 +35,11 @@ struct Alibi final : ScoreTerm {
     const real m = slope(block.head, block.heads);
     for (std::int64_t r = 0; r < block.rows; ++r)
       kernels::axpy(-m, length.data() + all.first(r), s + r * block.keys, block.keys);
+  }
+  TermFormula formula(const ScoreBlock& block) const override {
+    return {"B_ij = −m |i − j|",
+            block.keys == 1 ? "ALiBi"  // without a distance, m has no effect
+                            : fmt::format("ALiBi, m = {:.6g}", slope(block.head, block.heads))};
   }
 };
 

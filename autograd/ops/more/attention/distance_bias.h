@@ -72,6 +72,9 @@ struct DistanceBias final : ScoreTerm {
     for (std::int64_t e = 0; e < all.count; ++e)
       sum.row(bucket(all.distance(e)))[block.head] += total[e];
   }
+  TermFormula formula(const ScoreBlock&) const override {
+    return {"B_ij = b[bucket(i − j)]", "a learned bias for each bucket of distances"};
+  }
 };
 
 HEED_END

@@ -52,6 +52,10 @@ struct GridBias final : ScoreTerm {
       sum[difference * heads] += ds[score];
     });
   }
+  TermFormula formula(const ScoreBlock&) const override {
+    return {"B_ij = b[y_i − y_j, x_i − x_j]",
+            "a learned bias for each relative position of two patches"};
+  }
 
  private:
   /// Calls f(score, row) for each score of the block: its index and that of its row in the table.

@@ -19,6 +19,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "autograd/base/random.h"
@@ -118,6 +119,16 @@ struct ScoreBlock {
   real scale = 1;                       ///< factor applied to Q Kᵀ
 };
 
+/// A term in words and numbers, for programs that display attention.
+struct TermFormula {
+  std::string formula = {};  ///< "B_ij = −m |i − j|", where B is added to the scores
+  std::string about = {};    ///< a remark, such as the value of m; for a term with keys, about R
+  /// A term c ⟨q_i + w, R[i − j]⟩ also returns the head's keys R [rows + keys − 1, size], the key
+  /// of the greatest distance first, and w [1, size] with its formula; w is undefined if it is 0.
+  Array keys = {}, shift = {};
+  std::string shift_formula = {};
+};
+
 /// A term that is added to the scores. S and dS are contiguous matrices [rows, keys] of a block; dS
 /// is 0 where a query does not read a key.
 class ScoreTerm {
@@ -133,6 +144,8 @@ class ScoreTerm {
   /// adds nothing.
   virtual void backward(const ScoreBlock& /*block*/, const real* /*ds*/, real* /*dq*/,
                         std::span<const Grad> /*dinputs*/) const {}
+  /// The term for the head of a block, as `heed trace` shows it.
+  virtual TermFormula formula(const ScoreBlock& /*block*/) const { return {}; }
 };
 using ScoreTermPtr = std::shared_ptr<const ScoreTerm>;
 

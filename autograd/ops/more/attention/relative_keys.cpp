@@ -92,4 +92,14 @@ void RelativeKeys::backward(const ScoreBlock& block, const real* ds, real* dq,
   }
 }
 
+TermFormula RelativeKeys::formula(const ScoreBlock& block) const {
+  TermFormula f{"B_ij = c Q_i R[i − j]ᵀ", "a key for each distance i − j", keys_of(block)};
+  if (!shifted()) return f;
+  f.formula = "B_ij = c (Q_i + w) R[i − j]ᵀ";
+  f.shift =
+      inputs_[1].value().reshaped({block.heads, block.size}).sliced(block.head, block.head + 1);
+  f.shift_formula = "v − u";
+  return f;
+}
+
 HEED_END

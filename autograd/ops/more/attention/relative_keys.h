@@ -21,11 +21,12 @@ class RelativeKeys final : public ScoreTerm {
   void add(const ScoreBlock& block, real* s) const override;
   void backward(const ScoreBlock& block, const real* ds, real* dq,
                 std::span<const Grad> dinputs) const override;
+  TermFormula formula(const ScoreBlock& block) const override;
+
+ private:
   bool shifted() const { return inputs_.size() == 2; }
   /// The row of R for a distance.
   std::int64_t row_of(std::int64_t distance) const;
-
- private:
   /// The head's keys, one for each diagonal of the block: [diagonals, size].
   Array keys_of(const ScoreBlock& block) const;
   /// The head's q + w: [rows, size].

@@ -1,5 +1,7 @@
 #include "autograd/ops/more/attention/rotary.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <vector>
@@ -10,13 +12,39 @@ HEED_BEGIN
 
 namespace {
 
+/// The angle by which pair i is rotated from one position to the next.
+double rate_of(std::int64_t i, std::int64_t size, double base) {
+  return std::pow(base, -2.0 * static_cast<double>(i) / static_cast<double>(size));
+}
+
+/// Rotates n pairs. The first values of consecutive pairs are `step` apart, as are the second
+/// values.
+template <std::int64_t step, class T>
+void rotate_pairs(const T* a, const T* b, T* ya, T* yb, const T* cosine, const T* sine, T direction,
+                  std::int64_t n) {
+  for (std::int64_t i = 0; i < n; ++i) {
+    const T xa = a[i * step], xb = b[i * step], s = direction * sine[i];
+    ya[i * step] = xa * cosine[i] - xb * s;
+    yb[i * step] = xb * cosine[i] + xa * s;
+  }
+}
+/// Rotates a head of `size` values from x to y, which may be equal.
+template <class T>
+void rotate_one(const T* x, T* y, const T* cosine, const T* sine, T direction,
+                const RotaryOptions& options) {
+  const std::int64_t half = options.size / 2;
+  options.pairs == RotaryPairs::halves
+      ? rotate_pairs<1>(x, x + half, y, y + half, cosine, sine, direction, half)
+      : rotate_pairs<2>(x, x + 1, y, y + 1, cosine, sine, direction, half);
+}
+
 /// [positions, size]: row p contains cos(p · base^(−2i/size)) for i from 0 to size/2 − 1, then the
 /// sines of the same angles.
 Array turns(std::int64_t positions, std::int64_t size, double base) {
   Array table({positions, size});
   const std::int64_t half = size / 2;
   for (std::int64_t i = 0; i < half; ++i) {
-    const double rate = std::pow(base, -2.0 * static_cast<double>(i) / static_cast<double>(size));
+    const double rate = rate_of(i, size, base);
     for (std::int64_t p = 0; p < positions; ++p) {
       const double angle = static_cast<double>(p) * rate;
       table.row(p)[i] = static_cast<real>(std::cos(angle));
@@ -47,35 +75,18 @@ struct Rotary {
   std::vector<std::int32_t, BlockAllocator<std::int32_t>> positions;
 
   Array rotated(const Array& x, real direction) const {
-    const std::int64_t size = options.size, half = size / 2;
-    const bool halves = options.pairs == RotaryPairs::halves;
+    const std::int64_t size = options.size;
     const std::int32_t last = positions.empty() ? 0 : *std::ranges::max_element(positions);
     const Array table = turns_up_to(last + 1, size, options.base);
     Array y(x.shape());
     for (std::int64_t r = 0; r < x.rows(); ++r) {
       const real* const cosine = table.row(positions[r]);
-      const real* const sine = cosine + half;
-      for (std::int64_t c = 0; c < options.columns; c += size) {
-        const real* const from = x.row(r) + c;
-        real* const to = y.row(r) + c;
-        halves ? rotate<1>(from, from + half, to, to + half, cosine, sine, direction, half)
-               : rotate<2>(from, from + 1, to, to + 1, cosine, sine, direction, half);
-      }
+      for (std::int64_t c = 0; c < options.columns; c += size)
+        rotate_one(x.row(r) + c, y.row(r) + c, cosine, cosine + size / 2, direction, options);
       std::copy_n(x.row(r) + options.columns, x.cols() - options.columns,
                   y.row(r) + options.columns);
     }
     return y;
-  }
-  /// Rotates n pairs. The first values of consecutive pairs are `step` apart, as are the second
-  /// values.
-  template <std::int64_t step>
-  static void rotate(const real* a, const real* b, real* ya, real* yb, const real* cosine,
-                     const real* sine, real direction, std::int64_t n) {
-    for (std::int64_t i = 0; i < n; ++i) {
-      const real xa = a[i * step], xb = b[i * step], s = direction * sine[i];
-      ya[i * step] = xa * cosine[i] - xb * s;
-      yb[i * step] = xb * cosine[i] + xa * s;
-    }
   }
 
   Array forward(const Array& x) const { return rotated(x, 1); }
@@ -101,6 +112,25 @@ Tensor rotary(const Tensor& x, std::span<const std::int32_t> positions,
   if (std::ranges::any_of(positions, [](std::int32_t p) { return p < 0; }))
     fail("[rotary] expected positions of at least 0, got {}", *std::ranges::min_element(positions));
   return apply(Rotary{options, {positions.begin(), positions.end()}}, x);
+}
+
+void rotate_head(double* head, std::int64_t position, double direction,
+                 const RotaryOptions& options) {
+  std::vector<double> cosine, sine;
+  for (std::int64_t i = 0; i < options.size / 2; ++i) {
+    const double angle = static_cast<double>(position) * rate_of(i, options.size, options.base);
+    cosine.push_back(std::cos(angle));
+    sine.push_back(std::sin(angle));
+  }
+  rotate_one<double>(head, head, cosine.data(), sine.data(), direction, options);
+}
+
+std::string rotation_formula(const RotaryOptions& options) {
+  return fmt::format("columns {} rotated by i θ_k, θ_k = {:g}^(−2k / {})",
+                     options.pairs == RotaryPairs::halves
+                         ? fmt::format("k and k + {}", options.size / 2)
+                         : "2k and 2k + 1",
+                     options.base, options.size);
 }
 
 HEED_END

@@ -2,6 +2,7 @@
 /// Rotary position embedding: rotates queries and keys by angles that depend on their positions.
 #include <cstdint>
 #include <span>
+#include <string>
 
 #include "autograd/base/enum_names.h"
 #include "autograd/tensor.h"
@@ -30,5 +31,12 @@ struct RotaryOptions {
 /// through the distance between them. positions: [rows], counted from 0.
 Tensor rotary(const Tensor& x, std::span<const std::int32_t> positions,
               const RotaryOptions& options);
+
+/// Rotates one head in float64, for programs that display the rotation; direction −1 is the
+/// inverse.
+void rotate_head(double* head, std::int64_t position, double direction,
+                 const RotaryOptions& options);
+/// "columns 2k and 2k + 1 rotated by i θ_k, θ_k = 10000^(−2k / 8)"
+std::string rotation_formula(const RotaryOptions& options);
 
 HEED_END

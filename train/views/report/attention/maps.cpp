@@ -148,7 +148,7 @@ std::vector<std::string> attention_layers(const Model& model, const Config& conf
     if (p.name.ends_with(output_weight))
       names.push_back(p.name.substr(0, p.name.size() - output_weight.size()));
   }
-  if (config.model->attention.pattern == PatternKind::linear) names = layers_with(names, false);
+  if (!info_of(config.model->attention.pattern).scores) names = layers_with(names, false);
   if (names.empty())
     throw Error(Exit::usage,
                 "the model has no attention weights: model.mixer is not attention, or "

@@ -7,9 +7,9 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <optional>
 
 #include "autograd/base/error.h"
-#include "autograd/ops/more/attention/relative_keys.h"
 #include "autograd/tape/profile.h"
 #include "nn/layers/patterns.h"
 #include "nn/layers/positions.h"
@@ -72,6 +72,9 @@ template <class Row>
 Matrix rows_at(std::int64_t rows, std::int64_t columns, Row row) {
   return matrix_of(rows, columns, [&](auto r, auto c) { return double{row(r)[c]}; });
 }
+Matrix matrix_from(const Array& a) {
+  return rows_at(a.rows(), a.cols(), [&](auto i) { return a.row(i); });
+}
 
 // ---- the cotangents of the op ------------------------------------------------------------------
 
@@ -109,7 +112,8 @@ class Calculation {
         queries_(maps.queries(layer)),
         keys_(maps.keys(layer)),
         scale_(r_.scale),
-        rotary_(self_ && options.positions == PositionKind::rotary) {
+        scheme_(info_of(self_ ? options.positions : PositionKind::none)) {
+    if (scheme_.head_map != nullptr) map_ = scheme_.head_map(options);
     for (const NamedTensor& p : model.parameters()) {
       if (p.name.starts_with(layer.name + "."))
         parameters_.push_back({p.name.substr(layer.name.size() + 1), p.tensor});
@@ -141,25 +145,15 @@ class Calculation {
     add("dS", "P ⊙ (dP − D)", "gradient of softmax: dS_i = dP_i (diag(P_i) − P_iᵀ P_i)", queries_,
         keys_, dS);
     Matrix dQ = scaled(product(dS, k), scale_), dK = scaled(product(transposed(dS), q), scale_);
-    std::string from_distances;
-    if (has("R")) {
-      const Matrix& distances = at("R");
-      dQ = sum(dQ, matrix_of(n(), size_, [&](auto i, auto c) {
-                 double total = 0;
-                 for (std::int64_t j = 0; j < m(); ++j)
-                   total += dS(i, j) * distances(row_of_distance(i - j), c);
-                 return scale_ * total;
-               }));
-      from_distances = " + c Σ_j dS_ij R[i − j]";
-    }
-    add("d" + turned("Q"), fmt::format("c dS {}{}", turned("K"), from_distances), "", queries_, {},
-        dQ);
+    const std::string from_terms = add_from_terms(dS, dQ);
+    add("d" + turned("Q"), fmt::format("c dS {}{}", turned("K"), from_terms), "", queries_, {}, dQ);
     add("d" + turned("K"), "c dSᵀ " + turned("Q"), "", keys_, {}, dK);
-    if (rotary_) {
-      dQ = rotated(dQ, -1);
-      dK = rotated(dK, -1);
-      add("dQ", "dQ′_i rotated by −i θ", "", queries_, {}, dQ);
-      add("dK", "dK′_j rotated by −j θ", "", keys_, {}, dK);
+    if (map_) {
+      dQ = mapped(dQ, -1);
+      dK = mapped(dK, -1);
+      const auto how = [&](const char* i) { return fmt::format(fmt::runtime(map_->backward), i); };
+      add("dQ", "dQ′_i " + how("i"), "", queries_, {}, dQ);
+      add("dK", "dK′_j " + how("j"), "", keys_, {}, dK);
     }
     const Matrix from_q = product(dQ, transposed(at("W_Q"))),
                  from_kv =
@@ -188,7 +182,7 @@ class Calculation {
  private:
   std::int64_t n() const { return std::ssize(queries_); }
   std::int64_t m() const { return std::ssize(keys_); }
-  std::string turned(const std::string& symbol) const { return rotary_ ? symbol + "′" : symbol; }
+  std::string turned(const std::string& symbol) const { return map_ ? symbol + "′" : symbol; }
 
   void add(const std::string& symbol, const std::string& formula, const std::string& about,
            const std::vector<std::string>& rows, const std::vector<std::string>& columns,
@@ -214,12 +208,12 @@ class Calculation {
     add("W_" + letter, "",
         fmt::format("in_proj_weight, rows {} to {}, transposed", first, first + size_ - 1), {}, {},
         matrix_of(w.cols(), size_, [&](auto r, auto c) { return double{w.row(first + c)[r]}; }));
-    const bool xl = self_ && letter == "Q" && options_.positions == PositionKind::relative_xl;
-    const Array u = xl ? parameter("positions.u") : Array();
-    add("b_" + letter, xl ? "b + u" : "",
-        xl ? "in_proj_bias plus Transformer-XL's u" : "in_proj_bias", {"b"}, {},
-        matrix_of(1, size_, [&](auto, auto c) {
-          return double{b.data()[first + c]} + (xl ? double{u.data()[first + c]} : 0.0);
+    const bool with_u = letter == "Q" && !scheme_.query_bias.empty();
+    const Array u = with_u ? parameter("positions.u") : Array();
+    add("b_" + letter, with_u ? "b + u" : "",
+        with_u ? fmt::format("in_proj_bias plus {}", scheme_.query_bias) : "in_proj_bias", {"b"},
+        {}, matrix_of(1, size_, [&](auto, auto c) {
+          return double{b.data()[first + c]} + (with_u ? double{u.data()[first + c]} : 0.0);
         }));
   }
   void project(const std::string& letter, const std::string& from, const std::string& about,
@@ -232,14 +226,11 @@ class Calculation {
     trace_.forward.reserve(32);  // no reallocation: references from `at` remain valid
     const std::int64_t width = r_.layout.heads * size_, kv = r_.layout.key_heads * size_;
     const std::string key_rows = self_ ? "X" : "M";
-    const auto array = [](const Array& a) {
-      return rows_at(a.rows(), a.cols(), [&](auto i) { return a.row(i); });
-    };
     add("X", "",
         options_.norm == NormPlace::pre ? "the input of the layer, after the norm"
                                         : "the input of the layer",
-        queries_, {}, array(r_.input));
-    if (!self_) add("M", "", "the encoder output", keys_, {}, array(r_.encoder_output));
+        queries_, {}, matrix_from(r_.input));
+    if (!self_) add("M", "", "the encoder output", keys_, {}, matrix_from(r_.encoder_output));
     add_projection("Q", h_ * size_);
     add_projection("K", width + kh_ * size_);
     add_projection("V", width + kv + kh_ * size_);
@@ -251,7 +242,7 @@ class Calculation {
           "This head reads the keys and values of key head {} of {} (counted from 0); the "
           "layer has {} query heads.",
           kh_, r_.layout.key_heads, r_.layout.heads));
-    if (rotary_) rotate();
+    if (map_) map_heads();
     const std::string q = turned("Q"), k = turned("K");
     add("A", fmt::format("{} {}ᵀ", q, k), "the product of each query with each key", queries_,
         keys_, product(at(q), transposed(at(k))));
@@ -271,7 +262,7 @@ class Calculation {
                     "out_proj.bias (heads: {})",
                     r_.heads),
         queries_, {}, product(at("O"), at("W_O")));
-    trace_.difference = std::max(largest_difference(at("P"), array(model_weights)),
+    trace_.difference = std::max(largest_difference(at("P"), matrix_from(model_weights)),
                                  largest_difference(at("O"), rows_at(n(), size_, [&](auto i) {
                                                       return r_.output.row(i) + h_ * size_;
                                                     })));
@@ -280,7 +271,7 @@ class Calculation {
   /// Adds the scores: S = c A or, with score terms of positions or masked keys, C = c A and then S.
   void scores(const Array& model_weights) {
     for (const ScoreTermPtr& term : r_.terms) add_term(*term);
-    const bool top_k = self_ && options_.attention.pattern == PatternKind::topk;
+    const bool top_k = self_ && info_of(options_.attention.pattern).largest;
     const Array& reads = r_.reads[0];
     const auto hidden = [&](auto i, auto j) {
       return reads.row(i)[j] == 0 || (top_k && model_weights.row(i)[j] == 0);
@@ -307,41 +298,37 @@ class Calculation {
         std::move(s));
   }
 
+  /// The scores of the head.
+  ScoreBlock block() const {
+    return {0, h_, r_.heads, 0, n(), 0, m(), r_.query(0, h_), r_.q.cols(), size_, r_.scale};
+  }
   /// Adds B, the values that a score term adds to the scores.
   void add_term(const ScoreTerm& term) {
-    if (const auto* relative = dynamic_cast<const RelativeKeys*>(&term)) return add_keys(*relative);
+    const TermFormula f = term.formula(block());
+    const bool trained = scheme_.adds_to_scores() && !term.inputs().empty();
+    const std::string about =
+        (trained ? fmt::format("model.positions: {}, ", scheme_.name) : "") + f.about;
+    if (f.keys.defined()) return add_keys(f, about);
     Array b = Array::zeros({n(), m()});
-    term.add({0, h_, r_.heads, 0, n(), 0, m(), r_.query(0, h_), r_.q.cols(), size_, r_.scale},
-             b.data());
-    const bool alibi = options_.positions == PositionKind::alibi;
-    add("B", alibi ? "B_ij = −m |i − j|" : "B_ij = b[bucket(i − j)]",
-        alibi ? "ALiBi" + (m() > 1 ? fmt::format(", m = {:.6g}", -b.row(0)[1]) : "")
-              : fmt::format("model.positions: {}, a learned bias for each bucket of distances",
-                            name_of(options_.positions)),
-        queries_, keys_, rows_at(n(), m(), [&](auto i) { return b.row(i); }));
+    term.add(block(), b.data());
+    add("B", f.formula, about, queries_, keys_, matrix_from(b));
   }
   /// Adds R, the head's keys for distances, and B, computed from R.
-  void add_keys(const RelativeKeys& term) {
-    const Array r = term.inputs()[0].value();
+  void add_keys(const TermFormula& f, const std::string& about) {
     std::vector<std::string> names;
     for (std::int64_t d = 1 - m(); d < n(); ++d) names.push_back(fmt::format("{}", d));
-    add("R", "",
-        fmt::format("model.positions: {}, a key for each distance i − j{}",
-                    name_of(options_.positions),
-                    causal_ ? "; distances below 0 belong to keys that are not read" : ""),
-        names, {}, rows_at(n() + m() - 1, size_, [&](auto row) {
-          return r.row(term.row_of(row + 1 - m())) + h_ * size_;
+    add("R", "", about + (causal_ ? "; distances below 0 belong to keys that are not read" : ""),
+        names, {}, rows_at(f.keys.rows(), size_, [&](auto row) {
+          return f.keys.row(f.keys.rows() - 1 - row);
         }));
     Matrix q = at("Q");
-    if (term.shifted()) {
-      const Array w = term.inputs()[1].value();
-      add("w", "v − u", "added to the query in its products with R", {"w"}, {},
-          rows_at(1, size_, [&](auto) { return w.data() + h_ * size_; }));
+    if (f.shift.defined()) {
+      add("w", f.shift_formula, "added to the query in its products with R", {"w"}, {},
+          matrix_from(f.shift));
       q = sum(q, at("w"));
     }
     const Matrix& distances = at("R");
-    add("B", term.shifted() ? "B_ij = c (Q_i + w) R[i − j]ᵀ" : "B_ij = c Q_i R[i − j]ᵀ", "",
-        queries_, keys_, matrix_of(n(), m(), [&](auto i, auto j) {
+    add("B", f.formula, "", queries_, keys_, matrix_of(n(), m(), [&](auto i, auto j) {
           double total = 0;
           for (std::int64_t c = 0; c < size_; ++c)
             total += q(i, c) * distances(row_of_distance(i - j), c);
@@ -350,32 +337,40 @@ class Calculation {
   }
   std::int64_t row_of_distance(std::int64_t distance) const { return distance + m() - 1; }
 
-  void rotate() {
-    const bool halves = options_.rotary_pairs == RotaryPairs::halves;
-    const std::string formula =
-        fmt::format("columns {} rotated by i θ_k, θ_k = {:g}^(−2k / {})",
-                    halves ? fmt::format("k and k + {}", size_ / 2) : "2k and 2k + 1",
-                    options_.rotary_base, size_);
-    add("Q′", "Q′_i = Q_i, " + formula, "rotary positions: i counts from 0", queries_, {},
-        rotated(at("Q"), 1));
-    add("K′", "K′_i = K_i, " + formula, "", keys_, {}, rotated(at("K"), 1));
-  }
-  /// x with row i rotated by i θ (autograd/ops/more/attention/rotary.cpp), or by −i θ if `direction` is
-  /// −1.
-  Matrix rotated(const Matrix& x, double direction) const {
-    const bool halves = options_.rotary_pairs == RotaryPairs::halves;
-    Matrix y = x;
-    for (std::int64_t i = 0; i < x.rows; ++i) {
-      for (std::int64_t k = 0; k < size_ / 2; ++k) {
-        const std::int64_t a = halves ? k : 2 * k, b = halves ? k + size_ / 2 : 2 * k + 1;
-        const double angle = direction * static_cast<double>(i) *
-                             std::pow(options_.rotary_base,
-                                      -2 * static_cast<double>(k) / static_cast<double>(size_));
-        y(i, a) = x(i, a) * std::cos(angle) - x(i, b) * std::sin(angle);
-        y(i, b) = x(i, b) * std::cos(angle) + x(i, a) * std::sin(angle);
-      }
+  /// Adds the gradients of the queries in the score terms to dQ. Returns their formula.
+  std::string add_from_terms(const Matrix& dS, Matrix& dQ) const {
+    if (has("R")) {
+      const Matrix& distances = at("R");
+      dQ = sum(dQ, matrix_of(n(), size_, [&](auto i, auto c) {
+                 double total = 0;
+                 for (std::int64_t j = 0; j < m(); ++j)
+                   total += dS(i, j) * distances(row_of_distance(i - j), c);
+                 return scale_ * total;
+               }));
+      return " + c Σ_j dS_ij R[i − j]";
     }
-    return y;
+    const std::vector<real> ds(dS.values.begin(), dS.values.end());
+    Array dq = Array::zeros({n(), r_.q.cols()});
+    for (const ScoreTermPtr& term : r_.terms) {
+      std::vector<Grad> none;
+      for (std::size_t i = 0; i < term->inputs().size(); ++i) none.push_back(Grad::not_required(i));
+      term->backward(block(), ds.data(), dq.data(), none);
+    }
+    if (std::ranges::all_of(dq.values(), [](real v) { return v == 0; })) return "";
+    dQ = sum(dQ, rows_at(n(), size_, [&](auto i) { return dq.row(i); }));
+    return " + Σ_j dS_ij ∂B_ij / ∂Q_i";
+  }
+
+  void map_heads() {
+    add("Q′", "Q′_i = Q_i, " + map_->forward,
+        fmt::format("{} positions: i counts from 0", scheme_.name), queries_, {},
+        mapped(at("Q"), 1));
+    add("K′", "K′_i = K_i, " + map_->forward, "", keys_, {}, mapped(at("K"), 1));
+  }
+  /// x with row i mapped as a head at position i or, if `direction` is −1, as its gradient.
+  Matrix mapped(Matrix x, double direction) const {
+    for (std::int64_t i = 0; i < x.rows; ++i) map_->apply(&x(i, 0), i, direction);
+    return x;
   }
 
   const AttentionRecord& r_;
@@ -384,7 +379,8 @@ class Calculation {
   const std::int64_t h_, kh_, size_;
   const std::vector<std::string>&queries_, &keys_;
   const double scale_;
-  const bool rotary_;
+  const PositionScheme& scheme_;
+  std::optional<HeadMap> map_ = {};  ///< the map of queries and keys by their positions
   Parameters parameters_;
   AttentionTrace trace_;
   std::vector<TraceStep>* into_ = &trace_.forward;
