@@ -61,7 +61,6 @@ class Replica {
   TrainStep& steps() { return step_; }
   BatchStream& stream() { return stream_; }
   Prefetcher& batches() { return *batches_; }  ///< requires begin()
-  bool has_begun() const { return batches_ != nullptr; }
   /// A message with the traffic per step and the share of time spent in exchanges; empty before the
   /// first step and in a run of one process.
   std::string traffic() const;

@@ -1,7 +1,12 @@
 #include "train/loop/run_progress.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+
 #include "autograd/base/error.h"
 #include "autograd/io/formats/json_text.h"
+#include "train/tasks/evaluation.h"
 
 HEED_BEGIN
 
@@ -34,7 +39,33 @@ void visit_members(P& p, Visit visit) {
 void read(const nlohmann::json& value, std::int64_t& member) { member = whole_number(value); }
 void read(const nlohmann::json& value, auto& member) { value.get_to(member); }
 
+/// All values that determine the n-th batch, as text for comparison.
+std::string batches_of(const Config& config, const ExperimentData& data) {
+  const BatchOptions options = batch_options(config);
+  return fmt::format("{} seed {} tokens {} sequences {} context {}{}", data.sums.train,
+                     options.seed, options.batch_tokens, options.batch_sequences, options.context,
+                     options.lanes ? " lanes" : "");
+}
+
 }  // namespace
+
+Progress Progress::start(const Config& config, const ExperimentData& data) {
+  Progress p;
+  p.batches = batches_of(config, data);
+  p.best_criterion =
+      fmt::format("{} {}", static_cast<int>(deciding_metric(config.train)), data.sums.valid);
+  return p;
+}
+
+bool Progress::add_validation(Metric metric, double value) {
+  const bool better = is_better(metric, value, best);
+  ++validations_without_improvement;
+  if (!better) return false;
+  best = value;
+  best_step = step;
+  validations_without_improvement = 0;
+  return true;
+}
 
 nlohmann::json Progress::json() const {
   nlohmann::json state;
@@ -55,6 +86,58 @@ Progress Progress::from(const nlohmann::json& state) {
     throw Error(Exit::bad_input, "state.json: \"state\" is not the state of a training run");
   }
   return p;
+}
+
+Metric deciding_metric(const TrainOptions& train) {
+  return train.early_stopping.metric.value_or(train.best);
+}
+
+bool out_of_patience(const TrainOptions& train, const Progress& p) {
+  return train.early_stopping.metric &&
+         p.validations_without_improvement >= train.early_stopping.patience;
+}
+
+std::optional<std::string> reached_limit(const TrainOptions& train, const Progress& p,
+                                         double epochs_done) {
+  if (out_of_patience(train, p))
+    return fmt::format("train.early_stopping.patience={}", train.early_stopping.patience);
+  if (train.steps > 0 && p.step >= train.steps) return fmt::format("train.steps={}", train.steps);
+  if (train.epochs > 0 && epochs_done >= train.epochs)
+    return fmt::format("train.epochs={}", train.epochs);
+  if (train.minutes > 0 && p.seconds / 60 >= train.minutes)
+    return fmt::format("train.minutes={}", train.minutes);
+  return std::nullopt;
+}
+
+double share_done(const TrainOptions& train, const Progress& p, double epochs_done) {
+  double share = 0;
+  if (train.steps > 0) share = static_cast<double>(p.step) / static_cast<double>(train.steps);
+  if (train.epochs > 0) share = std::max(share, epochs_done / train.epochs);
+  if (train.minutes > 0) share = std::max(share, p.seconds / 60 / train.minutes);
+  return share;
+}
+
+AdaptedProgress adapted(Progress p, const Progress& start, bool validates) {
+  std::vector<std::string> notes;
+  if (!p.batches.empty() && p.batches != start.batches && p.position.batch > 0) {
+    notes.push_back(fmt::format(
+        "note: the data, the seed or the batch size has changed, so epoch {} starts again ({} "
+        "of its batches had been trained on)",
+        p.position.epoch, p.position.batch));
+    p.position.batch = 0;
+  }
+  p.batches = start.batches;
+  if (!validates) return {std::move(p), std::move(notes)};
+  if (p.best && !p.best_criterion.empty() && p.best_criterion != start.best_criterion) {
+    notes.emplace_back(
+        "note: the deciding metric or the validation data have changed, so the best checkpoint is "
+        "chosen again from this step on");
+    p.best.reset();
+    p.validations_without_improvement = 0;
+    p.validation_due = true;
+  }
+  p.best_criterion = start.best_criterion;
+  return {std::move(p), std::move(notes)};
 }
 
 HEED_END

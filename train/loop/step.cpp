@@ -13,6 +13,7 @@
 #include "autograd/tape/finite_check.h"
 #include "nn/layer_name.h"
 #include "optim/clip.h"
+#include "train/config/config.h"
 #include "train/decode/model_input.h"
 #include "train/distributed/shard_exchange.h"
 #include "train/distributed/workers.h"
@@ -78,6 +79,17 @@ std::string explain(const Model& model, std::span<const NamedTensor> parameters,
 }
 
 }  // namespace
+
+StepOptions step_options(const Config& config) {
+  return {.seed = config.seed,
+          .shards = config.train.shards,
+          .label_smoothing = config.train.label_smoothing,
+          .clip_norm = config.optim.clip_norm,
+          .recompute = config.train.recompute,
+          .rdrop = config.train.rdrop,
+          .cutoff = config.data.cutoff,
+          .bf16 = config.train.precision == Precision::bf16};
+}
 
 Tensor shard_loss(const Model& model, const Batch& shard, std::int64_t number, std::int64_t step,
                   double divisor, const StepOptions& options, LossCounts* counts,

@@ -29,20 +29,28 @@ std::int64_t steps_in_all(const Config& config, BatchStream& stream) {
       std::ceil(config.train.epochs * static_cast<double>(stream.batches_in(0))));
 }
 
-/// All values that determine the n-th batch, as text for comparison.
-std::string batches_of(const Config& config, const ExperimentData& data) {
-  const BatchOptions options = batch_options(config);
-  return fmt::format("{} seed {} tokens {} sequences {} context {}{}", data.sums.train,
-                     options.seed, options.batch_tokens, options.batch_sequences, options.context,
-                     options.lanes ? " lanes" : "");
-}
-
 /// Throws Error(usage) if a key names the folder of the run itself, which is being replaced or
 /// continued.
 void refuse_itself(const RunFolder& run, const std::string& other, const char* key) {
   std::error_code ignored;
   if (!other.empty() && std::filesystem::equivalent(run.path, other, ignored))
     throw Error(Exit::usage, fmt::format("{}: {} is the folder of the run itself", key, other));
+}
+
+/// The first message of a resumed run, which has reached `limit` or, if null, continues.
+std::string resumption_text(const Progress& progress, const std::optional<std::string>& limit,
+                            const RunFolder& run) {
+  if (!limit) return fmt::format("continuing from step {}", progress.step);
+  const std::string key = limit->substr(0, limit->find('='));
+  return fmt::format(
+      "already finished, at step {} ({}); the weights are chosen and tested again. To train "
+      "further, raise {}: heed resume {} {}=…",
+      progress.step, *limit, key, run.path.string(), key);
+}
+
+double deciding_value(const Evaluation& e, Metric metric) {
+  // A model whose loss is not finite is unusable, although its outputs may have a BLEU score.
+  return std::isfinite(e.loss()) ? e.value(metric) : e.loss();
 }
 
 /// The record of an evaluation in metrics.jsonl; `lines` is the checksum of the evaluated data.
@@ -54,17 +62,6 @@ nlohmann::json metrics_of(const Evaluation& e, const std::string& lines) {
 
 }  // namespace
 
-StepOptions step_options(const Config& config) {
-  return {.seed = config.seed,
-          .shards = config.train.shards,
-          .label_smoothing = config.train.label_smoothing,
-          .clip_norm = config.optim.clip_norm,
-          .recompute = config.train.recompute,
-          .rdrop = config.train.rdrop,
-          .cutoff = config.data.cutoff,
-          .bf16 = config.train.precision == Precision::bf16};
-}
-
 Trainer::Trainer(const Config& config, const RunFolder& run, const ExperimentData& data,
                  RunLog& run_log, World* world)
     : config_(config),
@@ -73,13 +70,11 @@ Trainer::Trainer(const Config& config, const RunFolder& run, const ExperimentDat
       run_log_(run_log),
       replica_(config, data, world),
       total_steps_(steps_in_all(config, replica_.stream())),
-      checkpoints_(run.path) {
+      checkpoints_(run.path),
+      progress_(Progress::start(config, data)) {
   refuse_itself(run, config.train.distill.teacher, "train.distill.teacher");
   refuse_itself(run, config.train.init_from, "model.init_from");
   if (config.train.ema > 0) ema_.emplace(config.train.ema, replica_.optimizer().parameters());
-  progress_.batches = batches_of(config, data);
-  progress_.best_criterion =
-      fmt::format("{} {}", static_cast<int>(deciding_metric()), data.sums.valid);
 }
 
 void Trainer::initialise() {
@@ -89,50 +84,12 @@ void Trainer::initialise() {
   if (ema_) ema_->restart();
 }
 
-Metric Trainer::deciding_metric() const {
-  return config_.train.early_stopping.metric.value_or(config_.train.best);
-}
-
-double Trainer::deciding_value(const Evaluation& e) const {
-  // A model whose loss is not finite is unusable, although its outputs may have a BLEU score.
-  return std::isfinite(e.loss()) ? e.value(deciding_metric()) : e.loss();
-}
-
 int Trainer::stop() const {
   return signals_ && signals_->stop() != 0 ? signals_->stop() : replica_.remote_stop_signal();
 }
 
-double Trainer::share_done() {
-  double share = 0;
-  if (config_.train.steps > 0)
-    share = static_cast<double>(progress_.step) / static_cast<double>(config_.train.steps);
-  if (config_.train.epochs > 0 && replica_.has_begun())
-    share = std::max(share, replica_.batches().epochs_done() / config_.train.epochs);
-  if (config_.train.minutes > 0)
-    share = std::max(share, progress_.seconds / 60 / config_.train.minutes);
-  return share;
-}
-
-bool Trainer::finished() { return stopped_early_ || share_done() >= 1; }
-
-std::string Trainer::reached_limit() {
-  if (stopped_early_)
-    return fmt::format("train.early_stopping.patience={}", config_.train.early_stopping.patience);
-  if (config_.train.steps > 0 && progress_.step >= config_.train.steps)
-    return fmt::format("train.steps={}", config_.train.steps);
-  if (config_.train.epochs > 0 && replica_.batches().epochs_done() >= config_.train.epochs)
-    return fmt::format("train.epochs={}", config_.train.epochs);
-  return fmt::format("train.minutes={}", config_.train.minutes);
-}
-
-void Trainer::log_resume_status() {
-  if (progress_.step == 0) return;
-  if (!finished()) return run_log_.line(fmt::format("continuing from step {}", progress_.step));
-  const std::string limit = reached_limit(), key = limit.substr(0, limit.find('='));
-  run_log_.line(fmt::format(
-      "already finished, at step {} ({}); the weights are chosen and tested again. To train "
-      "further, raise {}: heed resume {} {}=…",
-      progress_.step, limit, key, run_.path.string(), key));
+std::optional<std::string> Trainer::limit() {
+  return reached_limit(config_.train, progress_, replica_.batches().epochs_done());
 }
 
 // ---- the loop -----------------------------------------------------------------------------------
@@ -140,7 +97,7 @@ void Trainer::log_resume_status() {
 int Trainer::train() {
   if (!metrics_) metrics_.emplace(run_, config_, progress_.step);
   replica_.begin(progress_.position);
-  log_resume_status();
+  if (progress_.step > 0) run_log_.line(resumption_text(progress_, limit(), run_));
   if (!finished()) {  // further training invalidates the average and the outputs
     remove_average();
     write_outputs(run_, {});
@@ -228,12 +185,13 @@ void Trainer::report(const StepResult& result, double lr) {
   if (window.tokens == 0) return;  // all steps since the last record were skipped
   const double tokens = static_cast<double>(window.tokens),
                tokens_per_second = tokens / progress_.window_seconds;
-  const double done = std::min(share_done(), 1.0);
+  const double epochs = replica_.batches().epochs_done(),
+               done = std::min(share_done(config_.train, progress_, epochs), 1.0);
   run_log_.progress(
       {progress_.step, total_steps_, window.loss / tokens, lr, tokens_per_second,
        done > 0 ? std::optional(progress_.seconds * (1 - done) / done) : std::nullopt});
   if (progress_.step % config_.train.log_every != 0) return;
-  record("train", {{"epoch", replica_.batches().epochs_done()},
+  record("train", {{"epoch", epochs},
                    {"loss", window.loss / tokens},
                    {"nll", window.nll / tokens},
                    {"lr", lr},
@@ -261,27 +219,17 @@ void Trainer::validate() {
   if (ema_) share_weights();
   progress_.validation_due = !e;
   if (!e) return;
-  const Metric metric = deciding_metric();
-  const double value = deciding_value(*e);
-  const bool better = is_better(metric, value, progress_.best);
-  if (better) {
-    progress_.best = value;
-    progress_.best_step = progress_.step;
-    progress_.validations_without_improvement = 0;
-  } else {
-    ++progress_.validations_without_improvement;
-  }
+  const Metric metric = deciding_metric(config_.train);
+  const bool better = progress_.add_validation(metric, deciding_value(*e, metric));
   record("valid", metrics_of(*e, data_.valid_lines));
   run_log_.line(
       fmt::format("step {:>6}  valid  {}{}", progress_.step, e->text(), better ? "  (best)" : ""));
   if (better) save(true);
-  if (config_.train.early_stopping.metric &&
-      progress_.validations_without_improvement >= config_.train.early_stopping.patience) {
+  if (out_of_patience(config_.train, progress_)) {
     run_log_.line(fmt::format(
         "step {:>6}  stopping early: no improvement in {} validation{} (best at step {})",
         progress_.step, progress_.validations_without_improvement,
         progress_.validations_without_improvement == 1 ? "" : "s", progress_.best_step));
-    stopped_early_ = true;
   }
 }
 
@@ -290,7 +238,7 @@ std::optional<Evaluation> Trainer::validation_metrics() {
   team.interrupt_when([this] { return signals_ && signals_->stop() != 0; });
   std::optional<Evaluation> e;
   try {
-    e = replica_.evaluate(false, {.only = deciding_metric()}, signals_.has_value());
+    e = replica_.evaluate(false, {.only = deciding_metric(config_.train)}, signals_.has_value());
   } catch (const Team::Interrupted&) {
     e.reset();
   }
@@ -431,8 +379,9 @@ void Trainer::restore() {
                (folder / "model.safetensors").string());
   load_training(folder / "training.safetensors");
   load_memory(folder);
-  const Progress now = std::exchange(progress_, Progress::from(newest.checkpoint->state));
-  adapt_progress(now);
+  AdaptedProgress saved = adapted(Progress::from(state), progress_, !data_.sums.valid.empty());
+  progress_ = std::move(saved.progress);
+  for (const std::string& note : saved.notes) run_log_.line(note);
   // Throws, before the folder is changed, if the data do not have this position.
   replica_.stream().seek(progress_.position);
   replica_.optimizer().set_steps(progress_.step - progress_.skipped);
@@ -443,32 +392,6 @@ void Trainer::restore() {
   checkpoints_.link("last", progress_.step);
   find_best();
   warn_undeleted(checkpoints_.remove_unfinished());
-  if (config_.train.early_stopping.metric &&
-      progress_.validations_without_improvement >= config_.train.early_stopping.patience) {
-    stopped_early_ = true;
-  }
-}
-
-void Trainer::adapt_progress(const Progress& now) {
-  Progress& p = progress_;
-  if (!p.batches.empty() && p.batches != now.batches && p.position.batch > 0) {
-    run_log_.line(fmt::format(
-        "note: the data, the seed or the batch size has changed, so epoch {} starts again ({} "
-        "of its batches had been trained on)",
-        p.position.epoch, p.position.batch));
-    p.position.batch = 0;
-  }
-  p.batches = now.batches;
-  if (data_.sums.valid.empty()) return;  // no validation data
-  if (p.best && !p.best_criterion.empty() && p.best_criterion != now.best_criterion) {
-    run_log_.line(
-        "note: the deciding metric or the validation data have changed, so the best checkpoint is "
-        "chosen again from this step on");
-    p.best.reset();
-    p.validations_without_improvement = 0;
-    p.validation_due = true;
-  }
-  p.best_criterion = now.best_criterion;
 }
 
 void Trainer::repair_metrics() {
@@ -533,7 +456,7 @@ void Trainer::remove_average() {
 }
 
 WeightsInfo Trainer::choose_weights() {
-  nlohmann::json metrics{{"metric", info_of(deciding_metric()).name}};
+  nlohmann::json metrics{{"metric", info_of(deciding_metric(config_.train)).name}};
   if (progress_.best)
     metrics.update({{"best", *progress_.best}, {"best_step", progress_.best_step}});
   const bool mean = config_.train.average > 1 && mean_is_better(metrics);
@@ -568,13 +491,14 @@ bool Trainer::mean_is_better(nlohmann::json& metrics) {
   metrics["mean_of_steps"] = steps;
   if (!data_.valid.empty()) {
     replica_.share_weights();
-    const double value = deciding_value(validation_metrics().value());
+    const double value =
+        deciding_value(validation_metrics().value(), deciding_metric(config_.train));
     metrics["average"] = value;
-    const bool better = is_better(deciding_metric(), value, progress_.best);
+    const bool better = is_better(deciding_metric(config_.train), value, progress_.best);
     run_log_.line(
         fmt::format("the mean of {} checkpoints has {} {:.7g} on the validation data (best "
                     "checkpoint: {}): the {} is used",
-                    steps.size(), info_of(deciding_metric()).name, value,
+                    steps.size(), info_of(deciding_metric(config_.train)).name, value,
                     progress_.best ? fmt::format("{:.7g}", *progress_.best) : "none",
                     better           ? "mean"
                     : progress_.best ? "best checkpoint"

@@ -65,14 +65,11 @@ class Trainer {
   std::int64_t optimizer_steps() const { return replica_.optimizer().steps(); }
 
  private:
-  bool finished();
+  /// reached_limit() of the run.
+  std::optional<std::string> limit();
+  bool finished() { return limit().has_value(); }
   /// The signal that requested a stop on this or another rank, or 0.
   int stop() const;
-  /// The limit that ended a finished run: "train.steps=2000".
-  std::string reached_limit();
-  void log_resume_status();
-  /// The completed share of the run, measured by the nearest limit; 1 or more: a limit is reached.
-  double share_done();
   void one_step();
   /// Called for a non-finite step: skips it, or saves and ends the run.
   void handle_nonfinite_step(const Error& error);
@@ -103,11 +100,6 @@ class Trainer {
   /// Cuts metrics.jsonl before its first damaged line or the first record that the resumed run
   /// writes again, and reopens the file.
   void repair_metrics();
-  /// Adapts the checkpoint's progress to the resumed run. Restarts the epoch if data, seed or batch
-  /// size have changed, because the batch number then refers to other samples. Resets the best
-  /// checkpoint if the deciding metric or the validation data have changed. `now` contains the
-  /// batches and the criterion of the resumed run.
-  void adapt_progress(const Progress& now);
   /// Points the link `best` at the best checkpoint, or removes the link if there is no best
   /// checkpoint or it is lost.
   void find_best();
@@ -116,8 +108,6 @@ class Trainer {
   /// evaluates it. If it is better than the best checkpoint, or if there are no validation data,
   /// writes it to RUN/average and returns true. Adds the results to `metrics`.
   bool mean_is_better(nlohmann::json& metrics);
-  Metric deciding_metric() const;
-  double deciding_value(const Evaluation& e) const;
 
   const Config& config_;
   RunFolder run_;
@@ -134,7 +124,6 @@ class Trainer {
   Progress progress_;
   std::int64_t last_saved_ = -1, last_validated_ = -1;
   std::set<std::string> undeleted_warnings_;  // logged warnings about undeleted checkpoints
-  bool stopped_early_ = false;
 };
 
 HEED_END
