@@ -3,6 +3,7 @@
 /// `tokenizer`.
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "autograd/base/enum_names.h"
@@ -60,12 +61,18 @@ struct SyntheticOptions {
   std::int64_t distance = 0;
 };
 
-/// The meaning of a source line: text, or the file name or description of an image, a video,
-/// features or sound.
-enum class InputKind { text, image, features, video };
-constexpr auto names_of(InputKind) {
-  return enum_names<InputKind>("text", "image", "features", "video");
-}
+/// The meaning of a source line: text, or the file name or description of an input. The function
+/// NAME_input states the properties of a kind (data/inputs/input_info.h).
+#define HEED_INPUTS(INPUT) \
+  INPUT(text)              \
+  INPUT(image)             \
+  INPUT(features)          \
+  INPUT(video)
+
+#define HEED_ENUMERATOR(name) name,
+enum class InputKind { HEED_INPUTS(HEED_ENUMERATOR) };
+#undef HEED_ENUMERATOR
+const std::vector<std::string_view>& names_of(InputKind);
 
 /// Images as sequences of patches (data/inputs/images.h), and the frames of videos.
 struct ImageOptions {
@@ -144,21 +151,6 @@ struct DataOptions {
   /// The maximum number of tokens per side; training skips longer pairs.
   std::int64_t max_length = 128;
 };
-
-/// The number of values in a source row; 0 for text.
-constexpr std::int64_t row_width(const DataOptions& o) {
-  return o.input == InputKind::image      ? patch_width(o.image)
-         : o.input == InputKind::video    ? patch_width(o.image) * o.video.tubelet
-         : o.input == InputKind::features ? row_width(o.features)
-                                          : 0;
-}
-
-/// The number of patches in an image or of tubelets in a video; 0 for other sources.
-constexpr std::int64_t patches_of(const DataOptions& o) {
-  return o.input == InputKind::image   ? patches_of(o.image)
-         : o.input == InputKind::video ? patches_of(o.image) * (o.video.frames / o.video.tubelet)
-                                       : 0;
-}
 
 enum class TokenizerKind { sentencepiece, characters, bytes, words };
 constexpr auto names_of(TokenizerKind) {

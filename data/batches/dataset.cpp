@@ -80,7 +80,7 @@ Dataset tokenize(const Split& split, const Tokenizer& source, const Tokenizer& t
       const std::int64_t length = options.inputs ? options.inputs->rows(i) : sources.length(i);
       const auto shorter = split.target.empty() ? length : std::min(length, targets.length(i));
       const auto longer =
-          std::max(options.inputs && !options.limit_inputs ? 0 : length, targets.length(i));
+          std::max(options.inputs && options.inputs->fixed_rows() ? 0 : length, targets.length(i));
       if (shorter == 0) {
         ++data.skipped_empty;
         continue;

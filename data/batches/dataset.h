@@ -87,7 +87,6 @@ struct TokenizeOptions {
   bool keep_lines = true;                     ///< fill source_lines and target_lines
   bool end_sources = true;                    ///< each source ends in </s>
   std::shared_ptr<const Inputs> inputs = {};  ///< inputs of the source lines, in place of tokens
-  bool limit_inputs = false;                  ///< max_length also limits the rows of inputs
 };
 
 /// Encodes the lines of a split on `threads` threads (0: one per processor); the number of threads

@@ -13,6 +13,8 @@ class Inputs {
   virtual ~Inputs() = default;
   /// The number of rows that an input has in a batch.
   virtual std::int64_t rows(std::int64_t input) const = 0;
+  /// Whether all inputs have the same number of rows, which data.max_length then does not limit.
+  virtual bool fixed_rows() const { return false; }
   /// Appends an input as a sequence. `draw` determines its augmentation in training.
   virtual void push(std::int64_t input, const Draw& draw, Side& side) const = 0;
   /// Adds the values of an input to a checksum.

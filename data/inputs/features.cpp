@@ -54,6 +54,19 @@ void normalise(std::vector<float>& frames, std::int64_t width) {
   }
 }
 
+OptionErrors feature_errors(const DataOptions& o) {
+  const FeatureOptions& features = o.features;
+  const double rate = static_cast<double>(features.rate), window = features.window * rate / 1000;
+  OptionErrors errors;
+  if (window < 16 || window > 65536)
+    errors.push_back({{"data.features.window", "data.features.rate"},
+                      fmt::format("a frame of {} ms: expected 16 to 65536 samples, got {:g}",
+                                  features.window, window)});
+  if (features.hop * rate < 1000)
+    errors.push_back({{"data.features.hop", "data.features.rate"}, "shorter than a sample"});
+  return errors;
+}
+
 }  // namespace
 
 Features::Features(std::span<const std::string> lines, const FeatureOptions& options,
@@ -93,6 +106,25 @@ void Features::push(std::int64_t input, const Draw&, Side& side) const {
 
 void Features::add_to(Sha256& sum, std::int64_t input) const {
   sum.update(std::as_bytes(values(input)));
+}
+
+InputInfo features_input() {
+  using Options = const DataOptions&;
+  return {.name = "features",
+          .help = "a list (or .csv) of .npy files with a row for each frame, or of .wav files",
+          .keys = {"features"},
+          .convolved = true,
+          .width = [](Options o) { return row_width(o.features); },
+          .check = feature_errors,
+          .captions =
+              [](Options o) {
+                return std::array{fmt::format("frames of {} features", o.features.width),
+                                  fmt::format("{} to a row", o.features.stack)};
+              },
+          .read = [](Options o, const InputLines& in) -> std::shared_ptr<const Inputs> {
+            return std::make_shared<Features>(in.lines, o.features, in.class_row, in.what,
+                                              in.threads);
+          }};
 }
 
 }  // namespace heed

@@ -4,8 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "data/batches/inputs.h"
-#include "data/options.h"
+#include "data/inputs/input_info.h"
 
 namespace heed {
 

@@ -125,4 +125,56 @@ void Images::add_to(Sha256& sum, std::int64_t input) const {
   sum.update(std::as_bytes(pixels(items_[input])));
 }
 
+OptionErrors image_errors(const DataOptions& o) {
+  const ImageOptions& image = o.image;
+  OptionErrors errors;
+  for (const auto& [key, side] :
+       {std::pair("data.image.height", image.height), std::pair("data.image.width", image.width)}) {
+    if (side % image.patch != 0)
+      errors.push_back({{key, "data.image.patch"},
+                        fmt::format("{} is not a multiple of patch ({})", side, image.patch)});
+  }
+  if (image.channels == 2)
+    errors.push_back({{"data.image.channels"}, "2: images have 1 or 3 channels"});
+  return errors;
+}
+
+std::string pixels_of(const ImageOptions& o) {
+  return fmt::format("{} × {} pixels, {} channel{}", o.height, o.width, o.channels,
+                     o.channels == 1 ? "" : "s");
+}
+
+std::string patch_name(std::int64_t patch, std::int64_t columns) {
+  return fmt::format("{},{}", patch / columns + 1, patch % columns + 1);
+}
+
+InputInfo image_input() {
+  using Options = const DataOptions&;
+  return {.name = "image",
+          .help =
+              "an IDX file, a list of PNG, JPEG, PGM or PPM files, or a .csv file with rows "
+              "FILE,TARGET",
+          .keys = {"image"},
+          .noun = "an image",
+          .convolved = true,
+          .width = [](Options o) { return patch_width(o.image); },
+          .rows = [](Options o) { return patches_of(o.image); },
+          .rows_key = "data.image.patch",
+          .grid =
+              [](Options o) {
+                return std::array{o.image.height / o.image.patch, o.image.width / o.image.patch};
+              },
+          .check = image_errors,
+          .captions =
+              [](Options o) {
+                return std::array{"an image: " + pixels_of(o.image),
+                                  fmt::format("patches of {0} × {0}", o.image.patch)};
+              },
+          .row_name = [](Options, std::int64_t row,
+                         std::int64_t columns) { return patch_name(row, columns); },
+          .read = [](Options o, const InputLines& in) -> std::shared_ptr<const Inputs> {
+            return std::make_shared<Images>(in.lines, o.image, in.class_row, in.what, in.threads);
+          }};
+}
+
 }  // namespace heed

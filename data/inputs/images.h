@@ -5,8 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "data/batches/inputs.h"
-#include "data/options.h"
+#include "data/inputs/input_info.h"
 #include "data/sources/image.h"
 
 namespace heed {
@@ -28,6 +27,7 @@ class Images : public Inputs {
          const std::string& what, std::int64_t threads);
 
   std::int64_t rows(std::int64_t) const override;
+  bool fixed_rows() const override { return true; }
   void push(std::int64_t input, const Draw& draw, Side& side) const override;
   void add_to(Sha256& sum, std::int64_t input) const override;
 
@@ -53,5 +53,10 @@ class Images : public Inputs {
   std::vector<Item> items_;
   std::vector<std::uint8_t> pixels_;
 };
+
+// Parts of the InputInfo of images and of videos.
+OptionErrors image_errors(const DataOptions& o);
+std::string pixels_of(const ImageOptions& o);                      ///< "28 × 28 pixels, 1 channel"
+std::string patch_name(std::int64_t patch, std::int64_t columns);  ///< "2,3": row, column
 
 }  // namespace heed

@@ -54,6 +54,22 @@ Video video_of(const std::string& line, const ImageOptions& options, const Video
   return {shape[0], shape[1], shape[2], shape.size() == 4 ? shape[3] : 1, std::move(array.values)};
 }
 
+OptionErrors video_errors(const DataOptions& o) {
+  OptionErrors errors = image_errors(o);
+  if (o.video.frames % o.video.tubelet != 0)
+    errors.push_back(
+        {{"data.video.frames", "data.video.tubelet"},
+         fmt::format("{} is not a multiple of tubelet ({})", o.video.frames, o.video.tubelet)});
+  return errors;
+}
+
+/// "1:2,3": the patch in row 2 and column 3 of the first tubelets.
+std::string tubelet_name(const DataOptions& o, std::int64_t row, std::int64_t) {
+  const std::int64_t patches = patches_of(o.image);
+  return fmt::format("{}:{}", row / patches + 1,
+                     patch_name(row % patches, o.image.width / o.image.patch));
+}
+
 }  // namespace
 
 Videos::Videos(std::span<const std::string> lines, const ImageOptions& options,
@@ -71,6 +87,30 @@ Videos::Videos(std::span<const std::string> lines, const ImageOptions& options,
     check_size(all[i].height, all[i].width, "the video");
   });
   for (Video& video : all) keep(video);
+}
+
+InputInfo video_input() {
+  using Options = const DataOptions&;
+  return {
+      .name = "video",
+      .help = "an IDX file or a list (or .csv) of .npy files of bytes",
+      .keys = {"image", "video"},
+      .noun = "a video",
+      .width = [](Options o) { return patch_width(o.image) * o.video.tubelet; },
+      .rows = [](Options o) { return patches_of(o.image) * (o.video.frames / o.video.tubelet); },
+      .rows_key = "data.image.patch",
+      .check = video_errors,
+      .captions =
+          [](Options o) {
+            return std::array{
+                fmt::format("{} frames of {}", o.video.frames, pixels_of(o.image)),
+                fmt::format("tubelets of {0} × {1} × {1}", o.video.tubelet, o.image.patch)};
+          },
+      .row_name = tubelet_name,
+      .read = [](Options o, const InputLines& in) -> std::shared_ptr<const Inputs> {
+        return std::make_shared<Videos>(in.lines, o.image, o.video, in.class_row, in.what,
+                                        in.threads);
+      }};
 }
 
 }  // namespace heed

@@ -9,6 +9,7 @@
 #include "autograd/base/error.h"
 #include "autograd/base/random.h"
 #include "autograd/base/team.h"
+#include "autograd/io/message_text.h"
 #include "data/sources/generated/dates.h"
 #include "data/sources/generated/drawings.h"
 #include "data/sources/generated/grammar.h"
@@ -276,7 +277,101 @@ Corpus mixture_corpus(Recipe recipe) {
   return all;
 }
 
+// ---- checks of the options -----------------------------------------------------------------------
+
+OptionErrors recall_errors(const DataOptions& o) {
+  const SyntheticOptions& synthetic = o.synthetic;
+  OptionErrors errors;
+  if (synthetic.symbols > 52)
+    errors.push_back({{"data.synthetic.symbols"},
+                      fmt::format("{} is greater than 52, the number of keys of recall (a-z, A-Z)",
+                                  synthetic.symbols)});
+  if (synthetic.max_length > synthetic.symbols)
+    errors.push_back(
+        {{"data.synthetic.max_length", "data.synthetic.symbols"},
+         fmt::format("{} is greater than symbols ({}), but the keys of a line must differ",
+                     synthetic.max_length, synthetic.symbols)});
+  if (synthetic.distance > synthetic.min_length)
+    errors.push_back(
+        {{"data.synthetic.distance", "data.synthetic.min_length"},
+         fmt::format("{} is greater than min_length ({}), so a line may have too few keys",
+                     synthetic.distance, synthetic.min_length)});
+  return errors;
+}
+
+OptionErrors mixture_errors(const DataOptions& o) {
+  const std::vector<std::string>& of = o.synthetic.of;
+  const auto& kinds = names_of(SyntheticKind{});
+  OptionErrors errors;
+  if (!o.mixture.prefixes.empty())
+    errors.push_back(
+        {{"data.mixture.prefixes", "data.synthetic.name"},
+         "the prefixes of a synthetic mixture are the names of its tasks; remove this key"});
+  if (of.empty())
+    errors.push_back(
+        {{"data.synthetic.of", "data.synthetic.name"}, "missing: name the tasks of the mixture"});
+  for (auto name = of.begin(); name != of.end(); ++name) {
+    const auto kind = static_cast<SyntheticKind>(std::ranges::find(kinds, *name) - kinds.begin());
+    if (static_cast<std::size_t>(kind) == kinds.size() || kind == SyntheticKind::none ||
+        kind == SyntheticKind::mixture || info_of(kind).input != InputKind::text)
+      errors.push_back(
+          {{"data.synthetic.of"},
+           fmt::format("\"{}\" is not a synthetic task whose source is text", shown(*name))});
+    if (std::find(of.begin(), name, *name) != name)
+      errors.push_back({{"data.synthetic.of"}, fmt::format("{} is given twice", *name)});
+  }
+  return errors;
+}
+
+void refuse_flip(const DataOptions& o, OptionErrors& errors) {
+  if (o.image.flip)
+    errors.push_back(
+        {{"data.image.flip", "data.synthetic.name"},
+         fmt::format("the targets of {} name left and right, which mirroring exchanges",
+                     name_of(o.synthetic.name))});
+}
+
+OptionErrors captions_errors(const DataOptions& o) {
+  OptionErrors errors;
+  refuse_flip(o, errors);
+  if (std::min(o.image.height, o.image.width) < 16)
+    errors.push_back({{"data.image.height", "data.image.width", "data.synthetic.name"},
+                      "two shapes need an image of at least 16 x 16 pixels"});
+  return errors;
+}
+
+OptionErrors motion_errors(const DataOptions& o) {
+  OptionErrors errors;
+  refuse_flip(o, errors);
+  if (o.video.frames < motion_frames)
+    errors.push_back({{"data.video.frames", "data.synthetic.name"},
+                      fmt::format("three turns need at least {} frames, got {}", motion_frames,
+                                  o.video.frames)});
+  if (std::min(o.image.height, o.image.width) < motion_side)
+    errors.push_back(
+        {{"data.image.height", "data.image.width", "data.synthetic.name"},
+         fmt::format("a moving square needs frames of at least {0} x {0} pixels", motion_side)});
+  return errors;
+}
+
 }  // namespace
+
+SyntheticInfo info_of(SyntheticKind kind) {
+  switch (kind) {
+    case SyntheticKind::recall:
+      return {InputKind::text, recall_errors};
+    case SyntheticKind::mixture:
+      return {InputKind::text, mixture_errors};
+    case SyntheticKind::captions:
+      return {InputKind::image, captions_errors};
+    case SyntheticKind::tones:
+      return {InputKind::features};
+    case SyntheticKind::motion:
+      return {InputKind::video, motion_errors};
+    default:
+      return {};
+  }
+}
 
 Corpus synthetic_corpus(const SyntheticOptions& options, std::uint64_t seed,
                         const ImageOptions& image, const VideoOptions& video) {

@@ -16,10 +16,18 @@
 ///   grammar   "she is early ."   "PRON AUX ADJ PUNCT"  part of speech of each word, for task: tag
 #include <cstdint>
 
+#include "autograd/base/option_error.h"
 #include "data/options.h"
 #include "data/sources/corpus.h"
 
 namespace heed {
+
+/// The properties of a generated task on which the checks of a config depend.
+struct SyntheticInfo {
+  InputKind input = InputKind::text;  ///< the kind of its sources
+  OptionErrors (*check)(const DataOptions&) = nullptr;
+};
+SyntheticInfo info_of(SyntheticKind kind);
 
 /// Generates a corpus, a function of options and seed. A hash of the source assigns each pair to
 /// valid (1/10), test (1/10) or train, so no source line is in two splits. For dates, the calendar

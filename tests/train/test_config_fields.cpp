@@ -6,6 +6,7 @@
 #include <random>
 #include <set>
 
+#include "data/inputs/input_info.h"
 #include "nn/layers/patterns.h"
 #include "nn/layers/positions.h"
 #include "train/config/config.h"
@@ -215,7 +216,7 @@ BOOST_AUTO_TEST_CASE(rows_of_the_table_are_unique_and_have_help) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(keys_that_a_position_scheme_or_a_pattern_lists_exist) {
+BOOST_AUTO_TEST_CASE(keys_that_a_position_scheme_pattern_or_input_lists_exist) {
   const auto check = [](const std::string& section, const auto& rows) {
     for (const auto& row : rows) {
       for (const std::string_view key : row.keys) {
@@ -227,6 +228,16 @@ BOOST_AUTO_TEST_CASE(keys_that_a_position_scheme_or_a_pattern_lists_exist) {
   };
   check("model.", heed::position_schemes());
   check("model.", heed::pattern_table);
+  check("data.", heed::input_table());
+}
+
+BOOST_AUTO_TEST_CASE(every_input_except_text_states_the_width_and_content_of_its_rows) {
+  for (const heed::InputInfo& input : heed::input_table()) {
+    BOOST_TEST((input.read == nullptr) == (input.name == "text"));
+    BOOST_TEST(((input.width == nullptr) == (input.read == nullptr)), input.name);
+    BOOST_TEST(((input.captions == nullptr) == (input.read == nullptr)), input.name);
+    BOOST_TEST((input.rows == nullptr) == (input.noun.empty() || input.rows_key.empty()));
+  }
 }
 
 BOOST_AUTO_TEST_SUITE_END()

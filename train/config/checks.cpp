@@ -7,8 +7,9 @@
 #include <numeric>
 
 #include "autograd/io/message_text.h"
+#include "data/inputs/input_info.h"
 #include "data/sources/corpus.h"
-#include "data/sources/generated/motion.h"
+#include "data/sources/synthetic.h"
 #include "data/tokenizers/tokenizer.h"
 #include "nn/layers/mixer.h"
 #include "nn/layers/positions.h"
@@ -74,9 +75,6 @@ class Checker : KeyChecks {
 
   const TaskInfo& task() const { return info_of(config_.task); }
   bool synthetic() const { return config_.data.synthetic.name != SyntheticKind::none; }
-  bool makes_sounds() const { return config_.data.synthetic.name == SyntheticKind::tones; }
-  bool makes_videos() const { return config_.data.synthetic.name == SyntheticKind::motion; }
-  bool makes_images() const { return config_.data.synthetic.name == SyntheticKind::captions; }
 
   static bool any_file(const FilesOptions& files) {
     return !files.source.empty() || !files.target.empty() || !files.text.empty();
@@ -162,42 +160,6 @@ class Checker : KeyChecks {
                 fmt::format("{} is greater than max_length ({})", synthetic.min_length,
                             synthetic.max_length));
     }
-    if (synthetic.name == SyntheticKind::mixture) check_mixture(synthetic);
-    if (synthetic.name != SyntheticKind::recall) return;
-    if (synthetic.symbols > 52)
-      add_error({"data.synthetic.symbols"},
-                fmt::format("{} is greater than 52, the number of keys of recall (a-z, A-Z)",
-                            synthetic.symbols));
-    if (synthetic.max_length > synthetic.symbols) {
-      add_error({"data.synthetic.max_length", "data.synthetic.symbols"},
-                fmt::format("{} is greater than symbols ({}), but the keys of a line must differ",
-                            synthetic.max_length, synthetic.symbols));
-    }
-    if (synthetic.distance > synthetic.min_length) {
-      add_error({"data.synthetic.distance", "data.synthetic.min_length"},
-                fmt::format("{} is greater than min_length ({}), so a line may have too few keys",
-                            synthetic.distance, synthetic.min_length));
-    }
-  }
-
-  void check_mixture(const SyntheticOptions& synthetic) {
-    const auto& kinds = names_of(SyntheticKind{});
-    if (!config_.data.mixture.prefixes.empty())
-      add_error({"data.mixture.prefixes", "data.synthetic.name"},
-                "the prefixes of a synthetic mixture are the names of its tasks; remove this key");
-    if (synthetic.of.empty())
-      add_error({"data.synthetic.of", "data.synthetic.name"},
-                "missing: name the tasks of the mixture");
-    for (auto name = synthetic.of.begin(); name != synthetic.of.end(); ++name) {
-      const bool known = std::ranges::find(kinds, *name) != kinds.end() && *name != "none" &&
-                         *name != "mixture" && *name != "captions" && *name != "tones" &&
-                         *name != "motion";
-      if (!known)
-        add_error({"data.synthetic.of"},
-                  fmt::format("\"{}\" is not a synthetic task whose source is text", shown(*name)));
-      if (std::find(synthetic.of.begin(), name, *name) != name)
-        add_error({"data.synthetic.of"}, fmt::format("{} is given twice", *name));
-    }
   }
 
   void check_spans() {
@@ -226,71 +188,23 @@ class Checker : KeyChecks {
   }
 
   void check_input() {
-    const InputKind needed = makes_images()   ? InputKind::image
-                             : makes_sounds() ? InputKind::features
-                             : makes_videos() ? InputKind::video
-                                              : InputKind::text;
-    if (synthetic() && config_.data.input != needed) {
+    const InputInfo& input = info_of(config_.data.input);
+    const SyntheticInfo generated = info_of(config_.data.synthetic.name);
+    if (synthetic() && config_.data.input != generated.input) {
       add_error({"data.synthetic.name", "data.input"},
                 fmt::format("{} needs data.input: {}", value_of(config_, "data.synthetic.name"),
-                            name_of(needed)));
+                            name_of(generated.input)));
     }
-    if (config_.data.input == InputKind::text) return;
-    if (config_.model->segments > 1)
-      add_error({"model.segments", "data.input"}, "a source that is not text has no segments");
-    if (config_.tokenizer.sample.alpha > 0)
-      add_error({"tokenizer.sample.alpha", "data.input"}, "only for data.input: text");
-    if (config_.data.cutoff > 0)
-      add_error({"data.cutoff", "data.input"}, "only for data.input: text");
-    if (config_.data.input == InputKind::features) return check_features();
-    check_image();
-    if (config_.data.input == InputKind::video) check_video();
-  }
-
-  void check_features() {
-    const FeatureOptions& features = config_.data.features;
-    const double window = features.window * static_cast<double>(features.rate) / 1000;
-    if (window < 16 || window > 65536)
-      add_error({"data.features.window", "data.features.rate"},
-                fmt::format("a frame of {} ms: expected 16 to 65536 samples, got {:g}",
-                            features.window, window));
-    if (features.hop * static_cast<double>(features.rate) < 1000)
-      add_error({"data.features.hop", "data.features.rate"}, "shorter than a sample");
-  }
-
-  void check_image() {
-    const ImageOptions& image = config_.data.image;
-    for (const auto& [key, side] : {std::pair("data.image.height", image.height),
-                                    std::pair("data.image.width", image.width)}) {
-      if (side % image.patch != 0)
-        add_error({key, "data.image.patch"},
-                  fmt::format("{} is not a multiple of patch ({})", side, image.patch));
+    if (config_.data.input != InputKind::text) {
+      if (config_.model->segments > 1)
+        add_error({"model.segments", "data.input"}, "a source that is not text has no segments");
+      if (config_.tokenizer.sample.alpha > 0)
+        add_error({"tokenizer.sample.alpha", "data.input"}, "only for data.input: text");
+      if (config_.data.cutoff > 0)
+        add_error({"data.cutoff", "data.input"}, "only for data.input: text");
     }
-    if (image.channels == 2) add_error({"data.image.channels"}, "2: images have 1 or 3 channels");
-    if ((makes_images() || makes_videos()) && image.flip)
-      add_error({"data.image.flip", "data.synthetic.name"},
-                fmt::format("the targets of {} name left and right, which mirroring exchanges",
-                            value_of(config_, "data.synthetic.name")));
-    if (makes_images() && std::min(image.height, image.width) < 16)
-      add_error({"data.image.height", "data.image.width", "data.synthetic.name"},
-                "two shapes need an image of at least 16 x 16 pixels");
-  }
-
-  void check_video() {
-    const VideoOptions& video = config_.data.video;
-    const ImageOptions& image = config_.data.image;
-    if (video.frames % video.tubelet != 0)
-      add_error({"data.video.frames", "data.video.tubelet"},
-                fmt::format("{} is not a multiple of tubelet ({})", video.frames, video.tubelet));
-    if (!makes_videos()) return;
-    if (video.frames < motion_frames)
-      add_error(
-          {"data.video.frames", "data.synthetic.name"},
-          fmt::format("three turns need at least {} frames, got {}", motion_frames, video.frames));
-    if (std::min(image.height, image.width) < motion_side)
-      add_error(
-          {"data.image.height", "data.image.width", "data.synthetic.name"},
-          fmt::format("a moving square needs frames of at least {0} x {0} pixels", motion_side));
+    if (input.check != nullptr) add_errors(input.check(config_.data));
+    if (generated.check != nullptr) add_errors(generated.check(config_.data));
   }
 
   void set_architecture() {
@@ -301,9 +215,10 @@ class Checker : KeyChecks {
       config_.tokenizer.shared = true;
       if (!has_decoder(architecture)) config_.tokenizer.kind = TokenizerKind::words;
     }
-    if (config_.data.input == InputKind::image) {
-      config_.model->grid_height = config_.data.image.height / config_.data.image.patch;
-      config_.model->grid_width = config_.data.image.width / config_.data.image.patch;
+    if (const auto grid = info_of(config_.data.input).grid; grid != nullptr) {
+      const auto [height, width] = grid(config_.data);
+      config_.model->grid_height = height;
+      config_.model->grid_width = width;
     }
     if (!has_encoder(architecture)) config_.model->encoder_layers = 0;
     for (const std::string& name : task().specials) {
@@ -376,7 +291,7 @@ class Checker : KeyChecks {
 
   void check_model() {
     const ModelOptions& model = config_.model;
-    if (model.kind == ModelKind::swin && config_.data.input == InputKind::image) check_stages();
+    if (model.kind == ModelKind::swin && model.grid_width > 0) check_stages();
     const Architecture architecture = task().architecture;
     if (model.front_end.kind == FrontEndKind::conv && model.pool == Pool::first &&
         architecture == Architecture::encoder_of_sequences) {
@@ -422,7 +337,7 @@ class Checker : KeyChecks {
     };
     if (task().reads == Reads::text) return fit("model.context", model.context, 0);
     const bool two_lines = config_.data.mask.next_sentence;
-    if (patches_of(config_.data) > 0) {
+    if (fixed_rows(config_.data) > 0) {
       check_patches_placed();
       if (task().searches) fit("decode.max_length", config_.decode.max_length, 0);
       return;
@@ -436,7 +351,7 @@ class Checker : KeyChecks {
                       model.max_positions, rows, config_.data.max_length));
       return;
     }
-    if (config_.data.input == InputKind::features)  // task classify adds a row of zeros
+    if (config_.data.input != InputKind::text)  // task classify adds a row of zeros
       return fit("data.max_length", config_.data.max_length, 1);
     switch (task().architecture) {
       case Architecture::encoder:
@@ -456,18 +371,18 @@ class Checker : KeyChecks {
   /// and, if there is one, the class token.
   void check_patches_placed() {
     const ModelOptions& model = config_.model;
-    const bool video = config_.data.input == InputKind::video,
-               class_row = task().architecture == Architecture::encoder_of_sequences &&
-                           model.pool == Pool::first;
+    const InputInfo& input = info_of(config_.data.input);
+    const bool class_row =
+        task().architecture == Architecture::encoder_of_sequences && model.pool == Pool::first;
     const std::int64_t patches = model.grid_width > 0
                                      ? rows_after(model.front_end, model.grid_height) *
                                            rows_after(model.front_end, model.grid_width)
-                                     : patches_of(config_.data),
+                                     : fixed_rows(config_.data),
                        needed = patches + (class_row ? 1 : 0);
     if (needed <= model.max_positions) return;
-    add_error({"model.max_positions", "data.image.patch"},
-              fmt::format("{} is less than the {} rows of {}", model.max_positions, needed,
-                          video ? "a video" : "an image"));
+    add_error(
+        {"model.max_positions", input.rows_key},
+        fmt::format("{} is less than the {} rows of {}", model.max_positions, needed, input.noun));
   }
 
   void check_decoding() {

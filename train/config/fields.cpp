@@ -6,6 +6,7 @@
 #include <list>
 #include <mutex>
 
+#include "data/inputs/input_info.h"
 #include "train/config/field_rows.h"
 
 namespace heed {
@@ -100,11 +101,7 @@ void add_data(Table& table) {
           row(HEED_KEY(data.synthetic.distance), Range{0, million},
               "Position of the queried key, counted from the end (1: the last key); 0: any.")
               .only(name, {"recall"}),
-          row(HEED_KEY(data.input),
-              "What a source contains. text: lines; image: an IDX file, a list of PNG, JPEG, PGM "
-              "or PPM files, or a .csv file with rows FILE,TARGET; features: a list (or .csv) of "
-              ".npy files with a row for each frame, or of .wav files; video: an IDX file or a "
-              "list (or .csv) of .npy files of bytes."),
+          row(HEED_KEY(data.input), "What a source contains. " + meanings_of(input_table()) + "."),
           row(HEED_KEY(data.image.height), side, "Height in pixels."),
           row(HEED_KEY(data.image.width), side, "Width in pixels."),
           row(HEED_KEY(data.image.channels), Range{1, 3}, "1: grey; 3: red, green, blue."),
@@ -168,11 +165,7 @@ void add_data(Table& table) {
           row(HEED_KEY(data.max_length), length,
               "Training samples with more tokens than this on either side are left out."),
       });
-  for (Field& field : table) {
-    if (field.key.starts_with("data.image.")) field.only("data.input", {"image", "video"});
-    if (field.key.starts_with("data.video.")) field.only("data.input", {"video"});
-    if (field.key.starts_with("data.features.")) field.only("data.input", {"features"});
-  }
+  restrict_own_keys(table, "data.", "data.input", input_table());
   for (const char* key : {"train", "valid", "test", "min_length", "max_length", "symbols"}) {
     Field& field = find(table, fmt::format("data.synthetic.{}", key));
     field.only(name, all_but(find(table, name), "none"));
@@ -428,7 +421,8 @@ void add_task_conditions(Table& table) {
   needs("data.synthetic.name", pairs);
   needs("tokenizer.shared", pairs);
   const auto reads_inputs = [](const TaskInfo& task) { return task.inputs; };
-  for (const char* kind : {"image", "features", "video"}) needs("data.input", reads_inputs, kind);
+  for (const InputInfo& input : input_table())
+    if (input.read != nullptr) needs("data.input", reads_inputs, input.name);
   const auto translates = [&](const TaskInfo& task) { return encodes(task) && decodes(task); };
   const auto mixes = [](const TaskInfo& task) { return task.mixes; };
   for (const char* key :

@@ -1,4 +1,5 @@
 /// The keys of the section `model`.
+#include "data/inputs/input_info.h"
 #include "nn/layers/activations.h"
 #include "nn/layers/mixer.h"
 #include "nn/layers/patterns.h"
@@ -19,7 +20,7 @@ void add_model(Table& table) {
               "transformer: each block reads whole sequences. swin: blocks read an image window by "
               "window, and later stages have fewer and wider patches (Swin Transformer); d_model, "
               "heads and d_ff are those of the first stage, and each further stage doubles them.")
-              .only("data.input", {"image"})
+              .only("data.input", names_where(input_table(), &InputInfo::grid))
               .only("model.mixer", {"attention"})
               .only("model.attention.pattern", patterns(&PatternInfo::swin))
               .only("model.norm_kind", {"layer", "rms"}),
@@ -34,7 +35,7 @@ void add_model(Table& table) {
               "linear: the same matrix projects each row; conv: convolutions with a kernel of 3 "
               "and a stride of 2, each of which halves the number of rows of sound and features, "
               "or both sides of an image's grid of patches.")
-              .only("data.input", {"image", "features"})
+              .only("data.input", names_where(input_table(), &InputInfo::convolved))
               .only("model.kind", {"transformer"}),
           row(HEED_MODEL_KEY(front_end.layers), Range{1, 8}, "Number of successive convolutions.")
               .only("model.front_end.kind", {"conv"}),

@@ -128,7 +128,6 @@ class Seq2SeqTask : public Task {
     const SegmentationOptions& sample = config_.tokenizer.sample;
     const bool draws = training && sample.alpha > 0;
     options.keep_lines = !training || draws;
-    options.limit_inputs = config_.data.input == InputKind::features;
     options.inputs = inputs_of(split.source, training ? "data.train" : "data");
     Dataset data = tokenize(split, *tokenizers.source, *tokenizers.target, options, threads());
     data.mixture = config_.data.mixture;

@@ -40,7 +40,6 @@ class TagTask final : public LabelTask {
     options.max_length = config_.data.max_length;
     options.keep_lines = !training;
     options.inputs = inputs_of(split.source, training ? "data.train" : "data");
-    options.limit_inputs = config_.data.input == InputKind::features;
     Dataset data = tokenize(split, *tokenizers.source, *tokenizers.target, options, threads());
     data.batching = &labelled();
     if (training) {

@@ -9,9 +9,7 @@
 #include "autograd/io/sha256.h"
 #include "autograd/io/utf8.h"
 #include "autograd/kernels/fast/gemm/bf16.h"
-#include "data/inputs/features.h"
-#include "data/inputs/images.h"
-#include "data/inputs/videos.h"
+#include "data/inputs/input_info.h"
 #include "nn/options.h"
 #include "train/decode/model_input.h"
 #include "train/run/run_folder.h"
@@ -230,25 +228,15 @@ Dataset Task::encode_hidden(const Split& split, const Tokenizer& tokenizer, bool
 }
 
 std::int64_t Task::image_rows() const {
-  const std::int64_t patches = patches_of(config_.data);
+  const std::int64_t patches = fixed_rows(config_.data);
   return patches > 0 ? patches + (has_class_row(config_) ? 1 : 0) : 0;
 }
 
 std::shared_ptr<const Inputs> Task::inputs_of(std::span<const std::string> lines,
                                               const std::string& what) const {
-  const bool class_row = has_class_row(config_);
-  switch (config_.data.input) {
-    case InputKind::text:
-      break;
-    case InputKind::image:
-      return std::make_shared<Images>(lines, config_.data.image, class_row, what, threads());
-    case InputKind::video:
-      return std::make_shared<Videos>(lines, config_.data.image, config_.data.video, class_row,
-                                      what, threads());
-    case InputKind::features:
-      return std::make_shared<Features>(lines, config_.data.features, class_row, what, threads());
-  }
-  return nullptr;
+  const auto read = info_of(config_.data.input).read;
+  return read != nullptr ? read(config_.data, {lines, has_class_row(config_), what, threads()})
+                         : nullptr;
 }
 
 std::string Task::prepared(const std::string& line) const {

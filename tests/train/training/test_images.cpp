@@ -1,6 +1,7 @@
 // Images, videos and sound as input: classification, and generation of text.
 #include <fmt/format.h>
 
+#include "data/inputs/input_info.h"
 #include "nn/layers/positions.h"
 #include "tests/train/trainer_support.h"
 #include "train/decode/search.h"

@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "autograd/base/error.h"
+#include "data/inputs/input_info.h"
 #include "train/commands/commands.h"
 #include "train/commands/output.h"
 #include "train/commands/trained_model.h"
@@ -71,7 +72,7 @@ std::string attention_of(const History& history) {
 /// be read. The function is empty if the sources are not images.
 std::function<std::optional<Image>(const std::string&)> images_of(const History& history) {
   const Config& config = history.result.config;
-  if (config.data.input != InputKind::image) return {};
+  if (info_of(config.data.input).grid == nullptr) return {};
   const auto tokenizers =
       std::make_shared<Tokenizers>(load_tokenizers(history.result.folder, config));
   const std::shared_ptr<Task> task = make_task(config);

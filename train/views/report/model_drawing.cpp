@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "data/inputs/input_info.h"
 #include "nn/layers/activations.h"
 #include "nn/layers/mixer.h"
 #include "nn/layers/patterns.h"
@@ -255,30 +256,16 @@ class ModelDrawing {
 
   /// Draws two captions for a source other than text: its size, and the content of a row.
   void draw_source(Column& c, bool class_row) const {
-    const ImageOptions& image = config_.data.image;
-    const std::string first = class_row ? ", after a row of zeros" : "",
-                      size = fmt::format("{} × {} pixels, {} channel{}", image.height, image.width,
-                                         image.channels, image.channels == 1 ? "" : "s");
-    if (config_.data.input == InputKind::image) {
-      c.caption("an image: " + size);
-      c.caption(fmt::format("patches of {0} × {0}{1}", image.patch, first), "more");
-    } else if (config_.data.input == InputKind::video) {
-      const VideoOptions& video = config_.data.video;
-      c.caption(fmt::format("{} frames of {}", video.frames, size));
-      c.caption(fmt::format("tubelets of {0} × {1} × {1}{2}", video.tubelet, image.patch, first),
-                "more");
-    } else {
-      const FeatureOptions& features = config_.data.features;
-      c.caption(fmt::format("frames of {} features", features.width));
-      c.caption(fmt::format("{} to a row{}", features.stack, first), "more");
-    }
+    const auto [source, row] = info_of(config_.data.input).captions(config_.data);
+    c.caption(source);
+    c.caption(row + (class_row ? ", after a row of zeros" : ""), "more");
   }
   /// Draws the source and the front end. Returns the number of output rows as text: "49",
   /// "source rows / 4".
   std::string draw_front_end(Column& c, const std::string& part, const std::string& rows) const {
     const bool class_row =
         architecture_ == Architecture::encoder_of_sequences && o_.pool == Pool::first;
-    std::int64_t patches = patches_of(config_.data), height = o_.grid_height, width = o_.grid_width,
+    std::int64_t patches = fixed_rows(config_.data), height = o_.grid_height, width = o_.grid_width,
                  channels = o_.input_width;
     std::string made = patches > 0 ? std::to_string(patches + (class_row ? 1 : 0)) : rows;
     draw_source(c, class_row);

@@ -7,6 +7,7 @@
 
 #include "autograd/base/error.h"
 #include "autograd/io/message_text.h"
+#include "data/inputs/input_info.h"
 #include "nn/layers/patterns.h"
 #include "nn/options.h"
 #include "train/decode/model_input.h"
@@ -66,24 +67,16 @@ std::vector<std::string> token_names(const Side& side, const Tokenizer& tokenize
   return names;
 }
 
-/// The names of encoder rows: "class" for a class token; "2,3" for the patch in row 2 and column 3
-/// of an image; "1:2,3" for the same patch in the first tubelets of a video; otherwise numbers from
-/// 1.
+/// The names of encoder rows: "class" for a class token; names by the kind of input, such as "2,3"
+/// for the patch in row 2 and column 3 of an image; or numbers from 1.
 std::vector<std::string> row_names(std::int64_t rows, const Config& config,
                                    const std::optional<PatchGrid>& grid) {
-  const bool video = config.data.input == InputKind::video;
-  const ImageOptions& image = config.data.image;
-  const std::int64_t columns = grid ? grid->columns : image.width / image.patch,
-                     patches = patches_of(image);
+  const auto name = info_of(config.data.input).row_name;
   std::vector<std::string> names;
   if (has_class_row(config)) names.emplace_back("class");
-  for (std::int64_t row = 0; std::ssize(names) < rows; ++row) {
-    const std::int64_t patch = video ? row % patches : row;
-    const std::string place = fmt::format("{},{}", patch / columns + 1, patch % columns + 1);
-    names.push_back(grid    ? place
-                    : video ? fmt::format("{}:{}", row / patches + 1, place)
-                            : fmt::format("{}", row + 1));
-  }
+  for (std::int64_t row = 0; std::ssize(names) < rows; ++row)
+    names.push_back(name != nullptr ? name(config.data, row, grid ? grid->columns : 1)
+                                    : std::to_string(row + 1));
   return names;
 }
 
@@ -116,7 +109,7 @@ std::optional<PatchGrid> grid_of(const Side& side, const Config& config) {
   const ImageOptions& o = config.data.image;
   const std::int64_t patches = patches_of(o), columns = o.width / o.patch,
                      first = side.rows() - patches;
-  if (config.data.input != InputKind::image) return std::nullopt;
+  if (info_of(config.data.input).grid == nullptr) return std::nullopt;
   const FrontEndOptions& front_end = config.model->front_end;
   const bool conv = front_end.kind == FrontEndKind::conv;
   PatchGrid grid{{o.height, o.width, o.channels, {}},
