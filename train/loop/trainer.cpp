@@ -6,11 +6,10 @@
 
 #include "autograd/base/clock.h"
 #include "autograd/io/files.h"
-#include "autograd/kernels/fast/reduce.h"
-#include "autograd/tape/finite_check.h"
 #include "nn/weights.h"
 #include "optim/schedule.h"
 #include "train/decode/model_input.h"
+#include "train/loop/checkpoint_content.h"
 #include "train/loop/transfer.h"
 #include "train/run/average.h"
 #include "train/run/outputs.h"
@@ -20,8 +19,6 @@
 HEED_BEGIN
 
 namespace {
-
-constexpr const char* memory_file = "memory.safetensors";
 
 std::int64_t steps_in_all(const Config& config, BatchStream& stream) {
   if (config.train.steps > 0 || config.train.epochs == 0) return config.train.steps;
@@ -107,11 +104,11 @@ int Trainer::train() {
     one_step();
     // Validates before saving, so that the checkpoint records whether it is the best.
     if (progress_.step % config_.train.validate_every == 0 || finished()) validate();
-    if (progress_.step % config_.train.save_every == 0) save(false);
-    if (signals_->consume_save_request()) save(false, true);
+    if (progress_.step % config_.train.save_every == 0) save();
+    if (signals_->consume_save_request()) save(true);
   }
   if (stop() == 0 && last_validated_ != progress_.step) validate();
-  if (last_saved_ != progress_.step) save(false, !finished());
+  save(!finished());
   run_log_.end_progress();
   if (const std::string traffic = replica_.traffic(); !traffic.empty()) run_log_.line(traffic);
   if (progress_.skipped > 0) {
@@ -162,7 +159,7 @@ void Trainer::handle_nonfinite_step(const Error& error) {
   if (config_.train.on_nonfinite == OnNonFinite::stop || many) {
     std::int64_t from = progress_.step;
     try {
-      if (last_saved_ != progress_.step) save(false, true);  // the state before this step
+      save(true);  // the state before this step
     } catch (const Error& unsaved) {
       if (unsaved.code != Exit::non_finite) throw;
       from = std::max<std::int64_t>(last_saved_, 0);  // a weight or moment is not finite
@@ -224,7 +221,7 @@ void Trainer::validate() {
   record("valid", metrics_of(*e, data_.valid_lines));
   run_log_.line(
       fmt::format("step {:>6}  valid  {}{}", progress_.step, e->text(), better ? "  (best)" : ""));
-  if (better) save(true);
+  if (better) save();
   if (out_of_patience(config_.train, progress_)) {
     run_log_.line(fmt::format(
         "step {:>6}  stopping early: no improvement in {} validation{} (best at step {})",
@@ -254,96 +251,22 @@ void Trainer::share_weights() {
 
 // ---- checkpoints --------------------------------------------------------------------------------
 
-void Trainer::save(bool is_best, bool on_request) {
+void Trainer::save(bool on_request) {
   if (last_saved_ == progress_.step) return;
-  const std::vector<NamedTensor> moments = replica_.moments();
-  check_finite(moments);
-  const ScopedEma ema(ema_);
-  std::vector<NamedTensor> training = moments;
-  if (ema_) training.insert(training.end(), ema_->inactive().begin(), ema_->inactive().end());
-  std::vector<CheckpointFile> files{
-      {"model.safetensors",
-       [&](FileWriter& file) {
-         write_safetensors(file, tensor_views(replica_.model().state()), {{"format", "pt"}});
-       }},
-      {"training.safetensors", [&](FileWriter& file) {
-         write_safetensors(file, tensor_views(training),
-                           {{"step", std::to_string(progress_.step)}});
-       }}};
-  if (const std::vector<NamedTensor> memory = memory_tensors(); !memory.empty()) {
-    files.push_back({memory_file, [&, memory](FileWriter& file) {
-                       write_safetensors(file, tensor_views(memory), {});
-                     }});
-  }
+  const std::vector<CheckpointFile> files = checkpoint_of(replica_, ema_, progress_.step);
   metrics_->sync();
   nlohmann::json state = progress_.json();
   if (on_request) state["on_request"] = true;
   checkpoints_.save(progress_.step, files, state,
-                    is_best || (progress_.best && progress_.best_step == progress_.step));
+                    progress_.best && progress_.best_step == progress_.step);
   warn_undeleted(checkpoints_.prune(std::max(config_.train.keep, config_.train.average)));
   last_saved_ = progress_.step;
-}
-
-/// The segment memory, a tensor for each layer; empty if there is none.
-std::vector<NamedTensor> Trainer::memory_tensors() {
-  std::vector<NamedTensor> all;
-  const std::optional<SegmentMemory>& memory = replica_.steps().memory();
-  if (!memory || memory->length() == 0) return all;
-  for (std::size_t i = 0; i < memory->arrays().size(); ++i)
-    all.push_back({fmt::format("layers.{}", i), Tensor(memory->arrays()[i])});
-  return all;
-}
-
-void Trainer::load_training(const std::filesystem::path& path) {
-  const SafetensorsFile file = SafetensorsFile::read(path);
-  std::vector<NamedTensor> moments = replica_.moments(), state = moments;
-  const std::vector<NamedTensor>& weights = replica_.optimizer().parameters();
-  // With train.ema, model.safetensors contains the means and this file the weights.
-  const bool averaged = file.find("weights." + weights.front().name) != nullptr;
-  for (std::size_t i = 0; averaged && i < weights.size(); ++i) {
-    state.push_back(
-        {"weights." + weights[i].name, ema_ ? ema_->inactive()[i].tensor : weights[i].tensor});
-  }
-  load_weights(file, state, path.string());
-  replica_.set_moments(moments);
-  if (ema_ && averaged) ema_->swap();
-  if (ema_ && !averaged) ema_->restart();
-}
-
-void Trainer::load_memory(const std::filesystem::path& folder) {
-  const std::filesystem::path path = folder / memory_file;
-  std::optional<SegmentMemory>& memory = replica_.steps().memory();
-  if (!memory || !std::filesystem::exists(path)) return;
-  const SafetensorsFile file = SafetensorsFile::read(path);
-  std::vector<Array> layers(memory->arrays().size());
-  for (std::size_t i = 0; i < layers.size(); ++i) {
-    const TensorView* const view = file.find(fmt::format("layers.{}", i));
-    if (view == nullptr || view->shape.size() != 3 || view->shape[2] != memory->width())
-      throw Error(Exit::bad_input,
-                  fmt::format("{}: layer {} is missing or has another width", path.string(), i));
-    layers[i] = Array({view->shape[0], view->shape[1], view->shape[2]});
-    copy_values(*view, layers[i].values());
-  }
-  memory->restore(std::move(layers));
 }
 
 void Trainer::warn_undeleted(const std::vector<std::string>& reasons) {
   for (const std::string& reason : reasons)
     if (undeleted_warnings_.insert(reason).second)
       run_log_.line("warning: an old checkpoint was not removed: " + reason);
-}
-
-void Trainer::check_finite(std::span<const NamedTensor> moments) {
-  for (const std::span<const NamedTensor> tensors :
-       {std::span(replica_.optimizer().parameters()), moments}) {
-    double squares = 0;  // in double, finite if and only if all values are finite
-    for (const NamedTensor& t : tensors)
-      squares += kernels::sum_squares(t.tensor.value().data(), t.tensor.size());
-    if (std::isfinite(squares)) continue;
-    throw Error(Exit::non_finite,
-                fmt::format("step {}: not saved because a value is not finite: {}", progress_.step,
-                            find_non_finite(tensors, "the tensor")->text()));
-  }
 }
 
 void Trainer::record(const std::string& kind, const nlohmann::json& fields) {
@@ -365,7 +288,6 @@ void Trainer::restore() {
     run_log_.line("no checkpoint to continue from: starting at step 0");
     return initialise();
   }
-  const std::filesystem::path folder = newest.checkpoint->folder;
   const nlohmann::json& state = newest.checkpoint->state;
   if (const std::string made = state.value("kind", ""); made == "pruned" || made == "quantised") {
     throw Error(
@@ -375,10 +297,7 @@ void Trainer::restore() {
                     run_.path.string(), made, state.value("from", "another run"),
                     run_.path.string()));
   }
-  load_weights(SafetensorsFile::read(folder / "model.safetensors"), replica_.model().state(),
-               (folder / "model.safetensors").string());
-  load_training(folder / "training.safetensors");
-  load_memory(folder);
+  restore_from(newest.checkpoint->folder, replica_, ema_);
   AdaptedProgress saved = adapted(Progress::from(state), progress_, !data_.sums.valid.empty());
   progress_ = std::move(saved.progress);
   for (const std::string& note : saved.notes) run_log_.line(note);
@@ -464,8 +383,7 @@ WeightsInfo Trainer::choose_weights() {
   const std::filesystem::path folder = find_weights(run_, "");
   WeightsInfo weights(folder, check_file(folder, "model.safetensors"));
   if (!mean) {
-    load_weights(SafetensorsFile::read(folder / "model.safetensors"), replica_.model().state(),
-                 (folder / "model.safetensors").string());
+    load_weights(folder / "model.safetensors", replica_.model().state());
   }
   metrics.update({{"weights_name", weights.name}, {"weights_steps", weights.steps}});
   record("weights", metrics);

@@ -78,8 +78,6 @@ class Trainer {
   std::string advice(std::int64_t from, bool skipping) const;
   /// Logs the reasons why checkpoints were not removed, each once.
   void warn_undeleted(const std::vector<std::string>& reasons);
-  /// Throws Error(non_finite) if a weight or moment is not finite.
-  void check_finite(std::span<const NamedTensor> moments);
   void report(const StepResult& result, double lr);
   void validate();
   /// The results of a validation; nullopt if a stop signal interrupted it.
@@ -88,14 +86,9 @@ class Trainer {
   /// ranks have the same weights.
   void share_weights();
   /// Saves a checkpoint of the current step, if there is none. `on_request`: outside the schedule
-  /// of train.save_every; load_average skips such checkpoints, except the newest.
-  void save(bool is_best, bool on_request = false);
-  std::vector<NamedTensor> memory_tensors();
-  /// Loads the moments. If the checkpoint was written with train.ema, also loads the weights,
-  /// because model.safetensors contains their means.
-  void load_training(const std::filesystem::path& path);
-  /// Loads the segment memory of a checkpoint, if it has one.
-  void load_memory(const std::filesystem::path& folder);
+  /// of train.save_every; load_average skips such checkpoints, except the newest. Throws
+  /// Error(non_finite) if a weight or moment is not finite.
+  void save(bool on_request = false);
   void record(const std::string& kind, const nlohmann::json& fields);
   /// Cuts metrics.jsonl before its first damaged line or the first record that the resumed run
   /// writes again, and reopens the file.

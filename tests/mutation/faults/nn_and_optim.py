@@ -120,8 +120,8 @@ fault("segment memory: every shard reads the first lanes", "nn/layers/attention.
       "const std::int64_t lane = i,",
       "nn_f64:segment_memory", "training:trainer")
 
-fault("segment memory: not restored with a checkpoint", "train/loop/trainer.cpp",
-      "  load_memory(folder);\n",
+fault("segment memory: not restored with a checkpoint", "train/loop/checkpoint_content.cpp",
+      "  memory->restore(std::move(layers));\n",
       "",
       "training:trainer")
 

@@ -104,13 +104,13 @@ fault("n-best: the worst hypothesis is first", "train/decode/search.cpp",
       "std::less<>(), &Hypothesis::score",
       "training:searching")
 
-fault("moving average: validation uses the weights instead", "train/loop/trainer.cpp",
-      "const ScopedEma ema(ema_);\n  std::vector<NamedTensor> training",
-      "std::vector<NamedTensor> training",
+fault("moving average: a checkpoint contains the weights instead", "train/loop/checkpoint_content.cpp",
+      "&NamedTensor::name)->tensor = mean;",
+      "&NamedTensor::name)->tensor = weights[i].tensor;",
       "training:regularisers")
 
-fault("moving average: restored without exchanging weights and means", "train/loop/trainer.cpp",
-      "if (ema_ && averaged) ema_->swap();",
+fault("moving average: restored without exchanging weights and means", "train/loop/checkpoint_content.cpp",
+      "if (ema && averaged) ema->swap();",
       "",
       "training:regularisers")
 
