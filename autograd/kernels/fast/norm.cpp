@@ -3,7 +3,7 @@
 #include "autograd/kernels/fast/plain.h"
 #include "autograd/kernels/fast/simd/targets.h"
 #include "autograd/kernels/rows.h"
-#include "autograd/memory/arena.h"
+#include "autograd/memory/block.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "autograd/kernels/fast/norm.cpp"
@@ -151,7 +151,7 @@ HWY_INLINE void norm_grad(const real* x, const real* gain, const real* mean, con
                           const real* dy, real* dx, real* dgain, real* dbias, std::int64_t rows,
                           std::int64_t cols) {
   const bool columns = dgain || dbias;
-  std::vector<double, ArenaAllocator<double>> sums(
+  std::vector<double, BlockAllocator<double>> sums(
       columns ? static_cast<std::size_t>((1 + centred) * cols) : 0);
   double* const sum_gain = sums.data();
   double* const sum_bias = sum_gain + (columns && centred ? cols : 0);
