@@ -76,9 +76,9 @@ def write_configs(steps=20):
     pathlib.Path("text.txt").write_text(" ".join(f"{i} times {i} is {i * i}." for i in range(600)))
 
 
-def start(ranks, *command, env=None, each=None):
+def start(ranks, *command, env=None, each=None, options=()):
     """Starts the launcher with `heed COMMAND` or, if `each` is given, the command line each(rank) on every rank."""
-    options = ["--oversubscribe", "--bind-to", "none"] if mpi == "openmpi" else []
+    options = [*options, "--oversubscribe", "--bind-to", "none"] if mpi == "openmpi" else []
     words = [launcher] + options
     if each is None:
         words += ["-n", str(ranks), heed, *command]
@@ -252,7 +252,8 @@ def resume_run(run, what, ranks=1):
 
 def stop_and_continue():
     """SIGTERM to the launcher saves and ends the run. It continues on 3 ranks, is stopped again, and continues on one."""
-    process = begin("stopped", 2)
+    # Open MPI's launcher kills ranks that take longer (docs/CLUSTER.md), as on a machine under load.
+    process = begin("stopped", 2, options=["--mca", "odls_base_sigkill_timeout", "10"])
     process.send_signal(signal.SIGTERM)
     status, text = end_of(process, "SIGTERM to the launcher")
     if mpi == "openmpi":  # MPICH's launcher may exit with status 0
