@@ -1,3 +1,4 @@
+#include "autograd/kernels/fast/elementwise.h"
 
 #include "autograd/kernels/fast/plain.h"
 #include "autograd/kernels/fast/simd/targets.h"

@@ -1,3 +1,4 @@
+#include "autograd/kernels/fast/reduce.h"
 
 #include <bit>
 

@@ -7,6 +7,7 @@
 
 #include "data/sources/image.h"
 #include "train/results/history.h"
+#include "train/views/draw/svg.h"
 
 namespace heed {
 
