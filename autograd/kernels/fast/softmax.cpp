@@ -1,5 +1,5 @@
-#include "autograd/kernels/fast/simd/targets.h"
 #include "autograd/kernels/fast/plain.h"
+#include "autograd/kernels/fast/simd/targets.h"
 #include "autograd/kernels/rows.h"
 
 #undef HWY_TARGET_INCLUDE
