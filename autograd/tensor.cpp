@@ -120,7 +120,7 @@ void Grad::add(Array g) const {
 Array& Grad::sum() const {
   require_gradient();
   if (!slot_->defined()) *slot_ = Array::zeros(*shape_);
-  real beta = 1;
+  real beta = 0;  // not needed: the slot is defined
   return target(beta);
 }
 
@@ -207,6 +207,7 @@ Gradients backward(const Tensor& y, Array cotangent, bool keep_graph, Gradients 
   if (!y.defined()) fail("[backward] the result is an undefined tensor");
   if (!y.needs_grad()) fail("[backward] the result depends on no variable");
   Gradients gradients = std::move(partial);
+  // The sum so far of each node's gradient, complete when the node is visited.
   Gradients::ByNode slots = std::exchange(gradients.by_leaf_, {});
   Grad(&slots[y.node().get()], &y.shape(), 0).add(initial_cotangent(y, std::move(cotangent)));
   PooledVector<Grad> dx;
@@ -222,7 +223,8 @@ Gradients backward(const Tensor& y, Array cotangent, bool keep_graph, Gradients 
       fail(
           "[backward] backward has already run on this graph; pass keep_graph = true the first "
           "time");
-    const Array dy = std::move(slot->second);
+    // Zeros if no op has added to it.
+    const Array dy = slot->second.defined() ? std::move(slot->second) : Array::zeros(node->shape());
     slots.erase(slot);
     dx.clear();
     for (const NodeRef& input : node->inputs()) {

@@ -4,10 +4,10 @@
 /// nodes of their inputs; this graph is the tape. `backward` visits its nodes from the newest to
 /// the oldest and returns the gradients as a separate value.
 ///
-///   Tensor w = Tensor::variable(Array::full({3}, 2));
-///   Tensor loss = sum(mul(w, w));
+///   Tensor w = Tensor::variable(Array::scalar(3));
+///   Tensor loss = w * w;
 ///   Gradients g = backward(loss);
-///   g[w];                              // 2 w = [4, 4, 4]
+///   g[w];                              // 2 w = 6
 ///
 /// Source: reverse accumulation, Griewank and Walther, "Evaluating Derivatives", 2008.
 #include <algorithm>
@@ -28,7 +28,7 @@
 HEED_BEGIN
 
 class Node;
-struct TapeNotes;
+struct TapeNotes;  // what an extension of the tape stores for a node (tape/hook.cpp)
 
 /// A reference-counted pointer to a node. Chains of any length are destroyed without recursion.
 class NodeRef {
@@ -101,15 +101,15 @@ class Node {
   virtual void backward(const Array& dy, std::span<const Grad> dx) = 0;
   /// Frees the values that the op saved for backward.
   virtual void release() = 0;
-  /// Whether backward deliberately computes another function's gradient.
+  /// Whether backward is a straight-through estimator: it deliberately computes the gradient of
+  /// another function.
   virtual bool straight_through() const { return false; }
 
   const Shape& shape() const { return shape_; }  ///< shape of the op's result
   std::span<const NodeRef> inputs() const { return inputs_; }
   bool leaf() const { return inputs_.empty(); }
-  /// 0 for a leaf. Increases along every path that starts at a leaf and, for the ops of a thread,
-  /// over time (a Lamport clock), so that descending order is a valid and deterministic order for
-  /// backward.
+  /// 0 for a leaf; otherwise larger than the order of every input and of every op that this thread
+  /// has recorded before (a Lamport clock). In descending order, each node precedes its inputs.
   std::uint64_t order() const { return order_; }
 
   bool consumed = false;       ///< backward has run and freed the saved values
@@ -197,7 +197,8 @@ class Gradients {
   std::vector<NodeRef, BlockAllocator<NodeRef>> leaves_;  ///< keeps the nodes of by_leaf_ alive
 };
 
-/// Gradients of <cotangent, y>. The cotangent may be omitted if y has size 1; it is then 1. The
+/// Gradients of ⟨cotangent, y⟩. The cotangent is the gradient of some loss with respect to y, in
+/// y's shape (PyTorch: grad_outputs). It may be omitted if y has size 1; it is then 1. The
 /// saved values of the graph are freed during the pass, so a graph can be used only once, unless
 /// `keep_graph` is set. The result contains the gradients in `partial` plus those of this pass.
 /// Throws if y is undefined or depends on no variable.
@@ -266,7 +267,8 @@ bool is_straight_through(const Op& op) {
 }
 
 /// An op is a struct with `Array forward(const Array&...)` and `void backward(const Array& dy,
-/// Grad...) const`; its members are the values that backward needs. An op whose backward
+/// Grad...) const`; its members are its arguments and the
+/// values that backward needs; release() replaces it by Op{}. An op whose backward
 /// deliberately computes another function's gradient declares this to gradcheck with `bool
 /// straight_through() const`. n is the number of inputs.
 template <class Op, std::size_t n>

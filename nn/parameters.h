@@ -39,10 +39,11 @@ Parameters parameters_of(const std::string& name, const Part& part, const MorePa
 /// of the other layers.
 class Init {
  public:
-  /// Without `std`: matrices are uniform within ±√(6 / (in + out)) (Glorot and Bengio 2010), tables
+  /// Without `stddev`: matrices are uniform within ±√(6 / (in + out)) (Glorot and Bengio 2010), tables
   /// N(0, 1/d), so that a table scaled by √d starts at unit variance (Vaswani et al. 2017,
   /// section 3.4). With it: both are N(0, std²).
-  explicit Init(std::uint64_t seed, std::optional<double> std = {}) : seed_(seed), std_(std) {}
+  explicit Init(std::uint64_t seed, std::optional<double> stddev = {})
+      : seed_(seed), stddev_(stddev) {}
   /// Creates uninitialised values, for weights that are then loaded from a file.
   static Init uninitialised() {
     Init init(0);
@@ -51,19 +52,19 @@ class Init {
   }
 
   Tensor matrix(std::int64_t out, std::int64_t in) {  ///< a weight [out, in]
-    if (std_) return normal({out, in}, *std_);
+    if (stddev_) return normal({out, in}, *stddev_);
     const double limit = std::sqrt(6.0 / static_cast<double>(in + out));
     return filled({out, in}, [limit](Random& r) { return limit * (2 * r.uniform() - 1); });
   }
   Tensor table(std::int64_t n, std::int64_t d) {  ///< an embedding table [n, d]
-    return normal({n, d}, std_ ? *std_ : 1 / std::sqrt(static_cast<double>(d)));
+    return normal({n, d}, stddev_ ? *stddev_ : 1 / std::sqrt(static_cast<double>(d)));
   }
   Tensor zeros(std::int64_t n) { return Tensor::variable(Array::zeros({n})); }
   Tensor ones(std::int64_t n) { return Tensor::variable(Array::full({n}, 1)); }
 
  private:
-  Tensor normal(const Shape& shape, double std) {
-    return filled(shape, [std](Random& r) { return std * r.normal(); });
+  Tensor normal(const Shape& shape, double stddev) {
+    return filled(shape, [stddev](Random& r) { return stddev * r.normal(); });
   }
   template <class Draw>
   Tensor filled(const Shape& shape, Draw draw) {
@@ -76,7 +77,7 @@ class Init {
   }
 
   std::uint64_t seed_;
-  std::optional<double> std_;
+  std::optional<double> stddev_;
   bool random_ = true;
   std::uint32_t next_ = 0;
 };

@@ -11,7 +11,7 @@ HEED_BEGIN
 namespace reference {
 
 struct Adam {
-  double beta1 = 0.9, beta2 = 0.98, eps = 1e-9;
+  double beta1 = 0.9, beta2 = 0.98, eps = 1e-9;  ///< as in Vaswani et al. 2017, section 5.3
   std::vector<NamedTensor> parameters;
   std::vector<Array> m, v;  ///< first and second moments of the gradients, initially zero
   int t = 0;                ///< number of steps so far

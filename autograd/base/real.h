@@ -11,6 +11,7 @@
 #define HEED_REAL f32
 #endif
 
+// Opens and closes namespace heed::f32 or heed::f64.
 #define HEED_BEGIN \
   namespace heed { \
   inline namespace HEED_REAL {

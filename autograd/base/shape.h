@@ -37,7 +37,7 @@ class Shape {
   int rank() const { return rank_; }
   /// Product of the extents; 1 for rank 0.
   std::int64_t size() const { return size_; }
-  /// Product of the extents of axes [begin, end).
+  /// Product of the extents of axes [begin, end), both counted from the front.
   std::int64_t size(int begin, int end) const {
     std::int64_t n = 1;
     for (int i = begin; i < end; ++i) n *= extents_[i];
@@ -58,6 +58,7 @@ class Shape {
   void push_back(std::int64_t n) {
     if (rank_ == max_rank) fail("[shape] expected at most {} axes", max_rank);
     if (n < 0) fail("[shape] expected extents of at least 0, got {}", n);
+    // The size in bytes must not overflow either, with some room.
     if (n > 0 && nonzero_extents_size_ > std::numeric_limits<std::int64_t>::max() / 16 / n) {
       fail("[shape] {} x {} has too many elements", str(), n);
     }
@@ -65,6 +66,7 @@ class Shape {
     size_ *= n;
     nonzero_extents_size_ *= std::max<std::int64_t>(n, 1);
   }
+  /// This shape with another extent of one axis.
   Shape with(int axis, std::int64_t n) const {
     Shape changed;
     axis = normalize(axis);

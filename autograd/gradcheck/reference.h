@@ -19,7 +19,7 @@
 HEED_BEGIN
 namespace reference {
 
-/// The entry of a tensor whose derivatives differ most. They agree if error <= 1, where
+/// The entry of one tensor at which the two derivatives differ most. They agree if error <= 1, where
 /// error = |analytic − numeric| / (10⁻⁸ + 10⁻⁶ max(|analytic|, |numeric|)).
 struct GradientCheck {
   std::string name;
@@ -60,19 +60,22 @@ inline std::vector<GradientCheck> check_gradients(const std::function<Tensor()>&
   std::vector<GradientCheck> worst;
   for (const NamedTensor& p : parameters) {
     const Array g = gradients[p.tensor];
-    Array x = p.tensor.value();
+    Array x = p.tensor.value();  // shares its values, so f uses the changed ones
     worst.push_back({p.name});
     for (std::int64_t i = 0; i < x.size(); ++i) {
       GradientCheck entry{p.name, i, g.data()[i], 0, std::numeric_limits<double>::infinity()};
       // Curvature and a kink near x, as of relu, spoil large steps, and rounding spoils small ones:
-      // the best step counts.
-      for (double h = 1e-3; h > 1e-7 && !(entry.error <= 1); h /= 8) {
+      // steps are tried until one agrees.
+      for (double h = 1e-3; h > 1e-7 && entry.error > 1; h /= 8) {
         const double numeric = slope(f, u, x.data()[i], h), a = entry.analytic;
         const double error =
             std::abs(a - numeric) / (1e-8 + 1e-6 * std::max(std::abs(a), std::abs(numeric)));
-        if (error < entry.error) entry.numeric = numeric, entry.error = error;
+        if (error < entry.error) {
+          entry.numeric = numeric;
+          entry.error = error;
+        }
       }
-      if (!(entry.error <= worst.back().error)) worst.back() = entry;
+      if (entry.error > worst.back().error) worst.back() = entry;
     }
   }
   return worst;

@@ -9,6 +9,7 @@
 HEED_BEGIN
 namespace kernels {
 
+// These do not depend on real, so they are declared in heed itself.
 using heed::unary_needs_x;
 using heed::unary_needs_y;
 using heed::UnaryFunction;

@@ -35,6 +35,7 @@ inline void div(const real* a, const real* b, real* y, std::int64_t n) {
 inline void scale(real alpha, const real* x, real* y, std::int64_t n) {
   for (std::int64_t i = 0; i < n; ++i) y[i] = alpha * x[i];
 }
+/// With one rounding, as in the vectorised kernel.
 inline void axpy(real alpha, const real* x, real* y, std::int64_t n) {
   for (std::int64_t i = 0; i < n; ++i) y[i] = std::fma(alpha, x[i], y[i]);
 }
@@ -154,7 +155,7 @@ inline RowLoss cross_entropy_row(real* logits, std::int64_t n, std::int32_t targ
   return result;
 }
 
-/// The value that the norms use: x or, in a row with infinities, ±1 for an infinity and 0 for a
+/// The value that the norms use: x or (the only difference between this code and the formula), in a row with infinities, ±1 for an infinity and 0 for a
 /// finite value. This is the limit of the row, divided by the magnitude of the infinities, as they
 /// grow together. NaN remains NaN.
 inline double norm_input(double x, bool row_has_infinity) {

@@ -33,6 +33,11 @@ void layer_norm(const real* x, const real* gain, const real* bias, real eps, rea
 void layer_norm_grad(const real* x, const real* gain, const real* mean, const real* rstd,
                      const real* dy, real* dx, real* dgain, real* dbias, std::int64_t rows,
                      std::int64_t cols);
+struct RowLoss {
+  double loss;   ///< smoothed loss
+  double nll;    ///< −log p[t]
+  bool correct;  ///< t is the index of the first maximum, and that logit is not -inf
+};
 /// Label-smoothed cross-entropy of one row of n logits against a target class, as PyTorch defines
 /// it: loss = (1 − ε) (−log p[t]) + ε/n Σ_j (−log p[j]), p = softmax(logits). If `with_grad`,
 /// overwrites the logits with scale · d loss / d logits = scale (p − (1 − ε) onehot(t) − ε/n).
@@ -41,11 +46,6 @@ void layer_norm_grad(const real* x, const real* gain, const real* mean, const re
 /// +inf, because training must not continue from it; the gradient is then that of softmax's
 /// limit. NaN makes the losses and the whole gradient NaN and `correct` false. Losses near 0 keep
 /// their relative accuracy. n > 0, 0 ≤ target < n.
-struct RowLoss {
-  double loss;   ///< smoothed loss
-  double nll;    ///< −log p[t]
-  bool correct;  ///< t is the index of the first maximum, and that logit is not -inf
-};
 RowLoss cross_entropy_row(real* logits, std::int64_t n, std::int32_t target, real smoothing,
                           real scale, bool with_grad);
 

@@ -117,6 +117,7 @@ Array Array::sliced(std::int64_t begin, std::int64_t end) const {
   }
   Array view(*this);
   view.shape_ = shape_.with(0, end - begin);
+  // Without entries there are no values, and the division would be by 0.
   if (shape_[0] > 0) view.data_ += begin * (shape_.size() / shape_[0]);
   return view;
 }

@@ -1,6 +1,7 @@
 #pragma once
 /// A dense row-major N-d array of reals. Copying an Array shares its values, as do reshaping it and
-/// slicing its rows; `clone` copies them.
+/// slicing its rows: writing through one copy changes all, as with a PyTorch tensor. `clone` copies
+/// the values.
 #include <initializer_list>
 #include <iosfwd>
 #include <span>
@@ -60,7 +61,7 @@ class Array {
   std::int64_t owners() const;  ///< number of arrays that share the values; 0 if undefined
   bool shares(const Array& other) const { return defined() && block_ == other.block_; }
 
-  /// Increases with each call of mark_written for the shared values. The tape compares versions to
+  /// Increases with each call of mark_written for the shared values. tape/hook.cpp compares versions to
   /// detect values that were changed between forward and backward.
   std::uint32_t version() const;
   void mark_written();

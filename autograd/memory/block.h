@@ -10,7 +10,8 @@ HEED_BEGIN
 
 class Arena;
 
-/// Directly precedes the memory that it describes, which is aligned to 64 bytes.
+/// The header of a block, directly before its memory. Both are aligned to 64 bytes. Except for the
+/// first and the last member, it serves memory/arena.cpp.
 struct alignas(64) Block {
   std::atomic<std::int64_t> references{1};
   Arena* home = nullptr;         ///< the arena that this block belongs to; nullptr: the heap
@@ -30,10 +31,10 @@ struct alignas(64) Block {
 /// the system has no more memory. Defined in the file that a program links, arena.cpp or
 /// autograd/plain.cpp.
 Block* allocate_block(std::size_t bytes);
-/// Frees a block, from any thread. Its reference count is ignored.
+/// Frees a block, from any thread. The caller has checked that no reference is left.
 void release_block(Block* block) noexcept;
 
-/// Lets standard containers use blocks.
+/// Lets containers take memory from the arena, as arrays do.
 template <class T>
 struct BlockAllocator {
   using value_type = T;

@@ -40,8 +40,8 @@ void AffineRows::backward(const Array& dy, Grad dx, Grad dweight, Grad dbias) co
     gemm(Trans::no, Trans::no, rows(), in(), out(), 1, dy.data(), out(),
          weight.data() + begin * in(), in(), beta, target.data(), in());
   }
-  if (dweight) {  // rows [begin, end): dYᵀ X
-    real beta = 1;
+  if (dweight) {    // rows [begin, end): dYᵀ X
+    real beta = 1;  // a part of W is added to zeros, so that all rows of dW are defined
     Array& target = whole ? dweight.target(beta) : dweight.sum();
     gemm(Trans::yes, Trans::no, out(), in(), rows(), 1, dy.data(), out(), x.data(), in(), beta,
          target.data() + begin * in(), in());
@@ -56,6 +56,7 @@ namespace {
 
 /// y = x Wᵀ + b                       x: [..., in], W: [out, in], b: [out], y: [..., out]
 /// dx = dy W,  dW = dyᵀ x,  db = Σ_rows dy
+/// W and b stand for their rows [begin, end).
 struct Affine {
   AffineRows rows;
 

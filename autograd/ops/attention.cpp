@@ -9,7 +9,7 @@ HEED_BEGIN
 /// weights = softmax(q kᵀ / √d + mask)    q: [..., Tq, d], k: [..., Tk, d], weights: [..., Tq, Tk]
 /// output  = weights v                    v: [..., Tk, dv], output: [..., Tq, dv]
 /// Composed of other ops, which supply its gradients; it stores the whole matrix of weights. The op
-/// in fused_attention.cpp, which does not save that matrix, is tested against this function.
+/// in more/attention/fused_attention.cpp, which does not save that matrix, is tested against this function.
 /// Source: Vaswani et al., "Attention Is All You Need", 2017, equation 1.
 AttentionResult attention(const Tensor& q, const Tensor& k, const Tensor& v, const Array& mask) {
   for (const Tensor* x : {&q, &k, &v}) {

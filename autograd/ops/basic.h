@@ -1,6 +1,6 @@
 #pragma once
-/// The basic ops, of which the reference Transformer consists. The source files beside this header
-/// contain the struct of each op: formula, forward and backward; more/ contains all other ops.
+/// The basic ops: those of the reference Transformer and others of the same kind. The source files
+/// beside this header contain the struct of each op: formula, forward and backward; more/ contains all other ops.
 /// Error messages begin with the op's name and usually have the form "[op] expected …, got …".
 #include <cstdint>
 #include <initializer_list>
@@ -65,7 +65,7 @@ Tensor reshape(const Tensor& x, const Shape& shape);
 Tensor transpose(const Tensor& x, int axis_a = -2, int axis_b = -1);
 /// Entries [begin, end) of an axis.
 Tensor slice(const Tensor& x, int axis, std::int64_t begin, std::int64_t end);
-/// Rows of table [vocabulary, d] selected by ids, times factor → [ids, d].
+/// Rows of table [vocabulary, d] selected by ids, times factor → [number of ids, d].
 Tensor embedding(const Tensor& table, std::span<const std::int32_t> ids, real factor = 1);
 /// Entries of the first axis: [n, …] → [ids, …]. An id may occur any number of times.
 Tensor index_select(const Tensor& x, std::span<const std::int32_t> ids);
@@ -98,7 +98,7 @@ Array causal_mask(std::int64_t t);
 /// Sums and counts over tokens. A loss op adds those of its tokens to `counts`, if it is not null.
 struct LossCounts {
   double loss = 0;  ///< sum of the tokens' losses, before division by the divisor
-  double nll = 0;   ///< Σ −log p[target]
+  double nll = 0;   ///< negative log-likelihood: Σ −log p[target]
   std::int64_t tokens = 0;
   std::int64_t correct = 0;             ///< number of tokens whose target is the logits' argmax
   std::vector<double>* each = nullptr;  ///< −log p[target] of each token is appended to it

@@ -11,7 +11,8 @@ namespace {
 /// With g = dy ⊙ gain,
 ///   dx    = (g − mean(g) − x̂ mean(g ⊙ x̂)) / √(σ² + eps)
 ///   dgain = Σ_rows dy ⊙ x̂,  dbias = Σ_rows dy
-/// because x̂ is invariant to shifting and scaling x: the two means remove those components.
+/// because ∂x̂/∂x = (I − 1/n 11ᵀ − 1/n x̂ x̂ᵀ) / √(σ² + eps): x̂ does not change if x is shifted or, for
+/// eps = 0, scaled.
 ///
 /// Shapes: x, y: [rows, n]; gain, bias: [n] or undefined.
 /// Source: Ba, Kiros and Hinton, "Layer Normalization", 2016.

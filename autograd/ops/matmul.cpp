@@ -20,9 +20,10 @@ constexpr Trans flag(bool transposed) { return transposed ? Trans::yes : Trans::
 
 /// Y = op(A) op(B) for each pair of matrices, where op(M) is M or Mᵀ
 ///                              op(A): [..., m, k], op(B): [..., k, n], Y: [..., m, n]
-/// dop(A) = dY op(B)ᵀ,  dop(B) = op(A)ᵀ dY      because d⟨C, AB⟩ = ⟨C, dA B⟩ + ⟨C, A dB⟩
+/// With A' = op(A), B' = op(B):  dA' = dY B'ᵀ,  dB' = A'ᵀ dY
+/// because ⟨dY, δA' B' + A' δB'⟩ = ⟨dY B'ᵀ, δA'⟩ + ⟨A'ᵀ dY, δB'⟩
 /// A transposed operand receives the transposed gradient; a broadcast one, the sum over its uses.
-/// Source: Giles, "An extended collection of matrix derivative results", 2008, section 2.2.1.
+/// Source: Giles, "An extended collection of matrix derivative results", 2008, section 2.2.
 struct Matmul {
   bool trans_a = false, trans_b = false;
   Array a, b;
@@ -49,6 +50,7 @@ struct Matmul {
     if (k() == 0) return Array::zeros(shape);
     Array y(shape);
     for_each_matrix(shape, [&](std::int64_t of_a, std::int64_t of_b, std::int64_t of_y) {
+      // Y = 1 · op(A) op(B) + 0 · Y (kernels/gemm.h)
       gemm(flag(trans_a), flag(trans_b), m(), n(), k(), 1, a.data() + of_a * m() * k(), a.cols(),
            b.data() + of_b * k() * n(), b.cols(), 0, y.data() + of_y * m() * n(), n());
     });

@@ -33,7 +33,7 @@ Array swap_axes(const Array& x, int a, int b) {
   for (int i = 0; i < shape.rank(); ++i) swapped.push_back(i == a ? nb : i == b ? na : shape[i]);
   if (a == b || x.size() == 0 || (mid == 1 && (na == 1 || nb == 1))) return x.reshaped(swapped);
   Array y(swapped);
-  constexpr std::int64_t tile = 16;  // values read for one column remain in the cache for the next
+  constexpr std::int64_t tile = 16;  // values of one column remain in the cache for the next
   for (std::int64_t o = 0; o < outer; ++o) {
     for (std::int64_t m = 0; m < mid; ++m) {
       const real* from = x.data() + (o * na * mid + m) * nb * inner;

@@ -11,7 +11,7 @@ HEED_BEGIN
 namespace {
 
 /// y_i = exp(z_i) / Σ_j exp(z_j),  z = x + mask          x, y: [rows, n]
-/// dx  = y ⊙ (dy − ⟨dy, y⟩)                              because dy/dx = diag(y) − y yᵀ
+/// dx  = y ⊙ (dy − ⟨dy, y⟩)                              because ∂y/∂z = diag(y) − y yᵀ
 /// An entry with z_i = −inf has y_i = 0; a row of only such entries has y = 0. Both have dx = 0.
 struct Softmax {
   Array mask;  // used by forward only

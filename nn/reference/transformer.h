@@ -2,8 +2,8 @@
 /// The Transformer of Vaswani et al., "Attention Is All You Need", 2017, composed of simple ops and
 /// written for readability: post-norm, ReLU, sinusoidal positions, no dropout, one sequence at a
 /// time. It is the definition of what nn/layers and nn/models compute in a faster and more general
-/// form; tests/nn/test_reference.cpp compares losses and gradients. Parameters have the same names,
-/// so weights can be copied by name.
+/// form; tests/nn/test_reference.cpp compares losses and gradients. Parameters have the same names
+/// as there, which are those of torch.nn.Transformer, so weights can be copied by name.
 #include <cmath>
 #include <string>
 #include <vector>

@@ -428,4 +428,16 @@ BOOST_AUTO_TEST_CASE(training_steps_after_the_first_three_need_no_system_allocat
   BOOST_TEST(arena_counters().system_bytes == before.system_bytes);
 }
 
+BOOST_AUTO_TEST_CASE(op_whose_result_has_no_gradient_passes_on_zeros) {
+  struct AddsNothing {
+    Array forward(const Array& x) { return x.clone(); }
+    void backward(const Array&, Grad) const {}
+  };
+  const Tensor x = Tensor::variable(Array({{1, 2, 3}, {4, 5, 6}}));
+  const Tensor y = apply(AddsNothing{}, tanh(scale(x, 2)));
+  const Gradients g = backward(y, Array::full({2, 3}, 1));
+  BOOST_TEST(g.depends_on(x));
+  BOOST_TEST(same_bits(g[x], Array::zeros({2, 3})));
+}
+
 BOOST_AUTO_TEST_SUITE_END()

@@ -18,6 +18,7 @@ using Ids = std::vector<std::int32_t>;
 /// The characters (UTF-8) of some lines, in order of code point, after three special tokens.
 class Characters {
  public:
+  /// An unknown character, <s> and </s>; decoded as nothing.
   static constexpr std::int32_t unk = 0, bos = 1, eos = 2;
 
   explicit Characters(std::span<const std::string> lines) {
@@ -77,7 +78,8 @@ inline Sample sample_of(const Characters& vocabulary, std::string_view source,
   return sample;
 }
 
-/// The windows of a text: each label is the token after its input.
+/// A text in windows of `context` tokens that do not overlap: each label is the token after its
+/// input. context > 0.
 inline std::vector<Sample> windows_of(const Ids& text, std::int64_t context) {
   std::vector<Sample> samples;
   const auto size = static_cast<std::int64_t>(text.size());

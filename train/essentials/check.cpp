@@ -31,7 +31,7 @@ HEED_END
 namespace heed {
 
 /// Checks the gradients of a small model of the experiment's kind.
-int check_gradients(const std::string& file) {
+int check_experiment(const std::string& file) {
   using namespace reference;
   const Experiment e = read_experiment(file);
   const Sizes small{4 * e.model.heads, e.model.heads, 12, 1, 1};

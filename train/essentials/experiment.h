@@ -1,6 +1,7 @@
 #pragma once
 /// An experiment, read from YAML. The keys are some of those of `heed train`, so both programs can
-/// read the same file; a key or value that this program does not support is an error.
+/// read the same file; a key or value that this program does not support is an error. State every
+/// key: the defaults of the two programs differ.
 #include <yaml-cpp/yaml.h>
 
 #include <cstdint>
@@ -109,6 +110,12 @@ inline Experiment read_experiment(const std::string& file) {
   if (experiment.task != "seq2seq" && experiment.task != "lm")
     throw Error(Exit::usage,
                 fmt::format("{}: task: expected seq2seq or lm, got {}", file, experiment.task));
+  const Sizes& m = experiment.model;
+  if (m.heads < 1 || m.d_model < 1 || m.d_model % m.heads != 0 || m.d_ff < 1 ||
+      experiment.context < 1)
+    throw Error(
+        Exit::usage,
+        fmt::format("{}: model: expected sizes above 0, and heads that divide d_model", file));
   return experiment;
 }
 

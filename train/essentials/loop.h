@@ -57,9 +57,10 @@ inline std::vector<std::vector<const Sample*>> batches_of(const std::vector<Samp
   std::vector<const Sample*> order;
   for (const Sample& sample : samples) order.push_back(&sample);
   Random random({seed, Stream::shuffle, epoch, 0});
-  for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[random() % i]);
+  for (std::size_t i = order.size(); i > 1; --i)
+    std::swap(order[i - 1], order[random.below(static_cast<std::uint32_t>(i))]);
   std::vector<std::vector<const Sample*>> batches;
-  std::int64_t labels = tokens;
+  std::int64_t labels = tokens;  // begins the first batch
   for (const Sample* sample : order) {
     if (labels >= tokens) {
       batches.emplace_back();
@@ -77,7 +78,8 @@ struct LoopOptions {
   std::uint64_t seed;
 };
 
-/// Trains for options.steps updates; `report` receives the number and the loss of each.
+/// Trains for options.steps updates: the model is const, but its tensors share their values with
+/// those of Adam. `report` receives the number and the loss of each.
 template <class Model>
 void train(const Model& model, const std::vector<Sample>& samples, const LoopOptions& options,
            const std::function<void(std::int64_t, double)>& report) {
@@ -93,7 +95,8 @@ void train(const Model& model, const std::vector<Sample>& samples, const LoopOpt
   }
 }
 
-/// Appends the most likely next token until it is </s> or `max_length` tokens are reached.
+/// Greedy decoding: after <s>, appends the most likely next token until it is </s> or `max_length`
+/// tokens are reached, and returns the tokens between. Each step decodes the whole prefix.
 inline Ids translate(const EncoderDecoder& model, std::span<const std::int32_t> source,
                      std::int64_t max_length) {
   const NoGrad no_grad;

@@ -1,6 +1,6 @@
 /// The reference Transformer as a program:
 ///
-///   essentials train EXPERIMENT.yaml   trains, prints the loss, decodes the validation data
+///   essentials train EXPERIMENT.yaml   trains, then decodes the validation data (lm: prints its loss)
 ///   essentials check EXPERIMENT.yaml   checks the gradients of a small model of this kind (float64)
 #include <cstdio>
 #include <fstream>
@@ -10,7 +10,7 @@
 #include "train/essentials/loop.h"
 
 namespace heed {
-int check_gradients(const std::string& file);  // check.cpp
+int check_experiment(const std::string& file);  // check.cpp, with real = double
 }
 using namespace heed;
 using namespace heed::reference;
@@ -19,7 +19,7 @@ namespace {
 
 std::vector<std::string> read_lines(const std::string& file) {
   std::ifstream in(file);
-  if (!in) throw Error(Exit::usage, fmt::format("{}: cannot be read", file));
+  if (!in) throw Error(Exit::bad_input, fmt::format("{}: cannot be read", file));
   std::vector<std::string> lines;
   for (std::string line; std::getline(in, line);) lines.push_back(line);
   return lines;
@@ -51,6 +51,7 @@ void report(std::int64_t step, double loss) {
 
 int train_seq2seq(const Experiment& e) {
   const auto [sources, targets] = read_pairs(e.train_source, e.train_target);
+  const auto [questions, answers] = read_pairs(e.valid_source, e.valid_target);
   std::vector<std::string> all = sources;
   all.insert(all.end(), targets.begin(), targets.end());
   const Characters vocabulary(all);
@@ -62,7 +63,6 @@ int train_seq2seq(const Experiment& e) {
   const EncoderDecoder model(e.model, vocabulary.size(), init);
   train(model, samples, options_of(e), report);
 
-  const auto [questions, answers] = read_pairs(e.valid_source, e.valid_target);
   std::size_t right = 0;
   for (std::size_t i = 0; i < questions.size(); ++i) {
     Ids source = vocabulary.encode(questions[i]);
@@ -77,14 +77,13 @@ int train_seq2seq(const Experiment& e) {
 }
 
 int train_lm(const Experiment& e) {
-  const std::string text = read_text(e.train_text);
+  const std::string text = read_text(e.train_text), valid_text = read_text(e.valid_text);
   const Characters vocabulary(std::vector<std::string>{text});
   Init init(e.seed);
   const LanguageModel model(e.model, vocabulary.size(), init);
   train(model, windows_of(vocabulary.encode(text), e.context), options_of(e), report);
 
-  const std::vector<Sample> valid =
-      windows_of(vocabulary.encode(read_text(e.valid_text)), e.context);
+  const std::vector<Sample> valid = windows_of(vocabulary.encode(valid_text), e.context);
   double loss = 0, labels = 0;
   for (const Sample& sample : valid) {
     const NoGrad no_grad;
@@ -101,11 +100,14 @@ int train_lm(const Experiment& e) {
 
 int main(int argc, char** argv) try {
   const std::string command = argc == 3 ? argv[1] : "";
-  if (command == "check") return check_gradients(argv[2]);
+  if (command == "check") return check_experiment(argv[2]);
   if (command != "train") throw Error(Exit::usage, "usage: essentials train|check EXPERIMENT.yaml");
   const Experiment experiment = read_experiment(argv[2]);
   return experiment.task == "lm" ? train_lm(experiment) : train_seq2seq(experiment);
 } catch (const Error& error) {
   fmt::print(stderr, "essentials: {}\n", error.what());
   return static_cast<int>(error.code);
+} catch (const std::exception& error) {
+  fmt::print(stderr, "essentials: {}\n", error.what());
+  return static_cast<int>(Exit::failed);
 }

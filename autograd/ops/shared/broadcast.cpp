@@ -97,7 +97,7 @@ Array sum_to(const Array& x, const Shape& shape) {
   // The last merged axis is kept. The one before it is summed, because two adjacent axes that are
   // both kept would have been merged. Each step sums the rows of one matrix [rows, cols].
   const std::int64_t cols = walk.run();
-  --walk.rank;
+  --walk.rank;  // makes the last two merged axes one run
   const std::int64_t rows = walk.run();
   walk.extent[static_cast<std::size_t>(walk.rank - 1)] = rows * cols;
   walk.for_each_run([&](std::int64_t in_y, std::int64_t, std::int64_t in_x) {
