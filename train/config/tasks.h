@@ -63,6 +63,12 @@ constexpr const MetricInfo& info_of(Metric metric) {
   return metric_table.at(static_cast<std::size_t>(metric));
 }
 
+/// The metrics that compare output lines with reference lines (train/metrics/text_metric.h).
+#define HEED_TEXT_METRICS(METRIC) \
+  METRIC(bleu)                    \
+  METRIC(chrf)                    \
+  METRIC(rouge)
+
 /// How BLEU splits a line into words (train/metrics/bleu.h).
 enum class BleuTokenizer {
   v13a,       ///< NIST's mteval-v13a; expects detokenised text

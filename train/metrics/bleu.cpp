@@ -8,6 +8,7 @@
 
 #include "autograd/base/error.h"
 #include "autograd/io/utf8.h"
+#include "train/metrics/text_metric.h"
 #include "train/metrics/words.h"
 
 namespace heed {
@@ -250,6 +251,11 @@ std::string BleuScore::text() const {
       "hyp_len = {} ref_len = {})",
       score, precisions[0], precisions[1], precisions[2], precisions[3], brevity_penalty, ratio,
       hypothesis_length, reference_length);
+}
+
+TextScore bleu_metric(const ScoredLines& lines) {
+  const BleuScore bleu = corpus_bleu(lines.outputs, lines.references, lines.tokenizer);
+  return {{{Metric::bleu, bleu.score}}, bleu.signature, {bleu.text(), bleu.signature}};
 }
 
 }  // namespace heed

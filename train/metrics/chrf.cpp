@@ -8,6 +8,7 @@
 
 #include "autograd/base/error.h"
 #include "autograd/io/utf8.h"
+#include "train/metrics/text_metric.h"
 #include "train/metrics/words.h"
 
 namespace heed {
@@ -93,6 +94,11 @@ ChrfScore corpus_chrf(std::span<const std::string> hypotheses,
   return {chrf_score(sums),
           fmt::format("nrefs:1|case:mixed|eff:yes|nc:{}|nw:0|space:no|version:heed-{}", chrf_order,
                       HEED_VERSION)};
+}
+
+TextScore chrf_metric(const ScoredLines& lines) {
+  const ChrfScore chrf = corpus_chrf(lines.outputs, lines.references);
+  return {{{Metric::chrf, chrf.score}}, chrf.signature, {chrf.signature}};
 }
 
 }  // namespace heed

@@ -7,6 +7,7 @@
 
 #include "autograd/base/error.h"
 #include "autograd/io/utf8.h"
+#include "train/metrics/text_metric.h"
 
 namespace heed {
 namespace {
@@ -93,6 +94,15 @@ RougeScore mean_rouge(std::span<const std::string> hypotheses,
   mean.signature =
       fmt::format("rouge|nrefs:1|case:lower|stem:no|tok:letters|f:1|version:heed-{}", HEED_VERSION);
   return mean;
+}
+
+TextScore rouge_metric(const ScoredLines& lines) {
+  const RougeScore rouge = mean_rouge(lines.outputs, lines.references);
+  return {{{Metric::rouge_1, rouge.rouge_1},
+           {Metric::rouge_2, rouge.rouge_2},
+           {Metric::rouge_l, rouge.rouge_l}},
+          rouge.signature,
+          {rouge.text()}};
 }
 
 }  // namespace heed

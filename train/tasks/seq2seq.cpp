@@ -8,9 +8,7 @@
 #include "autograd/io/utf8.h"
 #include "train/decode/model_input.h"
 #include "train/decode/search.h"
-#include "train/metrics/bleu.h"
-#include "train/metrics/chrf.h"
-#include "train/metrics/rouge.h"
+#include "train/metrics/text_metric.h"
 #include "train/tasks/task.h"
 #include "train/terminal/run_log.h"
 
@@ -210,19 +208,16 @@ class Seq2SeqTask : public Task {
     for (std::size_t i = 0; i < e.outputs.size(); ++i) exact += e.outputs[i] == targets[i] ? 1 : 0;
     e.set(Metric::exact_match, static_cast<double>(exact) /
                                    static_cast<double>(std::max<std::size_t>(e.outputs.size(), 1)));
-    const BleuScore bleu =
-        corpus_bleu(e.outputs, targets, pretokenised ? BleuTokenizer::none : config_.decode.bleu);
-    const ChrfScore chrf = corpus_chrf(e.outputs, targets);
-    const RougeScore rouge = mean_rouge(e.outputs, targets);
-    e.set(Metric::bleu, bleu.score);
-    e.set(Metric::chrf, chrf.score);
-    e.set(Metric::rouge_1, rouge.rouge_1);
-    e.set(Metric::rouge_2, rouge.rouge_2);
-    e.set(Metric::rouge_l, rouge.rouge_l);
-    e.notes["bleu_signature"] = bleu.signature;
-    e.notes["chrf_signature"] = chrf.signature;
-    e.notes["rouge_signature"] = rouge.signature;
-    e.details = {bleu.text(), bleu.signature, chrf.signature, rouge.text()};
+    const auto add = [&](const std::string& name, const TextScore& score) {
+      for (const auto& [metric, value] : score.values) e.set(metric, value);
+      e.notes[name + "_signature"] = score.signature;
+      e.details.insert(e.details.end(), score.details.begin(), score.details.end());
+    };
+    const ScoredLines lines{e.outputs, targets,
+                            pretokenised ? BleuTokenizer::none : config_.decode.bleu};
+#define HEED_ADD(name) add(#name, name##_metric(lines));
+    HEED_TEXT_METRICS(HEED_ADD)
+#undef HEED_ADD
   }
 
   /// The exact match of each part of a mixture.
