@@ -365,7 +365,7 @@ BOOST_AUTO_TEST_CASE(trace_is_correct_for_every_position_scheme) {
   check_model(c, folder / "adjacent", {"abc", "cba"});
 }
 
-BOOST_AUTO_TEST_CASE(term_that_trace_does_not_know_has_its_formula_and_gradient) {
+BOOST_AUTO_TEST_CASE(unknown_term_is_traced_with_its_formula_and_gradient) {
   const TempFolder folder;
   add_mixer("test.tilted", [](const ModelOptions& options, AttentionScope scope, Init& init) {
     return std::make_unique<TiltedAttention>(options, scope, init);
