@@ -34,6 +34,17 @@ void refuse_itself(const RunFolder& run, const std::string& other, const char* k
     throw Error(Exit::usage, fmt::format("{}: {} is the folder of the run itself", key, other));
 }
 
+/// Throws Error(usage) if the newest checkpoint is that of a pruned or quantised copy of a run.
+void refuse_copy(const RunFolder& run, const nlohmann::json& state) {
+  const std::string made = state.value("kind", "");
+  if (made != "pruned" && made != "quantised") return;
+  throw Error(
+      Exit::usage,
+      fmt::format("{} has no optimizer state: it is a {} copy of {}. To train it further: "
+                  "heed train CONFIG model.init_from={}",
+                  run.path.string(), made, state.value("from", "another run"), run.path.string()));
+}
+
 /// The first message of a resumed run, which has reached `limit` or, if null, continues.
 std::string resumption_text(const Progress& progress, const std::optional<std::string>& limit,
                             const RunFolder& run) {
@@ -284,19 +295,12 @@ void Trainer::restore() {
     run_log_.line("skipped a damaged checkpoint: " + skipped);
   checkpoints_.refuse_loss(newest);
   if (!newest.checkpoint) {
-    repair_metrics();
+    continue_metrics();
     run_log_.line("no checkpoint to continue from: starting at step 0");
     return initialise();
   }
   const nlohmann::json& state = newest.checkpoint->state;
-  if (const std::string made = state.value("kind", ""); made == "pruned" || made == "quantised") {
-    throw Error(
-        Exit::usage,
-        fmt::format("{} has no optimizer state: it is a {} copy of {}. To train it further: heed "
-                    "train CONFIG model.init_from={}",
-                    run_.path.string(), made, state.value("from", "another run"),
-                    run_.path.string()));
-  }
+  refuse_copy(run_, state);
   restore_from(newest.checkpoint->folder, replica_, ema_);
   AdaptedProgress saved = adapted(Progress::from(state), progress_, !data_.sums.valid.empty());
   progress_ = std::move(saved.progress);
@@ -306,38 +310,22 @@ void Trainer::restore() {
   replica_.optimizer().set_steps(progress_.step - progress_.skipped);
   // If a validation is still due, the checkpoint is saved again with its result.
   if (!progress_.validation_due) last_saved_ = last_validated_ = progress_.step;
-  repair_metrics();
+  continue_metrics();
   // The process may have been killed after renaming the checkpoint and before updating the links.
   checkpoints_.link("last", progress_.step);
   find_best();
   warn_undeleted(checkpoints_.remove_unfinished());
 }
 
-void Trainer::repair_metrics() {
-  // The resumed run writes the records after the checkpoint and the final metrics again.
-  const auto keep = [this](const nlohmann::json& r) {
-    const std::string kind = r.value("kind", "");
-    const auto at = r.value("step", std::int64_t{0});
-    return at <= progress_.step &&
-           !(progress_.validation_due && at == progress_.step && kind == "valid") &&
-           kind != "weights" && kind != "test" && kind != "final-valid";
-  };
-  const JsonlRepair repair = repair_jsonl(run_.metrics(), keep);
-  if (repair.damaged_line > 0) {
-    run_log_.line(fmt::format(
-        "{}: line {} is damaged; the file now ends before this line, and the whole file was copied "
-        "to metrics.jsonl.damaged",
-        run_.metrics().string(), repair.damaged_line));
-  }
+void Trainer::continue_metrics() {
+  const std::string damage = repair_metrics(run_, progress_.step, progress_.validation_due);
+  if (!damage.empty()) run_log_.line(damage);
   metrics_.emplace(run_, config_, progress_.step);
 }
 
 void Trainer::find_best() {
-  // Without a best checkpoint, the link, if any, points at a damaged checkpoint or at the best of a
-  // former criterion.
-  if (!progress_.best) return remove_tree(run_.path / "best");
   try {
-    if (progress_.best_step != progress_.step)  // the current checkpoint has already been checked
+    if (progress_.best && progress_.best_step != progress_.step)  // else newest_valid() checked it
       open_checkpoint(checkpoints_.folder_of(progress_.best_step));
   } catch (const Error& lost) {
     if (lost.code != Exit::bad_input) throw;
@@ -346,9 +334,10 @@ void Trainer::find_best() {
         "on or, without validations, by the last: {}",
         progress_.best_step, lost.what()));
     progress_.best.reset();
-    return remove_tree(run_.path / "best");
   }
-  checkpoints_.link("best", progress_.best_step);
+  if (progress_.best) return checkpoints_.link("best", progress_.best_step);
+  // The link, if any, points at the lost checkpoint or at the best of a former criterion.
+  remove_tree(run_.path / "best");
 }
 
 // ---- the end of a run ---------------------------------------------------------------------------

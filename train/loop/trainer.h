@@ -90,9 +90,7 @@ class Trainer {
   /// Error(non_finite) if a weight or moment is not finite.
   void save(bool on_request = false);
   void record(const std::string& kind, const nlohmann::json& fields);
-  /// Cuts metrics.jsonl before its first damaged line or the first record that the resumed run
-  /// writes again, and reopens the file.
-  void repair_metrics();
+  void continue_metrics();  ///< repairs metrics.jsonl and opens it
   /// Points the link `best` at the best checkpoint, or removes the link if there is no best
   /// checkpoint or it is lost.
   void find_best();

@@ -1,5 +1,7 @@
 #include "train/run/run_metrics.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <string>
 
@@ -33,6 +35,22 @@ std::vector<TaggedScalar> scalars_of(const nlohmann::json& record) {
   values.erase("step");
   add_scalars(values, record.at("kind"), scalars);
   return scalars;
+}
+
+std::string repair_metrics(const RunFolder& run, std::int64_t step, bool validation_due) {
+  // The resumed run writes the records after the checkpoint and the final metrics again.
+  const auto keep = [&](const nlohmann::json& r) {
+    const std::string kind = r.value("kind", "");
+    const auto at = r.value("step", std::int64_t{0});
+    return at <= step && !(validation_due && at == step && kind == "valid") && kind != "weights" &&
+           kind != "test" && kind != "final-valid";
+  };
+  const JsonlRepair repair = repair_jsonl(run.metrics(), keep);
+  if (repair.damaged_line == 0) return "";
+  return fmt::format(
+      "{}: line {} is damaged; the file now ends before this line, and the whole file was copied "
+      "to metrics.jsonl.damaged",
+      run.metrics().string(), repair.damaged_line);
 }
 
 RunMetrics::RunMetrics(const RunFolder& run, const Config& config, std::int64_t step)

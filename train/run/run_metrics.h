@@ -15,6 +15,11 @@ namespace heed {
 /// {"a": 1} becomes K.norms/a, so that TensorBoard shows the norms as a separate group.
 std::vector<TaggedScalar> scalars_of(const nlohmann::json& record);
 
+/// Cuts metrics.jsonl before its first damaged line or the first record that a run resumed at `step`
+/// writes again; `validation_due`: it validates this step again. Returns a message if a line was
+/// damaged, otherwise "".
+std::string repair_metrics(const RunFolder& run, std::int64_t step, bool validation_due);
+
 /// Writes metrics.jsonl and, with train.tensorboard, event files in tensorboard/. Each process
 /// that trains a run writes one event file, which begins with the config as text.
 class RunMetrics {
