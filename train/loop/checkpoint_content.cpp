@@ -4,9 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <utility>
 
-#include "autograd/base/error.h"
 #include "autograd/kernels/fast/reduce.h"
 #include "autograd/tape/finite_check.h"
 #include "nn/weights.h"

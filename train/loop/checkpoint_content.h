@@ -4,11 +4,6 @@
 ///   model.safetensors      the weights and buffers; with train.ema, the means of the weights
 ///   training.safetensors   the moments; with train.ema, also the weights
 ///   memory.safetensors     the segment memory, a tensor for each layer; no file if it is empty
-#include <cstdint>
-#include <filesystem>
-#include <optional>
-#include <vector>
-
 #include "train/loop/replica.h"
 #include "train/loop/weight_ema.h"
 #include "train/run/checkpoint_folder.h"

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "autograd/base/error.h"
 #include "autograd/io/formats/json_text.h"
 #include "train/tasks/evaluation.h"
 

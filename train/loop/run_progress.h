@@ -1,12 +1,5 @@
 #pragma once
 /// The progress of a training run, and the decisions that depend only on it and the config.
-#include <cstdint>
-#include <nlohmann/json.hpp>
-#include <optional>
-#include <string>
-#include <vector>
-
-#include "data/batches/batcher.h"
 #include "nn/models/model.h"
 #include "train/tasks/data.h"
 

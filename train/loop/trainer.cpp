@@ -2,19 +2,16 @@
 
 #include <cmath>
 #include <limits>
-#include <utility>
 
 #include "autograd/base/clock.h"
-#include "autograd/io/files.h"
 #include "nn/weights.h"
 #include "optim/schedule.h"
-#include "train/decode/model_input.h"
 #include "train/loop/checkpoint_content.h"
+#include "train/loop/final_weights.h"
+#include "train/loop/nonfinite.h"
 #include "train/loop/transfer.h"
 #include "train/run/average.h"
 #include "train/run/outputs.h"
-#include "train/tasks/model.h"
-#include "train/tasks/token_cost.h"
 
 HEED_BEGIN
 
@@ -68,6 +65,17 @@ nlohmann::json metrics_of(const Evaluation& e, const std::string& lines) {
   return metrics;
 }
 
+/// The samples with the model's outputs; empty unless the task has one output per sample.
+std::vector<SampleOutput> outputs_of(const Dataset& split, const Evaluation& e) {
+  std::vector<SampleOutput> all;
+  if (split.source_lines.size() != e.outputs.size()) return all;
+  for (std::size_t i = 0; i < e.outputs.size(); ++i) {
+    all.push_back({split.source_lines[i], split.target_lines[i], e.outputs[i], {}});
+    if (!e.probabilities.empty()) all.back().probability = e.probabilities[i];
+  }
+  return all;
+}
+
 }  // namespace
 
 Trainer::Trainer(const Config& config, const RunFolder& run, const ExperimentData& data,
@@ -107,7 +115,7 @@ int Trainer::train() {
   replica_.begin(progress_.position);
   if (progress_.step > 0) run_log_.line(resumption_text(progress_, limit(), run_));
   if (!finished()) {  // further training invalidates the average and the outputs
-    remove_average();
+    remove_average(run_);
     write_outputs(run_, {});
   }
   if (progress_.validation_due) validate();
@@ -150,37 +158,22 @@ void Trainer::one_step() {
   progress_.target_tokens += result.counts.tokens;
   progress_.seconds += seconds;
   progress_.window_seconds += seconds;
-  add_counts(progress_.window, result.counts);
+  progress_.window.add(result.counts);
   report(result, lr);
 }
 
-std::string Trainer::advice(std::int64_t from, bool skipping) const {
-  std::string restart = "start again: heed train with --overwrite and a smaller optim.lr";
-  if (from == 0) return restart;
-  return fmt::format(
-      "to continue from step {}: heed resume {} with a smaller optim.lr{}\nif that fails in the "
-      "same way, the weights of this step are unusable; {}",
-      from, run_.path.string(), skipping ? "" : ", or train.on_nonfinite=skip to skip such steps",
-      restart);
-}
-
 void Trainer::handle_nonfinite_step(const Error& error) {
-  constexpr std::int64_t max_consecutive_skips = 20;
-  const bool many = progress_.consecutive_skips >= max_consecutive_skips;
-  if (config_.train.on_nonfinite == OnNonFinite::stop || many) {
-    std::int64_t from = progress_.step;
+  const NonFinitePolicy policy{config_.train.on_nonfinite, progress_.consecutive_skips};
+  if (!policy.skips()) {
+    std::int64_t saved_step = progress_.step;
     try {
       save(true);  // the state before this step
     } catch (const Error& unsaved) {
       if (unsaved.code != Exit::non_finite) throw;
-      from = std::max<std::int64_t>(last_saved_, 0);  // a weight or moment is not finite
+      saved_step = std::max<std::int64_t>(last_saved_, 0);  // a weight or moment is not finite
     }
     run_log_.end_progress();
-    const std::string before = many
-                                   ? fmt::format("{} steps in a row were not finite; the last was ",
-                                                 max_consecutive_skips + 1)
-                                   : "";
-    throw Error(error.code, fmt::format("{}{}\n{}", before, error.what(), advice(from, many)));
+    throw Error(error.code, policy.message(error.what(), saved_step, run_));
   }
   ++progress_.skipped;
   ++progress_.consecutive_skips;
@@ -247,8 +240,7 @@ std::optional<Evaluation> Trainer::validation_metrics() {
   std::optional<Evaluation> e;
   try {
     e = replica_.evaluate(false, {.only = deciding_metric(config_.train)}, signals_.has_value());
-  } catch (const Team::Interrupted&) {
-    e.reset();
+  } catch (const Team::Interrupted&) {  // e remains empty
   }
   team.interrupt_when({});
   return e;
@@ -342,78 +334,28 @@ void Trainer::find_best() {
 
 // ---- the end of a run ---------------------------------------------------------------------------
 
-namespace {
-
-/// The samples with the model's outputs; empty unless the task has one output per sample.
-std::vector<SampleOutput> outputs_of(const Dataset& split, const Evaluation& e) {
-  std::vector<SampleOutput> all;
-  if (split.source_lines.size() != e.outputs.size()) return all;
-  for (std::size_t i = 0; i < e.outputs.size(); ++i) {
-    all.push_back({split.source_lines[i], split.target_lines[i], e.outputs[i], {}});
-    if (!e.probabilities.empty()) all.back().probability = e.probabilities[i];
-  }
-  return all;
-}
-
-}  // namespace
-
-void Trainer::remove_average() {
-  if (!std::filesystem::exists(run_.average())) return;
-  if (const std::string why = remove_folder(run_.average()); !why.empty())
-    throw Error(Exit::io, why);
-}
-
 WeightsInfo Trainer::choose_weights() {
-  nlohmann::json metrics{{"metric", info_of(deciding_metric(config_.train)).name}};
-  if (progress_.best)
-    metrics.update({{"best", *progress_.best}, {"best_step", progress_.best_step}});
-  const bool mean = config_.train.average > 1 && mean_is_better(metrics);
-  if (!mean) remove_average();
+  WeightsChoice choice{deciding_metric(config_.train), progress_.best, progress_.best_step};
+  const Parameters state = replica_.model().state();
+  if (config_.train.average > 1) {
+    std::vector<std::string> notes;
+    choice.mean_of_steps = load_average(checkpoints_, config_.train, progress_.step, state, notes);
+    for (const std::string& note : notes) run_log_.line(note);
+  }
+  if (!choice.mean_of_steps.empty() && !data_.valid.empty()) {
+    replica_.share_weights();
+    choice.mean = deciding_value(validation_metrics().value(), choice.metric);
+    run_log_.line(choice.text());
+  }
+  choice.is_mean() ? write_average(run_, state, choice.mean_of_steps) : remove_average(run_);
   const std::filesystem::path folder = find_weights(run_, "");
   WeightsInfo weights(folder, check_file(folder, "model.safetensors"));
-  if (!mean) {
-    load_weights(folder / "model.safetensors", replica_.model().state());
-  }
-  metrics.update({{"weights_name", weights.name}, {"weights_steps", weights.steps}});
-  record("weights", metrics);
+  if (!choice.is_mean()) load_weights(folder / "model.safetensors", state);
+  nlohmann::json fields = choice.json();
+  fields.update({{"weights_name", weights.name}, {"weights_steps", weights.steps}});
+  record("weights", fields);
   run_log_.line("weights: " + weights.text());
   return weights;
-}
-
-bool Trainer::mean_is_better(nlohmann::json& metrics) {
-  const std::int64_t first = first_averaged_step(progress_.step);
-  std::vector<std::string> damaged;
-  const std::vector<std::int64_t> steps =
-      load_average(checkpoints_, config_.train.average, first, replica_.model().state(), damaged);
-  for (const std::string& why : damaged) run_log_.line("omitted from the mean: " + why);
-  if (std::ssize(steps) < config_.train.average) {
-    run_log_.line(
-        fmt::format("train.average={}, but the last fifth of the run (from step {}) has {} "
-                    "intact checkpoint{} (train.save_every={}): {}",
-                    config_.train.average, first, steps.size(), steps.size() == 1 ? "" : "s",
-                    config_.train.save_every,
-                    steps.size() < 2 ? "no mean is computed" : "the mean is computed from these"));
-  }
-  if (steps.size() < 2) return false;
-  metrics["mean_of_steps"] = steps;
-  if (!data_.valid.empty()) {
-    replica_.share_weights();
-    const double value =
-        deciding_value(validation_metrics().value(), deciding_metric(config_.train));
-    metrics["average"] = value;
-    const bool better = is_better(deciding_metric(config_.train), value, progress_.best);
-    run_log_.line(
-        fmt::format("the mean of {} checkpoints has {} {:.7g} on the validation data (best "
-                    "checkpoint: {}): the {} is used",
-                    steps.size(), info_of(deciding_metric(config_.train)).name, value,
-                    progress_.best ? fmt::format("{:.7g}", *progress_.best) : "none",
-                    better           ? "mean"
-                    : progress_.best ? "best checkpoint"
-                                     : "last checkpoint"));
-    if (!better) return false;
-  }
-  write_average(run_, replica_.model().state(), steps);
-  return true;
 }
 
 std::optional<Evaluation> Trainer::final_evaluation() {

@@ -1,26 +1,12 @@
 #pragma once
 /// The training loop of one run.
-#include <functional>
-#include <memory>
-#include <optional>
 #include <set>
-#include <string>
-#include <vector>
 
-#include <nlohmann/json.hpp>
-
-#include "autograd/base/error.h"
-#include "data/batches/batcher.h"
-#include "nn/models/model.h"
-#include "optim/optimizer.h"
-#include "train/config/config.h"
 #include "train/loop/replica.h"
 #include "train/loop/run_progress.h"
 #include "train/loop/weight_ema.h"
 #include "train/run/checkpoint_folder.h"
-#include "train/run/run_folder.h"
 #include "train/run/run_metrics.h"
-#include "train/tasks/task.h"
 #include "train/terminal/run_log.h"
 #include "train/terminal/signals.h"
 
@@ -73,9 +59,6 @@ class Trainer {
   void one_step();
   /// Called for a non-finite step: skips it, or saves and ends the run.
   void handle_nonfinite_step(const Error& error);
-  /// Advice for the user after a non-finite step. `from`: step of the last checkpoint; 0: no
-  /// step has been saved.
-  std::string advice(std::int64_t from, bool skipping) const;
   /// Logs the reasons why checkpoints were not removed, each once.
   void warn_undeleted(const std::vector<std::string>& reasons);
   void report(const StepResult& result, double lr);
@@ -94,11 +77,6 @@ class Trainer {
   /// Points the link `best` at the best checkpoint, or removes the link if there is no best
   /// checkpoint or it is lost.
   void find_best();
-  void remove_average();  ///< removes RUN/average, if it exists
-  /// Loads the mean of the last checkpoints, if there are at least two, into the model and
-  /// evaluates it. If it is better than the best checkpoint, or if there are no validation data,
-  /// writes it to RUN/average and returns true. Adds the results to `metrics`.
-  bool mean_is_better(nlohmann::json& metrics);
 
   const Config& config_;
   RunFolder run_;

@@ -1,5 +1,7 @@
 #include "train/run/average.h"
 
+#include <fmt/format.h>
+
 #include "autograd/base/error.h"
 #include "nn/weights.h"
 
@@ -13,7 +15,7 @@ struct Source {
 };
 
 std::vector<Source> open_sources(const CheckpointFolder& checkpoints, std::int64_t count,
-                                 std::int64_t first, std::vector<std::string>& damaged) {
+                                 std::int64_t first, std::vector<std::string>& notes) {
   std::vector<Source> sources;
   std::vector<std::int64_t> steps = checkpoints.steps();
   for (; !steps.empty() && std::ssize(sources) < count && steps.back() >= first; steps.pop_back()) {
@@ -24,7 +26,7 @@ std::vector<Source> open_sources(const CheckpointFolder& checkpoints, std::int64
           {checkpoint.step, SafetensorsFile::read(checkpoint.folder / "model.safetensors")});
     } catch (const Error& error) {
       if (error.code != Exit::bad_input) throw;
-      damaged.emplace_back(error.what());
+      notes.push_back(fmt::format("omitted from the mean: {}", error.what()));
     }
   }
   return sources;
@@ -32,16 +34,23 @@ std::vector<Source> open_sources(const CheckpointFolder& checkpoints, std::int64
 
 }  // namespace
 
-std::int64_t first_averaged_step(std::int64_t last_step) { return last_step - (last_step + 4) / 5; }
-
-std::vector<std::int64_t> load_average(const CheckpointFolder& checkpoints, std::int64_t count,
-                                       std::int64_t first, std::span<const NamedTensor> parameters,
-                                       std::vector<std::string>& damaged) {
-  const std::vector<Source> files = open_sources(checkpoints, count, first, damaged);
+std::vector<std::int64_t> load_average(const CheckpointFolder& checkpoints,
+                                       const TrainOptions& train, std::int64_t last_step,
+                                       std::span<const NamedTensor> parameters,
+                                       std::vector<std::string>& notes) {
+  const std::int64_t first = last_step - (last_step + 4) / 5;  // ⌊4/5 · last_step⌋
+  const std::vector<Source> files = open_sources(checkpoints, train.average, first, notes);
+  if (std::ssize(files) < train.average) {
+    notes.push_back(fmt::format(
+        "train.average={}, but the last fifth of the run (from step {}) has {} "
+        "intact checkpoint{} (train.save_every={}): {}",
+        train.average, first, files.size(), files.size() == 1 ? "" : "s", train.save_every,
+        files.size() < 2 ? "no mean is computed" : "the mean is computed from these"));
+  }
+  if (files.size() < 2) return {};
   std::vector<std::int64_t> steps;
   steps.reserve(files.size());
   for (const Source& source : files) steps.push_back(source.step);
-  if (files.size() < 2) return steps;
   for (const Source& source : files)  // throws if a file does not fit the model
     load_weights(source.file, parameters, checkpoints.folder_of(source.step).string());
   for (const NamedTensor& p : parameters) {
@@ -65,6 +74,12 @@ void write_average(const RunFolder& run, std::span<const NamedTensor> parameters
          write_safetensors(file, tensor_views(parameters), {{"format", "pt"}});
        }}};
   write_files(run.average(), steps.front(), content, {{"mean_of_steps", steps}});
+}
+
+void remove_average(const RunFolder& run) {
+  if (!std::filesystem::exists(run.average())) return;
+  if (const std::string why = remove_folder(run.average()); !why.empty())
+    throw Error(Exit::io, why);
 }
 
 HEED_END

@@ -12,21 +12,21 @@
 
 HEED_BEGIN
 
-/// The step at which the last fifth of a run begins, ⌊4/5 · last_step⌋. Checkpoints of earlier
-/// steps differ too much from the last for a useful mean.
-std::int64_t first_averaged_step(std::int64_t last_step);
-
 /// Sets the parameters to the elementwise mean of the weights of the newest checkpoints, at most
-/// `count` and from step `first` on, and returns their steps, newest first. With fewer than two
-/// checkpoints, the parameters are unchanged. Damaged checkpoints are skipped, and their errors
-/// added to `damaged`. Checkpoints saved on request, except the newest, are skipped silently,
-/// because the step at which a run was stopped must not affect its weights.
-std::vector<std::int64_t> load_average(const CheckpointFolder& checkpoints, std::int64_t count,
-                                       std::int64_t first, std::span<const NamedTensor> parameters,
-                                       std::vector<std::string>& damaged);
+/// train.average, and returns their steps, newest first. Checkpoints before the last fifth of the
+/// run, which ends at `last_step`, differ too much from the last for a useful mean. With fewer than
+/// two checkpoints, returns none and leaves the parameters unchanged. Damaged checkpoints are
+/// skipped. Checkpoints saved on request, except the newest, are skipped silently, because the step
+/// at which a run was stopped must not affect its weights. Adds messages for the user to `notes`.
+std::vector<std::int64_t> load_average(const CheckpointFolder& checkpoints,
+                                       const TrainOptions& train, std::int64_t last_step,
+                                       std::span<const NamedTensor> parameters,
+                                       std::vector<std::string>& notes);
 
 /// Writes the parameters (the mean of these steps) to RUN/average.
 void write_average(const RunFolder& run, std::span<const NamedTensor> parameters,
                    const std::vector<std::int64_t>& steps);
+/// Removes RUN/average, if it exists.
+void remove_average(const RunFolder& run);
 
 HEED_END

@@ -66,7 +66,7 @@ fault("validation: draws samples if decode.sample is set", "train/tasks/seq2seq.
 
 fault("average: divides by the requested number of checkpoints", "train/run/average.cpp",
       "static_cast<double>(files.size())",
-      "static_cast<double>(count)",
+      "static_cast<double>(train.average)",
       "training:trainer")
 
 fault("BLEU: the brevity penalty uses the inverse ratio", "train/metrics/bleu.cpp",
