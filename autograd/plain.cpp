@@ -18,7 +18,7 @@ HEED_BEGIN
 Block* allocate_block(std::size_t bytes) {
   void* const memory =
       ::operator new (sizeof(Block) + bytes, std::align_val_t{alignof(Block)}, std::nothrow);
-  if (memory == nullptr) throw Error(Exit::io, fmt::format("out of memory: {} bytes", bytes));
+  if (memory == nullptr) throw Error(Exit::io, "out of memory: {} bytes", bytes);
   return new (memory) Block;
 }
 

@@ -190,7 +190,7 @@ void run_node(Node& node, const Array& dy, std::span<const Grad> dx) {
       node.backward(dy, dx);
     }
   } catch (const Error& error) {
-    throw Error(error.code, fmt::format("[backward of {}] {}", op_name(node.op()), error.what()));
+    throw Error(error.code, "[backward of {}] {}", op_name(node.op()), error.what());
   }
 }
 

@@ -154,9 +154,9 @@ void QuantisedWeights::add(const TensorView& matrix, const Array& values) {
   for (std::int64_t r = 0; r < rows; ++r) {
     if (std::isnan(scales[r]))
       throw Error(Exit::non_finite,
-                  fmt::format("{}: row {} has a weight that is not finite or has a magnitude of "
-                              "2^127 or more, which int8 cannot represent",
-                              matrix.name, r));
+                  "{}: row {} has a weight that is not finite or has a magnitude of "
+                  "2^127 or more, which int8 cannot represent",
+                  matrix.name, r);
   }
   views_.push_back({matrix.name, DType::i8, matrix.shape, std::as_bytes(std::span(q))});
   views_.push_back({matrix.name + std::string(scale_suffix),
@@ -181,9 +181,8 @@ LoadedWeights load_weights(const SafetensorsFile& file, std::span<const NamedTen
   Comparison found = compare(file, parameters);
   if (!options.strict && !found.names.loaded.empty()) found.missing = found.extra = {};
   if (!found.missing.empty() || !found.mismatched.empty() || !found.extra.empty()) {
-    throw Error(Exit::bad_input,
-                fmt::format("{}: the weights do not fit the model{}{}{}", file_name,
-                            listed(found.missing), listed(found.mismatched), listed(found.extra)));
+    throw Error(Exit::bad_input, "{}: the weights do not fit the model{}{}{}", file_name,
+                listed(found.missing), listed(found.mismatched), listed(found.extra));
   }
   for (const NamedTensor& p : parameters) {
     Tensor into = p.tensor;  // a handle: writes change the model

@@ -145,11 +145,10 @@ double Optimizer::norm_of(const std::vector<Array>& gradients) const {
   for (std::size_t i = 0; i < gradients.size(); ++i) {
     const double squared = kernels::sum_squares(gradients[i].data(), gradients[i].size());
     if (!std::isfinite(squared)) {
-      throw Error(
-          Exit::non_finite,
-          fmt::format("[optimizer] step {}: the gradient of {} is not finite; the weights are "
-                      "as before the step",
-                      steps_ + 1, parameters_[i].name));
+      throw Error(Exit::non_finite,
+                  "[optimizer] step {}: the gradient of {} is not finite; the weights are "
+                  "as before the step",
+                  steps_ + 1, parameters_[i].name);
     }
     squares += squared;
   }

@@ -1,7 +1,10 @@
 #pragma once
 /// The exception that heed throws for errors: a message for the user and the program's exit status.
+#include <fmt/format.h>
+
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 namespace heed {
 
@@ -17,6 +20,11 @@ enum class Exit {
 struct Error : std::runtime_error {
   Error(Exit exit_code, const std::string& message)
       : std::runtime_error(message), code(exit_code) {}
+  /// The message is formatted as by fmt::format.
+  template <class First, class... Rest>
+  Error(Exit exit_code, fmt::format_string<First, Rest...> format, First&& first, Rest&&... rest)
+      : Error(exit_code,
+              fmt::format(format, std::forward<First>(first), std::forward<Rest>(rest)...)) {}
   Exit code;
 };
 

@@ -12,7 +12,6 @@
 ///   OpenTable<MixerKind, MixerFactory>& mixers();    // defined in a .cpp
 ///
 /// Names must be registered before other threads read them; they are never removed.
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <cstddef>
@@ -56,8 +55,8 @@ class OpenNames {
   std::size_t registered(std::string_view name) {
     if (!is_registered_name(name)) {
       throw Error(Exit::bad_input,
-                  fmt::format("{} \"{}\": expected a name of words joined by dots, as in mine.{}",
-                              what_, name, what_));
+                  "{} \"{}\": expected a name of words joined by dots, as in mine.{}", what_, name,
+                  what_);
     }
     const auto found = std::ranges::find(names_, name);
     if (found == names_.end()) {
@@ -88,8 +87,7 @@ class OpenTable {
     OpenNames& names = open_names(E{});
     const std::size_t i = names.registered(name) - names.built_in();
     if (values_.size() <= i) values_.resize(i + 1);
-    if (values_[i])
-      throw Error(Exit::bad_input, fmt::format("{} {} is registered twice", names.what(), name));
+    if (values_[i]) throw Error(Exit::bad_input, "{} {} is registered twice", names.what(), name);
     values_[i] = std::move(value);
   }
 
@@ -102,8 +100,8 @@ class OpenTable {
     const std::size_t i = static_cast<std::size_t>(e) - names.built_in();
     if (i < values_.size() && values_[i]) return values_[i];
     throw Error(Exit::failed,
-                fmt::format("{} {} is registered only for the other number type (float or double)",
-                            names.what(), names.all().at(static_cast<std::size_t>(e))));
+                "{} {} is registered only for the other number type (float or double)",
+                names.what(), names.all().at(static_cast<std::size_t>(e)));
   }
 
  private:

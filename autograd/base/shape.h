@@ -1,6 +1,5 @@
 #pragma once
 /// The shape of a dense row-major array: up to eight extents, each at least 0.
-#include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>

@@ -55,8 +55,8 @@ Error cannot_read(const fs::path& path, int error, bool named) {
 }
 
 void throw_io(std::string_view what, const fs::path& path, int error) {
-  throw Error(Exit::io, fmt::format("cannot {} {}: {}", what, path.string(),
-                                    std::generic_category().message(error)));
+  throw Error(Exit::io, "cannot {} {}: {}", what, path.string(),
+              std::generic_category().message(error));
 }
 
 fs::path temporary_name(const fs::path& path) {
@@ -134,7 +134,7 @@ FileReader::FileReader(const fs::path& path, Kinds kinds) : name_(shown_path(pat
   if ((!standard && file_.get() < 0) || ::fstat(descriptor(), &about) < 0)
     throw cannot_read(path, errno, named);
   const auto refuse = [&](std::string_view what) {
-    throw Error(Exit::bad_input, fmt::format("{}: {}", name_, what));
+    throw Error(Exit::bad_input, "{}: {}", name_, what);
   };
   const bool device = S_ISCHR(about.st_mode) || S_ISBLK(about.st_mode);
   if (!named && !S_ISREG(about.st_mode)) refuse("not a regular file");
@@ -156,8 +156,7 @@ std::size_t FileReader::read_some(std::span<char> into) {
 void FileReader::read(std::span<std::byte> into) {
   while (!into.empty()) {
     const std::size_t got = read_some({reinterpret_cast<char*>(into.data()), into.size()});
-    if (got == 0)
-      throw Error(Exit::bad_input, fmt::format("{}: ends too early (truncated?)", name_));
+    if (got == 0) throw Error(Exit::bad_input, "{}: ends too early (truncated?)", name_);
     into = into.subspan(got);
   }
 }
@@ -165,13 +164,12 @@ void FileReader::read(std::span<std::byte> into) {
 std::string read_bytes(const fs::path& path, std::uint64_t limit) {
   FileReader file(path);
   if (file.size() > limit)
-    throw Error(Exit::bad_input, fmt::format("{}: longer than {} bytes", file.name(), limit));
+    throw Error(Exit::bad_input, "{}: longer than {} bytes", file.name(), limit);
   std::string bytes;
   try {
     bytes.resize(file.size());
   } catch (const std::exception&) {  // bad_alloc or length_error
-    throw Error(Exit::io,
-                fmt::format("{}: not enough memory for its {} bytes", file.name(), file.size()));
+    throw Error(Exit::io, "{}: not enough memory for its {} bytes", file.name(), file.size());
   }
   std::size_t have = 0;
   while (const std::size_t got = file.read_some(std::span(bytes).subspan(have))) have += got;

@@ -16,7 +16,7 @@ constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
 
 void check_line(std::string_view line, const std::string& file, std::int64_t number) {
   const auto refuse = [&](const std::string& what) {
-    throw Error(Exit::bad_input, fmt::format("{}:{}: {}", file, number, what));
+    throw Error(Exit::bad_input, "{}:{}: {}", file, number, what);
   };
   if (const auto at = invalid_utf8(line); at != std::string_view::npos) {
     refuse(fmt::format("invalid UTF-8 at byte {} of the line (0x{:02X})", at + 1,
@@ -43,8 +43,7 @@ TextSource::TextSource(const std::string& path, const Limits& limits)
 }
 
 void TextSource::check_size(std::uint64_t size) const {
-  if (size > limit_)
-    throw Error(Exit::bad_input, fmt::format("{}: longer than {} bytes", file_.name(), limit_));
+  if (size > limit_) throw Error(Exit::bad_input, "{}: longer than {} bytes", file_.name(), limit_);
 }
 
 bool TextSource::read_raw(std::string& into) {
@@ -90,8 +89,7 @@ bool LineReader::next(std::string& line) {
   if (line.ends_with('\r')) line.pop_back();
   const std::string& file = source_.file().name();
   if (line.size() > max_bytes_) {
-    throw Error(Exit::bad_input,
-                fmt::format("{}:{}: a line of more than {} bytes", file, number_, max_bytes_));
+    throw Error(Exit::bad_input, "{}:{}: a line of more than {} bytes", file, number_, max_bytes_);
   }
   check_line(line, file, number_);
   return true;

@@ -61,8 +61,7 @@ std::atomic<std::int64_t> unkept_bytes{0};
 Block* ask_system(std::size_t bytes) {
   const std::size_t whole = sizeof(Block) + bytes;
   void* memory = ::operator new (whole, std::align_val_t{alignof(Block)}, std::nothrow);
-  if (memory == nullptr)
-    throw Error(Exit::io, fmt::format("out of memory: {} MiB more needed", whole >> 20));
+  if (memory == nullptr) throw Error(Exit::io, "out of memory: {} MiB more needed", whole >> 20);
   unkept_allocations.fetch_add(1, std::memory_order_relaxed);
   unkept_bytes.fetch_add(static_cast<std::int64_t>(whole), std::memory_order_relaxed);
   Block* block = new (memory) Block;
@@ -186,7 +185,7 @@ bool PoisonNewBlocks::is_poison(real value) {
 
 Block* allocate_block(std::size_t bytes) {
   if (bytes >> 48 != 0)
-    throw Error(Exit::io, fmt::format("out of memory: {} MiB requested at once", bytes >> 20));
+    throw Error(Exit::io, "out of memory: {} MiB requested at once", bytes >> 20);
   Block* const block = !keep           ? ask_system(bytes)
                        : bytes < large ? my_arena()->allocate(bytes)
                                        : heap().allocate(bytes);

@@ -100,8 +100,7 @@ void Heap::grow(std::size_t bytes) {
       pages(std::max(bytes + unit, static_cast<std::size_t>(counters_.system_bytes) / 8));
   std::byte* memory = map(more, next);
   if (memory == nullptr) memory = map(more = pages(bytes + unit), next);
-  if (memory == nullptr)
-    throw Error(Exit::io, fmt::format("out of memory: {} MiB more needed", more >> 20));
+  if (memory == nullptr) throw Error(Exit::io, "out of memory: {} MiB more needed", more >> 20);
   ::madvise(memory, more, MADV_HUGEPAGE);  // a hint; refusal costs only speed
   ++counters_.system_allocations;
   counters_.system_bytes += static_cast<std::int64_t>(more);

@@ -1,7 +1,5 @@
 #include "data/batches/batcher.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <system_error>
 
@@ -56,9 +54,8 @@ std::int64_t BatchStream::batches_in(std::int64_t epoch) {
 void BatchStream::seek(Position position) {
   if (position.epoch < 0 || position.batch < 0 ||
       position.batch >= static_cast<std::int64_t>(plan(position.epoch).size())) {
-    throw Error(Exit::bad_input,
-                fmt::format("there is no batch {} in epoch {}: have the data changed?",
-                            position.batch, position.epoch));
+    throw Error(Exit::bad_input, "there is no batch {} in epoch {}: have the data changed?",
+                position.batch, position.epoch);
   }
   position_ = position;
 }

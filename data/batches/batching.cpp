@@ -1,7 +1,5 @@
 #include "data/batches/batching.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <iterator>
@@ -237,9 +235,9 @@ Random Draw::random(Stream stream, std::uint32_t part) const {
 void SequenceBatching::check_trainable(const Dataset& data) const {
   if (data.size() > 0) return;
   throw Error(Exit::bad_input,
-              fmt::format("data.train: no sample is left to train on ({} too short, {} longer than "
-                          "data.max_length)",
-                          data.skipped_empty, data.skipped_long));
+              "data.train: no sample is left to train on ({} too short, {} longer than "
+              "data.max_length)",
+              data.skipped_empty, data.skipped_long);
 }
 
 /// Cuts samples, in the given order, into batches within the limits of the options.

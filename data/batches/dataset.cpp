@@ -109,9 +109,8 @@ Dataset tokenize(const Split& split, const Tokenizer& source, const Tokenizer& t
 
 void check_text(const Dataset& data, const std::string& what) {
   if (data.stream.size() >= 2) return;
-  throw Error(Exit::bad_input,
-              fmt::format("{}: the text has {} token{}; at least 2 are required", what,
-                          data.stream.size(), data.stream.size() == 1 ? "" : "s"));
+  throw Error(Exit::bad_input, "{}: the text has {} token{}; at least 2 are required", what,
+              data.stream.size(), data.stream.size() == 1 ? "" : "s");
 }
 
 void check_lengths(const Dataset& data, const EvaluationLimits& limits, const std::string& what) {
@@ -122,13 +121,11 @@ void check_lengths(const Dataset& data, const EvaluationLimits& limits, const st
         limits.positions > 0 &&
         (target > limits.positions || source > limits.positions * limits.rows_per_position);
     if (!placed && needed <= limits.longest) continue;
-    throw Error(
-        Exit::bad_input,
-        fmt::format("{}: line {} of the {} has {} {}{}", what, i + 1,
-                    source > target ? "source" : "target", needed,
-                    source > target && data.inputs ? "rows" : "tokens, its end token included",
-                    placed ? fmt::format(", but the model has only {} positions", limits.positions)
-                           : fmt::format("; at most {} are accepted", limits.longest)));
+    throw Error(Exit::bad_input, "{}: line {} of the {} has {} {}{}", what, i + 1,
+                source > target ? "source" : "target", needed,
+                source > target && data.inputs ? "rows" : "tokens, its end token included",
+                placed ? fmt::format(", but the model has only {} positions", limits.positions)
+                       : fmt::format("; at most {} are accepted", limits.longest));
   }
 }
 

@@ -1,6 +1,5 @@
 #pragma once
 /// A loop over source lines that adds the line to error messages.
-#include <fmt/format.h>
 
 #include <span>
 #include <string>
@@ -27,9 +26,8 @@ void for_each_line(std::span<const std::string> lines, const std::string& what,
                  const std::string message = e.what();
                  const bool names_it = message.find(shown_path(lines[i])) != std::string::npos ||
                                        message.find(shown(lines[i])) != std::string::npos;
-                 throw Error(e.code,
-                             fmt::format("{}: line {}: {}{}", what, i + 1,
-                                         names_it ? "" : shown_path(lines[i]) + ": ", message));
+                 throw Error(e.code, "{}: line {}: {}{}", what, i + 1,
+                             names_it ? "" : shown_path(lines[i]) + ": ", message);
                }
              }
            });

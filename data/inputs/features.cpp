@@ -1,7 +1,5 @@
 #include "data/inputs/features.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 
@@ -19,9 +17,8 @@ std::vector<float> frames_of(const std::string& line, const FeatureOptions& opti
   if (!is_tones(line) && line.ends_with(".npy")) {
     Matrix matrix = read_npy(line);
     if (matrix.columns != options.width)
-      throw Error(Exit::bad_input,
-                  fmt::format("the number of columns is {}, but data.features.width is {}",
-                              matrix.columns, options.width));
+      throw Error(Exit::bad_input, "the number of columns is {}, but data.features.width is {}",
+                  matrix.columns, options.width);
     return std::move(matrix.values);
   }
   return log_mel(is_tones(line) ? play_tones(line, options.rate) : read_wav(line, options.rate),
@@ -34,9 +31,8 @@ void require_finite(std::span<const float> frames, std::int64_t width) {
   const auto found = std::ranges::find_if(frames, [](float v) { return !std::isfinite(v); });
   if (found == frames.end()) return;
   const std::int64_t at = found - frames.begin();
-  throw Error(Exit::bad_input,
-              fmt::format("row {}, column {} contains {}, which is not a finite number",
-                          at / width + 1, at % width + 1, *found));
+  throw Error(Exit::bad_input, "row {}, column {} contains {}, which is not a finite number",
+              at / width + 1, at % width + 1, *found);
 }
 
 void normalise(std::vector<float>& frames, std::int64_t width) {

@@ -24,9 +24,9 @@ Video image_of(const std::string& line, const ImageOptions& options, IdxFiles& f
   const std::int64_t image_channels = shape.size() == 4 ? shape[3] : 1;
   if (shape.size() < 3 || image_channels != channels) {
     throw Error(Exit::bad_input,
-                fmt::format("{}: expected an IDX file of images whose number of channels is {} "
-                            "(data.image.channels), got one of shape {}",
-                            shown_path(item.path), channels, fmt::join(shape, " x ")));
+                "{}: expected an IDX file of images whose number of channels is {} "
+                "(data.image.channels), got one of shape {}",
+                shown_path(item.path), channels, fmt::join(shape, " x "));
   }
   const auto values = file.item(item, "images");
   return {1, shape[1], shape[2], image_channels, {values.begin(), values.end()}};
@@ -50,11 +50,10 @@ void Images::check_size(std::int64_t height, std::int64_t width, const char* nou
   const bool same = height == options_.height && width == options_.width,
              enough = height >= options_.height && width >= options_.width;
   if (same || (options_.crop && enough)) return;
-  throw Error(
-      Exit::bad_input,
-      fmt::format("{} has {} x {} pixels (height x width), but data.image requires {} x {}{}", noun,
-                  height, width, options_.height, options_.width,
-                  enough ? "; set data.image.crop to accept larger sizes" : ""));
+  throw Error(Exit::bad_input,
+              "{} has {} x {} pixels (height x width), but data.image requires {} x {}{}", noun,
+              height, width, options_.height, options_.width,
+              enough ? "; set data.image.crop to accept larger sizes" : "");
 }
 
 void Images::keep(Video& video) {

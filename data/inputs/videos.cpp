@@ -13,13 +13,10 @@
 namespace heed {
 namespace {
 
-[[noreturn]] void refuse(const std::string& message) { throw Error(Exit::bad_input, message); }
-
 void check_frames(std::int64_t frames, const VideoOptions& video, const std::string& line) {
   if (frames == video.frames) return;
-  refuse(fmt::format("{}the number of frames is {}, but data.video.frames is {}",
-                     is_motion(line) ? fmt::format("\"{}\": ", shown(line)) : "", frames,
-                     video.frames));
+  throw Error(Exit::bad_input, "{}the number of frames is {}, but data.video.frames is {}",
+              is_motion(line) ? fmt::format("\"{}\": ", shown(line)) : "", frames, video.frames);
 }
 
 Video video_of(const std::string& line, const ImageOptions& options, const VideoOptions& video,
@@ -33,24 +30,24 @@ Video video_of(const std::string& line, const ImageOptions& options, const Video
     const IdxFile& file = files.open(item.path);
     const std::vector<std::int64_t>& shape = file.shape();
     if (shape.size() != 4)
-      refuse(fmt::format(
-          "{}: expected an IDX file of videos (videos x frames x height x width), got one of shape "
-          "{}",
-          shown_path(item.path), fmt::join(shape, " x ")));
+      throw Error(Exit::bad_input,
+                  "{}: expected an IDX file of videos (videos x frames x height x width), got one "
+                  "of shape {}",
+                  shown_path(item.path), fmt::join(shape, " x "));
     const auto values = file.item(item, "videos");
     return {shape[1], shape[2], shape[3], 1, {values.begin(), values.end()}};
   }
   if (!line.ends_with(".npy"))
-    refuse(
-        "not a video: expected a .npy file, an item of an IDX file (FILE#17) or a description "
-        "(clip:...)");
+    throw Error(Exit::bad_input,
+                "not a video: expected a .npy file, an item of an IDX file (FILE#17) or a "
+                "description (clip:...)");
   ByteArray array = read_npy_bytes(line);
   const std::vector<std::int64_t>& shape = array.shape;
   if (shape.size() != 3 && shape.size() != 4)
-    refuse(
-        fmt::format("expected a video of shape (frames, height, width) or (frames, height, width, "
-                    "channels), got an array of shape ({})",
-                    fmt::join(shape, ", ")));
+    throw Error(Exit::bad_input,
+                "expected a video of shape (frames, height, width) or (frames, height, width, "
+                "channels), got an array of shape ({})",
+                fmt::join(shape, ", "));
   return {shape[0], shape[1], shape[2], shape.size() == 4 ? shape[3] : 1, std::move(array.values)};
 }
 
@@ -82,8 +79,8 @@ Videos::Videos(std::span<const std::string> lines, const ImageOptions& options,
     all[i] = video_of(lines[i], options, video, files);
     check_frames(all[i].frames, video, lines[i]);
     if (all[i].channels != options.channels)
-      refuse(fmt::format("the number of channels is {}, but data.image.channels is {}",
-                         all[i].channels, options.channels));
+      throw Error(Exit::bad_input, "the number of channels is {}, but data.image.channels is {}",
+                  all[i].channels, options.channels);
     check_size(all[i].height, all[i].width, "the video");
   });
   for (Video& video : all) keep(video);

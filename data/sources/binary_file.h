@@ -1,5 +1,4 @@
 #pragma once
-#include <fmt/format.h>
 
 #include <string>
 
@@ -21,7 +20,7 @@ inline std::string read_binary_file(const std::string& path) {
 
 /// Throws Error(bad_input) with the message "PATH: WHY".
 [[noreturn]] inline void refuse_file(const std::string& path, const std::string& why) {
-  throw Error(Exit::bad_input, fmt::format("{}: {}", shown_path(path), why));
+  throw Error(Exit::bad_input, "{}: {}", shown_path(path), why);
 }
 
 }  // namespace heed

@@ -34,8 +34,6 @@ std::string listed(const std::vector<std::string>& paths) {
   return out;
 }
 
-[[noreturn]] void refuse(Exit code, const std::string& message) { throw Error(code, message); }
-
 /// Adds sources that are not text: a line for each item of an IDX file, or for each path in a list
 /// of files, which is relative to the folder of the list. A .csv file also contains the targets.
 void add_listed(const std::string& path, Split& split) {
@@ -52,8 +50,8 @@ void add_listed(const std::string& path, Split& split) {
     ++number;
     const std::size_t comma = line.find(',');
     if (both && comma == std::string::npos) {
-      refuse(Exit::bad_input, fmt::format("{}: line {} has no comma: FILE,TARGET is expected",
-                                          shown_path(path), number));
+      throw Error(Exit::bad_input, "{}: line {} has no comma: FILE,TARGET is expected",
+                  shown_path(path), number);
     }
     split.source.push_back(file(line.substr(0, both ? comma : std::string::npos)));
     if (both) split.target.push_back(line.substr(comma + 1));
@@ -68,8 +66,8 @@ void add_targets(const std::string& path, std::vector<std::string>& lines) {
   }
   const IdxFile file = IdxFile::read(path);
   if (file.shape().size() != 1)
-    refuse(Exit::bad_input, fmt::format("{}: expected an IDX file of labels, got one of shape {}",
-                                        shown_path(path), fmt::join(file.shape(), " x ")));
+    throw Error(Exit::bad_input, "{}: expected an IDX file of labels, got one of shape {}",
+                shown_path(path), fmt::join(file.shape(), " x "));
   for (std::int64_t i = 0; i < file.size(); ++i) lines.push_back(std::to_string(file[i].front()));
 }
 
@@ -102,13 +100,12 @@ Split read_pairs(const FilesOptions& files, const ReadOptions& options) {
     for (const std::string& path : files.source) add_listed(path, split);
     for (const std::string& path : files.target) add_targets(path, split.target);
   }
-  if (split.source.empty()) refuse(Exit::bad_input, listed(files.source) + ": empty file");
-  if (split.target.empty()) refuse(Exit::bad_input, listed(files.target) + ": empty file");
+  if (split.source.empty()) throw Error(Exit::bad_input, listed(files.source) + ": empty file");
+  if (split.target.empty()) throw Error(Exit::bad_input, listed(files.target) + ": empty file");
   if (split.source.size() != split.target.size()) {
-    refuse(Exit::bad_input,
-           fmt::format("source and target differ in the number of lines: {} in {}, {} in {}",
-                       split.source.size(), listed(files.source), split.target.size(),
-                       listed(files.target)));
+    throw Error(
+        Exit::bad_input, "source and target differ in the number of lines: {} in {}, {} in {}",
+        split.source.size(), listed(files.source), split.target.size(), listed(files.target));
   }
   return split;
 }
@@ -142,9 +139,9 @@ void cut_fractions(Corpus& corpus, double valid, double test) {
   const std::size_t train_end = upto(1.0 - valid - test),
                     valid_end = test > 0.0 ? upto(1.0 - test) : n;
   if (train_end == 0 || (valid > 0.0 && train_end == valid_end) || (test > 0.0 && valid_end == n)) {
-    refuse(Exit::bad_input,
-           fmt::format("data.train: too few {} ({}) for data.valid_fraction and data.test_fraction",
-                       lines ? "lines" : "bytes", n));
+    throw Error(Exit::bad_input,
+                "data.train: too few {} ({}) for data.valid_fraction and data.test_fraction",
+                lines ? "lines" : "bytes", n);
   }
   if (lines) {
     for (const auto side : {&Split::source, &Split::target}) {
@@ -173,10 +170,8 @@ void require_files(const std::vector<std::string>& paths, const std::string& spl
     if (path == "-" || exists(std::filesystem::status(path, error))) continue;
     if (error != std::errc::no_such_file_or_directory) continue;  // reading will report this error
     const bool relative = std::filesystem::path(path).is_relative();
-    refuse(Exit::bad_input,
-           fmt::format(
-               "{}: no such file ({}{})", shown_path(path), origin(split, side),
-               relative ? "; the path is relative to the folder in which heed was started" : ""));
+    throw Error(Exit::bad_input, "{}: no such file ({}{})", shown_path(path), origin(split, side),
+                relative ? "; the path is relative to the folder in which heed was started" : "");
   }
 }
 
@@ -197,8 +192,8 @@ std::vector<std::string> text_files(const std::vector<std::string>& names,
       return std::filesystem::file_size(path, error) > 0;
     });
     if (all.size() == before)
-      refuse(Exit::bad_input, fmt::format("{}: no non-empty file matches {}", origin(split, "text"),
-                                          shown_path(name)));
+      throw Error(Exit::bad_input, "{}: no non-empty file matches {}", origin(split, "text"),
+                  shown_path(name));
   }
   return all;
 }
@@ -215,34 +210,33 @@ Split read_split(const FilesOptions& files, const ReadOptions& options, const st
   require_files(texts, name, "text");
   Split split;
   if (reads != Reads::pairs && files.text.empty())
-    refuse(Exit::usage, fmt::format("data.{}.text: names no file", name));
+    throw Error(Exit::usage, "data.{}.text: names no file", name);
   if (reads == Reads::lines) {
     split.source = read_lines(texts);
-    if (split.source.empty()) refuse(Exit::bad_input, listed(texts) + ": empty file");
+    if (split.source.empty()) throw Error(Exit::bad_input, listed(texts) + ": empty file");
   } else if (reads == Reads::text) {
     for (const auto& path : texts) {
       const std::string text = read_text(path);
-      if (text.empty()) refuse(Exit::bad_input, shown_path(path) + ": empty file");
+      if (text.empty()) throw Error(Exit::bad_input, shown_path(path) + ": empty file");
       if (!split.text.empty() && !split.text.ends_with('\n')) split.text += '\n';
       split.text += text;
     }
   } else {
-    if (files.source.empty())
-      refuse(Exit::usage, fmt::format("data.{}.source: names no file", name));
+    if (files.source.empty()) throw Error(Exit::usage, "data.{}.source: names no file", name);
     const bool both =
         options.input != InputKind::text && std::ranges::all_of(files.source, holds_both_sides);
     if (files.target.empty() && !both)
-      refuse(Exit::usage, fmt::format("data.{}.target: names no file", name));
+      throw Error(Exit::usage, "data.{}.target: names no file", name);
     if (!files.target.empty() && both) {
-      refuse(Exit::usage, fmt::format("data.{}.target: the .csv files of data.{}.source already "
-                                      "contain the targets",
-                                      name, name));
+      throw Error(Exit::usage,
+                  "data.{}.target: the .csv files of data.{}.source already contain the targets",
+                  name, name);
     }
     if (!options.prefixes.empty() && options.prefixes.size() != files.source.size()) {
-      refuse(Exit::usage,
-             fmt::format("data.mixture.prefixes: the number of prefixes is {}, but the number of "
-                         "files in data.{}.source is {}",
-                         options.prefixes.size(), name, files.source.size()));
+      throw Error(Exit::usage,
+                  "data.mixture.prefixes: the number of prefixes is {}, but the number of "
+                  "files in data.{}.source is {}",
+                  options.prefixes.size(), name, files.source.size());
     }
     split = read_pairs(files, options);
   }
@@ -253,12 +247,12 @@ Split read_split(const FilesOptions& files, const ReadOptions& options, const st
 Corpus read_corpus(const DataOptions& options, Reads reads, std::uint64_t seed) {
   if (options.synthetic.name != SyntheticKind::none) {
     if (reads != Reads::pairs)
-      refuse(Exit::usage,
-             "data.synthetic: generates pairs of lines, but this task reads text; "
-             "set task to seq2seq or tag, for example");
+      throw Error(Exit::usage,
+                  "data.synthetic: generates pairs of lines, but this task reads text; "
+                  "set task to seq2seq or tag, for example");
     if (options.lowercase && options.synthetic.symbols > 26) {
-      refuse(Exit::usage,
-             "data.lowercase: would merge symbols; data.synthetic.symbols must be <= 26");
+      throw Error(Exit::usage,
+                  "data.lowercase: would merge symbols; data.synthetic.symbols must be <= 26");
     }
     Corpus corpus = synthetic_corpus(options.synthetic, seed, options.image, options.video);
     if (options.lowercase) {

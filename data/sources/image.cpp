@@ -131,7 +131,7 @@ std::string png_of(const Image& image) {
   png_alloc_size_t size = PNG_IMAGE_PNG_SIZE_MAX(png);
   std::string bytes(size, '\0');
   if (png_image_write_to_memory(&png, bytes.data(), &size, 0, image.values.data(), 0, nullptr) == 0)
-    throw Error(Exit::failed, fmt::format("libpng: {}", png.message));
+    throw Error(Exit::failed, "libpng: {}", png.message);
   bytes.resize(size);
   return bytes;
 }

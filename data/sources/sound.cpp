@@ -123,9 +123,9 @@ constexpr std::string_view tones_mark = "tones:";
 
 [[noreturn]] void refuse_tones(std::string_view line) {
   throw Error(Exit::bad_input,
-              fmt::format("\"{}\" is not a line of tones: expected digits and optionally "
-                          "the number of a take, as in \"tones:3 1 4 #17\"",
-                          shown(line)));
+              "\"{}\" is not a line of tones: expected digits and optionally "
+              "the number of a take, as in \"tones:3 1 4 #17\"",
+              shown(line));
 }
 
 }  // namespace

@@ -219,11 +219,10 @@ Pair sample(const Recipe& recipe, Part part, std::uint64_t i,
     Pair pair = make_pair(recipe, random);
     if (part_of(pair.key, recipe.seed) == part && used.count(pair.source) == 0) return pair;
   }
-  throw Error(
-      Exit::usage,
-      fmt::format("data.synthetic: too few different lines for the split \"{}\" (found {}); "
-                  "request fewer or longer lines",
-                  name_of(part), i));
+  throw Error(Exit::usage,
+              "data.synthetic: too few different lines for the split \"{}\" (found {}); "
+              "request fewer or longer lines",
+              name_of(part), i);
 }
 
 /// Lines of train may repeat, so threads generate them independently.

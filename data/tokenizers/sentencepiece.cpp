@@ -31,7 +31,7 @@ constexpr std::size_t max_part_bytes = 8192;      // maximum size of a text for 
 constexpr std::string_view word_mark = "\u2581";  // represents a space in normalised text
 
 void check(const sentencepiece::util::Status& status) {
-  if (!status.ok()) throw Error(Exit::failed, fmt::format("sentencepiece: {}", status.message()));
+  if (!status.ok()) throw Error(Exit::failed, "sentencepiece: {}", status.message());
 }
 
 class SentencePieceTokenizer final : public Tokenizer {
@@ -39,7 +39,7 @@ class SentencePieceTokenizer final : public Tokenizer {
   /// Error messages begin with `from`, the name of the model.
   SentencePieceTokenizer(std::string proto, const std::string& from) : proto_(std::move(proto)) {
     const auto refuse = [&](const std::string& why) {
-      throw Error(Exit::bad_input, fmt::format("{}: {}", from, why));
+      throw Error(Exit::bad_input, "{}: {}", from, why);
     };
     if (const std::string flaw = flaw_in_piece_model(proto_); !flaw.empty()) refuse(flaw);
     const auto status = processor_.LoadFromSerializedProto(proto_);
@@ -345,10 +345,9 @@ std::unique_ptr<Tokenizer> train_sentencepiece(const TokenizerOptions& options,
   const std::vector<const std::string*> learnt =
       shorter(sample_lines(lines, learn_from, seed), parts);
   if (!lines.empty() && learnt.empty()) {
-    throw Error(
-        Exit::bad_input,
-        fmt::format("tokenizer: the training text contains only words of more than {} bytes",
-                    max_learnt_bytes));
+    throw Error(Exit::bad_input,
+                "tokenizer: the training text contains only words of more than {} bytes",
+                max_learnt_bytes);
   }
   if (!teach_anything(learnt, arguments, options.specials))
     throw Error(Exit::bad_input, "tokenizer: there is no text to learn from");
@@ -356,11 +355,10 @@ std::unique_ptr<Tokenizer> train_sentencepiece(const TokenizerOptions& options,
   const auto status = train(arguments, learnt, proto);
   if (!status.ok()) {
     if (const auto needed = needed_size(status.message())) {
-      throw Error(
-          Exit::usage,
-          fmt::format("tokenizer.vocab_size: {} is too small: characters and specials alone "
-                      "need {} pieces; raise it, or leave out files with rare characters",
-                      options.vocab_size, needed));
+      throw Error(Exit::usage,
+                  "tokenizer.vocab_size: {} is too small: characters and specials alone "
+                  "need {} pieces; raise it, or leave out files with rare characters",
+                  options.vocab_size, needed);
     }
   }
   check(status);

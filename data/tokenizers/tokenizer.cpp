@@ -16,8 +16,7 @@ namespace heed {
 
 void Tokenizer::check_id(std::int32_t id) const {
   if (id < 0 || id >= size()) {
-    throw Error(Exit::failed,
-                fmt::format("token id {} is outside the vocabulary of {} pieces", id, size()));
+    throw Error(Exit::failed, "token id {} is outside the vocabulary of {} pieces", id, size());
   }
 }
 
@@ -128,11 +127,10 @@ Tokenizers Tokenizers::load(const std::filesystem::path& folder, TokenizerKind k
 
 void refuse_large_tokenizer(std::uint64_t bytes) {
   if (bytes <= largest_tokenizer) return;
-  throw Error(
-      Exit::usage,
-      fmt::format("tokenizer: the vocabulary has {} MiB, but the maximum is {} MiB: choose a "
-                  "smaller tokenizer.vocab_size, or look for very long words in the data",
-                  (bytes >> 20) + 1, largest_tokenizer >> 20));
+  throw Error(Exit::usage,
+              "tokenizer: the vocabulary has {} MiB, but the maximum is {} MiB: choose a "
+              "smaller tokenizer.vocab_size, or look for very long words in the data",
+              (bytes >> 20) + 1, largest_tokenizer >> 20);
 }
 
 namespace {
@@ -141,8 +139,8 @@ std::unique_ptr<Tokenizer> load(const std::string& file, const TokenizerOptions&
   std::unique_ptr<Tokenizer> tokenizer = load_tokenizer(file, options.kind);
   for (const std::string& name : options.specials) {
     if (!tokenizer->special(name))
-      throw Error(Exit::usage, fmt::format("tokenizer.specials: {} has no special piece {}",
-                                           shown_path(file), shown(name)));
+      throw Error(Exit::usage, "tokenizer.specials: {} has no special piece {}", shown_path(file),
+                  shown(name));
   }
   return tokenizer;
 }

@@ -227,8 +227,7 @@ std::unique_ptr<Tokenizer> train_vocabulary(const TokenizerOptions& options,
         static_cast<std::int64_t>(special_pieces.size() + options.specials.size());
     const std::int64_t room = options.vocab_size - specials;
     if (room < 1)
-      throw Error(Exit::usage,
-                  fmt::format("tokenizer.vocab_size: must be at least {}", specials + 1));
+      throw Error(Exit::usage, "tokenizer.vocab_size: must be at least {}", specials + 1);
     if (static_cast<std::int64_t>(sorted.size()) > room) sorted.resize(room);
   }
   std::vector<std::string> pieces;
@@ -245,8 +244,7 @@ std::unique_ptr<Tokenizer> train_vocabulary(const TokenizerOptions& options,
 std::unique_ptr<Tokenizer> load_vocabulary(const std::filesystem::path& file, TokenizerKind kind) {
   const auto lines = read_lines(file.string(), largest_tokenizer);
   const auto refuse = [&](std::size_t line, const std::string& message) {
-    throw Error(Exit::bad_input,
-                fmt::format("{}:{}: {}", shown_path(file.string()), line + 1, message));
+    throw Error(Exit::bad_input, "{}:{}: {}", shown_path(file.string()), line + 1, message);
   };
   for (std::size_t i = 0; i < special_pieces.size(); ++i) {
     if (i >= lines.size() || lines[i] != special_pieces[i]) {

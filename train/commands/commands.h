@@ -9,10 +9,6 @@
 
 namespace heed {
 
-[[noreturn]] inline void refuse_arguments(const std::string& message) {
-  throw Error(Exit::usage, message);
-}
-
 struct TrainCommand {
   std::string config;
   std::vector<std::string> overrides;

@@ -22,9 +22,9 @@ void check_destination(const DerivedRun& run) {
   if (!run.overwrite && std::filesystem::exists(run.to.config(), ignored) &&
       std::filesystem::exists(run.to.path / "run.json", ignored))
     throw Error(Exit::usage,
-                fmt::format("{} already holds a run: choose another folder with --run, "
-                            "or replace it with --overwrite",
-                            run.to.path.string()));
+                "{} already holds a run: choose another folder with --run, "
+                "or replace it with --overwrite",
+                run.to.path.string());
   run.overwrite ? refuse_foreign_folder(run.to) : refuse_existing_run(run.to);
 }
 

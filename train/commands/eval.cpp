@@ -34,10 +34,9 @@ struct Subject {
   const std::string alternative = name == "test" ? "valid" : "test";
   const char* const files = reads == Reads::pairs ? "--source FILE --target FILE" : "--text FILE";
   if (alternative_exists)
-    refuse_arguments(fmt::format("the config has no {} split: choose --split {}, or give {}",
-                                 name == "test" ? "test" : "validation", alternative, files));
-  refuse_arguments(
-      fmt::format("the config has neither a validation nor a test split: give {}", files));
+    throw Error(Exit::usage, "the config has no {} split: choose --split {}, or give {}",
+                name == "test" ? "test" : "validation", alternative, files);
+  throw Error(Exit::usage, "the config has neither a validation nor a test split: give {}", files);
 }
 
 /// Reads the split to evaluate. Reads the whole corpus only if this split is synthetic or a
@@ -88,13 +87,13 @@ void print_for_people(const Evaluation& e, const Subject& subject) {
 
 void refuse_contradictions(const EvalCommand& options, const Config& config, const Task& task) {
   if (options.pretokenised && !task.info().has(Metric::bleu))
-    refuse_arguments(fmt::format("--pretokenised is for BLEU, which task {} does not compute",
-                                 task.info().name));
+    throw Error(Exit::usage, "--pretokenised is for BLEU, which task {} does not compute",
+                task.info().name);
   if (!options.output.empty() && task.info().reads != Reads::pairs)
-    refuse_arguments(
-        "--output is for tasks whose evaluation produces one output line per input line");
+    throw Error(Exit::usage,
+                "--output is for tasks whose evaluation produces one output line per input line");
   if (options.json && is_standard_output(options.output))
-    refuse_arguments("--json and the outputs cannot both go to standard output");
+    throw Error(Exit::usage, "--json and the outputs cannot both go to standard output");
   if (!options.output.empty()) {
     refuse_output_over_input(options.output, files_of({options.run}));
     refuse_output_over_input(options.output, files_read(options, config));
@@ -104,7 +103,8 @@ void refuse_contradictions(const EvalCommand& options, const Config& config, con
 Subject subject_of(const EvalCommand& options, const Task& task) {
   const FilesOptions given{options.source, options.target, options.text};
   const bool has_files = names_files(given) || !given.target.empty();
-  if (has_files && !options.split.empty()) refuse_arguments("--split and files cannot be combined");
+  if (has_files && !options.split.empty())
+    throw Error(Exit::usage, "--split and files cannot be combined");
   return has_files ? Subject{"files", task.read_given(given)} : split_subject(options, task);
 }
 
@@ -137,7 +137,7 @@ int eval_command(const EvalCommand& options) {
     opened.emplace(TrainedModel::open(options.run, options.overrides, options.weights));
     refuse_contradictions(options, opened->config, *opened->task);
     if (world != nullptr && reads_standard_input(options))
-      refuse_arguments("only one of several processes can read standard input: give files");
+      throw Error(Exit::usage, "only one of several processes can read standard input: give files");
     subject = subject_of(options, *opened->task);
     data = opened->task->encode(subject.split, opened->tokenizers, false);
     opened->task->check_evaluable(data, subject.name);
@@ -168,9 +168,8 @@ int eval_command(const EvalCommand& options) {
   if (!first) return std::isfinite(e.loss()) ? 0 : static_cast<int>(Exit::non_finite);
   options.json ? print_record(e, subject, trained) : print_for_people(e, subject);
   if (!std::isfinite(e.loss())) {
-    throw Error(Exit::non_finite,
-                fmt::format("{}: the loss is not finite: the weights in {} are unusable",
-                            subject.name, trained.weights.folder.string()));
+    throw Error(Exit::non_finite, "{}: the loss is not finite: the weights in {} are unusable",
+                subject.name, trained.weights.folder.string());
   }
   return 0;
 }

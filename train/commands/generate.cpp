@@ -39,15 +39,14 @@ class Prefixes {
     for (std::string line; lines.size() < count && reader_->next(line);) lines.push_back(line);
     read_ += lines.size();
     if (lines.size() < count)
-      throw Error(Exit::bad_input,
-                  fmt::format("--prefix: {} has fewer lines ({}) than the input", file_, read_));
+      throw Error(Exit::bad_input, "--prefix: {} has fewer lines ({}) than the input", file_,
+                  read_);
     return lines;
   }
   void check_end() {
     std::string line;
     if (reader_ && reader_->next(line))
-      throw Error(Exit::bad_input,
-                  fmt::format("--prefix: {} has more lines than the input ({})", file_, read_));
+      throw Error(Exit::bad_input, "--prefix: {} has more lines than the input ({})", file_, read_);
   }
 
  private:
@@ -105,8 +104,8 @@ int generate_command(const GenerateCommand& options) {
   const TrainedModel trained = TrainedModel::open(options.run, options.overrides, options.weights);
   const DecodeOptions& decode = trained.config.decode;
   if (options.nbest > decode.beam && !decode.sample) {
-    throw Error(Exit::usage, fmt::format("--nbest {}: decode.beam is only {}; add --beam {}",
-                                         options.nbest, decode.beam, options.nbest));
+    throw Error(Exit::usage, "--nbest {}: decode.beam is only {}; add --beam {}", options.nbest,
+                decode.beam, options.nbest);
   }
   std::vector<std::string> read = files_of({options.run});
   if (!options.prompt) read.push_back(options.input);

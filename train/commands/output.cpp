@@ -1,7 +1,6 @@
 #include "train/commands/output.h"
 
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
@@ -106,8 +105,7 @@ class Claim {
       file_ = open_file(unfinished, O_WRONLY | O_CREAT | O_NOFOLLOW);
       // All other errors are ignored, such as those of file systems without locks.
       if (::flock(file_.get(), LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK)
-        throw Error(Exit::io,
-                    fmt::format("{}: another process is writing this file", unfinished.string()));
+        throw Error(Exit::io, "{}: another process is writing this file", unfinished.string());
       struct stat status {};
       if (::fstat(file_.get(), &about_) == 0 && ::stat(unfinished.c_str(), &status) == 0 &&
           same_file(about_, status))
@@ -171,9 +169,9 @@ void refuse_output_over_input(const std::string& output, const std::vector<std::
   if (!look(output, STDOUT_FILENO, written)) return;
   for (const std::string& input : inputs) {
     if (!look(input, STDIN_FILENO, read) || !same_file(read, written)) continue;
-    throw Error(Exit::usage, fmt::format("--output: {} is the same file as {}, which is read",
-                                         output == "-" ? "standard output" : output,
-                                         input == "-" ? "standard input" : input));
+    throw Error(Exit::usage, "--output: {} is the same file as {}, which is read",
+                output == "-" ? "standard output" : output,
+                input == "-" ? "standard input" : input);
   }
 }
 
@@ -181,7 +179,7 @@ void refuse_other_formats(const std::string& output, const std::string& command,
                           const std::string& writes) {
   for (const char* end : {".png", ".jpg", ".jpeg", ".gif", ".webp", ".pdf", ".eps", ".ps"}) {
     if (output.ends_with(end))
-      throw Error(Exit::usage, fmt::format("--output {}: {} writes {}", output, command, writes));
+      throw Error(Exit::usage, "--output {}: {} writes {}", output, command, writes);
   }
 }
 

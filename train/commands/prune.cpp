@@ -42,9 +42,8 @@ std::string prune_heads(const TrainedModel& trained, const ExperimentData& data,
   if (heads.empty())
     throw Error(Exit::usage, "--heads: the model has no attention head to remove; use --share");
   if (count > std::ssize(heads))
-    throw Error(Exit::usage,
-                fmt::format("--heads {}: expected at most {}, the number of remaining heads", count,
-                            heads.size()));
+    throw Error(Exit::usage, "--heads {}: expected at most {}, the number of remaining heads",
+                count, heads.size());
   std::string text = fmt::format("{:<40}  head  importance\n", "attention");
   record["heads"] = nlohmann::json::array();
   for (std::int64_t i = 0; i < std::ssize(heads); ++i) {
@@ -64,14 +63,13 @@ int prune_command(const PruneCommand& options) {
   const DerivedRun run{options.run, {options.to}, options.overwrite, options.command};
   check_destination(run);
   if (!(options.share >= 0 && options.share <= 1))
-    throw Error(Exit::usage,
-                fmt::format("--share {}: expected a number from 0 to 1", options.share));
+    throw Error(Exit::usage, "--share {}: expected a number from 0 to 1", options.share);
   const Config config = read_run_config(RunFolder{options.run}, {}, PluginUse::leave);
   const TrainedModel trained = TrainedModel::open(options.run, options.overrides, options.weights);
   changes_on_resume(config, trained.config);  // refuses the overrides that `heed resume` refuses
   if (trained.quantised)
-    throw Error(Exit::usage, fmt::format("{} has int8 weights: prune a run before you quantise it",
-                                         options.run));
+    throw Error(Exit::usage, "{} has int8 weights: prune a run before you quantise it",
+                options.run);
   nlohmann::json record = record_of(run, trained, "pruned");
   std::string text;
   SplitSums sums;

@@ -33,7 +33,7 @@ int quantize_command(const QuantizeCommand& options) {
   Config config = read_run_config(RunFolder{options.run}, {}, PluginUse::leave);
   const TrainedModel original = TrainedModel::open(options.run, {}, options.weights);
   if (original.quantised)
-    throw Error(Exit::usage, fmt::format("the weights of {} are already int8", options.run));
+    throw Error(Exit::usage, "the weights of {} are already int8", options.run);
   if (info_of(config.task).searches) config.decode.precision = DecodePrecision::int8;
   const Parameters state = original.model->state();
   const QuantisedWeights weights(state);

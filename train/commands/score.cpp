@@ -49,9 +49,8 @@ int score_command(const ScoreCommand& options) {
   for (std::size_t i = 0; i < scores.size(); ++i) {
     if (std::isfinite(scores[i].log_prob)) continue;
     throw Error(Exit::non_finite,
-                fmt::format("line {}: the log-probability is not finite: the weights in {} are "
-                            "unusable",
-                            i + 1, trained.weights.folder.string()));
+                "line {}: the log-probability is not finite: the weights in {} are unusable", i + 1,
+                trained.weights.folder.string());
   }
   return 0;
 }

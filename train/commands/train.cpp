@@ -89,9 +89,9 @@ int train_and_test(Trainer& trainer, const RunFolder& run, const ExperimentData&
     show_examples(trainer, test ? data.test : data.valid, *e, run_log);
     if (!std::isfinite(e->loss())) {
       throw Error(Exit::non_finite,
-                  fmt::format("the loss of the {} split is not finite: the weights are unusable; "
-                              "the run is in {}",
-                              test ? "test" : "validation", run.path.string()));
+                  "the loss of the {} split is not finite: the weights are unusable; "
+                  "the run is in {}",
+                  test ? "test" : "validation", run.path.string());
     }
   }
   run_log.line(fmt::format("the run is in {}", run.path.string()));
@@ -174,17 +174,15 @@ int train_command(const TrainCommand& options) {
   if (!is_first(world)) silence();
   const Config config = together(world, [&] {
     if (std::filesystem::is_directory(options.config)) {
-      throw Error(
-          Exit::usage,
-          fmt::format("{} is a folder, but CONFIG must be a YAML file; heed resume continues a run",
-                      options.config));
+      throw Error(Exit::usage,
+                  "{} is a folder, but CONFIG must be a YAML file; heed resume continues a run",
+                  options.config);
     }
     if (world != nullptr && std::filesystem::exists(options.config) &&
         !std::filesystem::is_regular_file(options.config)) {
-      throw Error(
-          Exit::usage,
-          fmt::format("{} is not a regular file; every rank must be able to read the config",
-                      options.config));
+      throw Error(Exit::usage,
+                  "{} is not a regular file; every rank must be able to read the config",
+                  options.config);
     }
     Config found = read_config(options.config, options.overrides);
     if (is_first(world)) check_free(folder_of(options, found), options.overwrite);

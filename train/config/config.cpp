@@ -29,8 +29,8 @@ std::string read_text_file(const std::string& path) {
     FileReader file(std::filesystem::absolute(path), FileReader::Kinds::also_devices);
     while (const std::size_t read = file.read_some(std::span(text).subspan(size))) size += read;
   } catch (const Error& error) {
-    throw Error(error.code == Exit::io ? Exit::io : Exit::usage,
-                fmt::format("cannot read the config: {}", error.what()));
+    throw Error(error.code == Exit::io ? Exit::io : Exit::usage, "cannot read the config: {}",
+                error.what());
   }
   text.resize(size);
   return text;
@@ -142,8 +142,7 @@ void load_plugins(const YamlNode& tree, const Problems& problems) {
     try {
       load_plugin(file);
     } catch (const Error& error) {
-      throw Error(error.code,
-                  fmt::format("{}: {}", problems.show(entry->value.place), error.what()));
+      throw Error(error.code, "{}: {}", problems.show(entry->value.place), error.what());
     }
   }
 }
@@ -217,8 +216,8 @@ std::vector<std::string> changes_on_resume(const Config& run, const Config& now)
       return std::ranges::find(field.interchangeable, value) != field.interchangeable.end();
     };
     if (!field.resume_refusal.empty() && !(is_interchangeable(before) && is_interchangeable(after)))
-      throw Error(Exit::usage, fmt::format("{}: {}; to change it, start a new run with heed train",
-                                           key, field.resume_refusal));
+      throw Error(Exit::usage, "{}: {}; to change it, start a new run with heed train", key,
+                  field.resume_refusal);
     if (field.reported_on_resume)
       changes.push_back(fmt::format("{} is now {} (it was {})", key, after, before));
   }

@@ -34,7 +34,7 @@ std::deque<Loaded>& loaded() {
 }
 
 [[noreturn]] void refuse(const std::string& file, const std::string& what) {
-  throw Error(Exit::bad_input, fmt::format("plugin {}: {}", shown(file, 1000), what));
+  throw Error(Exit::bad_input, "plugin {}: {}", shown(file, 1000), what);
 }
 
 /// An absolute path: dlopen would look for a bare name in the system's folders.
@@ -90,7 +90,7 @@ std::string read_library(const std::string& file, const fs::path& place, bool fl
   try {
     bytes = read_bytes(place, max_bytes);
   } catch (const Error& error) {
-    throw Error(error.code, fmt::format("plugin {}: {}", shown(file, 1000), error.what()));
+    throw Error(error.code, "plugin {}: {}", shown(file, 1000), error.what());
   }
   check_stamp(file, bytes, float64);
   return bytes;

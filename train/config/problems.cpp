@@ -74,7 +74,7 @@ void Problems::raise() const {
     if (lines.empty() || lines.back() != text) lines.push_back(text);
   }
   if (omitted_ > 0) lines.push_back(fmt::format("{}: further errors: {}", file_, omitted_));
-  throw Error(Exit::usage, fmt::format("{}", fmt::join(lines, "\n")));
+  throw Error(Exit::usage, "{}", fmt::join(lines, "\n"));
 }
 
 }  // namespace heed

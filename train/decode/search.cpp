@@ -284,11 +284,10 @@ std::vector<Hypothesis> continuations(const FrozenModel& frozen,
   const std::int64_t context = frozen.model.position_limit(),
                      limit = std::max<std::int64_t>(options.max_length, 1);
   if (context > 0 && std::ssize(fed) + limit > context + 1)
-    throw Error(
-        Exit::usage,
-        fmt::format("--nbest: prompt and continuation can exceed the context of {} tokens ({} + "
-                    "{}); lower decode.max_length",
-                    context, fed.size(), limit));
+    throw Error(Exit::usage,
+                "--nbest: prompt and continuation can exceed the context of {} tokens ({} + "
+                "{}); lower decode.max_length",
+                context, fed.size(), limit);
   Search search(options, limit, seed, {(number << 20) + std::ssize(prompt)});
   return continued(frozen.model, fed, search, options.cached);
 }

@@ -41,7 +41,7 @@ void require_all(World& world, const Outcome& local) {
   const auto code = static_cast<Exit>(statuses[first]);
   if (!world.first()) throw Error(code, "");
   if (names.size() == messages.size()) throw Error(code, messages[first]);
-  throw Error(code, fmt::format("{}: {}", fmt::join(names, ", "), messages[first]));
+  throw Error(code, "{}: {}", fmt::join(names, ", "), messages[first]);
 }
 
 void require_equal(World& world, const std::vector<Fact>& local) {

@@ -46,20 +46,18 @@ std::string started_by(const Launcher& launcher) {
 std::unique_ptr<Transport> start_mpi(const Launcher& launcher) {
   const std::filesystem::path file = library_of(launcher.mpi);
   if (file.empty()) {
-    throw Error(
-        Exit::usage,
-        fmt::format("{}, but this build of heed lacks {}: install it (Debian: apt-get install {}), "
-                    "then build heed again; HEED_WITH_MPI=1 ./heed does both",
-                    started_by(launcher), launcher.mpi == "mpich" ? "MPICH" : "Open MPI",
-                    launcher.mpi == "mpich" ? "libmpich-dev" : "libopenmpi-dev"));
+    throw Error(Exit::usage,
+                "{}, but this build of heed lacks {}: install it (Debian: apt-get install {}), "
+                "then build heed again; HEED_WITH_MPI=1 ./heed does both",
+                started_by(launcher), launcher.mpi == "mpich" ? "MPICH" : "Open MPI",
+                launcher.mpi == "mpich" ? "libmpich-dev" : "libopenmpi-dev");
   }
   // RTLD_GLOBAL, because the plugins of Open MPI look up functions of Open MPI.
   void* const library = dlopen(file.c_str(), RTLD_NOW | RTLD_GLOBAL);
-  if (library == nullptr) throw Error(Exit::usage, fmt::format("cannot load {}", dlerror()));
+  if (library == nullptr) throw Error(Exit::usage, "cannot load {}", dlerror());
   using Start = Transport*();
   auto* const start = reinterpret_cast<Start*>(dlsym(library, "heed_start_mpi"));
-  if (start == nullptr)
-    throw Error(Exit::usage, fmt::format("{} is not a library of heed", file.string()));
+  if (start == nullptr) throw Error(Exit::usage, "{} is not a library of heed", file.string());
   return std::unique_ptr<Transport>(start());
 }
 
@@ -75,14 +73,14 @@ std::unique_ptr<World> join() {
                 launcher.mpi == "mpich" ? "PMI_SIZE" : "OMPI_COMM_WORLD_SIZE");
   if (launcher.mpi.empty()) {
     if (launcher.rank > 0) throw Error(Exit::usage, "");  // rank 0 prints the message
-    throw Error(Exit::usage, fmt::format("{}, but they cannot reach one another: {}",
-                                         started_by(launcher), hint));
+    throw Error(Exit::usage, "{}, but they cannot reach one another: {}", started_by(launcher),
+                hint);
   }
   std::unique_ptr<Transport> transport = start_mpi(launcher);
   if (transport->size() != launcher.processes) {
     if (launcher.rank > 0) throw Error(Exit::usage, "");
-    throw Error(Exit::usage, fmt::format("{}, but MPI reports {}: {}", started_by(launcher),
-                                         transport->size(), hint));
+    throw Error(Exit::usage, "{}, but MPI reports {}: {}", started_by(launcher), transport->size(),
+                hint);
   }
   char host[256] = "";
   gethostname(host, sizeof host - 1);

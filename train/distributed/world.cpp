@@ -79,8 +79,8 @@ void World::exchange(std::span<const Sent> sent, std::span<const Received> recei
   std::vector<std::string> names;
   for (const std::int64_t rank : missing) names.push_back(name_of(rank));
   timed_out_ = true;
-  throw Error(Exit::io, fmt::format("no answer from {} in {:g} s (distributed.timeout)",
-                                    fmt::join(names, ", "), timeout_));
+  throw Error(Exit::io, "no answer from {} in {:g} s (distributed.timeout)", fmt::join(names, ", "),
+              timeout_);
 }
 
 void World::broadcast(std::span<std::byte> bytes) {

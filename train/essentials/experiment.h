@@ -93,7 +93,7 @@ inline void read(const YAML::Node& node, const std::string& path,
   try {
     found->second(node);
   } catch (const std::exception& error) {
-    throw Error(Exit::usage, fmt::format("{}: {}", place, error.what()));
+    throw Error(Exit::usage, "{}: {}", place, error.what());
   }
 }
 
@@ -104,18 +104,16 @@ inline Experiment read_experiment(const std::string& file) {
   try {
     root = YAML::LoadFile(file);
   } catch (const YAML::Exception& error) {
-    throw Error(Exit::usage, fmt::format("{}: {}", file, error.what()));
+    throw Error(Exit::usage, "{}: {}", file, error.what());
   }
   read(root, "", keys_of(experiment), file);
   if (experiment.task != "seq2seq" && experiment.task != "lm")
-    throw Error(Exit::usage,
-                fmt::format("{}: task: expected seq2seq or lm, got {}", file, experiment.task));
+    throw Error(Exit::usage, "{}: task: expected seq2seq or lm, got {}", file, experiment.task);
   const Sizes& m = experiment.model;
   if (m.heads < 1 || m.d_model < 1 || m.d_model % m.heads != 0 || m.d_ff < 1 ||
       experiment.context < 1)
-    throw Error(
-        Exit::usage,
-        fmt::format("{}: model: expected sizes above 0, and heads that divide d_model", file));
+    throw Error(Exit::usage, "{}: model: expected sizes above 0, and heads that divide d_model",
+                file);
   return experiment;
 }
 

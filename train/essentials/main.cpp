@@ -19,7 +19,7 @@ namespace {
 
 std::vector<std::string> read_lines(const std::string& file) {
   std::ifstream in(file);
-  if (!in) throw Error(Exit::bad_input, fmt::format("{}: cannot be read", file));
+  if (!in) throw Error(Exit::bad_input, "{}: cannot be read", file);
   std::vector<std::string> lines;
   for (std::string line; std::getline(in, line);) lines.push_back(line);
   return lines;
@@ -30,8 +30,8 @@ std::pair<std::vector<std::string>, std::vector<std::string>> read_pairs(
     const std::string& source, const std::string& target) {
   std::pair pairs{read_lines(source), read_lines(target)};
   if (pairs.first.size() != pairs.second.size())
-    throw Error(Exit::bad_input, fmt::format("{} has {} lines, but {} has {}", source,
-                                             pairs.first.size(), target, pairs.second.size()));
+    throw Error(Exit::bad_input, "{} has {} lines, but {} has {}", source, pairs.first.size(),
+                target, pairs.second.size());
   return pairs;
 }
 

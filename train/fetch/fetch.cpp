@@ -97,12 +97,11 @@ std::string checked_content(const std::string& bytes, const FetchFile& file,
                             const std::string& where) {
   std::string content = is_gzip(bytes) ? unpack_gzip(bytes, file.size, where) : bytes;
   if (content.size() != file.size)
-    throw Error(Exit::bad_input, fmt::format("{}: the unpacked size is {} instead of {} bytes",
-                                             where, content.size(), file.size));
+    throw Error(Exit::bad_input, "{}: the unpacked size is {} instead of {} bytes", where,
+                content.size(), file.size);
   const std::string sum = sha256_hex(content);
   if (sum != file.sha256)
-    throw Error(Exit::bad_input,
-                fmt::format("{}: the SHA-256 is {} instead of {}", where, sum, file.sha256));
+    throw Error(Exit::bad_input, "{}: the SHA-256 is {} instead of {}", where, sum, file.sha256);
   return content;
 }
 
@@ -131,9 +130,8 @@ ProgramResult run_curl(const std::vector<std::string>& arguments) {
   try {
     return run_program(arguments, STDERR_FILENO);
   } catch (const Error& error) {
-    throw Error(
-        error.code,
-        fmt::format("{}; install curl, or copy the files from a folder with --from", error.what()));
+    throw Error(error.code, "{}; install curl, or copy the files from a folder with --from",
+                error.what());
   }
 }
 
@@ -163,8 +161,7 @@ void download(const std::string& url, const fs::path& into, const FetchFile& fil
                                          into.string(),
                                          "--url",
                                          url});
-  if (result.status != 0)
-    throw Error(Exit::io, fmt::format("cannot fetch {}: {}", url, curl_reason(result)));
+  if (result.status != 0) throw Error(Exit::io, "cannot fetch {}: {}", url, curl_reason(result));
 }
 
 /// The path of a file in the folder of --from or its subfolder named after the set, under its local
@@ -179,8 +176,8 @@ fs::path find_in(const fs::path& from, const FetchSet& set, const FetchFile& fil
       if (fs::is_regular_file(folder / name, ignored)) return folder / name;
     }
   }
-  throw Error(Exit::bad_input, fmt::format("{}: not found in {} or its subfolder {}", file.name,
-                                           fs::absolute(from).string(), set.name));
+  throw Error(Exit::bad_input, "{}: not found in {} or its subfolder {}", file.name,
+              fs::absolute(from).string(), set.name);
 }
 
 }  // namespace
@@ -196,8 +193,8 @@ const FetchSet& fetch_set(std::string_view name) {
     if (set.name == name) return set;
     names.push_back(set.name);
   }
-  throw Error(Exit::usage, fmt::format("fetch: no data set \"{}\"; available: {}", name,
-                                       fmt::join(names, ", ")));
+  throw Error(Exit::usage, "fetch: no data set \"{}\"; available: {}", name,
+              fmt::join(names, ", "));
 }
 
 FetchOptions default_fetch_options(const FetchSet& set) {

@@ -1,7 +1,6 @@
 #include "train/fetch/subprocess.h"
 
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -54,8 +53,7 @@ ProgramResult run_program(const std::vector<std::string>& arguments, int keep,
                           const std::function<void(int)>& started) {
   std::array<int, 2> ends{};
   if (::pipe2(ends.data(), O_CLOEXEC) < 0)
-    throw Error(Exit::io,
-                fmt::format("{}: {}", arguments.front(), std::generic_category().message(errno)));
+    throw Error(Exit::io, "{}: {}", arguments.front(), std::generic_category().message(errno));
   const FileDescriptor read_end(ends[0]);
   pid_t child = 0;
   {
@@ -73,16 +71,15 @@ ProgramResult run_program(const std::vector<std::string>& arguments, int keep,
         ::posix_spawnp(&child, argv[0], &redirections.actions, &attributes, argv.data(), environ);
     posix_spawnattr_destroy(&attributes);
     if (error != 0)
-      throw Error(Exit::failed, fmt::format("cannot run {}: {}", arguments.front(),
-                                            std::generic_category().message(error)));
+      throw Error(Exit::failed, "cannot run {}: {}", arguments.front(),
+                  std::generic_category().message(error));
   }
   if (started) started(child);
   ProgramResult result;
   result.text = read_to_end(read_end.get());
   int status = 0;
   if (uninterrupted([&] { return ::waitpid(child, &status, 0); }) < 0) {
-    throw Error(Exit::failed,
-                fmt::format("{}: {}", arguments.front(), std::generic_category().message(errno)));
+    throw Error(Exit::failed, "{}: {}", arguments.front(), std::generic_category().message(errno));
   }
   result.status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
   if (WIFSIGNALED(status)) result.signal = WTERMSIG(status);

@@ -28,8 +28,8 @@ class TemporaryFolder {
   TemporaryFolder() {
     std::string name = std::filesystem::temp_directory_path() / "heed-XXXXXX";
     if (mkdtemp(name.data()) == nullptr)
-      throw Error(Exit::io, fmt::format("cannot create a folder in {}",
-                                        std::filesystem::temp_directory_path().string()));
+      throw Error(Exit::io, "cannot create a folder in {}",
+                  std::filesystem::temp_directory_path().string());
     path_ = name;
   }
   TemporaryFolder(const TemporaryFolder&) = delete;

@@ -175,9 +175,8 @@ StepResult TrainStep::run(std::span<const Batch> shards, std::int64_t step, doub
   const bool finite = update(lr, clip_factor(result.gradient_norm, options_.clip_norm));
   drop_gradients();
   if (!finite) {
-    throw Error(Exit::non_finite,
-                fmt::format("step {}: the loss is {}, but a weight is not finite\n{}", step, loss,
-                            cause(shards, lanes, step)));
+    throw Error(Exit::non_finite, "step {}: the loss is {}, but a weight is not finite\n{}", step,
+                loss, cause(shards, lanes, step));
   }
   if (memory_) {
     memory_->advance();
@@ -229,12 +228,10 @@ void TrainStep::refuse(std::span<const Batch> shards, std::span<const Lanes> lan
                        std::int64_t step, double loss, double gradient_norm) {
   all_ranks_finite(false);
   drop_gradients();  // frees memory for the search for the cause
-  throw Error(
-      Exit::non_finite,
-      fmt::format("step {}: the loss is {} and the norm of the gradients is {}; the weights are as "
-                  "before the step\n{}",
-                  step, unsigned_nan(loss), unsigned_nan(gradient_norm),
-                  cause(shards, lanes, step)));
+  throw Error(Exit::non_finite,
+              "step {}: the loss is {} and the norm of the gradients is {}; the weights are as "
+              "before the step\n{}",
+              step, unsigned_nan(loss), unsigned_nan(gradient_norm), cause(shards, lanes, step));
 }
 
 std::string TrainStep::cause(std::span<const Batch> shards, std::span<const Lanes> lanes,

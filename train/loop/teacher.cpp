@@ -35,8 +35,7 @@ bool same_pieces(const Tokenizer& a, const Tokenizer& b) {
 }
 
 [[noreturn]] void refuse(const Config& student, const std::string& why) {
-  throw Error(Exit::bad_input,
-              fmt::format("train.distill.teacher: {} {}", student.train.distill.teacher, why));
+  throw Error(Exit::bad_input, "train.distill.teacher: {} {}", student.train.distill.teacher, why);
 }
 
 /// The number of positions of the longest training sequence, for a model with `rows` source rows

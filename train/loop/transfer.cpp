@@ -74,9 +74,8 @@ TransferReport transfer_weights(const std::string& run, Model& model) {
     load_weights(file, fit, path.string(), {.strict = false});
   } catch (const Error& e) {
     if (e.code != Exit::bad_input) throw;
-    throw Error(
-        e.code,
-        fmt::format("model.init_from: the weights do not fit this config's model: {}", e.what()));
+    throw Error(e.code, "model.init_from: the weights do not fit this config's model: {}",
+                e.what());
   }
   return result;
 }
@@ -88,11 +87,10 @@ Parameters not_frozen(const Model& model, std::span<const std::string> patterns)
       return fnmatch(pattern.c_str(), t.name.c_str(), 0) == 0;
     };
     if (std::ranges::none_of(model.parameters(), matches)) {
-      throw Error(
-          Exit::usage,
-          fmt::format("model.freeze: no parameter matches \"{}\"; heed show lists the names, "
-                      "such as {}",
-                      pattern, model.parameters().back().name));
+      throw Error(Exit::usage,
+                  "model.freeze: no parameter matches \"{}\"; heed show lists the names, "
+                  "such as {}",
+                  pattern, model.parameters().back().name);
     }
     std::erase_if(trainable, matches);
   }

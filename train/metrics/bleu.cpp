@@ -229,10 +229,9 @@ void compute_bleu(BleuScore& counts) {
 BleuScore corpus_bleu(std::span<const std::string> hypotheses,
                       std::span<const std::string> references, BleuTokenizer tokenizer) {
   if (references.size() != hypotheses.size())
-    throw Error(
-        Exit::bad_input,
-        fmt::format("BLEU: the numbers of lines to score ({}) and of reference lines ({}) differ",
-                    hypotheses.size(), references.size()));
+    throw Error(Exit::bad_input,
+                "BLEU: the numbers of lines to score ({}) and of reference lines ({}) differ",
+                hypotheses.size(), references.size());
   BleuScore result;
   for (std::size_t i = 0; i < hypotheses.size(); ++i)
     add_line(result, count_line(hypotheses[i], tokenizer), count_line(references[i], tokenizer));

@@ -78,10 +78,9 @@ double chrf_score(const std::array<ChrfCounts, chrf_order>& sums) {
 ChrfScore corpus_chrf(std::span<const std::string> hypotheses,
                       std::span<const std::string> references) {
   if (hypotheses.size() != references.size())
-    throw Error(
-        Exit::bad_input,
-        fmt::format("chrF: the numbers of lines to score ({}) and of reference lines ({}) differ",
-                    hypotheses.size(), references.size()));
+    throw Error(Exit::bad_input,
+                "chrF: the numbers of lines to score ({}) and of reference lines ({}) differ",
+                hypotheses.size(), references.size());
   std::array<ChrfCounts, chrf_order> sums{};
   for (std::size_t i = 0; i < hypotheses.size(); ++i) {
     const auto line = count_chrf(hypotheses[i], references[i]);

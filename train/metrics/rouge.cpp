@@ -75,10 +75,9 @@ std::vector<std::string> rouge_words(std::string_view line) {
 RougeScore mean_rouge(std::span<const std::string> hypotheses,
                       std::span<const std::string> references) {
   if (references.size() != hypotheses.size())
-    throw Error(
-        Exit::bad_input,
-        fmt::format("ROUGE: the numbers of lines to score ({}) and of reference lines ({}) differ",
-                    hypotheses.size(), references.size()));
+    throw Error(Exit::bad_input,
+                "ROUGE: the numbers of lines to score ({}) and of reference lines ({}) differ",
+                hypotheses.size(), references.size());
   RougeScore mean;
   for (std::size_t i = 0; i < hypotheses.size(); ++i) {
     const Words hypothesis = rouge_words(hypotheses[i]), reference = rouge_words(references[i]);

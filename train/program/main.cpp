@@ -135,11 +135,10 @@ int main(int argc, char** argv) {
     if (computes(command)) use_best_blas_kernel(argv, launcher.rank > 0);
     if (launcher.processes > 1 && command != "train" && command != "resume" && command != "eval") {
       if (launcher.rank > 0) throw Error(Exit::usage, "");  // rank 0 prints the message
-      throw Error(
-          Exit::usage,
-          fmt::format("heed {} runs in one process, but {} has started {} processes: only train, "
-                      "resume and eval are distributed",
-                      command, launcher.name, launcher.processes));
+      throw Error(Exit::usage,
+                  "heed {} runs in one process, but {} has started {} processes: only train, "
+                  "resume and eval are distributed",
+                  command, launcher.name, launcher.processes);
     }
     return job();
   });

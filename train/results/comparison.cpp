@@ -67,12 +67,11 @@ void require_one_task(const std::vector<RunResult>& results) {
   const RunResult& first = results.front();
   for (const RunResult& result : results) {
     if (result.config.task != first.config.task)
-      throw Error(
-          Exit::usage,
-          fmt::format("{} is a run of task {}, but {} is one of task {}: only runs of one task can "
-                      "be compared",
-                      first.folder, info_of(first.config.task).name, result.folder,
-                      info_of(result.config.task).name));
+      throw Error(Exit::usage,
+                  "{} is a run of task {}, but {} is one of task {}: only runs of one task can "
+                  "be compared",
+                  first.folder, info_of(first.config.task).name, result.folder,
+                  info_of(result.config.task).name);
   }
 }
 
@@ -80,8 +79,7 @@ void require_different_folders(const std::vector<RunResult>& results) {
   std::set<std::filesystem::path> seen;
   for (const RunResult& result : results) {
     if (!seen.insert(std::filesystem::canonical(result.folder)).second)
-      throw Error(Exit::usage,
-                  fmt::format("{} is given twice, so it would count as two runs", result.folder));
+      throw Error(Exit::usage, "{} is given twice, so it would count as two runs", result.folder);
   }
 }
 
@@ -117,9 +115,8 @@ std::vector<nlohmann::json> read_metrics(const RunFolder& run) {
     const auto require = [&](const char* key, const auto& is_right, const char* type) {
       const auto found = records[i].find(key);
       if (found != records[i].end() && !is_right(*found))
-        throw Error(Exit::bad_input,
-                    fmt::format("{}:{}: {}: expected {}, got {}", run.metrics().string(), i + 1,
-                                key, type, excerpt(found->dump(), 40)));
+        throw Error(Exit::bad_input, "{}:{}: {}: expected {}, got {}", run.metrics().string(),
+                    i + 1, key, type, excerpt(found->dump(), 40));
     };
     require("kind", is_text, "a string");
     require("step", is_whole, "a whole number");
@@ -143,9 +140,8 @@ void set_results(RunResult& result, std::vector<nlohmann::json> records) {
       result.where = kind == "test" ? kind : last ? "valid" : fmt::format("valid, step {}", at);
       step = at;
     } catch (const nlohmann::json::exception& e) {
-      throw Error(Exit::bad_input,
-                  fmt::format("{}: a record without kind or step: {}",
-                              RunFolder{result.folder}.metrics().string(), e.what()));
+      throw Error(Exit::bad_input, "{}: a record without kind or step: {}",
+                  RunFolder{result.folder}.metrics().string(), e.what());
     }
     result.record = std::move(record);
   }
@@ -161,9 +157,8 @@ RunResult read_result(const std::string& folder) {
   const RunFolder run{folder};
   RunResult result = result_of(folder, read_metrics(run));
   if (result.where.empty())
-    throw Error(Exit::bad_input,
-                fmt::format("{}: no results yet: {} contains neither a test nor a validation",
-                            folder, run.metrics().string()));
+    throw Error(Exit::bad_input, "{}: no results yet: {} contains neither a test nor a validation",
+                folder, run.metrics().string());
   return result;
 }
 

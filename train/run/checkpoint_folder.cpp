@@ -114,20 +114,19 @@ StateFile read_state(const fs::path& folder) {
     nlohmann::json unsealed = content;
     unsealed.erase("sha256");
     if (content.at("sha256") != sha256_hex(state_text(unsealed)) || state_text(content) != text)
-      throw Error(Exit::bad_input, fmt::format("{}: its content has changed", path.string()));
+      throw Error(Exit::bad_input, "{}: its content has changed", path.string());
     StateFile result;
     result.step = whole_number(content.at("step"));
     for (const auto& [name, about] : content.at("files").items()) {
       if (!is_plain_name(name))
-        throw Error(Exit::bad_input,
-                    fmt::format("{}: \"{}\" is not a plain file name", path.string(), name));
+        throw Error(Exit::bad_input, "{}: \"{}\" is not a plain file name", path.string(), name);
       result.files.push_back({name, static_cast<std::uint64_t>(whole_number(about.at("bytes"))),
                               about.at("sha256").get<std::string>()});
     }
     result.state = std::move(content.at("state"));
     return result;
   } catch (const nlohmann::json::exception&) {
-    throw Error(Exit::bad_input, fmt::format("{}: not the state of a checkpoint", path.string()));
+    throw Error(Exit::bad_input, "{}: not the state of a checkpoint", path.string());
   }
 }
 
@@ -136,16 +135,15 @@ void check_size(const fs::path& path, const FileEntry& entry) {
   const std::uint64_t size = fs::file_size(path, error);
   if (error) throw cannot_read(path, error.value());
   if (size != entry.size)
-    throw Error(Exit::bad_input, fmt::format("{}: its size is {} instead of {} bytes",
-                                             path.string(), size, entry.size));
+    throw Error(Exit::bad_input, "{}: its size is {} instead of {} bytes", path.string(), size,
+                entry.size);
 }
 
 void check_content(const fs::path& path, const FileEntry& entry) {
   check_size(path, entry);
   if (sha256_file(path) != entry.sha256)
-    throw Error(Exit::bad_input,
-                fmt::format("{}: its content has changed (its SHA-256 is not that in {})",
-                            path.string(), kState));
+    throw Error(Exit::bad_input, "{}: its content has changed (its SHA-256 is not that in {})",
+                path.string(), kState);
 }
 
 /// True if prune counts the checkpoint: it was not saved on request, its state.json is intact, and
@@ -190,8 +188,7 @@ Checkpoint check_file(const fs::path& folder, const std::string& name) {
     check_content(folder / name, entry);
     return {state.step, folder, std::move(state.state)};
   }
-  throw Error(Exit::bad_input,
-              fmt::format("{}: {} has no entry for {}", folder.string(), kState, name));
+  throw Error(Exit::bad_input, "{}: {} has no entry for {}", folder.string(), kState, name);
 }
 
 Checkpoint open_checkpoint(const fs::path& given) {
@@ -200,8 +197,8 @@ Checkpoint open_checkpoint(const fs::path& given) {
   if (error) throw cannot_read(given, error.value());
   StateFile state = read_state(folder);
   if (step_in(folder.filename().string()) != state.step)
-    throw Error(Exit::bad_input,
-                fmt::format("{}: holds the checkpoint of step {}", folder.string(), state.step));
+    throw Error(Exit::bad_input, "{}: holds the checkpoint of step {}", folder.string(),
+                state.step);
   for (const FileEntry& entry : state.files) check_content(folder / entry.name, entry);
   return {state.step, given, std::move(state.state)};
 }
@@ -224,8 +221,7 @@ void write_files(const fs::path& folder, std::int64_t step, std::span<const Chec
   try {
     for (const CheckpointFile& file : files) {
       if (!is_plain_name(file.name) || file.name == kState || sums.contains(file.name))
-        throw Error(Exit::failed,
-                    fmt::format("checkpoint: \"{}\" cannot be a file's name", file.name));
+        throw Error(Exit::failed, "checkpoint: \"{}\" cannot be a file's name", file.name);
       write(file);
     }
     const std::string text = sealed({{"step", step}, {"state", state}, {"files", sums}});
@@ -268,12 +264,12 @@ void CheckpointFolder::check_links() const {
   }
   if (folders.empty()) return;
   throw Error(Exit::bad_input,
-              fmt::format("{} {} (as in a copy made without links): remove {} to continue; the "
-                          "checkpoints remain",
-                          fmt::join(folders, " and "),
-                          folders.size() > 1 ? "are folders instead of links to checkpoints"
-                                             : "is a folder instead of a link to a checkpoint",
-                          folders.size() > 1 ? "them" : "it"));
+              "{} {} (as in a copy made without links): remove {} to continue; the "
+              "checkpoints remain",
+              fmt::join(folders, " and "),
+              folders.size() > 1 ? "are folders instead of links to checkpoints"
+                                 : "is a folder instead of a link to a checkpoint",
+              folders.size() > 1 ? "them" : "it");
 }
 
 void CheckpointFolder::link(const std::string& name, std::int64_t step) const {
@@ -338,34 +334,31 @@ void CheckpointFolder::refuse_loss(const Newest& newest) const {
                                   ? fmt::format("continue from step {}", newest.checkpoint->step)
                               : newest.skipped.empty() ? "begin at step 0"
                                                        : "start over: all others are damaged";
-    throw Error(
-        Exit::io,
-        fmt::format(
-            "unreadable checkpoints: {}; resume when they are readable, or remove them to {}",
-            fmt::join(newest.unreadable, "; "), older));
+    throw Error(Exit::io,
+                "unreadable checkpoints: {}; resume when they are readable, or remove them to {}",
+                fmt::join(newest.unreadable, "; "), older);
   }
   if (newest.checkpoint) return;
   if (!newest.skipped.empty())
     throw Error(Exit::bad_input,
-                fmt::format("{}: every checkpoint is damaged, so the run cannot be continued; "
-                            "heed train with --overwrite starts over",
-                            run_.string()));
+                "{}: every checkpoint is damaged, so the run cannot be continued; "
+                "heed train with --overwrite starts over",
+                run_.string());
   for (const fs::path& path : entries_of(run_ / "checkpoints")) {
     if (path.filename().string().starts_with(fmt::format(".{}", kPrefix)) &&
         path.extension() == ".old" && path_exists(path / kState))
       throw Error(Exit::bad_input,
-                  fmt::format("no checkpoint exists except {}, which was about to be replaced or "
-                              "removed and may be intact: rename it to step-…, or remove it",
-                              path.string()));
+                  "no checkpoint exists except {}, which was about to be replaced or "
+                  "removed and may be intact: rename it to step-…, or remove it",
+                  path.string());
   }
   std::error_code ignored;
   // `last` is created with the first checkpoint.
   if (fs::exists(fs::symlink_status(run_ / "last", ignored)))
-    throw Error(
-        Exit::bad_input,
-        fmt::format("{} exists, but there is no checkpoint: was {} moved or its disk unmounted? "
-                    "heed train with --overwrite starts over",
-                    (run_ / "last").string(), (run_ / "checkpoints").string()));
+    throw Error(Exit::bad_input,
+                "{} exists, but there is no checkpoint: was {} moved or its disk unmounted? "
+                "heed train with --overwrite starts over",
+                (run_ / "last").string(), (run_ / "checkpoints").string());
 }
 
 CheckpointFolder::Newest CheckpointFolder::newest_valid() const {

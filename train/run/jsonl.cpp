@@ -42,8 +42,8 @@ std::vector<nlohmann::json> read_jsonl(const std::filesystem::path& path) {
     if (record.is_discarded())
       record = parse_json(line, fmt::format("{}:{}", path.string(), records.size() + 1));
     if (!record.is_object())
-      throw Error(Exit::bad_input, fmt::format("{}:{}: not a record: expected a JSON object",
-                                               path.string(), records.size() + 1));
+      throw Error(Exit::bad_input, "{}:{}: not a record: expected a JSON object", path.string(),
+                  records.size() + 1);
     records.push_back(std::move(record));
   }
   return records;

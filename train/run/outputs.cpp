@@ -1,7 +1,5 @@
 #include "train/run/outputs.h"
 
-#include <fmt/format.h>
-
 #include "autograd/base/error.h"
 #include "autograd/io/files.h"
 #include "train/run/jsonl.h"
@@ -28,9 +26,8 @@ std::vector<SampleOutput> read_outputs(const RunFolder& run) {
       if (record.contains("probability")) sample.probability = record.at("probability");
       outputs.push_back(std::move(sample));
     } catch (const nlohmann::json::exception& e) {
-      throw Error(Exit::bad_input,
-                  fmt::format("{}:{}: not the output of a sample: {}", run.outputs().string(),
-                              outputs.size() + 1, e.what()));
+      throw Error(Exit::bad_input, "{}:{}: not the output of a sample: {}", run.outputs().string(),
+                  outputs.size() + 1, e.what());
     }
   }
   return outputs;

@@ -83,9 +83,8 @@ void refuse_nested(const RunFolder& run) {
     const std::string name = part.filename().string();
     const std::filesystem::path outer = part.parent_path();
     if ((name != "checkpoints" && name != "average") || !path_exists(outer / "run.json")) continue;
-    throw Error(Exit::usage,
-                fmt::format("{} is inside the run {}: choose another folder with --run",
-                            run.path.string(), outer.string()));
+    throw Error(Exit::usage, "{} is inside the run {}: choose another folder with --run",
+                run.path.string(), outer.string());
   }
 }
 
@@ -137,9 +136,8 @@ void require_run(const RunFolder& run, const std::vector<std::string>& overrides
   if (is_record(run.path / "run.json") || !CheckpointFolder(run.path).steps().empty()) return;
   RunLock::refuse_if_held(run.path);  // another process may be starting a run
   throw Error(Exit::usage,
-              fmt::format("{}: not a run (there is a config.yaml, but neither a run.json nor a "
-                          "checkpoint)",
-                          std::filesystem::absolute(run.path).lexically_normal().string()));
+              "{}: not a run (there is a config.yaml, but neither a run.json nor a checkpoint)",
+              std::filesystem::absolute(run.path).lexically_normal().string());
 }
 
 std::vector<std::string> files_of(const RunFolder& run) {
@@ -158,9 +156,8 @@ Config read_run_config(const RunFolder& run, const std::vector<std::string>& ove
                        PluginUse plugins) {
   std::error_code ignored;
   if (!path_exists(run.config())) {
-    throw Error(Exit::usage,
-                fmt::format("{}: not a run (there is no config.yaml)",
-                            std::filesystem::absolute(run.path).lexically_normal().string()));
+    throw Error(Exit::usage, "{}: not a run (there is no config.yaml)",
+                std::filesystem::absolute(run.path).lexically_normal().string());
   }
   if (std::filesystem::is_other(run.config(), ignored)) {  // a pipe: reading might never end
     throw Error(Exit::bad_input, run.config().string() + ": not a regular file");
@@ -193,9 +190,8 @@ std::filesystem::path find_weights(const RunFolder& run, const std::string& name
   for (const auto& choice : choices) {
     if (std::filesystem::exists(std::filesystem::symlink_status(choice))) return choice;
   }
-  throw Error(Exit::bad_input,
-              fmt::format("{}: no weights{}{}", run.path.string(),
-                          name.empty() ? " yet" : " called " + name, available_weights(run)));
+  throw Error(Exit::bad_input, "{}: no weights{}{}", run.path.string(),
+              name.empty() ? " yet" : " called " + name, available_weights(run));
 }
 
 }  // namespace heed

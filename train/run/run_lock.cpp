@@ -41,8 +41,8 @@ int try_lock(int descriptor, int kind) {
 }
 
 [[noreturn]] void refuse(const std::filesystem::path& run, int descriptor) {
-  throw Error(Exit::locked, fmt::format("{}: another heed process{} is using this run",
-                                        run.string(), holder(descriptor)));
+  throw Error(Exit::locked, "{}: another heed process{} is using this run", run.string(),
+              holder(descriptor));
 }
 
 }  // namespace

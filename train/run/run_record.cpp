@@ -156,8 +156,8 @@ std::vector<std::string> check_files(const RunFolder& run) {
       const std::string name = std::string(side) + kind, before = text_at(*record, {"files", name});
       if (before.empty() || sha256_file(run.path / name) == before) continue;
       throw Error(Exit::bad_input,
-                  fmt::format("{}: its content has changed (its SHA-256 is not that in run.json)",
-                              (run.path / name).string()));
+                  "{}: its content has changed (its SHA-256 is not that in run.json)",
+                  (run.path / name).string());
     }
   }
   const std::string before = text_at(*record, {"files", "config.yaml"});

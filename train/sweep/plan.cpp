@@ -147,8 +147,8 @@ std::string text_of(const std::string& path) {
   try {
     return read_bytes(path, yaml_max_bytes);
   } catch (const Error& error) {
-    throw Error(error.code == Exit::io ? Exit::io : Exit::usage,
-                fmt::format("cannot read the config: {}", error.what()));
+    throw Error(error.code == Exit::io ? Exit::io : Exit::usage, "cannot read the config: {}",
+                error.what());
   }
 }
 
@@ -163,9 +163,9 @@ std::string settings_of(const Config& config) {
 void check(const SweepPlan& plan, const Config& config, const std::string& path) {
   if (plan.axes.empty() && plan.seeds == 1)
     throw Error(Exit::usage,
-                fmt::format("nothing to vary: give values to try, such as optim.lr=1e-3,3e-3, or "
-                            "--seeds, or a section sweep in {}",
-                            path));
+                "nothing to vary: give values to try, such as optim.lr=1e-3,3e-3, or "
+                "--seeds, or a section sweep in {}",
+                path);
   const auto varies = [&](const char* key) {
     return std::ranges::find(plan.axes, key, &SweepAxis::key) != plan.axes.end();
   };
@@ -222,10 +222,9 @@ std::vector<SweepMember> members_of(const SweepPlan& plan, const std::string& co
   std::map<std::string, std::string> names;  // names of runs by their settings
   const std::vector<std::size_t> points = chosen_points(plan, seed);
   if (points.size() * static_cast<std::size_t>(plan.seeds) > max_runs)
-    throw Error(
-        Exit::usage,
-        fmt::format("the sweep has {} runs, but the maximum is {}; --random N trains only N points",
-                    points.size() * static_cast<std::size_t>(plan.seeds), max_runs));
+    throw Error(Exit::usage,
+                "the sweep has {} runs, but the maximum is {}; --random N trains only N points",
+                points.size() * static_cast<std::size_t>(plan.seeds), max_runs);
   for (const std::size_t number : points) {
     for (std::int64_t s = 0; s < plan.seeds; ++s) {
       std::vector<std::string> varied = point_of(plan, number);
@@ -237,13 +236,12 @@ std::vector<SweepMember> members_of(const SweepPlan& plan, const std::string& co
       try {
         settings = settings_of(read_config(config, member.overrides));
       } catch (const Error& error) {
-        throw Error(error.code, fmt::format("run {} of the sweep: {}", member.name, error.what()));
+        throw Error(error.code, "run {} of the sweep: {}", member.name, error.what());
       }
       const auto [same, is_new] = names.emplace(std::move(settings), member.name);
       if (!is_new)
-        throw Error(Exit::usage, fmt::format("runs {} and {} of the sweep are the same: give each "
-                                             "value once",
-                                             same->second, member.name));
+        throw Error(Exit::usage, "runs {} and {} of the sweep are the same: give each value once",
+                    same->second, member.name);
       members.push_back(std::move(member));
     }
   }

@@ -308,24 +308,21 @@ void require_same(const nlohmann::json& old, const nlohmann::json& now,
     return old.is_object() && old.contains(key) && old.at(key) == now.at(key);
   };
   if (!same("runs") || !same("halving"))
-    throw Error(
-        Exit::usage,
-        fmt::format("{} holds another sweep: its sweep.json lists other runs or sets halving "
-                    "differently. Choose another folder with --run, or repeat the arguments of "
-                    "that sweep",
-                    options.folder.string()));
+    throw Error(Exit::usage,
+                "{} holds another sweep: its sweep.json lists other runs or sets halving "
+                "differently. Choose another folder with --run, or repeat the arguments of "
+                "that sweep",
+                options.folder.string());
   std::vector<std::string> edited;
   if (old.contains("settings"))
     for (const auto& [key, value] : old.at("settings").items())
       if (now.at("settings").contains(key) && now.at("settings").at(key) != value)
         edited.push_back(key);
   if (!edited.empty())
-    throw Error(
-        Exit::usage,
-        fmt::format("{} has changed since the sweep in {} began: {}. The remaining runs "
-                    "would not be comparable; undo the change, or choose another folder with "
-                    "--run",
-                    options.config, options.folder.string(), fmt::join(edited, ", ")));
+    throw Error(Exit::usage,
+                "{} has changed since the sweep in {} began: {}. The remaining runs would not be "
+                "comparable; undo the change, or choose another folder with --run",
+                options.config, options.folder.string(), fmt::join(edited, ", "));
 }
 
 }  // namespace
@@ -337,9 +334,10 @@ void claim_folder(const SweepOptions& options, const std::vector<SweepMember>& m
   if (std::filesystem::exists(path, ignored))
     return require_same(parse_json(read_bytes(path), path.string()), record, options);
   if (std::filesystem::exists(options.folder / "config.yaml", ignored))
-    throw Error(Exit::usage, fmt::format("{} holds a run, so it cannot be the folder of a sweep: "
-                                         "choose another folder with --run",
-                                         options.folder.string()));
+    throw Error(Exit::usage,
+                "{} holds a run, so it cannot be the folder of a sweep: "
+                "choose another folder with --run",
+                options.folder.string());
   create_folders(options.folder);
   write_file_durably(path, record.dump(2) + "\n");
 }

@@ -1,7 +1,6 @@
 /// task: classify. An encoder predicts one label for each line. A source line is one text or two
 /// texts separated by a tab, or it identifies an image, a video, a sound or features; the target
 /// line is its label.
-#include <fmt/format.h>
 
 #include <algorithm>
 
@@ -133,9 +132,9 @@ class ClassifyTask final : public LabelTask {
   static void require_one_label(const Dataset& data, std::int64_t i, const std::string& what) {
     if (data.target.length(i) == 1) return;
     throw Error(Exit::bad_input,
-                fmt::format("{}: line {} has {} labels: each line of the target must be one "
-                            "label, without spaces",
-                            what, i + 1, data.target.length(i)));
+                "{}: line {} has {} labels: each line of the target must be one "
+                "label, without spaces",
+                what, i + 1, data.target.length(i));
   }
 
   Dataset encode_unlabelled(const std::vector<std::string>& lines, const Tokenizers& tokenizers,

@@ -177,10 +177,9 @@ void LabelTask::check_longest(const Dataset& data, const std::string& what) cons
   const std::int64_t limit = line_limit();
   for (std::int64_t i = 0; i < data.size(); ++i) {
     if (data.source_rows(i) <= limit) continue;
-    throw Error(Exit::bad_input,
-                fmt::format("{}: line {} has {} tokens; the model accepts a maximum of {}{}", what,
-                            i + 1, data.source_rows(i), limit,
-                            limit < max_line_tokens ? " (model.max_positions)" : ""));
+    throw Error(Exit::bad_input, "{}: line {} has {} tokens; the model accepts a maximum of {}{}",
+                what, i + 1, data.source_rows(i), limit,
+                limit < max_line_tokens ? " (model.max_positions)" : "");
   }
 }
 

@@ -41,10 +41,9 @@ Batch read_line(const Config& config, const Tokenizer& tokenizer, const std::str
       line, [&](std::string text) { return config.data.lowercase ? lowercase(text) : text; });
   const std::int64_t limit = model_sizes(config).positions;
   if (limit > 0 && std::ssize(ids) + 2 > limit)
-    throw Error(
-        Exit::bad_input,
-        fmt::format("a line of {} tokens, plus <s> and </s>, exceeds the model's {} positions",
-                    ids.size(), limit));
+    throw Error(Exit::bad_input,
+                "a line of {} tokens, plus <s> and </s>, exceeds the model's {} positions",
+                ids.size(), limit);
   std::vector<std::int32_t> rows{Tokenizer::bos};
   rows.insert(rows.end(), ids.begin(), ids.end());
   rows.push_back(Tokenizer::eos);
@@ -112,18 +111,16 @@ class MaskedModelTask final : public Task {
   }
 
   void check_evaluable(const Dataset& data, const std::string& what) const override {
-    if (data.size() == 0)
-      throw Error(Exit::bad_input, fmt::format("{}: no line has a token", what));
+    if (data.size() == 0) throw Error(Exit::bad_input, "{}: no line has a token", what);
     const std::int64_t texts = config_.data.mask.next_sentence ? 2 : 1,
                        longest = data.source.longest(), rows = texts * (longest + 1) + 1,
                        limit = model_sizes(config_).positions;
     if (limit == 0 || rows <= limit) return;
-    throw Error(
-        Exit::bad_input,
-        fmt::format("{}: the longest line has {} tokens; {} special tokens do not fit "
-                    "into {} positions (model.max_positions)",
-                    what, longest, texts == 1 ? "such a line and its" : "two such lines and their",
-                    limit));
+    throw Error(Exit::bad_input,
+                "{}: the longest line has {} tokens; {} special tokens do not fit "
+                "into {} positions (model.max_positions)",
+                what, longest, texts == 1 ? "such a line and its" : "two such lines and their",
+                limit);
   }
 
   std::string describe(const ExperimentData& data) const override {

@@ -1,6 +1,5 @@
 #include "train/tasks/model.h"
 
-#include <fmt/format.h>
 #include <sys/sysinfo.h>
 
 #include <algorithm>
@@ -63,9 +62,10 @@ std::unique_ptr<Model> build_uninitialised(Config config, const VocabularySizes&
     return build_model(config, vocabulary);
   } catch (const Error& error) {
     if (error.code != Exit::io) throw;
-    throw Error(Exit::io, fmt::format("model: the weights alone do not fit into the memory of this "
-                                      "machine, which has {:.1f} GB ({})",
-                                      machine_memory() / 1e9, error.what()));
+    throw Error(Exit::io,
+                "model: the weights alone do not fit into the memory of this "
+                "machine, which has {:.1f} GB ({})",
+                machine_memory() / 1e9, error.what());
   }
 }
 
@@ -73,9 +73,10 @@ std::unique_ptr<Model> build_to_train(const Config& config, const VocabularySize
   const double needed = min_memory(config, *build_uninitialised(config, vocabulary)).total(),
                available = machine_memory();
   if (needed > available) {
-    throw Error(Exit::io, fmt::format("model: weights, gradients and moments alone require {:.1f} "
-                                      "GB of memory, but this machine has {:.1f} GB",
-                                      needed / 1e9, available / 1e9));
+    throw Error(Exit::io,
+                "model: weights, gradients and moments alone require {:.1f} "
+                "GB of memory, but this machine has {:.1f} GB",
+                needed / 1e9, available / 1e9);
   }
   check_mixers(config);
   return build_model(config, vocabulary);

@@ -252,7 +252,7 @@ class DenoiseTask final : public Seq2SeqTask {
 
   void check_evaluable(const Dataset& data, const std::string& what) const override {
     if (data.size() == 0)
-      throw Error(Exit::bad_input, fmt::format("{}: every line has fewer than two tokens", what));
+      throw Error(Exit::bad_input, "{}: every line has fewer than two tokens", what);
     Seq2SeqTask::check_evaluable(data, what);
   }
 
@@ -299,9 +299,10 @@ class DenoiseTask final : public Seq2SeqTask {
       const auto number = static_cast<std::int32_t>(&name - names.data());
       if (id && !first) first = *id - number;
       if (!id || *id != *first + number)
-        throw Error(Exit::usage, fmt::format("the tokenizer lacks {}, or its id does not follow "
-                                             "that of the preceding sentinel (tokenizer.specials)",
-                                             name));
+        throw Error(Exit::usage,
+                    "the tokenizer lacks {}, or its id does not follow "
+                    "that of the preceding sentinel (tokenizer.specials)",
+                    name);
     }
     return *first;
   }

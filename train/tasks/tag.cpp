@@ -1,6 +1,5 @@
 /// task: tag. An encoder predicts one label for each row of a source, such as a token of a line, a
 /// patch of an image or a frame of a sound. Target lines contain the labels.
-#include <fmt/format.h>
 
 #include <algorithm>
 
@@ -56,8 +55,7 @@ class TagTask final : public LabelTask {
   void check_evaluable(const Dataset& data, const std::string& what) const override {
     check_even(data, what);
     check_longest(data, what);
-    if (data.target.ids.empty())
-      throw Error(Exit::bad_input, fmt::format("{}: no line has a token", what));
+    if (data.target.ids.empty()) throw Error(Exit::bad_input, "{}: no line has a token", what);
     note_unknown(data, what);
   }
 
@@ -97,13 +95,11 @@ class TagTask final : public LabelTask {
     for (std::int64_t i = 0; i < data.size(); ++i) {
       const std::int64_t rows = data.source_rows(i), labels = data.target.length(i);
       if (rows == labels) continue;
-      throw Error(
-          Exit::bad_input,
-          fmt::format(
-              "{}: line {} has different numbers of {} ({}) and labels ({}): each {} requires "
-              "one label; with tokenizer.kind: word, {} separated by spaces",
-              what, i + 1, text ? "tokens" : "rows", rows, labels, text ? "token" : "row",
-              text ? "both are" : "labels are"));
+      throw Error(Exit::bad_input,
+                  "{}: line {} has different numbers of {} ({}) and labels ({}): each {} requires "
+                  "one label; with tokenizer.kind: word, {} separated by spaces",
+                  what, i + 1, text ? "tokens" : "rows", rows, labels, text ? "token" : "row",
+                  text ? "both are" : "labels are");
     }
   }
 };

@@ -50,8 +50,6 @@ std::unique_ptr<Task> make_task(const Config& config) {
 
 namespace {
 
-[[noreturn]] void refuse(const std::string& message) { throw Error(Exit::usage, message); }
-
 /// SHA-256 of the encoded samples of a split; empty for an empty split.
 std::string digest(const Dataset& data) {
   if (data.empty()) return "";
@@ -112,9 +110,9 @@ Tokenizers Task::find_tokenizers(const Split& train) const {
   if (!run.empty() && !labels && options.model.empty() && options.source_model.empty()) {
     const Config init_config = read_run_config(RunFolder{run}, {}, PluginUse::leave);
     if (init_config.tokenizer.kind != options.kind) {
-      refuse(fmt::format(
-          "model.init_from: {} has a tokenizer of kind {}; set tokenizer.kind to this kind", run,
-          name_of(init_config.tokenizer.kind)));
+      throw Error(Exit::usage,
+                  "model.init_from: {} has a tokenizer of kind {}; set tokenizer.kind to this kind",
+                  run, name_of(init_config.tokenizer.kind));
     }
     use_tokenizers_of(run, options);
   }
@@ -133,8 +131,8 @@ void Task::use_tokenizers_of(const std::string& run, TokenizerOptions& options) 
   const std::string shared_file = file("tokenizer");
   if (options.shared || info().reads == Reads::text) {
     if (shared_file.empty())
-      refuse(fmt::format("model.init_from: {} has two vocabularies; set tokenizer.shared to false",
-                         run));
+      throw Error(Exit::usage,
+                  "model.init_from: {} has two vocabularies; set tokenizer.shared to false", run);
     options.model = shared_file;
   } else {
     options.source_model = shared_file.empty() ? file("source") : shared_file;
@@ -150,22 +148,24 @@ Split Task::read_files(const FilesOptions& files, const std::string& name) const
 
 Split Task::read_given(const FilesOptions& files) const {
   if (info().reads != Reads::pairs) {
-    if (files.text.empty()) refuse("--text is missing: this task is evaluated on a text");
+    if (files.text.empty())
+      throw Error(Exit::usage, "--text is missing: this task is evaluated on a text");
     if (!files.source.empty() || !files.target.empty())
-      refuse("--source and --target are for tasks that read pairs of lines");
+      throw Error(Exit::usage, "--source and --target are for tasks that read pairs of lines");
   } else {
     if (!files.text.empty())
-      refuse("--text is for tasks that read text; use --source and --target");
+      throw Error(Exit::usage, "--text is for tasks that read text; use --source and --target");
     if (files.source.empty() || files.target.empty())
-      refuse("--source and --target must be used together");
+      throw Error(Exit::usage, "--source and --target must be used together");
   }
   if (std::ranges::count(files.source, "-") + std::ranges::count(files.target, "-") > 1)
-    refuse("only one file can be standard input");
+    throw Error(Exit::usage, "only one file can be standard input");
   return read_files(files, "files");
 }
 
 Split Task::read_scored(const std::string& source, const std::string& target) const {
-  if (source.empty()) refuse("--source is missing: this model scores targets given their source");
+  if (source.empty())
+    throw Error(Exit::usage, "--source is missing: this model scores targets given their source");
   return read_split({{source}, {target}, {}},
                     {Reads::pairs, config_.data.input, config_.data.lowercase}, "score");
 }
@@ -315,8 +315,8 @@ Evaluation Task::evaluate_batches(const LoadedModel& trained, std::span<const Ba
 }
 
 Batch Task::batch_of_line(const Tokenizers&, const std::string&, const std::string&) const {
-  refuse(fmt::format("task {} does not encode single lines, which this command requires",
-                     name_of(config_.task)));
+  throw Error(Exit::usage, "task {} does not encode single lines, which this command requires",
+              name_of(config_.task));
 }
 
 Batch Task::random_batch(std::int64_t sequences, std::int64_t source_length,
@@ -362,13 +362,14 @@ Batch Task::random_batch(std::int64_t sequences, std::int64_t source_length,
 }
 
 std::vector<std::vector<GeneratedText>> Generator::nbest(const GenerationRequest&) {
-  refuse(
-      "--nbest and --prefix are for tasks that generate text; this task has one output for each "
-      "line");
+  throw Error(Exit::usage,
+              "--nbest and --prefix are for tasks that generate text; this task has one output "
+              "for each line");
 }
 
 std::string Generator::continuation(const std::string&, const TextCallback&) {
-  refuse("--prompt is for language models; this model processes the lines of --input");
+  throw Error(Exit::usage,
+              "--prompt is for language models; this model processes the lines of --input");
 }
 
 HEED_END

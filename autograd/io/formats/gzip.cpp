@@ -42,7 +42,7 @@ GzipUnpacker::~GzipUnpacker() { inflateEnd(&state_->stream); }
 
 void GzipUnpacker::unpack(std::string_view packed, std::string& into) {
   const auto fail = [&](std::string_view what) {
-    throw Error(Exit::bad_input, fmt::format("{}: {}", state_->name, what));
+    throw Error(Exit::bad_input, "{}: {}", state_->name, what);
   };
   z_stream& stream = state_->stream;
   std::array<char, 1 << 16> piece;

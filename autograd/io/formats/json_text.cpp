@@ -50,7 +50,7 @@ class Strict {
 
  private:
   [[noreturn]] void refuse(const std::string& what) const {
-    throw Error(Exit::bad_input, fmt::format("{}: {}", name_, what));
+    throw Error(Exit::bad_input, "{}: {}", name_, what);
   }
   bool open() {
     if (++level_ > depth_) refuse(fmt::format("nested more than {} levels deep", depth_));
@@ -67,8 +67,7 @@ class Strict {
 nlohmann::json parse_json(std::string_view text, const std::string& name, int depth) {
   // The parser treats a NUL as the end of the text and would ignore the rest.
   if (const auto nul = text.find('\0'); nul != std::string_view::npos)
-    throw Error(Exit::bad_input,
-                fmt::format("{}: byte {}: not valid JSON: a NUL byte", name, nul + 1));
+    throw Error(Exit::bad_input, "{}: byte {}: not valid JSON: a NUL byte", name, nul + 1);
   Strict strict(name, depth);
   nlohmann::json::sax_parse(text, &strict);
   return nlohmann::json::parse(text);

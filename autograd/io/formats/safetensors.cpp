@@ -32,8 +32,7 @@ struct HeaderEntry {
 HeaderEntry read_entry(const std::string& name, const nlohmann::json& about,
                        const std::string& file) {
   const auto fail = [&](const std::string& what) {
-    throw Error(Exit::bad_input,
-                fmt::format("{}: header: \"{}\": {}", file, shown(name, 200), what));
+    throw Error(Exit::bad_input, "{}: header: \"{}\": {}", file, shown(name, 200), what);
   };
   const auto numbers = [&](const char* key, std::size_t min_size, std::size_t max_size) {
     std::vector<std::int64_t> values;
@@ -81,7 +80,7 @@ HeaderEntry read_entry(const std::string& name, const nlohmann::json& about,
 TensorMetadata read_metadata(const nlohmann::json& about, const std::string& file) {
   TensorMetadata metadata;
   const auto fail = [&](const std::string& what) {
-    throw Error(Exit::bad_input, fmt::format("{}: header: __metadata__ {}", file, what));
+    throw Error(Exit::bad_input, "{}: header: __metadata__ {}", file, what);
   };
   if (!about.is_object()) fail("must be an object");
   if (about.size() > safetensors_max_names)
@@ -103,7 +102,7 @@ void check_layout(std::vector<HeaderEntry>& entries, std::uint64_t data_size,
     return std::pair(a.begin, a.end) < std::pair(b.begin, b.end);
   });
   const auto fail = [&](const std::string& what) {
-    throw Error(Exit::bad_input, fmt::format("{}: {}", name, what));
+    throw Error(Exit::bad_input, "{}: {}", name, what);
   };
   std::uint64_t at = 0;
   for (const HeaderEntry& entry : entries) {
@@ -127,13 +126,11 @@ std::string header_of(const std::vector<const TensorView*>& tensors,
   std::uint64_t at = 0;
   for (const TensorView* tensor : tensors) {
     if (header.contains(tensor->name) || tensor->name == "__metadata__")
-      throw Error(Exit::failed,
-                  fmt::format("safetensors: duplicate or reserved tensor name {}", tensor->name));
+      throw Error(Exit::failed, "safetensors: duplicate or reserved tensor name {}", tensor->name);
     const std::uint64_t end = at + tensor->bytes.size();
     if (tensor->bytes.size() != static_cast<std::uint64_t>(tensor->size()) * size_of(tensor->dtype))
-      throw Error(Exit::failed,
-                  fmt::format("safetensors: tensor {}: {} bytes do not match {}", tensor->name,
-                              tensor->bytes.size(), tensor->description()));
+      throw Error(Exit::failed, "safetensors: tensor {}: {} bytes do not match {}", tensor->name,
+                  tensor->bytes.size(), tensor->description());
     header[tensor->name] = {
         {"dtype", name_of(tensor->dtype)}, {"shape", tensor->shape}, {"data_offsets", {at, end}}};
     at = end;
@@ -174,7 +171,7 @@ SafetensorsFile SafetensorsFile::parse(std::string_view bytes, const std::string
 SafetensorsFile SafetensorsFile::load(std::uint64_t size, const Take& take,
                                       const std::string& name) {
   const auto fail = [&](const std::string& what) {
-    throw Error(Exit::bad_input, fmt::format("{}: {}", name, what));
+    throw Error(Exit::bad_input, "{}: {}", name, what);
   };
   if (size < kLengthBytes)
     fail(fmt::format("expected a safetensors file of at least 8 bytes, got {}", size));
@@ -213,8 +210,7 @@ SafetensorsFile SafetensorsFile::load(std::uint64_t size, const Take& take,
   for (const HeaderEntry& entry : entries) words += words_of(entry);
   file.data_.reset(static_cast<std::uint64_t*>(
       std::malloc(std::max<std::uint64_t>(words, 1) * sizeof(std::uint64_t))));
-  if (!file.data_)
-    throw Error(Exit::io, fmt::format("{}: not enough memory for its {} bytes", name, size));
+  if (!file.data_) throw Error(Exit::io, "{}: not enough memory for its {} bytes", name, size);
   std::uint64_t* place = file.data_.get();
   for (HeaderEntry& entry : entries) {
     const auto into = std::span(reinterpret_cast<std::byte*>(place), entry.end - entry.begin);

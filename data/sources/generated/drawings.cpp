@@ -31,9 +31,9 @@ struct Shape {
 
 [[noreturn]] void refuse_drawing(std::string_view line) {
   throw Error(Exit::bad_input,
-              fmt::format("\"{}\" is not a drawing: \"drawing:COLOUR SHAPE LEFT TOP SIZE;…\" is "
-                          "expected, with colours {} and shapes {}",
-                          shown(line), fmt::join(colours, ", "), fmt::join(shapes, ", ")));
+              "\"{}\" is not a drawing: \"drawing:COLOUR SHAPE LEFT TOP SIZE;…\" is "
+              "expected, with colours {} and shapes {}",
+              shown(line), fmt::join(colours, ", "), fmt::join(shapes, ", "));
 }
 
 Shape parse_shape(const std::string& text, std::string_view line) {

@@ -32,9 +32,9 @@ struct Path {
 
 [[noreturn]] void refuse_video(std::string_view line) {
   throw Error(Exit::bad_input,
-              fmt::format("\"{}\" is not a video: \"clip:LEFT TOP SIZE MOVES\" is expected, with "
-                          "numbers below 65536, a size of at least 1, and moves l, r, u and d",
-                          shown(line)));
+              "\"{}\" is not a video: \"clip:LEFT TOP SIZE MOVES\" is expected, with "
+              "numbers below 65536, a size of at least 1, and moves l, r, u and d",
+              shown(line));
 }
 
 Path parse_path(std::string_view line) {

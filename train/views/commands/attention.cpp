@@ -33,8 +33,7 @@ double millimetres(const std::string& text) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   const std::string_view unit(end, text.data() + text.size() - end);
   if (error != std::errc() || (!unit.empty() && unit != "mm") || !(value >= 1 && value <= 10000))
-    refuse_arguments(
-        fmt::format("--width {}: expected 1 to 10000 millimetres, such as 84mm", text));
+    throw Error(Exit::usage, "--width {}: expected 1 to 10000 millimetres, such as 84mm", text);
   return value;
 }
 
@@ -45,10 +44,10 @@ void check_figure(const AttentionCommand& options, const std::vector<std::string
   for (const auto& [name, given] :
        {std::pair("--view", options.view != "map"), {"--width", !options.width.empty()}}) {
     if (given && !drawing)
-      refuse_arguments(
-          fmt::format("{} is for drawings: give --output a name that ends in .svg (a page "
-                      "contains all views)",
-                      name));
+      throw Error(Exit::usage,
+                  "{} is for drawings: give --output a name that ends in .svg (a page "
+                  "contains all views)",
+                  name);
   }
   if (!drawing) return;
   const bool graph = options.view == "graph" || options.view == "rollout";
@@ -56,19 +55,21 @@ void check_figure(const AttentionCommand& options, const std::vector<std::string
   if (graph && std::ranges::any_of(layers, [&](const std::string& name) {
         return stack(name) != stack(layers.front());
       }))
-    refuse_arguments(
-        fmt::format("--view {} draws one stack; give --layer encoder or decoder", options.view));
+    throw Error(Exit::usage, "--view {} draws one stack; give --layer encoder or decoder",
+                options.view);
   if (!graph && layers.size() > 1) {
-    refuse_arguments(
-        fmt::format("an SVG file contains one layer, but {} are chosen; give --layer with "
-                    "one of {}",
-                    layers.size(), fmt::join(layers, ", ")));
+    throw Error(Exit::usage,
+                "an SVG file contains one layer, but {} are chosen; give --layer with one of {}",
+                layers.size(), fmt::join(layers, ", "));
   }
-  if (options.view == "neurons" && !options.head) refuse_arguments("--view neurons needs --head");
+  if (options.view == "neurons" && !options.head)
+    throw Error(Exit::usage, "--view neurons needs --head");
   if (options.view == "rollout" && options.head)
-    refuse_arguments("--view rollout uses the mean of the heads: leave out --head");
-  if (options.query && options.view != "neurons") refuse_arguments("--query is for --view neurons");
-  if (options.threshold && !graph) refuse_arguments("--threshold is for --view graph and rollout");
+    throw Error(Exit::usage, "--view rollout uses the mean of the heads: leave out --head");
+  if (options.query && options.view != "neurons")
+    throw Error(Exit::usage, "--query is for --view neurons");
+  if (options.threshold && !graph)
+    throw Error(Exit::usage, "--threshold is for --view graph and rollout");
 }
 
 /// The drawing that --view selects. Throws Error(usage) if the row of --query does not exist, or if
@@ -77,12 +78,12 @@ std::string figure(const AttentionMaps& maps, const AttentionCommand& options) {
   const LayerWeights& layer = maps.layers.front();
   const auto rows = std::ssize(maps.queries(layer));
   if (options.query.value_or(0) >= rows)
-    refuse_arguments(fmt::format("--query {}: expected a number less than {}, the number of rows",
-                                 *options.query, rows));
+    throw Error(Exit::usage, "--query {}: expected a number less than {}, the number of rows",
+                *options.query, rows);
   const bool self = std::ranges::any_of(maps.layers, &LayerWeights::self);
   if (!self && (options.view == "graph" || options.view == "rollout"))
-    refuse_arguments(fmt::format("--view {} draws self-attention, but {} is cross-attention",
-                                 options.view, layer.name));
+    throw Error(Exit::usage, "--view {} draws self-attention, but {} is cross-attention",
+                options.view, layer.name);
   return attention_figure(
       maps, {options.view, options.query, options.threshold.value_or(FigureOptions().threshold),
              millimetres(options.width)});
@@ -99,7 +100,8 @@ int attention_command(const AttentionCommand& options) {
   const TrainedModel trained = TrainedModel::open(options.run, options.overrides, options.weights);
   const bool has_target = reads_pairs(*trained.task);
   if (!options.target.empty() && !has_target)
-    refuse_arguments(
+    throw Error(
+        Exit::usage,
         "--target is for models with an encoder and a decoder; this one reads --input alone");
   refuse_output_over_input(options.output, files_of({options.run}));
   const std::vector<std::string> layers =
@@ -121,7 +123,7 @@ int attention_command(const AttentionCommand& options) {
   select(maps, layers, options.head);
   if (std::ranges::any_of(maps.layers,
                           [&](const LayerWeights& layer) { return maps.queries(layer).empty(); }))
-    refuse_arguments("--input: a line without tokens has no attention weights");
+    throw Error(Exit::usage, "--input: a line without tokens has no attention weights");
   write_output(options.output, [&](const Sink& sink) {
     if (options.json) {
       nlohmann::json record = json_of(maps);

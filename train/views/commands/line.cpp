@@ -11,7 +11,7 @@ HEED_BEGIN
 
 void require_utf8(const std::string& option, const std::string& text) {
   if (invalid_utf8(text) != std::string::npos)
-    throw Error(Exit::bad_input, fmt::format("{}: invalid UTF-8", option));
+    throw Error(Exit::bad_input, "{}: invalid UTF-8", option);
 }
 
 bool reads_pairs(const Task& task) {
@@ -26,16 +26,15 @@ std::vector<std::string> chosen_layers(const Model& model, const Config& config,
     if (layer.empty() || has_parts(name, layer)) chosen.push_back(name);
   if (chosen.empty()) {
     throw Error(Exit::usage,
-                fmt::format("--layer {}: no layer has these parts in its name (whole words between "
-                            "dots); the layers with attention weights are {}",
-                            layer, fmt::join(names, ", ")));
+                "--layer {}: no layer has these parts in its name (whole words between "
+                "dots); the layers with attention weights are {}",
+                layer, fmt::join(names, ", "));
   }
   const std::int64_t heads = model_sizes(config).heads;
   if (head && *head >= heads) {
-    throw Error(
-        Exit::usage,
-        fmt::format("--head {0}: expected a number less than {2}, the number of heads of {1}",
-                    *head, chosen.front(), heads));
+    throw Error(Exit::usage,
+                "--head {0}: expected a number less than {2}, the number of heads of {1}", *head,
+                chosen.front(), heads);
   }
   return chosen;
 }

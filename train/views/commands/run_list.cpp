@@ -95,9 +95,8 @@ Config config_of(const RunFolder& run) {
   } catch (const Error& error) {
     if (!uses_plugins(run)) throw;
     throw Error(error.code,
-                fmt::format("the config needs a plugin, and `heed runs` loads none: see "
-                            "`heed show {}`",
-                            run.path.string()));
+                "the config needs a plugin, and `heed runs` loads none: see `heed show {}`",
+                run.path.string());
   }
 }
 
@@ -166,7 +165,7 @@ std::string age(std::int64_t seconds) {
 
 std::vector<RunLine> list_runs(const std::string& folder) {
   if (!std::filesystem::is_directory(folder))
-    throw Error(Exit::usage, fmt::format("{}: no such folder", folder));
+    throw Error(Exit::usage, "{}: no such folder", folder);
   std::set<std::string> seen;
   std::vector<std::string> found;
   find_runs(folder, levels, seen, found);

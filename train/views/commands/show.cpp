@@ -104,8 +104,8 @@ int show_command(const ShowCommand& options) {
   const bool fixed = options.schema || options.config == "reference",
              drawing = options.output.ends_with(".svg");
   if (fixed && !options.overrides.empty()) {
-    throw Error(Exit::usage, fmt::format("{}: show reference and --schema accept no overrides",
-                                         options.overrides.front()));
+    throw Error(Exit::usage, "{}: show reference and --schema accept no overrides",
+                options.overrides.front());
   }
   refuse_other_formats(options.output, "heed show",
                        "text, or a drawing to a file whose name ends in .svg");
@@ -113,9 +113,9 @@ int show_command(const ShowCommand& options) {
     throw Error(Exit::usage, "--tape: give --output a name that ends in .svg");
   if (drawing && (options.json || fixed)) {
     throw Error(Exit::usage,
-                fmt::format("--output {}: only a model or, with --tape, a training step can "
-                            "be drawn; choose another name for text or JSON",
-                            options.output));
+                "--output {}: only a model or, with --tape, a training step can "
+                "be drawn; choose another name for text or JSON",
+                options.output);
   }
   const std::string text = drawn_model(options);
   write_output(options.output, [&](const Sink& sink) { sink(text); });

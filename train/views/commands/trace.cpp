@@ -49,8 +49,7 @@ int trace_command(const TraceCommand& options) {
   const bool page = options.output.ends_with(".html");
   const std::string writes = "text, or a page to a file whose name ends in .html";
   if (options.output.ends_with(".svg"))
-    throw Error(Exit::usage,
-                fmt::format("--output {}: heed trace writes {}", options.output, writes));
+    throw Error(Exit::usage, "--output {}: heed trace writes {}", options.output, writes);
   refuse_other_formats(options.output, "heed trace", writes);
   const bool is_run = std::filesystem::is_directory(options.config);
   if (!is_run && !options.weights.empty())

@@ -96,10 +96,8 @@ void require_names(const AttentionMaps& maps) {
     const Array& weights = layer.heads.front().weights;
     if (weights.rows() != std::ssize(maps.queries(layer)) ||
         weights.cols() != std::ssize(maps.keys(layer)))
-      throw Error(Exit::failed,
-                  fmt::format("{} has weights of shape {}, but {} queries and {} keys have names",
-                              layer.name, weights.shape(), maps.queries(layer).size(),
-                              maps.keys(layer).size()));
+      throw Error(Exit::failed, "{} has weights of shape {}, but {} queries and {} keys have names",
+                  layer.name, weights.shape(), maps.queries(layer).size(), maps.keys(layer).size());
   }
 }
 

@@ -561,8 +561,8 @@ std::string curves_csv(const std::vector<History>& histories,
   if (known.empty()) throw Error(Exit::usage, "--csv: the runs have no curves yet");
   for (const std::string& name : names) {
     if (!known.contains(name))
-      throw Error(Exit::usage, fmt::format("--csv {}: no run has such a curve; available: {}", name,
-                                           fmt::join(known, ", ")));
+      throw Error(Exit::usage, "--csv {}: no run has such a curve; available: {}", name,
+                  fmt::join(known, ", "));
     for (const History& h : histories) {
       const Curve* const curve = h.find(name);
       if (curve == nullptr) continue;
