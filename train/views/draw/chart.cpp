@@ -155,8 +155,8 @@ std::string path_of(const std::vector<Point>& points) {
       end_piece();
       continue;
     }
-    text += fmt::format("{}{} {}", joined++ > 0 ? "L" : "M", svg_number(std::round(10 * p.x) / 10),
-                        svg_number(std::round(10 * p.y) / 10));
+    text += svg("{}{} {}", joined++ > 0 ? "L" : "M", std::round(10 * p.x) / 10,
+                std::round(10 * p.y) / 10);
   }
   end_piece();
   return text;
@@ -170,31 +170,30 @@ std::string axes(const Chart& chart, const Plot& plot) {
   std::string body;
   for (const double value : plot.y.ticks(5)) {
     const std::string y = svg_number(plot.py(value));
-    body += fmt::format(
-        "<path class=\"grid\" d=\"M0 {}h{}\"/><text x=\"-6\" y=\"{}\" "
-        "text-anchor=\"end\">{}</text>\n",
-        y, svg_number(plot_width), svg_number(plot.py(value) + 3.5), tick_text(value));
+    body +=
+        svg("<path class=\"grid\" d=\"M0 {}h{}\"/><text x=\"-6\" y=\"{}\" "
+            "text-anchor=\"end\">{}</text>\n",
+            y, plot_width, plot.py(value) + 3.5, tick_text(value));
   }
   std::vector<Tick> ticks = chart.x_ticks;
   if (ticks.empty())
     for (const double value : plot.x.ticks(6)) ticks.push_back({value, tick_text(value)});
   for (const Tick& tick : ticks) {
     const std::string x = svg_number(plot.px(tick.at));
-    if (chart.x_ticks.empty())
-      body += fmt::format("<path class=\"grid\" d=\"M{} 0v{}\"/>", x, svg_number(plot_height));
-    body += fmt::format("<text x=\"{}\" y=\"{}\" text-anchor=\"middle\">{}</text>\n", x,
-                        svg_number(plot_height + 14), xml_text(tick.text));
+    if (chart.x_ticks.empty()) body += svg("<path class=\"grid\" d=\"M{} 0v{}\"/>", x, plot_height);
+    body += svg("<text x=\"{}\" y=\"{}\" text-anchor=\"middle\">{}</text>\n", x, plot_height + 14,
+                xml_text(tick.text));
   }
-  body += fmt::format(
-      "<rect class=\"frame\" width=\"{}\" height=\"{}\"/>\n"
-      "<text x=\"{}\" y=\"{}\" text-anchor=\"middle\">{}</text>\n"
-      "<text class=\"title\" x=\"0\" y=\"-9\">{}</text>\n",
-      svg_number(plot_width), svg_number(plot_height), svg_number(plot_width / 2),
-      svg_number(plot_height + 29), xml_text(chart.x_label), xml_text(chart.title));
+  body +=
+      svg("<rect class=\"frame\" width=\"{}\" height=\"{}\"/>\n"
+          "<text x=\"{}\" y=\"{}\" text-anchor=\"middle\">{}</text>\n"
+          "<text class=\"title\" x=\"0\" y=\"-9\">{}</text>\n",
+          plot_width, plot_height, plot_width / 2, plot_height + 29, xml_text(chart.x_label),
+          xml_text(chart.title));
   if (!chart.y_label.empty()) {
-    body += fmt::format(
-        "<text transform=\"translate({} {}) rotate(-90)\" text-anchor=\"middle\">{}</text>\n",
-        svg_number(-left + 11), svg_number(plot_height / 2), xml_text(chart.y_label));
+    body +=
+        svg("<text transform=\"translate({} {}) rotate(-90)\" text-anchor=\"middle\">{}</text>\n",
+            -left + 11, plot_height / 2, xml_text(chart.y_label));
   }
   return body;
 }
@@ -218,11 +217,9 @@ std::string marks(const Chart& chart, const Plot& plot) {
     const double from = plot.px(bar.left), to = plot.px(bar.right), zero = plot.py(0),
                  height = zero - plot.py(bar.y);
     if (!std::isfinite(height)) continue;
-    body += fmt::format(
-        "<rect class=\"bar {}\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\">{}</rect>\n",
-        colour_class(bar.colour, false), svg_number(from),
-        svg_number(std::min(zero, zero - height)), svg_number(to - from),
-        svg_number(std::abs(height)), title_element(bar.text));
+    body += svg("<rect class=\"bar {}\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\">{}</rect>\n",
+                colour_class(bar.colour, false), from, std::min(zero, zero - height), to - from,
+                std::abs(height), title_element(bar.text));
   }
   for (const Line& line : chart.lines) {
     const std::string path = path_of(visible(line.points, plot));
@@ -240,9 +237,8 @@ std::string dots_of(const Chart& chart, const Plot& plot) {
   for (const Dot& dot : chart.dots) {
     const double x = plot.px(dot.at.x), y = plot.py(dot.at.y);
     if (std::isfinite(x) && std::isfinite(y))
-      body += fmt::format("<circle class=\"dot {}\" cx=\"{}\" cy=\"{}\" r=\"3.5\">{}</circle>\n",
-                          colour_class(dot.colour, false), svg_number(x), svg_number(y),
-                          title_element(dot.text));
+      body += svg("<circle class=\"dot {}\" cx=\"{}\" cy=\"{}\" r=\"3.5\">{}</circle>\n",
+                  colour_class(dot.colour, false), x, y, title_element(dot.text));
   }
   return body;
 }
@@ -261,12 +257,11 @@ std::string legend_of(const Chart& chart, double& height) {
       x = 0;
       y += row;
     }
-    body += fmt::format(
-        "<g transform=\"translate({} {})\"><path class=\"{} {}{}\" d=\"{}\"/>"
-        "<text x=\"{}\" y=\"3.5\">{}</text></g>\n",
-        svg_number(x), svg_number(y), as_line ? "line" : "bar", colour_class(colour, as_line),
-        faint ? " faint" : "", as_line ? "M0 0h18" : "M4 -5h10v10h-10z", svg_number(sample + 4),
-        xml_text(text));
+    body +=
+        svg("<g transform=\"translate({} {})\"><path class=\"{} {}{}\" d=\"{}\"/>"
+            "<text x=\"{}\" y=\"3.5\">{}</text></g>\n",
+            x, y, as_line ? "line" : "bar", colour_class(colour, as_line), faint ? " faint" : "",
+            as_line ? "M0 0h18" : "M4 -5h10v10h-10z", sample + 4, xml_text(text));
     x += length;
   };
   for (const Line& line : chart.lines)
@@ -283,14 +278,12 @@ Drawing drawn(const Chart& chart) {
                   {values_of(chart, false), chart.log_y, chart.y_low, chart.y_high}};
   double legend_height = 0;
   const std::string legend = legend_of(chart, legend_height);
-  std::string body =
-      fmt::format("<g transform=\"translate({} {})\">\n", svg_number(left), svg_number(top));
+  std::string body = svg("<g transform=\"translate({} {})\">\n", left, top);
   if (plot.x.empty() || plot.y.empty()) {
-    body += fmt::format(
-        "<rect class=\"frame\" width=\"{}\" height=\"{}\"/><text class=\"title\" x=\"0\" "
-        "y=\"-9\">{}</text><text x=\"{}\" y=\"{}\" text-anchor=\"middle\">no values</text>\n",
-        svg_number(plot_width), svg_number(plot_height), xml_text(chart.title),
-        svg_number(plot_width / 2), svg_number(plot_height / 2));
+    body +=
+        svg("<rect class=\"frame\" width=\"{}\" height=\"{}\"/><text class=\"title\" x=\"0\" "
+            "y=\"-9\">{}</text><text x=\"{}\" y=\"{}\" text-anchor=\"middle\">no values</text>\n",
+            plot_width, plot_height, xml_text(chart.title), plot_width / 2, plot_height / 2);
   } else {
     // Bands, bars and lines are clipped at the frame.
     body += axes(chart, plot) + svg_element(plot_width, plot_height, marks(chart, plot)) +

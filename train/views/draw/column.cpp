@@ -30,8 +30,8 @@ void Column::line(const std::string& path, std::string_view kind) {
 
 void Column::text(double at_x, double y, std::string_view kind, const std::string& text,
                   std::string_view anchor) {
-  body += fmt::format("<text class=\"{}\" x=\"{}\" y=\"{}\" text-anchor=\"{}\">{}</text>\n", kind,
-                      svg_number(at_x), svg_number(y), anchor, xml_text(text));
+  body += svg("<text class=\"{}\" x=\"{}\" y=\"{}\" text-anchor=\"{}\">{}</text>\n", kind, at_x, y,
+              anchor, xml_text(text));
 }
 
 void Column::caption(const std::string& line, std::string_view kind) {
@@ -47,11 +47,11 @@ void Column::rise(const std::string& label, double by, bool tip) {
 
 void Column::box_at(const Box& box, double at_x, double bottom, double wide) {
   const double high = box.height(), y = bottom - high;
-  body += fmt::format(
-      "<g class=\"box\"><title>{}</title>\n<rect class=\"heat l{}\" x=\"{}\" y=\"{}\" "
-      "width=\"{}\" height=\"{}\" rx=\"4\"/>\n",
-      xml_text(box.tooltip.empty() ? box.name : box.tooltip), box.tint, svg_number(at_x - wide / 2),
-      svg_number(y), svg_number(wide), svg_number(high));
+  body +=
+      svg("<g class=\"box\"><title>{}</title>\n<rect class=\"heat l{}\" x=\"{}\" y=\"{}\" "
+          "width=\"{}\" height=\"{}\" rx=\"4\"/>\n",
+          xml_text(box.tooltip.empty() ? box.name : box.tooltip), box.tint, at_x - wide / 2, y,
+          wide, high);
   text(at_x, y + 15, "name", box.name);
   for (std::size_t i = 0; i < box.lines.size(); ++i)
     text(at_x, y + 28 + 12 * static_cast<double>(i), "more", box.lines[i]);
@@ -76,8 +76,7 @@ void Column::boxes(const std::vector<Box>& boxes) {
 }
 
 void Column::plus() {
-  body += fmt::format("<circle class=\"line\" cx=\"{}\" cy=\"{}\" r=\"8\"/>\n", svg_number(x),
-                      svg_number(top - 8));
+  body += svg("<circle class=\"line\" cx=\"{}\" cy=\"{}\" r=\"8\"/>\n", x, top - 8);
   line(move(x - 4, top - 8) + "h8m-4 -4v8", "line");
   top -= 16;
 }
@@ -112,10 +111,9 @@ void Column::frame(const std::vector<std::string>& beside, const std::function<v
   const std::size_t at = body.size();
   draw();
   rise("", 10, false);
-  body.insert(at, fmt::format("<g class=\"blocks\"><rect class=\"frame\" x=\"{}\" y=\"{}\" "
-                              "width=\"{}\" height=\"{}\" rx=\"8\"/>\n",
-                              svg_number(x - half()), svg_number(top), svg_number(2 * half()),
-                              svg_number(from - top)));
+  body.insert(at, svg("<g class=\"blocks\"><rect class=\"frame\" x=\"{}\" y=\"{}\" "
+                      "width=\"{}\" height=\"{}\" rx=\"8\"/>\n",
+                      x - half(), top, 2 * half(), from - top));
   for (std::size_t i = 0; i < beside.size(); ++i)
     text(x + side * (half() + 8), (from + top) / 2 + 13 * static_cast<double>(i),
          i == 0 ? "name" : "more", beside[i], side < 0 ? "end" : "start");
@@ -138,16 +136,15 @@ std::string columns_file(const std::vector<Column>& columns, const std::vector<s
     bodies += column.body;
   }
   for (std::size_t i = 0; i < head.size(); ++i) {
-    lines +=
-        fmt::format("<text class=\"{}\" x=\"{}\" y=\"{}\">{}</text>\n", i == 0 ? "name" : "more",
-                    svg_number(margin), 20 + 15 * i, xml_text(head[i]));
+    lines += svg("<text class=\"{}\" x=\"{}\" y=\"{}\">{}</text>\n", i == 0 ? "name" : "more",
+                 margin, 20 + 15 * i, xml_text(head[i]));
     right =
         std::max(right, left + (i == 0 ? 7 : 6) * static_cast<double>(character_count(head[i])));
   }
   const double above = 20 + 15 * static_cast<double>(head.size());
   return svg_file(right - left + 2 * margin, above - top + margin,
-                  fmt::format("{}{}<g transform=\"translate({} {})\">\n{}</g>\n", style, lines,
-                              svg_number(margin - left), svg_number(above - top), bodies));
+                  svg("{}{}<g transform=\"translate({} {})\">\n{}</g>\n", style, lines,
+                      margin - left, above - top, bodies));
 }
 
 }  // namespace heed

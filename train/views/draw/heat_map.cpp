@@ -70,9 +70,8 @@ std::string heat_cells(const HeatMap& map, double width, double height) {
       std::int64_t end = c + 1;  // adjacent cells of a row with the same level form one area
       while (end < map.columns && level_of(map.at(r, end), map.largest) == level) ++end;
       const double length = static_cast<double>(end - c) * width;
-      paths[level] += fmt::format("M{} {}h{}v{}h-{}z", svg_number(static_cast<double>(c) * width),
-                                  svg_number(static_cast<double>(r) * height), svg_number(length),
-                                  svg_number(height), svg_number(length));
+      paths[level] += svg("M{} {}h{}v{}h-{}z", static_cast<double>(c) * width,
+                          static_cast<double>(r) * height, length, height, length);
       c = end;
     }
   }
@@ -94,31 +93,27 @@ Drawing labelled_map(const HeatMap& map, std::span<const std::string> rows,
                height = cell * static_cast<double>(map.rows);
   std::string body;
   for (std::int64_t c = 0; c < map.columns; ++c) {
-    body += fmt::format("<text transform=\"translate({} {}) rotate(-45)\">{}</text>\n",
-                        svg_number(left + (static_cast<double>(c) + 0.7) * cell),
-                        svg_number(top - gap), xml_text(excerpt(columns[c], max_label)));
+    body += svg("<text transform=\"translate({} {}) rotate(-45)\">{}</text>\n",
+                left + (static_cast<double>(c) + 0.7) * cell, top - gap,
+                xml_text(excerpt(columns[c], max_label)));
   }
   for (std::int64_t r = 0; r < map.rows; ++r) {
-    body += fmt::format("<text x=\"{}\" y=\"{}\" text-anchor=\"end\">{}</text>\n",
-                        svg_number(left - gap),
-                        svg_number(top + (static_cast<double>(r) + 0.75) * cell),
-                        xml_text(excerpt(rows[r], max_label)));
+    body +=
+        svg("<text x=\"{}\" y=\"{}\" text-anchor=\"end\">{}</text>\n", left - gap,
+            top + (static_cast<double>(r) + 0.75) * cell, xml_text(excerpt(rows[r], max_label)));
   }
-  body += fmt::format("<g transform=\"translate({} {})\">\n{}", svg_number(left), svg_number(top),
-                      heat_cells(map, cell, cell));
+  body += svg("<g transform=\"translate({} {})\">\n{}", left, top, heat_cells(map, cell, cell));
   for (std::int64_t r = 0; r < map.rows; ++r) {
     for (const std::int64_t c : largest_columns(map, r, 4)) {
       if (!(map.at(r, c) >= map.largest / 20) || map.largest == 0) continue;
-      body += fmt::format(
-          "<rect class=\"cell\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"><title>{} → {}: "
-          "{:.3f}</title></rect>\n",
-          svg_number(static_cast<double>(c) * cell), svg_number(static_cast<double>(r) * cell),
-          svg_number(cell), svg_number(cell), xml_text(rows[r]), xml_text(columns[c]),
-          map.at(r, c));
+      body +=
+          svg("<rect class=\"cell\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"><title>{} → {}: "
+              "{:.3f}</title></rect>\n",
+              static_cast<double>(c) * cell, static_cast<double>(r) * cell, cell, cell,
+              xml_text(rows[r]), xml_text(columns[c]), map.at(r, c));
     }
   }
-  body += fmt::format("<rect class=\"frame\" width=\"{}\" height=\"{}\"/>\n</g>\n",
-                      svg_number(width), svg_number(height));
+  body += svg("<rect class=\"frame\" width=\"{}\" height=\"{}\"/>\n</g>\n", width, height);
   return {left + std::max(width + slanted, width) + gap, top + height + gap, body};
 }
 

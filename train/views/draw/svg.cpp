@@ -64,10 +64,10 @@ namespace {
 /// An SVG element whose view box is width × height. w and h: its displayed size, in `unit`.
 std::string svg_of(double width, double height, double w, double h, std::string_view unit,
                    std::string_view body) {
-  return fmt::format(
+  return svg(
       "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{}{}\" height=\"{}{}\" viewBox=\"0 0 {} "
       "{}\">\n{}</svg>\n",
-      svg_number(w), unit, svg_number(h), unit, svg_number(width), svg_number(height), body);
+      w, unit, h, unit, width, height, body);
 }
 
 /// Replaces CSS variables with the light colours, because many print programs do not support them.
@@ -90,8 +90,8 @@ Drawing arranged(const std::vector<Drawing>& drawings, std::size_t columns) {
   for (std::size_t begin = 0; begin < drawings.size(); begin += columns) {
     double x = 0, height = 0;
     for (std::size_t i = begin; i < std::min(begin + columns, drawings.size()); ++i) {
-      all.body += fmt::format("<g transform=\"translate({} {})\">\n{}</g>\n", svg_number(x),
-                              svg_number(all.height), drawings[i].body);
+      all.body +=
+          svg("<g transform=\"translate({} {})\">\n{}</g>\n", x, all.height, drawings[i].body);
       x += drawings[i].width;
       height = std::max(height, drawings[i].height);
     }

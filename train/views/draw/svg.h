@@ -1,7 +1,10 @@
 #pragma once
 /// Elements of SVG files and HTML pages.
+#include <fmt/format.h>
+
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace heed {
@@ -12,6 +15,17 @@ std::string xml_text(std::string_view text);
 
 /// A number with up to two decimal places, without trailing zeros.
 std::string svg_number(double value);
+/// fmt::format, with every double as svg_number.
+inline std::string svg_argument(double value) { return svg_number(value); }
+template <class T>
+const T& svg_argument(const T& value) {
+  return value;
+}
+template <class... Args>
+std::string svg(fmt::format_string<decltype(svg_argument(std::declval<const Args&>()))...> format,
+                const Args&... args) {
+  return fmt::format(format, svg_argument(args)...);
+}
 
 /// The approximate length of a label, in pixels.
 double label_length(std::string_view text);

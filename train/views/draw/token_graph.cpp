@@ -1,7 +1,5 @@
 #include "train/views/draw/token_graph.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -27,15 +25,14 @@ std::string paths(const HeatMap& edges, double from, double to, double threshold
       const double value = edges.at(r, c);
       const int level = static_cast<int>(std::lround(levels * std::min(value, 1.0)));
       if (!(value >= threshold) || level == 0) continue;
-      by_level[level] += fmt::format("M{} {}L{} {}", svg_number(from),
-                                     svg_number(height_of(static_cast<double>(r))), svg_number(to),
-                                     svg_number(height_of(static_cast<double>(c))));
+      by_level[level] += svg("M{} {}L{} {}", from, height_of(static_cast<double>(r)), to,
+                             height_of(static_cast<double>(c)));
     }
   }
   std::string body;
   for (const auto& [level, path] : by_level) {
-    body += fmt::format("<path class=\"edge\" stroke-opacity=\"{}\" d=\"{}\"/>\n",
-                        svg_number(static_cast<double>(level) / levels), path);
+    body += svg("<path class=\"edge\" stroke-opacity=\"{}\" d=\"{}\"/>\n",
+                static_cast<double>(level) / levels, path);
   }
   return body;
 }
@@ -57,19 +54,17 @@ Drawing token_graph(std::span<const GraphColumn> columns, std::span<const HeatMa
   std::string body;
   for (std::size_t i = 0; i < columns.size(); ++i) {
     const double x = left + gap * static_cast<double>(i);
-    body += fmt::format("<text x=\"{}\" y=\"12\" text-anchor=\"middle\">{}</text>\n", svg_number(x),
-                        xml_text(columns[i].title));
+    body += svg("<text x=\"{}\" y=\"12\" text-anchor=\"middle\">{}</text>\n", x,
+                xml_text(columns[i].title));
     if (i > 0) body += paths(edges[i - 1], x - gap, x, threshold);
     const bool first = i == 0, last = i + 1 == columns.size();
     for (std::size_t r = 0; r < columns[i].nodes.size(); ++r) {
       const double y = height_of(static_cast<double>(r));
-      body += fmt::format("<circle class=\"node\" cx=\"{}\" cy=\"{}\" r=\"2\"/>\n", svg_number(x),
-                          svg_number(y));
+      body += svg("<circle class=\"node\" cx=\"{}\" cy=\"{}\" r=\"2\"/>\n", x, y);
       if (!first && !last) continue;
-      body += fmt::format("<text x=\"{}\" y=\"{}\"{}>{}</text>\n",
-                          svg_number(first ? x - dot : x + dot), svg_number(y + 3.5),
-                          first ? " text-anchor=\"end\"" : "",
-                          xml_text(excerpt(columns[i].nodes[r], max_characters)));
+      body += svg("<text x=\"{}\" y=\"{}\"{}>{}</text>\n", first ? x - dot : x + dot, y + 3.5,
+                  first ? " text-anchor=\"end\"" : "",
+                  xml_text(excerpt(columns[i].nodes[r], max_characters)));
     }
   }
   return {left + gap * static_cast<double>(columns.size() - 1) + right,

@@ -38,13 +38,13 @@ Drawing titled_map(const std::string& title, const HeatMap& map) {
   const double width = map.rows == map.columns ? height : 2 * height;
   const double title_width = 7.2 * static_cast<double>(character_count(title));
   return {left + std::max(width, title_width) + left, top + height + left,
-          fmt::format("<g transform=\"translate({} {})\"><text class=\"title\" x=\"0\" "
-                      "y=\"-9\">{}</text>\n{}<rect class=\"frame\" width=\"{}\" "
-                      "height=\"{}\"/></g>\n",
-                      left, top, xml_text(title),
-                      heat_cells(map, width / static_cast<double>(map.columns),
-                                 height / static_cast<double>(map.rows)),
-                      svg_number(width), svg_number(height))};
+          svg("<g transform=\"translate({} {})\"><text class=\"title\" x=\"0\" "
+              "y=\"-9\">{}</text>\n{}<rect class=\"frame\" width=\"{}\" "
+              "height=\"{}\"/></g>\n",
+              left, top, xml_text(title),
+              heat_cells(map, width / static_cast<double>(map.columns),
+                         height / static_cast<double>(map.rows)),
+              width, height)};
 }
 
 // ---- positions ----------------------------------------------------------------------------------
@@ -295,8 +295,7 @@ const std::vector<std::string>& plot_names() {
 std::vector<Drawing> plots_of(std::string_view name, const Config& config, std::int64_t length) {
   for (const auto& [family, make] : families)
     if (family == name) return make(config, length);
-  throw Error(Exit::usage,
-              fmt::format("{}: no such plot; available: {}", name, fmt::join(plot_names(), ", ")));
+  throw Error(Exit::usage, "{}: no such plot; available: {}", name, fmt::join(plot_names(), ", "));
 }
 
 }  // namespace heed

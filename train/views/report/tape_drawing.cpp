@@ -91,12 +91,11 @@ class TapeDrawing {
         if (input && index_.emplace(input.get(), 0).second) found.push_back(input.get());
     }
     if (found.size() > max_drawn_nodes) {
-      throw Error(
-          Exit::usage,
-          fmt::format("--tape: the tape has {} nodes, and a drawing shows at most {}. Draw a "
-                      "smaller model, for example with model.layers=1 (widths, lengths and the "
-                      "vocabulary size do not change the number of nodes)",
-                      found.size(), max_drawn_nodes));
+      throw Error(Exit::usage,
+                  "--tape: the tape has {} nodes, and a drawing shows at most {}. Draw a "
+                  "smaller model, for example with model.layers=1 (widths, lengths and the "
+                  "vocabulary size do not change the number of nodes)",
+                  found.size(), max_drawn_nodes);
     }
     std::ranges::stable_sort(found, {}, &Node::order);
     for (std::size_t i = 0; i < found.size(); ++i) index_[found[i]] = i;
@@ -290,15 +289,14 @@ class TapeDrawing {
     std::string body;
     for (const Arrow& arrow : arrows_) {
       double x = items_[arrow[0].item].x, y = y_of(items_[arrow[0].item]) + box_height;
-      std::string path = fmt::format("M{} {}", svg_number(x), svg_number(y));
+      std::string path = svg("M{} {}", x, y);
       for (const Link& link : std::span(arrow).subspan(1)) {
         const Item& to = items_[link.item];
         const double middle = (y + y_of(to)) / 2;
-        path += fmt::format("C{} {}", svg_number(x), svg_number(middle));
+        path += svg("C{} {}", x, middle);
         x = to.x + link.port * to.width;
         y = y_of(to);
-        path += fmt::format(" {} {} {} {}", svg_number(x), svg_number(middle), svg_number(x),
-                            svg_number(y));
+        path += svg(" {} {} {} {}", x, middle, x, y);
         if (to.name.empty()) path += "V" + svg_number(y += box_height);
       }
       body += fmt::format("<path class=\"edge\" d=\"{}\"/>\n", path);
@@ -310,16 +308,14 @@ class TapeDrawing {
     for (const Item& item : items_) {
       if (item.name.empty()) continue;
       const double y = y_of(item);
-      body += fmt::format(
-          "<g class=\"box\"><title>{} {}</title>\n<rect class=\"heat {}\" x=\"{}\" y=\"{}\" "
-          "width=\"{}\" height=\"{}\"/>\n",
-          xml_text(item.name), xml_text(item.shape), item.leaf ? "leaf l1" : "l3",
-          svg_number(item.x - item.width / 2), svg_number(y), svg_number(item.width),
-          svg_number(box_height));
+      body +=
+          svg("<g class=\"box\"><title>{} {}</title>\n<rect class=\"heat {}\" x=\"{}\" y=\"{}\" "
+              "width=\"{}\" height=\"{}\"/>\n",
+              xml_text(item.name), xml_text(item.shape), item.leaf ? "leaf l1" : "l3",
+              item.x - item.width / 2, y, item.width, box_height);
       for (std::size_t i = 0; i < 2; ++i)
-        body += fmt::format("<text x=\"{}\" y=\"{}\" text-anchor=\"middle\">{}</text>\n",
-                            svg_number(item.x), svg_number(y + 12 + 12 * static_cast<double>(i)),
-                            xml_text(item.label[i]));
+        body += svg("<text x=\"{}\" y=\"{}\" text-anchor=\"middle\">{}</text>\n", item.x,
+                    y + 12 + 12 * static_cast<double>(i), xml_text(item.label[i]));
       body += "</g>\n";
     }
     return body;

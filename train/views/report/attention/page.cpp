@@ -36,12 +36,11 @@ std::string small_map(const Array& weights, std::size_t layer, std::size_t head,
   }
   if (image.values.empty()) return "";
   const double cell = 96 / static_cast<double>(std::max(map.rows, map.columns));
-  return fmt::format(
+  return svg(
       "<a href=\"#viewer\" data-layer=\"{}\" data-head=\"{}\"><img class=\"map\" width=\"{}\" "
       "height=\"{}\" alt=\"{}\" title=\"{}\" src=\"data:image/png;base64,{}\"></a>",
-      layer, head, svg_number(cell * static_cast<double>(map.columns)),
-      svg_number(cell * static_cast<double>(map.rows)), xml_text(about), xml_text(about),
-      base64(png_of(image)));
+      layer, head, cell * static_cast<double>(map.columns), cell * static_cast<double>(map.rows),
+      xml_text(about), xml_text(about), base64(png_of(image)));
 }
 
 // ---- images -------------------------------------------------------------------------------------
@@ -57,10 +56,10 @@ struct DrawnImage {
     const double scale = image_side / std::max(h, w);
     width = w * scale;
     height = h * scale;
-    element = fmt::format(
-        "<image width=\"{}\" height=\"{}\" preserveAspectRatio=\"none\" "
-        "style=\"image-rendering:pixelated\" href=\"data:image/png;base64,{}\"/>\n",
-        svg_number(width), svg_number(height), base64(png_of(grid.image)));
+    element =
+        svg("<image width=\"{}\" height=\"{}\" preserveAspectRatio=\"none\" "
+            "style=\"image-rendering:pixelated\" href=\"data:image/png;base64,{}\"/>\n",
+            width, height, base64(png_of(grid.image)));
   }
 };
 
@@ -107,8 +106,8 @@ Drawing strip(const PatchGrid& grid, const std::vector<QueryWeights>& all) {
   const double step = drawn.width + gap, line = 16;
   std::string body;
   for (std::size_t i = 0; i <= all.size(); ++i) {
-    body += fmt::format("<g transform=\"translate({} 0)\">\n{}",
-                        svg_number(static_cast<double>(i) * step), drawn.element);
+    body +=
+        svg("<g transform=\"translate({} 0)\">\n{}", static_cast<double>(i) * step, drawn.element);
     if (i > 0) {
       const QueryWeights& query = all[i - 1];
       HeatMap map{grid.rows, grid.columns, query.weights, *std::ranges::max_element(query.weights)};
@@ -117,11 +116,11 @@ Drawing strip(const PatchGrid& grid, const std::vector<QueryWeights>& all) {
       body += fmt::format("<g class=\"over\">{}</g>\n",
                           svg_element(drawn.width, drawn.height, heat_cells(map, cell, cell)));
     }
-    body += fmt::format(
-        "<rect class=\"frame\" width=\"{}\" height=\"{}\"/>\n"
-        "<text x=\"0\" y=\"{}\">{}</text>\n</g>\n",
-        svg_number(drawn.width), svg_number(drawn.height), svg_number(drawn.height + 12),
-        i == 0 ? "the image" : xml_text(all[i - 1].name));
+    body +=
+        svg("<rect class=\"frame\" width=\"{}\" height=\"{}\"/>\n"
+            "<text x=\"0\" y=\"{}\">{}</text>\n</g>\n",
+            drawn.width, drawn.height, drawn.height + 12,
+            i == 0 ? "the image" : xml_text(all[i - 1].name));
   }
   return {step * static_cast<double>(all.size() + 1), drawn.height + line, body};
 }

@@ -108,25 +108,24 @@ Drawing neurons_view(const AttentionMaps& maps, const LayerWeights& layer, std::
   query_map.largest = largest_magnitude(query_map.values);
   products.largest = largest_magnitude(products.values);
   const double right = left + cell * static_cast<double>(size);
-  std::string body = fmt::format(
-      "<text x=\"{0}\" y=\"{1}\" text-anchor=\"end\">{2}</text>\n<g transform=\"translate({3} "
-      "{4})\">\n{5}</g>\n<g transform=\"translate({3} {6})\">\n{7}</g>\n"
-      "<text x=\"{8}\" y=\"{1}\">Σ q ⊙ k</text>\n<text x=\"{9}\" y=\"{1}\">weight</text>\n",
-      svg_number(left - 6), svg_number(top - 14), xml_text(name), svg_number(left),
-      svg_number(top - 24), signed_cells(query_map, cell, line), svg_number(top),
-      signed_cells(products, cell, line), svg_number(right + 8), svg_number(right + 64));
+  std::string body =
+      svg("<text x=\"{0}\" y=\"{1}\" text-anchor=\"end\">{2}</text>\n<g transform=\"translate({3} "
+          "{4})\">\n{5}</g>\n<g transform=\"translate({3} {6})\">\n{7}</g>\n"
+          "<text x=\"{8}\" y=\"{1}\">Σ q ⊙ k</text>\n<text x=\"{9}\" y=\"{1}\">weight</text>\n",
+          left - 6, top - 14, xml_text(name), left, top - 24, signed_cells(query_map, cell, line),
+          top, signed_cells(products, cell, line), right + 8, right + 64);
   for (std::int64_t j = 0; j < products.rows; ++j) {
     double sum = 0;
     for (std::int64_t c = 0; c < size; ++c) sum += double{q[c]} * double{record.key(j, head)[c]};
     const std::string y = svg_number(top + line * static_cast<double>(j) + 10);
-    body += fmt::format(
-        "<text x=\"{}\" y=\"{}\" text-anchor=\"end\">{}</text><text x=\"{}\" y=\"{}\">{:.3f}</text>"
-        "<text x=\"{}\" y=\"{}\">{}</text>\n",
-        svg_number(left - 6), y, xml_text(excerpt(keys[j], max_characters)), svg_number(right + 8),
-        y, sum, svg_number(right + 64), y,
-        record.reads[0].row(query)[j] == 0
-            ? "not read"
-            : fmt::format("{:.3f}", record.of(0, head).row(query)[j]));
+    body +=
+        svg("<text x=\"{}\" y=\"{}\" text-anchor=\"end\">{}</text><text x=\"{}\" y=\"{}\">{}</text>"
+            "<text x=\"{}\" y=\"{}\">{}</text>\n",
+            left - 6, y, xml_text(excerpt(keys[j], max_characters)), right + 8, y,
+            fmt::format("{:.3f}", sum), right + 64, y,
+            record.reads[0].row(query)[j] == 0
+                ? "not read"
+                : fmt::format("{:.3f}", record.of(0, head).row(query)[j]));
   }
   return {right + 110, top + line * static_cast<double>(products.rows) + 4, body};
 }
