@@ -5,22 +5,20 @@
 namespace heed::arguments {
 
 void add_overrides(CLI::App* command, std::vector<std::string>& overrides, const char* example) {
-  command
-      ->add_option(
-          "OVERRIDE", overrides,
-          fmt::format("key=value for each config key to change, such as threads=1 or {}", example))
-      ->type_name("");
+  add_argument(
+      command, "OVERRIDE", overrides,
+      fmt::format("key=value for each config key to change, such as threads=1 or {}", example));
 }
 
 void add_config(CLI::App* command, std::string& config, std::vector<std::string>& overrides,
                 const char* example) {
-  command->add_option("CONFIG", config, "the experiment, a YAML file")->required()->type_name("");
+  add_argument(command, "CONFIG", config, "the experiment, a YAML file")->required();
   add_overrides(command, overrides, example);
 }
 
 void add_run(CLI::App* command, std::string& run, std::vector<std::string>& overrides,
              const char* example) {
-  command->add_option("RUN", run, "run folder, such as runs/dates")->required()->type_name("");
+  add_argument(command, "RUN", run, "run folder, such as runs/dates")->required();
   add_overrides(command, overrides, example);
 }
 
@@ -35,13 +33,12 @@ CLI::Option* add_new_run(CLI::App* command, std::string& folder, bool& overwrite
                                   ->check([](const std::string& given) {
                                     return given.empty() ? "expected a folder" : "";
                                   });
-  command->add_flag("--overwrite", overwrite, "replace the run in that folder")->group(results);
+  add_flag(command, results, "--overwrite", overwrite, "replace the run in that folder");
   return option;
 }
 
 void add_json(CLI::App* command, bool& json, const char* what) {
-  command->add_flag("--json", json, fmt::format("print {} as one JSON object", what))
-      ->group(results);
+  add_flag(command, results, "--json", json, fmt::format("print {} as one JSON object", what));
 }
 
 }  // namespace heed::arguments

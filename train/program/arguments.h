@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "train/program/command_line.h"
@@ -13,14 +14,22 @@ namespace heed::arguments {
 inline constexpr const char* results = "Output";
 inline constexpr const char* choices = "Choices";
 
-/// Adds a subcommand whose job calls `run` with `options`; the caller adds the arguments that set
-/// them.
+/// Adds a subcommand whose job calls `run` with the options that this function also returns; the
+/// caller adds the arguments that set them.
 template <class Options>
-CLI::App* add_command(CLI::App& app, Job& job, const char* name, const char* help,
-                      const std::shared_ptr<Options>& options, int (*run)(const Options&)) {
+std::pair<CLI::App*, std::shared_ptr<Options>> add_command(CLI::App& app, Job& job,
+                                                           const char* name, const char* help,
+                                                           int (*run)(const Options&)) {
   CLI::App* const command = app.add_subcommand(name, help);
+  const auto options = std::make_shared<Options>();
   command->callback([options, run, &job] { job = [options, run] { return run(*options); }; });
-  return command;
+  return {command, options};
+}
+
+/// Adds a positional argument.
+template <class T>
+CLI::Option* add_argument(CLI::App* command, const char* name, T& value, const std::string& help) {
+  return command->add_option(name, value, help)->type_name("");
 }
 
 /// Adds an option with one value, listed under `group`; `type` names the value.
@@ -28,6 +37,10 @@ template <class T>
 CLI::Option* add_choice(CLI::App* command, const char* group, const char* name, T& value,
                         const char* type, const char* help) {
   return command->add_option(name, value, help)->type_name(type)->group(group);
+}
+inline CLI::Option* add_flag(CLI::App* command, const char* group, const char* name, bool& value,
+                             const std::string& help) {
+  return command->add_flag(name, value, help)->group(group);
 }
 
 /// Adds the arguments key=value, whose help mentions `example`. add_config and add_run first add

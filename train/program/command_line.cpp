@@ -23,10 +23,7 @@ using namespace arguments;
 /// Adds an option that may be repeated; each value is a file.
 void add_files(CLI::App* command, const char* name, std::vector<std::string>& files,
                const char* help) {
-  command->add_option(name, files, help)
-      ->allow_extra_args(false)
-      ->type_name("FILE")
-      ->group(choices);
+  add_choice(command, choices, name, files, "FILE", help)->allow_extra_args(false);
 }
 
 /// An override and the option that set it: "decode.beam=3" and "--beam 3".
@@ -49,10 +46,9 @@ CLI::Option* add_shortcut(CLI::App* command, const char* name, std::vector<Short
 }
 
 void add_train(CLI::App& app, Job& job, const std::vector<std::string>& typed) {
-  const auto options = std::make_shared<TrainCommand>();
+  const auto [command, options] = add_command<TrainCommand>(
+      app, job, "train", "train a model and print its final metrics", train_command);
   options->command = typed;
-  CLI::App* const command = add_command(
-      app, job, "train", "train a model and print its final metrics", options, train_command);
   add_config(command, options->config, options->overrides, "train.steps=200");
   add_new_run(command, options->run, options->overwrite, "run folder (default: runs/<name>)");
   add_json(command, options->json, "the final metrics");
@@ -66,10 +62,9 @@ void add_train(CLI::App& app, Job& job, const std::vector<std::string>& typed) {
 }
 
 void add_resume(CLI::App& app, Job& job, const std::vector<std::string>& typed) {
-  const auto options = std::make_shared<ResumeCommand>();
+  const auto [command, options] = add_command<ResumeCommand>(
+      app, job, "resume", "continue from the newest valid checkpoint", resume_command);
   options->command = typed;
-  CLI::App* const command = add_command(
-      app, job, "resume", "continue from the newest valid checkpoint", options, resume_command);
   add_run(command, options->run, options->overrides, "train.steps=4000");
   add_json(command, options->json, "the final metrics");
   command->footer(
@@ -80,31 +75,20 @@ void add_resume(CLI::App& app, Job& job, const std::vector<std::string>& typed) 
 }
 
 void add_sweep(CLI::App& app, Job& job) {
-  const auto options = std::make_shared<SweepCommand>();
-  CLI::App* const command = add_command(
-      app, job, "sweep", "train a config with several values of its keys", options, sweep_command);
-  command->add_option("CONFIG", options->config, "the experiment, a YAML file")
-      ->required()
-      ->type_name("");
-  command
-      ->add_option("VALUES", options->arguments,
-                   "key=values to try, such as model.norm=pre,post; key=value applies to every run")
-      ->type_name("");
-  const auto add_count = [&](const char* name, std::optional<std::int64_t>& value,
-                             const char* help) {
-    command->add_option(name, value, help)
-        ->check(CLI::Range(1, 10'000))
-        ->type_name("N")
-        ->group(choices);
-  };
-  add_count("--seeds", options->seeds,
-            "number of runs per point, with consecutive seeds that start at the config's seed");
-  add_count("--random", options->random, "train N random points of the grid instead of all");
-  command
-      ->add_flag("--halving", options->halving,
-                 "successive halving: train all points for part of train.steps, keep the better "
-                 "half, and repeat")
-      ->group(choices);
+  const auto [command, options] = add_command<SweepCommand>(
+      app, job, "sweep", "train a config with several values of its keys", sweep_command);
+  add_argument(command, "CONFIG", options->config, "the experiment, a YAML file")->required();
+  add_argument(command, "VALUES", options->arguments,
+               "key=values to try, such as model.norm=pre,post; key=value applies to every run");
+  add_choice(command, choices, "--seeds", options->seeds, "N",
+             "number of runs per point, with consecutive seeds that start at the config's seed")
+      ->check(CLI::Range(1, 10'000));
+  add_choice(command, choices, "--random", options->random, "N",
+             "train N random points of the grid instead of all")
+      ->check(CLI::Range(1, 10'000));
+  add_flag(command, choices, "--halving", options->halving,
+           "successive halving: train all points for part of train.steps, keep the better "
+           "half, and repeat");
   add_choice(command, choices, "--jobs", options->jobs, "N",
              "number of simultaneous runs, which share the processors (default: 1)")
       ->check(CLI::Range(1, 1024));
@@ -123,9 +107,8 @@ void add_sweep(CLI::App& app, Job& job) {
 }
 
 void add_eval(CLI::App& app, Job& job) {
-  const auto options = std::make_shared<EvalCommand>();
-  CLI::App* const command =
-      add_command(app, job, "eval", "metrics on a split or on given files", options, eval_command);
+  const auto [command, options] = add_command<EvalCommand>(
+      app, job, "eval", "metrics on a split or on given files", eval_command);
   add_run(command, options->run, options->overrides, "decode.beam=10");
   add_choice(command, choices, "--split", options->split, "NAME",
              "valid or test (default: test, or valid if there are no test data)")
@@ -136,10 +119,8 @@ void add_eval(CLI::App& app, Job& job) {
   add_files(command, "--text", options->text,
             "tasks lm, mlm and denoise: text to evaluate instead of a split");
   add_weights(command, options->weights);
-  command
-      ->add_flag("--pretokenised", options->pretokenised,
-                 "lines are already tokenised: BLEU splits them at spaces and ignores decode.bleu")
-      ->group(choices);
+  add_flag(command, choices, "--pretokenised", options->pretokenised,
+           "lines are already tokenised: BLEU splits them at spaces and ignores decode.bleu");
   add_choice(command, results, "--output", options->output, "FILE",
              "write the outputs to a file (- for standard output)");
   add_json(command, options->json, "the metrics");
@@ -205,16 +186,15 @@ void add_generate(CLI::App& app, Job& job) {
   sampling("--temperature", "decode.temperature");
   sampling("--top-k", "decode.top_k");
   sampling("--top-p", "decode.top_p");
-  command->add_option("--seed", options->seed, "seed of sampling (default: the config's seed)")
+  add_choice(command, choices, "--seed", options->seed, "N",
+             "seed of sampling (default: the config's seed)")
       ->check([](const std::string& text) {
         std::uint64_t value = 0;
         const char* const end = text.data() + text.size();
         const auto [at, error] = std::from_chars(text.data(), end, value);
         return error == std::errc() && at == end ? ""
                                                  : "expected a whole number from 0 to 2^64 - 1";
-      })
-      ->type_name("N")
-      ->group(choices);
+      });
   add_choice(command, choices, "--nbest", options->nbest, "N",
              "the N best outputs of each line, as LINE-NUMBER<tab>SCORE<tab>TEXT")
       ->check(CLI::Range(1, 1000));
@@ -243,9 +223,8 @@ void add_generate(CLI::App& app, Job& job) {
 }
 
 void add_score(CLI::App& app, Job& job) {
-  const auto options = std::make_shared<ScoreCommand>();
-  CLI::App* const command = add_command(
-      app, job, "score", "log-probability of given outputs, one per line", options, score_command);
+  const auto [command, options] = add_command<ScoreCommand>(
+      app, job, "score", "log-probability of given outputs, one per line", score_command);
   add_run(command, options->run, options->overrides, "decode.precision=bf16");
   add_choice(command, choices, "--source", options->source, "FILE",
              "source lines of the targets (not for language models)");
@@ -266,10 +245,9 @@ void add_score(CLI::App& app, Job& job) {
 }
 
 void add_gradcheck(CLI::App& app, Job& job) {
-  const auto options = std::make_shared<GradcheckCommand>();
-  CLI::App* const command =
-      add_command(app, job, "gradcheck", "check the gradient of every model parameter in float64",
-                  options, gradcheck_command);
+  const auto [command, options] = add_command<GradcheckCommand>(
+      app, job, "gradcheck", "check the gradient of every model parameter in float64",
+      gradcheck_command);
   add_config(command, options->config, options->overrides, "model.norm=post");
   add_choice(
       command, choices, "--entries", options->entries, "N",
@@ -287,11 +265,10 @@ void add_gradcheck(CLI::App& app, Job& job) {
 }
 
 void add_bench(CLI::App& app, Job& job) {
-  const auto options = std::make_shared<BenchCommand>();
-  CLI::App* const command =
-      add_command(app, job, "bench",
-                  "time of a step, tokens/s, GFLOP/s, share of time in matrix products, time by op",
-                  options, bench_command);
+  const auto [command, options] = add_command<BenchCommand>(
+      app, job, "bench",
+      "time of a step, tokens/s, GFLOP/s, share of time in matrix products, time by op",
+      bench_command);
   add_config(command, options->config, options->overrides, "train.batch_tokens=8192");
   add_choice(command, choices, "--steps", options->steps, "N",
              "number of steps to measure (default: 5 to 400, as many as fit in about 10 s)")
@@ -331,13 +308,10 @@ void add_prune(CLI::App& app, Job& job, const std::vector<std::string>& typed) {
 }
 
 void add_quantize(CLI::App& app, Job& job, const std::vector<std::string>& typed) {
-  const auto options = std::make_shared<QuantizeCommand>();
+  const auto [command, options] = add_command<QuantizeCommand>(
+      app, job, "quantize", "quantise a model's weights to int8", quantize_command);
   options->command = typed;
-  CLI::App* const command = add_command(app, job, "quantize", "quantise a model's weights to int8",
-                                        options, quantize_command);
-  command->add_option("RUN", options->run, "run folder, such as runs/dates")
-      ->required()
-      ->type_name("");
+  add_argument(command, "RUN", options->run, "run folder, such as runs/dates")->required();
   add_weights(command, options->weights);
   add_new_run(command, options->to, options->overwrite, "the new run folder (default: RUN-int8)");
   add_json(command, options->json, "a record of the quantisation");
@@ -353,12 +327,9 @@ void add_quantize(CLI::App& app, Job& job, const std::vector<std::string>& typed
 }
 
 void add_fetch(CLI::App& app, Job& job) {
-  const auto options = std::make_shared<FetchCommand>();
-  CLI::App* const command = add_command(
-      app, job, "fetch", "download a data set and verify its checksums", options, fetch_command);
-  command->add_option("NAME", options->name, "multi30k, tinyshakespeare or mnist")
-      ->required()
-      ->type_name("");
+  const auto [command, options] = add_command<FetchCommand>(
+      app, job, "fetch", "download a data set and verify its checksums", fetch_command);
+  add_argument(command, "NAME", options->name, "multi30k, tinyshakespeare or mnist")->required();
   add_choice(command, results, "--to", options->to, "FOLDER",
              "folder of the data set (default: data/<name>)");
   add_choice(command, choices, "--from", options->from, "FOLDER",
@@ -377,7 +348,7 @@ void print_help(CLI::App& app, const std::string& name) {
 void add_help(CLI::App& app, Job& job) {
   const auto name = std::make_shared<std::string>();
   CLI::App* const command = app.add_subcommand("help", "the help of a command");
-  command->add_option("COMMAND", *name, "a command (default: heed itself)")->type_name("");
+  add_argument(command, "COMMAND", *name, "a command (default: heed itself)");
   command->callback([&app, &job, name] {
     job = [&app, name] {
       print_help(app, *name);

@@ -36,10 +36,9 @@ void add_attention(CLI::App& app, Job& job) {
   add_choice(
       command, choices, "--layer", options->layer, "NAME",
       "only layers with these parts in their name, such as encoder.layers.0 or multihead_attn");
-  command->add_option("--head", options->head, "only this head of each layer, counted from 0")
-      ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 20))
-      ->type_name("N")
-      ->group(choices);
+  add_choice(command, choices, "--head", options->head, "N",
+             "only this head of each layer, counted from 0")
+      ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 20));
   add_weights(command, options->weights);
   CLI::Option* const view =
       add_choice(command, results, "--view", options->view, "VIEW",
@@ -75,12 +74,11 @@ void add_attention(CLI::App& app, Job& job) {
 }
 
 void add_trace(CLI::App& app, Job& job) {
-  const auto options = std::make_shared<TraceCommand>();
-  CLI::App* const command =
-      add_command(app, job, "trace", "one attention head, step by step", options, trace_command);
-  command->add_option("CONFIG|RUN", options->config, "an experiment (a YAML file), or a run folder")
-      ->required()
-      ->type_name("");
+  const auto [command, options] = add_command<TraceCommand>(
+      app, job, "trace", "one attention head, step by step", trace_command);
+  add_argument(command, "CONFIG|RUN", options->config,
+               "an experiment (a YAML file), or a run folder")
+      ->required();
   add_overrides(command, options->overrides, "model.heads=2");
   add_choice(
       command, choices, "--input", options->input, "TEXT",
@@ -94,10 +92,8 @@ void add_trace(CLI::App& app, Job& job) {
              "the head, counted from 0 (default: 0)")
       ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 20));
   add_weights(command, options->weights);
-  command
-      ->add_flag("--backward", options->backward,
-                 "also show the gradients of the loss of this line, without dropout")
-      ->group(choices);
+  add_flag(command, choices, "--backward", options->backward,
+           "also show the gradients of the loss of this line, without dropout");
   add_choice(
       command, results, "--output", options->output, "FILE",
       "output file: a page if its name ends in .html, else text (default: -, standard output)");
@@ -113,18 +109,14 @@ void add_trace(CLI::App& app, Job& job) {
 }
 
 void add_compare(CLI::App& app, Job& job) {
-  const auto options = std::make_shared<CompareCommand>();
-  CLI::App* const command = add_command(app, job, "compare", "metrics of several runs side by side",
-                                        options, compare_command);
-  command->add_option("RUN", options->runs, "run folders; each is compared with the first")
-      ->required()
-      ->type_name("");
+  const auto [command, options] = add_command<CompareCommand>(
+      app, job, "compare", "metrics of several runs side by side", compare_command);
+  add_argument(command, "RUN", options->runs, "run folders; each is compared with the first")
+      ->required();
   CLI::Option* const markdown =
-      command->add_flag("--markdown", options->markdown, "print the table as Markdown")
-          ->group(results);
-  command->add_flag("--json", options->json, "print the metrics as one JSON object")
-      ->excludes(markdown)
-      ->group(results);
+      add_flag(command, results, "--markdown", options->markdown, "print the table as Markdown");
+  add_flag(command, results, "--json", options->json, "print the metrics as one JSON object")
+      ->excludes(markdown);
   add_choice(command, results, "--output", options->output, "FILE",
              "output file of the table (default: -, standard output)");
   command->footer(
@@ -137,29 +129,21 @@ void add_compare(CLI::App& app, Job& job) {
 }
 
 void add_show(CLI::App& app, Job& job) {
-  const auto options = std::make_shared<ShowCommand>();
-  CLI::App* const command =
-      add_command(app, job, "show", "resolved config, layers, parameters, FLOPs, memory", options,
-                  show_command);
-  CLI::Option* const config = command
-                                  ->add_option("CONFIG|RUN", options->config,
-                                               "an experiment (a YAML file), or a run folder")
-                                  ->type_name("");
+  const auto [command, options] = add_command<ShowCommand>(
+      app, job, "show", "resolved config, layers, parameters, FLOPs, memory", show_command);
+  CLI::Option* const config = add_argument(command, "CONFIG|RUN", options->config,
+                                           "an experiment (a YAML file), or a run folder");
   add_overrides(command, options->overrides, "model.d_model=512");
   add_json(command, options->json, "the config and its summary");
   add_choice(command, results, "--output", options->output, "FILE",
              "output file: a drawing if its name ends in .svg, else text (default: -, standard "
              "output)");
-  command
-      ->add_flag("--tape", options->tape,
-                 "with --output NAME.svg: draw the tape of a training step instead of the model")
-      ->group(results);
-  command
-      ->add_flag("--schema", options->schema,
-                 "print the JSON Schema of configs, for editors, instead of a config")
-      ->excludes(config)
-      ->group(results);
-  command->callback([options, &job] {
+  add_flag(command, results, "--tape", options->tape,
+           "with --output NAME.svg: draw the tape of a training step instead of the model");
+  add_flag(command, results, "--schema", options->schema,
+           "print the JSON Schema of configs, for editors, instead of a config")
+      ->excludes(config);
+  command->callback([options = options, &job] {
     if (options->config.empty() && !options->schema) throw CLI::RequiredError("CONFIG|RUN");
     job = [options] { return show_command(*options); };
   });
@@ -179,35 +163,27 @@ void add_report(CLI::App& app, Job& job) {
   const auto options = std::make_shared<ReportCommand>();
   CLI::App* const command =
       app.add_subcommand("report", "a page with the curves, results and outputs of runs");
-  command->add_option("RUN", options->runs, "run folders; each is compared with the first")
-      ->required()
-      ->type_name("");
+  add_argument(command, "RUN", options->runs, "run folders; each is compared with the first")
+      ->required();
   CLI::Option* const output =
       add_choice(command, results, "--output", options->output, "FILE",
                  "output file: the curves of loss and metric if its name ends in .svg, else a page "
                  "(default: report.html); with --csv, a table (default: -, standard output)");
   CLI::Option* const csv =
-      command
-          ->add_option("--csv", options->csv,
-                       "print this curve, such as train.loss or valid.bleu, as CSV instead; may be "
-                       "repeated")
-          ->allow_extra_args(false)
-          ->type_name("NAME")
-          ->group(results);
-  CLI::Option* const follow =
-      command
-          ->add_flag("--follow", options->follow, "rewrite the page while the runs are in progress")
-          ->excludes(csv)
-          ->group(choices);
+      add_choice(command, results, "--csv", options->csv, "NAME",
+                 "print this curve, such as train.loss or valid.bleu, as CSV instead; may be "
+                 "repeated")
+          ->allow_extra_args(false);
+  CLI::Option* const follow = add_flag(command, choices, "--follow", options->follow,
+                                       "rewrite the page while the runs are in progress")
+                                  ->excludes(csv);
   add_choice(command, choices, "--every", options->every, "S",
              "interval between rewrites, in seconds (default: 10)")
       ->check(CLI::Range(1, 86'400))
       ->needs(follow);
-  command
-      ->add_flag("--profile", options->profile,
-                 "measure the time of each op in a step of the first run's config")
-      ->excludes(csv)
-      ->group(choices);
+  add_flag(command, choices, "--profile", options->profile,
+           "measure the time of each op in a step of the first run's config")
+      ->excludes(csv);
   command->callback([options, output, csv, &job] {
     if (!csv->empty() && output->empty()) options->output = "-";
     job = [options] { return report_command(*options); };
@@ -225,21 +201,17 @@ void add_report(CLI::App& app, Job& job) {
 }
 
 void add_plot(CLI::App& app, Job& job) {
-  const auto options = std::make_shared<PlotCommand>();
-  CLI::App* const command = add_command(
-      app, job, "plot", "drawings of positions, schedules, softmax, masks or activations", options,
+  const auto [command, options] = add_command<PlotCommand>(
+      app, job, "plot", "drawings of positions, schedules, softmax, masks or activations",
       plot_command);
-  command->add_option("WHAT", options->what, "positions, schedule, softmax, masks or activations")
+  add_argument(command, "WHAT", options->what, "positions, schedule, softmax, masks or activations")
       ->required()
-      ->check(CLI::IsMember(plot_names()))
-      ->type_name("");
-  command->add_option("CONFIG", options->config, "a config (default: the defaults of all keys)")
-      ->type_name("");
+      ->check(CLI::IsMember(plot_names()));
+  add_argument(command, "CONFIG", options->config, "a config (default: the defaults of all keys)");
   add_overrides(command, options->overrides, "model.heads=8");
-  command->add_option("--length", options->length, "number of positions to draw (default: 64)")
-      ->check(CLI::Range(std::int64_t{4}, std::int64_t{4096}))
-      ->type_name("N")
-      ->group(choices);
+  add_choice(command, choices, "--length", options->length, "N",
+             "number of positions to draw (default: 64)")
+      ->check(CLI::Range(std::int64_t{4}, std::int64_t{4096}));
   add_choice(command, results, "--output", options->output, "FILE",
              "the drawing, an SVG file (default: WHAT.svg)");
   command->footer(
@@ -251,11 +223,9 @@ void add_plot(CLI::App& app, Job& job) {
 }
 
 void add_runs(CLI::App& app, Job& job) {
-  const auto options = std::make_shared<RunsCommand>();
-  CLI::App* const command =
-      add_command(app, job, "runs", "list the runs below a folder, the most recent last", options,
-                  runs_command);
-  command->add_option("FOLDER", options->folder, "folder to search (default: runs)")->type_name("");
+  const auto [command, options] = add_command<RunsCommand>(
+      app, job, "runs", "list the runs below a folder, the most recent last", runs_command);
+  add_argument(command, "FOLDER", options->folder, "folder to search (default: runs)");
   add_json(command, options->json, "the list");
   command->footer(
       "The figure is the metric that selects the best checkpoint, on the test data or, if there\n"
