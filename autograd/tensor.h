@@ -267,10 +267,9 @@ bool is_straight_through(const Op& op) {
 }
 
 /// An op is a struct with `Array forward(const Array&...)` and `void backward(const Array& dy,
-/// Grad...) const`; its members are its arguments and the
-/// values that backward needs; release() replaces it by Op{}. An op whose backward
-/// deliberately computes another function's gradient declares this to gradcheck with `bool
-/// straight_through() const`. n is the number of inputs.
+/// Grad...) const`; its members are its arguments and the values that backward needs; release()
+/// replaces it by Op{}. An op whose backward deliberately computes another function's gradient
+/// declares this to gradcheck with `bool straight_through() const`. n is the number of inputs.
 template <class Op, std::size_t n>
 class OpNode final : public Node {
  public:

@@ -28,8 +28,6 @@ class Shape {
   Shape(std::initializer_list<std::int64_t> extents)
       : Shape(std::span(extents.begin(), extents.size())) {}
   explicit Shape(std::span<const std::int64_t> extents) {
-    if (extents.size() > max_rank)
-      fail("[shape] expected at most {} axes, got {}", max_rank, extents.size());
     for (const std::int64_t n : extents) push_back(n);
   }
 

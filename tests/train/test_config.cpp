@@ -10,6 +10,7 @@
 #include "nn/layers/positions.h"
 #include "tests/train/schema_cases.h"
 #include "train/config/config.h"
+#include "train/essentials/experiment.h"
 
 BOOST_AUTO_TEST_SUITE(config)
 
@@ -48,6 +49,26 @@ BOOST_AUTO_TEST_CASE(missing_keys_have_the_default_values_of_the_struct) {
   expected.data.train.target = {"b.txt"};
   BOOST_TEST(heed::differences(config, expected).empty());
   BOOST_TEST(config.train.label_smoothing == heed::TrainOptions{}.label_smoothing);
+}
+
+BOOST_AUTO_TEST_CASE(reference_program_has_the_same_defaults) {
+  const Config config = parse(minimal);
+  const heed::reference::Experiment essentials;
+  BOOST_TEST(essentials.task == "seq2seq");
+  BOOST_TEST((config.task == heed::TaskKind::seq2seq));
+  BOOST_TEST(essentials.seed == config.seed);
+  BOOST_TEST(essentials.model.d_model == config.model->d_model);
+  BOOST_TEST(essentials.model.heads == config.model->heads);
+  BOOST_TEST(essentials.model.d_ff == config.model->d_ff);
+  BOOST_TEST(essentials.model.encoder_layers == config.model->encoder_layers);
+  BOOST_TEST(essentials.model.decoder_layers == config.model->decoder_layers);
+  BOOST_TEST(essentials.context == config.model->context);
+  BOOST_TEST(essentials.lr == config.optim.lr);
+  BOOST_TEST(essentials.warmup == config.optim.schedule.warmup);
+  BOOST_TEST(essentials.steps == config.train.steps);
+  BOOST_TEST(essentials.batch_tokens == config.train.batch_tokens);
+  BOOST_TEST(essentials.label_smoothing == config.train.label_smoothing);
+  BOOST_TEST(essentials.max_length == config.decode.max_length);
 }
 
 BOOST_AUTO_TEST_CASE(every_section_is_read_into_the_config) {

@@ -1,7 +1,7 @@
 #pragma once
 /// An experiment, read from YAML. The keys are some of those of `heed train`, so both programs can
-/// read the same file; a key or value that this program does not support is an error. State every
-/// key: the defaults of the two programs differ.
+/// read the same file, and have the same defaults. A key or value that this program does not
+/// support is an error.
 #include <yaml-cpp/yaml.h>
 
 #include <cstdint>
@@ -23,8 +23,8 @@ struct Experiment {
   Sizes model;
   std::int64_t context = 256;  ///< lm: number of tokens in a window
   double lr = 1e-3;            ///< the peak learning rate, at the end of the warmup
-  std::int64_t warmup = 1000, steps = 2000;
-  std::int64_t batch_tokens = 2048;  ///< number of labels in a batch, approximately
+  std::int64_t warmup = 1000, steps = 10'000;
+  std::int64_t batch_tokens = 4096;  ///< number of labels in a batch, approximately
   double label_smoothing = 0.1;
   std::int64_t max_length = 128;  ///< maximum number of generated tokens
 };
@@ -35,16 +35,15 @@ template <class T>
 Setter set(T& value) {
   return [&value](const YAML::Node& node) { value = node.as<T>(); };
 }
-/// The setter of a key for which this program supports only one value.
-inline Setter only(const std::string& value) {
-  return [value](const YAML::Node& node) {
-    if (node.as<std::string>() != value) throw std::runtime_error("expected " + value);
-  };
-}
+/// The keys for which this program supports only one value. `heed train` has other defaults, so the
+/// file must state them.
+inline const std::map<std::string, std::string> fixed_keys{
+    {"tokenizer.kind", "char"},    {"model.dropout", "0"},   {"model.norm", "post"},
+    {"model.final_norm", "false"}, {"optim.clip_norm", "0"}, {"decode.beam", "1"}};
 
 /// The setter of each supported key.
 inline std::map<std::string, Setter> keys_of(Experiment& e) {
-  return {
+  std::map<std::string, Setter> keys{
       {"name", [](const YAML::Node&) {}},
       {"task", set(e.task)},
       {"seed", set(e.seed)},
@@ -54,7 +53,6 @@ inline std::map<std::string, Setter> keys_of(Experiment& e) {
       {"data.valid.source", set(e.valid_source)},
       {"data.valid.target", set(e.valid_target)},
       {"data.valid.text", set(e.valid_text)},
-      {"tokenizer.kind", only("char")},
       {"model.d_model", set(e.model.d_model)},
       {"model.heads", set(e.model.heads)},
       {"model.d_ff", set(e.model.d_ff)},
@@ -63,38 +61,39 @@ inline std::map<std::string, Setter> keys_of(Experiment& e) {
          e.model.encoder_layers = e.model.decoder_layers = node.as<std::int64_t>();
        }},
       {"model.context", set(e.context)},
-      {"model.dropout", only("0")},
-      {"model.norm", only("post")},
-      {"model.final_norm", only("false")},
       {"optim.lr", set(e.lr)},
-      {"optim.clip_norm", only("0")},
       {"optim.schedule.warmup", set(e.warmup)},
       {"train.steps", set(e.steps)},
       {"train.batch_tokens", set(e.batch_tokens)},
       {"train.label_smoothing", set(e.label_smoothing)},
-      {"decode.beam", only("1")},
       {"decode.max_length", set(e.max_length)},
   };
+  for (const auto& [key, value] : fixed_keys)
+    keys.emplace(key, [value](const YAML::Node& node) {
+      if (node.as<std::string>() != value) throw std::runtime_error("expected " + value);
+    });
+  return keys;
 }
 
+/// Sets what the file states, and removes these keys from `keys`.
 inline void read(const YAML::Node& node, const std::string& path,
-                 const std::map<std::string, Setter>& keys, const std::string& file) {
+                 std::map<std::string, Setter>& keys, const std::string& file) {
   if (node.IsMap()) {
-    for (const auto& entry : node)
-      read(
-          entry.second,
-          path.empty() ? entry.first.as<std::string>() : path + "." + entry.first.as<std::string>(),
-          keys, file);
+    for (const auto& entry : node) {
+      const auto key = entry.first.as<std::string>();
+      read(entry.second, path.empty() ? key : path + "." + key, keys, file);
+    }
     return;
   }
   const auto place = fmt::format("{}:{}: {}", file, node.Mark().line + 1, path);
   const auto found = keys.find(path);
-  if (found == keys.end()) throw Error(Exit::usage, place + ": unknown key");
+  if (found == keys.end()) throw Error(Exit::usage, "{}: unknown or repeated key", place);
   try {
     found->second(node);
   } catch (const std::exception& error) {
     throw Error(Exit::usage, "{}: {}", place, error.what());
   }
+  keys.erase(found);
 }
 
 /// Throws Error(usage) if the file cannot be read or contains an invalid key or value.
@@ -106,7 +105,10 @@ inline Experiment read_experiment(const std::string& file) {
   } catch (const YAML::Exception& error) {
     throw Error(Exit::usage, "{}: {}", file, error.what());
   }
-  read(root, "", keys_of(experiment), file);
+  std::map<std::string, Setter> keys = keys_of(experiment);
+  read(root, "", keys, file);
+  for (const auto& [key, value] : fixed_keys)
+    if (keys.contains(key)) throw Error(Exit::usage, "{}: {}: {} must be stated", file, key, value);
   if (experiment.task != "seq2seq" && experiment.task != "lm")
     throw Error(Exit::usage, "{}: task: expected seq2seq or lm, got {}", file, experiment.task);
   const Sizes& m = experiment.model;

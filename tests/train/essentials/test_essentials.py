@@ -18,6 +18,7 @@ tokenizer: {{kind: char}}
 model: {{d_model: 16, heads: 2, d_ff: 32, layers: 1, dropout: 0, norm: post, final_norm: false{more}}}
 optim: {{lr: 5.0e-3, clip_norm: 0, schedule: {{warmup: 40}}}}
 train: {{steps: 300, batch_tokens: 150, label_smoothing: 0.1}}
+decode: {{beam: 1}}
 """
 failures = 0
 
@@ -66,9 +67,15 @@ with tempfile.TemporaryDirectory() as folder:
         check("gradcheck passed" in output and "WRONG" not in output, f"{experiment}: gradients are correct:\n{output}")
     check(re.search(r"exact match \S+ % of 300 lines", run(ESSENTIALS, "train", pairs)), "validation lines are decoded")
 
-    for wrong, message in (("heads: 2", "model.heds: unknown key"), ("norm: post", "model.norm: expected post"),
-                           ("lr: 5.0e-3", "optim.lr: ")):
-        replacement = {"heads: 2": "heds: 2", "norm: post": "norm: pre", "lr: 5.0e-3": "lr: fast"}[wrong]
+    for stated, message in ((", dropout: 0", "model.dropout: 0 must be stated"),
+                            ("decode: {beam: 1}\n", "decode.beam: 1 must be stated")):
+        with open(pairs, encoding="utf-8") as file:
+            broken = write("broken.yaml", file.read().replace(stated, ""))
+        check(f"broken.yaml: {message}" in run(ESSENTIALS, "train", broken, status=2), f"{message}")
+
+    for wrong, message in (("heads: 2", "model.heds: unknown or repeated key"), ("norm: post", "model.norm: expected post"),
+                           ("lr: 5.0e-3", "optim.lr: "), ("d_ff: 32", "model.d_ff: unknown or repeated key")):
+        replacement = {"heads: 2": "heds: 2", "norm: post": "norm: pre", "lr: 5.0e-3": "lr: fast", "d_ff: 32": "d_ff: 32, d_ff: 32"}[wrong]
         with open(pairs, encoding="utf-8") as file:
             broken = write("broken.yaml", file.read().replace(wrong, replacement))
         line = 7 if "lr" in wrong else 6
