@@ -90,7 +90,5 @@ class DeclaredFlops {
   ProductLog* log_;
 };
 
-using CountedAsWhole [[deprecated("use DeclaredFlops")]] = DeclaredFlops;  // kept for one release
-
 }  // namespace kernels
 HEED_END
