@@ -55,9 +55,6 @@ void attention_softmax_grad(const real* weights, const real* dweights, real* dsc
   }
 }
 
-#else
-using plain::attention_softmax_again;
-using plain::attention_softmax_grad;
 #endif
 }  // namespace kernels::HWY_NAMESPACE
 HEED_END

@@ -75,17 +75,6 @@ void add_bias_unary(UnaryFunction f, const real* x, const real* bias, real* h, r
   });
 }
 
-#else
-using plain::add;
-using plain::add_bias;
-using plain::add_bias_unary;
-using plain::axpy;
-using plain::div;
-using plain::mul;
-using plain::scale;
-using plain::sub;
-using plain::unary;
-using plain::unary_grad;
 #endif
 }  // namespace kernels::HWY_NAMESPACE
 HEED_END

@@ -189,11 +189,6 @@ void rms_norm_grad(const real* x, const real* gain, const real* rrms, const real
   norm_grad<false>(x, gain, rrms, rrms, dy, dx, dgain, nullptr, rows, cols);
 }
 
-#else
-using plain::layer_norm;
-using plain::layer_norm_grad;
-using plain::rms_norm;
-using plain::rms_norm_grad;
 #endif
 }  // namespace kernels::HWY_NAMESPACE
 HEED_END
