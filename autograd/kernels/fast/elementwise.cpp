@@ -51,8 +51,8 @@ void unary_grad(UnaryFunction f, const real* x, const real* y, const real* dy, r
   with_unary_function(f, [=](auto fn) HWY_ATTR {
     each(n, [=](std::int64_t i, auto io) HWY_ATTR {
       Vector xi = zero(), yi = zero();
-      if constexpr (fn.needs_x) xi = io.load(x + i);
-      if constexpr (fn.needs_y) yi = io.load(y + i);
+      if constexpr (unary_needs_x(fn.function)) xi = io.load(x + i);
+      if constexpr (unary_needs_y(fn.function)) yi = io.load(y + i);
       io.store(fn.gradient(xi, yi, io.load(dy + i)), dx + i);
     });
   });
