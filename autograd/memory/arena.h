@@ -6,8 +6,7 @@
 /// Each thread has an arena for small blocks: free lists by size class (four classes per power
 /// of two). A block freed by another thread returns to its original arena, so memory does not
 /// migrate between threads and the peak does not grow. Large blocks belong to the heap (heap.h).
-#include <utility>
-
+#include "autograd/base/scoped_value.h"
 #include "autograd/memory/heap.h"
 
 HEED_BEGIN
@@ -21,18 +20,13 @@ void arena_reset_peak();  ///< resets the peak to the memory in use
 /// read but were never written.
 class PoisonNewBlocks {
  public:
-  PoisonNewBlocks() : before_(std::exchange(active, true)) {}
-  ~PoisonNewBlocks() { active = before_; }
-  PoisonNewBlocks(const PoisonNewBlocks&) = delete;
-  PoisonNewBlocks& operator=(const PoisonNewBlocks&) = delete;
-
   /// True for the NaN of new blocks and for results of arithmetic with it.
   static bool is_poison(real value);
 
   static inline thread_local bool active = false;
 
  private:
-  bool before_;
+  ScopedValue<bool> scope_{active, true};
 };
 
 HEED_END

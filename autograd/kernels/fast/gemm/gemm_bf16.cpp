@@ -24,10 +24,7 @@ constexpr std::int64_t min_work = std::int64_t{1} << 22;
 constexpr std::int64_t min_extent = 16;
 }  // namespace
 
-Bf16Scope::Bf16Scope(bool enabled) : before_(enabled_here) {
-  enabled_here = enabled && bf16_obstacle().empty();
-}
-Bf16Scope::~Bf16Scope() { enabled_here = before_; }
+Bf16Scope::Bf16Scope(bool enabled) : scope_(enabled_here, enabled && bf16_obstacle().empty()) {}
 
 bool supports_bf16(std::int64_t m, std::int64_t n, std::int64_t k, real alpha, real beta) {
   return enabled_here && alpha == 1 && (beta == 0 || beta == 1) && m >= min_extent &&

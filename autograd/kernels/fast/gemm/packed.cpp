@@ -411,10 +411,7 @@ const PackedMatrix* PackedWeights::find(const real* rows, std::int64_t n, std::i
   return &packed->matrix;
 }
 
-PackedScope::PackedScope(PackedWeights& weights) : before_(weights_here) {
-  weights_here = &weights;
-}
-PackedScope::~PackedScope() { weights_here = before_; }
+PackedScope::PackedScope(PackedWeights& weights) : scope_(weights_here, &weights) {}
 
 const PackedMatrix* find_packed(const real* b, std::int64_t n, std::int64_t k) {
   return weights_here == nullptr ? nullptr : weights_here->find(b, n, k);
