@@ -195,13 +195,6 @@ struct Where {
   }
 };
 
-struct Greater {
-  real operator()(real a, real b) const { return a > b ? real(1) : real(0); }
-};
-struct Equal {
-  real operator()(real a, real b) const { return a == b ? real(1) : real(0); }
-};
-
 }  // namespace
 
 Tensor softplus(const Tensor& x) { return apply(Softplus{}, x); }
@@ -227,7 +220,7 @@ Tensor where(const Array& condition, const Tensor& a, const Tensor& b) {
   return apply(Where{condition}, a, b);
 }
 
-Array greater(const Array& a, const Array& b) { return zip<Greater>("greater", a, b); }
-Array equal(const Array& a, const Array& b) { return zip<Equal>("equal", a, b); }
+Array greater(const Array& a, const Array& b) { return zip<std::greater<real>>("greater", a, b); }
+Array equal(const Array& a, const Array& b) { return zip<std::equal_to<real>>("equal", a, b); }
 
 HEED_END
