@@ -58,10 +58,6 @@ void unary_grad(UnaryFunction f, const real* x, const real* y, const real* dy, r
   });
 }
 
-void add_bias(const real* x, const real* bias, real* y, std::int64_t rows, std::int64_t cols) {
-  for (std::int64_t r = 0; r < rows; ++r) add(x + r * cols, bias, y + r * cols, cols);
-}
-
 void add_bias_unary(UnaryFunction f, const real* x, const real* bias, real* h, real* y,
                     std::int64_t rows, std::int64_t cols) {
   with_unary_function(f, [=](auto fn) HWY_ATTR {
@@ -92,7 +88,6 @@ HWY_EXPORT(scale);
 HWY_EXPORT(axpy);
 HWY_EXPORT(unary);
 HWY_EXPORT(unary_grad);
-HWY_EXPORT(add_bias);
 HWY_EXPORT(add_bias_unary);
 
 void add(const real* a, const real* b, real* y, std::int64_t n) {
@@ -121,7 +116,7 @@ void unary_grad(UnaryFunction f, const real* x, const real* y, const real* dy, r
   HWY_DYNAMIC_DISPATCH(unary_grad)(f, x, y, dy, dx, n);
 }
 void add_bias(const real* x, const real* bias, real* y, std::int64_t rows, std::int64_t cols) {
-  HWY_DYNAMIC_DISPATCH(add_bias)(x, bias, y, rows, cols);
+  for (std::int64_t r = 0; r < rows; ++r) add(x + r * cols, bias, y + r * cols, cols);
 }
 void add_bias_unary(UnaryFunction f, const real* x, const real* bias, real* h, real* y,
                     std::int64_t rows, std::int64_t cols) {
