@@ -43,7 +43,10 @@ struct Concat {
     const std::int64_t outer = shape.size(0, axis), inner = shape.size(axis + 1, shape.rank());
     std::int64_t begin = 0;
     for (std::size_t k = 0; k < dx.size(); ++k) {
-      if (dx[k]) {
+      if (dx[k] && outer == 1) {  // contiguous: shares dy's values
+        const Array part = dy.reshaped({shape[axis], inner}).sliced(begin, begin + extents[k]);
+        dx[k].add(part.reshaped(dx[k].shape()));
+      } else if (dx[k]) {
         Array part(dx[k].shape());
         const std::int64_t n = extents[k] * inner;
         for (std::int64_t o = 0; part.size() > 0 && o < outer; ++o)
