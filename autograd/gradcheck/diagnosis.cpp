@@ -274,9 +274,9 @@ std::optional<std::string> transposed(const Evidence& e) {
     for (int q = s.rank() - 1; q > p; --q) {
       if (s[p] < 2 || s[q] < 2) continue;
       // The values of the gradient are those of an array with axes p and q exchanged.
-      Array exchanged(s.with(p, s[q]).with(q, s[p]));
-      std::ranges::copy(e.analytic, exchanged.data());
-      const Array back = transpose(exchanged, p, q).value();
+      Array swapped(s.with(p, s[q]).with(q, s[p]));
+      std::ranges::copy(e.analytic, swapped.data());
+      const Array back = transpose(swapped, p, q).value();
       if (!same({back.data(), back.data() + back.size()}, e.numeric)) continue;
       return s.rank() == 2
                  ? std::string(
