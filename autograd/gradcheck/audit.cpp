@@ -91,16 +91,6 @@ bool close(const Array& a, const Array& b, double scale) {
   return true;
 }
 
-/// While an instance is alive, no observer is called: trials are not part of the caller's backward
-/// pass.
-struct Unobserved {
-  Unobserved() : before(std::exchange(OpObserver::active, nullptr)) {}
-  ~Unobserved() { OpObserver::active = before; }
-  Unobserved(const Unobserved&) = delete;
-  Unobserved& operator=(const Unobserved&) = delete;
-  OpObserver* before;
-};
-
 /// Whether each entry of `after` is either the correct sum or the op's contribution alone.
 bool some_overwritten(const Array& after, const Array& sum, const Array& first, double scale) {
   for (std::int64_t i = 0; i < after.size(); ++i) {
@@ -215,12 +205,12 @@ std::string needs_different_inputs(const Trial& trial, const Arrays& first,
 
 }  // namespace
 
-Audit::Audit(std::span<const NamedTensor> checked) : before_(std::exchange(active, this)) {
+Audit::Audit(std::span<const NamedTensor> checked) {
   for (const NamedTensor& p : checked) known_.insert(p.tensor.node().get());
 }
 
 void Audit::result(const std::type_info& op, const Array& y, std::span<const NodeRef> inputs) {
-  if (before_ != nullptr) before_->result(op, y, inputs);
+  OpObserver::result(op, y, inputs);
   if (!problem_.empty()) return;
   if (const std::string at = poisoned_at(y); !at.empty()) {
     problem_ = fmt::format(
@@ -228,11 +218,6 @@ void Audit::result(const std::type_info& op, const Array& y, std::span<const Nod
         "never written (a new Array is not filled with zeros)",
         op_name(op), at);
   }
-}
-
-void Audit::gradients(const std::type_info& op, std::span<const NodeRef> inputs,
-                      std::span<const Grad> dx) {
-  if (before_ != nullptr) before_->gradients(op, inputs, dx);
 }
 
 void Audit::note_unlisted(const Node& node) {
@@ -277,13 +262,13 @@ void Audit::run_backward(Node& node, const Array& dy, std::span<const Grad> dx) 
     note_straight_through(node);
   }
   if (problem_.empty()) {
-    const Unobserved unobserved;
+    // No observer is called, because trials are not part of the caller's backward pass.
+    const ScopedValue<OpObserver*> unobserved(active, nullptr);
     const std::string fault = examine(node, dy, dx);
     if (!fault.empty()) problem_ = fmt::format("the backward of {} {}", op_name(node.op()), fault);
   }
-  const bool before = std::exchange(in_backward_, true);
+  const ScopedValue<bool> running(in_backward_, true);
   node.backward(dy, dx);
-  in_backward_ = before;
 }
 
 HEED_END

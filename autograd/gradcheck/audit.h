@@ -21,9 +21,6 @@ HEED_BEGIN
 class Audit final : public OpObserver {
  public:
   explicit Audit(std::span<const NamedTensor> checked);
-  ~Audit() override { active = before_; }
-  Audit(const Audit&) = delete;
-  Audit& operator=(const Audit&) = delete;
 
   /// The first fault, with the name of the op; "" if there is none.
   const std::string& problem() const { return problem_; }
@@ -35,8 +32,6 @@ class Audit final : public OpObserver {
   std::string straight_through(const Tensor& variable) const;
 
   void result(const std::type_info& op, const Array& y, std::span<const NodeRef> inputs) override;
-  void gradients(const std::type_info& op, std::span<const NodeRef> inputs,
-                 std::span<const Grad> dx) override;
   void run_backward(Node& node, const Array& dy, std::span<const Grad> dx) override;
 
  private:
@@ -53,7 +48,6 @@ class Audit final : public OpObserver {
   bool in_backward_ = false;
   std::string problem_;
   PoisonNewBlocks poison_;
-  OpObserver* before_;
 };
 
 HEED_END

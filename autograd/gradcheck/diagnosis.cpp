@@ -5,6 +5,8 @@
 #include <numeric>
 #include <optional>
 
+#include "autograd/ops/basic.h"
+
 HEED_BEGIN
 
 namespace {
@@ -271,17 +273,11 @@ std::optional<std::string> transposed(const Evidence& e) {
   for (int p = s.rank() - 2; p >= 0; --p) {
     for (int q = s.rank() - 1; q > p; --q) {
       if (s[p] < 2 || s[q] < 2) continue;
-      // Entry [outer, i, between, j, inner] of the gradient has the value that [outer, j, between,
-      // i, inner] has in an array with axes p and q swapped.
-      const std::int64_t inner = Axis(s, q).stride, between = Axis(s, p).stride / (s[q] * inner);
-      Values read(e.analytic.size());
-      for (std::int64_t flat = 0; flat < s.size(); ++flat) {
-        const std::int64_t j = flat / inner % s[q], rest = flat / inner / s[q],
-                           i = rest / between % s[p], outer = rest / between / s[p];
-        const std::int64_t source = ((outer * s[q] + j) * between + rest % between) * s[p] + i;
-        read[flat] = e.analytic[source * inner + flat % inner];
-      }
-      if (!same(read, e.numeric)) continue;
+      // The values of the gradient are those of an array with axes p and q exchanged.
+      Array swapped(s.with(p, s[q]).with(q, s[p]));
+      std::ranges::copy(e.analytic, swapped.data());
+      const Array back = transpose(swapped, p, q).value();
+      if (!same({back.data(), back.data() + back.size()}, e.numeric)) continue;
       return s.rank() == 2
                  ? std::string(
                        "transposed: the analytic gradient is the transpose of the numeric gradient")

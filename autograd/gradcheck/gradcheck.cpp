@@ -45,7 +45,7 @@ struct ParameterChecker {
   std::uint32_t number;  ///< index of the variable
   const GradcheckOptions& options;
   const Tensor& tensor = parameter.tensor;
-  const Values& gradient = objective.gradient(number);
+  const Values& gradient = objective.gradients[number];
 
   ParameterCheck check() const;
   GradcheckEntry judge(std::int64_t index, double analytic, double step, const Line& line) const;
@@ -151,12 +151,12 @@ bool ParameterChecker::rounds_inside(const std::vector<GradcheckEntry>& found) c
 std::string ParameterChecker::explain(const std::vector<GradcheckEntry>& found) const {
   Evidence e;
   e.shape = tensor.shape();
-  e.output_shape = objective.output_shape();
-  e.output_has_graph = objective.has_graph();
-  e.connected = objective.reaches(number);
+  e.output_shape = objective.output_shape;
+  e.output_has_graph = objective.has_graph;
+  e.connected = objective.reached[number];
   e.x = values_of(tensor.value());
-  e.y = objective.outputs();
-  e.cotangent = objective.cotangent();
+  e.y = objective.outputs;
+  e.cotangent = objective.cotangent;
   e.other_tensors = objective.other_tensors(number);
   e.column = [&](std::int64_t i) { return objective.column(tensor.value(), i); };
   std::int64_t analytic_bad = 0, numeric_bad = 0, wrong = 0;
@@ -214,11 +214,11 @@ ParameterCheck ParameterChecker::check() const {
   c.shape = tensor.shape();
   c.entries = tensor.size();
   c.directional = options.directions > 0;
-  if (c.entries == 0 || objective.outputs().empty()) {
+  if (c.entries == 0 || objective.outputs.empty()) {
     c.status = GradcheckStatus::empty;
     return c;
   }
-  if (c.declared_by = objective.straight_through(number); !c.declared_by.empty()) {
+  if (c.declared_by = objective.straight_through[number]; !c.declared_by.empty()) {
     c.status = GradcheckStatus::declared;
     return c;
   }
@@ -307,7 +307,7 @@ GradcheckResult gradcheck_parameters(const std::function<Tensor()>& f,
   if (!result.passed()) return result;
 
   const Objective objective(f, variables, options.seed, options.ignore_infinite_outputs);
-  result.problem = objective.problem();
+  result.problem = objective.problem;
   if (!result.problem.empty()) return result;
   std::int64_t checked = 0, declared = 0;
   for (std::size_t i = 0; i < variables.size(); ++i) {
@@ -325,13 +325,13 @@ GradcheckResult gradcheck_parameters(const std::function<Tensor()>& f,
   }
   if (checked == 0 && declared == 0) {
     result.problem = "nothing was checked: no variables, no entries or no outputs";
-  } else if (!objective.unlisted().empty() && !options.allow_unlisted) {
+  } else if (!objective.unlisted.empty() && !options.allow_unlisted) {
     result.problem = fmt::format(
         "f depends on {} {} not among those checked: {}. Does parameters() omit any? "
         "(GradcheckOptions::allow_unlisted accepts this)",
-        objective.unlisted().size(),
-        objective.unlisted().size() == 1 ? "variable that is" : "variables that are",
-        fmt::join(objective.unlisted(), "; "));
+        objective.unlisted.size(),
+        objective.unlisted.size() == 1 ? "variable that is" : "variables that are",
+        fmt::join(objective.unlisted, "; "));
   }
   return result;
 }

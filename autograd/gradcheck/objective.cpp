@@ -42,7 +42,7 @@ std::string Originals::changed() const {
 Objective::Objective(std::function<Tensor()> f, const std::vector<NamedTensor>& parameters,
                      std::uint64_t seed, bool ignore_infinite_outputs)
     : originals_(parameters), f_(std::move(f)) {
-  problem_ = examine(parameters, seed, ignore_infinite_outputs);
+  problem = examine(parameters, seed, ignore_infinite_outputs);
 }
 
 std::string Objective::examine(const std::vector<NamedTensor>& parameters, std::uint64_t seed,
@@ -55,43 +55,42 @@ std::string Objective::examine(const std::vector<NamedTensor>& parameters, std::
   const Tensor y = f_();
   if (!audit.problem().empty()) return audit.problem();
   if (!y.defined()) return "f returned an undefined tensor";
-  if (std::string problem = changed("f"); !problem.empty()) return problem;
-  if (std::string problem = draw_weights(y.value(), seed, ignore_infinite_outputs);
-      !problem.empty())
-    return problem;
-  if (std::string problem = repeat(); !problem.empty()) return problem;
-  if (std::string problem = changed("f"); !problem.empty()) return problem;
+  if (std::string fault = changed("f"); !fault.empty()) return fault;
+  if (std::string fault = draw_weights(y.value(), seed, ignore_infinite_outputs); !fault.empty())
+    return fault;
+  if (std::string fault = repeat(); !fault.empty()) return fault;
+  if (std::string fault = changed("f"); !fault.empty()) return fault;
 
-  has_graph_ = y.needs_grad();
-  reached_.resize(parameters.size());
-  straight_.resize(parameters.size());
-  for (const NamedTensor& p : parameters) gradients_.emplace_back(p.tensor.size());
-  if (!has_graph_) return {};
-  Array cotangent(output_shape_);
-  std::transform(u_.begin(), u_.end(), cotangent.data(),
+  has_graph = y.needs_grad();
+  reached.resize(parameters.size());
+  straight_through.resize(parameters.size());
+  for (const NamedTensor& p : parameters) gradients.emplace_back(p.tensor.size());
+  if (!has_graph) return {};
+  Array dy(output_shape);
+  std::transform(cotangent.begin(), cotangent.end(), dy.data(),
                  [](double u) { return static_cast<real>(u); });
-  Gradients gradients;
+  Gradients found;
   try {
-    gradients = backward(y, cotangent);
+    found = backward(y, dy);
   } catch (const Error& error) {
     return error.what();
   }
   for (std::size_t i = 0; i < parameters.size(); ++i) {
-    reached_[i] = gradients.depends_on(parameters[i].tensor);
-    straight_[i] = audit.straight_through(parameters[i].tensor);
-    gradients_[i] = values_of(gradients[parameters[i].tensor]);
+    reached[i] = found.depends_on(parameters[i].tensor);
+    straight_through[i] = audit.straight_through(parameters[i].tensor);
+    gradients[i] = values_of(found[parameters[i].tensor]);
   }
-  unlisted_ = audit.unlisted();
-  if (std::string problem = changed("backward"); !problem.empty()) return problem;
+  unlisted = audit.unlisted();
+  if (std::string fault = changed("backward"); !fault.empty()) return fault;
   return audit.problem();
 }
 
 std::vector<OtherTensor> Objective::other_tensors(std::size_t number) const {
   std::vector<OtherTensor> found;
-  for (std::size_t i = 0; i < gradients_.size(); ++i) {
+  for (std::size_t i = 0; i < gradients.size(); ++i) {
     const NamedTensor& p = originals_.parameters()[i];
     if (i != number)
-      found.push_back({p.name, p.tensor.shape(), values_of(p.tensor.value()), gradients_[i]});
+      found.push_back({p.name, p.tensor.shape(), values_of(p.tensor.value()), gradients[i]});
   }
   return found;
 }
@@ -101,18 +100,18 @@ std::vector<OtherTensor> Objective::other_tensors(std::size_t number) const {
 /// description of it, otherwise "".
 std::string Objective::draw_weights(const Array& y, std::uint64_t seed,
                                     bool ignore_infinite_outputs) {
-  output_shape_ = y.shape();
-  y_ = values_of(y);
+  output_shape = y.shape();
+  outputs = values_of(y);
   Random random({seed, Stream::check, 0, 0});
-  for (std::size_t j = 0; j < y_.size(); ++j) {
+  for (std::size_t j = 0; j < outputs.size(); ++j) {
     const double size = 0.5 + random.uniform();
     const double u = random() % 2 == 0 ? size : -size;
-    const bool ignored = std::isinf(y_[j]) && ignore_infinite_outputs;
-    if (!std::isfinite(y_[j]) && !ignored) {
-      return fmt::format("f's result is {} at {}", y_[j],
-                         index_in(output_shape_, static_cast<std::int64_t>(j)));
+    const bool ignored = std::isinf(outputs[j]) && ignore_infinite_outputs;
+    if (!std::isfinite(outputs[j]) && !ignored) {
+      return fmt::format("f's result is {} at {}", outputs[j],
+                         index_in(output_shape, static_cast<std::int64_t>(j)));
     }
-    u_.push_back(ignored ? 0 : static_cast<double>(static_cast<real>(u)));
+    cotangent.push_back(ignored ? 0 : static_cast<double>(static_cast<real>(u)));
   }
   return {};
 }
@@ -123,7 +122,7 @@ std::string Objective::repeat() {
   const NoGrad off;
   const Values once = values_of(f_().value()), twice = values_of(f_().value());
   const std::string unlike = compare(once, "without a tape");
-  y_ = once;
+  outputs = once;
   if (const std::string random_result = compare(twice, "with the same inputs");
       !random_result.empty()) {
     return "f is not deterministic: " + random_result +
@@ -135,14 +134,15 @@ std::string Objective::repeat() {
 /// A description of the difference between the stored outputs and y, the outputs of a later call
 /// for the same values; "" if they are equal except for rounding.
 std::string Objective::compare(const Values& y, const char* when) const {
-  if (y.size() != y_.size())
-    return fmt::format("f returned {} values, then {}, {}", y_.size(), y.size(), when);
+  if (y.size() != outputs.size())
+    return fmt::format("f returned {} values, then {}, {}", outputs.size(), y.size(), when);
   double scale = 0;
-  for (const double v : y_) scale = std::isfinite(v) ? std::max(scale, std::abs(v)) : scale;
+  for (const double v : outputs) scale = std::isfinite(v) ? std::max(scale, std::abs(v)) : scale;
   for (std::size_t j = 0; j < y.size(); ++j) {
-    if (y[j] == y_[j] || std::abs(y[j] - y_[j]) <= 1000 * epsilon * scale) continue;
+    if (y[j] == outputs[j] || std::abs(y[j] - outputs[j]) <= 1000 * epsilon * scale) continue;
     return fmt::format("f's result at {} was {:.17g}, then {:.17g}, {}",
-                       index_in(output_shape_, static_cast<std::int64_t>(j)), y_[j], y[j], when);
+                       index_in(output_shape, static_cast<std::int64_t>(j)), outputs[j], y[j],
+                       when);
   }
   return {};
 }
@@ -152,17 +152,17 @@ std::string Objective::compare(const Values& y, const char* when) const {
 Difference Objective::difference() const {
   const NoGrad off;
   const Tensor y = f_();
-  if (y.shape() != output_shape_) {
-    fail("[gradcheck] f's result has shape {}, but shape {} after a change of values",
-         output_shape_, y.shape());
+  if (y.shape() != output_shape) {
+    fail("[gradcheck] f's result has shape {}, but shape {} after a change of values", output_shape,
+         y.shape());
   }
   long double sum = 0, rounding = 0;
   const real* now = y.value().data();
-  for (std::size_t j = 0; j < y_.size(); ++j) {
-    if (now[j] == y_[j]) continue;  // adds no rounding error; skips an infinite output
-    const double d = now[j] - y_[j];
-    sum += static_cast<long double>(std::isfinite(d) ? u_[j] : 1) * d;
-    rounding += std::abs(u_[j] * y_[j]);
+  for (std::size_t j = 0; j < outputs.size(); ++j) {
+    if (now[j] == outputs[j]) continue;  // adds no rounding error; skips an infinite output
+    const double d = now[j] - outputs[j];
+    sum += static_cast<long double>(std::isfinite(d) ? cotangent[j] : 1) * d;
+    rounding += std::abs(cotangent[j] * outputs[j]);
   }
   return {static_cast<double>(sum), static_cast<double>(epsilon * rounding)};
 }
@@ -202,7 +202,7 @@ Values Objective::column(Array x, std::int64_t i) const {
   const Values low = values_of(f_().value());
   x.data()[i] = before;
   for (std::size_t j = 0; j < slopes.size(); ++j)
-    slopes[j] = u_[j] == 0 ? 0 : u_[j] * (slopes[j] - low[j]) / (2 * h);
+    slopes[j] = cotangent[j] == 0 ? 0 : cotangent[j] * (slopes[j] - low[j]) / (2 * h);
   return slopes;
 }
 

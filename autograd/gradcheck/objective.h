@@ -38,25 +38,21 @@ class Objective {
   Objective(std::function<Tensor()> f, const std::vector<NamedTensor>& parameters,
             std::uint64_t seed, bool ignore_infinite_outputs);
 
-  /// An error of f as a whole, or "".
-  const std::string& problem() const { return problem_; }
-  const Shape& output_shape() const { return output_shape_; }
-  const Values& outputs() const { return y_; }
-  const Values& cotangent() const { return u_; }  ///< the random weight of each output
+  std::string problem;  ///< an error of f as a whole, or ""
+  Shape output_shape;
+  Values outputs, cotangent;  ///< f's outputs and their random weights
+  bool has_graph = false;     ///< whether f's result depends on a variable
   /// Descriptions of the variables that f's result depends on but that are not checked
   /// (Audit::unlisted).
-  const std::vector<std::string>& unlisted() const { return unlisted_; }
+  std::vector<std::string> unlisted;
+  // For each variable: the analytic gradient of s, whether the tape leads from f's result to the
+  // variable, and the straight-through op that its gradient passes through, or "".
+  std::vector<Values> gradients;
+  std::vector<bool> reached;
+  std::vector<std::string> straight_through;
+
   /// All variables except the one with this number, with their analytic gradients.
   std::vector<OtherTensor> other_tensors(std::size_t number) const;
-  bool has_graph() const { return has_graph_; }  ///< whether f's result depends on a variable
-  /// Whether the tape leads from f's result to the variable with this number.
-  bool reaches(std::size_t number) const { return reached_[number]; }
-  /// The straight-through op that the gradient of the variable with this number passes through, or
-  /// "".
-  const std::string& straight_through(std::size_t number) const { return straight_[number]; }
-  /// The analytic gradient of s with respect to the variable with this number.
-  const Values& gradient(std::size_t number) const { return gradients_[number]; }
-
   /// s at the variables' current values, minus s at their original ones.
   Difference difference() const;
   /// The change of s as a function of t when entry i of x changes by t, or x by t d. Each call
@@ -76,14 +72,6 @@ class Objective {
 
   Originals originals_;
   std::function<Tensor()> f_;
-  std::string problem_;
-  Shape output_shape_;
-  Values y_, u_;  ///< outputs and their random weights
-  bool has_graph_ = false;
-  std::vector<std::string> unlisted_;
-  std::vector<bool> reached_;
-  std::vector<std::string> straight_;
-  std::vector<Values> gradients_;
 };
 
 HEED_END

@@ -6,6 +6,7 @@
 
 #include "autograd/base/random.h"
 #include "autograd/gradcheck.h"
+#include "autograd/ops/basic.h"
 
 HEED_BEGIN
 
@@ -135,22 +136,13 @@ std::string Variants::with_equal_inputs(const Gradients& all, const std::vector<
 /// of memory beyond the array.
 Tensor shortened(const Tensor& x, std::int64_t from, std::int64_t to) {
   if (!x.defined()) return x;
-  const Shape full = x.shape();
-  Shape shape = full;
-  for (int k = 0; k < full.rank(); ++k) shape = full[k] == from ? shape.with(k, to) : shape;
-  Array all = Array::full({full.size()}, std::numeric_limits<real>::quiet_NaN());
-  std::vector<std::int64_t> index(static_cast<std::size_t>(full.rank()));
-  for (std::int64_t i = 0; i < shape.size(); ++i) {
-    std::int64_t rest = i, source = 0;
-    for (int k = full.rank() - 1; k >= 0; --k) {
-      index[static_cast<std::size_t>(k)] = rest % shape[k];
-      rest /= shape[k];
-    }
-    for (int k = 0; k < full.rank(); ++k)
-      source = source * full[k] + index[static_cast<std::size_t>(k)];
-    all.data()[i] = x.value().data()[source];
+  Tensor part(x.value());
+  for (int k = 0; k < x.shape().rank(); ++k) {
+    if (x.shape()[k] == from) part = slice(part, k, 0, to);
   }
-  return Tensor(all.sliced(0, shape.size()).reshaped(shape));
+  Array all = Array::full({x.size()}, std::numeric_limits<real>::quiet_NaN());
+  std::copy_n(part.value().data(), part.size(), all.data());
+  return Tensor(all.sliced(0, part.size()).reshaped(part.shape()));
 }
 
 /// Checks the gradients with inputs whose axes of extent `from` have extent `to`, and returns the

@@ -6,8 +6,7 @@
 /// Each thread has an arena for small blocks: free lists by size class (four classes per power
 /// of two). A block freed by another thread returns to its original arena, so memory does not
 /// migrate between threads and the peak does not grow. Large blocks belong to the heap (heap.h).
-#include <utility>
-
+#include "autograd/base/scoped_value.h"
 #include "autograd/memory/heap.h"
 
 HEED_BEGIN
@@ -21,30 +20,13 @@ void arena_reset_peak();  ///< resets the peak to the memory in use
 /// read but were never written.
 class PoisonNewBlocks {
  public:
-  PoisonNewBlocks() : before_(std::exchange(active, true)) {}
-  ~PoisonNewBlocks() { active = before_; }
-  PoisonNewBlocks(const PoisonNewBlocks&) = delete;
-  PoisonNewBlocks& operator=(const PoisonNewBlocks&) = delete;
-
   /// True for the NaN of new blocks and for results of arithmetic with it.
   static bool is_poison(real value);
 
   static inline thread_local bool active = false;
 
  private:
-  bool before_;
+  ScopedValue<bool> scope_{active, true};
 };
-
-// ---- former names, for one release ---------------------------------------------------------
-
-template <class T>
-using ArenaAllocator [[deprecated("use BlockAllocator")]] = BlockAllocator<T>;
-[[deprecated("use allocate_block")]] inline Block* arena_allocate(std::size_t bytes) {
-  return allocate_block(bytes);
-}
-[[deprecated("use release_block")]] inline void arena_release(Block* block) noexcept {
-  release_block(block);
-}
-using PoisonNewArrays [[deprecated("use PoisonNewBlocks")]] = PoisonNewBlocks;
 
 HEED_END

@@ -27,8 +27,7 @@ std::optional<NonFinite> find_non_finite(std::span<const NamedTensor> tensors,
   return std::nullopt;
 }
 
-FiniteCheck::FiniteCheck(std::span<const NamedTensor> parameters)
-    : before_(std::exchange(active, this)) {
+FiniteCheck::FiniteCheck(std::span<const NamedTensor> parameters) {
   for (const NamedTensor& p : parameters) names_.emplace(p.tensor.node().get(), p.name);
 }
 
@@ -44,7 +43,7 @@ std::string FiniteCheck::place(std::span<const NodeRef> inputs) {
 
 void FiniteCheck::result(const std::type_info& op, const Array& y,
                          std::span<const NodeRef> inputs) {
-  if (before_ != nullptr) before_->result(op, y, inputs);
+  OpObserver::result(op, y, inputs);
   if (found_) return;
   const std::string where = place(inputs);
   found_ = find_non_finite(y, fmt::format("the result of {}{}", op_name(op), where));
@@ -52,7 +51,7 @@ void FiniteCheck::result(const std::type_info& op, const Array& y,
 
 void FiniteCheck::gradients(const std::type_info& op, std::span<const NodeRef> inputs,
                             std::span<const Grad> dx) {
-  if (before_ != nullptr) before_->gradients(op, inputs, dx);
+  OpObserver::gradients(op, inputs, dx);
   if (found_) return;
   const std::string where = place(inputs);
   for (std::size_t i = 0; i < dx.size() && !found_; ++i) {

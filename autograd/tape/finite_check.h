@@ -40,9 +40,6 @@ class FiniteCheck final : public OpObserver {
  public:
   /// The names of the parameters show where in the model an op runs.
   explicit FiniteCheck(std::span<const NamedTensor> parameters);
-  ~FiniteCheck() override { active = before_; }
-  FiniteCheck(const FiniteCheck&) = delete;
-  FiniteCheck& operator=(const FiniteCheck&) = delete;
 
   const std::optional<NonFinite>& found() const { return found_; }
 
@@ -58,7 +55,6 @@ class FiniteCheck final : public OpObserver {
   std::unordered_map<const Node*, std::string> names_;
   std::string last_name_;
   std::optional<NonFinite> found_;
-  OpObserver* before_;
 };
 
 HEED_END

@@ -42,19 +42,12 @@ Tensor apply(Op op, std::span<const Tensor> inputs) {
   return Tensor(std::move(y), std::move(node));
 }
 
-// Without these overloads, an unqualified call with a std::vector would select std::apply, which
-// expects tuples.
-template <class Op>
-Tensor apply(Op op, const std::vector<Tensor>& inputs) {
-  return apply(std::move(op), std::span<const Tensor>(inputs));
-}
-template <class Op>
-Tensor apply(Op op, std::vector<Tensor>& inputs) {
-  return apply(std::move(op), std::span<const Tensor>(inputs));
-}
-template <class Op>
-Tensor apply(Op op, std::vector<Tensor>&& inputs) {
-  return apply(std::move(op), std::span<const Tensor>(inputs));
+// Without this overload, an unqualified call with a std::vector would select std::apply, which has
+// the same parameters but expects a tuple.
+template <class Op, class Inputs>
+requires std::same_as<std::remove_cvref_t<Inputs>, std::vector<Tensor>> Tensor
+apply(Op&& op, Inputs&& inputs) {
+  return apply(std::forward<Op>(op), std::span<const Tensor>(inputs));
 }
 
 /// The node of an op with several results. The tape records it as an op with one result, the

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "autograd/base/real.h"
+#include "autograd/base/scoped_value.h"
 
 HEED_BEGIN
 
@@ -18,15 +19,12 @@ using OpTimes = std::map<std::string, OpTime>;  ///< by op_name
 /// composed of ops has no entry; each of its ops has one.
 class ProfileOps {
  public:
-  explicit ProfileOps(OpTimes& into) : before_(active) { active = &into; }
-  ~ProfileOps() { active = before_; }
-  ProfileOps(const ProfileOps&) = delete;
-  ProfileOps& operator=(const ProfileOps&) = delete;
+  explicit ProfileOps(OpTimes& into) : scope_(active, &into) {}
 
   static inline thread_local OpTimes* active = nullptr;
 
  private:
-  OpTimes* before_;
+  ScopedValue<OpTimes*> scope_;
 };
 
 HEED_END

@@ -21,13 +21,11 @@ HEED_BEGIN
 
 /// A pattern used only in the tests. It has two stretches: the first `prefix` keys, and a causal
 /// window over the later keys.
-struct PrefixAndWindow final : Pattern {
-  std::int64_t prefix = 2, back = 3;
-  void stretches(const QueryBlock& block, Stretches& into) const override {
-    into.add(block, [&](std::int64_t) { return KeyRange{0, prefix}; });
-    into.add(block, [&](std::int64_t i) { return KeyRange{std::max(prefix, i - back), i + 1}; });
-  }
-};
+inline void prefix_and_window(const QueryBlock& block, Stretches& into) {
+  constexpr std::int64_t prefix = 2, back = 3;
+  into.add(block, [&](std::int64_t) { return KeyRange{0, prefix}; });
+  into.add(block, [&](std::int64_t i) { return KeyRange{std::max(prefix, i - back), i + 1}; });
+}
 
 struct PatternCase {
   std::string name;
@@ -58,7 +56,7 @@ inline std::vector<PatternCase> pattern_cases() {
       {"window 0", window_pattern(0, 0), window(0, 0)},
       {"window 2 and 1", window_pattern(2, 1), window(2, 1), true},
       {"window over all keys", window_pattern(most, most), [](auto, auto) { return true; }, true},
-      {"prefix and window", std::make_shared<PrefixAndWindow>(),
+      {"prefix and window", std::make_shared<Pattern>(prefix_and_window),
        [](auto i, auto j) { return j < 2 || (i - 3 <= j && j <= i); }, true},
       {"arbitrary pairs", mask_pattern([=](auto, auto i, auto j) { return odd(i, j); }), odd, true},
       {"prefix", prefix_pattern(std::vector<std::int64_t>(5, 3)),

@@ -217,7 +217,7 @@ BOOST_AUTO_TEST_CASE(stretches_cover_exactly_the_keys_that_the_pattern_reads) {
         for (std::int64_t first = 0; first < 40; first += rows) {
           const QueryBlock block{0, first, rows, keys};
           Stretches stretches;
-          pattern.pattern->stretches(block, stretches);
+          (*pattern.pattern)(block, stretches);
           std::vector<std::vector<int>> times(static_cast<std::size_t>(rows),
                                               std::vector<int>(static_cast<std::size_t>(keys)));
           for (std::size_t i = 0; i < stretches.size(); ++i) {
@@ -249,7 +249,7 @@ BOOST_AUTO_TEST_CASE(blocks_of_a_window_pattern_visit_no_key_outside_the_window)
   std::int64_t visited = 0;
   for (std::int64_t first = 0; first + rows <= n; first += rows) {
     Stretches stretches;
-    window_pattern(back, ahead)->stretches({0, first, rows, n}, stretches);
+    (*window_pattern(back, ahead))({0, first, rows, n}, stretches);
     BOOST_REQUIRE_EQUAL(stretches.size(), 1u);
     visited += stretches.keys(0).end - stretches.keys(0).begin;
   }
@@ -325,8 +325,8 @@ BOOST_AUTO_TEST_CASE(random_blocks_of_bigbird_are_limited_in_number_and_equal_in
     std::int64_t far = 0;
     for (std::int64_t first = 0; first < n; first += block) {
       Stretches once, again;
-      pattern->stretches({0, first, block, n}, once);
-      pattern->stretches({7, first, block, n}, again);
+      (*pattern)({0, first, block, n}, once);
+      (*pattern)({7, first, block, n}, again);
       BOOST_REQUIRE_EQUAL(once.size(), again.size());
       std::int64_t keys = 0;
       for (std::size_t i = 0; i < once.size(); ++i) {

@@ -10,11 +10,6 @@ namespace heed::test {
 /// the same place. Steps must have one shard and run on one thread.
 class Injector final : public OpObserver {
  public:
-  Injector() : before_(std::exchange(active, this)) {}
-  ~Injector() override { active = before_; }
-  Injector(const Injector&) = delete;
-  Injector& operator=(const Injector&) = delete;
-
   struct Place {
     bool forward = true;       ///< true: a result; false: a gradient
     std::int64_t number = -1;  ///< index of the result or gradient within the step
@@ -51,7 +46,6 @@ class Injector final : public OpObserver {
   }
 
   std::int64_t result_count_ = 0, gradient_count_ = 0;
-  OpObserver* before_;
 };
 
 }  // namespace heed::test

@@ -79,9 +79,6 @@ void attend_mix(const real* weights, const real* const* rows, std::int64_t n, He
   }
 }
 
-#else
-using plain::attend_mix;
-using plain::attend_scores;
 #endif
 }  // namespace kernels::HWY_NAMESPACE
 HEED_END

@@ -20,23 +20,20 @@ namespace kernels::HWY_NAMESPACE {
 
 void attention_softmax_again(real* scores, std::int64_t rows, std::int64_t cols, Visible visible,
                              const real* lse, std::int64_t stride) {
-  for (std::int64_t r = 0; r < rows; ++r, scores += cols) {
-    const real row_lse = lse[r * stride];
-    if (row_lse == -std::numeric_limits<real>::infinity()) {
-      std::fill_n(scores, cols, real(0));
-      continue;
-    }
-    const KeyRange reads = visible.columns(r, cols);
-    std::fill_n(scores, reads.begin, real(0));
-    real* const read = scores + reads.begin;
-    const Vector shift = set(row_lse);
-    each(reads.end - reads.begin, [=](std::int64_t i, auto io) HWY_ATTR {
-      const Vector x = hn::Sub(io.load(read + i), shift);
-      // Highway's Exp returns 0 for NaN, which would hide the NaN.
-      io.store(hn::IfThenElse(hn::IsNaN(x), x, hn::Exp(Tag(), x)), read + i);
-    });
-    std::fill(scores + reads.end, scores + cols, real(0));
-  }
+  for_each_row(scores, rows, cols, visible,
+               [=](std::int64_t r, real* read, std::int64_t n) HWY_ATTR {
+                 const real row_lse = lse[r * stride];
+                 if (row_lse == -std::numeric_limits<real>::infinity()) {
+                   std::fill_n(read, n, real(0));
+                   return;
+                 }
+                 const Vector shift = set(row_lse);
+                 each(n, [=](std::int64_t i, auto io) HWY_ATTR {
+                   const Vector x = hn::Sub(io.load(read + i), shift);
+                   // Highway's Exp returns 0 for NaN, which would hide the NaN.
+                   io.store(hn::IfThenElse(hn::IsNaN(x), x, hn::Exp(Tag(), x)), read + i);
+                 });
+               });
 }
 
 void attention_softmax_grad(const real* weights, const real* dweights, real* dscores,
@@ -55,9 +52,6 @@ void attention_softmax_grad(const real* weights, const real* dweights, real* dsc
   }
 }
 
-#else
-using plain::attention_softmax_again;
-using plain::attention_softmax_grad;
 #endif
 }  // namespace kernels::HWY_NAMESPACE
 HEED_END
@@ -72,13 +66,9 @@ HWY_EXPORT(attention_softmax_grad);
 
 void attention_softmax(real* scores, std::int64_t rows, std::int64_t cols, Visible visible,
                        real* lse, std::int64_t stride) {
-  for (std::int64_t r = 0; r < rows; ++r, scores += cols) {
-    const KeyRange reads = visible.columns(r, cols);
-    real* const read = scores + reads.begin;
-    std::fill_n(scores, reads.begin, real(0));
-    lse[r * stride] = softmax_row(read, read, reads.end - reads.begin);
-    std::fill(scores + reads.end, scores + cols, real(0));
-  }
+  for_each_row(scores, rows, cols, visible, [=](std::int64_t r, real* read, std::int64_t n) {
+    lse[r * stride] = softmax_row(read, read, n);
+  });
 }
 
 void attention_add_to_lse(const real* scores, std::int64_t rows, std::int64_t cols, Visible visible,

@@ -32,6 +32,19 @@ struct Visible {
   }
 };
 
+/// Calls body(r, values, n) for each row r of a tile, with the values of the n keys that the row
+/// reads. Sets the row's values for all other keys to 0.
+template <class Body>
+void for_each_row(real* tile, std::int64_t rows, std::int64_t cols, Visible visible, Body body) {
+  for (std::int64_t r = 0; r < rows; ++r) {
+    const KeyRange reads = visible.columns(r, cols);
+    real* const row = tile + r * cols;
+    std::fill(row, row + reads.begin, real(0));
+    std::fill(row + reads.end, row + cols, real(0));
+    body(r, row + reads.begin, reads.end - reads.begin);
+  }
+}
+
 /// Converts scores to weights in place: softmax over the keys that a row reads, 0 for all others.
 /// lse[r · stride] becomes log Σ exp of the scores of these keys. A row that reads no key becomes
 /// 0, with lse −inf.

@@ -106,9 +106,6 @@ double symmetric_kl_row(real* log_p, real* log_q, std::int64_t n, real scale, bo
   return a + b;
 }
 
-#else
-using plain::cross_entropy_row;
-using plain::symmetric_kl_row;
 #endif
 }  // namespace kernels::HWY_NAMESPACE
 HEED_END

@@ -135,9 +135,6 @@ void dropout_add(const RandomKey& key, std::int64_t first, real p, const real* x
   });
 }
 
-#else
-using plain::dropout;
-using plain::dropout_add;
 #endif
 }  // namespace kernels::HWY_NAMESPACE
 HEED_END

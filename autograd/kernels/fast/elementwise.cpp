@@ -51,15 +51,11 @@ void unary_grad(UnaryFunction f, const real* x, const real* y, const real* dy, r
   with_unary_function(f, [=](auto fn) HWY_ATTR {
     each(n, [=](std::int64_t i, auto io) HWY_ATTR {
       Vector xi = zero(), yi = zero();
-      if constexpr (fn.needs_x) xi = io.load(x + i);
-      if constexpr (fn.needs_y) yi = io.load(y + i);
+      if constexpr (unary_needs_x(fn.function)) xi = io.load(x + i);
+      if constexpr (unary_needs_y(fn.function)) yi = io.load(y + i);
       io.store(fn.gradient(xi, yi, io.load(dy + i)), dx + i);
     });
   });
-}
-
-void add_bias(const real* x, const real* bias, real* y, std::int64_t rows, std::int64_t cols) {
-  for (std::int64_t r = 0; r < rows; ++r) add(x + r * cols, bias, y + r * cols, cols);
 }
 
 void add_bias_unary(UnaryFunction f, const real* x, const real* bias, real* h, real* y,
@@ -75,17 +71,6 @@ void add_bias_unary(UnaryFunction f, const real* x, const real* bias, real* h, r
   });
 }
 
-#else
-using plain::add;
-using plain::add_bias;
-using plain::add_bias_unary;
-using plain::axpy;
-using plain::div;
-using plain::mul;
-using plain::scale;
-using plain::sub;
-using plain::unary;
-using plain::unary_grad;
 #endif
 }  // namespace kernels::HWY_NAMESPACE
 HEED_END
@@ -103,7 +88,6 @@ HWY_EXPORT(scale);
 HWY_EXPORT(axpy);
 HWY_EXPORT(unary);
 HWY_EXPORT(unary_grad);
-HWY_EXPORT(add_bias);
 HWY_EXPORT(add_bias_unary);
 
 void add(const real* a, const real* b, real* y, std::int64_t n) {
@@ -132,7 +116,7 @@ void unary_grad(UnaryFunction f, const real* x, const real* y, const real* dy, r
   HWY_DYNAMIC_DISPATCH(unary_grad)(f, x, y, dy, dx, n);
 }
 void add_bias(const real* x, const real* bias, real* y, std::int64_t rows, std::int64_t cols) {
-  HWY_DYNAMIC_DISPATCH(add_bias)(x, bias, y, rows, cols);
+  for (std::int64_t r = 0; r < rows; ++r) add(x + r * cols, bias, y + r * cols, cols);
 }
 void add_bias_unary(UnaryFunction f, const real* x, const real* bias, real* h, real* y,
                     std::int64_t rows, std::int64_t cols) {

@@ -33,52 +33,43 @@ HWY_INLINE double mean_of(const real* x, std::int64_t n) {
   return mu;
 }
 
-void layer_norm(const real* x, const real* gain, const real* bias, real eps, real* y, real* mean,
-                real* rstd, std::int64_t rows, std::int64_t cols) {
-  const double count = static_cast<double>(cols);
+/// Layer norm if `centred`; RMS norm subtracts no mean and has no bias.
+template <bool centred>
+HWY_INLINE void norm(const real* x, const real* gain, const real* bias, real eps, real* y,
+                     real* mean, real* rstd, std::int64_t rows, std::int64_t cols) {
   for (std::int64_t r = 0; r < rows; ++r, x += cols, y += cols) {
-    const double mu = mean_of(x, cols);
-    const double var = wide_sum(cols,
-                                [=](std::int64_t c, auto io) HWY_ATTR {
-                                  const Wide v = hn::Sub(io.load(x + c), set_wide(mu));
-                                  return hn::Mul(v, v);
-                                }) /
-                       count;
-    const double root = plain::reciprocal_root(var + eps);
-    if (std::isnan(root) || root == 0) {  // NaN, infinity or overflow; or var + eps = 0
-      plain::layer_norm(x, gain, bias, eps, y, mean + r, rstd + r, 1, cols);
+    const double mu = centred ? mean_of(x, cols) : 0;
+    const auto deviation = [=](std::int64_t c, auto io) HWY_ATTR {
+      return centred ? hn::Sub(io.load(x + c), set_wide(mu)) : io.load(x + c);
+    };
+    const double squares = wide_sum(cols, [=](std::int64_t c, auto io) HWY_ATTR {
+      const Wide v = deviation(c, io);
+      return hn::Mul(v, v);
+    });
+    const double root = plain::reciprocal_root(squares / static_cast<double>(cols) + eps);
+    if (std::isnan(root) || root == 0) {  // NaN, infinity or overflow; or variance + eps = 0
+      centred ? plain::layer_norm(x, gain, bias, eps, y, mean + r, rstd + r, 1, cols)
+              : plain::rms_norm(x, gain, eps, y, rstd + r, 1, cols);
       continue;
     }
     each_wide(cols, [=](std::int64_t c, auto io) HWY_ATTR {
-      Wide v = hn::Mul(hn::Sub(io.load(x + c), set_wide(mu)), set_wide(root));
+      Wide v = hn::Mul(deviation(c, io), set_wide(root));
       if (gain) v = hn::Mul(v, io.load(gain + c));
       if (bias) v = hn::Add(v, io.load(bias + c));
       io.store(v, y + c);
     });
-    mean[r] = static_cast<real>(mu);
+    if (centred) mean[r] = static_cast<real>(mu);
     rstd[r] = static_cast<real>(root);
   }
 }
 
+void layer_norm(const real* x, const real* gain, const real* bias, real eps, real* y, real* mean,
+                real* rstd, std::int64_t rows, std::int64_t cols) {
+  norm<true>(x, gain, bias, eps, y, mean, rstd, rows, cols);
+}
 void rms_norm(const real* x, const real* gain, real eps, real* y, real* rrms, std::int64_t rows,
               std::int64_t cols) {
-  for (std::int64_t r = 0; r < rows; ++r, x += cols, y += cols) {
-    const double square = wide_sum(cols, [=](std::int64_t c, auto io) HWY_ATTR {
-      const Wide v = io.load(x + c);
-      return hn::Mul(v, v);
-    });
-    const double root = plain::reciprocal_root(square / static_cast<double>(cols) + eps);
-    if (std::isnan(root) || root == 0) {
-      plain::rms_norm(x, gain, eps, y, rrms + r, 1, cols);
-      continue;
-    }
-    each_wide(cols, [=](std::int64_t c, auto io) HWY_ATTR {
-      Wide v = hn::Mul(io.load(x + c), set_wide(root));
-      if (gain) v = hn::Mul(v, io.load(gain + c));
-      io.store(v, y + c);
-    });
-    rrms[r] = static_cast<real>(root);
-  }
+  norm<false>(x, gain, nullptr, eps, y, nullptr, rrms, rows, cols);
 }
 
 /// The means in the gradient of a row, where g = dy ⊙ gain: `x` is the mean of x, recomputed in
@@ -189,11 +180,6 @@ void rms_norm_grad(const real* x, const real* gain, const real* rrms, const real
   norm_grad<false>(x, gain, rrms, rrms, dy, dx, dgain, nullptr, rows, cols);
 }
 
-#else
-using plain::layer_norm;
-using plain::layer_norm_grad;
-using plain::rms_norm;
-using plain::rms_norm_grad;
 #endif
 }  // namespace kernels::HWY_NAMESPACE
 HEED_END

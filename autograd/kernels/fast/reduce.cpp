@@ -102,13 +102,6 @@ void tree_sum(const real* const* x, std::int64_t count, real* y, std::int64_t n)
   }
 }
 
-#else
-using plain::add_column_sums;
-using plain::dot;
-using plain::first_above;
-using plain::sum;
-using plain::sum_squares;
-using plain::tree_sum;
 #endif
 }  // namespace kernels::HWY_NAMESPACE
 HEED_END

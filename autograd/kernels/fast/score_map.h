@@ -48,18 +48,5 @@ inline void map_scores(ScoreMap map, real* scores, std::int64_t n) {
   if (map == ScoreMap::hard) keep_first_largest(scores, n);
 }
 
-/// Calls body(r, values, n) for each row r of a tile, with the values of the n keys that the row
-/// reads. Sets the row's values for all other keys to 0.
-template <class Body>
-void for_each_row(real* tile, std::int64_t rows, std::int64_t cols, Visible visible, Body body) {
-  for (std::int64_t r = 0; r < rows; ++r) {
-    const KeyRange reads = visible.columns(r, cols);
-    real* const row = tile + r * cols;
-    std::fill(row, row + reads.begin, real(0));
-    std::fill(row + reads.end, row + cols, real(0));
-    body(r, row + reads.begin, reads.end - reads.begin);
-  }
-}
-
 }  // namespace kernels
 HEED_END

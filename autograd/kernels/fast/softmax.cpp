@@ -72,12 +72,6 @@ void log_softmax_row_grad(const real* y, const real* dy, real* dx, std::int64_t 
   });
 }
 
-#else
-using plain::log_softmax_row;
-using plain::log_softmax_row_grad;
-using plain::log_sum_exp_row;
-using plain::softmax_row;
-using plain::softmax_row_grad;
 #endif
 }  // namespace kernels::HWY_NAMESPACE
 HEED_END

@@ -54,9 +54,6 @@ bool sgd(real lr, real momentum, real decay, real grad_scale, const real* g, rea
   return all_numbers(watch);
 }
 
-#else
-using plain::adam;
-using plain::sgd;
 #endif
 }  // namespace kernels::HWY_NAMESPACE
 HEED_END

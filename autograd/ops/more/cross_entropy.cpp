@@ -16,6 +16,15 @@ using kernels::Trans;
 
 namespace {
 
+/// x Wᵀ + b for `rows` rows of x
+Array logits_of(const real* x, std::int64_t rows, const Array& weight, const Array& bias) {
+  const std::int64_t in = weight.cols(), classes = weight.rows();
+  Array z({rows, classes});
+  gemm(Trans::no, Trans::yes, rows, classes, in, 1, x, in, weight.data(), in, 0, z.data(), classes);
+  if (bias.defined()) kernels::add_bias(z.data(), bias.data(), z.data(), rows, classes);
+  return z;
+}
+
 /// row_losses for R-Drop (rdrop_cross_entropy): of the n rows, r and r + n / 2 belong to target r.
 LossCounts paired_chunk_loss(Array& logits, const std::int32_t* targets, real smoothing, real alpha,
                              real factor, bool with_grad, std::vector<double>* each) {
@@ -120,17 +129,15 @@ struct ProjectedCrossEntropy {
     LossCounts total;
     for (std::int64_t begin = 0; begin < rows; begin += chunk) {
       const std::int64_t n = std::min(chunk, rows - begin);
-      Array inputs = paired_rows(x, begin, n, rows), z({times * n, classes});
+      Array inputs = paired_rows(x, begin, n, rows);
       const real* const input = alpha ? inputs.data() : x.row(begin);
-      gemm(Trans::no, Trans::yes, z.rows(), classes, in, 1, input, in, weight.data(), in, 0,
-           z.data(), classes);
-      if (bias.defined()) kernels::add_bias(z.data(), bias.data(), z.data(), z.rows(), classes);
+      Array z = logits_of(input, times * n, weight, bias);
       const bool with_grad = needs_x || needs_weight || needs_bias;
       const auto factor = static_cast<real>(1 / divisor);
       const std::int32_t* const chunk_targets = targets.data() + begin;
       std::vector<double>* const each = counts != nullptr ? counts->each : nullptr;
       if (teacher != nullptr) {
-        Array taught = teacher_logits(begin, n);
+        Array taught = logits_of(teacher->x.row(begin), n, teacher->weight, teacher->bias);
         total.add(distilled_chunk_loss(z, taught, chunk_targets, smoothing, *teacher, factor,
                                        with_grad, each));
       } else if (alpha) {
@@ -169,15 +176,6 @@ struct ProjectedCrossEntropy {
            : alpha            ? "rdrop_cross_entropy"
                               : "projected_cross_entropy";
   }
-  Array teacher_logits(std::int64_t begin, std::int64_t n) const {
-    const std::int64_t in = teacher->x.cols(), classes = teacher->weight.rows();
-    Array z({n, classes});
-    gemm(Trans::no, Trans::yes, n, classes, in, 1, teacher->x.row(begin), in,
-         teacher->weight.data(), in, 0, z.data(), classes);
-    if (teacher->bias.defined())
-      kernels::add_bias(z.data(), teacher->bias.data(), z.data(), n, classes);
-    return z;
-  }
   /// R-Drop: rows [begin, begin + n) of both passes together, so that one product covers them;
   /// otherwise an undefined array.
   Array paired_rows(const Array& x, std::int64_t begin, std::int64_t n, std::int64_t rows) const {
@@ -210,10 +208,6 @@ struct ProjectedCrossEntropy {
            teacher->share, teacher->temperature);
   }
 };
-
-}  // namespace
-
-namespace {
 
 Tensor projected(const Tensor& x, const Tensor& weight, const Tensor& bias,
                  std::span<const std::int32_t> targets, real smoothing, std::optional<real> alpha,

@@ -12,104 +12,76 @@ HEED_BEGIN
 
 namespace {
 
-// These functions have no kernel: they are computed one value at a time.
-
+/// An op without a kernel, computed one value at a time: y = F::value(x), dx = dy ⊙ F::slope(x).
 template <class F>
-Array each(const char* op, const Array& x, F f) {
-  require_defined(op, x);
-  Array y(x.shape());
-  std::transform(x.data(), x.data() + x.size(), y.data(), f);
-  return y;
-}
-
-/// dy ⊙ slope(x)
-template <class F>
-Array each(const Array& dy, const Array& x, F slope) {
-  Array g(x.shape());
-  for (std::int64_t i = 0; i < x.size(); ++i) g.data()[i] = dy.data()[i] * slope(x.data()[i]);
-  return g;
-}
+struct EachValue {
+  Array x;
+  Array forward(const Array& x_in) {
+    require_defined(F::name, x_in);
+    x = x_in;
+    Array y(x.shape());
+    for (std::int64_t i = 0; i < x.size(); ++i) y.data()[i] = function().value(x.data()[i]);
+    return y;
+  }
+  void backward(const Array& dy, Grad dx) const {
+    Array g(x.shape());
+    for (std::int64_t i = 0; i < x.size(); ++i)
+      g.data()[i] = dy.data()[i] * function().slope(x.data()[i]);
+    dx.add(std::move(g));
+  }
+  const F& function() const { return static_cast<const F&>(*this); }
+};
 
 /// y = ln(1 + eˣ) = max(x, 0) + ln(1 + e^−|x|)
 /// dx = dy ⊙ σ(x)
-struct Softplus {
-  Array x;
-  Array forward(const Array& x_in) {
-    x = x_in;
-    return each("softplus", x, [](real v) {
-      return std::isnan(v) ? v : std::max(v, real(0)) + std::log1p(std::exp(-std::abs(v)));
-    });
+struct Softplus : EachValue<Softplus> {
+  static constexpr const char* name = "softplus";
+  static real value(real v) {
+    return std::isnan(v) ? v : std::max(v, real(0)) + std::log1p(std::exp(-std::abs(v)));
   }
-  void backward(const Array& dy, Grad dx) const {
-    dx.add(each(dy, x, [](real v) { return static_cast<real>(unary_functions::sigmoid(v)); }));
-  }
+  static real slope(real v) { return static_cast<real>(unary_functions::sigmoid(v)); }
 };
 
 /// y = |x|
 /// dx = dy ⊙ sign x, where sign 0 = 0
-struct Abs {
-  Array x;
-  Array forward(const Array& x_in) {
-    x = x_in;
-    return each("abs", x, [](real v) { return std::abs(v); });
-  }
-  void backward(const Array& dy, Grad dx) const {
-    dx.add(each(dy, x, [](real v) { return static_cast<real>((v > 0) - (v < 0)); }));
-  }
+struct Abs : EachValue<Abs> {
+  static constexpr const char* name = "abs";
+  static real value(real v) { return std::abs(v); }
+  static real slope(real v) { return static_cast<real>((v > 0) - (v < 0)); }
 };
 
 /// y = sin x
 /// dx = dy ⊙ cos x
-struct Sin {
-  Array x;
-  Array forward(const Array& x_in) {
-    x = x_in;
-    return each("sin", x, [](real v) { return std::sin(v); });
-  }
-  void backward(const Array& dy, Grad dx) const {
-    dx.add(each(dy, x, [](real v) { return std::cos(v); }));
-  }
+struct Sin : EachValue<Sin> {
+  static constexpr const char* name = "sin";
+  static real value(real v) { return std::sin(v); }
+  static real slope(real v) { return std::cos(v); }
 };
 
 /// y = cos x
 /// dx = −dy ⊙ sin x
-struct Cos {
-  Array x;
-  Array forward(const Array& x_in) {
-    x = x_in;
-    return each("cos", x, [](real v) { return std::cos(v); });
-  }
-  void backward(const Array& dy, Grad dx) const {
-    dx.add(each(dy, x, [](real v) { return -std::sin(v); }));
-  }
+struct Cos : EachValue<Cos> {
+  static constexpr const char* name = "cos";
+  static real value(real v) { return std::cos(v); }
+  static real slope(real v) { return -std::sin(v); }
 };
 
 /// y = x^p
 /// dx = dy ⊙ p x^(p − 1), which is 0 for p = 0, even at x = 0
-struct Pow {
+struct Pow : EachValue<Pow> {
+  static constexpr const char* name = "pow";
   real p = 1;
-  Array x;
-  Array forward(const Array& x_in) {
-    x = x_in;
-    return each("pow", x, [this](real v) { return std::pow(v, p); });
-  }
-  void backward(const Array& dy, Grad dx) const {
-    dx.add(each(dy, x, [this](real v) { return p == 0 ? real(0) : p * std::pow(v, p - 1); }));
-  }
+  real value(real v) const { return std::pow(v, p); }
+  real slope(real v) const { return p == 0 ? real(0) : p * std::pow(v, p - 1); }
 };
 
 /// y = min(max(x, low), high)
 /// dx = dy where low ≤ x ≤ high, else 0
-struct Clamp {
+struct Clamp : EachValue<Clamp> {
+  static constexpr const char* name = "clamp";
   real low = 0, high = 0;
-  Array x;
-  Array forward(const Array& x_in) {
-    x = x_in;
-    return each("clamp", x, [this](real v) { return v < low ? low : v > high ? high : v; });
-  }
-  void backward(const Array& dy, Grad dx) const {
-    dx.add(each(dy, x, [this](real v) { return static_cast<real>(v >= low && v <= high); }));
-  }
+  real value(real v) const { return v < low ? low : v > high ? high : v; }
+  real slope(real v) const { return static_cast<real>(v >= low && v <= high); }
 };
 
 /// y = f(a) ⊙ b                              x = [a, b]: [..., 2 n] → y: [..., n]
@@ -223,23 +195,16 @@ struct Where {
   }
 };
 
-struct Greater {
-  real operator()(real a, real b) const { return a > b ? real(1) : real(0); }
-};
-struct Equal {
-  real operator()(real a, real b) const { return a == b ? real(1) : real(0); }
-};
-
 }  // namespace
 
 Tensor softplus(const Tensor& x) { return apply(Softplus{}, x); }
 Tensor abs(const Tensor& x) { return apply(Abs{}, x); }
 Tensor sin(const Tensor& x) { return apply(Sin{}, x); }
 Tensor cos(const Tensor& x) { return apply(Cos{}, x); }
-Tensor pow(const Tensor& x, real exponent) { return apply(Pow{exponent, {}}, x); }
+Tensor pow(const Tensor& x, real exponent) { return apply(Pow{{}, exponent}, x); }
 Tensor clamp(const Tensor& x, real low, real high) {
   if (!(low <= high)) fail("[clamp] expected low <= high, got {} and {}", low, high);
-  return apply(Clamp{low, high, {}}, x);
+  return apply(Clamp{{}, low, high}, x);
 }
 
 Tensor gated(UnaryFunction f, const Tensor& x) {
@@ -255,7 +220,7 @@ Tensor where(const Array& condition, const Tensor& a, const Tensor& b) {
   return apply(Where{condition}, a, b);
 }
 
-Array greater(const Array& a, const Array& b) { return zip<Greater>("greater", a, b); }
-Array equal(const Array& a, const Array& b) { return zip<Equal>("equal", a, b); }
+Array greater(const Array& a, const Array& b) { return zip<std::greater<real>>("greater", a, b); }
+Array equal(const Array& a, const Array& b) { return zip<std::equal_to<real>>("equal", a, b); }
 
 HEED_END

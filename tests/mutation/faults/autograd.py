@@ -236,9 +236,9 @@ fault("packed weights: all numbers of rows share one layout", "autograd/kernels/
       "packed = &packed_[{rows, 0}];",
       "kernels_f64:kernels_packed")
 
-fault("packed weights: the end of an inner scope ends the outer one", "autograd/kernels/fast/gemm/packed.cpp",
-      "PackedScope::~PackedScope() { weights_here = before_; }",
-      "PackedScope::~PackedScope() { weights_here = nullptr; }",
+fault("packed weights: the end of an inner scope ends the outer one", "autograd/base/scoped_value.h",
+      "~ScopedValue() { variable_ = before; }",
+      "~ScopedValue() { variable_ = T{}; }",
       "kernels_f64:kernels_packed")
 
 fault("adam: no bias correction of the first moment", "autograd/kernels/fast/update.cpp",

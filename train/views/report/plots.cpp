@@ -219,7 +219,7 @@ std::vector<Drawing> softmax_plots(const Config&, std::int64_t) {
 
 HeatMap mask_of(const Pattern& pattern, std::int64_t length) {
   Stretches stretches;
-  pattern.stretches({0, 0, length, length}, stretches);
+  pattern({0, 0, length, length}, stretches);
   HeatMap map{length, length, std::vector<float>(static_cast<std::size_t>(length * length)), 1};
   for (std::size_t s = 0; s < stretches.size(); ++s) {
     for (std::int64_t i = 0; i < length; ++i) {

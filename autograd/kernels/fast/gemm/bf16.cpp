@@ -38,8 +38,6 @@ void to_bf16(const float* x, std::uint16_t* y, std::int64_t n) {
   plain::to_bf16(x + i, y + i, n - i);
 }
 
-#else
-using plain::to_bf16;
 #endif
 }  // namespace kernels::HWY_NAMESPACE
 HEED_END

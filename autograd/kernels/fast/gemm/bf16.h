@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 
+#include "autograd/base/scoped_value.h"
 #include "autograd/kernels/gemm.h"
 
 HEED_BEGIN
@@ -18,12 +19,9 @@ const std::string& bf16_obstacle();
 class Bf16Scope {
  public:
   explicit Bf16Scope(bool enabled);
-  ~Bf16Scope();
-  Bf16Scope(const Bf16Scope&) = delete;
-  Bf16Scope& operator=(const Bf16Scope&) = delete;
 
  private:
-  bool before_;
+  ScopedValue<bool> scope_;
 };
 
 /// True if gemm currently uses bf16 on this thread for a product with these arguments.

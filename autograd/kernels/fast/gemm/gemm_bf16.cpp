@@ -24,10 +24,7 @@ constexpr std::int64_t min_work = std::int64_t{1} << 22;
 constexpr std::int64_t min_extent = 16;
 }  // namespace
 
-Bf16Scope::Bf16Scope(bool enabled) : before_(enabled_here) {
-  enabled_here = enabled && bf16_obstacle().empty();
-}
-Bf16Scope::~Bf16Scope() { enabled_here = before_; }
+Bf16Scope::Bf16Scope(bool enabled) : scope_(enabled_here, enabled && bf16_obstacle().empty()) {}
 
 bool supports_bf16(std::int64_t m, std::int64_t n, std::int64_t k, real alpha, real beta) {
   return enabled_here && alpha == 1 && (beta == 0 || beta == 1) && m >= min_extent &&
@@ -42,31 +39,40 @@ namespace {
 /// few runs need it.
 struct OneDnn {
   std::string obstacle;
-  dnnl_engine_t engine = nullptr;
-  void (*set_threads)(int) = nullptr;
-  decltype(&dnnl_stream_create) stream_create = nullptr;
+  void* handle = open();
+  decltype(&dnnl_get_effective_cpu_isa) cpu_isa = find("dnnl_get_effective_cpu_isa");
+  decltype(&dnnl_engine_create) engine_create = find("dnnl_engine_create");
+  decltype(&dnnl_stream_create) stream_create = find("dnnl_stream_create");
 #if DNNL_VERSION_MAJOR == 2
-  decltype(&dnnl_memory_desc_init_by_strides) memory_desc = nullptr;
-  decltype(&dnnl_matmul_desc_init) matmul_desc = nullptr;
-  decltype(&dnnl_primitive_desc_create) primitive_desc_create = nullptr;
+  decltype(&dnnl_memory_desc_init_by_strides) memory_desc =
+      find("dnnl_memory_desc_init_by_strides");
+  decltype(&dnnl_matmul_desc_init) matmul_desc = find("dnnl_matmul_desc_init");
+  decltype(&dnnl_primitive_desc_create) primitive_desc_create = find("dnnl_primitive_desc_create");
 #else
-  decltype(&dnnl_memory_desc_create_with_strides) memory_desc = nullptr;
-  decltype(&dnnl_memory_desc_destroy) memory_desc_destroy = nullptr;
-  decltype(&dnnl_matmul_primitive_desc_create) primitive_desc_create = nullptr;
+  decltype(&dnnl_memory_desc_create_with_strides) memory_desc =
+      find("dnnl_memory_desc_create_with_strides");
+  decltype(&dnnl_memory_desc_destroy) memory_desc_destroy = find("dnnl_memory_desc_destroy");
+  decltype(&dnnl_matmul_primitive_desc_create) primitive_desc_create =
+      find("dnnl_matmul_primitive_desc_create");
 #endif
-  decltype(&dnnl_memory_create) memory_create = nullptr;
-  decltype(&dnnl_memory_destroy) memory_destroy = nullptr;
-  decltype(&dnnl_post_ops_create) post_ops_create = nullptr;
-  decltype(&dnnl_post_ops_append_sum) post_ops_sum = nullptr;
-  decltype(&dnnl_primitive_attr_create) attr_create = nullptr;
-  decltype(&dnnl_primitive_attr_set_post_ops) attr_set_post_ops = nullptr;
-  decltype(&dnnl_primitive_create) primitive_create = nullptr;
-  decltype(&dnnl_primitive_execute) execute = nullptr;
-  decltype(&dnnl_post_ops_destroy) post_ops_destroy = nullptr;
-  decltype(&dnnl_primitive_attr_destroy) attr_destroy = nullptr;
-  decltype(&dnnl_primitive_desc_destroy) primitive_desc_destroy = nullptr;
-  decltype(&dnnl_primitive_destroy) primitive_destroy = nullptr;
-  decltype(&dnnl_stream_destroy) stream_destroy = nullptr;
+  decltype(&dnnl_memory_create) memory_create = find("dnnl_memory_create");
+  decltype(&dnnl_memory_destroy) memory_destroy = find("dnnl_memory_destroy");
+  decltype(&dnnl_post_ops_create) post_ops_create = find("dnnl_post_ops_create");
+  decltype(&dnnl_post_ops_append_sum) post_ops_sum = find("dnnl_post_ops_append_sum");
+  decltype(&dnnl_primitive_attr_create) attr_create = find("dnnl_primitive_attr_create");
+  decltype(&dnnl_primitive_attr_set_post_ops) attr_set_post_ops =
+      find("dnnl_primitive_attr_set_post_ops");
+  decltype(&dnnl_primitive_create) primitive_create = find("dnnl_primitive_create");
+  decltype(&dnnl_primitive_execute) execute = find("dnnl_primitive_execute");
+  decltype(&dnnl_post_ops_destroy) post_ops_destroy = find("dnnl_post_ops_destroy");
+  decltype(&dnnl_primitive_attr_destroy) attr_destroy = find("dnnl_primitive_attr_destroy");
+  decltype(&dnnl_primitive_desc_destroy) primitive_desc_destroy =
+      find("dnnl_primitive_desc_destroy");
+  decltype(&dnnl_primitive_destroy) primitive_destroy = find("dnnl_primitive_destroy");
+  decltype(&dnnl_stream_destroy) stream_destroy = find("dnnl_stream_destroy");
+  // This function belongs to the OpenMP library that oneDNN loaded.
+  void (*set_threads)(int) = find("omp_set_num_threads");
+  dnnl_engine_t engine = nullptr;
 
   static const OneDnn& get() {
     static const OneDnn library;
@@ -74,46 +80,16 @@ struct OneDnn {
   }
 
  private:
-  OneDnn() {
-    const std::string file = "libdnnl.so." + std::to_string(DNNL_VERSION_MAJOR);
-    void* const handle = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
-    if (handle == nullptr) {
-      obstacle = "oneDNN (" + file + ") cannot be loaded";
-      return;
+  /// The address of a function, which converts to a pointer of the function's type.
+  struct Symbol {
+    void* address;
+    template <class Function>
+    operator Function*() const {
+      return reinterpret_cast<Function*>(address);
     }
-    decltype(&dnnl_get_effective_cpu_isa) cpu_isa = nullptr;
-    decltype(&dnnl_engine_create) engine_create = nullptr;
-    const auto find = [&](auto& function, const char* name) {
-      function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(handle, name));
-      if (function == nullptr) obstacle = std::string("oneDNN has no ") + name;
-    };
-    find(cpu_isa, "dnnl_get_effective_cpu_isa");
-    find(engine_create, "dnnl_engine_create");
-    find(stream_create, "dnnl_stream_create");
-#if DNNL_VERSION_MAJOR == 2
-    find(memory_desc, "dnnl_memory_desc_init_by_strides");
-    find(matmul_desc, "dnnl_matmul_desc_init");
-    find(primitive_desc_create, "dnnl_primitive_desc_create");
-#else
-    find(memory_desc, "dnnl_memory_desc_create_with_strides");
-    find(memory_desc_destroy, "dnnl_memory_desc_destroy");
-    find(primitive_desc_create, "dnnl_matmul_primitive_desc_create");
-#endif
-    find(memory_create, "dnnl_memory_create");
-    find(memory_destroy, "dnnl_memory_destroy");
-    find(post_ops_create, "dnnl_post_ops_create");
-    find(post_ops_sum, "dnnl_post_ops_append_sum");
-    find(attr_create, "dnnl_primitive_attr_create");
-    find(attr_set_post_ops, "dnnl_primitive_attr_set_post_ops");
-    find(primitive_create, "dnnl_primitive_create");
-    find(execute, "dnnl_primitive_execute");
-    find(post_ops_destroy, "dnnl_post_ops_destroy");
-    find(attr_destroy, "dnnl_primitive_attr_destroy");
-    find(primitive_desc_destroy, "dnnl_primitive_desc_destroy");
-    find(primitive_destroy, "dnnl_primitive_destroy");
-    find(stream_destroy, "dnnl_stream_destroy");
-    // This function belongs to the OpenMP library that oneDNN loaded.
-    find(set_threads, "omp_set_num_threads");
+  };
+
+  OneDnn() {
     if (!obstacle.empty()) return;
     constexpr auto needed = static_cast<unsigned>(dnnl_cpu_isa_avx512_core_bf16);
     if ((static_cast<unsigned>(cpu_isa()) & needed) != needed) {
@@ -121,6 +97,18 @@ struct OneDnn {
     } else if (engine_create(&engine, dnnl_cpu, 0) != dnnl_success) {
       obstacle = "oneDNN cannot be initialised";
     }
+  }
+  void* open() {
+    const std::string file = "libdnnl.so." + std::to_string(DNNL_VERSION_MAJOR);
+    void* const library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (library == nullptr) obstacle = "oneDNN (" + file + ") cannot be loaded";
+    return library;
+  }
+  Symbol find(const char* name) {
+    if (handle == nullptr) return {nullptr};
+    void* const address = dlsym(handle, name);
+    if (address == nullptr) obstacle = std::string("oneDNN has no ") + name;
+    return {address};
   }
 };
 

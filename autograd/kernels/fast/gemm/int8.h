@@ -32,28 +32,22 @@ float scale_for(std::uint32_t magnitude_bits);
 constexpr std::int64_t max_int8_row = std::int64_t{1} << 17;
 
 /// B [n, k], quantised and laid out for products on this processor; k from 1 to max_int8_row.
-class Int8Weights {
- public:
+struct Int8Weights {
+  template <class T>
+  using Values = std::vector<T, BlockAllocator<T>>;
+  std::int64_t n = 0, k = 0;
+  /// B in the order in which the loops for an instruction set read it. Each panel contains w rows
+  /// of B: for each group of g columns, those columns of the first row, of the second, … (w and g
+  /// depend on the instruction set). Zeros fill the last panel and the last group.
+  Values<std::int8_t> panels;
+  Values<std::int32_t> starts;  ///< initial value of each row's sums
+  Values<float> scales;         ///< scale of each row
+
   Int8Weights() = default;
   Int8Weights(const real* b, std::int64_t n, std::int64_t k);
   /// C = A Bᵀ: A is [m, k], C [m, n], both row-major without gaps. The rows of A are quantised
   /// first.
   void multiply(const real* a, std::int64_t m, real* c) const;
-
-  /// B in the order in which the loops for an instruction set read it. Each panel contains w rows
-  /// of B: for each group of g columns, those columns of the first row, of the second, … (w and g
-  /// depend on the instruction set). Zeros fill the last panel and the last group.
-  struct Layout {
-    template <class T>
-    using Values = std::vector<T, BlockAllocator<T>>;
-    std::int64_t n = 0, k = 0;
-    Values<std::int8_t> panels;
-    Values<std::int32_t> starts;  ///< initial value of each row's sums
-    Values<float> scales;         ///< scale of each row
-  };
-
- private:
-  Layout layout_;
 };
 
 namespace plain {

@@ -196,7 +196,7 @@ HWY_INLINE Ints add_products(Ints sum, Ints a, const std::int8_t* b) {
 }
 #endif
 
-void lay_out(const std::int8_t* q, const float* scales, Int8Weights::Layout& into) {
+void lay_out(const std::int8_t* q, const float* scales, Int8Weights& into) {
   const std::int64_t n = into.n, k = into.k, all = round_up(n, panel_width);
   into.panels.resize(static_cast<std::size_t>(all * round_up(k, group)));
   pack_panels<group>(q, n, k, into.panels.data());
@@ -278,11 +278,11 @@ HWY_INLINE void tile(const Int8Block& it) {
   }
 }
 
-void multiply_int8(const real* a, const Int8Weights::Layout& b, std::int64_t m, real* c) {
+void multiply_int8(const real* a, const Int8Weights& b, std::int64_t m, real* c) {
   const std::int64_t lda = round_up(b.k, lanes), depth = round_up(b.k, group),
                      buffered = std::min(block_rows, m);
-  Int8Weights::Layout::Values<Number> numbers(static_cast<std::size_t>(buffered * lda));
-  Int8Weights::Layout::Values<float> scales(static_cast<std::size_t>(buffered));
+  Int8Weights::Values<Number> numbers(static_cast<std::size_t>(buffered * lda));
+  Int8Weights::Values<float> scales(static_cast<std::size_t>(buffered));
   for (std::int64_t top = 0; top < m; top += block_rows) {
     const std::int64_t rows = std::min(block_rows, m - top);
     for (std::int64_t r = 0; r < rows; ++r)
@@ -304,11 +304,11 @@ void multiply_int8(const real* a, const Int8Weights::Layout& b, std::int64_t m, 
 }
 
 #else
-void lay_out(const std::int8_t* q, const float* scales, Int8Weights::Layout& into) {
+void lay_out(const std::int8_t* q, const float* scales, Int8Weights& into) {
   into.panels.assign(q, q + into.n * into.k);
   into.scales.assign(scales, scales + into.n);
 }
-void multiply_int8(const real* a, const Int8Weights::Layout& b, std::int64_t m, real* c) {
+void multiply_int8(const real* a, const Int8Weights& b, std::int64_t m, real* c) {
   plain::multiply_int8(a, b.panels.data(), b.scales.data(), m, b.n, b.k, c);
 }
 #endif
@@ -359,17 +359,15 @@ void dequantise_rows(const std::int8_t* q, const float* scales, std::int64_t row
   }
 }
 
-Int8Weights::Int8Weights(const real* b, std::int64_t n, std::int64_t k) {
-  Layout::Values<std::int8_t> q(static_cast<std::size_t>(n * k));
-  Layout::Values<float> scales(static_cast<std::size_t>(n));
-  quantise_rows(b, n, k, q.data(), scales.data());
-  layout_.n = n;
-  layout_.k = k;
-  HWY_DYNAMIC_DISPATCH(lay_out)(q.data(), scales.data(), layout_);
+Int8Weights::Int8Weights(const real* b, std::int64_t n_, std::int64_t k_) : n(n_), k(k_) {
+  Values<std::int8_t> q(static_cast<std::size_t>(n * k));
+  Values<float> row_scales(static_cast<std::size_t>(n));
+  quantise_rows(b, n, k, q.data(), row_scales.data());
+  HWY_DYNAMIC_DISPATCH(lay_out)(q.data(), row_scales.data(), *this);
 }
 
 void Int8Weights::multiply(const real* a, std::int64_t m, real* c) const {
-  HWY_DYNAMIC_DISPATCH(multiply_int8)(a, layout_, m, c);
+  HWY_DYNAMIC_DISPATCH(multiply_int8)(a, *this, m, c);
 }
 
 namespace {
@@ -411,10 +409,7 @@ const PackedMatrix* PackedWeights::find(const real* rows, std::int64_t n, std::i
   return &packed->matrix;
 }
 
-PackedScope::PackedScope(PackedWeights& weights) : before_(weights_here) {
-  weights_here = &weights;
-}
-PackedScope::~PackedScope() { weights_here = before_; }
+PackedScope::PackedScope(PackedWeights& weights) : scope_(weights_here, &weights) {}
 
 const PackedMatrix* find_packed(const real* b, std::int64_t n, std::int64_t k) {
   return weights_here == nullptr ? nullptr : weights_here->find(b, n, k);

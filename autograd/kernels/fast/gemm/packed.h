@@ -7,6 +7,7 @@
 #include <mutex>
 #include <utility>
 
+#include "autograd/base/scoped_value.h"
 #include "autograd/kernels/fast/gemm/int8.h"
 #include "autograd/memory/array.h"
 
@@ -58,12 +59,9 @@ class PackedWeights {
 class PackedScope {
  public:
   explicit PackedScope(PackedWeights& weights);
-  ~PackedScope();
-  PackedScope(const PackedScope&) = delete;
-  PackedScope& operator=(const PackedScope&) = delete;
 
  private:
-  PackedWeights* before_;
+  ScopedValue<PackedWeights*> scope_;
 };
 
 /// The packed layout of B [n, k] that gemm uses on this thread, or nullptr.

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "autograd/base/scoped_value.h"
 #include "autograd/kernels/gemm.h"
 
 HEED_BEGIN
@@ -46,12 +47,7 @@ struct ProductFlops {
 class ProductLog {
  public:
   explicit ProductLog(ProductFlops& flops, std::vector<Product>* products = nullptr)
-      : flops_(flops), products_(products), before_(active) {
-    active = this;
-  }
-  ~ProductLog() { active = before_; }
-  ProductLog(const ProductLog&) = delete;
-  ProductLog& operator=(const ProductLog&) = delete;
+      : flops_(flops), products_(products), scope_(active, this) {}
 
   void add(const Product& product) {
     flops_.executed += product.flops();
@@ -65,7 +61,7 @@ class ProductLog {
   friend class DeclaredFlops;
   ProductFlops& flops_;
   std::vector<Product>* products_;
-  ProductLog* before_;
+  ScopedValue<ProductLog*> scope_;
   int declared_ = 0;  ///< number of unfinished computations with declared model FLOPs
 };
 
@@ -89,8 +85,6 @@ class DeclaredFlops {
  private:
   ProductLog* log_;
 };
-
-using CountedAsWhole [[deprecated("use DeclaredFlops")]] = DeclaredFlops;  // kept for one release
 
 }  // namespace kernels
 HEED_END

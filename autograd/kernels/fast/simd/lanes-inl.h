@@ -180,5 +180,14 @@ HWY_INLINE double wide_sum(std::int64_t n, const Term& term) {
 }  // namespace kernels::HWY_NAMESPACE
 HEED_END
 HWY_AFTER_NAMESPACE();
+#else
+HEED_BEGIN
+namespace kernels {
+namespace plain {}
+namespace HWY_NAMESPACE {
+using namespace plain;  // a kernel without a version for this target is the reference implementation
+}
+}  // namespace kernels
+HEED_END
 #endif  // HEED_SIMD
 #endif  // guard

@@ -9,7 +9,7 @@
 #endif
 
 #include "autograd/kernels/fast/simd/exp-inl.h"
-#include "autograd/kernels/unary_functions.h"
+#include "autograd/kernels/fast/unary_names.h"
 #include "hwy/contrib/math/math-inl.h"
 
 #if HEED_SIMD
@@ -25,13 +25,13 @@ HWY_INLINE Mask negative(Vector x) { return hn::Lt(x, zero()); }
 HWY_INLINE Vector minus_abs(Vector x) { return hn::Or(x, hn::SignBit(Tag())); }
 
 struct Neg {
-  static constexpr bool needs_x = false, needs_y = false;
+  static constexpr auto function = UnaryFunction::neg;
   static HWY_INLINE Vector value(Vector x) { return hn::Neg(x); }
   static HWY_INLINE Vector gradient(Vector, Vector, Vector dy) { return hn::Neg(dy); }
 };
 
 struct Exp {
-  static constexpr bool needs_x = false, needs_y = true;
+  static constexpr auto function = UnaryFunction::exp;
   static HWY_INLINE Vector value(Vector x) {
     const Power<Vector> e = exp_power(x, zero());
     const Mask overflows = hn::Gt(x, set(in_double ? real(710) : real(89)));
@@ -41,7 +41,7 @@ struct Exp {
 };
 
 struct Log {
-  static constexpr bool needs_x = true, needs_y = false;
+  static constexpr auto function = UnaryFunction::log;
   static HWY_INLINE Vector value(Vector x) {
     // Highway's Log supports only positive, finite numbers.
     Vector y = hn::Log(Tag(), x);
@@ -54,7 +54,7 @@ struct Log {
 };
 
 struct Sqrt {
-  static constexpr bool needs_x = false, needs_y = true;
+  static constexpr auto function = UnaryFunction::sqrt;
   static HWY_INLINE Vector value(Vector x) { return hn::Sqrt(x); }
   static HWY_INLINE Vector gradient(Vector, Vector y, Vector dy) {
     return hn::Div(hn::Mul(set(real(0.5)), dy), y);
@@ -62,7 +62,7 @@ struct Sqrt {
 };
 
 struct Tanh {
-  static constexpr bool needs_x = false, needs_y = true;
+  static constexpr auto function = UnaryFunction::tanh;
   static HWY_INLINE Vector value(Vector x) { return hn::Tanh(Tag(), x); }
   static HWY_INLINE Vector gradient(Vector, Vector y, Vector dy) {
     return hn::Mul(dy, hn::NegMulAdd(y, y, set(1)));
@@ -70,7 +70,7 @@ struct Tanh {
 };
 
 struct Relu {
-  static constexpr bool needs_x = false, needs_y = true;
+  static constexpr auto function = UnaryFunction::relu;
   static HWY_INLINE Vector value(Vector x) { return hn::IfThenZeroElse(hn::Le(x, zero()), x); }
   static HWY_INLINE Vector gradient(Vector, Vector y, Vector dy) {
     return hn::IfThenZeroElse(hn::Le(y, zero()), dy);
@@ -105,7 +105,7 @@ HWY_INLINE Vector times_sigmoid_slope(Vector x, Power<Vector> e, Vector du, Mask
 }
 
 struct Sigmoid {
-  static constexpr bool needs_x = false, needs_y = true;
+  static constexpr auto function = UnaryFunction::sigmoid;
   static HWY_INLINE Vector value(Vector x) {
     const SigmoidParts s(exp_power(minus_abs(x), zero()));
     return hn::IfThenElse(negative(x), s.small(set(1)), s.c);
@@ -116,7 +116,7 @@ struct Sigmoid {
 };
 
 struct Silu {
-  static constexpr bool needs_x = true, needs_y = false;
+  static constexpr auto function = UnaryFunction::silu;
   static HWY_INLINE Vector value(Vector x) {
     return times_sigmoid(x, exp_power(minus_abs(x), zero()));
   }
@@ -127,7 +127,7 @@ struct Silu {
 };
 
 struct Gelu {
-  static constexpr bool needs_x = true, needs_y = false;
+  static constexpr auto function = UnaryFunction::gelu;
 
   /// (t + 4) Φ(−t) e^(t²/2) for t ≥ 0, a scaled complementary error function, as a polynomial in
   /// q = (t − 4) / (t + 4), after Shepherd and Laframboise, "Chebyshev approximation of
@@ -191,7 +191,7 @@ struct Gelu {
 };
 
 struct GeluTanh {
-  static constexpr bool needs_x = true, needs_y = false;
+  static constexpr auto function = UnaryFunction::gelu_tanh;
   static constexpr double c = 1.5957691216057307118, k = 0.044715;  // c: 2 √(2/π)
 
   /// e^−|2u|, 2u = c x (1 + k x²), because (1 + tanh u) / 2 = σ(2u). In the float build, the
@@ -225,39 +225,17 @@ struct GeluTanh {
   }
 };
 
-template <UnaryFunction f, class F, class Body>
-HWY_INLINE void with_struct(const Body& body) {
-  static_assert(
-      F::needs_x == unary_needs_x(f) && F::needs_y == unary_needs_y(f),
-      "expected needs_x and needs_y as in unary_needs_x and unary_needs_y (unary_functions.h)");
-  body(F());
-}
-
 /// Calls body(F()) with the struct F of the function f.
+template <class Body, class... Structs>
+HWY_INLINE void with_one_of(UnaryFunction f, const Body& body, Structs... structs) {
+  static_assert(sizeof...(Structs) == unary_function_count,
+                "expected one struct for each function");
+  (void)((f == structs.function && (body(structs), true)) || ...);
+}
 template <class Body>
 HWY_INLINE void with_unary_function(UnaryFunction f, const Body& body) {
-  switch (f) {
-    case UnaryFunction::neg:
-      return with_struct<UnaryFunction::neg, Neg>(body);
-    case UnaryFunction::exp:
-      return with_struct<UnaryFunction::exp, Exp>(body);
-    case UnaryFunction::log:
-      return with_struct<UnaryFunction::log, Log>(body);
-    case UnaryFunction::sqrt:
-      return with_struct<UnaryFunction::sqrt, Sqrt>(body);
-    case UnaryFunction::tanh:
-      return with_struct<UnaryFunction::tanh, Tanh>(body);
-    case UnaryFunction::relu:
-      return with_struct<UnaryFunction::relu, Relu>(body);
-    case UnaryFunction::gelu:
-      return with_struct<UnaryFunction::gelu, Gelu>(body);
-    case UnaryFunction::gelu_tanh:
-      return with_struct<UnaryFunction::gelu_tanh, GeluTanh>(body);
-    case UnaryFunction::sigmoid:
-      return with_struct<UnaryFunction::sigmoid, Sigmoid>(body);
-    case UnaryFunction::silu:
-      return with_struct<UnaryFunction::silu, Silu>(body);
-  }
+  with_one_of(f, body, Neg(), Exp(), Log(), Sqrt(), Tanh(), Relu(), Gelu(), GeluTanh(), Sigmoid(),
+              Silu());
 }
 
 }  // namespace kernels::HWY_NAMESPACE

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "autograd/base/scoped_value.h"
 #include "autograd/memory/array.h"
 #include "autograd/ops/more/attention/options.h"
 
@@ -55,12 +56,7 @@ struct AttentionRecord {
 class AttentionLog {
  public:
   explicit AttentionLog(std::vector<AttentionRecord>& records)
-      : records_(records), before_(active) {
-    active = this;
-  }
-  ~AttentionLog() { active = before_; }
-  AttentionLog(const AttentionLog&) = delete;
-  AttentionLog& operator=(const AttentionLog&) = delete;
+      : records_(records), scope_(active, this) {}
 
   /// Sets the inputs of the layer for the next record: the rows from which it computes queries, and
   /// the encoder output from which it computes keys and values (undefined if it reads none).
@@ -104,7 +100,7 @@ class AttentionLog {
 
  private:
   std::vector<AttentionRecord>& records_;
-  AttentionLog* before_;
+  ScopedValue<AttentionLog*> scope_;
   Array input_, encoder_output_;
 };
 

@@ -1,6 +1,4 @@
 #pragma once
-#include <vector>
-
 #include "autograd/ops/more/attention/options.h"
 
 HEED_BEGIN
@@ -21,21 +19,6 @@ struct BigBirdOptions {
 /// number of tokens, because only the queries of the global blocks read all keys. With enough
 /// blocks, it is bitwise equal to full attention.
 /// Source: Zaheer et al., "Big Bird", 2020, section 2 and appendix D (internal global tokens).
-class BigBirdPattern final : public Pattern {
- public:
-  explicit BigBirdPattern(const BigBirdOptions& options);
-  void stretches(const QueryBlock& block, Stretches& into) const override;
-
- private:
-  using Blocks = std::vector<std::int64_t, BlockAllocator<std::int64_t>>;
-  /// The indices, in ascending order, of the blocks of keys that are read by the block of queries
-  /// with the index `queries`; there are `count` blocks of keys.
-  Blocks read_by(std::int64_t queries, std::int64_t count) const;
-
-  BigBirdOptions options_;
-};
-inline PatternPtr bigbird_pattern(const BigBirdOptions& options) {
-  return std::make_shared<BigBirdPattern>(options);
-}
+PatternPtr bigbird_pattern(const BigBirdOptions& options);
 
 HEED_END

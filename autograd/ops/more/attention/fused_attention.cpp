@@ -121,7 +121,7 @@ struct FusedAttention {
   /// Finds the stretches of a block: at least one, so that the output of every block is written.
   void find_stretches(const QueryBlock& queries, Stretches& stretches) const {
     stretches.clear();
-    options.pattern->stretches(queries, stretches);
+    (*options.pattern)(queries, stretches);
     if (stretches.size() == 0) stretches.add_none(queries);
     if (compares_all(queries.keys) && stretches.size() > 1)
       fail("[attention] with {}, expected a pattern of one stretch of keys, got {} stretches",

@@ -38,8 +38,6 @@ struct LinearAttention {
   /// One head of one sequence: Q, K [rows, size] and V' [rows, size + 1].
   struct Head {
     Array q, k, v;
-    std::int64_t size() const { return q.cols(); }
-    std::int64_t wide() const { return q.cols() + 1; }
   };
   /// Rows [begin, end) of the batch or of a sequence.
   struct Rows {

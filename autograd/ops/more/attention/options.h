@@ -17,6 +17,7 @@
 /// sequence.
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -88,24 +89,18 @@ class Stretches {
   std::vector<KeyRange, BlockAllocator<KeyRange>> rows_;
 };
 
-/// The rule that determines which keys the queries of a sequence read.
-class Pattern {
- public:
-  virtual ~Pattern() = default;
-  /// Adds the stretches of keys that a block of queries reads. It is called for every block, so its
-  /// cost should be proportional to the number of keys in the stretches.
-  virtual void stretches(const QueryBlock& block, Stretches& into) const = 0;
-};
+/// The rule that determines which keys the queries of a sequence read: adds the stretches of keys
+/// that a block of queries reads. It is called for every block, so its cost should be proportional
+/// to the number of keys in the stretches.
+using Pattern = std::function<void(const QueryBlock& block, Stretches& into)>;
 using PatternPtr = std::shared_ptr<const Pattern>;
 
 /// Every query reads every key.
-struct FullPattern final : Pattern {
-  void stretches(const QueryBlock& block, Stretches& into) const override {
-    into.add(block, [&](std::int64_t) { return KeyRange{0, block.keys}; });
-  }
-};
 inline PatternPtr full_pattern() {
-  static const PatternPtr pattern = std::make_shared<FullPattern>();
+  static const auto pattern =
+      std::make_shared<const Pattern>([](const QueryBlock& block, Stretches& into) {
+        into.add(block, [&](std::int64_t) { return KeyRange{0, block.keys}; });
+      });
   return pattern;
 }
 
@@ -189,7 +184,7 @@ class AttentionStep {
                   Row row, real* out) {
     const QueryBlock query{sequence, position, 1, keys};
     stretches_.clear();
-    options_.pattern->stretches(query, stretches_);
+    (*options_.pattern)(query, stretches_);
     rows_.clear();
     for (std::size_t i = 0; i < stretches_.size(); ++i) {
       for (std::int64_t t = stretches_.keys(i).begin; t < stretches_.keys(i).end; ++t)

@@ -7,15 +7,10 @@ HEED_BEGIN
 /// with ahead = 0, attention is causal. Cost and memory are linear in the number of tokens. After n
 /// layers, a token depends on up to n · back tokens before it.
 /// Source: Beltagy et al., "Longformer", 2020, section 3.1.
-struct WindowPattern final : Pattern {
-  std::int64_t back, ahead;
-
-  WindowPattern(std::int64_t back_keys, std::int64_t ahead_keys)
-      : back(back_keys), ahead(ahead_keys) {
-    if (back < 0 || ahead < 0)
-      fail("[window_pattern] expected back and ahead of at least 0, got {} and {}", back, ahead);
-  }
-  void stretches(const QueryBlock& block, Stretches& into) const override {
+inline PatternPtr window_pattern(std::int64_t back, std::int64_t ahead) {
+  if (back < 0 || ahead < 0)
+    fail("[window_pattern] expected back and ahead of at least 0, got {} and {}", back, ahead);
+  return std::make_shared<Pattern>([=](const QueryBlock& block, Stretches& into) {
     // Both limits are clipped to distances that exceed all those in the block, which prevents
     // overflow.
     const std::int64_t clipped_back = std::min(back, block.first + block.rows),
@@ -23,10 +18,7 @@ struct WindowPattern final : Pattern {
     into.add(block, [=](std::int64_t i) {
       return KeyRange{i - clipped_back, i + clipped_ahead + 1};
     });
-  }
-};
-inline PatternPtr window_pattern(std::int64_t back, std::int64_t ahead) {
-  return std::make_shared<WindowPattern>(back, ahead);
+  });
 }
 
 HEED_END

@@ -81,14 +81,7 @@ Matrix matrix_from(const Array& a) {
 /// Records dO of each call of attention, the last call first.
 struct OutputGradients final : OpObserver {
   std::vector<Array> found;
-  OpObserver* previous = active;
 
-  OutputGradients() { active = this; }
-  ~OutputGradients() override { active = previous; }
-  OutputGradients(const OutputGradients&) = delete;
-  OutputGradients& operator=(const OutputGradients&) = delete;
-  void result(const std::type_info&, const Array&, std::span<const NodeRef>) override {}
-  void gradients(const std::type_info&, std::span<const NodeRef>, std::span<const Grad>) override {}
   void run_backward(Node& node, const Array& dy, std::span<const Grad> dx) override {
     const std::string name = op_name(node.op());
     if (name == "SelfAttention" || name == "CrossAttention") found.push_back(dy);
