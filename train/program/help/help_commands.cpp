@@ -37,7 +37,7 @@ void add_complete(CLI::App& app, Job& job) {
   CLI::App* const command = app.add_subcommand("complete")->group("")->prefix_command();
   command->callback([&app, &job, command] {
     job = [&app, command] {
-      fmt::print("{}", completions(command_tree(app), command->remaining()));
+      fmt::print("{}", completions(app, command->remaining()));
       return 0;
     };
   });
@@ -48,7 +48,7 @@ void add_man(CLI::App& app, Job& job) {
       app.add_subcommand("man", "the man page, with all commands and keys, in roff");
   command->callback([&app, &job] {
     job = [&app] {
-      fmt::print("{}", man_page(command_tree(app)));
+      fmt::print("{}", man_page(app));
       return 0;
     };
   });
