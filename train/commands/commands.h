@@ -23,7 +23,6 @@ struct ResumeCommand {
   std::string run;
   std::vector<std::string> overrides;
   bool json = false;
-  std::vector<std::string> command;
 };
 int resume_command(const ResumeCommand& options);
 

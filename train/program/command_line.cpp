@@ -26,18 +26,16 @@ void add_files(CLI::App* command, const char* name, std::vector<std::string>& fi
   add_choice(command, choices, name, files, "FILE", help)->allow_extra_args(false);
 }
 
-/// An override and the option that set it: "decode.beam=3" and "--beam 3".
-struct Shortcut {
-  std::string override, typed;
-};
+/// Overrides and the options that set them: "decode.beam=3" and "--beam 3".
+using Shortcuts = std::vector<std::pair<std::string, std::string>>;
 
 /// Adds an option equivalent to key=value, which also sets the `implied` overrides.
-CLI::Option* add_shortcut(CLI::App* command, const char* name, std::vector<Shortcut>& shortcuts,
+CLI::Option* add_shortcut(CLI::App* command, const char* name, Shortcuts& shortcuts,
                           const char* key, const std::vector<std::string>& implied) {
   const auto take = [&shortcuts, name, key, implied](const std::string& value) {
     const std::string typed = fmt::format("{} {}", name, value);
-    for (const std::string& override : implied) shortcuts.push_back({override, typed});
-    shortcuts.push_back({fmt::format("{}={}", key, value), typed});
+    for (const std::string& override : implied) shortcuts.emplace_back(override, typed);
+    shortcuts.emplace_back(fmt::format("{}={}", key, value), typed);
   };
   return command
       ->add_option_function<std::string>(name, take, fmt::format("shorthand for {}=…", key))
@@ -61,10 +59,9 @@ void add_train(CLI::App& app, Job& job, const std::vector<std::string>& typed) {
       "decoder: 2}'");
 }
 
-void add_resume(CLI::App& app, Job& job, const std::vector<std::string>& typed) {
+void add_resume(CLI::App& app, Job& job) {
   const auto [command, options] = add_command<ResumeCommand>(
       app, job, "resume", "continue from the newest valid checkpoint", resume_command);
-  options->command = typed;
   add_run(command, options->run, options->overrides, "train.steps=4000");
   add_json(command, options->json, "the final metrics");
   command->footer(
@@ -135,23 +132,23 @@ void add_eval(CLI::App& app, Job& job) {
 }
 
 /// Replaces overrides in an error message with the options as typed.
-Error as_typed(const Error& error, const std::vector<Shortcut>& shortcuts) {
+Error as_typed(const Error& error, const Shortcuts& shortcuts) {
   std::string message = error.what();
-  for (const Shortcut& shortcut : shortcuts) {
-    const std::string place = fmt::format("command line: {}:", shortcut.override);
+  for (const auto& [override, typed] : shortcuts) {
+    const std::string place = fmt::format("command line: {}:", override);
     if (const std::size_t at = message.find(place); at != std::string::npos)
-      message.replace(at, place.size(), shortcut.typed + ":");
+      message.replace(at, place.size(), typed + ":");
   }
   return {error.code, message};
 }
 
 void add_generate(CLI::App& app, Job& job) {
   const auto options = std::make_shared<GenerateCommand>();
-  const auto shortcuts = std::make_shared<std::vector<Shortcut>>();
+  const auto shortcuts = std::make_shared<Shortcuts>();
   CLI::App* const command = app.add_subcommand(
       "generate", "translate, label or continue lines, by greedy search, beam search or sampling");
   command->callback([options, shortcuts, &job] {
-    for (const Shortcut& shortcut : *shortcuts) options->overrides.push_back(shortcut.override);
+    for (const auto& [override, typed] : *shortcuts) options->overrides.push_back(override);
     job = [options, shortcuts] {
       try {
         return generate_command(*options);
@@ -173,10 +170,7 @@ void add_generate(CLI::App& app, Job& job) {
   add_shortcut(command, "--max-length", *shortcuts, "decode.max_length", {});
   command
       ->add_flag_callback(
-          "--sample",
-          [shortcuts] {
-            shortcuts->push_back({"decode.sample=true", "--sample"});
-          },
+          "--sample", [shortcuts] { shortcuts->emplace_back("decode.sample=true", "--sample"); },
           "draw tokens at random instead of searching")
       ->excludes(beam)
       ->group(choices);
@@ -373,7 +367,7 @@ std::string unknown_command(const CLI::App& app, const std::string& word) {
 
 void add_commands(CLI::App& app, Job& job, const std::vector<std::string>& typed) {
   add_train(app, job, typed);
-  add_resume(app, job, typed);
+  add_resume(app, job);
   add_sweep(app, job);
   add_eval(app, job);
   add_generate(app, job);
