@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "autograd/base/error.h"
+#include "data/options.h"
 
 namespace heed {
 
@@ -31,7 +32,7 @@ struct EvalCommand {
   std::vector<std::string> overrides;
   std::string weights;  ///< name for find_weights: best, last, average, a step, a folder, or empty
   std::string split;    ///< valid or test; empty: test, or valid if there are no test data
-  std::vector<std::string> source, target, text;  ///< files instead of a split
+  FilesOptions files;   ///< read instead of a split
   bool pretokenised = false;  ///< whether the lines are already tokenised for BLEU
   bool json = false;
   std::string output;  ///< file for the outputs; empty: none

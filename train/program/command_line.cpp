@@ -110,10 +110,11 @@ void add_eval(CLI::App& app, Job& job) {
   add_choice(command, choices, "--split", options->split, "NAME",
              "valid or test (default: test, or valid if there are no test data)")
       ->check(CLI::IsMember({"valid", "test"}));
-  add_files(command, "--source", options->source, "source lines to evaluate instead of a split");
-  add_files(command, "--target", options->target,
+  add_files(command, "--source", options->files.source,
+            "source lines to evaluate instead of a split");
+  add_files(command, "--target", options->files.target,
             "targets of these lines, such as reference translations");
-  add_files(command, "--text", options->text,
+  add_files(command, "--text", options->files.text,
             "tasks lm, mlm and denoise: text to evaluate instead of a split");
   add_weights(command, options->weights);
   add_flag(command, choices, "--pretokenised", options->pretokenised,
