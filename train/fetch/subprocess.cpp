@@ -49,6 +49,11 @@ std::string read_to_end(int descriptor) {
 
 }  // namespace
 
+std::string ProgramResult::last_line() const {
+  const std::string lines = text.substr(0, text.find_last_not_of('\n') + 1);
+  return lines.substr(lines.find_last_of("\n\r") + 1);  // npos + 1 is 0
+}
+
 ProgramResult run_program(const std::vector<std::string>& arguments, int keep,
                           const std::function<void(int)>& started) {
   std::array<int, 2> ends{};

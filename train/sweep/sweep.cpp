@@ -43,10 +43,8 @@ std::string reason_of(const ProgramResult& result) {
         name != nullptr ? fmt::format("SIG{}", name) : fmt::format("signal {}", result.signal),
         result.signal == SIGKILL ? ", perhaps because memory ran out" : "");
   }
-  std::string_view line = result.text;
-  while (line.ends_with('\n')) line.remove_suffix(1);
-  line.remove_prefix(line.find_last_of("\n\r") + 1);  // npos + 1 is 0
-  if (line.starts_with("heed: ")) line.remove_prefix(6);
+  std::string line = result.last_line();
+  if (line.starts_with("heed: ")) line.erase(0, 6);
   return fmt::format("status {}: {}", result.status, line);
 }
 
