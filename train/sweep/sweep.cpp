@@ -22,6 +22,7 @@
 #include "train/fetch/subprocess.h"
 #include "train/results/history.h"
 #include "train/tasks/evaluation.h"
+#include "train/terminal/run_log.h"
 #include "train/terminal/signals.h"
 
 namespace heed {
@@ -29,9 +30,6 @@ namespace heed {
 namespace {
 
 constexpr auto pause = std::chrono::milliseconds(200);
-
-/// The path of this executable, which the processes of the runs execute.
-std::string this_program() { return std::filesystem::read_symlink("/proc/self/exe").string(); }
 
 /// The reason why a run failed: the signal that killed it, or its exit status and the last line of
 /// its messages.
@@ -50,9 +48,8 @@ std::string reason_of(const ProgramResult& result) {
 
 class Sweep {
  public:
-  Sweep(const SweepOptions& options, const std::vector<SweepMember>& members,
-        const std::function<void(const std::string&)>& on_message)
-      : options_(options), members_(members), on_message_(on_message), state_(members.size()) {}
+  Sweep(const SweepOptions& options, const std::vector<SweepMember>& members)
+      : options_(options), members_(members), state_(members.size()) {}
 
   SweepResult run() {
     if (options_.halving)
@@ -127,7 +124,7 @@ class Sweep {
   std::vector<std::string> command_of(std::size_t i, const Round& round) const {
     const std::string folder = folder_of(i);
     const bool begun = std::filesystem::exists(folder + "/config.yaml");
-    std::vector<std::string> words{this_program()};
+    std::vector<std::string> words{std::filesystem::read_symlink("/proc/self/exe").string()};
     if (begun) {
       words.insert(words.end(), {"resume", folder});
     } else {
@@ -157,11 +154,6 @@ class Sweep {
     state_[i].process = process;
   }
 
-  void say(const std::string& line) {
-    const std::lock_guard lock(mutex_);
-    on_message_(line);
-  }
-
   void run_one(std::size_t i, const Round& round) {
     if (is_finished(i, round)) {
       state_[i].finished = true;
@@ -177,7 +169,7 @@ class Sweep {
       set_process(i, 0);
       // A process that an earlier, killed sweep started may still be training this run.
       if (!waits && result.status == static_cast<int>(Exit::locked))
-        say(members_[i].name + "  waits for another process that is training it");
+        print_message(members_[i].name + "  waits for another process that is training it");
     }
     if (result.status == 0)
       state_[i].finished = true;
@@ -205,9 +197,10 @@ class Sweep {
   void report(std::size_t i, std::size_t done, std::size_t all, const Round& round,
               const std::string& outcome) {
     if (!state_[i].finished && state_[i].reason.empty()) return;  // stopped by a signal
-    say(fmt::format("{} of {}{}  {}  {}", done, all,
-                    round.steps > 0 ? fmt::format(", {} steps", round.steps) : "", members_[i].name,
-                    state_[i].finished ? outcome : "failed: " + state_[i].reason));
+    print_message(fmt::format("{} of {}{}  {}  {}", done, all,
+                              round.steps > 0 ? fmt::format(", {} steps", round.steps) : "",
+                              members_[i].name,
+                              state_[i].finished ? outcome : "failed: " + state_[i].reason));
   }
 
   // ---- halving ----------------------------------------------------------------------------------
@@ -275,16 +268,11 @@ class Sweep {
 
   const SweepOptions& options_;
   const std::vector<SweepMember>& members_;
-  const std::function<void(const std::string&)>& on_message_;
   std::vector<State> state_;
   SignalRequests signals_;
   std::atomic<bool> passed_on_ = false;
   std::mutex mutex_;
 };
-
-}  // namespace
-
-namespace {
 
 nlohmann::json record_of(const SweepOptions& options, const std::vector<SweepMember>& members) {
   nlohmann::json record{
@@ -340,9 +328,8 @@ void claim_folder(const SweepOptions& options, const std::vector<SweepMember>& m
   write_file_durably(path, record.dump(2) + "\n");
 }
 
-SweepResult run_sweep(const SweepOptions& options, const std::vector<SweepMember>& members,
-                      const std::function<void(const std::string&)>& on_message) {
-  return Sweep(options, members, on_message).run();
+SweepResult run_sweep(const SweepOptions& options, const std::vector<SweepMember>& members) {
+  return Sweep(options, members).run();
 }
 
 }  // namespace heed
