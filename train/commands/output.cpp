@@ -8,7 +8,6 @@
 
 #include <array>
 #include <cerrno>
-#include <charconv>
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
@@ -62,15 +61,10 @@ class Unfinished {
 };
 
 /// The N of /dev/fd/N or /proc/self/fd/N; -1 for any other path.
-int descriptor_in(const std::string& path) {
-  for (const std::string_view folder : {"/dev/fd/", "/proc/self/fd/"}) {
-    if (!path.starts_with(folder)) continue;
-    int number = -1;
-    const char* const end = path.data() + path.size();
-    const auto [rest, error] = std::from_chars(path.data() + folder.size(), end, number);
-    if (error == std::errc() && rest == end) return number;
-  }
-  return -1;
+int descriptor_in(const std::filesystem::path& path) {
+  const std::filesystem::path folder = path.parent_path();
+  const bool is_descriptor = folder == "/dev/fd" || folder == "/proc/self/fd";
+  return is_descriptor ? std::atoi(path.filename().c_str()) : -1;
 }
 
 /// A descriptor through which this file is already open for writing (/dev/stdout, /dev/fd/3, or a
