@@ -145,8 +145,8 @@ int resume_run(const Config& config, const RunFolder& run, const ResumeCommand& 
 }
 
 RunFolder folder_of(const TrainCommand& options, const Config& config) {
-  return {options.run.empty() ? std::filesystem::path("runs") / config.name
-                              : std::filesystem::path(options.run)};
+  return {options.to.empty() ? std::filesystem::path("runs") / config.name
+                             : std::filesystem::path(options.to)};
 }
 
 /// Throws Error(usage) or Error(locked) if a new run cannot start in this folder.

@@ -47,8 +47,8 @@ void add_train(CLI::App& app, Job& job, const std::vector<std::string>& typed) {
   const auto [command, options] = add_command<TrainCommand>(
       app, job, "train", "train a model and print its final metrics", train_command);
   options->command = typed;
-  add_config(command, options->config, options->overrides, "train.steps=200");
-  add_new_run(command, options->run, options->overwrite, "run folder (default: runs/<name>)");
+  add_config(command, *options, "train.steps=200");
+  add_new_run(command, *options, "run folder (default: runs/<name>)");
   add_json(command, options->json, "the final metrics");
   command->footer(
       "Progress goes to standard error. Ctrl-C saves a checkpoint and stops the run; heed resume\n"
@@ -243,7 +243,7 @@ void add_gradcheck(CLI::App& app, Job& job) {
   const auto [command, options] = add_command<GradcheckCommand>(
       app, job, "gradcheck", "check the gradient of every model parameter in float64",
       gradcheck_command);
-  add_config(command, options->config, options->overrides, "model.norm=post");
+  add_config(command, *options, "model.norm=post");
   add_choice(
       command, choices, "--entries", options->entries, "N",
       "number of entries to check per parameter (default: 4 to 256, as many as fit in about 40 s)")
@@ -264,7 +264,7 @@ void add_bench(CLI::App& app, Job& job) {
       app, job, "bench",
       "time of a step, tokens/s, GFLOP/s, share of time in matrix products, time by op",
       bench_command);
-  add_config(command, options->config, options->overrides, "train.batch_tokens=8192");
+  add_config(command, *options, "train.batch_tokens=8192");
   add_choice(command, choices, "--steps", options->steps, "N",
              "number of steps to measure (default: 5 to 400, as many as fit in about 10 s)")
       ->check(CLI::Range(1, 1'000'000));
@@ -289,7 +289,7 @@ void add_prune(CLI::App& app, Job& job, const std::vector<std::string>& typed) {
              "share of the weights (in matrices) to set to zero, the smallest magnitudes first")
       ->check(CLI::Range(0.0, 1.0));
   add_weights(command, options->weights);
-  add_new_run(command, options->to, options->overwrite, "the new run folder")->required();
+  add_new_run(command, *options, "the new run folder")->required();
   add_json(command, options->json, "a record of the pruning");
   command->footer(
       "The importance of heads is measured on at most 1,000 sequences of the validation data or,\n"
@@ -308,7 +308,7 @@ void add_quantize(CLI::App& app, Job& job, const std::vector<std::string>& typed
   options->command = typed;
   add_argument(command, "RUN", options->run, "run folder, such as runs/dates")->required();
   add_weights(command, options->weights);
-  add_new_run(command, options->to, options->overwrite, "the new run folder (default: RUN-int8)");
+  add_new_run(command, *options, "the new run folder (default: RUN-int8)");
   add_json(command, options->json, "a record of the quantisation");
   command->footer(
       "Matrices become int8 with a float32 scale for each row; vectors remain float32. heed eval\n"
@@ -342,14 +342,11 @@ void print_help(CLI::App& app, const std::string& name) {
 
 void add_help(CLI::App& app, Job& job) {
   const auto name = std::make_shared<std::string>();
-  CLI::App* const command = app.add_subcommand("help", "the help of a command");
-  add_argument(command, "COMMAND", *name, "a command (default: heed itself)");
-  command->callback([&app, &job, name] {
-    job = [&app, name] {
-      print_help(app, *name);
-      return 0;
-    };
+  CLI::App* const command = add_job(app, job, "help", "the help of a command", [&app, name] {
+    print_help(app, *name);
+    return 0;
   });
+  add_argument(command, "COMMAND", *name, "a command (default: heed itself)");
 }
 
 }  // namespace
