@@ -52,18 +52,19 @@ struct Subject {
 Subject split_subject(const EvalCommand& options, const Task& task) {
   const DataOptions& data = task.config().data;
   const bool synthetic = data.synthetic.name != SyntheticKind::none;
-  const bool has_test = synthetic ? data.synthetic.test > 0
-                                  : names_files(data.test) || data.test_fraction > 0,
-             has_valid = synthetic ? data.synthetic.valid > 0
-                                   : names_files(data.valid) || data.valid_fraction > 0;
-  const std::string name = !options.split.empty() ? options.split : has_test ? "test" : "valid";
-  const bool test = name == "test";
+  const auto exists = [&](bool test) {
+    if (synthetic) return (test ? data.synthetic.test : data.synthetic.valid) > 0;
+    return names_files(test ? data.test : data.valid) ||
+           (test ? data.test_fraction : data.valid_fraction) > 0;
+  };
+  const bool test = options.split.empty() ? exists(true) : options.split == "test";
+  const std::string name = test ? "test" : "valid";
   const FilesOptions& files = test ? data.test : data.valid;
   if (!synthetic && names_files(files)) return {name, task.read_files(files, name)};
   Corpus corpus;
-  if (synthetic || (test ? data.test_fraction : data.valid_fraction) > 0) corpus = task.read();
+  if (exists(test)) corpus = task.read();
   Split& split = test ? corpus.test : corpus.valid;
-  if (split.empty()) refuse_split(name, test ? has_valid : has_test, task.info().reads);
+  if (split.empty()) refuse_split(name, exists(!test), task.info().reads);
   return {name, std::move(split)};
 }
 

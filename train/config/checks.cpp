@@ -457,13 +457,9 @@ class Checker {
                 "runs each sequence twice, which a segment memory does not allow; set model.memory "
                 "or train.rdrop to 0");
     }
-    if (train.distill.teacher.empty()) {
-      const DistillOptions usual;
-      for (const auto& [key, changed] :
-           {std::pair("train.distill.weight", train.distill.weight != usual.weight),
-            std::pair("train.distill.temperature", train.distill.temperature != usual.temperature)})
-        if (changed) add_error({key, "train.distill.teacher"}, "only with train.distill.teacher");
-    }
+    for (const char* key : {"train.distill.weight", "train.distill.temperature"})
+      if (train.distill.teacher.empty() && !find_field(key)->is_default(config_))
+        add_error({key, "train.distill.teacher"}, "only with train.distill.teacher");
     if (!train.distill.teacher.empty() && (train.rdrop > 0 || config_.model->memory > 0)) {
       const bool twice = train.rdrop > 0;
       add_error({"train.distill.teacher", twice ? "train.rdrop" : "model.memory"},

@@ -96,23 +96,19 @@ nlohmann::json read_files(const YamlNode& node, const std::string& what) {
   return names;
 }
 
-nlohmann::json read_pair(const YamlNode& node, const Field& field) {
-  if (node.kind != YamlNode::Kind::list) refuse(node, "two numbers, as in [0.9, 0.98]");
-  if (node.items.size() != 2) {
+/// Reads a pair of numbers or a list of whole numbers.
+nlohmann::json read_numbers(const YamlNode& node, const Field& field) {
+  const bool pair = field.kind == FieldKind::pair;
+  if (node.kind != YamlNode::Kind::list)
+    refuse(node, pair ? "two numbers, as in [0.9, 0.98]" : "a list of whole numbers, as in [2, 2]");
+  if (pair && node.items.size() != 2)
     throw ValueError{node.place,
                      fmt::format("expected two numbers, got a list of {}", node.items.size())};
-  }
-  nlohmann::json pair = nlohmann::json::array();
-  for (const YamlNode& item : node.items) pair.push_back(in_range(read_number(item), field, item));
-  return pair;
-}
-
-nlohmann::json read_integers(const YamlNode& node, const Field& field) {
-  if (node.kind != YamlNode::Kind::list) refuse(node, "a list of whole numbers, as in [2, 2]");
   if (node.items.empty()) throw ValueError{node.place, "expected at least one number"};
   nlohmann::json all = nlohmann::json::array();
   for (const YamlNode& item : node.items)
-    all.push_back(in_range(read_integer(item, "a whole number"), field, item));
+    all.push_back(
+        in_range(pair ? read_number(item) : read_integer(item, "a whole number"), field, item));
   return all;
 }
 
@@ -177,9 +173,8 @@ nlohmann::json Field::read(const YamlNode& node) const {
     case FieldKind::choice:
       return read_choice(node, *this);
     case FieldKind::pair:
-      return read_pair(node, *this);
     case FieldKind::integers:
-      return read_integers(node, *this);
+      return read_numbers(node, *this);
   }
   return {};
 }

@@ -102,11 +102,8 @@ class Sweep {
       }
     };
     std::thread watch([&] {
-      while (!ended) {
-        std::this_thread::sleep_for(pause);
-        if (const int signal = signals_.stop(); signal != 0 && !passed_on_.exchange(true))
-          pass_on(signal);
-      }
+      while (!ended && signals_.stop() == 0) std::this_thread::sleep_for(pause);
+      pass_on(signals_.stop());
     });
     std::vector<std::thread> threads;
     for (std::int64_t j = 0; j < options_.jobs; ++j) threads.emplace_back(work);
@@ -115,6 +112,7 @@ class Sweep {
     watch.join();
   }
 
+  /// Sends the signal to the processes of all runs; signal 0 does nothing.
   void pass_on(int signal) {
     const std::lock_guard lock(mutex_);
     for (const State& state : state_)
@@ -270,7 +268,6 @@ class Sweep {
   const std::vector<SweepMember>& members_;
   std::vector<State> state_;
   SignalRequests signals_;
-  std::atomic<bool> passed_on_ = false;
   std::mutex mutex_;
 };
 
