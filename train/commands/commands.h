@@ -6,43 +6,52 @@
 #include <vector>
 
 #include "autograd/base/error.h"
+#include "data/options.h"
 
 namespace heed {
 
-struct TrainCommand {
+/// The arguments of a command that reads a config.
+struct ConfigArguments {
   std::string config;
   std::vector<std::string> overrides;
-  std::string run;  ///< empty: runs/<name>
-  bool overwrite = false;
   bool json = false;
+};
+
+/// The arguments of a command that uses the weights of a run.
+struct RunArguments {
+  std::string run;
+  std::vector<std::string> overrides;
+  std::string weights;  ///< name for find_weights: best, last, average, a step, a folder, or empty
+};
+
+/// The arguments of a command that creates a run folder.
+struct NewRunArguments {
+  std::string to;  ///< the new run folder; empty: the command's default
+  bool overwrite = false;
   std::vector<std::string> command;  ///< command line as typed, for run.json
 };
+
+/// By default, the run is in runs/<name>.
+struct TrainCommand : ConfigArguments, NewRunArguments {};
 int train_command(const TrainCommand& options);
 
 struct ResumeCommand {
   std::string run;
   std::vector<std::string> overrides;
   bool json = false;
-  std::vector<std::string> command;
 };
 int resume_command(const ResumeCommand& options);
 
-struct EvalCommand {
-  std::string run;
-  std::vector<std::string> overrides;
-  std::string weights;  ///< name for find_weights: best, last, average, a step, a folder, or empty
-  std::string split;    ///< valid or test; empty: test, or valid if there are no test data
-  std::vector<std::string> source, target, text;  ///< files instead of a split
+struct EvalCommand : RunArguments {
+  std::string split;          ///< valid or test; empty: test, or valid if there are no test data
+  FilesOptions files;         ///< read instead of a split
   bool pretokenised = false;  ///< whether the lines are already tokenised for BLEU
   bool json = false;
   std::string output;  ///< file for the outputs; empty: none
 };
 int eval_command(const EvalCommand& options);
 
-struct GenerateCommand {
-  std::string run;
-  std::vector<std::string> overrides;
-  std::string weights;
+struct GenerateCommand : RunArguments {
   std::string input = "-", output = "-";
   std::optional<std::string> prompt;  ///< lm: the text to continue, instead of lines of input
   std::optional<std::uint64_t> seed;  ///< seed of sampling; unset: the config's seed
@@ -52,20 +61,14 @@ struct GenerateCommand {
 };
 int generate_command(const GenerateCommand& options);
 
-struct ScoreCommand {
-  std::string run;
-  std::vector<std::string> overrides;
-  std::string weights;
+struct ScoreCommand : RunArguments {
   std::string source, target;  ///< lm: target only
   std::string output = "-";
   bool json = false;
 };
 int score_command(const ScoreCommand& options);
 
-struct AttentionCommand {
-  std::string run;
-  std::vector<std::string> overrides;
-  std::string weights;
+struct AttentionCommand : RunArguments {
   std::string input;  ///< a line of the source; lm: a text
   /// Encoder-decoder models: the output; empty: the model generates it.
   std::string target;
@@ -80,16 +83,14 @@ struct AttentionCommand {
 };
 int attention_command(const AttentionCommand& options);
 
-struct TraceCommand {
-  std::string config;  ///< config or run folder
-  std::vector<std::string> overrides;
+/// `config` may also be a run folder.
+struct TraceCommand : ConfigArguments {
   std::string weights;
   std::string input, target;
   std::string layer;  ///< dot-separated parts of a layer name; empty: the first attention layer
   std::int64_t head = 0;
   bool backward = false;
   std::string output = "-";
-  bool json = false;
 };
 int trace_command(const TraceCommand& options);
 
@@ -136,54 +137,38 @@ struct RunsCommand {
 };
 int runs_command(const RunsCommand& options);
 
-struct GradcheckCommand {
-  std::string config;
-  std::vector<std::string> overrides;
+struct GradcheckCommand : ConfigArguments {
   /// Number of entries to check per parameter; 0: 4 to 256, as many as fit in about 40 s.
   std::int64_t entries = 0;
-  bool json = false;
 };
 int gradcheck_command(const GradcheckCommand& options);
 
-struct ShowCommand {
-  std::string config;  ///< config or run folder
-  std::vector<std::string> overrides;
-  bool json = false;
+/// `config` may also be a run folder.
+struct ShowCommand : ConfigArguments {
   bool schema = false;       ///< print the JSON Schema of configs instead
   bool tape = false;         ///< draw the tape of a training step
   std::string output = "-";  ///< output file; .svg: a drawing
 };
 int show_command(const ShowCommand& options);
 
-struct BenchCommand {
-  std::string config;
-  std::vector<std::string> overrides;
+struct BenchCommand : ConfigArguments {
   /// Number of steps to measure; 0: 5 to 400, as many as fit in about 10 s.
   std::int64_t steps = 0;
-  bool json = false;
 };
 int bench_command(const BenchCommand& options);
 
-struct PruneCommand {
-  std::string run;
-  std::vector<std::string> overrides;
-  std::string weights;
+struct PruneCommand : RunArguments, NewRunArguments {
   std::int64_t heads = 0;  ///< number of heads to remove, the least important first
   double share = 0;        ///< share of the weights to set to zero, the smallest magnitudes first
-  std::string to;          ///< the new run folder
-  bool overwrite = false;
   bool json = false;
-  std::vector<std::string> command;
 };
 int prune_command(const PruneCommand& options);
 
-struct QuantizeCommand {
+/// By default, the new run is in RUN-int8.
+struct QuantizeCommand : NewRunArguments {
   std::string run;
   std::string weights;
-  std::string to;  ///< the new run folder; empty: RUN-int8
-  bool overwrite = false;
   bool json = false;
-  std::vector<std::string> command;
 };
 int quantize_command(const QuantizeCommand& options);
 

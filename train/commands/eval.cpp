@@ -20,7 +20,15 @@ namespace heed {
 
 namespace {
 
-bool names_files(const FilesOptions& files) { return !files.source.empty() || !files.text.empty(); }
+std::vector<std::string> files_in(std::initializer_list<FilesOptions> splits) {
+  std::vector<std::string> all;
+  for (const FilesOptions& split : splits)
+    for (const auto* files : {&split.source, &split.target, &split.text})
+      all.insert(all.end(), files->begin(), files->end());
+  return all;
+}
+
+bool names_files(const FilesOptions& split) { return !files_in({split}).empty(); }
 
 /// The data to evaluate, and the name of their split: "files" for the files on the command line.
 struct Subject {
@@ -44,33 +52,27 @@ struct Subject {
 Subject split_subject(const EvalCommand& options, const Task& task) {
   const DataOptions& data = task.config().data;
   const bool synthetic = data.synthetic.name != SyntheticKind::none;
-  const bool has_test = synthetic ? data.synthetic.test > 0
-                                  : names_files(data.test) || data.test_fraction > 0,
-             has_valid = synthetic ? data.synthetic.valid > 0
-                                   : names_files(data.valid) || data.valid_fraction > 0;
-  const std::string name = !options.split.empty() ? options.split : has_test ? "test" : "valid";
-  const bool test = name == "test";
+  const auto exists = [&](bool test) {
+    if (synthetic) return (test ? data.synthetic.test : data.synthetic.valid) > 0;
+    return names_files(test ? data.test : data.valid) ||
+           (test ? data.test_fraction : data.valid_fraction) > 0;
+  };
+  const bool test = options.split.empty() ? exists(true) : options.split == "test";
+  const std::string name = test ? "test" : "valid";
   const FilesOptions& files = test ? data.test : data.valid;
   if (!synthetic && names_files(files)) return {name, task.read_files(files, name)};
   Corpus corpus;
-  if (synthetic || (test ? data.test_fraction : data.valid_fraction) > 0) corpus = task.read();
+  if (exists(test)) corpus = task.read();
   Split& split = test ? corpus.test : corpus.valid;
-  if (split.empty()) refuse_split(name, test ? has_valid : has_test, task.info().reads);
+  if (split.empty()) refuse_split(name, exists(!test), task.info().reads);
   return {name, std::move(split)};
 }
 
 /// The files that may be read to obtain the data to evaluate.
-std::vector<std::string> files_read(const EvalCommand& options, const Config& config) {
-  std::vector<std::string> all;
-  for (const auto* files : {&options.source, &options.target, &options.text})
-    all.insert(all.end(), files->begin(), files->end());
-  if (!all.empty()) return all;
-  const DataOptions& data = config.data;  // all splits: valid and test may be fractions of train
-  for (const FilesOptions* split : {&data.train, &data.valid, &data.test}) {
-    for (const auto* files : {&split->source, &split->target, &split->text})
-      all.insert(all.end(), files->begin(), files->end());
-  }
-  return all;
+std::vector<std::string> files_read(const EvalCommand& options, const DataOptions& data) {
+  // All splits: valid and test may be fractions of train.
+  return names_files(options.files) ? files_in({options.files})
+                                    : files_in({data.train, data.valid, data.test});
 }
 
 void print_record(const Evaluation& e, const Subject& subject, const TrainedModel& trained) {
@@ -96,23 +98,19 @@ void refuse_contradictions(const EvalCommand& options, const Config& config, con
     throw Error(Exit::usage, "--json and the outputs cannot both go to standard output");
   if (!options.output.empty()) {
     refuse_output_over_input(options.output, files_of({options.run}));
-    refuse_output_over_input(options.output, files_read(options, config));
+    refuse_output_over_input(options.output, files_read(options, config.data));
   }
 }
 
 Subject subject_of(const EvalCommand& options, const Task& task) {
-  const FilesOptions given{options.source, options.target, options.text};
-  const bool has_files = names_files(given) || !given.target.empty();
-  if (has_files && !options.split.empty())
-    throw Error(Exit::usage, "--split and files cannot be combined");
-  return has_files ? Subject{"files", task.read_given(given)} : split_subject(options, task);
+  if (!names_files(options.files)) return split_subject(options, task);
+  if (!options.split.empty()) throw Error(Exit::usage, "--split and files cannot be combined");
+  return {"files", task.read_given(options.files)};
 }
 
 bool reads_standard_input(const EvalCommand& options) {
-  const auto has = [](const std::vector<std::string>& files) {
-    return std::ranges::find(files, "-") != files.end();
-  };
-  return has(options.source) || has(options.target) || has(options.text);
+  const std::vector<std::string> files = files_in({options.files});
+  return std::ranges::find(files, "-") != files.end();
 }
 
 /// The facts that must be equal on all ranks.

@@ -14,46 +14,28 @@ namespace {
 
 constexpr std::size_t chunk_bytes = std::size_t{8} << 20;
 
-/// Fills `lines` with the next chunk: `count` lines, or fewer if the input ends or their size
-/// reaches chunk_bytes. Returns false if no line is left.
-bool next_chunk(LineReader& reader, std::int64_t count, std::vector<std::string>& lines) {
-  lines.clear();
+/// The next chunk of the input: `count` lines, or fewer if the input ends or their size reaches
+/// chunk_bytes.
+std::vector<std::string> next_chunk(LineReader& reader, std::int64_t count) {
+  std::vector<std::string> lines;
   std::size_t bytes = 0;
-  for (std::string line; static_cast<std::int64_t>(lines.size()) < count && bytes < chunk_bytes &&
-                         reader.next(line);) {
+  for (std::string line; std::ssize(lines) < count && bytes < chunk_bytes && reader.next(line);) {
     bytes += line.size();
     lines.push_back(line);
   }
-  return !lines.empty();
+  return lines;
 }
 
-/// Reads the lines of --prefix in step with the input.
-class Prefixes {
- public:
-  explicit Prefixes(const std::string& file) : file_(file) {
-    if (!file.empty()) reader_.emplace(file);
-  }
-  std::vector<std::string> next(std::size_t count) {
-    std::vector<std::string> lines;
-    if (!reader_) return lines;
-    for (std::string line; lines.size() < count && reader_->next(line);) lines.push_back(line);
-    read_ += lines.size();
-    if (lines.size() < count)
-      throw Error(Exit::bad_input, "--prefix: {} has fewer lines ({}) than the input", file_,
-                  read_);
-    return lines;
-  }
-  void check_end() {
-    std::string line;
-    if (reader_ && reader_->next(line))
-      throw Error(Exit::bad_input, "--prefix: {} has more lines than the input ({})", file_, read_);
-  }
-
- private:
-  std::string file_;
-  std::optional<LineReader> reader_;
-  std::size_t read_ = 0;
-};
+/// The next `count` lines of the file of --prefix.
+std::vector<std::string> next_prefixes(LineReader& reader, const std::string& file,
+                                       std::size_t count) {
+  std::vector<std::string> lines;
+  for (std::string line; lines.size() < count && reader.next(line);) lines.push_back(line);
+  if (lines.size() < count)
+    throw Error(Exit::bad_input, "--prefix: {} has fewer lines ({}) than the input", file,
+                reader.number());
+  return lines;
+}
 
 /// The lines "number<tab>score<tab>text" of --nbest.
 std::string nbest_lines(const std::vector<std::vector<GeneratedText>>& all, std::int64_t first) {
@@ -69,15 +51,17 @@ std::string nbest_lines(const std::vector<std::vector<GeneratedText>>& all, std:
 void generate_lines(Generator& generator, LineReader& reader, const GenerateCommand& options,
                     const Sink& sink) {
   const std::int64_t chunk = options.chunk > 0 ? options.chunk : reader.terminal() ? 1 : 2048;
-  Prefixes prefixes(options.prefix);
-  std::vector<std::string> lines;
-  for (std::int64_t first = 0; next_chunk(reader, chunk, lines);
-       first += static_cast<std::int64_t>(lines.size())) {
-    const std::vector<std::string> begin = prefixes.next(lines.size());
+  std::optional<LineReader> prefixes;
+  if (!options.prefix.empty()) prefixes.emplace(options.prefix);
+  std::int64_t first = 0;
+  for (std::vector<std::string> lines; !(lines = next_chunk(reader, chunk)).empty();
+       first += std::ssize(lines)) {
+    std::vector<std::string> begin;
+    if (prefixes) begin = next_prefixes(*prefixes, options.prefix, lines.size());
     std::string text;
     if (options.nbest > 0) {
       text = nbest_lines(generator.nbest({lines, begin, first, options.nbest}), first);
-    } else if (!options.prefix.empty()) {
+    } else if (prefixes) {
       for (const std::vector<GeneratedText>& found : generator.nbest({lines, begin, first, 1}))
         text += found.front().text + "\n";
     } else {
@@ -85,7 +69,10 @@ void generate_lines(Generator& generator, LineReader& reader, const GenerateComm
     }
     sink(text);
   }
-  prefixes.check_end();
+  std::string extra;
+  if (prefixes && prefixes->next(extra))
+    throw Error(Exit::bad_input, "--prefix: {} has more lines than the input ({})", options.prefix,
+                first);
 }
 
 void continue_prompt(Generator& generator, const std::string& prompt, std::int64_t nbest,

@@ -8,7 +8,6 @@
 
 #include <array>
 #include <cerrno>
-#include <charconv>
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
@@ -25,13 +24,13 @@ bool same_file(const struct stat& a, const struct stat& b) {
   return a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
-/// During the lifetime of this object, SIGINT, SIGTERM and SIGHUP remove the unfinished file before
-/// they end the process.
+/// An unfinished file. During the lifetime of this object, other processes refuse to write it, and
+/// SIGINT, SIGTERM and SIGHUP remove it before they end the process.
 class Unfinished {
  public:
-  Unfinished(const std::filesystem::path& file, const struct stat& about) {
+  explicit Unfinished(const std::filesystem::path& file) {
+    lock(file);
     path = ::strdup(file.c_str());
-    ours = about;
     for (std::size_t i = 0; i < ending.size(); ++i) {
       sigaction(ending[i], nullptr, &before_[i]);
       if (before_[i].sa_handler == SIG_IGN) continue;  // set by nohup or the shell
@@ -49,6 +48,18 @@ class Unfinished {
   Unfinished& operator=(const Unfinished&) = delete;
 
  private:
+  void lock(const std::filesystem::path& file) {
+    for (struct stat status{};;) {
+      file_ = open_file(file, O_WRONLY | O_CREAT | O_NOFOLLOW);
+      // All other errors are ignored, such as those of file systems without locks.
+      if (::flock(file_.get(), LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK)
+        throw Error(Exit::io, "{}: another process is writing this file", file.string());
+      if (::fstat(file_.get(), &ours) == 0 && ::stat(file.c_str(), &status) == 0 &&
+          same_file(ours, status))
+        return;  // otherwise another process has renamed or removed the file
+    }
+  }
+
   static void remove(int number) {
     struct stat status {};  // another process may have created a file of this name after the rename
     if (::stat(path, &status) == 0 && same_file(status, ours)) ::unlink(path);
@@ -58,19 +69,15 @@ class Unfinished {
   static constexpr std::array<int, 3> ending{SIGINT, SIGTERM, SIGHUP};
   static inline char* path = nullptr;
   static inline struct stat ours {};
+  FileDescriptor file_;
   std::array<struct sigaction, 3> before_{};
 };
 
 /// The N of /dev/fd/N or /proc/self/fd/N; -1 for any other path.
-int descriptor_in(const std::string& path) {
-  for (const std::string_view folder : {"/dev/fd/", "/proc/self/fd/"}) {
-    if (!path.starts_with(folder)) continue;
-    int number = -1;
-    const char* const end = path.data() + path.size();
-    const auto [rest, error] = std::from_chars(path.data() + folder.size(), end, number);
-    if (error == std::errc() && rest == end) return number;
-  }
-  return -1;
+int descriptor_in(const std::filesystem::path& path) {
+  const std::filesystem::path folder = path.parent_path();
+  const bool is_descriptor = folder == "/dev/fd" || folder == "/proc/self/fd";
+  return is_descriptor ? std::atoi(path.filename().c_str()) : -1;
 }
 
 /// A descriptor through which this file is already open for writing (/dev/stdout, /dev/fd/3, or a
@@ -97,35 +104,12 @@ std::filesystem::path behind_links(std::filesystem::path path) {
   return path;
 }
 
-/// A lock on the unfinished file.
-class Claim {
- public:
-  explicit Claim(const std::filesystem::path& unfinished) {
-    for (;;) {
-      file_ = open_file(unfinished, O_WRONLY | O_CREAT | O_NOFOLLOW);
-      // All other errors are ignored, such as those of file systems without locks.
-      if (::flock(file_.get(), LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK)
-        throw Error(Exit::io, "{}: another process is writing this file", unfinished.string());
-      struct stat status {};
-      if (::fstat(file_.get(), &about_) == 0 && ::stat(unfinished.c_str(), &status) == 0 &&
-          same_file(about_, status))
-        return;  // otherwise another process has renamed or removed the file
-    }
-  }
-  const struct stat& about() const { return about_; }
-
- private:
-  FileDescriptor file_;
-  struct stat about_ {};
-};
-
 /// Writes a file atomically, with the permissions of the file that it replaces, if there is one.
 void write_whole_file(const std::filesystem::path& path,
                       const std::function<void(const Sink&)>& produce) {
   struct stat before {};
   const bool replaces = ::stat(path.c_str(), &before) == 0;
-  const Claim claim(temporary_name(path));
-  const Unfinished remove_on_signal(temporary_name(path), claim.about());
+  const Unfinished unfinished(temporary_name(path));
   write_file_durably(path, [&](FileWriter& file) {
     if (replaces && ::chmod(file.path().c_str(), before.st_mode & 0777) < 0)
       throw_io("set the permissions of", file.path(), errno);

@@ -17,19 +17,8 @@ namespace {
 
 constexpr std::int64_t max_sequences = 1000;
 
-nlohmann::json json_of(const HeadImportance& head) {
-  return {{"attention", head.attention}, {"head", head.head}, {"importance", head.importance}};
-}
-
-/// The heads that have not been removed, the least important first. Heads of equal importance
-/// remain in the order of the model.
-std::vector<HeadImportance> by_importance(std::vector<HeadImportance> heads) {
-  std::erase_if(heads, [](const HeadImportance& head) { return head.removed; });
-  std::ranges::stable_sort(heads, {}, &HeadImportance::importance);
-  return heads;
-}
-
-/// Removes the `count` least important heads. Returns a table of the importance of these and the
+/// Removes the `count` least important heads; heads of equal importance are in the order of the
+/// model. Returns a table of the importance of these and the
 /// remaining heads, and adds it to `record`.
 std::string prune_heads(const TrainedModel& trained, const ExperimentData& data, std::int64_t count,
                         nlohmann::json& record) {
@@ -37,8 +26,10 @@ std::string prune_heads(const TrainedModel& trained, const ExperimentData& data,
   const bool valid = !data.valid.empty();
   if (!valid)
     print_message("heed: without validation data, importance is measured on the training data");
-  const std::vector<HeadImportance> heads = by_importance(importance_of_heads(
-      *trained.model, trained.config, valid ? data.valid : data.train, max_sequences, team));
+  std::vector<HeadImportance> heads = importance_of_heads(
+      *trained.model, trained.config, valid ? data.valid : data.train, max_sequences, team);
+  std::erase_if(heads, [](const HeadImportance& head) { return head.removed; });
+  std::ranges::stable_sort(heads, {}, &HeadImportance::importance);
   if (heads.empty())
     throw Error(Exit::usage, "--heads: the model has no attention head to remove; use --share");
   if (count > std::ssize(heads))
@@ -50,7 +41,8 @@ std::string prune_heads(const TrainedModel& trained, const ExperimentData& data,
     const HeadImportance& head = heads[i];
     text += fmt::format("{:<40}  {:>4}  {:>10.4f}{}\n", head.attention, head.head, head.importance,
                         i < count ? "  removed" : "");
-    record["heads"].push_back(json_of(head));
+    record["heads"].push_back(
+        {{"attention", head.attention}, {"head", head.head}, {"importance", head.importance}});
     if (i < count) remove_head(*trained.model, trained.config, head);
   }
   record["removed_heads"] = count;

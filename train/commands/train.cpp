@@ -24,12 +24,6 @@ std::string counted(std::int64_t n, std::string_view noun) {
   return fmt::format("{} {}{}", n, noun, n == 1 ? "" : "s");
 }
 
-std::int64_t count_values(const Parameters& parameters) {
-  std::int64_t n = 0;
-  for (const NamedTensor& p : parameters) n += p.tensor.size();
-  return n;
-}
-
 void show_examples(Trainer& trainer, const Dataset& split, const Evaluation& e, RunLog& run_log) {
   const std::vector<std::string> lines = trainer.task().examples(trainer.loaded_model(), split, e);
   if (!lines.empty()) run_log.line("examples:");
@@ -78,6 +72,7 @@ int train_and_test(Trainer& trainer, const RunFolder& run, const ExperimentData&
   if (const int signal = trainer.train(); signal != 0) {
     run_log.line(fmt::format("stopped by {}; to continue: heed resume {}", signal_text(signal),
                              run.path.string()));
+    trainer.end(128 + signal);
     return 128 + signal;
   }
   const WeightsInfo weights = trainer.choose_weights();
@@ -95,14 +90,8 @@ int train_and_test(Trainer& trainer, const RunFolder& run, const ExperimentData&
     }
   }
   run_log.line(fmt::format("the run is in {}", run.path.string()));
+  trainer.end(0);
   return 0;
-}
-
-int run_to_end(Trainer& trainer, const RunFolder& run, const ExperimentData& data, RunLog& run_log,
-               bool json) {
-  const int status = train_and_test(trainer, run, data, run_log, json);
-  trainer.end(status);
-  return status;
 }
 
 bool is_first(const World* world) { return world == nullptr || world->first(); }
@@ -152,12 +141,12 @@ int resume_run(const Config& config, const RunFolder& run, const ResumeCommand& 
   for (const std::string& change : changed)
     run_log.line(fmt::format("note: {}; recorded in the run's config.yaml", change));
   if (!changed.empty()) adopt_config(run, config, data.sums);
-  return run_to_end(*trainer, run, data, run_log, options.json);
+  return train_and_test(*trainer, run, data, run_log, options.json);
 }
 
 RunFolder folder_of(const TrainCommand& options, const Config& config) {
-  return {options.run.empty() ? std::filesystem::path("runs") / config.name
-                              : std::filesystem::path(options.run)};
+  return {options.to.empty() ? std::filesystem::path("runs") / config.name
+                             : std::filesystem::path(options.to)};
 }
 
 /// Throws Error(usage) or Error(locked) if a new run cannot start in this folder.
@@ -202,14 +191,16 @@ int train_command(const TrainCommand& options) {
   begin_run(run, config, data.tokenizers, data.sums, options.command);
   run_log.log_to(run.log());
   run_log.line(trainer->task().describe(data));
-  run_log.line(
-      fmt::format("model: {} parameters; {}, {}; run folder {}",
-                  format_quantity(static_cast<double>(count_values(trainer->model().parameters()))),
-                  counted(trainer->team().threads(), "thread"),
-                  counted(config.train.shards, "shard"), run.path.string()));
+  std::int64_t values = 0;
+  for (const NamedTensor& p : trainer->model().parameters()) values += p.tensor.size();
+  run_log.line(fmt::format("model: {} parameters; {}, {}; run folder {}",
+                           format_quantity(static_cast<double>(values)),
+                           counted(trainer->team().threads(), "thread"),
+                           counted(config.train.shards, "shard"), run.path.string()));
   log_ranks(world, *trainer, config, run_log);
   explain_precision(config, run_log);
-  return logged(run_log, [&] { return run_to_end(*trainer, run, data, run_log, options.json); });
+  return logged(run_log,
+                [&] { return train_and_test(*trainer, run, data, run_log, options.json); });
 }
 
 int resume_command(const ResumeCommand& options) {

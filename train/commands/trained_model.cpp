@@ -33,13 +33,11 @@ TrainedModel TrainedModel::open(const std::string& run, const std::vector<std::s
   TrainedModel trained;
   trained.config = read_run_config(folder, overrides);
   const bool bf16 = trained.config.decode.precision == DecodePrecision::bf16;
-  if (const std::string note = bf16_note(bf16, "decode.precision"); !note.empty()) {
-    print_message("heed: " + note);
-  }
+  if (const std::string note = bf16_note(bf16, "decode.precision"); !note.empty()) print_note(note);
   const std::filesystem::path weights = find_weights(folder, name);
-  for (const std::string& note : check_files(folder)) print_message("heed: note: " + note);
+  for (const std::string& note : check_files(folder)) print_note("note: " + note);
   for (const std::string& changed : changed_plugins(folder, trained.config))
-    print_message("heed: note: " + changed);
+    print_note("note: " + changed);
   trained.tokenizers = load_tokenizers(folder.path, trained.config);
   trained.task = make_task(trained.config);
   trained.model = build_uninitialised(trained.config, sizes_of(trained.tokenizers));
@@ -54,7 +52,7 @@ TrainedModel TrainedModel::open(const std::string& run, const std::vector<std::s
   trained.weights = in_run || has_state ? check_weights(folder, weights) : WeightsInfo(weights);
   trained.quantised =
       load_weights(SafetensorsFile::read(file), trained.model->state(), file.string()).quantised;
-  print_message("heed: weights: " + trained.weights.text());
+  print_note("weights: " + trained.weights.text());
   return trained;
 }
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "autograd/base/option_error.h"
 #include "autograd/io/message_text.h"
 #include "data/inputs/input_info.h"
 #include "data/sources/corpus.h"
@@ -15,7 +16,6 @@
 #include "nn/layers/positions.h"
 #include "nn/options.h"
 #include "train/config/fields.h"
-#include "train/config/key_checks.h"
 
 namespace heed {
 namespace {
@@ -25,10 +25,10 @@ std::string value_of(const Config& config, std::string_view key) {
   return find_field(key)->print(config);
 }
 
-class Checker : KeyChecks {
+class Checker {
  public:
   Checker(Config& config, const Config& file, const YamlNode& tree, Problems& problems)
-      : KeyChecks(tree, problems), config_(config), file_(file) {}
+      : config_(config), file_(file), tree_(tree), problems_(problems) {}
 
   void run() {
     set_architecture();
@@ -457,13 +457,9 @@ class Checker : KeyChecks {
                 "runs each sequence twice, which a segment memory does not allow; set model.memory "
                 "or train.rdrop to 0");
     }
-    if (train.distill.teacher.empty()) {
-      const DistillOptions usual;
-      for (const auto& [key, changed] :
-           {std::pair("train.distill.weight", train.distill.weight != usual.weight),
-            std::pair("train.distill.temperature", train.distill.temperature != usual.temperature)})
-        if (changed) add_error({key, "train.distill.teacher"}, "only with train.distill.teacher");
-    }
+    for (const char* key : {"train.distill.weight", "train.distill.temperature"})
+      if (train.distill.teacher.empty() && !find_field(key)->is_default(config_))
+        add_error({key, "train.distill.teacher"}, "only with train.distill.teacher");
     if (!train.distill.teacher.empty() && (train.rdrop > 0 || config_.model->memory > 0)) {
       const bool twice = train.rdrop > 0;
       add_error({"train.distill.teacher", twice ? "train.rdrop" : "model.memory"},
@@ -480,8 +476,50 @@ class Checker : KeyChecks {
     }
   }
 
+  // ---- errors and warnings about several keys, each with its place ----------------------------
+
+  using Keys = std::vector<std::string_view>;
+
+  /// Reports `message` about the first key, unless an error about any of the keys has been
+  /// reported. The place in the message is that of the key whose path exists in the tree to the
+  /// greatest depth; at equal depth, the command line takes precedence over the file.
+  void add_error(const Keys& keys, const std::string& message) {
+    if (!any_wrong(keys)) problems_.add(place_of(keys), std::string(keys.front()), message);
+  }
+
+  void add_errors(const OptionErrors& errors) {
+    for (const OptionError& error : errors) add_error(error.keys, error.message);
+  }
+
+  void warn(const Keys& keys, const std::string& message) {
+    if (!any_wrong(keys)) problems_.warn(place_of(keys), std::string(keys.front()), message);
+  }
+
+  bool any_wrong(const Keys& keys) const {
+    return std::ranges::any_of(keys, [&](std::string_view key) { return problems_.about(key); });
+  }
+
+  Place place_of(const Keys& keys) const {
+    YamlNode::Found best{};
+    for (const std::string_view key : keys) {
+      const YamlNode::Found found = tree_.place_of(key);
+      if (found.depth > best.depth ||
+          (found.depth == best.depth && found.place.source > 0 && best.place.source == 0)) {
+        best = found;
+      }
+    }
+    return best.place;
+  }
+
+  bool from_command_line(std::string_view key) const {
+    const YamlNode::Found found = tree_.place_of(key);
+    return found.complete && found.place.source > 0;
+  }
+
   Config& config_;
   const Config& file_;
+  const YamlNode& tree_;
+  Problems& problems_;
 };
 
 }  // namespace

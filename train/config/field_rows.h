@@ -73,31 +73,26 @@ std::vector<std::string> choices_of(const std::optional<E>&) {
   return names;
 }
 
-template <class T>
-constexpr bool is_open(const T&) {
-  return requires { open_names(T{}); };
-}
-
 /// A row for the member that `member_of` returns; the member's type determines the kind. Because
 /// `member_of` is a function pointer, row() is compiled once per type instead of once per key.
 template <class T>
 Field row(std::string key, T& (*member_of)(Config&), Range range, std::string help) {
   static Config defaults;
   const T& member = member_of(defaults);
-  Field field;
-  field.key = std::move(key);
-  field.help = std::move(help);
-  field.kind = kind_of(member);
-  field.range = range;
-  field.choices = choices_of(member);
-  field.open = is_open(member);
-  field.get = [=](const Config& config) {
-    return json_of(std::as_const(member_of(const_cast<Config&>(config))));  // json_of only reads
+  constexpr bool is_open = requires { open_names(T{}); };
+  return {
+      .key = std::move(key),
+      .help = std::move(help),
+      .kind = kind_of(member),
+      .range = range,
+      .choices = choices_of(member),
+      .open = is_open,
+      .get =
+          [=](const Config& config) {  // json_of only reads
+            return json_of(std::as_const(member_of(const_cast<Config&>(config))));
+          },
+      .set = [=](Config& config, const nlohmann::json& json) { set_from(json, member_of(config)); },
   };
-  field.set = [=](Config& config, const nlohmann::json& json) {
-    set_from(json, member_of(config));
-  };
-  return field;
 }
 template <class T>
 Field row(std::string key, T& (*member_of)(Config&), std::string help) {
@@ -201,21 +196,14 @@ inline void add(Table& table, std::initializer_list<Field> rows) {
 /// Adds the keys of the section `model` (model_fields.cpp).
 void add_model(Table& table);
 
-/// Expands to a key and an accessor of its member; the key is the member's path in Config.
-#define HEED_KEY(member) \
-#member, +[](Config & config) -> auto& { return config.member; }
-/// Expands to a key of the section model and an accessor of its member in config.model, which is
-/// boxed.
-#define HEED_MODEL_KEY(member) \
-  "model." #member, +[](Config & config) -> auto& { return config.model->member; }
-/// Expands to the accessor alone, for the few keys that differ from their member's path.
+/// Expands to an accessor of a member of Config.
 #define HEED_MEMBER(member)       \
   +[](Config & config) -> auto& { \
     return config.member;         \
   }  // NOLINT(bugprone-macro-parentheses)
-#define HEED_MODEL_MEMBER(member) \
-  +[](Config & config) -> auto& { \
-    return config.model->member;  \
-  }  // NOLINT(bugprone-macro-parentheses)
+/// Expands to a key, which is the member's path in Config, and an accessor of the member.
+#define HEED_KEY(member) #member, HEED_MEMBER(member)
+/// The same for a member of config.model, which is boxed.
+#define HEED_MODEL_KEY(member) "model." #member, HEED_MEMBER(model->member)
 
 }  // namespace heed

@@ -393,91 +393,76 @@ void add_bench(Table& table) {
       });
 }
 
+/// Restricts a key or, if `of` is not empty, this value of the key to the tasks for which `holds` is
+/// true.
+template <class Holds>
+void restrict_to_tasks(Table& table, const std::string& key, const Holds& holds,
+                       std::string_view of = "") {
+  const std::vector<std::string> tasks = names_where(task_table(), holds);
+  if (tasks.size() == task_table().size()) return;
+  std::vector<Condition>& conditions = find(table, key).conditions;
+  auto condition = std::ranges::find(conditions, tasks, &Condition::values);
+  if (of.empty() || condition == conditions.end())
+    condition = conditions.insert(conditions.end(), Condition{"task", tasks, "", {}, true});
+  if (!of.empty()) condition->of.emplace_back(of);
+}
+
 /// The conditions that follow from the table of tasks (train/config/tasks.h).
 void add_task_conditions(Table& table) {
-  // Restricts the key, or its value `of`, to the tasks for which `holds` is true.
-  const auto needs = [&table](const std::string& key, const auto& holds, std::string_view of = "") {
-    const std::vector<std::string> tasks = names_where(task_table(), holds);
-    if (tasks.size() == task_table().size()) return;
-    std::vector<Condition>& conditions = find(table, key).conditions;
-    const auto same = std::ranges::find(conditions, tasks, &Condition::values);
-    if (of.empty() || same == conditions.end()) {
-      conditions.push_back({"task", tasks, "", {}, true});
-      if (!of.empty()) conditions.back().of.emplace_back(of);
-    } else {
-      same->of.emplace_back(of);
-    }
+  const auto needs = [&table](const std::initializer_list<std::string>& keys, const auto& holds,
+                              std::string_view of = "") {
+    for (const std::string& key : keys) restrict_to_tasks(table, key, holds, of);
   };
   const auto text = [](const TaskInfo& task) { return task.reads == Reads::text; };
   const auto pairs = [](const TaskInfo& task) { return task.reads == Reads::pairs; };
-  const auto searches = [](const TaskInfo& task) { return task.searches; };
   const auto encodes = [](const TaskInfo& task) { return has_encoder(task.architecture); };
   const auto decodes = [](const TaskInfo& task) { return has_decoder(task.architecture); };
+  const auto is = [](Architecture architecture) {
+    return [=](const TaskInfo& task) { return task.architecture == architecture; };
+  };
   for (const std::string split : {"data.train", "data.valid", "data.test"}) {
-    needs(split + ".source", pairs);
-    needs(split + ".target", pairs);
-    needs(split + ".text", std::not_fn(pairs));
+    needs({split + ".source", split + ".target"}, pairs);
+    needs({split + ".text"}, std::not_fn(pairs));
   }
-  needs("data.synthetic.name", pairs);
-  needs("tokenizer.shared", pairs);
-  const auto reads_inputs = [](const TaskInfo& task) { return task.inputs; };
+  needs({"data.synthetic.name", "tokenizer.shared"}, pairs);
   for (const InputInfo& input : input_table())
-    if (input.read != nullptr) needs("data.input", reads_inputs, input.name);
-  const auto translates = [&](const TaskInfo& task) { return encodes(task) && decodes(task); };
-  const auto mixes = [](const TaskInfo& task) { return task.mixes; };
-  for (const char* key :
-       {"data.mixture.prefixes", "data.mixture.limit", "data.mixture.temperature"})
-    needs(key, mixes);
-  needs("data.synthetic.name", mixes, "mixture");
+    if (input.read != nullptr) needs({"data.input"}, &TaskInfo::inputs, input.name);
+  needs({"data.mixture.prefixes", "data.mixture.limit", "data.mixture.temperature"},
+        &TaskInfo::mixes);
+  needs({"data.synthetic.name"}, &TaskInfo::mixes, "mixture");
   const auto reads_complete_inputs = [](const TaskInfo& task) {
     return task.inputs && task.architecture != Architecture::encoder;
   };
-  needs("data.synthetic.name", reads_complete_inputs, "motion");
-  needs("model.front_end.kind", reads_complete_inputs, "conv");
-  for (const char* kind : {"captions", "tones"}) {
-    needs(
-        "data.synthetic.name", [&](const TaskInfo& task) { return task.inputs && decodes(task); },
-        kind);
-  }
-  const auto hides = [](const TaskInfo& task) { return task.hides_spans; };
-  for (const char* key : {"data.spans.rate", "data.spans.length"}) needs(key, hides);
-  const auto reads_its_lines = [&](const TaskInfo& task) {
-    return translates(task) && !hides(task);
-  };
-  needs("tokenizer.sample.alpha", reads_its_lines);
-  needs("tokenizer.sample.nbest", reads_its_lines);
-  needs("model.context", text);
-  needs("model.memory", text);
-  const auto masks = [](const TaskInfo& task) {
-    return task.architecture == Architecture::encoder_of_tokens;
-  };
-  for (const char* key : {"data.mask.rate", "data.mask.whole_words", "data.mask.next_sentence"})
-    needs(key, masks);
-  needs("model.tie_embeddings", [&](const TaskInfo& task) { return decodes(task) || masks(task); });
-  needs("model.segments", std::not_fn(decodes));
-  const auto of_sequences = [](const TaskInfo& task) {
-    return task.architecture == Architecture::encoder_of_sequences;
-  };
-  needs("model.pool", of_sequences);
-  needs("model.kind", of_sequences);
-  needs("model.norm_kind", std::not_fn(decodes), "batch");
+  needs({"data.synthetic.name"}, reads_complete_inputs, "motion");
+  needs({"model.front_end.kind"}, reads_complete_inputs, "conv");
+  const auto describes_inputs = [&](const TaskInfo& task) { return task.inputs && decodes(task); };
+  for (const char* kind : {"captions", "tones"})
+    needs({"data.synthetic.name"}, describes_inputs, kind);
+  needs({"data.spans.rate", "data.spans.length"}, &TaskInfo::hides_spans);
+  needs({"tokenizer.sample.alpha", "tokenizer.sample.nbest"},
+        [&](const TaskInfo& task) { return encodes(task) && decodes(task) && !task.hides_spans; });
+  needs({"model.context", "model.memory"}, text);
+  const auto masks = is(Architecture::encoder_of_tokens);
+  needs({"data.mask.rate", "data.mask.whole_words", "data.mask.next_sentence"}, masks);
+  needs({"model.tie_embeddings"},
+        [&](const TaskInfo& task) { return decodes(task) || masks(task); });
+  needs({"model.segments"}, std::not_fn(decodes));
+  needs({"model.pool", "model.kind"}, is(Architecture::encoder_of_sequences));
+  needs({"model.norm_kind"}, std::not_fn(decodes), "batch");
   find(table, "model.norm_kind").conditions.back().remark =
       "in a decoder, the statistics of a batch would depend on later tokens; use layer or rms";
-  needs("model.layers.encoder", std::not_fn(encodes), "0");
-  needs("model.layers.decoder", std::not_fn(decodes), "0");
-  for (const std::string key : {"train.best", "train.early_stopping.metric"}) {
-    for (std::size_t i = 0; i < metric_table.size(); ++i) {
-      const auto metric = static_cast<Metric>(i);
-      needs(
-          key, [=](const TaskInfo& task) { return task.has(metric); }, name_of(metric));
-    }
+  needs({"model.layers.encoder"}, std::not_fn(encodes), "0");
+  needs({"model.layers.decoder"}, std::not_fn(decodes), "0");
+  for (std::size_t i = 0; i < metric_table.size(); ++i) {
+    const auto metric = static_cast<Metric>(i);
+    needs(
+        {"train.best", "train.early_stopping.metric"},
+        [=](const TaskInfo& task) { return task.has(metric); }, name_of(metric));
   }
-  for (const Field& field : table) {
-    if (field.key == "decode.bleu")
-      needs(field.key, [](const TaskInfo& task) { return task.has(Metric::bleu); });
-    else if (field.key.starts_with("decode."))
-      needs(field.key, searches);
-  }
+  for (const Field& field : table)
+    if (field.key.starts_with("decode.") && field.key != "decode.bleu")
+      needs({field.key}, &TaskInfo::searches);
+  needs({"decode.bleu"}, [](const TaskInfo& task) { return task.has(Metric::bleu); });
 }
 
 Table make_table() {

@@ -44,9 +44,9 @@ void add_model(Table& table) {
           row(HEED_MODEL_KEY(heads), Range{1, 1024}, "Number of attention heads."),
           row(HEED_MODEL_KEY(d_ff), Range{1, million},
               "Width of the hidden layer of the feed-forward network."),
-          row("model.layers.encoder", HEED_MODEL_MEMBER(encoder_layers), layers,
+          row("model.layers.encoder", HEED_MEMBER(model->encoder_layers), layers,
               "Number of encoder layers."),
-          row("model.layers.decoder", HEED_MODEL_MEMBER(decoder_layers), layers,
+          row("model.layers.decoder", HEED_MEMBER(model->decoder_layers), layers,
               "Number of decoder layers."),
           row(HEED_MODEL_KEY(dropout.residual), dropout,
               "Rate for embeddings, for the output of each sublayer and for the pooled row of a "

@@ -43,10 +43,9 @@ bool put(YamlNode& root, std::string_view key, YamlNode value) {
       return begin == 0 || find_field(key.substr(0, begin - 1)) == nullptr;
     const std::size_t end = std::min(key.find('.', begin), key.size());
     const std::string name(key.substr(begin, end - begin));
-    YamlEntry* entry = node->find(name);
-    if (entry == nullptr) {
-      node->entries.push_back({name, place, YamlNode{}});
-      entry = &node->entries.back();
+    auto entry = std::ranges::find(node->entries, name, &YamlEntry::key);
+    if (entry == node->entries.end()) {
+      entry = node->entries.insert(entry, {name, place, YamlNode{}});
       entry->value.place = place;
     }
     if (end == key.size()) {

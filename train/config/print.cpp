@@ -18,8 +18,6 @@ std::size_t depth_of(std::string_view key) {
   return static_cast<std::size_t>(std::ranges::count(key, '.'));
 }
 
-std::string last_part(const std::string& key) { return key.substr(key.rfind('.') + 1); }
-
 /// The text as a YAML comment, broken into lines and indented for a key at this depth.
 std::string comment(std::size_t depth, const std::string& text) {
   const std::string margin = std::string(2 * depth, ' ') + "#";
@@ -37,23 +35,20 @@ std::string comment(std::size_t depth, const std::string& text) {
   return out + line + "\n";
 }
 
-/// Every key with its value; `before` returns the comment above a field or a section.
+/// The path of a key or a section directly in `section` ("": the top level).
+std::string path_of(const std::string& section, const std::string& name) {
+  return section.empty() ? name : fmt::format("{}.{}", section, name);
+}
+
+/// Every key in `section` with its value; `before` returns the comment above a field or a section.
 template <class Before>
-std::string write(const Config& config, Before before) {
-  std::string out, open;  // open: section of the last key in `out`
-  for (const Field& field : fields()) {
-    for (std::size_t dot = field.key.find('.'); dot != std::string::npos;
-         dot = field.key.find('.', dot + 1)) {
-      const std::string section = field.key.substr(0, dot);
-      if (open == section || open.starts_with(section + ".")) continue;
-      out += before(section);
-      out += std::string(2 * depth_of(section), ' ') + last_part(section) + ":\n";
-    }
-    const std::size_t dot = field.key.rfind('.');
-    open = dot == std::string::npos ? "" : field.key.substr(0, dot);
-    out += before(field.key);
-    out += std::string(2 * depth_of(field.key), ' ') + last_part(field.key) + ": " +
-           field.print(config) + "\n";
+std::string write(const Config& config, const Before& before, const std::string& section = "") {
+  std::string out;
+  for (const std::string& name : names_in(section)) {
+    const std::string key = path_of(section, name), margin(2 * depth_of(key), ' ');
+    const Field* const field = find_field(key);
+    out += before(key) + margin + name + ":";
+    out += field ? " " + field->print(config) + "\n" : "\n" + write(config, before, key);
   }
   return out;
 }
@@ -139,7 +134,7 @@ Json schema_of(const Field& field) {
 Json section_schema(const std::string& key) {
   Json properties = Json::object(), values = Json::array();
   for (const std::string& name : names_in(key)) {
-    const std::string path = key.empty() ? name : fmt::format("{}.{}", key, name);
+    const std::string path = path_of(key, name);
     const Field* const field = find_field(path);
     properties[name] = field ? schema_of(*field) : section_schema(path);
     if (field) values.push_back(type_schema(*field));

@@ -11,25 +11,6 @@
 namespace heed {
 namespace {
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-
-/// Removes the leading digits; returns their number.
-std::size_t remove_digits(std::string_view& text) {
-  const auto end = std::ranges::find_if_not(text, is_digit);
-  const auto count = static_cast<std::size_t>(end - text.begin());
-  text.remove_prefix(count);
-  return count;
-}
-
-/// Removes a minus sign and digits from the front. Returns false unless they have the form
-/// -?(0|[1-9][0-9]*), so that is_decimal refuses 010, which YAML 1.1 reads as the octal number 8.
-bool remove_integer_part(std::string_view& text) {
-  if (text.starts_with('-')) text.remove_prefix(1);
-  const bool leading_zero = text.starts_with('0');
-  const std::size_t digits = remove_digits(text);
-  return digits == 1 || (digits > 1 && !leading_zero);
-}
-
 bool is_bare(const YamlNode& node) { return node.kind == YamlNode::Kind::scalar && !node.quoted; }
 
 /// Throws a ValueError such as `expected a whole number, got "many"`.
@@ -115,23 +96,19 @@ nlohmann::json read_files(const YamlNode& node, const std::string& what) {
   return names;
 }
 
-nlohmann::json read_pair(const YamlNode& node, const Field& field) {
-  if (node.kind != YamlNode::Kind::list) refuse(node, "two numbers, as in [0.9, 0.98]");
-  if (node.items.size() != 2) {
+/// Reads a pair of numbers or a list of whole numbers.
+nlohmann::json read_numbers(const YamlNode& node, const Field& field) {
+  const bool pair = field.kind == FieldKind::pair;
+  if (node.kind != YamlNode::Kind::list)
+    refuse(node, pair ? "two numbers, as in [0.9, 0.98]" : "a list of whole numbers, as in [2, 2]");
+  if (pair && node.items.size() != 2)
     throw ValueError{node.place,
                      fmt::format("expected two numbers, got a list of {}", node.items.size())};
-  }
-  nlohmann::json pair = nlohmann::json::array();
-  for (const YamlNode& item : node.items) pair.push_back(in_range(read_number(item), field, item));
-  return pair;
-}
-
-nlohmann::json read_integers(const YamlNode& node, const Field& field) {
-  if (node.kind != YamlNode::Kind::list) refuse(node, "a list of whole numbers, as in [2, 2]");
   if (node.items.empty()) throw ValueError{node.place, "expected at least one number"};
   nlohmann::json all = nlohmann::json::array();
   for (const YamlNode& item : node.items)
-    all.push_back(in_range(read_integer(item, "a whole number"), field, item));
+    all.push_back(
+        in_range(pair ? read_number(item) : read_integer(item, "a whole number"), field, item));
   return all;
 }
 
@@ -153,17 +130,13 @@ std::string yaml_of(const nlohmann::json& value) {
 }  // namespace
 
 bool is_decimal(std::string_view text) {
-  if (!remove_integer_part(text)) return false;
-  if (text.starts_with('.')) {
-    text.remove_prefix(1);
-    if (remove_digits(text) == 0) return false;
+  try {  // in JSON's notation, which excludes 010, in YAML 1.1 the octal number 8
+    return nlohmann::json::parse(text).is_number();
+  } catch (const nlohmann::json::parse_error&) {
+    return false;
+  } catch (const nlohmann::json::out_of_range&) {  // a number that no double can represent
+    return true;
   }
-  if (text.starts_with('e') || text.starts_with('E')) {
-    text.remove_prefix(1);
-    if (text.starts_with('+') || text.starts_with('-')) text.remove_prefix(1);
-    if (remove_digits(text) == 0) return false;
-  }
-  return text.empty();
 }
 
 nlohmann::json number_json(double x) {
@@ -200,9 +173,8 @@ nlohmann::json Field::read(const YamlNode& node) const {
     case FieldKind::choice:
       return read_choice(node, *this);
     case FieldKind::pair:
-      return read_pair(node, *this);
     case FieldKind::integers:
-      return read_integers(node, *this);
+      return read_numbers(node, *this);
   }
   return {};
 }

@@ -24,30 +24,6 @@ constexpr std::size_t max_missing = 100;  ///< maximum number of missing colons 
 
 // ---- what yaml-cpp accepts or misreports -----------------------------------------------------
 
-/// The first byte that no config may contain: invalid UTF-8, or a control character other than a
-/// tab or a line ending. yaml-cpp accepts most of them.
-std::optional<ValueError> find_flaw(std::string_view text, int source) {
-  const auto is_flaw = [](char c) {
-    const auto byte = static_cast<unsigned char>(c);
-    return (byte < 0x20 && byte != '\t' && byte != '\n') || byte == 0x7F;
-  };
-  std::size_t at = 0;
-  for (; at < text.size(); ++at) {
-    if (is_flaw(text[at]) && !text.substr(at).starts_with("\r\n")) break;
-  }
-  const bool broken = invalid_utf8(text.substr(0, at)) != std::string_view::npos;
-  at = std::min(at, invalid_utf8(text.substr(0, at)));
-  if (at == text.size()) return std::nullopt;
-  const std::string_view before = text.substr(0, at);
-  const auto begins = [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; };
-  const int line = static_cast<int>(std::ranges::count(before, '\n')) + 1;
-  const auto column = std::ranges::count_if(before.substr(before.rfind('\n') + 1), begins) + 1;
-  return ValueError{
-      {source, line, static_cast<int>(column)},
-      broken ? "invalid UTF-8"
-             : fmt::format("control character 0x{:02x}", static_cast<unsigned char>(text[at]))};
-}
-
 /// Converts columns in bytes, as yaml-cpp counts them, to columns in characters.
 class Columns {
  public:
@@ -70,6 +46,28 @@ class Columns {
  private:
   std::vector<std::int32_t> characters_{0};  ///< number of characters that begin before each byte
 };
+
+/// Throws the first byte that no config may contain: invalid UTF-8, or a control character other
+/// than a tab or a line ending. yaml-cpp accepts most of them.
+void refuse_flaw(std::string_view text, int source) {
+  const auto is_flaw = [](char c) {
+    const auto byte = static_cast<unsigned char>(c);
+    return (byte < 0x20 && byte != '\t' && byte != '\n') || byte == 0x7F;
+  };
+  std::size_t control = 0;
+  while (control < text.size() &&
+         (!is_flaw(text[control]) || text.substr(control).starts_with("\r\n")))
+    ++control;
+  const std::size_t broken = invalid_utf8(text), at = std::min(control, broken);
+  if (at == text.size()) return;
+  const std::string_view before = text.substr(0, at);
+  const auto column = static_cast<int>(at - (before.rfind('\n') + 1));  // npos + 1 is 0
+  throw ValueError{{source, static_cast<int>(std::ranges::count(before, '\n')) + 1,
+                    Columns(before).at(at, column)},
+                   at == broken ? "invalid UTF-8"
+                                : fmt::format("control character 0x{:02x}",
+                                              static_cast<unsigned char>(text[at]))};
+}
 
 /// The offset after an anchor (`&name` and white space) at `at`; npos if the text ends there, and
 /// `at` if there is no anchor. Needed because yaml-cpp's mark of a node is that of its anchor.
@@ -368,13 +366,9 @@ class Builder : public YAML::EventHandler {
 
 }  // namespace
 
-YamlEntry* YamlNode::find(std::string_view key) {
+const YamlEntry* YamlNode::find(std::string_view key) const {
   const auto found = std::ranges::find(entries, key, &YamlEntry::key);
   return found == entries.end() ? nullptr : &*found;
-}
-
-const YamlEntry* YamlNode::find(std::string_view key) const {
-  return const_cast<YamlNode*>(this)->find(key);
 }
 
 YamlNode::Found YamlNode::place_of(std::string_view path) const {
@@ -399,12 +393,9 @@ std::optional<YamlNode> parse_yaml(std::string_view text, int source, Problems& 
     problems.add({source, 1, 1}, "", fmt::format("larger than {} KiB", yaml_max_bytes / 1024));
     return std::nullopt;
   }
-  if (const auto flaw = find_flaw(text, source)) {
-    problems.add(flaw->place, "", flaw->message);
-    return std::nullopt;
-  }
   Builder builder(text, source, problems, key);
   try {
+    refuse_flaw(text, source);
     std::istringstream stream{std::string(text)};
     YAML::Parser parser(stream);
     while (parser.HandleNextDocument(builder)) {

@@ -26,7 +26,6 @@ struct YamlNode {
   std::vector<YamlNode> items;     ///< items of a list
   std::vector<YamlEntry> entries;  ///< entries of a map, in the order of the file
 
-  YamlEntry* find(std::string_view key);
   const YamlEntry* find(std::string_view key) const;
 
   struct Found {

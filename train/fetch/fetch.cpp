@@ -117,51 +117,27 @@ bool is_present(const fs::path& path, const FetchFile& file) {
   }
 }
 
-std::string curl_reason(const ProgramResult& result) {
-  std::string_view text = result.text;
-  while (text.ends_with('\n')) text.remove_suffix(1);
-  if (const std::size_t line = text.rfind('\n'); line != std::string_view::npos)
-    text.remove_prefix(line + 1);
-  return text.empty() ? fmt::format("curl exited with status {}", result.status)
-                      : std::string(text);
-}
-
-ProgramResult run_curl(const std::vector<std::string>& arguments) {
+void download(const std::string& url, const fs::path& into, const FetchFile& file) {
+  std::vector<std::string> command{"curl", "--fail", "--location", "--silent", "--show-error"};
+  for (const auto& [option, value] : {std::pair<std::string, std::string>("--retry", "3"),
+                                      {"--connect-timeout", "20"},
+                                      {"--speed-limit", "100"},
+                                      {"--speed-time", "60"},
+                                      {"--max-filesize", std::to_string(max_size(file))},
+                                      {"--output", into.string()},
+                                      {"--url", url}})
+    command.insert(command.end(), {option, value});
+  ProgramResult curl;
   try {
-    return run_program(arguments, STDERR_FILENO);
+    curl = run_program(command, STDERR_FILENO);
   } catch (const Error& error) {
     throw Error(error.code, "{}; install curl, or copy the files from a folder with --from",
                 error.what());
   }
-}
-
-void download(const std::string& url, const fs::path& into, const FetchFile& file,
-              bool is_default_base) {
-  const std::string protocols = is_default_base ? "=https" : "=https,http,file";
-  const ProgramResult result = run_curl({"curl",
-                                         "--fail",
-                                         "--location",
-                                         "--silent",
-                                         "--show-error",
-                                         "--retry",
-                                         "3",
-                                         "--connect-timeout",
-                                         "20",
-                                         "--speed-limit",
-                                         "100",
-                                         "--speed-time",
-                                         "60",
-                                         "--max-filesize",
-                                         std::to_string(max_size(file)),
-                                         "--proto",
-                                         protocols,
-                                         "--proto-redir",
-                                         protocols,
-                                         "--output",
-                                         into.string(),
-                                         "--url",
-                                         url});
-  if (result.status != 0) throw Error(Exit::io, "cannot fetch {}: {}", url, curl_reason(result));
+  if (curl.status == 0) return;
+  const std::string reason = curl.last_line();
+  throw Error(Exit::io, "cannot fetch {}: {}", url,
+              reason.empty() ? fmt::format("curl exited with status {}", curl.status) : reason);
 }
 
 /// The path of a file in the folder of --from or its subfolder named after the set, under its local
@@ -222,7 +198,7 @@ FetchResult fetch(const FetchSet& set, const FetchOptions& options,
     } else {
       const PartFile part(path);
       where = options.base + file.url;
-      download(where, part.path, file, options.base == kGitHub);
+      download(where, part.path, file);
       bytes = read_bytes(part.path, max_size(file));
     }
     const std::string content = checked_content(bytes, file, where);

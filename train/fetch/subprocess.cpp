@@ -20,21 +20,6 @@ namespace {
 constexpr std::size_t kMinText =
     std::size_t{1} << 16;  // minimum number of bytes kept from the end of a long output
 
-/// The destinations of the standard streams of a child process.
-struct Redirections {
-  posix_spawn_file_actions_t actions;
-  Redirections(int keep, int into) {
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-    const int other = keep == STDOUT_FILENO ? STDERR_FILENO : STDOUT_FILENO;
-    posix_spawn_file_actions_addopen(&actions, other, "/dev/null", O_WRONLY, 0);
-    posix_spawn_file_actions_adddup2(&actions, into, keep);
-  }
-  ~Redirections() { posix_spawn_file_actions_destroy(&actions); }
-  Redirections(const Redirections&) = delete;
-  Redirections& operator=(const Redirections&) = delete;
-};
-
 std::string read_to_end(int descriptor) {
   std::string text;
   std::array<char, 4096> piece;
@@ -49,6 +34,11 @@ std::string read_to_end(int descriptor) {
 
 }  // namespace
 
+std::string ProgramResult::last_line() const {
+  const std::string lines = text.substr(0, text.find_last_not_of('\n') + 1);
+  return lines.substr(lines.find_last_of("\n\r") + 1);  // npos + 1 is 0
+}
+
 ProgramResult run_program(const std::vector<std::string>& arguments, int keep,
                           const std::function<void(int)>& started) {
   std::array<int, 2> ends{};
@@ -58,7 +48,12 @@ ProgramResult run_program(const std::vector<std::string>& arguments, int keep,
   pid_t child = 0;
   {
     const FileDescriptor write_end(ends[1]);
-    const Redirections redirections(keep, write_end.get());
+    posix_spawn_file_actions_t streams;
+    posix_spawn_file_actions_init(&streams);
+    posix_spawn_file_actions_addopen(&streams, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+    const int other = keep == STDOUT_FILENO ? STDERR_FILENO : STDOUT_FILENO;
+    posix_spawn_file_actions_addopen(&streams, other, "/dev/null", O_WRONLY, 0);
+    posix_spawn_file_actions_adddup2(&streams, write_end.get(), keep);
     std::vector<char*> argv;
     argv.reserve(arguments.size() + 1);
     for (const std::string& argument : arguments)
@@ -67,9 +62,9 @@ ProgramResult run_program(const std::vector<std::string>& arguments, int keep,
     posix_spawnattr_t attributes;
     posix_spawnattr_init(&attributes);
     if (started) posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
-    const int error =
-        ::posix_spawnp(&child, argv[0], &redirections.actions, &attributes, argv.data(), environ);
+    const int error = ::posix_spawnp(&child, argv[0], &streams, &attributes, argv.data(), environ);
     posix_spawnattr_destroy(&attributes);
+    posix_spawn_file_actions_destroy(&streams);
     if (error != 0)
       throw Error(Exit::failed, "cannot run {}: {}", arguments.front(),
                   std::generic_category().message(error));

@@ -10,6 +10,8 @@ struct ProgramResult {
   int status = 0;    ///< exit status; 128 + signal if the program was killed
   int signal = 0;    ///< signal that killed the program; 0: it exited
   std::string text;  ///< output on the captured stream; at least its last 64 KiB
+
+  std::string last_line() const;
 };
 
 /// Runs a program found in PATH and waits for it. Its stdin is empty. `keep` selects the stream to

@@ -26,18 +26,16 @@ void add_files(CLI::App* command, const char* name, std::vector<std::string>& fi
   add_choice(command, choices, name, files, "FILE", help)->allow_extra_args(false);
 }
 
-/// An override and the option that set it: "decode.beam=3" and "--beam 3".
-struct Shortcut {
-  std::string override, typed;
-};
+/// Overrides and the options that set them: "decode.beam=3" and "--beam 3".
+using Shortcuts = std::vector<std::pair<std::string, std::string>>;
 
 /// Adds an option equivalent to key=value, which also sets the `implied` overrides.
-CLI::Option* add_shortcut(CLI::App* command, const char* name, std::vector<Shortcut>& shortcuts,
+CLI::Option* add_shortcut(CLI::App* command, const char* name, Shortcuts& shortcuts,
                           const char* key, const std::vector<std::string>& implied) {
   const auto take = [&shortcuts, name, key, implied](const std::string& value) {
     const std::string typed = fmt::format("{} {}", name, value);
-    for (const std::string& override : implied) shortcuts.push_back({override, typed});
-    shortcuts.push_back({fmt::format("{}={}", key, value), typed});
+    for (const std::string& override : implied) shortcuts.emplace_back(override, typed);
+    shortcuts.emplace_back(fmt::format("{}={}", key, value), typed);
   };
   return command
       ->add_option_function<std::string>(name, take, fmt::format("shorthand for {}=…", key))
@@ -49,8 +47,8 @@ void add_train(CLI::App& app, Job& job, const std::vector<std::string>& typed) {
   const auto [command, options] = add_command<TrainCommand>(
       app, job, "train", "train a model and print its final metrics", train_command);
   options->command = typed;
-  add_config(command, options->config, options->overrides, "train.steps=200");
-  add_new_run(command, options->run, options->overwrite, "run folder (default: runs/<name>)");
+  add_config(command, *options, "train.steps=200");
+  add_new_run(command, *options, "run folder (default: runs/<name>)");
   add_json(command, options->json, "the final metrics");
   command->footer(
       "Progress goes to standard error. Ctrl-C saves a checkpoint and stops the run; heed resume\n"
@@ -61,10 +59,9 @@ void add_train(CLI::App& app, Job& job, const std::vector<std::string>& typed) {
       "decoder: 2}'");
 }
 
-void add_resume(CLI::App& app, Job& job, const std::vector<std::string>& typed) {
+void add_resume(CLI::App& app, Job& job) {
   const auto [command, options] = add_command<ResumeCommand>(
       app, job, "resume", "continue from the newest valid checkpoint", resume_command);
-  options->command = typed;
   add_run(command, options->run, options->overrides, "train.steps=4000");
   add_json(command, options->json, "the final metrics");
   command->footer(
@@ -113,10 +110,11 @@ void add_eval(CLI::App& app, Job& job) {
   add_choice(command, choices, "--split", options->split, "NAME",
              "valid or test (default: test, or valid if there are no test data)")
       ->check(CLI::IsMember({"valid", "test"}));
-  add_files(command, "--source", options->source, "source lines to evaluate instead of a split");
-  add_files(command, "--target", options->target,
+  add_files(command, "--source", options->files.source,
+            "source lines to evaluate instead of a split");
+  add_files(command, "--target", options->files.target,
             "targets of these lines, such as reference translations");
-  add_files(command, "--text", options->text,
+  add_files(command, "--text", options->files.text,
             "tasks lm, mlm and denoise: text to evaluate instead of a split");
   add_weights(command, options->weights);
   add_flag(command, choices, "--pretokenised", options->pretokenised,
@@ -135,23 +133,23 @@ void add_eval(CLI::App& app, Job& job) {
 }
 
 /// Replaces overrides in an error message with the options as typed.
-Error as_typed(const Error& error, const std::vector<Shortcut>& shortcuts) {
+Error as_typed(const Error& error, const Shortcuts& shortcuts) {
   std::string message = error.what();
-  for (const Shortcut& shortcut : shortcuts) {
-    const std::string place = fmt::format("command line: {}:", shortcut.override);
+  for (const auto& [override, typed] : shortcuts) {
+    const std::string place = fmt::format("command line: {}:", override);
     if (const std::size_t at = message.find(place); at != std::string::npos)
-      message.replace(at, place.size(), shortcut.typed + ":");
+      message.replace(at, place.size(), typed + ":");
   }
   return {error.code, message};
 }
 
 void add_generate(CLI::App& app, Job& job) {
   const auto options = std::make_shared<GenerateCommand>();
-  const auto shortcuts = std::make_shared<std::vector<Shortcut>>();
+  const auto shortcuts = std::make_shared<Shortcuts>();
   CLI::App* const command = app.add_subcommand(
       "generate", "translate, label or continue lines, by greedy search, beam search or sampling");
   command->callback([options, shortcuts, &job] {
-    for (const Shortcut& shortcut : *shortcuts) options->overrides.push_back(shortcut.override);
+    for (const auto& [override, typed] : *shortcuts) options->overrides.push_back(override);
     job = [options, shortcuts] {
       try {
         return generate_command(*options);
@@ -173,10 +171,7 @@ void add_generate(CLI::App& app, Job& job) {
   add_shortcut(command, "--max-length", *shortcuts, "decode.max_length", {});
   command
       ->add_flag_callback(
-          "--sample",
-          [shortcuts] {
-            shortcuts->push_back({"decode.sample=true", "--sample"});
-          },
+          "--sample", [shortcuts] { shortcuts->emplace_back("decode.sample=true", "--sample"); },
           "draw tokens at random instead of searching")
       ->excludes(beam)
       ->group(choices);
@@ -248,7 +243,7 @@ void add_gradcheck(CLI::App& app, Job& job) {
   const auto [command, options] = add_command<GradcheckCommand>(
       app, job, "gradcheck", "check the gradient of every model parameter in float64",
       gradcheck_command);
-  add_config(command, options->config, options->overrides, "model.norm=post");
+  add_config(command, *options, "model.norm=post");
   add_choice(
       command, choices, "--entries", options->entries, "N",
       "number of entries to check per parameter (default: 4 to 256, as many as fit in about 40 s)")
@@ -269,7 +264,7 @@ void add_bench(CLI::App& app, Job& job) {
       app, job, "bench",
       "time of a step, tokens/s, GFLOP/s, share of time in matrix products, time by op",
       bench_command);
-  add_config(command, options->config, options->overrides, "train.batch_tokens=8192");
+  add_config(command, *options, "train.batch_tokens=8192");
   add_choice(command, choices, "--steps", options->steps, "N",
              "number of steps to measure (default: 5 to 400, as many as fit in about 10 s)")
       ->check(CLI::Range(1, 1'000'000));
@@ -294,7 +289,7 @@ void add_prune(CLI::App& app, Job& job, const std::vector<std::string>& typed) {
              "share of the weights (in matrices) to set to zero, the smallest magnitudes first")
       ->check(CLI::Range(0.0, 1.0));
   add_weights(command, options->weights);
-  add_new_run(command, options->to, options->overwrite, "the new run folder")->required();
+  add_new_run(command, *options, "the new run folder")->required();
   add_json(command, options->json, "a record of the pruning");
   command->footer(
       "The importance of heads is measured on at most 1,000 sequences of the validation data or,\n"
@@ -313,7 +308,7 @@ void add_quantize(CLI::App& app, Job& job, const std::vector<std::string>& typed
   options->command = typed;
   add_argument(command, "RUN", options->run, "run folder, such as runs/dates")->required();
   add_weights(command, options->weights);
-  add_new_run(command, options->to, options->overwrite, "the new run folder (default: RUN-int8)");
+  add_new_run(command, *options, "the new run folder (default: RUN-int8)");
   add_json(command, options->json, "a record of the quantisation");
   command->footer(
       "Matrices become int8 with a float32 scale for each row; vectors remain float32. heed eval\n"
@@ -347,14 +342,11 @@ void print_help(CLI::App& app, const std::string& name) {
 
 void add_help(CLI::App& app, Job& job) {
   const auto name = std::make_shared<std::string>();
-  CLI::App* const command = app.add_subcommand("help", "the help of a command");
-  add_argument(command, "COMMAND", *name, "a command (default: heed itself)");
-  command->callback([&app, &job, name] {
-    job = [&app, name] {
-      print_help(app, *name);
-      return 0;
-    };
+  CLI::App* const command = add_job(app, job, "help", "the help of a command", [&app, name] {
+    print_help(app, *name);
+    return 0;
   });
+  add_argument(command, "COMMAND", *name, "a command (default: heed itself)");
 }
 
 }  // namespace
@@ -373,7 +365,7 @@ std::string unknown_command(const CLI::App& app, const std::string& word) {
 
 void add_commands(CLI::App& app, Job& job, const std::vector<std::string>& typed) {
   add_train(app, job, typed);
-  add_resume(app, job, typed);
+  add_resume(app, job);
   add_sweep(app, job);
   add_eval(app, job);
   add_generate(app, job);

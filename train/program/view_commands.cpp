@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <cstdint>
-#include <memory>
 
 #include "train/commands/commands.h"
 #include "train/program/arguments.h"
@@ -16,15 +15,14 @@ namespace {
 using namespace arguments;
 
 void add_attention(CLI::App& app, Job& job) {
-  const auto options = std::make_shared<AttentionCommand>();
-  CLI::App* const command = app.add_subcommand("attention", "what each head of a model attends to");
+  const auto [command, options] = add_command<AttentionCommand>(
+      app, job, "attention", "what each head of a model attends to", attention_command);
   CLI::Option* const output =
       add_choice(command, results, "--output", options->output, "FILE",
                  "output file: a drawing if its name ends in .svg, else a page (default: "
                  "attention.html; with --json, standard output)");
-  command->callback([options, output, &job] {
+  command->parse_complete_callback([options = options, output] {
     if (options->json && output->empty()) options->output = "-";
-    job = [options] { return attention_command(*options); };
   });
   add_run(command, options->run, options->overrides, "decode.beam=1");
   add_choice(
@@ -160,9 +158,8 @@ void add_show(CLI::App& app, Job& job) {
 }
 
 void add_report(CLI::App& app, Job& job) {
-  const auto options = std::make_shared<ReportCommand>();
-  CLI::App* const command =
-      app.add_subcommand("report", "a page with the curves, results and outputs of runs");
+  const auto [command, options] = add_command<ReportCommand>(
+      app, job, "report", "a page with the curves, results and outputs of runs", report_command);
   add_argument(command, "RUN", options->runs, "run folders; each is compared with the first")
       ->required();
   CLI::Option* const output =
@@ -184,9 +181,8 @@ void add_report(CLI::App& app, Job& job) {
   add_flag(command, choices, "--profile", options->profile,
            "measure the time of each op in a step of the first run's config")
       ->excludes(csv);
-  command->callback([options, output, csv, &job] {
+  command->parse_complete_callback([options = options, output, csv] {
     if (!csv->empty() && output->empty()) options->output = "-";
-    job = [options] { return report_command(*options); };
   });
   command->footer(
       "The page is self-contained. Runs that differ only in their seed are drawn as one line,\n"

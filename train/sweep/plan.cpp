@@ -152,13 +152,6 @@ std::string text_of(const std::string& path) {
   }
 }
 
-/// All settings of a config as text, for comparison.
-std::string settings_of(const Config& config) {
-  std::string text;
-  for (const Field& field : fields()) text += field.get(config).dump() + "\n";
-  return text;
-}
-
 /// Throws Error(usage) for a plan that varies nothing or has contradictory settings.
 void check(const SweepPlan& plan, const Config& config, const std::string& path) {
   if (plan.axes.empty() && plan.seeds == 1)
@@ -234,7 +227,7 @@ std::vector<SweepMember> members_of(const SweepPlan& plan, const std::string& co
       member.overrides.insert(member.overrides.end(), varied.begin(), varied.end());
       std::string settings;
       try {
-        settings = settings_of(read_config(config, member.overrides));
+        settings = config_json(read_config(config, member.overrides)).dump();
       } catch (const Error& error) {
         throw Error(error.code, "run {} of the sweep: {}", member.name, error.what());
       }

@@ -22,6 +22,7 @@
 #include "train/fetch/subprocess.h"
 #include "train/results/history.h"
 #include "train/tasks/evaluation.h"
+#include "train/terminal/run_log.h"
 #include "train/terminal/signals.h"
 
 namespace heed {
@@ -29,9 +30,6 @@ namespace heed {
 namespace {
 
 constexpr auto pause = std::chrono::milliseconds(200);
-
-/// The path of this executable, which the processes of the runs execute.
-std::string this_program() { return std::filesystem::read_symlink("/proc/self/exe").string(); }
 
 /// The reason why a run failed: the signal that killed it, or its exit status and the last line of
 /// its messages.
@@ -43,18 +41,15 @@ std::string reason_of(const ProgramResult& result) {
         name != nullptr ? fmt::format("SIG{}", name) : fmt::format("signal {}", result.signal),
         result.signal == SIGKILL ? ", perhaps because memory ran out" : "");
   }
-  std::string_view line = result.text;
-  while (line.ends_with('\n')) line.remove_suffix(1);
-  line.remove_prefix(line.find_last_of("\n\r") + 1);  // npos + 1 is 0
-  if (line.starts_with("heed: ")) line.remove_prefix(6);
+  std::string line = result.last_line();
+  if (line.starts_with("heed: ")) line.erase(0, 6);
   return fmt::format("status {}: {}", result.status, line);
 }
 
 class Sweep {
  public:
-  Sweep(const SweepOptions& options, const std::vector<SweepMember>& members,
-        const std::function<void(const std::string&)>& on_message)
-      : options_(options), members_(members), on_message_(on_message), state_(members.size()) {}
+  Sweep(const SweepOptions& options, const std::vector<SweepMember>& members)
+      : options_(options), members_(members), state_(members.size()) {}
 
   SweepResult run() {
     if (options_.halving)
@@ -107,11 +102,8 @@ class Sweep {
       }
     };
     std::thread watch([&] {
-      while (!ended) {
-        std::this_thread::sleep_for(pause);
-        if (const int signal = signals_.stop(); signal != 0 && !passed_on_.exchange(true))
-          pass_on(signal);
-      }
+      while (!ended && signals_.stop() == 0) std::this_thread::sleep_for(pause);
+      pass_on(signals_.stop());
     });
     std::vector<std::thread> threads;
     for (std::int64_t j = 0; j < options_.jobs; ++j) threads.emplace_back(work);
@@ -120,6 +112,7 @@ class Sweep {
     watch.join();
   }
 
+  /// Sends the signal to the processes of all runs; signal 0 does nothing.
   void pass_on(int signal) {
     const std::lock_guard lock(mutex_);
     for (const State& state : state_)
@@ -129,7 +122,7 @@ class Sweep {
   std::vector<std::string> command_of(std::size_t i, const Round& round) const {
     const std::string folder = folder_of(i);
     const bool begun = std::filesystem::exists(folder + "/config.yaml");
-    std::vector<std::string> words{this_program()};
+    std::vector<std::string> words{std::filesystem::read_symlink("/proc/self/exe").string()};
     if (begun) {
       words.insert(words.end(), {"resume", folder});
     } else {
@@ -159,11 +152,6 @@ class Sweep {
     state_[i].process = process;
   }
 
-  void say(const std::string& line) {
-    const std::lock_guard lock(mutex_);
-    on_message_(line);
-  }
-
   void run_one(std::size_t i, const Round& round) {
     if (is_finished(i, round)) {
       state_[i].finished = true;
@@ -179,7 +167,7 @@ class Sweep {
       set_process(i, 0);
       // A process that an earlier, killed sweep started may still be training this run.
       if (!waits && result.status == static_cast<int>(Exit::locked))
-        say(members_[i].name + "  waits for another process that is training it");
+        print_message(members_[i].name + "  waits for another process that is training it");
     }
     if (result.status == 0)
       state_[i].finished = true;
@@ -207,9 +195,10 @@ class Sweep {
   void report(std::size_t i, std::size_t done, std::size_t all, const Round& round,
               const std::string& outcome) {
     if (!state_[i].finished && state_[i].reason.empty()) return;  // stopped by a signal
-    say(fmt::format("{} of {}{}  {}  {}", done, all,
-                    round.steps > 0 ? fmt::format(", {} steps", round.steps) : "", members_[i].name,
-                    state_[i].finished ? outcome : "failed: " + state_[i].reason));
+    print_message(fmt::format("{} of {}{}  {}  {}", done, all,
+                              round.steps > 0 ? fmt::format(", {} steps", round.steps) : "",
+                              members_[i].name,
+                              state_[i].finished ? outcome : "failed: " + state_[i].reason));
   }
 
   // ---- halving ----------------------------------------------------------------------------------
@@ -277,16 +266,10 @@ class Sweep {
 
   const SweepOptions& options_;
   const std::vector<SweepMember>& members_;
-  const std::function<void(const std::string&)>& on_message_;
   std::vector<State> state_;
   SignalRequests signals_;
-  std::atomic<bool> passed_on_ = false;
   std::mutex mutex_;
 };
-
-}  // namespace
-
-namespace {
 
 nlohmann::json record_of(const SweepOptions& options, const std::vector<SweepMember>& members) {
   nlohmann::json record{
@@ -342,9 +325,8 @@ void claim_folder(const SweepOptions& options, const std::vector<SweepMember>& m
   write_file_durably(path, record.dump(2) + "\n");
 }
 
-SweepResult run_sweep(const SweepOptions& options, const std::vector<SweepMember>& members,
-                      const std::function<void(const std::string&)>& on_message) {
-  return Sweep(options, members, on_message).run();
+SweepResult run_sweep(const SweepOptions& options, const std::vector<SweepMember>& members) {
+  return Sweep(options, members).run();
 }
 
 }  // namespace heed

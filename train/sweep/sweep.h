@@ -1,7 +1,6 @@
 #pragma once
 /// Trains the runs of a sweep, one process per run, in one folder.
 #include <filesystem>
-#include <functional>
 #include <string>
 #include <vector>
 
@@ -32,16 +31,15 @@ struct SweepResult {
 /// the folder contains another sweep or a run, or if the config has changed since the sweep began.
 void claim_folder(const SweepOptions& options, const std::vector<SweepMember>& members);
 
-/// Trains or continues each run; finished runs remain unchanged. `on_message` receives a line when
-/// a run ends or waits for another process. A stop signal is passed on to the runs, which save a
-/// checkpoint and end.
+/// Trains or continues each run; finished runs remain unchanged. Prints a line when a run ends or
+/// waits for another process. A stop signal is passed on to the runs, which save a checkpoint and
+/// end.
 ///
 /// With halving, all points are trained for a fraction of train.steps, then the better half for
 /// twice as many steps, and so on, until one point is left and reaches train.steps (successive
 /// halving, Jamieson and Talwalkar 2016). Points are ranked by the metric train.best of the last
 /// validation of the round, averaged over their seeds. The learning-rate schedule is the same in
 /// all rounds.
-SweepResult run_sweep(const SweepOptions& options, const std::vector<SweepMember>& members,
-                      const std::function<void(const std::string&)>& on_message);
+SweepResult run_sweep(const SweepOptions& options, const std::vector<SweepMember>& members);
 
 }  // namespace heed

@@ -6,14 +6,16 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <cmath>
 #include <cstdlib>
+#include <cstring>
+#include <iterator>
 #include <limits>
 #include <utility>
 
 #include "autograd/base/clock.h"
 #include "autograd/io/files.h"
+#include "autograd/io/utf8.h"
 
 namespace heed {
 namespace {
@@ -25,8 +27,7 @@ constexpr std::size_t kCurve = 12;         // maximum number of columns of the s
 
 /// Part of a progress line.
 struct Field {
-  std::string text;
-  int columns = 0;
+  std::string text;       ///< empty: the bar, drawn when its width is known
   int drop_priority = 0;  ///< the field with the maximum is dropped first
 };
 
@@ -47,20 +48,22 @@ std::string steps(const ProgressState& state) {
                          : fmt::format("{}", state.step);
 }
 
-std::string loss(const ProgressState& state) { return fmt::format("loss {:.4f}", *state.loss); }
-std::string rate(const ProgressState& state) {
-  return fmt::format("{} tok/s", format_quantity(*state.tokens_per_second));
-}
-std::string learning_rate(const ProgressState& state) {
-  return fmt::format("lr {:.2e}", *state.learning_rate);
-}
-std::string time_left(const ProgressState& state) {
-  return fmt::format("ETA {}", format_duration(*state.seconds_left));
+/// The values of the state and, if it is not empty, the sparkline.
+std::vector<Field> values_of(const ProgressState& state, const std::string& sparkline) {
+  std::vector<Field> fields;
+  if (state.loss) fields.push_back({fmt::format("loss {:.4f}", *state.loss), 1});
+  if (!sparkline.empty()) fields.push_back({sparkline, 7});
+  if (state.tokens_per_second)
+    fields.push_back({format_quantity(*state.tokens_per_second) + " tok/s", 5});
+  if (state.learning_rate) fields.push_back({fmt::format("lr {:.2e}", *state.learning_rate), 6});
+  if (state.seconds_left) fields.push_back({"ETA " + format_duration(*state.seconds_left), 2});
+  return fields;
 }
 
 int columns_of(const std::vector<Field>& fields, std::string_view label) {
   int columns = static_cast<int>(label.size());
-  for (const Field& field : fields) columns += 2 + field.columns;
+  for (const Field& field : fields)
+    columns += 2 + (field.text.empty() ? kMinBar : static_cast<int>(character_count(field.text)));
   return columns;
 }
 
@@ -78,9 +81,7 @@ bool locale_is_utf8() {
     locale = environment(name);
     if (!locale.empty()) break;
   }
-  std::transform(locale.begin(), locale.end(), locale.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return locale.find("utf-8") != std::string::npos || locale.find("utf8") != std::string::npos;
+  return ::strcasestr(locale.c_str(), "utf-8") || ::strcasestr(locale.c_str(), "utf8");
 }
 
 int terminal_width(int descriptor) {
@@ -165,29 +166,16 @@ std::string format_sparkline(std::span<const double> values) {
 std::string format_bar_line(std::string_view label, const ProgressState& state,
                             const ProgressStyle& style) {
   std::vector<Field> fields;
-  const auto add = [&](const std::string& text, int drop_priority) {
-    fields.push_back({text, static_cast<int>(text.size()), drop_priority});
-  };
-  if (state.total > 0) {
-    fields.push_back({"", kMinBar, 3});  // the bar, drawn when its width is known
-    add(fmt::format("{:>4}", percent(state)), 0);
-  }
-  add(steps(state), state.total > 0 ? 4 : 0);
-  if (state.loss) add(loss(state), 1);
+  if (state.total > 0) fields = {{"", 3}, {fmt::format("{:>4}", percent(state)), 0}};
+  fields.push_back({steps(state), state.total > 0 ? 4 : 0});
   const auto curve = state.curve.last(std::min(state.curve.size(), kCurve));
-  if (style.unicode && curve.size() > 1)
-    fields.push_back({format_sparkline(curve), static_cast<int>(curve.size()), 7});
-  if (state.tokens_per_second) add(rate(state), 5);
-  if (state.learning_rate) add(learning_rate(state), 6);
-  if (state.seconds_left) add(time_left(state), 2);
+  const bool has_curve = style.unicode && curve.size() > 1;
+  std::ranges::copy(values_of(state, has_curve ? format_sparkline(curve) : ""),
+                    std::back_inserter(fields));
 
   const int room = style.width - 1;  // some terminals wrap after the last column
-  while (!fields.empty() && columns_of(fields, label) > room) {
-    const auto dropped = std::max_element(
-        fields.begin(), fields.end(),
-        [](const auto& a, const auto& b) { return a.drop_priority < b.drop_priority; });
-    fields.erase(dropped);
-  }
+  while (!fields.empty() && columns_of(fields, label) > room)
+    fields.erase(std::ranges::max_element(fields, {}, &Field::drop_priority));
   std::string line = style.color ? fmt::format("{}{}{}", kBold, label, kReset) : std::string(label);
   if (fields.empty())
     return std::string(label.substr(0, static_cast<std::size_t>(std::max(room, 0))));
@@ -204,10 +192,7 @@ std::string format_bar_line(std::string_view label, const ProgressState& state,
 std::string format_plain_line(std::string_view label, const ProgressState& state) {
   std::string line = fmt::format("{} step {}", label, steps(state));
   if (state.total > 0) line += fmt::format(" ({})", percent(state));
-  if (state.loss) line += "  " + loss(state);
-  if (state.tokens_per_second) line += "  " + rate(state);
-  if (state.learning_rate) line += "  " + learning_rate(state);
-  if (state.seconds_left) line += "  " + time_left(state);
+  for (const Field& field : values_of(state, "")) line += "  " + field.text;
   return line;
 }
 

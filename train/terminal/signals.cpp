@@ -46,16 +46,7 @@ void on_signal(int number) {
 }  // namespace
 
 std::string signal_text(int number) {
-  switch (number) {
-    case SIGINT:
-      return "SIGINT (Ctrl-C)";
-    case SIGTERM:
-      return "SIGTERM";
-    case SIGHUP:
-      return "SIGHUP (hangup)";
-    default:
-      return "signal " + std::to_string(number);
-  }
+  return number == SIGINT ? "SIGINT (Ctrl-C)" : number == SIGHUP ? "SIGHUP (hangup)" : "SIGTERM";
 }
 
 SignalRequests::SignalRequests() {

@@ -4,6 +4,12 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
+
+#include "train/config/fields.h"
+#include "train/fetch/fetch.h"
+#include "train/program/command_line.h"
+#include "train/program/help/option_parts.h"
 
 namespace heed {
 
@@ -94,38 +100,34 @@ std::string run_lines(const std::string& prefix, const std::string& text) {
   return lines + (text.empty() ? run_lines(prefix, "runs/") : "");
 }
 
-std::string override_lines(const std::string& word);
-
-/// The candidates for a word that consists of `prefix`, such as --weights=, and a part of this
-/// kind, which begins with `text`.
-std::string lines_of(const Words& words, const std::string& prefix, const std::string& text) {
-  const auto files = [&](std::string_view pattern) {
-    return fmt::format(":{}\t{}\n", pattern, prefix);
-  };
+std::string choice_lines(const std::string& prefix, const std::vector<std::string>& choices) {
   std::string lines;
-  switch (words.kind) {
-    case WordKind::other:
-      break;
-    case WordKind::choice:
-      for (const std::string& choice : words.choices) lines += line(prefix + choice);
-      break;
-    case WordKind::file:
-      return files("*");
-    case WordKind::folder:
-      return files("*/");
-    case WordKind::config:
-      return files("*.y*ml");
-    case WordKind::run:  // the shell knows what ~/ and quotes mean
-      lines = run_lines(prefix, text);
-      return lines.empty() ? files("*/") : lines;
-    case WordKind::config_or_run:
-      return files("*.y*ml") + (text.empty() ? run_lines(prefix, "runs/") : "");
-    case WordKind::weights:
-      return files("*/") + lines_of({WordKind::choice, {"best", "last", "average"}}, prefix, text);
-    case WordKind::override_key:
-      return override_lines(text);
-  }
+  for (const std::string& choice : choices) lines += line(prefix + choice);
   return lines;
+}
+
+/// The candidates for a word that consists of `prefix`, such as --weights=, and a value, which has
+/// the name `value` in the help and begins with `text`.
+std::string value_lines(const std::string& value, const std::string& prefix,
+                        const std::string& text) {
+  static const std::map<std::string, std::string> patterns{
+      {"FILE", "*"},        {"FOLDER", "*/"},         {"RUN", "*/"},
+      {"CONFIG", "*.y*ml"}, {"CONFIG|RUN", "*.y*ml"}, {"W", "*/"}};
+  const auto pattern = patterns.find(value);
+  if (pattern == patterns.end()) return "";
+  const std::string files = fmt::format(":{}\t{}\n", pattern->second, prefix);
+  if (value == "W") return files + choice_lines(prefix, {"best", "last", "average"});
+  if (value == "CONFIG|RUN" && text.empty()) return files + run_lines(prefix, "runs/");
+  const std::string runs = value == "RUN" ? run_lines(prefix, text) : "";
+  return runs.empty() ? files : runs;  // the shell knows what ~/ and quotes mean
+}
+
+std::string field_lines(const Field& field, const std::string& prefix, const std::string& text) {
+  if (field.kind == FieldKind::boolean) return choice_lines(prefix, {"true", "false"});
+  if (!field.choices.empty()) return choice_lines(prefix, field.choices);
+  if (field.type.ends_with("run folder")) return value_lines("RUN", prefix, text);
+  const bool file = field.kind == FieldKind::files || field.type == "a file";
+  return file ? value_lines("FILE", prefix, text) : "";
 }
 
 /// The keys of a config or, for a word with =, the values of its key.
@@ -133,7 +135,7 @@ std::string override_lines(const std::string& word) {
   std::string lines;
   if (const std::size_t value = word.find('=') + 1; value > 0) {
     const Field* const field = find_field(word.substr(0, value - 1));
-    return field ? lines_of(words_of(*field), word.substr(0, value), word.substr(value)) : "";
+    return field ? field_lines(*field, word.substr(0, value), word.substr(value)) : "";
   }
   const auto add = [&](const std::string& key, const std::string& help) {
     lines += line(key + "=", help.substr(0, help.find(". ")));
@@ -144,56 +146,77 @@ std::string override_lines(const std::string& word) {
   return lines;
 }
 
-std::string option_lines(const std::vector<Argument>& options) {
+std::string command_lines(const CLI::App& app) {
   std::string lines;
-  for (const Argument& option : options)
-    for (const std::string& name : option.names) lines += line(name, option.help);
+  for (const CLI::App* command : commands_of(app))
+    lines += line(command->get_name(), command->get_description());
   return lines;
 }
 
-/// The option of this name that takes a value, or null.
-const Argument* find_option(const CommandEntry& command, const std::string& name) {
-  const auto found = std::ranges::find_if(command.options, [&](const Argument& option) {
-    return !option.is_flag() && std::ranges::find(option.names, name) != option.names.end();
-  });
-  return found == command.options.end() ? nullptr : &*found;
+std::string option_lines(const CLI::App& command) {
+  std::string lines;
+  for (const CLI::Option* option : command.get_options())
+    for (const std::string& name : names_of(*option))
+      lines += line(name, option->get_description());
+  return lines;
 }
 
-std::string argument_lines(const CommandEntry& command, std::span<const std::string> before,
+/// The candidates for a word that is a value of `option`, after `prefix`.
+std::string lines_of(const CLI::App& command, const CLI::Option& option, const std::string& prefix,
+                     const std::string& text) {
+  const std::string value = value_name(option), type = option.get_type_name();
+  if (const std::size_t open = type.find('{'); open != std::string::npos) {  // CLI::IsMember
+    const std::string members = type.substr(open + 1, type.find('}') - open - 1);
+    return choice_lines(prefix, CLI::detail::split(members, ','));
+  }
+  std::vector<std::string> choices;  // CLI11 does not check the arguments of `help` and `fetch`
+  if (value == "COMMAND")
+    for (const CLI::App* other : commands_of(*command.get_parent()))
+      choices.push_back(other->get_name());
+  if (command.get_name() == "fetch" && option.get_positional())
+    for (const FetchSet& set : fetch_sets()) choices.push_back(set.name);
+  if (!choices.empty()) return choice_lines(prefix, choices);
+  return value == "OVERRIDE" ? override_lines(text) : value_lines(value, prefix, text);
+}
+
+std::string argument_lines(const CLI::App& command, std::span<const std::string> before,
                            const std::string& word) {
-  const Argument* argument = nullptr;  // the option whose value is the next word, or null
+  const auto find_option = [&](const std::string& name) {  // an option that takes a value, or null
+    const CLI::Option* const found = command.get_option_no_throw(name);
+    return found != nullptr && !value_name(*found).empty() ? found : nullptr;
+  };
+  const std::vector<const CLI::Option*> positionals =
+      command.get_options([](const CLI::Option* option) { return option->get_positional(); });
+  const CLI::Option* argument = nullptr;  // the option whose value is the next word, or null
   std::size_t place = 0;
   for (const std::string& given : before) {
     const bool is_option = !argument && given.starts_with('-');
     if (!argument && !is_option) ++place;
-    argument = is_option ? find_option(command, given) : nullptr;
+    argument = is_option ? find_option(given) : nullptr;
   }
   std::size_t value = 0;
   if (!argument && word.starts_with('-')) {
     value = word.find('=') + 1;
-    if (value == 0) return option_lines(command.options);
-    argument = find_option(command, word.substr(0, value - 1));
-  } else if (!argument && !command.positionals.empty()) {
-    const Argument& last = command.positionals.back();
-    if (place < command.positionals.size()) argument = &command.positionals[place];
-    if (!argument && last.repeats) argument = &last;
+    if (value == 0) return option_lines(command);
+    argument = find_option(word.substr(0, value - 1));
+  } else if (!argument && place < positionals.size()) {
+    argument = positionals[place];
+  } else if (!argument && !positionals.empty() && repeats(*positionals.back())) {
+    argument = positionals.back();
   }
-  return argument ? lines_of(argument->words, word.substr(0, value), word.substr(value)) : "";
+  if (argument == nullptr) return "";
+  return lines_of(command, *argument, word.substr(0, value), word.substr(value));
 }
 
 }  // namespace
 
-std::string completions(const CommandTree& tree, std::span<const std::string> words) {
-  std::string lines;
-  if (words.size() == 2) {
-    if (words[1].starts_with('-')) return option_lines(tree.options);
-    for (const CommandEntry& command : tree.commands) lines += line(command.name, command.help);
-  } else if (words.size() > 2) {
-    const auto command = std::ranges::find(tree.commands, words[1], &CommandEntry::name);
-    if (command != tree.commands.end())
-      lines = argument_lines(*command, words.subspan(2, words.size() - 3), words.back());
-  }
-  return lines;
+std::string completions(const CLI::App& app, std::span<const std::string> words) {
+  if (words.size() < 2) return "";
+  if (words.size() == 2) return words[1].starts_with('-') ? option_lines(app) : command_lines(app);
+  const std::vector<const CLI::App*> all = commands_of(app);
+  const auto command = std::ranges::find(all, words[1], &CLI::App::get_name);
+  if (command == all.end()) return "";
+  return argument_lines(**command, words.subspan(2, words.size() - 3), words.back());
 }
 
 }  // namespace heed

@@ -1,10 +1,9 @@
 #pragma once
 /// Completion of a command line in a shell.
+#include <CLI/CLI.hpp>
 #include <span>
 #include <string>
 #include <string_view>
-
-#include "train/program/help/command_tree.h"
 
 namespace heed {
 
@@ -17,6 +16,6 @@ extern const std::string_view bash_completion, zsh_completion;
 ///   CANDIDATE            or CANDIDATE <tab> HELP; the line may go on if it ends in = or /
 ///   :PATTERN <tab> TEXT  only as the first line: also the files that match PATTERN, and all
 ///                        folders, after TEXT, the beginning of the word
-std::string completions(const CommandTree& tree, std::span<const std::string> words);
+std::string completions(const CLI::App& app, std::span<const std::string> words);
 
 }  // namespace heed

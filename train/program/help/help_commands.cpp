@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 
+#include "train/program/arguments.h"
 #include "train/program/help/completion.h"
 #include "train/program/help/man_page.h"
 
@@ -12,19 +13,18 @@ namespace heed {
 
 namespace {
 
+using namespace arguments;
+
 void add_completion(CLI::App& app, Job& job) {
   const auto shell = std::make_shared<std::string>();
-  CLI::App* const command = app.add_subcommand("completion", "a completion script for a shell");
-  command->add_option("SHELL", *shell, "bash or zsh")
+  CLI::App* const command =
+      add_job(app, job, "completion", "a completion script for a shell", [shell] {
+        fmt::print("{}", *shell == "bash" ? bash_completion : zsh_completion);
+        return 0;
+      });
+  add_argument(command, "SHELL", *shell, "bash or zsh")
       ->required()
-      ->check(CLI::IsMember({"bash", "zsh"}))
-      ->type_name("");
-  command->callback([&job, shell] {
-    job = [shell] {
-      fmt::print("{}", *shell == "bash" ? bash_completion : zsh_completion);
-      return 0;
-    };
-  });
+      ->check(CLI::IsMember({"bash", "zsh"}));
   command->footer(
       "Completes commands, options, files, run folders and key=value.\n"
       "Examples:\n"
@@ -34,25 +34,20 @@ void add_completion(CLI::App& app, Job& job) {
 
 /// The hidden command of the completion scripts, whose arguments are the words of any command line.
 void add_complete(CLI::App& app, Job& job) {
-  CLI::App* const command = app.add_subcommand("complete")->group("")->prefix_command();
-  command->callback([&app, &job, command] {
-    job = [&app, command] {
-      fmt::print("{}", completions(command_tree(app), command->remaining()));
-      return 0;
-    };
-  });
+  add_job(app, job, "complete", "",
+          [&app] {
+            fmt::print("{}", completions(app, app.get_subcommand("complete")->remaining()));
+            return 0;
+          })
+      ->group("")
+      ->prefix_command();
 }
 
 void add_man(CLI::App& app, Job& job) {
-  CLI::App* const command =
-      app.add_subcommand("man", "the man page, with all commands and keys, in roff");
-  command->callback([&app, &job] {
-    job = [&app] {
-      fmt::print("{}", man_page(command_tree(app)));
-      return 0;
-    };
-  });
-  command->footer("Example:\n  heed man | man -l -");
+  add_job(app, job, "man", "the man page, with all commands and keys, in roff", [&app] {
+    fmt::print("{}", man_page(app));
+    return 0;
+  })->footer("Example:\n  heed man | man -l -");
 }
 
 }  // namespace

@@ -4,52 +4,39 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <string_view>
 
 #include "autograd/io/utf8.h"
+#include "train/config/fields.h"
+#include "train/program/command_line.h"
+#include "train/program/help/option_parts.h"
 #include "train/run/version.h"
 
 namespace heed {
 
 namespace {
 
+/// The characters that roff does not print literally, and their escapes.
+constexpr std::array<std::pair<char, std::string_view>, 7> escapes{{{'\\', "\\e"},
+                                                                    {'-', "\\-"},
+                                                                    {'\'', "\\(aq"},
+                                                                    {'`', "\\(ga"},
+                                                                    {'^', "\\(ha"},
+                                                                    {'~', "\\(ti"},
+                                                                    {'"', "\\(dq"}}};
+
 /// Escapes text so that roff prints its characters literally.
 std::string plain(std::string_view text) {
   std::string out;
-  for (std::size_t at = 0; at < text.size();) {
-    const char c = text[at];
-    if (const std::size_t length = utf8_length(text, at); length > 1) {
-      const char32_t code = utf8_decode(text, at, length);
-      out += fmt::format("\\[u{:04X}]", static_cast<std::uint32_t>(code));
-      at += length;
-      continue;
-    }
-    ++at;
-    switch (c) {
-      case '\\':
-        out += "\\e";
-        break;
-      case '-':
-        out += "\\-";
-        break;
-      case '\'':
-        out += "\\(aq";
-        break;
-      case '`':
-        out += "\\(ga";
-        break;
-      case '^':
-        out += "\\(ha";
-        break;
-      case '~':
-        out += "\\(ti";
-        break;
-      case '"':
-        out += "\\(dq";
-        break;
-      default:
-        out += c;
-    }
+  for (std::size_t at = 0, length = 0; at < text.size(); at += length) {
+    length = std::max<std::size_t>(utf8_length(text, at), 1);
+    const auto* const escape =
+        std::ranges::find(escapes, text[at], &std::pair<char, std::string_view>::first);
+    if (length > 1)
+      out += fmt::format("\\[u{:04X}]", static_cast<std::uint32_t>(utf8_decode(text, at, length)));
+    else
+      out += escape == escapes.end() ? text.substr(at, 1) : escape->second;
   }
   return out.starts_with('.') ? "\\&" + out : out;
 }
@@ -75,37 +62,42 @@ std::string details(const std::string& text) {
   return out + (in_example ? ".RE\n.fi\n" : "");
 }
 
-std::string synopsis(const CommandEntry& command) {
-  std::string line = bold("heed " + command.name) + " [" + italic("options") + "]";
-  for (const Argument& a : command.positionals) {
-    const std::string name = italic(a.value) + (a.repeats ? " ..." : "");
-    line += a.required ? " " + name : " [" + name + "]";
+std::vector<const CLI::Option*> options_of(const CLI::App& command, bool positional) {
+  return command.get_options(
+      [=](const CLI::Option* option) { return option->get_positional() == positional; });
+}
+
+std::string synopsis(const CLI::App& command) {
+  std::string line = bold("heed " + command.get_name()) + " [" + italic("options") + "]";
+  for (const CLI::Option* option : options_of(command, true)) {
+    const std::string name = italic(value_name(*option)) + (repeats(*option) ? " ..." : "");
+    line += option->get_required() ? " " + name : " [" + name + "]";
   }
   return line;
 }
 
-/// Formats arguments. With `commands`, they are those of a command, and --help is omitted, because
-/// all commands have it.
-std::string argument_list(const std::vector<Argument>& all, bool commands) {
+std::string option_list(const std::vector<const CLI::Option*>& options) {
   std::string out;
-  for (const Argument& a : all) {
-    if (commands && std::ranges::find(a.names, "--help") != a.names.end()) continue;
+  for (const CLI::Option* option : options) {
     std::vector<std::string> names;
-    for (const std::string& name : a.names) names.push_back(bold(name));
+    for (const std::string& name : names_of(*option)) names.push_back(bold(name));
     out += fmt::format(".TP\n{}", fmt::join(names, ", "));
-    if (!a.is_flag()) out += (names.empty() ? "" : " ") + italic(a.value);
-    out += "\n" + plain(a.help) + (a.required && !a.names.empty() ? " (required)" : "") + "\n";
+    if (const std::string value = value_name(*option); !value.empty())
+      out += (names.empty() ? "" : " ") + italic(value);
+    out += "\n" + plain(option->get_description()) +
+           (option->get_required() && !names.empty() ? " (required)" : "") + "\n";
   }
   return out;
 }
 
-std::string commands(const CommandTree& tree) {
+std::string commands(const CLI::App& app) {
   std::string out = ".SH COMMANDS\n";
-  for (const CommandEntry& command : tree.commands) {
-    out += ".SS " + plain(command.name) + "\n" + synopsis(command) + "\n.PP\n" +
-           plain(command.help) + ".\n";
-    out += argument_list(command.positionals, true) + argument_list(command.options, true) +
-           details(command.details);
+  for (const CLI::App* command : commands_of(app)) {
+    std::vector<const CLI::Option*> options = options_of(*command, false);
+    std::erase(options, command->get_help_ptr());  // all commands have --help
+    out += ".SS " + plain(command->get_name()) + "\n" + synopsis(*command) + "\n.PP\n" +
+           plain(command->get_description()) + ".\n" + option_list(options_of(*command, true)) +
+           option_list(options) + details(command->get_footer());
   }
   return out;
 }
@@ -153,15 +145,15 @@ event files for TensorBoard, if train.tensorboard is set
 
 }  // namespace
 
-std::string man_page(const CommandTree& tree) {
+std::string man_page(const CLI::App& app) {
   std::string out = fmt::format(
       ".\\\" Printed by: heed man\n.TH HEED 1 \"\" \"heed {}\" \"User Commands\"\n", version);
   out += ".nh\n.ad l\n.SH NAME\nheed \\- trains Transformers from a YAML file, on the CPU\n";
   out += ".SH SYNOPSIS\n" + bold("heed") + " " + italic("COMMAND") + " [" + italic("argument") +
          " ...]\n";
-  out += ".SH DESCRIPTION\n" + plain(tree.help) + "\n" + details(tree.details);
-  out += ".SH OPTIONS\n" + argument_list(tree.options, false);
-  return out + commands(tree) + key_section() + std::string(files);
+  out += ".SH DESCRIPTION\n" + plain(app.get_description()) + "\n" + details(app.get_footer());
+  out += ".SH OPTIONS\n" + option_list(options_of(app, false));
+  return out + commands(app) + key_section() + std::string(files);
 }
 
 }  // namespace heed

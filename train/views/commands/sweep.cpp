@@ -48,8 +48,7 @@ int sweep_command(const SweepCommand& options) {
   const std::vector<SweepMember> members = members_of(plan, options.config);
   claim_folder(sweep, members);
   print_message(fmt::format("heed: sweep in {}, number of runs: {}", folder, members.size()));
-  const SweepResult result =
-      run_sweep(sweep, members, [](const std::string& line) { print_message(line); });
+  const SweepResult result = run_sweep(sweep, members);
   if (result.signal != 0) {
     print_message(fmt::format("heed: stopped; the same command continues the sweep in {}", folder));
     return 128 + result.signal;
