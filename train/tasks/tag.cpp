@@ -10,24 +10,6 @@ HEED_BEGIN
 
 namespace {
 
-/// Batches have no target side: their labels belong to the rows of the source.
-class LabelBatching final : public SequenceBatching {
- protected:
-  Rows rows(const Dataset& data, std::int64_t sample) const override {
-    return {data.source_rows(sample), 0};
-  }
-  void add(const Dataset& data, const Draw& draw, Batch& batch) const override {
-    const auto labels = data.target[draw.sample];
-    data.push_source(draw, batch.source);
-    batch.labels.insert(batch.labels.end(), labels.begin(), labels.end());
-  }
-};
-
-const Batching& labelled() {
-  static const LabelBatching rule;
-  return rule;
-}
-
 class TagTask final : public LabelTask {
  public:
   using LabelTask::LabelTask;
@@ -59,29 +41,10 @@ class TagTask final : public LabelTask {
     note_unknown(data, what);
   }
 
-  std::string describe(const ExperimentData& data) const override {
-    return describe_pairs(data, "lines");
-  }
-
  private:
-  Dataset encode_unlabelled(const std::vector<std::string>& lines, const Tokenizers& tokenizers,
-                            std::int64_t first) const override {
-    Dataset data;
-    data.batching = &labelled();
-    data.inputs = inputs_of(lines, "input");
-    for (std::size_t i = 0; i < lines.size(); ++i) {
-      if (data.inputs) {
-        const auto number = static_cast<std::int64_t>(i);
-        data.input_of.push_back(number);
-        data.target.push(std::vector<std::int32_t>(data.inputs->rows(number)));
-        continue;
-      }
-      std::vector<std::int32_t> ids = tokenizers.source->encode(lines[i]);
-      shorten(ids, line_limit(), first + static_cast<std::int64_t>(i));
-      data.source.push(ids);
-      data.target.push(std::vector<std::int32_t>(ids.size()));  // placeholders: batches need labels
-    }
-    return data;
+  std::vector<std::int32_t> ids_of(const Tokenizer& tokenizer,
+                                   const std::string& line) const override {
+    return tokenizer.encode(line);
   }
 
   static bool is_even(const Dataset& data) {
