@@ -22,9 +22,6 @@ inline OpenNames& open_names(MixerKind) {
 inline const std::vector<std::string_view>& names_of(MixerKind kind) {
   return open_names(kind).all();
 }
-inline bool is_built_in(MixerKind kind) {
-  return static_cast<std::size_t>(kind) < open_names(kind).built_in();
-}
 
 }  // namespace heed
 

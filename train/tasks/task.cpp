@@ -21,19 +21,10 @@ HEED_BEGIN
 HEED_TASKS(HEED_DECLARE)
 #undef HEED_DECLARE
 
-namespace {
-
 using Tasks = OpenTable<TaskKind, TaskFactory>;
 
-Tasks& registered_tasks() {
-  static Tasks table;
-  return table;
-}
-
-}  // namespace
-
 void add_task(std::string_view name, const TaskInfo& info, TaskFactory make) {
-  registered_tasks().add(name, make);
+  Tasks::add(name, make);
   add_task_info(info);
 }
 
@@ -45,7 +36,7 @@ std::unique_ptr<Task> make_task(const Config& config) {
     HEED_TASKS(HEED_CASE)
 #undef HEED_CASE
   }
-  return registered_tasks().of(config.task)(config);
+  return Tasks::of(config.task)(config);
 }
 
 namespace {
