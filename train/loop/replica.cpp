@@ -12,15 +12,6 @@
 
 HEED_BEGIN
 
-namespace {
-
-std::optional<ParameterExchange> exchange_in(World* world, const Parameters& trained) {
-  if (world == nullptr) return std::nullopt;
-  return std::optional<ParameterExchange>(std::in_place, *world, trained);
-}
-
-}  // namespace
-
 /// A message from rank 0 to all other ranks.
 struct Replica::Order {
   enum Kind : std::int64_t { begin, step, weights, evaluate, collect, spread, end } kind;
@@ -40,11 +31,11 @@ Replica::Replica(const Config& config, const ExperimentData& data, World* world)
       team_(threads_of(config.threads, world)),
       model_(build_to_train(config, sizes_of(data.tokenizers))),
       trained_(not_frozen(*model_, config.train.freeze)),
-      exchange_(exchange_in(world, trained_)),
+      exchange_(world != nullptr ? std::make_unique<ParameterExchange>(*world, trained_) : nullptr),
       optimizer_(config.optim, trained_, exchange_ ? exchange_->owned_values() : all_values),
       teacher_(make_teacher(config, data)),
       step_(*model_, optimizer_, team_, with_teacher(step_options(config), teacher_.get()),
-            exchange_ ? &*exchange_ : nullptr),
+            exchange_.get()),
       stream_(data.train, batch_options(config)),
       cost_(token_cost(*task_, *model_)) {}
 

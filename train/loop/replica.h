@@ -4,7 +4,6 @@
 /// together, and rank 0, which runs the Trainer, sends orders to the other ranks.
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -79,8 +78,8 @@ class Replica {
   std::unique_ptr<Task> task_;
   Team team_;
   std::unique_ptr<Model> model_;
-  Parameters trained_;  // parameters that are not frozen
-  std::optional<ParameterExchange> exchange_;
+  Parameters trained_;                           // parameters that are not frozen
+  std::unique_ptr<ParameterExchange> exchange_;  // null in a run of one process
   Optimizer optimizer_;
   std::unique_ptr<Teacher> teacher_;
   TrainStep step_;
