@@ -114,9 +114,8 @@ Tokenizers Task::find_tokenizers(const Split& train) const {
 
 void Task::use_tokenizers_of(const std::string& run, TokenizerOptions& options) const {
   const auto file = [&](const std::string& name) {
-    const bool pieces = options.kind == TokenizerKind::sentencepiece;
     const std::filesystem::path path =
-        std::filesystem::path(run) / (name + (pieces ? ".model" : ".vocab"));
+        std::filesystem::path(run) / tokenizer_file(name, options.kind);
     return std::filesystem::exists(path) ? path.string() : "";
   };
   const std::string shared_file = file("tokenizer");
