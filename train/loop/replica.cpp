@@ -5,6 +5,7 @@
 #include "autograd/base/clock.h"
 #include "autograd/base/error.h"
 #include "train/distributed/launch.h"
+#include "train/loop/teacher.h"
 #include "train/loop/transfer.h"
 #include "train/tasks/model.h"
 #include "train/tasks/token_cost.h"
@@ -33,9 +34,7 @@ Replica::Replica(const Config& config, const ExperimentData& data, World* world)
       trained_(not_frozen(*model_, config.train.freeze)),
       exchange_(world != nullptr ? std::make_unique<ParameterExchange>(*world, trained_) : nullptr),
       optimizer_(config.optim, trained_, exchange_ ? exchange_->owned_values() : all_values),
-      teacher_(make_teacher(config, data)),
-      step_(*model_, optimizer_, team_, with_teacher(step_options(config), teacher_.get()),
-            exchange_.get()),
+      step_(*model_, optimizer_, team_, training_options(config, data), exchange_.get()),
       stream_(data.train, batch_options(config)),
       cost_(token_cost(*task_, *model_)) {}
 

@@ -14,7 +14,6 @@
 #include "train/config/config.h"
 #include "train/distributed/parameter_exchange.h"
 #include "train/loop/step.h"
-#include "train/loop/teacher.h"
 #include "train/tasks/task.h"
 
 HEED_BEGIN
@@ -81,7 +80,6 @@ class Replica {
   Parameters trained_;                           // parameters that are not frozen
   std::unique_ptr<ParameterExchange> exchange_;  // null in a run of one process
   Optimizer optimizer_;
-  std::unique_ptr<Teacher> teacher_;
   TrainStep step_;
   BatchStream stream_;
   TokenCost cost_;  // costs of tokens, for dividing batches into shards
