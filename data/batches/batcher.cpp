@@ -1,7 +1,5 @@
 #include "data/batches/batcher.h"
 
-#include <algorithm>
-
 #include "autograd/base/error.h"
 
 namespace heed {

@@ -1,8 +1,6 @@
 /// task: tag. An encoder predicts one label for each row of a source, such as a token of a line, a
 /// patch of an image or a frame of a sound. Target lines contain the labels.
 
-#include <algorithm>
-
 #include "autograd/base/error.h"
 #include "train/tasks/labels.h"
 
