@@ -22,10 +22,12 @@ class TagTask final : public LabelTask {
     Dataset data = tokenize(split, *tokenizers.source, *tokenizers.target, options, threads());
     data.batching = &labelled();
     if (training) {
-      if (data.skipped_long + data.skipped_empty > 0 || !is_even(data)) {
+      if (data.skipped_long + data.skipped_empty > 0) {
         options.training = false;  // keeps all lines, so that an error names the correct line
         check_even(tokenize(split, *tokenizers.source, *tokenizers.target, options, threads()),
                    "data.train");
+      } else {
+        check_even(data, "data.train");
       }
       note_unknown(data, "data.train");
     }
@@ -43,12 +45,6 @@ class TagTask final : public LabelTask {
   std::vector<std::int32_t> ids_of(const Tokenizer& tokenizer,
                                    const std::string& line) const override {
     return tokenizer.encode(line);
-  }
-
-  static bool is_even(const Dataset& data) {
-    for (std::int64_t i = 0; i < data.size(); ++i)
-      if (data.source_rows(i) != data.target.length(i)) return false;
-    return true;
   }
 
   void check_even(const Dataset& data, const std::string& what) const {
