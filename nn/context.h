@@ -1,6 +1,7 @@
 #pragma once
 /// The context in which a layer runs: the rows of each sequence, the output of the encoder, the
 /// mode (training or evaluation) and, in decoding, the cache.
+#include <algorithm>
 #include <cstdint>
 #include <numeric>
 #include <span>
@@ -24,6 +25,14 @@ inline std::vector<std::int32_t> offsets_of(const std::vector<std::int32_t>& len
   std::vector<std::int32_t> offsets{0};
   for (const std::int32_t n : lengths) offsets.push_back(offsets.back() + n);
   return offsets;
+}
+
+/// The length of the longest sequence.
+inline std::int64_t max_length_of(Offsets offsets) {
+  std::int32_t max_length = 0;
+  for (std::size_t s = 0; s + 1 < offsets.size(); ++s)
+    max_length = std::max(max_length, offsets[s + 1] - offsets[s]);
+  return max_length;
 }
 
 /// One pass of a model over one shard: the mode (dropout is active only in training) and the source
@@ -118,10 +127,5 @@ struct Context {
   /// The position of the first row of each sequence.
   std::int64_t first_position() const { return cache != nullptr ? cache->position : 0; }
 };
-
-// ---- former names, for one release ---------------------------------------------------------
-
-using OwnOffsets [[deprecated("use ComputedOffsets")]] = ComputedOffsets;
-using Memory [[deprecated("use EncoderOutput")]] = EncoderOutput;
 
 HEED_END

@@ -77,13 +77,18 @@ class OpenNames {
   std::deque<std::string> texts_;  ///< storage for the registered names
 };
 
-/// Maps the registered values of E to Values. A Value converts to bool: one that is false marks a
-/// name without a registered Value.
+template <class E>
+bool is_built_in(E e) {
+  return static_cast<std::size_t>(e) < open_names(e).built_in();
+}
+
+/// Maps the registered values of E to Values; there is one table for each pair of types. A Value
+/// converts to bool: one that is false marks a name without a registered Value.
 template <class E, class Value>
 class OpenTable {
  public:
   /// Throws Error(bad_input) if the name has the wrong form or is already in this table.
-  void add(std::string_view name, Value value) {
+  static void add(std::string_view name, Value value) {
     OpenNames& names = open_names(E{});
     const std::size_t i = names.registered(name) - names.built_in();
     if (values_.size() <= i) values_.resize(i + 1);
@@ -91,11 +96,9 @@ class OpenTable {
     values_[i] = std::move(value);
   }
 
-  static bool is_built_in(E e) { return static_cast<std::size_t>(e) < open_names(e).built_in(); }
-
   /// The Value of a registered enum value. Throws Error(failed) if it is registered only for the
   /// other `real` type.
-  const Value& of(E e) const {
+  static const Value& of(E e) {
     const OpenNames& names = open_names(e);
     const std::size_t i = static_cast<std::size_t>(e) - names.built_in();
     if (i < values_.size() && values_[i]) return values_[i];
@@ -105,7 +108,7 @@ class OpenTable {
   }
 
  private:
-  std::deque<Value> values_;
+  static inline std::deque<Value> values_;
 };
 
 }  // namespace heed

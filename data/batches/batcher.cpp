@@ -1,16 +1,11 @@
 #include "data/batches/batcher.h"
 
-#include <algorithm>
-#include <system_error>
-
 #include "autograd/base/error.h"
 
 namespace heed {
 
-Batch make_batch(const Dataset& data, const SampleGroup& samples, std::int64_t context) {
-  BatchOptions options;
-  options.context = context;
-  return data.batching->batch(data, samples, options, std::nullopt);
+Batch make_batch(const Dataset& data, const SampleGroup& samples) {
+  return data.batching->batch(data, samples, {}, std::nullopt);
 }
 
 std::vector<Batch> evaluation_batches(const Dataset& data, const BatchOptions& options) {
@@ -72,12 +67,10 @@ Prefetcher::Prefetcher(BatchStream stream)
 }
 
 void Prefetcher::begin_next() {
-  const auto make = [this] { return stream_.next(); };
-  try {
-    batch_ = std::async(std::launch::async, make);
-  } catch (const std::system_error&) {  // no thread is available: next() makes the batch
-    batch_ = std::async(std::launch::deferred, make);
-  }
+  // With both policies, the library defers the call if no thread is available: next() makes the
+  // batch.
+  batch_ =
+      std::async(std::launch::async | std::launch::deferred, [this] { return stream_.next(); });
 }
 
 Batch Prefetcher::next() {

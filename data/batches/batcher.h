@@ -70,9 +70,8 @@ class Prefetcher {
 /// The batches of a split, in the order of Batching::evaluation; none for an empty dataset.
 std::vector<Batch> evaluation_batches(const Dataset& data, const BatchOptions& options);
 
-/// A batch of the given samples for evaluation, in the given order. Samples of a text are windows
-/// of at most `context` tokens.
-Batch make_batch(const Dataset& data, const SampleGroup& samples, std::int64_t context = 0);
+/// A batch of the given samples for evaluation, in the given order.
+Batch make_batch(const Dataset& data, const SampleGroup& samples);
 
 /// Cuts a batch into at most `count` shards of consecutive whole sequences, with similar costs: the
 /// cost of a shard exceeds the mean by less than the cost of the costliest sequence. No shard is

@@ -35,21 +35,14 @@ Image sized(const std::string& path, std::int64_t height, std::int64_t width,
 Image from_png(const std::string& path, const std::string& bytes, std::int64_t channels) {
   png_image png{};
   png.version = PNG_IMAGE_VERSION;
+  const std::unique_ptr<png_image, void (*)(png_image*)> freed_at_the_end(&png, png_image_free);
   const auto check = [&](int fine) {
-    if (fine != 0 && png.warning_or_error < 2) return;
-    const std::string why = png.message;
-    png_image_free(&png);
-    refuse_file(path, fmt::format("a broken PNG file ({})", why));
+    if (fine == 0 || png.warning_or_error >= 2)
+      refuse_file(path, fmt::format("a broken PNG file ({})", png.message));
   };
   check(png_image_begin_read_from_memory(&png, bytes.data(), bytes.size()));
   png.format = channels == 1 ? PNG_FORMAT_GRAY : PNG_FORMAT_RGB;
-  Image image;
-  try {
-    image = sized(path, png.height, png.width, channels);
-  } catch (...) {
-    png_image_free(&png);
-    throw;
-  }
+  Image image = sized(path, png.height, png.width, channels);
   constexpr png_color black{0, 0, 0};
   check(png_image_finish_read(&png, &black, image.values.data(), 0, nullptr));
   return image;

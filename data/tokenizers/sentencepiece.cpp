@@ -103,13 +103,8 @@ class SentencePieceTokenizer final : public Tokenizer {
     return text;
   }
 
-  std::filesystem::path save(const std::filesystem::path& stem) const override {
-    std::filesystem::path file = stem.string() + ".model";
-    write_file(file, proto_);
-    return file;
-  }
-
  private:
+  std::string content() const override { return proto_; }
   /// The length of the first part of a line. The library's run time is quadratic in the length, so
   /// a long line is cut before a space, where pieces end, or, if it has no space within
   /// max_part_bytes, between two characters.

@@ -70,6 +70,19 @@ std::string Tokenizer::decode_with_specials(std::span<const std::int32_t> ids) c
   return text;
 }
 
+std::string tokenizer_file(const std::string& stem, TokenizerKind kind) {
+  return stem + (kind == TokenizerKind::sentencepiece ? ".model" : ".vocab");
+}
+
+std::filesystem::path Tokenizer::save(const std::filesystem::path& stem) const {
+  std::filesystem::path path = tokenizer_file(stem.string(), kind());
+  FileDescriptor file = open_file(path, O_WRONLY | O_CREAT | O_TRUNC);
+  write_all(file.get(), as_bytes(content()), path);
+  sync_file(file.get(), path);  // checkpoints are useless without the tokenizer
+  file.close(path);
+  return path;
+}
+
 std::string wrong_specials(std::span<const std::string> names) {
   std::set<std::string> seen{"<unk>", "<s>", "</s>"};
   for (const std::string& name : names) {
@@ -110,8 +123,7 @@ std::vector<std::filesystem::path> Tokenizers::save(const std::filesystem::path&
 Tokenizers Tokenizers::load(const std::filesystem::path& folder, TokenizerKind kind,
                             std::optional<TokenizerKind> target) {
   const auto file = [&](const char* name, TokenizerKind of) {
-    const bool pieces = of == TokenizerKind::sentencepiece;
-    return folder / (std::string(name) + (pieces ? ".model" : ".vocab"));
+    return folder / tokenizer_file(name, of);
   };
   Tokenizers both;
   std::error_code ignored;
@@ -191,12 +203,4 @@ Tokenizers make_tokenizers(const TokenizerOptions& options, const Split& train, 
   }
   return both;
 }
-
-void write_file(const std::filesystem::path& file, std::string_view content) {
-  FileDescriptor out = open_file(file, O_WRONLY | O_CREAT | O_TRUNC);
-  write_all(out.get(), as_bytes(content), file);
-  sync_file(out.get(), file);  // checkpoints are useless without the tokenizer
-  out.close(file);
-}
-
 }  // namespace heed

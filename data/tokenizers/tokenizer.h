@@ -77,12 +77,16 @@ class Tokenizer {
   /// \n newline, \r carriage return, \t tab, \s space, \xHH a byte that is another control
   /// character or not valid UTF-8. In a piece of text that equals <unk>, <s> or </s>, the first
   /// character is also written as \xHH. Throws Error(io) if the file cannot be written.
-  virtual std::filesystem::path save(const std::filesystem::path& stem) const = 0;
+  std::filesystem::path save(const std::filesystem::path& stem) const;
 
  protected:
+  virtual std::string content() const = 0;  ///< the content of the file
   /// Throws Error(failed) for an id outside [0, size()).
   void check_id(std::int32_t id) const;
 };
+
+/// The name of a tokenizer's file: STEM.model (sentencepiece) or STEM.vocab.
+std::string tokenizer_file(const std::string& stem, TokenizerKind kind);
 
 /// The maximum size of a tokenizer file. (The file of a vocabulary of 250,000 pieces has 5 MB.)
 inline constexpr std::uint64_t largest_tokenizer = std::uint64_t{64} << 20;  // bytes

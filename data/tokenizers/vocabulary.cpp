@@ -157,19 +157,16 @@ class VocabularyTokenizer final : public Tokenizer {
     return text;
   }
 
-  std::filesystem::path save(const std::filesystem::path& stem) const override {
+ private:
+  std::string content() const override {
     std::string content;
     for (std::size_t i = 0; i < pieces_.size(); ++i) {
       if (i >= special_pieces.size() && i < first_) content += special_mark;
       content += i < first_ ? pieces_[i] : escaped(pieces_[i]);
       content += '\n';
     }
-    std::filesystem::path file = stem.string() + ".vocab";
-    write_file(file, content);
-    return file;
+    return content;
   }
-
- private:
   std::int32_t id_of(std::string_view piece) const {
     const auto found = ids_.find(piece);
     return found == ids_.end() ? unk : found->second;

@@ -33,7 +33,4 @@ std::string flaw_in_piece_model(std::string_view proto);
 std::vector<const std::string*> sample_lines(std::span<const std::string> lines,
                                              std::size_t max_lines, std::uint64_t seed);
 
-/// Writes a file and flushes it to disk. Throws Error(io) if that fails.
-void write_file(const std::filesystem::path& file, std::string_view content);
-
 }  // namespace heed

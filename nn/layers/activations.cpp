@@ -2,21 +2,12 @@
 
 HEED_BEGIN
 
-namespace {
-
 using Functions = OpenTable<Activation, ActivationFunction>;
 
-Functions& functions() {
-  static Functions table;
-  return table;
-}
-
-}  // namespace
-
-void add_activation(std::string_view name, ActivationFunction f) { functions().add(name, f); }
+void add_activation(std::string_view name, ActivationFunction f) { Functions::add(name, f); }
 
 ActivationFunction registered_function(Activation activation) {
-  return Functions::is_built_in(activation) ? nullptr : functions().of(activation);
+  return is_built_in(activation) ? nullptr : Functions::of(activation);
 }
 
 HEED_END

@@ -77,17 +77,6 @@ AttentionOptions MultiHeadAttention::attention_options(const Context& context,
   return options;
 }
 
-namespace {
-
-std::int64_t max_length_of(Offsets offsets) {
-  std::int32_t max_length = 0;
-  for (std::size_t s = 0; s + 1 < offsets.size(); ++s)
-    max_length = std::max(max_length, offsets[s + 1] - offsets[s]);
-  return max_length;
-}
-
-}  // namespace
-
 Tensor MultiHeadAttention::whole_sequences(const Tensor& x, const Context& context) const {
   if (AttentionLog* const log = AttentionLog::active)
     log->enter(x.value(), scope == AttentionScope::encoder_output

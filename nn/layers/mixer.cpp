@@ -13,11 +13,6 @@ namespace {
 
 using Mixers = OpenTable<MixerKind, MixerFactory>;
 
-Mixers& mixers() {
-  static Mixers table;
-  return table;
-}
-
 void require_no_gradients() {
   if (recording()) fail("[mixer] a cache does not support gradients: use it under NoGrad");
 }
@@ -72,7 +67,7 @@ Array& Mixer::running_state(const Context& context, std::int64_t hypotheses, std
   return entries.emplace_back(std::move(state));
 }
 
-void add_mixer(std::string_view name, MixerFactory make) { mixers().add(name, std::move(make)); }
+void add_mixer(std::string_view name, MixerFactory make) { Mixers::add(name, std::move(make)); }
 
 std::unique_ptr<Mixer> make_mixer(const ModelOptions& options, AttentionScope scope, Init& init) {
   switch (options.mixer) {
@@ -84,7 +79,7 @@ std::unique_ptr<Mixer> make_mixer(const ModelOptions& options, AttentionScope sc
     case MixerKind::conv:
       return std::make_unique<GatedConvolution>(options, scope, init);
   }
-  return mixers().of(options.mixer)(options, scope, init);
+  return Mixers::of(options.mixer)(options, scope, init);
 }
 
 HEED_END

@@ -22,9 +22,6 @@ inline OpenNames& open_names(MixerKind) {
 inline const std::vector<std::string_view>& names_of(MixerKind kind) {
   return open_names(kind).all();
 }
-inline bool is_built_in(MixerKind kind) {
-  return static_cast<std::size_t>(kind) < open_names(kind).built_in();
-}
 
 }  // namespace heed
 
@@ -36,7 +33,6 @@ enum class AttentionScope {
   all,
   past,
   encoder_output,
-  memory [[deprecated("use encoder_output")]] = encoder_output,
 };
 
 /// A mixer must not modify itself while it runs: several threads, each with a shard, call it
@@ -81,7 +77,5 @@ void add_mixer(std::string_view name, MixerFactory make);
 /// Makes the mixer that options.mixer names. Throws Error(failed) if its plugin registers it only
 /// for the other type of `real`.
 std::unique_ptr<Mixer> make_mixer(const ModelOptions& options, AttentionScope scope, Init& init);
-
-using Sees [[deprecated("use AttentionScope")]] = AttentionScope;
 
 HEED_END

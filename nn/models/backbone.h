@@ -118,6 +118,4 @@ struct Backbone {
   }
 };
 
-using Tower [[deprecated("use Backbone")]] = Backbone;
-
 HEED_END

@@ -8,18 +8,6 @@
 
 HEED_BEGIN
 
-namespace {
-
-/// The indices of the rows with a label.
-std::vector<std::int32_t> rows_with_labels(std::span<const std::int32_t> labels) {
-  std::vector<std::int32_t> rows;
-  for (std::size_t i = 0; i < labels.size(); ++i)
-    if (labels[i] != ignored_target) rows.push_back(static_cast<std::int32_t>(i));
-  return rows;
-}
-
-}  // namespace
-
 Tensor rows_of_features(const SideView& side) {
   Array rows({side.width == 0 ? 0 : std::ssize(side.features) / side.width, side.width});
   std::ranges::copy(side.features, rows.data());
@@ -33,9 +21,12 @@ DeferredLogits Model::deferred_logits(const ModelInput&, Pass&) const {
 Tensor deferred_loss(const DeferredLogits& logits, std::span<const std::int32_t> labels,
                      const LossOptions& options) {
   if (std::ranges::find(labels, ignored_target) != labels.end()) {
-    std::vector<std::int32_t> labelled = rows_with_labels(labels), label_values;
-    for (const std::int32_t row : labelled)
-      label_values.push_back(labels[static_cast<std::size_t>(row)]);
+    std::vector<std::int32_t> labelled, label_values;  // the rows with a label, and their labels
+    for (std::size_t i = 0; i < labels.size(); ++i) {
+      if (labels[i] == ignored_target) continue;
+      labelled.push_back(static_cast<std::int32_t>(i));
+      label_values.push_back(labels[i]);
+    }
     LossOptions label_options = options;
     if (options.distillation) {
       Tensor& rows = label_options.distillation->teacher.rows;

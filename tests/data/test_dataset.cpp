@@ -90,7 +90,7 @@ BOOST_AUTO_TEST_CASE(error_in_worker_thread_is_rethrown) {
       return {};
     }
     std::string decode(std::span<const std::int32_t>) const override { return ""; }
-    std::filesystem::path save(const std::filesystem::path&) const override { return {}; }
+    std::string content() const override { return ""; }
   };
   Split big;
   for (int i = 0; i < 5000; ++i) big.source.push_back(std::to_string(i));

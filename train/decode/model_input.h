@@ -34,9 +34,7 @@ inline LaneList lanes_of(std::span<const Batch> shards, std::optional<SegmentMem
   for (std::size_t i = 0; i < shards.size(); ++i) {
     all[i] = {&*memory, count};
     count += shards[i].sequences();
-    for (std::size_t s = 0; s + 1 < shards[i].target.offsets.size(); ++s)
-      max_length = std::max<std::int64_t>(
-          max_length, shards[i].target.offsets[s + 1] - shards[i].target.offsets[s]);
+    max_length = std::max(max_length, max_length_of(shards[i].target.offsets));
   }
   memory->begin(!shards.empty() && shards.front().continues, count, max_length);
   return all;
@@ -48,12 +46,6 @@ inline void add_counts(LossCounts& total, const LossCounts& part) {
   total.nll += part.nll;
   total.tokens += part.tokens;
   total.correct += part.correct;
-}
-
-// ---- former names, for one release ---------------------------------------------------------
-
-[[deprecated("use model_input")]] inline ModelInput rows_of(const Batch& batch) {
-  return model_input(batch);
 }
 
 HEED_END

@@ -312,19 +312,18 @@ std::vector<std::int32_t> continue_text(const FrozenModel& frozen,
     }
     std::vector<std::int32_t> fed(text.begin() + static_cast<std::ptrdiff_t>(from), text.end());
     if (fed.empty()) fed.push_back(Tokenizer::eos);
-    const std::int64_t room =
-        context > 0 ? context - static_cast<std::int64_t>(fed.size()) + 1 : left;
+    const std::int64_t room = context > 0 ? context - std::ssize(fed) + 1 : left,
+                       limit = std::min(left, std::max<std::int64_t>(room, 1));
     DecodeOptions remaining = options;
     remaining.min_length -= static_cast<std::int64_t>(text.size() - prompt.size());
-    Search search(remaining, std::min(left, std::max<std::int64_t>(room, 1)), seed,
+    Search search(remaining, limit, seed,
                   {(number << 20) + static_cast<std::int64_t>(text.size())});
     search.on_token(on_token);
     const std::vector<std::int32_t> found =
         continued(model, fed, search, options.cached).front().tokens;
     text.insert(text.end(), found.begin(), found.end());
-    if (static_cast<std::int64_t>(found.size()) < std::min(left, std::max<std::int64_t>(room, 1)))
-      break;  // the search ended with </s>
-    left -= static_cast<std::int64_t>(found.size());
+    if (std::ssize(found) < limit) break;  // the search ended with </s>
+    left -= std::ssize(found);
   }
   return {text.begin() + static_cast<std::ptrdiff_t>(prompt.size()), text.end()};
 }

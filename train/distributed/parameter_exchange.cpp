@@ -95,39 +95,25 @@ void ParameterExchange::reduce(const std::vector<std::vector<Array>>& sums, cons
 }
 
 void ParameterExchange::gather_weights() {
-  const std::int64_t ranks = world_.size(), me = world_.rank();
   for (std::int64_t round = 0; round < rounds(); ++round) {
-    const Part local = chunk(me, round);
-    out_.resize(static_cast<std::size_t>(values_of(local).size()));
-    real* out = out_.data();
-    for (std::int64_t i = local.begin; i < local.end; ++i) {
-      const real* const w = parameters_[pieces_[i].parameter].tensor.value().data();
-      out = std::copy_n(w + pieces_[i].begin, pieces_[i].size(), out);
-    }
-    std::vector<Sent> sent;
-    std::vector<Received> received;
-    std::int64_t in_values = 0;
-    for (std::int64_t r = 0; r < ranks; ++r)
-      in_values += r == me ? 0 : values_of(chunk(r, round)).size();
-    in_.resize(static_cast<std::size_t>(in_values));
-    real* in = in_.data();
-    for (std::int64_t r = 0; r < ranks; ++r) {
-      if (r == me) continue;
-      const std::int64_t n = values_of(chunk(r, round)).size();
-      sent.push_back({r, std::as_bytes(std::span(out_))});
-      received.push_back({r, bytes(in, n)});
-      in += n;
-    }
-    world_.exchange(sent, received);
-    in = in_.data();
-    for (std::int64_t r = 0; r < ranks; ++r) {
-      if (r == me) continue;
-      const Part remote = chunk(r, round);
-      for (std::int64_t i = remote.begin; i < remote.end; ++i) {
-        real* const w = parameters_[pieces_[i].parameter].tensor.mutable_value().data();
-        std::copy_n(in, pieces_[i].size(), w + pieces_[i].begin);
-        in += pieces_[i].size();
+    std::vector<Piece> pieces;            // the pieces of this round, rank by rank
+    std::vector<std::int64_t> bounds{0};  // bounds of each rank's weights in the buffer, in bytes
+    in_.clear();
+    for (std::int64_t r = 0; r < world_.size(); ++r) {
+      const Part part = chunk(r, round);
+      for (std::int64_t i = part.begin; i < part.end; ++i) {
+        const Piece& piece = pieces.emplace_back(pieces_[i]);
+        const real* const w = parameters_[piece.parameter].tensor.value().data();
+        in_.insert(in_.end(), w + piece.begin, w + piece.end);
       }
+      bounds.push_back(std::ssize(in_) * static_cast<std::int64_t>(sizeof(real)));
+    }
+    world_.all_gather(std::as_writable_bytes(std::span(in_)), bounds);
+    const real* from = in_.data();
+    for (const Piece& piece : pieces) {
+      real* const w = parameters_[piece.parameter].tensor.mutable_value().data();
+      std::copy_n(from, piece.size(), w + piece.begin);
+      from += piece.size();
     }
   }
 }

@@ -5,21 +5,13 @@
 #include "autograd/base/clock.h"
 #include "autograd/base/error.h"
 #include "train/distributed/launch.h"
+#include "train/loop/teacher.h"
 #include "train/loop/transfer.h"
 #include "train/tasks/model.h"
 #include "train/tasks/token_cost.h"
 #include "train/terminal/signals.h"
 
 HEED_BEGIN
-
-namespace {
-
-std::optional<ParameterExchange> exchange_in(World* world, const Parameters& trained) {
-  if (world == nullptr) return std::nullopt;
-  return std::optional<ParameterExchange>(std::in_place, *world, trained);
-}
-
-}  // namespace
 
 /// A message from rank 0 to all other ranks.
 struct Replica::Order {
@@ -40,11 +32,9 @@ Replica::Replica(const Config& config, const ExperimentData& data, World* world)
       team_(threads_of(config.threads, world)),
       model_(build_to_train(config, sizes_of(data.tokenizers))),
       trained_(not_frozen(*model_, config.train.freeze)),
-      exchange_(exchange_in(world, trained_)),
+      exchange_(world != nullptr ? std::make_unique<ParameterExchange>(*world, trained_) : nullptr),
       optimizer_(config.optim, trained_, exchange_ ? exchange_->owned_values() : all_values),
-      teacher_(make_teacher(config, data)),
-      step_(*model_, optimizer_, team_, with_teacher(step_options(config), teacher_.get()),
-            exchange_ ? &*exchange_ : nullptr),
+      step_(*model_, optimizer_, team_, training_options(config, data), exchange_.get()),
       stream_(data.train, batch_options(config)),
       cost_(token_cost(*task_, *model_)) {}
 

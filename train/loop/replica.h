@@ -4,7 +4,6 @@
 /// together, and rank 0, which runs the Trainer, sends orders to the other ranks.
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,7 +14,6 @@
 #include "train/config/config.h"
 #include "train/distributed/parameter_exchange.h"
 #include "train/loop/step.h"
-#include "train/loop/teacher.h"
 #include "train/tasks/task.h"
 
 HEED_BEGIN
@@ -79,10 +77,9 @@ class Replica {
   std::unique_ptr<Task> task_;
   Team team_;
   std::unique_ptr<Model> model_;
-  Parameters trained_;  // parameters that are not frozen
-  std::optional<ParameterExchange> exchange_;
+  Parameters trained_;                           // parameters that are not frozen
+  std::unique_ptr<ParameterExchange> exchange_;  // null in a run of one process
   Optimizer optimizer_;
-  std::unique_ptr<Teacher> teacher_;
   TrainStep step_;
   BatchStream stream_;
   TokenCost cost_;  // costs of tokens, for dividing batches into shards

@@ -25,12 +25,6 @@ namespace {
 /// Maximum number of values that a thread processes per job of the team.
 constexpr std::int64_t run_values = 1 << 18;
 
-/// The sequence that a row belongs to.
-std::size_t sequence_of(std::span<const std::int32_t> offsets, std::int64_t row) {
-  return static_cast<std::size_t>(std::upper_bound(offsets.begin(), offsets.end(), row) -
-                                  offsets.begin() - 1);
-}
-
 /// The sample that the non-finite row belongs to; nullopt unless the tensor has as many rows as
 /// exactly one side of the shard.
 std::optional<std::int64_t> sample_of(const Batch& shard, const NonFinite& found) {
@@ -39,7 +33,8 @@ std::optional<std::int64_t> sample_of(const Batch& shard, const NonFinite& found
   };
   const bool source = rows_are(shard.source), target = rows_are(shard.target);
   if (source == target) return std::nullopt;
-  return shard.samples[sequence_of((source ? shard.source : shard.target).offsets, found.row)];
+  const std::vector<std::int32_t>& offsets = (source ? shard.source : shard.target).offsets;
+  return shard.samples[std::ranges::upper_bound(offsets, found.row) - offsets.begin() - 1];
 }
 
 std::string samples_of(const Batch& shard) {

@@ -97,15 +97,12 @@ Distillation Teacher::of(const ModelInput& input) const {
   return {model_->deferred_logits(input, evaluation), options_.weight, options_.temperature};
 }
 
-StepOptions with_teacher(StepOptions options, const Teacher* teacher) {
-  if (teacher != nullptr)
-    options.teacher = [teacher](const ModelInput& input) { return teacher->of(input); };
+StepOptions training_options(const Config& config, const ExperimentData& data) {
+  StepOptions options = step_options(config);
+  if (config.train.distill.teacher.empty()) return options;
+  const auto teacher = std::make_shared<const Teacher>(config, data);
+  options.teacher = [teacher](const ModelInput& input) { return teacher->of(input); };
   return options;
-}
-
-std::unique_ptr<Teacher> make_teacher(const Config& student, const ExperimentData& data) {
-  if (student.train.distill.teacher.empty()) return nullptr;
-  return std::make_unique<Teacher>(student, data);
 }
 
 HEED_END

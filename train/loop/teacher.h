@@ -22,16 +22,13 @@ class Teacher {
   /// The teacher's deferred logits for this input, computed without a graph and in the caller's
   /// precision (Bf16Scope), with the weight of the divergence and the temperature.
   Distillation of(const ModelInput& input) const;
-  const Model& model() const { return *model_; }
 
  private:
   DistillOptions options_;
   std::unique_ptr<Model> model_;
 };
 
-/// Adds the teacher, if not null, to the options. The teacher must outlive them.
-StepOptions with_teacher(StepOptions options, const Teacher* teacher);
-/// The teacher that the config names; null if it names none.
-std::unique_ptr<Teacher> make_teacher(const Config& student, const ExperimentData& data);
+/// The step_options of the config, with the teacher that it names, if any.
+StepOptions training_options(const Config& config, const ExperimentData& data);
 
 HEED_END

@@ -6,7 +6,6 @@
 #include <cmath>
 #include <unordered_map>
 
-#include "autograd/base/error.h"
 #include "autograd/io/utf8.h"
 #include "train/metrics/text_metric.h"
 #include "train/metrics/words.h"
@@ -228,10 +227,7 @@ void compute_bleu(BleuScore& counts) {
 
 BleuScore corpus_bleu(std::span<const std::string> hypotheses,
                       std::span<const std::string> references, BleuTokenizer tokenizer) {
-  if (references.size() != hypotheses.size())
-    throw Error(Exit::bad_input,
-                "BLEU: the numbers of lines to score ({}) and of reference lines ({}) differ",
-                hypotheses.size(), references.size());
+  require_equal_numbers("BLEU", hypotheses.size(), references.size());
   BleuScore result;
   for (std::size_t i = 0; i < hypotheses.size(); ++i)
     add_line(result, count_line(hypotheses[i], tokenizer), count_line(references[i], tokenizer));

@@ -2,11 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <string_view>
 #include <unordered_map>
 
-#include "autograd/base/error.h"
 #include "autograd/io/utf8.h"
 #include "train/metrics/text_metric.h"
 #include "train/metrics/words.h"
@@ -77,10 +75,7 @@ double chrf_score(const std::array<ChrfCounts, chrf_order>& sums) {
 
 ChrfScore corpus_chrf(std::span<const std::string> hypotheses,
                       std::span<const std::string> references) {
-  if (hypotheses.size() != references.size())
-    throw Error(Exit::bad_input,
-                "chrF: the numbers of lines to score ({}) and of reference lines ({}) differ",
-                hypotheses.size(), references.size());
+  require_equal_numbers("chrF", hypotheses.size(), references.size());
   std::array<ChrfCounts, chrf_order> sums{};
   for (std::size_t i = 0; i < hypotheses.size(); ++i) {
     const auto line = count_chrf(hypotheses[i], references[i]);

@@ -58,11 +58,28 @@ double Confusion::macro_f1() const {
   return all.empty() ? 0 : sum / static_cast<double>(all.size());
 }
 
-std::vector<std::string> Confusion::text_of(const std::vector<std::string>& labels) const {
+nlohmann::json Confusion::json(const Names& names) const {
+  nlohmann::json all{{"classes", nlohmann::json::object()},
+                     {"confusion", nlohmann::json::object()}};
+  for (const Class& c : classes()) {
+    all["classes"][names(c.label)] = {{"precision", c.precision()},
+                                      {"recall", c.recall()},
+                                      {"f1", c.f1()},
+                                      {"occurrences", c.occurrences}};
+  }
+  for (const auto& [pair, n] : counts_) all["confusion"][names(pair.first)][names(pair.second)] = n;
+  return all;
+}
+
+std::vector<std::string> Confusion::text(const Names& names) const {
   constexpr std::size_t max_columns = 12;
   const std::vector<Class> all = classes();
+  std::vector<std::string> labels;
   std::int64_t width = 5;
-  for (const std::string& label : labels) width = std::max(width, width_of(label));
+  for (const Class& c : all) {
+    labels.push_back(names(c.label));
+    width = std::max(width, width_of(labels.back()));
+  }
   std::vector<std::string> lines{
       fmt::format("{}  precision  recall      F1  occurrences", padded("label", width, true))};
   for (std::size_t i = 0; i < all.size(); ++i) {

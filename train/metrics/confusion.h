@@ -1,6 +1,7 @@
 #pragma once
 /// The confusion matrix of a classifier: the count of each pair of a true and a predicted label.
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <utility>
@@ -33,34 +34,16 @@ class Confusion {
   double accuracy() const;
   double macro_f1() const;  ///< mean of the classes' F1
 
+  /// Returns the text of a label.
+  using Names = std::function<std::string(std::int32_t label)>;
   /// "classes": precision, recall, F1 and occurrences of each class; "confusion": for each true
-  /// label, the count of each predicted label. `names` returns the text of a label.
-  template <class Names>
-  nlohmann::json json(const Names& names) const {
-    nlohmann::json all{{"classes", nlohmann::json::object()},
-                       {"confusion", nlohmann::json::object()}};
-    for (const Class& c : classes()) {
-      all["classes"][names(c.label)] = {{"precision", c.precision()},
-                                        {"recall", c.recall()},
-                                        {"f1", c.f1()},
-                                        {"occurrences", c.occurrences}};
-    }
-    for (const auto& [pair, n] : counts_)
-      all["confusion"][names(pair.first)][names(pair.second)] = n;
-    return all;
-  }
+  /// label, the count of each predicted label.
+  nlohmann::json json(const Names& names) const;
   /// A line of headings and a line for each class; then, if there are at most 12 classes, the
   /// matrix with a row for each true label and a column for each predicted label.
-  template <class Names>
-  std::vector<std::string> text(const Names& names) const {
-    std::vector<std::string> labels;
-    for (const Class& c : classes()) labels.push_back(names(c.label));
-    return text_of(labels);
-  }
+  std::vector<std::string> text(const Names& names) const;
 
  private:
-  std::vector<std::string> text_of(const std::vector<std::string>& labels) const;
-
   // The key is the pair (true label, predicted label).
   std::map<std::pair<std::int32_t, std::int32_t>, std::int64_t> counts_;
   std::int64_t total_ = 0, correct_ = 0;

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <map>
 
-#include "autograd/base/error.h"
 #include "autograd/io/utf8.h"
 #include "train/metrics/text_metric.h"
 
@@ -74,10 +73,7 @@ std::vector<std::string> rouge_words(std::string_view line) {
 
 RougeScore mean_rouge(std::span<const std::string> hypotheses,
                       std::span<const std::string> references) {
-  if (references.size() != hypotheses.size())
-    throw Error(Exit::bad_input,
-                "ROUGE: the numbers of lines to score ({}) and of reference lines ({}) differ",
-                hypotheses.size(), references.size());
+  require_equal_numbers("ROUGE", hypotheses.size(), references.size());
   RougeScore mean;
   for (std::size_t i = 0; i < hypotheses.size(); ++i) {
     const Words hypothesis = rouge_words(hypotheses[i]), reference = rouge_words(references[i]);

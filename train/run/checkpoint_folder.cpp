@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
+#include <ranges>
 #include <system_error>
 
 #include "autograd/base/error.h"
@@ -99,14 +100,13 @@ struct FileEntry {
   std::string sha256;
 };
 
-/// The content of state.json; the files of its entries have not been checked.
-struct StateFile {
-  std::int64_t step = 0;
-  nlohmann::json state;
+/// The checkpoint that state.json describes, with the files that it lists, which have not been
+/// checked.
+struct Listed : Checkpoint {
   std::vector<FileEntry> files;
 };
 
-StateFile read_state(const fs::path& folder) {
+Listed read_state(const fs::path& folder) {
   const fs::path path = folder / kState;
   const std::string text = read_bytes(path, kMaxStateBytes);
   nlohmann::json content = parse_json(text, path.string());
@@ -115,15 +115,13 @@ StateFile read_state(const fs::path& folder) {
     unsealed.erase("sha256");
     if (content.at("sha256") != sha256_hex(state_text(unsealed)) || state_text(content) != text)
       throw Error(Exit::bad_input, "{}: its content has changed", path.string());
-    StateFile result;
-    result.step = whole_number(content.at("step"));
+    Listed result{{whole_number(content.at("step")), folder, content.at("state")}, {}};
     for (const auto& [name, about] : content.at("files").items()) {
       if (!is_plain_name(name))
         throw Error(Exit::bad_input, "{}: \"{}\" is not a plain file name", path.string(), name);
       result.files.push_back({name, static_cast<std::uint64_t>(whole_number(about.at("bytes"))),
                               about.at("sha256").get<std::string>()});
     }
-    result.state = std::move(content.at("state"));
     return result;
   } catch (const nlohmann::json::exception&) {
     throw Error(Exit::bad_input, "{}: not the state of a checkpoint", path.string());
@@ -150,7 +148,7 @@ void check_content(const fs::path& path, const FileEntry& entry) {
 /// its files have the right sizes.
 bool counts(const fs::path& folder) {
   try {
-    const StateFile state = read_state(folder);
+    const Listed state = read_state(folder);
     for (const FileEntry& entry : state.files) check_size(folder / entry.name, entry);
     return !state.state.contains("on_request");
   } catch (const Error&) {
@@ -182,25 +180,24 @@ std::string weights_name(const std::filesystem::path& folder) {
 }  // namespace
 
 Checkpoint check_file(const fs::path& folder, const std::string& name) {
-  StateFile state = read_state(folder);
-  for (const FileEntry& entry : state.files) {
-    if (entry.name != name) continue;
-    check_content(folder / name, entry);
-    return {state.step, folder, std::move(state.state)};
-  }
-  throw Error(Exit::bad_input, "{}: {} has no entry for {}", folder.string(), kState, name);
+  const Listed state = read_state(folder);
+  const auto entry = std::ranges::find(state.files, name, &FileEntry::name);
+  if (entry == state.files.end())
+    throw Error(Exit::bad_input, "{}: {} has no entry for {}", folder.string(), kState, name);
+  check_content(folder / name, *entry);
+  return state;
 }
 
 Checkpoint open_checkpoint(const fs::path& given) {
   std::error_code error;
   const fs::path folder = fs::canonical(given, error);  // follows `best` and `last`
   if (error) throw cannot_read(given, error.value());
-  StateFile state = read_state(folder);
+  const Listed state = read_state(folder);
   if (step_in(folder.filename().string()) != state.step)
     throw Error(Exit::bad_input, "{}: holds the checkpoint of step {}", folder.string(),
                 state.step);
   for (const FileEntry& entry : state.files) check_content(folder / entry.name, entry);
-  return {state.step, given, std::move(state.state)};
+  return {state.step, given, state.state};
 }
 
 fs::path CheckpointFolder::folder_of(std::int64_t step) const {
@@ -303,11 +300,10 @@ std::optional<std::int64_t> CheckpointFolder::linked(const std::string& link) co
 std::vector<std::string> CheckpointFolder::prune(std::int64_t keep) const {
   keep = std::max(keep, kMinKept);
   const auto best = linked("best"), last = linked("last");
-  std::vector<std::int64_t> all = steps();
-  std::reverse(all.begin(), all.end());  // newest first
+  const std::vector<std::int64_t> all = steps();
   std::int64_t counted = 0;
   std::vector<std::string> reasons = remove_unfinished();
-  for (const std::int64_t step : all) {
+  for (const std::int64_t step : std::views::reverse(all)) {  // the newest first
     if (counted < keep) {
       counted += counts(folder_of(step));
     } else if (step != best && step != last) {
@@ -363,9 +359,8 @@ void CheckpointFolder::refuse_loss(const Newest& newest) const {
 
 CheckpointFolder::Newest CheckpointFolder::newest_valid() const {
   Newest result;
-  std::vector<std::int64_t> all = steps();
-  std::reverse(all.begin(), all.end());  // newest first
-  for (const std::int64_t step : all) {
+  const std::vector<std::int64_t> all = steps();
+  for (const std::int64_t step : std::views::reverse(all)) {  // the newest first
     try {
       result.checkpoint = open_checkpoint(folder_of(step));
       return result;

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <charconv>
 #include <chrono>
@@ -15,17 +14,6 @@ namespace heed {
 namespace {
 
 // ---- records ---------------------------------------------------------------------------------
-
-/// The CRC of each byte for the polynomial 0x1EDC6F41, with reflected bits.
-constexpr std::array<std::uint32_t, 256> crc_table() {
-  std::array<std::uint32_t, 256> table{};
-  for (std::uint32_t byte = 0; byte < 256; ++byte) {
-    std::uint32_t rest = byte;
-    for (int bit = 0; bit < 8; ++bit) rest = (rest >> 1) ^ (rest & 1 ? 0x82F63B78U : 0U);
-    table[byte] = rest;
-  }
-  return table;
-}
 
 template <class Word>
 std::string little_endian(Word word) {
@@ -104,10 +92,12 @@ std::filesystem::path new_event_file(const std::filesystem::path& folder) {
 }  // namespace
 
 std::uint32_t crc32c(std::string_view bytes) {
-  static constexpr std::array<std::uint32_t, 256> table = crc_table();
+  constexpr std::uint32_t polynomial = 0x82F63B78;  // 0x1EDC6F41 with reflected bits
   std::uint32_t rest = ~0U;
-  for (const char c : bytes)
-    rest = (rest >> 8) ^ table[(rest ^ static_cast<unsigned char>(c)) & 0xFF];
+  for (const char c : bytes) {
+    rest ^= static_cast<unsigned char>(c);
+    for (int bit = 0; bit < 8; ++bit) rest = (rest >> 1) ^ ((rest & 1) != 0 ? polynomial : 0);
+  }
   return ~rest;
 }
 

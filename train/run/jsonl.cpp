@@ -49,30 +49,26 @@ std::vector<nlohmann::json> read_jsonl(const std::filesystem::path& path) {
   return records;
 }
 
-JsonlRepair repair_jsonl(const std::filesystem::path& path,
-                         const std::function<bool(const nlohmann::json&)>& keep) {
+std::int64_t repair_jsonl(const std::filesystem::path& path,
+                          const std::function<bool(const nlohmann::json&)>& keep) {
   std::error_code ignored;
-  if (!std::filesystem::exists(path, ignored)) return {};
+  if (!std::filesystem::exists(path, ignored)) return 0;
   const std::string text = read_bytes(path);
-  JsonlRepair result;
-  std::size_t good = 0;
-  for (std::size_t end; (end = text.find('\n', good)) != std::string::npos; good = end + 1) {
+  std::size_t good = 0, end = 0;
+  std::int64_t number = 1, damaged = 0;
+  for (; (end = text.find('\n', good)) != std::string::npos; good = end + 1, ++number) {
     const std::string_view line = std::string_view(text).substr(good, end - good);
-    if (!usable(line, keep)) {
-      if (!usable(line, {}) && end + 1 < text.size()) result.damaged_line = result.records + 1;
-      break;
-    }
-    ++result.records;
+    if (usable(line, keep)) continue;
+    if (!usable(line, {}) && end + 1 < text.size()) damaged = number;
+    break;
   }
-  if (result.damaged_line > 0) write_file_durably(path.string() + ".damaged", text);
-  result.bytes_removed = static_cast<std::int64_t>(text.size() - good);
-  if (result.bytes_removed > 0) {
-    FileDescriptor file = open_file(path, O_WRONLY);
-    set_length(file.get(), good, path);
-    sync_file(file.get(), path);
-    file.close(path);
-  }
-  return result;
+  if (good == text.size()) return 0;
+  if (damaged > 0) write_file_durably(path.string() + ".damaged", text);
+  FileDescriptor file = open_file(path, O_WRONLY);
+  set_length(file.get(), good, path);
+  sync_file(file.get(), path);
+  file.close(path);
+  return damaged;
 }
 
 }  // namespace heed

@@ -26,18 +26,12 @@ class JsonlWriter {
 /// may still be writing it. Throws Error(bad_input), naming the line, if a line is not a record.
 std::vector<nlohmann::json> read_jsonl(const std::filesystem::path& path);
 
-struct JsonlRepair {
-  std::int64_t records = 0;  ///< number of records kept
-  std::int64_t bytes_removed = 0;
-  /// The first damaged line (counted from 1): it was not a record, although further bytes followed.
-  /// The whole file was copied to PATH.damaged before it was cut. 0: no line was damaged.
-  std::int64_t damaged_line = 0;
-};
-
 /// Cuts the file before its first line that is incomplete, is not a JSON object, or is rejected by
 /// `keep`. For example, resuming at step 1000 rejects later records, because the run writes them
-/// again. A missing file has no records.
-JsonlRepair repair_jsonl(const std::filesystem::path& path,
-                         const std::function<bool(const nlohmann::json&)>& keep = {});
+/// again. Returns the number of the first damaged line, counted from 1, if that line was not a
+/// record although further bytes followed; the whole file was then copied to PATH.damaged before it
+/// was cut. Otherwise, or if the file is missing, returns 0.
+std::int64_t repair_jsonl(const std::filesystem::path& path,
+                          const std::function<bool(const nlohmann::json&)>& keep = {});
 
 }  // namespace heed

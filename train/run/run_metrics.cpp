@@ -45,12 +45,12 @@ std::string repair_metrics(const RunFolder& run, std::int64_t step, bool validat
     return at <= step && !(validation_due && at == step && kind == "valid") && kind != "weights" &&
            kind != "test" && kind != "final-valid";
   };
-  const JsonlRepair repair = repair_jsonl(run.metrics(), keep);
-  if (repair.damaged_line == 0) return "";
+  const std::int64_t damaged_line = repair_jsonl(run.metrics(), keep);
+  if (damaged_line == 0) return "";
   return fmt::format(
       "{}: line {} is damaged; the file now ends before this line, and the whole file was copied "
       "to metrics.jsonl.damaged",
-      run.metrics().string(), repair.damaged_line);
+      run.metrics().string(), damaged_line);
 }
 
 RunMetrics::RunMetrics(const RunFolder& run, const Config& config, std::int64_t step)

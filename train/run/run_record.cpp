@@ -98,14 +98,10 @@ std::optional<nlohmann::json> find_record(const RunFolder& run, std::string& why
   }
 }
 
-/// The string under nested keys; empty if there is none.
-std::string text_at(const nlohmann::json& record, std::initializer_list<std::string> keys) {
-  const nlohmann::json* at = &record;
-  for (const std::string& key : keys) {
-    if (!at->is_object() || !at->contains(key)) return "";
-    at = &(*at)[key];
-  }
-  return at->is_string() ? at->get<std::string>() : "";
+/// The string at a path such as "/data/train"; empty if there is none.
+std::string text_at(const nlohmann::json& record, const std::string& path) {
+  const nlohmann::json::json_pointer at(path);
+  return record.contains(at) && record[at].is_string() ? record[at].get<std::string>() : "";
 }
 
 }  // namespace
@@ -153,14 +149,15 @@ std::vector<std::string> check_files(const RunFolder& run) {
     return {why + "; tokenizers and data cannot be compared with those of the original run"};
   for (const char* side : {"tokenizer", "source", "target"}) {
     for (const char* kind : {".model", ".vocab"}) {
-      const std::string name = std::string(side) + kind, before = text_at(*record, {"files", name});
+      const std::string name = std::string(side) + kind,
+                        before = text_at(*record, "/files/" + name);
       if (before.empty() || sha256_file(run.path / name) == before) continue;
       throw Error(Exit::bad_input,
                   "{}: its content has changed (its SHA-256 is not that in run.json)",
                   (run.path / name).string());
     }
   }
-  const std::string before = text_at(*record, {"files", "config.yaml"});
+  const std::string before = text_at(*record, "/files/config.yaml");
   if (before.empty() || sha256_file(run.config()) == before) return {};
   return {run.config().string() + ": it was edited after the run began"};
 }
@@ -173,7 +170,7 @@ std::vector<std::string> changed_plugins(const RunFolder& run, const Config& con
   for (const Plugin& plugin : plugins_of(config.plugins)) {
     const bool known = std::ranges::any_of(
         record->at("plugins"),
-        [&](const nlohmann::json& before) { return text_at(before, {"sha256"}) == plugin.sum; });
+        [&](const nlohmann::json& before) { return text_at(before, "/sha256") == plugin.sum; });
     if (!known)
       changed.push_back(
           fmt::format("plugin {} differs from the one that the run was started with", plugin.file));
@@ -189,15 +186,16 @@ std::vector<std::string> environment_changes(const RunFolder& run, const Config&
   const nlohmann::json now = describe(config, sums);
   std::vector<std::string> changed = changed_plugins(run, config);
   for (const char* key : {"version", "compiler", "flags", "cpu", "blas"}) {
-    const std::string before = text_at(*record, {key}), current = text_at(now, {key});
+    const std::string path = fmt::format("/{}", key);
+    const std::string before = text_at(*record, path), current = text_at(now, path);
     if (!before.empty() && before != current)
       changed.push_back(fmt::format("{}: {}; previously {}", key, current, before));
   }
-  if (text_at(*record, {"teacher"}) != text_at(now, {"teacher"}))
+  if (text_at(*record, "/teacher") != text_at(now, "/teacher"))
     changed.emplace_back("train.distill.teacher: its weights differ");
   for (const char* split : {"train", "valid", "test"}) {
-    const std::string before = text_at(*record, {"data", split});
-    if (record->contains("data") && before != text_at(now, {"data", split}))
+    const std::string path = fmt::format("/data/{}", split);
+    if (record->contains("data") && text_at(*record, path) != text_at(now, path))
       changed.push_back(fmt::format("data.{}: its samples differ", split));
   }
   return changed;

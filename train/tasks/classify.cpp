@@ -11,24 +11,6 @@ HEED_BEGIN
 
 namespace {
 
-/// The label of a line is stored at its first row; the labels of the other rows are no_label.
-class LineBatching final : public SequenceBatching {
- protected:
-  Rows rows(const Dataset& data, std::int64_t sample) const override {
-    return {data.source_rows(sample), 0};
-  }
-  void add(const Dataset& data, const Draw& draw, Batch& batch) const override {
-    data.push_source(draw, batch.source);
-    batch.labels.push_back(data.target[draw.sample].front());
-    batch.labels.resize(static_cast<std::size_t>(batch.source.rows()), no_label);
-  }
-};
-
-const Batching& labelled_lines() {
-  static const LineBatching rule;
-  return rule;
-}
-
 /// The first and the second text of each line; the second is empty for a line of one text.
 struct Texts {
   std::vector<std::string> first, second;
@@ -72,7 +54,7 @@ class ClassifyTask final : public LabelTask {
       TokenizeOptions options{.keep_lines = !training};
       options.inputs = inputs_of(split.source, what);
       Dataset data = tokenize(split, *tokenizers.source, *tokenizers.target, options, threads());
-      data.batching = &labelled_lines();
+      data.batching = &labelled();
       for (std::int64_t i = 0; i < data.size(); ++i) require_one_label(data, i, what);
       if (training) {
         check_longest(data, what);
@@ -87,7 +69,7 @@ class ClassifyTask final : public LabelTask {
                   second = tokenize({texts.second, {}, {}}, *tokenizers.source, *tokenizers.target,
                                     options, threads());
     Dataset data;
-    data.batching = &labelled_lines();
+    data.batching = &labelled();
     for (std::int64_t i = 0; i < first.size(); ++i) {
       require_one_label(first, i, what);
       const std::int64_t length = first.source.length(i) + second.source.length(i);
@@ -124,10 +106,6 @@ class ClassifyTask final : public LabelTask {
     note_unknown(data, what);
   }
 
-  std::string describe(const ExperimentData& data) const override {
-    return describe_pairs(data, "lines");
-  }
-
  private:
   static void require_one_label(const Dataset& data, std::int64_t i, const std::string& what) {
     if (data.target.length(i) == 1) return;
@@ -137,28 +115,10 @@ class ClassifyTask final : public LabelTask {
                 what, i + 1, data.target.length(i));
   }
 
-  Dataset encode_unlabelled(const std::vector<std::string>& lines, const Tokenizers& tokenizers,
-                            std::int64_t first) const override {
-    Dataset data;
-    data.batching = &labelled_lines();
-    const std::vector<std::int32_t> label{Tokenizer::unk};  // a placeholder: batches need labels
-    if (config_.data.input != InputKind::text) {
-      data.inputs = inputs_of(lines, "input");
-      for (std::size_t i = 0; i < lines.size(); ++i) {
-        data.input_of.push_back(static_cast<std::int64_t>(i));
-        data.target.push(label);
-      }
-      return data;
-    }
-    const Texts texts(lines);
-    for (std::size_t i = 0; i < lines.size(); ++i) {
-      std::vector<std::int32_t> ids = joined(tokenizers.source->encode(texts.first[i]),
-                                             tokenizers.source->encode(texts.second[i]));
-      shorten(ids, line_limit(), first + static_cast<std::int64_t>(i));
-      data.source.push(ids);
-      data.target.push(label);
-    }
-    return data;
+  std::vector<std::int32_t> ids_of(const Tokenizer& tokenizer,
+                                   const std::string& line) const override {
+    const Texts texts({&line, 1});
+    return joined(tokenizer.encode(texts.first[0]), tokenizer.encode(texts.second[0]));
   }
 };
 

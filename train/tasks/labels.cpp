@@ -16,8 +16,6 @@ HEED_BEGIN
 
 namespace {
 
-constexpr std::int64_t max_line_tokens = 4096;
-
 using Labels = std::vector<std::int32_t>;
 
 double probability_of(const real* chosen, const real* z, std::int64_t n) {
@@ -68,33 +66,36 @@ std::vector<Labelled> likeliest_labels(const LoadedModel& trained, const Dataset
   return all;
 }
 
-class LabelledLines final : public Generator {
- public:
-  LabelledLines(const LabelTask& task, const LoadedModel& trained)
-      : task_(task), trained_(trained) {}
-  std::vector<std::string> lines(const std::vector<std::string>& input,
-                                 std::int64_t first) override {
-    return task_.label(trained_, input, first);
+class LabelBatching final : public SequenceBatching {
+ protected:
+  Rows rows(const Dataset& data, std::int64_t sample) const override {
+    return {data.source_rows(sample), 0};
   }
-
- private:
-  const LabelTask& task_;
-  const LoadedModel trained_;
+  void add(const Dataset& data, const Draw& draw, Batch& batch) const override {
+    const auto labels = data.target[draw.sample];
+    data.push_source(draw, batch.source);
+    batch.labels.insert(batch.labels.end(), labels.begin(), labels.end());
+    batch.labels.resize(static_cast<std::size_t>(batch.source.rows()), no_label);
+  }
 };
 
 }  // namespace
+
+const Batching& LabelTask::labelled() {
+  static const LabelBatching rule;
+  return rule;
+}
 
 Evaluation LabelTask::evaluate(const LoadedModel& trained, const Dataset& data,
                                const EvaluationRequest& request) const {
   Evaluation e = evaluate_loss(trained, data);
   if (request.only && e.has(*request.only)) return e;
-  const bool of_lines = info().architecture == Architecture::encoder_of_sequences;
   const std::vector<Labelled> all = likeliest_labels(trained, data, batches_of(data));
   Confusion confusion;
   std::int64_t exact = 0, lines = 0;  // empty lines are not counted
   for (std::int64_t i = 0; i < data.size(); ++i) {
     const Labels& found = all[i].labels;
-    if (of_lines) e.probabilities.push_back(all[i].probability);
+    if (of_sequences()) e.probabilities.push_back(all[i].probability);
     e.outputs.push_back(trained.tokenizers.target->decode(found));
     if (found.empty()) continue;
     const auto right = data.target[i];
@@ -114,14 +115,42 @@ Evaluation LabelTask::evaluate(const LoadedModel& trained, const Dataset& data,
   return e;
 }
 
-std::vector<std::string> LabelTask::examples(const LoadedModel&, const Dataset& data,
-                                             const Evaluation& e) const {
-  return example_pairs(data, e);
-}
-
 std::unique_ptr<Generator> LabelTask::make_generator(const LoadedModel& trained,
                                                      std::uint64_t) const {
+  struct LabelledLines final : Generator {
+    LabelledLines(const LabelTask& t, const LoadedModel& m) : task(t), trained(m) {}
+    std::vector<std::string> lines(const std::vector<std::string>& input,
+                                   std::int64_t first) override {
+      std::vector<std::string> prepared, labels;
+      for (const std::string& line : input) prepared.push_back(task.prepared(line));
+      const Dataset data = task.encode_unlabelled(prepared, trained.tokenizers, first);
+      for (const Labelled& line : likeliest_labels(trained, data, task.batches_of(data)))
+        labels.push_back(one_line(trained.tokenizers.target->decode(line.labels)));
+      return labels;
+    }
+    const LabelTask& task;
+    const LoadedModel trained;
+  };
   return std::make_unique<LabelledLines>(*this, trained);
+}
+
+Dataset LabelTask::encode_unlabelled(const std::vector<std::string>& lines,
+                                     const Tokenizers& tokenizers, std::int64_t first) const {
+  Dataset data;
+  data.batching = &labelled();
+  data.inputs = inputs_of(lines, "input");
+  for (std::int64_t i = 0; i < std::ssize(lines); ++i) {
+    if (data.inputs) {
+      data.input_of.push_back(i);
+    } else {
+      std::vector<std::int32_t> ids = ids_of(*tokenizers.source, lines[i]);
+      shorten(ids, line_limit(), first + i, "read");
+      data.source.push(ids);
+    }
+    const std::int64_t labels = of_sequences() ? 1 : data.source_rows(i);
+    data.target.push(std::vector<std::int32_t>(labels, Tokenizer::unk));
+  }
+  return data;
 }
 
 Batch LabelTask::batch_of_line(const Tokenizers& tokenizers, const std::string& line,
@@ -148,38 +177,13 @@ std::vector<LineScore> LabelTask::score(const LoadedModel& trained, const std::s
   return scores;
 }
 
-std::vector<std::string> LabelTask::label(const LoadedModel& trained,
-                                          const std::vector<std::string>& input,
-                                          std::int64_t first) const {
-  std::vector<std::string> prepared_lines;
-  for (const std::string& line : input) prepared_lines.push_back(prepared(line));
-  const Dataset data = encode_unlabelled(prepared_lines, trained.tokenizers, first);
-  std::vector<std::string> lines;
-  for (const Labelled& line : likeliest_labels(trained, data, batches_of(data)))
-    lines.push_back(one_line(trained.tokenizers.target->decode(line.labels)));
-  return lines;
-}
-
-std::int64_t LabelTask::line_limit() const {
-  const ModelSizes sizes = model_sizes(config_);
-  return sizes.positions > 0 ? std::min(sizes.positions * sizes.rows_per_position, max_line_tokens)
-                             : max_line_tokens;
-}
-
-void LabelTask::shorten(std::vector<std::int32_t>& ids, std::int64_t limit, std::int64_t line) {
-  if (std::ssize(ids) <= limit) return;
-  print_message(fmt::format("heed: note: line {} has {} tokens; only its first {} are read",
-                            line + 1, ids.size(), limit));
-  ids.resize(static_cast<std::size_t>(limit));
-}
-
 void LabelTask::check_longest(const Dataset& data, const std::string& what) const {
   const std::int64_t limit = line_limit();
   for (std::int64_t i = 0; i < data.size(); ++i) {
     if (data.source_rows(i) <= limit) continue;
     throw Error(Exit::bad_input, "{}: line {} has {} tokens; the model accepts a maximum of {}{}",
                 what, i + 1, data.source_rows(i), limit,
-                limit < max_line_tokens ? " (model.max_positions)" : "");
+                limit < max_line_rows ? " (model.max_positions)" : "");
   }
 }
 

@@ -123,10 +123,6 @@ class MaskedModelTask final : public Task {
                 limit);
   }
 
-  std::string describe(const ExperimentData& data) const override {
-    return describe_pairs(data, "lines");
-  }
-
   Evaluation evaluate(const LoadedModel& trained, const Dataset& data,
                       const EvaluationRequest& request) const override {
     Evaluation e = evaluate_loss(trained, data);

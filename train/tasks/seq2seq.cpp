@@ -10,29 +10,18 @@
 #include "train/decode/search.h"
 #include "train/metrics/text_metric.h"
 #include "train/tasks/task.h"
-#include "train/terminal/run_log.h"
 
 HEED_BEGIN
 
 namespace {
 
-/// The maximum number of tokens of a source line that are translated, </s> included. The time of
-/// attention is quadratic in the length, so one very long line would delay all lines.
-constexpr std::int64_t max_source_tokens = 4096;
-
 class Translations final : public Generator {
  public:
-  /// Returns the inputs of source lines that name images, videos, sounds or features; null for
-  /// text.
-  using InputsOf = std::function<std::shared_ptr<const Inputs>(std::span<const std::string>)>;
-
-  Translations(const LoadedModel& trained, const Config& config, std::uint64_t seed,
-               InputsOf inputs_of)
-      : trained_(trained),
-        config_(config),
-        model_(trained.model, config.decode.precision),
-        seed_(seed),
-        inputs_of_(std::move(inputs_of)) {}
+  Translations(const Task& task, const LoadedModel& trained, std::uint64_t seed)
+      : task_(task),
+        trained_(trained),
+        model_(trained.model, task.config().decode.precision),
+        seed_(seed) {}
 
   std::vector<std::string> lines(const std::vector<std::string>& input,
                                  std::int64_t first) override {
@@ -44,15 +33,13 @@ class Translations final : public Generator {
 
   std::vector<std::vector<GeneratedText>> nbest(const GenerationRequest& request) override {
     Dataset source;
-    source.inputs = inputs_of_(request.input);
+    source.inputs = task_.inputs_of(request.input, "input");
     std::vector<std::vector<std::int32_t>> prefixes;
     std::vector<std::size_t> line_of;   // index in request.input of each non-empty line
     std::vector<std::int64_t> numbers;  // line numbers in the whole input, for the keys of sampling
-    const auto prepared = [&](const std::string& line) {
-      return config_.data.lowercase ? lowercase(line) : line;
-    };
+    const auto prepared = [&](const std::string& line) { return task_.prepared(line); };
     // Whether lines and outputs may contain special pieces, which mark hidden spans.
-    const bool marks = info_of(config_.task).hides_spans;
+    const bool marks = task_.info().hides_spans;
     for (std::size_t i = 0; i < request.input.size(); ++i) {
       const std::int64_t number = request.first + static_cast<std::int64_t>(i);
       if (source.inputs) {
@@ -63,7 +50,7 @@ class Translations final : public Generator {
             marks ? tokenizer.encode_with_specials(request.input[i], prepared)
                   : tokenizer.encode(prepared(request.input[i]));
         if (ids.empty()) continue;
-        shorten(ids, number);
+        Task::shorten(ids, task_.line_limit() - 1, number, "translated");  // leaves room for </s>
         ids.push_back(Tokenizer::eos);
         source.source.push(ids);
       }
@@ -73,7 +60,7 @@ class Translations final : public Generator {
         prefixes.push_back(trained_.tokenizers.target->encode(prepared(request.prefixes[i])));
     }
     const std::vector<std::vector<Hypothesis>> found =
-        translate(model_, source, config_.decode, seed_, trained_.team,
+        translate(model_, source, task_.config().decode, seed_, trained_.team,
                   {numbers, prefixes, request.nbest, batches()});
     std::vector<std::vector<GeneratedText>> all(
         request.input.size(), {GeneratedText{}});  // an empty line's output is empty
@@ -94,25 +81,14 @@ class Translations final : public Generator {
   /// on a single thread, or two for each of several threads, so that no thread is idle for long at
   /// the end.
   std::int64_t batches() const {
-    if (config_.decode.precision == DecodePrecision::bf16) return usual_batches;
+    if (task_.config().decode.precision == DecodePrecision::bf16) return usual_batches;
     return trained_.team.threads() == 1 ? 1 : 2 * trained_.team.threads();
   }
 
-  void shorten(std::vector<std::int32_t>& ids, std::int64_t number) const {
-    const std::int64_t positions = trained_.model.position_limit();
-    const std::int64_t limit =
-        (positions > 0 ? std::min(positions, max_source_tokens) : max_source_tokens) - 1;
-    if (static_cast<std::int64_t>(ids.size()) <= limit) return;
-    print_message(fmt::format("heed: note: line {} has {} tokens; only its first {} are translated",
-                              number + 1, ids.size(), limit));
-    ids.resize(static_cast<std::size_t>(limit));
-  }
-
+  const Task& task_;
   const LoadedModel trained_;
-  const Config& config_;
   FrozenModel model_;
   std::uint64_t seed_;
-  InputsOf inputs_of_;
 };
 
 class Seq2SeqTask : public Task {
@@ -145,10 +121,6 @@ class Seq2SeqTask : public Task {
     check_lengths(data, limits, what);
   }
 
-  std::string describe(const ExperimentData& data) const override {
-    return describe_pairs(data, "pairs");
-  }
-
   Evaluation evaluate(const LoadedModel& trained, const Dataset& data,
                       const EvaluationRequest& request) const override {
     Evaluation e = evaluate_loss(trained, data);
@@ -170,16 +142,9 @@ class Seq2SeqTask : public Task {
     return e;
   }
 
-  std::vector<std::string> examples(const LoadedModel&, const Dataset& data,
-                                    const Evaluation& e) const override {
-    return example_pairs(data, e);
-  }
-
   std::unique_ptr<Generator> make_generator(const LoadedModel& trained,
                                             std::uint64_t seed) const override {
-    return std::make_unique<Translations>(
-        trained, config_, seed,
-        [this](std::span<const std::string> lines) { return inputs_of(lines, "input"); });
+    return std::make_unique<Translations>(*this, trained, seed);
   }
 
   Batch batch_of_line(const Tokenizers& tokenizers, const std::string& line,
@@ -254,10 +219,6 @@ class DenoiseTask final : public Seq2SeqTask {
     if (data.size() == 0)
       throw Error(Exit::bad_input, "{}: every line has fewer than two tokens", what);
     Seq2SeqTask::check_evaluable(data, what);
-  }
-
-  std::string describe(const ExperimentData& data) const override {
-    return describe_pairs(data, "lines");
   }
 
   Evaluation evaluate(const LoadedModel& trained, const Dataset& data,

@@ -1,32 +1,12 @@
 /// task: tag. An encoder predicts one label for each row of a source, such as a token of a line, a
 /// patch of an image or a frame of a sound. Target lines contain the labels.
 
-#include <algorithm>
-
 #include "autograd/base/error.h"
 #include "train/tasks/labels.h"
 
 HEED_BEGIN
 
 namespace {
-
-/// Batches have no target side: their labels belong to the rows of the source.
-class LabelBatching final : public SequenceBatching {
- protected:
-  Rows rows(const Dataset& data, std::int64_t sample) const override {
-    return {data.source_rows(sample), 0};
-  }
-  void add(const Dataset& data, const Draw& draw, Batch& batch) const override {
-    const auto labels = data.target[draw.sample];
-    data.push_source(draw, batch.source);
-    batch.labels.insert(batch.labels.end(), labels.begin(), labels.end());
-  }
-};
-
-const Batching& labelled() {
-  static const LabelBatching rule;
-  return rule;
-}
 
 class TagTask final : public LabelTask {
  public:
@@ -42,10 +22,12 @@ class TagTask final : public LabelTask {
     Dataset data = tokenize(split, *tokenizers.source, *tokenizers.target, options, threads());
     data.batching = &labelled();
     if (training) {
-      if (data.skipped_long + data.skipped_empty > 0 || !is_even(data)) {
+      if (data.skipped_long + data.skipped_empty > 0) {
         options.training = false;  // keeps all lines, so that an error names the correct line
         check_even(tokenize(split, *tokenizers.source, *tokenizers.target, options, threads()),
                    "data.train");
+      } else {
+        check_even(data, "data.train");
       }
       note_unknown(data, "data.train");
     }
@@ -59,35 +41,10 @@ class TagTask final : public LabelTask {
     note_unknown(data, what);
   }
 
-  std::string describe(const ExperimentData& data) const override {
-    return describe_pairs(data, "lines");
-  }
-
  private:
-  Dataset encode_unlabelled(const std::vector<std::string>& lines, const Tokenizers& tokenizers,
-                            std::int64_t first) const override {
-    Dataset data;
-    data.batching = &labelled();
-    data.inputs = inputs_of(lines, "input");
-    for (std::size_t i = 0; i < lines.size(); ++i) {
-      if (data.inputs) {
-        const auto number = static_cast<std::int64_t>(i);
-        data.input_of.push_back(number);
-        data.target.push(std::vector<std::int32_t>(data.inputs->rows(number)));
-        continue;
-      }
-      std::vector<std::int32_t> ids = tokenizers.source->encode(lines[i]);
-      shorten(ids, line_limit(), first + static_cast<std::int64_t>(i));
-      data.source.push(ids);
-      data.target.push(std::vector<std::int32_t>(ids.size()));  // placeholders: batches need labels
-    }
-    return data;
-  }
-
-  static bool is_even(const Dataset& data) {
-    for (std::int64_t i = 0; i < data.size(); ++i)
-      if (data.source_rows(i) != data.target.length(i)) return false;
-    return true;
+  std::vector<std::int32_t> ids_of(const Tokenizer& tokenizer,
+                                   const std::string& line) const override {
+    return tokenizer.encode(line);
   }
 
   void check_even(const Dataset& data, const std::string& what) const {

@@ -21,19 +21,10 @@ HEED_BEGIN
 HEED_TASKS(HEED_DECLARE)
 #undef HEED_DECLARE
 
-namespace {
-
 using Tasks = OpenTable<TaskKind, TaskFactory>;
 
-Tasks& registered_tasks() {
-  static Tasks table;
-  return table;
-}
-
-}  // namespace
-
 void add_task(std::string_view name, const TaskInfo& info, TaskFactory make) {
-  registered_tasks().add(name, make);
+  Tasks::add(name, make);
   add_task_info(info);
 }
 
@@ -45,7 +36,7 @@ std::unique_ptr<Task> make_task(const Config& config) {
     HEED_TASKS(HEED_CASE)
 #undef HEED_CASE
   }
-  return registered_tasks().of(config.task)(config);
+  return Tasks::of(config.task)(config);
 }
 
 namespace {
@@ -123,9 +114,8 @@ Tokenizers Task::find_tokenizers(const Split& train) const {
 
 void Task::use_tokenizers_of(const std::string& run, TokenizerOptions& options) const {
   const auto file = [&](const std::string& name) {
-    const bool pieces = options.kind == TokenizerKind::sentencepiece;
     const std::filesystem::path path =
-        std::filesystem::path(run) / (name + (pieces ? ".model" : ".vocab"));
+        std::filesystem::path(run) / tokenizer_file(name, options.kind);
     return std::filesystem::exists(path) ? path.string() : "";
   };
   const std::string shared_file = file("tokenizer");
@@ -170,6 +160,11 @@ Split Task::read_scored(const std::string& source, const std::string& target) co
                     {Reads::pairs, config_.data.input, config_.data.lowercase}, "score");
 }
 
+std::string Task::describe(const ExperimentData& data) const {
+  const bool pairs = info().architecture == Architecture::encoder_decoder;
+  return describe_pairs(data, pairs && info().reads == Reads::pairs ? "pairs" : "lines");
+}
+
 std::string Task::describe_pairs(const ExperimentData& data, std::string_view noun) {
   std::vector<std::string> reasons;
   if (const auto n = data.train.skipped_long; n > 0)
@@ -183,7 +178,8 @@ std::string Task::describe_pairs(const ExperimentData& data, std::string_view no
       data.tokenizers.shared() ? "" : fmt::format(" and {}", data.tokenizers.target->size()));
 }
 
-std::vector<std::string> Task::example_pairs(const Dataset& data, const Evaluation& e) {
+std::vector<std::string> Task::examples(const LoadedModel&, const Dataset& data,
+                                        const Evaluation& e) const {
   const std::size_t n = e.outputs.size(), shown = std::min<std::size_t>(n, 10);
   std::vector<std::string> lines;
   for (std::size_t i = 0; i < shown; ++i) {
@@ -241,6 +237,20 @@ std::shared_ptr<const Inputs> Task::inputs_of(std::span<const std::string> lines
 
 std::string Task::prepared(const std::string& line) const {
   return config_.data.lowercase ? lowercase(line) : line;
+}
+
+std::int64_t Task::line_limit() const {
+  const ModelSizes sizes = model_sizes(config_);
+  return sizes.positions > 0 ? std::min(sizes.positions * sizes.rows_per_position, max_line_rows)
+                             : max_line_rows;
+}
+
+void Task::shorten(std::vector<std::int32_t>& ids, std::int64_t limit, std::int64_t line,
+                   std::string_view verb) {
+  if (std::ssize(ids) <= limit) return;
+  print_message(fmt::format("heed: note: line {} has {} tokens; only its first {} are {}", line + 1,
+                            ids.size(), limit, verb));
+  ids.resize(static_cast<std::size_t>(limit));
 }
 
 std::vector<Batch> Task::batches_of(const Dataset& data) const {

@@ -56,6 +56,9 @@ struct GenerationRequest {
   std::int64_t nbest = 1;                      ///< maximum number of outputs per line
 };
 
+/// The maximum number of rows of a line that a model reads.
+inline constexpr std::int64_t max_line_rows = 4096;
+
 using TextCallback = std::function<void(std::string_view)>;
 
 /// Generates the outputs of a model for `heed generate`.
@@ -103,29 +106,37 @@ class Task {
   /// nothing to evaluate.
   virtual void check_evaluable(const Dataset& data, const std::string& what) const = 0;
   /// A summary for messages: "data: 50000 pairs, …".
-  virtual std::string describe(const ExperimentData& data) const = 0;
+  virtual std::string describe(const ExperimentData& data) const;
   /// A batch of random sequences of equal length, for benchmarks: `id(n)` returns a token id below
   /// n. A model that reads grids of patches (Swin, a convolutional front end) receives whole
   /// images, whatever the source length.
   Batch random_batch(std::int64_t sequences, std::int64_t source_length, std::int64_t target_length,
                      const VocabularySizes& vocabulary,
                      const std::function<std::int32_t(std::int64_t)>& id) const;
-  [[deprecated("use random_batch")]] Batch made_up_batch(
-      std::int64_t sequences, std::int64_t source_length, std::int64_t target_length,
-      const VocabularySizes& vocabulary,
-      const std::function<std::int32_t(std::int64_t)>& id) const {
-    return random_batch(sequences, source_length, target_length, vocabulary, id);
-  }
   /// The number of rows of a source, including the class token, if sources are images or videos;
   /// otherwise 0.
   std::int64_t image_rows() const;
+  /// The inputs that the lines name (images, videos, sounds, features); null if the lines are text.
+  /// `what` appears in messages.
+  std::shared_ptr<const Inputs> inputs_of(std::span<const std::string> lines,
+                                          const std::string& what) const;
+  /// Preprocesses a line as the training data were preprocessed.
+  std::string prepared(const std::string& line) const;
+  /// The maximum number of rows of a line: 4,096 or, if smaller, the limit of the model. The time of
+  /// attention is quadratic in the length, so one very long line would delay all lines.
+  std::int64_t line_limit() const;
+  /// Truncates a line of more than `limit` tokens and prints a note with its number; `line` counts
+  /// from 0. `verb`: what is done with the remaining tokens ("read").
+  static void shorten(std::vector<std::int32_t>& ids, std::int64_t limit, std::int64_t line,
+                      std::string_view verb);
 
   // ---- a trained model
   virtual Evaluation evaluate(const LoadedModel& trained, const Dataset& data,
                               const EvaluationRequest& request) const = 0;
-  /// Examples of the model's outputs for display, one per line; `e` is the evaluation of `data`.
+  /// Examples of the model's outputs for display, one per line; `e` is the evaluation of `data`. By
+  /// default, up to ten evenly spaced lines with their outputs.
   virtual std::vector<std::string> examples(const LoadedModel& trained, const Dataset& data,
-                                            const Evaluation& e) const = 0;
+                                            const Evaluation& e) const;
   virtual std::unique_ptr<Generator> make_generator(const LoadedModel& trained,
                                                     std::uint64_t seed) const = 0;
   /// A batch of one line, encoded for the model. `output` is its target or its labels (not used by
@@ -143,9 +154,8 @@ class Task {
   Split read_scored(const std::string& source, const std::string& target) const;
   /// A summary such as "data: 50000 pairs, …".
   static std::string describe_pairs(const ExperimentData& data, std::string_view noun);
-  /// Up to ten evenly spaced lines with the model's outputs.
-  static std::vector<std::string> example_pairs(const Dataset& data, const Evaluation& e);
-  /// As example_pairs, for `size` samples of which line_of(i) is the input of sample i.
+  /// Up to ten of `size` samples, evenly spaced, with the model's outputs; line_of(i) is the input of
+  /// sample i.
   std::vector<std::string> example_lines(
       const LoadedModel& trained, std::int64_t size,
       const std::function<std::string(std::int64_t)>& line_of) const;
@@ -154,12 +164,6 @@ class Task {
   /// receives the indices of the others.
   Dataset encode_hidden(const Split& split, const Tokenizer& tokenizer, bool training,
                         std::int64_t min_length, std::vector<std::int64_t>& kept) const;
-  /// The inputs that the lines name (images, videos, sounds, features); null if the lines are text.
-  /// `what` appears in messages.
-  std::shared_ptr<const Inputs> inputs_of(std::span<const std::string> lines,
-                                          const std::string& what) const;
-  /// Preprocesses a line as the training data were preprocessed.
-  std::string prepared(const std::string& line) const;
   /// Receives a batch and −log p of each of its labels.
   using LossesCallback = std::function<void(const Batch& batch, std::span<const double> losses)>;
   /// The teacher-forced loss, and perplexity and token accuracy if the task has them. `totals`, if
@@ -186,12 +190,5 @@ using TaskFactory = std::unique_ptr<Task> (*)(const Config& config);
 /// registered or does not consist of words joined by dots, as in mine.task.
 void add_task(std::string_view name, const TaskInfo& info, TaskFactory make);
 std::unique_ptr<Task> make_task(const Config& config);
-
-// ---- former names, for one release ---------------------------------------------------------
-
-using Trained [[deprecated("use LoadedModel")]] = LoadedModel;
-using Answer [[deprecated("use GeneratedText")]] = GeneratedText;
-using AnswerRequest [[deprecated("use GenerationRequest")]] = GenerationRequest;
-using Answers [[deprecated("use Generator")]] = Generator;
 
 HEED_END

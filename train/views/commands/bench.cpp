@@ -95,13 +95,11 @@ class Bench {
     }
     model_ = build_to_train(config, vocabulary);
     cost_ = token_cost(*task_, *model_);
-    if (stream_)
-      teacher_ = make_teacher(config, data_);
-    else if (!config.train.distill.teacher.empty())
+    if (!stream_ && !config.train.distill.teacher.empty())
       print_message(
           "heed: note: bench.sequences replaces the data with random tokens, so the step is "
           "measured without the teacher");
-    options_ = with_teacher(step_options(config), teacher_.get());
+    options_ = stream_ ? training_options(config, data_) : step_options(config);
     optimizer_.emplace(config.optim, not_frozen(*model_, config.train.freeze));
     step_.emplace(*model_, *optimizer_, team_, options_);
   }
@@ -154,7 +152,6 @@ class Bench {
 
  private:
   const Config& config_;
-  std::unique_ptr<Teacher> teacher_;
   StepOptions options_;
   const std::unique_ptr<Task> task_;
   Team team_;
