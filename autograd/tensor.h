@@ -57,6 +57,9 @@ class Grad {
       : slot_(slot), shape_(shape), input_(input) {}
   /// The Grad of a constant, whose gradient is not required.
   static Grad not_required(std::size_t input) { return {nullptr, nullptr, input}; }
+  [[deprecated("use not_required")]] static Grad unwanted(std::size_t input) {
+    return not_required(input);
+  }
 
   /// False if the input is a constant, whose gradient need not be computed.
   explicit operator bool() const { return slot_ != nullptr; }
@@ -179,6 +182,7 @@ class Gradients {
   /// Whether the loss depends on x, even if no op has added to the gradient of x. Also true for a
   /// variable whose gradient began with a defined partial sum.
   bool depends_on(const Tensor& x) const { return by_leaf_.contains(x.node().get()); }
+  [[deprecated("use depends_on")]] bool reach(const Tensor& x) const { return depends_on(x); }
   /// Sets the value to which the next backward adds the gradient with respect to x.
   void begin(const Tensor& x, Array partial_sum);
 

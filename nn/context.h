@@ -128,4 +128,9 @@ struct Context {
   std::int64_t first_position() const { return cache != nullptr ? cache->position : 0; }
 };
 
+// ---- former names, for one release ---------------------------------------------------------
+
+using OwnOffsets [[deprecated("use ComputedOffsets")]] = ComputedOffsets;
+using Memory [[deprecated("use EncoderOutput")]] = EncoderOutput;
+
 HEED_END

@@ -177,4 +177,10 @@ std::string shown_path(const std::filesystem::path& path);
 /// Throws Error(io): "cannot WHAT PATH: reason", with the reason for the errno value `error`.
 [[noreturn]] void throw_io(std::string_view what, const std::filesystem::path& path, int error);
 
+// ---- former names, for one release ---------------------------------------------------------
+
+[[deprecated("use path_exists")]] inline bool is_there(const std::filesystem::path& path) {
+  return path_exists(path);
+}
+
 }  // namespace heed

@@ -29,4 +29,16 @@ class PoisonNewBlocks {
   ScopedValue<bool> scope_{active, true};
 };
 
+// ---- former names, for one release ---------------------------------------------------------
+
+template <class T>
+using ArenaAllocator [[deprecated("use BlockAllocator")]] = BlockAllocator<T>;
+[[deprecated("use allocate_block")]] inline Block* arena_allocate(std::size_t bytes) {
+  return allocate_block(bytes);
+}
+[[deprecated("use release_block")]] inline void arena_release(Block* block) noexcept {
+  release_block(block);
+}
+using PoisonNewArrays [[deprecated("use PoisonNewBlocks")]] = PoisonNewBlocks;
+
 HEED_END

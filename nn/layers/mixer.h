@@ -33,6 +33,7 @@ enum class AttentionScope {
   all,
   past,
   encoder_output,
+  memory [[deprecated("use encoder_output")]] = encoder_output,
 };
 
 /// A mixer must not modify itself while it runs: several threads, each with a shard, call it
@@ -77,5 +78,7 @@ void add_mixer(std::string_view name, MixerFactory make);
 /// Makes the mixer that options.mixer names. Throws Error(failed) if its plugin registers it only
 /// for the other type of `real`.
 std::unique_ptr<Mixer> make_mixer(const ModelOptions& options, AttentionScope scope, Init& init);
+
+using Sees [[deprecated("use AttentionScope")]] = AttentionScope;
 
 HEED_END

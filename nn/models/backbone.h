@@ -118,4 +118,6 @@ struct Backbone {
   }
 };
 
+using Tower [[deprecated("use Backbone")]] = Backbone;
+
 HEED_END

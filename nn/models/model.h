@@ -146,4 +146,14 @@ std::unique_ptr<Generative> make_language_model(const ModelOptions& options,
 std::unique_ptr<Model> make_model(Architecture architecture, const ModelOptions& options,
                                   const VocabularySizes& vocabulary, std::uint64_t seed);
 
+// ---- former names, for one release ---------------------------------------------------------
+
+using Rows [[deprecated("use ModelInput")]] = ModelInput;
+using Projected [[deprecated("use DeferredLogits")]] = DeferredLogits;
+[[deprecated("use deferred_loss")]] inline Tensor projected_loss(
+    const DeferredLogits& logits, std::span<const std::int32_t> labels,
+    const LossOptions& options) {
+  return deferred_loss(logits, labels, options);
+}
+
 HEED_END

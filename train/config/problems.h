@@ -71,4 +71,8 @@ class Problems {
   std::size_t omitted_ = 0;  ///< number of errors beyond `max_problems`
 };
 
+// ---- former names, for one release ---------------------------------------------------------
+
+using Complaint [[deprecated("use ValueError")]] = ValueError;
+
 }  // namespace heed

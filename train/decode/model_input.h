@@ -48,4 +48,10 @@ inline void add_counts(LossCounts& total, const LossCounts& part) {
   total.correct += part.correct;
 }
 
+// ---- former names, for one release ---------------------------------------------------------
+
+[[deprecated("use model_input")]] inline ModelInput rows_of(const Batch& batch) {
+  return model_input(batch);
+}
+
 HEED_END

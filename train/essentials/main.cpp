@@ -63,16 +63,14 @@ int train_seq2seq(const Experiment& e) {
   const EncoderDecoder model(e.model, vocabulary.size(), init);
   train(model, samples, options_of(e), report);
 
-  std::size_t right = 0;
+  double right = 0;
   for (std::size_t i = 0; i < questions.size(); ++i) {
     Ids source = vocabulary.encode(questions[i]);
     source.push_back(Characters::eos);
     right += vocabulary.decode(translate(model, source, e.max_length)) == answers[i] ? 1 : 0;
   }
-  fmt::print(
-      "exact match {:.2f} % of {} lines\n",
-      100.0 * static_cast<double>(right) / std::max(1.0, static_cast<double>(questions.size())),
-      questions.size());
+  const auto lines = static_cast<double>(questions.size());
+  fmt::print("exact match {:.2f} % of {} lines\n", 100 * right / std::max(1.0, lines), lines);
   return 0;
 }
 
@@ -104,10 +102,8 @@ int main(int argc, char** argv) try {
   if (command != "train") throw Error(Exit::usage, "usage: essentials train|check EXPERIMENT.yaml");
   const Experiment experiment = read_experiment(argv[2]);
   return experiment.task == "lm" ? train_lm(experiment) : train_seq2seq(experiment);
-} catch (const Error& error) {
-  fmt::print(stderr, "essentials: {}\n", error.what());
-  return static_cast<int>(error.code);
 } catch (const std::exception& error) {
   fmt::print(stderr, "essentials: {}\n", error.what());
-  return static_cast<int>(Exit::failed);
+  const auto* const own = dynamic_cast<const Error*>(&error);
+  return static_cast<int>(own != nullptr ? own->code : Exit::failed);
 }

@@ -29,4 +29,12 @@ TransferReport transfer_weights(const std::string& run, Model& model);
 /// Error(usage) if a pattern matches no parameter or if no parameter remains.
 Parameters not_frozen(const Model& model, std::span<const std::string> patterns);
 
+// ---- former names, for one release ---------------------------------------------------------
+
+using TakenWeights [[deprecated("use TransferReport")]] = TransferReport;
+[[deprecated("use transfer_weights")]] inline TransferReport take_weights(const std::string& run,
+                                                                          Model& model) {
+  return transfer_weights(run, model);
+}
+
 HEED_END

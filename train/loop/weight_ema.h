@@ -49,6 +49,7 @@ class WeightEma {
   /// The tensors that the model does not use at present, named "weights.<parameter>": the means or,
   /// after swap(), the weights.
   const std::vector<NamedTensor>& inactive() const { return inactive_; }
+  [[deprecated("use inactive")]] const std::vector<NamedTensor>& other() const { return inactive_; }
 
  private:
   static real* data(NamedTensor& t) { return t.tensor.mutable_value().data(); }
@@ -72,5 +73,9 @@ class ScopedEma {
  private:
   std::optional<WeightEma>& ema_;
 };
+
+// ---- former names, for one release ---------------------------------------------------------
+
+using UseMeans [[deprecated("use ScopedEma")]] = ScopedEma;
 
 HEED_END

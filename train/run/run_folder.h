@@ -49,4 +49,10 @@ std::string available_weights(const RunFolder& run);
 /// there are no such weights.
 std::filesystem::path find_weights(const RunFolder& run, const std::string& name);
 
+// ---- former names, for one release ---------------------------------------------------------
+
+[[deprecated("use available_weights")]] inline std::string weights_there(const RunFolder& run) {
+  return available_weights(run);
+}
+
 }  // namespace heed

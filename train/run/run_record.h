@@ -48,4 +48,11 @@ std::vector<std::string> changed_plugins(const RunFolder& run, const Config& con
 std::vector<std::string> environment_changes(const RunFolder& run, const Config& config,
                                              const SplitSums& sums);
 
+// ---- former names, for one release ---------------------------------------------------------
+
+[[deprecated("use environment_changes")]] inline std::vector<std::string> changed_surroundings(
+    const RunFolder& run, const Config& config, const SplitSums& sums) {
+  return environment_changes(run, config, sums);
+}
+
 }  // namespace heed

@@ -1,6 +1,7 @@
 #pragma once
 /// Builds the model that a config describes.
 #include <memory>
+#include <utility>
 
 #include "nn/layers/mixer_check.h"
 #include "nn/models/model.h"
@@ -39,5 +40,18 @@ MinMemory min_memory(const Config& config, const Model& model);
 
 /// The memory of this machine or, if smaller, the limit of its container, plus swap, in bytes.
 double machine_memory();
+
+// ---- former names, for one release ---------------------------------------------------------
+
+[[deprecated("use build_uninitialised")]] inline std::unique_ptr<Model> build_unfilled(
+    Config config, const VocabularySizes& vocabulary) {
+  return build_uninitialised(std::move(config), vocabulary);
+}
+
+using LeastMemory [[deprecated("use MinMemory")]] = MinMemory;
+[[deprecated("use min_memory")]] inline MinMemory least_memory(const Config& config,
+                                                               const Model& model) {
+  return min_memory(config, model);
+}
 
 HEED_END

@@ -113,6 +113,12 @@ class Task {
   Batch random_batch(std::int64_t sequences, std::int64_t source_length, std::int64_t target_length,
                      const VocabularySizes& vocabulary,
                      const std::function<std::int32_t(std::int64_t)>& id) const;
+  [[deprecated("use random_batch")]] Batch made_up_batch(
+      std::int64_t sequences, std::int64_t source_length, std::int64_t target_length,
+      const VocabularySizes& vocabulary,
+      const std::function<std::int32_t(std::int64_t)>& id) const {
+    return random_batch(sequences, source_length, target_length, vocabulary, id);
+  }
   /// The number of rows of a source, including the class token, if sources are images or videos;
   /// otherwise 0.
   std::int64_t image_rows() const;
@@ -190,5 +196,12 @@ using TaskFactory = std::unique_ptr<Task> (*)(const Config& config);
 /// registered or does not consist of words joined by dots, as in mine.task.
 void add_task(std::string_view name, const TaskInfo& info, TaskFactory make);
 std::unique_ptr<Task> make_task(const Config& config);
+
+// ---- former names, for one release ---------------------------------------------------------
+
+using Trained [[deprecated("use LoadedModel")]] = LoadedModel;
+using Answer [[deprecated("use GeneratedText")]] = GeneratedText;
+using AnswerRequest [[deprecated("use GenerationRequest")]] = GenerationRequest;
+using Answers [[deprecated("use Generator")]] = Generator;
 
 HEED_END

@@ -41,4 +41,13 @@ void print_note(std::string_view line);
 /// Prints an error with the prefix "heed: " to stderr, even after silence().
 void print_error(std::string_view line);
 
+// ---- former names, for one release ---------------------------------------------------------
+
+using Talk [[deprecated("use RunLog")]] = RunLog;
+[[deprecated("use print_message")]] inline void tell(std::string_view line) { print_message(line); }
+[[deprecated("use print_note")]] inline void tell_note(std::string_view line) { print_note(line); }
+[[deprecated("use print_error")]] inline void tell_error(std::string_view line) {
+  print_error(line);
+}
+
 }  // namespace heed

@@ -15,4 +15,14 @@ inline constexpr std::size_t unary_function_count = names_of(UnaryFunction{}).si
 /// The number of activations: the functions before neg.
 inline constexpr std::size_t activation_count = static_cast<std::size_t>(UnaryFunction::neg);
 
+// ---- former names, for one release ---------------------------------------------------------
+
+using Map [[deprecated("use UnaryFunction")]] = UnaryFunction;
+[[deprecated("use unary_needs_x")]] constexpr bool map_needs_x(UnaryFunction f) {
+  return unary_needs_x(f);
+}
+[[deprecated("use unary_needs_y")]] constexpr bool map_needs_y(UnaryFunction f) {
+  return unary_needs_y(f);
+}
+
 }  // namespace heed

@@ -12,4 +12,11 @@ HEED_BEGIN
 Tensor affine_activation(UnaryFunction f, const Tensor& x, const Tensor& weight, const Tensor& bias,
                          real p = 0, const RandomKey& key = {});
 
+[[deprecated("use affine_activation")]] inline Tensor affine_map(UnaryFunction f, const Tensor& x,
+                                                                 const Tensor& weight,
+                                                                 const Tensor& bias, real p = 0,
+                                                                 const RandomKey& key = {}) {
+  return affine_activation(f, x, weight, bias, p, key);
+}
+
 HEED_END

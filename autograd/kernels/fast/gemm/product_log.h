@@ -86,5 +86,7 @@ class DeclaredFlops {
   ProductLog* log_;
 };
 
+using CountedAsWhole [[deprecated("use DeclaredFlops")]] = DeclaredFlops;  // kept for one release
+
 }  // namespace kernels
 HEED_END
