@@ -84,9 +84,9 @@ std::string figure(const AttentionMaps& maps, const AttentionCommand& options) {
   if (!self && (options.view == "graph" || options.view == "rollout"))
     throw Error(Exit::usage, "--view {} draws self-attention, but {} is cross-attention",
                 options.view, layer.name);
-  return attention_figure(
-      maps, {options.view, options.query, options.threshold.value_or(FigureOptions().threshold),
-             millimetres(options.width)});
+  return svg_file(attention_drawing(maps, {options.view, options.query,
+                                           options.threshold.value_or(FigureOptions().threshold)}),
+                  millimetres(options.width));
 }
 
 }  // namespace

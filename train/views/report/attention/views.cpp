@@ -351,7 +351,7 @@ std::string viewer(const AttentionMaps& maps) {
       "<div id=\"drawing\"><p>{}, the mean of its heads. With JavaScript, this part shows any "
       "layer and head.</p>\n{}</div>\n"
       "<script type=\"application/json\" id=\"weights\">{}</script>\n<script>{}</script>\n",
-      note, xml_text(first.name), svg_element(lines.width, lines.height, lines.body), data, script);
+      note, xml_text(first.name), svg_element(lines), data, script);
 }
 
 HEED_END
