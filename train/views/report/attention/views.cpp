@@ -29,15 +29,6 @@ HeatMap map_of(const Array& weights) {
   return small;
 }
 
-Array mean_of_heads(const LayerWeights& layer) {
-  Array mean = Array::zeros(layer.heads.front().weights.shape());
-  for (const HeadWeights& one : layer.heads) {
-    for (std::int64_t i = 0; i < mean.size(); ++i)
-      mean.data()[i] += one.weights.data()[i] / static_cast<real>(layer.heads.size());
-  }
-  return mean;
-}
-
 std::string label_of(const std::string& name) { return name == " " ? "␣" : name; }
 
 std::vector<std::string> names_of_blocks(const std::vector<std::string>& names) {
