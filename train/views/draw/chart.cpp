@@ -281,7 +281,7 @@ Drawing drawn(const Chart& chart) {
             plot_width, plot_height, xml_text(chart.title), plot_width / 2, plot_height / 2);
   } else {
     // Bands, bars and lines are clipped at the frame.
-    body += axes(chart, plot) + svg_element(plot_width, plot_height, marks(chart, plot)) +
+    body += axes(chart, plot) + svg_element({plot_width, plot_height, marks(chart, plot)}) +
             dots_of(chart, plot) + legend;
   }
   return {left + plot_width + right, top + plot_height + below + legend_height, body + "</g>\n"};

@@ -138,9 +138,9 @@ std::string columns_file(const std::vector<Column>& columns, const std::vector<s
         std::max(right, left + (i == 0 ? 7 : 6) * static_cast<double>(character_count(head[i])));
   }
   const double above = 20 + 15 * static_cast<double>(head.size());
-  return svg_file(right - left + 2 * margin, above - top + margin,
-                  svg("{}{}<g transform=\"translate({} {})\">\n{}</g>\n", style, lines,
-                      margin - left, above - top, bodies));
+  return svg_file({right - left + 2 * margin, above - top + margin,
+                   svg("{}{}<g transform=\"translate({} {})\">\n{}</g>\n", style, lines,
+                       margin - left, above - top, bodies)});
 }
 
 }  // namespace heed

@@ -49,20 +49,16 @@ struct Drawing {
 /// Arranges drawings in rows, with `columns` drawings in each.
 Drawing arranged(const std::vector<Drawing>& drawings, std::size_t columns);
 
-/// A drawing as an SVG file: `body` on width × height pixels or, if `millimetres` > 0, scaled to
-/// that width on paper, in the light colours.
-std::string svg_file(double width, double height, std::string_view body, double millimetres = 0);
-inline std::string svg_file(const Drawing& d, double millimetres = 0) {
-  return svg_file(d.width, d.height, d.body, millimetres);
-}
+/// A drawing as an SVG file; with `millimetres` > 0, in the light colours.
+std::string svg_file(const Drawing& drawing, double millimetres = 0);
 
 /// A self-contained HTML page. `title` is escaped. `style` (CSS) is added after drawing_style(),
 /// `head` to the head element.
 std::string html_page(std::string_view title, std::string_view style, std::string_view body,
                       std::string_view head = "");
 
-/// A drawing as an element of a page or of another drawing, clipped to its size.
-std::string svg_element(double width, double height, std::string_view body);
-inline std::string svg_element(const Drawing& d) { return svg_element(d.width, d.height, d.body); }
+/// A drawing as an element of a page or of another drawing, clipped to its size, which is in pixels
+/// or, if `millimetres` > 0, scaled to that width on paper.
+std::string svg_element(const Drawing& drawing, double millimetres = 0);
 
 }  // namespace heed

@@ -95,7 +95,7 @@ Drawing strip(const PatchGrid& grid, const std::vector<QueryWeights>& all) {
       HeatMap map{grid.rows, grid.columns, query.weights, *std::ranges::max_element(query.weights)};
       const double cell = width * static_cast<double>(grid.side) / w;
       body += fmt::format("<g class=\"over\">{}</g>\n",
-                          svg_element(width, height, heat_cells(map, cell, cell)));
+                          svg_element({width, height, heat_cells(map, cell, cell)}));
     }
     body +=
         svg("<rect class=\"frame\" width=\"{}\" height=\"{}\"/>\n"
