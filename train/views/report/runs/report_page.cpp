@@ -7,6 +7,7 @@
 #include <cmath>
 #include <filesystem>
 #include <map>
+#include <numeric>
 #include <set>
 
 #include "autograd/base/error.h"
@@ -146,8 +147,8 @@ class Report {
     return std::abs(a - b) <= 1e-9 * std::max({1.0, std::abs(a), std::abs(b)});
   }
   static double score_of_all(const SampleStatistics& s) {
-    std::vector<std::uint32_t> all(s.samples());
-    for (std::size_t i = 0; i < all.size(); ++i) all[i] = static_cast<std::uint32_t>(i);
+    std::vector<std::uint32_t> all(s.samples);
+    std::iota(all.begin(), all.end(), 0U);
     return s.of(all);
   }
   static std::string preformatted(const std::string& text) {
