@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "autograd/io/message_text.h"
 #include "autograd/io/utf8.h"
 
 namespace heed {
@@ -41,6 +42,13 @@ std::string svg_number(double value) {
 
 double label_length(std::string_view text) {
   return 6.5 * static_cast<double>(character_count(text));
+}
+
+double label_length(std::span<const std::string> labels, std::size_t max_characters) {
+  double length = 0;
+  for (const std::string& label : labels)
+    length = std::max(length, label_length(excerpt(label, max_characters)));
+  return length;
 }
 
 std::string_view drawing_style() {

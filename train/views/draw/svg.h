@@ -2,6 +2,7 @@
 /// Elements of SVG files and HTML pages.
 #include <fmt/format.h>
 
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -29,6 +30,8 @@ std::string svg(fmt::format_string<decltype(svg_argument(std::declval<const Args
 
 /// The approximate length of a label, in pixels.
 double label_length(std::string_view text);
+/// The length of the longest label, each cut to `max_characters` (excerpt).
+double label_length(std::span<const std::string> labels, std::size_t max_characters);
 
 /// The style of all drawings. Colours follow the reader's choice of light or dark mode. Magnitudes
 /// are shown by the opacity of a colour, so that colour-blind readers can distinguish them.

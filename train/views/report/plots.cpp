@@ -269,12 +269,9 @@ constexpr std::array<std::pair<std::string_view, Plots>, 5> families{{
 
 }  // namespace
 
-const std::vector<std::string>& plot_names() {
-  static const std::vector<std::string> names = [] {
-    std::vector<std::string> all;
-    for (const auto& [name, make] : families) all.emplace_back(name);
-    return all;
-  }();
+std::vector<std::string> plot_names() {
+  std::vector<std::string> names;
+  for (const auto& [name, make] : families) names.emplace_back(name);
   return names;
 }
 

@@ -86,16 +86,14 @@ Drawing neurons_view(const AttentionMaps& maps, const LayerWeights& layer, std::
   for (const std::string& name : maps.keys(layer)) keys.push_back(label_of(name));
   const real* const q = record.query(query, head);
   HeatMap query_map{1, size, {q, q + size}, 0}, products{std::ssize(keys), size, {}, 0};
-  double left = 0;
   for (std::int64_t j = 0; j < products.rows; ++j) {
     const real* const k = record.key(j, head);
     for (std::int64_t c = 0; c < size; ++c)
       products.values.push_back(static_cast<float>(q[c] * k[c]));
-    left = std::max(left, label_length(excerpt(keys[j], max_characters)));
   }
   const std::string name =
       "query: " + excerpt(label_of(maps.queries(layer)[query]), max_characters);
-  left = std::max(left, label_length(name)) + 6;
+  const double left = std::max(label_length(keys, max_characters), label_length(name)) + 6;
   query_map.largest = largest_magnitude(query_map.values);
   products.largest = largest_magnitude(products.values);
   const double right = left + cell * static_cast<double>(size);
