@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <map>
 #include <set>
+#include <span>
 
 #include "autograd/base/error.h"
 #include "autograd/io/formats/json_text.h"
@@ -63,8 +64,9 @@ bool same_lines(const RunGroup& a, const RunGroup& b) {
   return true;
 }
 
-void require_one_task(const std::vector<RunResult>& results) {
+void require_comparable(const std::vector<RunResult>& results) {
   const RunResult& first = results.front();
+  std::set<std::filesystem::path> seen;
   for (const RunResult& result : results) {
     if (result.config.task != first.config.task)
       throw Error(Exit::usage,
@@ -72,12 +74,6 @@ void require_one_task(const std::vector<RunResult>& results) {
                   "be compared",
                   first.folder, info_of(first.config.task).name, result.folder,
                   info_of(result.config.task).name);
-  }
-}
-
-void require_different_folders(const std::vector<RunResult>& results) {
-  std::set<std::filesystem::path> seen;
-  for (const RunResult& result : results) {
     if (!seen.insert(std::filesystem::canonical(result.folder)).second)
       throw Error(Exit::usage, "{} is given twice, so it would count as two runs", result.folder);
   }
@@ -98,7 +94,6 @@ bool changes_results(std::string_view key) {
 }
 
 std::optional<double> figure(const RunResult& result, Metric metric) {
-  if (!result.record.is_object()) return std::nullopt;
   const auto found = result.record.find(std::string(info_of(metric).name));
   if (found == result.record.end() || !found->is_number()) return std::nullopt;
   return found->get<double>();
@@ -163,8 +158,7 @@ RunResult read_result(const std::string& folder) {
 }
 
 Comparison::Comparison(const std::vector<RunResult>& results) : keys_(differing_keys(results)) {
-  require_one_task(results);
-  require_different_folders(results);
+  require_comparable(results);
   for (const RunResult& result : results) {
     std::vector<std::string> values;
     for (const std::string& key : keys_) values.push_back(find_field(key)->print(result.config));
@@ -213,50 +207,34 @@ std::string Comparison::label(const RunGroup& group) const {
   return fmt::format("{}", fmt::join(group.values, ", "));
 }
 
-/// The difference of a group from the first: "higher by 0.61".
-std::string Comparison::difference(const Spread& first, const Spread& spread) const {
+std::string Comparison::verdict(const RunGroup& group) const {
+  const RunGroup& base = groups_.front();
   const MetricInfo& info = info_of(main_);
-  const double by = spread.mean - first.mean;
-  if (by == 0) return "the same";
-  return fmt::format("{} by {:.{}f}{}", by > 0 ? "higher" : "lower",
-                     (info.percent ? 100 : 1) * std::abs(by), info.digits,
-                     info.percent ? " points" : "");
-}
-
-/// A clause on whether the ranges of a group and of the first group overlap.
-std::string Comparison::judgement(const RunGroup& group) const {
-  const std::int64_t seeds = seeds_of(group), first_seeds = seeds_of(groups_.front());
-  if (std::min(seeds, first_seeds) < 2)
-    return "one seed cannot show how much results vary between seeds";
-  const Spread range = spread(group, main_), first = spread(groups_.front(), main_);
-  const bool apart = range.low > first.high || range.high < first.low;
-  return fmt::format("the ranges of {} and {} seeds {}", first_seeds, seeds,
-                     apart ? "do not overlap" : "overlap");
+  const Spread range = spread(group, main_), first = spread(base, main_);
+  if (range.count == 0 || first.count == 0) return fmt::format("no {} to compare", info.label);
+  if (data_of(group) != data_of(base))
+    return fmt::format("{} was measured on other data ({})", info.label, data_of(group));
+  if (!same_lines(group, base)) return fmt::format("{} was measured on other lines", info.label);
+  const double by = range.mean - first.mean;
+  const std::string difference = by == 0
+                                     ? "the same"
+                                     : fmt::format("{} by {:.{}f}{}", by > 0 ? "higher" : "lower",
+                                                   (info.percent ? 100 : 1) * std::abs(by),
+                                                   info.digits, info.percent ? " points" : "");
+  std::string judgement = "one seed cannot show how much results vary between seeds";
+  if (const auto seeds = seeds_of(group), first_seeds = seeds_of(base);
+      std::min(seeds, first_seeds) > 1) {
+    const bool apart = range.low > first.high || range.high < first.low;
+    judgement = fmt::format("the ranges of {} and {} seeds {}", first_seeds, seeds,
+                            apart ? "do not overlap" : "overlap");
+  }
+  return fmt::format("{} {}: {}", info.label, difference, judgement);
 }
 
 std::vector<std::string> Comparison::verdicts() const {
   std::vector<std::string> all;
-  const Spread first = spread(groups_.front(), main_);
-  const MetricInfo& info = info_of(main_);
-  for (std::size_t i = 1; i < groups_.size(); ++i) {
-    const Spread group = spread(groups_[i], main_);
-    const std::string name = name_of_group(groups_[i]);
-    if (group.count == 0 || first.count == 0) {
-      all.push_back(fmt::format("{}: no {} to compare", name, info.label));
-      continue;
-    }
-    if (data_of(groups_[i]) != data_of(groups_.front())) {
-      all.push_back(fmt::format("{}: {} was measured on other data ({})", name, info.label,
-                                data_of(groups_[i])));
-      continue;
-    }
-    if (!same_lines(groups_[i], groups_.front())) {
-      all.push_back(fmt::format("{}: {} was measured on other lines", name, info.label));
-      continue;
-    }
-    all.push_back(fmt::format("{}: {} {}: {}", name, info.label, difference(first, group),
-                              judgement(groups_[i])));
-  }
+  for (const RunGroup& group : std::span(groups_).subspan(1))
+    all.push_back(fmt::format("{}: {}", name_of_group(group), verdict(group)));
   return all;
 }
 

@@ -87,8 +87,8 @@ class Comparison {
   nlohmann::json json() const;
 
  private:
-  std::string difference(const Spread& first, const Spread& spread) const;
-  std::string judgement(const RunGroup& group) const;
+  /// A clause that compares a group with the first.
+  std::string verdict(const RunGroup& group) const;
   std::string cell(const RunGroup& group, Metric metric) const;
   /// The settings in which a group differs from the first: "model.norm=post".
   std::string name_of_group(const RunGroup& group) const;

@@ -1,16 +1,13 @@
 #include "train/results/history.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <map>
+#include <sstream>
 #include <string_view>
 
-#include "autograd/base/error.h"
 #include "autograd/io/files.h"
-#include "autograd/io/formats/json_text.h"
 #include "train/run/run_record.h"
 
 namespace heed {
@@ -36,19 +33,16 @@ void add_points(Curves& curves, const std::string& prefix, const nlohmann::json&
 
 /// The lines of train.log about incidents, without those about normal progress.
 std::vector<std::string> incidents_of(const RunFolder& run) {
-  std::error_code ignored;
-  if (!std::filesystem::exists(run.log(), ignored)) return {};
-  const std::string text = read_bytes(run.log());
+  constexpr std::array signs{
+      "  continuing from", "  skipped",    "  warning:",  "  note:",   "damaged",
+      "stopping early",    "were skipped", "interrupted", "stopped by"};
   std::vector<std::string> lines;
-  std::size_t begin = 0;
-  for (std::size_t end; (end = text.find('\n', begin)) != std::string::npos; begin = end + 1) {
-    const std::string line = text.substr(begin, end - begin);
-    for (const char* sign : {"  continuing from", "  skipped", "  warning:", "  note:", "damaged",
-                             "stopping early", "were skipped", "interrupted", "stopped by"}) {
-      if (line.find(sign) == std::string::npos) continue;
+  if (!path_exists(run.log())) return lines;
+  std::istringstream log(read_bytes(run.log()));
+  for (std::string line; std::getline(log, line) && !log.eof();) {  // omits an incomplete last line
+    if (std::ranges::any_of(signs,
+                            [&](const char* sign) { return line.find(sign) != std::string::npos; }))
       lines.push_back(line);
-      break;
-    }
   }
   return lines;
 }
@@ -71,7 +65,6 @@ History read_history(const std::string& folder) {
     history.seconds = std::max(history.seconds, record.value("seconds", 0.0));
     history.target_tokens =
         std::max(history.target_tokens, record.value("target_tokens", std::int64_t{0}));
-    if (kind == "weights") history.weights = record;
     if (kind == "train" || kind == "valid")
       add_points(curves, kind + ".", record, record.value("step", 0.0));
   }

@@ -23,7 +23,6 @@ struct History {
   nlohmann::json run;         ///< run.json; null if it is missing
   std::vector<Curve> curves;  ///< curves in alphabetical order
   std::vector<SampleOutput> outputs;
-  nlohmann::json weights;              ///< record of the tested weights, or null
   std::vector<std::string> incidents;  ///< lines of train.log: skipped steps, resumes, warnings, …
   std::int64_t step = 0, target_tokens = 0;
   double seconds = 0;

@@ -145,7 +145,7 @@ BOOST_AUTO_TEST_CASE(cross_attention_concentrates_on_the_named_shape,
   BOOST_TEST(page.find("attention rollout") != std::string::npos);
   BOOST_TEST(page.find("http://www.w3.org/2000/svg") != std::string::npos);
   maps.layers = {maps.layers[2]};
-  BOOST_TEST(attention_figure(maps).starts_with("<svg"));
+  BOOST_TEST(svg_file(attention_drawing(maps)).starts_with("<svg"));
 }
 
 // A convolutional front end has fewer output rows than the source.

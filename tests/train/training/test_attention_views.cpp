@@ -98,7 +98,7 @@ BOOST_AUTO_TEST_CASE(hostile_tokens_are_escaped) {
   BOOST_TEST(page.size() < 400'000u);
   for (const char* view : {"map", "lines", "neurons", "graph", "rollout"}) {
     BOOST_TEST_CONTEXT(view) {
-      const std::string file = attention_figure(maps, {.view = view});
+      const std::string file = svg_file(attention_drawing(maps, {.view = view}));
       BOOST_TEST(file.find("<script") == std::string::npos);
       BOOST_TEST(file.find("<img") == std::string::npos);
       BOOST_TEST(count(file, "</svg>") == 1u);
@@ -186,7 +186,7 @@ BOOST_AUTO_TEST_CASE(entropy_and_distance_of_signed_weights_are_omitted) {
 
 BOOST_AUTO_TEST_CASE(figure_for_print_has_the_requested_width_in_millimetres) {
   const AttentionMaps maps = random_maps(1, 1, 4, tokens(5));
-  const std::string file = attention_figure(maps, {.view = "lines", .millimetres = 84});
+  const std::string file = svg_file(attention_drawing(maps, {.view = "lines"}), 84);
   std::smatch found;
   BOOST_REQUIRE(std::regex_search(
       file, found,

@@ -84,7 +84,7 @@ BOOST_AUTO_TEST_CASE(long_line_is_reduced_and_keeps_its_peaks) {
 
 BOOST_AUTO_TEST_CASE(bars_bands_and_dots_are_scaled_to_the_axes) {
   Chart chart = with({{0, 0}, {10, 10}});
-  chart.bands.push_back({1, {0, 10}, {0, 5}, {5, 10}});
+  chart.bands.push_back({1, {{0, 0}, {10, 5}}, {{0, 5}, {10, 10}}});
   chart.bars.push_back({2, 2, 4, 5, "two to four"});
   chart.dots.push_back({3, {10, 10}, "best: 10"});
   chart.legend.emplace_back(2, "bars");

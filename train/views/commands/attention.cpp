@@ -84,9 +84,9 @@ std::string figure(const AttentionMaps& maps, const AttentionCommand& options) {
   if (!self && (options.view == "graph" || options.view == "rollout"))
     throw Error(Exit::usage, "--view {} draws self-attention, but {} is cross-attention",
                 options.view, layer.name);
-  return attention_figure(
-      maps, {options.view, options.query, options.threshold.value_or(FigureOptions().threshold),
-             millimetres(options.width)});
+  return svg_file(attention_drawing(maps, {options.view, options.query,
+                                           options.threshold.value_or(FigureOptions().threshold)}),
+                  millimetres(options.width));
 }
 
 }  // namespace
@@ -98,7 +98,8 @@ int attention_command(const AttentionCommand& options) {
     refuse_other_formats(options.output, "heed attention",
                          "a page, or a drawing to a file whose name ends in .svg");
   const TrainedModel trained = TrainedModel::open(options.run, options.overrides, options.weights);
-  const bool has_target = reads_pairs(*trained.task);
+  const Architecture architecture = trained.task->info().architecture;
+  const bool has_target = has_encoder(architecture) && has_decoder(architecture);
   if (!options.target.empty() && !has_target)
     throw Error(
         Exit::usage,
@@ -111,7 +112,7 @@ int attention_command(const AttentionCommand& options) {
   Team team(trained.config.threads);
   const LoadedModel model = trained.with(team);
   std::string output = options.target;
-  if (output.empty() && trained.task->info().architecture != Architecture::decoder)
+  if (output.empty() && architecture != Architecture::decoder)
     output =
         trained.task->make_generator(model, trained.config.seed)->lines({options.input}, 0).front();
   AttentionMaps maps = attention_maps(

@@ -6,7 +6,6 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <sstream>
 
 #include "autograd/base/clock.h"
 #include "autograd/kernels/fast/gemm/bf16.h"
@@ -33,12 +32,10 @@ namespace {
 /// Seconds since this process started.
 double process_seconds() {
   std::ifstream stat("/proc/self/stat");
-  std::string all((std::istreambuf_iterator<char>(stat)), {});
-  // Skips the name in parentheses, which can contain any character. The start time is field 22.
-  std::istringstream fields(all.substr(std::min(all.size(), all.rfind(')') + 2)));
   std::string field;
-  for (int i = 3; i <= 22 && fields >> field; ++i) {
-  }
+  std::getline(stat, field,
+               ')');  // the program's name, which may contain spaces, is in parentheses
+  for (int i = 3; i <= 22; ++i) stat >> field;  // the start time is field 22
   const double ticks = field.empty() ? 0 : std::stod(field);
   timespec now{};
   clock_gettime(CLOCK_BOOTTIME, &now);  // the start time refers to this clock
@@ -70,6 +67,7 @@ struct Measured {
   std::vector<double> steps, replays;
   kernels::ProductFlops flops;   ///< sum over all measured steps
   double tokens = 0;             ///< number of labelled tokens in all measured steps
+  std::int64_t peak_bytes = 0;   ///< peak memory of arrays during a step
   double peak_rss_mb = 0;        ///< peak memory of training, without the replay
   double first_step_ms = 0;      ///< from the start of the process to the end of the first step
   std::int64_t allocations = 0;  ///< number of system allocations for arrays in all measured steps
@@ -110,27 +108,24 @@ class Bench {
     return values;
   }
 
-  /// Runs a step on the next batch. Returns its duration in seconds.
-  double step() {
+  /// Runs a step on the next batch and adds its figures to `m`.
+  void step(Measured& m) {
     const Batch batch = stream_ ? stream_->next() : batch_of_random_tokens(*task_, number_);
     shards_ = shard(batch, config_.train.shards, cost_);
-    tokens_ = static_cast<double>(batch.label_count());
+    m.tokens += static_cast<double>(batch.label_count());
     arena_reset_peak();
     const std::int64_t allocations = arena_counters().system_allocations;
     const double start = seconds_now();
     step_->run(shards_, static_cast<std::int64_t>(++number_), 1e-6);
-    const double seconds = seconds_now() - start;
-    allocations_ = arena_counters().system_allocations - allocations;
-    peak_bytes_ = arena_counters().peak_bytes;
-    return seconds;
+    m.steps.push_back(seconds_now() - start);
+    m.allocations += arena_counters().system_allocations - allocations;
+    m.peak_bytes = std::max(m.peak_bytes, arena_counters().peak_bytes);
   }
 
   /// Measures a step, repeats its forward and backward to time the ops and to list the matrix
   /// products, and then measures the products alone. Adds the results to `m`.
   void round(Measured& m) {
-    m.steps.push_back(step());
-    m.allocations += allocations_;
-    m.tokens += tokens_;
+    step(m);
     std::vector<ShardProducts> products = m.profile.add(
         m.steps.back(), *model_, shards_, static_cast<std::int64_t>(number_), options_, team_);
     std::vector<ProductReplay> replays;
@@ -147,9 +142,6 @@ class Bench {
     m.replays.push_back(seconds_now() - start);
   }
 
-  /// The peak memory of arrays during the last call of step().
-  std::int64_t peak_bytes() const { return peak_bytes_; }
-
  private:
   const Config& config_;
   StepOptions options_;
@@ -163,39 +155,30 @@ class Bench {
   std::optional<TrainStep> step_;
   std::vector<Batch> shards_;  ///< batch of the last call of step(), divided into shards
   std::uint64_t number_ = 0;
-  double tokens_ = 0;
-  std::int64_t allocations_ = 0, peak_bytes_ = 0;
 };
 
 Measured measure(const Config& config, std::int64_t wanted_steps) {
   Bench bench(config);
-  Measured m;
+  Measured m, warm, discarded;
   m.parameters = bench.parameters();
-  double warm = bench.step();
+  bench.step(warm);
   m.first_step_ms = 1e3 * process_seconds();
-  std::int64_t peak = bench.peak_bytes();
-  for (int i = 0; i < 4; ++i) {
-    warm = bench.step();
-    peak = std::max(peak, bench.peak_bytes());
-  }
+  for (int i = 0; i < 4; ++i) bench.step(warm);
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
-  m.peak_rss_mb = static_cast<double>(usage.ru_maxrss) / 1024;
-  Measured unmeasured;  // discarded: the first replay allocates memory
-  bench.round(unmeasured);
+  bench.round(discarded);                    // the first replay allocates memory
   constexpr double seconds = 10, turns = 3;  // a round takes about three times as long as a step
   const auto rounds =
       wanted_steps > 0
           ? wanted_steps
-          : std::clamp<std::int64_t>(static_cast<std::int64_t>(seconds / turns / warm), 5, 400);
-  for (std::int64_t i = 0; i < rounds; ++i) {
-    bench.round(m);
-    // The peak of the process now includes the replay's memory, so only the increase of the arrays'
-    // peak in later steps is added.
-    m.peak_rss_mb += static_cast<double>(std::max<std::int64_t>(bench.peak_bytes() - peak, 0)) /
-                     static_cast<double>(1 << 20);
-    peak = std::max(peak, bench.peak_bytes());
-  }
+          : std::clamp<std::int64_t>(static_cast<std::int64_t>(seconds / turns / warm.steps.back()),
+                                     5, 400);
+  for (std::int64_t i = 0; i < rounds; ++i) bench.round(m);
+  // The peak of the process now includes the replay's memory, so only the increase of the arrays'
+  // peak in later steps is added to the peak before.
+  m.peak_rss_mb = static_cast<double>(usage.ru_maxrss) / 1024 +
+                  static_cast<double>(std::max<std::int64_t>(m.peak_bytes - warm.peak_bytes, 0)) /
+                      static_cast<double>(1 << 20);
   return m;
 }
 

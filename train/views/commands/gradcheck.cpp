@@ -51,55 +51,41 @@ Batch small_batch(const Config& config, const Dataset& data) {
   return best;
 }
 
-/// Checks some entries of every parameter (all entries of small parameters) and, for parameters
-/// whose entries are not all checked, random directions.
-class ModelCheck {
- public:
-  ModelCheck(std::function<Tensor()> loss, Parameters parameters, std::int64_t entries)
-      : loss_(std::move(loss)), parameters_(std::move(parameters)), bar_("gradcheck") {
-    entries_ = entries > 0 ? entries : affordable_entries();
-    options_.on_parameter = [this](const ParameterCheck&) {
-      ProgressState state;
-      state.step = ++done_;
-      state.total = total_;
-      bar_.update(state);
-    };
-  }
+/// The number of entries of each parameter that can be checked in the allowed time.
+std::int64_t affordable_entries(const std::function<Tensor()>& loss, std::size_t parameters) {
+  const NoGrad no_grad;
+  loss();  // excludes the first pass, which is slower, from the timing
+  const double begin = seconds_now();
+  loss();
+  const double passes = allowed_seconds / std::max(seconds_now() - begin, 1e-6) / stencil;
+  const double each = passes / static_cast<double>(parameters) - directions;
+  return std::clamp(static_cast<std::int64_t>(each), min_entries, max_entries);
+}
 
-  GradcheckTable run() {
-    Parameters large;
-    for (const NamedTensor& p : parameters_) {
-      if (p.tensor.size() > entries_) large.push_back(p);
-    }
-    total_ = static_cast<std::int64_t>(parameters_.size() + large.size());
-    GradcheckTable table;
-    options_.max_entries = entries_;
-    table.add(gradcheck_parameters(loss_, parameters_, options_));
-    options_.directions = directions;
-    options_.allow_unlisted = true;  // the first call has checked the list of parameters
-    if (!large.empty() && table.problem.empty())
-      table.add(gradcheck_parameters(loss_, large, options_));
-    bar_.finish();
-    return table;
-  }
-
- private:
-  std::int64_t affordable_entries() const {
-    const NoGrad no_grad;
-    loss_();  // excludes the first pass, which is slower, from the timing
-    const double begin = seconds_now();
-    loss_();
-    const double passes = allowed_seconds / std::max(seconds_now() - begin, 1e-6) / stencil;
-    const double each = passes / static_cast<double>(parameters_.size()) - directions;
-    return std::clamp(static_cast<std::int64_t>(each), min_entries, max_entries);
-  }
-
-  std::function<Tensor()> loss_;
-  Parameters parameters_;
-  std::int64_t entries_ = 0, done_ = 0, total_ = 0;
-  GradcheckOptions options_;
-  ProgressBar bar_;
-};
+/// Checks `entries` entries of every parameter (all entries of small parameters) and, for
+/// parameters whose entries are not all checked, random directions.
+GradcheckTable checked(const std::function<Tensor()>& loss, const Parameters& parameters,
+                       std::int64_t entries) {
+  Parameters large;
+  for (const NamedTensor& p : parameters)
+    if (p.tensor.size() > entries) large.push_back(p);
+  ProgressBar bar("gradcheck");
+  ProgressState state;
+  state.total = std::ssize(parameters) + std::ssize(large);
+  GradcheckOptions options;
+  options.max_entries = entries;
+  options.on_parameter = [&](const ParameterCheck&) {
+    ++state.step;
+    bar.update(state);
+  };
+  GradcheckTable table;
+  table.add(gradcheck_parameters(loss, parameters, options));
+  options.directions = directions;
+  options.allow_unlisted = true;  // the first call has checked the list of parameters
+  if (!large.empty() && table.problem.empty())
+    table.add(gradcheck_parameters(loss, large, options));
+  return table;
+}
 
 }  // namespace
 
@@ -111,14 +97,17 @@ int gradcheck_command(const GradcheckCommand& options) {
   const std::unique_ptr<Model> model = build_model(config, sizes_of(data.tokenizers));
   const Batch batch = small_batch(config, data.train);
   // Dropout is on, with the random keys of the first training step.
-  const auto loss = [&] {
+  const std::function<Tensor()> loss = [&] {
     Pass pass{true, config.seed, 1, 0};
     return model->loss(model_input(batch), {config.train.label_smoothing}, pass);
   };
   print_message(fmt::format("{}: gradients of the loss in float64; sequences: {}, labels: {}",
                             config.name, batch.sequences(), batch.label_count()));
   const double begin = seconds_now();
-  const GradcheckTable table = ModelCheck(loss, model->parameters(), options.entries).run();
+  const Parameters parameters = model->parameters();
+  const GradcheckTable table =
+      checked(loss, parameters,
+              options.entries > 0 ? options.entries : affordable_entries(loss, parameters.size()));
   if (options.json) {
     nlohmann::json record = table.json();
     record["seconds"] = seconds_now() - begin;

@@ -14,10 +14,6 @@ void require_utf8(const std::string& option, const std::string& text) {
     throw Error(Exit::bad_input, "{}: invalid UTF-8", option);
 }
 
-bool reads_pairs(const Task& task) {
-  return has_encoder(task.info().architecture) && has_decoder(task.info().architecture);
-}
-
 std::vector<std::string> chosen_layers(const Model& model, const Config& config,
                                        const std::string& layer, std::optional<std::int64_t> head) {
   const std::vector<std::string> names = attention_layers(model, config);

@@ -11,9 +11,6 @@ HEED_BEGIN
 /// Throws Error(bad_input), naming `option`, if its value `text` is not valid UTF-8.
 void require_utf8(const std::string& option, const std::string& text);
 
-/// Whether the model has an encoder and a decoder.
-bool reads_pairs(const Task& task);
-
 /// The names of the attention layers that `layer` (--layer) selects; all if it is empty. Throws the
 /// errors of attention_layers, and Error(usage) if `layer` selects none, or if the layers have no
 /// head with the number `head` (--head).

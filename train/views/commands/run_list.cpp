@@ -83,17 +83,12 @@ void set_from_records(RunLine& line, std::vector<nlohmann::json> records) {
   set_results(line.result, std::move(records));
 }
 
-/// Whether run.json lists plugins.
-bool uses_plugins(const RunFolder& run) {
-  const nlohmann::json record = read_run_json(run);
-  return record.is_object() && record.contains("plugins") && !record.at("plugins").empty();
-}
-
 Config config_of(const RunFolder& run) {
   try {
     return read_run_config(run, {}, PluginUse::leave);
   } catch (const Error& error) {
-    if (!uses_plugins(run)) throw;
+    const nlohmann::json record = read_run_json(run);
+    if (!record.contains("plugins") || record.at("plugins").empty()) throw;
     throw Error(error.code,
                 "the config needs a plugin, and `heed runs` loads none: see `heed show {}`",
                 run.path.string());
@@ -138,13 +133,12 @@ Metric metric_of(const Config& config) {
 }
 
 /// The value of the metric that selects the best checkpoint: "BLEU 40.61 (test)".
-std::string figure(const RunResult& result) {
-  if (result.where.empty()) return "-";
+std::string best_figure(const RunResult& result) {
   const Metric metric = metric_of(result.config);
-  const auto value = result.record.find(std::string(info_of(metric).name));
-  if (value == result.record.end() || !value->is_number()) return "-";
-  return fmt::format("{} {} ({})", info_of(metric).label,
-                     heed::text_of(metric, value->get<double>()), result.where);
+  const std::optional<double> value = figure(result, metric);
+  if (!value) return "-";
+  return fmt::format("{} {} ({})", info_of(metric).label, heed::text_of(metric, *value),
+                     result.where);
 }
 
 std::string progress_text(const RunLine& line) {
@@ -187,7 +181,7 @@ std::string text_of(const std::vector<RunLine>& runs, std::int64_t now) {
       continue;
     }
     rows.push_back({result.folder, std::string(info_of(result.config.task).name),
-                    std::string(name_of(line.state)), progress_text(line), figure(result),
+                    std::string(name_of(line.state)), progress_text(line), best_figure(result),
                     fmt::format("{:.1f}", line.seconds / 60), age(now - line.changed)});
   }
   return aligned(rows);

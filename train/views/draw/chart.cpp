@@ -105,8 +105,8 @@ std::vector<double> values_of(const Chart& chart, bool of_x) {
   for (const Line& line : chart.lines)
     for (const Point& p : line.points) all.push_back(of_x ? p.x : p.y);
   for (const Band& band : chart.bands) {
-    for (const auto* values : {&band.x, &band.low, &band.high})
-      if ((values == &band.x) == of_x) all.insert(all.end(), values->begin(), values->end());
+    for (const auto* points : {&band.low, &band.high})
+      for (const Point& p : *points) all.push_back(of_x ? p.x : p.y);
   }
   for (const Bar& bar : chart.bars) {
     for (const double v : of_x ? std::array{bar.left, bar.right} : std::array{0.0, bar.y})
@@ -201,12 +201,7 @@ std::string axes(const Chart& chart, const Plot& plot) {
 std::string marks(const Chart& chart, const Plot& plot) {
   std::string body;
   for (const Band& band : chart.bands) {
-    std::vector<Point> high, low;
-    for (std::size_t i = 0; i < band.x.size(); ++i) {
-      high.push_back({band.x[i], band.high[i]});
-      low.push_back({band.x[i], band.low[i]});
-    }
-    std::vector<Point> outline = visible(high, plot), back = visible(low, plot);
+    std::vector<Point> outline = visible(band.high, plot), back = visible(band.low, plot);
     outline.insert(outline.end(), back.rbegin(), back.rend());
     std::erase_if(outline, [](const Point& p) { return !std::isfinite(p.x + p.y); });
     if (!outline.empty())
@@ -286,7 +281,7 @@ Drawing drawn(const Chart& chart) {
             plot_width, plot_height, xml_text(chart.title), plot_width / 2, plot_height / 2);
   } else {
     // Bands, bars and lines are clipped at the frame.
-    body += axes(chart, plot) + svg_element(plot_width, plot_height, marks(chart, plot)) +
+    body += axes(chart, plot) + svg_element({plot_width, plot_height, marks(chart, plot)}) +
             dots_of(chart, plot) + legend;
   }
   return {left + plot_width + right, top + plot_height + below + legend_height, body + "</g>\n"};

@@ -18,10 +18,10 @@ struct Line {
   std::vector<Point> points;  ///< points in ascending order of x
 };
 
-/// The area between two lines with the same x coordinates.
+/// The area between two lines.
 struct Band {
   int colour = 0;
-  std::vector<double> x, low, high;
+  std::vector<Point> low, high;
 };
 
 /// A bar from 0 to `y` over [left, right].

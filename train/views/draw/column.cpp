@@ -17,11 +17,6 @@ constexpr std::string_view style =
 <marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto"><path d="M0 0L8 4L0 8z"/></marker>
 )";
 
-/// Path commands: "M1 2", "H3", "V3".
-std::string move(double x, double y) { return "M" + svg_number(x) + " " + svg_number(y); }
-std::string to_x(double x) { return "H" + svg_number(x); }
-std::string to_y(double y) { return "V" + svg_number(y); }
-
 }  // namespace
 
 void Column::line(const std::string& path, std::string_view kind) {
@@ -40,7 +35,7 @@ void Column::caption(const std::string& line, std::string_view kind) {
 }
 
 void Column::rise(const std::string& label, double by, bool tip) {
-  line(move(x, top) + to_y(top - by), tip ? "line tip" : "line");
+  line(svg("M{} {}V{}", x, top, top - by), tip ? "line tip" : "line");
   if (!label.empty()) text(x + 6, top - by / 2 + 3, "more", label, "start");
   top -= by;
 }
@@ -66,10 +61,11 @@ void Column::boxes(const std::vector<Box>& boxes) {
   for (std::size_t i = 0; i < boxes.size(); ++i) {
     const double middle = static_cast<double>(boxes.size() - 1) / 2,
                  at_x = x + (box_width + gap) * (static_cast<double>(i) - middle);
-    line(move(x, from) + to_x(at_x) + to_y(from - 20));
+    line(svg("M{} {}H{}V{}", x, from, at_x, from - 20));
     box_at(boxes[i], at_x, from - 20);
-    const std::string up = move(at_x, from - 20 - boxes[i].height());
-    line(at_x == x ? up + to_y(sum + 8) : up + to_y(sum) + to_x(x + (at_x < x ? -8 : 8)));
+    const double up = from - 20 - boxes[i].height();
+    line(at_x == x ? svg("M{} {}V{}", x, up, sum + 8)
+                   : svg("M{} {}V{}H{}", at_x, up, sum, x + (at_x < x ? -8 : 8)));
   }
   top = sum + 8;
   plus();
@@ -77,13 +73,13 @@ void Column::boxes(const std::vector<Box>& boxes) {
 
 void Column::plus() {
   body += svg("<circle class=\"line\" cx=\"{}\" cy=\"{}\" r=\"8\"/>\n", x, top - 8);
-  line(move(x - 4, top - 8) + "h8m-4 -4v8", "line");
+  line(svg("M{} {}h8m-4 -4v8", x - 4, top - 8), "line");
   top -= 16;
 }
 
 void Column::add_from(double from) {
   rise();
-  line(move(x, from) + to_x(x + side * (width / 2 + 16)) + to_y(top - 8) + to_x(x + side * 8));
+  line(svg("M{} {}H{}V{}H{}", x, from, x + side * (width / 2 + 16), top - 8, x + side * 8));
   plus();
 }
 
@@ -94,7 +90,7 @@ void Column::add_side_box(const Box& box) {
   beside = top - 8 - box.height() / 2;
   const double at_x = x + side * (half() + 38);
   box_at(box, at_x, top - 8 + box.height() / 2, wide);
-  line(move(at_x - side * wide / 2, top - 8) + to_x(x + side * 8));
+  line(svg("M{} {}H{}", at_x - side * wide / 2, top - 8, x + side * 8));
   plus();
 }
 
@@ -102,7 +98,7 @@ void Column::feed_from_side(const Box& box) {
   rise("", std::max(top - beside + 6, 0.0), false);
   const double edge = top - box.height();
   box_at(box, x + side * (half() + 38), top, 124);
-  line(move(x + side * (half() - 12), edge) + to_y(edge - 22));
+  line(svg("M{} {}V{}", x + side * (half() - 12), edge, edge - 22));
   rise("", box.height(), false);
 }
 
@@ -122,7 +118,7 @@ void Column::frame(const std::vector<std::string>& beside, const std::function<v
 
 void Column::tie(double from, double to) {
   const double edge = x + side * box_width / 2;
-  line(move(edge, from) + to_x(outside()) + to_y(to) + to_x(edge), "line tie");
+  line(svg("M{} {}H{}V{}H{}", edge, from, outside(), to, edge), "line tie");
 }
 
 std::string columns_file(const std::vector<Column>& columns, const std::vector<std::string>& head) {
@@ -142,9 +138,9 @@ std::string columns_file(const std::vector<Column>& columns, const std::vector<s
         std::max(right, left + (i == 0 ? 7 : 6) * static_cast<double>(character_count(head[i])));
   }
   const double above = 20 + 15 * static_cast<double>(head.size());
-  return svg_file(right - left + 2 * margin, above - top + margin,
-                  svg("{}{}<g transform=\"translate({} {})\">\n{}</g>\n", style, lines,
-                      margin - left, above - top, bodies));
+  return svg_file({right - left + 2 * margin, above - top + margin,
+                   svg("{}{}<g transform=\"translate({} {})\">\n{}</g>\n", style, lines,
+                       margin - left, above - top, bodies)});
 }
 
 }  // namespace heed

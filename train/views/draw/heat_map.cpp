@@ -33,13 +33,6 @@ std::vector<std::int64_t> largest_columns(const HeatMap& map, std::int64_t row, 
   return columns;
 }
 
-double max_label_length(std::span<const std::string> names, std::size_t max_length) {
-  double length = 0;
-  for (const std::string& name : names)
-    length = std::max(length, label_length(excerpt(name, max_length)));
-  return length;
-}
-
 }  // namespace
 
 HeatMap reduced(const HeatMap& map, std::int64_t max_extent) {
@@ -87,8 +80,8 @@ Drawing labelled_map(const HeatMap& map, std::span<const std::string> rows,
                      std::span<const std::string> columns) {
   constexpr double cell = 14, gap = 4;
   constexpr std::size_t max_label = 24;  // characters
-  const double left = max_label_length(rows, max_label) + gap,
-               slanted = 0.71 * max_label_length(columns, max_label), top = slanted + 12;
+  const double left = label_length(rows, max_label) + gap,
+               slanted = 0.71 * label_length(columns, max_label), top = slanted + 12;
   const double width = cell * static_cast<double>(map.columns),
                height = cell * static_cast<double>(map.rows);
   std::string body;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "autograd/io/message_text.h"
 #include "autograd/io/utf8.h"
 
 namespace heed {
@@ -43,6 +44,13 @@ double label_length(std::string_view text) {
   return 6.5 * static_cast<double>(character_count(text));
 }
 
+double label_length(std::span<const std::string> labels, std::size_t max_characters) {
+  double length = 0;
+  for (const std::string& label : labels)
+    length = std::max(length, label_length(excerpt(label, max_characters)));
+  return length;
+}
+
 std::string_view drawing_style() {
   return R"(:root{color-scheme:light dark;--ink:#1f2328;--quiet:#6a737d;--line:#c9ced6;--back:#fff;--heat:#0b5fa5;--cold:#b35900}
 @media(prefers-color-scheme:dark){:root{--ink:#e6e9ee;--quiet:#9aa4b0;--line:#3d444d;--back:#0f1216;--heat:#5cb3ff;--cold:#ffa657}svg .s0{color:#4aa8ef}svg .s1{color:#ff8a3d}svg .s2{color:#2dc79b}svg .s6{color:#d8c832}}
@@ -60,15 +68,6 @@ text{font:10px system-ui,sans-serif;fill:var(--ink)}
 }
 
 namespace {
-
-/// An SVG element whose view box is width × height. w and h: its displayed size, in `unit`.
-std::string svg_of(double width, double height, double w, double h, std::string_view unit,
-                   std::string_view body) {
-  return svg(
-      "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{}{}\" height=\"{}{}\" viewBox=\"0 0 {} "
-      "{}\">\n{}</svg>\n",
-      w, unit, h, unit, width, height, body);
-}
 
 /// Replaces CSS variables with the light colours, because many print programs do not support them.
 std::string on_paper(std::string style) {
@@ -101,19 +100,23 @@ Drawing arranged(const std::vector<Drawing>& drawings, std::size_t columns) {
   return all;
 }
 
-std::string svg_element(double width, double height, std::string_view body) {
-  return svg_of(width, height, width, height, "", body);
+std::string svg_element(const Drawing& d, double millimetres) {
+  const bool paper = millimetres > 0;
+  const std::string_view unit = paper ? "mm" : "";
+  return svg(
+      "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{}{}\" height=\"{}{}\" viewBox=\"0 0 {} "
+      "{}\">\n{}</svg>\n",
+      paper ? millimetres : d.width, unit, paper ? millimetres * d.height / d.width : d.height,
+      unit, d.width, d.height, d.body);
 }
 
-std::string svg_file(double width, double height, std::string_view body, double millimetres) {
+std::string svg_file(const Drawing& d, double millimetres) {
   const bool paper = millimetres > 0;
   std::string style(drawing_style());
   if (paper) style.erase(0, style.find('\n', style.find("@media")) + 1);
   const std::string head = fmt::format(
       "<style>{}</style>\n<rect width=\"100%\" height=\"100%\" fill=\"var(--back)\"/>\n", style);
-  return svg_of(width, height, paper ? millimetres : width,
-                paper ? millimetres * height / width : height, paper ? "mm" : "",
-                (paper ? on_paper(head) : head) + std::string(body));
+  return svg_element({d.width, d.height, (paper ? on_paper(head) : head) + d.body}, millimetres);
 }
 
 std::string html_page(std::string_view title, std::string_view style, std::string_view body,

@@ -2,6 +2,7 @@
 /// Elements of SVG files and HTML pages.
 #include <fmt/format.h>
 
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -29,6 +30,8 @@ std::string svg(fmt::format_string<decltype(svg_argument(std::declval<const Args
 
 /// The approximate length of a label, in pixels.
 double label_length(std::string_view text);
+/// The length of the longest label, each cut to `max_characters` (excerpt).
+double label_length(std::span<const std::string> labels, std::size_t max_characters);
 
 /// The style of all drawings. Colours follow the reader's choice of light or dark mode. Magnitudes
 /// are shown by the opacity of a colour, so that colour-blind readers can distinguish them.
@@ -49,20 +52,16 @@ struct Drawing {
 /// Arranges drawings in rows, with `columns` drawings in each.
 Drawing arranged(const std::vector<Drawing>& drawings, std::size_t columns);
 
-/// A drawing as an SVG file: `body` on width × height pixels or, if `millimetres` > 0, scaled to
-/// that width on paper, in the light colours.
-std::string svg_file(double width, double height, std::string_view body, double millimetres = 0);
-inline std::string svg_file(const Drawing& d, double millimetres = 0) {
-  return svg_file(d.width, d.height, d.body, millimetres);
-}
+/// A drawing as an SVG file; with `millimetres` > 0, in the light colours.
+std::string svg_file(const Drawing& drawing, double millimetres = 0);
 
 /// A self-contained HTML page. `title` is escaped. `style` (CSS) is added after drawing_style(),
 /// `head` to the head element.
 std::string html_page(std::string_view title, std::string_view style, std::string_view body,
                       std::string_view head = "");
 
-/// A drawing as an element of a page or of another drawing, clipped to its size.
-std::string svg_element(double width, double height, std::string_view body);
-inline std::string svg_element(const Drawing& d) { return svg_element(d.width, d.height, d.body); }
+/// A drawing as an element of a page or of another drawing, clipped to its size, which is in pixels
+/// or, if `millimetres` > 0, scaled to that width on paper.
+std::string svg_element(const Drawing& drawing, double millimetres = 0);
 
 }  // namespace heed

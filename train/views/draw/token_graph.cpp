@@ -42,15 +42,12 @@ std::string paths(const HeatMap& edges, double from, double to, double threshold
 Drawing token_graph(std::span<const GraphColumn> columns, std::span<const HeatMap> edges,
                     double threshold) {
   const double gap = columns.size() > 2 ? 84 : 140, dot = 6;
-  double left = 0, right = 0;
+  const double left = std::max(label_length(columns.front().nodes, max_characters) + dot,
+                               label_length(columns.front().title) / 2),
+               right = std::max(label_length(columns.back().nodes, max_characters) + dot,
+                                label_length(columns.back().title) / 2);
   std::size_t rows = 0;
   for (const GraphColumn& column : columns) rows = std::max(rows, column.nodes.size());
-  for (const std::string& name : columns.front().nodes)
-    left = std::max(left, label_length(excerpt(name, max_characters)));
-  for (const std::string& name : columns.back().nodes)
-    right = std::max(right, label_length(excerpt(name, max_characters)));
-  left = std::max(left + dot, label_length(columns.front().title) / 2);
-  right = std::max(right + dot, label_length(columns.back().title) / 2);
   std::string body;
   for (std::size_t i = 0; i < columns.size(); ++i) {
     const double x = left + gap * static_cast<double>(i);

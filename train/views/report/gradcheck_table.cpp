@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "train/terminal/table.h"
+
 HEED_BEGIN
 
 namespace {
@@ -13,12 +15,6 @@ std::string counted(const GradcheckRow& row) {
                                                 : fmt::format("{}", row.checked);
   if (row.directions > 0) text += fmt::format(" + {} directions", row.directions);
   return text;
-}
-
-std::size_t width(const std::vector<GradcheckRow>& rows, std::size_t min_width, auto text) {
-  std::size_t widest = min_width;
-  for (const GradcheckRow& row : rows) widest = std::max(widest, text(row).size());
-  return widest;
 }
 
 }  // namespace
@@ -51,17 +47,14 @@ bool GradcheckTable::passed() const {
 }
 
 std::string GradcheckTable::text() const {
-  const std::size_t names = width(rows, 9, [](const GradcheckRow& r) { return r.name; });
-  const std::size_t shapes = width(rows, 5, [](const GradcheckRow& r) { return r.shape; });
-  const std::size_t counts = width(rows, 15, counted);
-  std::string t = fmt::format("{:<{}}  {:<{}}  {:<{}}  {:>11}  {:>8}\n", "parameter", names,
-                              "shape", shapes, "entries checked", counts, "worst error", "result");
+  std::vector<std::vector<std::string>> lines{
+      {"parameter", "shape", "entries checked", "worst error", "  result"}};
   for (const GradcheckRow& row : rows) {
-    t += fmt::format("{:<{}}  {:<{}}  {:<{}}  {:>11.2g}  {:>8}\n", row.name, names, row.shape,
-                     shapes, counted(row), counts, row.worst_error,
-                     passes(row.status) ? name_of(row.status) : "WRONG");
-    if (!row.cause.empty()) t += fmt::format("    {}\n", row.cause);
+    lines.push_back({row.name, row.shape, counted(row), fmt::format("{:>11.2g}", row.worst_error),
+                     fmt::format("{:>8}", passes(row.status) ? name_of(row.status) : "WRONG")});
+    if (!row.cause.empty()) lines.push_back({"    " + row.cause});
   }
+  const std::string t = aligned(lines);
   const auto wrong = std::count_if(rows.begin(), rows.end(),
                                    [](const GradcheckRow& r) { return !passes(r.status); });
   if (!problem.empty()) return t + fmt::format("failed: {}\n", problem);

@@ -350,14 +350,12 @@ class ModelDrawing {
   void join(Column& from, const Column& to, double source_embedding) const {
     const double up = from.top - 16, channel = from.x + from.half() + 24;
     for (const auto& [x, y] : to.readers)
-      from.line(fmt::format("M{} {}V{}H{}V{}H{}", svg_number(from.x), svg_number(from.top),
-                            svg_number(up), svg_number(channel), svg_number(y), svg_number(x)));
+      from.line(svg("M{} {}V{}H{}V{}H{}", from.x, from.top, up, channel, y, x));
     from.top = up;
     if (!has("embedding")) return;
     const double half = Column::box_width / 2;
     from.line(
-        fmt::format("M{} {}H{}V{}H{}", svg_number(from.x + half), svg_number(source_embedding),
-                    svg_number(channel), svg_number(embedding_), svg_number(to.x - half)),
+        svg("M{} {}H{}V{}H{}", from.x + half, source_embedding, channel, embedding_, to.x - half),
         "line tie");
   }
 

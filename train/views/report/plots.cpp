@@ -62,20 +62,17 @@ void add_sinusoidal(std::vector<Drawing>& all, std::int64_t d, std::int64_t leng
   all.push_back(
       titled_map(fmt::format("sinusoidal: PE, {} positions × {} dimensions, −1 to 1", length, d),
                  reduced(map, 128)));
-  Chart products;
-  products.title = "sinusoidal: PE(p) · PE(p + k), the same for every p";
-  products.x_label = "k";
+  Chart products{.title = "sinusoidal: PE(p) · PE(p + k), the same for every p", .x_label = "k"};
   for (const std::int64_t p : {std::int64_t{0}, length / 2}) {
     products.lines.push_back(
         curve(fmt::format("p = {}", p), p == 0 ? 0 : 1, length - p,
               [&](std::int64_t k) { return dot(pe.row(p), pe.row(p + k), d); }));
   }
   all.push_back(drawn(products));
-  Chart waves;
-  waves.title = "sinusoidal: wavelength of each pair, 2π · 10000^(2i/d)";
-  waves.x_label = "i";
-  waves.y_label = "positions";
-  waves.log_y = true;
+  Chart waves{.title = "sinusoidal: wavelength of each pair, 2π · 10000^(2i/d)",
+              .x_label = "i",
+              .y_label = "positions",
+              .log_y = true};
   waves.lines.push_back(curve("", 0, d / 2, [&](std::int64_t i) {
     return 2 * std::numbers::pi *
            std::pow(10000.0, 2.0 * static_cast<double>(i) / static_cast<double>(d));
@@ -85,10 +82,10 @@ void add_sinusoidal(std::vector<Drawing>& all, std::int64_t d, std::int64_t leng
 
 void add_rotary(std::vector<Drawing>& all, const ModelOptions& model, std::int64_t length) {
   const std::int64_t size = model.d_model / model.heads;
-  Chart chart;
-  chart.title = fmt::format("rotary: score of a query and an equal key (head size {})", size);
-  chart.x_label = "distance";
-  chart.y_label = "share of the score at distance 0";
+  Chart chart{
+      .title = fmt::format("rotary: score of a query and an equal key (head size {})", size),
+      .x_label = "distance",
+      .y_label = "share of the score at distance 0"};
   int colour = 0;
   for (const double base : {model.rotary_base, 100.0}) {
     chart.lines.push_back(
@@ -104,18 +101,16 @@ void add_rotary(std::vector<Drawing>& all, const ModelOptions& model, std::int64
 }
 
 void add_distances(std::vector<Drawing>& all, const ModelOptions& model, std::int64_t length) {
-  Chart alibi;
-  alibi.title = fmt::format("ALiBi: biases of the scores; heads: {}", model.heads);
-  alibi.x_label = "distance";
+  Chart alibi{.title = fmt::format("ALiBi: biases of the scores; heads: {}", model.heads),
+              .x_label = "distance"};
   for (std::int64_t h = 0; h < model.heads; ++h) {
     const double slope = Alibi::slope(h, model.heads);
     alibi.lines.push_back(curve(fmt::format("head {}", h), static_cast<int>(h), length,
                                 [&](std::int64_t k) { return -slope * static_cast<double>(k); }));
   }
   all.push_back(drawn(alibi));
-  Chart buckets;
-  buckets.title = "T5: the bucket of a distance";
-  buckets.x_label = "position of the query − position of the key";
+  Chart buckets{.title = "T5: the bucket of a distance",
+                .x_label = "position of the query − position of the key"};
   int colour = 0;
   for (const bool causal : {true, false}) {
     const DistanceBias bias(Tensor(Array::zeros({32, 1})), causal);
@@ -150,21 +145,18 @@ std::vector<Drawing> schedule_plots(const Config& config, std::int64_t) {
     }
     return result;
   };
-  Chart chosen, all;
-  chosen.title =
-      fmt::format("learning rate: {}, peak {}, warmup {}", name_of(config.optim.schedule.name),
-                  config.optim.lr, config.optim.schedule.warmup);
+  Chart chosen{.title = fmt::format("learning rate: {}, peak {}, warmup {}",
+                                    name_of(config.optim.schedule.name), config.optim.lr,
+                                    config.optim.schedule.warmup),
+               .x_label = "step",
+               .y_low = 0};
+  Chart all{.title = "all schedules with the same peak and warmup", .x_label = "step", .y_low = 0};
   chosen.lines.push_back(line(config.optim, "", 0));
-  all.title = "all schedules with the same peak and warmup";
   int colour = 0;
   for (const std::string_view name : names_of(ScheduleKind{})) {
     OptimOptions optim = config.optim;
     optim.schedule.name = static_cast<ScheduleKind>(colour);
     all.lines.push_back(line(optim, std::string(name), colour++));
-  }
-  for (Chart* const chart : {&chosen, &all}) {
-    chart->x_label = "step";
-    chart->y_low = 0;
   }
   return {drawn(chosen), drawn(all)};
 }
@@ -184,9 +176,14 @@ std::vector<double> softmax_of(const std::vector<double>& scores, double tempera
 
 std::vector<Drawing> softmax_plots(const Config&, std::int64_t) {
   const std::vector<double> scores{3, 2, 1, 0, -1};  // the first is the largest
-  Chart bars, entropy;
-  bars.title = "softmax of the scores 3, 2, 1, 0, −1 at temperature T";
-  bars.x_label = "score";
+  Chart bars{.title = "softmax of the scores 3, 2, 1, 0, −1 at temperature T",
+             .x_label = "score",
+             .y_low = 0,
+             .y_high = 1};
+  Chart entropy{.title = "entropy of the softmax weights, nats (at most ln 5)",
+                .x_label = "T",
+                .log_x = true,
+                .y_low = 0};
   constexpr std::array temperatures{0.25, 0.5, 1.0, 2.0, 8.0};
   for (std::size_t t = 0; t < temperatures.size(); ++t) {
     const std::vector<double> weights = softmax_of(scores, temperatures[t]);
@@ -199,12 +196,6 @@ std::vector<Drawing> softmax_plots(const Config&, std::int64_t) {
   }
   for (std::size_t i = 0; i < scores.size(); ++i)
     bars.x_ticks.push_back({static_cast<double>(i) + 0.5, fmt::format("{}", scores[i])});
-  bars.y_low = 0;
-  bars.y_high = 1;
-  entropy.title = "entropy of the softmax weights, nats (at most ln 5)";
-  entropy.x_label = "T";
-  entropy.log_x = true;
-  entropy.y_low = 0;
   Line line{"", 0, false, {}};
   for (double t = 0.05; t <= 50; t *= 1.05) {
     double h = 0;
@@ -232,10 +223,6 @@ HeatMap mask_of(const Pattern& pattern, std::int64_t length) {
 
 std::vector<Drawing> mask_plots(const Config& config, std::int64_t length) {
   std::vector<Drawing> all;
-  const auto add = [&](const std::string& title, const AttentionChoice& choice, bool causal) {
-    all.push_back(titled_map(fmt::format("{}{}", title, causal ? ", causal" : ""),
-                             mask_of(*make_pattern(choice, causal), length)));
-  };
   // The config's sizes, limited to a quarter (window) and a sixteenth (block) of the length.
   AttentionChoice choice = config.model->attention;
   choice.window = std::min(choice.window, length / 4);
@@ -246,7 +233,8 @@ std::vector<Drawing> mask_plots(const Config& config, std::int64_t length) {
     choice.pattern = static_cast<PatternKind>(i);
     const std::string size = pattern.size != nullptr ? pattern.size(choice) : "";
     for (const bool causal : {false, true})
-      add(fmt::format("{}{}", pattern.name, size), choice, causal);
+      all.push_back(titled_map(fmt::format("{}{}{}", pattern.name, size, causal ? ", causal" : ""),
+                               mask_of(*make_pattern(choice, causal), length)));
   }
   return all;
 }
@@ -254,10 +242,8 @@ std::vector<Drawing> mask_plots(const Config& config, std::int64_t length) {
 // ---- activations --------------------------------------------------------------------------------
 
 std::vector<Drawing> activation_plots(const Config&, std::int64_t) {
-  Chart values, slopes;
-  values.title = "activations";
-  slopes.title = "derivatives of the activations";
-  for (Chart* const chart : {&values, &slopes}) chart->x_label = "x";
+  Chart values{.title = "activations", .x_label = "x"};
+  Chart slopes{.title = "derivatives of the activations", .x_label = "x"};
   for (std::size_t i = 0; i < activation_count; ++i) {
     const auto f = static_cast<UnaryFunction>(i);
     Line value{std::string(name_of(f)), static_cast<int>(i), false, {}}, slope = value;
@@ -283,12 +269,9 @@ constexpr std::array<std::pair<std::string_view, Plots>, 5> families{{
 
 }  // namespace
 
-const std::vector<std::string>& plot_names() {
-  static const std::vector<std::string> names = [] {
-    std::vector<std::string> all;
-    for (const auto& [name, make] : families) all.emplace_back(name);
-    return all;
-  }();
+std::vector<std::string> plot_names() {
+  std::vector<std::string> names;
+  for (const auto& [name, make] : families) names.emplace_back(name);
   return names;
 }
 

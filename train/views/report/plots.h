@@ -20,6 +20,6 @@ namespace heed {
 std::vector<Drawing> plots_of(std::string_view name, const Config& config, std::int64_t length);
 
 /// The names of all plots, in the order above.
-const std::vector<std::string>& plot_names();
+std::vector<std::string> plot_names();
 
 }  // namespace heed

@@ -76,9 +76,10 @@ class TapeDrawing {
       right = std::max(right, 6 * static_cast<double>(character_count(line)));
     }
     top_ = top + 2 * margin;
-    return svg_file(right + margin,
-                    top_ + row_height * static_cast<double>(rows_.size() - 1) + box_height + margin,
-                    body + arrows() + boxes());
+    return svg_file(
+        {right + margin,
+         top_ + row_height * static_cast<double>(rows_.size() - 1) + box_height + margin,
+         body + arrows() + boxes()});
   }
 
  private:

@@ -182,16 +182,22 @@ AttentionMaps attention_maps(const LoadedModel& trained, const Config& config, c
   return maps;
 }
 
+Array mean_of_heads(const LayerWeights& layer) {
+  Array mean = Array::zeros(layer.heads.front().weights.shape());
+  for (const HeadWeights& one : layer.heads) {
+    for (std::int64_t i = 0; i < mean.size(); ++i)
+      mean.data()[i] += one.weights.data()[i] / static_cast<real>(layer.heads.size());
+  }
+  return mean;
+}
+
 Array rollout(const AttentionMaps& maps, bool target) {
   Array all;
   for (const LayerWeights& layer : maps.layers) {
     if (!layer.self || layer.queries_are_target != target) continue;
-    const std::int64_t n = layer.heads.front().weights.rows();
-    Array step = Array::zeros({n, n});
-    for (const HeadWeights& head : layer.heads) {
-      for (std::int64_t i = 0; i < step.size(); ++i)
-        step.data()[i] += head.weights.data()[i] / static_cast<real>(2 * layer.heads.size());
-    }
+    Array step = mean_of_heads(layer);
+    const std::int64_t n = step.rows();
+    for (real& v : step.values()) v /= 2;
     for (std::int64_t i = 0; i < n; ++i) step.row(i)[i] += real(0.5);
     if (!all.defined()) {
       all = step;

@@ -73,6 +73,9 @@ bool has_parts(std::string_view name, std::string_view parts);
 AttentionMaps attention_maps(const LoadedModel& trained, const Config& config, const Batch& batch,
                              const std::function<void()>& run = {});
 
+/// The mean of P over the heads of a layer.
+Array mean_of_heads(const LayerWeights& layer);
+
 /// Attention rollout (Abnar and Zuidema 2020): the share of each input row of a stack in each
 /// output row, [rows, rows]. It is the product of (A + I) / 2 over all layers, where A is the mean
 /// self-attention of a layer's heads, with later layers on the left; the rows of the product sum to

@@ -18,10 +18,6 @@ namespace {
 constexpr double image_side = 128;  // length of an image's longer side, in pixels
 constexpr double gap = 8;
 
-bool is_reduced(const AttentionMaps& maps) {
-  return std::max(std::ssize(maps.source), std::ssize(maps.target)) > max_cells;
-}
-
 /// A map as an image with one pixel per cell, in 16 shades, so that the file is small.
 std::string small_map(const Array& weights, std::size_t layer, std::size_t head,
                       const std::string& about) {
@@ -44,24 +40,6 @@ std::string small_map(const Array& weights, std::size_t layer, std::size_t head,
 }
 
 // ---- images -------------------------------------------------------------------------------------
-
-/// An image as an SVG element, with its size.
-struct DrawnImage {
-  double width, height;
-  std::string element;
-
-  explicit DrawnImage(const PatchGrid& grid) {
-    const auto h = static_cast<double>(grid.image.height),
-               w = static_cast<double>(grid.image.width);
-    const double scale = image_side / std::max(h, w);
-    width = w * scale;
-    height = h * scale;
-    element =
-        svg("<image width=\"{}\" height=\"{}\" preserveAspectRatio=\"none\" "
-            "style=\"image-rendering:pixelated\" href=\"data:image/png;base64,{}\"/>\n",
-            width, height, base64(png_of(grid.image)));
-  }
-};
 
 /// The attention weights of a query over the cells of an image.
 struct QueryWeights {
@@ -102,30 +80,37 @@ bool reads_image(const AttentionMaps& maps, const LayerWeights& layer) {
 
 /// Copies of the image side by side, the first without weights, each with a name below.
 Drawing strip(const PatchGrid& grid, const std::vector<QueryWeights>& all) {
-  const DrawnImage drawn(grid);
-  const double step = drawn.width + gap, line = 16;
+  const auto h = static_cast<double>(grid.image.height), w = static_cast<double>(grid.image.width);
+  const double scale = image_side / std::max(h, w), width = w * scale, height = h * scale;
+  const double step = width + gap, line = 16;
+  const std::string image =
+      svg("<image width=\"{}\" height=\"{}\" preserveAspectRatio=\"none\" "
+          "style=\"image-rendering:pixelated\" href=\"data:image/png;base64,{}\"/>\n",
+          width, height, base64(png_of(grid.image)));
   std::string body;
   for (std::size_t i = 0; i <= all.size(); ++i) {
-    body +=
-        svg("<g transform=\"translate({} 0)\">\n{}", static_cast<double>(i) * step, drawn.element);
+    body += svg("<g transform=\"translate({} 0)\">\n{}", static_cast<double>(i) * step, image);
     if (i > 0) {
       const QueryWeights& query = all[i - 1];
       HeatMap map{grid.rows, grid.columns, query.weights, *std::ranges::max_element(query.weights)};
-      const double cell =
-          drawn.width * static_cast<double>(grid.side) / static_cast<double>(grid.image.width);
+      const double cell = width * static_cast<double>(grid.side) / w;
       body += fmt::format("<g class=\"over\">{}</g>\n",
-                          svg_element(drawn.width, drawn.height, heat_cells(map, cell, cell)));
+                          svg_element({width, height, heat_cells(map, cell, cell)}));
     }
     body +=
         svg("<rect class=\"frame\" width=\"{}\" height=\"{}\"/>\n"
             "<text x=\"0\" y=\"{}\">{}</text>\n</g>\n",
-            drawn.width, drawn.height, drawn.height + 12,
-            i == 0 ? "the image" : xml_text(all[i - 1].name));
+            width, height, height + 12, i == 0 ? "the image" : xml_text(all[i - 1].name));
   }
-  return {step * static_cast<double>(all.size() + 1), drawn.height + line, body};
+  return {step * static_cast<double>(all.size() + 1), height + line, body};
 }
 
 constexpr std::string_view over_style = ".over .heat{fill:#ffe100;stroke:#000;stroke-width:.3}\n";
+
+/// A drawing as an element of a page, with a scroll bar if it is wider than the page.
+std::string wide(const Drawing& drawing) {
+  return fmt::format("<div class=\"wide\">{}</div>\n", svg_element(drawing));
+}
 
 std::string images(const AttentionMaps& maps) {
   if (!maps.grid) return "";
@@ -135,17 +120,13 @@ std::string images(const AttentionMaps& maps) {
       "follows the query.</p>\n";
   for (const LayerWeights& layer : maps.layers) {
     if (!reads_image(maps, layer)) continue;
-    const Drawing drawn = strip(*maps.grid, query_weights(maps, layer.self, mean_of_heads(layer)));
-    body += fmt::format("<h3>{}</h3>\n<div class=\"wide\">{}</div>\n", xml_text(layer.name),
-                        svg_element(drawn.width, drawn.height, drawn.body));
+    body +=
+        fmt::format("<h3>{}</h3>\n{}", xml_text(layer.name),
+                    wide(strip(*maps.grid, query_weights(maps, layer.self, mean_of_heads(layer)))));
   }
-  if (maps.source_rollout.defined()) {
-    const Drawing drawn = strip(*maps.grid, query_weights(maps, true, maps.source_rollout));
-    body += fmt::format(
-        "<h3>All layers of the encoder (attention rollout)</h3>\n<div "
-        "class=\"wide\">{}</div>\n",
-        svg_element(drawn.width, drawn.height, drawn.body));
-  }
+  if (maps.source_rollout.defined())
+    body += "<h3>All layers of the encoder (attention rollout)</h3>\n" +
+            wide(strip(*maps.grid, query_weights(maps, true, maps.source_rollout)));
   return body;
 }
 
@@ -178,11 +159,6 @@ std::string overview(const AttentionMaps& maps) {
       rows);
 }
 
-std::string drawn(const Drawing& map) {
-  return fmt::format("<div class=\"wide\">{}</div>\n",
-                     svg_element(map.width, map.height, map.body));
-}
-
 /// A map of every head with the tokens on both axes or, if these maps have more than `max_values`
 /// cells in total, a map of each layer's mean.
 std::string large_maps(const AttentionMaps& maps) {
@@ -199,11 +175,11 @@ std::string large_maps(const AttentionMaps& maps) {
     body += fmt::format("<details{}><summary>{}</summary>\n", l == 0 ? " open" : "",
                         xml_text(layer.name));
     if (values > max_values) {
-      body += drawn(map_view(maps, layer, mean_of_heads(layer)));
+      body += wide(map_view(maps, layer, mean_of_heads(layer)));
     } else {
       for (const HeadWeights& head : layer.heads)
         body += fmt::format("<h3>head {}</h3>\n{}", head.number,
-                            drawn(map_view(maps, layer, head.weights)));
+                            wide(map_view(maps, layer, head.weights)));
     }
     body += "</details>\n";
   }
@@ -217,9 +193,9 @@ std::string graphs(const AttentionMaps& maps) {
     const Drawing graph = graph_view(maps, target, threshold);
     if (graph.width == 0) continue;
     body += fmt::format("<h3>Self-attention of the {}</h3>\n{}", target ? "target" : "source",
-                        drawn(graph));
+                        wide(graph));
     const Drawing all = rollout_view(maps, target, threshold);
-    if (all.width > 0) body += "<h3>Rollout over all layers</h3>\n" + drawn(all);
+    if (all.width > 0) body += "<h3>Rollout over all layers</h3>\n" + wide(all);
   }
   if (body.empty()) return body;
   return fmt::format(
@@ -259,7 +235,7 @@ std::string page_head(const PageHead& head) {
 
 std::string attention_page(const AttentionMaps& maps, const PageHead& head) {
   std::string body = page_head(head);
-  if (is_reduced(maps)) {
+  if (std::max(std::ssize(maps.source), std::ssize(maps.target)) > max_cells) {
     body += fmt::format(
         "<p>Maps with more than {} rows or columns are reduced: a cell is the weight of a block of "
         "keys, averaged over a block of queries.</p>\n",
@@ -278,10 +254,6 @@ Drawing attention_drawing(const AttentionMaps& maps, const FigureOptions& option
   Drawing all = drawing(maps, options);
   all.body.insert(0, fmt::format("<style>{}</style>\n", over_style));
   return all;
-}
-
-std::string attention_figure(const AttentionMaps& maps, const FigureOptions& options) {
-  return svg_file(attention_drawing(maps, options), options.millimetres);
 }
 
 HEED_END

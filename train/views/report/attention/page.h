@@ -34,7 +34,6 @@ struct FigureOptions {
   /// The row of the query in the neurons view; unset: the last.
   std::optional<std::int64_t> query = std::nullopt;
   double threshold = 0.1;  ///< minimum weight of an edge in the graph and rollout views
-  double millimetres = 0;  ///< width on paper; 0: size in pixels
 };
 
 /// Draws the first layer of `maps` or its stack. The views `lines` and `map` show the mean of the
@@ -42,7 +41,5 @@ struct FigureOptions {
 /// on both axes. `neurons` shows the layer's first head, `graph` the self-attention layers of the
 /// stack that `maps` contains, and `rollout` the rollout over all layers of the stack.
 Drawing attention_drawing(const AttentionMaps& maps, const FigureOptions& options = {});
-/// attention_drawing() as an SVG file.
-std::string attention_figure(const AttentionMaps& maps, const FigureOptions& options = {});
 
 HEED_END

@@ -20,8 +20,6 @@ HEED_BEGIN
 
 namespace {
 
-[[noreturn]] void refuse(const std::string& message) { throw Error(Exit::usage, message); }
-
 // ---- matrices ----------------------------------------------------------------------------------
 
 /// The matrix of the elements f(row, column).
@@ -190,8 +188,7 @@ class Calculation {
   const Matrix& at(const std::string& symbol) const { return find(symbol)->matrix; }
   Array parameter(std::string_view name) const {
     const auto found = std::ranges::find(parameters_, name, &NamedTensor::name);
-    if (found == parameters_.end())
-      throw Error(Exit::failed, fmt::format("{} has no {}", trace_.layer, name));
+    if (found == parameters_.end()) throw Error(Exit::failed, "{} has no {}", trace_.layer, name);
     return found->tensor.value();
   }
 
@@ -419,12 +416,11 @@ std::string without_loss(TaskKind task) {
 
 AttentionTrace trace_attention(const LoadedModel& trained, const Config& config, const Batch& batch,
                                const TraceRequest& request) {
-  if (config.model->attention.map != ScoreMap::softmax) {
-    refuse(fmt::format("model.attention.map is {}: heed trace supports only softmax",
-                       name_of(config.model->attention.map)));
-  }
+  if (config.model->attention.map != ScoreMap::softmax)
+    throw Error(Exit::usage, "model.attention.map is {}: heed trace supports only softmax",
+                name_of(config.model->attention.map));
   const std::int64_t labels = batch.label_count();
-  if (request.backward && labels == 0) refuse(without_loss(config.task));
+  if (request.backward && labels == 0) throw Error(Exit::usage, without_loss(config.task));
   double loss = 0;
   OutputGradients gradients;
   const auto run = [&] {
@@ -439,14 +435,14 @@ AttentionTrace trace_attention(const LoadedModel& trained, const Config& config,
                      request.backward ? std::function<void()>(run) : std::function<void()>());
   const auto layer = std::ranges::find(maps.layers, request.layer, &LayerWeights::name);
   if (layer == maps.layers.end())
-    throw Error(Exit::failed, "the model did not run " + request.layer);
+    throw Error(Exit::failed, "the model did not run {}", request.layer);
   if (maps.queries(*layer).empty())
-    refuse("--input: a line without tokens has no attention weights");
+    throw Error(Exit::usage, "--input: a line without tokens has no attention weights");
   Calculation calculation(maps, *layer, trained.model, config.model, request.head);
   if (!request.backward) return calculation.result();
   if (gradients.found.size() != maps.layers.size())
-    throw Error(Exit::failed, fmt::format("{} of {} calls of attention have a gradient",
-                                          gradients.found.size(), maps.layers.size()));
+    throw Error(Exit::failed, "{} of {} calls of attention have a gradient", gradients.found.size(),
+                maps.layers.size());
   calculation.backward(gradients.found[maps.layers.end() - layer - 1]);
   AttentionTrace trace = calculation.result();
   trace.loss = loss;

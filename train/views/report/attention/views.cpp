@@ -29,15 +29,6 @@ HeatMap map_of(const Array& weights) {
   return small;
 }
 
-Array mean_of_heads(const LayerWeights& layer) {
-  Array mean = Array::zeros(layer.heads.front().weights.shape());
-  for (const HeadWeights& one : layer.heads) {
-    for (std::int64_t i = 0; i < mean.size(); ++i)
-      mean.data()[i] += one.weights.data()[i] / static_cast<real>(layer.heads.size());
-  }
-  return mean;
-}
-
 std::string label_of(const std::string& name) { return name == " " ? "␣" : name; }
 
 std::vector<std::string> names_of_blocks(const std::vector<std::string>& names) {
@@ -95,16 +86,14 @@ Drawing neurons_view(const AttentionMaps& maps, const LayerWeights& layer, std::
   for (const std::string& name : maps.keys(layer)) keys.push_back(label_of(name));
   const real* const q = record.query(query, head);
   HeatMap query_map{1, size, {q, q + size}, 0}, products{std::ssize(keys), size, {}, 0};
-  double left = 0;
   for (std::int64_t j = 0; j < products.rows; ++j) {
     const real* const k = record.key(j, head);
     for (std::int64_t c = 0; c < size; ++c)
       products.values.push_back(static_cast<float>(q[c] * k[c]));
-    left = std::max(left, label_length(excerpt(keys[j], max_characters)));
   }
   const std::string name =
       "query: " + excerpt(label_of(maps.queries(layer)[query]), max_characters);
-  left = std::max(left, label_length(name)) + 6;
+  const double left = std::max(label_length(keys, max_characters), label_length(name)) + 6;
   query_map.largest = largest_magnitude(query_map.values);
   products.largest = largest_magnitude(products.values);
   const double right = left + cell * static_cast<double>(size);
@@ -351,7 +340,7 @@ std::string viewer(const AttentionMaps& maps) {
       "<div id=\"drawing\"><p>{}, the mean of its heads. With JavaScript, this part shows any "
       "layer and head.</p>\n{}</div>\n"
       "<script type=\"application/json\" id=\"weights\">{}</script>\n<script>{}</script>\n",
-      note, xml_text(first.name), svg_element(lines.width, lines.height, lines.body), data, script);
+      note, xml_text(first.name), svg_element(lines), data, script);
 }
 
 HEED_END

@@ -13,7 +13,6 @@ HEED_BEGIN
 constexpr std::int64_t max_cells = 64;
 
 HeatMap map_of(const Array& weights);
-Array mean_of_heads(const LayerWeights& layer);
 /// The label of a row: its name, or ␣ for a space.
 std::string label_of(const std::string& name);
 /// The labels of the rows or columns of a map: their names or, if there are more than max_cells,

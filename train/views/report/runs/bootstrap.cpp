@@ -1,6 +1,7 @@
 #include "train/views/report/runs/bootstrap.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "autograd/base/random.h"
@@ -14,69 +15,57 @@ namespace {
 
 constexpr std::size_t sets = 1000;
 
+using Chosen = std::span<const std::uint32_t>;  // indices of samples
+
 SampleStatistics bleu_statistics(std::span<const SampleOutput> outputs, BleuTokenizer tokenizer) {
-  SampleStatistics all{2 * bleu_order + 2, {}, [](std::span<const double> sums, std::size_t) {
-                         const auto count = [&](std::size_t i) {
-                           return static_cast<std::int64_t>(sums[i]);
-                         };
-                         BleuScore score;
-                         for (std::size_t n = 0; n < bleu_order; ++n) {
-                           score.matches[n] = count(n);
-                           score.totals[n] = count(bleu_order + n);
-                         }
-                         score.hypothesis_length = count(2 * bleu_order);
-                         score.reference_length = count(2 * bleu_order + 1);
-                         compute_bleu(score);
-                         return score.score;
-                       }};
-  for (const SampleOutput& sample : outputs) {
-    const BleuScore one = corpus_bleu({&sample.output, 1}, {&sample.target, 1}, tokenizer);
-    for (const auto* counts : {&one.matches, &one.totals})
-      for (const std::int64_t n : *counts) all.values.push_back(static_cast<double>(n));
-    all.values.push_back(static_cast<double>(one.hypothesis_length));
-    all.values.push_back(static_cast<double>(one.reference_length));
-  }
-  return all;
+  std::vector<BleuScore> lines;
+  for (const SampleOutput& sample : outputs)
+    lines.push_back(corpus_bleu({&sample.output, 1}, {&sample.target, 1}, tokenizer));
+  return {outputs.size(), [lines = std::move(lines)](Chosen chosen) {
+            BleuScore sum;
+            for (const std::uint32_t i : chosen) {
+              for (std::size_t n = 0; n < bleu_order; ++n) {
+                sum.matches[n] += lines[i].matches[n];
+                sum.totals[n] += lines[i].totals[n];
+              }
+              sum.hypothesis_length += lines[i].hypothesis_length;
+              sum.reference_length += lines[i].reference_length;
+            }
+            compute_bleu(sum);
+            return sum.score;
+          }};
 }
 
 SampleStatistics chrf_statistics(std::span<const SampleOutput> outputs) {
-  SampleStatistics all{3 * chrf_order, {}, [](std::span<const double> sums, std::size_t) {
-                         std::array<ChrfCounts, chrf_order> counts;
-                         for (std::size_t n = 0; n < chrf_order; ++n) {
-                           const auto count = [&](std::size_t k) {
-                             return static_cast<std::int64_t>(sums[3 * n + k]);
-                           };
-                           counts[n] = {count(0), count(1), count(2)};
-                         }
-                         return chrf_score(counts);
-                       }};
-  for (const SampleOutput& sample : outputs) {
-    for (const ChrfCounts& counts : count_chrf(sample.output, sample.target)) {
-      for (const std::int64_t n : {counts.hypothesis, counts.reference, counts.matches})
-        all.values.push_back(static_cast<double>(n));
-    }
-  }
-  return all;
+  std::vector<std::array<ChrfCounts, chrf_order>> lines;
+  for (const SampleOutput& sample : outputs)
+    lines.push_back(count_chrf(sample.output, sample.target));
+  return {outputs.size(), [lines = std::move(lines)](Chosen chosen) {
+            std::array<ChrfCounts, chrf_order> sums;
+            for (const std::uint32_t i : chosen) {
+              for (std::size_t n = 0; n < chrf_order; ++n) {
+                sums[n].hypothesis += lines[i][n].hypothesis;
+                sums[n].reference += lines[i][n].reference;
+                sums[n].matches += lines[i][n].matches;
+              }
+            }
+            return chrf_score(sums);
+          }};
 }
 
 /// A metric that is the mean of one value per sample.
 SampleStatistics mean_of(std::span<const SampleOutput> outputs,
                          const std::function<double(const SampleOutput&)>& value) {
-  SampleStatistics all{1, {}, [](std::span<const double> sums, std::size_t samples) {
-                         return sums[0] / static_cast<double>(samples);
-                       }};
-  for (const SampleOutput& sample : outputs) all.values.push_back(value(sample));
-  return all;
+  std::vector<double> values;
+  for (const SampleOutput& sample : outputs) values.push_back(value(sample));
+  return {outputs.size(), [values = std::move(values)](Chosen chosen) {
+            double sum = 0;
+            for (const std::uint32_t i : chosen) sum += values[i];
+            return sum / static_cast<double>(chosen.size());
+          }};
 }
 
 }  // namespace
-
-double SampleStatistics::of(std::span<const std::uint32_t> chosen) const {
-  std::vector<double> sums(width);
-  for (const std::uint32_t sample : chosen)
-    for (std::size_t i = 0; i < width; ++i) sums[i] += values[sample * width + i];
-  return score(sums, chosen.size());
-}
 
 std::optional<SampleStatistics> statistics_of(Metric metric, std::span<const SampleOutput> outputs,
                                               BleuTokenizer tokenizer) {
@@ -91,10 +80,10 @@ std::optional<SampleStatistics> statistics_of(Metric metric, std::span<const Sam
       return bleu_statistics(outputs, tokenizer);
     case Metric::chrf:
       return chrf_statistics(outputs);
-    case Metric::exact_match:
-      return mean_of(outputs, [](const SampleOutput& s) { return s.output == s.target ? 1.0 : 0; });
     case Metric::accuracy:  // requires labels of lines, which have probabilities
       if (!outputs.front().probability) return std::nullopt;
+      [[fallthrough]];
+    case Metric::exact_match:
       return mean_of(outputs, [](const SampleOutput& s) { return s.output == s.target ? 1.0 : 0; });
     case Metric::rouge_1:
       return mean_of(outputs, rouge(&RougeScore::rouge_1));
@@ -108,7 +97,7 @@ std::optional<SampleStatistics> statistics_of(Metric metric, std::span<const Sam
 }
 
 std::vector<double> resampled(const SampleStatistics& statistics) {
-  const auto n = static_cast<std::uint32_t>(statistics.samples());
+  const auto n = static_cast<std::uint32_t>(statistics.samples);
   std::vector<double> scores;
   std::vector<std::uint32_t> chosen(n);
   for (std::size_t set = 0; set < sets; ++set) {

@@ -12,16 +12,11 @@
 
 namespace heed {
 
-/// Statistics of each sample, whose sums determine a metric of the corpus.
+/// Statistics of each sample, from which a metric of any of the samples follows.
 struct SampleStatistics {
-  std::size_t width = 0;       ///< number of values per sample
-  std::vector<double> values;  ///< [samples, width]
-  /// Computes the metric, in the unit of metrics.jsonl, from sums over `samples` samples.
-  std::function<double(std::span<const double> sums, std::size_t samples)> score;
-
-  std::size_t samples() const { return width > 0 ? values.size() / width : 0; }
-  /// The metric of the samples with these indices, which may repeat.
-  double of(std::span<const std::uint32_t> chosen) const;
+  std::size_t samples = 0;
+  /// The metric of the samples with these indices, which may repeat, in the unit of metrics.jsonl.
+  std::function<double(std::span<const std::uint32_t> chosen)> of;
 };
 
 /// The statistics of a metric; nullopt without outputs, or if the outputs do not determine the

@@ -73,10 +73,11 @@ Chart score_by_length(Metric metric, std::span<const SampleOutput> outputs,
   for (const SampleOutput& sample : outputs) lengths.push_back(split_words(sample.target).size());
   std::vector<std::size_t> order = numbers(outputs.size());
   std::ranges::stable_sort(order, {}, [&](std::size_t i) { return lengths[i]; });
-  Chart chart;
   const MetricInfo& info = info_of(metric);
-  chart.title = fmt::format("{} by length", info.label);
-  chart.x_label = "words in the target (number of lines)";
+  Chart chart{.title = fmt::format("{} by length", info.label),
+              .x_label = "words in the target (number of lines)",
+              .y_label = info.percent ? "%" : "",
+              .y_low = 0};
   // At most six groups of about equal size; targets of the same length are in the same group.
   const std::size_t wanted = std::max<std::size_t>((order.size() + 5) / 6, 1);
   double place = 0;
@@ -100,8 +101,6 @@ Chart score_by_length(Metric metric, std::span<const SampleOutput> outputs,
   }
   for (std::size_t r = 0; r < runs.size(); ++r)
     if (!runs[r].name.empty()) chart.legend.emplace_back(static_cast<int>(r), runs[r].name);
-  chart.y_low = 0;
-  if (info.percent) chart.y_label = "%";
   return chart;
 }
 
@@ -118,7 +117,11 @@ Chart calibration(std::span<const SampleOutput> outputs) {
     group.right += is_right(sample) ? 1 : 0;
     ++group.count;
   }
-  Chart chart;
+  Chart chart{.x_label = "confidence: probability of the predicted label",
+              .y_label = "accuracy",
+              .y_low = 0,
+              .y_high = 1,
+              .lines = {{"perfect calibration", 7, false, {{0, 0}, {1, 1}}}}};
   double error = 0;
   for (std::size_t i = 0; i < groups; ++i) {
     const Group& g = all[i];
@@ -130,11 +133,6 @@ Chart calibration(std::span<const SampleOutput> outputs) {
                                       g.probability / g.count, g.right / g.count)});
   }
   chart.title = fmt::format("calibration (expected calibration error {:.3f})", error);
-  chart.x_label = "confidence: probability of the predicted label";
-  chart.y_label = "accuracy";
-  chart.y_low = 0;
-  chart.y_high = 1;
-  chart.lines.push_back({"perfect calibration", 7, false, {{0, 0}, {1, 1}}});
   return chart;
 }
 

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <filesystem>
 #include <map>
+#include <numeric>
 #include <set>
 
 #include "autograd/base/error.h"
@@ -146,8 +147,8 @@ class Report {
     return std::abs(a - b) <= 1e-9 * std::max({1.0, std::abs(a), std::abs(b)});
   }
   static double score_of_all(const SampleStatistics& s) {
-    std::vector<std::uint32_t> all(s.samples());
-    for (std::size_t i = 0; i < all.size(); ++i) all[i] = static_cast<std::uint32_t>(i);
+    std::vector<std::uint32_t> all(s.samples);
+    std::iota(all.begin(), all.end(), 0U);
     return s.of(all);
   }
   static std::string preformatted(const std::string& text) {
@@ -308,7 +309,7 @@ class Report {
     }
     const int colour = static_cast<int>(number);
     Line line{label, colour, faint, {}};
-    Band band{colour, {}, {}, {}};
+    Band band{colour, {}, {}};
     for (const auto& [step, values] : at) {
       if (values.size() < group.runs.size()) continue;
       double mean = 0;
@@ -316,9 +317,8 @@ class Report {
       line.points.push_back({step, mean});  // one non-finite value makes the mean non-finite
       if (!std::isfinite(mean)) continue;
       const auto [low, high] = std::ranges::minmax(values);
-      band.x.push_back(step);
-      band.low.push_back(low);
-      band.high.push_back(high);
+      band.low.push_back({step, low});
+      band.high.push_back({step, high});
     }
     if (std::ranges::none_of(line.points, [](const Point& p) { return std::isfinite(p.y); }))
       return;
@@ -351,9 +351,7 @@ class Report {
   }
 
   Chart chart_of(const std::string& title, const std::vector<std::string>& names) const {
-    Chart chart;
-    chart.title = title;
-    chart.x_label = "step";
+    Chart chart{.title = title, .x_label = "step"};
     for (const std::string& name : names) {
       const bool training = name.starts_with("train.");
       const std::string kind = names.size() == 1 ? "" : training ? "training" : "validation";
@@ -384,11 +382,10 @@ class Report {
 
   Chart layer_norms() const {
     const std::string prefix = "train.gradient_norms.";
-    Chart chart;
-    chart.title =
-        fmt::format("norm of the gradient by layer{}", histories_.size() > 1 ? ", first run" : "");
-    chart.x_label = "step";
-    chart.log_y = true;
+    Chart chart{.title = fmt::format("norm of the gradient by layer{}",
+                                     histories_.size() > 1 ? ", first run" : ""),
+                .x_label = "step",
+                .log_y = true};
     for (const Curve& curve : first().curves) {
       if (!curve.name.starts_with(prefix)) continue;
       chart.lines.push_back({curve.name.substr(prefix.size()), static_cast<int>(chart.lines.size()),
@@ -406,7 +403,7 @@ class Report {
     if (!labels && samples_[0]) {
       std::vector<LengthSeries> series;
       for (std::size_t i = 0; i < histories_.size() && i < max_beside; ++i) {
-        if (i == 0 || can_pair(i))
+        if (can_pair(i))
           series.push_back({histories_.size() > 1 ? short_name(histories_[i]) : "", &*samples_[i]});
       }
       body += svg_element(drawn(score_by_length(reported_metric(), first().outputs, series)));
@@ -493,27 +490,28 @@ class Report {
         xml_text(first().result.folder), rows.size() - 1, html_table(rows));
   }
 
+  /// A string without quotes; any other value as JSON.
+  static std::string plain(const nlohmann::json& value) {
+    return value.is_string() ? value.get<std::string>() : value.dump();
+  }
+
   std::string machine() const {
     Rows rows{{"run", "command", "version", "processor", "threads", "BLAS", "started",
                "training data (SHA-256)"}};
     const auto text = [](const nlohmann::json& record, const char* key) {
-      if (!record.is_object() || !record.contains(key)) return std::string("-");
-      const nlohmann::json& value = record[key];
-      return xml_text(value.is_string() ? value.get<std::string>() : value.dump());
+      return record.contains(key) ? xml_text(plain(record[key])) : "-";
     };
     for (const History& h : histories_) {
       std::vector<std::string> words;
-      if (h.run.is_object() && h.run.contains("command"))
-        for (const nlohmann::json& word : h.run["command"])
-          words.push_back(word.is_string() ? word.get<std::string>() : word.dump());
-      const std::string revision =
-          h.run.is_object() && h.run.contains("revision") ? " " + text(h.run, "revision") : "";
+      if (h.run.contains("command"))
+        for (const nlohmann::json& word : h.run["command"]) words.push_back(plain(word));
+      const std::string revision = h.run.contains("revision") ? " " + text(h.run, "revision") : "";
       rows.push_back(
           {xml_text(h.result.folder),
            fmt::format("<code>{}</code>", xml_text(fmt::format("{}", fmt::join(words, " ")))),
            text(h.run, "version") + revision, text(h.run, "cpu"), text(h.run, "threads"),
            text(h.run, "blas"), text(h.run, "started"),
-           h.run.is_object() && h.run.contains("data") ? text(h.run["data"], "train") : "-"});
+           h.run.contains("data") ? text(h.run["data"], "train") : "-"});
     }
     return html_table(rows);
   }
@@ -523,9 +521,8 @@ class Report {
     std::string body;
     for (const History& h : histories_) {
       if (h.incidents.empty()) continue;
-      std::vector<std::string> lines(
-          h.incidents.begin(), h.incidents.begin() + static_cast<std::ptrdiff_t>(
-                                                         std::min(max_lines, h.incidents.size())));
+      std::vector<std::string> lines = h.incidents;
+      lines.resize(std::min(lines.size(), max_lines));
       if (h.incidents.size() > max_lines)
         lines.push_back(fmt::format("… and {} more in train.log", h.incidents.size() - max_lines));
       body += fmt::format("<h3>{}</h3>\n{}", xml_text(h.result.folder), list(lines));
