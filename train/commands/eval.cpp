@@ -8,7 +8,7 @@
 #include "autograd/base/error.h"
 #include "autograd/io/sha256.h"
 #include "autograd/io/utf8.h"
-#include "train/commands/commands.h"
+#include "train/commands/command_line.h"
 #include "train/commands/output.h"
 #include "train/commands/trained_model.h"
 #include "train/distributed/launch.h"
@@ -19,6 +19,14 @@
 namespace heed {
 
 namespace {
+
+struct EvalCommand : RunArguments {
+  std::string split;          ///< valid or test; empty: test, or valid if there are no test data
+  FilesOptions files;         ///< read instead of a split
+  bool pretokenised = false;  ///< whether the lines are already tokenised for BLEU
+  bool json = false;
+  std::string output;  ///< file for the outputs; empty: none
+};
 
 std::vector<std::string> files_in(std::initializer_list<FilesOptions> splits) {
   std::vector<std::string> all;
@@ -122,8 +130,6 @@ std::vector<Fact> facts_of(const TrainedModel& trained, const Split& split) {
           {"the SHA-256 of the data", sha256_hex(all)}};
 }
 
-}  // namespace
-
 int eval_command(const EvalCommand& options) {
   World* const world = process_world("eval");
   const bool first = world == nullptr || world->first();
@@ -170,6 +176,43 @@ int eval_command(const EvalCommand& options) {
                 subject.name, trained.weights.folder.string());
   }
   return 0;
+}
+
+/// Adds an option that may be repeated; each value is a file.
+void add_files(CLI::App* command, const char* name, std::vector<std::string>& files,
+               const char* help) {
+  add_choice(command, choices, name, files, "FILE", help)->allow_extra_args(false);
+}
+
+}  // namespace
+
+void add_eval(CommandLine& line) {
+  const auto [command, options] = add_command<EvalCommand>(
+      line, "eval", Needs::ranks, "metrics on a split or on given files", eval_command);
+  add_run(command, options->run, options->overrides, "decode.beam=10");
+  add_choice(command, choices, "--split", options->split, "NAME",
+             "valid or test (default: test, or valid if there are no test data)")
+      ->check(CLI::IsMember({"valid", "test"}));
+  add_files(command, "--source", options->files.source,
+            "source lines to evaluate instead of a split");
+  add_files(command, "--target", options->files.target,
+            "targets of these lines, such as reference translations");
+  add_files(command, "--text", options->files.text,
+            "tasks lm, mlm and denoise: text to evaluate instead of a split");
+  add_weights(command, options->weights);
+  add_flag(command, choices, "--pretokenised", options->pretokenised,
+           "lines are already tokenised: BLEU splits them at spaces and ignores decode.bleu");
+  add_choice(command, results, "--output", options->output, "FILE",
+             "write the outputs to a file (- for standard output)");
+  add_json(command, options->json, "the metrics");
+  command->footer(
+      "The loss is the mean negative log-likelihood per token in nats, without label smoothing.\n"
+      "In JSON, accuracy, exact match and macro F1 range from 0 to 1, and BLEU, chrF2 and ROUGE\n"
+      "from 0 to 100.\n"
+      "Files may be compressed with gzip. --source, --target and --text may be repeated.\n"
+      "Examples:\n"
+      "  heed eval runs/dates --json\n"
+      "  heed eval runs/multi30k-de-en --source test.de --target test.en decode.beam=10");
 }
 
 }  // namespace heed

@@ -5,7 +5,7 @@
 
 #include "autograd/base/error.h"
 #include "nn/weights.h"
-#include "train/commands/commands.h"
+#include "train/commands/command_line.h"
 #include "train/commands/derived_run.h"
 #include "train/commands/trained_model.h"
 #include "train/loop/pruning.h"
@@ -14,6 +14,12 @@
 namespace heed {
 
 namespace {
+
+struct PruneCommand : RunArguments, NewRunArguments {
+  std::int64_t heads = 0;  ///< number of heads to remove, the least important first
+  double share = 0;        ///< share of the weights to set to zero, the smallest magnitudes first
+  bool json = false;
+};
 
 constexpr std::int64_t max_sequences = 1000;
 
@@ -49,8 +55,6 @@ std::string prune_heads(const TrainedModel& trained, const ExperimentData& data,
   return text;
 }
 
-}  // namespace
-
 int prune_command(const PruneCommand& options) {
   const DerivedRun run{options.run, {options.to}, options.overwrite, options.command};
   check_destination(run);
@@ -80,6 +84,36 @@ int prune_command(const PruneCommand& options) {
   });
   report_derived_run(run, record, text, options.json);
   return 0;
+}
+
+}  // namespace
+
+void add_prune(CommandLine& line) {
+  const auto [command, options] = add_command<PruneCommand>(
+      line, "prune", Needs::model, "prune attention heads or weights of a model", prune_command);
+  options->command = line.typed;
+  command->parse_complete_callback([options = options] {
+    if (options->heads == 0 && options->share == 0) throw CLI::RequiredError("--heads or --share");
+  });
+  add_run(command, options->run, options->overrides, "data.valid.source=other.txt");
+  add_choice(command, choices, "--heads", options->heads, "N",
+             "number of attention heads to remove, the least important first")
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 40));
+  add_choice(command, choices, "--share", options->share, "S",
+             "share of the weights (in matrices) to set to zero, the smallest magnitudes first")
+      ->check(CLI::Range(0.0, 1.0));
+  add_weights(command, options->weights);
+  add_new_run(command, *options, "the new run folder")->required();
+  add_json(command, options->json, "a record of the pruning");
+  command->footer(
+      "The importance of heads is measured on at most 1,000 sequences of the validation data or,\n"
+      "if there are none, of the training data. heed eval and heed generate read the new run like\n"
+      "any other. To train it further, start a run with model.init_from; zero weights may then\n"
+      "change.\n"
+      "Examples:\n"
+      "  heed prune runs/multi30k-de-en --heads 12 --run runs/fewer-heads\n"
+      "  heed prune runs/multi30k-de-en --share 0.5 --run runs/half-zero\n"
+      "  heed eval runs/half-zero");
 }
 
 }  // namespace heed

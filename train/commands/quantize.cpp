@@ -2,13 +2,20 @@
 
 #include "autograd/base/error.h"
 #include "nn/weights.h"
-#include "train/commands/commands.h"
+#include "train/commands/command_line.h"
 #include "train/commands/derived_run.h"
 #include "train/commands/trained_model.h"
 
 namespace heed {
 
 namespace {
+
+/// By default, the new run is in RUN-int8.
+struct QuantizeCommand : NewRunArguments {
+  std::string run;
+  std::string weights;
+  bool json = false;
+};
 
 /// The size of these tensors, in bytes.
 std::int64_t bytes_of(const std::vector<TensorView>& views) {
@@ -21,8 +28,6 @@ std::int64_t bytes_of(const std::vector<TensorView>& views) {
 std::string usual_folder(const std::string& run) {
   return run.substr(0, run.find_last_not_of('/') + 1) + "-int8";
 }
-
-}  // namespace
 
 int quantize_command(const QuantizeCommand& options) {
   const DerivedRun run{options.run,
@@ -50,6 +55,27 @@ int quantize_command(const QuantizeCommand& options) {
                   static_cast<double>(after) / static_cast<double>(before), before),
       options.json);
   return 0;
+}
+
+}  // namespace
+
+void add_quantize(CommandLine& line) {
+  const auto [command, options] = add_command<QuantizeCommand>(
+      line, "quantize", Needs::model, "quantise a model's weights to int8", quantize_command);
+  options->command = line.typed;
+  add_argument(command, "RUN", options->run, "run folder, such as runs/dates")->required();
+  add_weights(command, options->weights);
+  add_new_run(command, *options, "the new run folder (default: RUN-int8)");
+  add_json(command, options->json, "a record of the quantisation");
+  command->footer(
+      "Matrices become int8 with a float32 scale for each row; vectors remain float32. heed eval\n"
+      "and heed generate read the new run like any other. If its task generates text by search or\n"
+      "sampling, its config sets decode.precision to int8; this setting also works for runs that\n"
+      "are not quantised. The new run cannot be resumed or pruned; model.init_from loads its\n"
+      "values as float32.\n"
+      "Examples:\n"
+      "  heed quantize runs/multi30k-de-en\n"
+      "  heed eval runs/multi30k-de-en-int8");
 }
 
 }  // namespace heed

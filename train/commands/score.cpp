@@ -5,7 +5,7 @@
 
 #include "autograd/base/error.h"
 #include "autograd/tape/finite_check.h"
-#include "train/commands/commands.h"
+#include "train/commands/command_line.h"
 #include "train/commands/output.h"
 #include "train/commands/trained_model.h"
 #include "train/run/run_folder.h"
@@ -13,6 +13,12 @@
 namespace heed {
 
 namespace {
+
+struct ScoreCommand : RunArguments {
+  std::string source, target;  ///< lm: target only
+  std::string output = "-";
+  bool json = false;
+};
 
 /// Formats one line per score or, with `json`, one object with all scores and the origin of the
 /// weights.
@@ -29,8 +35,6 @@ std::string listed(const std::vector<LineScore>& scores, const WeightsInfo& weig
   record.update(weights.json());
   return record.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
-
-}  // namespace
 
 int score_command(const ScoreCommand& options) {
   const TrainedModel trained = TrainedModel::open(options.run, options.overrides, options.weights);
@@ -53,6 +57,30 @@ int score_command(const ScoreCommand& options) {
                 trained.weights.folder.string());
   }
   return 0;
+}
+
+}  // namespace
+
+void add_score(CommandLine& line) {
+  const auto [command, options] = add_command<ScoreCommand>(
+      line, "score", Needs::model, "log-probability of given outputs, one per line", score_command);
+  add_run(command, options->run, options->overrides, "decode.precision=bf16");
+  add_choice(command, choices, "--source", options->source, "FILE",
+             "source lines of the targets (not for language models)");
+  add_choice(command, choices, "--target", options->target, "FILE",
+             "lines to score, plain text or gzip")
+      ->required();
+  add_weights(command, options->weights);
+  add_choice(command, results, "--output", options->output, "FILE",
+             "output file (default: -, standard output)");
+  add_json(command, options->json, "the lists log_prob and tokens");
+  command->footer(
+      "Prints, for each target line, the natural logarithm of its probability and, after a tab,\n"
+      "its number of tokens. For seq2seq and text2text, both include the end token. For tag and\n"
+      "classify, the tokens are the labels. For lm, each line is scored as if it followed a\n"
+      "newline, and only the tokens of the line count.\n"
+      "Example:\n"
+      "  heed score runs/multi30k-de-en --source test.de --target test.en");
 }
 
 }  // namespace heed

@@ -4,8 +4,6 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
-#include <array>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
@@ -17,7 +15,7 @@
 
 #include "autograd/base/error.h"
 #include "train/distributed/launch.h"
-#include "train/program/command_line.h"
+#include "train/program/commands.h"
 #include "train/run/blas_choice.h"
 #include "train/run/version.h"
 #include "train/terminal/run_log.h"
@@ -53,16 +51,9 @@ int output_failed(std::string_view message) {
   return static_cast<int>(Exit::io);
 }
 
-/// Whether the command may run a model, for which it requires a BLAS.
-bool computes(std::string_view command) {
-  constexpr std::array without{"compare", "complete", "completion", "fetch",
-                               "help",    "man",      "plot",       "runs"};
-  return std::ranges::find(without, command) == without.end();
-}
-
 /// Runs the job and returns the exit status. Reports any failure, including a failed write of the
 /// last bytes to standard output.
-int run(const Job& job) {
+int run(const std::function<int()>& job) {
   try {
     const int status = job();
     if (std::fflush(stdout) != 0) {
@@ -109,8 +100,8 @@ int main(int argc, char** argv) {
       "5 loss or gradient not finite, 6 run folder locked, 129, 130 or 143 stopped by a signal\n"
       "(a training run has saved a checkpoint), 141 the reader of standard output exited (as in\n"
       "| head).");
-  Job job;
-  add_commands(app, job, {argv, argv + argc});
+  CommandLine line{app, {argv, argv + argc}};
+  add_commands(line);
   if (argc == 1) {
     print_message(app.help());
     return static_cast<int>(Exit::usage);
@@ -132,15 +123,15 @@ int main(int argc, char** argv) {
   const int status = run([&] {
     const Launcher launcher = find_launcher();
     const std::string command = app.get_subcommands().front()->get_name();
-    if (computes(command)) use_best_blas_kernel(argv, launcher.rank > 0);
-    if (launcher.processes > 1 && command != "train" && command != "resume" && command != "eval") {
+    if (line.needs != Needs::files) use_best_blas_kernel(argv, launcher.rank > 0);
+    if (launcher.processes > 1 && line.needs != Needs::ranks) {
       if (launcher.rank > 0) throw Error(Exit::usage, "");  // rank 0 prints the message
       throw Error(Exit::usage,
                   "heed {} runs in one process, but {} has started {} processes: only train, "
                   "resume and eval are distributed",
                   command, launcher.name, launcher.processes);
     }
-    return job();
+    return line.job();
   });
   leave_world(status);
   return status;

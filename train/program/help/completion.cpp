@@ -8,7 +8,7 @@
 
 #include "train/config/fields.h"
 #include "train/fetch/fetch.h"
-#include "train/program/command_line.h"
+#include "train/program/commands.h"
 #include "train/program/help/option_parts.h"
 
 namespace heed {

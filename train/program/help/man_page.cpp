@@ -9,7 +9,7 @@
 
 #include "autograd/io/utf8.h"
 #include "train/config/fields.h"
-#include "train/program/command_line.h"
+#include "train/program/commands.h"
 #include "train/program/help/option_parts.h"
 #include "train/run/version.h"
 

@@ -5,7 +5,7 @@
 #include <charconv>
 
 #include "autograd/base/error.h"
-#include "train/commands/commands.h"
+#include "train/commands/command_line.h"
 #include "train/commands/output.h"
 #include "train/run/run_folder.h"
 #include "train/terminal/run_log.h"
@@ -15,6 +15,20 @@
 namespace heed {
 
 namespace {
+
+struct AttentionCommand : RunArguments {
+  std::string input;  ///< a line of the source; lm: a text
+  /// Encoder-decoder models: the output; empty: the model generates it.
+  std::string target;
+  std::string layer;                 ///< dot-separated parts of layer names; empty: all layers
+  std::optional<std::int64_t> head;  ///< head to show, counted from 0; unset: all
+  std::string output = "attention.html";
+  bool json = false;
+  std::string view = "map";           ///< kind of drawing: map, lines, neurons, graph, rollout
+  std::optional<std::int64_t> query;  ///< neurons view: row of the query, from 0; unset: the last
+  std::optional<double> threshold;    ///< graph and rollout views: minimum weight of an edge
+  std::string width;                  ///< width of a drawing on paper: "84mm"; empty: in pixels
+};
 
 /// Removes all layers except `layers` and, if `head` is set, all heads except this one.
 void select(AttentionMaps& maps, const std::vector<std::string>& layers,
@@ -89,8 +103,6 @@ std::string figure(const AttentionMaps& maps, const AttentionCommand& options) {
                   millimetres(options.width));
 }
 
-}  // namespace
-
 int attention_command(const AttentionCommand& options) {
   require_utf8("--input", options.input);
   require_utf8("--target", options.target);
@@ -146,6 +158,65 @@ int attention_command(const AttentionCommand& options) {
   if (!is_standard_output(options.output))
     print_message("heed: output written to " + options.output);
   return 0;
+}
+
+}  // namespace
+
+void add_attention(CommandLine& line) {
+  const auto [command, options] = add_command<AttentionCommand>(
+      line, "attention", Needs::model, "what each head of a model attends to", attention_command);
+  CLI::Option* const output =
+      add_choice(command, results, "--output", options->output, "FILE",
+                 "output file: a drawing if its name ends in .svg, else a page (default: "
+                 "attention.html; with --json, standard output)");
+  command->parse_complete_callback([options = options, output] {
+    if (options->json && output->empty()) options->output = "-";
+  });
+  add_run(command, options->run, options->overrides, "decode.beam=1");
+  add_choice(
+      command, choices, "--input", options->input, "TEXT",
+      "a line of the source; for images, videos and sound, a file name; for language models, text")
+      ->required();
+  add_choice(command, choices, "--target", options->target, "TEXT",
+             "the target of this input (default: the model's output)");
+  add_choice(
+      command, choices, "--layer", options->layer, "NAME",
+      "only layers with these parts in their name, such as encoder.layers.0 or multihead_attn");
+  add_choice(command, choices, "--head", options->head, "N",
+             "only this head of each layer, counted from 0")
+      ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 20));
+  add_weights(command, options->weights);
+  CLI::Option* const view =
+      add_choice(command, results, "--view", options->view, "VIEW",
+                 "kind of drawing: map (default), lines, neurons, graph or rollout")
+          ->check(CLI::IsMember({"map", "lines", "neurons", "graph", "rollout"}));
+  add_choice(command, results, "--query", options->query, "N",
+             "with --view neurons: the row of the query, counted from 0 (default: the last)")
+      ->check(CLI::NonNegativeNumber)
+      ->needs(view);
+  add_choice(command, results, "--threshold", options->threshold, "T",
+             "with --view graph or rollout: draw only weights of at least T (default: 0.1)")
+      ->check(CLI::Range(0.0, 1.0))
+      ->needs(view);
+  add_choice(command, results, "--width", options->width, "MM",
+             "the width of a drawing on paper, such as 84mm");
+  add_json(command, options->json, "the attention weights");
+  command->footer(
+      "The page is self-contained. The weights are computed as in evaluation, without dropout. A\n"
+      "drawing shows the mean of the heads, or the head that --head selects. The views:\n"
+      "  map      the weights of the keys, one row per query; if the keys are rows of an image,\n"
+      "           the weights are drawn over the image\n"
+      "  lines    the weights as lines from each query to the keys\n"
+      "  neurons  the elementwise products q ⊙ k of a query and each key; their sum times the\n"
+      "           scale is the score, without position terms\n"
+      "  graph    the weights of all layers of a stack\n"
+      "  rollout  the share of each input row in the rows after the last layer, for the mean of\n"
+      "           all heads (Abnar and Zuidema 2020)\n"
+      "Examples:\n"
+      "  heed attention runs/dates --input '3 March 2021'\n"
+      "  heed attention runs/captions --input 'drawing:red square 3 20 8;blue circle 18 5 10'\n"
+      "  heed attention runs/multi30k-de-en --input 'ein Hund' --layer "
+      "decoder.layers.0.multihead_attn --view lines --output lines.svg --width 84mm");
 }
 
 }  // namespace heed

@@ -12,7 +12,7 @@
 #include "autograd/kernels/gemm.h"
 #include "autograd/memory/arena.h"
 #include "data/batches/batcher.h"
-#include "train/commands/commands.h"
+#include "train/commands/command_line.h"
 #include "train/loop/step.h"
 #include "train/loop/teacher.h"
 #include "train/loop/transfer.h"
@@ -28,6 +28,11 @@
 namespace heed {
 
 namespace {
+
+struct BenchCommand : ConfigArguments {
+  /// Number of steps to measure; 0: 5 to 400, as many as fit in about 10 s.
+  std::int64_t steps = 0;
+};
 
 /// Seconds since this process started.
 double process_seconds() {
@@ -182,8 +187,6 @@ Measured measure(const Config& config, std::int64_t wanted_steps) {
   return m;
 }
 
-}  // namespace
-
 std::string time_by_op(const Config& config) { return measure(config, 5).profile.table(); }
 
 int bench_command(const BenchCommand& options) {
@@ -230,6 +233,21 @@ int bench_command(const BenchCommand& options) {
   fmt::print("  first step  {:10.1f} ms from the start of the process to the end of the step\n\n{}",
              m.first_step_ms, m.profile.table());
   return 0;
+}
+
+}  // namespace
+
+void add_bench(CommandLine& line) {
+  const auto [command, options] = add_command<BenchCommand>(
+      line, "bench", Needs::model,
+      "time of a step, tokens/s, GFLOP/s, share of time in matrix products, time by op",
+      bench_command);
+  add_config(command, *options, "train.batch_tokens=8192");
+  add_choice(command, choices, "--steps", options->steps, "N",
+             "number of steps to measure (default: 5 to 400, as many as fit in about 10 s)")
+      ->check(CLI::Range(1, 1'000'000));
+  add_json(command, options->json, "the metrics");
+  command->footer("Example:\n  heed bench configs/bench/nmt-small.yaml threads=2");
 }
 
 }  // namespace heed

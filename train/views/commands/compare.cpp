@@ -1,10 +1,18 @@
 #include <fmt/format.h>
 
-#include "train/commands/commands.h"
+#include "train/commands/command_line.h"
 #include "train/commands/output.h"
 #include "train/results/comparison.h"
 
 namespace heed {
+
+namespace {
+
+struct CompareCommand {
+  std::vector<std::string> runs;
+  bool json = false, markdown = false;
+  std::string output = "-";
+};
 
 int compare_command(const CompareCommand& options) {
   std::vector<RunResult> results;
@@ -21,6 +29,28 @@ int compare_command(const CompareCommand& options) {
     }
   });
   return 0;
+}
+
+}  // namespace
+
+void add_compare(CommandLine& line) {
+  const auto [command, options] = add_command<CompareCommand>(
+      line, "compare", Needs::files, "metrics of several runs side by side", compare_command);
+  add_argument(command, "RUN", options->runs, "run folders; each is compared with the first")
+      ->required();
+  CLI::Option* const markdown =
+      add_flag(command, results, "--markdown", options->markdown, "print the table as Markdown");
+  add_flag(command, results, "--json", options->json, "print the metrics as one JSON object")
+      ->excludes(markdown);
+  add_choice(command, results, "--output", options->output, "FILE",
+             "output file of the table (default: -, standard output)");
+  command->footer(
+      "Runs that differ only in their seed share a row: mean ± standard deviation. The columns\n"
+      "are the keys whose values differ, and the metrics on the test data or, if there was no\n"
+      "test, in the last validation. Each row after the first is judged by whether its range\n"
+      "(minimum to maximum) overlaps with that of the first row.\n"
+      "Example:\n"
+      "  heed compare runs/pre-1 runs/pre-2 runs/post-1 runs/post-2");
 }
 
 }  // namespace heed

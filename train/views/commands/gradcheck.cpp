@@ -6,7 +6,7 @@
 #include "autograd/base/error.h"
 #include "autograd/gradcheck.h"
 #include "data/batches/batcher.h"
-#include "train/commands/commands.h"
+#include "train/commands/command_line.h"
 #include "train/config/plugins.h"
 #include "train/decode/model_input.h"
 #include "train/tasks/data.h"
@@ -22,6 +22,11 @@
 namespace heed {
 
 namespace {
+
+struct GradcheckCommand : ConfigArguments {
+  /// Number of entries to check per parameter; 0: 4 to 256, as many as fit in about 40 s.
+  std::int64_t entries = 0;
+};
 
 constexpr double allowed_seconds = 40;
 /// The number of forward passes for an entry or direction whose gradient is correct.
@@ -87,8 +92,6 @@ GradcheckTable checked(const std::function<Tensor()>& loss, const Parameters& pa
   return table;
 }
 
-}  // namespace
-
 int gradcheck_command(const GradcheckCommand& options) {
   const Config config = read_config(options.config, options.overrides);
   load_float64_plugins();
@@ -118,6 +121,28 @@ int gradcheck_command(const GradcheckCommand& options) {
     fmt::print("{}", table.text());
   }
   return table.passed() ? 0 : static_cast<int>(Exit::failed);
+}
+
+}  // namespace
+
+void add_gradcheck(CommandLine& line) {
+  const auto [command, options] = add_command<GradcheckCommand>(
+      line, "gradcheck", Needs::model, "check the gradient of every model parameter in float64",
+      gradcheck_command);
+  add_config(command, *options, "model.norm=post");
+  add_choice(
+      command, choices, "--entries", options->entries, "N",
+      "number of entries to check per parameter (default: 4 to 256, as many as fit in about 40 s)")
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 40));
+  add_json(command, options->json, "the table");
+  command->footer(
+      "Uses three sequences of the training data, with the config's dropout and label smoothing,\n"
+      "and compares the gradient with a five-point finite difference: for some entries of each\n"
+      "parameter and, for large parameters, along two random directions. A gradient is correct\n"
+      "if its error is at most 1e-6 of its magnitude plus 1e-8. The exit status is 1 if a gradient\n"
+      "is wrong.\n"
+      "Example:\n"
+      "  heed gradcheck configs/dates.yaml model.norm=post model.activation=gelu");
 }
 
 }  // namespace heed

@@ -1,12 +1,22 @@
 #include <fmt/format.h>
 
 #include "autograd/base/error.h"
-#include "train/commands/commands.h"
+#include "train/commands/command_line.h"
 #include "train/commands/output.h"
 #include "train/terminal/run_log.h"
 #include "train/views/report/plots.h"
 
 namespace heed {
+
+namespace {
+
+struct PlotCommand {
+  std::string what;    ///< one of plot_names()
+  std::string config;  ///< config, or the first override; empty: the defaults
+  std::vector<std::string> overrides;
+  std::int64_t length = 64;  ///< number of positions
+  std::string output;        ///< empty: <what>.svg
+};
 
 int plot_command(const PlotCommand& options) {
   // CONFIG is optional, so CLI11 may have parsed the first override as CONFIG.
@@ -23,6 +33,30 @@ int plot_command(const PlotCommand& options) {
   write_output(output, [&](const Sink& sink) { sink(svg_file(arranged(drawings, 2))); });
   if (!is_standard_output(output)) print_message("heed: output written to " + output);
   return 0;
+}
+
+}  // namespace
+
+void add_plot(CommandLine& line) {
+  const auto [command, options] = add_command<PlotCommand>(
+      line, "plot", Needs::files, "drawings of positions, schedules, softmax, masks or activations",
+      plot_command);
+  add_argument(command, "WHAT", options->what, "positions, schedule, softmax, masks or activations")
+      ->required()
+      ->check(CLI::IsMember(plot_names()));
+  add_argument(command, "CONFIG", options->config, "a config (default: the defaults of all keys)");
+  add_overrides(command, options->overrides, "model.heads=8");
+  add_choice(command, choices, "--length", options->length, "N",
+             "number of positions to draw (default: 64)")
+      ->check(CLI::Range(std::int64_t{4}, std::int64_t{4096}));
+  add_choice(command, results, "--output", options->output, "FILE",
+             "the drawing, an SVG file (default: WHAT.svg)");
+  command->footer(
+      "Examples:\n"
+      "  heed plot positions model.d_model=128 --length 100\n"
+      "  heed plot schedule configs/multi30k-de-en.yaml\n"
+      "  heed plot masks 'model.attention={pattern: window, window: 8}' --length 32 --output "
+      "masks.svg");
 }
 
 }  // namespace heed

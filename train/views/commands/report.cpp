@@ -7,7 +7,7 @@
 
 #include "autograd/base/error.h"
 #include "data/inputs/input_info.h"
-#include "train/commands/commands.h"
+#include "train/commands/command_line.h"
 #include "train/commands/output.h"
 #include "train/commands/trained_model.h"
 #include "train/run/run_lock.h"
@@ -21,6 +21,15 @@
 namespace heed {
 
 namespace {
+
+struct ReportCommand {
+  std::vector<std::string> runs;
+  std::vector<std::string> csv;  ///< names of curves to print instead of a page
+  bool follow = false;           ///< rewrite the page while the runs are in progress
+  std::int64_t every = 10;       ///< interval between rewrites, in seconds
+  bool profile = false;          ///< measure the time of each op
+  std::string output = "report.html";
+};
 
 /// The layer whose attention a report shows: the last layer with cross-attention or, if there is
 /// none, the last layer.
@@ -129,8 +138,6 @@ void write_page(const ReportCommand& options, bool running) {
   write_output(options.output, [&](const Sink& sink) { sink(page); });
 }
 
-}  // namespace
-
 int report_command(const ReportCommand& options) {
   refuse_other_formats(
       options.output, "heed report",
@@ -156,6 +163,48 @@ int report_command(const ReportCommand& options) {
     write_page(options, running);
   }
   return 0;
+}
+
+}  // namespace
+
+void add_report(CommandLine& line) {
+  const auto [command, options] = add_command<ReportCommand>(
+      line, "report", Needs::model, "a page with the curves, results and outputs of runs",
+      report_command);
+  add_argument(command, "RUN", options->runs, "run folders; each is compared with the first")
+      ->required();
+  CLI::Option* const output =
+      add_choice(command, results, "--output", options->output, "FILE",
+                 "output file: the curves of loss and metric if its name ends in .svg, else a page "
+                 "(default: report.html); with --csv, a table (default: -, standard output)");
+  CLI::Option* const csv =
+      add_choice(command, results, "--csv", options->csv, "NAME",
+                 "print this curve, such as train.loss or valid.bleu, as CSV instead; may be "
+                 "repeated")
+          ->allow_extra_args(false);
+  CLI::Option* const follow = add_flag(command, choices, "--follow", options->follow,
+                                       "rewrite the page while the runs are in progress")
+                                  ->excludes(csv);
+  add_choice(command, choices, "--every", options->every, "S",
+             "interval between rewrites, in seconds (default: 10)")
+      ->check(CLI::Range(1, 86'400))
+      ->needs(follow);
+  add_flag(command, choices, "--profile", options->profile,
+           "measure the time of each op in a step of the first run's config")
+      ->excludes(csv);
+  command->parse_complete_callback([options = options, output, csv] {
+    if (!csv->empty() && output->empty()) options->output = "-";
+  });
+  command->footer(
+      "The page is self-contained. Runs that differ only in their seed are drawn as one line,\n"
+      "their mean, with a band from the minimum to the maximum. Outputs are those of the final\n"
+      "evaluation. Attention is shown only if the first run's weights are available, images only\n"
+      "if its data are.\n"
+      "Examples:\n"
+      "  heed report runs/dates\n"
+      "  heed report runs/pre-1 runs/pre-2 runs/post-1 runs/post-2 --output norms.html\n"
+      "  heed report runs/dates --output curves.svg\n"
+      "  heed report runs/dates --csv train.nll --csv valid.loss > curves.csv");
 }
 
 }  // namespace heed

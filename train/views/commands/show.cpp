@@ -5,7 +5,7 @@
 #include <filesystem>
 
 #include "autograd/base/error.h"
-#include "train/commands/commands.h"
+#include "train/commands/command_line.h"
 #include "train/commands/output.h"
 #include "train/config/config.h"
 #include "train/config/plugins.h"
@@ -21,6 +21,13 @@
 namespace heed {
 
 namespace {
+
+/// `config` may also be a run folder.
+struct ShowCommand : ConfigArguments {
+  bool schema = false;       ///< print the JSON Schema of configs instead
+  bool tape = false;         ///< draw the tape of a training step
+  std::string output = "-";  ///< output file; .svg: a drawing
+};
 
 /// One line per plugin: its file and the names that it registered.
 std::string plugin_lines(const std::vector<Plugin>& plugins) {
@@ -98,8 +105,6 @@ std::string drawn_model(const ShowCommand& options) {
   return shown_text(options, config);
 }
 
-}  // namespace
-
 int show_command(const ShowCommand& options) {
   const bool fixed = options.schema || options.config == "reference",
              drawing = options.output.ends_with(".svg");
@@ -122,6 +127,39 @@ int show_command(const ShowCommand& options) {
   if (!is_standard_output(options.output))
     print_message("heed: output written to " + options.output);
   return 0;
+}
+
+}  // namespace
+
+void add_show(CommandLine& line) {
+  const auto [command, options] =
+      add_command<ShowCommand>(line, "show", Needs::model,
+                               "resolved config, layers, parameters, FLOPs, memory", show_command);
+  CLI::Option* const config = add_argument(command, "CONFIG|RUN", options->config,
+                                           "an experiment (a YAML file), or a run folder");
+  add_overrides(command, options->overrides, "model.d_model=512");
+  add_json(command, options->json, "the config and its summary");
+  add_choice(command, results, "--output", options->output, "FILE",
+             "output file: a drawing if its name ends in .svg, else text (default: -, standard "
+             "output)");
+  add_flag(command, results, "--tape", options->tape,
+           "with --output NAME.svg: draw the tape of a training step instead of the model");
+  add_flag(command, results, "--schema", options->schema,
+           "print the JSON Schema of configs, for editors, instead of a config")
+      ->excludes(config);
+  command->parse_complete_callback([options = options] {
+    if (options->config.empty() && !options->schema) throw CLI::RequiredError("CONFIG|RUN");
+  });
+  command->footer(
+      "FLOPs are those of the matrix products of forward and backward, including attention\n"
+      "scores that are masked. Memory is an estimate. If the data or a SentencePiece tokenizer is\n"
+      "missing, the numbers that depend on it are estimates too and are marked as such.\n"
+      "Examples:\n"
+      "  heed show configs/multi30k-de-en.yaml model.d_model=512 model.heads=8\n"
+      "  heed show configs/dates.yaml --output dates.svg\n"
+      "  heed show configs/dates.yaml model.layers=1 --tape --output tape.svg\n"
+      "  heed show reference      every key with its meaning, choices and default\n"
+      "  heed show --schema > heed.schema.json");
 }
 
 }  // namespace heed

@@ -3,7 +3,7 @@
 #include <filesystem>
 
 #include "autograd/base/error.h"
-#include "train/commands/commands.h"
+#include "train/commands/command_line.h"
 #include "train/commands/output.h"
 #include "train/tasks/model.h"
 #include "train/terminal/run_log.h"
@@ -13,6 +13,16 @@
 namespace heed {
 
 namespace {
+
+/// `config` may also be a run folder.
+struct TraceCommand : ConfigArguments {
+  std::string weights;
+  std::string input, target;
+  std::string layer;  ///< dot-separated parts of a layer name; empty: the first attention layer
+  std::int64_t head = 0;
+  bool backward = false;
+  std::string output = "-";
+};
 
 /// The initial model of a config, with the tokenizers with which it would be trained.
 TrainedModel untrained(const std::string& path, const std::vector<std::string>& overrides) {
@@ -40,8 +50,6 @@ std::string default_target(const TrainedModel& trained, const LoadedModel& model
       ->lines({options.input}, 0)
       .front();
 }
-
-}  // namespace
 
 int trace_command(const TraceCommand& options) {
   require_utf8("--input", options.input);
@@ -94,6 +102,43 @@ int trace_command(const TraceCommand& options) {
   if (!is_standard_output(options.output))
     print_message("heed: output written to " + options.output);
   return 0;
+}
+
+}  // namespace
+
+void add_trace(CommandLine& line) {
+  const auto [command, options] = add_command<TraceCommand>(
+      line, "trace", Needs::model, "one attention head, step by step", trace_command);
+  add_argument(command, "CONFIG|RUN", options->config,
+               "an experiment (a YAML file), or a run folder")
+      ->required();
+  add_overrides(command, options->overrides, "model.heads=2");
+  add_choice(
+      command, choices, "--input", options->input, "TEXT",
+      "a line of the source; for images, videos and sound, a file name; for language models, text")
+      ->required();
+  add_choice(command, choices, "--target", options->target, "TEXT",
+             "the output or the labels of this input (default: what the model of a RUN predicts)");
+  add_choice(command, choices, "--layer", options->layer, "NAME",
+             "the first attention layer with these parts in its name (default: the model's first)");
+  add_choice(command, choices, "--head", options->head, "N",
+             "the head, counted from 0 (default: 0)")
+      ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 20));
+  add_weights(command, options->weights);
+  add_flag(command, choices, "--backward", options->backward,
+           "also show the gradients of the loss of this line, without dropout");
+  add_choice(
+      command, results, "--output", options->output, "FILE",
+      "output file: a page if its name ends in .html, else text (default: -, standard output)");
+  add_json(command, options->json, "every matrix in full");
+  command->footer(
+      "Shows softmax(Q Kᵀ / √d) V (Vaswani et al. 2017, eq. 1) with its numbers: each matrix, its\n"
+      "shape, and its formula in terms of earlier matrices. The model of a CONFIG has its initial\n"
+      "weights and, without --target, reads an empty target.\n"
+      "Examples:\n"
+      "  heed trace configs/reverse.yaml model.d_model=8 model.heads=2 --input 'a b c'\n"
+      "  heed trace runs/reverse --input 'a b c' --layer multihead_attn --backward --output "
+      "head.html");
 }
 
 }  // namespace heed

@@ -1,39 +1,78 @@
 #pragma once
-/// Arguments shared by several commands.
+/// The command line: how a command adds itself, and the arguments that several commands share.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "train/commands/commands.h"
-#include "train/program/command_line.h"
+namespace heed {
 
-namespace heed::arguments {
+/// What the process of a command does.
+enum class Needs {
+  files,  ///< reads and writes files
+  model,  ///< also runs a model, with the best kernel of BLAS
+  ranks,  ///< may also be one of several processes
+};
 
-/// The headings of option groups in the help.
-inline constexpr const char* results = "Output";
-inline constexpr const char* choices = "Choices";
+struct CommandLine {
+  CLI::App& app;
+  std::vector<std::string> typed;  ///< all words, for run.json
+  /// Set by parsing: the function to call, which returns the exit status or throws Error.
+  std::function<int()> job = nullptr;
+  Needs needs = Needs::files;
+};
 
-/// Adds a subcommand whose job is `run`.
-template <class Run>
-CLI::App* add_job(CLI::App& app, Job& job, const char* name, const char* help, const Run& run) {
-  CLI::App* const command = app.add_subcommand(name, help);
-  command->callback([run, &job] { job = run; });
+/// Adds a subcommand whose job is `run`. `line` must outlive the parsing.
+inline CLI::App* add_job(CommandLine& line, const char* name, Needs needs, const char* help,
+                         const std::function<int()>& run) {
+  CLI::App* const command = line.app.add_subcommand(name, help);
+  command->callback([run, needs, &line] {
+    line.job = run;
+    line.needs = needs;
+  });
   return command;
 }
 
 /// Adds a subcommand whose job calls `run` with the options that this function also returns; the
 /// caller adds the arguments that set them.
 template <class Options>
-std::pair<CLI::App*, std::shared_ptr<Options>> add_command(CLI::App& app, Job& job,
-                                                           const char* name, const char* help,
+std::pair<CLI::App*, std::shared_ptr<Options>> add_command(CommandLine& line, const char* name,
+                                                           Needs needs, const char* help,
                                                            int (*run)(const Options&)) {
   const auto options = std::make_shared<Options>();
-  return {add_job(app, job, name, help, [options, run] { return run(*options); }), options};
+  return {add_job(line, name, needs, help, [options, run] { return run(*options); }), options};
 }
+
+// ---- arguments that several commands share --------------------------------------------------
+
+/// The arguments of a command that reads a config.
+struct ConfigArguments {
+  std::string config;
+  std::vector<std::string> overrides;
+  bool json = false;
+};
+
+/// The arguments of a command that uses the weights of a run.
+struct RunArguments {
+  std::string run;
+  std::vector<std::string> overrides;
+  std::string weights;  ///< name for find_weights: best, last, average, a step, a folder, or empty
+};
+
+/// The arguments of a command that creates a run folder.
+struct NewRunArguments {
+  std::string to;  ///< the new run folder; empty: the command's default
+  bool overwrite = false;
+  std::vector<std::string> command;  ///< command line as typed, for run.json
+};
+
+/// The headings of option groups in the help.
+inline constexpr const char* results = "Output";
+inline constexpr const char* choices = "Choices";
 
 /// Adds a positional argument.
 template <class T>
@@ -91,4 +130,4 @@ inline void add_json(CLI::App* command, bool& json, const char* what) {
   add_flag(command, results, "--json", json, fmt::format("print {} as one JSON object", what));
 }
 
-}  // namespace heed::arguments
+}  // namespace heed

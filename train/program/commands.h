@@ -1,0 +1,51 @@
+#pragma once
+/// All commands.
+#include <CLI/CLI.hpp>
+#include <string>
+#include <vector>
+
+#include "train/commands/command_line.h"
+
+namespace heed {
+
+/// The commands, in the order of the help. add_NAME is defined in train/commands/NAME.cpp, in
+/// train/views/commands/NAME.cpp for a command that only shows data, or in
+/// train/program/help/help_commands.cpp.
+#define HEED_COMMANDS(COMMAND) \
+  COMMAND(train)               \
+  COMMAND(resume)              \
+  COMMAND(sweep)               \
+  COMMAND(eval)                \
+  COMMAND(generate)            \
+  COMMAND(score)               \
+  COMMAND(gradcheck)           \
+  COMMAND(bench)               \
+  COMMAND(prune)               \
+  COMMAND(quantize)            \
+  COMMAND(fetch)               \
+  COMMAND(show)                \
+  COMMAND(attention)           \
+  COMMAND(trace)               \
+  COMMAND(compare)             \
+  COMMAND(report)              \
+  COMMAND(plot)                \
+  COMMAND(runs)                \
+  COMMAND(help)                \
+  COMMAND(completion)          \
+  COMMAND(complete)            \
+  COMMAND(man)
+
+#define HEED_DECLARE(name) void add_##name(CommandLine& line);
+HEED_COMMANDS(HEED_DECLARE)
+#undef HEED_DECLARE
+
+/// Adds all commands. Parsing sets `line`, which must outlive line.app.
+void add_commands(CommandLine& line);
+
+/// The subcommands that the help lists.
+std::vector<const CLI::App*> commands_of(const CLI::App& app);
+
+/// The message for a word that is not a command.
+std::string unknown_command(const CLI::App& app, const std::string& word);
+
+}  // namespace heed
