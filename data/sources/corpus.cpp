@@ -161,18 +161,33 @@ std::string origin(const std::string& split, const char* side) {
   return key ? fmt::format("data.{}.{}", split, side) : fmt::format("--{}", side);
 }
 
-/// Throws Error(bad_input) if a file is missing; the message names the first missing file and the
-/// option or key that lists it.
-void require_files(const std::vector<std::string>& paths, const std::string& split,
-                   const char* side) {
-  for (const std::string& path : paths) {
-    std::error_code error;
-    if (path == "-" || exists(std::filesystem::status(path, error))) continue;
-    if (error != std::errc::no_such_file_or_directory) continue;  // reading will report this error
-    const bool relative = std::filesystem::path(path).is_relative();
-    throw Error(Exit::bad_input, "{}: no such file ({}{})", shown_path(path), origin(split, side),
-                relative ? "; the path is relative to the folder in which heed was started" : "");
+struct NamedFiles {
+  std::string split;
+  const FilesOptions& files;
+};
+
+/// Throws MissingFiles if a file does not exist. A text with wildcards may match no file yet.
+void require_files(const std::vector<NamedFiles>& splits) {
+  std::vector<std::string> missing, lines;
+  const auto check = [&](const std::vector<std::string>& paths, const std::string& named_by) {
+    for (const std::string& path : paths) {
+      std::error_code error;
+      if (path == "-" || exists(std::filesystem::status(path, error))) continue;
+      if (error != std::errc::no_such_file_or_directory) continue;  // reading reports this error
+      const bool relative = std::filesystem::path(path).is_relative();
+      missing.push_back(path);
+      lines.push_back(fmt::format(
+          "{}: no such file ({}{})", shown_path(path), named_by,
+          relative ? "; the path is relative to the folder in which heed was started" : ""));
+    }
+  };
+  for (const auto& [split, files] : splits) {
+    check(files.source, origin(split, "source"));
+    check(files.target, origin(split, "target"));
+    for (const std::string& name : files.text)
+      if (matching_files(name) == std::vector{name}) check({name}, origin(split, "text"));
   }
+  if (!missing.empty()) throw MissingFiles(fmt::format("{}", fmt::join(lines, "\n")), missing);
 }
 
 /// The files that `names` lists. A name with wildcards is replaced by the non-empty files that
@@ -204,10 +219,8 @@ bool holds_both_sides(const std::string& path) { return path.ends_with(".csv"); 
 
 Split read_split(const FilesOptions& files, const ReadOptions& options, const std::string& name) {
   const Reads reads = options.reads;
-  require_files(files.source, name, "source");
-  require_files(files.target, name, "target");
+  require_files({{name, files}});
   const std::vector<std::string> texts = text_files(files.text, name);
-  require_files(texts, name, "text");
   Split split;
   if (reads != Reads::pairs && files.text.empty())
     throw Error(Exit::usage, "data.{}.text: names no file", name);
@@ -261,6 +274,7 @@ Corpus read_corpus(const DataOptions& options, Reads reads, std::uint64_t seed) 
     }
     return corpus;
   }
+  require_files({{"train", options.train}, {"valid", options.valid}, {"test", options.test}});
   Corpus corpus;
   const ReadOptions read_options{reads, options.input, options.lowercase, options.mixture.prefixes};
   corpus.train = read_split(options.train, read_options, "train");

@@ -2,11 +2,20 @@
 /// The raw text for training, validation and test.
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "autograd/base/error.h"
 #include "data/options.h"
 
 namespace heed {
+
+/// Files that do not exist; the message has a line for each, with the key or option that names it.
+struct MissingFiles : Error {
+  MissingFiles(const std::string& message, std::vector<std::string> missing)
+      : Error(Exit::bad_input, message), paths(std::move(missing)) {}
+  std::vector<std::string> paths;
+};
 
 /// Reads::pairs: line i of `source` belongs to line i of `target`; either line may be empty.
 /// Reads::text: only `text`, line endings included. Reads::lines: only `source`.
@@ -33,9 +42,9 @@ struct Corpus {
 /// Reads the files of `options`, or generates its synthetic pairs. If `valid` or `test` names no
 /// file, its fraction is cut from the end of train: train | valid | test. train keeps floor(n (1 −
 /// valid − test)) of n pairs, or of n bytes of a text, which is cut between characters. Throws
-/// Error(bad_input) for files that are missing, empty, broken (autograd/io/lines.h) or unequal in
-/// their numbers of lines, and if a fraction leaves a split empty; Error(usage) if the options are
-/// incomplete or contradictory.
+/// MissingFiles; Error(bad_input) for files that are empty, broken (autograd/io/lines.h) or unequal
+/// in their numbers of lines, and if a fraction leaves a split empty; Error(usage) if the options
+/// are incomplete or contradictory.
 Corpus read_corpus(const DataOptions& options, Reads reads, std::uint64_t seed);
 
 /// The options for reading the files of a split.

@@ -2,12 +2,14 @@
 
 #include <stdlib.h>
 
+#include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <set>
 
 #include "autograd/io/files.h"
 #include "autograd/io/formats/gzip.h"
 #include "tests/train/support.h"
+#include "train/config/config.h"
 #include "train/fetch/subprocess.h"
 
 using namespace heed;
@@ -117,10 +119,39 @@ BOOST_AUTO_TEST_CASE(entries_of_data_sets_are_unique_and_complete) {
       BOOST_TEST(file.sha256.find_first_not_of("0123456789abcdef") == std::string::npos);
     }
   }
-  BOOST_TEST(names.size() == 15);
+  BOOST_TEST(names.size() == 17);
   BOOST_TEST(fetch_set("multi30k").files.size() == 12);
+  BOOST_TEST(fetch_set("mnist").files.size() == 4);
   HEED_CHECK_ERROR(Exit::usage, "no data set \"wmt\"; available: multi30k, tinyshakespeare, mnist",
                    fetch_set("wmt"));
+}
+
+BOOST_AUTO_TEST_CASE(missing_files_of_a_data_set_name_the_command_that_fetches_them) {
+  BOOST_TEST(fetch_hint({"own.txt", "data/mnist/train-labels-idx1-ubyte.gz"}) ==
+             "To download the data set: heed fetch mnist");
+  BOOST_TEST(fetch_hint({"/tmp/texts/train.de.gz"}) ==
+             "To download the data set: heed fetch multi30k --to /tmp/texts");
+  BOOST_TEST(fetch_hint({"own.txt"}) == "");
+}
+
+// The shipped configs read files that `heed fetch` stores.
+BOOST_AUTO_TEST_CASE(data_of_shipped_configs_can_be_fetched) {
+  const fs::path configs = fs::path(HEED_SOURCE_DIR) / "configs";
+  for (const auto& [name, set] :
+       {std::pair("vit-mnist", "mnist"), {"swin-mnist", "mnist"}, {"multi30k-de-en", "multi30k"}}) {
+    const DataOptions data = read_config(configs / (std::string(name) + ".yaml"), {}).data;
+    for (const FilesOptions* files : {&data.train, &data.valid, &data.test}) {
+      for (const auto& side : {files->source, files->target}) {
+        for (const fs::path path : side) {
+          BOOST_TEST_CONTEXT(path) {
+            BOOST_TEST(path.parent_path() == default_fetch_options(fetch_set(set)).to);
+            BOOST_TEST((std::ranges::count(fetch_set(set).files, path.filename().string(),
+                                           &FetchFile::name) == 1));
+          }
+        }
+      }
+    }
+  }
 }
 
 BOOST_AUTO_TEST_CASE(environment_variable_sets_the_base_url) {
@@ -194,6 +225,8 @@ BOOST_AUTO_TEST_CASE(failed_download_is_reported_with_its_url) {
   fs::remove(server.root / "a/b/text");
   HEED_CHECK_ERROR(Exit::io,
                    "cannot fetch file://" + (server.root / "a/b/text").string() + ": curl: (37)",
+                   server.run(server.options()));
+  HEED_CHECK_ERROR(Exit::io, "put text into a folder and use --from FOLDER",
                    server.run(server.options()));
   BOOST_TEST(server.stored("plain.txt") == kPlain);  // the file fetched earlier remains
   BOOST_TEST(server.files() == 1);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <system_error>
 
@@ -64,13 +65,21 @@ FetchSet tinyshakespeare() {
 }
 
 FetchSet mnist() {
-  return {"mnist",
-          "MNIST's 10,000 test digits (github.com/fgnt/mnist): by Yann LeCun and Corinna Cortes; "
-          "observe their terms",
-          {{"t10k-images-idx3-ubyte.gz", "/fgnt/mnist/master/t10k-images-idx3-ubyte.gz", 7840016,
-            "0fa7898d509279e482958e8ce81c8e77db3f2f8254e26661ceb7762c4d494ce7"},
-           {"t10k-labels-idx1-ubyte.gz", "/fgnt/mnist/master/t10k-labels-idx1-ubyte.gz", 10008,
-            "ff7bcfd416de33731a308c3f266cc351222c34898ecbeaf847f06e48f7ec33f2"}}};
+  const auto file = [](const std::string& name, std::uint64_t size, const std::string& sha256) {
+    return FetchFile{name + ".gz", fmt::format("/fgnt/mnist/master/{}.gz", name), size, sha256};
+  };
+  return {
+      "mnist",
+      "MNIST, 70,000 handwritten digits (github.com/fgnt/mnist): by Yann LeCun and Corinna Cortes; "
+      "observe their terms",
+      {
+          // clang-format off
+    file("train-images-idx3-ubyte", 47040016, "ba891046e6505d7aadcbbe25680a0738ad16aec93bde7f9b65e87a2fc25776db"),
+    file("train-labels-idx1-ubyte", 60008, "65a50cbbf4e906d70832878ad85ccda5333a97f0f4c3dd2ef09a8a9eef7101c5"),
+    file("t10k-images-idx3-ubyte", 7840016, "0fa7898d509279e482958e8ce81c8e77db3f2f8254e26661ceb7762c4d494ce7"),
+    file("t10k-labels-idx1-ubyte", 10008, "ff7bcfd416de33731a308c3f266cc351222c34898ecbeaf847f06e48f7ec33f2"),
+          // clang-format on
+      }};
 }
 
 // ---- fetching --------------------------------------------------------------------------------
@@ -136,8 +145,12 @@ void download(const std::string& url, const fs::path& into, const FetchFile& fil
   }
   if (curl.status == 0) return;
   const std::string reason = curl.last_line();
-  throw Error(Exit::io, "cannot fetch {}: {}", url,
-              reason.empty() ? fmt::format("curl exited with status {}", curl.status) : reason);
+  throw Error(
+      Exit::io,
+      "cannot fetch {}: {}\nWithout a network, put {} into a folder and use --from FOLDER. The "
+      "environment variable https_proxy names a proxy, HEED_FETCH_BASE a mirror of {}",
+      url, reason.empty() ? fmt::format("curl exited with status {}", curl.status) : reason,
+      fs::path(url).filename().string(), kGitHub);
 }
 
 /// The path of a file in the folder of --from or its subfolder named after the set, under its local
@@ -171,6 +184,21 @@ const FetchSet& fetch_set(std::string_view name) {
   }
   throw Error(Exit::usage, "fetch: no data set \"{}\"; available: {}", name,
               fmt::join(names, ", "));
+}
+
+std::string fetch_hint(const std::vector<std::string>& missing) {
+  for (const FetchSet& set : fetch_sets()) {
+    for (const fs::path path : missing) {
+      if (std::ranges::find(set.files, path.filename().string(), &FetchFile::name) ==
+          set.files.end())
+        continue;
+      const fs::path folder = path.parent_path();
+      const bool usual = folder == default_fetch_options(set).to;
+      return fmt::format("To download the data set: heed fetch {}{}", set.name,
+                         usual ? "" : " --to " + folder.string());
+    }
+  }
+  return "";
 }
 
 FetchOptions default_fetch_options(const FetchSet& set) {

@@ -28,6 +28,9 @@ const std::vector<FetchSet>& fetch_sets();
 /// The data set with this name. Throws Error(usage), listing the available names, if there is none.
 const FetchSet& fetch_set(std::string_view name);
 
+/// The command that fetches these missing files, as a sentence; empty if no data set contains one.
+std::string fetch_hint(const std::vector<std::string>& missing);
+
 struct FetchOptions {
   std::filesystem::path to;  ///< destination folder; created if missing
   /// The folder to copy the files from, or its parent; unset: the files are downloaded.

@@ -10,8 +10,10 @@
 #include "autograd/io/utf8.h"
 #include "autograd/kernels/fast/gemm/bf16.h"
 #include "data/inputs/input_info.h"
+#include "data/sources/corpus.h"
 #include "nn/options.h"
 #include "train/decode/model_input.h"
+#include "train/fetch/fetch.h"
 #include "train/run/run_folder.h"
 #include "train/terminal/run_log.h"
 
@@ -387,7 +389,12 @@ HEED_END
 namespace heed {
 
 ExperimentData load_data(const Config& config, const Tokenizers* tokenizers) {
-  return make_task(config)->load(tokenizers);
+  try {
+    return make_task(config)->load(tokenizers);
+  } catch (const MissingFiles& missing) {
+    const std::string hint = fetch_hint(missing.paths);
+    throw Error(missing.code, missing.what() + (hint.empty() ? "" : "\n" + hint));
+  }
 }
 
 TokenizerKind target_kind(const Config& config) {
