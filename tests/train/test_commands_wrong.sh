@@ -48,6 +48,12 @@ status 2 show tiny.yaml --output never.pdf
 says '--output never.pdf: heed show writes text, or a drawing to a file whose name ends in .svg'
 status 2 plot softmax --output never.png
 says '--output never.png: heed plot writes SVG files'
+status 2 train copy.yaml --lr 3
+says 'not expected: --lr (a key of the config is set without dashes: optim.lr=…)'
+status 2 train copy.yaml --batch-tokens=9
+says 'train.batch_tokens=…'
+status 2 train copy.yaml --nonsense 9
+! grep -qF 'without dashes' err || fail 'a hint for an option that is no key'
 absent never.svg never.pdf never.png
 status 2 train nowhere.yaml
 says "$work/nowhere.yaml"

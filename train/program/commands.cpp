@@ -6,6 +6,7 @@
 
 #include "autograd/base/error.h"
 #include "autograd/io/message_text.h"
+#include "train/config/fields.h"
 
 namespace heed {
 
@@ -17,6 +18,20 @@ void add_commands(CommandLine& line) {
 
 std::vector<const CLI::App*> commands_of(const CLI::App& app) {
   return app.get_subcommands([](const CLI::App* command) { return !command->get_group().empty(); });
+}
+
+std::string key_hint(std::string_view message) {
+  const std::size_t dashes = message.find(": --");
+  if (dashes == std::string_view::npos) return "";
+  std::string name(message.substr(dashes + 4));
+  name.resize(std::min(name.find_first_of(" ="), name.size()));
+  std::ranges::replace(name, '-', '_');
+  std::vector<std::string> keys;
+  for (const Field& field : fields())
+    if (field.key == name || field.key.ends_with("." + name)) keys.push_back(field.key + "=…");
+  return keys.empty() ? ""
+                      : fmt::format(" (a key of the config is set without dashes: {})",
+                                    fmt::join(keys, " or "));
 }
 
 std::string unknown_command(const CLI::App& app, const std::string& word) {

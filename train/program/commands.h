@@ -2,6 +2,7 @@
 /// All commands.
 #include <CLI/CLI.hpp>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "train/commands/command_line.h"
@@ -44,6 +45,10 @@ void add_commands(CommandLine& line);
 
 /// The subcommands that the help lists.
 std::vector<const CLI::App*> commands_of(const CLI::App& app);
+
+/// The config keys whose last part is the name of an unknown option of CLI11's message, as a hint:
+/// " (a key of the config is set without dashes: optim.lr=…)"; empty if there is none.
+std::string key_hint(std::string_view message);
 
 /// The message for a word that is not a command.
 std::string unknown_command(const CLI::App& app, const std::string& word);

@@ -90,8 +90,8 @@ int main(int argc, char** argv) {
   app.set_version_flag("--version", fmt::format("heed {}", version));
   app.failure_message([](const CLI::App*, const CLI::Error& e) {
     return fmt::format(
-        "heed: {}\n(heed --help lists the commands, heed COMMAND --help their options)\n",
-        e.what());
+        "heed: {}{}\n(heed --help lists the commands, heed COMMAND --help their options)\n",
+        e.what(), key_hint(e.what()));
   });
   app.footer(
       "See heed COMMAND --help for details. Data goes to standard output, messages to standard "

@@ -42,6 +42,20 @@ BOOST_AUTO_TEST_CASE(inner_products_of_positions_depend_only_on_the_distance) {
   BOOST_TEST(paths[0].starts_with(paths[1]));
 }
 
+// At position 0 every sine is 0 and every cosine 1, so no two neighbours have the same colour.
+BOOST_AUTO_TEST_CASE(encodings_of_many_dimensions_are_drawn_without_means) {
+  for (const auto& [d, drawn_dimensions] : {std::pair(64, 64), {256, 128}, {512, 128}}) {
+    const Config config = config_of(fmt::format("model: {{d_model: {}}}\n", d));
+    const std::string body = plots_of("positions", config, 16)[0].body;
+    BOOST_TEST(contains(body, fmt::format("× {} dimensions", d)));
+    BOOST_TEST(contains(body, "pairs of dimensions") == (d > 128));
+    const std::size_t begin = body.find("class=\"heat l12\""), end = body.find("/>", begin);
+    int cosines = 0;
+    for (std::size_t at = begin; (at = body.find(" 0h", at)) < end; ++at) ++cosines;
+    BOOST_TEST(cosines == drawn_dimensions / 2, d);
+  }
+}
+
 BOOST_AUTO_TEST_CASE(causal_mask_is_drawn_as_a_triangle) {
   const Config config = config_of("model: {attention: {pattern: window, window: 2}}\n");
   const std::vector<Drawing> all = plots_of("masks", config, 4);
@@ -57,6 +71,12 @@ BOOST_AUTO_TEST_CASE(schedule_plot_shows_the_schedule_of_the_config) {
   BOOST_TEST(contains(body, "learning rate: linear, peak 0.5, warmup 10"));
   BOOST_TEST(contains(body, ">0.5<"));
   BOOST_TEST(contains(body, ">100<"));
+}
+
+BOOST_AUTO_TEST_CASE(equal_schedules_share_a_line) {
+  const std::string body = plots_of("schedule", config_of(), 64)[1].body;
+  for (const char* name : {"noam, inverse_sqrt", "cosine", "linear", "constant"})
+    BOOST_TEST(contains(body, name), name);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -55,13 +55,31 @@ double dot(const real* a, const real* b, std::int64_t n) {
   return sum;
 }
 
+/// The encoding, or some of its positions and pairs of dimensions if it has more than 128 of them:
+/// means would draw a sine and a cosine as one value, which is neither.
+Drawing encoding_map(const Array& pe) {
+  constexpr std::int64_t max_extent = 128;
+  const std::int64_t length = pe.rows(), d = pe.cols();
+  const std::int64_t row_step = (length + max_extent - 1) / max_extent,
+                     pair_step = (d + max_extent - 1) / max_extent;
+  HeatMap map{0, 0, {}, 2};
+  for (std::int64_t p = 0; p < length; p += row_step) {
+    ++map.rows;
+    for (std::int64_t i = 0; i < d; ++i) {
+      if (i / 2 % pair_step == 0) map.values.push_back(static_cast<float>(pe.row(p)[i]) + 1);
+    }
+  }
+  map.columns = std::ssize(map.values) / map.rows;
+  std::string title =
+      fmt::format("sinusoidal: PE, {} positions × {} dimensions, −1 to 1", length, d);
+  if (row_step > 1) title += fmt::format("; every {}th position", row_step);
+  if (pair_step > 1) title += fmt::format("; one of {} pairs of dimensions", pair_step);
+  return titled_map(title, map);
+}
+
 void add_sinusoidal(std::vector<Drawing>& all, std::int64_t d, std::int64_t length) {
   const Array pe = sinusoids(0, length, d);
-  HeatMap map{length, d, {}, 2};
-  for (const real v : pe.values()) map.values.push_back(static_cast<float>(v) + 1);
-  all.push_back(
-      titled_map(fmt::format("sinusoidal: PE, {} positions × {} dimensions, −1 to 1", length, d),
-                 reduced(map, 128)));
+  all.push_back(encoding_map(pe));
   Chart products{.title = "sinusoidal: PE(p) · PE(p + k), the same for every p", .x_label = "k"};
   for (const std::int64_t p : {std::int64_t{0}, length / 2}) {
     products.lines.push_back(
@@ -156,7 +174,16 @@ std::vector<Drawing> schedule_plots(const Config& config, std::int64_t) {
   for (const std::string_view name : names_of(ScheduleKind{})) {
     OptimOptions optim = config.optim;
     optim.schedule.name = static_cast<ScheduleKind>(colour);
-    all.lines.push_back(line(optim, std::string(name), colour++));
+    Line drawn_line = line(optim, std::string(name), colour++);
+    const auto same = [&](const Line& other) {
+      return std::ranges::equal(other.points, drawn_line.points, {}, &Point::y, &Point::y);
+    };
+    const auto hidden = std::ranges::find_if(all.lines, same);
+    if (hidden == all.lines.end()) {
+      all.lines.push_back(std::move(drawn_line));
+    } else {
+      hidden->name += ", " + drawn_line.name;  // else the second line would hide the first
+    }
   }
   return {drawn(chosen), drawn(all)};
 }
