@@ -108,6 +108,20 @@ status 0 report runs/copy-sweep/001-norm=pre-seed=1 --csv train.nll
 equal 'lines of a curve as CSV' "$(lines out)" 5
 status 2 report runs/copy-sweep/001-norm=pre-seed=1 --csv train.nil
 says 'no run has such a curve; available: train.gradient_norm'
+status 0 compare runs/copy-sweep
+cp out whole
+status 0 compare runs/copy-sweep/0*
+equal 'comparison of a sweep and of its runs' "$(cat whole)" "$(cat out)"
+status 0 report runs/copy-sweep --output sweep.html
+holds sweep.html '001-norm=pre-seed=1'
+mkdir runs/unbegun && echo '{"runs": [{"name": "001"}]}' >runs/unbegun/sweep.json
+status 2 compare runs/unbegun
+says 'runs/unbegun: no run of this sweep has results yet'
+echo '{"runs": [7]}' >runs/unbegun/sweep.json
+status 3 compare runs/unbegun
+says 'runs/unbegun/sweep.json: '
+status 0 compare failing
+! grep -q '002-lr=1e30' out || fail 'a run without results is compared'
 status 2 report no-such-run
 says 'no-such-run'
 status 0 report runs/copy-sweep/001-norm=pre-seed=1 --profile --output profile.html

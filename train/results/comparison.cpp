@@ -12,6 +12,7 @@
 #include <span>
 
 #include "autograd/base/error.h"
+#include "autograd/io/files.h"
 #include "autograd/io/formats/json_text.h"
 #include "autograd/io/message_text.h"
 #include "train/config/fields.h"
@@ -155,6 +156,32 @@ RunResult read_result(const std::string& folder) {
     throw Error(Exit::bad_input, "{}: no results yet: {} contains neither a test nor a validation",
                 folder, run.metrics().string());
   return result;
+}
+
+std::vector<std::string> run_folders(const std::vector<std::string>& named) {
+  std::vector<std::string> all;
+  for (const std::string& name : named) {
+    const std::filesystem::path folder = name, list = folder / "sweep.json";
+    std::error_code ignored;
+    if (!std::filesystem::exists(list, ignored)) {
+      all.push_back(name);
+      continue;
+    }
+    const std::size_t before = all.size();
+    const nlohmann::json sweep = parse_json(read_bytes(list), list.string());
+    try {
+      for (const nlohmann::json& run : sweep.at("runs")) {
+        const std::string path = (folder / run.at("name").get<std::string>()).string();
+        if (std::filesystem::exists(RunFolder{path}.metrics(), ignored) &&
+            !result_of(path, read_metrics(RunFolder{path})).where.empty())
+          all.push_back(path);
+      }
+    } catch (const nlohmann::json::exception& error) {
+      throw Error(Exit::bad_input, "{}: {}", list.string(), error.what());
+    }
+    if (all.size() == before) throw Error(Exit::usage, "{}: no run of this sweep has results yet", name);
+  }
+  return all;
 }
 
 Comparison::Comparison(const std::vector<RunResult>& results) : keys_(differing_keys(results)) {

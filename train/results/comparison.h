@@ -40,6 +40,11 @@ RunResult read_result(const std::string& folder);
 /// The result of a run from the records of its metrics.jsonl; `record` is null without metrics.
 RunResult result_of(const std::string& folder, std::vector<nlohmann::json> records);
 
+/// The folders of runs that the arguments of a command name. The folder of a sweep stands for those
+/// of its runs that have results. Throws Error(usage) if none of them has, Error(bad_input) for a
+/// damaged sweep.json.
+std::vector<std::string> run_folders(const std::vector<std::string>& named);
+
 /// Whether a config key can change the results: all keys except name, threads and
 /// train.tensorboard.
 bool changes_results(std::string_view key);

@@ -16,7 +16,7 @@ struct CompareCommand {
 
 int compare_command(const CompareCommand& options) {
   std::vector<RunResult> results;
-  for (const std::string& run : options.runs) {
+  for (const std::string& run : run_folders(options.runs)) {
     results.push_back(read_result(run));
     refuse_output_over_input(options.output, files_of({run}));
   }
@@ -36,7 +36,8 @@ int compare_command(const CompareCommand& options) {
 void add_compare(CommandLine& line) {
   const auto [command, options] = add_command<CompareCommand>(
       line, "compare", Needs::files, "metrics of several runs side by side", compare_command);
-  add_argument(command, "RUN", options->runs, "run folders; each is compared with the first")
+  add_argument(command, "RUN", options->runs,
+               "run folders, or the folder of a sweep; each run is compared with the first")
       ->required();
   CLI::Option* const markdown =
       add_flag(command, results, "--markdown", options->markdown, "print the table as Markdown");
@@ -49,8 +50,9 @@ void add_compare(CommandLine& line) {
       "are the keys whose values differ, and the metrics on the test data or, if there was no\n"
       "test, in the last validation. Each row after the first is judged by whether its range\n"
       "(minimum to maximum) overlaps with that of the first row.\n"
-      "Example:\n"
-      "  heed compare runs/pre-1 runs/pre-2 runs/post-1 runs/post-2");
+      "Examples:\n"
+      "  heed compare runs/pre-1 runs/pre-2 runs/post-1 runs/post-2\n"
+      "  heed compare runs/copy-sweep");
 }
 
 }  // namespace heed

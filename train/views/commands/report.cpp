@@ -138,7 +138,9 @@ void write_page(const ReportCommand& options, bool running) {
   write_output(options.output, [&](const Sink& sink) { sink(page); });
 }
 
-int report_command(const ReportCommand& options) {
+int report_command(const ReportCommand& named) {
+  ReportCommand options = named;
+  options.runs = run_folders(named.runs);
   refuse_other_formats(
       options.output, "heed report",
       "a page, which a browser can print to PDF, or curves to a file whose name ends in .svg");
@@ -171,7 +173,8 @@ void add_report(CommandLine& line) {
   const auto [command, options] = add_command<ReportCommand>(
       line, "report", Needs::model, "a page with the curves, results and outputs of runs",
       report_command);
-  add_argument(command, "RUN", options->runs, "run folders; each is compared with the first")
+  add_argument(command, "RUN", options->runs,
+               "run folders, or the folder of a sweep; each run is compared with the first")
       ->required();
   CLI::Option* const output =
       add_choice(command, results, "--output", options->output, "FILE",
