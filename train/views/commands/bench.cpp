@@ -187,8 +187,6 @@ Measured measure(const Config& config, std::int64_t wanted_steps) {
   return m;
 }
 
-std::string time_by_op(const Config& config) { return measure(config, 5).profile.table(); }
-
 int bench_command(const BenchCommand& options) {
   const Config config = read_config(options.config, options.overrides);
   const Measured m = measure(config, options.steps);
@@ -236,6 +234,8 @@ int bench_command(const BenchCommand& options) {
 }
 
 }  // namespace
+
+std::string time_by_op(const Config& config) { return measure(config, 5).profile.table(); }
 
 void add_bench(CommandLine& line) {
   const auto [command, options] = add_command<BenchCommand>(

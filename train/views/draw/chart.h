@@ -45,15 +45,17 @@ struct Tick {
 };
 
 struct Chart {
-  std::string title, x_label, y_label;
+  std::string title = {}, x_label = {}, y_label = {};
   bool log_x = false, log_y = false;  ///< logarithmic axes, which omit values that are not positive
-  std::optional<double> y_low, y_high;  ///< bounds of the y axis; unset: those of the values
-  std::vector<Tick> x_ticks;            ///< ticks of the x axis; empty: round numbers
-  std::vector<Band> bands;
-  std::vector<Bar> bars;
-  std::vector<Line> lines;
-  std::vector<Dot> dots;
-  std::vector<std::pair<int, std::string>> legend;  ///< entries besides the lines: colour and name
+  std::optional<double> y_low = {},
+                        y_high = {};  ///< bounds of the y axis; unset: those of the values
+  std::vector<Tick> x_ticks = {};     ///< ticks of the x axis; empty: round numbers
+  std::vector<Band> bands = {};
+  std::vector<Bar> bars = {};
+  std::vector<Line> lines = {};
+  std::vector<Dot> dots = {};
+  std::vector<std::pair<int, std::string>> legend =
+      {};  ///< entries besides the lines: colour and name
 };
 
 /// Draws a chart. If more than four successive points of a line are in the same column of pixels,
