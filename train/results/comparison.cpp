@@ -179,7 +179,8 @@ std::vector<std::string> run_folders(const std::vector<std::string>& named) {
     } catch (const nlohmann::json::exception& error) {
       throw Error(Exit::bad_input, "{}: {}", list.string(), error.what());
     }
-    if (all.size() == before) throw Error(Exit::usage, "{}: no run of this sweep has results yet", name);
+    if (all.size() == before)
+      throw Error(Exit::usage, "{}: no run of this sweep has results yet", name);
   }
   return all;
 }
