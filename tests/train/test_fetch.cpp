@@ -226,7 +226,7 @@ BOOST_AUTO_TEST_CASE(failed_download_is_reported_with_its_url) {
   HEED_CHECK_ERROR(Exit::io,
                    "cannot fetch file://" + (server.root / "a/b/text").string() + ": curl: (37)",
                    server.run(server.options()));
-  HEED_CHECK_ERROR(Exit::io, "put text into a folder and use --from FOLDER",
+  HEED_CHECK_ERROR(Exit::io, "put these files into a folder and use --from FOLDER: plain.txt, text",
                    server.run(server.options()));
   BOOST_TEST(server.stored("plain.txt") == kPlain);  // the file fetched earlier remains
   BOOST_TEST(server.files() == 1);

@@ -1,6 +1,7 @@
 #include "train/fetch/fetch.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -126,7 +127,8 @@ bool is_present(const fs::path& path, const FetchFile& file) {
   }
 }
 
-void download(const std::string& url, const fs::path& into, const FetchFile& file) {
+void download(const std::string& url, const fs::path& into, const FetchFile& file,
+              const FetchSet& set) {
   std::vector<std::string> command{"curl", "--fail", "--location", "--silent", "--show-error"};
   for (const auto& [option, value] : {std::pair<std::string, std::string>("--retry", "3"),
                                       {"--connect-timeout", "20"},
@@ -145,12 +147,14 @@ void download(const std::string& url, const fs::path& into, const FetchFile& fil
   }
   if (curl.status == 0) return;
   const std::string reason = curl.last_line();
+  std::vector<std::string> names;
+  for (const FetchFile& each : set.files) names.push_back(fs::path(each.url).filename().string());
   throw Error(
       Exit::io,
-      "cannot fetch {}: {}\nWithout a network, put {} into a folder and use --from FOLDER. The "
-      "environment variable https_proxy names a proxy, HEED_FETCH_BASE a mirror of {}",
+      "cannot fetch {}: {}\nWithout a network, put these files into a folder and use --from FOLDER: "
+      "{}\nThe environment variable https_proxy names a proxy, HEED_FETCH_BASE a mirror of {}",
       url, reason.empty() ? fmt::format("curl exited with status {}", curl.status) : reason,
-      fs::path(url).filename().string(), kGitHub);
+      fmt::join(names, ", "), kGitHub);
 }
 
 /// The path of a file in the folder of --from or its subfolder named after the set, under its local
@@ -226,7 +230,7 @@ FetchResult fetch(const FetchSet& set, const FetchOptions& options,
     } else {
       const PartFile part(path);
       where = options.base + file.url;
-      download(where, part.path, file);
+      download(where, part.path, file, set);
       bytes = read_bytes(part.path, max_size(file));
     }
     const std::string content = checked_content(bytes, file, where);
