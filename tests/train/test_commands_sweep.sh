@@ -58,6 +58,8 @@ done
 # ---- a run that fails -------------------------------------------------------------------------------
 status 1 sweep copy.yaml optim.lr=0.01,1e30 optim.clip_norm=0 optim.name=sgd --run failing
 says '002-lr=1e30 failed: status 5' 'report written to failing/report.html'
+status 0 compare failing
+! grep -q '002-lr=1e30' out || fail 'a run without results is compared'
 holds out 'exact match'
 echo garbage >>failing/001-lr=0.01/metrics.jsonl  # a damaged run does not stop the other runs
 status 1 sweep copy.yaml optim.lr=0.01,1e30 optim.clip_norm=0 optim.name=sgd --run failing
@@ -120,8 +122,6 @@ says 'runs/unbegun: no run of this sweep has results yet'
 echo '{"runs": [7]}' >runs/unbegun/sweep.json
 status 3 compare runs/unbegun
 says 'runs/unbegun/sweep.json: '
-status 0 compare failing
-! grep -q '002-lr=1e30' out || fail 'a run without results is compared'
 status 2 report no-such-run
 says 'no-such-run'
 status 0 report runs/copy-sweep/001-norm=pre-seed=1 --profile --output profile.html
