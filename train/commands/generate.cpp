@@ -187,7 +187,7 @@ void add_generate(CommandLine& line) {
           "draw tokens at random instead of searching")
       ->excludes(beam)
       ->group(choices);
-  const auto sampling = [&](const char* name, const char* key) {
+  const auto sampling = [&, command = command](const char* name, const char* key) {
     add_shortcut(command, name, shortcuts, key, {"decode.sample=true"})->excludes(beam);
   };
   sampling("--temperature", "decode.temperature");
