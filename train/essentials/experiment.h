@@ -68,8 +68,8 @@ inline std::map<std::string, Setter> keys_of(Experiment& e) {
       {"train.label_smoothing", set(e.label_smoothing)},
       {"decode.max_length", set(e.max_length)},
   };
-  for (const auto& [key, value] : fixed_keys)
-    keys.emplace(key, [value](const YAML::Node& node) {
+  for (const auto& fixed : fixed_keys)
+    keys.emplace(fixed.first, [value = fixed.second](const YAML::Node& node) {
       if (node.as<std::string>() != value) throw std::runtime_error("expected " + value);
     });
   return keys;
