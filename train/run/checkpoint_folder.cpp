@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
-#include <ranges>
 #include <system_error>
 
 #include "autograd/base/error.h"
@@ -300,10 +299,11 @@ std::optional<std::int64_t> CheckpointFolder::linked(const std::string& link) co
 std::vector<std::string> CheckpointFolder::prune(std::int64_t keep) const {
   keep = std::max(keep, kMinKept);
   const auto best = linked("best"), last = linked("last");
-  const std::vector<std::int64_t> all = steps();
+  std::vector<std::int64_t> all = steps();
+  std::reverse(all.begin(), all.end());  // the newest first
   std::int64_t counted = 0;
   std::vector<std::string> reasons = remove_unfinished();
-  for (const std::int64_t step : std::views::reverse(all)) {  // the newest first
+  for (const std::int64_t step : all) {
     if (counted < keep) {
       counted += counts(folder_of(step));
     } else if (step != best && step != last) {
@@ -359,8 +359,9 @@ void CheckpointFolder::refuse_loss(const Newest& newest) const {
 
 CheckpointFolder::Newest CheckpointFolder::newest_valid() const {
   Newest result;
-  const std::vector<std::int64_t> all = steps();
-  for (const std::int64_t step : std::views::reverse(all)) {  // the newest first
+  std::vector<std::int64_t> all = steps();
+  std::reverse(all.begin(), all.end());  // the newest first
+  for (const std::int64_t step : all) {
     try {
       result.checkpoint = open_checkpoint(folder_of(step));
       return result;
