@@ -95,10 +95,10 @@ says 'differ in the number of lines: 3 in' '1 in'
 files nowhere.de tgt
 status 3 train files.yaml --run never
 says 'data.train.source; the path is relative to the folder in which heed was started'
-status 3 train files.yaml --run never data.train.source=train.de.gz data.train.target=nowhere.en \
+status 3 train files.yaml --run never data.train.source=multi30k/train.de.gz data.train.target=nowhere.en \
   'data.valid={source: src, target: later.en}'
-says "$work/train.de.gz: no such file (data.train.source" "$work/nowhere.en: no such file (data.train.target" \
-  "$work/later.en: no such file (data.valid.target" 'To download the data set: heed fetch multi30k --to '
+says "$work/multi30k/train.de.gz: no such file (data.train.source" "$work/nowhere.en: no such file (data.train.target" \
+  "$work/later.en: no such file (data.valid.target" 'To download the data set: heed fetch multi30k --to multi30k'
 awk 'BEGIN { for (i = 0; i < 5000; ++i) printf "a "; print "" }' >endless
 files src src
 status 3 train files.yaml --run never data.valid.source=endless data.valid.target=endless

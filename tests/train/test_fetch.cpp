@@ -129,8 +129,9 @@ BOOST_AUTO_TEST_CASE(entries_of_data_sets_are_unique_and_complete) {
 BOOST_AUTO_TEST_CASE(missing_files_of_a_data_set_name_the_command_that_fetches_them) {
   BOOST_TEST(fetch_hint({"own.txt", "data/mnist/train-labels-idx1-ubyte.gz"}) ==
              "To download the data set: heed fetch mnist");
-  BOOST_TEST(fetch_hint({"/tmp/texts/train.de.gz"}) ==
-             "To download the data set: heed fetch multi30k --to /tmp/texts");
+  BOOST_TEST(fetch_hint({"/tmp/multi30k/train.de.gz"}) ==
+             "To download the data set: heed fetch multi30k --to /tmp/multi30k");
+  BOOST_TEST(fetch_hint({"input.txt", "texts/train.de.gz"}) == "");
   BOOST_TEST(fetch_hint({"own.txt"}) == "");
 }
 

@@ -193,10 +193,10 @@ const FetchSet& fetch_set(std::string_view name) {
 std::string fetch_hint(const std::vector<std::string>& missing) {
   for (const FetchSet& set : fetch_sets()) {
     for (const fs::path path : missing) {
-      if (std::ranges::find(set.files, path.filename().string(), &FetchFile::name) ==
-          set.files.end())
-        continue;
       const fs::path folder = path.parent_path();
+      const std::string name = path.filename().string();
+      if (folder.filename() != set.name) continue;  // input.txt elsewhere is another file
+      if (std::ranges::find(set.files, name, &FetchFile::name) == set.files.end()) continue;
       const bool usual = folder == default_fetch_options(set).to;
       return fmt::format("To download the data set: heed fetch {}{}", set.name,
                          usual ? "" : " --to " + folder.string());

@@ -28,7 +28,8 @@ const std::vector<FetchSet>& fetch_sets();
 /// The data set with this name. Throws Error(usage), listing the available names, if there is none.
 const FetchSet& fetch_set(std::string_view name);
 
-/// The command that fetches these missing files, as a sentence; empty if no data set contains one.
+/// The command that fetches these missing files, as a sentence. Empty unless one of them is a file
+/// of a data set, in a folder with the name of the set.
 std::string fetch_hint(const std::vector<std::string>& missing);
 
 struct FetchOptions {
