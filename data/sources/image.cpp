@@ -35,7 +35,7 @@ Image sized(const std::string& path, std::int64_t height, std::int64_t width,
 Image from_png(const std::string& path, const std::string& bytes, std::int64_t channels) {
   png_image png{};
   png.version = PNG_IMAGE_VERSION;
-  const std::unique_ptr<png_image, void (*)(png_image*)> freed_at_the_end(&png, png_image_free);
+  const std::unique_ptr<png_image, void (*)(png_image*)> guard(&png, png_image_free);
   const auto check = [&](int fine) {
     if (fine == 0 || png.warning_or_error >= 2)
       refuse_file(path, fmt::format("a broken PNG file ({})", png.message));

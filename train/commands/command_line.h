@@ -21,12 +21,13 @@ enum class Needs {
 struct CommandLine {
   CLI::App& app;
   std::vector<std::string> typed;  ///< all words, for run.json
-  /// Set by parsing: the function to call, which returns the exit status or throws Error.
+  /// The function of the selected command, which parsing sets. Returns the exit status or throws
+  /// Error.
   std::function<int()> job = nullptr;
   Needs needs = Needs::files;
 };
 
-/// Adds a subcommand whose job is `run`. `line` must outlive the parsing.
+/// Adds a subcommand whose job is `run`. `line` must outlive its app.
 inline CLI::App* add_job(CommandLine& line, const char* name, Needs needs, const char* help,
                          const std::function<int()>& run) {
   CLI::App* const command = line.app.add_subcommand(name, help);

@@ -132,7 +132,7 @@ class Task {
   /// attention is quadratic in the length, so one very long line would delay all lines.
   std::int64_t line_limit() const;
   /// Truncates a line of more than `limit` tokens and prints a note with its number; `line` counts
-  /// from 0. `verb`: what is done with the remaining tokens ("read").
+  /// from 0. `verb` completes the note: "only its first N are read".
   static void shorten(std::vector<std::int32_t>& ids, std::int64_t limit, std::int64_t line,
                       std::string_view verb);
 

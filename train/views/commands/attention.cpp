@@ -175,7 +175,7 @@ void add_attention(CommandLine& line) {
   add_run(command, options->run, options->overrides, "decode.beam=1");
   add_choice(
       command, choices, "--input", options->input, "TEXT",
-      "a line of the source; for images, videos and sound, a file name; for language models, text")
+      "a source line; for images, videos and sound, a file name; for language models, a text")
       ->required();
   add_choice(command, choices, "--target", options->target, "TEXT",
              "the target of this input (default: the model's output)");

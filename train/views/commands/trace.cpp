@@ -115,7 +115,7 @@ void add_trace(CommandLine& line) {
   add_overrides(command, options->overrides, "model.heads=2");
   add_choice(
       command, choices, "--input", options->input, "TEXT",
-      "a line of the source; for images, videos and sound, a file name; for language models, text")
+      "a source line; for images, videos and sound, a file name; for language models, a text")
       ->required();
   add_choice(command, choices, "--target", options->target, "TEXT",
              "the output or the labels of this input (default: what the model of a RUN predicts)");

@@ -185,7 +185,7 @@ HEED_BEGIN
 namespace kernels {
 namespace plain {}
 namespace HWY_NAMESPACE {
-using namespace plain;  // a kernel without a version for this target is the reference implementation
+using namespace plain;  // kernels that have no version for this target
 }
 }  // namespace kernels
 HEED_END

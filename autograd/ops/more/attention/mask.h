@@ -13,7 +13,7 @@ inline PatternPtr mask_pattern(
     std::function<bool(std::int64_t sequence, std::int64_t query, std::int64_t key)> reads) {
   return std::make_shared<Pattern>(
       [reads = std::move(reads)](const QueryBlock& block, Stretches& into) {
-        std::vector<std::vector<KeyRange>> runs(block.rows);  // the runs of each query
+        std::vector<std::vector<KeyRange>> runs(block.rows);  // consecutive visible keys, per query
         std::size_t most = 0;
         for (std::int64_t r = 0; r < block.rows; ++r) {
           for (std::int64_t key = 0; key < block.keys; ++key) {
