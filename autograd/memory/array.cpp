@@ -29,21 +29,6 @@ Array::Array(std::initializer_list<List> rows)
   }
 }
 
-Array::Array(std::initializer_list<std::initializer_list<List>> matrices) {
-  std::vector<Array> parts;
-  for (const auto& rows : matrices) parts.emplace_back(rows);
-  if (parts.empty()) fail("[array] expected at least one matrix");
-  const Shape& one = parts[0].shape();
-  Array all({static_cast<std::int64_t>(parts.size()), one[0], one[1]});
-  for (std::size_t i = 0; i < parts.size(); ++i) {
-    if (parts[i].shape() != one)
-      fail("[array] expected matrices of shape {}, got one of {}", one, parts[i].shape());
-    std::copy_n(parts[i].data(), one.size(),
-                all.data() + static_cast<std::int64_t>(i) * one.size());
-  }
-  *this = std::move(all);
-}
-
 Array Array::of(List values) {
   return Array({static_cast<std::int64_t>(values.size())},
                std::span(values.begin(), values.size()));

@@ -5,7 +5,6 @@
 #include <initializer_list>
 #include <iosfwd>
 #include <span>
-#include <vector>
 
 #include "autograd/base/real.h"
 #include "autograd/base/shape.h"
@@ -22,7 +21,6 @@ class Array {
   /// A matrix from its rows: Array({{1, 2}, {3, 4}}). But {2, 3} in Array({2, 3}) is a shape; `of`
   /// makes an array from one list.
   explicit Array(std::initializer_list<List> rows);
-  explicit Array(std::initializer_list<std::initializer_list<List>> matrices);
   Array(const Array& other);
   Array(Array&& other) noexcept;
   Array& operator=(Array other) noexcept;

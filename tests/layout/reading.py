@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 """reading.py ROOT [--update]: checks the list of essential files in docs/READING.md.
 
-An essential file includes only essential files. The list has at most 44 files, with at most 3,900 lines in all; it states
-the lines of each file and the total, which --update corrects."""
+An essential file includes only essential files. The list has at most 44 files, with at most 3,900 lines in all. It states
+the lines of each file and the total, which --update corrects; a difference of up to 20 lines is accepted, so that a small
+addition to an essential file does not also change the list."""
 import os
 import re
 import sys
 
-MAX_FILES, MAX_LINES = 44, 3900
+MAX_FILES, MAX_LINES, TOLERANCE = 44, 3900, 20
 ROW = re.compile(r"^\| `([\w./-]+)` \| (base|reference) \| ([\d,]+) \|", re.M)
 TOTAL = re.compile(r"(\d+) files and ([\d,]+) lines")
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*["<]([^">]+)[">]')
@@ -37,8 +38,9 @@ def main():
             violations.append(f"docs/READING.md: {name}: {error.strerror}")
             continue
         sizes[name] = len(lines)
-        if len(lines) != stated:
-            violations.append(f"docs/READING.md: {name} has {len(lines)} lines, but the page states {stated}")
+        if abs(len(lines) - stated) > TOLERANCE:
+            violations.append(f"docs/READING.md: {name} has {len(lines)} lines, but the page states {stated}; "
+                              "tests/layout/reading.py . --update corrects it")
         for number, line in enumerate(lines, 1):
             included = INCLUDE.match(line)
             if included and included[1].startswith(MODULES) and included[1] not in files:
@@ -50,7 +52,7 @@ def main():
         violations.append(f"docs/READING.md: {total} lines of essential files; at most {MAX_LINES} are allowed")
     stated = TOTAL.search(text)
     right = f"{len(files)} files and {total:,} lines"
-    if not stated or stated[0] != right:
+    if not stated or int(stated[1]) != len(files) or abs(int(stated[2].replace(",", "")) - total) > TOLERANCE:
         violations.append(f"docs/READING.md: the total is {right}")
     if sys.argv[2:] == ["--update"]:
         text = ROW.sub(lambda row: row[0].replace(f"| {row[3]} |", f"| {sizes.get(row[1], 0)} |"), text)

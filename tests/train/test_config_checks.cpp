@@ -1,6 +1,9 @@
 /// Inconsistent values and invalid overrides.
 #include <cmath>
 
+#include "data/inputs/input_info.h"
+#include "nn/layers/patterns.h"
+#include "nn/layers/positions.h"
 #include "tests/train/config_cases.h"
 
 using namespace std::string_literals;
@@ -29,6 +32,16 @@ const std::string without_encoder =
     only_for([](const TaskInfo& task) { return !has_encoder(task.architecture); });
 const std::string without_decoder =
     only_for([](const TaskInfo& task) { return !has_decoder(task.architecture); });
+const std::string for_convolved =
+    "only for data.input: " + either_where(heed::input_table(), &heed::InputInfo::convolved);
+const std::string for_maps =
+    "only for pattern: " + either_where(heed::pattern_table, &heed::PatternInfo::all_maps);
+const std::string for_scores = "only for model.attention.pattern: " +
+                               either_where(heed::pattern_table, &heed::PatternInfo::scores);
+const std::string for_memory =
+    "only for positions: " + either_where(heed::position_schemes(), [](const auto& scheme) {
+      return scheme.vectors == nullptr;  // no position is added to the rows
+    });
 const std::string mixture = "task: text2text\n";
 std::string for_metric(Metric metric) {
   return only_for([=](const TaskInfo& task) { return task.has(metric); });
@@ -153,9 +166,9 @@ BOOST_AUTO_TEST_CASE(inconsistent_values_are_refused) {
        "learned, max_positions: 392}\n",
        "exp.yaml:3:44: model.max_positions: 392 is less than the 393 rows of a video"},
       {"data: {train: {source: a, target: b}, input: video}\nmodel: {front_end: {kind: conv}}\n",
-       "exp.yaml:2:27: model.front_end.kind: only for data.input: image or features"},
+       "exp.yaml:2:27: model.front_end.kind: " + for_convolved},
       {"task: tag\ndata: {train: {source: a, target: b}}\nmodel: {front_end: {kind: conv}}\n",
-       "exp.yaml:3:27: model.front_end.kind: only for data.input: image or features"},
+       "exp.yaml:3:27: model.front_end.kind: " + for_convolved},
       {"task: classify\ndata: {train: {source: a, target: b}, input: image}\nmodel: {kind: swin, "
        "front_end: {kind: conv}}\n",
        "exp.yaml:3:15: model.swin.depths: 2 stages need a grid of patches with both sides "
@@ -257,17 +270,14 @@ BOOST_AUTO_TEST_CASE(inconsistent_values_are_refused) {
       {copy + "model: {attention: {scale: 0}}\n",
        "exp.yaml:2:28: model.attention.scale: 0 is out of range (allowed: above 0 to 1000000)"},
       {copy + "model: {attention: {pattern: linear}, positions: alibi}\n",
-       "exp.yaml:2:50: model.positions: alibi is only for model.attention.pattern: full, window, "
-       "bigbird or topk"},
+       "exp.yaml:2:50: model.positions: alibi is " + for_scores},
       {copy + "model: {attention: {top_k: 8}}\n",
        "exp.yaml:2:28: model.attention.top_k: only for pattern: topk"},
       {copy + "model: {attention: {pattern: topk, map: hard}}\n",
-       "exp.yaml:2:41: model.attention.map: only for pattern: full or window"},
+       "exp.yaml:2:41: model.attention.map: " + for_maps},
       {copy + "model: {memory: 64, positions: rotary}\n",
        "exp.yaml:2:17: model.memory: " + for_windows},
-      {lm + "model: {memory: 64}\n",
-       "exp.yaml:3:17: model.memory: only for positions: rotary, alibi, relative_shaw, "
-       "relative_t5, relative_xl or none"},
+      {lm + "model: {memory: 64}\n", "exp.yaml:3:17: model.memory: " + for_memory},
       {lm + "model: {memory: 64, mixer: gru, positions: none}\n",
        "exp.yaml:3:17: model.memory: only for mixer: attention"},
       {copy + "model: {rotary_base: 500}\n",
