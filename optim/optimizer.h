@@ -2,7 +2,7 @@
 /// Updates weights from their gradients: Adam, AdamW, and SGD with momentum (formulas in
 /// autograd/kernels/fast/update.h).
 ///
-///   Optimizer optimizer({.lr = 1e-3, .schedule = {.warmup = 100}}, model.parameters());
+///   Optimizer optimizer({.lr = 1e-3}, model.parameters());  // Adam with a constant rate
 ///   optimizer.step(backward(loss));
 #include <cstdint>
 #include <limits>

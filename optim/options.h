@@ -24,11 +24,15 @@ constexpr auto names_of(ScheduleKind) {
   return enum_names<ScheduleKind>("noam", "inverse_sqrt", "cosine", "linear", "constant");
 }
 
+/// An optimizer without further settings has a constant rate; the config of an experiment begins
+/// with the schedule of the Transformer (train/config/config.h).
 struct ScheduleOptions {
-  ScheduleKind name = ScheduleKind::noam;
-  std::int64_t warmup = 1000;  ///< number of steps with a rising learning rate
-  std::int64_t steps = 0;      ///< cosine, linear: the last step of the decay; 0: train.steps
-  double min_lr = 0.0;         ///< cosine, linear: the final learning rate
+  /// The value of `warmup` for a tenth of the run's steps (warmup_steps in schedule.h).
+  static constexpr std::int64_t automatic = -1;
+  ScheduleKind name = ScheduleKind::constant;
+  std::int64_t warmup = 0;  ///< number of steps with a rising learning rate, or `automatic`
+  std::int64_t steps = 0;   ///< cosine, linear: the last step of the decay; 0: train.steps
+  double min_lr = 0.0;      ///< cosine, linear: the final learning rate
 };
 
 struct OptimOptions {

@@ -8,6 +8,13 @@
 
 namespace heed {
 
+/// The number of steps with a rising learning rate in a run of total_steps. automatic: a tenth of
+/// the run, at least 1 and at most 1000; 1000 if total_steps is 0, which means unknown.
+inline std::int64_t warmup_steps(const ScheduleOptions& schedule, std::int64_t total_steps) {
+  if (schedule.warmup != ScheduleOptions::automatic) return schedule.warmup;
+  return total_steps > 0 ? std::clamp<std::int64_t>(total_steps / 10, 1, 1000) : 1000;
+}
+
 /// The learning rate of step t = 1, 2, …: options.lr is the peak, reached at the end of a linear
 /// warmup. After the warmup:
 /// - noam, inverse_sqrt: lr √(warmup / t), where a warmup of 0 counts as 1 (Vaswani et al. 2017,
@@ -20,8 +27,9 @@ namespace heed {
 inline double learning_rate(const OptimOptions& options, std::int64_t step,
                             std::int64_t total_steps) {
   const ScheduleOptions& schedule = options.schedule;
-  const auto t = static_cast<double>(step), warmup = static_cast<double>(schedule.warmup);
-  if (step < schedule.warmup) return options.lr * t / warmup;
+  const auto t = static_cast<double>(step),
+             warmup = static_cast<double>(warmup_steps(schedule, total_steps));
+  if (t < warmup) return options.lr * t / warmup;
   const auto end = static_cast<double>(schedule.steps > 0 ? schedule.steps : total_steps);
   const double done = end > warmup ? std::clamp((t - warmup) / (end - warmup), 0.0, 1.0) : 0.0;
   switch (schedule.name) {

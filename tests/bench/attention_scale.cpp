@@ -85,7 +85,7 @@ void run(std::int64_t size, bool scaled, std::int64_t steps) {
   const Positions positions(options, true, init);
   const Stack stack(options, 1, BlockKind::causal, init);
   const Linear output(width, symbols, init);
-  Optimizer optimizer({.lr = 1e-3, .schedule = {.warmup = 50}},
+  Optimizer optimizer({.lr = 1e-3, .schedule = {.name = ScheduleKind::noam, .warmup = 50}},
                       parameters_of("embedding", embedding, "stack", stack, "output", output));
   const auto probe = std::make_shared<Probe>();
   const std::vector<ScoreTermPtr> terms{probe};

@@ -78,7 +78,7 @@ double difference_after_100_steps(const Definition& definition, const Generative
   OptimOptions options;
   options.lr = 3e-3;
   options.clip_norm = 0;
-  options.schedule.warmup = 30;
+  options.schedule = {.name = ScheduleKind::noam, .warmup = 30};
   Optimizer optimizer(options, model.parameters());
   Team team(2);
   TrainStep step(model, optimizer, team, {.label_smoothing = 0.1});

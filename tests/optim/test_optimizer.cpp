@@ -290,6 +290,13 @@ BOOST_AUTO_TEST_CASE(a_step_from_gradients_uses_the_scheduled_rate_and_clips_the
   }
 }
 
+BOOST_AUTO_TEST_CASE(an_optimizer_without_a_schedule_has_a_constant_rate) {
+  const Parameters parameters = some_parameters();
+  Optimizer optimizer({.lr = 0.1}, parameters);
+  for (std::uint32_t t = 1; t <= 3; ++t)
+    BOOST_TEST(optimizer.step(backward(sum(parameters[0].tensor))).lr == 0.1);
+}
+
 BOOST_AUTO_TEST_CASE(a_given_learning_rate_overrides_the_schedule) {
   const Parameters one = some_parameters(), other = some_parameters();
   OptimOptions o = options_of(OptimizerKind::adam);

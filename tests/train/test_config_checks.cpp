@@ -324,9 +324,10 @@ BOOST_AUTO_TEST_CASE(inconsistent_values_are_refused) {
       {copy + "optim: {schedule: {name: cosine, warmup: 20000}}\n",
        "exp.yaml:2:42: optim.schedule.warmup: 20000, but cosine ends at step 10000; set a shorter "
        "warmup"},
-      {copy + "optim: {schedule: {name: linear, steps: 500}}\n",
-       "exp.yaml:2:41: optim.schedule.warmup: 1000, but linear ends at step 500; set a shorter "
+      {copy + "optim: {schedule: {name: linear, warmup: 1000, steps: 500}}\n",
+       "exp.yaml:2:42: optim.schedule.warmup: 1000, but linear ends at step 500; set a shorter "
        "warmup"},
+      {copy + "optim: {schedule: {name: linear, steps: 500}}\n", "accepted"},
       {copy + "optim: {schedule: {name: cosine}}\ntrain: {steps: 0, epochs: 3}\n", "accepted"},
       {copy + "optim: {schedule: {name: cosine}}\ntrain: {steps: 0, minutes: 3}\n",
        "exp.yaml:2:26: optim.schedule.steps: missing: cosine needs an end step; "
@@ -370,12 +371,21 @@ BOOST_AUTO_TEST_CASE(run_shortened_by_override_has_shorter_warmup) {
   BOOST_TEST(config.warnings == std::vector{warning}, boost::test_tools::per_element());
   BOOST_TEST(read(text, {"train={steps: 2}"}).optim.schedule.warmup == 0);
   BOOST_TEST(read(text, {"optim.schedule.steps=50"}).optim.schedule.warmup == 5);
-  // The default warmup is also shortened if the command line chooses the schedule.
-  BOOST_TEST(read(copy, {"train.steps=20", "optim.schedule.name=linear"}).optim.schedule.warmup ==
-             2);
-  // A warmup shorter than the run is unchanged.
-  BOOST_TEST(read(text, {"train.steps=101"}).optim.schedule.warmup == 100);
-  BOOST_TEST(read(text, {"train.steps=101"}).warnings.empty());
+  // Other schedules have no last step, but their warmup must not outlast the run either.
+  BOOST_TEST(read(text, {"train.steps=20", "optim.schedule.name=noam"}).optim.schedule.warmup == 2);
+  // A warmup of up to half of the run is unchanged; a longer one causes a warning.
+  BOOST_TEST(read(text, {"train.steps=200"}).optim.schedule.warmup == 100);
+  BOOST_TEST(read(text, {"train.steps=200"}).warnings.empty());
+  BOOST_TEST(read(text, {"train.steps=199"}).optim.schedule.warmup == 100);
+  BOOST_TEST(
+      read(text, {"train.steps=199"}).warnings ==
+          std::vector{
+              "command line: train.steps=199: optim.schedule.warmup: 100 of the 199 steps of the run, "
+              "so most of it has a low learning rate; auto is a tenth of the steps"s},
+      boost::test_tools::per_element());
+  BOOST_TEST(
+      read(copy + "optim: {schedule: {warmup: 100}}\ntrain: {steps: 50}\n", {}).warnings.size() ==
+      1u);
   const std::string late = ", but cosine ends at step 2; set a shorter warmup";
   check_all({
       // The warmup is not shortened if it is already too long in the file or is set on the command
@@ -389,6 +399,21 @@ BOOST_AUTO_TEST_CASE(run_shortened_by_override_has_shorter_warmup) {
        "command line: optim.schedule.warmup=100: 100" + late,
        {"train.steps=2", "optim.schedule.warmup=100"}},
   });
+}
+
+BOOST_AUTO_TEST_CASE(default_warmup_follows_the_number_of_steps) {
+  for (const char* const train :
+       {"", "train: {steps: 50}\n", "optim: {schedule: {warmup: auto}}\n"}) {
+    const heed::Config config = heed::parse_config(copy + train, "exp.yaml", {});
+    BOOST_TEST(config.optim.schedule.warmup == heed::ScheduleOptions::automatic);
+    BOOST_TEST(config.warnings.empty());
+  }
+  check_all(
+      {{copy + "optim: {schedule: {warmup: -1}}\n",
+        "exp.yaml:2:28: optim.schedule.warmup: -1 is out of range (allowed: 0 to "
+        "1000000000000)"},
+       {copy + "optim: {schedule: {warmup: soon}}\n",
+        "exp.yaml:2:28: optim.schedule.warmup: expected auto or a whole number, got \"soon\""}});
 }
 
 BOOST_AUTO_TEST_CASE(average_over_more_than_the_last_fifth_of_the_steps_causes_a_warning) {

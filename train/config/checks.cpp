@@ -395,28 +395,40 @@ class Checker {
   }
 
   void check_schedule() {
-    const OptimOptions& optim = config_.optim;
-    const ScheduleOptions& schedule = optim.schedule;
-    const std::string name = value_of(config_, "optim.schedule.name");
-    const std::string_view chooser = "optim.schedule.name", warmup = "optim.schedule.warmup",
-                           steps = "optim.schedule.steps";
-    if (schedule.name == ScheduleKind::noam || schedule.name == ScheduleKind::inverse_sqrt) {
-      if (schedule.warmup == 0)
-        add_error({warmup, chooser}, fmt::format("0, but {} needs at least 1", name));
-    }
-    if (schedule.name != ScheduleKind::cosine && schedule.name != ScheduleKind::linear) return;
+    const ScheduleOptions& schedule = config_.optim.schedule;
+    const std::string_view name = name_of(schedule.name), chooser = "optim.schedule.name",
+                           warmup = "optim.schedule.warmup";
+    if ((schedule.name == ScheduleKind::noam || schedule.name == ScheduleKind::inverse_sqrt) &&
+        schedule.warmup == 0)
+      add_error({warmup, chooser}, fmt::format("0, but {} needs at least 1", name));
+    if (schedule.name == ScheduleKind::cosine || schedule.name == ScheduleKind::linear)
+      check_decay(name);
+    const std::int64_t run = config_.train.steps;
+    if (run == 0 || 2 * schedule.warmup <= run) return;
+    if (schedule.warmup < run || !shorten_warmup(run))
+      warn({warmup, chooser, "train.steps"},
+           fmt::format(
+               "{} of the {} steps of the run, so most of it has a low learning rate; auto is "
+               "a tenth of the steps",
+               schedule.warmup, run));
+  }
+
+  /// Checks a schedule with a last step.
+  void check_decay(std::string_view name) {
+    const ScheduleOptions& schedule = config_.optim.schedule;
+    const std::string_view steps = "optim.schedule.steps", chooser = "optim.schedule.name";
     const std::int64_t end = end_of_decay(config_);
     if (end == 0 && config_.train.epochs == 0.0) {
       add_error({steps, chooser, "train.steps"},
                 fmt::format("missing: {} needs an end step; train.steps and epochs are 0", name));
     } else if (end > 0 && schedule.warmup >= end && !shorten_warmup(end)) {
-      add_error({warmup, steps, chooser, "train.steps"},
+      add_error({"optim.schedule.warmup", steps, chooser, "train.steps"},
                 fmt::format("{}, but {} ends at step {}; set a shorter warmup", schedule.warmup,
                             name, end));
     }
-    if (schedule.min_lr > optim.lr) {
+    if (schedule.min_lr > config_.optim.lr) {
       add_error({"optim.schedule.min_lr", "optim.lr"},
-                fmt::format("{} is greater than optim.lr ({})", schedule.min_lr, optim.lr));
+                fmt::format("{} is greater than optim.lr ({})", schedule.min_lr, config_.optim.lr));
     }
   }
 

@@ -32,7 +32,9 @@ struct Config {
   DataOptions data;
   TokenizerOptions tokenizer;
   Boxed<ModelOptions> model;  ///< boxed, so that most files need not include nn/options.h
-  OptimOptions optim;
+  /// By default, the schedule of Vaswani et al. 2017.
+  OptimOptions optim = {
+      .schedule = {.name = ScheduleKind::noam, .warmup = ScheduleOptions::automatic}};
   TrainOptions train;
   DecodeOptions decode;
   DistributedOptions distributed;

@@ -248,15 +248,26 @@ void add_optim(Table& table) {
           row(HEED_KEY(optim.schedule.name),
               "How the learning rate changes after warmup. noam and inverse_sqrt are the same."),
           row(HEED_KEY(optim.schedule.warmup), steps,
-              "Number of steps in which the learning rate rises."),
+              "Number of steps in which the learning rate rises; auto: a tenth of the run's "
+              "steps, at most 1000."),
           row(HEED_KEY(optim.schedule.steps), steps,
-              "The step at which the decay ends; 0: train.steps or, if that is 0, the number of "
-              "steps in train.epochs.")
+              "The step at which the decay ends; 0: the last step according to train.steps and "
+              "train.epochs.")
               .only(schedule, decays),
           row(HEED_KEY(optim.schedule.min_lr), not_negative,
               "The learning rate at the end of the decay.")
               .only(schedule, decays),
       });
+  Field& warmup = find(table, "optim.schedule.warmup");
+  warmup.choices = {"auto"};
+  warmup.get = [](const Config& config) -> nlohmann::json {
+    const std::int64_t n = config.optim.schedule.warmup;
+    return n == ScheduleOptions::automatic ? nlohmann::json("auto") : nlohmann::json(n);
+  };
+  warmup.set = [](Config& config, const nlohmann::json& json) {
+    config.optim.schedule.warmup =
+        json == "auto" ? ScheduleOptions::automatic : json.get<std::int64_t>();
+  };
 }
 
 void add_train(Table& table) {

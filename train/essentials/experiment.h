@@ -4,6 +4,7 @@
 /// support is an error.
 #include <yaml-cpp/yaml.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -23,7 +24,8 @@ struct Experiment {
   Sizes model;
   std::int64_t context = 256;  ///< lm: number of tokens in a window
   double lr = 1e-3;            ///< the peak learning rate, at the end of the warmup
-  std::int64_t warmup = 1000, steps = 10'000;
+  std::int64_t warmup = -1;    ///< -1 (auto): a tenth of the steps, at least 1 and at most 1000
+  std::int64_t steps = 10'000;
   std::int64_t batch_tokens = 4096;  ///< number of labels in a batch, approximately
   double label_smoothing = 0.1;
   std::int64_t max_length = 128;  ///< maximum number of generated tokens
@@ -62,7 +64,10 @@ inline std::map<std::string, Setter> keys_of(Experiment& e) {
        }},
       {"model.context", set(e.context)},
       {"optim.lr", set(e.lr)},
-      {"optim.schedule.warmup", set(e.warmup)},
+      {"optim.schedule.warmup",
+       [&e](const YAML::Node& node) {
+         e.warmup = node.as<std::string>() == "auto" ? -1 : node.as<std::int64_t>();
+       }},
       {"train.steps", set(e.steps)},
       {"train.batch_tokens", set(e.batch_tokens)},
       {"train.label_smoothing", set(e.label_smoothing)},
@@ -111,6 +116,8 @@ inline Experiment read_experiment(const std::string& file) {
     if (keys.contains(key)) throw Error(Exit::usage, "{}: {}: {} must be stated", file, key, value);
   if (experiment.task != "seq2seq" && experiment.task != "lm")
     throw Error(Exit::usage, "{}: task: expected seq2seq or lm, got {}", file, experiment.task);
+  if (experiment.warmup < 0)
+    experiment.warmup = std::clamp<std::int64_t>(experiment.steps / 10, 1, 1000);
   const Sizes& m = experiment.model;
   if (m.heads < 1 || m.d_model < 1 || m.d_model % m.heads != 0 || m.d_ff < 1 ||
       experiment.context < 1)

@@ -1,5 +1,6 @@
 #include "train/loop/trainer.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -18,9 +19,11 @@ HEED_BEGIN
 namespace {
 
 std::int64_t steps_in_all(const Config& config, BatchStream& stream) {
-  if (config.train.steps > 0 || config.train.epochs == 0) return config.train.steps;
-  return static_cast<std::int64_t>(
+  const std::int64_t steps = config.train.steps;
+  if (config.train.epochs == 0) return steps;
+  const auto in_epochs = static_cast<std::int64_t>(
       std::ceil(config.train.epochs * static_cast<double>(stream.batches_in(0))));
+  return steps > 0 ? std::min(steps, in_epochs) : in_epochs;
 }
 
 /// Throws Error(usage) if a key names the folder of the run itself, which is being replaced or

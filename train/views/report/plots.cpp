@@ -165,7 +165,7 @@ std::vector<Drawing> schedule_plots(const Config& config, std::int64_t) {
   };
   Chart chosen{.title = fmt::format("learning rate: {}, peak {}, warmup {}",
                                     name_of(config.optim.schedule.name), config.optim.lr,
-                                    config.optim.schedule.warmup),
+                                    warmup_steps(config.optim.schedule, end)),
                .x_label = "step",
                .y_low = 0};
   Chart all{.title = "all schedules with the same peak and warmup", .x_label = "step", .y_low = 0};
