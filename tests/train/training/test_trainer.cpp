@@ -249,6 +249,26 @@ BOOST_AUTO_TEST_CASE(run_ends_after_the_given_number_of_epochs) {
              stream.batches_in(0) + stream.batches_in(1));
 }
 
+BOOST_AUTO_TEST_CASE(decay_and_warmup_follow_the_first_limit_of_the_run) {
+  const TempFolder folder;
+  Config c = small_run(1000);
+  c.train.epochs = 2;
+  c.train.log_every = 1;
+  c.optim.schedule = {.name = ScheduleKind::linear, .warmup = ScheduleOptions::automatic};
+  Run run(c, folder / "run");
+  run.train(false);
+  BatchStream stream(run.data.train, {.batch_tokens = c.train.batch_tokens, .seed = c.seed});
+  const auto last = static_cast<double>(2 * stream.batches_in(0)), warmup = std::floor(last / 10);
+  BOOST_TEST_REQUIRE((last >= 20 && last < 1000));
+  for (const nlohmann::json& r : run.metrics()) {
+    if (r.at("kind") != "train") continue;
+    const double step = r.at("step"),
+                 share = step <= warmup ? step / warmup : (last - step) / (last - warmup);
+    BOOST_TEST(std::abs(r.at("lr").get<double>() - std::max(share, 0.0) * c.optim.lr) < 1e-12,
+               "step " << step);
+  }
+}
+
 BOOST_AUTO_TEST_CASE(average_is_the_mean_of_the_last_checkpoints) {
   const TempFolder folder;
   Config c = small_run();
