@@ -8,11 +8,17 @@
 
 namespace heed {
 
-/// The number of steps with a rising learning rate in a run of total_steps. automatic: a tenth of
-/// the run, at least 1 and at most 1000; 1000 if total_steps is 0, which means unknown.
+/// The number of steps with a rising learning rate in a run of total_steps (0: unknown). automatic: a
+/// tenth of the run or, if it ends first, of the schedule, at most 1000; 1000 if both are unknown; at
+/// least 1 for noam and inverse_sqrt.
 inline std::int64_t warmup_steps(const ScheduleOptions& schedule, std::int64_t total_steps) {
   if (schedule.warmup != ScheduleOptions::automatic) return schedule.warmup;
-  return total_steps > 0 ? std::clamp<std::int64_t>(total_steps / 10, 1, 1000) : 1000;
+  std::int64_t warmup = 1000;
+  for (const std::int64_t end : {total_steps, schedule.steps})
+    if (end > 0) warmup = std::min(warmup, end / 10);
+  const bool root =
+      schedule.name == ScheduleKind::noam || schedule.name == ScheduleKind::inverse_sqrt;
+  return root ? std::max<std::int64_t>(warmup, 1) : warmup;
 }
 
 /// The learning rate of step t = 1, 2, …: options.lr is the peak, reached at the end of a linear

@@ -118,7 +118,7 @@ set(CPACK_DEBIAN_PROGRAM_PACKAGE_SHLIBDEPS ON)
 if(HEED_ONEDNN_INCLUDE)   # loaded by dlopen when bf16 is used, so dpkg-shlibdeps does not find it
   file(STRINGS ${HEED_ONEDNN_INCLUDE}/oneapi/dnnl/dnnl_version.h major REGEX "define DNNL_VERSION_MAJOR")
   string(REGEX REPLACE ".* ([0-9]+)$" "\\1" major "${major}")
-  set(CPACK_DEBIAN_PROGRAM_PACKAGE_RECOMMENDS "libdnnl${major}, ca-certificates, curl")
+  set(CPACK_DEBIAN_PROGRAM_PACKAGE_RECOMMENDS "libdnnl${major}, ca-certificates, curl, librsvg2-bin")
 endif()
 set(CPACK_COMPONENT_PROGRAM_DESCRIPTION "Trains Transformers from a YAML file, on the CPU")
 set(CPACK_DEBIAN_LIBRARY_PACKAGE_NAME libheed-dev)

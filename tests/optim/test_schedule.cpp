@@ -41,15 +41,21 @@ BOOST_AUTO_TEST_CASE(the_learning_rate_peaks_at_the_end_of_warmup) {
 BOOST_AUTO_TEST_CASE(automatic_warmup_is_a_tenth_of_the_run_and_at_most_1000_steps) {
   constexpr std::int64_t automatic = ScheduleOptions::automatic;
   const std::pair<std::int64_t, std::int64_t> expected[] = {
-      {1, 1}, {9, 1}, {100, 10}, {2005, 200}, {10'000, 1000}, {1'000'000, 1000}, {0, 1000}};
-  for (const auto& [total, warmup] : expected) {
-    BOOST_TEST(warmup_steps({.warmup = automatic}, total) == warmup);
-    BOOST_TEST(warmup_steps({.warmup = 7}, total) == 7);
-    for (const ScheduleKind kind : kinds) {
+      {10, 1}, {100, 10}, {2005, 200}, {10'000, 1000}, {1'000'000, 1000}, {0, 1000}};
+  for (const ScheduleKind kind : kinds) {
+    for (const auto& [total, warmup] : expected) {
+      BOOST_TEST(warmup_steps(options(kind, automatic).schedule, total) == warmup);
+      BOOST_TEST(warmup_steps(options(kind, 7).schedule, total) == 7);
       for (const std::int64_t t : {1, 5, 50, 500, 1500})
         BOOST_TEST(learning_rate(options(kind, automatic), t, total) ==
                    learning_rate(options(kind, warmup), t, total));
     }
+    OptimOptions ends = options(kind, automatic);
+    ends.schedule.steps = 500;
+    BOOST_TEST(warmup_steps(ends.schedule, 10'000) == 50);
+    BOOST_TEST(warmup_steps(ends.schedule, 0) == 50);
+    const bool root = kind == ScheduleKind::noam || kind == ScheduleKind::inverse_sqrt;
+    BOOST_TEST(warmup_steps(options(kind, automatic).schedule, 9) == (root ? 1 : 0));
   }
 }
 

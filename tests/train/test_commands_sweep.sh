@@ -18,7 +18,7 @@ CONFIG
 
 # ---- a grid, run twice ------------------------------------------------------------------------------
 status 0 sweep copy.yaml model.norm=pre,post --seeds 2 --jobs 2 --json
-says 'sweep in runs/copy-sweep, number of runs: 4' '4 of 4  00' 'exact match' 'report written to runs/copy-sweep/report.html'
+says 'sweep in runs/copy-sweep, number of runs: 4' '4 of 4  00' 'exact match' 'output written to runs/copy-sweep/report.html'
 equal 'groups of runs' "$(grep -o '"model.norm":"[a-z]*"' out | sort | tr '\n' ' ')" '"model.norm":"post" "model.norm":"pre" '
 equal 'number of runs' "$(ls -d runs/copy-sweep/0* | wc -l | tr -d ' ')" 4
 holds runs/copy-sweep/report.html 'Report of 4 runs of copy' 'class="band s1"'
@@ -57,7 +57,7 @@ done
 
 # ---- a run that fails -------------------------------------------------------------------------------
 status 1 sweep copy.yaml optim.lr=0.01,1e30 optim.clip_norm=0 optim.name=sgd --run failing
-says '002-lr=1e30 failed: status 5' 'report written to failing/report.html'
+says '002-lr=1e30 failed: status 5' 'output written to failing/report.html'
 status 0 compare failing
 ! grep -q '002-lr=1e30' out || fail 'a run without results is compared'
 holds out 'exact match'
@@ -100,11 +100,15 @@ status 2 sweep copy.yaml
 says 'nothing to vary'
 
 # ---- reports and plots ------------------------------------------------------------------------------
-status 0 report runs/copy-sweep/001-norm=pre-seed=1
-holds report.html '<h2>Attention</h2>' '<h2>Model</h2>' 'Worst outputs'
+first=runs/copy-sweep/001-norm=pre-seed=1
+page=$first/reports/report.html
+status 0 report $first
+says "output written to $page"
+absent report.html
+holds $page '<h2>Attention</h2>' '<h2>Model</h2>' 'Worst outputs'
 status 0 eval runs/copy-sweep/001-norm=pre-seed=1 --json
 for key in loss exact_match bleu; do
-  grep -q "<data value=\"$(number $key)\"" report.html || fail "$key of eval is not in the report: $(number $key)"
+  grep -q "<data value=\"$(number $key)\"" $page || fail "$key of eval is not in the report: $(number $key)"
 done
 status 0 report runs/copy-sweep/001-norm=pre-seed=1 --csv train.nll
 equal 'lines of a curve as CSV' "$(lines out)" 5
@@ -131,6 +135,45 @@ for what in positions schedule softmax masks activations; do
   status 0 plot $what
   holds $what.svg '^<svg' '</svg>$'
 done
+# heed replaces pages and drawings that it has written, and no other file.
+status 0 report $first
+status 0 plot masks
+printf 'notes of a year\n' >notes.html
+cp notes.html notes.svg
+for wrong in "report $first --output notes.html" 'plot masks --output notes.svg' 'show copy.yaml --output notes.svg'; do
+  status 2 $wrong
+  says 'heed has not written this file, and does not replace it; remove it or choose another name'
+done
+equal 'a file of the user' "$(cat notes.html notes.svg)" "$(printf 'notes of a year\nnotes of a year')"
+: >empty.svg
+status 0 plot masks --output empty.svg
+# Other formats of drawings are converted by librsvg, if it is installed.
+for format in png pdf; do
+  if command -v rsvg-convert >/dev/null; then
+    for again in 1 2; do status 0 plot softmax --output softmax.$format; done
+    status 0 report $first --output curves.$format
+    equal "format of softmax.$format" "$(head -c 5 softmax.$format | tr -cd 'A-Z')" "$(echo $format | tr a-z A-Z)"
+    cp softmax.$format foreign.$format && printf '%100s' >>foreign.$format
+    status 2 plot softmax --output foreign.$format
+  else
+    status 2 plot softmax --output softmax.$format
+    says 'this format needs the program rsvg-convert (Debian: apt-get install librsvg2-bin)'
+  fi
+done
+if command -v rsvg-convert >/dev/null; then
+  python3 - <<'END' || fail 'softmax.png is not a valid PNG'
+import struct, zlib
+data = open("softmax.png", "rb").read()
+at, seen = 8, []
+while at < len(data):
+    length, = struct.unpack(">I", data[at:at + 4])
+    body = data[at + 4:at + 8 + length]
+    assert struct.unpack(">I", data[at + 8 + length:at + 12 + length])[0] == zlib.crc32(body)
+    seen.append(body[:4])
+    at += 12 + length
+assert seen[0] == b"IHDR" and seen[-2:] == [b"tEXt", b"IEND"], seen
+END
+fi
 status 0 plot schedule copy.yaml optim.lr=0.25 --output -
 holds out 'peak 0.25'
 status 0 plot masks 'model.attention={pattern: window, window: 2}' --length 8 --output -

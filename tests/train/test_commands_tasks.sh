@@ -136,6 +136,7 @@ data: {train: {source: pairs.src, target: pairs.tgt}, valid_fraction: 0.1, test_
 tokenizer: {kind: word, shared: false}
 model: {d_model: 16, heads: 2, d_ff: 32, layers: 1, positions: learned, max_positions: 64, segments: 2,
         init_from: runs/mlm, freeze: ['encoder.layers.0.*']}
+optim: {schedule: {warmup: 10}}
 train: {steps: 40, batch_tokens: 256, validate_every: 20, save_every: 20, log_every: 10, best: accuracy}
 CONFIG
 status 0 train classify.yaml --json
@@ -270,8 +271,8 @@ status 2 attention few --input 'a b' --layer encoder --width 8in --output all.sv
 says '--width 8in: expected 1 to 10000 millimetres'
 status 2 attention few --input 'a b' --view lines --output all.html
 says '--view is for drawings'
-status 2 attention few --input 'a b' --output all.png
-says '--output all.png: heed attention writes a page, or a drawing to a file whose name ends in .svg'
+status 2 attention few --input 'a b' --output all.jpg
+says '--output all.jpg: heed attention writes a page, or a drawing to a file whose name ends in .svg, .png or .pdf'
 status 2 attention few --input 'a b' --layer encoder --head 1 --view rollout --output all.svg
 says '--view rollout uses the mean of the heads: leave out --head'
 status 2 attention few --input 'a b' --layer decoder.layers.0.multihead_attn --view lines --query 1 --output all.svg
@@ -280,7 +281,7 @@ status 2 attention few --input 'a b' --layer decoder.layers.0.multihead_attn --v
 says '--threshold is for --view graph and rollout'
 status 2 attention lm --input '' --output all.html
 says '--input: a line without tokens has no attention weights'
-absent all.html all.svg all.png
+absent all.html all.svg all.jpg
 
 # ---- trace --------------------------------------------------------------------------------------------
 status 0 trace prunable.yaml --input 'a b'
@@ -313,7 +314,7 @@ status 3 trace few --input "$(printf 'a \377')"
 # ---- compare ------------------------------------------------------------------------------------------
 status 0 train prunable.yaml --run seeded seed=9
 status 0 compare runs/prunable seeded onward
-holds out '^model.init_from  train.steps  seeds .*minutes$' '^few  *2  *1 ' 'one seed cannot show'
+holds out '^model.init_from  optim.schedule.warmup  train.steps  seeds .*minutes$' '^few  *0  *2  *1 ' 'one seed cannot show'
 status 0 compare runs/prunable seeded --markdown
 holds out '^\| run \| seeds ' '^\| runs/prunable \| 2 \|' ' ± '
 status 0 compare runs/prunable seeded --json
@@ -337,6 +338,12 @@ size() { wc -c <"$1/best/model.safetensors"; }
 status 0 eval whole-int8 --json
 holds out '"bleu":' '"exact_match":'
 cp out int8.json
+status 0 eval whole --json
+status 0 compare whole whole-int8
+holds out '^decode.precision  weights ' '^float32 +trained ' '^int8 +quantised ' 'weights=quantised: '
+status 0 compare whole whole-int8 --latex
+holds out '^.begin.tabular..llr' '^int8 & quantised & ' '^.bottomrule'
+status 2 compare whole --latex --markdown
 status 0 eval whole --json
 equal 'exact match of int8 and float32' "$(number exact_match | cut -c1-3)" \
   "$(sed -n 's/.*"exact_match":\([-0-9.e+]*\).*/\1/p' int8.json | cut -c1-3)"

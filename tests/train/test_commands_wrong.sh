@@ -44,17 +44,17 @@ says '--output never.svg: only a model or, with --tape, a training step can be d
 status 2 show tiny.yaml --tape --output never.svg model.layers=20
 says 'a drawing shows at most 400. Draw a smaller model, for example with model.layers=1'
 status 2 show tiny.yaml --output tiny.yaml
-status 2 show tiny.yaml --output never.pdf
-says '--output never.pdf: heed show writes text, or a drawing to a file whose name ends in .svg'
-status 2 plot softmax --output never.png
-says '--output never.png: heed plot writes SVG files'
+status 2 show tiny.yaml --output never.eps
+says '--output never.eps: heed show writes text, or a drawing to a file whose name ends in .svg, .png or .pdf'
+status 2 plot softmax --output never.jpg
+says '--output never.jpg: heed plot writes drawings to files whose names end in .svg, .png or .pdf'
 status 2 train copy.yaml --lr 3
 says 'not expected: --lr (a key of the config is set without dashes: optim.lr=…)'
 status 2 train copy.yaml --batch-tokens=9
 says 'train.batch_tokens=…'
 status 2 train copy.yaml --nonsense 9
 ! grep -qF 'without dashes' err || fail 'a hint for an option that is no key'
-absent never.svg never.pdf never.png
+absent never.svg never.eps never.jpg
 status 2 train nowhere.yaml
 says "$work/nowhere.yaml"
 status 2 train

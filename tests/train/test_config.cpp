@@ -47,6 +47,7 @@ BOOST_AUTO_TEST_CASE(missing_keys_have_the_default_values_of_the_struct) {
   expected.name = "exp";
   expected.data.train.source = {"a.txt"};
   expected.data.train.target = {"b.txt"};
+  expected.optim.schedule.warmup = 1000;  // auto, for the default number of steps
   BOOST_TEST(heed::differences(config, expected).empty());
   BOOST_TEST(config.train.label_smoothing == heed::TrainOptions{}.label_smoothing);
 }
@@ -64,7 +65,7 @@ BOOST_AUTO_TEST_CASE(reference_program_has_the_same_defaults) {
   BOOST_TEST(essentials.model.decoder_layers == config.model->decoder_layers);
   BOOST_TEST(essentials.context == config.model->context);
   BOOST_TEST(essentials.lr == config.optim.lr);
-  BOOST_TEST(essentials.warmup == config.optim.schedule.warmup);
+  BOOST_TEST(essentials.warmup == Config().optim.schedule.warmup);
   BOOST_TEST(essentials.steps == config.train.steps);
   BOOST_TEST(essentials.batch_tokens == config.train.batch_tokens);
   BOOST_TEST(essentials.label_smoothing == config.train.label_smoothing);
@@ -256,10 +257,11 @@ BOOST_AUTO_TEST_CASE(differences_lists_the_changed_keys) {
 }
 
 BOOST_AUTO_TEST_CASE(changes_on_resume_are_reported_refused_or_ignored) {
-  const Config run = parse(minimal);
+  const std::string text = minimal + "optim: {schedule: {warmup: 4}}\n";
+  const Config run = parse(text);
   const auto changes = [&](const Strings& overrides) -> Strings {
     try {
-      return heed::changes_on_resume(run, parse(minimal, overrides));
+      return heed::changes_on_resume(run, parse(text, overrides));
     } catch (const heed::Error& error) {
       BOOST_TEST((error.code == heed::Exit::usage));
       return {error.what()};

@@ -376,11 +376,11 @@ BOOST_AUTO_TEST_CASE(run_shortened_by_override_has_shorter_warmup) {
   // A warmup of up to half of the run is unchanged; a longer one causes a warning.
   BOOST_TEST(read(text, {"train.steps=200"}).optim.schedule.warmup == 100);
   BOOST_TEST(read(text, {"train.steps=200"}).warnings.empty());
-  BOOST_TEST(read(text, {"train.steps=199"}).optim.schedule.warmup == 100);
+  BOOST_TEST(read(text, {"train.steps=198"}).optim.schedule.warmup == 100);
   BOOST_TEST(
-      read(text, {"train.steps=199"}).warnings ==
+      read(text, {"train.steps=198"}).warnings ==
           std::vector{
-              "command line: train.steps=199: optim.schedule.warmup: 100 of the 199 steps of the run, "
+              "command line: train.steps=198: optim.schedule.warmup: 100 of the 198 steps of the run, "
               "so most of it has a low learning rate; auto is a tenth of the steps"s},
       boost::test_tools::per_element());
   BOOST_TEST(
@@ -402,12 +402,19 @@ BOOST_AUTO_TEST_CASE(run_shortened_by_override_has_shorter_warmup) {
 }
 
 BOOST_AUTO_TEST_CASE(default_warmup_follows_the_number_of_steps) {
-  for (const char* const train :
-       {"", "train: {steps: 50}\n", "optim: {schedule: {warmup: auto}}\n"}) {
-    const heed::Config config = heed::parse_config(copy + train, "exp.yaml", {});
-    BOOST_TEST(config.optim.schedule.warmup == heed::ScheduleOptions::automatic);
+  const auto warmup = [](const std::string& keys, const std::vector<std::string>& overrides = {}) {
+    const heed::Config config = heed::parse_config(copy + keys, "exp.yaml", overrides);
     BOOST_TEST(config.warnings.empty());
-  }
+    return config.optim.schedule.warmup;
+  };
+  BOOST_TEST(warmup("") == 1000);
+  BOOST_TEST(warmup("train: {steps: 50}\n") == 5);
+  BOOST_TEST(warmup("train: {steps: 5}\noptim: {schedule: {warmup: auto}}\n") == 1);
+  BOOST_TEST(warmup("train: {steps: 500}\n", {"train.steps=20", "optim.schedule.name=linear"}) ==
+             2);
+  for (const char* const name : {"noam", "inverse_sqrt", "cosine", "linear", "constant"})
+    BOOST_TEST(warmup("train: {steps: 1}\n", {std::string("optim.schedule.name=") + name}) <= 1);
+  BOOST_TEST(warmup("train: {epochs: 3}\n") == heed::ScheduleOptions::automatic);
   check_all(
       {{copy + "optim: {schedule: {warmup: -1}}\n",
         "exp.yaml:2:28: optim.schedule.warmup: -1 is out of range (allowed: 0 to "

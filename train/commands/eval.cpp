@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -13,6 +14,7 @@
 #include "train/commands/trained_model.h"
 #include "train/distributed/launch.h"
 #include "train/loop/rank_start.h"
+#include "train/run/jsonl.h"
 #include "train/run/run_folder.h"
 #include "train/terminal/run_log.h"
 
@@ -83,11 +85,29 @@ std::vector<std::string> files_read(const EvalCommand& options, const DataOption
                                     : files_in({data.train, data.valid, data.test});
 }
 
-void print_record(const Evaluation& e, const Subject& subject, const TrainedModel& trained) {
+/// The metrics, what they were measured on, and the weights.
+nlohmann::json record_of(const Evaluation& e, const Subject& subject, const TrainedModel& trained) {
   nlohmann::json record = e.json();
   record["split"] = subject.name;
   record.update(trained.weights.json());
-  fmt::print("{}\n", record.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+  return record;
+}
+
+/// Appends the record to the run's evaluations. A folder that cannot be written causes a note.
+void keep_record(const EvalCommand& options, nlohmann::json record, const std::string& lines) {
+  std::vector<std::string> settings = options.overrides;
+  if (!options.weights.empty()) settings.push_back("--weights " + options.weights);
+  if (options.pretokenised) settings.emplace_back("--pretokenised");
+  record["settings"] = fmt::format("{}", fmt::join(settings, " "));
+  record["files"] = files_in({options.files});
+  record["lines"] = lines;
+  try {
+    JsonlWriter evaluations(RunFolder{options.run}.evaluations());
+    evaluations.append(record);
+    evaluations.sync();
+  } catch (const Error& error) {
+    print_note(fmt::format("the result is not recorded in the run: {}", error.what()));
+  }
 }
 
 void print_for_people(const Evaluation& e, const Subject& subject) {
@@ -170,7 +190,12 @@ int eval_command(const EvalCommand& options) {
   }
   if (world != nullptr) world->confirm_end();
   if (!first) return std::isfinite(e.loss()) ? 0 : static_cast<int>(Exit::non_finite);
-  options.json ? print_record(e, subject, trained) : print_for_people(e, subject);
+  const nlohmann::json record = record_of(e, subject, trained);
+  if (options.json)
+    fmt::print("{}\n", record.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+  else
+    print_for_people(e, subject);
+  keep_record(options, record, digest_of_lines(subject.split, data));
   if (!std::isfinite(e.loss())) {
     throw Error(Exit::non_finite, "{}: the loss is not finite: the weights in {} are unusable",
                 subject.name, trained.weights.folder.string());
@@ -209,6 +234,8 @@ void add_eval(CommandLine& line) {
       "The loss is the mean negative log-likelihood per token in nats, without label smoothing.\n"
       "In JSON, accuracy, exact match and macro F1 range from 0 to 1, and BLEU, chrF2 and ROUGE\n"
       "from 0 to 100.\n"
+      "The run's evaluations.jsonl keeps the result; heed compare shows that of a pruned or\n"
+      "quantised copy.\n"
       "Files may be compressed with gzip. --source, --target and --text may be repeated.\n"
       "Examples:\n"
       "  heed eval runs/dates --json\n"

@@ -15,6 +15,7 @@
 #include "nn/layers/mixer.h"
 #include "nn/layers/positions.h"
 #include "nn/options.h"
+#include "optim/schedule.h"
 #include "train/config/fields.h"
 
 namespace heed {
@@ -395,7 +396,12 @@ class Checker {
   }
 
   void check_schedule() {
-    const ScheduleOptions& schedule = config_.optim.schedule;
+    ScheduleOptions& schedule = config_.optim.schedule;
+    // A run states its warmup in steps, so that the rate does not jump if resume extends the run. The
+    // number of steps in epochs is known only to the trainer.
+    const std::int64_t run = config_.train.steps;
+    if (schedule.warmup == ScheduleOptions::automatic && run > 0 && config_.train.epochs == 0.0)
+      schedule.warmup = warmup_steps(schedule, run);
     const std::string_view name = name_of(schedule.name), chooser = "optim.schedule.name",
                            warmup = "optim.schedule.warmup";
     if ((schedule.name == ScheduleKind::noam || schedule.name == ScheduleKind::inverse_sqrt) &&
@@ -403,8 +409,7 @@ class Checker {
       add_error({warmup, chooser}, fmt::format("0, but {} needs at least 1", name));
     if (schedule.name == ScheduleKind::cosine || schedule.name == ScheduleKind::linear)
       check_decay(name);
-    const std::int64_t run = config_.train.steps;
-    if (run == 0 || 2 * schedule.warmup <= run) return;
+    if (run == 0 || 2 * schedule.warmup <= run + 1) return;
     if (schedule.warmup < run || !shorten_warmup(run))
       warn({warmup, chooser, "train.steps"},
            fmt::format(

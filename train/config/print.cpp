@@ -60,7 +60,6 @@ const std::vector<std::string> reference_settings{"data.synthetic.name=dates",
                                                   "model.d_ff=512",
                                                   "model.layers=2",
                                                   "train.steps=2000",
-                                                  "optim.schedule.warmup=200",
                                                   "data.synthetic.train=20000"};
 
 // ---- the schema ------------------------------------------------------------------------------

@@ -26,6 +26,13 @@ std::int64_t steps_in_all(const Config& config, BatchStream& stream) {
   return steps > 0 ? std::min(steps, in_epochs) : in_epochs;
 }
 
+/// The unit of the rate in the progress line: what the model predicts.
+std::string_view rate_unit(Architecture architecture) {
+  return architecture == Architecture::encoder_of_sequences ? "samples/s"
+         : architecture == Architecture::encoder            ? "labels/s"
+                                                            : "tok/s";
+}
+
 /// Throws Error(usage) if a key names the folder of the run itself, which is being replaced or
 /// continued.
 void refuse_itself(const RunFolder& run, const std::string& other, const char* key) {
@@ -191,9 +198,14 @@ void Trainer::report(const StepResult& result, double lr) {
                tokens_per_second = tokens / progress_.window_seconds;
   const double epochs = replica_.batches().epochs_done(),
                done = std::min(share_done(config_.train, progress_, epochs), 1.0);
-  run_log_.progress(
-      {progress_.step, total_steps_, window.loss / tokens, lr, tokens_per_second,
-       done > 0 ? std::optional(progress_.seconds * (1 - done) / done) : std::nullopt});
+  run_log_.progress({progress_.step,
+                     total_steps_,
+                     window.loss / tokens,
+                     lr,
+                     tokens_per_second,
+                     done > 0 ? std::optional(progress_.seconds * (1 - done) / done) : std::nullopt,
+                     {},
+                     rate_unit(info_of(config_.task).architecture)});
   if (progress_.step % config_.train.log_every != 0) return;
   record("train", {{"epoch", epochs},
                    {"loss", window.loss / tokens},

@@ -24,6 +24,14 @@ namespace heed {
 
 namespace {
 
+/// The column of RunResult::derived, among those of config keys.
+constexpr std::string_view weights_key = "weights";
+
+std::string value_of(const RunResult& result, std::string_view key) {
+  if (key == weights_key) return result.derived.empty() ? "trained" : result.derived;
+  return find_field(key)->print(result.config);
+}
+
 std::vector<std::string> differing_keys(const std::vector<RunResult>& results) {
   std::vector<std::string> keys;
   for (const Field& field : fields()) {
@@ -33,6 +41,8 @@ std::vector<std::string> differing_keys(const std::vector<RunResult>& results) {
     });
     if (differs) keys.push_back(field.key);
   }
+  if (std::ranges::any_of(results, [](const RunResult& run) { return !run.derived.empty(); }))
+    keys.emplace_back(weights_key);
   return keys;
 }
 
@@ -87,6 +97,52 @@ std::string minutes_of(const RunGroup& group) {
   return fmt::format("{:.1f}", sum / 60 / static_cast<double>(group.runs.size()));
 }
 
+/// "quantised", "pruned, 12 heads", "pruned, 9000 zero weights": from the record of a derived run.
+std::string derivation(const nlohmann::json& record) {
+  std::string text = record.at("kind");
+  for (const auto& [key, noun] :
+       {std::pair("removed_heads", "heads"), {"zero_weights", "zero weights"}})
+    if (record.contains(key)) text += fmt::format(", {} {}", record.at(key).dump(), noun);
+  return text;
+}
+
+/// Sets `record` and `where` to the last evaluation of the test split or, if there is none, of the
+/// validation split. Evaluations with other settings do not count.
+void set_evaluation(RunResult& result) {
+  const std::filesystem::path file = RunFolder{result.folder}.evaluations();
+  for (nlohmann::json& record : read_jsonl(file)) {
+    try {
+      const std::string split = record.at("split"), settings = record.at("settings"),
+                        lines = record.at("lines");
+      const bool usual = (split == "test" || split == "valid") && settings.empty();
+      if (!usual || (split == "valid" && result.where == "test")) continue;
+      result.where = split;
+    } catch (const nlohmann::json::exception& error) {
+      throw Error(Exit::bad_input, "{}: not the record of an evaluation: {}", file.string(),
+                  error.what());
+    }
+    result.record = std::move(record);
+  }
+}
+
+/// A cell of a table in LaTeX.
+std::string latex_text(std::string_view text) {
+  std::string escaped;
+  for (const char c : text) {
+    if (std::string_view("&%$#_{}").find(c) != std::string_view::npos) escaped += '\\';
+    if (c == '\\' || c == '~' || c == '^')
+      escaped += c == '~'   ? "\\textasciitilde{}"
+                 : c == '^' ? "\\textasciicircum{}"
+                            : "\\textbackslash{}";
+    else
+      escaped += c;
+  }
+  constexpr std::string_view plus_minus = "±";
+  for (std::size_t at = 0; (at = escaped.find(plus_minus, at)) != std::string::npos;)
+    escaped.replace(at, plus_minus.size(), "$\\pm$");
+  return escaped;
+}
+
 }  // namespace
 
 bool changes_results(std::string_view key) {
@@ -129,6 +185,7 @@ void set_results(RunResult& result, std::vector<nlohmann::json> records) {
   for (nlohmann::json& record : records) {
     try {
       const std::string kind = record.at("kind");
+      if (kind == "pruned" || kind == "quantised") result.derived = derivation(record);
       const bool last = kind == "test" || kind == "final-valid";
       if (!last && kind != "valid") continue;
       const std::int64_t at = whole_number(record.at("step"));
@@ -146,6 +203,7 @@ void set_results(RunResult& result, std::vector<nlohmann::json> records) {
 RunResult result_of(const std::string& folder, std::vector<nlohmann::json> records) {
   RunResult result{folder, read_run_config(RunFolder{folder}), {}, ""};
   set_results(result, std::move(records));
+  if (result.where.empty()) set_evaluation(result);
   return result;
 }
 
@@ -153,8 +211,11 @@ RunResult read_result(const std::string& folder) {
   const RunFolder run{folder};
   RunResult result = result_of(folder, read_metrics(run));
   if (result.where.empty())
-    throw Error(Exit::bad_input, "{}: no results yet: {} contains neither a test nor a validation",
-                folder, run.metrics().string());
+    throw Error(
+        Exit::bad_input,
+        "{}: no results yet: {} contains neither a test nor a validation; heed eval {} measures and "
+        "records the metrics",
+        folder, run.metrics().string(), folder);
   return result;
 }
 
@@ -189,7 +250,7 @@ Comparison::Comparison(const std::vector<RunResult>& results) : keys_(differing_
   require_comparable(results);
   for (const RunResult& result : results) {
     std::vector<std::string> values;
-    for (const std::string& key : keys_) values.push_back(find_field(key)->print(result.config));
+    for (const std::string& key : keys_) values.push_back(value_of(result, key));
     const auto same = std::ranges::find(groups_, values, &RunGroup::values);
     if (same != groups_.end())
       same->runs.push_back(&result);
@@ -323,6 +384,21 @@ std::string Comparison::markdown() const {
   return text + (groups_.size() > 1 ? "\n" : "");
 }
 
+std::string Comparison::latex() const {
+  const auto all = rows();
+  const std::size_t names = std::max<std::size_t>(keys_.size(), 1);
+  std::string text = fmt::format("\\begin{{tabular}}{{{}{}}}\n\\toprule\n", std::string(names, 'l'),
+                                 std::string(all.front().size() - names, 'r'));
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    std::vector<std::string> cells;
+    for (const std::string& cell : all[i]) cells.push_back(latex_text(cell));
+    text += fmt::format("{} \\\\\n{}", fmt::join(cells, " & "), i == 0 ? "\\midrule\n" : "");
+  }
+  text += "\\bottomrule\n\\end{tabular}\n";
+  for (const std::string& verdict : verdicts()) text += fmt::format("% {}\n", verdict);
+  return text;
+}
+
 nlohmann::json Comparison::json() const {
   nlohmann::json record{{"keys", keys_},
                         {"metric", info_of(main_).name},
@@ -331,7 +407,8 @@ nlohmann::json Comparison::json() const {
   for (const RunGroup& group : groups_) {
     nlohmann::json entry{{"config", nlohmann::json::object()}, {"runs", nlohmann::json::array()}};
     for (const std::string& key : keys_)
-      entry["config"][key] = find_field(key)->get(group.runs.front()->config);
+      entry["config"][key] = key == weights_key ? nlohmann::json(value_of(*group.runs.front(), key))
+                                                : find_field(key)->get(group.runs.front()->config);
     for (const RunResult* run : group.runs)
       entry["runs"].push_back(
           {{"run", run->folder}, {"seed", run->config.seed}, {"data", run->where}});

@@ -16,12 +16,14 @@ namespace heed {
 struct RunResult {
   std::string folder;
   Config config;
-  /// The newest record of metrics.jsonl with final metrics, or of a later validation; null if the
-  /// run has neither.
+  /// The newest record of metrics.jsonl with final metrics, or of a later validation; without
+  /// either, what `heed eval` has last measured on a split; else null.
   nlohmann::json record;
   /// The data on which the metrics were measured: "test", "valid", or "valid, step 500"; empty if
   /// the run has no metrics yet.
   std::string where;
+  /// How `heed prune` or `heed quantize` has derived the weights: "quantised"; empty: trained.
+  std::string derived = {};
 };
 
 /// The value of a metric; nullopt if the run has none.
@@ -31,8 +33,8 @@ std::optional<double> figure(const RunResult& result, Metric metric);
 /// is damaged or a field that heed reads (kind, step, seconds, …) has the wrong type.
 std::vector<nlohmann::json> read_metrics(const RunFolder& run);
 
-/// Sets `record` and `where` from the records of metrics.jsonl, if these contain final metrics or a
-/// validation. Throws Error(bad_input) for a record without kind, or for metrics without step.
+/// Sets `derived`, and `record` and `where` if the records of metrics.jsonl contain final metrics or
+/// a validation. Throws Error(bad_input) for a record without kind, or for metrics without step.
 void set_results(RunResult& result, std::vector<nlohmann::json> records);
 /// Reads a run folder. Throws Error(usage) if the folder is not a run, Error(bad_input) if the run
 /// has no metrics yet or its metrics.jsonl is damaged.
@@ -69,7 +71,8 @@ class Comparison {
   /// and outlive the comparison. Throws Error(usage) if the tasks differ or a folder occurs twice.
   explicit Comparison(const std::vector<RunResult>& results);
 
-  /// The keys whose values differ, except the seed and keys that cannot change the results.
+  /// The keys whose values differ, except the seed and keys that cannot change the results. The last
+  /// one is "weights" if the weights of some runs are derived from those of others.
   const std::vector<std::string>& keys() const { return keys_; }
   const std::vector<RunGroup>& groups() const { return groups_; }
   /// The metrics for which at least one run has a value.
@@ -89,6 +92,7 @@ class Comparison {
 
   std::string text() const;      ///< table for the terminal, then the verdicts
   std::string markdown() const;  ///< table and verdicts in Markdown
+  std::string latex() const;     ///< a table for the package booktabs; the verdicts are comments
   nlohmann::json json() const;
 
  private:

@@ -16,9 +16,16 @@ namespace {
 
 /// The files of a run other than config.yaml, checkpoints/ and .lock.
 std::vector<std::string> names_of_a_run() {
-  std::vector<std::string> names{"run.json",      "metrics.jsonl", "metrics.jsonl.damaged",
-                                 "outputs.jsonl", "train.log",     "best",
-                                 "last",          "average",       "tensorboard"};
+  std::vector<std::string> names{"run.json",
+                                 "metrics.jsonl",
+                                 "metrics.jsonl.damaged",
+                                 "outputs.jsonl",
+                                 "evaluations.jsonl",
+                                 "train.log",
+                                 "best",
+                                 "last",
+                                 "average",
+                                 "tensorboard"};
   for (const char* side : {"tokenizer", "source", "target"}) {
     for (const char* kind : {".model", ".vocab"}) names.push_back(std::string(side) + kind);
   }

@@ -18,6 +18,8 @@ struct RunFolder {
   std::filesystem::path config() const { return path / "config.yaml"; }
   std::filesystem::path metrics() const { return path / "metrics.jsonl"; }
   std::filesystem::path outputs() const { return path / "outputs.jsonl"; }
+  /// What `heed eval` has measured, one record for each call.
+  std::filesystem::path evaluations() const { return path / "evaluations.jsonl"; }
   std::filesystem::path log() const { return path / "train.log"; }
   std::filesystem::path average() const { return path / "average"; }
 };

@@ -11,6 +11,7 @@
 #include <csignal>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <thread>
 
@@ -30,6 +31,7 @@ namespace heed {
 namespace {
 
 constexpr auto pause = std::chrono::milliseconds(200);
+constexpr int pauses_per_update = 5;  // of the progress bar, which reads the metrics of all runs
 
 /// The reason why a run failed: the signal that killed it, or its exit status and the last line of
 /// its messages.
@@ -49,7 +51,9 @@ std::string reason_of(const ProgramResult& result) {
 class Sweep {
  public:
   Sweep(const SweepOptions& options, const std::vector<SweepMember>& members)
-      : options_(options), members_(members), state_(members.size()) {}
+      : options_(options), members_(members), state_(members.size()) {
+    if (detect_style(STDERR_FILENO).terminal) bar_.emplace("sweep");
+  }
 
   SweepResult run() {
     if (options_.halving)
@@ -102,7 +106,10 @@ class Sweep {
       }
     };
     std::thread watch([&] {
-      while (!ended && signals_.stop() == 0) std::this_thread::sleep_for(pause);
+      for (int n = 0; !ended && signals_.stop() == 0; ++n) {
+        if (n % pauses_per_update == 0) show_progress(runs, round);
+        std::this_thread::sleep_for(pause);
+      }
       pass_on(signals_.stop());
     });
     std::vector<std::thread> threads;
@@ -110,6 +117,38 @@ class Sweep {
     for (std::thread& thread : threads) thread.join();
     ended = true;
     watch.join();
+    if (bar_) bar_->finish();
+  }
+
+  /// On a terminal, shows the steps that the runs of a round have made. A run without a limit of
+  /// steps makes the total unknown.
+  void show_progress(const std::vector<std::size_t>& runs, const Round& round) {
+    if (!bar_) return;
+    ProgressState progress;
+    bool known = true;
+    for (const std::size_t i : runs) {
+      const std::int64_t steps =
+          round.steps > 0 ? round.steps
+                          : read_config(options_.config, members_[i].overrides).train.steps;
+      known = known && steps > 0;
+      progress.total += steps;
+      try {
+        std::int64_t step = 0;
+        for (const nlohmann::json& record : read_metrics(RunFolder{folder_of(i)}))
+          step = std::max(step, record.value("step", std::int64_t{0}));
+        progress.step += step;
+      } catch (const Error&) {  // reported when the run ends
+      }
+    }
+    if (!known) progress.total = 0;
+    const std::lock_guard lock(mutex_);
+    bar_->update(progress);
+  }
+
+  /// Prints a line, above the progress bar if there is one.
+  void say(const std::string& line) {
+    const std::lock_guard lock(mutex_);
+    bar_ ? bar_->note(line) : print_message(line);
   }
 
   /// Sends the signal to the processes of all runs; signal 0 does nothing.
@@ -143,6 +182,8 @@ class Sweep {
           schedule.name == ScheduleKind::cosine || schedule.name == ScheduleKind::linear;
       if (!begun && ends && schedule.steps == 0)
         words.push_back(fmt::format("optim.schedule.steps={}", round.all));
+      if (!begun && schedule.warmup != ScheduleOptions::automatic)
+        words.push_back(fmt::format("optim.schedule.warmup={}", schedule.warmup));
     }
     return words;
   }
@@ -167,7 +208,7 @@ class Sweep {
       set_process(i, 0);
       // A process that an earlier, killed sweep started may still be training this run.
       if (!waits && result.status == static_cast<int>(Exit::locked))
-        print_message(members_[i].name + "  waits for another process that is training it");
+        say(members_[i].name + "  waits for another process that is training it");
     }
     if (result.status == 0)
       state_[i].finished = true;
@@ -195,10 +236,9 @@ class Sweep {
   void report(std::size_t i, std::size_t done, std::size_t all, const Round& round,
               const std::string& outcome) {
     if (!state_[i].finished && state_[i].reason.empty()) return;  // stopped by a signal
-    print_message(fmt::format("{} of {}{}  {}  {}", done, all,
-                              round.steps > 0 ? fmt::format(", {} steps", round.steps) : "",
-                              members_[i].name,
-                              state_[i].finished ? outcome : "failed: " + state_[i].reason));
+    say(fmt::format("{} of {}{}  {}  {}", done, all,
+                    round.steps > 0 ? fmt::format(", {} steps", round.steps) : "", members_[i].name,
+                    state_[i].finished ? outcome : "failed: " + state_[i].reason));
   }
 
   // ---- halving ----------------------------------------------------------------------------------
@@ -268,7 +308,8 @@ class Sweep {
   const std::vector<SweepMember>& members_;
   std::vector<State> state_;
   SignalRequests signals_;
-  std::mutex mutex_;
+  std::optional<ProgressBar> bar_;  ///< on a terminal
+  std::mutex mutex_;                ///< guards the processes of state_ and bar_
 };
 
 nlohmann::json record_of(const SweepOptions& options, const std::vector<SweepMember>& members) {

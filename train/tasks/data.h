@@ -3,6 +3,7 @@
 /// with these functions and builds its model in float64.
 #include "data/batches/batcher.h"
 #include "data/batches/dataset.h"
+#include "data/sources/corpus.h"
 #include "data/tokenizers/tokenizer.h"
 #include "train/config/config.h"
 #include "train/run/run_record.h"
@@ -18,6 +19,10 @@ struct ExperimentData {
   /// name them. "" for an empty split.
   std::string valid_lines, test_lines;
 };
+
+/// The checksum of a split for ExperimentData::valid_lines and test_lines. `encoded`: the same split,
+/// encoded.
+std::string digest_of_lines(const Split& split, const Dataset& encoded);
 
 /// Reads the files, trains or loads the tokenizers, and encodes the splits. Calls Task::load of the
 /// config's task.

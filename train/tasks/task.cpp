@@ -56,25 +56,6 @@ std::string digest(const Dataset& data) {
   return sum.hex();
 }
 
-/// The checksum in ExperimentData::valid_lines and test_lines. `encoded`: the same split, encoded.
-std::string digest_of_lines(const Split& split, const Dataset& encoded) {
-  if (split.empty()) return "";
-  Sha256 sum;
-  const auto add = [&](const std::vector<std::string>& lines) {
-    for (const std::string& line : lines) {
-      const std::string with_newline = line + '\n';
-      sum.update(std::as_bytes(std::span(with_newline)));
-    }
-  };
-  if (encoded.inputs)
-    for (const std::int64_t input : encoded.input_of) encoded.inputs->add_to(sum, input);
-  else
-    add(split.source);
-  add(split.target);
-  sum.update(std::as_bytes(std::span(split.text)));
-  return sum.hex().substr(0, 16);
-}
-
 }  // namespace
 
 ExperimentData Task::load(const Tokenizers* tokenizers) const {
@@ -387,6 +368,24 @@ std::string Generator::continuation(const std::string&, const TextCallback&) {
 HEED_END
 
 namespace heed {
+
+std::string digest_of_lines(const Split& split, const Dataset& encoded) {
+  if (split.empty()) return "";
+  Sha256 sum;
+  const auto add = [&](const std::vector<std::string>& lines) {
+    for (const std::string& line : lines) {
+      const std::string with_newline = line + '\n';
+      sum.update(std::as_bytes(std::span(with_newline)));
+    }
+  };
+  if (encoded.inputs)
+    for (const std::int64_t input : encoded.input_of) encoded.inputs->add_to(sum, input);
+  else
+    add(split.source);
+  add(split.target);
+  sum.update(std::as_bytes(std::span(split.text)));
+  return sum.hex().substr(0, 16);
+}
 
 ExperimentData load_data(const Config& config, const Tokenizers* tokenizers) {
   try {

@@ -54,7 +54,8 @@ std::vector<Field> values_of(const ProgressState& state, const std::string& spar
   if (state.loss) fields.push_back({fmt::format("loss {:.4f}", *state.loss), 1});
   if (!sparkline.empty()) fields.push_back({sparkline, 7});
   if (state.tokens_per_second)
-    fields.push_back({format_quantity(*state.tokens_per_second) + " tok/s", 5});
+    fields.push_back(
+        {fmt::format("{} {}", format_quantity(*state.tokens_per_second), state.rate), 5});
   if (state.learning_rate) fields.push_back({fmt::format("lr {:.2e}", *state.learning_rate), 6});
   if (state.seconds_left) fields.push_back({"ETA " + format_duration(*state.seconds_left), 2});
   return fields;

@@ -66,6 +66,17 @@ BOOST_AUTO_TEST_CASE(runs_that_differ_only_in_seed_name_and_threads_form_one_gro
              "| post | 2 | test | 0.5000 ± 0.0000 | 89.00 % ± 1.41 % | 1.5 |\n"
              "\n- model.norm=post: exact match higher by 7.00 points: the ranges of 2 and 2 seeds "
              "do not overlap\n");
+  BOOST_TEST(comparison.latex() ==
+             R"(\begin{tabular}{lrrrrr}
+\toprule
+model.norm & seeds & data & loss & exact match & minutes \\
+\midrule
+pre & 2 & test & 0.5000 $\pm$ 0.0000 & 82.00 \% $\pm$ 2.83 \% & 1.5 \\
+post & 2 & test & 0.5000 $\pm$ 0.0000 & 89.00 \% $\pm$ 1.41 \% & 1.5 \\
+\bottomrule
+\end{tabular}
+% model.norm=post: exact match higher by 7.00 points: the ranges of 2 and 2 seeds do not overlap
+)");
   const nlohmann::json record = comparison.json();
   BOOST_TEST(record["groups"][1]["config"]["model.norm"] == "post");
   BOOST_TEST(record["groups"][1]["runs"].size() == 2);
@@ -165,6 +176,37 @@ BOOST_AUTO_TEST_CASE(field_of_the_wrong_type_is_refused_with_its_name) {
     BOOST_TEST(contains(error_of(Exit::bad_input, [&] { read_result(run); }),
                         fmt::format("{}:2: {}", file, message)));
   }
+}
+
+BOOST_AUTO_TEST_CASE(derived_run_has_its_last_evaluation_on_a_split_and_a_row_of_its_own) {
+  Runs runs;
+  const std::string trained = runs.add("seed: 1\n", 0.5), pruned = runs.add("seed: 1\n", 0.1);
+  put(pruned + "/metrics.jsonl", "{\"kind\":\"pruned\",\"from\":\"a_b\",\"removed_heads\":12}\n");
+  HEED_CHECK_ERROR(Exit::bad_input, "heed eval " + pruned + " measures", read_result(pruned));
+  const auto evaluation = [](const char* split, const char* settings, double exact_match) {
+    return fmt::format(
+        "{{\"split\":\"{}\",\"settings\":\"{}\",\"lines\":\"\",\"exact_match\":{}}}\n", split,
+        settings, exact_match);
+  };
+  const std::string file = pruned + "/evaluations.jsonl";
+  put(file, evaluation("valid", "", 0.2) + evaluation("files", "", 0.9));
+  BOOST_TEST(read_result(pruned).where == "valid");
+  put(file, evaluation("test", "", 0.3) + evaluation("test", "", 0.25) +
+                evaluation("test", "decode.beam=1", 0.8) + evaluation("valid", "", 0.7));
+  const std::vector<RunResult> both{read_result(trained), read_result(pruned)};
+  BOOST_TEST(both[1].where == "test");
+  const Comparison comparison(both);
+  BOOST_TEST(
+      comparison.text() ==
+      "weights           seeds  data  loss    exact match  minutes\n"
+      "trained           1      test  0.5000  50.00 %      1.5\n"
+      "pruned, 12 heads  1      test  -       25.00 %      0.0\n"
+      "weights=pruned, 12 heads: exact match lower by 25.00 points: one seed cannot show how "
+      "much results vary between seeds\n");
+  BOOST_TEST(comparison.json()["groups"][1]["config"]["weights"] == "pruned, 12 heads");
+  put(file, "{\"split\":\"test\"}\n");
+  HEED_CHECK_ERROR(Exit::bad_input, "evaluations.jsonl: not the record of an evaluation",
+                   read_result(pruned));
 }
 
 BOOST_AUTO_TEST_CASE(run_without_test_metrics_has_the_metrics_of_its_last_validation) {

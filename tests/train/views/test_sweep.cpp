@@ -122,10 +122,10 @@ BOOST_AUTO_TEST_CASE(folder_of_another_sweep_is_refused) {
                       "holds another sweep"));
   put(plan.config, "# moved, or with a comment\nname: other\nthreads: 1\n" + base);
   claim_folder(options, two);
-  put(plan.config, base + "train: {steps: 9}\n");
+  put(plan.config, base + "optim: {schedule: {warmup: 1}}\ntrain: {steps: 9}\n");
   BOOST_TEST(contains(error_of(Exit::usage, [&] { claim_folder(options, two); }),
                       "c.yaml has changed since the sweep in " + options.folder.string() +
-                          " began: train.steps. The remaining runs"));
+                          " began: optim.schedule.warmup, train.steps. The remaining runs"));
   put(plan.folder / "s" / "sweep.json", "[]");
   BOOST_TEST(
       contains(error_of(Exit::usage, [&] { claim_folder(options, two); }), "holds another sweep"));

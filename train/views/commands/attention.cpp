@@ -10,6 +10,7 @@
 #include "train/run/run_folder.h"
 #include "train/terminal/run_log.h"
 #include "train/views/commands/line.h"
+#include "train/views/commands/view_file.h"
 #include "train/views/report/attention/page.h"
 
 namespace heed {
@@ -22,7 +23,7 @@ struct AttentionCommand : RunArguments {
   std::string target;
   std::string layer;                 ///< dot-separated parts of layer names; empty: all layers
   std::optional<std::int64_t> head;  ///< head to show, counted from 0; unset: all
-  std::string output = "attention.html";
+  std::string output;                ///< empty: reports/attention.html of the run
   bool json = false;
   std::string view = "map";           ///< kind of drawing: map, lines, neurons, graph, rollout
   std::optional<std::int64_t> query;  ///< neurons view: row of the query, from 0; unset: the last
@@ -54,14 +55,15 @@ double millimetres(const std::string& text) {
 /// Throws Error(usage) if an option does not fit the view or the output, if one that the view
 /// requires is missing, or if more layers are selected than the view can draw.
 void check_figure(const AttentionCommand& options, const std::vector<std::string>& layers) {
-  const bool drawing = options.output.ends_with(".svg") && !options.json;
+  const bool drawing = names_drawing(options.output) && !options.json;
   for (const auto& [name, given] :
        {std::pair("--view", options.view != "map"), {"--width", !options.width.empty()}}) {
     if (given && !drawing)
-      throw Error(Exit::usage,
-                  "{} is for drawings: give --output a name that ends in .svg (a page "
-                  "contains all views)",
-                  name);
+      throw Error(
+          Exit::usage,
+          "{} is for drawings: give --output a name that ends in .svg, .png or .pdf (a page "
+          "contains all views)",
+          name);
   }
   if (!drawing) return;
   const bool graph = options.view == "graph" || options.view == "rollout";
@@ -73,7 +75,7 @@ void check_figure(const AttentionCommand& options, const std::vector<std::string
                 options.view);
   if (!graph && layers.size() > 1) {
     throw Error(Exit::usage,
-                "an SVG file contains one layer, but {} are chosen; give --layer with one of {}",
+                "a drawing contains one layer, but {} are chosen; give --layer with one of {}",
                 layers.size(), fmt::join(layers, ", "));
   }
   if (options.view == "neurons" && !options.head)
@@ -106,9 +108,9 @@ std::string figure(const AttentionMaps& maps, const AttentionCommand& options) {
 int attention_command(const AttentionCommand& options) {
   require_utf8("--input", options.input);
   require_utf8("--target", options.target);
-  if (!options.json)
+  if (!options.json && !names_drawing(options.output))
     refuse_other_formats(options.output, "heed attention",
-                         "a page, or a drawing to a file whose name ends in .svg");
+                         "a page, or a drawing to a file whose name ends in .svg, .png or .pdf");
   const TrainedModel trained = TrainedModel::open(options.run, options.overrides, options.weights);
   const Architecture architecture = trained.task->info().architecture;
   const bool has_target = has_encoder(architecture) && has_decoder(architecture);
@@ -137,26 +139,29 @@ int attention_command(const AttentionCommand& options) {
   if (std::ranges::any_of(maps.layers,
                           [&](const LayerWeights& layer) { return maps.queries(layer).empty(); }))
     throw Error(Exit::usage, "--input: a line without tokens has no attention weights");
-  write_output(options.output, [&](const Sink& sink) {
-    if (options.json) {
-      nlohmann::json record = json_of(maps);
-      record["input"] = options.input;
-      record["output"] = output;
-      record.update(trained.weights.json());
+  if (options.json) {
+    nlohmann::json record = json_of(maps);
+    record["input"] = options.input;
+    record["output"] = output;
+    record.update(trained.weights.json());
+    write_output(options.output, [&](const Sink& sink) {
       sink(record.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
-    } else if (options.output.ends_with(".svg")) {
-      sink(figure(maps, options));
-    } else {
-      PageHead head{fmt::format("Attention of {}", trained.config.name),
-                    {{"input", options.input}}};
-      if (!output.empty()) head.lines.emplace_back("output", output);
-      if (!read.empty()) head.lines.emplace_back("tokens", read);
-      head.lines.emplace_back("weights", trained.weights.text());
-      sink(attention_page(maps, head));
-    }
-  });
-  if (!is_standard_output(options.output))
-    print_message("heed: output written to " + options.output);
+    });
+    if (!is_standard_output(options.output))
+      print_message("heed: output written to " + options.output);
+    return 0;
+  }
+  const std::string path =
+      options.output.empty() ? report_file(options.run, "attention.html") : options.output;
+  if (names_drawing(path)) {
+    write_view(path, figure(maps, options));
+  } else {
+    PageHead head{fmt::format("Attention of {}", trained.config.name), {{"input", options.input}}};
+    if (!output.empty()) head.lines.emplace_back("output", output);
+    if (!read.empty()) head.lines.emplace_back("tokens", read);
+    head.lines.emplace_back("weights", trained.weights.text());
+    write_view(path, attention_page(maps, head));
+  }
   return 0;
 }
 
@@ -165,10 +170,10 @@ int attention_command(const AttentionCommand& options) {
 void add_attention(CommandLine& line) {
   const auto [command, options] = add_command<AttentionCommand>(
       line, "attention", Needs::model, "what each head of a model attends to", attention_command);
-  CLI::Option* const output =
-      add_choice(command, results, "--output", options->output, "FILE",
-                 "output file: a drawing if its name ends in .svg, else a page (default: "
-                 "attention.html; with --json, standard output)");
+  CLI::Option* const output = add_choice(
+      command, results, "--output", options->output, "FILE",
+      "output file: a drawing if its name ends in .svg, .png or .pdf, else a page (default: "
+      "reports/attention.html in the run's folder; with --json, standard output)");
   command->parse_complete_callback([options = options, output] {
     if (options->json && output->empty()) options->output = "-";
   });

@@ -10,7 +10,7 @@ namespace {
 
 struct CompareCommand {
   std::vector<std::string> runs;
-  bool json = false, markdown = false;
+  bool json = false, markdown = false, latex = false;
   std::string output = "-";
 };
 
@@ -25,7 +25,9 @@ int compare_command(const CompareCommand& options) {
     if (options.json) {
       sink(comparison.json().dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
     } else {
-      sink(options.markdown ? comparison.markdown() : comparison.text());
+      sink(options.markdown ? comparison.markdown()
+           : options.latex  ? comparison.latex()
+                            : comparison.text());
     }
   });
   return 0;
@@ -41,15 +43,20 @@ void add_compare(CommandLine& line) {
       ->required();
   CLI::Option* const markdown =
       add_flag(command, results, "--markdown", options->markdown, "print the table as Markdown");
+  CLI::Option* const latex = add_flag(command, results, "--latex", options->latex,
+                                      "print the table for LaTeX's package booktabs")
+                                 ->excludes(markdown);
   add_flag(command, results, "--json", options->json, "print the metrics as one JSON object")
-      ->excludes(markdown);
+      ->excludes(markdown)
+      ->excludes(latex);
   add_choice(command, results, "--output", options->output, "FILE",
              "output file of the table (default: -, standard output)");
   command->footer(
       "Runs that differ only in their seed share a row: mean ± standard deviation. The columns\n"
       "are the keys whose values differ, and the metrics on the test data or, if there was no\n"
-      "test, in the last validation. Each row after the first is judged by whether its range\n"
-      "(minimum to maximum) overlaps with that of the first row.\n"
+      "test, in the last validation; heed eval measures those of a pruned or quantised copy. Each\n"
+      "row after the first is judged by whether its range (minimum to maximum) overlaps with that\n"
+      "of the first row.\n"
       "Examples:\n"
       "  heed compare runs/pre-1 runs/pre-2 runs/post-1 runs/post-2\n"
       "  heed compare runs/copy-sweep");

@@ -3,7 +3,7 @@
 #include "autograd/base/error.h"
 #include "train/commands/command_line.h"
 #include "train/commands/output.h"
-#include "train/terminal/run_log.h"
+#include "train/views/commands/view_file.h"
 #include "train/views/report/plots.h"
 
 namespace heed {
@@ -28,10 +28,11 @@ int plot_command(const PlotCommand& options) {
                             : read_config(options.config, overrides);
   const std::vector<Drawing> drawings = plots_of(options.what, config, options.length);
   const std::string output = options.output.empty() ? options.what + ".svg" : options.output;
-  refuse_other_formats(output, "heed plot", "SVG files");
+  if (!names_drawing(output))
+    refuse_other_formats(output, "heed plot",
+                         "drawings to files whose names end in .svg, .png or .pdf");
   if (!no_config) refuse_output_over_input(output, {options.config});
-  write_output(output, [&](const Sink& sink) { sink(svg_file(arranged(drawings, 2))); });
-  if (!is_standard_output(output)) print_message("heed: output written to " + output);
+  write_view(output, svg_file(arranged(drawings, 2)));
   return 0;
 }
 
@@ -50,7 +51,7 @@ void add_plot(CommandLine& line) {
              "number of positions to draw (default: 64)")
       ->check(CLI::Range(std::int64_t{4}, std::int64_t{4096}));
   add_choice(command, results, "--output", options->output, "FILE",
-             "the drawing, an SVG file (default: WHAT.svg)");
+             "the drawing, a file whose name ends in .svg, .png or .pdf (default: WHAT.svg)");
   command->footer(
       "Examples:\n"
       "  heed plot positions model.d_model=128 --length 100\n"

@@ -13,6 +13,7 @@
 #include "train/run/run_lock.h"
 #include "train/terminal/run_log.h"
 #include "train/views/commands/bench.h"
+#include "train/views/commands/view_file.h"
 #include "train/views/draw/heat_map.h"
 #include "train/views/report/attention/page.h"
 #include "train/views/report/model_summary.h"
@@ -28,7 +29,7 @@ struct ReportCommand {
   bool follow = false;           ///< rewrite the page while the runs are in progress
   std::int64_t every = 10;       ///< interval between rewrites, in seconds
   bool profile = false;          ///< measure the time of each op
-  std::string output = "report.html";
+  std::string output;            ///< empty: reports/report.html of the first folder
 };
 
 /// The layer whose attention a report shows: the last layer with cross-attention or, if there is
@@ -131,19 +132,18 @@ std::vector<History> read_all(const std::vector<std::string>& runs) {
 
 void write_page(const ReportCommand& options, bool running) {
   const std::vector<History> histories = read_all(options.runs);
-  const std::string page =
-      options.output.ends_with(".svg")
-          ? svg_file(arranged(report_curves(histories), 2))
-          : report_page(histories, extras_of(options, histories.front(), running));
-  write_output(options.output, [&](const Sink& sink) { sink(page); });
+  write_view(options.output,
+             names_drawing(options.output)
+                 ? svg_file(arranged(report_curves(histories), 2))
+                 : report_page(histories, extras_of(options, histories.front(), running)));
 }
 
 int report_command(const ReportCommand& named) {
   ReportCommand options = named;
   options.runs = run_folders(named.runs);
-  refuse_other_formats(
-      options.output, "heed report",
-      "a page, which a browser can print to PDF, or curves to a file whose name ends in .svg");
+  if (!names_drawing(options.output))
+    refuse_other_formats(options.output, "heed report",
+                         "a page, or curves to a file whose name ends in .svg, .png or .pdf");
   for (const std::string& run : options.runs)
     refuse_output_over_input(options.output, files_of({run}));
   if (!options.csv.empty()) {
@@ -155,10 +155,9 @@ int report_command(const ReportCommand& named) {
     return std::ranges::any_of(options.runs,
                                [](const std::string& run) { return RunLock::is_held(run); });
   };
+  if (options.output.empty()) options.output = report_file(named.runs.front(), "report.html");
   bool running = any_is_running();
   write_page(options, running);
-  if (!is_standard_output(options.output))
-    print_message("heed: output written to " + options.output);
   while (options.follow && running) {
     std::this_thread::sleep_for(std::chrono::seconds(options.every));
     running = any_is_running();  // checked before reading, so the last page is final
@@ -176,10 +175,11 @@ void add_report(CommandLine& line) {
   add_argument(command, "RUN", options->runs,
                "run folders, or the folder of a sweep; each run is compared with the first")
       ->required();
-  CLI::Option* const output =
-      add_choice(command, results, "--output", options->output, "FILE",
-                 "output file: the curves of loss and metric if its name ends in .svg, else a page "
-                 "(default: report.html); with --csv, a table (default: -, standard output)");
+  CLI::Option* const output = add_choice(
+      command, results, "--output", options->output, "FILE",
+      "output file: the curves of loss and metric if its name ends in .svg, .png or .pdf, "
+      "else a page (default: reports/report.html in the first run's folder); with --csv, "
+      "a table (default: -, standard output)");
   CLI::Option* const csv =
       add_choice(command, results, "--csv", options->csv, "NAME",
                  "print this curve, such as train.loss or valid.bleu, as CSV instead; may be "

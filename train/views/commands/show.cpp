@@ -14,6 +14,7 @@
 #include "train/run/run_folder.h"
 #include "train/tasks/task.h"
 #include "train/terminal/run_log.h"
+#include "train/views/commands/view_file.h"
 #include "train/views/report/model_drawing.h"
 #include "train/views/report/model_summary.h"
 #include "train/views/report/tape_drawing.h"
@@ -74,7 +75,7 @@ std::string shown_text(const ShowCommand& options, const Config& config) {
     tokenizers = load_tokenizers(options.config, config);
   const ModelSummary summary = summarize_model(config, tokenizers);
   if (options.tape) return drawn_tape(config, summary);
-  if (options.output.ends_with(".svg")) return model_drawing(config, summary.vocabulary);
+  if (names_drawing(options.output)) return model_drawing(config, summary.vocabulary);
   const std::vector<Plugin> plugins = plugins_of(config.plugins);
   if (!options.json)
     return fmt::format("{}\n{}{}", write_yaml(config), plugin_lines(plugins), summary.text());
@@ -107,15 +108,16 @@ std::string drawn_model(const ShowCommand& options) {
 
 int show_command(const ShowCommand& options) {
   const bool fixed = options.schema || options.config == "reference",
-             drawing = options.output.ends_with(".svg");
+             drawing = names_drawing(options.output);
   if (fixed && !options.overrides.empty()) {
     throw Error(Exit::usage, "{}: show reference and --schema accept no overrides",
                 options.overrides.front());
   }
-  refuse_other_formats(options.output, "heed show",
-                       "text, or a drawing to a file whose name ends in .svg");
+  if (!drawing)
+    refuse_other_formats(options.output, "heed show",
+                         "text, or a drawing to a file whose name ends in .svg, .png or .pdf");
   if (options.tape && !drawing)
-    throw Error(Exit::usage, "--tape: give --output a name that ends in .svg");
+    throw Error(Exit::usage, "--tape: give --output a name that ends in .svg, .png or .pdf");
   if (drawing && (options.json || fixed)) {
     throw Error(Exit::usage,
                 "--output {}: only a model or, with --tape, a training step can "
@@ -123,6 +125,10 @@ int show_command(const ShowCommand& options) {
                 options.output);
   }
   const std::string text = drawn_model(options);
+  if (drawing) {
+    write_view(options.output, text);
+    return 0;
+  }
   write_output(options.output, [&](const Sink& sink) { sink(text); });
   if (!is_standard_output(options.output))
     print_message("heed: output written to " + options.output);

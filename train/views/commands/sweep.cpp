@@ -5,6 +5,7 @@
 #include "autograd/base/error.h"
 #include "train/commands/command_line.h"
 #include "train/terminal/run_log.h"
+#include "train/views/commands/view_file.h"
 #include "train/views/report/runs/report_page.h"
 
 namespace heed {
@@ -37,9 +38,7 @@ void show_results(const SweepCommand& options, const SweepOptions& sweep,
   } else {
     fmt::print("{}", comparison.text());
   }
-  const std::filesystem::path page = sweep.folder / "report.html";
-  write_file_durably(page, report_page(histories, {}));
-  print_message(fmt::format("heed: report written to {}", page.string()));
+  write_view(sweep.folder / "report.html", report_page(histories, {}));
 }
 
 int sweep_command(const SweepCommand& options) {

@@ -8,6 +8,7 @@
 #include "train/tasks/model.h"
 #include "train/terminal/run_log.h"
 #include "train/views/commands/line.h"
+#include "train/views/commands/view_file.h"
 #include "train/views/report/attention/trace_page.h"
 
 namespace heed {
@@ -87,17 +88,18 @@ int trace_command(const TraceCommand& options) {
   if (const std::string read = tokens_read(trained, options.input); !read.empty())
     head.lines.emplace_back("tokens", read);
   head.lines.emplace_back("weights", weights);
+  if (page && !options.json) {
+    write_view(options.output, trace_page(trace, head));
+    return 0;
+  }
   write_output(options.output, [&](const Sink& sink) {
-    if (options.json) {
-      nlohmann::json record = json_of(trace);
-      record["input"] = options.input;
-      record["target"] = target;
-      record["weights"] = weights;
-      if (is_run) record.update(trained.weights.json());
-      sink(record.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
-    } else {
-      sink(page ? trace_page(trace, head) : trace_text(trace, head));
-    }
+    if (!options.json) return sink(trace_text(trace, head));
+    nlohmann::json record = json_of(trace);
+    record["input"] = options.input;
+    record["target"] = target;
+    record["weights"] = weights;
+    if (is_run) record.update(trained.weights.json());
+    sink(record.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
   });
   if (!is_standard_output(options.output))
     print_message("heed: output written to " + options.output);

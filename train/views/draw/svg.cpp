@@ -67,22 +67,21 @@ text{font:10px system-ui,sans-serif;fill:var(--ink)}
 )";
 }
 
-namespace {
-
-/// Replaces CSS variables with the light colours, because many print programs do not support them.
-std::string on_paper(std::string style) {
-  const std::string_view colours = drawing_style().substr(0, drawing_style().find('\n'));
-  constexpr std::string_view use = "var(";
-  for (std::size_t at = 0; (at = style.find(use, at)) != std::string::npos;) {
-    const std::size_t end = style.find(')', at);
-    const std::string name = style.substr(at + use.size(), end - at - use.size()) + ":";
-    const std::string_view value = colours.substr(colours.find(name) + name.size());
-    style.replace(at, end + 1 - at, value.substr(0, value.find_first_of(";}")));
+std::string in_light_colours(std::string svg) {
+  if (const std::size_t dark = svg.find("@media(prefers-color-scheme"); dark != std::string::npos)
+    svg.erase(dark, svg.find('\n', dark) + 1 - dark);
+  std::string_view colours = drawing_style().substr(0, drawing_style().find('}'));
+  for (std::size_t name; (name = colours.find("--")) != std::string_view::npos;) {
+    colours.remove_prefix(name);
+    const std::size_t colon = colours.find(':');
+    const std::string use = fmt::format("var({})", colours.substr(0, colon));
+    const std::string_view value = colours.substr(colon + 1, colours.find(';') - colon - 1);
+    for (std::size_t at = 0; (at = svg.find(use, at)) != std::string::npos;)
+      svg.replace(at, use.size(), value);
+    colours.remove_prefix(colon);
   }
-  return style;
+  return svg;
 }
-
-}  // namespace
 
 Drawing arranged(const std::vector<Drawing>& drawings, std::size_t columns) {
   Drawing all;
@@ -111,12 +110,11 @@ std::string svg_element(const Drawing& d, double millimetres) {
 }
 
 std::string svg_file(const Drawing& d, double millimetres) {
-  const bool paper = millimetres > 0;
-  std::string style(drawing_style());
-  if (paper) style.erase(0, style.find('\n', style.find("@media")) + 1);
   const std::string head = fmt::format(
-      "<style>{}</style>\n<rect width=\"100%\" height=\"100%\" fill=\"var(--back)\"/>\n", style);
-  return svg_element({d.width, d.height, (paper ? on_paper(head) : head) + d.body}, millimetres);
+      "<style>{}</style>\n<rect width=\"100%\" height=\"100%\" fill=\"var(--back)\"/>\n",
+      drawing_style());
+  const std::string file = svg_element({d.width, d.height, head + d.body}, millimetres);
+  return millimetres > 0 ? in_light_colours(file) : file;
 }
 
 std::string html_page(std::string_view title, std::string_view style, std::string_view body,

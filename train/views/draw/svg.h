@@ -52,6 +52,10 @@ struct Drawing {
 /// Arranges drawings in rows, with `columns` drawings in each.
 Drawing arranged(const std::vector<Drawing>& drawings, std::size_t columns);
 
+/// A drawing with the colours of the light mode in place of CSS variables, which many print
+/// programs do not support.
+std::string in_light_colours(std::string svg);
+
 /// A drawing as an SVG file; with `millimetres` > 0, in the light colours.
 std::string svg_file(const Drawing& drawing, double millimetres = 0);
 

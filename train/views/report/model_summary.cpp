@@ -17,6 +17,7 @@ namespace {
 constexpr std::int64_t max_batches = 16;     // maximum number of batches that are averaged
 constexpr std::int64_t guessed_length = 32;  // assumed number of tokens per sequence
 constexpr std::int64_t guessed_characters = 100;
+constexpr std::int64_t guessed_labels = 10;
 
 // ---- the vocabulary -------------------------------------------------------------------------
 
@@ -27,7 +28,13 @@ bool learns_slowly(const TokenizerOptions& t) {
          (t.source_model.empty() || t.target_model.empty());
 }
 
-Vocabulary bound(const Config& config, const std::string& why) {
+/// The vocabulary of data that cannot be read, as stated in the first line of `why`.
+Vocabulary bound(const Config& config, const std::string& message) {
+  const std::string why = message.substr(0, message.find('\n'));
+  const Architecture architecture = info_of(config.task).architecture;
+  if (architecture == Architecture::encoder_of_sequences && config.data.input != InputKind::text)
+    return {{guessed_labels, guessed_labels, true},
+            fmt::format("a guess, {} labels: {}", guessed_labels, why)};
   // A character vocabulary contains all characters of the text and ignores vocab_size.
   const bool listed = config.tokenizer.kind == TokenizerKind::characters;
   const std::int64_t size = listed ? guessed_characters : config.tokenizer.vocab_size;

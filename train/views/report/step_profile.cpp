@@ -60,7 +60,7 @@ std::vector<StepProfile::Row> StepProfile::rows() const {
             [](const Row& a, const Row& b) { return a.seconds > b.seconds; });
   rows.push_back({"between the ops", 0, 0, 0, share * (working_ - in_ops)});
   rows.push_back({"idle threads", 0, 0, 0, phases_ / count() - share * working_});
-  rows.push_back({"gradient sums, update", 0, 0, 0, (steps_ - phases_) / count()});
+  rows.push_back({"gradient sums, update", 0, 0, 0, step_seconds() - phases_ / count()});
   return rows;
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 /// The time of each op in a training step, and the matrix products of the step.
+#include <algorithm>
 #include <span>
 #include <string>
 #include <vector>
@@ -39,7 +40,7 @@ class StepProfile {
   /// The ops, the most expensive first; then the time outside ops. The sum of `seconds` is
   /// step_seconds().
   std::vector<Row> rows() const;
-  double step_seconds() const { return steps_ / count(); }
+  double step_seconds() const { return std::max(steps_, phases_) / count(); }
   std::string table() const;
   nlohmann::json json() const;
 

@@ -1,0 +1,122 @@
+#include "train/views/commands/view_file.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <filesystem>
+#include <optional>
+#include <string_view>
+
+#include "autograd/base/error.h"
+#include "autograd/io/files.h"
+#include "train/commands/output.h"
+#include "train/fetch/subprocess.h"
+#include "train/terminal/run_log.h"
+#include "train/views/draw/svg.h"
+
+namespace heed {
+
+namespace {
+
+constexpr std::string_view mark = "made by heed", png_end = "IEND";
+
+/// Whether a file may be replaced: it is empty, has the style of heed's pages and drawings or ends
+/// with the mark, or it is no regular file.
+bool is_replaceable(const std::string& path) {
+  constexpr std::size_t head = 4096, tail = 64;
+  constexpr std::string_view style = ":root{color-scheme:light dark;--ink:";
+  struct stat about {};
+  if (path == "-" || ::stat(path.c_str(), &about) < 0 || !S_ISREG(about.st_mode)) return true;
+  if (is_standard_output(path) || about.st_size == 0) return true;
+  const std::string bytes = read_bytes(path);
+  if (std::string_view(bytes).substr(0, head).find(style) != std::string_view::npos) return true;
+  return bytes.find(mark, bytes.size() - std::min(bytes.size(), tail)) != std::string::npos;
+}
+
+/// A PNG chunk: length, type, data and their checksum, in network order.
+std::string png_chunk(std::string_view type_and_data) {
+  const auto number = [](std::uint64_t n) {
+    std::string bytes;
+    for (int shift = 24; shift >= 0; shift -= 8) bytes += static_cast<char>(n >> shift & 0xFF);
+    return bytes;
+  };
+  const auto* const data = reinterpret_cast<const Bytef*>(type_and_data.data());
+  const auto length = static_cast<uInt>(type_and_data.size());
+  return number(length - png_end.size()).append(type_and_data) + number(crc32(0, data, length));
+}
+
+/// Adds the mark where the format allows text: in a comment, or in a PNG chunk before the last one.
+std::string with_mark(std::string bytes, const std::string& path) {
+  if (path.ends_with(".pdf")) return fmt::format("{}\n%{}\n", bytes, mark);
+  if (!path.ends_with(".png")) return bytes;  // the style of a page or an SVG file is its mark
+  const std::size_t last_chunk = bytes.rfind(png_end) - 4;  // the chunk begins with its length
+  return bytes.insert(last_chunk, png_chunk(fmt::format("tEXtSoftware{}{}", '\0', mark)));
+}
+
+/// A temporary folder.
+struct Scratch {
+  std::string path = std::filesystem::temp_directory_path() / "heed-XXXXXX";
+  Scratch() {
+    if (::mkdtemp(path.data()) == nullptr) throw_io("create the folder", path, errno);
+  }
+  ~Scratch() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path, ignored);
+  }
+  Scratch(const Scratch&) = delete;
+  Scratch& operator=(const Scratch&) = delete;
+};
+
+/// The drawing as PNG, with two dots per pixel, or PDF.
+std::string converted(const std::string& svg, const std::string& path) {
+  const Scratch scratch;
+  const std::string from = scratch.path + "/drawing.svg", to = scratch.path + "/converted";
+  write_file_durably(from, [&](FileWriter& file) { file.write(in_light_colours(svg)); });
+  const std::string zoom = path.ends_with(".png") ? "--zoom=2" : "--zoom=1";
+  std::optional<ProgramResult> done;
+  try {
+    done = run_program(
+        {"rsvg-convert", "--format=" + path.substr(path.size() - 3), zoom, "--output=" + to, from},
+        STDERR_FILENO);
+  } catch (const Error&) {
+    throw Error(Exit::usage,
+                "--output {}: this format needs the program rsvg-convert (Debian: apt-get install "
+                "librsvg2-bin); without it, heed writes .svg files",
+                path);
+  }
+  if (done->status != 0) throw Error(Exit::failed, "{}: rsvg-convert: {}", path, done->last_line());
+  return read_bytes(to);
+}
+
+}  // namespace
+
+bool names_drawing(const std::string& path) {
+  return path.ends_with(".svg") || path.ends_with(".png") || path.ends_with(".pdf");
+}
+
+std::string report_file(const std::string& run, const std::string& name) {
+  const std::filesystem::path folder = std::filesystem::path(run) / "reports";
+  std::error_code error;
+  std::filesystem::create_directory(folder, error);
+  if (error) throw_io("create the folder", folder, error.value());
+  return folder / name;
+}
+
+void write_view(const std::string& path, const std::string& content) {
+  if (!is_replaceable(path))
+    throw Error(Exit::usage,
+                "--output {}: heed has not written this file, and does not replace it; remove it "
+                "or choose another name",
+                path);
+  const bool converts = names_drawing(path) && !path.ends_with(".svg");
+  const std::string bytes = with_mark(converts ? converted(content, path) : content, path);
+  write_output(path, [&](const Sink& sink) { sink(bytes); });
+  if (!is_standard_output(path)) print_message("heed: output written to " + path);
+}
+
+}  // namespace heed
