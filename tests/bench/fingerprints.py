@@ -15,9 +15,8 @@ STEPS = 20
 
 def fingerprint(options, config, keys):
     """The kernel and the SHA-256 of the weights after the first steps. Throws RuntimeError if heed cannot train."""
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryFile("w+") as log:
         run = pathlib.Path(folder) / "run"
-        log = (pathlib.Path(folder) / "log").open("w+")
         weights = run / f"checkpoints/step-{STEPS:08}/model.safetensors"
         # The keys of the schedule stay as they are, so the run is stopped instead of shortened.
         process = subprocess.Popen([options.heed, "train", config, "--run", run, *keys, "threads=1",
@@ -73,7 +72,7 @@ def measured(options):
 def stale(options):
     """Lists the records whose configs have other bits than when they were measured, and those that cannot be compared."""
     count = 0
-    for path in sorted((ROOT / "docs/results").glob(f"*{options.only}*.json")):
+    for path in sorted(p for p in (ROOT / "docs/results").glob("*.json") if options.only in p.stem):
         record = json.loads(path.read_text())
         lines = []
         if None in (record["measured"]["commit"], record.get("fingerprints", [])):
