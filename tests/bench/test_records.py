@@ -36,7 +36,7 @@ RECORD = {"commands": ["tests/bench/claims x"], "measured": MEASURED, "seeds": [
                                        {"head": "rate", "format": ".1%", "show": "mean"}],
                            "rows": [["low", [1, 2, 6], [0.25, 0.5, 0.75]], ["high", [7, 8, 9], None],
                                     ["middle", [5, 7, 9], {"value": 0.5, "n": 3}], ["one", [4], 0.5],
-                                    ["two", [1, 2], 0.5]]}}}
+                                    ["two", [1, 2], 0.5], ["top", [9, 10, 11], 0.5]]}}}
 PAGE = "# Page\n\n<!-- table x#t -->\n<!-- /table -->\n\n"
 
 
@@ -86,18 +86,19 @@ class Pages(unittest.TestCase):
     def test_table_without_a_record_is_reported(self):
         for cell, expected in (("12.5", 1), ("1,024 ms", 1), ("0.5 (0.4–0.6)", 1), ("`a`", 0), ("12 of 13 are", 0)):
             found = self.check(f"| a | b |\n|---|---|\n| x | {cell} |\n")
-            self.assertEqual(found, ["docs/MODELS.md:15: a table of figures without a record"] * expected, cell)
+            self.assertEqual(found, ["docs/MODELS.md:16: a table of figures without a record"] * expected, cell)
+        self.assertEqual(self.check("```\n| a | b |\n|---|---|\n| x | 12.5 |\n```\n"), [])
 
     def test_table_without_its_record_and_record_without_a_page_are_reported(self):
         found = self.check("<!-- table x#u -->\n<!-- /table -->\n")
-        self.assertEqual(found, ["docs/MODELS.md:15: docs/results/ has no table x#u"])
+        self.assertEqual(found, ["docs/MODELS.md:16: docs/results/ has no table x#u"])
         record = RECORD | {"tables": {"t": RECORD["tables"]["t"], "u": RECORD["tables"]["t"]}}
         self.assertEqual(self.check("", record), ["docs/results/x.json: no page names u"])
         self.assertEqual(self.check("Text. <!-- record x#u -->\n", record), [])
 
     def test_comparison_without_a_record_is_reported(self):
         for word in ("better", "Worse", "helps", "did not help", "hurts", "improved", "outperforms", "slower", "faster"):
-            self.assertRegex("\n".join(self.check(f"A is {word} than B.\n")), r'MODELS.md:15: ".*" without a record')
+            self.assertRegex("\n".join(self.check(f"A is {word} than B.\n")), r'MODELS.md:16: ".*" without a record')
         self.assertEqual(self.check("`better` is a name, and so is\n\n```\nworse\n```\n"), [])
         # The statement belongs to another paragraph.
         self.assertEqual(len(self.check("High. <!-- record x#t | score | high > low -->\n\nA is better.\n")), 1)
@@ -113,7 +114,7 @@ class Pages(unittest.TestCase):
         self.assertIn("the figures are 3 and 8", found("x#t | score | low > high")[0])
         self.assertIn("no such table", found("x#u | score | high > low")[0])
         self.assertIn("0 rows are named best", found("x#t | score | best > low")[0])
-        self.assertIn("3 rows are named o", found("x#t | score | o > high")[0])
+        self.assertIn("4 rows are named o", found("x#t | score | o > high")[0])
         self.assertIn("0 columns are named BLEU", found("x#t | BLEU | high > low")[0])
         self.assertIn("no figure in column rate, row high", found("x#t | rate | high > low")[0])
         self.assertIn("expected NAME#KEY", found("x#t | score | high")[0])
@@ -125,6 +126,7 @@ class Pages(unittest.TestCase):
         statement = "x#t | score | high > middle"
         self.assertIn("must mention that the ranges overlap", found(statement, "It is better.")[0])
         self.assertEqual(found(statement, "It is better, but the ranges overlap."), [])
+        self.assertIn("must mention that the ranges overlap", found("x#t | score | top > high", "It is better.")[0])
         self.assertIn("must mention one seed", found("x#t | score | high > one", "It is better.")[0])
         self.assertEqual(found("x#t | score | high > one", "It is better (one seed)."), [])
         self.assertIn("must mention two seeds", found("x#t | score | high > two", "It is better.")[0])
