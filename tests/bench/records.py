@@ -64,12 +64,41 @@ def machine():
             "processor": names[0] if names else None, "cores": len(os.sched_getaffinity(0))}
 
 
-def record_of_times(tables, rounds, reports, precision="float32"):
-    """A record of measurements on this machine; `reports` are those of `heed bench --json`."""
-    kernels = sorted({report["blas"].split(" MAX_THREADS")[0].split()[-1] for report in reports})
-    return {"commands": [" ".join(["tests/bench/" + pathlib.Path(sys.argv[0]).name, *without_record(sys.argv[1:])])],
-            "measured": machine() | {"kernel": ", ".join(kernels) or None, "precision": precision, "conditions": None},
-            "rounds": rounds, "tables": tables}
+class Measurements:
+    """Reports of programs, such as `heed bench --json`, for the record NAME (None: no record). They are kept in
+    NAME.partial until the record is written: the same command on the same machine and commit, started again after it was
+    stopped, continues with the report that is missing."""
+
+    def __init__(self, name):
+        self.name, self.reports, self.earlier = name, [], []
+        self.command = " ".join(["tests/bench/" + pathlib.Path(sys.argv[0]).name, *without_record(sys.argv[1:])])
+        self.measured = machine()
+        if name:
+            self.path = path_of(name).with_suffix(".partial")
+            start = {"command": self.command} | self.measured | {"date": None}
+            found = list(map(json.loads, self.path.read_text().splitlines())) if self.path.exists() else []
+            if found[:1] != [start]:
+                self.path.write_text(json.dumps(start) + "\n")
+            self.earlier = found[1:] if found[:1] == [start] else []
+
+    def report(self, measure):
+        """The report of an earlier start, or that of `measure`."""
+        if self.earlier:
+            self.reports.append(self.earlier.pop(0))
+            return self.reports[-1]
+        self.reports.append(measure())
+        if self.name:
+            with open(self.path, "a") as file:
+                file.write(json.dumps(self.reports[-1]) + "\n")
+        return self.reports[-1]
+
+    def write(self, tables, repeats, precision="float32"):
+        """Writes the record; `repeats` are its rounds or its seeds."""
+        if self.name:
+            kernels = sorted({r["blas"].split(" MAX_THREADS")[0].split()[-1] for r in self.reports if "blas" in r})
+            facts = {"kernel": ", ".join(kernels) or None, "precision": precision, "conditions": None}
+            write(self.name, {"commands": [self.command], "measured": self.measured | facts, **repeats, "tables": tables})
+            self.path.unlink()
 
 
 def without_record(arguments):

@@ -262,7 +262,19 @@ echo '{{"step_ms": '$(( 6 + $(wc -l <{folder}/calls) ))', "gflop_per_step": 3, "
        "peak_rss_mb": 6, "params": 1000000, "blas": "OpenBLAS 0.3 Zen MAX_THREADS=2"}}'
 """)
             heed.chmod(stat.S_IRWXU)
-            subprocess.run([HERE / name, *arguments, "--heed", heed, "--record", path], check=True, capture_output=True)
+            command = [HERE / name, *arguments, "--heed", heed, "--record", path]
+            with heed.open("a") as file:  # fails once at the second and once at the third measurement
+                file.write(f"""calls=$(wc -l <{folder}/calls)
+test $calls -ne 2 -a $calls -ne 3 -o -e {folder}/stopped$calls || {{
+  touch {folder}/stopped$calls
+  sed -i '$ d' {folder}/calls
+  exit 1
+}}
+""")
+            path.with_suffix(".partial").write_text('{"command": "another"}\n{"step_ms": 1}\n')
+            self.assertEqual([subprocess.run(command, capture_output=True).returncode == 0 for _ in range(3)],
+                             [False, False, True])
+            self.assertFalse(path.with_suffix(".partial").exists())
             record = json.loads(path.read_text())
             self.assertEqual((record["measured"]["kernel"], list(records.problems(record))), ("Zen", []))
             self.assertEqual(record["commands"], [" ".join([f"tests/bench/{name}", *arguments])])
@@ -281,9 +293,11 @@ echo '{{"step_ms": '$(( 6 + $(wc -l <{folder}/calls) ))', "gflop_per_step": 3, "
     def test_growth_and_cluster(self):
         growth = self.record_of("growth", "layers")
         self.assertEqual(growth["tables"]["layers"]["rows"][1], ["2", 8, 3, 4, 0.5, 6])
-        cluster = self.record_of("cluster", "--gbit", "8", "--work", "1", "configs/bench/nmt-base.yaml")
+        cluster = self.record_of("cluster", "--gbit", "8", "--work", "1", "configs/bench/nmt-base.yaml",
+                                 "configs/bench/gpt-tiny.yaml", "configs/bench/nmt-toy.yaml")
         row = cluster["tables"]["efficiency"]["rows"][0]
         self.assertEqual(row[:4], ["nmt-base", "8 Gbit/s", 1, 0.007])
+        self.assertEqual(cluster["tables"]["efficiency"]["rows"][1][3], 0.008)
         # Two machines: 4 MB at 1 GB/s, 2 · 2 + 4 exchanges of 0.05 ms, 16 MB of copies at 8 GB/s.
         self.assertAlmostEqual(row[4], 7 / (7 + 4 + 0.4 + 2))
 
@@ -291,7 +305,8 @@ echo '{{"step_ms": '$(( 6 + $(wc -l <{folder}/calls) ))', "gflop_per_step": 3, "
         compare = program("compare")
         reports = lambda *times: [{"step_ms": time, "gflops": 2, "gemm_share": 0.5, "peak_rss_mb": 6} for time in times]
         table = compare.table({"nmt-toy": (reports(1, 2, 4), reports(6, 2, 8))})
-        self.assertEqual(records.rendered(table)[2], "| nmt-toy | 2.0 | 6.0 | 2.0 | 2.0 | 0.50 | 6 | 6 | 2.00 (1.00–6.00) |")
+        self.assertEqual(records.rendered(table)[2],
+                         "| nmt-toy | 2.0 | 6.0 | 2.0 | 2.0 | 0.50 | 6 | 6 | 2.00 (1.00–6.00) |")
 
 
 FAKE = """#!/bin/sh
