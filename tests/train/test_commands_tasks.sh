@@ -242,7 +242,7 @@ if python3 -c '' 2>/dev/null; then  # the drawing must be well-formed XML
   python3 -c 'import sys, xml.dom.minidom as d; d.parse(sys.argv[1])' map.svg || fail 'map.svg is not well-formed XML'
 fi
 status 2 attention few --input 'a b' --output all.svg
-says 'an SVG file contains one layer' 'give --layer with one of encoder.layers.0.self_attn'
+says 'a drawing contains one layer' 'give --layer with one of encoder.layers.0.self_attn'
 status 2 attention few --input 'a b' --layer nowhere
 says '--layer nowhere: no layer has these parts in its name' 'encoder.layers.0.self_attn'
 status 2 attention few --input 'a b' --head 9 --output all.html

@@ -150,8 +150,8 @@ fault("run lock: processes that test the lock exclude one another", "train/run/r
       "train:files_and_folders")
 
 fault("overwriting: damaged metrics of the previous run remain", "train/run/run_folder.cpp",
-      '"metrics.jsonl", "metrics.jsonl.damaged",',
-      '"metrics.jsonl",',
+      '"metrics.jsonl.damaged",',
+      '',
       "commands_folders")
 
 fault("resume: run.json keeps the checksum of the previous config", "train/run/run_record.cpp",

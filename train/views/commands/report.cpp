@@ -130,9 +130,10 @@ std::vector<History> read_all(const std::vector<std::string>& runs) {
   return histories;
 }
 
-void write_page(const ReportCommand& options, bool running) {
+/// `folder` is the one in whose reports/ the page is written by default.
+void write_page(const ReportCommand& options, const std::string& folder, bool running) {
   const std::vector<History> histories = read_all(options.runs);
-  write_view(options.output,
+  write_view(options.output.empty() ? report_file(folder, "report.html") : options.output,
              names_drawing(options.output)
                  ? svg_file(arranged(report_curves(histories), 2))
                  : report_page(histories, extras_of(options, histories.front(), running)));
@@ -155,13 +156,12 @@ int report_command(const ReportCommand& named) {
     return std::ranges::any_of(options.runs,
                                [](const std::string& run) { return RunLock::is_held(run); });
   };
-  if (options.output.empty()) options.output = report_file(named.runs.front(), "report.html");
   bool running = any_is_running();
-  write_page(options, running);
+  write_page(options, named.runs.front(), running);
   while (options.follow && running) {
     std::this_thread::sleep_for(std::chrono::seconds(options.every));
     running = any_is_running();  // checked before reading, so the last page is final
-    write_page(options, running);
+    write_page(options, named.runs.front(), running);
   }
   return 0;
 }

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <zlib.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -23,7 +22,14 @@ namespace heed {
 
 namespace {
 
-constexpr std::string_view mark = "made by heed", png_end = "IEND";
+using namespace std::string_view_literals;
+
+constexpr std::string_view mark = "made by heed";
+/// A PNG chunk with the mark: its length, type, content and checksum.
+constexpr std::string_view png_mark =
+    "\x00\x00\x00\x15"
+    "tEXtSoftware\0made by heed"
+    "\xe9\x93\x4c\xf5"sv;
 
 /// Whether a file may be replaced: it is empty, has the style of heed's pages and drawings or ends
 /// with the mark, or it is no regular file.
@@ -38,24 +44,11 @@ bool is_replaceable(const std::string& path) {
   return bytes.find(mark, bytes.size() - std::min(bytes.size(), tail)) != std::string::npos;
 }
 
-/// A PNG chunk: length, type, data and their checksum, in network order.
-std::string png_chunk(std::string_view type_and_data) {
-  const auto number = [](std::uint64_t n) {
-    std::string bytes;
-    for (int shift = 24; shift >= 0; shift -= 8) bytes += static_cast<char>(n >> shift & 0xFF);
-    return bytes;
-  };
-  const auto* const data = reinterpret_cast<const Bytef*>(type_and_data.data());
-  const auto length = static_cast<uInt>(type_and_data.size());
-  return number(length - png_end.size()).append(type_and_data) + number(crc32(0, data, length));
-}
-
 /// Adds the mark where the format allows text: in a comment, or in a PNG chunk before the last one.
 std::string with_mark(std::string bytes, const std::string& path) {
   if (path.ends_with(".pdf")) return fmt::format("{}\n%{}\n", bytes, mark);
   if (!path.ends_with(".png")) return bytes;  // the style of a page or an SVG file is its mark
-  const std::size_t last_chunk = bytes.rfind(png_end) - 4;  // the chunk begins with its length
-  return bytes.insert(last_chunk, png_chunk(fmt::format("tEXtSoftware{}{}", '\0', mark)));
+  return bytes.insert(bytes.rfind("IEND") - 4, png_mark);  // before the last chunk and its length
 }
 
 /// A temporary folder.
