@@ -48,7 +48,9 @@ void add_compare(CommandLine& line) {
   command->footer(
       "Runs that differ only in their seed share a row: mean ± standard deviation. The columns\n"
       "are the keys whose values differ, and the metrics on the test data or, if there was no\n"
-      "test, in the last validation. Each row after the first is judged by whether its range\n"
+      "test, in the last validation. BLEU, chrF2 and ROUGE judge texts: they are omitted if\n"
+      "train.best is another metric than these or the loss, and ROUGE unless train.best is a ROUGE\n"
+      "score; --json prints all metrics. Each row after the first is judged by whether its range\n"
       "(minimum to maximum) overlaps with that of the first row.\n"
       "Examples:\n"
       "  heed compare runs/pre-1 runs/pre-2 runs/post-1 runs/post-2\n"
