@@ -4,6 +4,7 @@ and dark mode, pages also at the width of a telephone. Writes pages and screensh
 
 Without Chromium, only the files are checked, and the status is 77 (skipped) if they are correct.
 """
+import html
 import html.parser
 import os
 import re
@@ -96,6 +97,14 @@ LABELS = """(() => {
   }
   return wrong;
 })()"""
+# Returns these labels for each view that the form of a page offers; for other files, as they are.
+VIEWS = """(() => {
+  const form = document.forms.choose, views = form ? [...form.view.options].map(option => option.value) : [''];
+  return views.map(view => {
+    if (form) form.view.value = view, form.onchange();
+    return %s;
+  });
+})()"""
 
 failures = 0
 
@@ -157,8 +166,8 @@ def check_view(tab, name, path, scheme):
     if name.startswith("hostile"):
         check(("<img src=x" if re.search("model|report", name) else "<script>") in text, name,
               "does not show the hostile text")
-    labels = tab.evaluate(LABELS)
-    check(not labels, name, labels[:5])
+    for labels in tab.evaluate(VIEWS % LABELS):
+        check(not labels, name, labels[:5])
     if name.endswith(".svg"):
         size = tab.evaluate("['width', 'height'].map(a => +document.documentElement.getAttribute(a))")
     else:
@@ -200,6 +209,20 @@ def check_seams(tab, name):
     check(len(colours) == 1, name, "has seams between cells of one level:", len(colours), "colours")
 
 
+def check_sample(heed, name):
+    """Compares the texts of a language model's report with the held-out text and with `heed generate`."""
+    texts = [html.unescape(re.sub("</?b>", "", text))
+             for text in re.findall('<pre class="sample">(.*?)</pre>', open(name, encoding="utf-8").read(), re.DOTALL)]
+    with open("text", encoding="utf-8") as file:
+        text = file.read()
+    held_out = text[-len(text) // 5:][:160]
+    expected = [subprocess.run([heed, "generate", "language", "--prompt", held_out[:32], "--max-length", "128", *options],
+                               capture_output=True, text=True).stdout.removesuffix("\n")
+                for options in (["--beam", "1"], ["--sample"])] + [held_out]
+    check([text.rstrip("\n") for text in texts] == [text.rstrip("\n") for text in expected], name, "contains", texts,
+          "instead of", expected)
+
+
 def main():
     heed, configs, folder = map(os.path.abspath, sys.argv[1:])
     shutil.rmtree(folder, ignore_errors=True)
@@ -223,6 +246,7 @@ def main():
             check(False, page, "is not written by", " ".join(command))
             continue
         check_file(page, page)
+    check_sample(heed, "report-language.html")
     chromium = browser.find_chromium()
     if chromium:
         with browser.Browser(chromium) as tab:

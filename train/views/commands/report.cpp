@@ -54,7 +54,8 @@ std::string sample_of(const History& history) {
   ids.resize(std::min(ids.size(), text_tokens));
   const std::string original = trained.tokenizers.target->decode(ids);
   ids.resize(std::min(ids.size(), prompt_tokens));
-  const std::string prompt = trained.tokenizers.target->decode(ids);
+  std::string prompt = trained.tokenizers.target->decode(ids);
+  prompt.resize(complete_utf8(prompt));
   const auto shown = [&](const std::string& title, const std::string& full) {
     return fmt::format("<h3>{}</h3>\n<pre class=\"sample\"><b>{}</b>{}</pre>\n", title,
                        xml_text(prompt),
@@ -243,8 +244,8 @@ void add_report(CommandLine& line) {
   command->footer(
       "The page is self-contained. Runs that differ only in their seed are drawn as one line,\n"
       "their mean, with a band from the minimum to the maximum. Outputs are those of the final\n"
-      "evaluation. Attention is shown only if the first run's weights are available, images only\n"
-      "if its data are.\n"
+      "evaluation. Attention is shown only if the first run's weights are available, images and\n"
+      "the sample of a language model only if its data are too.\n"
       "Examples:\n"
       "  heed report runs/dates\n"
       "  heed report runs/pre-1 runs/pre-2 runs/post-1 runs/post-2 --output norms.html\n"

@@ -273,14 +273,16 @@ std::vector<Drawing> activation_plots(const Config&, std::int64_t) {
     const auto activation = static_cast<Activation>(i);
     const std::optional<UnaryFunction> gate = gate_of(activation);
     const UnaryFunction f = gate.value_or(static_cast<UnaryFunction>(i));
-    Line value{std::string(name_of(activation)), static_cast<int>(i), false, {}}, slope = value;
+    Chart &chart = gate ? gated : values, &slope_chart = gate ? gated_slopes : slopes;
+    const int colour = static_cast<int>(chart.lines.size());
+    Line value{std::string(name_of(activation)), colour, false, {}}, slope = value;
     for (int k = -80; k <= 80; ++k) {
       const double x = k / 20.0, y = unary_value(f, x), dy = unary_derivative(f, x, y);
       value.points.push_back({x, gate ? x * y : y});
       slope.points.push_back({x, gate ? y + x * dy : dy});
     }
-    (gate ? gated : values).lines.push_back(std::move(value));
-    (gate ? gated_slopes : slopes).lines.push_back(std::move(slope));
+    chart.lines.push_back(std::move(value));
+    slope_chart.lines.push_back(std::move(slope));
   }
   return {drawn(values), drawn(slopes), drawn(gated), drawn(gated_slopes)};
 }

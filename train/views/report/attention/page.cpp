@@ -252,7 +252,8 @@ std::string attention_page(const AttentionMaps& maps, const PageHead& head) {
         max_cells);
   }
   constexpr std::string_view style =
-      "table{border-spacing:8px}th{text-align:left;font-weight:normal;padding-right:1em}\n"
+      "table{border-spacing:8px}th{text-align:left;font-weight:normal;padding-right:1em;"
+      "overflow-wrap:normal}\n"
       "summary{cursor:pointer}.map{image-rendering:pixelated;outline:1px solid var(--line)}\n"
       "@media(prefers-color-scheme:dark){.map{filter:invert(1) hue-rotate(180deg);"
       "mix-blend-mode:screen}}\n";

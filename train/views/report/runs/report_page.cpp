@@ -135,7 +135,7 @@ class Report {
       "table{border-collapse:collapse;font-size:13px}th,td{text-align:left;vertical-align:top;"
       "padding:3px 12px 3px 0;border-bottom:1px solid var(--line)}th{color:var(--quiet);"
       "font-weight:normal;overflow-wrap:normal}\n.wide{overflow-x:auto}.charts{display:flex;flex-"
-      "wrap:wrap;gap:8px}.charts>svg{max-width:100%;height:auto}\n"
+      "wrap:wrap;align-items:flex-start;gap:8px}.charts>svg{max-width:100%;height:auto}\n"
       "pre{font-size:12px;overflow-x:auto}.sample{white-space:pre-wrap}.verdict{font-size:17px}.quiet{color:var(--quiet)}\n"
       "summary{cursor:pointer}.shots{display:flex;flex-wrap:wrap;gap:12px;font-size:12px}\n"
       ".shots "
@@ -524,7 +524,7 @@ class Report {
     };
     const auto checksum = [&](const nlohmann::json& data) {
       const std::string all = text(data, "train");
-      return fmt::format("<span title=\"{}\">{}</span>", all, excerpt(all, 13));
+      return fmt::format("<span title=\"{}\">{}</span>", all, excerpt(all, 12));
     };
     for (const History& h : histories_) {
       std::vector<std::string> words;
