@@ -99,19 +99,28 @@ BOOST_AUTO_TEST_CASE(lines_that_would_hide_each_other_alternate) {
     BOOST_TEST(!contains(line_named(body, name), "dasharray"), name);
 }
 
-// At x = 4, swiglu is x · silu(x) = 16 σ(4) = 15.712 and geglu is 16 Φ(4) = 15.9995, the maximum of
-// the axis; both are lowest near 0, where geglu is 0 at x = 0.
+// With both inputs x, swiglu is x² σ(x), and its derivative 2 x σ(x) + x² σ(x) (1 − σ(x)). Both are 0
+// at x = 0; x = 0, 2 and 4 are at 200, 300 and 400 pixels.
 BOOST_AUTO_TEST_CASE(gated_activations_are_drawn_with_both_inputs_equal) {
   const std::vector<Drawing> all = plots_of("activations", config_of(), 64);
   BOOST_REQUIRE(all.size() == 4);
   BOOST_TEST(contains(all[2].body, "f(a) · b with a = b = x"));
-  BOOST_TEST(line_named(all[2].body, "geglu").ends_with("L400 0\">"),
-             line_named(all[2].body, "geglu"));
-  const std::string swiglu = line_named(all[2].body, "swiglu");
-  const double y = std::stod(swiglu.substr(swiglu.rfind(' ') + 1)),
-               zero = std::stod(swiglu.substr(swiglu.find("L200 ") + 5));
-  BOOST_TEST((zero - y) / zero == 16 / (1 + std::exp(-4.0)) / 15.9995,
-             boost::test_tools::tolerance(2e-3));
+  const auto height = [](const Drawing& chart, const std::string& x) {
+    const std::string line = line_named(chart.body, "swiglu");
+    const auto y = [&](const std::string& at) {
+      return std::stod(line.substr(line.find("L" + at + " ") + at.size() + 2));
+    };
+    return y("200") - y(x);
+  };
+  const auto sigmoid = [](double x) { return 1 / (1 + std::exp(-x)); };
+  const auto slope = [&](double x) {
+    return 2 * x * sigmoid(x) + x * x * sigmoid(x) * (1 - sigmoid(x));
+  };
+  BOOST_TEST(height(all[2], "300") / height(all[2], "400") == sigmoid(2) / sigmoid(4) / 4,
+             boost::test_tools::tolerance(5e-3));
+  BOOST_TEST(height(all[3], "300") / height(all[3], "400") == slope(2) / slope(4),
+             boost::test_tools::tolerance(5e-3));
+  for (const std::size_t chart : {2, 3}) line_named(all[chart].body, "geglu");
 }
 
 BOOST_AUTO_TEST_CASE(maps_have_axes_and_a_scale) {
