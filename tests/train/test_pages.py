@@ -67,8 +67,8 @@ RUNS = {
     "images": "name: images\ndata: {input: image, image: {height: 32, width: 32, channels: 3, patch: 8},"
                 " synthetic: {name: captions, train: 60, valid: 5, test: 5}}\ntokenizer: {kind: word}\n" + SMALL,
     "tags": "name: tags\ntask: tag\ndata: {synthetic: {name: grammar, train: 100, valid: 10, test: 20}}\n"
-            "tokenizer: {kind: word}\n" + SMALL,
-    "language": "name: language\ntask: lm\ndata: {train: {text: text}, valid_fraction: 0.2}\ntokenizer: {kind: char}\n"
+            "tokenizer: {kind: word}\n" + SMALL[:SMALL.index("decode")],
+    "language": "name: language\ntask: lm\ndata: {train: {text: squares.txt}, valid_fraction: 0.2}\ntokenizer: {kind: char}\n"
                 + SMALL,
     "hostile": "name: '" + NAME.replace("'", "''") + "'\ndata: {train: {source: lines, target: lines}}\n"
                "tokenizer: {kind: word}\n" + SMALL,
@@ -104,6 +104,11 @@ VIEWS = """(() => {
     if (form) form.view.value = view, form.onchange();
     return %s;
   });
+})()"""
+# The area of the table of small maps, which are images; null without such a table.
+SMALL_MAPS = """(() => {
+  const area = document.querySelector('.map')?.closest('table').getBoundingClientRect();
+  return area ? {x: area.x, y: area.y + scrollY, width: area.width, height: area.height} : null;
 })()"""
 
 failures = 0
@@ -171,6 +176,11 @@ def check_view(tab, name, path, scheme):
     if name.endswith(".svg"):
         size = tab.evaluate("['width', 'height'].map(a => +document.documentElement.getAttribute(a))")
     else:
+        table = tab.evaluate(SMALL_MAPS)
+        if scheme == "dark" and table:
+            darkest, back = (min(sum(colour) for colour in browser.pixels(tab.screenshot(scale=1, **area)))
+                             for area in (table, {"x": 0, "y": 0, "width": 4, "height": 4}))
+            check(darkest >= back - 3, name, "has maps darker than the page:", darkest, "instead of", back)
         size = tab.evaluate("[innerWidth, Math.min(document.documentElement.scrollHeight, 4000)]")
         wide = tab.evaluate("document.documentElement.scrollWidth - innerWidth")
         check(wide <= 0, name, scheme, f"is {wide} pixels wider than the window")
@@ -213,7 +223,7 @@ def check_sample(heed, name):
     """Compares the texts of a language model's report with the held-out text and with `heed generate`."""
     texts = [html.unescape(re.sub("</?b>", "", text))
              for text in re.findall('<pre class="sample">(.*?)</pre>', open(name, encoding="utf-8").read(), re.DOTALL)]
-    with open("text", encoding="utf-8") as file:
+    with open("squares.txt", encoding="utf-8") as file:
         text = file.read()
     held_out = text[-len(text) // 5:][:160]
     expected = [subprocess.run([heed, "generate", "language", "--prompt", held_out[:32], "--max-length", "128", *options],
@@ -231,7 +241,7 @@ def main():
     places = {"configs": configs, "token": shlex.quote(TOKEN + " " + "x" * 10000 + " " + "W" * 50)}
     with open("lines", "w", encoding="utf-8") as file:
         file.write(f"{TOKEN} {'x' * 10000} {'W' * 50}\n" * 3)
-    with open("text", "w", encoding="utf-8") as file:
+    with open("squares.txt", "w", encoding="utf-8") as file:
         file.writelines(f"{n} times {n} is {n * n} <&>.\n" for n in range(200))
     for name, text in RUNS.items():
         with open(name + ".yaml", "w", encoding="utf-8") as file:

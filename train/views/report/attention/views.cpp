@@ -332,7 +332,7 @@ draw();
 }  // namespace
 
 const std::string_view viewer_style =
-    "form label{margin-right:1em}[hidden]{display:none}#drawing{overflow-x:auto;margin-top:1em}\n";
+    "form label{margin-right:1em}select{max-width:80vw}[hidden]{display:none}#drawing{overflow-x:auto;margin-top:1em}\n";
 
 std::string viewer(const AttentionMaps& maps) {
   const LayerWeights& first = maps.layers.front();
