@@ -61,7 +61,8 @@ BOOST_AUTO_TEST_CASE(large_map_is_reduced_to_means_of_blocks) {
   BOOST_TEST(small.largest == 14.5F);
 }
 
-// Widths of DejaVu Sans at 10 pixels: "<" and ">" 8.38, "s" 5.21, "W" 9.89, "i" 2.78; a pictograph is wider.
+// Widths of DejaVu Sans at 10 pixels: "<" and ">" 8.38, "s" 5.21, "W" 9.89, "i" 2.78; a pictograph
+// is wider.
 BOOST_AUTO_TEST_CASE(length_of_a_label_is_an_upper_bound_of_its_width) {
   for (const auto& [text, width] :
        {std::pair("<s>", 21.97), {"WWWW", 39.56}, {"@", 10.0}, {"世界", 20.0}, {"🙂", 12.4}})
@@ -80,7 +81,8 @@ BOOST_AUTO_TEST_CASE(labelled_map_has_labels_tooltips_axes_and_a_scale) {
   BOOST_TEST(map.width > 28);
   BOOST_TEST(map.height > 28);
   BOOST_TEST(map.body.find("&lt;s&gt;</text>") != std::string::npos);
-  BOOST_TEST(map.body.find("decoder.layers.10.multihead_attn, a name…</text>") != std::string::npos);
+  BOOST_TEST(map.body.find("decoder.layers.10.multihead_attn, a name…</text>") !=
+             std::string::npos);
   BOOST_TEST(map.body.find("<title>&lt;s&gt; → x: 1.000</title>") != std::string::npos);
   BOOST_TEST(map.body.find("→ &amp;: 1.960</title>") != std::string::npos);
   BOOST_TEST(map.body.find("0.080") == std::string::npos);  // too small for a tooltip

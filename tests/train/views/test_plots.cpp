@@ -99,8 +99,8 @@ BOOST_AUTO_TEST_CASE(lines_that_would_hide_each_other_alternate) {
     BOOST_TEST(!contains(line_named(body, name), "dasharray"), name);
 }
 
-// With both inputs x, swiglu is x² σ(x), and its derivative 2 x σ(x) + x² σ(x) (1 − σ(x)). Both are 0
-// at x = 0; x = 0, 2 and 4 are at 200, 300 and 400 pixels.
+// With both inputs x, swiglu is x² σ(x), and its derivative 2 x σ(x) + x² σ(x) (1 − σ(x)). Both are
+// 0 at x = 0; x = 0, 2 and 4 are at 200, 300 and 400 pixels.
 BOOST_AUTO_TEST_CASE(gated_activations_are_drawn_with_both_inputs_equal) {
   const std::vector<Drawing> all = plots_of("activations", config_of(), 64);
   BOOST_REQUIRE(all.size() == 4);

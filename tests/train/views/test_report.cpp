@@ -187,6 +187,12 @@ BOOST_AUTO_TEST_CASE(labels_of_a_tagger_have_a_table_and_a_matrix) {
   BOOST_TEST(contains(page, "<th>right labels</th>"));
   BOOST_TEST(contains(page, "<td>DET NOUN NOUN</td><td>66.67 %</td>"));
   BOOST_TEST(!contains(page, "chrF2"));
+  BOOST_TEST(contains(page, "on test: the most frequent 3 of 3 labels.</p>"));
+  BOOST_TEST(!contains(page, "calibration"));
+  // The record of a task of a plugin need not contain classes.
+  put(run.metrics(), "{\"kind\":\"test\",\"step\":9,\"loss\":1}\n");
+  write_outputs(run, {{"a", "1", "2", 0.75}});
+  BOOST_TEST(contains(page_of({run.path.string()}), "expected calibration error 0.750"));
 }
 
 BOOST_AUTO_TEST_CASE(sample_scores_follow_the_task) {

@@ -49,7 +49,7 @@ void add_compare(CommandLine& line) {
       "Runs that differ only in their seed share a row: mean ± standard deviation. The columns\n"
       "are the keys whose values differ, and the metrics on the test data or, if there was no\n"
       "test, in the last validation. BLEU, chrF2 and ROUGE judge texts: they are omitted if\n"
-      "train.best is another metric than these or the loss, and ROUGE unless train.best is a ROUGE\n"
+      "train.best is another metric than these or the loss, ROUGE unless train.best is a ROUGE\n"
       "score; --json prints all metrics. Each row after the first is judged by whether its range\n"
       "(minimum to maximum) overlaps with that of the first row.\n"
       "Examples:\n"

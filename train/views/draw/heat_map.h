@@ -28,8 +28,8 @@ HeatMap reduced(const HeatMap& map, std::int64_t max_extent);
 /// cells of the same level.
 std::string heat_cells(const HeatMap& map, double width, double height);
 
-/// The scale of a map's opacities: its lowest and highest value with `steps` cells between them, and
-/// the meaning of the values.
+/// The scale of a map's opacities: its lowest and highest value with `steps` cells between them,
+/// and the meaning of the values.
 struct HeatScale {
   std::string low, high, meaning;
   int steps = 12;
@@ -44,9 +44,9 @@ struct MapText {
 };
 
 /// A map with row names on the left, column names above and a scale from 0 to `largest` below. Of
-/// the four largest values in each row, those of at least `largest` / 20 have a tooltip
-/// "row → column: value". Cells with text are larger if the map is small, and the text is omitted if
-/// it is wider than a cell.
+/// the four largest values in each row, those of at least `largest` / 20 have a tooltip "row →
+/// column: value". Cells with text are larger if the map is small; text wider than its cell is
+/// omitted.
 Drawing labelled_map(const HeatMap& map, std::span<const std::string> rows,
                      std::span<const std::string> columns, const MapText& text);
 

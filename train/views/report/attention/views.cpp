@@ -332,7 +332,8 @@ draw();
 }  // namespace
 
 const std::string_view viewer_style =
-    "form label{margin-right:1em}select{max-width:80vw}[hidden]{display:none}#drawing{overflow-x:auto;margin-top:1em}\n";
+    "form label{margin-right:1em}select{max-width:80vw}[hidden]{display:none}\n"
+    "#drawing{overflow-x:auto;margin-top:1em}\n";
 
 std::string viewer(const AttentionMaps& maps) {
   const LayerWeights& first = maps.layers.front();
@@ -348,8 +349,8 @@ std::string viewer(const AttentionMaps& maps) {
   return fmt::format(
       "<h2 id=\"viewer\">One head</h2>\n<p>Lines lead from each query, at the left, to the keys "
       "that it reads. A query of a decoder is named after the token that the decoder reads; its "
-      "output predicts the next token. The neurons view shows the elementwise products of a query and each key; "
-      "their sum times the scale is the score without position terms.{}</p>\n"
+      "output predicts the next token. The neurons view shows the elementwise products of a query "
+      "and each key; their sum times the scale is the score without position terms.{}</p>\n"
       "<form id=\"choose\" hidden><label>layer <select name=\"layer\"></select></label><label>head "
       "<select name=\"head\"></select></label><label>view <select "
       "name=\"view\"><option>lines<option>map<option>neurons</select></label><label>query <select "

@@ -51,8 +51,8 @@ Chart score_by_length(Metric metric, std::span<const SampleOutput> outputs,
 Chart calibration(std::span<const SampleOutput> outputs);
 
 /// The labels that label_rows and confusion_map show: the labels of an evaluation's record (the
-/// object "classes" in metrics.jsonl) or, of more than 40, the most frequent; empty if the record has
-/// none.
+/// object "classes" in metrics.jsonl) or, of more than 40, the most frequent; empty if the record
+/// has none.
 std::vector<std::string> shown_labels(const nlohmann::json& record);
 
 /// A row of headings, and one for each of the labels: precision, recall, F1 and the number of

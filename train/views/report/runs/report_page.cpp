@@ -42,6 +42,15 @@ std::string html_table(const Rows& rows) {
   return fmt::format("<div class=\"wide\"><table>\n{}</table></div>\n", text);
 }
 
+/// The text of a cell, cut to 400 characters.
+std::string cell_text(const std::string& text) { return xml_text(excerpt(text, 400)); }
+
+Rows escaped(Rows rows) {
+  for (auto& row : rows)
+    for (std::string& cell : row) cell = cell_text(cell);
+  return rows;
+}
+
 std::string paragraph(const std::string& text) {
   return fmt::format("<p>{}</p>\n", xml_text(text));
 }
@@ -136,7 +145,8 @@ class Report {
       "padding:3px 12px 3px 0;border-bottom:1px solid var(--line)}th{color:var(--quiet);"
       "font-weight:normal;overflow-wrap:normal}\n.wide{overflow-x:auto}.charts{display:flex;flex-"
       "wrap:wrap;align-items:flex-start;gap:8px}.charts>svg{max-width:100%;height:auto}\n"
-      "pre{font-size:12px;overflow-x:auto}.sample{white-space:pre-wrap}.verdict{font-size:17px}.quiet{color:var(--quiet)}\n"
+      "pre{font-size:12px;overflow-x:auto}.sample{white-space:pre-wrap}\n"
+      ".verdict{font-size:17px}.quiet{color:var(--quiet)}\n"
       "summary{cursor:pointer}.shots{display:flex;flex-wrap:wrap;gap:12px;font-size:12px}\n"
       ".shots "
       "img{image-rendering:pixelated;display:block}td{max-width:34em;overflow-wrap:break-word}"
@@ -219,10 +229,9 @@ class Report {
     parts.push_back(seconds < 60 ? fmt::format("{:.1f} seconds", seconds)
                                  : fmt::format("{:.1f} minutes", seconds / 60));
     if (known > 0) parts.push_back(fmt::format("{:.0f} target tokens/s", speed / known));
-    const std::string name =
-        comparison_.groups().size() > 1
-            ? fmt::format("<b>{}</b>: ", xml_text(excerpt(comparison_.label(group), max_text)))
-            : "";
+    const std::string name = comparison_.groups().size() > 1
+                                 ? fmt::format("<b>{}</b>: ", cell_text(comparison_.label(group)))
+                                 : "";
     return fmt::format("<p class=\"verdict\">{}{}</p>\n", name, fmt::join(parts, " · "));
   }
 
@@ -235,10 +244,8 @@ class Report {
   std::string results() const {
     std::string body = html_table(run_rows());
     if (comparison_.groups().size() > 1 || comparison_.groups().size() < histories_.size()) {
-      Rows rows = comparison_.rows();
-      for (auto& row : rows)
-        for (std::string& cell : row) cell = xml_text(cell);
-      body += "<h3>Results by setting</h3>\n" + html_table(rows) + list(comparison_.verdicts());
+      body += "<h3>Results by setting</h3>\n" + html_table(escaped(comparison_.rows())) +
+              list(comparison_.verdicts());
     }
     return body + paired_tests();
   }
@@ -407,7 +414,7 @@ class Report {
     return chart;
   }
 
-  // ---- outputs ----------------------------------------------------------------------------------
+  // ---- outputs and labels -----------------------------------------------------------------------
 
   std::string outputs() const {
     if (first().outputs.empty()) return "";
@@ -439,11 +446,10 @@ class Report {
       }
       for (const std::size_t sample : chosen) {
         const SampleOutput& shared = first().outputs[sample];
-        rows.push_back({xml_text(excerpt(shared.source, max_text)),
-                        xml_text(excerpt(shared.target, max_text))});
+        rows.push_back({cell_text(shared.source), cell_text(shared.target)});
         for (const History* run : runs) {
           const SampleOutput& output = run->outputs[sample];
-          rows.back().push_back(xml_text(excerpt(output.output, max_text)));
+          rows.back().push_back(cell_text(output.output));
           rows.back().push_back(score_text(kind, output));
         }
       }
@@ -453,28 +459,22 @@ class Report {
     return body;
   }
 
-  static constexpr std::size_t max_text = 400;  // maximum number of characters in a cell
-
-  // ---- labels -----------------------------------------------------------------------------------
-
   std::string labels() const {
     const auto& outputs = first().outputs;
     const nlohmann::json& record = first().result.record;
     const std::vector<std::string> labels = shown_labels(record);
-    if (labels.empty()) return "";
-    Rows rows = label_rows(record, labels);
-    for (auto& row : rows)
-      for (std::string& cell : row) cell = xml_text(excerpt(cell, max_text));
-    const std::string which = labels.size() < record["classes"].size()
-                                  ? fmt::format(" {} of {} labels, the most frequent.",
-                                                labels.size(), record["classes"].size())
-                                  : "";
-    std::vector<Drawing> drawings{confusion_map(record, labels)};
+    std::string table;
+    std::vector<Drawing> drawings;
+    if (!labels.empty()) {
+      table = paragraph(fmt::format("{}, on {}: the most frequent {} of {} labels.",
+                                    first().result.folder, first().result.where, labels.size(),
+                                    record["classes"].size())) +
+              html_table(escaped(label_rows(record, labels)));
+      drawings.push_back(confusion_map(record, labels));
+    }
     if (!outputs.empty() && outputs.front().probability)
       drawings.push_back(drawn(calibration(outputs)));
-    return paragraph(
-               fmt::format("{}, on {}.{}", first().result.folder, first().result.where, which)) +
-           html_table(rows) + charts(drawings) + worst_images();
+    return table + charts(drawings) + worst_images();
   }
 
   std::string worst_images() const {
@@ -502,8 +502,8 @@ class Report {
     const Config& config = first().result.config;
     for (const Field& field : fields()) {
       if (field.is_default(config)) continue;
-      rows.push_back({xml_text(field.key), xml_text(excerpt(field.print(config), max_text)),
-                      xml_text(excerpt(field.print(Config{}), max_text))});
+      rows.push_back(
+          {xml_text(field.key), cell_text(field.print(config)), cell_text(field.print(Config{}))});
     }
     return fmt::format(
         "<details><summary>Keys of {} that differ from their defaults: {}</summary>\n"
