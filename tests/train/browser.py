@@ -42,7 +42,13 @@ class Browser:
         self.session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
         for part in ("Page", "Runtime", "Log", "Network"):
             self.call(part + ".enable")
-        self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
+        self.size = width, height
+        self.resize()
+
+    def resize(self, width=None):
+        """Sets the width of the window; by default, that of the beginning."""
+        self.call("Emulation.setDeviceMetricsOverride", width=width or self.size[0], height=self.size[1],
+                  deviceScaleFactor=1, mobile=False)
 
     def __enter__(self):
         return self

@@ -6,7 +6,7 @@
 # ---- train, resume --------------------------------------------------------------------------------
 config tiny
 status 0 train tiny.yaml --json
-says 'step     30' 'the run is in runs/tiny'
+says 'step     30' 'the run is in runs/tiny' '  smoothed loss ' 'valid  unsmoothed loss '
 holds out '"exact_match":' '"bleu_signature":"'
 equal 'lines of JSON' "$(lines out)" 1
 for file in config.yaml run.json train.log metrics.jsonl tokenizer.vocab best/model.safetensors \
@@ -30,6 +30,8 @@ rm runs/tiny/run.json
 status 0 resume runs/tiny train.steps=40
 holds err 'warning: .*run\.json.*cannot be compared'
 cp kept.json runs/tiny/run.json
+status 0 train tiny.yaml --run plain train.steps=15 train.label_smoothing=0
+says ')  loss ' 'valid  loss '
 status 0 train tiny.yaml --run stopped train.steps=15
 status 0 resume stopped train.steps=30 --json
 equal 'loss of a resumed run' "$(number loss)" "$(sed -n 's/.*"loss":\([-0-9.e+]*\).*/\1/p' trained.json)"

@@ -155,6 +155,9 @@ BOOST_AUTO_TEST_CASE(unknown_values_are_omitted_from_the_line) {
              "train step 9999/10000 (99%)");
   BOOST_TEST(format_plain_line("train", full_state()) ==
              "train step 4200/10000 (42%)  loss 2.3457  12.3k tok/s  lr 8.80e-04  ETA 3:05");
+  ProgressState smoothed = full_state();
+  smoothed.loss_name = "smoothed loss";
+  BOOST_TEST(contains(format_plain_line("train", smoothed), "(42%)  smoothed loss 2.3457  12.3k"));
 }
 
 BOOST_AUTO_TEST_CASE(line_on_a_terminal_is_redrawn_at_intervals_of_0_1_s) {

@@ -198,14 +198,15 @@ void Trainer::report(const StepResult& result, double lr) {
                tokens_per_second = tokens / progress_.window_seconds;
   const double epochs = replica_.batches().epochs_done(),
                done = std::min(share_done(config_.train, progress_, epochs), 1.0);
-  run_log_.progress({progress_.step,
-                     total_steps_,
-                     window.loss / tokens,
-                     lr,
-                     tokens_per_second,
-                     done > 0 ? std::optional(progress_.seconds * (1 - done) / done) : std::nullopt,
-                     {},
-                     rate_unit(info_of(config_.task).architecture)});
+  run_log_.progress({.step = progress_.step,
+                     .total = total_steps_,
+                     .loss = window.loss / tokens,
+                     .learning_rate = lr,
+                     .tokens_per_second = tokens_per_second,
+                     .seconds_left = done > 0 ? std::optional(progress_.seconds * (1 - done) / done)
+                                              : std::nullopt,
+                     .rate = rate_unit(info_of(config_.task).architecture),
+                     .loss_name = config_.train.label_smoothing > 0 ? "smoothed loss" : "loss"});
   if (progress_.step % config_.train.log_every != 0) return;
   record("train", {{"epoch", epochs},
                    {"loss", window.loss / tokens},
@@ -238,8 +239,9 @@ void Trainer::validate() {
   const Metric metric = deciding_metric(config_.train);
   const bool better = progress_.add_validation(metric, deciding_value(*e, metric));
   record("valid", metrics_of(*e, data_.valid_lines));
-  run_log_.line(
-      fmt::format("step {:>6}  valid  {}{}", progress_.step, e->text(), better ? "  (best)" : ""));
+  run_log_.line(fmt::format("step {:>6}  valid  {}{}{}", progress_.step,
+                            config_.train.label_smoothing > 0 ? "unsmoothed " : "", e->text(),
+                            better ? "  (best)" : ""));
   if (better) save();
   if (out_of_patience(config_.train, progress_)) {
     run_log_.line(fmt::format(

@@ -90,6 +90,20 @@ void require_comparable(const std::vector<RunResult>& results) {
   }
 }
 
+/// Whether a metric compares lines of text (HEED_TEXT_METRICS).
+bool compares_texts(Metric metric) {
+  const std::string_view name = info_of(metric).name;
+#define HEED_STARTS_WITH(text_metric) name.starts_with(#text_metric) ||
+  return HEED_TEXT_METRICS(HEED_STARTS_WITH) false;
+#undef HEED_STARTS_WITH
+}
+
+/// Whether the tables of runs with train.best = `main` show a metric (Comparison::metrics).
+bool is_column(Metric metric, Metric main) {
+  if (info_of(metric).detail && !info_of(main).detail) return false;
+  return !compares_texts(metric) || compares_texts(main) || main == Metric::loss;
+}
+
 std::string minutes_of(const RunGroup& group) {
   double sum = 0;
   for (const RunResult* run : group.runs)
@@ -257,13 +271,14 @@ Comparison::Comparison(const std::vector<RunResult>& results) : keys_(differing_
     else
       groups_.push_back({std::move(values), {&result}});
   }
+  main_ = results.front().config.train.best;
   for (std::size_t i = 0; i < metric_table.size(); ++i) {
     const auto metric = static_cast<Metric>(i);
-    if (std::ranges::any_of(results,
-                            [&](const RunResult& r) { return figure(r, metric).has_value(); }))
+    if (is_column(metric, main_) && std::ranges::any_of(results, [&](const RunResult& r) {
+          return figure(r, metric).has_value();
+        }))
       metrics_.push_back(metric);
   }
-  main_ = results.front().config.train.best;
 }
 
 Spread Comparison::spread(const RunGroup& group, Metric metric) const {
@@ -293,7 +308,14 @@ std::string Comparison::name_of_group(const RunGroup& group) const {
 
 std::string Comparison::label(const RunGroup& group) const {
   if (keys_.empty()) return group.runs.front()->folder;
-  return fmt::format("{}", fmt::join(group.values, ", "));
+  const auto without_section = [](const std::string& key) { return key.substr(key.find('.') + 1); };
+  std::vector<std::string> parts;
+  for (std::size_t i = 0; i < keys_.size(); ++i) {
+    const std::string name = without_section(keys_[i]);
+    const bool unique = std::ranges::count(keys_, name, without_section) == 1;
+    parts.push_back(fmt::format("{} {}", unique ? name : keys_[i], group.values[i]));
+  }
+  return fmt::format("{}", fmt::join(parts, ", "));
 }
 
 std::string Comparison::verdict(const RunGroup& group) const {
@@ -412,7 +434,8 @@ nlohmann::json Comparison::json() const {
     for (const RunResult* run : group.runs)
       entry["runs"].push_back(
           {{"run", run->folder}, {"seed", run->config.seed}, {"data", run->where}});
-    for (const Metric metric : metrics_) {
+    for (std::size_t i = 0; i < metric_table.size(); ++i) {
+      const auto metric = static_cast<Metric>(i);
       const Spread s = spread(group, metric);
       if (s.count == 0) continue;
       entry["metrics"][std::string(info_of(metric).name)] = {{"mean", s.mean},

@@ -75,12 +75,17 @@ class Comparison {
   /// one is "weights" if the weights of some runs are derived from those of others.
   const std::vector<std::string>& keys() const { return keys_; }
   const std::vector<RunGroup>& groups() const { return groups_; }
-  /// The metrics for which at least one run has a value.
+  /// The metrics of the tables: those for which at least one run has a value, without metrics that
+  /// the config does not suggest. BLEU, chrF2 and ROUGE judge texts, so they are omitted if
+  /// train.best is another metric than these or the loss (as for lines of symbols, which are judged
+  /// by exact match), and ROUGE, which judges summaries, unless train.best is a ROUGE score. json()
+  /// contains all metrics.
   const std::vector<Metric>& metrics() const { return metrics_; }
   /// The metric of the verdicts: the first run's train.best.
   Metric main() const { return main_; }
   Spread spread(const RunGroup& group, Metric metric) const;
-  /// The values of all keys(): "pre, 6"; without keys, the folder of the group's first run.
+  /// All keys() without their sections, as long as these are unique, and their values: "norm pre,
+  /// layers.encoder 6"; without keys, the folder of the group's first run.
   std::string label(const RunGroup& group) const;
   /// A row of headings, then one row per group.
   std::vector<std::vector<std::string>> rows() const;

@@ -51,7 +51,7 @@ std::string steps(const ProgressState& state) {
 /// The values of the state and, if it is not empty, the sparkline.
 std::vector<Field> values_of(const ProgressState& state, const std::string& sparkline) {
   std::vector<Field> fields;
-  if (state.loss) fields.push_back({fmt::format("loss {:.4f}", *state.loss), 1});
+  if (state.loss) fields.push_back({fmt::format("{} {:.4f}", state.loss_name, *state.loss), 1});
   if (!sparkline.empty()) fields.push_back({sparkline, 7});
   if (state.tokens_per_second)
     fields.push_back(

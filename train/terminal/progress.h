@@ -32,6 +32,7 @@ struct ProgressState {
   std::optional<double> seconds_left{};  ///< nullopt: ProgressBar estimates it if `total` is known
   std::span<const double> curve{};       ///< values of the sparkline; set by ProgressBar
   std::string_view rate = "tok/s";       ///< unit of tokens_per_second
+  std::string_view loss_name = "loss";
 };
 
 /// "0:07", "12:34", "3:05:09"; from one day on, days, hours and minutes: "2d 04:10". "?" for a

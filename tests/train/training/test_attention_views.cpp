@@ -123,6 +123,32 @@ BOOST_AUTO_TEST_CASE(neuron_products_sum_to_the_score) {
   BOOST_TEST(drawn.find("query: token2") != std::string::npos);
 }
 
+// A decoder that reads "<s>", "a" and "dog" predicts "a", "dog" and the end.
+BOOST_AUTO_TEST_CASE(queries_of_a_decoder_are_named_after_the_tokens_read) {
+  AttentionMaps maps = random_maps(1, 1, 4, tokens(3));
+  maps.target = {"<s>", "a", "dog"};
+  LayerWeights& layer = maps.layers[0];
+  layer.self = false;
+  layer.queries_are_target = true;
+  layer.heads[0].weights = Array({{0.2F, 0.5F, 0.3F}, {0, 1, 0}, {0.25F, 0.5F, 0.25F}});
+  const std::string map = attention_drawing(maps).body;
+  maps.grid = PatchGrid{{1, 3, 1, {0, 128, 255}}, 1, 3, 1, 0};
+  const std::string images = attention_drawing(maps).body;
+  for (const std::string& body : {map, images}) {
+    for (const char* name : {">&lt;s&gt;</text>", ">a</text>", ">dog</text>"})
+      BOOST_TEST(count(body, name) == 1u, name);
+  }
+  BOOST_TEST(count(images, "(end)") == 0u);
+  BOOST_TEST(count(images, ">maximum 0.5</text>") == 2u);  // each image has its own
+  BOOST_TEST(count(images, ">maximum 1</text>") == 1u);
+  BOOST_TEST(count(images, ">weight of a cell of the image</text>") == 1u);
+  BOOST_TEST(count(map, ">rows: queries (tokens read); columns: keys</text>") == 1u);
+  BOOST_TEST(count(map, ">weight of a key</text>") == 1u);
+  layer.queries_are_target = false;
+  maps.grid.reset();
+  BOOST_TEST(count(attention_drawing(maps).body, ">rows: queries; columns: keys</text>") == 1u);
+}
+
 BOOST_AUTO_TEST_CASE(graph_contains_the_weights_above_the_threshold) {
   AttentionMaps maps = random_maps(2, 1, 4, tokens(3));
   for (LayerWeights& layer : maps.layers)

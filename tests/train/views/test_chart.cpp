@@ -82,6 +82,23 @@ BOOST_AUTO_TEST_CASE(long_line_is_reduced_and_keeps_its_peaks) {
   BOOST_TEST(path.size() < 20'000);
 }
 
+// Three of four lines differ by less than half a pixel (0.2 % of the axis is 0.38 pixels): their
+// dashes of 8 pixels follow one another. The fourth leaves them at the end, so it is drawn whole.
+BOOST_AUTO_TEST_CASE(coinciding_lines_alternate) {
+  Chart chart = with({{0, 0}, {5, 8}, {10, 10}});
+  chart.lines.push_back({"apart", 1, false, {{0, 0}, {5, 8}, {10, 9}}});
+  chart.lines.push_back({"near", 2, false, {{0, 0.02}, {5, 8}, {10, 10}}});
+  chart.lines.push_back({"same", 11, false, {{0, 0}, {5, 8}, {10, 10}}});
+  const std::string body = drawn(chart).body;
+  for (const char* line :
+       {"line s0\" style=\"stroke-dasharray:8 16;stroke-dashoffset:0\"",
+        "line s1\" d=", "line s2\" style=\"stroke-dasharray:8 16;stroke-dashoffset:-8\"",
+        "line s3 second\" style=\"stroke-dasharray:8 16;stroke-dashoffset:-16\""})
+    BOOST_TEST(body.find(line) != std::string::npos, line);
+  for (const char* name : {">a &amp; b</text>", ">apart</text>", ">near</text>", ">same</text>"})
+    BOOST_TEST(body.find(name) != std::string::npos, name);
+}
+
 BOOST_AUTO_TEST_CASE(bars_bands_and_dots_are_scaled_to_the_axes) {
   Chart chart = with({{0, 0}, {10, 10}});
   chart.bands.push_back({1, {{0, 0}, {10, 5}}, {{0, 5}, {10, 10}}});

@@ -100,6 +100,50 @@ BOOST_AUTO_TEST_CASE(overlapping_ranges_and_single_seeds_are_reported) {
              "results vary between seeds");
 }
 
+BOOST_AUTO_TEST_CASE(labels_of_groups_name_their_keys) {
+  Runs runs;
+  runs.add("model: {norm: pre, layers: {encoder: 2, decoder: 1}}\n", 0.5);
+  runs.add("model: {norm: post, layers: {encoder: 4, decoder: 1}}\n", 0.5);
+  const Comparison two(runs.results);
+  BOOST_TEST(two.label(two.groups()[0]) == "layers.encoder 2, norm pre");
+  BOOST_TEST(two.label(two.groups()[1]) == "layers.encoder 4, norm post");
+  runs.add("optim: {schedule: {name: linear}}\n", 0.5);
+  const Comparison three(runs.results);
+  BOOST_TEST(contains(three.label(three.groups()[2]), "schedule.name linear"));
+  runs.results.resize(1);
+  const Comparison alone(runs.results);
+  BOOST_TEST(alone.label(alone.groups()[0]) == runs.results[0].folder);
+}
+
+// Lines of symbols are judged by exact match, texts by BLEU and chrF2, summaries also by ROUGE.
+BOOST_AUTO_TEST_CASE(tables_contain_the_metrics_that_train_best_suggests) {
+  const std::vector<std::string> text{"BLEU", "chrF2"}, summary{"ROUGE-1", "ROUGE-2", "ROUGE-L"};
+  for (const auto& [best, has_text, has_rouge] : {std::tuple("exact_match", false, false),
+                                                  {"token_accuracy", false, false},
+                                                  {"loss", true, false},
+                                                  {"chrf", true, false},
+                                                  {"rouge_2", true, true}}) {
+    Runs runs;
+    const std::string run = runs.add("", 0.5);
+    put(run + "/config.yaml",
+        fmt::format("data: {{synthetic: {{name: copy}}}}\ntrain: {{best: {}}}\n", best));
+    nlohmann::json test{{"kind", "test"}, {"step", 3}};
+    for (const char* metric : {"loss", "perplexity", "token_accuracy", "exact_match", "bleu",
+                               "chrf", "rouge_1", "rouge_2", "rouge_l"})
+      test[metric] = 0.5;
+    put(run + "/metrics.jsonl", test.dump() + "\n");
+    const std::vector<RunResult> results{read_result(run)};
+    const Comparison comparison(results);
+    for (const char* name : {"loss", "perplexity", "token accuracy", "exact match"})
+      BOOST_TEST(contains(comparison.text(), name), best);
+    for (const std::string& name : text)
+      BOOST_TEST(contains(comparison.text(), name) == has_text, best << ": " << name);
+    for (const std::string& name : summary)
+      BOOST_TEST(contains(comparison.text(), name) == has_rouge, best << ": " << name);
+    BOOST_TEST(comparison.json()["groups"][0]["metrics"].size() == 9, best);
+  }
+}
+
 BOOST_AUTO_TEST_CASE(runs_of_different_tasks_are_refused) {
   Runs runs;
   const std::string changed = runs.add("seed: 1\n", 0.5);

@@ -39,8 +39,8 @@ BOOST_AUTO_TEST_CASE(base64_encodes_the_examples_of_rfc_4648) {
 BOOST_AUTO_TEST_CASE(cells_of_one_level_form_one_path) {
   const HeatMap map{2, 3, {1, 1, 0, 0, 0.5F, 0.01F}, 1};
   BOOST_TEST(heat_cells(map, 10, 5) ==
-             "<path class=\"heat l6\" d=\"M10 5h10v5h-10z\"/>\n"
-             "<path class=\"heat l12\" d=\"M0 0h20v5h-20z\"/>\n");
+             "<path class=\"heat l6\" shape-rendering=\"crispEdges\" d=\"M10 5h10v5h-10z\"/>\n"
+             "<path class=\"heat l12\" shape-rendering=\"crispEdges\" d=\"M0 0h20v5h-20z\"/>\n");
   constexpr float nan = std::numeric_limits<float>::quiet_NaN();
   BOOST_TEST(heat_cells({1, 2, {nan, 0}, 1}, 1, 1) == "");
   BOOST_TEST(heat_cells({1, 1, {0}, 0}, 1, 1) == "");
@@ -61,22 +61,68 @@ BOOST_AUTO_TEST_CASE(large_map_is_reduced_to_means_of_blocks) {
   BOOST_TEST(small.largest == 14.5F);
 }
 
-BOOST_AUTO_TEST_CASE(labelled_map_has_labels_and_tooltips) {
-  const std::vector<std::string> rows{"<s>", "a very long token that does not fit"},
+// Widths of DejaVu Sans at 10 pixels: "<" and ">" 8.38, "s" 5.21, "W" 9.89, "i" 2.78; a pictograph
+// is wider.
+BOOST_AUTO_TEST_CASE(length_of_a_label_is_an_upper_bound_of_its_width) {
+  for (const auto& [text, width] :
+       {std::pair("<s>", 21.97), {"WWWW", 39.56}, {"@", 10.0}, {"世界", 20.0}, {"🙂", 12.4}})
+    BOOST_TEST(label_length(text) >= width, text);
+  BOOST_TEST(label_length("iiii") < 20);  // narrow letters do not get the room of wide ones
+  const std::vector<std::string> labels{"a", std::string(50, 'W'), "b"};
+  BOOST_TEST(label_length(labels) == label_length(std::string(40, 'W') + "…"));
+}
+
+BOOST_AUTO_TEST_CASE(labelled_map_has_labels_tooltips_axes_and_a_scale) {
+  const std::vector<std::string> rows{"<s>",
+                                      "decoder.layers.10.multihead_attn, a name that does not fit"},
       columns{"x", "&"};
-  const Drawing map = labelled_map({2, 2, {1, 0, 0.04F, 0.96F}, 1}, rows, columns);
+  const Drawing map = labelled_map({2, 2, {1, 0, 0.08F, 1.96F}, 2.5F}, rows, columns,
+                                   {"the <rows>", "the columns", "weight"});
   BOOST_TEST(map.width > 28);
   BOOST_TEST(map.height > 28);
   BOOST_TEST(map.body.find("&lt;s&gt;</text>") != std::string::npos);
-  BOOST_TEST(map.body.find("a very long token that d…</text>") != std::string::npos);
+  BOOST_TEST(map.body.find("decoder.layers.10.multihead_attn, a name…</text>") !=
+             std::string::npos);
   BOOST_TEST(map.body.find("<title>&lt;s&gt; → x: 1.000</title>") != std::string::npos);
-  BOOST_TEST(map.body.find("→ &amp;: 0.960</title>") != std::string::npos);
-  BOOST_TEST(map.body.find("0.040") == std::string::npos);  // too small for a tooltip
+  BOOST_TEST(map.body.find("→ &amp;: 1.960</title>") != std::string::npos);
+  BOOST_TEST(map.body.find("0.080") == std::string::npos);  // too small for a tooltip
+  BOOST_TEST(map.body.find(">rows: the &lt;rows&gt;; columns: the columns<") != std::string::npos);
+  const std::size_t scale =
+      map.body.find("<text y=\"9\">0</text>");  // 12 cells between 0 and the maximum
+  BOOST_REQUIRE(scale != std::string::npos);
+  for (int level = 1; level <= 12; ++level)
+    BOOST_TEST(map.body.find("heat l" + std::to_string(level) + "\"", scale) != std::string::npos);
+  BOOST_TEST(map.body.find(">2.5</text>", scale) != std::string::npos);
+  BOOST_TEST(map.body.find(">weight</text>", scale) != std::string::npos);
+}
+
+// Cells of 40 pixels have room for six digits; 40 rows have cells of 14 pixels, with room for two.
+BOOST_AUTO_TEST_CASE(cells_contain_their_text_where_it_fits) {
+  const std::vector<std::string> two{"a", "b"};
+  const std::string small = labelled_map({2, 2, {1, 0.5F, 0, 1}, 1}, two, two,
+                                         {"", "", "", {"123456", "1234567", "", "8"}})
+                                .body;
+  BOOST_TEST(
+      small.find(
+          "<text class=\"over-heat\" x=\"20\" y=\"23.5\" text-anchor=\"middle\">123456</text>") !=
+      std::string::npos);
+  BOOST_TEST(small.find("1234567") == std::string::npos);
+  BOOST_TEST(
+      small.find("<text class=\"over-heat\" x=\"60\" y=\"63.5\" text-anchor=\"middle\">8</text>") !=
+      std::string::npos);
+  const std::vector<std::string> many(40, "x");
+  MapText text{"", "", "", std::vector<std::string>(1600, "777")};
+  text.cells[0] = "66";
+  const Drawing large = labelled_map({40, 40, std::vector<float>(1600, 0.5F), 1}, many, many, text);
+  BOOST_TEST(large.body.find("<text x=\"7\" y=\"10.5\" text-anchor=\"middle\">66</text>") !=
+             std::string::npos);
+  BOOST_TEST(large.body.find(">777<") == std::string::npos);
 }
 
 BOOST_AUTO_TEST_CASE(labelled_map_with_equal_values_has_a_tooltip_for_the_largest) {
   const std::vector<std::string> row{"r"}, columns{"a", "b", "c", "d", "e", "f"};
-  const Drawing map = labelled_map({1, 6, {0.1F, 0.1F, 0.1F, 0.1F, 0.1F, 0.5F}, 1}, row, columns);
+  const Drawing map =
+      labelled_map({1, 6, {0.1F, 0.1F, 0.1F, 0.1F, 0.1F, 0.5F}, 1}, row, columns, {});
   for (const char* const tooltip : {"a: 0.100", "b: 0.100", "c: 0.100", "f: 0.500"})
     BOOST_TEST(map.body.find(std::string("r → ") + tooltip) != std::string::npos, tooltip);
   BOOST_TEST(map.body.find("r → d") == std::string::npos);

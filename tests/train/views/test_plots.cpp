@@ -1,4 +1,7 @@
 // `heed plot`: every drawing contains values, and known values are drawn correctly.
+#include <array>
+#include <cmath>
+
 #include "tests/train/support.h"
 #include "train/views/report/plots.h"
 
@@ -73,10 +76,60 @@ BOOST_AUTO_TEST_CASE(schedule_plot_shows_the_schedule_of_the_config) {
   BOOST_TEST(contains(body, ">100<"));
 }
 
-BOOST_AUTO_TEST_CASE(equal_schedules_share_a_line) {
-  const std::string body = plots_of("schedule", config_of(), 64)[1].body;
-  for (const char* name : {"noam, inverse_sqrt", "cosine", "linear", "constant"})
-    BOOST_TEST(contains(body, name), name);
+/// The path of the line with this name, which follows its classes and, if it coincides with
+/// another, its dashes.
+std::string line_named(const std::string& body, const std::string& name) {
+  const std::size_t title = body.find("<title>" + name + "</title>");
+  BOOST_REQUIRE(title != std::string::npos);
+  const std::size_t begin = body.rfind("<path", title);
+  return body.substr(begin, title - begin);
+}
+
+// inverse_sqrt decays like noam; gelu_tanh is an approximation of gelu.
+BOOST_AUTO_TEST_CASE(lines_that_would_hide_each_other_alternate) {
+  const std::string schedules = plots_of("schedule", config_of(), 64)[1].body,
+                    activations = plots_of("activations", config_of(), 64)[0].body;
+  for (const auto& [body, names] : {std::pair(schedules, std::array{"noam", "inverse_sqrt"}),
+                                    {activations, std::array{"gelu", "gelu_tanh"}}}) {
+    BOOST_TEST(contains(line_named(body, names[0]), "stroke-dasharray:8 8;stroke-dashoffset:0\""));
+    BOOST_TEST(contains(line_named(body, names[1]), "stroke-dasharray:8 8;stroke-dashoffset:-8\""));
+  }
+  for (const auto& [body, name] :
+       {std::pair(schedules, "cosine"), {schedules, "constant"}, {activations, "silu"}})
+    BOOST_TEST(!contains(line_named(body, name), "dasharray"), name);
+}
+
+// With both inputs x, swiglu is x² σ(x), and its derivative 2 x σ(x) + x² σ(x) (1 − σ(x)). Both are
+// 0 at x = 0; x = 0, 2 and 4 are at 200, 300 and 400 pixels.
+BOOST_AUTO_TEST_CASE(gated_activations_are_drawn_with_both_inputs_equal) {
+  const std::vector<Drawing> all = plots_of("activations", config_of(), 64);
+  BOOST_REQUIRE(all.size() == 4);
+  BOOST_TEST(contains(all[2].body, "f(a) · b with a = b = x"));
+  const auto height = [](const Drawing& chart, const std::string& x) {
+    const std::string line = line_named(chart.body, "swiglu");
+    const auto y = [&](const std::string& at) {
+      return std::stod(line.substr(line.find("L" + at + " ") + at.size() + 2));
+    };
+    return y("200") - y(x);
+  };
+  const auto sigmoid = [](double x) { return 1 / (1 + std::exp(-x)); };
+  const auto slope = [&](double x) {
+    return 2 * x * sigmoid(x) + x * x * sigmoid(x) * (1 - sigmoid(x));
+  };
+  BOOST_TEST(height(all[2], "300") / height(all[2], "400") == sigmoid(2) / sigmoid(4) / 4,
+             boost::test_tools::tolerance(5e-3));
+  BOOST_TEST(height(all[3], "300") / height(all[3], "400") == slope(2) / slope(4),
+             boost::test_tools::tolerance(5e-3));
+  for (const std::size_t chart : {2, 3}) line_named(all[chart].body, "geglu");
+}
+
+BOOST_AUTO_TEST_CASE(maps_have_axes_and_a_scale) {
+  const std::string mask = plots_of("masks", config_of(), 8)[1].body;
+  for (const char* text : {">query</text>", ">key</text>", ">not read</text>", ">read</text>"})
+    BOOST_TEST(contains(mask, text), text);
+  const std::string encoding = plots_of("positions", config_of(), 8)[0].body;
+  for (const char* text : {">position</text>", ">dimension</text>", ">−1</text>", ">1</text>"})
+    BOOST_TEST(contains(encoding, text), text);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

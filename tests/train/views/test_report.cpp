@@ -109,7 +109,7 @@ BOOST_AUTO_TEST_CASE(runs_that_differ_only_in_the_seed_share_a_line_and_a_band) 
                                     make_run(folder, "c", "model: {norm: post}\n", texts(30))});
   BOOST_TEST(contains(page, "class=\"band s0\""));
   BOOST_TEST(!contains(page, "class=\"band s1\""));  // a single run has no band
-  BOOST_TEST(contains(page, "<b>post</b>"));
+  BOOST_TEST(contains(page, "<b>norm post</b>"));
   BOOST_TEST(contains(page, "Paired bootstrap"));
   const std::string slower = make_run(folder, "d", "seed: 3\n", texts(60));
   put(slower + "/metrics.jsonl", "{\"kind\":\"train\",\"step\":1,\"seconds\":1200.5}\n");
@@ -144,6 +144,101 @@ BOOST_AUTO_TEST_CASE(run_without_metrics_has_a_page) {
   const std::string page = page_of({run.path.string()});
   BOOST_TEST(contains(page, "step 5: no metrics yet"));
   BOOST_TEST(contains(page, "negative log-likelihood"));
+}
+
+// The training records, which contain the tokens, are written every train.log_every steps.
+BOOST_AUTO_TEST_CASE(speed_that_is_unknown_is_not_shown) {
+  const TempFolder folder;
+  const std::string run = make_run(folder, "a", "seed: 1\n", texts(60)),
+                    other = make_run(folder, "b", "seed: 2\n", texts(60));
+  BOOST_TEST(contains(page_of({run, other}), "50 target tokens/s"));
+  put(run + "/metrics.jsonl", "{\"kind\":\"test\",\"step\":3,\"seconds\":0.25,\"bleu\":1}\n");
+  const std::string alone = page_of({run});
+  BOOST_TEST(!contains(alone, " target tokens/s"));
+  BOOST_TEST(contains(alone, "0.2 seconds</p>"));
+  BOOST_TEST(contains(alone, "<td>-</td></tr>"));
+  BOOST_TEST(
+      contains(page_of({run, other}), "50 target tokens/s"));  // that of the run with records
+}
+
+// Of four "2", one is taken for "<b>"; of four "<b>", three for "2".
+BOOST_AUTO_TEST_CASE(labels_of_a_tagger_have_a_table_and_a_matrix) {
+  const TempFolder folder;
+  const RunFolder run{folder / "tagger"};
+  std::filesystem::create_directories(run.path);
+  put(run.config(), "task: tag\ndata: {synthetic: {name: grammar}}\ntokenizer: {kind: word}\n");
+  put(run.metrics(), R"({"kind":"test","step":9,"loss":1,"token_accuracy":0.75,"f1":0.8,)"
+                     R"("classes":{"10":{"precision":1,"recall":1,"f1":1,"occurrences":2},)"
+                     R"("2":{"precision":0.625,"recall":0.75,"f1":0.681818,"occurrences":4},)"
+                     R"("<b>":{"precision":0.5,"recall":0.25,"f1":0.333333,"occurrences":4}},)"
+                     R"("confusion":{"10":{"10":2},"2":{"2":3,"<b>":1},"<b>":{"2":3,"<b>":1}}})"
+                     "\n");
+  write_outputs(
+      run, {{"the ship sails", "DET NOUN VERB", "DET NOUN NOUN", {}}, {"it", "PRON", "PRON", {}}});
+  const std::string page = page_of({run.path.string()});
+  BOOST_TEST(contains(
+      page,
+      "<tr><th>label</th><th>precision</th><th>recall</th><th>F1</th><th>occurrences</th></tr>\n"
+      "<tr><td>&lt;b&gt;</td><td>0.5000</td><td>0.2500</td><td>0.3333</td><td>4</td></tr>\n"
+      "<tr><td>2</td><td>0.6250</td><td>0.7500</td><td>0.6818</td><td>4</td></tr>\n"
+      "<tr><td>10</td><td>1.0000</td><td>1.0000</td><td>1.0000</td><td>2</td></tr>\n"));
+  BOOST_TEST(contains(page, "<title>2 → &lt;b&gt;: 0.250</title>"));  // one of four
+  BOOST_TEST(contains(page, "text-anchor=\"middle\">3</text>"));
+  BOOST_TEST(contains(page, "<th>right labels</th>"));
+  BOOST_TEST(contains(page, "<td>DET NOUN NOUN</td><td>66.67 %</td>"));
+  BOOST_TEST(!contains(page, "chrF2"));
+  BOOST_TEST(contains(page, "on test: the most frequent 3 of 3 labels.</p>"));
+  BOOST_TEST(!contains(page, "calibration"));
+  // The record of a task of a plugin need not contain classes.
+  put(run.metrics(), "{\"kind\":\"test\",\"step\":9,\"loss\":1}\n");
+  write_outputs(run, {{"a", "1", "2", 0.75}});
+  BOOST_TEST(contains(page_of({run.path.string()}), "expected calibration error 0.750"));
+}
+
+BOOST_AUTO_TEST_CASE(sample_scores_follow_the_task) {
+  const auto config = [](const std::string& text) {
+    return parse_config("data: {synthetic: {name: brackets}}\n" + text, "test");
+  };
+  const std::vector<SampleOutput> words{{"", "AB C D", "AX C D", {}}}, labels{{"", "1", "1", 0.9}};
+  const SampleScore word = score_kind(config("task: tag\ntokenizer: {kind: word}\n"), words),
+                    character = score_kind(config("task: tag\ntokenizer: {kind: char}\n"), words);
+  BOOST_TEST(sample_score(word, words[0]) == 2.0 / 3);
+  BOOST_TEST(sample_score(character, words[0]) == 5.0 / 6);
+  BOOST_TEST(sample_score(word, {"", "1 2", "1", {}}) == 0.5);
+  BOOST_TEST(sample_score(word, {"", "", "", {}}) == 1);
+  BOOST_TEST(score_text(score_kind(config("task: classify\n"), labels), labels[0]) == "0.900");
+  BOOST_TEST(score_text(score_kind(config("task: seq2seq\n"), words), {"", "same", "same", {}}) ==
+             "100.0");
+}
+
+BOOST_AUTO_TEST_CASE(most_frequent_labels_are_shown_in_order) {
+  nlohmann::json record;
+  for (int i = 0; i < 50; ++i) record["classes"][fmt::format("{}", i)] = {{"occurrences", i}};
+  const std::vector<std::string> labels = shown_labels(record);
+  BOOST_REQUIRE(labels.size() == 40);
+  BOOST_TEST(labels.front() == "10");
+  BOOST_TEST(labels.back() == "49");
+  BOOST_TEST(shown_labels({{"kind", "test"}}).empty());
+  BOOST_TEST(shown_labels({{"classes", 5}}).empty());
+}
+
+BOOST_AUTO_TEST_CASE(losses_beside_each_other_state_that_they_are_not_smoothed) {
+  const TempFolder folder;
+  const std::string run = make_run(folder, "a", "", texts(60));
+  BOOST_TEST(contains(page_of({run}), "both losses are without label smoothing"));
+  put(run + "/config.yaml",
+      "data: {synthetic: {name: copy}}\ntrain: {best: bleu, label_smoothing: 0}\n");
+  BOOST_TEST(!contains(page_of({run}), "label smoothing)"));
+}
+
+BOOST_AUTO_TEST_CASE(checksums_are_short_and_complete_in_their_tooltips) {
+  const TempFolder folder;
+  const std::string run = make_run(folder, "a", "", texts(60)),
+                    sum = "0123456789ab" + std::string(52, 'c');
+  put(run + "/run.json", R"({"data":{"train":")" + sum + "\"}}");
+  const std::string page = page_of({run});
+  BOOST_TEST(contains(page, "<span title=\"" + sum + "\">0123456789ab…</span>"));
+  BOOST_TEST(!contains(page, ">" + sum));
 }
 
 // An interval is shown only if the outputs reproduce the metrics.
@@ -268,7 +363,7 @@ BOOST_AUTO_TEST_CASE(most_confident_mistakes_come_first) {
       {"a", "1", "1", 0.9}, {"b", "1", "2", 0.6}, {"c", "2", "1", 0.8}, {"d", "2", "1", 0.7}};
   BOOST_TEST(most_confident_mistakes(outputs, 2) == (std::vector<std::size_t>{2, 3}),
              boost::test_tools::per_element());
-  const auto chosen = chosen_samples(outputs);
+  const auto chosen = chosen_samples(SampleScore::probability, outputs);
   BOOST_TEST(chosen[0].second[0] == 2);  // index of the worst sample
   BOOST_TEST(chosen[2].second[0] == 0);  // index of the best sample
 }

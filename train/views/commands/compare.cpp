@@ -54,9 +54,11 @@ void add_compare(CommandLine& line) {
   command->footer(
       "Runs that differ only in their seed share a row: mean ± standard deviation. The columns\n"
       "are the keys whose values differ, and the metrics on the test data or, if there was no\n"
-      "test, in the last validation; heed eval measures those of a pruned or quantised copy. Each\n"
-      "row after the first is judged by whether its range (minimum to maximum) overlaps with that\n"
-      "of the first row.\n"
+      "test, in the last validation; heed eval measures those of a pruned or quantised copy. BLEU,\n"
+      "chrF2 and ROUGE judge texts: they are omitted if train.best is another metric than these or\n"
+      "the loss, ROUGE unless train.best is a ROUGE score; --json prints all metrics. Each row\n"
+      "after the first is judged by whether its range (minimum to maximum) overlaps with that of\n"
+      "the first row.\n"
       "Examples:\n"
       "  heed compare runs/pre-1 runs/pre-2 runs/post-1 runs/post-2\n"
       "  heed compare runs/copy-sweep");

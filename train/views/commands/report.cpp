@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "autograd/base/error.h"
+#include "autograd/io/utf8.h"
 #include "data/inputs/input_info.h"
 #include "train/commands/command_line.h"
 #include "train/commands/output.h"
@@ -41,6 +42,44 @@ LayerWeights shown_layer(const AttentionMaps& maps) {
   return *chosen;
 }
 
+/// Continuations of the beginning of a language model's held-out text, as HTML.
+std::string sample_of(const History& history) {
+  constexpr std::size_t prompt_tokens = 32, text_tokens = 160, max_bytes = 4096;
+  const TrainedModel trained = TrainedModel::open(history.result.folder, {}, "");
+  const Corpus corpus = trained.task->read();
+  const bool tested = !corpus.test.empty();
+  const std::string text = (tested ? corpus.test : corpus.valid).text.substr(0, max_bytes);
+  if (text.empty()) throw Error(Exit::bad_input, "the run has no held-out text to continue");
+  std::vector<std::int32_t> ids =
+      trained.tokenizers.target->encode(text.substr(0, complete_utf8(text)));
+  ids.resize(std::min(ids.size(), text_tokens));
+  const std::string original = trained.tokenizers.target->decode(ids);
+  ids.resize(std::min(ids.size(), prompt_tokens));
+  std::string prompt = trained.tokenizers.target->decode(ids);
+  prompt.resize(complete_utf8(prompt));
+  const auto shown = [&](const std::string& title, const std::string& full) {
+    return fmt::format("<h3>{}</h3>\n<pre class=\"sample\"><b>{}</b>{}</pre>\n", title,
+                       xml_text(prompt),
+                       xml_text(full.substr(std::min(prompt.size(), full.size()))));
+  };
+  Team team(trained.config.threads);
+  const auto generated = [&](bool sample) {
+    Config config = trained.config;
+    config.decode.sample = sample;
+    config.decode.beam = 1;
+    config.decode.max_length = text_tokens - prompt_tokens;
+    const std::unique_ptr<Task> task = make_task(config);
+    return task->make_generator(trained.with(team), config.seed)->continuation(prompt, {});
+  };
+  return fmt::format("<p>The first tokens of the {} text (bold) and their continuations.</p>\n",
+                     tested ? "test" : "validation") +
+         shown("Greedy: the most probable token at each step", generated(false)) +
+         shown(fmt::format("Sampled, temperature {}, seed {}", trained.config.decode.temperature,
+                           trained.config.seed),
+               generated(true)) +
+         shown("The text", original);
+}
+
 /// A heat map of the entropy of each head, one row per layer, as HTML.
 std::string entropies(const AttentionMaps& maps) {
   HeatMap map{std::ssize(maps.layers), 0, {}, 0};
@@ -57,8 +96,10 @@ std::string entropies(const AttentionMaps& maps) {
   }
   for (std::int64_t head = 0; head < map.columns; ++head)
     columns.push_back(fmt::format("head {}", head));
-  return fmt::format("<h3>Entropy of each head, in nats (maximum {:.2f})</h3>\n{}", map.largest,
-                     svg_element(labelled_map(map, rows, columns)));
+  return fmt::format(
+      "<h3>Entropy of each head, in nats (maximum {:.2f})</h3>\n{}", map.largest,
+      svg_element(labelled_map(map, rows, columns,
+                               {"layers", "heads", "entropy in nats, mean over the queries"})));
 }
 
 std::string attention_of(const History& history) {
@@ -113,6 +154,8 @@ ReportExtras extras_of(const ReportCommand& options, const History& history, boo
   if (running) return extras;  // the page must be written quickly, and the weights are changing
   if (!history.outputs.empty())
     try_part(extras, "attention", [&] { extras.attention = attention_of(history); });
+  if (info_of(history.result.config.task).architecture == Architecture::decoder)
+    try_part(extras, "sample", [&] { extras.sample = sample_of(history); });
   try_part(extras, "images", [&] { extras.image = images_of(history); });
   try_part(extras, "model", [&] {
     const Config& config = history.result.config;
@@ -201,8 +244,8 @@ void add_report(CommandLine& line) {
   command->footer(
       "The page is self-contained. Runs that differ only in their seed are drawn as one line,\n"
       "their mean, with a band from the minimum to the maximum. Outputs are those of the final\n"
-      "evaluation. Attention is shown only if the first run's weights are available, images only\n"
-      "if its data are.\n"
+      "evaluation. Attention is shown only if the first run's weights are available, images and\n"
+      "the sample of a language model only if its data are too.\n"
       "Examples:\n"
       "  heed report runs/dates\n"
       "  heed report runs/pre-1 runs/pre-2 runs/post-1 runs/post-2 --output norms.html\n"

@@ -7,14 +7,12 @@
 #include <cmath>
 
 #include "autograd/io/message_text.h"
-#include "autograd/io/utf8.h"
 
 namespace heed {
 
 namespace {
 
 constexpr double left = 56, top = 26, plot_width = 400, plot_height = 190, right = 14, below = 40;
-constexpr double character = 5.6;  // approximate width of a character, in pixels
 
 /// Maps an interval of values to [0, 1], linearly or logarithmically.
 class Scale {
@@ -198,6 +196,30 @@ std::string axes(const Chart& chart, const Plot& plot) {
   return body;
 }
 
+/// Whether two lines differ by less than half a pixel, so that one would hide the other.
+bool coincide(const Line& a, const Line& b, const Plot& plot) {
+  return !a.points.empty() &&
+         std::ranges::equal(a.points, b.points, [&](const Point& p, const Point& q) {
+           const double by = plot.py(p.y) - plot.py(q.y);
+           return p.x == q.x && (std::abs(by) < 0.5 || (std::isnan(by) && p.y == q.y));
+         });
+}
+
+/// The dashes of line i if it coincides with others, so that the colours of all alternate along the
+/// path; otherwise "".
+std::string dashes(const std::vector<Line>& lines, std::size_t i, const Plot& plot) {
+  constexpr int dash = 8;
+  std::ptrdiff_t before = 0, all = 0;
+  for (std::size_t k = 0; k < lines.size(); ++k) {
+    if (k != i && !coincide(lines[k], lines[i], plot)) continue;
+    before += k < i ? 1 : 0;
+    ++all;
+  }
+  if (all == 1) return "";
+  return fmt::format(" style=\"stroke-dasharray:{} {};stroke-dashoffset:{}\"", dash,
+                     dash * (all - 1), -dash * before);
+}
+
 std::string marks(const Chart& chart, const Plot& plot) {
   std::string body;
   for (const Band& band : chart.bands) {
@@ -216,12 +238,13 @@ std::string marks(const Chart& chart, const Plot& plot) {
                 colour_class(bar.colour, false), from, std::min(zero, zero - height), to - from,
                 std::abs(height), title_element(bar.text));
   }
-  for (const Line& line : chart.lines) {
+  for (std::size_t i = 0; i < chart.lines.size(); ++i) {
+    const Line& line = chart.lines[i];
     const std::string path = path_of(visible(line.points, plot));
     if (!path.empty())
-      body += fmt::format("<path class=\"line {}{}\" d=\"{}\">{}</path>\n",
-                          colour_class(line.colour, true), line.faint ? " faint" : "", path,
-                          title_element(line.name));
+      body += fmt::format("<path class=\"line {}{}\"{} d=\"{}\">{}</path>\n",
+                          colour_class(line.colour, true), line.faint ? " faint" : "",
+                          dashes(chart.lines, i, plot), path, title_element(line.name));
   }
   return body;
 }
@@ -240,14 +263,13 @@ std::string dots_of(const Chart& chart, const Plot& plot) {
 
 /// The legend below the plot. Sets `height` to the height of the legend.
 std::string legend_of(const Chart& chart, double& height) {
-  constexpr std::size_t max_characters = 48;
-  constexpr double row = 15, sample = 18, space = 14;
+  constexpr std::size_t max_characters = 64;
+  constexpr double row = 15, sample = 18, space = 12;
   std::string body;
   double x = 0, y = plot_height + below;
   const auto add = [&](int colour, bool faint, bool as_line, const std::string& name) {
     const std::string text = excerpt(name, max_characters);
-    const double length =
-        sample + 4 + character * static_cast<double>(character_count(text)) + space;
+    const double length = sample + 4 + label_length(text) + space;
     if (x > 0 && x + length > plot_width + right) {
       x = 0;
       y += row;

@@ -59,8 +59,9 @@ struct Chart {
 };
 
 /// Draws a chart. If more than four successive points of a line are in the same column of pixels,
-/// only the first, lowest, highest and last of them are drawn. If an axis has no value that it can
-/// show, the chart is an empty frame with the title and the text "no values".
+/// only the first, lowest, highest and last of them are drawn. Lines that coincide are dashed, so
+/// that their colours alternate. If an axis has no value that it can show, the chart is an empty
+/// frame with the title and the text "no values".
 Drawing drawn(const Chart& chart);
 
 }  // namespace heed

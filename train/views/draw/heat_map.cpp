@@ -71,17 +71,36 @@ std::string heat_cells(const HeatMap& map, double width, double height) {
   std::string body;
   for (int level = 1; level <= shades; ++level) {
     if (!paths[level].empty())
-      body += fmt::format("<path class=\"heat l{}\" d=\"{}\"/>\n", level, paths[level]);
+      body += fmt::format("<path class=\"heat l{}\" shape-rendering=\"crispEdges\" d=\"{}\"/>\n",
+                          level, paths[level]);
   }
   return body;
 }
 
+Drawing drawn(const HeatScale& scale) {
+  constexpr double step = 8, height = 10, gap = 4;
+  HeatMap steps{1, scale.steps + 1, {}, static_cast<float>(scale.steps)};
+  for (int i = 0; i <= scale.steps; ++i) steps.values.push_back(static_cast<float>(i));
+  const double left = label_length(scale.low) + gap,
+               width = step * static_cast<double>(steps.columns),
+               meaning = left + width + gap + label_length(scale.high) + 2 * gap;
+  return {meaning + label_length(scale.meaning), height + gap,
+          svg("<text y=\"9\">{}</text><g transform=\"translate({} 0)\">\n{}<rect class=\"frame\" "
+              "width=\"{}\" height=\"{}\"/></g><text x=\"{}\" y=\"9\">{}</text><text x=\"{}\" "
+              "y=\"9\">{}</text>\n",
+              xml_text(scale.low), left, heat_cells(steps, step, height), width, height,
+              left + width + gap, xml_text(scale.high), meaning, xml_text(scale.meaning))};
+}
+
 Drawing labelled_map(const HeatMap& map, std::span<const std::string> rows,
-                     std::span<const std::string> columns) {
-  constexpr double cell = 14, gap = 4;
-  constexpr std::size_t max_label = 24;  // characters
-  const double left = label_length(rows, max_label) + gap,
-               slanted = 0.71 * label_length(columns, max_label), top = slanted + 12;
+                     std::span<const std::string> columns, const MapText& text) {
+  constexpr double smallest = 14, largest = 40, wanted_height = 320, gap = 4, line = 14;
+  constexpr int dark = 9;  // level from which text has the colour of the background
+  const double cell = text.cells.empty() ? smallest
+                                         : std::clamp(wanted_height / static_cast<double>(map.rows),
+                                                      smallest, largest);
+  const double left = label_length(rows) + gap, slanted = 0.71 * label_length(columns),
+               top = slanted + 12;
   const double width = cell * static_cast<double>(map.columns),
                height = cell * static_cast<double>(map.rows);
   std::string body;
@@ -91,11 +110,18 @@ Drawing labelled_map(const HeatMap& map, std::span<const std::string> rows,
                 xml_text(excerpt(columns[c], max_label)));
   }
   for (std::int64_t r = 0; r < map.rows; ++r) {
-    body +=
-        svg("<text x=\"{}\" y=\"{}\" text-anchor=\"end\">{}</text>\n", left - gap,
-            top + (static_cast<double>(r) + 0.75) * cell, xml_text(excerpt(rows[r], max_label)));
+    body += svg("<text x=\"{}\" y=\"{}\" text-anchor=\"end\">{}</text>\n", left - gap,
+                top + (static_cast<double>(r) + 0.5) * cell + 3.5,
+                xml_text(excerpt(rows[r], max_label)));
   }
   body += svg("<g transform=\"translate({} {})\">\n{}", left, top, heat_cells(map, cell, cell));
+  for (std::int64_t i = 0; i < std::ssize(text.cells); ++i) {
+    if (label_length(text.cells[i]) > cell) continue;
+    body += svg("<text{} x=\"{}\" y=\"{}\" text-anchor=\"middle\">{}</text>\n",
+                level_of(map.values[i], map.largest) < dark ? "" : " class=\"over-heat\"",
+                (static_cast<double>(i % map.columns) + 0.5) * cell,
+                (static_cast<double>(i / map.columns) + 0.5) * cell + 3.5, xml_text(text.cells[i]));
+  }
   for (std::int64_t r = 0; r < map.rows; ++r) {
     for (const std::int64_t c : largest_columns(map, r, 4)) {
       if (!(map.at(r, c) >= map.largest / 20) || map.largest == 0) continue;
@@ -106,8 +132,15 @@ Drawing labelled_map(const HeatMap& map, std::span<const std::string> rows,
               xml_text(rows[r]), xml_text(columns[c]), map.at(r, c));
     }
   }
-  body += svg("<rect class=\"frame\" width=\"{}\" height=\"{}\"/>\n</g>\n", width, height);
-  return {left + std::max(width + slanted, width) + gap, top + height + gap, body};
+  const std::string axes = fmt::format("rows: {}; columns: {}", text.rows, text.columns);
+  const Drawing scale = drawn(HeatScale{"0", fmt::format("{:.3g}", map.largest), text.meaning});
+  body +=
+      svg("<rect class=\"frame\" width=\"{}\" height=\"{}\"/>\n</g>\n"
+          "<text x=\"{}\" y=\"{}\">{}</text>\n<g transform=\"translate({} {})\">\n{}</g>\n",
+          width, height, gap, top + height + line, xml_text(axes), gap, top + height + line + gap,
+          scale.body);
+  return {std::max({left + width + slanted, label_length(axes), scale.width}) + 2 * gap,
+          top + height + line + gap + scale.height, body};
 }
 
 }  // namespace heed

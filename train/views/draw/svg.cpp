@@ -40,14 +40,35 @@ std::string svg_number(double value) {
   return text == "-0" ? "0" : text;
 }
 
-double label_length(std::string_view text) {
-  return 6.5 * static_cast<double>(character_count(text));
+namespace {
+
+/// The width of a character in DejaVu Sans, a wide system font, at 10 pixels, rounded up.
+double character_width(char32_t c) {
+  constexpr std::string_view narrow = " !'(),-./:;I[\\]`fijlrt|", widest = "%@MWm",
+                             wide = "#&+<=>^~w";
+  if (c >= 128) return c >= 0x1F000 ? 13 : 10;  // pictographs from U+1F000
+  const char ascii = static_cast<char>(c);
+  if (narrow.find(ascii) != std::string_view::npos) return 4.1;
+  if (widest.find(ascii) != std::string_view::npos) return 10;
+  return (c >= 'A' && c <= 'Z') || wide.find(ascii) != std::string_view::npos ? 8.4 : 6.4;
 }
 
-double label_length(std::span<const std::string> labels, std::size_t max_characters) {
+}  // namespace
+
+double label_length(std::string_view text) {
+  double length = 0;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t n = utf8_length(text, at);
+    length += character_width(n == 0 ? U'?' : utf8_decode(text, at, n));
+    at += std::max<std::size_t>(n, 1);
+  }
+  return length;
+}
+
+double label_length(std::span<const std::string> labels) {
   double length = 0;
   for (const std::string& label : labels)
-    length = std::max(length, label_length(excerpt(label, max_characters)));
+    length = std::max(length, label_length(excerpt(label, max_label)));
   return length;
 }
 
@@ -59,7 +80,7 @@ text{font:10px system-ui,sans-serif;fill:var(--ink)}
 .frame{fill:none;stroke:var(--line)}.cell{fill:transparent}
 .l1{fill-opacity:.08}.l2{fill-opacity:.16}.l3{fill-opacity:.24}.l4{fill-opacity:.33}.l5{fill-opacity:.41}
 .l6{fill-opacity:.5}.l7{fill-opacity:.58}.l8{fill-opacity:.66}.l9{fill-opacity:.75}.l10{fill-opacity:.83}
-.l11{fill-opacity:.91}.l12{fill-opacity:1}
+.l11{fill-opacity:.91}.l12{fill-opacity:1}.over-heat{fill:var(--back)}
 .s0{color:#0072b2}.s1{color:#d55e00}.s2{color:#009e73}.s3{color:#cc79a7}.s4{color:#e69f00}.s5{color:#56b4e9}.s6{color:#7b6c00}.s7{color:#6a737d}
 .line{fill:none;stroke:currentColor;stroke-width:1.5;stroke-linejoin:round}.band{fill:currentColor;fill-opacity:.18}
 .bar{fill:currentColor}.dot{fill:var(--back);stroke:currentColor;stroke-width:2}.faint{stroke-opacity:.45}

@@ -2,6 +2,7 @@
 /// Elements of SVG files and HTML pages.
 #include <fmt/format.h>
 
+#include <cstddef>
 #include <span>
 #include <string>
 #include <string_view>
@@ -28,10 +29,13 @@ std::string svg(fmt::format_string<decltype(svg_argument(std::declval<const Args
   return fmt::format(format, svg_argument(args)...);
 }
 
-/// The approximate length of a label, in pixels.
+/// An upper bound of the length of a label in the usual fonts, in pixels.
 double label_length(std::string_view text);
-/// The length of the longest label, each cut to `max_characters` (excerpt).
-double label_length(std::span<const std::string> labels, std::size_t max_characters);
+/// Maximum number of characters of the labels of rows, columns and nodes; longer labels are cut
+/// (excerpt).
+inline constexpr std::size_t max_label = 40;
+/// The length of the longest of these labels.
+double label_length(std::span<const std::string> labels);
 
 /// The style of all drawings. Colours follow the reader's choice of light or dark mode. Magnitudes
 /// are shown by the opacity of a colour, so that colour-blind readers can distinguish them.

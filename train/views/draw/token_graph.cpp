@@ -12,7 +12,6 @@ namespace heed {
 namespace {
 
 constexpr double line = 16, heading = 24;
-constexpr std::size_t max_characters = 24;  // maximum length of a displayed node name
 
 double height_of(double node) { return heading + line * (node + 0.5); }
 
@@ -42,9 +41,9 @@ std::string paths(const HeatMap& edges, double from, double to, double threshold
 Drawing token_graph(std::span<const GraphColumn> columns, std::span<const HeatMap> edges,
                     double threshold) {
   const double gap = columns.size() > 2 ? 84 : 140, dot = 6;
-  const double left = std::max(label_length(columns.front().nodes, max_characters) + dot,
+  const double left = std::max(label_length(columns.front().nodes) + dot,
                                label_length(columns.front().title) / 2),
-               right = std::max(label_length(columns.back().nodes, max_characters) + dot,
+               right = std::max(label_length(columns.back().nodes) + dot,
                                 label_length(columns.back().title) / 2);
   std::size_t rows = 0;
   for (const GraphColumn& column : columns) rows = std::max(rows, column.nodes.size());
@@ -61,7 +60,7 @@ Drawing token_graph(std::span<const GraphColumn> columns, std::span<const HeatMa
       if (!first && !last) continue;
       body += svg("<text x=\"{}\" y=\"{}\"{}>{}</text>\n", first ? x - dot : x + dot, y + 3.5,
                   first ? " text-anchor=\"end\"" : "",
-                  xml_text(excerpt(columns[i].nodes[r], max_characters)));
+                  xml_text(excerpt(columns[i].nodes[r], max_label)));
     }
   }
   return {left + gap * static_cast<double>(columns.size() - 1) + right,

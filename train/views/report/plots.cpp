@@ -10,9 +10,9 @@
 
 #include "autograd/base/error.h"
 #include "autograd/io/utf8.h"
-#include "autograd/kernels/fast/unary_names.h"
 #include "autograd/ops/more/attention/alibi.h"
 #include "autograd/ops/more/attention/distance_bias.h"
+#include "nn/layers/activations.h"
 #include "nn/layers/patterns.h"
 #include "nn/layers/positions.h"
 #include "nn/options.h"
@@ -31,20 +31,25 @@ Line curve(const std::string& name, int colour, std::int64_t n, const auto& f) {
   return line;
 }
 
-/// A matrix with a title and without labels, drawn as a square if it has as many rows as columns,
-/// otherwise twice as wide as high.
-Drawing titled_map(const std::string& title, const HeatMap& map) {
-  constexpr double top = 26, left = 14, height = 190;
+/// A matrix with a title, the names of its axes and a scale of its values, drawn as a square if it
+/// has as many rows as columns, otherwise twice as wide as high.
+Drawing titled_map(const std::string& title, const HeatMap& map, const std::string& rows,
+                   const std::string& columns, const HeatScale& scale) {
+  constexpr double top = 26, left = 28, right = 14, height = 190, below = 40;
   const double width = map.rows == map.columns ? height : 2 * height;
   const double title_width = 7.2 * static_cast<double>(character_count(title));
-  return {left + std::max(width, title_width) + left, top + height + left,
-          svg("<g transform=\"translate({} {})\"><text class=\"title\" x=\"0\" "
-              "y=\"-9\">{}</text>\n{}<rect class=\"frame\" width=\"{}\" "
-              "height=\"{}\"/></g>\n",
-              left, top, xml_text(title),
-              heat_cells(map, width / static_cast<double>(map.columns),
-                         height / static_cast<double>(map.rows)),
-              width, height)};
+  const Drawing key = drawn(scale);
+  return {
+      left + std::max({width, title_width, key.width}) + right, top + height + below,
+      svg("<g transform=\"translate({} {})\"><text class=\"title\" x=\"0\" "
+          "y=\"-9\">{}</text>\n{}<rect class=\"frame\" width=\"{}\" "
+          "height=\"{}\"/>\n<text x=\"{}\" y=\"{}\" text-anchor=\"middle\">{}</text>\n"
+          "<text transform=\"translate(-7 {}) rotate(-90)\" text-anchor=\"middle\">{}</text>\n"
+          "<g transform=\"translate(0 {})\">\n{}</g></g>\n",
+          left, top, xml_text(title),
+          heat_cells(map, width / static_cast<double>(map.columns),
+                     height / static_cast<double>(map.rows)),
+          width, height, width / 2, height + 14, columns, height / 2, rows, height + 20, key.body)};
 }
 
 // ---- positions ----------------------------------------------------------------------------------
@@ -70,11 +75,10 @@ Drawing encoding_map(const Array& pe) {
     }
   }
   map.columns = std::ssize(map.values) / map.rows;
-  std::string title =
-      fmt::format("sinusoidal: PE, {} positions × {} dimensions, −1 to 1", length, d);
+  std::string title = fmt::format("sinusoidal: PE, {} positions × {} dimensions", length, d);
   if (row_step > 1) title += fmt::format("; every {}th position", row_step);
   if (pair_step > 1) title += fmt::format("; one of {} pairs of dimensions", pair_step);
-  return titled_map(title, map);
+  return titled_map(title, map, "position", "dimension", {"−1", "1", "PE"});
 }
 
 void add_sinusoidal(std::vector<Drawing>& all, std::int64_t d, std::int64_t length) {
@@ -174,16 +178,7 @@ std::vector<Drawing> schedule_plots(const Config& config, std::int64_t) {
   for (const std::string_view name : names_of(ScheduleKind{})) {
     OptimOptions optim = config.optim;
     optim.schedule.name = static_cast<ScheduleKind>(colour);
-    Line drawn_line = line(optim, std::string(name), colour++);
-    const auto same = [&](const Line& other) {
-      return std::ranges::equal(other.points, drawn_line.points, {}, &Point::y, &Point::y);
-    };
-    const auto hidden = std::ranges::find_if(all.lines, same);
-    if (hidden == all.lines.end()) {
-      all.lines.push_back(std::move(drawn_line));
-    } else {
-      hidden->name += ", " + drawn_line.name;  // else the second line would hide the first
-    }
+    all.lines.push_back(line(optim, std::string(name), colour++));
   }
   return {drawn(chosen), drawn(all)};
 }
@@ -261,7 +256,8 @@ std::vector<Drawing> mask_plots(const Config& config, std::int64_t length) {
     const std::string size = pattern.size != nullptr ? pattern.size(choice) : "";
     for (const bool causal : {false, true})
       all.push_back(titled_map(fmt::format("{}{}{}", pattern.name, size, causal ? ", causal" : ""),
-                               mask_of(*make_pattern(choice, causal), length)));
+                               mask_of(*make_pattern(choice, causal), length), "query", "key",
+                               {"not read", "read", "", 1}));
   }
   return all;
 }
@@ -271,18 +267,24 @@ std::vector<Drawing> mask_plots(const Config& config, std::int64_t length) {
 std::vector<Drawing> activation_plots(const Config&, std::int64_t) {
   Chart values{.title = "activations", .x_label = "x"};
   Chart slopes{.title = "derivatives of the activations", .x_label = "x"};
-  for (std::size_t i = 0; i < activation_count; ++i) {
-    const auto f = static_cast<UnaryFunction>(i);
-    Line value{std::string(name_of(f)), static_cast<int>(i), false, {}}, slope = value;
+  Chart gated{.title = "gated activations f(a) · b with a = b = x", .x_label = "x"};
+  Chart gated_slopes{.title = "derivatives of f(x) · x of the gated activations", .x_label = "x"};
+  for (std::size_t i = 0; i < open_names(Activation{}).built_in(); ++i) {
+    const auto activation = static_cast<Activation>(i);
+    const std::optional<UnaryFunction> gate = gate_of(activation);
+    const UnaryFunction f = gate.value_or(static_cast<UnaryFunction>(i));
+    Chart &chart = gate ? gated : values, &slope_chart = gate ? gated_slopes : slopes;
+    const int colour = static_cast<int>(chart.lines.size());
+    Line value{std::string(name_of(activation)), colour, false, {}}, slope = value;
     for (int k = -80; k <= 80; ++k) {
-      const double x = k / 20.0, y = unary_value(f, x);
-      value.points.push_back({x, y});
-      slope.points.push_back({x, unary_derivative(f, x, y)});
+      const double x = k / 20.0, y = unary_value(f, x), dy = unary_derivative(f, x, y);
+      value.points.push_back({x, gate ? x * y : y});
+      slope.points.push_back({x, gate ? y + x * dy : dy});
     }
-    values.lines.push_back(std::move(value));
-    slopes.lines.push_back(std::move(slope));
+    chart.lines.push_back(std::move(value));
+    slope_chart.lines.push_back(std::move(slope));
   }
-  return {drawn(values), drawn(slopes)};
+  return {drawn(values), drawn(slopes), drawn(gated), drawn(gated_slopes)};
 }
 
 using Plots = std::vector<Drawing> (*)(const Config&, std::int64_t);

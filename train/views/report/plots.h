@@ -15,7 +15,7 @@ namespace heed {
 ///   schedule     the learning rate over the steps, for the config's schedule and for all schedules
 ///   softmax      weights and entropy as functions of the temperature
 ///   masks        the keys that each query reads, with the patterns full, window and bigbird
-///   activations  values and derivatives
+///   activations  values and derivatives; gated activations f(a) · b with a = b = x
 /// `length`: number of positions in the plots `positions` and `masks`.
 std::vector<Drawing> plots_of(std::string_view name, const Config& config, std::int64_t length);
 

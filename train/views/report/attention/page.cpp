@@ -54,15 +54,14 @@ std::vector<float> patch_weights(const PatchGrid& grid, const real* row) {
 }
 
 /// The queries whose weights are drawn over the image: in a decoder each row, named after the token
-/// that follows it; in the encoder (self) the class token or, without one, the mean of all rows.
+/// that it reads, as in all other drawings; in the encoder (self) the class token or, without one,
+/// the mean of all rows.
 std::vector<QueryWeights> query_weights(const AttentionMaps& maps, bool self, const Array& p) {
   const PatchGrid& grid = *maps.grid;
   std::vector<QueryWeights> all;
   if (!self) {
-    for (std::int64_t i = 0; i < p.rows(); ++i) {
-      all.push_back(
-          {i + 1 < p.rows() ? maps.target[i + 1] : "(end)", patch_weights(grid, p.row(i))});
-    }
+    for (std::int64_t i = 0; i < p.rows(); ++i)
+      all.push_back({label_of(maps.target[i]), patch_weights(grid, p.row(i))});
     return all;
   }
   if (grid.first > 0) return {{"class token", patch_weights(grid, p.row(0))}};
@@ -78,17 +77,22 @@ bool reads_image(const AttentionMaps& maps, const LayerWeights& layer) {
   return maps.grid && !layer.keys_are_target;
 }
 
-/// Copies of the image side by side, the first without weights, each with a name below.
+/// Copies of the image side by side, the first without weights, each with a name and its maximum
+/// below.
 Drawing strip(const PatchGrid& grid, const std::vector<QueryWeights>& all) {
   const auto h = static_cast<double>(grid.image.height), w = static_cast<double>(grid.image.width);
   const double scale = image_side / std::max(h, w), width = w * scale, height = h * scale;
-  const double step = width + gap, line = 16;
+  double widest = width;
+  for (const QueryWeights& query : all)
+    widest = std::max(widest, label_length(excerpt(query.name, max_label)));
+  const double step = widest + gap, line = 14;
   const std::string image =
       svg("<image width=\"{}\" height=\"{}\" preserveAspectRatio=\"none\" "
           "style=\"image-rendering:pixelated\" href=\"data:image/png;base64,{}\"/>\n",
           width, height, base64(png_of(grid.image)));
   std::string body;
   for (std::size_t i = 0; i <= all.size(); ++i) {
+    std::string name = "the image", maximum;
     body += svg("<g transform=\"translate({} 0)\">\n{}", static_cast<double>(i) * step, image);
     if (i > 0) {
       const QueryWeights& query = all[i - 1];
@@ -96,16 +100,22 @@ Drawing strip(const PatchGrid& grid, const std::vector<QueryWeights>& all) {
       const double cell = width * static_cast<double>(grid.side) / w;
       body += fmt::format("<g class=\"over\">{}</g>\n",
                           svg_element({width, height, heat_cells(map, cell, cell)}));
+      name = excerpt(query.name, max_label);
+      maximum = fmt::format("maximum {:.3g}", map.largest);
     }
     body +=
-        svg("<rect class=\"frame\" width=\"{}\" height=\"{}\"/>\n"
-            "<text x=\"0\" y=\"{}\">{}</text>\n</g>\n",
-            width, height, height + 12, i == 0 ? "the image" : xml_text(all[i - 1].name));
+        svg("<rect class=\"frame\" width=\"{0}\" height=\"{1}\"/>\n"
+            "<text y=\"{2}\">{3}</text><text y=\"{4}\">{5}</text>\n</g>\n",
+            width, height, height + line, xml_text(name), height + 2 * line, maximum);
   }
-  return {step * static_cast<double>(all.size() + 1), height + line, body};
+  const Drawing key = drawn(HeatScale{"0", "maximum", "weight of a cell of the image"});
+  body += svg("<g class=\"over\" transform=\"translate(0 {})\">\n{}</g>\n", height + 2.5 * line,
+              key.body);
+  return {std::max(step * static_cast<double>(all.size() + 1), key.width),
+          height + 2.5 * line + key.height, body};
 }
 
-constexpr std::string_view over_style = ".over .heat{fill:#ffe100;stroke:#000;stroke-width:.3}\n";
+constexpr std::string_view over_style = ".over .heat{fill:#ffe100}\n";
 
 /// A drawing as an element of a page, with a scroll bar if it is wider than the page.
 std::string wide(const Drawing& drawing) {
@@ -117,7 +127,7 @@ std::string images(const AttentionMaps& maps) {
   std::string body =
       "<h2>Attention over the image</h2>\n<p>The copies of the image show the mean weights of the "
       "selected heads, each scaled to its maximum. In a decoder, the caption is the token that "
-      "follows the query.</p>\n";
+      "the decoder reads; with these weights, it predicts the next token.</p>\n";
   for (const LayerWeights& layer : maps.layers) {
     if (!reads_image(maps, layer)) continue;
     body +=
@@ -139,8 +149,8 @@ std::string overview(const AttentionMaps& maps) {
     rows += fmt::format("<tr><th>{}</th>", xml_text(layer.name));
     for (std::size_t h = 0; h < layer.heads.size(); ++h) {
       const HeadWeights& head = layer.heads[h];
-      std::string figures;
-      if (maps.nonnegative) figures = fmt::format("entropy {:.2f}", head.entropy);
+      std::string figures = fmt::format("maximum {:.2f}", map_of(head.weights).largest);
+      if (maps.nonnegative) figures += fmt::format(", entropy {:.2f}", head.entropy);
       if (maps.nonnegative && layer.self)
         figures += fmt::format(", distance {:.1f}", head.distance);
       rows += fmt::format(
@@ -223,7 +233,7 @@ Drawing drawing(const AttentionMaps& maps, const FigureOptions& options) {
 }  // namespace
 
 const std::string_view page_style =
-    "dt{float:left;clear:left;width:6em;color:var(--quiet)}dd{margin-left:6em;"
+    "dl{display:grid;grid-template-columns:6em 1fr}dt{color:var(--quiet)}dd{margin:0;"
     "overflow-wrap:anywhere}\n.quiet{color:var(--quiet);font-size:11px}.wide{overflow-x:auto}\n";
 
 std::string page_head(const PageHead& head) {
@@ -242,9 +252,11 @@ std::string attention_page(const AttentionMaps& maps, const PageHead& head) {
         max_cells);
   }
   constexpr std::string_view style =
-      "table{border-spacing:8px}th{text-align:left;font-weight:normal;padding-right:1em}\n"
+      "table{border-spacing:8px}th{text-align:left;font-weight:normal;padding-right:1em;"
+      "overflow-wrap:normal}\n"
       "summary{cursor:pointer}.map{image-rendering:pixelated;outline:1px solid var(--line)}\n"
-      "@media(prefers-color-scheme:dark){.map{filter:invert(1) hue-rotate(180deg)}}\n";
+      "@media(prefers-color-scheme:dark){.map{filter:invert(1) hue-rotate(180deg);"
+      "mix-blend-mode:screen}}\n";
   return html_page(
       head.title, fmt::format("{}{}{}{}", page_style, style, viewer_style, over_style),
       body + images(maps) + overview(maps) + viewer(maps) + graphs(maps) + large_maps(maps));

@@ -25,8 +25,9 @@ extern const std::string_view page_style;
 /// A page with a small map of every head, its entropy and (for self-attention) its mean distance; a
 /// viewer that shows any head in the lines, map or neurons view; graphs of the stacks; and large
 /// maps with the tokens on both axes. For an image, the page also shows, over the image, the
-/// attention of the encoder's class token (without one, the mean of all rows) and of each output
-/// token of a decoder. Maps with more than 64 rows or columns are reduced, with a note on the page.
+/// attention of the encoder's class token (without one, the mean of all rows) and of each token
+/// that a decoder reads. Maps with more than 64 rows or columns are reduced, with a note on the
+/// page.
 std::string attention_page(const AttentionMaps& maps, const PageHead& head);
 
 struct FigureOptions {

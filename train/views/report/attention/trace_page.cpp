@@ -215,7 +215,8 @@ std::string trace_text(const AttentionTrace& trace, const PageHead& head) {
 
 std::string trace_page(const AttentionTrace& trace, const PageHead& head) {
   constexpr std::string_view style =
-      "section{display:inline-block;vertical-align:top;max-width:100%;margin-right:2em}\n"
+      "section{display:inline-block;vertical-align:top;max-width:100%;box-sizing:border-box;"
+      "padding-right:2em}\n"
       "h3{margin:.8em 0 0;font-size:15px}p{margin:.2em 0}\n"
       "table{border-spacing:1px;font:11px "
       "ui-monospace,monospace}th{font-weight:normal;color:var(--quiet);text-align:right;padding:0 "

@@ -40,8 +40,9 @@ std::vector<std::string> names_of_blocks(const std::vector<std::string>& names) 
 }
 
 Drawing map_view(const AttentionMaps& maps, const LayerWeights& layer, const Array& weights) {
-  return labelled_map(map_of(weights), names_of_blocks(maps.queries(layer)),
-                      names_of_blocks(maps.keys(layer)));
+  return labelled_map(
+      map_of(weights), names_of_blocks(maps.queries(layer)), names_of_blocks(maps.keys(layer)),
+      {layer.queries_are_target ? "queries (tokens read)" : "queries", "keys", "weight of a key"});
 }
 
 Drawing lines_view(const AttentionMaps& maps, const LayerWeights& layer, const Array& weights) {
@@ -79,7 +80,6 @@ HeatMap transposed(const HeatMap& map) {
 Drawing neurons_view(const AttentionMaps& maps, const LayerWeights& layer, std::int64_t head,
                      std::int64_t query) {
   constexpr double cell = 9, line = 14, top = 34;
-  constexpr std::size_t max_characters = 24;
   const AttentionRecord& record = layer.record;
   const std::int64_t size = record.layout.size;
   std::vector<std::string> keys;
@@ -91,9 +91,8 @@ Drawing neurons_view(const AttentionMaps& maps, const LayerWeights& layer, std::
     for (std::int64_t c = 0; c < size; ++c)
       products.values.push_back(static_cast<float>(q[c] * k[c]));
   }
-  const std::string name =
-      "query: " + excerpt(label_of(maps.queries(layer)[query]), max_characters);
-  const double left = std::max(label_length(keys, max_characters), label_length(name)) + 6;
+  const std::string name = "query: " + excerpt(label_of(maps.queries(layer)[query]), max_label);
+  const double left = std::max(label_length(keys), label_length(name)) + 6;
   query_map.largest = largest_magnitude(query_map.values);
   products.largest = largest_magnitude(products.values);
   const double right = left + cell * static_cast<double>(size);
@@ -110,13 +109,19 @@ Drawing neurons_view(const AttentionMaps& maps, const LayerWeights& layer, std::
     body +=
         svg("<text x=\"{}\" y=\"{}\" text-anchor=\"end\">{}</text><text x=\"{}\" y=\"{}\">{}</text>"
             "<text x=\"{}\" y=\"{}\">{}</text>\n",
-            left - 6, y, xml_text(excerpt(keys[j], max_characters)), right + 8, y,
+            left - 6, y, xml_text(excerpt(keys[j], max_label)), right + 8, y,
             fmt::format("{:.3f}", sum), right + 64, y,
             record.reads[0].row(query)[j] == 0
                 ? "not read"
                 : fmt::format("{:.3f}", record.of(0, head).row(query)[j]));
   }
-  return {right + 110, top + line * static_cast<double>(products.rows) + 4, body};
+  const double below = top + line * static_cast<double>(products.rows) + 8;
+  const Drawing scale =
+      drawn(HeatScale{"0", fmt::format("±{:.3g}", products.largest),
+                      fmt::format("q ⊙ k, negative values orange; the query above: up to ±{:.3g}",
+                                  query_map.largest)});
+  body += svg("<g transform=\"translate({} {})\">\n{}</g>\n", left, below, scale.body);
+  return {std::max(right + 110, left + scale.width + 4), below + scale.height, body};
 }
 
 Drawing graph_view(const AttentionMaps& maps, bool target, double threshold) {
@@ -228,7 +233,10 @@ const add = (parent, tag, attributes, text) => {
   parent.append(e);
   return e;
 };
-const cut = s => [...s].length > 24 ? [...s].slice(0, 23).join('') + '…' : s;
+const cut = s => [...s].length > 40 ? [...s].slice(0, 39).join('') + '…' : s;
+const pen = document.createElement('canvas').getContext('2d');
+pen.font = '10px system-ui,sans-serif';
+const room = names => Math.max(...names.map(name => pen.measureText(cut(name)).width)) + 10;
 const option = (select, label, v) => select.append(new Option(label, v));
 const fill = (select, labels) => {
   const previous = select.value;
@@ -241,53 +249,61 @@ const weights = (layer, head) => {
   return all[0].map((_, i) => all.reduce((sum, w) => sum + w[i], 0) / all.length);
 };
 const cell = (svg, x, y, w, h, share, title) => {
-  const r = add(svg, 'rect', {x, y, width: w, height: h, class: 'heat', 'fill-opacity': Math.min(1, Math.abs(share)).toFixed(3)});
+  const r = add(svg, 'rect', {x, y, width: w, height: h, class: 'heat', 'shape-rendering': 'crispEdges', 'fill-opacity': Math.min(1, Math.abs(share)).toFixed(3)});
   if (share < 0) r.style.fill = 'var(--cold)';
   add(r, 'title', {}, title);
 };
+const scale = (svg, x, y, high, meaning) => {
+  add(svg, 'text', {x, y: y + 9}, '0');
+  for (let i = 0; i <= 12; ++i) cell(svg, x + 12 + 8 * i, y, 8, 10, i / 12, '');
+  add(svg, 'text', {x: x + 120, y: y + 9}, high + ' ' + meaning);
+};
 function lines(svg, P, Q, K) {
-  const all = [], only = (side, n) => all.forEach(([i, j, e]) =>
+  const left = room(Q), all = [], only = (side, n) => all.forEach(([i, j, e]) =>
     e.style.display = n === null || (side ? j : i) === n ? '' : 'none');
   P.forEach((p, at) => {
     const i = Math.floor(at / K.length), j = at % K.length;
     if (p < 0.01) return;
-    const e = add(svg, 'path', {class: 'edge', 'stroke-opacity': p.toFixed(3), 'stroke-width': 1.5, d: `M170 ${16 * i + 12}L330 ${16 * j + 12}`});
+    const e = add(svg, 'path', {class: 'edge', 'stroke-opacity': p.toFixed(3), 'stroke-width': 1.5, d: `M${left} ${16 * i + 12}l160 ${16 * (j - i)}`});
     add(e, 'title', {}, `${Q[i]} → ${K[j]}: ${p.toFixed(3)}`);
     all.push([i, j, e]);
   });
   [Q, K].forEach((names, side) => names.forEach((name, n) => {
-    const t = add(svg, 'text', {x: side ? 336 : 164, y: 16 * n + 15, 'text-anchor': side ? 'start' : 'end'}, cut(name));
+    const t = add(svg, 'text', {x: side ? left + 166 : left - 6, y: 16 * n + 15, 'text-anchor': side ? 'start' : 'end'}, cut(name));
     t.onmouseenter = () => only(side, n);
     t.onmouseleave = () => only(side, null);
   }));
-  return [500, 16 * Math.max(Q.length, K.length) + 8];
+  return [left + 166 + room(K), 16 * Math.max(Q.length, K.length) + 8];
 }
-function map(svg, P, Q, K) {
-  const largest = Math.max(...P), top = 16 + 4.6 * Math.max(...K.map(name => [...cut(name)].length));
+function map(svg, P, Q, K, layer) {
+  const largest = Math.max(...P), left = room(Q), top = 10 + 0.71 * room(K), below = top + 6 + 14 * Q.length;
   P.forEach((p, at) => { const i = Math.floor(at / K.length), j = at % K.length;
-    cell(svg, 170 + 14 * j, top + 6 + 14 * i, 14, 14, p / largest, `${Q[i]} → ${K[j]}: ${p.toFixed(3)}`); });
-  Q.forEach((name, i) => add(svg, 'text', {x: 164, y: top + 17 + 14 * i, 'text-anchor': 'end'}, cut(name)));
-  K.forEach((name, j) => add(svg, 'text', {transform: `translate(${180 + 14 * j} ${top}) rotate(-45)`}, cut(name)));
-  return [290 + 14 * K.length, top + 10 + 14 * Q.length];
+    cell(svg, left + 14 * j, top + 6 + 14 * i, 14, 14, p / largest, `${Q[i]} → ${K[j]}: ${p.toFixed(3)}`); });
+  Q.forEach((name, i) => add(svg, 'text', {x: left - 6, y: top + 17 + 14 * i, 'text-anchor': 'end'}, cut(name)));
+  K.forEach((name, j) => add(svg, 'text', {transform: `translate(${left + 10 + 14 * j} ${top}) rotate(-45)`}, cut(name)));
+  add(svg, 'text', {x: 4, y: below + 14}, `rows: queries${layer.q === 'target' ? ' (tokens read)' : ''}; columns: keys`);
+  scale(svg, 4, below + 20, largest.toPrecision(3), 'weight of a key');
+  return [Math.max(300, left + 14 * K.length + room(K)), below + 34];
 }
 function neurons(svg, P, Q, K, layer, head, row) {
   const h = layer.heads[head === 'mean' ? 0 : head], n = layer.size;
   if (!h.q) { add(svg, 'text', {x: 0, y: 15}, 'Too many values for a page: give a shorter input, or choose a layer with heed attention --layer.'); return [600, 24]; }
   const q = decode(h.q, -h.a, h.a).slice(row * n, row * n + n), k = decode(h.k, -h.b, h.b);
-  const w = Math.max(5, Math.min(14, 640 / n)), right = 180 + n * w, product = k.map((v, i) => v * q[i % n]);
+  const w = Math.max(5, Math.min(14, 640 / n)), left = Math.max(room(K), room(['q: ' + Q[row]])), right = left + 10 + n * w, product = k.map((v, i) => v * q[i % n]);
   const largest = product.reduce((m, v) => Math.max(m, Math.abs(v)), 0) || 1;
-  add(svg, 'text', {x: 164, y: 15, 'text-anchor': 'end'}, 'q: ' + cut(Q[row]));
-  q.forEach((v, c) => cell(svg, 170 + c * w, 4, w, 14, v / (h.a || 1), `q[${c}] = ${v.toFixed(3)}`));
+  add(svg, 'text', {x: left - 6, y: 15, 'text-anchor': 'end'}, 'q: ' + cut(Q[row]));
+  q.forEach((v, c) => cell(svg, left + c * w, 4, w, 14, v / (h.a || 1), `q[${c}] = ${v.toFixed(3)}`));
   add(svg, 'text', {x: right, y: 15}, `Σ q ⊙ k   (× ${layer.scale.toPrecision(3)} = score)   weight`);
   K.forEach((name, j) => {
     const terms = product.slice(j * n, j * n + n), y = 28 + 14 * j, sum = terms.reduce((a, v) => a + v, 0);
-    add(svg, 'text', {x: 164, y: y + 11, 'text-anchor': 'end'}, cut(name));
-    terms.forEach((v, c) => cell(svg, 170 + c * w, y, w, 14, v / largest, `q[${c}] k[${c}] = ${v.toFixed(3)}`));
+    add(svg, 'text', {x: left - 6, y: y + 11, 'text-anchor': 'end'}, cut(name));
+    terms.forEach((v, c) => cell(svg, left + c * w, y, w, 14, v / largest, `q[${c}] k[${c}] = ${v.toFixed(3)}`));
     add(svg, 'text', {x: right, y: y + 11}, sum.toFixed(2));
     add(svg, 'text', {x: right + 60, y: y + 11}, '= ' + (sum * layer.scale).toFixed(2));
     add(svg, 'text', {x: right + 130, y: y + 11}, decode(h.w, 0, 1)[row * K.length + j].toFixed(3));
   });
-  return [right + 260, 34 + 14 * K.length];
+  scale(svg, left, 34 + 14 * K.length, '±' + largest.toPrecision(3), 'q ⊙ k, negative values orange; the query above: up to ±' + h.a.toPrecision(3));
+  return [Math.max(right + 260, left + 500), 50 + 14 * K.length];
 }
 function draw() {
   const layer = data.layers[form.layer.value], Q = data[layer.q], K = data[layer.k];
@@ -316,7 +332,8 @@ draw();
 }  // namespace
 
 const std::string_view viewer_style =
-    "form label{margin-right:1em}[hidden]{display:none}#drawing{overflow-x:auto;margin-top:1em}\n";
+    "form label{margin-right:1em}select{max-width:80vw}[hidden]{display:none}\n"
+    "#drawing{overflow-x:auto;margin-top:1em}\n";
 
 std::string viewer(const AttentionMaps& maps) {
   const LayerWeights& first = maps.layers.front();
@@ -331,8 +348,9 @@ std::string viewer(const AttentionMaps& maps) {
                           left_out, maps.layers.size());
   return fmt::format(
       "<h2 id=\"viewer\">One head</h2>\n<p>Lines lead from each query, at the left, to the keys "
-      "that it reads. The neurons view shows the elementwise products of a query and each key; "
-      "their sum times the scale is the score without position terms.{}</p>\n"
+      "that it reads. A query of a decoder is named after the token that the decoder reads; its "
+      "output predicts the next token. The neurons view shows the elementwise products of a query "
+      "and each key; their sum times the scale is the score without position terms.{}</p>\n"
       "<form id=\"choose\" hidden><label>layer <select name=\"layer\"></select></label><label>head "
       "<select name=\"head\"></select></label><label>view <select "
       "name=\"view\"><option>lines<option>map<option>neurons</select></label><label>query <select "

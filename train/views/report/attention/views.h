@@ -19,7 +19,8 @@ std::string label_of(const std::string& name);
 /// the first name of each block with an ellipsis.
 std::vector<std::string> names_of_blocks(const std::vector<std::string>& names);
 
-/// The weights P as a map with the tokens on both axes.
+/// The weights P as a map with the tokens on both axes. As in all drawings, a query of a decoder is
+/// named after the token that it reads, although its output predicts the next one.
 Drawing map_view(const AttentionMaps& maps, const LayerWeights& layer, const Array& weights);
 
 /// Lines from each query, at the left, to the keys, as in BertViz's head view (Vig 2019).

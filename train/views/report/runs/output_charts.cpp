@@ -5,12 +5,13 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <map>
 #include <numeric>
 
 #include "autograd/base/random.h"
+#include "autograd/io/utf8.h"
 #include "train/metrics/chrf.h"
 #include "train/metrics/words.h"
+#include "train/tasks/evaluation.h"
 #include "train/views/draw/heat_map.h"
 
 namespace heed {
@@ -28,22 +29,68 @@ std::vector<std::size_t> numbers(std::size_t n) {
 }
 
 /// The value by which outputs are ranked: the score, negated for a wrong label.
-double goodness(const SampleOutput& sample) {
-  const double score = sample_score(sample);
-  return sample.probability && !is_right(sample) ? -score : score;
+double goodness(SampleScore kind, const SampleOutput& sample) {
+  const double score = sample_score(kind, sample);
+  return kind == SampleScore::probability && !is_right(sample) ? -score : score;
+}
+
+std::vector<std::string> labels_of(SampleScore kind, const std::string& line) {
+  std::vector<std::string> all;
+  if (kind == SampleScore::words) {
+    for (const auto word : split_words(line)) all.emplace_back(word);
+    return all;
+  }
+  for (std::size_t at = 0; at < line.size(); at += all.back().size())
+    all.push_back(line.substr(at, std::max<std::size_t>(utf8_length(line, at), 1)));
+  return all;
+}
+
+/// A number of an object in a record; 0 if it is missing.
+double number_of(const nlohmann::json& object, const std::string& key) {
+  const auto found = object.find(key);
+  return found != object.end() && found->is_number() ? found->get<double>() : 0;
+}
+
+/// The counts of the labels that were predicted for a true label.
+const nlohmann::json& predicted_for(const nlohmann::json& record, const std::string& label) {
+  static const nlohmann::json none = nlohmann::json::object();
+  const auto all = record.find("confusion");
+  if (all == record.end() || !all->is_object()) return none;
+  const auto found = all->find(label);
+  return found != all->end() && found->is_object() ? *found : none;
 }
 
 }  // namespace
 
-double sample_score(const SampleOutput& sample) {
-  if (sample.probability) return *sample.probability;
-  return chrf_score(count_chrf(sample.output, sample.target));
+SampleScore score_kind(const Config& config, std::span<const SampleOutput> outputs) {
+  if (!outputs.empty() && outputs.front().probability) return SampleScore::probability;
+  if (info_of(config.task).architecture != Architecture::encoder) return SampleScore::chrf;
+  return config.tokenizer.kind == TokenizerKind::characters ? SampleScore::characters
+                                                            : SampleScore::words;
+}
+
+double sample_score(SampleScore kind, const SampleOutput& sample) {
+  if (kind == SampleScore::probability) return sample.probability.value_or(0);
+  if (kind == SampleScore::chrf) return chrf_score(count_chrf(sample.output, sample.target));
+  const std::vector<std::string> found = labels_of(kind, sample.output),
+                                 right = labels_of(kind, sample.target);
+  double same = 0;
+  for (std::size_t i = 0; i < std::min(found.size(), right.size()); ++i)
+    same += found[i] == right[i] ? 1 : 0;
+  return right.empty() ? 1 : same / static_cast<double>(right.size());
+}
+
+std::string score_text(SampleScore kind, const SampleOutput& sample) {
+  const double score = sample_score(kind, sample);
+  if (kind == SampleScore::chrf) return fmt::format("{:.1f}", score);
+  return kind == SampleScore::probability ? fmt::format("{:.3f}", score)
+                                          : text_of(Metric::token_accuracy, score);
 }
 
 std::vector<std::pair<std::string, std::vector<std::size_t>>> chosen_samples(
-    std::span<const SampleOutput> outputs) {
+    SampleScore kind, std::span<const SampleOutput> outputs) {
   std::vector<double> values;
-  for (const SampleOutput& sample : outputs) values.push_back(goodness(sample));
+  for (const SampleOutput& sample : outputs) values.push_back(goodness(kind, sample));
   std::vector<std::size_t> order = numbers(outputs.size());
   std::ranges::stable_sort(order, {}, [&](std::size_t i) { return values[i]; });
   const auto n = static_cast<std::ptrdiff_t>(std::min(max_samples, order.size()));
@@ -136,29 +183,52 @@ Chart calibration(std::span<const SampleOutput> outputs) {
   return chart;
 }
 
-Drawing confusion_map(std::span<const SampleOutput> outputs) {
+std::vector<std::string> shown_labels(const nlohmann::json& record) {
   constexpr std::size_t max_labels = 40;
-  std::map<std::string, std::size_t> counts;
-  for (const SampleOutput& sample : outputs) {
-    ++counts[sample.target];
-    counts[sample.output] += 0;
-  }
   std::vector<std::string> names;
-  for (const auto& [name, n] : counts) names.push_back(name);
-  std::ranges::stable_sort(names, std::greater<>(),
-                           [&](const std::string& name) { return counts[name]; });
+  const auto classes = record.find("classes");
+  if (classes == record.end() || !classes->is_object()) return names;
+  for (const auto& [name, figures] : classes->items()) names.push_back(name);
+  std::ranges::stable_sort(names, std::greater<>(), [&](const std::string& name) {
+    return number_of((*classes)[name], "occurrences");
+  });
   names.resize(std::min(names.size(), max_labels));
-  std::ranges::sort(names);
-  const auto n = static_cast<std::int64_t>(names.size());
-  HeatMap map{n, n, std::vector<float>(names.size() * names.size()), 1};
-  for (const SampleOutput& sample : outputs) {
-    const auto row = std::ranges::find(names, sample.target),
-               column = std::ranges::find(names, sample.output);
-    if (row == names.end() || column == names.end()) continue;
-    map.values[static_cast<std::size_t>((row - names.begin()) * n + (column - names.begin()))] +=
-        1 / static_cast<float>(counts[sample.target]);
+  // Alphabetical order, and numbers in ascending order.
+  std::ranges::sort(names, {}, [](const std::string& name) {
+    const bool number = name.find_first_not_of("0123456789") == std::string::npos;
+    return std::pair(number ? name.size() : 0, name);
+  });
+  return names;
+}
+
+std::vector<std::vector<std::string>> label_rows(const nlohmann::json& record,
+                                                 std::span<const std::string> labels) {
+  std::vector<std::vector<std::string>> rows{{"label", "precision", "recall", "F1", "occurrences"}};
+  for (const std::string& label : labels) {
+    const nlohmann::json& figures = record.at("classes").at(label);
+    rows.push_back({label});
+    for (const char* key : {"precision", "recall", "f1"})
+      rows.back().push_back(fmt::format("{:.4f}", number_of(figures, key)));
+    rows.back().push_back(fmt::format("{}", number_of(figures, "occurrences")));
   }
-  return labelled_map(map, names, names);
+  return rows;
+}
+
+Drawing confusion_map(const nlohmann::json& record, std::span<const std::string> labels) {
+  const auto n = std::ssize(labels);
+  HeatMap map{n, n, {}, 1};
+  MapText text{"true labels", "predicted labels", "fraction of the row; the numbers are counts"};
+  for (const std::string& label : labels) {
+    const nlohmann::json& predicted = predicted_for(record, label);
+    double all = 0;
+    for (const auto& [name, count] : predicted.items()) all += number_of(predicted, name);
+    for (const std::string& name : labels) {
+      const double count = number_of(predicted, name);
+      map.values.push_back(static_cast<float>(count / std::max(all, 1.0)));
+      text.cells.push_back(count > 0 ? fmt::format("{}", count) : "");
+    }
+  }
+  return labelled_map(map, labels, labels, text);
 }
 
 }  // namespace heed

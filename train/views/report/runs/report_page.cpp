@@ -42,6 +42,15 @@ std::string html_table(const Rows& rows) {
   return fmt::format("<div class=\"wide\"><table>\n{}</table></div>\n", text);
 }
 
+/// The text of a cell, cut to 400 characters.
+std::string cell_text(const std::string& text) { return xml_text(excerpt(text, 400)); }
+
+Rows escaped(Rows rows) {
+  for (auto& row : rows)
+    for (std::string& cell : row) cell = cell_text(cell);
+  return rows;
+}
+
 std::string paragraph(const std::string& text) {
   return fmt::format("<p>{}</p>\n", xml_text(text));
 }
@@ -59,8 +68,10 @@ std::string data_element(Metric metric, double value) {
                      xml_text(text_of(metric, value)));
 }
 
-double tokens_per_second(const History& h) {
-  return h.seconds > 0 ? static_cast<double>(h.target_tokens) / h.seconds : 0;
+/// Unknown for a run that ended before its first training record.
+std::optional<double> tokens_per_second(const History& h) {
+  if (h.target_tokens == 0 || !(h.seconds > 0)) return std::nullopt;
+  return static_cast<double>(h.target_tokens) / h.seconds;
 }
 
 std::string short_name(const History& h) {
@@ -97,6 +108,8 @@ class Report {
   std::vector<Drawing> main_charts() const {
     std::vector<Chart> charts{
         chart_of("negative log-likelihood per token, nats", {"train.nll", "valid.loss"})};
+    if (first().result.config.train.label_smoothing > 0)
+      charts[0].x_label = "step (both losses are without label smoothing)";
     add_best(charts[0], Metric::loss);
     if (const Metric metric = reported_metric(); metric != Metric::loss) {
       const MetricInfo& info = info_of(metric);
@@ -114,7 +127,7 @@ class Report {
     std::string body = fmt::format("<h1>{}</h1>\n", xml_text(title));
     body += verdict_lines() + section("Results", results()) + section("Curves", curves()) +
             section("Outputs", outputs()) + section("Labels", labels()) +
-            section("Attention", extras_.attention) +
+            section("Sample", extras_.sample) + section("Attention", extras_.attention) +
             section("Model", preformatted(extras_.model)) +
             section("Time by op", preformatted(extras_.profile)) + section("Settings", settings()) +
             section("Machine, program and data", machine()) + section("Incidents", incidents()) +
@@ -131,8 +144,9 @@ class Report {
       "table{border-collapse:collapse;font-size:13px}th,td{text-align:left;vertical-align:top;"
       "padding:3px 12px 3px 0;border-bottom:1px solid var(--line)}th{color:var(--quiet);"
       "font-weight:normal;overflow-wrap:normal}\n.wide{overflow-x:auto}.charts{display:flex;flex-"
-      "wrap:wrap;gap:8px}\n"
-      "pre{font-size:12px;overflow-x:auto}.verdict{font-size:17px}.quiet{color:var(--quiet)}\n"
+      "wrap:wrap;align-items:flex-start;gap:8px}.charts>svg{max-width:100%;height:auto}\n"
+      "pre{font-size:12px;overflow-x:auto}.sample{white-space:pre-wrap}\n"
+      ".verdict{font-size:17px}.quiet{color:var(--quiet)}\n"
       "summary{cursor:pointer}.shots{display:flex;flex-wrap:wrap;gap:12px;font-size:12px}\n"
       ".shots "
       "img{image-rendering:pixelated;display:block}td{max-width:34em;overflow-wrap:break-word}"
@@ -205,18 +219,19 @@ class Report {
     } else {
       parts.push_back(fmt::format("step {}: no metrics yet", h.step));
     }
-    double minutes = 0, speed = 0;  // both are means over the group
+    double seconds = 0, speed = 0, known = 0;  // the means are those of the group
     for (const RunResult* run : group.runs) {
-      const auto runs = static_cast<double>(group.runs.size());
-      minutes += history_of(run).seconds / 60 / runs;
-      speed += tokens_per_second(history_of(run)) / runs;
+      const History& one = history_of(run);
+      seconds += one.seconds / static_cast<double>(group.runs.size());
+      speed += tokens_per_second(one).value_or(0);
+      known += tokens_per_second(one) ? 1 : 0;
     }
-    parts.push_back(fmt::format("{:.1f} minutes", minutes));
-    parts.push_back(fmt::format("{:.0f} target tokens/s", speed));
-    const std::string name =
-        comparison_.groups().size() > 1
-            ? fmt::format("<b>{}</b>: ", xml_text(excerpt(comparison_.label(group), 60)))
-            : "";
+    parts.push_back(seconds < 60 ? fmt::format("{:.1f} seconds", seconds)
+                                 : fmt::format("{:.1f} minutes", seconds / 60));
+    if (known > 0) parts.push_back(fmt::format("{:.0f} target tokens/s", speed / known));
+    const std::string name = comparison_.groups().size() > 1
+                                 ? fmt::format("<b>{}</b>: ", cell_text(comparison_.label(group)))
+                                 : "";
     return fmt::format("<p class=\"verdict\">{}{}</p>\n", name, fmt::join(parts, " · "));
   }
 
@@ -229,10 +244,8 @@ class Report {
   std::string results() const {
     std::string body = html_table(run_rows());
     if (comparison_.groups().size() > 1 || comparison_.groups().size() < histories_.size()) {
-      Rows rows = comparison_.rows();
-      for (auto& row : rows)
-        for (std::string& cell : row) cell = xml_text(cell);
-      body += "<h3>Results by setting</h3>\n" + html_table(rows) + list(comparison_.verdicts());
+      body += "<h3>Results by setting</h3>\n" + html_table(escaped(comparison_.rows())) +
+              list(comparison_.verdicts());
     }
     return body + paired_tests();
   }
@@ -262,7 +275,8 @@ class Report {
       }
       if (intervals) row.push_back(xml_text(interval_text(i)));
       row.push_back(fmt::format("{:.1f}", h.seconds / 60));
-      row.push_back(fmt::format("{:.0f}", tokens_per_second(h)));
+      const std::optional<double> speed = tokens_per_second(h);
+      row.push_back(speed ? fmt::format("{:.0f}", *speed) : "-");
       rows.push_back(std::move(row));
     }
     return rows;
@@ -361,6 +375,13 @@ class Report {
     return chart;
   }
 
+  /// Drawings side by side, where the page has room.
+  static std::string charts(const std::vector<Drawing>& drawings) {
+    std::string body;
+    for (const Drawing& drawing : drawings) body += svg_element(drawing);
+    return body.empty() ? "" : fmt::format("<div class=\"charts\">\n{}</div>\n", body);
+  }
+
   static std::vector<Drawing> drawn_if_any(const std::vector<Chart>& charts) {
     std::vector<Drawing> all;
     for (const Chart& chart : charts)
@@ -374,10 +395,9 @@ class Report {
                                layer_norms(),
                                chart_of("target tokens per second", {"train.tokens_per_s"})};
     further[1].log_y = true;
-    std::string body;
-    for (const auto& charts : {main_charts(), drawn_if_any(further)})
-      for (const Drawing& chart : charts) body += svg_element(chart);
-    return body.empty() ? "" : fmt::format("<div class=\"charts\">\n{}</div>\n", body);
+    std::vector<Drawing> all = main_charts();
+    std::ranges::move(drawn_if_any(further), std::back_inserter(all));
+    return charts(all);
   }
 
   Chart layer_norms() const {
@@ -394,44 +414,43 @@ class Report {
     return chart;
   }
 
-  // ---- outputs ----------------------------------------------------------------------------------
+  // ---- outputs and labels -----------------------------------------------------------------------
 
   std::string outputs() const {
     if (first().outputs.empty()) return "";
-    const bool labels = first().outputs.front().probability.has_value();
+    const SampleScore kind = score_kind(first().result.config, first().outputs);
     std::string body;
-    if (!labels && samples_[0]) {
+    if (kind != SampleScore::probability && samples_[0]) {
       std::vector<LengthSeries> series;
       for (std::size_t i = 0; i < histories_.size() && i < max_beside; ++i) {
         if (can_pair(i))
           series.push_back({histories_.size() > 1 ? short_name(histories_[i]) : "", &*samples_[i]});
       }
-      body += svg_element(drawn(score_by_length(reported_metric(), first().outputs, series)));
+      body += charts({drawn(score_by_length(reported_metric(), first().outputs, series))});
     }
-    return body + examples(labels);
+    return body + examples(kind);
   }
 
   static constexpr std::size_t max_beside = 4;  // maximum number of runs side by side
 
-  std::string examples(bool labels) const {
+  std::string examples(SampleScore kind) const {
     std::vector<const History*> runs{&first()};
     for (std::size_t i = 1; i < histories_.size() && runs.size() < max_beside; ++i)
       if (can_pair(i)) runs.push_back(&histories_[i]);
     std::string body;
-    for (const auto& [title, chosen] : chosen_samples(first().outputs)) {
+    for (const auto& [title, chosen] : chosen_samples(kind, first().outputs)) {
       Rows rows{{"source", "target"}};
       for (const History* run : runs) {
         rows[0].push_back(runs.size() == 1 ? "output" : xml_text(short_name(*run)));
-        rows[0].emplace_back(labels ? "probability" : "chrF2");
+        rows[0].emplace_back(name_of(kind));
       }
       for (const std::size_t sample : chosen) {
         const SampleOutput& shared = first().outputs[sample];
-        rows.push_back({xml_text(excerpt(shared.source, max_text)),
-                        xml_text(excerpt(shared.target, max_text))});
+        rows.push_back({cell_text(shared.source), cell_text(shared.target)});
         for (const History* run : runs) {
           const SampleOutput& output = run->outputs[sample];
-          rows.back().push_back(xml_text(excerpt(output.output, max_text)));
-          rows.back().push_back(fmt::format("{:.{}f}", sample_score(output), labels ? 3 : 1));
+          rows.back().push_back(cell_text(output.output));
+          rows.back().push_back(score_text(kind, output));
         }
       }
       body += fmt::format("<details{}><summary>{}</summary>\n{}</details>\n",
@@ -440,20 +459,22 @@ class Report {
     return body;
   }
 
-  static constexpr std::size_t max_text = 400;  // maximum number of characters in a cell
-
-  // ---- labels of lines --------------------------------------------------------------------------
-
   std::string labels() const {
     const auto& outputs = first().outputs;
-    if (outputs.empty() || !outputs.front().probability) return "";
-    std::string body =
-        fmt::format("<div class=\"charts\">\n{}{}</div>\n",
-                    svg_element(drawn(calibration(outputs))), svg_element(confusion_map(outputs)));
-    return paragraph(
-               "The charts show the first run. Each row of the confusion matrix is a true label; "
-               "its cells are the fractions of the predicted labels.") +
-           body + worst_images();
+    const nlohmann::json& record = first().result.record;
+    const std::vector<std::string> labels = shown_labels(record);
+    std::string table;
+    std::vector<Drawing> drawings;
+    if (!labels.empty()) {
+      table = paragraph(fmt::format("{}, on {}: the most frequent {} of {} labels.",
+                                    first().result.folder, first().result.where, labels.size(),
+                                    record["classes"].size())) +
+              html_table(escaped(label_rows(record, labels)));
+      drawings.push_back(confusion_map(record, labels));
+    }
+    if (!outputs.empty() && outputs.front().probability)
+      drawings.push_back(drawn(calibration(outputs)));
+    return table + charts(drawings) + worst_images();
   }
 
   std::string worst_images() const {
@@ -481,8 +502,8 @@ class Report {
     const Config& config = first().result.config;
     for (const Field& field : fields()) {
       if (field.is_default(config)) continue;
-      rows.push_back({xml_text(field.key), xml_text(excerpt(field.print(config), max_text)),
-                      xml_text(excerpt(field.print(Config{}), max_text))});
+      rows.push_back(
+          {xml_text(field.key), cell_text(field.print(config)), cell_text(field.print(Config{}))});
     }
     return fmt::format(
         "<details><summary>Keys of {} that differ from their defaults: {}</summary>\n"
@@ -501,6 +522,10 @@ class Report {
     const auto text = [](const nlohmann::json& record, const char* key) {
       return record.contains(key) ? xml_text(plain(record[key])) : "-";
     };
+    const auto checksum = [&](const nlohmann::json& data) {
+      const std::string all = text(data, "train");
+      return fmt::format("<span title=\"{}\">{}</span>", all, excerpt(all, 12));
+    };
     for (const History& h : histories_) {
       std::vector<std::string> words;
       if (h.run.contains("command"))
@@ -511,7 +536,7 @@ class Report {
            fmt::format("<code>{}</code>", xml_text(fmt::format("{}", fmt::join(words, " ")))),
            text(h.run, "version") + revision, text(h.run, "cpu"), text(h.run, "threads"),
            text(h.run, "blas"), text(h.run, "started"),
-           h.run.contains("data") ? text(h.run["data"], "train") : "-"});
+           h.run.contains("data") ? checksum(h.run["data"]) : "-"});
     }
     return html_table(rows);
   }

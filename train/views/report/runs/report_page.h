@@ -17,6 +17,7 @@ struct ReportExtras {
   /// Returns the image of a source line, or nullopt if it cannot be read. Empty if the sources are
   /// not images.
   std::function<std::optional<Image>(const std::string& source)> image;
+  std::string sample;     ///< texts that a language model generates, as HTML
   std::string attention;  ///< attention weights of an example, as HTML
   std::string model;      ///< layers, parameters, FLOPs and memory, in the form of `heed show`
   std::string profile;    ///< time of each op, in the form of `heed bench`
