@@ -209,7 +209,8 @@ void add_eval(CommandLine& line) {
       "The loss is the mean negative log-likelihood per token in nats, without label smoothing.\n"
       "In JSON, accuracy, exact match and macro F1 range from 0 to 1, and BLEU, chrF2 and ROUGE\n"
       "from 0 to 100.\n"
-      "Files may be compressed with gzip. --source, --target and --text may be repeated.\n"
+      "Files may be tables (docs/DATA.md), which contain both sides, and compressed with gzip.\n"
+      "--source, --target and --text may be repeated.\n"
       "Examples:\n"
       "  heed eval runs/dates --json\n"
       "  heed eval runs/multi30k-de-en --source test.de --target test.en decode.beam=10");
