@@ -40,6 +40,14 @@ void refused(const std::string& name, const std::string& content,
 
 }  // namespace
 
+BOOST_AUTO_TEST_CASE(format_follows_from_option_or_name) {
+  BOOST_TEST((format_of("a.b/c.csv", FileFormat::automatic) == FileFormat::csv));
+  BOOST_TEST((format_of("c.conllu.gz", FileFormat::automatic) == FileFormat::conll));
+  BOOST_TEST((format_of("c.jsonl.txt", FileFormat::automatic) == FileFormat::lines));
+  BOOST_TEST((format_of("c.jsonl", FileFormat::tsv) == FileFormat::tsv));
+  BOOST_TEST((format_of("-", FileFormat::tsv) == FileFormat::lines));
+}
+
 BOOST_AUTO_TEST_CASE(csv_cells_follow_rfc_4180) {
   // The sources and targets below contain each special character, at both ends and within a cell.
   const std::string table =
@@ -82,6 +90,8 @@ BOOST_AUTO_TEST_CASE(columns_are_chosen_by_name_by_number_or_by_default) {
              (Pairs{{"hypothesis", "c"}, {"premise", "a"}}));
   BOOST_TEST(pairs_in("t.csv", "2,1,2b\na,b,c\n", {.source = {"1"}, .target = {"2b"}}) ==
              (Pairs{{"b"}, {"c"}}));  // not all are numbers, so all are names
+  BOOST_TEST(pairs_in("t.csv", "01,2\na,b\n", {.source = {"01"}, .target = {"2"}}) ==
+             (Pairs{{"a"}, {"b"}}));
   const std::string jsonl =
       "{\"label\": 0, \"premise\": \"a\\tz\", \"text\": \"b\", \"hypothesis\": \"c\"}\n";
   BOOST_TEST(pairs_in("t.jsonl", jsonl) == (Pairs{{"b"}, {"0"}}));
@@ -93,10 +103,11 @@ BOOST_AUTO_TEST_CASE(conll_sentences_become_lines_of_words_and_tags) {
   const std::string english =
       "-DOCSTART- -X- -X- O\n\n"
       "EU NNP  B-NP B-ORG\n# NN I-NP O\n\n\n"
-      "# a comment\n#\nPeter NNP B-NP B-PER \r\n \n";
-  BOOST_TEST(pairs_in("eng.conll", english) == (Pairs{{"EU #", "Peter"}, {"B-ORG O", "B-PER"}}));
+      "# a comment\n#\nPeter NNP B-NP B-PER \r\n1-2 CD I-NP O\n \n";
+  BOOST_TEST(pairs_in("eng.conll", english) ==
+             (Pairs{{"EU #", "Peter 1-2"}, {"B-ORG O", "B-PER O"}}));
   BOOST_TEST(pairs_in("eng.testa", english, {.source = {"2"}, .target = {"1"}},
-                      FileFormat::conll) == (Pairs{{"NNP NN", "NNP"}, {"EU #", "Peter"}}));
+                      FileFormat::conll) == (Pairs{{"NNP NN", "NNP CD"}, {"EU #", "Peter 1-2"}}));
   BOOST_TEST(pairs_in("w.conll.gz", "#nba\tO\nä\tB-x\n") == (Pairs{{"#nba ä"}, {"O B-x"}}));
   const std::string universal =
       "# text = vámonos al mar\n"
@@ -122,9 +133,12 @@ BOOST_AUTO_TEST_CASE(texts_of_tables_are_joined_or_become_one_line_each) {
   options.valid_fraction = 0.25;
   BOOST_TEST(read_corpus(options, Reads::lines, 1).valid.source == Lines{"x y"},
              boost::test_tools::per_element());
+  options.valid_fraction = 0;
+  options.train.text = {dir.write("e.tsv", "body\na\n\nb\n")};  // an empty line is an empty cell
+  BOOST_TEST(read_corpus(options, Reads::lines, 1).train.source == (Lines{"a", "", "b"}),
+             boost::test_tools::per_element());
   options.format = FileFormat::lines;
   options.train.text = {dir.write("d.csv", "a,b\n")};
-  options.valid_fraction = 0;
   BOOST_TEST(read_corpus(options, Reads::text, 1).train.text == "a,b\n");
 }
 
@@ -208,18 +222,19 @@ BOOST_AUTO_TEST_CASE(broken_conll_file_is_refused_with_line_and_column) {
 
 BOOST_AUTO_TEST_CASE(subfolders_are_classes_and_alternate_in_proportion) {
   const TempDir dir;
-  for (const char* folder : {"cat/nested", "dog", ".hidden"}) create_directories(dir / folder);
+  for (const char* folder : {"cat/nested", "dog", "fox", ".hidden"})
+    create_directories(dir / folder);
   for (const char* name : {"cat/1", "cat/2", "cat/nested/3", "cat/4", "cat/.5", "dog/1", "dog/2",
-                           ".hidden/1", "README"})
+                           "fox/1", ".hidden/1", "README"})
     dir.write(name, "x");
   const FilesOptions files{.source = {(dir / "").string()}};
   const ReadOptions options{.input = InputKind::image};
   const Split split = read_split(files, options, "train");
   Lines expected;
-  for (const char* name : {"cat/1", "dog/1", "cat/2", "cat/4", "dog/2", "cat/nested/3"})
+  for (const char* name : {"cat/1", "dog/1", "cat/2", "fox/1", "cat/4", "dog/2", "cat/nested/3"})
     expected.push_back((dir / name).string());
   BOOST_TEST(split.source == expected, boost::test_tools::per_element());
-  BOOST_TEST(split.target == (Lines{"cat", "dog", "cat", "cat", "dog", "cat"}),
+  BOOST_TEST(split.target == (Lines{"cat", "dog", "cat", "fox", "cat", "dog", "cat"}),
              boost::test_tools::per_element());
   expect_error(Exit::usage, {"data.train.target: ", "already contains the targets"}, [&] {
     read_split({files.source, {dir.write("t", "x\n")}}, options, "train");

@@ -17,13 +17,14 @@ train: {steps: 30, batch_tokens: 256, validate_every: 15, save_every: 15, log_ev
 $4
 CONFIG
 }
-# trains NAME WHAT: trains on NAME.yaml; the metrics are those of the run before, whose data have another format
+# trains NAME...: trains on each NAME.yaml; the metrics are equal
 trains() {
-  status 0 train "$1.yaml" --json
-  metrics=$(grep -o '"\(loss\|exact_match\|f1\|accuracy\|bits_per_byte\)":[-0-9.e+]*' out | tr '\n' ' ')
-  equal "number of metrics of $1" "$(echo "$metrics" | wc -w)" "$2"
-  [ -z "${first-}" ] || equal "metrics of $1" "$metrics" "$first"
-  first=$metrics
+  first=
+  for run; do
+    status 0 train "$run.yaml" --json
+    metrics=$(grep -o '"\(loss\|exact_match\|f1\|accuracy\|bits_per_byte\)":[-0-9.e+]*' out | tr '\n' ' ')
+    equal "metrics of $run" "$metrics" "${first:=${metrics:-none}}"
+  done
 }
 
 # ---- pairs ------------------------------------------------------------------------------------------
@@ -43,7 +44,7 @@ experiment csv seq2seq 'train: {source: pairs.csv}, columns: {source: input, tar
 experiment numbers seq2seq "train: {source: rows}, format: csv, columns: {source: '3', target: '2'}" "$chars"
 experiment tsv seq2seq 'train: {source: pairs.tsv.gz}' "$chars"
 experiment jsonl seq2seq 'train: {source: pairs.jsonl.gz}' "$chars"
-for run in lines csv numbers tsv jsonl; do trains $run 2; done
+trains lines csv numbers tsv jsonl
 status 0 show runs/csv
 holds out '    source: \[pairs.csv\]' '    source: \[input\]'
 status 0 eval runs/lines --source src --target tgt --json
@@ -99,9 +100,7 @@ awk 'BEGIN {
 words='tokenizer: {kind: word, shared: false}'
 experiment two_lines classify 'train: {source: two.src, target: two.tgt}' "$words"
 experiment two_texts classify 'train: {source: two.csv}, columns: {source: [premise, hypothesis]}' "$words"
-first=
-trains two_lines 3
-trains two_texts 3
+trains two_lines two_texts
 printf '{"premise": "a1", "hypothesis": "b1", "label": "same"}\n{"premise": "a1", "hypothesis": "b2", "label": 7}\n' >new.jsonl
 status 0 eval runs/two_texts --source new.jsonl
 says 'files: the vocabulary lacks 1 of 2 labels'
@@ -112,9 +111,7 @@ awk 'BEGIN { for (i = 0; i < 300; i++) { s = "abc \"" i % 7 "\""; print s > "tex
 for task in lm mlm; do
   experiment ${task}_lines $task 'train: {text: text}' "$chars"
   experiment ${task}_table $task 'train: {text: text.jsonl}' "$chars"
-  first=
-  trains ${task}_lines $([ $task = lm ] && echo 2 || echo 1)
-  trains ${task}_table $([ $task = lm ] && echo 2 || echo 1)
+  trains ${task}_lines ${task}_table
 done
 status 0 eval runs/lm_lines --text text --json
 of_lines=$(number loss)
@@ -134,8 +131,7 @@ cp tags.conll tags.train
 experiment tag_lines tag 'train: {source: tags.src, target: tags.tgt}' 'tokenizer: {kind: word}'
 experiment tag_conll tag 'train: {source: tags.conll}' 'tokenizer: {kind: word}'
 experiment tag_format tag "train: {source: tags.train}, format: conll, columns: {target: '3'}" 'tokenizer: {kind: word}'
-first=
-for run in tag_lines tag_conll tag_format; do trains $run 3; done
+trains tag_lines tag_conll tag_format
 status 0 generate runs/tag_lines --input tags.src
 cp out outputs
 status 0 generate runs/tag_conll --input tags.conll
@@ -162,8 +158,7 @@ experiment images_lines classify "$image, train: {source: list, target: list.lab
 experiment images_folder classify "$image, train: {source: images}" ''
 experiment images_list classify "$image, train: {source: list.csv}" ''
 experiment images_named classify "$image, train: {source: named.csv}, columns: {source: file, target: class}" ''
-first=
-for run in images_lines images_folder images_list images_named; do trains $run 3; done
+trains images_lines images_folder images_list images_named
 status 0 eval runs/images_lines --source list --target list.labels --json
 of_lines=$(number loss)
 for source in images list.csv; do

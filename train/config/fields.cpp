@@ -72,16 +72,13 @@ void add_data(Table& table) {
               "validation precedes it.")
               .only(name, {"none"}, "otherwise set data.synthetic.test"),
           row(HEED_KEY(data.format),
-              "Format of the files, plain or .gz. auto: as their names end in .csv, .tsv, .jsonl, "
-              ".conll or .conllu, otherwise lines. csv, tsv and jsonl are tables with named "
-              "columns; conll has a token and its label per line, and an empty line after each "
-              "sentence. Such a file contains both sides, so target may be omitted "
-              "(docs/DATA.md).")
+              "Format of the files (docs/DATA.md). auto: by the end of a name, such as .csv or "
+              ".csv.gz, otherwise lines. All others have columns and contain both sides, so target "
+              "may be omitted; conll has a token and its label per line.")
               .only(name, {"none"}),
           row(HEED_KEY(data.columns.source),
-              "Columns of the source, joined by tabs: names or, in a CoNLL file and in a table "
-              "without header, numbers from 1. By default source or, if there is none, text; in a "
-              "CoNLL file 1.")
+              "Columns of the source, joined by tabs: names or, without a header, numbers. By default "
+              "source or, if there is none, text; in a CoNLL file 1.")
               .in_words(column)
               .only(name, {"none"}),
           row(HEED_KEY(data.columns.target),
