@@ -85,7 +85,7 @@ BOOST_AUTO_TEST_CASE(inconsistent_values_are_refused) {
       {"data: {train: {source: a}, format: csv, columns: {source: [1, b], target: 2}}\n",
        "accepted"},
       {"data: {train: {source: [a.csv, b]}}\n",
-       "exp.yaml:1:24: data.train.target: missing, but source is given"},
+       "exp.yaml:1:16: data.train.target: missing, but source is given"},
       {"data: {train: {source: a.csv}, format: lines}\n",
        "exp.yaml:1:24: data.train.target: missing, but source is given"},
       {"task: classify\ndata: {train: {source: a}, input: image}\n", "accepted"},
