@@ -274,26 +274,7 @@ std::vector<std::string> text_files(const std::vector<std::string>& names,
   return all;
 }
 
-}  // namespace
-
-ReadOptions read_options(const DataOptions& options, Reads reads) {
-  return {reads,          options.input,  options.lowercase, options.mixture.prefixes,
-          options.format, options.columns};
-}
-
-bool holds_both_sides(const std::string& path, const ReadOptions& options) {
-  return is_table(path, options) || is_folder_of_classes(path, options);
-}
-
-RecordReader read_inputs(const std::string& path, const ReadOptions& options) {
-  ReadOptions lines = options;
-  if (lines.reads == Reads::text) lines.reads = Reads::lines;
-  return open_records(path, lines,
-                      {lines.reads == Reads::pairs ? ColumnRole::source : ColumnRole::text});
-}
-
-namespace {
-
+/// Reads texts: lines (Reads::lines), or one text with a newline after each file and each record.
 Split read_texts(const std::vector<std::string>& paths, const ReadOptions& options) {
   Split split;
   for (const std::string& path : paths) {
@@ -321,6 +302,22 @@ Split read_texts(const std::vector<std::string>& paths, const ReadOptions& optio
 }
 
 }  // namespace
+
+ReadOptions read_options(const DataOptions& options, Reads reads) {
+  return {reads,          options.input,  options.lowercase, options.mixture.prefixes,
+          options.format, options.columns};
+}
+
+bool holds_both_sides(const std::string& path, const ReadOptions& options) {
+  return is_table(path, options) || is_folder_of_classes(path, options);
+}
+
+RecordReader read_inputs(const std::string& path, const ReadOptions& options) {
+  ReadOptions lines = options;
+  if (lines.reads == Reads::text) lines.reads = Reads::lines;
+  return open_records(path, lines,
+                      {lines.reads == Reads::pairs ? ColumnRole::source : ColumnRole::text});
+}
 
 Split read_split(const FilesOptions& files, const ReadOptions& options, const std::string& name) {
   require_files({{name, files}});
