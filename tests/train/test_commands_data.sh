@@ -169,6 +169,9 @@ status 0 generate runs/images_lines --input list
 cp out outputs
 status 0 generate runs/images_folder --input list.csv
 cmp -s out outputs || fail 'the outputs of a table of images differ from those of a list'
+mkdir 'images/very dark' && cp images/dark/0.pgm 'images/very dark'
+status 3 train images_folder.yaml --run never
+says 'each line of the target must be one label, without spaces; got "very dark"'
 status 2 train images_folder.yaml --run never data.train.source=list
 says 'data.train.target: names no file'
 absent never
