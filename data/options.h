@@ -20,6 +20,20 @@ struct FilesOptions {
   std::vector<std::string> text = {};
 };
 
+/// The format of a file; automatic: its name determines it (data/sources/records.h).
+enum class FileFormat { automatic, lines, csv, tsv, jsonl, conll };
+constexpr auto names_of(FileFormat) {
+  return enum_names<FileFormat>("auto", "lines", "csv", "tsv", "jsonl", "conll");
+}
+
+/// The columns of tables that contain the sides of a sample or a text: names or, in files without
+/// header, numbers from 1. Empty: the usual names (data/sources/records.h).
+struct ColumnOptions {
+  std::vector<std::string> source = {};
+  std::vector<std::string> target = {};
+  std::vector<std::string> text = {};
+};
+
 enum class SyntheticKind {
   none,
   copy,
@@ -138,6 +152,8 @@ struct DataOptions {
   FilesOptions train = {}, valid = {}, test = {};
   double valid_fraction = 0.0;  ///< share cut from the end of train if `valid` has no files
   double test_fraction = 0.0;   ///< as valid_fraction, for `test`; cut after the share for `valid`
+  FileFormat format = FileFormat::automatic;
+  ColumnOptions columns = {};
   SyntheticOptions synthetic = {};
   InputKind input = InputKind::text;
   ImageOptions image = {};

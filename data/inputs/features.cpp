@@ -107,7 +107,7 @@ void Features::add_to(Sha256& sum, std::int64_t input) const {
 InputInfo features_input() {
   using Options = const DataOptions&;
   return {.name = "features",
-          .help = "a list (or .csv) of .npy files with a row for each frame, or of .wav files",
+          .help = ".npy files with a row for each frame, or .wav files, as for image",
           .keys = {"features"},
           .convolved = true,
           .width = [](Options o) { return row_width(o.features); },

@@ -151,8 +151,8 @@ InputInfo image_input() {
   using Options = const DataOptions&;
   return {.name = "image",
           .help =
-              "an IDX file, a list of PNG, JPEG, PGM or PPM files, or a .csv file with rows "
-              "FILE,TARGET",
+              "an IDX file, or PNG, JPEG, PGM or PPM files, as a list, a table, or a folder with a "
+              "subfolder for each class",
           .keys = {"image"},
           .noun = "an image",
           .convolved = true,

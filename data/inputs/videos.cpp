@@ -90,7 +90,7 @@ InputInfo video_input() {
   using Options = const DataOptions&;
   return {
       .name = "video",
-      .help = "an IDX file or a list (or .csv) of .npy files of bytes",
+      .help = "an IDX file, or .npy files of bytes, as for image",
       .keys = {"image", "video"},
       .noun = "a video",
       .width = [](Options o) { return patch_width(o.image) * o.video.tubelet; },

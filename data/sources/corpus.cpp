@@ -6,8 +6,10 @@
 #include <cmath>
 #include <filesystem>
 #include <iterator>
+#include <tuple>
 
 #include "autograd/base/error.h"
+#include "autograd/io/files.h"
 #include "autograd/io/lines.h"
 #include "autograd/io/utf8.h"
 #include "data/sources/idx.h"
@@ -34,36 +36,106 @@ std::string listed(const std::vector<std::string>& paths) {
   return out;
 }
 
-/// Adds sources that are not text: a line for each item of an IDX file, or for each path in a list
-/// of files, which is relative to the folder of the list. A .csv file also contains the targets.
-void add_listed(const std::string& path, Split& split) {
-  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
-  const auto file = [&](const std::string& name) { return (folder / name).string(); };
+/// Whether a file is a .csv list of inputs, FILE,TARGET, which has no header.
+bool is_listed(const std::string& path, const ReadOptions& options) {
+  const ColumnOptions& columns = options.columns;
+  return options.input != InputKind::text && options.format == FileFormat::automatic &&
+         columns.source.empty() && columns.target.empty() &&
+         format_of(path, options.format) == FileFormat::csv;
+}
+
+bool is_folder_of_classes(const std::string& path, const ReadOptions& options) {
+  std::error_code error;
+  return options.input != InputKind::text && std::filesystem::is_directory(path, error);
+}
+
+bool is_table(const std::string& path, const ReadOptions& options) {
+  return format_of(path, options.format) != FileFormat::lines;
+}
+
+RecordReader open_records(const std::string& path, const ReadOptions& options,
+                          const std::vector<ColumnRole>& roles) {
+  const bool paths = options.input != InputKind::text && is_table(path, options);
+  return {path,
+          {.format = format_of(path, options.format),
+           .columns = options.columns,
+           .listed = is_listed(path, options),
+           .keeps_breaks = options.reads == Reads::text,
+           .folder = paths ? std::filesystem::path(path).parent_path() : ""},
+          roles};
+}
+
+/// Adds the values of a table.
+void add_records(const std::string& path, const ReadOptions& options,
+                 const std::vector<ColumnRole>& roles,
+                 const std::vector<std::vector<std::string>*>& into) {
+  RecordReader reader = open_records(path, options, roles);
+  std::vector<std::string> values;
+  const std::size_t before = into.front()->size();
+  while (reader.next(values))
+    for (std::size_t i = 0; i < into.size(); ++i) into[i]->push_back(std::move(values[i]));
+  if (into.front()->size() == before)
+    throw Error(Exit::bad_input, "{}: no record", shown_path(path));
+}
+
+void append(std::vector<std::string>&& lines, std::vector<std::string>& all) {
+  std::ranges::move(lines, std::back_inserter(all));
+}
+
+/// Adds the files in the subfolders of a folder; each subfolder is a class. The classes alternate in
+/// proportion to their sizes, so that a share of the end (data.valid_fraction) contains each of them.
+void add_classes(const std::string& folder, Split& split) {
+  struct Sample {
+    double place;  // within its class, from 0 to 1
+    std::string label, file;
+  };
+  std::vector<Sample> all;
+  std::error_code error;
+  const std::filesystem::directory_iterator entries(folder, error);
+  if (error) throw cannot_read(folder, error.value(), true);
+  for (const auto& entry : entries) {
+    const std::string label = entry.path().filename().string();
+    if (!entry.is_directory(error) || label.starts_with('.')) continue;
+    const std::vector<std::string> files = files_under(entry.path());
+    if (files.empty()) throw Error(Exit::bad_input, "{}: no file", shown_path(entry.path()));
+    for (std::size_t i = 0; i < files.size(); ++i)
+      all.push_back(
+          {(static_cast<double>(i) + 0.5) / static_cast<double>(files.size()), label, files[i]});
+  }
+  if (all.empty())
+    throw Error(Exit::bad_input, "{}: no subfolder; expected a folder for each class",
+                shown_path(folder));
+  std::ranges::sort(all, {}, [](const Sample& s) { return std::tie(s.place, s.label, s.file); });
+  for (Sample& sample : all) {
+    split.source.push_back(std::move(sample.file));
+    split.target.push_back(std::move(sample.label));
+  }
+}
+
+/// Adds the lines of a source file or, if the sources are not text, the names of its inputs. With
+/// `both`, also adds the targets.
+void add_sources(const std::string& path, const ReadOptions& options, bool both, Split& split) {
+  if (is_folder_of_classes(path, options)) return add_classes(path, split);
+  if (is_table(path, options)) {
+    if (!both) return add_records(path, options, {ColumnRole::source}, {&split.source});
+    return add_records(path, options, {ColumnRole::source, ColumnRole::target},
+                       {&split.source, &split.target});
+  }
+  if (options.input == InputKind::text) return append(read_lines(path), split.source);
   if (path != "-" && IdxFile::is(path)) {
     const std::int64_t n = IdxFile::read(path).size();
     for (std::int64_t i = 0; i < n; ++i) split.source.push_back(IdxItem{path, i}.text());
     return;
   }
-  const bool both = holds_both_sides(path);
-  std::int64_t number = 0;
-  for (const std::string& line : read_lines(path)) {
-    ++number;
-    const std::size_t comma = line.find(',');
-    if (both && comma == std::string::npos) {
-      throw Error(Exit::bad_input, "{}: line {} has no comma: FILE,TARGET is expected",
-                  shown_path(path), number);
-    }
-    split.source.push_back(file(line.substr(0, both ? comma : std::string::npos)));
-    if (both) split.target.push_back(line.substr(comma + 1));
-  }
+  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
+  for (const std::string& name : read_lines(path)) split.source.push_back((folder / name).string());
 }
 
-void add_targets(const std::string& path, std::vector<std::string>& lines) {
-  if (path == "-" || !IdxFile::is(path)) {
-    const std::vector<std::string> targets = read_lines(path);
-    lines.insert(lines.end(), targets.begin(), targets.end());
-    return;
-  }
+void add_targets(const std::string& path, const ReadOptions& options,
+                 std::vector<std::string>& lines) {
+  if (is_table(path, options)) return add_records(path, options, {ColumnRole::target}, {&lines});
+  if (options.input == InputKind::text || path == "-" || !IdxFile::is(path))
+    return append(read_lines(path), lines);
   const IdxFile file = IdxFile::read(path);
   if (file.shape().size() != 1)
     throw Error(Exit::bad_input, "{}: expected an IDX file of labels, got one of shape {}",
@@ -77,29 +149,18 @@ std::string part_name(const std::string& prefix) {
   return end == std::string::npos ? "(no prefix)" : prefix.substr(0, end + 1);
 }
 
-/// Adds the lines of each source file, with the prefix of the file before each line. Each file is a
-/// part.
-void add_prefixed(const std::vector<std::string>& paths, const std::vector<std::string>& prefixes,
-                  Split& split) {
-  for (std::size_t i = 0; i < paths.size(); ++i) {
-    std::vector<std::string> lines = read_lines(paths[i]);
-    split.parts.push_back({part_name(prefixes[i]), lines.size()});
-    for (const std::string& line : lines) split.source.push_back(prefixes[i] + line);
-  }
-}
-
 Split read_pairs(const FilesOptions& files, const ReadOptions& options) {
   Split split;
-  if (!options.prefixes.empty()) {
-    add_prefixed(files.source, options.prefixes, split);
-    split.target = read_lines(files.target);
-  } else if (options.input == InputKind::text) {
-    split.source = read_lines(files.source);
-    split.target = read_lines(files.target);
-  } else {
-    for (const std::string& path : files.source) add_listed(path, split);
-    for (const std::string& path : files.target) add_targets(path, split.target);
+  const bool both = files.target.empty();
+  for (std::size_t i = 0; i < files.source.size(); ++i) {
+    const std::size_t before = split.source.size();
+    add_sources(files.source[i], options, both, split);
+    if (options.prefixes.empty()) continue;
+    split.parts.push_back({part_name(options.prefixes[i]), split.source.size() - before});
+    for (std::size_t line = before; line < split.source.size(); ++line)
+      split.source[line].insert(0, options.prefixes[i]);
   }
+  for (const std::string& path : files.target) add_targets(path, options, split.target);
   if (split.source.empty()) throw Error(Exit::bad_input, listed(files.source) + ": empty file");
   if (split.target.empty()) throw Error(Exit::bad_input, listed(files.target) + ": empty file");
   if (split.source.size() != split.target.size()) {
@@ -213,37 +274,67 @@ std::vector<std::string> text_files(const std::vector<std::string>& names,
   return all;
 }
 
+/// Reads texts: lines (Reads::lines), or one text with a newline after each file and each record.
+Split read_texts(const std::vector<std::string>& paths, const ReadOptions& options) {
+  Split split;
+  for (const std::string& path : paths) {
+    if (options.reads == Reads::lines) {
+      if (is_table(path, options))
+        add_records(path, options, {ColumnRole::text}, {&split.source});
+      else
+        append(read_lines(path), split.source);
+      continue;
+    }
+    if (!split.text.empty() && !split.text.ends_with('\n')) split.text += '\n';
+    const std::size_t before = split.text.size();
+    if (is_table(path, options)) {
+      RecordReader reader = open_records(path, options, {ColumnRole::text});
+      for (std::vector<std::string> values; reader.next(values);)
+        split.text += values.front() + '\n';
+    } else {
+      split.text += read_text(path);
+    }
+    if (split.text.size() == before)
+      throw Error(Exit::bad_input, shown_path(path) + ": empty file");
+  }
+  if (split.empty()) throw Error(Exit::bad_input, listed(paths) + ": empty file");
+  return split;
+}
+
 }  // namespace
 
-bool holds_both_sides(const std::string& path) { return path.ends_with(".csv"); }
+ReadOptions read_options(const DataOptions& options, Reads reads) {
+  return {reads,          options.input,  options.lowercase, options.mixture.prefixes,
+          options.format, options.columns};
+}
+
+bool holds_both_sides(const std::string& path, const ReadOptions& options) {
+  return is_table(path, options) || is_folder_of_classes(path, options);
+}
+
+RecordReader read_inputs(const std::string& path, const ReadOptions& options) {
+  ReadOptions lines = options;
+  if (lines.reads == Reads::text) lines.reads = Reads::lines;
+  return open_records(path, lines,
+                      {lines.reads == Reads::pairs ? ColumnRole::source : ColumnRole::text});
+}
 
 Split read_split(const FilesOptions& files, const ReadOptions& options, const std::string& name) {
-  const Reads reads = options.reads;
   require_files({{name, files}});
-  const std::vector<std::string> texts = text_files(files.text, name);
   Split split;
-  if (reads != Reads::pairs && files.text.empty())
-    throw Error(Exit::usage, "data.{}.text: names no file", name);
-  if (reads == Reads::lines) {
-    split.source = read_lines(texts);
-    if (split.source.empty()) throw Error(Exit::bad_input, listed(texts) + ": empty file");
-  } else if (reads == Reads::text) {
-    for (const auto& path : texts) {
-      const std::string text = read_text(path);
-      if (text.empty()) throw Error(Exit::bad_input, shown_path(path) + ": empty file");
-      if (!split.text.empty() && !split.text.ends_with('\n')) split.text += '\n';
-      split.text += text;
-    }
+  if (options.reads != Reads::pairs) {
+    if (files.text.empty()) throw Error(Exit::usage, "data.{}.text: names no file", name);
+    split = read_texts(text_files(files.text, name), options);
   } else {
     if (files.source.empty()) throw Error(Exit::usage, "data.{}.source: names no file", name);
-    const bool both =
-        options.input != InputKind::text && std::ranges::all_of(files.source, holds_both_sides);
-    if (files.target.empty() && !both)
+    const auto both = [&](const std::string& path) { return holds_both_sides(path, options); };
+    if (files.target.empty() && !std::ranges::all_of(files.source, both))
       throw Error(Exit::usage, "data.{}.target: names no file", name);
-    if (!files.target.empty() && both) {
-      throw Error(Exit::usage,
-                  "data.{}.target: the .csv files of data.{}.source already contain the targets",
-                  name, name);
+    for (const std::string& path : files.source) {
+      if (!files.target.empty() &&
+          (is_listed(path, options) || is_folder_of_classes(path, options)))
+        throw Error(Exit::usage, "data.{}.target: {} already contains the targets", name,
+                    shown_path(path));
     }
     if (!options.prefixes.empty() && options.prefixes.size() != files.source.size()) {
       throw Error(Exit::usage,
@@ -276,14 +367,14 @@ Corpus read_corpus(const DataOptions& options, Reads reads, std::uint64_t seed) 
   }
   require_files({{"train", options.train}, {"valid", options.valid}, {"test", options.test}});
   Corpus corpus;
-  const ReadOptions read_options{reads, options.input, options.lowercase, options.mixture.prefixes};
-  corpus.train = read_split(options.train, read_options, "train");
+  const ReadOptions as = read_options(options, reads);
+  corpus.train = read_split(options.train, as, "train");
   const bool has_valid = names_files(options.valid), has_test = names_files(options.test);
   const double valid = has_valid ? 0.0 : options.valid_fraction;
   const double test = has_test ? 0.0 : options.test_fraction;
   if (valid != 0.0 || test != 0.0) cut_fractions(corpus, valid, test);
-  if (has_valid) corpus.valid = read_split(options.valid, read_options, "valid");
-  if (has_test) corpus.test = read_split(options.test, read_options, "test");
+  if (has_valid) corpus.valid = read_split(options.valid, as, "valid");
+  if (has_test) corpus.test = read_split(options.test, as, "test");
   return corpus;
 }
 

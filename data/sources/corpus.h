@@ -7,6 +7,7 @@
 
 #include "autograd/base/error.h"
 #include "data/options.h"
+#include "data/sources/records.h"
 
 namespace heed {
 
@@ -47,21 +48,28 @@ struct Corpus {
 /// are incomplete or contradictory.
 Corpus read_corpus(const DataOptions& options, Reads reads, std::uint64_t seed);
 
-/// The options for reading the files of a split.
+/// The options for reading files.
 struct ReadOptions {
   Reads reads = Reads::pairs;
   InputKind input = InputKind::text;       ///< kind of the sources of pairs
   bool lowercase = false;                  ///< see DataOptions
   std::vector<std::string> prefixes = {};  ///< one for each source file
+  FileFormat format = FileFormat::automatic;
+  ColumnOptions columns = {};
 };
+ReadOptions read_options(const DataOptions& options, Reads reads);
 
 /// Reads a split from its files. Messages call the split `name`; with a name other than train,
-/// valid and test, they refer to the options --source, --target and --text. If the sources are not
-/// text, a source file is a list of paths, relative to the folder of the list; a .csv file of lines
-/// "FILE,TARGET", which contains both sides; or an IDX file of images or videos. A target file may
-/// then be an IDX file of labels.
+/// valid and test, they refer to the options --source, --target and --text. A source file that
+/// holds_both_sides needs no target. If the sources are not text, a source file is a table or a
+/// list of paths, relative to the folder of the file; an IDX file of images or videos; or a folder
+/// with a subfolder of files for each class. A target file may then be an IDX file of labels.
 Split read_split(const FilesOptions& files, const ReadOptions& options, const std::string& name);
-/// Whether a file contains both sources and targets, that is, whether its name ends in .csv.
-bool holds_both_sides(const std::string& path);
+/// Whether a file contains both sources and targets: a table, or a folder of classes.
+bool holds_both_sides(const std::string& path, const ReadOptions& options);
+
+/// Reads the lines of a file that `heed generate` processes: sources or, for tasks that read text,
+/// texts on one line.
+RecordReader read_inputs(const std::string& path, const ReadOptions& options);
 
 }  // namespace heed

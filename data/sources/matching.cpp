@@ -70,4 +70,12 @@ std::vector<std::string> matching_files(const std::string& name) {
   return found;
 }
 
+std::vector<std::string> files_under(const std::filesystem::path& folder) {
+  const fs::path all = "**";
+  std::vector<std::string> found;
+  add_matching(folder, {&all, 1}, found);
+  std::ranges::sort(found);
+  return found;
+}
+
 }  // namespace heed

@@ -1,5 +1,6 @@
 #pragma once
 /// File names with wildcards: "src/**/*.py".
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -11,5 +12,8 @@ namespace heed {
 /// wildcard matches a dot at the start of a file or folder name, and ** does not follow symbolic
 /// links to folders.
 std::vector<std::string> matching_files(const std::string& name);
+
+/// The files in a folder and its subfolders, sorted, by the same rules.
+std::vector<std::string> files_under(const std::filesystem::path& folder);
 
 }  // namespace heed

@@ -2,6 +2,9 @@
 /// the target. The letters:
 ///   t  a continuous text; the target is ignored    l  lowercase
 ///   s  the source is compressed with gzip first    v  a tenth is split off for validation
+///   c  b  j  n  the source is a file in CSV, TSV, JSON lines or CoNLL; the target is ignored
+#include <nlohmann/json.hpp>
+
 #include "autograd/io/formats/gzip.h"
 #include "autograd/io/lines.h"
 #include "autograd/io/utf8.h"
@@ -61,6 +64,45 @@ void require_sound(const Split& split) {
   require(data.size() == static_cast<std::int64_t>(split.source.size()), "each line is a sample");
 }
 
+/// The pairs as a table in this format.
+std::string table_of(const Split& split, FileFormat format) {
+  const auto quoted = [](std::string text) {
+    for (std::size_t at = 0; (at = text.find('"', at)) != std::string::npos; at += 2)
+      text.insert(at, 1, '"');
+    return '"' + text + '"';
+  };
+  std::string table = format == FileFormat::csv   ? "target,source\n"
+                      : format == FileFormat::tsv ? "target\tsource\n"
+                                                  : "";
+  for (std::size_t i = 0; i < split.source.size(); ++i) {
+    const std::string &source = split.source[i], &target = split.target[i];
+    table += format == FileFormat::csv ? quoted(target) + "," + quoted(source)
+             : format == FileFormat::tsv
+                 ? target + "\t" + source
+                 : nlohmann::json{{"source", source}, {"target", target}}.dump();
+    table += '\n';
+  }
+  return table;
+}
+
+/// Pairs that a table contains survive in a table of each format.
+void require_same_tables(const Split& split) {
+  for (const FileFormat format : {FileFormat::csv, FileFormat::tsv, FileFormat::jsonl}) {
+    const std::string path = put("y", table_of(split, format)).string();
+    const Split again = read_split({.source = {path}}, {.format = format}, "train");
+    require(again.source == split.source && again.target == split.target,
+            "a table contains the pairs with which it was written");
+  }
+}
+
+FileFormat format_of_letters(std::string_view letters) {
+  for (const auto& [letter, format] :
+       {std::pair('c', FileFormat::csv), std::pair('b', FileFormat::tsv),
+        std::pair('j', FileFormat::jsonl), std::pair('n', FileFormat::conll)})
+    if (letters.find(letter) != std::string_view::npos) return format;
+  return FileFormat::automatic;
+}
+
 }  // namespace
 
 void target(std::string_view input) {
@@ -69,14 +111,17 @@ void target(std::string_view input) {
   const auto requests = [&](char letter) { return letters.find(letter) != std::string_view::npos; };
   std::string source(bytes.until("\n====\n"));
   if (requests('s')) source = pack_gzip(source);
-  DataOptions options{.valid_fraction = requests('v') ? 0.1 : 0.0, .lowercase = requests('l')};
+  DataOptions options{.valid_fraction = requests('v') ? 0.1 : 0.0,
+                      .format = format_of_letters(letters),
+                      .lowercase = requests('l')};
+  const bool table = options.format != FileFormat::automatic;
   const std::string source_path = put("x.src", source).string();
   if (is_gzip(source)) require_same_unpacked(source, source_path);
   if (requests('t')) {
     options.train.text = {source_path};
   } else {
     options.train.source = {source_path};
-    options.train.target = {put("x.tgt", bytes.rest()).string()};
+    if (!table) options.train.target = {put("x.tgt", bytes.rest()).string()};
   }
   Corpus corpus;
   try {
@@ -90,7 +135,10 @@ void target(std::string_view input) {
   }
   require(!corpus.train.empty(), "the training data are not empty");
   require(corpus.valid.empty() != requests('v'), "validation data exist if requested");
-  must_work([&] { require_sound(corpus.train); });
+  must_work([&] {
+    require_sound(corpus.train);
+    if (table && !requests('t')) require_same_tables(corpus.train);
+  });
 }
 
 }  // namespace heed::fuzz

@@ -236,7 +236,8 @@ void add_eval(CommandLine& line) {
       "from 0 to 100.\n"
       "The run's evaluations.jsonl keeps the result; heed compare shows that of a pruned or\n"
       "quantised copy.\n"
-      "Files may be compressed with gzip. --source, --target and --text may be repeated.\n"
+      "Files may be tables (docs/DATA.md), which contain both sides, and compressed with gzip.\n"
+      "--source, --target and --text may be repeated.\n"
       "Examples:\n"
       "  heed eval runs/dates --json\n"
       "  heed eval runs/multi30k-de-en --source test.de --target test.en decode.beam=10");

@@ -6,6 +6,7 @@
 #include "autograd/base/error.h"
 #include "autograd/io/lines.h"
 #include "autograd/io/utf8.h"
+#include "data/sources/records.h"
 #include "train/commands/command_line.h"
 #include "train/commands/output.h"
 #include "train/commands/trained_model.h"
@@ -32,12 +33,12 @@ constexpr std::size_t chunk_bytes = std::size_t{8} << 20;
 
 /// The next chunk of the input: `count` lines, or fewer if the input ends or their size reaches
 /// chunk_bytes.
-std::vector<std::string> next_chunk(LineReader& reader, std::int64_t count) {
-  std::vector<std::string> lines;
+std::vector<std::string> next_chunk(RecordReader& reader, std::int64_t count) {
+  std::vector<std::string> lines, values;
   std::size_t bytes = 0;
-  for (std::string line; std::ssize(lines) < count && bytes < chunk_bytes && reader.next(line);) {
-    bytes += line.size();
-    lines.push_back(line);
+  while (std::ssize(lines) < count && bytes < chunk_bytes && reader.next(values)) {
+    bytes += values.front().size();
+    lines.push_back(std::move(values.front()));
   }
   return lines;
 }
@@ -64,7 +65,7 @@ std::string nbest_lines(const std::vector<std::vector<GeneratedText>>& all, std:
   return text;
 }
 
-void generate_lines(Generator& generator, LineReader& reader, const GenerateCommand& options,
+void generate_lines(Generator& generator, RecordReader& reader, const GenerateCommand& options,
                     const Sink& sink) {
   const std::int64_t chunk = options.chunk > 0 ? options.chunk : reader.terminal() ? 1 : 2048;
   std::optional<LineReader> prefixes;
@@ -121,7 +122,7 @@ int generate_command(const GenerateCommand& options) {
     });
     return 0;
   }
-  LineReader reader(options.input);  // opened first: if it is missing, no output is created
+  RecordReader reader = trained.task->read_inputs(options.input);  // before output is created
   write_output(options.output,
                [&](const Sink& sink) { generate_lines(*generator, reader, options, sink); });
   return 0;
@@ -173,7 +174,7 @@ void add_generate(CommandLine& line) {
   add_run(command, options->run, options->overrides, "decode.length_penalty=1");
   CLI::Option* const input =
       add_choice(command, choices, "--input", options->input, "FILE",
-                 "input lines, plain text or gzip (default: -, standard input)");
+                 "input lines, plain text or gzip, or a table (default: -, standard input)");
   add_choice(command, choices, "--prompt", options->prompt, "TEXT",
              "language models: continue this text; the output is printed unescaped")
       ->excludes(input);

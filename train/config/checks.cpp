@@ -9,7 +9,7 @@
 #include "autograd/base/option_error.h"
 #include "autograd/io/message_text.h"
 #include "data/inputs/input_info.h"
-#include "data/sources/corpus.h"
+#include "data/sources/records.h"
 #include "data/sources/synthetic.h"
 #include "data/tokenizers/tokenizer.h"
 #include "nn/layers/mixer.h"
@@ -105,14 +105,17 @@ class Checker {
                               : "source and target files, or data.synthetic.name"));
   }
 
-  /// Source and target must name the same number of files. For inputs that are not text, .csv
-  /// files, which contain both sides, need no target.
+  /// Source and target must name the same number of files. Files that contain both sides need no
+  /// target: tables, and folders of classes, which only reading can distinguish from lists.
   void check_split(const std::string& split, const FilesOptions& files) {
     const std::string source = split + ".source", target = split + ".target";
+    const auto both = [&](const std::string& path) {
+      return config_.data.input != InputKind::text ||
+             format_of(path, config_.data.format) != FileFormat::lines;
+    };
     if (files.source.empty() && !files.target.empty()) {
       add_error({source, target}, "missing, but target is given");
-    } else if (config_.data.input != InputKind::text && files.target.empty() &&
-               std::ranges::all_of(files.source, holds_both_sides)) {
+    } else if (files.target.empty() && std::ranges::all_of(files.source, both)) {
       return;
     } else if (files.target.empty() && !files.source.empty()) {
       add_error({target, source}, "missing, but source is given");
@@ -203,6 +206,8 @@ class Checker {
         add_error({"tokenizer.sample.alpha", "data.input"}, "only for data.input: text");
       if (config_.data.cutoff > 0)
         add_error({"data.cutoff", "data.input"}, "only for data.input: text");
+      if (config_.data.format == FileFormat::conll)
+        add_error({"data.format", "data.input"}, "conll needs data.input: text");
     }
     if (input.check != nullptr) add_errors(input.check(config_.data));
     if (generated.check != nullptr) add_errors(generated.check(config_.data));

@@ -50,7 +50,7 @@ void add_data(Table& table) {
                     target = "Output lines.",
                     text_help =
                         "Running text. A pattern such as src/**/*.py names all matching files.",
-                    as_in_train = "As in train.";
+                    as_in_train = "As in train.", column = "a column or a list of columns";
   const std::string name = "data.synthetic.name";
   add(table,
       {
@@ -71,6 +71,24 @@ void add_data(Table& table) {
               "Share of the training data that is cut from its end for testing; the share for "
               "validation precedes it.")
               .only(name, {"none"}, "otherwise set data.synthetic.test"),
+          row(HEED_KEY(data.format),
+              "Format of the files (docs/DATA.md). auto: by the end of a name, such as .csv or "
+              ".csv.gz, otherwise lines. All others have columns and contain both sides, so target "
+              "may be omitted; conll has a token and its label per line.")
+              .only(name, {"none"}),
+          row(HEED_KEY(data.columns.source),
+              "Columns of the source, joined by tabs: names or, without a header, numbers. By default "
+              "source or, if there is none, text; in a CoNLL file 1.")
+              .in_words(column)
+              .only(name, {"none"}),
+          row(HEED_KEY(data.columns.target),
+              "Columns of the target. By default target or, if there is none, label; in a CoNLL "
+              "file the last.")
+              .in_words(column)
+              .only(name, {"none"}),
+          row(HEED_KEY(data.columns.text),
+              "Columns of the text. By default text; in a CoNLL file 1.")
+              .in_words(column),
           row(HEED_KEY(data.synthetic.name),
               "Generated data instead of files. dates: dates in everyday formats, to be converted "
               "to ISO 8601; brackets: the nesting depth of each bracket; recall: keys with values, "
@@ -435,6 +453,8 @@ void add_task_conditions(Table& table) {
     needs({split + ".source", split + ".target"}, pairs);
     needs({split + ".text"}, std::not_fn(pairs));
   }
+  needs({"data.columns.source", "data.columns.target"}, pairs);
+  needs({"data.columns.text"}, std::not_fn(pairs));
   needs({"data.synthetic.name", "tokenizer.shared"}, pairs);
   for (const InputInfo& input : input_table())
     if (input.read != nullptr) needs({"data.input"}, &TaskInfo::inputs, input.name);

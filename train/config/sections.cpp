@@ -11,6 +11,7 @@ const std::vector<Section>& sections() {
       {"data.train", "Training data. Several files are read one after the other."},
       {"data.valid", "Data for validation during training."},
       {"data.test", "Data for the metrics after training."},
+      {"data.columns", "The columns of tables (data.format)."},
       {"data.synthetic", "Pairs generated from the seed."},
       {"data.image", "How images and the frames of videos are read."},
       {"data.video", "How videos are read."},

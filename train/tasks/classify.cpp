@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "autograd/base/error.h"
+#include "autograd/io/message_text.h"
 #include "train/tasks/labels.h"
 
 HEED_BEGIN
@@ -55,7 +56,8 @@ class ClassifyTask final : public LabelTask {
       options.inputs = inputs_of(split.source, what);
       Dataset data = tokenize(split, *tokenizers.source, *tokenizers.target, options, threads());
       data.batching = &labelled();
-      for (std::int64_t i = 0; i < data.size(); ++i) require_one_label(data, i, what);
+      for (std::int64_t i = 0; i < data.size(); ++i)
+        require_one_label(data, i, what, split.target[i]);
       if (training) {
         check_longest(data, what);
         note_unknown(data, what);
@@ -71,7 +73,7 @@ class ClassifyTask final : public LabelTask {
     Dataset data;
     data.batching = &labelled();
     for (std::int64_t i = 0; i < first.size(); ++i) {
-      require_one_label(first, i, what);
+      require_one_label(first, i, what, split.target[i]);
       const std::int64_t length = first.source.length(i) + second.source.length(i);
       if (training && length == 0) {
         ++data.skipped_empty;
@@ -107,12 +109,13 @@ class ClassifyTask final : public LabelTask {
   }
 
  private:
-  static void require_one_label(const Dataset& data, std::int64_t i, const std::string& what) {
+  static void require_one_label(const Dataset& data, std::int64_t i, const std::string& what,
+                                const std::string& target) {
     if (data.target.length(i) == 1) return;
     throw Error(Exit::bad_input,
                 "{}: line {} has {} labels: each line of the target must be one "
-                "label, without spaces",
-                what, i + 1, data.target.length(i));
+                "label, without spaces; got \"{}\"",
+                what, i + 1, data.target.length(i), shown(target));
   }
 
   std::vector<std::int32_t> ids_of(const Tokenizer& tokenizer,

@@ -260,7 +260,9 @@ class LanguageModelTask final : public Task {
                   "--source is for tasks that read pairs of lines; a language model scores only "
                   "--target");
     }
-    const std::vector<std::string> lines = read_lines(target);
+    RecordReader reader = read_inputs(target);
+    std::vector<std::string> lines, values;
+    while (reader.next(values)) lines.push_back(std::move(values.front()));
     const auto context = static_cast<std::size_t>(model_sizes(config_).context);
     const Tokenizer& tokenizer = *trained.tokenizers.target;
     std::vector<LineScore> scores(lines.size());

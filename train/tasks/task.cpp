@@ -116,10 +116,17 @@ void Task::use_tokenizers_of(const std::string& run, TokenizerOptions& options) 
 }
 
 Split Task::read_files(const FilesOptions& files, const std::string& name) const {
-  return read_split(files, {info().reads, config_.data.input, config_.data.lowercase}, name);
+  return read_split(files, read_options(config_.data, info().reads), name);
+}
+
+RecordReader Task::read_inputs(const std::string& path) const {
+  return heed::read_inputs(path, read_options(config_.data, info().reads));
 }
 
 Split Task::read_given(const FilesOptions& files) const {
+  ReadOptions options = read_options(config_.data, info().reads);
+  options.prefixes.clear();  // given lines contain them
+  const auto both = [&](const std::string& path) { return holds_both_sides(path, options); };
   if (info().reads != Reads::pairs) {
     if (files.text.empty())
       throw Error(Exit::usage, "--text is missing: this task is evaluated on a text");
@@ -128,19 +135,20 @@ Split Task::read_given(const FilesOptions& files) const {
   } else {
     if (!files.text.empty())
       throw Error(Exit::usage, "--text is for tasks that read text; use --source and --target");
-    if (files.source.empty() || files.target.empty())
+    if (files.source.empty() || (files.target.empty() && !std::ranges::all_of(files.source, both)))
       throw Error(Exit::usage, "--source and --target must be used together");
   }
   if (std::ranges::count(files.source, "-") + std::ranges::count(files.target, "-") > 1)
     throw Error(Exit::usage, "only one file can be standard input");
-  return read_files(files, "files");
+  return read_split(files, options, "files");
 }
 
 Split Task::read_scored(const std::string& source, const std::string& target) const {
   if (source.empty())
     throw Error(Exit::usage, "--source is missing: this model scores targets given their source");
-  return read_split({{source}, {target}, {}},
-                    {Reads::pairs, config_.data.input, config_.data.lowercase}, "score");
+  ReadOptions options = read_options(config_.data, Reads::pairs);
+  options.prefixes.clear();
+  return read_split({{source}, {target}, {}}, options, "score");
 }
 
 std::string Task::describe(const ExperimentData& data) const {

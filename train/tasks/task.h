@@ -94,6 +94,8 @@ class Task {
   Tokenizers find_tokenizers(const Split& train) const;
   /// Reads one split from its files; `name` appears in messages.
   Split read_files(const FilesOptions& files, const std::string& name) const;
+  /// Opens the inputs of `heed generate`: the lines of a file, or values of a table.
+  RecordReader read_inputs(const std::string& path) const;
   /// Reads files named on the command line instead of a split. Throws Error(usage) if the task does
   /// not read files of this kind.
   Split read_given(const FilesOptions& files) const;

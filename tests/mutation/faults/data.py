@@ -53,6 +53,21 @@ fault("corpus: the training text includes the validation text", "data/sources/co
       "text.resize(valid_end);",
       "data:corpus")
 
+fault("csv: a doubled quotation mark stays doubled", "data/sources/records.cpp",
+      "      cell += '\"';\n      at = end + 2;",
+      "      cell += \"\\\"\\\"\";\n      at = end + 2;",
+      "data:records")
+
+fault("conll: a token # within a sentence is a comment", "data/sources/records.cpp",
+      "if (first && is_comment(line_)) continue;",
+      "if (is_comment(line_)) continue;",
+      "data:records")
+
+fault("folders: the end of the data contains only the last class", "data/sources/corpus.cpp",
+      "std::tie(s.place, s.label, s.file)",
+      "std::tie(s.label, s.place, s.file)",
+      "data:records")
+
 fault("addition: the summand 0 is never drawn", "data/sources/synthetic.cpp",
       "i == 0 && digits > 1 ? 1 : 0;",
       "i == 0 ? 1 : 0;",
