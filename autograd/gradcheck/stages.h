@@ -29,7 +29,8 @@ std::string find_kept_values(const std::function<Tensor()>& f,
 
 /// Options of a short check within another one: one random direction per tensor.
 GradcheckOptions one_direction(GradcheckOptions options);
-/// The first wrong tensor, as in "the gradient of w is wrong: zero gradient", or "".
+/// The first wrong tensor, as in "the gradient of w is wrong: zero gradient", or "". Ignores slight
+/// deviations of a direction if all single entries are correct.
 std::string first_wrong(const GradcheckResult& result);
 
 /// The values of x, each changed at random by up to a tenth: such values are likely to be valid

@@ -370,6 +370,24 @@ BOOST_AUTO_TEST_CASE(a_missing_gradient_of_a_rounded_part_fails) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(the_wrong_op_of_a_graph_is_named_with_its_parameter) {
+  const auto first = add_rows([](const Array& dy) { return dy.sliced(0, 1).reshaped({3}); });
+  const Tensor w = Tensor::variable(normal({3, 4}, 1)), b = Tensor::variable(normal({3}, 2));
+  const auto f = [&] { return softmax(first(tanh(affine(normal({2, 4}, 3), w)), b)); };
+  const GradcheckResult result = gradcheck_parameters(f, {{"w", w}, {"b", b}});
+  EXPECT_WRONG(result,
+               "wrong op: the backward of AddRows: the gradient of b is wrong: broadcast not "
+               "summed: only the contribution of output index 0 along axis 0 (extent 2)");
+  BOOST_TEST((result.parameters[0].status == GradcheckStatus::ok));
+}
+
+BOOST_AUTO_TEST_CASE(a_use_by_value_within_the_same_op_is_not_blamed_on_the_op) {
+  const GradcheckResult result =
+      gradcheck([](const Tensor& x) { return tanh(mul(x, x.value())); }, normal({3}));
+  EXPECT_WRONG(result, "only one use of a tensor used twice is counted");
+  BOOST_TEST(result.wrong_op.empty(), result.wrong_op);
+}
+
 BOOST_AUTO_TEST_CASE(an_omitted_variable_is_named_once) {
   const Tensor hidden = Tensor::variable(normal({3}, 2));
   const auto uses_it_twice = [&](const Tensor& x) { return mul(mul(x, hidden), hidden); };
