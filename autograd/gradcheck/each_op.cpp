@@ -38,12 +38,15 @@ class CallList final : public OpObserver {
 
 struct Finished {};  // thrown to leave f after the call of interest
 
-/// Writes other values into the inputs of one call, and copies the call's results.
+/// Writes other values into the inputs of one call, and copies the call's results. The destructor
+/// restores the inputs.
 class Substitution final : public OpObserver {
  public:
   Substitution(std::size_t number, std::span<const Array> inputs)
       : number_(number), inputs_(inputs) {}
-  ~Substitution() override { restore(); }
+  ~Substitution() override {
+    for (std::size_t i = 0; i < before_.size(); ++i) copy(before_[i], places_[i]);
+  }
   std::vector<real> results;
 
   void begin(const OpCall& call) override {
@@ -58,15 +61,11 @@ class Substitution final : public OpObserver {
   void finish(const OpCall& call, std::span<const Array> all, Node*) override {
     if (&call != call_) return;
     for (const Array& y : all) results.insert(results.end(), y.data(), y.data() + y.size());
-    restore();  // after the copy, because a result may share the values of an input
     throw Finished();
   }
 
  private:
   static void copy(const Array& from, Array& to) { std::copy_n(from.data(), to.size(), to.data()); }
-  void restore() {
-    for (std::size_t i = 0; i < before_.size(); ++i) copy(before_[i], places_[i]);
-  }
 
   std::size_t number_, next_ = 0;
   std::span<const Array> inputs_;
@@ -130,8 +129,8 @@ struct OpChecker {
   const std::function<Tensor()>& f;
   const std::vector<NamedTensor>& parameters;
   const GradcheckOptions& options;
-  std::size_t number = 0;  ///< number of ops checked
-  bool complete = true;    ///< whether all ops could be checked
+  std::size_t ops = 0;   ///< number of ops in the graph
+  bool complete = true;  ///< whether all ops examined could be checked
 
   std::string first_wrong_op();
   std::string wrong_input(const RecordedCall& call);
@@ -159,7 +158,6 @@ std::string OpChecker::wrong_input(const RecordedCall& call) {
   const auto op = [&] { return apply(Replay{&f, call.number, call.node}, inputs); };
   GradcheckOptions once = one_direction(options);
   GradcheckResult result = compare_gradients(op, variables, once);
-  ++number;
   complete = complete && result.passed();
   if (first_wrong(result).empty()) return {};
   once.directions = 0;  // the cause shows in single entries
@@ -173,8 +171,10 @@ std::string OpChecker::first_wrong_op() {
   const Tensor y = f();
   const ScopedValue<OpObserver*> unobserved(OpObserver::active, nullptr);
   const std::unordered_set<const Node*> nodes = nodes_behind(y);
+  std::erase_if(list.calls, [&](const RecordedCall& call) { return !nodes.contains(call.node); });
+  ops = list.calls.size();
   for (const RecordedCall& call : list.calls) {
-    if (!nodes.contains(call.node) || call.node->straight_through()) continue;
+    if (call.node->straight_through()) continue;
     try {
       if (const std::string wrong = wrong_input(call); !wrong.empty())
         return fmt::format("the backward of {}: {}", op_name(call.node->op()), wrong);
@@ -196,8 +196,8 @@ void name_wrong_op(GradcheckResult& result, const std::function<Tensor()>& f,
   OpChecker checker{f, parameters, options};
   const std::string wrong = checker.first_wrong_op();
   // The only op of a graph has the same cause as f's tensors.
-  if (checker.number > 1) result.wrong_op = wrong;
-  if (!wrong.empty() || !checker.complete || checker.number == 0) return;
+  if (checker.ops > 1) result.wrong_op = wrong;
+  if (!wrong.empty() || !checker.complete || checker.ops == 0) return;
   for (ParameterCheck& c : result.parameters) {
     if (wrong_gradient(c) && !c.cause.starts_with("zero gradient"))
       c.cause =
