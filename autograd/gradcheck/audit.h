@@ -1,8 +1,8 @@
 #pragma once
 /// Checks of an op's backward for faults that have no effect in the given graph, so that finite
 /// differences do not detect them. The backward must add instead of overwriting, leave dy
-/// unchanged, compute the same gradients if other inputs are constants and correct ones if two
-/// inputs are the same tensor, be deterministic, and read only initialised values.
+/// unchanged, compute the same gradients if one or all other inputs are constants and correct ones if
+/// two inputs are the same tensor, be deterministic, and read only initialised values.
 #include <span>
 #include <string>
 #include <unordered_map>
