@@ -17,7 +17,7 @@ HEED_BEGIN
 namespace {
 
 constexpr std::array faults{SIGFPE, SIGSEGV, SIGBUS, SIGILL, SIGABRT};
-constexpr unsigned allowed_seconds = 10;
+constexpr unsigned allowed_seconds = 3;
 
 /// Removes the handlers of test frameworks and sanitizers, so that a fault ends the child, and
 /// limits its time; suppresses its output and core dumps.

@@ -42,8 +42,8 @@ struct Finished {};  // thrown to leave f after the call of interest
 /// restores the inputs.
 class Substitution final : public OpObserver {
  public:
-  Substitution(std::size_t number, std::span<const Array> inputs)
-      : number_(number), inputs_(inputs) {}
+  Substitution(std::size_t number, const std::type_info& op, std::span<const Array> inputs)
+      : number_(number), op_(op), inputs_(inputs) {}
   ~Substitution() override {
     for (std::size_t i = 0; i < before_.size(); ++i) copy(before_[i], places_[i]);
   }
@@ -51,6 +51,10 @@ class Substitution final : public OpObserver {
 
   void begin(const OpCall& call) override {
     if (next_++ != number_) return;
+    const bool same = std::ranges::equal(inputs_, call.values, [](const Array& x, const Array* y) {
+      return x.shape() == y->shape();
+    });
+    if (call.op != op_ || !same) fail("[gradcheck] f calls other ops without a tape");
     call_ = &call;
     for (std::size_t i = 0; i < inputs_.size(); ++i) {
       places_.push_back(*call.values[i]);
@@ -68,6 +72,7 @@ class Substitution final : public OpObserver {
   static void copy(const Array& from, Array& to) { std::copy_n(from.data(), to.size(), to.data()); }
 
   std::size_t number_, next_ = 0;
+  const std::type_info& op_;
   std::span<const Array> inputs_;
   const OpCall* call_ = nullptr;
   std::vector<Array> places_, before_;
@@ -81,7 +86,7 @@ struct Replay {
   Node* node = nullptr;
 
   Array forward(std::span<const Array> inputs) const {
-    Substitution substitution(number, inputs);
+    Substitution substitution(number, node->op(), inputs);
     try {
       const NoGrad off;
       (*f)();
@@ -106,7 +111,7 @@ std::unordered_set<const Node*> nodes_behind(const Tensor& y) {
 
 /// The inputs of the call: variables with copies of the values, and constants. Inputs that share
 /// their values are the same variable. Returns nothing if inputs cannot change independently: if
-/// a variable shares values with a constant or with another part of an array.
+/// a variable shares values with a constant, or some of its values with another input.
 std::vector<Tensor> separate_inputs(const RecordedCall& call) {
   std::vector<Tensor> inputs;
   const std::span<const NodeRef> nodes = call.node->inputs();
@@ -115,7 +120,9 @@ std::vector<Tensor> separate_inputs(const RecordedCall& call) {
     inputs.push_back(nodes[i] ? Tensor::variable(x.clone()) : Tensor(x.clone()));
     for (std::size_t j = 0; j < i; ++j) {
       const Array& other = call.inputs[j];
-      if (!x.shares(other) || (!nodes[i] && !nodes[j])) continue;
+      const bool apart =
+          x.data() + x.size() <= other.data() || other.data() + other.size() <= x.data();
+      if (!x.shares(other) || apart || (!nodes[i] && !nodes[j])) continue;
       if (nodes[i].get() != nodes[j].get() || x.data() != other.data()) return {};
       inputs[i] = inputs[j];
       break;
