@@ -27,7 +27,9 @@
 /// Finite differences do not detect some faults of a backward, so every recorded op is also checked
 /// separately (autograd/gradcheck/audit.h): its backward must add to the gradients of its inputs,
 /// leave dy unchanged, work without the gradients of constants, be deterministic, and read only
-/// initialised values.
+/// initialised values. A further forward of f, at other values, must not change its gradients, and
+/// those at other values must be right too (kept_values.cpp). If a gradient is wrong, each op of the
+/// graph is checked alone, to name the one that is wrong (each_op.cpp).
 ///
 /// If an op declares a straight-through gradient (Op::straight_through, autograd/tensor.h), finite
 /// differences cannot agree: tensors whose gradient passes through it are listed but not compared.
@@ -127,7 +129,8 @@ struct ParameterCheck {
 struct GradcheckResult {
   std::vector<ParameterCheck> parameters;  ///< inputs first, then the layer's parameters
   std::string problem;                     ///< an error of f as a whole; empty if there is none
-  std::vector<std::string> notes;          ///< reasons why the check may prove little
+  std::string wrong_op;            ///< the op that makes gradients wrong and the cause, if found
+  std::vector<std::string> notes;  ///< reasons why the check may prove little
   double rel = 0, abs = 0;
   std::uint64_t seed = 0;
 
@@ -179,8 +182,10 @@ GradcheckResult check(const Function& f, const std::vector<Tensor>& inputs,
 /// input is passed on as undefined and not checked.
 ///
 /// If all gradients are correct, variants are checked too: each input in turn as a constant; two
-/// inputs of equal shape as the same tensor; inputs in which an extent that no parameter has is
-/// replaced by 1 and by 0, unless f then throws or returns values that are not finite.
+/// inputs of equal shape as the same tensor; inputs of other shapes, which f must accept or refuse
+/// by an exception. (A shape is skipped if f throws or returns values that are not finite.) An
+/// extent that no parameter has is replaced by 1, by 0 and by a larger one, and the inputs get a
+/// further axis.
 ///
 /// Arguments without gradients (ids, offsets, masks) belong in a lambda's captures.
 template <class F, std::convertible_to<Tensor>... Tensors>

@@ -12,7 +12,6 @@ HEED_BEGIN
 
 namespace {
 
-constexpr auto none = static_cast<std::size_t>(-1);
 using Arrays = std::vector<Array>;
 
 std::string poisoned_at(const Array& x) {
@@ -28,28 +27,28 @@ class Trial {
  public:
   Trial(Node& node, const Array& dy, std::span<const Grad> dx) : node_(node), dy_(dy), dx_(dx) {}
 
-  /// The gradients of the inputs, added to the initial values `slots`. Input `constant` counts as a
-  /// constant.
-  Arrays gradients(Arrays slots, std::size_t constant = none) const {
+  /// The gradients of the inputs, added to the initial values `slots`. The inputs for which
+  /// `constant` is true count as constants.
+  Arrays gradients(Arrays slots, const std::vector<bool>& constant = {}) const {
     run(constant, [&](std::size_t i) { return &slots[i]; });
     return slots;
   }
-  Arrays gradients(std::size_t constant = none) const {
+  Arrays gradients(const std::vector<bool>& constant = {}) const {
     return gradients(Arrays(dx_.size()), constant);
   }
   /// The gradient of inputs i and j if they are the same tensor.
   Array of_both(std::size_t i, std::size_t j) const {
     Arrays slots(dx_.size());
-    run(none, [&](std::size_t k) { return &slots[k == j ? i : k]; });
+    run({}, [&](std::size_t k) { return &slots[k == j ? i : k]; });
     return slots[i];
   }
 
  private:
   template <class Slot>
-  void run(std::size_t constant, Slot slot) const {
+  void run(const std::vector<bool>& constant, Slot slot) const {
     std::vector<Grad> grads;
     for (std::size_t i = 0; i < dx_.size(); ++i) {
-      if (dx_[i] && i != constant) {
+      if (dx_[i] && (constant.empty() || !constant[i])) {
         grads.emplace_back(slot(i), &dx_[i].shape(), i);
       } else {
         grads.push_back(Grad::not_required(i));
@@ -130,15 +129,26 @@ std::string reads_unwritten(const Arrays& first) {
   return {};
 }
 
+/// The largest difference between the values of a and b, where an undefined array counts as zeros.
+double largest_difference(const Array& a, const Array& b) {
+  const Array& shape_of_both = a.defined() ? a : b;
+  double maximum = 0;
+  for (std::int64_t i = 0; i < shape_of_both.size(); ++i) {
+    const double p = a.defined() ? a.data()[i] : 0, q = b.defined() ? b.data()[i] : 0;
+    maximum = std::max(maximum, std::abs(p - q));
+  }
+  return maximum;
+}
+
 std::string differs_when_repeated(const Trial& trial, const Arrays& first) {
   const Arrays second = trial.gradients();
   for (std::size_t i = 0; i < first.size(); ++i) {
-    if (!close(first[i], second[i], largest(first[i]))) {
-      return fmt::format(
-          "computes a different gradient of input {} when it runs again: it probably changes "
-          "values that forward saved",
-          i);
-    }
+    const double scale = largest(first[i]);
+    if (close(first[i], second[i], scale)) continue;
+    return fmt::format(
+        "computes a different gradient of input {} when it runs again (by {:.2g} of its largest "
+        "value)",
+        i, largest_difference(first[i], second[i]) / scale);
   }
   return {};
 }
@@ -168,21 +178,37 @@ std::string does_not_add(const Trial& trial, const Arrays& first, std::span<cons
   return {};
 }
 
+/// Compares the gradients with those that are computed if some inputs are constants, as the
+/// condition says.
+std::string differs_with(const std::vector<bool>& constant, const std::string& condition,
+                         const Trial& trial, const Arrays& first) {
+  Arrays rest;
+  try {
+    rest = trial.gradients(constant);
+  } catch (const std::exception& error) {
+    return fmt::format("fails if {}: {}", condition, error.what());
+  }
+  for (std::size_t k = 0; k < first.size(); ++k) {
+    if (!constant[k] && !close(rest[k], first[k], largest(first[k])))
+      return fmt::format("computes a different gradient of input {} if {}", k, condition);
+  }
+  return {};
+}
+
+/// Each input as the only constant and, which differs if there are more than two, as the only
+/// variable.
 std::string needs_every_gradient(const Trial& trial, const Arrays& first,
                                  std::span<const Grad> dx) {
   const auto required = std::count_if(dx.begin(), dx.end(), [](const Grad& g) { return bool(g); });
-  for (std::size_t i = 0; required > 1 && i < dx.size(); ++i) {
-    if (!dx[i]) continue;
-    Arrays rest;
-    try {
-      rest = trial.gradients(i);
-    } catch (const std::exception& error) {
-      return fmt::format("fails if input {} is a constant: {}", i, error.what());
-    }
-    for (std::size_t k = 0; k < first.size(); ++k) {
-      if (k == i || close(rest[k], first[k], largest(first[k]))) continue;
-      return fmt::format("computes a different gradient of input {} if input {} is a constant", k,
-                         i);
+  for (std::size_t i = 0; i < dx.size(); ++i) {
+    for (const bool alone : {false, true}) {
+      if (!dx[i] || required < (alone ? 3 : 2)) continue;
+      std::vector<bool> constant(dx.size(), alone);
+      constant[i] = !alone;
+      const std::string condition = alone ? fmt::format("input {} is the only variable", i)
+                                          : fmt::format("input {} is a constant", i);
+      if (std::string fault = differs_with(constant, condition, trial, first); !fault.empty())
+        return fault;
     }
   }
   return {};
@@ -244,13 +270,16 @@ void Audit::note_straight_through(const Node& node) {
 }
 
 /// Returns a description of the first fault, or "".
-std::string Audit::examine(Node& node, const Array& dy, std::span<const Grad> dx) const {
+std::string Audit::examine(Node& node, const Array& dy, std::span<const Grad> dx) {
   const Trial trial(node, dy, dx);
   const Array before = dy.clone();
   const Arrays first = trial.gradients();
   if (std::string fault = changes_dy(before, dy); !fault.empty()) return fault;
   if (std::string fault = reads_unwritten(first); !fault.empty()) return fault;
-  if (std::string fault = differs_when_repeated(trial, first); !fault.empty()) return fault;
+  if (std::string fault = differs_when_repeated(trial, first); !fault.empty()) {
+    unrepeatable_ = true;
+    return fault;
+  }
   if (std::string fault = does_not_add(trial, first, dx); !fault.empty()) return fault;
   if (std::string fault = needs_every_gradient(trial, first, dx); !fault.empty()) return fault;
   return needs_different_inputs(trial, first, dx);

@@ -1,8 +1,8 @@
 #pragma once
 /// Checks of an op's backward for faults that have no effect in the given graph, so that finite
 /// differences do not detect them. The backward must add instead of overwriting, leave dy
-/// unchanged, compute the same gradients if other inputs are constants and correct ones if two
-/// inputs are the same tensor, be deterministic, and read only initialised values.
+/// unchanged, compute the same gradients if one or all other inputs are constants and correct ones if
+/// two inputs are the same tensor, be deterministic, and read only initialised values.
 #include <span>
 #include <string>
 #include <unordered_map>
@@ -24,6 +24,8 @@ class Audit final : public OpObserver {
 
   /// The first fault, with the name of the op; "" if there is none.
   const std::string& problem() const { return problem_; }
+  /// Whether the fault is that a backward computed another gradient when it ran again.
+  bool unrepeatable() const { return unrepeatable_; }
   /// Descriptions of the variables of the graph that are not among the checked ones, such as
   /// "input 1 of Affine, of shape [2, 2]".
   const std::vector<std::string>& unlisted() const { return unlisted_; }
@@ -35,7 +37,7 @@ class Audit final : public OpObserver {
   void run_backward(Node& node, const Array& dy, std::span<const Grad> dx) override;
 
  private:
-  std::string examine(Node& node, const Array& dy, std::span<const Grad> dx) const;
+  std::string examine(Node& node, const Array& dy, std::span<const Grad> dx);
   void note_unlisted(const Node& node);
   void note_straight_through(const Node& node);
 
@@ -47,6 +49,7 @@ class Audit final : public OpObserver {
   /// examined.
   bool in_backward_ = false;
   std::string problem_;
+  bool unrepeatable_ = false;
   PoisonNewBlocks poison_;
 };
 

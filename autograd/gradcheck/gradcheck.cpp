@@ -9,6 +9,7 @@
 #include "autograd/gradcheck/diagnosis.h"
 #include "autograd/gradcheck/objective.h"
 #include "autograd/gradcheck/slope.h"
+#include "autograd/gradcheck/stages.h"
 
 HEED_BEGIN
 
@@ -272,11 +273,9 @@ ParameterCheck rejected(const NamedTensor& p, std::string cause) {
 
 }  // namespace
 
-// ---- the public functions -------------------------------------------------------------------
-
-GradcheckResult gradcheck_parameters(const std::function<Tensor()>& f,
-                                     const std::vector<NamedTensor>& parameters,
-                                     const GradcheckOptions& options) {
+GradcheckResult gradcheck_detail::compare_gradients(const std::function<Tensor()>& f,
+                                                    const std::vector<NamedTensor>& parameters,
+                                                    const GradcheckOptions& options) {
   if (!(options.rel > 0) || !(options.abs >= 0) || !(options.step >= 0)) {
     fail("[gradcheck] expected rel > 0, abs >= 0, step >= 0, got rel {}, abs {}, step {}",
          options.rel, options.abs, options.step);
@@ -333,6 +332,20 @@ GradcheckResult gradcheck_parameters(const std::function<Tensor()>& f,
         objective.unlisted.size() == 1 ? "variable that is" : "variables that are",
         fmt::join(objective.unlisted, "; "));
   }
+  return result;
+}
+
+GradcheckResult gradcheck_parameters(const std::function<Tensor()>& f,
+                                     const std::vector<NamedTensor>& parameters,
+                                     const GradcheckOptions& options) {
+  using namespace gradcheck_detail;
+  GradcheckResult result = compare_gradients(f, parameters, options);
+  const auto elsewhere = [&] {
+    const OtherValues other(parameters, options.seed);
+    f();
+  };
+  if (result.passed()) result.problem = find_kept_values(f, elsewhere, parameters, options);
+  name_wrong_op(result, f, parameters, options);
   return result;
 }
 

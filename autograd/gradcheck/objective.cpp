@@ -7,6 +7,7 @@
 
 #include "autograd/base/random.h"
 #include "autograd/gradcheck/audit.h"
+#include "autograd/gradcheck/stages.h"
 
 HEED_BEGIN
 
@@ -82,7 +83,20 @@ std::string Objective::examine(const std::vector<NamedTensor>& parameters, std::
   }
   unlisted = audit.unlisted();
   if (std::string fault = changed("backward"); !fault.empty()) return fault;
-  return audit.problem();
+  return audit.unrepeatable() ? audit.problem() + why_unrepeatable() : audit.problem();
+}
+
+/// The reason why a backward returns another result when it runs again on the same graph: it does
+/// so on equal graphs too, or it has changed this graph.
+std::string Objective::why_unrepeatable() const {
+  const ScopedValue<OpObserver*> unobserved(OpObserver::active, nullptr);
+  const auto run = [&] { return gradcheck_detail::weighted_gradients(f_(), 1); };
+  const Gradients once = run(), again = run();
+  const bool same = std::ranges::all_of(originals_.parameters(), [&](const NamedTensor& p) {
+    return gradcheck_detail::agrees(once[p.tensor], again[p.tensor]);
+  });
+  return same ? ": it probably changes values that forward saved"
+              : ": it is not deterministic (random numbers, or a sum in varying order?)";
 }
 
 std::vector<OtherTensor> Objective::other_tensors(std::size_t number) const {

@@ -68,6 +68,7 @@ class Objective {
                       bool ignore_infinite_outputs);
   std::string draw_weights(const Array& y, std::uint64_t seed, bool ignore_infinite_outputs);
   std::string repeat();
+  std::string why_unrepeatable() const;
   std::string compare(const Values& y, const char* when) const;
 
   Originals originals_;

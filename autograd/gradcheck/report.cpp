@@ -89,6 +89,7 @@ std::string GradcheckResult::report() const {
   for (const ParameterCheck& c : parameters) {
     if (!passes(c.status)) text += bad(c);
   }
+  if (!wrong_op.empty()) text += fmt::format("  wrong op: {}\n", wrong_op);
   for (const ParameterCheck& c : parameters) {
     if (passes(c.status)) text += good(c);
   }

@@ -1,12 +1,12 @@
 // gradcheck(f, x…): checks f's gradients for the given inputs and for variants of them.
 #include <algorithm>
-#include <cmath>
+#include <csignal>
+#include <cstring>
 #include <limits>
 #include <set>
 
-#include "autograd/base/random.h"
-#include "autograd/gradcheck.h"
-#include "autograd/ops/basic.h"
+#include "autograd/gradcheck/child_process.h"
+#include "autograd/gradcheck/stages.h"
 
 HEED_BEGIN
 
@@ -24,6 +24,8 @@ std::vector<Tensor> variables_like(const std::vector<Tensor>& inputs) {
   return variables;
 }
 
+struct Reshaped;
+
 struct Variants {
   const Function& f;
   const std::vector<Tensor>& inputs;
@@ -37,8 +39,10 @@ struct Variants {
   Gradients gradients(const std::vector<Tensor>& x) const;
   std::string with_a_constant(const Gradients& all, const std::vector<Tensor>& x) const;
   std::string with_equal_inputs(const Gradients& all, const std::vector<Tensor>& x) const;
-  std::string with_extent(std::int64_t from, std::int64_t to) const;
+  std::string with(const Reshaped& other) const;
   std::set<std::int64_t> free_extents() const;
+  std::vector<Reshaped> other_shapes() const;
+  std::string with_other_shapes() const;
   std::string examine() const;
 };
 
@@ -49,38 +53,8 @@ std::vector<NamedTensor> Variants::checked(const std::vector<Tensor>& x) const {
   return all;
 }
 
-/// The gradients of <u, f(x)> with random weights u, which depend only on the seed; outputs that
-/// are not finite have weight 0.
 Gradients Variants::gradients(const std::vector<Tensor>& x) const {
-  const Tensor y = f(x);
-  if (!y.needs_grad()) return {};
-  Array cotangent(y.shape());
-  Random random({options.seed, Stream::check, 0, 1});
-  for (std::int64_t i = 0; i < y.size(); ++i) {
-    const real u = static_cast<real>(0.5 + random.uniform());
-    cotangent.data()[i] = std::isfinite(y.value().data()[i]) ? u : 0;
-  }
-  return backward(y, cotangent);
-}
-
-/// The largest finite |value|.
-double largest_finite(const Array& a) {
-  double size = 0;
-  for (const real v : a.values())
-    size = std::isfinite(v) ? std::max(size, std::abs(static_cast<double>(v))) : size;
-  return size;
-}
-
-/// Whether each value of a equals that of b except for rounding, or neither is finite. Rounding is
-/// relative to the larger of `scale` and the largest finite magnitude in b.
-bool agrees(const Array& a, const Array& b, double scale = 0) {
-  scale = std::max(scale, largest_finite(b));
-  const double allowed = 1e4 * std::numeric_limits<real>::epsilon() * scale;
-  for (std::int64_t i = 0; i < a.size(); ++i) {
-    const double p = a.data()[i], q = b.data()[i];
-    if (!(std::abs(p - q) <= allowed) && (std::isfinite(p) || std::isfinite(q))) return false;
-  }
-  return true;
+  return weighted_gradients(f(x), options.seed);
 }
 
 std::string Variants::with_a_constant(const Gradients& all, const std::vector<Tensor>& x) const {
@@ -131,58 +105,73 @@ std::string Variants::with_equal_inputs(const Gradients& all, const std::vector<
   return {};
 }
 
-/// The part of x in which each axis of extent `from` is cut to extent `to`. Its values are at the
-/// start of an array of x's full size, so that an f that assumes the full shape reads NaN instead
-/// of memory beyond the array.
-Tensor shortened(const Tensor& x, std::int64_t from, std::int64_t to) {
-  if (!x.defined()) return x;
-  Tensor part(x.value());
-  for (int k = 0; k < x.shape().rank(); ++k) {
-    if (x.shape()[k] == from) part = slice(part, k, 0, to);
+/// x with extent `to` on some axes. Values beyond the extent of x repeat those of x, slightly
+/// changed, so that no two are equal. If x shrinks, the result is at the start of an array of x's
+/// size, so that an f that assumes the former shape reads NaN instead of memory beyond the array.
+Array resized(const Array& x, const std::function<bool(int axis)>& changes, std::int64_t to) {
+  Shape shape = x.shape();
+  for (int k = 0; k < shape.rank(); ++k) {
+    if (changes(k)) shape = shape.with(k, to);
   }
-  Array all = Array::full({x.size()}, std::numeric_limits<real>::quiet_NaN());
-  std::copy_n(part.value().data(), part.size(), all.data());
-  return Tensor(all.sliced(0, part.size()).reshaped(part.shape()));
+  const Array other = changed_by_a_tenth(x, 1);
+  Array all =
+      Array::full({std::max(x.size(), shape.size())}, std::numeric_limits<real>::quiet_NaN());
+  for (std::int64_t i = 0; i < shape.size(); ++i) {
+    std::int64_t rest = i, from = 0, stride = 1;
+    bool repeated = false;
+    for (int k = shape.rank() - 1; k >= 0; --k) {
+      const std::int64_t index = rest % shape[k], extent = x.shape()[k];
+      rest /= shape[k];
+      repeated = repeated || index >= extent;
+      from += index % extent * stride;
+      stride *= extent;
+    }
+    all.data()[i] = (repeated ? other : x).data()[from];
+  }
+  return all.sliced(0, shape.size()).reshaped(shape);
 }
 
-/// Checks the gradients with inputs whose axes of extent `from` have extent `to`, and returns the
-/// fault, or "". Extents for which f throws, or returns values that are not finite (such as the
-/// mean of no values), are skipped.
-std::string Variants::with_extent(std::int64_t from, std::int64_t to) const {
-  std::vector<Tensor> x;
-  for (const Tensor& input : inputs) {
-    const Tensor part = shortened(input, from, to);
-    x.push_back(part.defined() ? Tensor::variable(part.value()) : part);
+/// Inputs of another shape.
+struct Reshaped {
+  std::vector<Array> inputs;
+  bool further_axis = false;  ///< the inputs have another rank
+
+  std::vector<Tensor> variables() const {
+    std::vector<Tensor> x;
+    for (const Array& input : inputs)
+      x.push_back(input.defined() ? Tensor::variable(input) : Tensor());
+    return x;
   }
-  std::vector<std::string> shapes;
-  for (const Tensor& t : x) shapes.push_back(t.defined() ? fmt::format("{}", t.shape()) : "none");
-  const std::string condition = fmt::format("with inputs of shapes {}", fmt::join(shapes, ", "));
+  std::string text() const {
+    std::vector<std::string> shapes;
+    for (const Array& x : inputs)
+      shapes.push_back(x.defined() ? fmt::format("{}", x.shape()) : "none");
+    return fmt::format("with inputs of shapes {}", fmt::join(shapes, ", "));
+  }
+};
+
+/// Checks the gradients with these inputs and returns the fault, or "". Inputs for which f throws,
+/// or returns values that are not finite (such as the mean of no values), are skipped. Many functions
+/// of matrices accept tensors by accident, so that only their backward throws: of inputs with a
+/// further axis, only a wrong gradient is a fault.
+std::string Variants::with(const Reshaped& other) const {
+  const std::vector<Tensor> x = other.variables();
   try {
     const NoGrad off;
-    const Tensor y = f(x);
-    for (const real v : y.value().values()) {
-      if (!std::isfinite(v)) return {};
-    }
+    if (!all_finite(f(x).value())) return {};
   } catch (const std::exception&) {
     return {};
   }
-  GradcheckOptions once = options;
-  once.on_parameter = nullptr;
-  once.allow_unlisted = true;
-  once.max_entries = 16;
   GradcheckResult result;
   try {
-    result = gradcheck_parameters([&] { return f(x); }, checked(x), once);
+    result = compare_gradients([&] { return f(x); }, checked(x), one_direction(options));
   } catch (const Error& error) {
-    return fmt::format("{}, f fails: {}", condition, error.what());
+    return other.further_axis ? "" : fmt::format("{}, f fails: {}", other.text(), error.what());
   }
-  for (const ParameterCheck& c : result.parameters) {
-    if (c.status != GradcheckStatus::wrong) continue;
-    return fmt::format("{}, the gradient of {} is wrong{}{}", condition, c.name,
-                       c.cause.empty() ? "" : ": ", c.cause);
-  }
-  const bool nothing = result.problem.starts_with("nothing was checked");
-  return result.problem.empty() || nothing ? std::string() : condition + ", " + result.problem;
+  if (const std::string wrong = first_wrong(result); !wrong.empty())
+    return fmt::format("{}, {}", other.text(), wrong);
+  const bool none = result.problem.empty() || result.problem.starts_with("nothing was checked");
+  return none || other.further_axis ? "" : fmt::format("{}, {}", other.text(), result.problem);
 }
 
 /// Extents of the inputs that no parameter has, such as the number of rows in most layers.
@@ -198,18 +187,62 @@ std::set<std::int64_t> Variants::free_extents() const {
   return free;
 }
 
+/// The inputs in other shapes: each free extent, wherever the inputs have it, as 1, as 0 and larger
+/// by 1; and two entries along a further first axis, of the first input and of all inputs.
+std::vector<Reshaped> Variants::other_shapes() const {
+  std::vector<Reshaped> all;
+  for (const std::int64_t extent : free_extents()) {
+    for (const std::int64_t to : {std::int64_t{1}, std::int64_t{0}, extent + 1}) {
+      if (to == extent) continue;
+      Reshaped& other = all.emplace_back();
+      for (const Tensor& x : inputs) {
+        const auto changes = [&](int k) { return x.shape()[k] == extent; };
+        other.inputs.push_back(x.defined() ? resized(x.value(), changes, to) : Array());
+      }
+    }
+  }
+  const auto first_axis = [](int k) { return k == 0; };
+  for (const std::size_t count : std::set<std::size_t>{1, inputs.size()}) {
+    Reshaped& other = all.emplace_back();
+    other.further_axis = true;
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      const Tensor& x = inputs[i];
+      if (!x.defined() || i >= count || x.shape().rank() == Shape::max_rank) {
+        other.inputs.push_back(x.defined() ? x.value().clone() : Array());
+        continue;
+      }
+      Shape shape{1};
+      for (const std::int64_t extent : x.shape().extents()) shape.push_back(extent);
+      other.inputs.push_back(resized(x.value().reshaped(shape), first_axis, 2));
+    }
+  }
+  return all;
+}
+
+/// Other shapes are tried in a child process first: an op that divides an integer by an extent of 0
+/// would end the program.
+std::string Variants::with_other_shapes() const {
+  const std::vector<Reshaped> shapes = other_shapes();
+  const std::optional<Crash> crash =
+      find_crash(shapes.size(), [&](std::size_t i) { gradients(shapes[i].variables()); });
+  for (std::size_t i = 0; i < shapes.size(); ++i) {
+    if (crash && crash->step == i) {
+      return fmt::format("{}, f ends the program by {}", shapes[i].text(),
+                         crash->signal == SIGFPE ? "SIGFPE: does it divide an integer by an extent?"
+                                                 : fmt::format("signal {} ({})", crash->signal,
+                                                               ::strsignal(crash->signal)));
+    }
+    if (std::string fault = with(shapes[i]); !fault.empty()) return fault;
+  }
+  return {};
+}
+
 std::string Variants::examine() const {
   const std::vector<Tensor> x = variables_like(inputs);
   const Gradients all = gradients(x);
   if (std::string fault = with_a_constant(all, x); !fault.empty()) return fault;
   if (std::string fault = with_equal_inputs(all, x); !fault.empty()) return fault;
-  for (const std::int64_t extent : free_extents()) {
-    for (const std::int64_t changed : {1, 0}) {
-      if (changed == extent) continue;
-      if (std::string fault = with_extent(extent, changed); !fault.empty()) return fault;
-    }
-  }
-  return {};
+  return with_other_shapes();
 }
 
 }  // namespace
@@ -218,8 +251,20 @@ GradcheckResult check(const Function& f, const std::vector<Tensor>& inputs,
                       const std::vector<NamedTensor>& parameters, const GradcheckOptions& options) {
   const Variants variants{f, inputs, parameters, options};
   const std::vector<Tensor> x = variables_like(inputs);
-  GradcheckResult result = gradcheck_parameters([&] { return f(x); }, variants.checked(x), options);
+  const std::vector<NamedTensor> variables = variants.checked(x);
+  const auto call = [&] { return f(x); };
+  GradcheckResult result = compare_gradients(call, variables, options);
+  const auto elsewhere = [&] {
+    const OtherValues changed(parameters, options.seed);
+    std::vector<Tensor> other = variables_like(inputs);
+    for (Tensor& t : other) {
+      if (t.defined()) t = Tensor::variable(changed_by_a_tenth(t.value(), options.seed));
+    }
+    f(other);
+  };
+  if (result.passed()) result.problem = find_kept_values(call, elsewhere, variables, options);
   if (result.passed()) result.problem = variants.examine();
+  name_wrong_op(result, call, variables, options);
   return result;
 }
 

@@ -105,6 +105,7 @@ SavedValues saved_values(const OpCall& call, std::span<const std::int64_t> owner
 class Hook final : public TapeHook {
  public:
   void begin(OpCall& call) override {
+    if (OpObserver::active != nullptr) OpObserver::active->begin(call);
     if (!call.recorded && ProfileOps::active == nullptr) return;
     auto* const state = new CallState;
     call.state = state;
@@ -115,9 +116,7 @@ class Hook final : public TapeHook {
   }
   void finish(OpCall& call, std::span<const Array> results, Node* node) override {
     if (call.state != nullptr) state_of(call)->timer.reset();
-    if (OpObserver::active != nullptr) {
-      for (const Array& y : results) OpObserver::active->result(call.op, y, call.nodes);
-    }
+    if (OpObserver::active != nullptr) OpObserver::active->finish(call, results, node);
     if (node == nullptr) return;
     SavedValues saved = saved_values(call, state_of(call)->owners, results);
     if (!saved.empty()) node->notes = new TapeNotes{std::move(saved)};

@@ -14,6 +14,14 @@ class OpObserver {
  public:
   OpObserver() : scope_(active, this) {}
   virtual ~OpObserver() = default;
+  /// Called before an op's forward.
+  virtual void begin(const OpCall& call) {
+    if (scope_.before != nullptr) scope_.before->begin(call);
+  }
+  /// Called after an op's forward, with the node that records the call or nullptr.
+  virtual void finish(const OpCall& call, std::span<const Array> results, Node* /*node*/) {
+    for (const Array& y : results) result(call.op, y, call.nodes);
+  }
   /// Called for each result y that an op has computed. An entry of `inputs` is null if that input
   /// is a constant.
   virtual void result(const std::type_info& op, const Array& y, std::span<const NodeRef> inputs) {

@@ -16,6 +16,7 @@ BOOST_AUTO_TEST_SUITE(gradcheck_suite)
 namespace {
 
 const auto square = [](const Tensor& x) { return mul(x, x); };
+Array value(const Tensor& x) { return x.value(); }
 
 struct Dense {
   Tensor weight = Tensor::variable(normal({3, 4}, 2));
@@ -375,6 +376,42 @@ BOOST_AUTO_TEST_CASE(definition_passes_a_model_with_kinks) {
                                                   {{"b1", model.b1}, {"b2", model.b2}}))
     BOOST_TEST(c.error <= 1,
                c.name << " at " << c.entry << ": " << c.analytic << " and " << c.numeric);
+}
+
+BOOST_AUTO_TEST_CASE(functions_of_some_shapes_only_pass) {
+  const std::vector<std::int32_t> targets{2, 0, 1};
+  BOOST_TEST(gradcheck([&](const Tensor& x) { return cross_entropy(x, targets, real(0.1), 3); },
+                       normal({3, 4})));
+  const auto pairs = [](const Tensor& x) {
+    if (x.shape()[0] % 2 != 0) fail("[pairs] expected an even number of rows");
+    return mul(reshape(x, {x.shape()[0] / 2, 2 * x.shape().cols()}), Array::scalar(3));
+  };
+  BOOST_TEST(gradcheck(pairs, normal({4, 3})));
+  // A norm over the rows: each row depends on all others.
+  BOOST_TEST(gradcheck([](const Tensor& x) { return div(x, sqrt(sum(mul(x, x), 0, true))); },
+                       normal({1, 3})));
+  // The logarithm of other values or of 0 is not finite.
+  BOOST_TEST(gradcheck([](const Tensor& x) { return log(sub(x, Array::scalar(0.99))); },
+                       Array::full({2}, 1)));
+  // Tensors are accepted by accident: their rows count as those of a matrix.
+  const auto rows = planted([](const Array& x) { return value(scale(x, 2)); },
+                            [](const Array& x, const Array&, const Array& dy) {
+                              return value(scale(dy, 2)).reshaped({x.rows(), x.cols()});
+                            });
+  BOOST_TEST(gradcheck(rows, normal({3, 4})));
+}
+
+BOOST_AUTO_TEST_CASE(values_that_each_call_keeps_for_itself_pass) {
+  struct Cell {
+    std::shared_ptr<Array> x;
+    Array forward(const Array& input) {
+      x = std::make_shared<Array>(input);
+      return value(mul(input, input));
+    }
+    void backward(const Array& dy, Grad dx) const { dx.add(value(scale(mul(*x, dy), 2))); }
+  };
+  BOOST_TEST(
+      gradcheck([](const Tensor& x) { return apply(Cell{}, apply(Cell{}, x)); }, normal({2, 3})));
 }
 
 BOOST_AUTO_TEST_CASE(invalid_tolerances_are_refused) {

@@ -370,6 +370,35 @@ BOOST_AUTO_TEST_CASE(a_missing_gradient_of_a_rounded_part_fails) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(the_wrong_op_of_a_graph_is_named_with_its_parameter) {
+  const auto first = add_rows([](const Array& dy) { return dy.sliced(0, 1).reshaped({3}); });
+  const Tensor w = Tensor::variable(normal({2, 3}, 1)), b = Tensor::variable(normal({3}, 2));
+  const auto f = [&] { return mul(softmax(first(normal({2, 3}, 3), b)), w); };
+  const GradcheckResult result = gradcheck_parameters(f, {{"w", w}, {"b", b}});
+  EXPECT_WRONG(result,
+               "wrong op: the backward of AddRows: the gradient of b is wrong: broadcast not "
+               "summed: only the contribution of output index 0 along axis 0 (extent 2)");
+  BOOST_TEST((result.parameters[0].status == GradcheckStatus::ok));
+}
+
+BOOST_AUTO_TEST_CASE(a_use_by_value_within_the_same_op_is_not_blamed_on_the_op) {
+  const GradcheckResult result =
+      gradcheck([](const Tensor& x) { return tanh(mul(x, x.value())); }, normal({3}));
+  EXPECT_WRONG(result, "only one use of a tensor used twice is counted");
+  BOOST_TEST(result.wrong_op.empty(), result.wrong_op);
+}
+
+BOOST_AUTO_TEST_CASE(no_op_is_blamed_if_f_calls_other_ops_without_a_tape) {
+  const auto f = [](const Tensor& x) {
+    const Tensor y = recording() ? tanh(exp(x)) : tanh(sub(exp(x), Array::scalar(0)));
+    return mul(y, x.value());
+  };
+  const GradcheckResult result = gradcheck(f, normal({3}));
+  BOOST_TEST(!result.passed());
+  BOOST_TEST(result.wrong_op.empty(), result.wrong_op);
+  BOOST_TEST(!says(result.report(), "the backward of each op alone is right"), result);
+}
+
 BOOST_AUTO_TEST_CASE(an_omitted_variable_is_named_once) {
   const Tensor hidden = Tensor::variable(normal({3}, 2));
   const auto uses_it_twice = [&](const Tensor& x) { return mul(mul(x, hidden), hidden); };

@@ -2,6 +2,7 @@
 // each one. docs/GRADCHECK.md shows a table of the mistakes with the messages of these runs.
 #include <boost/test/unit_test.hpp>
 #include <cmath>
+#include <csignal>
 #include <cstdlib>
 #include <fstream>
 #include <sstream>
@@ -99,6 +100,16 @@ struct Gate {
   Tensor weight = Tensor::variable(normal({3, 3}, 4)), bias = Tensor::variable(normal({3}, 5));
   Tensor operator()(const Tensor& x) const { return mul(sigmoid(affine(x, weight, bias)), x); }
   std::vector<NamedTensor> parameters() const { return {{"weight", weight}}; }
+};
+
+/// An embedding whose table is also the output matrix, where the second use has no node.
+struct Tied {
+  Tensor table = Tensor::variable(normal({5, 3}, 6));
+  Tensor operator()(const Tensor& x) const {
+    const std::vector<std::int32_t> tokens{3, 0, 3};
+    return affine(add(tanh(embedding(table, tokens)), x), table.value());
+  }
+  std::vector<NamedTensor> parameters() const { return {{"table", table}}; }
 };
 
 struct Bug {
@@ -321,7 +332,7 @@ std::vector<Bug> bugs() {
           [](V, D, D dy, G dx) { dx[0].add(dy.clone()); }),
       x33());
   add("a saved value overwritten by backward",
-      "when it runs again: it probably changes values that forward saved",
+      "when it runs again (by 1.1 of its largest value): it probably changes values that forward saved",
       square([](V x, D y, D dy, G dx) {
         const Array full = right(x, dy);
         Array kept = y;
@@ -345,6 +356,28 @@ std::vector<Bug> bugs() {
   add("a parameter left out of parameters()",
       "f depends on 1 variable that is not among those checked: input 2 of Affine, of shape [3]",
       Gate{}, normal({2, 3}));
+  add("a gradient lost if both parameters are constants",
+      "computes a different gradient of input 0 if input 0 is the only variable",
+      custom([](std::span<const Array> x) { return value(affine(x[0], x[1], x[2])); },
+             [](V x, D, D dy, G dx) {
+               if (!dx[1] && !dx[2]) return;
+               dx[0].add(value(matmul(dy, x[1])));
+               dx[1].add(value(matmul(dy, x[0], true)));
+               dx[2].add(value(sum(dy, 0)));
+             }),
+      normal({2, 4}, 1), normal({3, 4}, 2), normal({3}, 3));
+  add("a tied weight with one use taken by value",
+      "f also uses the values of this tensor without its node", Tied{}, normal({3, 3}));
+  add(
+      "softmax without −y⟨dy, y⟩, between other ops",
+      "wrong op: the backward of Custom: the gradient of input 0 [3, 4] is wrong: missing "
+      "term: the difference is, along axis 1, a multiple of the output y",
+      [unary](const Tensor& x, const Tensor& w) {
+        const auto shares = unary([](D z) { return value(softmax(z)); },
+                                  [](D, D y, D dy) { return value(mul(y, dy)); });
+        return matmul(shares(affine(tanh(x), w)), w);
+      },
+      normal({3, 5}, 1), normal({4, 5}, 2));
   add("an input changed in place by backward", "backward changes the values of input 0",
       square([](V x, D, D dy, G dx) {
         const Array full = right(x, dy);
@@ -373,16 +406,68 @@ std::vector<Bug> bugs() {
                               [&](auto i) { return dy.data()[i % 4] * (rows > 1 ? 1 : 0); });
             }),
       x33());
+  add("a gradient that is right for a single row only", "with inputs of shapes [2, 4]",
+      unary([](D x) { return value(sum(x, 0)); },
+            [](D x, D, D dy) {
+              return generate(x.shape(), [&](auto i) { return i < 4 ? dy.data()[i] : 0; });
+            }),
+      normal({1, 4}));
+  add("a gradient that is right for matrices only", "with inputs of shapes [2, 3, 4]",
+      unary([](D x) { return value(tanh(x)); },
+            [](D x, D y, D dy) {
+              return generate(x.shape(), [&](auto i) {
+                const real slope = 1 - y.data()[i] * y.data()[i];
+                return i < x.shape()[0] * x.cols() ? slope * dy.data()[i] : 0;
+              });
+            }),
+      x33());
+  add("a division by an extent of 0",
+      "with inputs of shapes [0, 4], f ends the program by SIGFPE: does it divide an integer by an "
+      "extent?",
+      unary(
+          [](D x) {
+            // x86 raises this signal if an integer is divided by 0; other processors do not.
+            if (x.rows() == 0) std::raise(SIGFPE);
+            return value(scale(x, static_cast<real>(12 / std::max<std::int64_t>(x.rows(), 1))));
+          },
+          [](D x, D, D dy) { return value(scale(dy, static_cast<real>(12 / x.rows()))); }),
+      x33());
+  const auto first = std::make_shared<Array>(), last = std::make_shared<Array>();
+  add("values kept from the first forward",
+      "with the values of all variables changed by up to 10 %, the gradient of input 0 is wrong",
+      unary(
+          [first](D x) {
+            if (!first->defined()) *first = x.clone();
+            return value(mul(x, x));
+          },
+          [first](D, D, D dy) { return right({*first}, dy); }),
+      x33());
+  add("values overwritten by the next forward",
+      "if f runs at other values between its forward and its backward",
+      unary(
+          [last](D x) {
+            *last = x;
+            return value(mul(x, x));
+          },
+          [last](D, D, D dy) { return right({*last}, dy); }),
+      x33());
+  const auto calls = std::make_shared<int>(0);
+  add("a backward with noise of 1e-7", "it is not deterministic (random numbers, or a sum in",
+      square([calls](V x, D, D dy, G dx) {
+        dx[0].add(value(scale(right(x, dy), real(1 + 1e-7 * std::sin(++*calls)))));
+      }),
+      x33());
   add(
       "no values to check", "nothing was checked", [](const Tensor& x) { return mul(x, x); },
       Array(Shape{0, 3}));
   return all;
 }
 
-/// The message that names the mistake: the problem of the whole check or, if there is none, the
-/// likely cause for the first tensor that fails.
+/// The message that names the mistake: the problem of the whole check, the wrong op or, if there is
+/// neither, the likely cause for the first tensor that fails.
 std::string message(const GradcheckResult& result) {
   if (!result.problem.empty()) return result.problem;
+  if (!result.wrong_op.empty()) return result.wrong_op;
   for (const ParameterCheck& c : result.parameters) {
     if (!passes(c.status)) return c.cause.empty() ? "(the worst entries only)" : c.cause;
   }

@@ -130,6 +130,13 @@ for command in 'train --run ahead' gradcheck bench; do
   says 'mixer wrong.ahead: row ' ' of a sequence depends on rows '
 done
 absent ahead
+forgets="gradcheck gate.yaml plugins=[build/libmine.so,$more/libforgets.so] --entries 2"
+# shellcheck disable=SC2086
+status 1 $forgets model.mixer=wrong.forgets
+holds out '^wrong op: the backward of Forgetful: .*missing term: the difference is, along axis 1, a multiple of the output y'
+# shellcheck disable=SC2086
+status 1 $forgets model.mixer=wrong.alone
+holds out '^failed: with a batch of one sequence, the gradient of ' '^wrong op: the backward of Forgetful: '
 cp build/libmine.so alone.so
 status 3 gradcheck gate.yaml plugins=alone.so
 says 'plugin alone.so: gradients are checked in float64, and alone_f64.so is missing'

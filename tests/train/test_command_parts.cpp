@@ -117,6 +117,34 @@ BOOST_AUTO_TEST_CASE(wrong_backward_is_marked_in_the_table) {
   BOOST_TEST(table.text().find("WRONG") != std::string::npos, table.text());
 }
 
+namespace {
+
+/// y = x², with a backward that lacks the factor 2.
+struct HalfSquare {
+  Array x;
+  Array forward(const Array& input) {
+    x = input;
+    return mul(x, x).value();
+  }
+  void backward(const Array& dy, Grad dx) const { dx.add(mul(x, dy).value()); }
+};
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(table_names_the_wrong_op_of_a_model) {
+  const Tensor w = Tensor::variable(Array::of({0.7, -0.4, 0.3}));
+  const auto loss = [&] { return sum(mul(tanh(apply(HalfSquare{}, tanh(w))), exp(w))); };
+  GradcheckTable table;
+  table.add(gradcheck_parameters(loss, {{"w", w}}));
+  table.add(gradcheck_parameters(loss, {{"w", w}}, {.directions = 2}));
+  const std::string expected =
+      "the backward of HalfSquare: the gradient of input 0 [3] is wrong: missing or wrong factor: "
+      "analytic / numeric = 0.5 throughout";
+  BOOST_TEST(table.wrong_op.starts_with(expected), table.wrong_op);
+  BOOST_TEST(table.text().find("\nwrong op: " + expected) != std::string::npos, table.text());
+  BOOST_TEST(table.json().at("wrong_op") == table.wrong_op);
+}
+
 // ---- reading lines --------------------------------------------------------------------------
 
 BOOST_AUTO_TEST_CASE(line_endings_and_an_initial_byte_order_mark_are_removed) {

@@ -1,6 +1,7 @@
 /// Plugins with one fault each.
 #include <heed/autograd/ops.h>
 #include <heed/nn/layers/plugin.h>
+#include <heed/nn/linear.h>
 
 namespace {
 
@@ -22,6 +23,37 @@ struct Ahead final : heed::Mixer {
 };
 #endif
 
+#ifdef FORGETS
+/// softmax; if it forgets, its gradient is y ⊙ dy, which lacks the term −y⟨dy, y⟩.
+struct Forgetful {
+  bool forgets = true;
+  heed::Array y;
+  heed::Array forward(const heed::Array& x) { return y = softmax(x).value(); }
+  void backward(const heed::Array& dy, heed::Grad dx) const {
+    const heed::Tensor along = sum(mul(dy, y), -1, true);
+    dx.add(mul(y, forgets ? heed::Tensor(dy) : sub(dy, along)).value());
+  }
+};
+
+/// Mixes nothing: each row becomes a function of itself. The gradient is wrong always, or for batches
+/// of a single sequence.
+template <bool always>
+struct Forgets final : heed::Mixer {
+  heed::Linear in, out;
+  Forgets(const heed::ModelOptions& options, heed::AttentionScope, heed::Init& init)
+      : in(options.d_model, options.d_model, init), out(options.d_model, options.d_model, init) {}
+  heed::Tensor operator()(const heed::Tensor& x, const heed::Context& context) const override {
+    return out(heed::apply(Forgetful{always || context.offsets.size() == 2, {}}, in(x)));
+  }
+  heed::Parameters parameters() const override {
+    heed::Parameters all;
+    append(all, "in", in);
+    append(all, "out", out);
+    return all;
+  }
+};
+#endif
+
 #ifdef UNDOTTED
 heed::Tensor same(const heed::Tensor& x) { return x; }
 #endif
@@ -30,6 +62,10 @@ heed::Tensor same(const heed::Tensor& x) { return x; }
 
 #ifdef AHEAD
 HEED_MIXER("wrong.ahead", Ahead)
+#endif
+#ifdef FORGETS
+HEED_MIXER("wrong.forgets", Forgets<true>)
+HEED_MIXER("wrong.alone", Forgets<false>)
 #endif
 #ifdef UNDOTTED
 HEED_ACTIVATION("gelu", same)

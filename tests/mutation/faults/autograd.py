@@ -293,6 +293,32 @@ fault("gradcheck: a variable used twice is reported twice", "autograd/gradcheck/
       "known_.contains(input.get())) continue;",
       "autograd_f64:gradcheck_wrong_suite")
 
+fault("gradcheck: an op is not checked with a single variable", "autograd/gradcheck/audit.cpp",
+      "for (const bool alone : {false, true}) {",
+      "for (const bool alone : {false}) {",
+      "autograd_f64:planted_bugs_suite")
+
+fault("gradcheck: larger extents are not tried", "autograd/gradcheck/variants.cpp",
+      "{std::int64_t{1}, std::int64_t{0}, extent + 1}",
+      "{std::int64_t{1}, std::int64_t{0}}",
+      "autograd_f64:planted_bugs_suite")
+
+fault("gradcheck: a backward that throws for tensors is a fault of a function of matrices",
+      "autograd/gradcheck/variants.cpp",
+      "return none || other.further_axis",
+      "return none",
+      "autograd_f64:gradcheck_suite")
+
+fault("gradcheck: f does not run between forward and backward", "autograd/gradcheck/kept_values.cpp",
+      "    elsewhere();\n",
+      "    if (false) elsewhere();\n",
+      "autograd_f64:planted_bugs_suite")
+
+fault("gradcheck: an op that uses a value twice is blamed", "autograd/gradcheck/each_op.cpp",
+      "if (nodes[i].get() != nodes[j].get() || x.data() != other.data()) return {};",
+      "if (nodes[i].get() != nodes[j].get()) continue;",
+      "autograd_f64:gradcheck_wrong_suite")
+
 fault("attention, hard: backward uses the gradient of the hard weights", "autograd/ops/more/attention/fused_attention.cpp",
       "scratch.delta[r] = kernels::dot(p + r * keys, dp + r * keys, keys);",
       "scratch.delta[r] += kernels::dot(p + r * keys, dp + r * keys, 0);",

@@ -4,7 +4,7 @@
 
 #include "autograd/base/clock.h"
 #include "autograd/base/error.h"
-#include "autograd/gradcheck.h"
+#include "autograd/gradcheck/stages.h"
 #include "data/batches/batcher.h"
 #include "train/commands/command_line.h"
 #include "train/config/plugins.h"
@@ -34,14 +34,14 @@ constexpr std::int64_t stencil = 4;
 constexpr int directions = 2;
 constexpr std::int64_t min_entries = 4, max_entries = 256;
 
-/// Among the first 16 batches of three training sequences, the one whose number of tokens is
-/// closest to 40. More tokens would only take longer, because the loss is computed thousands of
+/// Among the first 16 batches of this number of training sequences, the one whose number of tokens
+/// is closest to 40. More tokens would only take longer, because the loss is computed thousands of
 /// times; fewer would hardly test attention. A window of a text has at most 13 tokens, so that
 /// three windows have about 40.
-Batch small_batch(const Config& config, const Dataset& data) {
+Batch small_batch(const Config& config, const Dataset& data, std::int64_t sequences) {
   constexpr std::int64_t candidates = 16, target_tokens = 40;
   BatchOptions options;
-  options.batch_sequences = 3;
+  options.batch_sequences = sequences;
   options.context = std::min<std::int64_t>(batch_options(config).context, 13);
   options.seed = config.seed;
   BatchStream stream(data, options);
@@ -67,16 +67,29 @@ std::int64_t affordable_entries(const std::function<Tensor()>& loss, std::size_t
   return std::clamp(static_cast<std::int64_t>(each), min_entries, max_entries);
 }
 
+/// A layer may be right for several sequences only, or for their lengths: checks one direction of
+/// each parameter with the loss of a single sequence.
+void add_single_sequence(GradcheckTable& table, const std::function<Tensor()>& loss,
+                         const Parameters& parameters, GradcheckOptions options) {
+  options.directions = 1;
+  options.allow_unlisted = true;
+  const GradcheckResult result = gradcheck_parameters(loss, parameters, options);
+  const std::string wrong = gradcheck_detail::first_wrong(result);
+  if (wrong.empty()) return;
+  table.problem = "with a batch of one sequence, " + wrong;
+  table.wrong_op = result.wrong_op;
+}
+
 /// Checks `entries` entries of every parameter (all entries of small parameters) and, for
-/// parameters whose entries are not all checked, random directions.
-GradcheckTable checked(const std::function<Tensor()>& loss, const Parameters& parameters,
-                       std::int64_t entries) {
+/// parameters whose entries are not all checked, random directions; then a batch of one sequence.
+GradcheckTable checked(const std::function<Tensor()>& loss, const std::function<Tensor()>& single,
+                       const Parameters& parameters, std::int64_t entries) {
   Parameters large;
   for (const NamedTensor& p : parameters)
     if (p.tensor.size() > entries) large.push_back(p);
   ProgressBar bar("gradcheck");
   ProgressState state;
-  state.total = std::ssize(parameters) + std::ssize(large);
+  state.total = 2 * std::ssize(parameters) + std::ssize(large);
   GradcheckOptions options;
   options.max_entries = entries;
   options.on_parameter = [&](const ParameterCheck&) {
@@ -89,6 +102,7 @@ GradcheckTable checked(const std::function<Tensor()>& loss, const Parameters& pa
   options.allow_unlisted = true;  // the first call has checked the list of parameters
   if (!large.empty() && table.problem.empty())
     table.add(gradcheck_parameters(loss, large, options));
+  if (table.passed()) add_single_sequence(table, single, parameters, options);
   return table;
 }
 
@@ -98,18 +112,21 @@ int gradcheck_command(const GradcheckCommand& options) {
   check_mixers(config);
   const ExperimentData data = load_data(config);
   const std::unique_ptr<Model> model = build_model(config, sizes_of(data.tokenizers));
-  const Batch batch = small_batch(config, data.train);
+  const Batch batch = small_batch(config, data.train, 3), one = small_batch(config, data.train, 1);
   // Dropout is on, with the random keys of the first training step.
-  const std::function<Tensor()> loss = [&] {
-    Pass pass{true, config.seed, 1, 0};
-    return model->loss(model_input(batch), {config.train.label_smoothing}, pass);
+  const auto loss_of = [&](const Batch& any) {
+    return [&, b = &any] {
+      Pass pass{true, config.seed, 1, 0};
+      return model->loss(model_input(*b), {config.train.label_smoothing}, pass);
+    };
   };
+  const std::function<Tensor()> loss = loss_of(batch), single = loss_of(one);
   print_message(fmt::format("{}: gradients of the loss in float64; sequences: {}, labels: {}",
                             config.name, batch.sequences(), batch.label_count()));
   const double begin = seconds_now();
   const Parameters parameters = model->parameters();
   const GradcheckTable table =
-      checked(loss, parameters,
+      checked(loss, single, parameters,
               options.entries > 0 ? options.entries : affordable_entries(loss, parameters.size()));
   if (options.json) {
     nlohmann::json record = table.json();
@@ -138,9 +155,10 @@ void add_gradcheck(CommandLine& line) {
   command->footer(
       "Uses three sequences of the training data, with the config's dropout and label smoothing,\n"
       "and compares the gradient with a five-point finite difference: for some entries of each\n"
-      "parameter and, for large parameters, along two random directions. A gradient is correct\n"
-      "if its error is at most 1e-6 of its magnitude plus 1e-8. The exit status is 1 if a gradient\n"
-      "is wrong.\n"
+      "parameter and, for large parameters, along two random directions; then along one direction\n"
+      "with a single sequence. A gradient is correct if its error is at most 1e-6 of its magnitude\n"
+      "plus 1e-8. If one is wrong, each op is checked alone, to name the one that is wrong. The exit\n"
+      "status is then 1.\n"
       "Example:\n"
       "  heed gradcheck configs/dates.yaml model.norm=post model.activation=gelu");
 }

@@ -21,6 +21,7 @@ std::string counted(const GradcheckRow& row) {
 
 void GradcheckTable::add(const GradcheckResult& result) {
   if (!result.problem.empty()) problem = result.problem;
+  if (wrong_op.empty()) wrong_op = result.wrong_op;
   for (const ParameterCheck& c : result.parameters) {
     const auto same = [&](const GradcheckRow& row) { return row.name == c.name; };
     auto row = std::find_if(rows.begin(), rows.end(), same);
@@ -54,7 +55,8 @@ std::string GradcheckTable::text() const {
                      fmt::format("{:>8}", passes(row.status) ? name_of(row.status) : "WRONG")});
     if (!row.cause.empty()) lines.push_back({"    " + row.cause});
   }
-  const std::string t = aligned(lines);
+  std::string t = aligned(lines);
+  if (!wrong_op.empty()) t += fmt::format("wrong op: {}\n", wrong_op);
   const auto wrong = std::count_if(rows.begin(), rows.end(),
                                    [](const GradcheckRow& r) { return !passes(r.status); });
   if (!problem.empty()) return t + fmt::format("failed: {}\n", problem);
@@ -80,7 +82,10 @@ nlohmann::json GradcheckTable::json() const {
                           {"passed", passes(row.status)},
                           {"cause", row.cause}});
   }
-  return {{"passed", passed()}, {"problem", problem}, {"parameters", parameters}};
+  return {{"passed", passed()},
+          {"problem", problem},
+          {"wrong_op", wrong_op},
+          {"parameters", parameters}};
 }
 
 HEED_END

@@ -26,6 +26,7 @@ struct GradcheckRow {
 struct GradcheckTable {
   std::vector<GradcheckRow> rows;  ///< rows in the order of the parameters
   std::string problem;             ///< error of the loss function as a whole, or ""
+  std::string wrong_op;            ///< the op that makes gradients wrong and the cause, or ""
 
   /// Adds a result. A further result for a parameter is merged into its row.
   void add(const GradcheckResult& result);
