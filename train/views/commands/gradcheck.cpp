@@ -32,6 +32,8 @@ constexpr double allowed_seconds = 40;
 /// The number of forward passes for an entry or direction whose gradient is correct.
 constexpr std::int64_t stencil = 4;
 constexpr int directions = 2;
+/// Further directions: at other values, and with a single sequence.
+constexpr int further_directions = 2;
 constexpr std::int64_t min_entries = 4, max_entries = 256;
 
 /// Among the first 16 batches of this number of training sequences, the one whose number of tokens
@@ -63,8 +65,16 @@ std::int64_t affordable_entries(const std::function<Tensor()>& loss, std::size_t
   const double begin = seconds_now();
   loss();
   const double passes = allowed_seconds / std::max(seconds_now() - begin, 1e-6) / stencil;
-  const double each = passes / static_cast<double>(parameters) - directions;
+  const double each = passes / static_cast<double>(parameters) - directions - further_directions;
   return std::clamp(static_cast<std::int64_t>(each), min_entries, max_entries);
+}
+
+/// A further check of a model whose other calls have been checked (gradcheck_parameters).
+GradcheckResult check_again(const std::function<Tensor()>& loss, const Parameters& parameters,
+                            const GradcheckOptions& options) {
+  GradcheckResult result = gradcheck_detail::compare_gradients(loss, parameters, options);
+  gradcheck_detail::name_wrong_op(result, loss, parameters, options);
+  return result;
 }
 
 /// A layer may be right for several sequences only, or for their lengths: checks one direction of
@@ -73,7 +83,7 @@ void add_single_sequence(GradcheckTable& table, const std::function<Tensor()>& l
                          const Parameters& parameters, GradcheckOptions options) {
   options.directions = 1;
   options.allow_unlisted = true;
-  const GradcheckResult result = gradcheck_parameters(loss, parameters, options);
+  const GradcheckResult result = check_again(loss, parameters, options);
   const std::string wrong = gradcheck_detail::first_wrong(result);
   if (wrong.empty()) return;
   table.problem = "with a batch of one sequence, " + wrong;
@@ -100,8 +110,7 @@ GradcheckTable checked(const std::function<Tensor()>& loss, const std::function<
   table.add(gradcheck_parameters(loss, parameters, options));
   options.directions = directions;
   options.allow_unlisted = true;  // the first call has checked the list of parameters
-  if (!large.empty() && table.problem.empty())
-    table.add(gradcheck_parameters(loss, large, options));
+  if (!large.empty() && table.problem.empty()) table.add(check_again(loss, large, options));
   if (table.passed()) add_single_sequence(table, single, parameters, options);
   return table;
 }
