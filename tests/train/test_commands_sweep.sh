@@ -103,7 +103,7 @@ says 'nothing to vary'
 status 0 report runs/copy-sweep/001-norm=pre-seed=1
 holds report.html '<h2>Attention</h2>' '<h2>Model</h2>' 'Worst outputs'
 status 0 eval runs/copy-sweep/001-norm=pre-seed=1 --json
-for key in loss exact_match bleu; do
+for key in loss token_accuracy exact_match; do
   grep -q "<data value=\"$(number $key)\"" report.html || fail "$key of eval is not in the report: $(number $key)"
 done
 status 0 report runs/copy-sweep/001-norm=pre-seed=1 --csv train.nll
