@@ -30,7 +30,7 @@ rm runs/tiny/run.json
 status 0 resume runs/tiny train.steps=40
 holds err 'warning: .*run\.json.*cannot be compared'
 cp kept.json runs/tiny/run.json
-status 0 train tiny.yaml --run plain train.steps=15 train.label_smoothing=0
+status 0 train tiny.yaml --run unsmoothed train.steps=15 train.label_smoothing=0
 says ')  loss ' 'valid  loss '
 status 0 train tiny.yaml --run stopped train.steps=15
 status 0 resume stopped train.steps=30 --json

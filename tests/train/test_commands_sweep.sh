@@ -107,7 +107,7 @@ says "output written to $page"
 absent report.html
 holds $page '<h2>Attention</h2>' '<h2>Model</h2>' 'Worst outputs'
 status 0 eval runs/copy-sweep/001-norm=pre-seed=1 --json
-for key in loss exact_match bleu; do
+for key in loss token_accuracy exact_match; do
   grep -q "<data value=\"$(number $key)\"" $page || fail "$key of eval is not in the report: $(number $key)"
 done
 status 0 report runs/copy-sweep/001-norm=pre-seed=1 --csv train.nll
