@@ -2,6 +2,7 @@
 // every pattern and score term.
 #include <boost/test/unit_test.hpp>
 #include <cmath>
+#include <set>
 #include <vector>
 
 #include "autograd/ops/more/attention/grid_bias.h"
@@ -338,6 +339,37 @@ BOOST_AUTO_TEST_CASE(random_blocks_of_bigbird_are_limited_in_number_and_equal_in
       if (first >= 2 * block) BOOST_TEST(keys <= (2 + 3 + 3) * block);
     }
     BOOST_TEST(far > n / block);  // the random blocks reach beyond the window
+  }
+}
+
+// Queries of neighbouring blocks read different random blocks, and every block of keys is read by
+// some distant query.
+BOOST_AUTO_TEST_CASE(random_blocks_of_bigbird_differ_between_blocks_of_queries) {
+  constexpr std::int64_t count = 128, block = 4, n = count * block;
+  for (const bool causal : {false, true}) {
+    const PatternPtr pattern = bigbird_pattern({.block = block,
+                                                .global_blocks = 1,
+                                                .side_blocks = 1,
+                                                .random_blocks = 3,
+                                                .causal = causal});
+    std::set<std::int64_t> before, all;  // blocks outside the window and the global blocks
+    std::int64_t repeated = 0;           // blocks of queries that share one with the block before
+    for (std::int64_t queries = 0; queries < count; ++queries) {
+      Stretches stretches;
+      (*pattern)({0, queries * block, block, n}, stretches);
+      std::set<std::int64_t> far;
+      for (std::size_t i = 0; i < stretches.size(); ++i) {
+        for (std::int64_t b = stretches.keys(i).begin / block; b * block < stretches.keys(i).end;
+             ++b)
+          if (b > 0 && std::abs(b - queries) > 1) far.insert(b);
+      }
+      if (queries == 0) continue;  // a global block reads all keys
+      repeated += std::ranges::any_of(far, [&](std::int64_t b) { return before.contains(b); });
+      all.insert(far.begin(), far.end());
+      before = far;
+    }
+    BOOST_TEST(repeated < count / 4);
+    BOOST_TEST(std::ssize(all) > count * 3 / 4);
   }
 }
 

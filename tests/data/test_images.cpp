@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <turbojpeg.h>
 
+#include <map>
 #include <set>
 
 #include "autograd/io/lines.h"
@@ -210,6 +211,63 @@ BOOST_AUTO_TEST_CASE(training_augments_images_and_evaluation_does_not) {
     right += position(rows_of(mirrored, 0, {7, epoch, 0})) == 3 ? 1 : 0;
   BOOST_TEST(std::abs(right - 200) < 5 * 10);  // 5 standard deviations
   BOOST_TEST(position(rows_of(mirrored, 0)) == 0);
+}
+
+// Crops, shifts and reflections of an image without symmetry. Every image that these definitions
+// allow, and no other, occurs in training, all equally often.
+BOOST_AUTO_TEST_CASE(augmented_images_are_the_reflected_shifted_crops) {
+  const TempDir dir;
+  constexpr std::int64_t height = 4, width = 6, channels = 3;
+  const Image whole = counting(height, width, channels);
+  const std::vector<std::string> lines{dir.write("p", pnm(whole))};
+  for (const std::int64_t shift : {0, 1}) {
+    const ImageOptions o{.height = 3,
+                         .width = 4,
+                         .channels = channels,
+                         .patch = 1,
+                         .shift = shift,
+                         .crop = true,
+                         .flip = true,
+                         .mean = 0,
+                         .deviation = 1.0 / 255};
+    const Images images(lines, o, false, "data", 1);
+    std::map<std::vector<float>, int> expected, seen;  // the number of ways to make each image
+    int ways = 0;
+    for (std::int64_t top = 0; top <= height - o.height; ++top) {
+      for (std::int64_t left = 0; left <= width - o.width; ++left) {
+        for (std::int64_t dy = -shift; dy <= shift; ++dy) {
+          for (std::int64_t dx = -shift; dx <= shift; ++dx) {
+            for (const bool mirrored : {false, true}) {
+              std::vector<float> values;
+              for (std::int64_t y = top + dy; y < top + dy + o.height; ++y) {
+                for (std::int64_t k = 0; k < o.width; ++k) {
+                  const std::int64_t x = left + dx + (mirrored ? o.width - 1 - k : k);
+                  for (std::int64_t c = 0; c < channels; ++c) {
+                    const bool inside = y >= 0 && y < height && x >= 0 && x < width;
+                    values.push_back(inside ? static_cast<float>((y * width + x) * channels + c)
+                                            : 0);
+                  }
+                }
+              }
+              ++expected[values];
+              ++ways;
+            }
+          }
+        }
+      }
+    }
+    const int draws = 400 * ways;
+    for (std::int64_t epoch = 0; epoch < draws; ++epoch) {
+      std::vector<float> values = rows_of(images, 0, {7, epoch, 0}).features;
+      for (float& v : values) v = std::round(v);
+      ++seen[values];
+    }
+    BOOST_TEST(seen.size() == expected.size());
+    for (const auto& [values, n] : expected) {
+      const double mean = 400.0 * n;
+      BOOST_TEST(std::abs(seen[values] - mean) < 5 * std::sqrt(mean));  // 5 standard deviations
+    }
+  }
 }
 
 BOOST_AUTO_TEST_CASE(image_splits_are_read_from_idx_files_and_lists) {

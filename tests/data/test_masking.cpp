@@ -151,4 +151,40 @@ BOOST_AUTO_TEST_CASE(half_of_second_lines_follow_their_first_line) {
   }
 }
 
+// Five lines, so that a draw among all lines would often be the next one.
+BOOST_AUTO_TEST_CASE(second_lines_that_do_not_follow_are_each_of_the_others_equally_often) {
+  constexpr std::int64_t n = 5;
+  const Dataset data = lines(n, {.next_sentence = true});
+  std::map<std::pair<std::int64_t, std::int64_t>, int> counts;  // of a first and a second line
+  int unrelated = 0;
+  for (std::int64_t epoch = 0; epoch < 2000; ++epoch) {
+    for (const Batch& b : batches_of(data, epoch)) {
+      for (std::int64_t i = 0; i < b.sequences(); ++i) {
+        if (b.labels[b.source.offsets[i]] == Tokenizer::bos) continue;
+        const auto ids = b.source.part(i, i + 1).ids;
+        std::vector<std::int64_t> same(n, 0);
+        for (std::int64_t line = 0; line < n; ++line) {
+          for (std::size_t k = 0; k < 20; ++k) same[line] += ids[22 + k] == data.source[line][k];
+        }
+        ++counts[{b.samples[i], std::ranges::max_element(same) - same.begin()}];
+        ++unrelated;
+      }
+    }
+  }
+  BOOST_REQUIRE(unrelated > 2000);
+  for (std::int64_t first = 0; first < n; ++first) {
+    // The last line has no next one. Its second line is drawn from all lines but the first.
+    const std::int64_t next = (first + 1) % n;
+    const double mean = (first == n - 1 ? 2000.0 : 1000.0) / (n - 1);
+    for (std::int64_t second = 0; second < n; ++second) {
+      const int count = counts[{first, second}];
+      if (second == next) {
+        BOOST_TEST(count == 0);
+      } else {
+        BOOST_TEST(std::abs(count - mean) < 5 * std::sqrt(mean));  // 5 standard deviations
+      }
+    }
+  }
+}
+
 BOOST_AUTO_TEST_SUITE_END()

@@ -108,6 +108,32 @@ BOOST_AUTO_TEST_CASE(batch_norm_in_evaluation_uses_running_means) {
   BOOST_TEST(difference(logits_of(lines.pairs), together) > 1e-3);
 }
 
+// running += 0.1 (batch − running), with the variance Σ (x − mean)² / (n − 1), as in PyTorch. The
+// variance of a single row counts as 0.
+BOOST_AUTO_TEST_CASE(running_statistics_of_batch_norm_equal_their_definition) {
+  ModelOptions o = small_options();
+  o.norm_kind = NormKind::batch;
+  Init init(1);
+  const Norm norm(o, init);
+  std::vector<double> mean(o.d_model, 0), variance(o.d_model, 1);
+  for (const std::int64_t rows : {5, 3, 1, 2}) {
+    const Array x = normal({rows, o.d_model}, static_cast<std::uint32_t>(rows));
+    const auto n = static_cast<double>(rows);
+    Pass pass{true, 5, 17, 0};
+    norm(Tensor(x), pass);
+    norm.statistics->update_running();
+    for (std::int64_t c = 0; c < o.d_model; ++c) {
+      double sum = 0, squares = 0;
+      for (std::int64_t r = 0; r < rows; ++r) sum += x.row(r)[c];
+      for (std::int64_t r = 0; r < rows; ++r) squares += std::pow(x.row(r)[c] - sum / n, 2);
+      mean[c] = 0.9 * mean[c] + 0.1 * sum / n;
+      variance[c] = 0.9 * variance[c] + 0.1 * (rows > 1 ? squares / (n - 1) : 0);
+      BOOST_TEST(std::abs(norm.statistics->running_mean.value().data()[c] - mean[c]) < 1e-14);
+      BOOST_TEST(std::abs(norm.statistics->running_var.value().data()[c] - variance[c]) < 1e-14);
+    }
+  }
+}
+
 /// Labels only for the first row of each line.
 std::vector<std::int32_t> labels_of_lines() {
   return {4, ignored_target, ignored_target, 0, 2, ignored_target, ignored_target, ignored_target};

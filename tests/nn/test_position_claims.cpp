@@ -22,13 +22,13 @@ double inner(const Array& table, std::int64_t p, std::int64_t q) {
 }
 
 /// One head, rotated for each of the positions 0, 1, …: [positions, size].
-Array rotated(const Tensor& head, std::int64_t positions, RotaryPairs pairs) {
+Array rotated(const Tensor& head, std::int64_t positions, RotaryPairs pairs, double base = 10000) {
   const std::int64_t size = head.shape()[1];
   std::vector<std::int32_t> positions_of_rows;
   for (std::int64_t p = 0; p < positions; ++p)
     positions_of_rows.push_back(static_cast<std::int32_t>(p));
   return rotary(broadcast_to(head, {positions, size}), positions_of_rows,
-                {.size = size, .columns = size, .pairs = pairs})
+                {.size = size, .columns = size, .pairs = pairs, .base = base})
       .value();
 }
 
@@ -81,6 +81,37 @@ BOOST_AUTO_TEST_CASE(sinusoids_of_positions_are_distinct) {
   for (std::int64_t p = 1; p < table.rows(); ++p)
     least = std::min(least, std::sqrt(width - 2 * inner(table, 0, p)));
   BOOST_TEST(least > 0.5);
+}
+
+// Heads of different sizes and bases are rotated in turn, so that a table of angles that is kept for
+// one of them would be wrong for the next. 300 positions exceed the first table.
+BOOST_AUTO_TEST_CASE(rotations_equal_their_definition_for_sizes_and_bases_in_turn) {
+  for (int round = 0; round < 2; ++round) {
+    for (const std::int64_t size : {4, 8}) {
+      for (const double base : {10000.0, 100.0, 500000.0}) {
+        for (const RotaryPairs pairs : every<RotaryPairs>()) {
+          const Tensor head = normal({1, size}, 5);
+          const real* const x = head.value().data();
+          const Array y = rotated(head, 300, pairs, base);
+          double largest = 0;
+          for (std::int64_t p = 0; p < 300; ++p) {
+            for (std::int64_t i = 0; i < size / 2; ++i) {
+              const double angle =
+                  static_cast<double>(p) *
+                  std::pow(base, -2.0 * static_cast<double>(i) / static_cast<double>(size));
+              const bool halves = pairs == RotaryPairs::halves;
+              const std::int64_t a = halves ? i : 2 * i, b = halves ? i + size / 2 : 2 * i + 1;
+              largest = std::max(
+                  {largest,
+                   std::abs(y.row(p)[a] - (x[a] * std::cos(angle) - x[b] * std::sin(angle))),
+                   std::abs(y.row(p)[b] - (x[b] * std::cos(angle) + x[a] * std::sin(angle)))});
+            }
+          }
+          BOOST_TEST(largest < 1e-12, "size " << size << ", base " << base << ": " << largest);
+        }
+      }
+    }
+  }
 }
 
 BOOST_AUTO_TEST_CASE(scores_of_rotated_heads_depend_only_on_relative_position) {

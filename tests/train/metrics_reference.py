@@ -33,14 +33,28 @@ def split_signs(line):
     return line.split()
 
 
-CHINESE = [(0x3400, 0x4db5), (0x4e00, 0x9fa5), (0x9fa6, 0x9fbb), (0xf900, 0xfa2d), (0xfa30, 0xfa6a), (0xfa70, 0xfad9),
-           (0x2001, 0x2a6d), (0x2f81, 0x2fa1), (0xff00, 0xffef), (0x2e80, 0x2eff), (0x3000, 0x303f), (0x31c0, 0x31ef),
-           (0x2f00, 0x2fdf), (0x2ff0, 0x2fff), (0x3100, 0x312f), (0x31a0, 0x31bf), (0xfe10, 0xfe1f), (0xfe30, 0xfe4f),
-           (0x2600, 0x26ff), (0x2700, 0x27bf), (0x3200, 0x32ff), (0x3300, 0x33ff)]
+# The table of sacreBLEU 2.6.0, whose bounds are strings. Those of extension B and of the supplement have two characters.
+CHINESE = [("\u3400", "\u4db5"), ("\u4e00", "\u9fa5"), ("\u9fa6", "\u9fbb"), ("\uf900", "\ufa2d"), ("\ufa30", "\ufa6a"),
+           ("\ufa70", "\ufad9"), ("\u20000", "\u2a6d6"), ("\u2f800", "\u2fa1d"), ("\uff00", "\uffef"), ("\u2e80", "\u2eff"),
+           ("\u3000", "\u303f"), ("\u31c0", "\u31ef"), ("\u2f00", "\u2fdf"), ("\u2ff0", "\u2fff"), ("\u3100", "\u312f"),
+           ("\u31a0", "\u31bf"), ("\ufe10", "\ufe1f"), ("\ufe30", "\ufe4f"), ("\u2600", "\u26ff"), ("\u2700", "\u27bf"),
+           ("\u3200", "\u32ff"), ("\u3300", "\u33ff")]
+
+
+def is_chinese(c):
+    return any(a <= c <= b for a, b in CHINESE)
+
+
+def chinese_ranges():
+    """The first and last code points of all runs of Chinese characters."""
+    all_of_them = [n for n in range(0x110000) if is_chinese(chr(n))]
+    first = [n for n, before in zip(all_of_them, [-1] + all_of_them) if n != before + 1]
+    last = [n for n, after in zip(all_of_them, all_of_them[1:] + [-1]) if n != after - 1]
+    return list(zip(first, last))
 
 
 def tokenize_zh(line):
-    return split_signs("".join(f" {c} " if any(a <= ord(c) <= b for a, b in CHINESE) else c for c in line.strip()))
+    return split_signs("".join(f" {c} " if is_chinese(c) else c for c in line.strip()))
 
 
 def tokenize_characters(line):
@@ -145,7 +159,8 @@ def main():
             "chrf": chrf(hypotheses, references),
             "rouge": rouge(hypotheses, references)})
     golden = {"tokens": [[line, " ".join(tokenize(line))] for line in lines],
-              "tokens_zh": [[line, " ".join(tokenize_zh(line))] for line in lines], "corpora": corpora}
+              "tokens_zh": [[line, " ".join(tokenize_zh(line))] for line in lines],
+              "chinese_ranges": chinese_ranges(), "corpora": corpora}
     print(json.dumps(golden, ensure_ascii=True, indent=0))
 
 

@@ -68,6 +68,34 @@ BOOST_AUTO_TEST_CASE(chinese_characters_are_separate_tokens) {
     BOOST_TEST(tokenize_zh(pair[0].get<std::string>()) == pair[1].get<std::string>());
 }
 
+// Every character beyond ASCII is placed between letters, from which the tokenizer separates it if it
+// is Chinese. Surrogates are not characters. 19 characters are white space.
+BOOST_AUTO_TEST_CASE(chinese_characters_are_those_of_the_reference_implementation) {
+  const auto ranges = golden()["chinese_ranges"].get<std::vector<std::pair<char32_t, char32_t>>>();
+  int spaces = 0;
+  for (char32_t c = 0x80; c < 0x110000; ++c) {
+    if (c == 0xD800) c = 0xE000;
+    std::string bytes;
+    if (c < 0x800) {
+      bytes = {static_cast<char>(0xC0 | c >> 6)};
+    } else if (c < 0x10000) {
+      bytes = {static_cast<char>(0xE0 | c >> 12), static_cast<char>(0x80 | (c >> 6 & 0x3F))};
+    } else {
+      bytes = {static_cast<char>(0xF0 | c >> 18), static_cast<char>(0x80 | (c >> 12 & 0x3F)),
+               static_cast<char>(0x80 | (c >> 6 & 0x3F))};
+    }
+    bytes += static_cast<char>(0x80 | (c & 0x3F));
+    const bool chinese = std::ranges::any_of(
+        ranges, [&](const auto& range) { return range.first <= c && c <= range.second; });
+    const std::string found = tokenize_zh("a" + bytes + "b");
+    if (found == "a b")
+      ++spaces;
+    else if (found != (chinese ? "a " + bytes + " b" : "a" + bytes + "b"))
+      BOOST_ERROR(fmt::format("U+{:04X}: {}", static_cast<std::uint32_t>(c), found));
+  }
+  BOOST_TEST(spaces == 19);
+}
+
 BOOST_AUTO_TEST_CASE(scores_equal_those_of_the_reference_implementation) {
   for (const auto& corpus : golden()["corpora"]) {
     const auto hypotheses = corpus["hypotheses"].get<Lines>();

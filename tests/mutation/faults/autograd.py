@@ -365,3 +365,13 @@ fault("blas kernel: a kernel chosen by the user is replaced", "autograd/kernels/
       "if (kernel.is_requested()) {",
       "if (false) {",
       "kernels_f32:blas_kernel_suite")
+
+fault("rotary: a table of angles is kept for another base", "autograd/ops/more/attention/rotary.cpp",
+      " || kept_base != base",
+      "",
+      "nn_f64:position_claims")
+
+fault("bigbird: all queries read the same random blocks", "autograd/ops/more/attention/bigbird.cpp",
+      ".index = static_cast<std::uint64_t>(queries)});",
+      ".index = 0});",
+      "autograd_f64:attention_kinds")

@@ -102,3 +102,13 @@ fault("subword sampling: every epoch draws the same segmentation", "data/batches
       "static_cast<std::uint64_t>(*epoch) << 32",
       "static_cast<std::uint64_t>(*epoch) * 0",
       "data:batcher")
+
+fault("images: a crop is reflected about the middle of the whole image", "data/inputs/images.cpp",
+      "x = options_.width - 1 - x;",
+      "x = item.width - 1 - x;",
+      "data:images")
+
+fault("next sentence: a line that does not follow may be the next line", "data/batches/masking.cpp",
+      "random.below(n - 1)) % n;",
+      "random.below(n)) % n;",
+      "data:masking")

@@ -110,6 +110,13 @@ fault("optimizer: a step from gradients is not clipped", "optim/optimizer.cpp",
       "step(list, lr, 1);",
       "optim_f64:optimizers")
 
+fault("optimizer: a step omits parameters without a gradient", "optim/optimizer.cpp",
+      "    const Array g =\n"
+      "        gradients[i].defined() ? gradients[i] : Array::zeros(parameters_[i].tensor.shape());\n",
+      "    if (!gradients[i].defined()) continue;\n"
+      "    const Array& g = gradients[i];\n",
+      "optim_f64:optimizers")
+
 fault("segment memory: the first tokens are kept", "nn/segment_memory.cpp",
       "std::copy_n(values + (rows - fresh) * width_, fresh * width_, to);",
       "std::copy_n(values, fresh * width_, to);",
@@ -160,3 +167,8 @@ fault("swin: the corners of a merged patch are transposed", "nn/models/swin.cpp"
       "{std::pair(0, 0), {1, 0}, {0, 1}, {1, 1}}",
       "{std::pair(0, 0), {0, 1}, {1, 0}, {1, 1}}",
       "nn_f64:swin")
+
+fault("batch norm: the running variance is biased", "nn/layers/norm.cpp",
+      "latest.rows > 1 ? n / (n - 1) : real(1);",
+      "latest.rows > 1 ? n / n : real(1);",
+      "nn_f64:classifier")

@@ -208,3 +208,34 @@ fault("ranks: the running means of batch norm stay on rank 0", "train/loop/train
       "if (ema_ || !replica_.model().statistics().empty()) replica_.share_weights();",
       "if (ema_) replica_.share_weights();",
       "training:ranks")
+
+fault("ranks: every round exchanges the pieces of the first", "train/distributed/parameter_exchange.cpp",
+      "Part{chunks[round], chunks[round + 1]}",
+      "Part{chunks[0], chunks[1]}",
+      "training:ranks")
+
+fault("moving average: the first updates have the full decay", "train/loop/weight_ema.h",
+      "std::min(decay_, (1 + n) / (10 + n))",
+      "std::min(decay_, 1 + n)",
+      "training:regularisers")
+
+fault("BLEU: Bopomofo is not a separate token", "train/metrics/bleu.cpp",
+      "{0x3100, 0x312F}, ",
+      "",
+      "train:bleu")
+
+fault("bootstrap: the interval contains 90 % of the values", "train/views/report/runs/bootstrap.cpp",
+      "values.size() / 40;",
+      "values.size() / 20;",
+      "train:bootstrap")
+
+fault("rollout: the matrices are multiplied from the first layer to the last",
+      "train/views/report/attention/maps.cpp",
+      "step.row(i)[k] * all.row(k)[j]",
+      "all.row(i)[k] * step.row(k)[j]",
+      "training:attention_views")
+
+fault("report: quotes in the CSV are not doubled", "train/views/report/runs/report_page.cpp",
+      "c == '\"' ? \"\\\"\\\"\" : std::string(1, c);",
+      "c;",
+      "train:report")

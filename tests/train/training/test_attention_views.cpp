@@ -168,6 +168,35 @@ BOOST_AUTO_TEST_CASE(graph_contains_the_weights_above_the_threshold) {
   BOOST_TEST(edges(lines_view(maps, maps.layers[0], maps.layers[0].heads[0].weights)) == 4u);
 }
 
+// The row of an output token, computed backwards: half of each layer's share stays with the token,
+// half goes to the tokens that it attends to.
+BOOST_AUTO_TEST_CASE(rollout_follows_the_weights_from_the_last_layer_to_the_first) {
+  constexpr std::int64_t n = 5;
+  AttentionMaps maps = random_maps(3, 2, 4, tokens(n));
+  const auto check = [&](const Array& all) {
+    BOOST_REQUIRE((all.shape() == Shape{n, n}));
+    for (std::int64_t token = 0; token < n; ++token) {
+      std::vector<double> share(n, 0);
+      share[token] = 1;
+      for (std::size_t l = maps.layers.size(); l-- > 0;) {
+        std::vector<double> below(n, 0);
+        for (std::int64_t i = 0; i < n; ++i) {
+          below[i] += share[i] / 2;
+          for (const HeadWeights& head : maps.layers[l].heads)
+            for (std::int64_t j = 0; j < n; ++j)
+              below[j] += share[i] / 2 * double{head.weights.row(i)[j]} / 2;
+        }
+        share = below;
+      }
+      for (std::int64_t j = 0; j < n; ++j)
+        BOOST_TEST(std::abs(all.row(token)[j] - share[j]) < 1e-6);
+    }
+  };
+  check(rollout(maps, false));
+  for (LayerWeights& layer : maps.layers) layer.queries_are_target = layer.keys_are_target = true;
+  check(rollout(maps, true));
+}
+
 BOOST_AUTO_TEST_CASE(rows_of_a_reduced_map_sum_to_1) {
   AttentionMaps maps = random_maps(1, 1, 4, tokens(128));
   Array& p = maps.layers[0].heads[0].weights;

@@ -103,7 +103,7 @@ std::vector<std::pair<std::string, Config>> models(const std::string& text) {
   means.train.rdrop = 1;
   all.emplace_back("means", means);
   Config wide = c;
-  wide.model->d_ff = 4000;  // large enough for matrices to be divided among ranks
+  wide.model->d_ff = 20000;  // matrices are divided among ranks, and their exchange among rounds
   wide.train.steps = 10;
   all.emplace_back("wide", wide);
   Config momentum = c;

@@ -117,8 +117,8 @@ BOOST_AUTO_TEST_CASE(resumed_run_with_all_regularisers_equals_an_uninterrupted_r
 
 BOOST_AUTO_TEST_CASE(saved_model_with_ema_contains_the_moving_average_of_the_weights) {
   const TempFolder folder;
-  Config c = small_run(3);
-  c.train.ema = 0.15;  // the decay from the first update on: (1 + n) / (10 + n) is larger
+  Config c = small_run(4);
+  c.train.ema = 0.28;  // the third update is the first with this decay
   c.train.save_every = 1;
   Run run(c, folder / "run");
   {
@@ -129,10 +129,10 @@ BOOST_AUTO_TEST_CASE(saved_model_with_ema_contains_the_moving_average_of_the_wei
       mean[p.name].assign(values.begin(), values.end());
     }
     trainer.train();
-    for (std::int64_t step = 1; step <= 3; ++step) {
+    for (std::int64_t step = 1; step <= 4; ++step) {
       const auto saved = tensors(run, step, "model.safetensors"),
                  training = tensors(run, step, "training.safetensors");
-      const double d = 0.15;
+      const double d = step == 1 ? 2.0 / 11 : step == 2 ? 3.0 / 12 : 0.28;
       for (auto& [name, values] : mean) {
         const std::vector<real>& weights = training.at("weights." + name);
         for (std::size_t i = 0; i < values.size(); ++i) {
@@ -144,7 +144,7 @@ BOOST_AUTO_TEST_CASE(saved_model_with_ema_contains_the_moving_average_of_the_wei
   }
   // Without train.ema, a run resumes from the weights instead of their averages. A run that was
   // trained without train.ema can be resumed with it.
-  const auto weights = tensors(run, 3, "training.safetensors");
+  const auto weights = tensors(run, 4, "training.safetensors");
   run.config.train.ema = 0;
   {
     Trainer trainer(run.config, run.paths(), run.data, run.run_log);

@@ -272,13 +272,15 @@ BOOST_AUTO_TEST_CASE(nonfinite_figure_breaks_a_curve) {
   BOOST_TEST(contains(curves_csv({history}, {"train.nll"}), ",train.nll,3,nan\n"));
 }
 
+// The name of a run may contain commas and quotes: RFC 4180 doubles the quotes of a quoted field.
 BOOST_AUTO_TEST_CASE(curves_are_printed_as_csv) {
   const TempFolder folder;
-  const std::string run = make_run(folder, "a", "seed: 3\n", texts(60));
+  const std::string run = make_run(folder, "a \"b\", c", "seed: 3\n", texts(60)),
+                    quoted = folder.path.string() + "/a \"\"b\"\", c";
   const std::vector<History> histories{read_history(run)};
   const std::string csv = curves_csv(histories, {"valid.bleu", "train.gradient_norms.embedding"});
-  BOOST_TEST(
-      csv.starts_with(fmt::format("run,seed,curve,step,value\n\"{}\",3,valid.bleu,100,10\n", run)));
+  BOOST_TEST(csv.starts_with(
+      fmt::format("run,seed,curve,step,value\n\"{}\",3,valid.bleu,100,10\n", quoted)));
   BOOST_TEST(contains(csv, ",3,train.gradient_norms.embedding,400,0.125\n"));
   const std::string message = error_of(Exit::usage, [&] { curves_csv(histories, {"valid.blue"}); });
   BOOST_TEST(contains(message, "--csv valid.blue: no run has such a curve; available: train."));
@@ -333,8 +335,19 @@ BOOST_AUTO_TEST_CASE(interval_matches_the_binomial_distribution) {
   const Interval i =
       interval_of(resampled(*statistics_of(Metric::exact_match, outputs, BleuTokenizer::v13a)));
   const double deviation = std::sqrt(0.6 * 0.4 / 100);
-  BOOST_TEST(std::abs(i.low - (0.6 - 1.96 * deviation)) < 0.02);
-  BOOST_TEST(std::abs(i.high - (0.6 + 1.96 * deviation)) < 0.02);
+  BOOST_TEST(std::abs(i.low - (0.6 - 1.96 * deviation)) < 0.01);
+  BOOST_TEST(std::abs(i.high - (0.6 + 1.96 * deviation)) < 0.01);
+}
+
+// 95 % of the values are within the interval, and 2.5 % on each side of it.
+BOOST_AUTO_TEST_CASE(interval_leaves_out_the_same_share_of_the_values_at_each_end) {
+  for (const int n : {1000, 200}) {
+    std::vector<double> values;
+    for (int i = 0; i < n; ++i) values.push_back((37 * i) % n);  // 0 to n − 1 in another order
+    const Interval i = interval_of(values);
+    BOOST_TEST(i.low == n / 40);
+    BOOST_TEST(i.high == n - 1 - n / 40);
+  }
 }
 
 BOOST_AUTO_TEST_CASE(p_value_is_small_for_a_large_difference_and_1_without_a_difference) {
