@@ -335,7 +335,7 @@ holds out '"kind":"quantised"' '"from":"whole"' '"run":"whole-int8"' '"bytes":[0
 says 'heed: weights: best, step' 'the quantised run is in whole-int8'
 size() { wc -c <"$1/best/model.safetensors"; }
 [ "$(($(size whole-int8) * 10))" -le "$(($(size whole) * 3))" ] || fail 'int8 weights have more than 0.3 of the bytes of float32 weights'
-status 0 eval whole-int8 --json
+status 0 eval whole-int8 --json threads=1
 holds out '"bleu":' '"exact_match":'
 cp out int8.json
 status 0 eval whole --json

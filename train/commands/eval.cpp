@@ -14,6 +14,7 @@
 #include "train/commands/trained_model.h"
 #include "train/distributed/launch.h"
 #include "train/loop/rank_start.h"
+#include "train/results/comparison.h"
 #include "train/run/jsonl.h"
 #include "train/run/run_folder.h"
 #include "train/terminal/run_log.h"
@@ -95,7 +96,9 @@ nlohmann::json record_of(const Evaluation& e, const Subject& subject, const Trai
 
 /// Appends the record to the run's evaluations. A folder that cannot be written causes a note.
 void keep_record(const EvalCommand& options, nlohmann::json record, const std::string& lines) {
-  std::vector<std::string> settings = options.overrides;
+  std::vector<std::string> settings;
+  for (const std::string& setting : options.overrides)
+    if (changes_results(setting.substr(0, setting.find('=')))) settings.push_back(setting);
   if (!options.weights.empty()) settings.push_back("--weights " + options.weights);
   if (options.pretokenised) settings.emplace_back("--pretokenised");
   record["settings"] = fmt::format("{}", fmt::join(settings, " "));
