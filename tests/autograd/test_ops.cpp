@@ -71,6 +71,7 @@ BOOST_AUTO_TEST_CASE(log_sum_exp_of_large_and_infinite_values_is_accurate) {
       same(y.value(), array_of({4}, {1000 + std::log(2.0), -1000 + std::log(2.0), 0, -inf}), 1e-4));
   const Gradients g = backward(y, Array::full({4}, 1));
   BOOST_TEST(same(g[x], array_of({4, 2}, {0.5, 0.5, 0.5, 0.5, 0, 1, 0, 0}), 1e-3));
+  BOOST_TEST(log_sum_exp(Array::of({1, inf, -inf})).item() == inf);
 }
 
 BOOST_AUTO_TEST_CASE(comparisons_argmax_and_top_k_equal_their_definitions) {

@@ -1,8 +1,10 @@
 // Recomputation returns bitwise the same values and gradients as a kept graph.
 #include <boost/test/unit_test.hpp>
 
+#include "autograd/base/clock.h"
 #include "autograd/gradcheck.h"
 #include "autograd/ops.h"
+#include "autograd/tape/profile.h"
 #include "autograd/tape/recompute.h"
 #include "tests/autograd/expect.h"
 
@@ -82,6 +84,24 @@ BOOST_AUTO_TEST_CASE(gradients_of_nested_recomputation_and_with_constant_inputs_
   const auto ignores = [](std::span<const Tensor> in) { return scale(in[0], 2); };
   const Tensor half = sum(add(recompute(ignores, std::vector{x, x}, {}), x));
   BOOST_TEST(same_bits(backward(half)[x], Array::full({5}, 3)));
+}
+
+// Backward of the outer recomputation runs the inner one, which runs the products.
+BOOST_AUTO_TEST_CASE(op_times_of_nested_recomputation_sum_to_the_elapsed_time) {
+  const Tensor x = Tensor::variable(random_array({300, 300}, 1));
+  const auto inner = [](std::span<const Tensor> in) { return matmul(in[0], matmul(in[0], in[0])); };
+  const auto outer = [&](std::span<const Tensor> in) { return recompute(inner, in, {}); };
+  OpTimes times;
+  const double begin = seconds_now();
+  {
+    const ProfileOps profile(times);
+    backward(sum(recompute(outer, std::vector{x}, {})));
+  }
+  const double elapsed = seconds_now() - begin;
+  double sum = 0;
+  for (const auto& [name, time] : times) sum += time.forward + time.backward;
+  BOOST_TEST(sum <= elapsed);
+  BOOST_TEST(sum > 0.5 * elapsed);
 }
 
 BOOST_AUTO_TEST_CASE(variables_that_are_read_but_not_listed_are_refused) {

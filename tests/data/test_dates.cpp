@@ -157,6 +157,14 @@ Read read_numbers(const std::string& text) {
   return {.year = year, .month = b, .day = a};
 }
 
+/// The suffix of an English ordinal from 1 to 31.
+std::string suffix_of(int day) {
+  static const std::map<int, std::string> exceptions = {
+      {1, "st"}, {2, "nd"}, {3, "rd"}, {21, "st"}, {22, "nd"}, {23, "rd"}, {31, "st"}};
+  const auto found = exceptions.find(day);
+  return found == exceptions.end() ? "th" : found->second;
+}
+
 Read read_date(const std::string& written) {
   if (written.find("年") != std::string::npos) return read_chinese(written);
   if (written.find_first_not_of("0123456789-/.") == std::string::npos) return read_numbers(written);
@@ -189,7 +197,8 @@ Read read_date(const std::string& written) {
     }
   }
   std::vector<std::string> numbers;
-  for (const auto& token : tokens) {
+  for (std::size_t i = 0; i < tokens.size(); ++i) {
+    const std::string& token = tokens[i];
     if (token[0] >= '0' && token[0] <= '9') {
       numbers.push_back(token);
     } else if (const auto m = month_words().find(token); m != month_words().end()) {
@@ -203,6 +212,8 @@ Read read_date(const std::string& written) {
       static const std::set<std::string> fillers = {"the", "of",  "st", "nd", "rd",
                                                     "th",  "den", "le", "er", "de"};
       BOOST_TEST(fillers.contains(token), "unknown word " << token << " in " << written);
+      if (token == "st" || token == "nd" || token == "rd" || token == "th")
+        BOOST_TEST(token == suffix_of(std::stoi(tokens.at(i - 1))), written);
     }
   }
   for (std::size_t i = 0; i < numbers.size(); ++i) {

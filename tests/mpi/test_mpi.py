@@ -57,6 +57,7 @@ tag = seq2seq.replace("seq2seq", "tag").replace("reverse", "brackets").replace("
 tag = tag.replace(", symbols: 8", "")
 models = {
     "seq2seq": seq2seq,
+    "wide": seq2seq.replace("d_ff: 48", "d_ff: 5000"),  # exchanges its 970,000 weights in several rounds
     "lm": """
 task: lm
 data: {train: {text: [text.txt]}, valid_fraction: 0.1, test_fraction: 0.1}

@@ -228,6 +228,57 @@ BOOST_AUTO_TEST_CASE(rows_without_label_do_not_affect_loss) {
   BOOST_TEST(counts.tokens == 3);
 }
 
+// R-Drop reads every row twice, the second time behind all others. Distillation reads the rows of a
+// teacher as well.
+BOOST_AUTO_TEST_CASE(rows_without_label_do_not_affect_rdrop_and_distillation) {
+  Init init(3);
+  const std::vector<std::int32_t> all{ignored_target, 3, ignored_target, 1, 4}, some{3, 1, 4},
+      labelled{1, 3, 4}, labelled_twice{1, 3, 4, 6, 8, 9};
+  const Linear output(6, labels, init), taught_output(4, labels, init);
+  const Tensor taught(normal({5, 4}, 2));
+  for (const bool rdrop : {true, false}) {
+    const Tensor x = Tensor::variable(normal({rdrop ? 10 : 5, 6}, 1));
+    LossOptions options{0.1, 3.0}, of_labelled{0.1, 3.0};
+    if (rdrop) {
+      options.rdrop = of_labelled.rdrop = 2;
+    } else {
+      options.distillation = {{taught, taught_output}, 0.4, 2};
+      of_labelled.distillation = {{index_select(taught, labelled), taught_output}, 0.4, 2};
+    }
+    const Tensor loss = deferred_loss({x, output}, all, options),
+                 expected =
+                     deferred_loss({index_select(x, rdrop ? labelled_twice : labelled), output},
+                                   some, of_labelled);
+    BOOST_TEST(std::abs(loss.item() - expected.item()) < 1e-14);
+    BOOST_TEST(difference(backward(loss)[x], backward(expected)[x]) < 1e-14);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(residual_dropout_drops_values_of_pooled_rows) {
+  const Labelled lines;
+  for (const Pool pool : {Pool::first, Pool::mean}) {
+    ModelOptions o = small_options();
+    o.pool = pool;
+    o.dropout.residual = 0.4;
+    const auto rows = make_classifier(o, Labelling::rows, vocabulary, labels, 1),
+               whole = make_classifier(o, Labelling::sequences, vocabulary, labels, 1);
+    Pass pass{true, 5, 17, 2}, of_rows = pass;
+    const Array pooled = whole->deferred_logits(lines.input(), pass).rows.value(),
+                each = rows->deferred_logits(lines.input(), of_rows).rows.value();
+    Array expected = Array::zeros(pooled.shape());
+    for (std::int64_t s = 0; s < 3; ++s) {
+      const std::int64_t begin = lines.pairs.source_offsets[s],
+                         end = pool == Pool::first ? begin + 1 : lines.pairs.source_offsets[s + 1];
+      for (std::int64_t r = begin; r < end; ++r) {
+        for (std::int64_t c = 0; c < expected.cols(); ++c)
+          expected.row(s)[c] += each.row(r)[c] / static_cast<double>(end - begin);
+      }
+    }
+    expected = dropout(Tensor(expected), 0.4, of_rows.next_key()).value();
+    BOOST_TEST(difference(pooled, expected) < 1e-12);
+  }
+}
+
 /// Random features for the source rows of `pairs`.
 struct Features {
   std::vector<float> values;

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "autograd/ops/more/attention/rotary.h"
+#include "nn/layers/attention.h"
 #include "nn/layers/positions.h"
 #include "tests/autograd/expect.h"
 #include "tests/nn/support.h"
@@ -144,6 +145,49 @@ BOOST_AUTO_TEST_CASE(rotary_pair_orders_differ_by_column_permutation) {
     for (std::int64_t c = 0; c < 8; ++c)
       BOOST_TEST(adjacent.row(p)[c] == halves.row(p)[c / 2 + 4 * (c % 2)]);
   }
+}
+
+// Equation (d) of section 3.3 of Dai et al. 2019: the score of query i and key j is
+// (q_i + u) · k_j + (q_i + v) · r_(i − j), where r is a projection of the sinusoids.
+BOOST_AUTO_TEST_CASE(scores_of_relative_xl_equal_their_definition) {
+  constexpr std::int64_t n = 5, d = 6, heads = 2, size = d / heads;
+  ModelOptions o = small_options();
+  o.positions = PositionKind::relative_xl;
+  Init init = test_init();
+  const MultiHeadAttention layer(o, AttentionScope::past, init);
+  randomise(layer.parameters());
+  const Tensor x(normal({n, d}, 1));
+  const std::vector<std::int32_t> offsets{0, n};
+  Pass pass;
+  const Array found = layer(x, {offsets, nullptr, pass}).value();
+  const auto projected = [&](std::int64_t from) {
+    return affine_rows(x, layer.in_proj_weight, layer.in_proj_bias, from, from + d).value();
+  };
+  const LayerPositions& positions = layer.positions;
+  const Array q = projected(0), k = projected(d), v = projected(2 * d),
+              r = affine(Tensor(sinusoids(0, n, d)), positions.weight).value();
+  const real *const at_key = positions.u.value().data(), *const at_distance =
+                                                             positions.v.value().data();
+  Array mixed = Array::zeros({n, d});
+  for (std::int64_t i = 0; i < n; ++i) {
+    for (std::int64_t first = 0; first < d; first += size) {
+      std::vector<double> weights;
+      double sum = 0;
+      for (std::int64_t j = 0; j <= i; ++j) {
+        double score = 0;
+        for (std::int64_t c = first; c < first + size; ++c)
+          score += (q.row(i)[c] + at_key[c]) * k.row(j)[c] +
+                   (q.row(i)[c] + at_distance[c]) * r.row(i - j)[c];
+        weights.push_back(std::exp(score / std::sqrt(double{size})));
+        sum += weights.back();
+      }
+      for (std::int64_t j = 0; j <= i; ++j) {
+        for (std::int64_t c = first; c < first + size; ++c)
+          mixed.row(i)[c] += weights[j] / sum * v.row(j)[c];
+      }
+    }
+  }
+  BOOST_TEST(difference(found, layer.out_proj(Tensor(mixed)).value()) < 1e-12);
 }
 
 BOOST_AUTO_TEST_CASE(wrong_rotary_arguments_are_refused) {

@@ -375,3 +375,13 @@ fault("bigbird: all queries read the same random blocks", "autograd/ops/more/att
       ".index = static_cast<std::uint64_t>(queries)});",
       ".index = 0});",
       "autograd_f64:attention_kinds")
+
+fault("log_sum_exp: +inf yields NaN", "autograd/ops/more/reduce.cpp",
+      "if (std::isinf(largest)) largest = 0;",
+      "if (largest == -std::numeric_limits<real>::infinity()) largest = 0;",
+      "autograd_f64:ops")
+
+fault("profile: an op contains the time of ops two levels below", "autograd/tape/hook.cpp",
+      "if (outer_ != nullptr) outer_->nested_ += total;",
+      "if (outer_ != nullptr) outer_->nested_ += seconds;",
+      "autograd_f64:recomputation")

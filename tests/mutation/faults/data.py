@@ -112,3 +112,8 @@ fault("next sentence: a line that does not follow may be the next line", "data/b
       "random.below(n - 1)) % n;",
       "random.below(n)) % n;",
       "data:masking")
+
+fault("dates: only the 11th ends in -th among the days 11 to 13", "data/sources/generated/dates.cpp",
+      "11 <= day && day <= 13;",
+      "day == 11;",
+      "data:dates")

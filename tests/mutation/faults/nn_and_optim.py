@@ -172,3 +172,23 @@ fault("batch norm: the running variance is biased", "nn/layers/norm.cpp",
       "latest.rows > 1 ? n / (n - 1) : real(1);",
       "latest.rows > 1 ? n / n : real(1);",
       "nn_f64:classifier")
+
+fault("classifier: no dropout of pooled rows", "nn/models/classifier.cpp",
+      "static_cast<real>(pass.rate(dropout_rate_)), pass.next_key())",
+      "real(0), pass.next_key())",
+      "nn_f64:classifier")
+
+fault("R-Drop: without labels for all rows, the wrong rows are paired", "nn/models/model.cpp",
+      "labelled[i] + static_cast<std::int32_t>(labels.size())",
+      "labelled[i] + static_cast<std::int32_t>(n)",
+      "nn_f64:classifier")
+
+fault("distillation: the teacher's rows without a label remain", "nn/models/model.cpp",
+      "rows = index_select(rows, labelled);",
+      ";static_cast<void>(rows);",
+      "nn_f64:classifier")
+
+fault("Transformer-XL: u is added to the query of the distances, too", "nn/layers/positions.cpp",
+      "sub(p.v, p.u)",
+      "p.v",
+      "nn_f64:position_claims")

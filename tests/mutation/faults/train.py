@@ -214,9 +214,9 @@ fault("ranks: every round exchanges the pieces of the first", "train/distributed
       "Part{chunks[0], chunks[1]}",
       "training:ranks")
 
-fault("moving average: the first updates have the full decay", "train/loop/weight_ema.h",
-      "std::min(decay_, (1 + n) / (10 + n))",
-      "std::min(decay_, 1 + n)",
+fault("moving average: the first updates have the full decay", "train/loop/trainer.cpp",
+      "ema_->update(replica_.optimizer().steps(), ",
+      "ema_->update(std::int64_t{1} << 40, ",
       "training:regularisers")
 
 fault("BLEU: Bopomofo is not a separate token", "train/metrics/bleu.cpp",
@@ -239,3 +239,74 @@ fault("report: quotes in the CSV are not doubled", "train/views/report/runs/repo
       "c == '\"' ? \"\\\"\\\"\" : std::string(1, c);",
       "c;",
       "train:report")
+
+fault("labels: the record of precision contains the recall", "train/metrics/confusion.cpp",
+      "{\"precision\", c.precision()}",
+      "{\"precision\", c.recall()}",
+      "train:confusion")
+
+fault("report: the confusion map is transposed", "train/views/report/runs/output_charts.cpp",
+      "(row - names.begin()) * n + (column - names.begin())",
+      "(column - names.begin()) * n + (row - names.begin())",
+      "train:output_charts")
+
+fault("chart: the axis of bars does not begin at 0", "train/views/draw/chart.cpp",
+      "std::array{0.0, bar.y}",
+      "std::array{bar.y, bar.y}",
+      "train:chart")
+
+fault("compare: a bar in a value adds a column to the Markdown table", "train/results/comparison.cpp",
+      "c == '|' ? escaped += \"\\\\|\" : escaped += c;",
+      "escaped += c;",
+      "train:comparison")
+
+fault("report: scores by length have five groups", "train/views/report/runs/output_charts.cpp",
+      "(order.size() + 5) / 6",
+      "(order.size() + 4) / 5",
+      "train:output_charts")
+
+fault("n-best: neighbouring sentences draw the same samples", "train/decode/search.cpp",
+      "key += k << 48;",
+      "key += k;",
+      "training:searching_with_models")
+
+fault("pruning: the importance is computed from the shortest sequences", "train/loop/pruning.cpp",
+      "std::move(all[i * n / wanted])",
+      "std::move(all[i])",
+      "training:pruning")
+
+fault("resume: a new criterion for the best checkpoint keeps the patience", "train/loop/run_progress.cpp",
+      "    p.validations_without_improvement = 0;\n"
+      "    p.validation_due",
+      "    p.validation_due",
+      "training:resuming")
+
+fault("schedule: ends a step before a run of a fractional number of epochs", "train/loop/trainer.cpp",
+      "std::ceil(config.train.epochs",
+      "std::floor(config.train.epochs",
+      "training:trainer")
+
+fault("language model: nats per byte are reported as bits", "train/tasks/lm.cpp",
+      "total.nll / std::log(2.0) /",
+      "total.nll /",
+      "training:trainer")
+
+fault("labels: the confusion is transposed", "train/tasks/labels.cpp",
+      "confusion.add(right[k], found[k]);",
+      "confusion.add(found[k], right[k]);",
+      "training:labels")
+
+fault("masked language model: a special piece fills a mask", "train/tasks/mlm.cpp",
+      "std::max_element(z + tokenizer.first_ordinary(), z + logits.cols())",
+      "std::max_element(z, z + logits.cols())",
+      "training:labels")
+
+fault("moving average: begins with the weights before init_from", "train/loop/trainer.cpp",
+      "  if (ema_) ema_->restart();\n",
+      "",
+      "training:regularisers")
+
+fault("average: begins one checkpoint late", "train/run/average.cpp",
+      "(last_step + 4) / 5;",
+      "last_step / 5;",
+      "training:trainer")

@@ -141,6 +141,39 @@ BOOST_AUTO_TEST_CASE(line_with_two_labels_is_refused) {
                    load_data(c));
 }
 
+// After one step, the model gives most lines the same label.
+BOOST_AUTO_TEST_CASE(rows_of_the_confusion_are_true_labels) {
+  const TempFolder folder;
+  Run run(classify_run(folder, 1), folder / "run");
+  Trainer trainer(run.config, run.paths(), run.data, run.run_log);
+  trainer.train();
+  const Evaluation e = trainer.task().evaluate(trainer.loaded_model(), run.data.valid, {});
+  std::map<std::string, std::map<std::string, int>> expected;
+  std::map<std::string, int> occurrences;
+  for (std::size_t i = 0; i < e.outputs.size(); ++i) {
+    ++expected[run.data.valid.target_lines[i]][e.outputs[i]];
+    ++occurrences[run.data.valid.target_lines[i]];
+  }
+  BOOST_TEST(e.json()["confusion"] == nlohmann::json(expected));
+  for (const auto& [label, n] : occurrences)
+    BOOST_TEST(e.json()["classes"][label]["occurrences"] == n);
+}
+
+BOOST_AUTO_TEST_CASE(mask_is_never_filled_with_a_special_piece) {
+  const TempFolder folder;
+  Config c = mlm_run(folder, 1);
+  c.model->tie_embeddings = false;
+  Run run(c, folder / "run");
+  Trainer trainer(run.config, run.paths(), run.data, run.run_log);
+  trainer.train();
+  Tensor bias = named(trainer.model().parameters(), "output.bias").tensor;
+  for (std::int32_t id = 0; id < run.data.tokenizers.source->first_ordinary(); ++id)
+    bias.mutable_value().data()[id] = 1e6F;
+  const std::string filled =
+      trainer.task().make_generator(trainer.loaded_model(), 1)->lines({"a1 <mask> a3"}, 0)[0];
+  BOOST_TEST((filled.starts_with("a1 ") && filled.ends_with(" a3") && filled.size() > 6u), filled);
+}
+
 BOOST_AUTO_TEST_CASE(masked_language_model_learns_word_pairs, *boost::unit_test::label("learns")) {
   const TempFolder folder;
   Run run(mlm_run(folder, 800), folder / "run");

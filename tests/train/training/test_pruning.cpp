@@ -97,6 +97,24 @@ BOOST_AUTO_TEST_CASE(importance_of_a_head_matches_the_difference_quotient_of_its
     BOOST_TEST(again[k].importance == heads[k].importance);
 }
 
+BOOST_AUTO_TEST_CASE(importance_is_computed_from_evenly_spaced_sequences) {
+  Subject s;
+  const Dataset& valid = s.run->data.valid;
+  BatchOptions one;
+  one.batch_sequences = 1;
+  const std::vector<Batch> all = evaluation_batches(valid, one);
+  BOOST_REQUIRE(all.size() == 20u);
+  Dataset some;
+  for (const std::size_t i : {0, 6, 13}) {
+    some.source.push(valid.source[all[i].samples[0]]);
+    some.target.push(valid.target[all[i].samples[0]]);
+  }
+  const auto found = importance_of_heads(s.model(), s.config, valid, 3, s.trainer->team()),
+             expected = importance_of_heads(s.model(), s.config, some, 3, s.trainer->team());
+  for (std::size_t k = 0; k < found.size(); ++k)
+    BOOST_TEST(found[k].importance == expected[k].importance);
+}
+
 BOOST_AUTO_TEST_CASE(outputs_are_independent_of_a_removed_head) {
   Subject s;
   BatchStream stream(s.run->data.valid, {.batch_sequences = 4, .seed = 1});

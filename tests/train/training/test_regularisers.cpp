@@ -163,6 +163,30 @@ BOOST_AUTO_TEST_CASE(saved_model_with_ema_contains_the_moving_average_of_the_wei
   BOOST_TEST(tensors(plain, 20, "training.safetensors").count("weights.embedding.weight") == 1);
 }
 
+BOOST_AUTO_TEST_CASE(moving_average_begins_with_the_weights_of_init_from) {
+  const TempFolder folder;
+  Run first(small_run(10), folder / "first");
+  begin_run(first.paths(), first.config, first.data.tokenizers, first.data.sums, {});
+  first.train(false);
+  Config c = small_run(1);
+  c.seed += 1;
+  c.train.ema = 0.9;
+  c.train.init_from = (folder / "first").string();
+  Run second(c, folder / "second");
+  Trainer trainer(second.config, second.paths(), second.data, second.run_log);
+  trainer.initialise();
+  trainer.train();
+  const auto initial = tensors(first, 10, "model.safetensors"),
+             mean = tensors(second, 1, "model.safetensors"),
+             weights = tensors(second, 1, "training.safetensors");
+  const double d = 2.0 / 11;  // the decay of the first update
+  for (const auto& [name, values] : initial) {
+    for (std::size_t i = 0; i < values.size(); ++i)
+      BOOST_CHECK_SMALL(
+          d * values[i] + (1 - d) * weights.at("weights." + name)[i] - mean.at(name)[i], 1e-6);
+  }
+}
+
 BOOST_AUTO_TEST_CASE(small_model_learns_with_all_regularisers, *boost::unit_test::label("learns")) {
   const TempFolder folder;
   Config c = regularised(1200);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "nn/layers/positions.h"
 #include "nn/options.h"
@@ -183,6 +184,26 @@ BOOST_AUTO_TEST_CASE(best_of_nbest_equals_the_single_output, *boost::unit_test::
                               : "beam: further outputs that differ from the best",
                        different, >, one.size());
   }
+}
+
+// The model is not trained, so that each sample is one of very many.
+BOOST_AUTO_TEST_CASE(samples_of_equal_sentences_are_drawn_with_different_random_numbers) {
+  Dataset data;
+  for (int i = 0; i < 30; ++i) {
+    data.source.push(Tokens{3, 7, 4, Tokenizer::eos});
+    data.target.push({});
+  }
+  DecodeOptions o = options(1);
+  o.sample = true;
+  o.min_length = 6;
+  const std::unique_ptr<Generative> model = small_seq2seq();
+  Team team(2);
+  std::set<Tokens> different;
+  for (const auto& samples :
+       translate(FrozenModel(*model), data, o, 1, team, TranslateRequest{.nbest = 4})) {
+    for (const Hypothesis& h : samples) different.insert(h.tokens);
+  }
+  BOOST_TEST(different.size() == 30u * 4u);
 }
 
 BOOST_AUTO_TEST_CASE(each_output_begins_with_its_prefix) {

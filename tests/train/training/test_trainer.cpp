@@ -71,6 +71,8 @@ BOOST_AUTO_TEST_CASE(language_model_run_records_loss_by_position) {
     double sum = 0;
     for (std::size_t g = 0; g < 4; ++g) sum += counts[g] * positions[g].at("loss").get<double>();
     BOOST_CHECK_CLOSE(sum / 299, r.at("loss").get<double>(), 1e-3);
+    // The text has 300 bytes.
+    BOOST_CHECK_CLOSE(r.at("bits_per_byte").get<double>(), sum / std::log(2) / 300, 1e-3);
   }
 }
 
@@ -269,6 +271,26 @@ BOOST_AUTO_TEST_CASE(decay_and_warmup_follow_the_first_limit_of_the_run) {
   }
 }
 
+// A fraction of an epoch ends within a batch, which is the last of the run and of the schedule.
+BOOST_AUTO_TEST_CASE(schedule_of_a_run_of_epochs_ends_with_its_last_step) {
+  const TempFolder folder;
+  Config c = small_run(0);
+  c.train.epochs = 1.3;
+  c.train.log_every = 1;
+  c.optim.schedule = {.name = ScheduleKind::linear, .warmup = 2};
+  Run run(c, folder / "run");
+  run.train(false);
+  BatchStream stream(run.data.train, {.batch_tokens = c.train.batch_tokens, .seed = c.seed});
+  const double steps = 1.3 * static_cast<double>(stream.batches_in(0)), end = std::ceil(steps);
+  BOOST_REQUIRE((end > steps && run.count("train") > 2));
+  for (const nlohmann::json& r : run.metrics()) {
+    if (r.at("kind") != "train") continue;
+    const double t = r.at("step").get<double>(),
+                 share = t < 2 ? t / 2 : std::max(1 - (t - 2) / (end - 2), 0.0);
+    BOOST_CHECK_SMALL(r.at("lr").get<double>() - run.config.optim.lr * share, 1e-12);
+  }
+}
+
 BOOST_AUTO_TEST_CASE(average_is_the_mean_of_the_last_checkpoints) {
   const TempFolder folder;
   Config c = small_run();
@@ -297,6 +319,18 @@ BOOST_AUTO_TEST_CASE(average_is_the_mean_of_the_last_checkpoints) {
       BOOST_TEST(p.tensor.value().data()[i] == mean[i]);
     }
   }
+}
+
+BOOST_AUTO_TEST_CASE(average_begins_where_the_last_fifth_of_the_run_begins) {
+  const TempFolder folder;
+  Config c = small_run(38);  // ⌊4/5 · 38⌋ = 30
+  c.train.average = 9;
+  c.train.save_every = 2;
+  Run run(c, folder / "run");
+  run.data.valid = {};
+  Trainer trainer(run.config, run.paths(), run.data, run.run_log);
+  trainer.train();
+  BOOST_TEST((trainer.choose_weights().steps == std::vector<std::int64_t>{38, 36, 34, 32, 30}));
 }
 
 BOOST_AUTO_TEST_CASE(average_omits_a_damaged_checkpoint) {

@@ -278,4 +278,18 @@ BOOST_AUTO_TEST_CASE(checkpoint_of_another_model_is_refused) {
   BOOST_TEST((get(run.paths().metrics()) == before));
 }
 
+BOOST_AUTO_TEST_CASE(new_criterion_for_the_best_checkpoint_restarts_the_patience) {
+  Progress saved, start;
+  saved.best = 0.5;
+  saved.best_criterion = "1 valid";
+  saved.validations_without_improvement = 2;
+  for (const bool same : {true, false}) {
+    start.best_criterion = same ? "1 valid" : "2 valid";
+    const Progress now = adapted(saved, start, true).progress;
+    BOOST_TEST(now.best.has_value() == same);
+    BOOST_TEST(now.validations_without_improvement == (same ? 2 : 0));
+    BOOST_TEST(now.validation_due == !same);
+  }
+}
+
 BOOST_AUTO_TEST_SUITE_END()

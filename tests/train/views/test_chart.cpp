@@ -115,6 +115,15 @@ BOOST_AUTO_TEST_CASE(bars_bands_and_dots_are_scaled_to_the_axes) {
   BOOST_TEST(drawing.body.find(">bars</text>") != std::string::npos);
 }
 
+BOOST_AUTO_TEST_CASE(axis_of_bars_begins_at_zero) {
+  Chart chart;
+  chart.bars = {{0, 0, 1, 4, ""}, {0, 1, 2, 3, ""}};
+  const std::string body = drawn(chart).body;
+  for (const char* bar : {"x=\"0\" y=\"0\" width=\"200\" height=\"190\"",
+                          "x=\"200\" y=\"47.5\" width=\"200\" height=\"142.5\""})
+    BOOST_TEST(body.find(bar) != std::string::npos, bar);
+}
+
 BOOST_AUTO_TEST_CASE(drawings_are_arranged_in_rows) {
   const Drawing all = arranged({{10, 5, "a"}, {20, 8, "b"}, {7, 3, "c"}}, 2);
   BOOST_TEST(all.width == 30);

@@ -83,6 +83,15 @@ post & 2 & test & 0.5000 $\pm$ 0.0000 & 89.00 \% $\pm$ 1.41 \% & 1.5 \\
   BOOST_TEST(record["groups"][1]["metrics"]["exact_match"]["low"] == 0.88);
 }
 
+BOOST_AUTO_TEST_CASE(bars_in_values_are_escaped_in_markdown) {
+  Runs runs;
+  runs.add("seed: 1\n", 0.80);
+  runs.add("tokenizer: {specials: [\"<a|b>\"]}\n", 0.90);
+  const std::string markdown = Comparison(runs.results).markdown();
+  BOOST_TEST(contains(markdown, "<a\\|b>"), markdown);
+  BOOST_TEST(!contains(markdown, "| <a|b>"), markdown);
+}
+
 BOOST_AUTO_TEST_CASE(overlapping_ranges_and_single_seeds_are_reported) {
   Runs runs;
   runs.add("seed: 1\n", 0.80);

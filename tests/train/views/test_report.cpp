@@ -392,6 +392,34 @@ BOOST_AUTO_TEST_CASE(calibration_matches_a_calculation_by_hand) {
   BOOST_TEST(chart.bars[1].y == 0.5);
 }
 
+// Half of the samples of label a are taken for b; none of b for a.
+BOOST_AUTO_TEST_CASE(confusion_map_has_a_row_for_each_true_label) {
+  const std::vector<SampleOutput> outputs{
+      {"", "a", "a", {}}, {"", "a", "b", {}}, {"", "b", "b", {}}, {"", "b", "b", {}}};
+  const std::string body = confusion_map(outputs).body;
+  for (const char* cell : {"a → a: 0.500", "a → b: 0.500", "b → b: 1.000"})
+    BOOST_TEST(contains(body, cell), cell);
+  BOOST_TEST(!contains(body, "b → a"));
+}
+
+BOOST_AUTO_TEST_CASE(lengths_form_at_most_six_groups_of_equal_size) {
+  for (const auto& [samples, sizes] :
+       {std::pair(60, std::vector<std::string>{"1–10 (10)", "11–20 (10)", "21–30 (10)",
+                                               "31–40 (10)", "41–50 (10)", "51–60 (10)"}),
+        {7, {"1–2 (2)", "3–4 (2)", "5–6 (2)", "7 (1)"}}}) {
+    std::vector<SampleOutput> outputs;
+    std::string target;
+    for (int i = 0; i < samples; ++i) outputs.push_back({"", target += " w", "", {}});
+    const SampleStatistics statistics =
+        *statistics_of(Metric::exact_match, outputs, BleuTokenizer::v13a);
+    const std::vector<LengthSeries> runs{{"", &statistics}};
+    std::vector<std::string> found;
+    for (const Tick& tick : score_by_length(Metric::exact_match, outputs, runs).x_ticks)
+      found.push_back(tick.text);
+    BOOST_TEST(found == sizes, boost::test_tools::per_element());
+  }
+}
+
 BOOST_AUTO_TEST_CASE(samples_of_one_length_form_one_group) {
   std::vector<SampleOutput> outputs;
   for (int i = 0; i < 30; ++i) {
