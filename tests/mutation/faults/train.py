@@ -246,8 +246,8 @@ fault("labels: the record of precision contains the recall", "train/metrics/conf
       "train:confusion")
 
 fault("report: the confusion map is transposed", "train/views/report/runs/output_charts.cpp",
-      "(row - names.begin()) * n + (column - names.begin())",
-      "(column - names.begin()) * n + (row - names.begin())",
+      "const double count = number_of(predicted, name);",
+      "const double count = number_of(predicted_for(record, name), label);",
       "train:output_charts")
 
 fault("chart: the axis of bars does not begin at 0", "train/views/draw/chart.cpp",

@@ -394,9 +394,9 @@ BOOST_AUTO_TEST_CASE(calibration_matches_a_calculation_by_hand) {
 
 // Half of the samples of label a are taken for b; none of b for a.
 BOOST_AUTO_TEST_CASE(confusion_map_has_a_row_for_each_true_label) {
-  const std::vector<SampleOutput> outputs{
-      {"", "a", "a", {}}, {"", "a", "b", {}}, {"", "b", "b", {}}, {"", "b", "b", {}}};
-  const std::string body = confusion_map(outputs).body;
+  const std::vector<std::string> labels{"a", "b"};
+  const nlohmann::json record{{"confusion", {{"a", {{"a", 1}, {"b", 1}}}, {"b", {{"b", 2}}}}}};
+  const std::string body = confusion_map(record, labels).body;
   for (const char* cell : {"a → a: 0.500", "a → b: 0.500", "b → b: 1.000"})
     BOOST_TEST(contains(body, cell), cell);
   BOOST_TEST(!contains(body, "b → a"));
