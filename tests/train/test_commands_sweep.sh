@@ -79,6 +79,25 @@ says '001-heads=1  failed: killed by SIGKILL'
 kill -TERM $sweep
 wait $sweep
 
+# ---- on a terminal ----------------------------------------------------------------------------------
+[ -z "$(command -v python3)" ] || python3 - "$heed" <<'END' || fail 'a sweep shows no progress on a terminal'
+import os, pty, subprocess, sys
+terminal, end = pty.openpty()
+sweep = subprocess.Popen([sys.argv[1], "sweep", "copy.yaml", "optim.lr=1e-3,1e-2", "--run", "watched"],
+                         stdout=subprocess.DEVNULL, stderr=end, env={**os.environ, "TERM": "xterm", "NO_COLOR": "1"})
+os.close(end)
+shown = b""
+try:
+    while part := os.read(terminal, 4096):
+        shown += part
+except OSError:  # the sweep has ended
+    pass
+assert sweep.wait() == 0, shown
+bar = shown.find(b"/80")  # the steps of both runs
+assert shown.find(b"sweep  ") >= 0 and bar >= 0, shown
+assert bar < shown.find(b"2 of 2  002"), shown
+END
+
 # ---- halving ----------------------------------------------------------------------------------------
 status 0 sweep copy.yaml optim.lr=1e-5,1e-2,3e-2 optim.schedule.name=cosine --halving --run halved
 holds halved/001-lr=1e_5/config.yaml 'steps: 40$'  # end of the schedule
@@ -160,7 +179,7 @@ for format in png pdf; do
     says 'this format needs the program rsvg-convert (Debian: apt-get install librsvg2-bin)'
   fi
 done
-if command -v rsvg-convert >/dev/null; then
+if command -v rsvg-convert >/dev/null && command -v python3 >/dev/null; then
   python3 - <<'END' || fail 'softmax.png is not a valid PNG'
 import struct, zlib
 data = open("softmax.png", "rb").read()

@@ -303,11 +303,28 @@ BOOST_AUTO_TEST_CASE(every_shipped_config_begins_with_a_comment_and_is_valid) {
       heed::SchemaCase(slurp(entry.path())).record("shipped: " + entry.path().filename().string());
       BOOST_TEST(config.name.ends_with(entry.path().stem().string()));
       BOOST_TEST(slurp(entry.path()).starts_with("# "));
-      const Config again = parse(heed::write_yaml(config));
-      BOOST_TEST(heed::differences(config, again).empty());
+      const std::string all = heed::write_yaml(config),
+                        effective = heed::write_effective_yaml(config);
+      BOOST_TEST(heed::differences(config, parse(all)).empty());
+      // Keys without effect have their defaults.
+      BOOST_TEST(heed::differences(config, parse(effective)).empty());
+      BOOST_TEST(std::ranges::count(effective, '\n') < std::ranges::count(all, '\n') - 20);
     }
   }
   BOOST_TEST(count >= 12u);
+}
+
+BOOST_AUTO_TEST_CASE(keys_without_effect_are_not_among_the_effective_ones) {
+  const auto shown = [](const std::string& text, const std::string& key) {
+    const std::string yaml = heed::write_effective_yaml(parse(minimal + text));
+    return yaml.find("\n  " + key + ":") != std::string::npos;
+  };
+  BOOST_TEST(!shown("", "max_positions"));
+  BOOST_TEST(shown("model: {positions: learned}\n", "max_positions"));
+  BOOST_TEST(!shown("", "video"));  // a section without keys
+  BOOST_TEST(shown("optim: {name: sgd}\n", "momentum"));
+  BOOST_TEST(!shown("", "momentum"));
+  BOOST_TEST(shown("", "lr"));
 }
 
 BOOST_AUTO_TEST_CASE(unreadable_file_is_reported_with_its_full_path) {

@@ -67,6 +67,8 @@ Config parse_config(std::string_view text, const std::string& file,
 
 /// Every key with its value, as YAML. read_config returns the same Config from it, bit for bit.
 std::string write_yaml(const Config& config);
+/// Does the same without the keys that have no effect, because of the values of others.
+std::string write_effective_yaml(const Config& config);
 /// Every key with its value as a JSON object: sections are objects, and values are numbers,
 /// booleans, strings, or lists of these.
 nlohmann::json config_json(const Config& config);

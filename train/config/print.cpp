@@ -40,17 +40,34 @@ std::string path_of(const std::string& section, const std::string& name) {
   return section.empty() ? name : fmt::format("{}.{}", section, name);
 }
 
-/// Every key in `section` with its value; `before` returns the comment above a field or a section.
-template <class Before>
-std::string write(const Config& config, const Before& before, const std::string& section = "") {
+/// The keys in `section` for which `includes` is true, with their values; `before` returns the
+/// comment above a field or a section.
+template <class Before, class Includes>
+std::string write(const Config& config, const Before& before, const Includes& includes,
+                  const std::string& section = "") {
   std::string out;
   for (const std::string& name : names_in(section)) {
     const std::string key = path_of(section, name), margin(2 * depth_of(key), ' ');
     const Field* const field = find_field(key);
-    out += before(key) + margin + name + ":";
-    out += field ? " " + field->print(config) + "\n" : "\n" + write(config, before, key);
+    const std::string value = field == nullptr   ? write(config, before, includes, key)
+                              : includes(*field) ? " " + field->print(config)
+                                                 : "";
+    if (value.empty()) continue;
+    out += before(key) + margin + name + ":" + (field ? value + "\n" : "\n" + value);
   }
   return out;
+}
+
+std::string without_comment(const std::string&) { return ""; }
+bool any(const Field&) { return true; }
+
+/// Whether the key has an effect in this config.
+bool is_effective(const Field& field, const Config& config) {
+  return std::ranges::all_of(field.conditions, [&](const Condition& condition) {
+    const std::string chosen = find_field(condition.chooser)->print(config);
+    return !condition.of.empty() || condition.or_registered ||
+           std::ranges::find(condition.values, chosen) != condition.values.end();
+  });
 }
 
 /// The settings of the reference page that differ from the defaults: a small task without files.
@@ -210,8 +227,11 @@ Json rule_of(const Field& field, const Condition& condition) {
 
 }  // namespace
 
-std::string write_yaml(const Config& config) {
-  return write(config, [](const std::string&) { return std::string(); });
+std::string write_yaml(const Config& config) { return write(config, without_comment, any); }
+
+std::string write_effective_yaml(const Config& config) {
+  return write(config, without_comment,
+               [&](const Field& field) { return is_effective(field, config); });
 }
 
 nlohmann::json config_json(const Config& config) {
@@ -254,7 +274,7 @@ std::string reference_yaml() {
              "config, for a model that converts dates. Your configs need only the keys that "
              "differ from the defaults. Keys marked \"kept on resume\" cannot change after a run "
              "has begun.") +
-         write(config, before);
+         write(config, before, any);
 }
 
 std::string json_schema() {

@@ -78,7 +78,8 @@ std::string shown_text(const ShowCommand& options, const Config& config) {
   if (names_drawing(options.output)) return model_drawing(config, summary.vocabulary);
   const std::vector<Plugin> plugins = plugins_of(config.plugins);
   if (!options.json)
-    return fmt::format("{}\n{}{}", write_yaml(config), plugin_lines(plugins), summary.text());
+    return fmt::format("{}\n{}{}", write_effective_yaml(config), plugin_lines(plugins),
+                       summary.text());
   nlohmann::json record = summary.json();
   record["name"] = config.name;
   record["config"] = config_json(config);

@@ -1,0 +1,77 @@
+"""test_docs.py HEED ROOT: the commands of the pages are commands of heed. Checks each command line in a block of code and in
+`backticks`: the command exists, its help names the options, the config exists, and `heed show` accepts the overrides."""
+import glob
+import os
+import re
+import shlex
+import subprocess
+import sys
+
+HEED, ROOT = os.path.abspath(sys.argv[1]), sys.argv[2]
+PAGES = ["README.md", "CONTRIBUTING.md", *sorted(glob.glob("docs/**/*.md", root_dir=ROOT, recursive=True))]
+OF_A_CONFIG = {"train", "show", "bench", "gradcheck", "trace", "plot"}  # sweep: its overrides are lists of values
+failures, checked = [], 0
+
+
+def heed(*arguments):
+    return subprocess.run([HEED, *arguments], cwd=ROOT, capture_output=True, text=True)
+
+
+def command_lines(text):
+    """The lines that call heed, without prompts and comments; a backslash or an indented line continues one."""
+    for block in re.findall(r"^```[^\n]*\n(.*?)^```", text, re.S | re.M):
+        block = block.replace("\\\n", " ")
+        for line in block.splitlines():
+            line = re.sub(r"\s#\s.*", "", line)
+            if line.startswith("heed:"):  # a message
+                continue
+            for part in re.split(r"\s\|\s|&&|;\s", line):
+                if match := re.match(r"\s*(?:\$ )?(?:\./|build/release/train/)?heed ((?:[a-z]|--).*)", part):
+                    yield match[1]
+    prose = re.sub(r"^```.*?^```", "", text, flags=re.S | re.M)
+    for code in re.findall(r"`(?:\./)?heed ([a-z][^`]*)`", prose):
+        yield code.replace("\n", " ")
+
+
+def check(page, line):
+    global checked
+    line = line.replace("\\|", "|")
+    try:
+        words = shlex.split(re.sub(r"[<>].*", "", line))
+    except ValueError:  # an apostrophe in a sentence
+        words = line.split()
+    name = words[0] if words else ""
+    if name.startswith("-") or name == "test":  # of the launcher
+        return
+    usage = heed("help", name)
+    checked += 1
+    if usage.returncode != 0:
+        failures.append(f"{page}: heed {line}: there is no command {name}")
+        return
+    for word in words[1:]:
+        option = re.match(r"\[?(--?[a-z][a-z-]*)", word)
+        if option and option[1] not in usage.stdout and option[1] not in ("--help",):
+            failures.append(f"{page}: heed {line}: {name} has no option {option[1]}")
+    configs = [word for word in words[1:] if word.endswith(".yaml")]
+    keys = [word for word in words[1:] if re.match(r"[a-z_]+(\.[a-z_0-9]+)*=", word)]
+    for config in configs:
+        if config.startswith("configs/") and "NAME" not in config and not os.path.exists(os.path.join(ROOT, config)):
+            failures.append(f"{page}: heed {line}: {config} does not exist")
+            return
+    if name not in OF_A_CONFIG or any(re.search(r"[…N{]|\$|F\b", key) and "{" not in key for key in keys):
+        return
+    config = next((c for c in configs if c.startswith("configs/") and "NAME" not in c), None)
+    if keys and config:
+        shown = heed("show", config, *keys, "--json")
+        if shown.returncode != 0:
+            failures.append(f"{page}: heed {line}: {shown.stderr.strip()}")
+
+
+for page in PAGES:
+    with open(os.path.join(ROOT, page), encoding="utf-8") as file:
+        for line in command_lines(file.read()):
+            check(page, line)
+if checked < 100:
+    failures.append(f"only {checked} commands were found")
+print("\n".join(failures) or f"{checked} commands, no failure")
+sys.exit(1 if failures else 0)
