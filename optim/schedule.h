@@ -8,17 +8,20 @@
 
 namespace heed {
 
+/// The least warmup: 1 for the schedules that divide by it.
+inline std::int64_t min_warmup(ScheduleKind name) {
+  return name == ScheduleKind::noam || name == ScheduleKind::inverse_sqrt ? 1 : 0;
+}
+
 /// The number of steps with a rising learning rate in a run of total_steps (0: unknown). automatic: a
-/// tenth of the run or, if it ends first, of the schedule, at most 1000; 1000 if both are unknown; at
-/// least 1 for noam and inverse_sqrt.
+/// tenth of the run or, if it ends first, of the schedule, from min_warmup to 1000; 1000 if both are
+/// unknown.
 inline std::int64_t warmup_steps(const ScheduleOptions& schedule, std::int64_t total_steps) {
   if (schedule.warmup != ScheduleOptions::automatic) return schedule.warmup;
   std::int64_t warmup = 1000;
   for (const std::int64_t end : {total_steps, schedule.steps})
     if (end > 0) warmup = std::min(warmup, end / 10);
-  const bool root =
-      schedule.name == ScheduleKind::noam || schedule.name == ScheduleKind::inverse_sqrt;
-  return root ? std::max<std::int64_t>(warmup, 1) : warmup;
+  return std::max(warmup, min_warmup(schedule.name));
 }
 
 /// The learning rate of step t = 1, 2, …: options.lr is the peak, reached at the end of a linear

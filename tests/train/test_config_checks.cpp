@@ -392,6 +392,13 @@ BOOST_AUTO_TEST_CASE(run_shortened_by_override_has_shorter_warmup) {
   BOOST_TEST(read(text, {"optim.schedule.steps=50"}).optim.schedule.warmup == 5);
   // Other schedules have no last step, but their warmup must not outlast the run either.
   BOOST_TEST(read(text, {"train.steps=20", "optim.schedule.name=noam"}).optim.schedule.warmup == 2);
+  for (const char* const name : {"noam", "inverse_sqrt", "cosine", "linear", "constant"}) {
+    const heed::Config two =
+        read(text, {"train.steps=2", std::string("optim.schedule.name=") + name});
+    BOOST_TEST(two.optim.schedule.warmup <= 1);
+    BOOST_TEST(
+        heed::differences(two, read(heed::write_yaml(two), {})).empty());  // as resume reads it
+  }
   // A warmup of up to half of the run is unchanged; a longer one causes a warning.
   BOOST_TEST(read(text, {"train.steps=200"}).optim.schedule.warmup == 100);
   BOOST_TEST(read(text, {"train.steps=200"}).warnings.empty());

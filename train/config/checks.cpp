@@ -409,8 +409,7 @@ class Checker {
       schedule.warmup = warmup_steps(schedule, run);
     const std::string_view name = name_of(schedule.name), chooser = "optim.schedule.name",
                            warmup = "optim.schedule.warmup";
-    if ((schedule.name == ScheduleKind::noam || schedule.name == ScheduleKind::inverse_sqrt) &&
-        schedule.warmup == 0)
+    if (schedule.warmup == 0 && min_warmup(schedule.name) > 0)
       add_error({warmup, chooser}, fmt::format("0, but {} needs at least 1", name));
     if (schedule.name == ScheduleKind::cosine || schedule.name == ScheduleKind::linear)
       check_decay(name);
@@ -457,7 +456,8 @@ class Checker {
     const std::int64_t before = warmup, file_end = end_of_decay(file_);
     if (!shorter || from_command_line("optim.schedule.warmup") || before >= file_end) return false;
     const double share = static_cast<double>(before) / static_cast<double>(file_end);
-    warmup = static_cast<std::int64_t>(share * static_cast<double>(end));
+    warmup = std::max(static_cast<std::int64_t>(share * static_cast<double>(end)),
+                      min_warmup(config_.optim.schedule.name));
     warn({"optim.schedule.warmup", "optim.schedule.steps", "train.steps"},
          fmt::format("shortened from {} to {} steps, in proportion to the run", before, warmup));
     return true;
