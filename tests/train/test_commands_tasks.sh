@@ -327,6 +327,10 @@ status 2 compare runs/prunable runs/../runs/prunable
 says 'is given twice, so it would count as two runs'
 status 2 compare nowhere
 
+# Without its data, the model of a config is drawn with ten labels.
+status 0 show "$here/../../configs/vit-mnist.yaml" --json
+holds out '"params":457165' '"vocabulary_basis":"a guess, 10 labels: [^"]*train-images-idx3-ubyte'
+
 # ---- int8 ---------------------------------------------------------------------------------------------
 config whole
 status 0 train whole.yaml model.d_model=64 model.d_ff=64 --run whole
@@ -344,6 +348,9 @@ holds out '^decode.precision  weights ' '^float32 +trained ' '^int8 +quantised '
 status 0 compare whole whole-int8 --latex
 holds out '^.begin.tabular..llr' '^int8 & quantised & ' '^.bottomrule'
 status 2 compare whole --latex --markdown
+status 0 report whole whole-int8 --output both.html
+holds both.html 'quantised: '
+status 0 report whole-int8
 status 0 eval whole --json
 equal 'exact match of int8 and float32' "$(number exact_match | cut -c1-3)" \
   "$(sed -n 's/.*"exact_match":\([-0-9.e+]*\).*/\1/p' int8.json | cut -c1-3)"

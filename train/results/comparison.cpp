@@ -27,11 +27,6 @@ namespace {
 /// The column of RunResult::derived, among those of config keys.
 constexpr std::string_view weights_key = "weights";
 
-std::string value_of(const RunResult& result, std::string_view key) {
-  if (key == weights_key) return result.derived.empty() ? "trained" : result.derived;
-  return find_field(key)->print(result.config);
-}
-
 std::vector<std::string> differing_keys(const std::vector<RunResult>& results) {
   std::vector<std::string> keys;
   for (const Field& field : fields()) {
@@ -159,6 +154,11 @@ std::string latex_text(std::string_view text) {
 
 }  // namespace
 
+std::string setting(const RunResult& result, std::string_view key) {
+  if (key == weights_key) return result.derived.empty() ? "trained" : result.derived;
+  return find_field(key)->print(result.config);
+}
+
 bool changes_results(std::string_view key) {
   constexpr std::array<std::string_view, 3> neutral{"name", "threads", "train.tensorboard"};
   return std::ranges::find(neutral, key) == neutral.end();
@@ -264,7 +264,7 @@ Comparison::Comparison(const std::vector<RunResult>& results) : keys_(differing_
   require_comparable(results);
   for (const RunResult& result : results) {
     std::vector<std::string> values;
-    for (const std::string& key : keys_) values.push_back(value_of(result, key));
+    for (const std::string& key : keys_) values.push_back(setting(result, key));
     const auto same = std::ranges::find(groups_, values, &RunGroup::values);
     if (same != groups_.end())
       same->runs.push_back(&result);
@@ -429,7 +429,7 @@ nlohmann::json Comparison::json() const {
   for (const RunGroup& group : groups_) {
     nlohmann::json entry{{"config", nlohmann::json::object()}, {"runs", nlohmann::json::array()}};
     for (const std::string& key : keys_)
-      entry["config"][key] = key == weights_key ? nlohmann::json(value_of(*group.runs.front(), key))
+      entry["config"][key] = key == weights_key ? nlohmann::json(setting(*group.runs.front(), key))
                                                 : find_field(key)->get(group.runs.front()->config);
     for (const RunResult* run : group.runs)
       entry["runs"].push_back(

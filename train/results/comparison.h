@@ -51,6 +51,9 @@ std::vector<std::string> run_folders(const std::vector<std::string>& named);
 /// train.tensorboard.
 bool changes_results(std::string_view key);
 
+/// The value of one of Comparison::keys() in a run, as YAML.
+std::string setting(const RunResult& result, std::string_view key);
+
 /// Runs that differ only in the seed and in keys that cannot change the results.
 struct RunGroup {
   std::vector<std::string> values;     ///< values of Comparison::keys, as YAML

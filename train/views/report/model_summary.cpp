@@ -32,9 +32,10 @@ bool learns_slowly(const TokenizerOptions& t) {
 Vocabulary bound(const Config& config, const std::string& message) {
   const std::string why = message.substr(0, message.find('\n'));
   const Architecture architecture = info_of(config.task).architecture;
-  if (architecture == Architecture::encoder_of_sequences && config.data.input != InputKind::text)
-    return {{guessed_labels, guessed_labels, true},
-            fmt::format("a guess, {} labels: {}", guessed_labels, why)};
+  if (architecture == Architecture::encoder_of_sequences && config.data.input != InputKind::text) {
+    const std::int64_t pieces = guessed_labels + Tokenizer::eos + 1;  // <unk>, <s> and </s>, too
+    return {{pieces, pieces, true}, fmt::format("a guess, {} labels: {}", guessed_labels, why)};
+  }
   // A character vocabulary contains all characters of the text and ignores vocab_size.
   const bool listed = config.tokenizer.kind == TokenizerKind::characters;
   const std::int64_t size = listed ? guessed_characters : config.tokenizer.vocab_size;

@@ -266,7 +266,7 @@ class Report {
       std::vector<std::string> row{xml_text(h.result.folder),
                                    fmt::format("{}", h.result.config.seed)};
       for (const std::string& key : comparison_.keys())
-        row.push_back(xml_text(excerpt(find_field(key)->print(h.result.config), 40)));
+        row.push_back(xml_text(excerpt(setting(h.result, key), 40)));
       row.push_back(xml_text(h.result.where));
       row.push_back(fmt::format("{}", h.step));
       for (const Metric metric : comparison_.metrics()) {
