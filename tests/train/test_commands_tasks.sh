@@ -187,8 +187,8 @@ near 'exact match of an old run' "$(number exact_match)" 0.3
 for run in old old/config.yaml; do  # keys missing from the config keep the behaviour of the older version
   status 0 show $run optim.name=adamw
   holds out '  decay: all'
-  status 0 show $run
-  holds out '  decay: matrices'
+  status 0 show $run --json
+  holds out '"decay":"matrices"'
 done
 printf 'a b c\nd a\nb b d c\n' >src
 status 0 generate old --input src
