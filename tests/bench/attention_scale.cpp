@@ -16,6 +16,7 @@
 #include "nn/embedding.h"
 #include "nn/layers/block.h"
 #include "nn/layers/positions.h"
+#include "nn/options.h"
 #include "optim/optimizer.h"
 
 using namespace heed;
@@ -80,7 +81,7 @@ void run(std::int64_t size, bool scaled, std::int64_t steps) {
   options.d_ff = width;
   options.dropout = 0.0;
   options.attention.scale = scaled ? 0 : 1;
-  Init init(InitKind::xavier, 0, 1);
+  Init init(1);
   const Embedding embedding(symbols, width, true, init);
   const Positions positions(options, true, init);
   const Stack stack(options, 1, BlockKind::causal, init);
