@@ -1,5 +1,6 @@
 """test_docs.py HEED ROOT: the commands of the pages are commands of heed. Checks each command line in a block of code and in
 `backticks`: the command exists, its help names the options, the config exists, and `heed show` accepts the overrides."""
+import functools
 import glob
 import os
 import re
@@ -13,6 +14,7 @@ OF_A_CONFIG = {"train", "show", "bench", "gradcheck", "trace", "plot"}  # sweep:
 failures, checked = [], 0
 
 
+@functools.cache
 def heed(*arguments):
     return subprocess.run([HEED, *arguments], cwd=ROOT, capture_output=True, text=True)
 
