@@ -72,22 +72,23 @@ void add_data(Table& table) {
               "validation precedes it.")
               .only(name, {"none"}, "otherwise set data.synthetic.test"),
           row(HEED_KEY(data.format),
-              "Format of the files (docs/DATA.md). auto: by the end of a name, such as .csv or "
-              ".csv.gz, otherwise lines. All others have columns and contain both sides, so target "
-              "may be omitted; conll has a token and its label per line.")
+              "Format of the files (docs/DATA.md). auto: the extension of a file determines "
+              "it (.csv or .csv.gz, for example); other files contain lines. All formats but lines "
+              "have columns and contain both sides, so target may be omitted; a line of conll is a "
+              "token and its label.")
               .only(name, {"none"}),
           row(HEED_KEY(data.columns.source),
-              "Columns of the source, joined by tabs: names or, without a header, numbers. By default "
-              "source or, if there is none, text; in a CoNLL file 1.")
+              "Columns of the source, joined by tabs: names or, without a header, numbers. The "
+              "default is source or, if there is none, text; in a CoNLL file, it is 1.")
               .in_words(column)
               .only(name, {"none"}),
           row(HEED_KEY(data.columns.target),
-              "Columns of the target. By default target or, if there is none, label; in a CoNLL "
-              "file the last.")
+              "Columns of the target. The default is target or, if there is none, label; in a CoNLL "
+              "file, it is the last.")
               .in_words(column)
               .only(name, {"none"}),
           row(HEED_KEY(data.columns.text),
-              "Columns of the text. By default text; in a CoNLL file 1.")
+              "Columns of the text. The default is text; in a CoNLL file, it is 1.")
               .in_words(column),
           row(HEED_KEY(data.synthetic.name),
               "Generated data instead of files. dates: dates in everyday formats, to be converted "

@@ -10,6 +10,7 @@
 
 #include "autograd/io/files.h"
 #include "autograd/io/sha256.h"
+#include "autograd/io/temporary_folder.h"
 #include "autograd/kernels/fast/gemm/bf16.h"
 #include "autograd/kernels/fast/reduce.h"
 #include "autograd/kernels/gemm.h"
@@ -21,28 +22,6 @@
 namespace heed {
 
 namespace {
-
-/// A temporary folder; the destructor removes it with its contents.
-class TemporaryFolder {
- public:
-  TemporaryFolder() {
-    std::string name = std::filesystem::temp_directory_path() / "heed-XXXXXX";
-    if (mkdtemp(name.data()) == nullptr)
-      throw Error(Exit::io, "cannot create a folder in {}",
-                  std::filesystem::temp_directory_path().string());
-    path_ = name;
-  }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  ~TemporaryFolder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  const std::filesystem::path& path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
-};
 
 /// The name and the content of a tokenizer file.
 struct NamedBytes {

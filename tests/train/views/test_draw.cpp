@@ -67,7 +67,7 @@ BOOST_AUTO_TEST_CASE(length_of_a_label_is_an_upper_bound_of_its_width) {
   for (const auto& [text, width] :
        {std::pair("<s>", 21.97), {"WWWW", 39.56}, {"@", 10.0}, {"世界", 20.0}, {"🙂", 12.4}})
     BOOST_TEST(label_length(text) >= width, text);
-  BOOST_TEST(label_length("iiii") < 20);  // narrow letters do not get the room of wide ones
+  BOOST_TEST(label_length("iiii") < 20);  // less than for wide letters
   const std::vector<std::string> labels{"a", std::string(50, 'W'), "b"};
   BOOST_TEST(label_length(labels) == label_length(std::string(40, 'W') + "…"));
 }

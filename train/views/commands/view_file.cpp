@@ -5,14 +5,13 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstdlib>
 #include <filesystem>
 #include <optional>
 #include <string_view>
 
 #include "autograd/base/error.h"
 #include "autograd/io/files.h"
+#include "autograd/io/temporary_folder.h"
 #include "train/commands/output.h"
 #include "train/fetch/subprocess.h"
 #include "train/terminal/run_log.h"
@@ -51,24 +50,10 @@ std::string with_mark(std::string bytes, const std::string& path) {
   return bytes.insert(bytes.rfind("IEND") - 4, png_mark);  // before the last chunk and its length
 }
 
-/// A temporary folder.
-struct Scratch {
-  std::string path = std::filesystem::temp_directory_path() / "heed-XXXXXX";
-  Scratch() {
-    if (::mkdtemp(path.data()) == nullptr) throw_io("create the folder", path, errno);
-  }
-  ~Scratch() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path, ignored);
-  }
-  Scratch(const Scratch&) = delete;
-  Scratch& operator=(const Scratch&) = delete;
-};
-
 /// The drawing as PNG, with two dots per pixel, or PDF.
 std::string converted(const std::string& svg, const std::string& path) {
-  const Scratch scratch;
-  const std::string from = scratch.path + "/drawing.svg", to = scratch.path + "/converted";
+  const TemporaryFolder folder;
+  const std::string from = folder.path() / "drawing.svg", to = folder.path() / "converted";
   write_file_durably(from, [&](FileWriter& file) { file.write(in_light_colours(svg)); });
   const std::string zoom = path.ends_with(".png") ? "--zoom=2" : "--zoom=1";
   std::optional<ProgramResult> done;
