@@ -1,8 +1,10 @@
-#include "data/tokenizers/vocabulary.h"
+#include "data/tokenizers/piece_model.h"
 
 #include <cstdint>
 #include <cstring>
 #include <optional>
+
+#include "autograd/base/error.h"
 
 namespace heed {
 namespace {
@@ -12,6 +14,7 @@ struct Field {
   std::uint64_t number = 0;  ///< number of the field in its message
   unsigned wire = 0;  ///< type: 0 a number, 1 eight bytes, 2 a length and bytes, 5 four bytes
   std::string_view bytes = {};
+  std::uint64_t value = 0;  ///< of a number
 };
 
 constexpr unsigned kNumber = 0, kEight = 1, kBytes = 2, kFour = 5;
@@ -34,7 +37,9 @@ std::optional<Field> take_field(std::string_view& from) {
   Field field{*tag >> 3, static_cast<unsigned>(*tag & 7)};
   std::optional<std::uint64_t> size = 0;
   if (field.wire == kNumber) {
-    if (!take_number(from)) return std::nullopt;
+    const auto value = take_number(from);
+    if (!value) return std::nullopt;
+    field.value = *value;
   } else if (field.wire == kBytes) {
     size = take_number(from);
   } else if (field.wire == kEight || field.wire == kFour) {
@@ -126,6 +131,56 @@ std::string flaw_in_piece_model(std::string_view proto) {
   }
   const bool all = found[1] && found[2] && found[3];
   return all ? "" : "not a sentencepiece model, or truncated";
+}
+
+namespace {
+
+/// Calls visit(field) for each field of an intact message.
+template <class Visit>
+void each_field(std::string_view message, Visit visit) {
+  while (!message.empty()) {
+    const auto field = take_field(message);
+    if (!field) throw Error(Exit::bad_input, "not a sentencepiece model, or truncated");
+    visit(*field);
+  }
+}
+
+PieceModel::Piece read_piece(std::string_view message) {
+  PieceModel::Piece piece;
+  each_field(message, [&](const Field& field) {
+    if (field.number == 1) piece.text = field.bytes;
+    if (field.number == 2 && field.wire == kFour)
+      std::memcpy(&piece.score, field.bytes.data(), sizeof piece.score);
+    if (field.number == 3) piece.type = static_cast<PieceModel::Type>(field.value);
+  });
+  return piece;
+}
+
+}  // namespace
+
+PieceModel read_piece_model(std::string_view proto) {
+  constexpr std::uint64_t unigram = 1, bpe = 2;  // TrainerSpec::ModelType
+  PieceModel model;
+  std::uint64_t type = unigram;
+  each_field(proto, [&](const Field& field) {
+    if (field.number == 1) model.pieces.push_back(read_piece(field.bytes));
+    if (field.number == 2) {
+      each_field(field.bytes, [&](const Field& trainer) {
+        if (trainer.number == 3) type = trainer.value;
+      });
+    }
+    if (field.number != 3) return;
+    each_field(field.bytes, [&](const Field& normaliser) {
+      if (normaliser.number == 2) model.character_map = normaliser.bytes;
+      if (normaliser.number == 3) model.add_dummy_prefix = normaliser.value != 0;
+      if (normaliser.number == 4) model.remove_extra_whitespaces = normaliser.value != 0;
+    });
+  });
+  if (type != unigram && type != bpe)
+    throw Error(Exit::bad_input,
+                "a sentencepiece model of words or characters; expected unigram or bpe");
+  model.bpe = type == bpe;
+  return model;
 }
 
 }  // namespace heed

@@ -14,6 +14,7 @@
 #include "autograd/base/random.h"
 #include "autograd/io/lines.h"
 #include "autograd/io/utf8.h"
+#include "data/tokenizers/piece_model.h"
 #include "data/tokenizers/vocabulary.h"
 
 namespace heed {
@@ -103,8 +104,9 @@ class SentencePieceTokenizer final : public Tokenizer {
     return text;
   }
 
- private:
   std::string content() const override { return proto_; }
+
+ private:
   /// The length of the first part of a line. The library's run time is quadratic in the length, so
   /// a long line is cut before a space, where pieces end, or, if it has no space within
   /// max_part_bytes, between two characters.

@@ -78,9 +78,9 @@ class Tokenizer {
   /// character or not valid UTF-8. In a piece of text that equals <unk>, <s> or </s>, the first
   /// character is also written as \xHH. Throws Error(io) if the file cannot be written.
   std::filesystem::path save(const std::filesystem::path& stem) const;
+  virtual std::string content() const = 0;  ///< the bytes of that file
 
  protected:
-  virtual std::string content() const = 0;  ///< the content of the file
   /// Throws Error(failed) for an id outside [0, size()).
   void check_id(std::int32_t id) const;
 };

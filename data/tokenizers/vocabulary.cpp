@@ -157,7 +157,6 @@ class VocabularyTokenizer final : public Tokenizer {
     return text;
   }
 
- private:
   std::string content() const override {
     std::string content;
     for (std::size_t i = 0; i < pieces_.size(); ++i) {
@@ -167,6 +166,8 @@ class VocabularyTokenizer final : public Tokenizer {
     }
     return content;
   }
+
+ private:
   std::int32_t id_of(std::string_view piece) const {
     const auto found = ids_.find(piece);
     return found == ids_.end() ? unk : found->second;

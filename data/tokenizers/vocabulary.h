@@ -21,12 +21,6 @@ std::unique_ptr<Tokenizer> train_sentencepiece(const TokenizerOptions& options,
                                                std::span<const std::string> lines,
                                                std::uint64_t seed);
 
-/// The error in the file of a SentencePiece model, or "" (piece_model.cpp). The library does not
-/// check files, but requires that the protocol buffer is complete and contains pieces without NUL
-/// and the specifications of the trainer and the normaliser, and that the character maps of its
-/// normalisers contain no offset out of range.
-std::string flaw_in_piece_model(std::string_view proto);
-
 /// All lines in order or, if there are more than `max_lines`, a sample of `max_lines` lines without
 /// replacement, in the order in which they are drawn. The draws depend only on the seed and the
 /// number of lines (sentencepiece.cpp).

@@ -34,7 +34,8 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-PAGES = ("README.md", "docs/MECHANISMS.md", "docs/MODELS.md", "docs/BENCHMARKS.md", "docs/CLUSTER.md")
+PAGES = ("README.md", "docs/MECHANISMS.md", "docs/MODELS.md", "docs/BENCHMARKS.md", "docs/CLUSTER.md",
+         "docs/EXPORT.md")
 COMPARISON = re.compile(r"\b(better|worse|help(s|ed|ing)?|hurt(s|ing)?|improv\w+|outperform\w*|faster|slower)\b", re.I)
 MEASURED = {"commit": "commit {}", "date": "{}", "processor": "{}", "cores": "{} cores", "kernel": "BLAS kernel {}",
             "precision": "{}", "conditions": "{}"}

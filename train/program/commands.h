@@ -23,6 +23,7 @@ namespace heed {
   COMMAND(bench)               \
   COMMAND(prune)               \
   COMMAND(quantize)            \
+  COMMAND(export)              \
   COMMAND(fetch)               \
   COMMAND(show)                \
   COMMAND(attention)           \

@@ -26,7 +26,7 @@ constexpr int kMinBar = 10, kMaxBar = 30;  // columns
 constexpr std::size_t kCurve = 12;         // maximum number of columns of the sparkline
 
 /// Part of a progress line.
-struct Field {
+struct ShownField {
   std::string text;       ///< empty: the bar, drawn when its width is known
   int drop_priority = 0;  ///< the field with the maximum is dropped first
 };
@@ -49,8 +49,8 @@ std::string steps(const ProgressState& state) {
 }
 
 /// The values of the state and, if it is not empty, the sparkline.
-std::vector<Field> values_of(const ProgressState& state, const std::string& sparkline) {
-  std::vector<Field> fields;
+std::vector<ShownField> values_of(const ProgressState& state, const std::string& sparkline) {
+  std::vector<ShownField> fields;
   if (state.loss) fields.push_back({fmt::format("{} {:.4f}", state.loss_name, *state.loss), 1});
   if (!sparkline.empty()) fields.push_back({sparkline, 7});
   if (state.tokens_per_second)
@@ -61,9 +61,9 @@ std::vector<Field> values_of(const ProgressState& state, const std::string& spar
   return fields;
 }
 
-int columns_of(const std::vector<Field>& fields, std::string_view label) {
+int columns_of(const std::vector<ShownField>& fields, std::string_view label) {
   int columns = static_cast<int>(label.size());
-  for (const Field& field : fields)
+  for (const ShownField& field : fields)
     columns += 2 + (field.text.empty() ? kMinBar : static_cast<int>(character_count(field.text)));
   return columns;
 }
@@ -166,7 +166,7 @@ std::string format_sparkline(std::span<const double> values) {
 
 std::string format_bar_line(std::string_view label, const ProgressState& state,
                             const ProgressStyle& style) {
-  std::vector<Field> fields;
+  std::vector<ShownField> fields;
   if (state.total > 0) fields = {{"", 3}, {fmt::format("{:>4}", percent(state)), 0}};
   fields.push_back({steps(state), state.total > 0 ? 4 : 0});
   const auto curve = state.curve.last(std::min(state.curve.size(), kCurve));
@@ -176,12 +176,12 @@ std::string format_bar_line(std::string_view label, const ProgressState& state,
 
   const int room = style.width - 1;  // some terminals wrap after the last column
   while (!fields.empty() && columns_of(fields, label) > room)
-    fields.erase(std::ranges::max_element(fields, {}, &Field::drop_priority));
+    fields.erase(std::ranges::max_element(fields, {}, &ShownField::drop_priority));
   std::string line = style.color ? fmt::format("{}{}{}", kBold, label, kReset) : std::string(label);
   if (fields.empty())
     return std::string(label.substr(0, static_cast<std::size_t>(std::max(room, 0))));
   const int spare = room - columns_of(fields, label);
-  for (const Field& field : fields) {
+  for (const ShownField& field : fields) {
     line += "  ";
     line += field.text.empty()
                 ? format_bar(fraction_of(state), std::min(kMinBar + spare, kMaxBar), style)
@@ -193,7 +193,7 @@ std::string format_bar_line(std::string_view label, const ProgressState& state,
 std::string format_plain_line(std::string_view label, const ProgressState& state) {
   std::string line = fmt::format("{} step {}", label, steps(state));
   if (state.total > 0) line += fmt::format(" ({})", percent(state));
-  for (const Field& field : values_of(state, "")) line += "  " + field.text;
+  for (const ShownField& field : values_of(state, "")) line += "  " + field.text;
   return line;
 }
 

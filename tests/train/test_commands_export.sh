@@ -1,0 +1,39 @@
+#!/bin/sh
+# Models in the formats of other programs. The clients themselves are tested in tests/clients.
+# Usage: test_commands_export.sh HEED
+. "${0%/*}/commands_support.sh"
+
+for i in 1 2 3 4 5 6; do printf 'ab ba\nabc cab\n'; done >text
+cat >lm.yaml <<CONFIG
+task: lm
+data: {train: {text: text}, valid_fraction: 0.2}
+tokenizer: {kind: char}
+model: {d_model: 8, heads: 2, d_ff: 16, layers: 1, positions: learned, context: 8}
+train: {steps: 2, batch_tokens: 64}
+CONFIG
+status 0 train lm.yaml
+status 0 export runs/lm --to huggingface --check
+says 'every tensor equals the model' 'the model is in runs/lm-huggingface'
+equal 'files of an export' "$(ls runs/lm-huggingface | tr '\n' ' ')" \
+  'README.md config.json generation_config.json model.safetensors tokenizer.json tokenizer_config.json '
+holds runs/lm-huggingface/config.json '"model_type": "gpt2"' '"n_positions": 8' '"vocab_size": 8'
+holds runs/lm-huggingface/README.md '^library_name: transformers$' 'Licence and terms of the data' '^SHA-256|- SHA-256 of the train data'
+cp -R runs/lm-huggingface first
+status 2 export runs/lm --to huggingface
+says 'runs/lm-huggingface already holds an export: replace it with --overwrite'
+status 0 export runs/lm --to huggingface --overwrite
+checks=$((checks + 1)); diff -r first runs/lm-huggingface || fail 'two exports of a run differ'
+mkdir mine && echo years >mine/thesis
+status 2 export runs/lm --to huggingface --output mine --overwrite
+says 'mine exists and is not an export of heed'
+equal 'a folder that is not an export' "$(cat mine/thesis)" years
+status 0 quantize runs/lm
+status 0 export runs/lm-int8 --to huggingface --output elsewhere/new --check
+status 0 train lm.yaml --run alibi model.positions=alibi
+status 2 export alibi --to huggingface
+says 'model.positions is alibi (it has learned or sinusoidal or none)' 'model.norm_kind is layer (it has rms)'
+absent alibi-huggingface .alibi-huggingface.tmp
+status 2 export runs/lm --to word
+says 'huggingface'
+
+report

@@ -1,0 +1,203 @@
+#include <boost/test/unit_test.hpp>
+#include <cmath>
+#include <map>
+
+#include "nn/models/model.h"
+#include "nn/options.h"
+#include "tests/train/support.h"
+#include "train/exchange/huggingface.h"
+#include "train/exchange/model_card.h"
+#include "train/exchange/tokenizer_json.h"
+
+using namespace heed;
+using namespace heed::test;
+
+namespace {
+
+using TensorsByName = std::map<std::string, TensorView>;
+
+TensorsByName by_name(const ForeignTensors& tensors) {
+  TensorsByName all;
+  for (const TensorView& view : tensors.views()) all.emplace(view.name, view);
+  return all;
+}
+
+Config language_model(const std::string& more) {
+  return parse_config(
+      "task: lm\ndata: {train: {text: a}}\nmodel: {d_model: 8, heads: 2, d_ff: 5, layers: 2, context: 7" +
+          more + "}\n",
+      "lm.yaml");
+}
+
+constexpr VocabularySizes ten_tokens{10, 10, true};
+
+std::unique_ptr<Tokenizer> tokenizer_of(TokenizerKind kind, const std::vector<std::string>& lines) {
+  TokenizerOptions options;
+  options.kind = kind;
+  return train_tokenizer(options, lines, 1);
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(exchange)
+
+BOOST_AUTO_TEST_CASE(mapped_tensors_are_rows_transposed_and_scaled) {
+  const Parameters own{{"w", Tensor::variable(Array({{1, 2, 3}, {4, 5, 6}}))},
+                       {"b", Tensor::variable(Array::of({7, 8, 9, 10}))}};
+  const std::vector<MappedTensor> map{
+      {.foreign = "same", .own = "w"},
+      {.foreign = "turned", .own = "w", .transposed = true, .factor = 2},
+      {.foreign = "row", .own = "w", .first = 1, .rows = 1},
+      {.foreign = "middle", .own = "b", .first = 1, .rows = 2, .shape = {1, 2}},
+      {.foreign = "zeros", .constant = Array::zeros({2})}};
+  const ForeignTensors foreign(map, own);
+  const auto found = by_name(foreign);
+  const auto values = [&](const std::string& name) {
+    const std::span<const float> all = found.at(name).values<float>();
+    return std::vector<float>(all.begin(), all.end());
+  };
+  const auto check = [&](const std::string& name, const std::vector<std::int64_t>& shape,
+                         const std::vector<float>& expected) {
+    BOOST_TEST(found.at(name).shape == shape, boost::test_tools::per_element());
+    BOOST_TEST(values(name) == expected, boost::test_tools::per_element());
+  };
+  check("same", {2, 3}, {1, 2, 3, 4, 5, 6});
+  check("turned", {3, 2}, {2, 8, 4, 10, 6, 12});
+  check("row", {1, 3}, {4, 5, 6});
+  check("middle", {1, 2}, {8, 9});
+  check("zeros", {2}, {0, 0});
+  HEED_CHECK_ERROR(Exit::failed, "[exchange] b is in no part",
+                   ForeignTensors(std::span(map).first(3), own));
+  HEED_CHECK_ERROR(
+      Exit::failed, "[exchange] b has no rows 3 to 5",
+      ForeignTensors(std::vector<MappedTensor>{{.foreign = "x", .own = "b", .first = 3, .rows = 2}},
+                     own));
+  HEED_CHECK_ERROR(Exit::failed, "[exchange] the model has no tensor v",
+                   ForeignTensors(std::vector<MappedTensor>{{.foreign = "x", .own = "v"}}, own));
+}
+
+BOOST_AUTO_TEST_CASE(each_changed_tensor_is_reported) {
+  const TempFolder folder;
+  Parameters own{{"a", Tensor::variable(Array::of({1, 2}))},
+                 {"b", Tensor::variable(Array::of({3, 4}))}};
+  const std::vector<MappedTensor> map{{.foreign = "x", .own = "a"}, {.foreign = "y", .own = "b"}};
+  const ForeignTensors foreign(map, own);
+  const auto path = folder.path / "file";
+  write_safetensors(path, foreign.views());
+  BOOST_TEST(foreign.differences(SafetensorsFile::read(path)).empty());
+  own[1].tensor.mutable_value().data()[1] = 5;
+  const std::vector<std::string> y{"y"};
+  BOOST_TEST(foreign.differences(SafetensorsFile::read(path)) == y,
+             boost::test_tools::per_element());
+}
+
+// The Llama of transformers, computed by the formulas of its paper from the exported tensors alone, is compared with
+// heed's model in tests/clients. Here: every tensor of the class occurs once, with the shape that the class expects.
+BOOST_AUTO_TEST_CASE(tensors_have_the_shapes_of_the_class) {
+  const Config config = language_model(
+      ", positions: rotary, norm_kind: rms, activation: swiglu, attention: {kv_heads: 1}");
+  const HuggingFaceModel llama = huggingface_model(config, ten_tokens);
+  BOOST_TEST(llama.architecture == "LlamaForCausalLM");
+  const auto model = make_language_model(*config.model, 10, 1);
+  const ForeignTensors tensors(llama.parts, model->state());
+  const auto found = by_name(tensors);
+  BOOST_TEST(found.size() == 2 + 2 * 16 + 1);  // embeddings and output, layers, norm
+  const auto shape = [&](const std::string& name) { return found.at(name).description(); };
+  BOOST_TEST(shape("model.embed_tokens.weight") == "F32 [10, 8]");
+  BOOST_TEST(shape("lm_head.weight") == "F32 [10, 8]");
+  BOOST_TEST(shape("model.layers.1.self_attn.q_proj.weight") == "F32 [8, 8]");
+  BOOST_TEST(shape("model.layers.1.self_attn.k_proj.weight") == "F32 [4, 8]");
+  BOOST_TEST(shape("model.layers.1.self_attn.v_proj.bias") == "F32 [4]");
+  BOOST_TEST(shape("model.layers.0.mlp.gate_proj.weight") == "F32 [5, 8]");
+  BOOST_TEST(shape("model.layers.0.mlp.down_proj.weight") == "F32 [8, 5]");
+  // Embeddings are scaled, the output is not.
+  const float own = model->parameters()[0].tensor.value().data()[7];
+  BOOST_TEST(found.at("lm_head.weight").values<float>()[7] == own);
+  BOOST_TEST(found.at("model.embed_tokens.weight").values<float>()[7] == own * std::sqrt(8.0F));
+  BOOST_TEST(llama.config["tie_word_embeddings"] == false);
+  BOOST_TEST(llama.config["num_key_value_heads"] == 1);
+  BOOST_TEST(llama.config["intermediate_size"] == 5);
+
+  const Config unscaled = language_model(", positions: learned, scale_embeddings: false");
+  const HuggingFaceModel gpt2 = huggingface_model(unscaled, ten_tokens);
+  BOOST_TEST(gpt2.architecture == "GPT2LMHeadModel");
+  BOOST_TEST(gpt2.config["tie_word_embeddings"] == true);
+  BOOST_TEST(gpt2.config["n_positions"] == 7);
+  const auto second = make_language_model(*unscaled.model, 10, 1);
+  const ForeignTensors transposed(gpt2.parts, second->state());
+  BOOST_TEST(by_name(transposed).at("transformer.h.1.attn.c_attn.weight").description() ==
+             "F32 [8, 24]");
+  BOOST_TEST(by_name(transposed).at("transformer.wpe.weight").description() == "F32 [7, 8]");
+}
+
+BOOST_AUTO_TEST_CASE(a_model_without_a_class_is_refused_by_key) {
+  HEED_CHECK_ERROR(
+      Exit::usage,
+      "GPT2LMHeadModel: model.positions is alibi (it has learned or sinusoidal or none)",
+      huggingface_model(language_model(", positions: alibi"), ten_tokens));
+  HEED_CHECK_ERROR(
+      Exit::usage, "model.attention.pattern is window (it has full)",
+      huggingface_model(
+          language_model(", positions: learned, attention: {pattern: window, window: 2}"),
+          ten_tokens));
+  const Config labels =
+      parse_config("task: classify\ndata: {train: {source: a, target: b}}\n", "c.yaml");
+  HEED_CHECK_ERROR(Exit::usage, "task classify: none of the classes",
+                   huggingface_model(labels, ten_tokens));
+}
+
+BOOST_AUTO_TEST_CASE(tokenizers_have_the_pipeline_of_their_kind) {
+  const std::vector<std::string> lines{"low lower", "lowest low", "newer new"};
+  const auto characters = tokenizer_of(TokenizerKind::characters, lines);
+  const auto json = tokenizer_json(*characters, {});
+  BOOST_TEST(json["model"]["type"] == "WordLevel");
+  BOOST_TEST(json["model"]["vocab"]["w"] == characters->encode("w").front());
+  BOOST_TEST(json["post_processor"].is_null());
+  BOOST_TEST(json["added_tokens"].size() == 3);
+  BOOST_TEST(json["normalizer"].is_null());
+  const auto with_end = tokenizer_json(*characters, {.end_token = true, .lowercase = true});
+  BOOST_TEST(with_end["post_processor"]["single"][1]["SpecialToken"]["id"] == "</s>");
+  BOOST_TEST(with_end["normalizer"]["normalizers"][0]["type"] == "Lowercase");
+
+  // Radford et al. 2019: a space is Ġ (U+0120), a newline Ċ (U+010A), and "A" itself.
+  const auto bytes = tokenizer_of(TokenizerKind::bytes, lines);
+  const auto vocabulary = tokenizer_json(*bytes, {})["model"]["vocab"];
+  BOOST_TEST(vocabulary["\u0120"] == bytes->encode(" ").front());
+  BOOST_TEST(vocabulary["\u010A"] == bytes->encode("\n").front());
+  BOOST_TEST(vocabulary["A"] == bytes->encode("A").front());
+  BOOST_TEST(vocabulary["\u0143"] == bytes->encode("\xAD").front());  // the last of the 68
+  BOOST_TEST(vocabulary.size() == 256 + 3);
+}
+
+BOOST_AUTO_TEST_CASE(merges_reach_every_piece_in_the_order_of_scores) {
+  TokenizerOptions options;
+  options.kind = TokenizerKind::sentencepiece;
+  options.algorithm = PieceAlgorithm::bpe;
+  options.vocab_size = 30;
+  const std::vector<std::string> lines(20, "low lower lowest new newer newest");
+  const auto tokenizer = train_tokenizer(options, lines, 1);
+  const auto model = tokenizer_json(*tokenizer, {})["model"];
+  BOOST_TEST(model["type"] == "BPE");
+  // Applies the merges in order, as the library does: the pair with the lowest rank first.
+  for (const std::string text : {"lowest", "newer", "slow", "west"}) {
+    std::vector<std::string> symbols{"\u2581"};
+    for (const char c : text) symbols.emplace_back(1, c);
+    for (bool merged = true; merged;) {
+      merged = false;
+      for (const auto& merge : model["merges"]) {
+        for (std::size_t i = 0; i + 1 < symbols.size() && !merged; ++i) {
+          if (symbols[i] != merge[0] || symbols[i + 1] != merge[1]) continue;
+          symbols[i] += symbols[i + 1];
+          symbols.erase(symbols.begin() + static_cast<std::ptrdiff_t>(i) + 1);
+          merged = true;
+        }
+        if (merged) break;
+      }
+    }
+    std::vector<std::int32_t> ids;
+    for (const std::string& symbol : symbols) ids.push_back(model["vocab"][symbol]);
+    BOOST_TEST(ids == tokenizer->encode(text), boost::test_tools::per_element());
+  }
+}
+
+BOOST_AUTO_TEST_SUITE_END()

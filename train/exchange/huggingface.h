@@ -1,0 +1,34 @@
+#pragma once
+/// Models of the Python library transformers (huggingface.co/docs/transformers): which class computes what
+/// a run's model computes, with the names and shapes of its tensors.
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "nn/models/architecture.h"
+#include "train/config/config.h"
+#include "train/exchange/model_map.h"
+
+HEED_BEGIN
+
+struct HuggingFaceModel {
+  std::string architecture;                  ///< name of the class, such as GPT2LMHeadModel
+  nlohmann::ordered_json config;             ///< config.json
+  nlohmann::ordered_json generation_config;  ///< generation_config.json
+  std::vector<MappedTensor> parts;           ///< model.safetensors
+};
+
+/// A key of the config, and the values with which the class computes the same function.
+struct Requirement {
+  std::string key;
+  std::vector<nlohmann::json> values;
+};
+
+/// The classes and their requirements, in the order in which they are tried; for the documentation.
+std::vector<std::pair<std::string, std::vector<Requirement>>> huggingface_requirements();
+
+/// The model of a run as a model of transformers. Throws Error(usage) that lists, for each class of
+/// the run's task, the keys whose values the class does not support.
+HuggingFaceModel huggingface_model(const Config& config, const VocabularySizes& vocabulary);
+
+HEED_END

@@ -1,0 +1,18 @@
+#pragma once
+/// A model card: the README.md of a model on a hub, from the records of its run.
+#include <string>
+
+#include "train/config/config.h"
+#include "train/run/run_folder.h"
+
+namespace heed {
+
+/// Markdown with the origin of the model, its results on the test data and its config. The licence
+/// and the terms of the data are left to fill in, because heed does not know them.
+std::string model_card(const RunFolder& run, const Config& config, const std::string& architecture,
+                       const std::string& weights);
+
+/// Whether a file is a model card that heed wrote.
+bool is_model_card(const std::string& text);
+
+}  // namespace heed

@@ -1,0 +1,51 @@
+#pragma once
+/// The tensors of another program's model as functions of heed's tensors. Writers and readers of a
+/// format use the same list, so that what is written can be read back.
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "autograd/io/formats/safetensors.h"
+#include "nn/parameters.h"
+
+HEED_BEGIN
+
+/// A tensor `foreign` of another program: rows of one of heed's tensors, or a constant.
+struct MappedTensor {
+  std::string foreign;
+  std::string own = {};                  ///< name of heed's tensor; empty: `constant`
+  std::int64_t first = 0;                ///< first row (of a vector: first element)
+  std::int64_t rows = 0;                 ///< number of rows; 0: all
+  bool transposed = false;               ///< [rows, columns] becomes [columns, rows]
+  double factor = 1;                     ///< multiplies every element
+  std::vector<std::int64_t> shape = {};  ///< shape in the other program, if it differs
+  std::optional<Array> constant = {};    ///< used without `own`
+};
+
+/// The tensors of a list of parts, computed from heed's. Unchanged tensors are not copied.
+class ForeignTensors {
+ public:
+  /// Throws Error(failed) if a part names a tensor or rows that do not exist, and if no part uses
+  /// one of `own`: a tensor would be lost.
+  ForeignTensors(std::span<const MappedTensor> parts, std::span<const NamedTensor> own);
+  ForeignTensors(const ForeignTensors&) = delete;
+  ForeignTensors& operator=(const ForeignTensors&) = delete;
+
+  /// In the order of the parts; valid while this object and the parameters exist.
+  const std::vector<TensorView>& views() const { return views_; }
+
+  /// The names of the tensors that the file lacks or that differ in any bit from those of this
+  /// object, and those that only the file contains.
+  std::vector<std::string> differences(const SafetensorsFile& file) const;
+
+ private:
+  void add(const MappedTensor& part, const Array& values);
+
+  std::deque<Array> computed_;
+  std::vector<TensorView> views_;
+};
+
+HEED_END

@@ -1,0 +1,251 @@
+#include "train/exchange/tokenizer_json.h"
+
+#include <algorithm>
+#include <array>
+#include <numeric>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "autograd/io/formats/base64.h"
+#include "autograd/io/utf8.h"
+#include "data/tokenizers/piece_model.h"
+
+namespace heed {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::string_view word_mark = "\u2581";
+
+/// The parts of tokenizer.json that depend on the kind.
+struct Pipeline {
+  std::vector<Json> normalisers;
+  Json pre_tokenizer, model, decoder;
+  std::vector<std::int32_t> user_defined = {};  ///< pieces that are matched before any other
+};
+
+Json split(const char* pattern, const char* behavior) {
+  return {{"type", "Split"},
+          {"pattern", {{"Regex", pattern}}},
+          {"behavior", behavior},
+          {"invert", false}};
+}
+
+/// Ids by piece, from the first ordinary piece on, and the specials.
+Json vocabulary_of(const Tokenizer& tokenizer) {
+  Json vocabulary = Json::object();
+  for (std::int32_t id = 0; id < tokenizer.size(); ++id) vocabulary[tokenizer.piece(id)] = id;
+  return vocabulary;
+}
+
+Json word_level(const Tokenizer& tokenizer) {
+  return {{"type", "WordLevel"}, {"vocab", vocabulary_of(tokenizer)}, {"unk_token", "<unk>"}};
+}
+
+Pipeline characters(const Tokenizer& tokenizer) {
+  return {{}, split(R"([\s\S])", "Isolated"), word_level(tokenizer), {{"type", "Fuse"}}};
+}
+
+Pipeline words(const Tokenizer& tokenizer) {
+  return {{},
+          {{"type", "Sequence"},
+           {"pretokenizers", {split(R"([ \t\r\v\f]+)", "Removed"), split(R"(\n)", "Isolated")}}},
+          word_level(tokenizer),
+          nullptr};
+}
+
+std::string utf8(std::uint32_t code) {  // at most U+07FF
+  if (code < 0x80) return {static_cast<char>(code)};
+  return {static_cast<char>(0xC0u | code >> 6), static_cast<char>(0x80u | (code & 0x3Fu))};
+}
+
+/// The character that represents a byte in byte-level BPE (Radford et al. 2019): printable
+/// characters of Latin-1 represent themselves, all other bytes the characters from U+0100 on.
+std::array<std::string, 256> byte_characters() {
+  std::array<std::string, 256> all;
+  std::uint32_t next = 0x100;
+  for (std::uint32_t byte = 0; byte < 256; ++byte) {
+    const bool printable = (byte >= 0x21 && byte <= 0x7E) || (byte >= 0xA1 && byte != 0xAD);
+    all[byte] = utf8(printable ? byte : next++);
+  }
+  return all;
+}
+
+Pipeline raw_bytes(const Tokenizer& tokenizer) {
+  const std::array<std::string, 256> characters = byte_characters();
+  Json vocabulary = Json::object();
+  const std::int32_t first = tokenizer.first_ordinary();
+  for (std::int32_t id = 0; id < tokenizer.size(); ++id) {
+    const std::string piece = tokenizer.piece(id);
+    vocabulary[id < first ? piece : characters[static_cast<unsigned char>(piece[0])]] = id;
+  }
+  return {{},
+          {{"type", "ByteLevel"},
+           {"add_prefix_space", false},
+           {"trim_offsets", true},
+           {"use_regex", false}},
+          {{"type", "BPE"},
+           {"dropout", nullptr},
+           {"unk_token", nullptr},
+           {"continuing_subword_prefix", nullptr},
+           {"end_of_word_suffix", nullptr},
+           {"fuse_unk", false},
+           {"byte_fallback", false},
+           {"vocab", vocabulary},
+           {"merges", Json::array()}},
+          {{"type", "ByteLevel"},
+           {"add_prefix_space", false},
+           {"trim_offsets", true},
+           {"use_regex", false}}};
+}
+
+// ---- SentencePiece -----------------------------------------------------------------------------
+
+Json unigram(const PieceModel& pieces) {
+  Json vocabulary = Json::array();
+  for (const PieceModel::Piece& piece : pieces.pieces)
+    vocabulary.push_back({piece.text, piece.score});
+  return {{"type", "Unigram"},
+          {"unk_id", Tokenizer::unk},
+          {"vocab", vocabulary},
+          {"byte_fallback", false}};
+}
+
+/// SentencePiece merges the two neighbours whose union is the piece with the highest score. The
+/// list therefore has every split of a piece into two pieces, by decreasing score.
+Json merges(const PieceModel& model) {
+  std::unordered_map<std::string_view, std::int32_t> ids;
+  for (std::int32_t id = 0; std::cmp_less(id, model.pieces.size()); ++id)
+    if (model.pieces[id].type == PieceModel::Type::normal) ids.emplace(model.pieces[id].text, id);
+  std::vector<std::int32_t> order;
+  for (const auto& [text, id] : ids) order.push_back(id);
+  std::ranges::sort(order, [&](std::int32_t a, std::int32_t b) {
+    return std::pair(-model.pieces[a].score, a) < std::pair(-model.pieces[b].score, b);
+  });
+  Json all = Json::array();
+  for (const std::int32_t id : order) {
+    const std::string_view text = model.pieces[id].text;
+    for (std::size_t at = utf8_length(text, 0); at < text.size(); at += utf8_length(text, at)) {
+      if (ids.contains(text.substr(0, at)) && ids.contains(text.substr(at)))
+        all.push_back({text.substr(0, at), text.substr(at)});
+    }
+  }
+  return all;
+}
+
+Json bpe(const PieceModel& model) {
+  Json vocabulary = Json::object();
+  for (std::size_t id = 0; id < model.pieces.size(); ++id) vocabulary[model.pieces[id].text] = id;
+  return {{"type", "BPE"},
+          {"dropout", nullptr},
+          {"unk_token", "<unk>"},
+          {"continuing_subword_prefix", nullptr},
+          {"end_of_word_suffix", nullptr},
+          {"fuse_unk", true},
+          {"byte_fallback", false},
+          {"vocab", vocabulary},
+          {"merges", merges(model)}};
+}
+
+Pipeline pieces(const PieceModel& model) {
+  Pipeline pipeline;
+  if (!model.character_map.empty()) {
+    pipeline.normalisers.push_back(
+        {{"type", "Precompiled"}, {"precompiled_charsmap", base64(model.character_map)}});
+  }
+  if (model.remove_extra_whitespaces) {
+    pipeline.normalisers.push_back(
+        {{"type", "Strip"}, {"strip_left", true}, {"strip_right", true}});
+    pipeline.normalisers.push_back(
+        {{"type", "Replace"}, {"pattern", {{"Regex", " {2,}"}}}, {"content", " "}});
+  }
+  const Json metaspace{{"type", "Metaspace"},
+                       {"replacement", word_mark},
+                       {"prepend_scheme", model.add_dummy_prefix ? "always" : "never"},
+                       {"split", false}};
+  pipeline.pre_tokenizer = metaspace;
+  pipeline.decoder = metaspace;
+  pipeline.model = model.bpe ? bpe(model) : unigram(model);
+  for (std::size_t id = 0; id < model.pieces.size(); ++id) {
+    if (model.pieces[id].type == PieceModel::Type::user_defined)
+      pipeline.user_defined.push_back(static_cast<std::int32_t>(id));
+  }
+  return pipeline;
+}
+
+Pipeline pipeline_of(const Tokenizer& tokenizer) {
+  switch (tokenizer.kind()) {
+    case TokenizerKind::characters:
+      return characters(tokenizer);
+    case TokenizerKind::words:
+      return words(tokenizer);
+    case TokenizerKind::bytes:
+      return raw_bytes(tokenizer);
+    case TokenizerKind::sentencepiece:
+      break;
+  }
+  return pieces(read_piece_model(tokenizer.content()));
+}
+
+Json added_token(const Tokenizer& tokenizer, std::int32_t id, bool special) {
+  return {{"id", id},
+          {"content", tokenizer.piece(id)},
+          {"single_word", false},
+          {"lstrip", false},
+          {"rstrip", false},
+          {"normalized", false},
+          {"special", special}};
+}
+
+Json end_token_processor() {
+  const Json sequence{{"Sequence", {{"id", "A"}, {"type_id", 0}}}},
+      end{{"SpecialToken", {{"id", "</s>"}, {"type_id", 0}}}},
+      second{{"Sequence", {{"id", "B"}, {"type_id", 0}}}};
+  return {{"type", "TemplateProcessing"},
+          {"single", {sequence, end}},
+          {"pair", {sequence, second, end}},
+          {"special_tokens",
+           {{"</s>", {{"id", "</s>"}, {"ids", {Tokenizer::eos}}, {"tokens", {"</s>"}}}}}}};
+}
+
+}  // namespace
+
+Json tokenizer_json(const Tokenizer& tokenizer, const TokenizerJsonOptions& options) {
+  Pipeline pipeline = pipeline_of(tokenizer);
+  if (options.lowercase) {
+    const Json lowercase{{"type", "Lowercase"}};
+    pipeline.normalisers.insert(pipeline.normalisers.begin(), lowercase);
+  }
+  Json added = Json::array();
+  for (std::int32_t id = 0; id < tokenizer.first_ordinary(); ++id)
+    added.push_back(added_token(tokenizer, id, true));
+  for (const std::int32_t id : pipeline.user_defined)
+    added.push_back(added_token(tokenizer, id, false));
+  return {{"version", "1.0"},
+          {"truncation", nullptr},
+          {"padding", nullptr},
+          {"added_tokens", added},
+          {"normalizer", pipeline.normalisers.empty()
+                             ? Json(nullptr)
+                             : Json{{"type", "Sequence"}, {"normalizers", pipeline.normalisers}}},
+          {"pre_tokenizer", pipeline.pre_tokenizer},
+          {"post_processor", options.end_token ? end_token_processor() : Json(nullptr)},
+          {"decoder", pipeline.decoder},
+          {"model", pipeline.model}};
+}
+
+Json tokenizer_config_json(std::int64_t max_length) {
+  Json config{{"tokenizer_class", "PreTrainedTokenizerFast"},
+              {"unk_token", "<unk>"},
+              {"bos_token", "<s>"},
+              {"eos_token", "</s>"},
+              {"pad_token", "</s>"},
+              {"clean_up_tokenization_spaces", false}};
+  if (max_length > 0) config["model_max_length"] = max_length;
+  return config;
+}
+
+}  // namespace heed

@@ -1,0 +1,22 @@
+#pragma once
+/// Tokenizers in the format of the library tokenizers (github.com/huggingface/tokenizers), version 1.0.
+#include <nlohmann/json.hpp>
+
+#include "data/tokenizers/tokenizer.h"
+
+namespace heed {
+
+struct TokenizerJsonOptions {
+  bool end_token = false;  ///< </s> follows each text, as in the sources of encoder-decoder models
+  bool lowercase = false;  ///< texts are converted to lower case first (data.lowercase)
+};
+
+/// tokenizer.json. The ids of a text equal those of Tokenizer::encode, except for texts that contain
+/// the name of a special piece, such as "</s>", which becomes its id.
+nlohmann::ordered_json tokenizer_json(const Tokenizer& tokenizer,
+                                      const TokenizerJsonOptions& options);
+
+/// tokenizer_config.json. `max_length`: the maximum number of tokens; 0: no limit.
+nlohmann::ordered_json tokenizer_config_json(std::int64_t max_length);
+
+}  // namespace heed
