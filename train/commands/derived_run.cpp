@@ -35,7 +35,9 @@ void write_derived_run(const DerivedRun& run, const TrainedModel& original, cons
   const std::vector<CheckpointFile> files{{"model.safetensors", write_model}};
   const std::vector<std::int64_t>& steps = original.weights.steps;
   const std::int64_t step = steps.empty() ? 0 : *std::ranges::max_element(steps);
-  CheckpointFolder(run.to.path).save(step, files, record, true);
+  nlohmann::json state = record;
+  state["trained_with"] = trained_with(RunFolder{run.from}, config);
+  CheckpointFolder(run.to.path).save(step, files, state, true);
   JsonlWriter metrics(run.to.metrics());
   metrics.append(record);
   metrics.sync();
