@@ -29,7 +29,7 @@ void check_destination(const DerivedRun& run) {
 }
 
 void write_derived_run(const DerivedRun& run, const TrainedModel& original, const Config& config,
-                       const SplitSums& sums, const nlohmann::json& record,
+                       const nlohmann::json& record,
                        const std::function<void(FileWriter&)>& write_model) {
   const RunLock lock = lock_new_run(run.to, run.overwrite);
   const std::vector<CheckpointFile> files{{"model.safetensors", write_model}};
@@ -41,7 +41,8 @@ void write_derived_run(const DerivedRun& run, const TrainedModel& original, cons
   JsonlWriter metrics(run.to.metrics());
   metrics.append(record);
   metrics.sync();
-  begin_run(run.to, config, original.tokenizers, sums, run.command);  // last: completes the run
+  // Completes the run.
+  begin_run(run.to, config, original.tokenizers, recorded_sums(RunFolder{run.from}), run.command);
 }
 
 nlohmann::json record_of(const DerivedRun& run, const TrainedModel& original,

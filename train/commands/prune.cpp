@@ -67,10 +67,8 @@ int prune_command(const PruneCommand& options) {
                 options.run);
   nlohmann::json record = record_of(run, trained, "pruned");
   std::string text;
-  SplitSums sums;
   if (options.heads > 0) {
     const ExperimentData data = trained.task->load(&trained.tokenizers);
-    sums = data.sums;
     text += prune_heads(trained, data, options.heads, record);
   }
   if (options.share > 0) {
@@ -78,7 +76,7 @@ int prune_command(const PruneCommand& options) {
     record["zero_weights"] = zeros;
     text += fmt::format("zero weights: {}\n", zeros);
   }
-  write_derived_run(run, trained, config, sums, record, [&](FileWriter& file) {
+  write_derived_run(run, trained, config, record, [&](FileWriter& file) {
     write_safetensors(file, tensor_views(trained.model->state()), {{"format", "pt"}});
   });
   report_derived_run(run, record, text, options.json);

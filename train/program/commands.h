@@ -23,6 +23,7 @@ namespace heed {
   COMMAND(bench)               \
   COMMAND(prune)               \
   COMMAND(quantize)            \
+  COMMAND(verify)              \
   COMMAND(fetch)               \
   COMMAND(show)                \
   COMMAND(attention)           \

@@ -151,6 +151,14 @@ void begin_run(const RunFolder& run, const Config& config, const Tokenizers& tok
   write_file_durably(run.config(), yaml);  // written last: a folder with a config is a run
 }
 
+SplitSums recorded_sums(const RunFolder& run) {
+  std::string why;
+  const auto record = find_record(run, why);
+  if (!record) return {};
+  return {text_at(*record, "/data/train"), text_at(*record, "/data/valid"),
+          text_at(*record, "/data/test")};
+}
+
 void adopt_config(const RunFolder& run, Config config, const SplitSums& sums) {
   config.threads = read_run_config(run, {}, PluginUse::leave).threads;
   const std::string yaml = write_yaml(config);

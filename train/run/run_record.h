@@ -30,6 +30,9 @@ std::string teacher_sum(const Config& config);
 void begin_run(const RunFolder& run, const Config& config, const Tokenizers& tokenizers,
                const SplitSums& sums, const std::vector<std::string>& command);
 
+/// The SHA-256 of the samples of each split in run.json; "" where it has none.
+SplitSums recorded_sums(const RunFolder& run);
+
 /// Replaces the config of a resumed run (except the number of threads), and in run.json the seed,
 /// shards, plugins, teacher and data, so that later commands need no overrides.
 void adopt_config(const RunFolder& run, Config config, const SplitSums& sums);
