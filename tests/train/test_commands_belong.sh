@@ -132,8 +132,8 @@ status 0 eval plain decode.max_length=3 decode.min_length=3 --json
 holds out '"cut_outputs":30[,}]'
 status 0 eval plain decode.max_length=3 decode.min_length=3
 holds out '^30 of 30 outputs were cut at 3 tokens \(decode.max_length\)$'
-status 0 eval plain decode.max_length=7 decode.beam=1 --json --output outputs
-equal 'outputs that are cut' "$(sed -n 's/.*"cut_outputs":\([0-9]*\).*/\1/p' out)" "$(awk 'length == 7' outputs | wc -l | tr -d ' ')"
+status 0 eval plain decode.max_length=2 decode.beam=1 --json --output outputs
+equal 'outputs that are cut' "$(sed -n 's/.*"cut_outputs":\([0-9]*\).*/\1/p' out)" "$(awk 'length == 2' outputs | wc -l | tr -d ' ')"
 printf 'a b\nc\n\n' >three-lines
 status 0 generate plain --input three-lines --max-length 2 decode.min_length=2
 says 'note: 2 of 2 outputs were cut at 2 tokens (decode.max_length)'
@@ -246,6 +246,15 @@ finds 'bad/last and bad/best are folders instead of links' 'cp -rL best b; rm be
 echo 'not a library' >plug.so
 finds 'plugin plug.so: not the library that the run was started with' "sed -i 's|^plugins: .*|plugins: [plug.so]|' config.yaml"
 holds out "\"plugin\":\\[\\{\"file\":\"plug.so\",\"sha256\":\"$(sha256sum plug.so | cut -d' ' -f1)\""
+# A name that only a plugin registers: the plugin is not loaded, so the config cannot be compared.
+edited named "s|^plugins: .*|plugins: [plug.so]|; s/^  mixer: .*/  mixer: mine.gate/"
+sed -i "s|\"plugins\": \[\]|\"plugins\": [{\"file\": \"plug.so\", \"sha256\": \"$(sha256sum plug.so | cut -d' ' -f1)\"}]|" named/run.json
+status 3 verify named
+holds out '^  plugin      plug.so \(SHA-256 [0-9a-f]{64}\)$' '^note: config.yaml is not compared with the weights' '^finding: named/config.yaml: it was edited'
+equal 'findings about a run with a plugin' "$(grep -c ^finding out)" 1
+rm plug.so
+status 3 verify named
+holds out '^note: plugin .*plug.so: no such file'
 mkdir -p plain/reports; cp tiny.yaml plain/reports/page.html
 status 0 verify plain
 
