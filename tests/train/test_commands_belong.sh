@@ -44,6 +44,8 @@ for command in 'eval heads' 'eval heads --weights last' 'eval heads --weights 15
   says 'restore the value; other values need a new run (heed train)'
 done
 absent never
+status 0 report heads --output page.html                  # its results are recorded; the page says why no weights were read
+holds page.html 'model.heads is 4, but the weights in heads/best were trained with 2'
 edited positions 's/^  positions: sinusoidal/  positions: none/'
 status 3 eval positions
 says 'positions/config.yaml: model.positions is none, but the weights in positions/best were trained with sinusoidal'

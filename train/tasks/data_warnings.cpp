@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <unordered_map>
 
 #include "autograd/io/lines.h"
@@ -86,6 +87,7 @@ void visit_lines(const Split& split, const Visit& visit) {
 
 void add_repeated(const std::string& name, const Split& train, const Split& judged,
                   Warnings& warnings) {
+  if (judged.empty()) return;
   constexpr double max_share = 0.5;
   std::unordered_map<std::string, bool> lines;  // whether the training data contain the line
   visit_lines(judged, [&](const std::string& line) { lines.emplace(line, false); });
