@@ -149,25 +149,39 @@ std::string part_name(const std::string& prefix) {
   return end == std::string::npos ? "(no prefix)" : prefix.substr(0, end + 1);
 }
 
+void require_equal_lines(std::size_t sources, const std::vector<std::string>& source_files,
+                         std::size_t targets, const std::vector<std::string>& target_files) {
+  if (sources == targets) return;
+  throw Error(Exit::bad_input,
+              "source and target differ in the number of lines: {} in {}, {} in {}", sources,
+              listed(source_files), targets, listed(target_files));
+}
+
 Split read_pairs(const FilesOptions& files, const ReadOptions& options) {
   Split split;
+  std::vector<std::size_t> counts;  // lines of each source file
   const bool both = files.target.empty();
   for (std::size_t i = 0; i < files.source.size(); ++i) {
     const std::size_t before = split.source.size();
     add_sources(files.source[i], options, both, split);
+    counts.push_back(split.source.size() - before);
     if (options.prefixes.empty()) continue;
     split.parts.push_back({part_name(options.prefixes[i]), split.source.size() - before});
     for (std::size_t line = before; line < split.source.size(); ++line)
       split.source[line].insert(0, options.prefixes[i]);
   }
-  for (const std::string& path : files.target) add_targets(path, options, split.target);
+  const bool one_to_one = files.target.size() == files.source.size();
+  for (std::size_t i = 0; i < files.target.size(); ++i) {
+    const std::size_t before = split.target.size();
+    add_targets(files.target[i], options, split.target);
+    if (one_to_one && files.source.size() > 1)
+      require_equal_lines(counts[i], {files.source[i]}, split.target.size() - before,
+                          {files.target[i]});
+  }
   if (split.source.empty()) throw Error(Exit::bad_input, listed(files.source) + ": empty file");
   if (split.target.empty()) throw Error(Exit::bad_input, listed(files.target) + ": empty file");
-  if (split.source.size() != split.target.size()) {
-    throw Error(
-        Exit::bad_input, "source and target differ in the number of lines: {} in {}, {} in {}",
-        split.source.size(), listed(files.source), split.target.size(), listed(files.target));
-  }
+  if (!both)
+    require_equal_lines(split.source.size(), files.source, split.target.size(), files.target);
   return split;
 }
 

@@ -43,9 +43,9 @@ struct Corpus {
 /// Reads the files of `options`, or generates its synthetic pairs. If `valid` or `test` names no
 /// file, its fraction is cut from the end of train: train | valid | test. train keeps floor(n (1 −
 /// valid − test)) of n pairs, or of n bytes of a text, which is cut between characters. Throws
-/// MissingFiles; Error(bad_input) for files that are empty, broken (autograd/io/lines.h) or unequal
-/// in their numbers of lines, and if a fraction leaves a split empty; Error(usage) if the options
-/// are incomplete or contradictory.
+/// MissingFiles; Error(bad_input) for files that are empty or broken (autograd/io/lines.h), for a
+/// source with another number of lines than its target, and if a fraction leaves a split empty;
+/// Error(usage) if the options are incomplete or contradictory.
 Corpus read_corpus(const DataOptions& options, Reads reads, std::uint64_t seed);
 
 /// The options for reading files.

@@ -44,6 +44,23 @@ BOOST_AUTO_TEST_CASE(three_splits_are_read_from_files) {
   BOOST_TEST(corpus.test.source == (Lines{"vier", "fünf"}), boost::test_tools::per_element());
 }
 
+BOOST_AUTO_TEST_CASE(lists_in_different_order_are_refused_although_their_totals_are_equal) {
+  Files f;
+  const std::string two = f.dir.write("two.de", "a\nb\n"),
+                    three = f.dir.write("three.de", "c\nd\ne\n"),
+                    two_en = f.dir.write("two.en", "A\nB\n"),
+                    three_en = f.dir.write("three.en", "C\nD\nE\n");
+  f.options.train = {{two, three}, {three_en, two_en}, {}};
+  expect_error(Exit::bad_input,
+               {"differ in the number of lines: 2 in " + two + ", 3 in " + three_en},
+               [&] { f.read(); });
+  f.options.train.target = {two_en, three_en};
+  BOOST_TEST(f.read().train.target == (Lines{"A", "B", "C", "D", "E"}),
+             boost::test_tools::per_element());
+  f.options.train.target = {f.dir.write("all.en", "A\nB\nC\nD\nE\n")};  // another number of files
+  BOOST_TEST(f.read().train.target.size() == 5u);
+}
+
 BOOST_AUTO_TEST_CASE(wildcard_reads_all_matching_files) {
   Files f;
   for (const char* folder : {"src", "src/a", "src/a/b", "src/.git", "other"})

@@ -28,6 +28,7 @@ TESTS = {
     "torch_loads_weights": "write_torch_case",
     "commands": "heed",
     "commands_resume": "heed",
+    "commands_belong": "heed",
     "commands_folders": "heed",
 }
 SKIPPED = 77  # exit status of a test with a missing dependency, such as PyTorch

@@ -29,17 +29,20 @@ void check_destination(const DerivedRun& run) {
 }
 
 void write_derived_run(const DerivedRun& run, const TrainedModel& original, const Config& config,
-                       const SplitSums& sums, const nlohmann::json& record,
+                       const nlohmann::json& record,
                        const std::function<void(FileWriter&)>& write_model) {
   const RunLock lock = lock_new_run(run.to, run.overwrite);
   const std::vector<CheckpointFile> files{{"model.safetensors", write_model}};
   const std::vector<std::int64_t>& steps = original.weights.steps;
   const std::int64_t step = steps.empty() ? 0 : *std::ranges::max_element(steps);
-  CheckpointFolder(run.to.path).save(step, files, record, true);
+  nlohmann::json state = record;
+  state["trained_with"] = trained_with(RunFolder{run.from}, config);
+  CheckpointFolder(run.to.path).save(step, files, state, true);
   JsonlWriter metrics(run.to.metrics());
   metrics.append(record);
   metrics.sync();
-  begin_run(run.to, config, original.tokenizers, sums, run.command);  // last: completes the run
+  // Completes the run.
+  begin_run(run.to, config, original.tokenizers, recorded_sums(RunFolder{run.from}), run.command);
 }
 
 nlohmann::json record_of(const DerivedRun& run, const TrainedModel& original,

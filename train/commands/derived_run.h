@@ -24,12 +24,12 @@ struct DerivedRun {
 /// also if it contains a run); Error(locked) if another process is using it.
 void check_destination(const DerivedRun& run);
 
-/// Writes the new run: `config`, the original's tokenizers, run.json with `sums`, `record` in
-/// metrics.jsonl, and one checkpoint without optimizer state. The checkpoint consists of
-/// model.safetensors, which `write_model` writes, and state.json with `record`. Its step is that of
-/// the original's weights: the last one if they are an average, 0 if unknown.
+/// Writes the new run: `config`, the original's tokenizers, run.json with the original's
+/// recorded_sums(), `record` in metrics.jsonl, and one checkpoint without optimizer state. The checkpoint consists of
+/// model.safetensors, which `write_model` writes, and state.json with `record` and trained_with().
+/// Its step is that of the original's weights: the last one if they are an average, 0 if unknown.
 void write_derived_run(const DerivedRun& run, const TrainedModel& original, const Config& config,
-                       const SplitSums& sums, const nlohmann::json& record,
+                       const nlohmann::json& record,
                        const std::function<void(FileWriter&)>& write_model);
 
 /// The record of the new run: {"kind": "pruned", "from": "runs/a", "weights": …}.

@@ -16,7 +16,7 @@
 #include "train/loop/rank_start.h"
 #include "train/results/comparison.h"
 #include "train/run/jsonl.h"
-#include "train/run/run_folder.h"
+#include "train/run/run_record.h"
 #include "train/terminal/run_log.h"
 
 namespace heed {
@@ -133,6 +133,24 @@ void refuse_contradictions(const EvalCommand& options, const Config& config, con
   }
 }
 
+/// Warns if a split of the config is not the one that the run has recorded. No warning for a run
+/// without a record of the split, or if the command line changes the data.
+void warn_of_changed_split(const EvalCommand& options, const Subject& subject, const Dataset& data,
+                           const Config& config) {
+  const SplitSums sums = recorded_sums(RunFolder{options.run});
+  const std::string& before = subject.name == "test" ? sums.test : sums.valid;
+  const bool given = std::ranges::any_of(options.overrides, [](const std::string& setting) {
+    return setting.starts_with("data") || setting.starts_with("seed=");
+  });
+  if (given || subject.name == "files" || before.empty() || before == digest_of_samples(data))
+    return;
+  const FilesOptions& files = subject.name == "test" ? config.data.test : config.data.valid;
+  const std::vector<std::string> names = files_in({names_files(files) ? files : config.data.train});
+  print_note(fmt::format(
+      "warning: data.{}: its samples are not those of the run's training (run.json), so the metrics cannot be compared with earlier ones; restore {}",
+      subject.name, names.empty() ? "the data" : fmt::format("{}", fmt::join(names, ", "))));
+}
+
 Subject subject_of(const EvalCommand& options, const Task& task) {
   if (!names_files(options.files)) return split_subject(options, task);
   if (!options.split.empty()) throw Error(Exit::usage, "--split and files cannot be combined");
@@ -168,6 +186,7 @@ int eval_command(const EvalCommand& options) {
     subject = subject_of(options, *opened->task);
     data = opened->task->encode(subject.split, opened->tokenizers, false);
     opened->task->check_evaluable(data, subject.name);
+    warn_of_changed_split(options, subject, data, opened->config);
   });
   const TrainedModel& trained = *opened;
   const Task& task = *trained.task;

@@ -11,6 +11,7 @@
 #include "train/commands/output.h"
 #include "train/commands/trained_model.h"
 #include "train/run/run_folder.h"
+#include "train/terminal/run_log.h"
 
 namespace heed {
 
@@ -125,6 +126,7 @@ int generate_command(const GenerateCommand& options) {
   RecordReader reader = trained.task->read_inputs(options.input);  // before output is created
   write_output(options.output,
                [&](const Sink& sink) { generate_lines(*generator, reader, options, sink); });
+  if (const std::string cut = generator->cut_outputs(); !cut.empty()) print_note("note: " + cut);
   return 0;
 }
 

@@ -62,16 +62,13 @@ int prune_command(const PruneCommand& options) {
     throw Error(Exit::usage, "--share {}: expected a number from 0 to 1", options.share);
   const Config config = read_run_config(RunFolder{options.run}, {}, PluginUse::leave);
   const TrainedModel trained = TrainedModel::open(options.run, options.overrides, options.weights);
-  changes_on_resume(config, trained.config);  // refuses the overrides that `heed resume` refuses
   if (trained.quantised)
     throw Error(Exit::usage, "{} has int8 weights: prune a run before you quantise it",
                 options.run);
   nlohmann::json record = record_of(run, trained, "pruned");
   std::string text;
-  SplitSums sums;
   if (options.heads > 0) {
     const ExperimentData data = trained.task->load(&trained.tokenizers);
-    sums = data.sums;
     text += prune_heads(trained, data, options.heads, record);
   }
   if (options.share > 0) {
@@ -79,7 +76,7 @@ int prune_command(const PruneCommand& options) {
     record["zero_weights"] = zeros;
     text += fmt::format("zero weights: {}\n", zeros);
   }
-  write_derived_run(run, trained, config, sums, record, [&](FileWriter& file) {
+  write_derived_run(run, trained, config, record, [&](FileWriter& file) {
     write_safetensors(file, tensor_views(trained.model->state()), {{"format", "pt"}});
   });
   report_derived_run(run, record, text, options.json);

@@ -34,6 +34,7 @@ int resume_run(const Config& config, const RunFolder& run, const ResumeCommand& 
         "warning: the environment of the run has changed, so the result may differ bitwise: {}",
         change));
   }
+  for (const std::string& warning : data.warnings) run_log.line("warning: " + warning);
   explain_precision(config, run_log);
   std::optional<Trainer> trainer;
   make_trainer(trainer, config, run, data, run_log, world);

@@ -68,7 +68,9 @@ int train_command(const TrainCommand& options) {
   const RunLock lock = lock_new_run(run, options.overwrite);
   begin_run(run, config, data.tokenizers, data.sums, options.command);
   run_log.log_to(run.log());
+  for (const std::string& warning : config.warnings) run_log.log("warning: " + warning);
   run_log.line(trainer->task().describe(data));
+  for (const std::string& warning : data.warnings) run_log.line("warning: " + warning);
   std::int64_t values = 0;
   for (const NamedTensor& p : trainer->model().parameters()) values += p.tensor.size();
   run_log.line(fmt::format("model: {} parameters; {}, {}; run folder {}",

@@ -18,9 +18,10 @@ struct TrainedModel {
   bool quantised = false;  ///< whether the weights file contains int8 matrices
 
   /// Opens a run with the weights `name`, as in find_weights. Prints notes and the name of the
-  /// weights to standard error. Throws Error(usage) if the folder contains no config or if the
-  /// config is invalid, Error(bad_input) if another file is missing, damaged or inconsistent with
-  /// the config.
+  /// weights to standard error. Throws Error(usage) if the folder contains no config, if the
+  /// config is invalid, or if an override changes a key that a run keeps (changes_on_resume);
+  /// Error(bad_input) if another file is missing, damaged or inconsistent with the config, or if the
+  /// weights were trained with other keys or tokenizers (require_fit).
   static TrainedModel open(const std::string& run, const std::vector<std::string>& overrides,
                            const std::string& name);
 

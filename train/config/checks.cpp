@@ -398,6 +398,9 @@ class Checker {
           {"decode.min_length", "decode.max_length"},
           fmt::format("{} is greater than max_length ({})", decode.min_length, decode.max_length));
     }
+    for (const char* key : {"decode.temperature", "decode.top_k", "decode.top_p"})
+      if (!decode.sample && !find_field(key)->is_default(config_))
+        warn({key, "decode.sample"}, "has no effect: set decode.sample to true");
   }
 
   void check_schedule() {
@@ -478,6 +481,12 @@ class Checker {
       add_error({"train.rdrop", "model.memory"},
                 "runs each sequence twice, which a segment memory does not allow; set model.memory "
                 "or train.rdrop to 0");
+    }
+    const DropoutRates& dropout = config_.model->dropout;
+    if (train.rdrop > 0 && dropout.residual + dropout.attention + dropout.activation == 0) {
+      warn(
+          {"train.rdrop", "model.dropout"},
+          "without dropout, both passes of a step are equal: set model.dropout, or train.rdrop to 0");
     }
     for (const char* key : {"train.distill.weight", "train.distill.temperature"})
       if (train.distill.teacher.empty() && !find_field(key)->is_default(config_))

@@ -120,6 +120,7 @@ void Search::restrict(real* logits, const Hypothesis& so_far) const {
 
 void Search::finish(Live done, bool ended) {
   const auto n = static_cast<std::int64_t>(done.hypothesis.tokens.size()) + (ended ? 1 : 0);
+  done.hypothesis.cut = !ended;
   done.hypothesis.score = done.hypothesis.log_prob / length_penalty(n, options_.length_penalty);
   finished_[done.sentence].push_back(std::move(done.hypothesis));
 }
@@ -195,6 +196,11 @@ FrozenModel::FrozenModel(const Model& frozen, DecodePrecision precision)
   }
 }
 
+std::int64_t output_limit(const DecodeOptions& options, std::int64_t positions) {
+  const std::int64_t limit = std::max<std::int64_t>(options.max_length, 1);
+  return positions > 0 ? std::min(limit, positions) : limit;
+}
+
 std::vector<Hypothesis> translate(const FrozenModel& frozen, const Dataset& data,
                                   const DecodeOptions& options, std::uint64_t seed,
                                   const Workers& workers, std::span<const std::int64_t> numbers,
@@ -218,8 +224,7 @@ std::vector<std::vector<Hypothesis>> translate(const FrozenModel& frozen, const 
   std::stable_sort(order.begin(), order.end(), [&](std::int64_t a, std::int64_t b) {
     return data.source_rows(a) > data.source_rows(b);
   });
-  std::int64_t limit = std::max<std::int64_t>(options.max_length, 1);
-  if (model.position_limit() > 0) limit = std::min(limit, model.position_limit());
+  const std::int64_t limit = output_limit(options, model.position_limit());
   const std::int64_t size = batch_size(options, data.size(), request.batches);
   using Found = std::vector<std::vector<Hypothesis>>;  // hypotheses of each sentence of a batch
   const auto translate_batch = [&](std::int64_t number) {

@@ -22,8 +22,11 @@ struct Hypothesis {
   double log_prob = 0;               ///< Σ log p, including </s> if the search reached it
   double score = 0;  ///< log_prob / ((5 + n) / 6)^α, where n is the number of tokens, including
                      ///< </s> if the search reached it (Wu et al. 2016, section 7)
+  bool cut = false;  ///< whether the maximum length ended the hypothesis before </s>
 
-  static auto members(auto& self) { return std::tie(self.tokens, self.log_prob, self.score); }
+  static auto members(auto& self) {
+    return std::tie(self.tokens, self.log_prob, self.score, self.cut);
+  }
 };
 
 /// Extends hypotheses token by token until each is finished. A finished hypothesis keeps its place
@@ -95,6 +98,10 @@ struct FrozenModel {
 /// The default number of batches of translate(). It is independent of the number of threads,
 /// because results that depend on the batches must not depend on the machine.
 inline constexpr std::int64_t usual_batches = 4;
+
+/// The maximum number of tokens of a translation: options.max_length or, if smaller, the number of
+/// positions of the model; 0 positions: no limit.
+std::int64_t output_limit(const DecodeOptions& options, std::int64_t positions);
 
 /// The options of a translation that are not in the config.
 struct TranslateRequest {

@@ -7,8 +7,7 @@
 #include "autograd/base/error.h"
 #include "nn/weights.h"
 #include "train/config/fields.h"
-#include "train/run/checkpoint_folder.h"
-#include "train/run/run_folder.h"
+#include "train/run/run_record.h"
 #include "train/tasks/model.h"
 #include "train/terminal/run_log.h"
 
@@ -76,6 +75,11 @@ Teacher::Teacher(const Config& student, const ExperimentData& data)
     : options_(student.train.distill) {
   const RunFolder run{options_.teacher};
   const Config config = read_run_config(run);
+  const std::filesystem::path folder = find_weights(run, ""), file = folder / "model.safetensors";
+  const Checkpoint weights = check_file(folder, "model.safetensors");
+  for (const std::string& note : check_files(run)) print_note("note: teacher: " + note);
+  require_fit(run, config, weights);
+  print_message("heed: teacher: " + WeightsInfo(folder, weights).text());
   const Tokenizers tokenizers = load_tokenizers(run.path, config);
   require_compatible(student, data.tokenizers, config, tokenizers);
   model_ = build_uninitialised(config, sizes_of(tokenizers));
@@ -85,9 +89,6 @@ Teacher::Teacher(const Config& student, const ExperimentData& data)
   if (limit > 0 && longest > limit)
     refuse(student,
            fmt::format("reads a maximum of {} positions, but a sequence has {}", limit, longest));
-  const std::filesystem::path folder = find_weights(run, ""), file = folder / "model.safetensors";
-  const WeightsInfo weights(folder, check_file(folder, "model.safetensors"));
-  print_message("heed: teacher: " + weights.text());
   load_weights(SafetensorsFile::read(file), model_->state(), file.string());
 }
 

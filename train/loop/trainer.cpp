@@ -105,8 +105,10 @@ Trainer::Trainer(const Config& config, const RunFolder& run, const ExperimentDat
 
 void Trainer::initialise() {
   if (config_.train.init_from.empty()) return;
-  for (const std::string& line : transfer_weights(config_.train.init_from, replica_.model()).text())
-    run_log_.line(line);
+  const TransferReport report = transfer_weights(config_.train.init_from, replica_.model());
+  for (const std::string& changed : changed_keys(config_, report.weights))
+    if (changed.starts_with("model.")) run_log_.line("warning: model.init_from: " + changed);
+  for (const std::string& line : report.text()) run_log_.line(line);
   if (ema_) ema_->restart();
 }
 
@@ -276,6 +278,7 @@ void Trainer::save(bool on_request) {
   const std::vector<CheckpointFile> files = checkpoint_of(replica_, ema_, progress_.step);
   metrics_->sync();
   nlohmann::json state = progress_.json();
+  state["trained_with"] = trained_with(run_, config_);
   if (on_request) state["on_request"] = true;
   checkpoints_.save(progress_.step, files, state,
                     progress_.best && progress_.best_step == progress_.step);
@@ -310,6 +313,7 @@ void Trainer::restore() {
   }
   const nlohmann::json& state = newest.checkpoint->state;
   refuse_copy(run_, state);
+  require_fit(run_, config_, *newest.checkpoint);
   restore_from(newest.checkpoint->folder, replica_, ema_);
   AdaptedProgress saved = adapted(Progress::from(state), progress_, !data_.sums.valid.empty());
   progress_ = std::move(saved.progress);
@@ -364,7 +368,8 @@ WeightsInfo Trainer::choose_weights() {
     choice.mean = deciding_value(validation_metrics().value(), choice.metric);
     run_log_.line(choice.text());
   }
-  choice.is_mean() ? write_average(run_, state, choice.mean_of_steps) : remove_average(run_);
+  choice.is_mean() ? write_average(run_, state, choice.mean_of_steps, trained_with(run_, config_))
+                   : remove_average(run_);
   const std::filesystem::path folder = find_weights(run_, "");
   WeightsInfo weights(folder, check_file(folder, "model.safetensors"));
   if (!choice.is_mean()) load_weights(folder / "model.safetensors", state);

@@ -7,8 +7,7 @@
 
 #include "autograd/base/error.h"
 #include "nn/weights.h"
-#include "train/run/checkpoint_folder.h"
-#include "train/run/run_folder.h"
+#include "train/run/run_record.h"
 
 HEED_BEGIN
 
@@ -53,12 +52,14 @@ std::vector<std::string> TransferReport::text() const {
 }
 
 TransferReport transfer_weights(const std::string& run, Model& model) {
-  const std::filesystem::path folder = find_weights(RunFolder{run}, ""),
-                              path = folder / "model.safetensors";
-  check_file(folder, "model.safetensors");
+  const RunFolder other{run};
+  const std::filesystem::path folder = find_weights(other, ""), path = folder / "model.safetensors";
+  TransferReport result;
+  result.weights = check_file(folder, "model.safetensors");
+  check_files(other);  // throws if a tokenizer has changed
+  require_same_tokenizers(other, result.weights);
   const SafetensorsFile file = SafetensorsFile::read(path);
   Parameters fit;
-  TransferReport result;
   for (NamedTensor& t : model.state()) {
     const bool other_labels = has_other_labels(file, t);
     (other_labels || file.find(t.name) == nullptr ? result.initialised : result.transferred)

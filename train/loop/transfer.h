@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "nn/models/model.h"
+#include "train/run/checkpoint_folder.h"
 
 HEED_BEGIN
 
@@ -14,6 +15,7 @@ struct TransferReport {
   std::vector<std::string> transferred;
   std::vector<std::string> initialised;  ///< tensors of the model that keep their initial values
   std::vector<std::string> unused;       ///< tensors of the file that were not copied
+  Checkpoint weights = {};               ///< the origin of the tensors
 
   /// Up to three lines for the user, which list the tensors of a layer as one name.
   std::vector<std::string> text() const;
@@ -21,8 +23,8 @@ struct TransferReport {
 
 /// Copies from the run's weights (find_weights without a name) the tensors whose names exist in the
 /// model. The output projection is not copied if the number of labels differs. Throws
-/// Error(bad_input) if the run has no weights or is damaged, if the shape of any other tensor
-/// differs, or if no tensor can be copied.
+/// Error(bad_input) if the run has no weights or is damaged or its tokenizer has changed, if the
+/// shape of any other tensor differs, or if no tensor can be copied.
 TransferReport transfer_weights(const std::string& run, Model& model);
 
 /// The parameters whose names match none of the patterns; * matches any characters. Throws

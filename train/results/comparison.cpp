@@ -55,16 +55,17 @@ std::string data_of(const RunGroup& group) {
   return fmt::format("{}", fmt::join(all, "; "));
 }
 
-/// Whether runs with equal seeds were evaluated on the same lines, as far as their records contain
-/// checksums. Runs with different seeds are not compared, because generated data depend on the
-/// seed.
+/// Whether runs were evaluated on the same lines, as far as their records contain checksums. Of runs
+/// with generated data, which depend on the seed, only those with equal seeds are compared.
 bool same_lines(const RunGroup& a, const RunGroup& b) {
   std::map<std::uint64_t, std::string> of_seed;
   for (const RunGroup* group : {&a, &b}) {
     for (const RunResult* run : group->runs) {
       if (!run->record.is_object() || !run->record.contains("lines")) continue;
       const std::string& lines = run->record["lines"].get_ref<const std::string&>();
-      if (of_seed.try_emplace(run->config.seed, lines).first->second != lines) return false;
+      const bool generated = run->config.data.synthetic.name != SyntheticKind::none;
+      const std::uint64_t seed = generated ? run->config.seed : 0;
+      if (of_seed.try_emplace(seed, lines).first->second != lines) return false;
     }
   }
   return true;

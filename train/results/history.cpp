@@ -15,8 +15,9 @@ namespace heed {
 namespace {
 
 /// Fields of a record that are not drawn as curves.
-constexpr std::array<std::string_view, 8> places{
-    "step", "seconds", "epoch", "tokens", "target_tokens", "sentences", "beam", "decode_seconds"};
+constexpr std::array<std::string_view, 9> places{"step",   "seconds",        "epoch",
+                                                 "tokens", "target_tokens",  "sentences",
+                                                 "beam",   "decode_seconds", "cut_outputs"};
 
 using Curves = std::map<std::string, std::vector<Point>>;
 

@@ -68,12 +68,13 @@ std::vector<std::int64_t> load_average(const CheckpointFolder& checkpoints,
 }
 
 void write_average(const RunFolder& run, std::span<const NamedTensor> parameters,
-                   const std::vector<std::int64_t>& steps) {
+                   const std::vector<std::int64_t>& steps, const nlohmann::json& trained_with) {
   const std::vector<CheckpointFile> content{
       {"model.safetensors", [&](FileWriter& file) {
          write_safetensors(file, tensor_views(parameters), {{"format", "pt"}});
        }}};
-  write_files(run.average(), steps.front(), content, {{"mean_of_steps", steps}});
+  write_files(run.average(), steps.front(), content,
+              {{"mean_of_steps", steps}, {"trained_with", trained_with}});
 }
 
 void remove_average(const RunFolder& run) {

@@ -23,9 +23,9 @@ std::vector<std::int64_t> load_average(const CheckpointFolder& checkpoints,
                                        std::span<const NamedTensor> parameters,
                                        std::vector<std::string>& notes);
 
-/// Writes the parameters (the mean of these steps) to RUN/average.
+/// Writes the parameters (the mean of these steps) to RUN/average, with trained_with() of the run.
 void write_average(const RunFolder& run, std::span<const NamedTensor> parameters,
-                   const std::vector<std::int64_t>& steps);
+                   const std::vector<std::int64_t>& steps, const nlohmann::json& trained_with);
 /// Removes RUN/average, if it exists.
 void remove_average(const RunFolder& run);
 

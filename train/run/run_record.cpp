@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <ctime>
 #include <fstream>
 #include <optional>
@@ -16,6 +17,7 @@
 #include "autograd/io/utf8.h"
 #include "autograd/kernels/fast/gemm/blas_kernel.h"
 #include "autograd/kernels/gemm.h"
+#include "train/config/fields.h"
 #include "train/config/plugins.h"
 #include "train/fetch/subprocess.h"
 #include "train/run/blas_choice.h"
@@ -104,6 +106,27 @@ std::string text_at(const nlohmann::json& record, const std::string& path) {
   return record.contains(at) && record[at].is_string() ? record[at].get<std::string>() : "";
 }
 
+/// The possible names of tokenizer files in a run folder.
+std::vector<std::string> tokenizer_names() {
+  std::vector<std::string> names;
+  for (const char* side : {"tokenizer", "source", "target"})
+    for (const char* kind : {".model", ".vocab"}) names.push_back(std::string(side) + kind);
+  return names;
+}
+
+/// Whether a key determines how a model uses its weights. The exceptions among the keys that a run
+/// keeps state how its weights begin, or how a tokenizer is found or learned, whose file decides.
+bool gives_meaning(const Field& field) {
+  constexpr std::array exceptions{
+      "model.init",      "model.init_std",         "model.init_from",
+      "model.freeze",    "tokenizer.algorithm",    "tokenizer.vocab_size",
+      "tokenizer.model", "tokenizer.source_model", "tokenizer.target_model"};
+  const bool has_section =
+      field.key == "task" || field.key.starts_with("model.") || field.key.starts_with("tokenizer.");
+  return has_section && !field.resume_refusal.empty() &&
+         std::ranges::find(exceptions, field.key) == exceptions.end();
+}
+
 }  // namespace
 
 std::string teacher_sum(const Config& config) {
@@ -128,6 +151,14 @@ void begin_run(const RunFolder& run, const Config& config, const Tokenizers& tok
   write_file_durably(run.config(), yaml);  // written last: a folder with a config is a run
 }
 
+SplitSums recorded_sums(const RunFolder& run) {
+  std::string why;
+  const auto record = find_record(run, why);
+  if (!record) return {};
+  return {text_at(*record, "/data/train"), text_at(*record, "/data/valid"),
+          text_at(*record, "/data/test")};
+}
+
 void adopt_config(const RunFolder& run, Config config, const SplitSums& sums) {
   config.threads = read_run_config(run, {}, PluginUse::leave).threads;
   const std::string yaml = write_yaml(config);
@@ -147,19 +178,67 @@ std::vector<std::string> check_files(const RunFolder& run) {
   const auto record = find_record(run, why);
   if (!record)
     return {why + "; tokenizers and data cannot be compared with those of the original run"};
-  for (const char* side : {"tokenizer", "source", "target"}) {
-    for (const char* kind : {".model", ".vocab"}) {
-      const std::string name = std::string(side) + kind,
-                        before = text_at(*record, "/files/" + name);
-      if (before.empty() || sha256_file(run.path / name) == before) continue;
-      throw Error(Exit::bad_input,
-                  "{}: its content has changed (its SHA-256 is not that in run.json)",
-                  (run.path / name).string());
-    }
+  for (const std::string& name : tokenizer_names()) {
+    const std::string before = text_at(*record, "/files/" + name);
+    if (before.empty() || sha256_file(run.path / name) == before) continue;
+    throw Error(Exit::bad_input,
+                "{}: its content has changed (its SHA-256 is not that in run.json)",
+                (run.path / name).string());
   }
   const std::string before = text_at(*record, "/files/config.yaml");
   if (before.empty() || sha256_file(run.config()) == before) return {};
   return {run.config().string() + ": it was edited after the run began"};
+}
+
+nlohmann::json trained_with(const RunFolder& run, const Config& config) {
+  nlohmann::json record{{"keys", nlohmann::json::object()},
+                        {"tokenizers", nlohmann::json::object()}};
+  for (const Field& field : fields())
+    if (gives_meaning(field)) record["keys"][field.key] = field.print(config);
+  for (const std::string& name : tokenizer_names())
+    if (path_exists(run.path / name)) record["tokenizers"][name] = sha256_file(run.path / name);
+  return record;
+}
+
+std::vector<std::string> changed_keys(const Config& config, const Checkpoint& weights) {
+  std::vector<std::string> changed;
+  for (const Field& field : fields()) {
+    if (!gives_meaning(field)) continue;
+    // A key that the record lacks is newer than the weights.
+    const std::string before = text_at(weights.state, "/trained_with/keys/" + field.key),
+                      now = field.print(config);
+    if (!before.empty() && before != now)
+      changed.push_back(fmt::format("{} is {}, but the weights in {} were trained with {}",
+                                    field.key, now, weights.folder.string(), before));
+  }
+  return changed;
+}
+
+std::vector<std::string> changed_tokenizers(const RunFolder& run, const Checkpoint& weights) {
+  std::vector<std::string> changed;
+  for (const std::string& name : tokenizer_names()) {
+    const std::string before = text_at(weights.state, "/trained_with/tokenizers/" + name);
+    const std::filesystem::path file = run.path / name;
+    if (!before.empty() && sha256_file(file) != before)
+      changed.push_back(
+          fmt::format("{}: not the tokenizer that the weights in {} were trained with "
+                      "(its SHA-256 differs)",
+                      file.string(), weights.folder.string()));
+  }
+  return changed;
+}
+
+void require_same_tokenizers(const RunFolder& run, const Checkpoint& weights) {
+  if (const std::vector<std::string> changed = changed_tokenizers(run, weights); !changed.empty())
+    throw Error(Exit::bad_input, "{}: restore the file", fmt::join(changed, "; "));
+}
+
+void require_fit(const RunFolder& run, const Config& config, const Checkpoint& weights) {
+  if (const std::vector<std::string> changed = changed_keys(config, weights); !changed.empty())
+    throw Error(Exit::bad_input,
+                "{}: {}: restore the value; other values need a new run (heed train)",
+                run.config().string(), fmt::join(changed, "; "));
+  require_same_tokenizers(run, weights);
 }
 
 std::vector<std::string> changed_plugins(const RunFolder& run, const Config& config) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "data/tokenizers/tokenizer.h"
+#include "train/run/checkpoint_folder.h"
 #include "train/run/run_folder.h"
 
 namespace heed {
@@ -29,6 +30,9 @@ std::string teacher_sum(const Config& config);
 void begin_run(const RunFolder& run, const Config& config, const Tokenizers& tokenizers,
                const SplitSums& sums, const std::vector<std::string>& command);
 
+/// The SHA-256 of the samples of each split in run.json; "" where it has none.
+SplitSums recorded_sums(const RunFolder& run);
+
 /// Replaces the config of a resumed run (except the number of threads), and in run.json the seed,
 /// shards, plugins, teacher and data, so that later commands need no overrides.
 void adopt_config(const RunFolder& run, Config config, const SplitSums& sums);
@@ -37,6 +41,24 @@ void adopt_config(const RunFolder& run, Config config, const SplitSums& sums);
 /// then refer to different tokens. Returns notes for the user, for example that config.yaml was
 /// edited, or that nothing can be compared because run.json is missing or broken.
 std::vector<std::string> check_files(const RunFolder& run);
+
+/// What the run's weights are trained with, for the state of its checkpoints: the values of the keys
+/// that determine how a model uses its weights ({"keys": {"model.heads": "4", …}}), and the SHA-256
+/// of the tokenizers' files in the run's folder ({"tokenizers": {"tokenizer.vocab": "…"}}).
+nlohmann::json trained_with(const RunFolder& run, const Config& config);
+
+/// The keys of the config with other values than those that the weights in this checkpoint were
+/// trained with, one sentence each. Empty for weights of an earlier version of heed, whose state
+/// lacks trained_with().
+std::vector<std::string> changed_keys(const Config& config, const Checkpoint& weights);
+/// The tokenizers of the run that are not those that its weights were trained with, one sentence
+/// each, with the file.
+std::vector<std::string> changed_tokenizers(const RunFolder& run, const Checkpoint& weights);
+/// Throws Error(bad_input) if there are changed_tokenizers().
+void require_same_tokenizers(const RunFolder& run, const Checkpoint& weights);
+/// Throws Error(bad_input) if there are changed_keys() in the config of the run, or
+/// changed_tokenizers().
+void require_fit(const RunFolder& run, const Config& config, const Checkpoint& weights);
 
 /// A sentence for each plugin of this config that differs from those in run.json. Empty if run.json
 /// is missing or broken or has no list of plugins.

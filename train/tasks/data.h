@@ -18,7 +18,11 @@ struct ExperimentData {
   /// their SHA-256. Images, videos, sounds and features are hashed instead of the source lines that
   /// name them. "" for an empty split.
   std::string valid_lines, test_lines;
+  std::vector<std::string> warnings = {};  ///< data_warnings()
 };
+
+/// SHA-256 of the encoded samples of a split, as in SplitSums; "" for an empty split.
+std::string digest_of_samples(const Dataset& encoded);
 
 /// The checksum of a split for ExperimentData::valid_lines and test_lines. `encoded`: the same split,
 /// encoded.

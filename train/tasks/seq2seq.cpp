@@ -15,6 +15,15 @@ HEED_BEGIN
 
 namespace {
 
+/// "3 of 20 outputs were cut at 12 tokens (decode.max_length)"; empty if none was.
+std::string cut_text(std::int64_t cut, std::int64_t outputs, const Config& config) {
+  if (cut == 0) return "";
+  const std::int64_t limit = output_limit(config.decode, model_sizes(config).positions);
+  return fmt::format(
+      "{} of {} outputs were cut at {} tokens ({})", cut, outputs, limit,
+      limit < config.decode.max_length ? "model.max_positions" : "decode.max_length");
+}
+
 class Translations final : public Generator {
  public:
   Translations(const Task& task, const LoadedModel& trained, std::uint64_t seed)
@@ -56,8 +65,14 @@ class Translations final : public Generator {
       }
       line_of.push_back(i);
       numbers.push_back(number);
-      if (!request.prefixes.empty())
-        prefixes.push_back(trained_.tokenizers.target->encode(prepared(request.prefixes[i])));
+      if (request.prefixes.empty()) continue;
+      prefixes.push_back(trained_.tokenizers.target->encode(prepared(request.prefixes[i])));
+      const std::int64_t limit = output_limit(task_.config().decode, model_.model.position_limit());
+      if (std::ssize(prefixes.back()) > limit)
+        throw Error(Exit::bad_input,
+                    "--prefix: line {} has {} tokens, but an output has at most {}; raise "
+                    "decode.max_length (--max-length)",
+                    number + 1, prefixes.back().size(), limit);
     }
     const std::vector<std::vector<Hypothesis>> found =
         translate(model_, source, task_.config().decode, seed_, trained_.team,
@@ -67,6 +82,8 @@ class Translations final : public Generator {
     for (std::size_t k = 0; k < found.size(); ++k) {
       all[line_of[k]].clear();
       for (const Hypothesis& h : found[k]) {
+        ++outputs_;
+        cut_ += h.cut ? 1 : 0;
         const Tokenizer& tokenizer = *trained_.tokenizers.target;
         all[line_of[k]].push_back({one_line(marks ? tokenizer.decode_with_specials(h.tokens)
                                                   : tokenizer.decode(h.tokens)),
@@ -75,6 +92,8 @@ class Translations final : public Generator {
     }
     return all;
   }
+
+  std::string cut_outputs() const override { return cut_text(cut_, outputs_, task_.config()); }
 
  private:
   /// The number of batches: in bf16, where the result depends on it, the default; otherwise, one
@@ -89,6 +108,7 @@ class Translations final : public Generator {
   const LoadedModel trained_;
   FrozenModel model_;
   std::uint64_t seed_;
+  std::int64_t outputs_ = 0, cut_ = 0;
 };
 
 class Seq2SeqTask : public Task {
@@ -132,10 +152,15 @@ class Seq2SeqTask : public Task {
     }
     const auto begin = std::chrono::steady_clock::now();
     const FrozenModel frozen(trained.model, options.precision);
-    for (const Hypothesis& h : translate(frozen, data, options, config_.seed, trained.workers()))
+    std::int64_t cut = 0;
+    for (const Hypothesis& h : translate(frozen, data, options, config_.seed, trained.workers())) {
       e.outputs.push_back(trained.tokenizers.target->decode(h.tokens));
+      cut += h.cut ? 1 : 0;
+    }
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
     e.notes["beam"] = options.beam;
+    e.notes["cut_outputs"] = cut;
+    if (cut > 0) e.details.push_back(cut_text(cut, std::ssize(e.outputs), config_));
     if (!e.outputs.empty()) e.notes["decode_seconds"] = took.count();
     judge(e, data.target_lines, request.pretokenised);
     judge_parts(e, data);

@@ -15,6 +15,7 @@
 #include "train/decode/model_input.h"
 #include "train/fetch/fetch.h"
 #include "train/run/run_folder.h"
+#include "train/tasks/data_warnings.h"
 #include "train/terminal/run_log.h"
 
 HEED_BEGIN
@@ -41,23 +42,6 @@ std::unique_ptr<Task> make_task(const Config& config) {
   return Tasks::of(config.task)(config);
 }
 
-namespace {
-
-/// SHA-256 of the encoded samples of a split; empty for an empty split.
-std::string digest(const Dataset& data) {
-  if (data.empty()) return "";
-  Sha256 sum;
-  for (const Sequences* side : {&data.source, &data.target}) {
-    sum.update(std::as_bytes(std::span(side->ids)));
-    sum.update(std::as_bytes(std::span(side->offsets)));
-  }
-  sum.update(std::as_bytes(std::span(data.stream)));
-  for (const std::int64_t input : data.input_of) data.inputs->add_to(sum, input);
-  return sum.hex();
-}
-
-}  // namespace
-
 ExperimentData Task::load(const Tokenizers* tokenizers) const {
   const Corpus corpus = read();
   ExperimentData data;
@@ -70,10 +54,12 @@ ExperimentData Task::load(const Tokenizers* tokenizers) const {
   };
   data.valid = evaluated(corpus.valid, "data.valid");
   data.test = evaluated(corpus.test, "data.test");
-  data.sums = {digest(data.train), digest(data.valid), digest(data.test)};
+  data.sums = {digest_of_samples(data.train), digest_of_samples(data.valid),
+               digest_of_samples(data.test)};
   data.valid_lines = digest_of_lines(corpus.valid, data.valid);
   data.test_lines = digest_of_lines(corpus.test, data.test);
   const BatchStream check(data.train, batch_options(config_));  // throws if there are no samples
+  data.warnings = data_warnings(config_, corpus, data);
   return data;
 }
 
@@ -376,6 +362,18 @@ std::string Generator::continuation(const std::string&, const TextCallback&) {
 HEED_END
 
 namespace heed {
+
+std::string digest_of_samples(const Dataset& data) {
+  if (data.empty()) return "";
+  Sha256 sum;
+  for (const Sequences* side : {&data.source, &data.target}) {
+    sum.update(std::as_bytes(std::span(side->ids)));
+    sum.update(std::as_bytes(std::span(side->offsets)));
+  }
+  sum.update(std::as_bytes(std::span(data.stream)));
+  for (const std::int64_t input : data.input_of) data.inputs->add_to(sum, input);
+  return sum.hex();
+}
 
 std::string digest_of_lines(const Split& split, const Dataset& encoded) {
   if (split.empty()) return "";

@@ -75,6 +75,9 @@ class Generator {
   /// The prompt and its continuation. `on_text`, if set, receives the text in pieces, each as soon
   /// as it is final. Throws Error(usage) if the task does not continue prompts.
   virtual std::string continuation(const std::string& prompt, const TextCallback& on_text);
+  /// A sentence if outputs so far were cut at their maximum length; otherwise empty. Language models
+  /// continue a text without an end, so theirs do not count.
+  virtual std::string cut_outputs() const { return ""; }
 };
 
 class Task {

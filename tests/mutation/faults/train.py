@@ -310,3 +310,18 @@ fault("average: begins one checkpoint late", "train/run/average.cpp",
       "(last_step + 4) / 5;",
       "last_step / 5;",
       "training:trainer")
+
+fault("weights: a config edited by hand is not compared with them", "train/commands/trained_model.cpp",
+      "    require_fit(folder, trained.config, checkpoint);\n",
+      "",
+      "commands_belong")
+
+fault("outputs: those that end with </s> are counted as cut", "train/decode/search.cpp",
+      "done.hypothesis.cut = !ended;",
+      "done.hypothesis.cut = ended;",
+      "commands_belong")
+
+fault("data warnings: the share of a split's own lines instead of the repeated ones", "train/tasks/data_warnings.cpp",
+      "if (repeated <= max_share * bytes) return;",
+      "if (repeated < bytes) return;",
+      "commands_belong")

@@ -215,6 +215,12 @@ BOOST_AUTO_TEST_CASE(metrics_measured_on_different_lines_are_not_compared) {
              "model.heads=2: exact match was measured on other lines");
   runs.results[0].config.seed = 2;  // generated data depend on the seed
   BOOST_TEST(verdict_with(R"(,"lines":"cd")") == same);
+  for (RunResult& result : runs.results) {  // files do not
+    result.config.data.synthetic.name = SyntheticKind::none;
+    result.config.data.train = {{"a.de"}, {"a.en"}, {}};
+  }
+  BOOST_TEST(Comparison(runs.results).verdicts().at(0) ==
+             "model.heads=2: exact match was measured on other lines");
 }
 
 BOOST_AUTO_TEST_CASE(field_of_the_wrong_type_is_refused_with_its_name) {

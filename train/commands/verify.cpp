@@ -1,0 +1,306 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <optional>
+#include <set>
+
+#include "autograd/base/error.h"
+#include "autograd/io/message_text.h"
+#include "autograd/io/utf8.h"
+#include "train/commands/command_line.h"
+#include "train/config/fields.h"
+#include "train/config/problems.h"
+#include "train/run/jsonl.h"
+#include "train/run/run_lock.h"
+#include "train/run/run_record.h"
+#include "train/terminal/run_log.h"
+
+namespace heed {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+struct VerifyCommand {
+  std::string run;
+  bool json = false;
+};
+
+/// Text of a foreign folder for a terminal.
+std::string printable(const std::string& text) { return shown(text, 1000); }
+
+/// What `heed verify` finds out about a run folder. It reads files, and neither follows links nor
+/// loads a library.
+class Verification {
+ public:
+  explicit Verification(RunFolder run) : run_(std::move(run)) {
+    check_entries();
+    if (has_links_) {
+      notes_.emplace_back("no file was read, because of the links and special files: remove them");
+      return;
+    }
+    read_config_file();
+    attempt([&] {
+      for (const std::string& note : check_files(run_)) add(note);
+    });
+    for (const fs::path& file : {run_.metrics(), run_.outputs(), run_.evaluations()})
+      if (is_regular(file)) attempt([&] { read_jsonl(file); });
+    check_weights();
+  }
+
+  const std::vector<std::string>& findings() const { return findings_; }
+
+  nlohmann::json json() const {
+    return {{"run", run_.path.string()},
+            {"whole", findings_.empty()},
+            {"findings", findings_},
+            {"notes", notes_},
+            {"origin", origin()},
+            {"checkpoints", steps_},
+            {"loads", loads_}};
+  }
+
+  std::string text() const {
+    std::string text = fmt::format("{}: {}\n", printable(run_.path.string()),
+                                   findings_.empty() ? "whole" : "not whole");
+    const auto row = [&](const std::string& name, const nlohmann::json& value) {
+      const std::string shown_value = value.is_string() ? value.get<std::string>() : value.dump();
+      text += fmt::format("  {:<12}{}\n", name, printable(shown_value));
+    };
+    const nlohmann::json facts = origin();
+    for (const auto& [key, value] : facts.items()) row(key, value);
+    row("checkpoints", fmt::format("{}", fmt::join(steps_, ", ")));
+    for (const auto& [key, values] : loads_.items())
+      for (const nlohmann::json& value : values) {
+        if (!value.is_object()) {
+          row(key, value);
+          continue;
+        }
+        row(key,
+            fmt::format("{} (SHA-256 {})", value.value("file", ""), value.value("sha256", "")));
+      }
+    for (const std::string& note : notes_) text += fmt::format("note: {}\n", printable(note));
+    for (const std::string& finding : findings_)
+      text += fmt::format("finding: {}\n", printable(finding));
+    return text;
+  }
+
+ private:
+  void add(const std::string& finding) { findings_.push_back(one_line(finding)); }
+
+  /// Calls `check`, whose error is a finding.
+  template <class Check>
+  void attempt(const Check& check) {
+    try {
+      check();
+    } catch (const Error& error) {
+      add(error.what());
+    }
+  }
+
+  static bool is_regular(const fs::path& path) {
+    std::error_code ignored;
+    return fs::is_regular_file(fs::symlink_status(path, ignored));
+  }
+
+  /// Links, special files, and files that no run contains.
+  void check_entries() {
+    std::set<fs::path> own{run_.path / "checkpoints", run_.path / "reports"};
+    for (const fs::path file : files_of(run_))
+      if (file.parent_path() == run_.config().parent_path()) own.insert(file);
+    for (const std::int64_t step : CheckpointFolder(run_.path).steps())
+      own.insert(CheckpointFolder(run_.path).folder_of(step));
+    const auto belongs = [&](const fs::path& path, const fs::path& inside, bool file) {
+      const fs::path top = *inside.begin();
+      if (own.contains(path) || top == "tensorboard" || top == "reports") return true;
+      return file && inside != top && path.parent_path().filename() != "checkpoints" &&
+             own.contains(
+                 path.parent_path());  // a file of a checkpoint, whose sum is checked later
+    };
+    std::error_code error;
+    fs::recursive_directory_iterator entry(run_.path, error);
+    for (; !error && entry != fs::recursive_directory_iterator(); entry.increment(error)) {
+      const fs::path path = entry->path(), inside = path.lexically_relative(run_.path);
+      const fs::file_status status = entry->symlink_status(error);
+      if (fs::is_symlink(status)) {
+        check_link(path, inside);
+      } else if (inside == "best" || inside == "last") {  // a copy made without links
+        attempt([&] { CheckpointFolder(run_.path).check_links(); });
+        entry.disable_recursion_pending();
+      } else if (!fs::is_regular_file(status) && !fs::is_directory(status)) {
+        has_links_ = true;
+        add(fmt::format("{}: neither a file nor a folder", path.string()));
+      } else if (!belongs(path, inside, fs::is_regular_file(status))) {
+        add(fmt::format("{}: heed does not write this {}", path.string(),
+                        fs::is_directory(status) ? "folder" : "file"));
+        entry.disable_recursion_pending();
+      }
+    }
+    if (error) add(fmt::format("{}: {}", run_.path.string(), error.message()));
+  }
+
+  void check_link(const fs::path& path, const fs::path& inside) {
+    std::error_code error;
+    const std::string target = fs::read_symlink(path, error).string();
+    const auto step = CheckpointFolder(run_.path).linked(inside.string());
+    if ((inside != "best" && inside != "last") || !step ||
+        target != (fs::path("checkpoints") / fs::path(target).filename()).string()) {
+      has_links_ = true;
+      add(fmt::format("{}: a link to {}; a run has only the links best and last, to checkpoints",
+                      path.string(), target));
+      return;
+    }
+    if (!fs::is_directory(fs::symlink_status(run_.path / target, error)))
+      add(fmt::format("{}: a link to {}, which is missing", path.string(), target));
+  }
+
+  /// Reads the config without its plugins. A name that only a plugin registers makes it unreadable;
+  /// its plugins are then those of run.json.
+  void read_config_file() {
+    attempt([&] { record_ = read_run_json(run_); });
+    std::vector<std::string> plugins;
+    try {
+      config_ = read_run_config(run_, {}, PluginUse::leave);
+      plugins = config_->plugins;
+      for (const FilesOptions* files :
+           {&config_->data.train, &config_->data.valid, &config_->data.test})
+        for (const auto* side : {&files->source, &files->target, &files->text})
+          for (const std::string& file : *side) loads_["data"].push_back(file);
+      if (const std::string& teacher = config_->train.distill.teacher; !teacher.empty())
+        loads_["teacher"].push_back(teacher);
+      if (const std::string& other = config_->train.init_from; !other.empty())
+        loads_["init_from"].push_back(other);
+    } catch (const Error& error) {
+      for (const nlohmann::json& plugin : recorded_plugins())
+        plugins.push_back(plugin.value("file", ""));
+      if (plugins.empty()) return add(error.what());
+      notes_.push_back(
+          fmt::format("config.yaml is not compared with the weights, because it cannot "
+                      "be read without its plugins: {}",
+                      one_line(error.what())));
+    }
+    for (const std::string& file : plugins) add_plugin(file);
+  }
+
+  nlohmann::json recorded_plugins() const {
+    nlohmann::json all = nlohmann::json::array();
+    if (record_.is_object() && record_.contains("plugins") && record_.at("plugins").is_array())
+      for (const nlohmann::json& plugin : record_.at("plugins"))
+        if (plugin.is_object() && plugin.contains("file") && plugin.at("file").is_string() &&
+            plugin.contains("sha256") && plugin.at("sha256").is_string())
+          all.push_back(plugin);
+    return all;
+  }
+
+  void add_plugin(const std::string& file) {
+    std::string sum = "unreadable";
+    try {
+      sum = sha256_file(fs::absolute(file));
+    } catch (const Error& error) {
+      notes_.push_back(fmt::format("plugin {}", error.what()));
+    }
+    const nlohmann::json recorded = recorded_plugins();
+    const bool known = std::ranges::any_of(
+        recorded, [&](const nlohmann::json& plugin) { return plugin.at("sha256") == sum; });
+    if (!known && sum != "unreadable")
+      add(fmt::format("plugin {}: not the library that the run was started with", file));
+    loads_["plugin"].push_back({{"file", file}, {"sha256", sum}});
+  }
+
+  void check_weights() {
+    std::vector<Checkpoint> all;
+    attempt([&] {
+      const CheckpointFolder checkpoints(run_.path);
+      for (const std::int64_t step : checkpoints.steps()) {
+        const fs::path folder = checkpoints.folder_of(step);
+        std::error_code ignored;
+        if (fs::is_symlink(fs::symlink_status(folder, ignored))) continue;  // reported as a link
+        steps_.push_back(step);
+        attempt([&] { all.push_back(checked(folder, open_checkpoint(folder))); });
+      }
+      if (steps_.empty()) add(fmt::format("{}: no checkpoint", run_.path.string()));
+    });
+    std::error_code ignored;
+    if (fs::is_directory(fs::symlink_status(run_.average(), ignored)))
+      attempt([&] {
+        all.push_back(checked(run_.average(), check_file(run_.average(), "model.safetensors")));
+      });
+    for (const Checkpoint& weights : all) {
+      if (config_)
+        for (const std::string& changed : changed_keys(*config_, weights))
+          add(fmt::format("{}: {}", run_.config().string(), changed));
+      attempt([&] {
+        for (const std::string& changed : changed_tokenizers(run_, weights)) add(changed);
+      });
+    }
+  }
+
+  /// Checks that a checkpoint contains no file without a sum. Returns the checkpoint.
+  Checkpoint checked(const fs::path& folder, Checkpoint checkpoint) {
+    std::error_code ignored;
+    for (const auto& entry : fs::directory_iterator(folder, ignored)) {
+      const std::string name = entry.path().filename().string();
+      if (name != "state.json") attempt([&] { check_file(folder, name); });
+    }
+    return checkpoint;
+  }
+
+  /// The facts of run.json that do not depend on the machine.
+  nlohmann::json origin() const {
+    nlohmann::json facts = nlohmann::json::object();
+    for (const char* key : {"version", "started", "revision", "seed", "shards", "compiler", "blas"})
+      if (record_.is_object() && record_.contains(key)) facts[key] = record_.at(key);
+    if (record_.is_object() && record_.contains("command") && record_.at("command").is_array()) {
+      std::string command;
+      for (const nlohmann::json& word : record_.at("command"))
+        if (word.is_string()) command += (command.empty() ? "" : " ") + word.get<std::string>();
+      facts["command"] = command;
+    }
+    if (config_) facts["task"] = find_field("task")->print(*config_);
+    return facts;
+  }
+
+  RunFolder run_;
+  std::optional<Config> config_;
+  nlohmann::json record_, loads_ = nlohmann::json::object();
+  std::vector<std::int64_t> steps_;
+  std::vector<std::string> findings_, notes_;
+  bool has_links_ = false;  // whether links, pipes or devices take the place of files
+};
+
+int verify_command(const VerifyCommand& options) {
+  const RunFolder run{options.run};
+  if (!path_exists(run.config()))
+    throw Error(Exit::usage, "{}: not a run (there is no config.yaml)", options.run);
+  RunLock::refuse_if_held(run.path);
+  const Verification verification(run);
+  if (options.json)
+    fmt::print("{}\n",
+               verification.json().dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+  else
+    fmt::print("{}", verification.text());
+  return verification.findings().empty() ? 0 : static_cast<int>(Exit::bad_input);
+}
+
+}  // namespace
+
+void add_verify(CommandLine& line) {
+  const auto [command, options] = add_command<VerifyCommand>(
+      line, "verify", Needs::files, "whether a run folder is whole, and what it loads",
+      verify_command);
+  add_argument(command, "RUN", options->run, "run folder, such as runs/dates")->required();
+  add_json(command, options->json, "the findings");
+  command->footer(
+      "For a run folder from somewhere else: checks the checksums of all checkpoints, that weights,\n"
+      "config and tokenizers belong together, and that the folder contains no links, devices or\n"
+      "foreign files. Lists where the run is from and the libraries and files that other commands\n"
+      "would load, without loading any of them. The exit status is 0 if the folder is whole, and 3\n"
+      "if there is a finding. The checksums show accidents, not fraud: only load plugins that you\n"
+      "trust.\n"
+      "Examples:\n"
+      "  tar -xf dates.tar && heed verify dates\n"
+      "  heed verify runs/dates --json");
+}
+
+}  // namespace heed

@@ -1,0 +1,139 @@
+#include "train/tasks/data_warnings.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+#include <unordered_map>
+
+#include "autograd/io/lines.h"
+#include "autograd/io/message_text.h"
+
+namespace heed {
+
+namespace {
+
+using Warnings = std::vector<std::string>;
+
+void add_missing_parts(const Config& config, const Split& train, const Dataset& encoded,
+                       Warnings& warnings) {
+  for (std::size_t i = 0; i < train.parts.size(); ++i) {
+    const auto& [name, size] = train.parts[i];
+    if (i < encoded.parts.size() && encoded.parts[i].size > 0) continue;
+    warnings.push_back(
+        size == 0
+            ? fmt::format("data.train: part \"{}\" of the mixture has no line, so the model "
+                          "does not learn it: remove it, or give it data",
+                          name)
+            : fmt::format("data.train: part \"{}\" of the mixture is left out, because each of "
+                          "its {} lines is empty or too long: raise data.max_length ({})",
+                          name, size, config.data.max_length));
+  }
+}
+
+/// The first word of the lines that contains an unknown token.
+template <class Lines>
+std::string unknown_word(const Lines& lines, const Tokenizer& tokenizer) {
+  const auto is_unknown = [&](std::string_view text) {
+    const std::vector<std::int32_t> ids = tokenizer.encode(text);
+    return std::ranges::find(ids, Tokenizer::unk) != ids.end();
+  };
+  for (const std::string_view line : lines) {
+    if (!is_unknown(line)) continue;
+    for (std::size_t begin = 0; begin < line.size();) {
+      const std::size_t end = std::min(line.find_first_of(" \t\n", begin), line.size());
+      const std::string_view word = line.substr(begin, end - begin);
+      if (!word.empty() && is_unknown(word)) return std::string(word);
+      begin = end + 1;
+    }
+    return std::string(line);
+  }
+  return "";
+}
+
+/// `key` names the lines, which `ids` encode.
+template <class Lines>
+void add_unknown(const std::string& key, const Lines& lines, const std::vector<std::int32_t>& ids,
+                 const Tokenizer& tokenizer, Warnings& warnings) {
+  constexpr double max_share = 0.01;  // tokenizers leave out rare characters and words
+  const auto unknown = static_cast<double>(std::ranges::count(ids, Tokenizer::unk)),
+             all = static_cast<double>(std::ssize(ids) - std::ranges::count(ids, Tokenizer::eos));
+  if (unknown <= max_share * all) return;
+  warnings.push_back(fmt::format(
+      "{}: the tokenizer does not know {:.1f} % of the tokens, such as \"{}\", so the model cannot "
+      "distinguish them: use a tokenizer that was learned from such text, or tokenizer.kind: byte",
+      key, 100 * unknown / all, excerpt(unknown_word(lines, tokenizer), 40)));
+}
+
+void add_unknown(const std::string& split, const Split& lines, const Dataset& encoded,
+                 const Tokenizers& tokenizers, Warnings& warnings) {
+  if (!lines.text.empty())
+    return add_unknown(split + ".text", text_lines(lines.text), encoded.stream, *tokenizers.target,
+                       warnings);
+  const bool pairs = !lines.target.empty();
+  add_unknown(split + (pairs ? ".source" : ".text"), lines.source, encoded.source.ids,
+              *tokenizers.source, warnings);
+  if (pairs)
+    add_unknown(split + ".target", lines.target, encoded.target.ids, *tokenizers.target, warnings);
+}
+
+/// Calls visit(line) for each line of a text, or for each pair, as one line.
+template <class Visit>
+void visit_lines(const Split& split, const Visit& visit) {
+  for (const std::string_view line : text_lines(split.text)) visit(std::string(line));
+  for (std::size_t i = 0; i < split.source.size(); ++i)
+    visit(split.target.empty() ? split.source[i] : split.source[i] + '\t' + split.target[i]);
+}
+
+void add_repeated(const std::string& name, const Split& train, const Split& judged,
+                  Warnings& warnings) {
+  if (judged.empty()) return;
+  constexpr double max_share = 0.5;
+  std::unordered_map<std::string, bool> lines;  // whether the training data contain the line
+  visit_lines(judged, [&](const std::string& line) { lines.emplace(line, false); });
+  visit_lines(train, [&](const std::string& line) {
+    if (const auto found = lines.find(line); found != lines.end()) found->second = true;
+  });
+  double bytes = 0, repeated = 0;
+  visit_lines(judged, [&](const std::string& line) {
+    bytes += static_cast<double>(line.size());
+    if (lines[line]) repeated += static_cast<double>(line.size());
+  });
+  if (repeated <= max_share * bytes) return;
+  warnings.push_back(fmt::format(
+      "{}: {:.0f} % of it, in bytes, are lines that data.train also contains, so it does not measure "
+      "how the model generalises: give other data",
+      name, 100 * repeated / bytes));
+}
+
+void add_single_label(const Config& config, const ExperimentData& data, Warnings& warnings) {
+  const Architecture architecture = info_of(config.task).architecture;
+  const std::vector<std::int32_t>& labels = data.train.target.ids;
+  const bool labelled =
+      architecture == Architecture::encoder || architecture == Architecture::encoder_of_sequences;
+  if (!labelled || labels.empty() ||
+      std::ranges::adjacent_find(labels, std::not_equal_to<>()) != labels.end())
+    return;
+  warnings.push_back(fmt::format(
+      "data.train: every label is \"{}\", so there is nothing to learn: give data with other labels",
+      excerpt(data.tokenizers.target->piece(labels.front()), 40)));
+}
+
+}  // namespace
+
+std::vector<std::string> data_warnings(const Config& config, const Corpus& corpus,
+                                       const ExperimentData& data) {
+  Warnings warnings;
+  add_missing_parts(config, corpus.train, data.train, warnings);
+  add_single_label(config, data, warnings);
+  add_unknown("data.train", corpus.train, data.train, data.tokenizers, warnings);
+  add_unknown("data.valid", corpus.valid, data.valid, data.tokenizers, warnings);
+  add_unknown("data.test", corpus.test, data.test, data.tokenizers, warnings);
+  if (config.data.synthetic.name != SyntheticKind::none)
+    return warnings;  // its splits are disjoint
+  add_repeated("data.valid", corpus.train, corpus.valid, warnings);
+  add_repeated("data.test", corpus.train, corpus.test, warnings);
+  return warnings;
+}
+
+}  // namespace heed
