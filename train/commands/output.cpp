@@ -50,7 +50,7 @@ class Unfinished {
  private:
   void lock(const std::filesystem::path& file) {
     for (struct stat status{};;) {
-      file_ = open_file(file, O_WRONLY | O_CREAT | O_NOFOLLOW);
+      file_ = open_regular(file, O_WRONLY | O_CREAT);
       // All other errors are ignored, such as those of file systems without locks.
       if (::flock(file_.get(), LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK)
         throw Error(Exit::io, "{}: another process is writing this file", file.string());
