@@ -39,6 +39,7 @@ void write_derived_run(const DerivedRun& run, const TrainedModel& original, cons
   JsonlWriter metrics(run.to.metrics());
   metrics.append(record);
   metrics.sync();
+  lock.confirm();
   begin_run(run.to, config, original.tokenizers, sums, run.command);  // last: completes the run
 }
 

@@ -109,25 +109,30 @@ bool is_run(const RunFolder& run) {
                        : ""));
 }
 
-/// Throws Error(usage) if the folder is, or is inside, checkpoints/ or average/ of another run,
-/// even if the path contains a link.
-void refuse_nested(const RunFolder& run) {
-  std::error_code error;  // reported when the folder is opened
-  const std::filesystem::path folder =
-      std::filesystem::weakly_canonical(std::filesystem::absolute(run.path), error);
-  for (auto part = folder; !error && part != part.root_path(); part = part.parent_path()) {
-    const std::string name = part.filename().string();
-    const std::filesystem::path outer = part.parent_path();
-    if ((name != "checkpoints" && name != "average") || !path_exists(outer / "run.json")) continue;
-    throw Error(Exit::usage, "{} is inside the run {}: choose another folder with --run",
-                run.path.string(), outer.string());
-  }
-}
-
 }  // namespace
 
+std::optional<std::filesystem::path> run_of(const std::filesystem::path& file) {
+  std::error_code error;
+  const std::filesystem::path real =
+      std::filesystem::weakly_canonical(std::filesystem::absolute(file, error), error);
+  std::vector<std::string> names = names_of_a_run();
+  names.insert(names.end(), {"config.yaml", ".lock", "checkpoints"});
+  for (auto part = real; !error && part != part.root_path(); part = part.parent_path()) {
+    if (std::ranges::find(names, part.filename().string()) != names.end() &&
+        is_run({part.parent_path()}))
+      return part.parent_path();
+  }
+  return std::nullopt;
+}
+
+void refuse_inside_run(const std::filesystem::path& folder) {
+  if (const auto outer = run_of(folder))
+    throw Error(Exit::usage, "{} is inside the run {}: choose another folder with --run",
+                folder.string(), outer->string());
+}
+
 void refuse_existing_run(const RunFolder& run) {
-  refuse_nested(run);
+  refuse_inside_run(run.path);
   const std::string folder = run.path.string();
   for (const std::filesystem::path& found : {run.config(), run.path / "checkpoints"}) {
     if (!path_exists(found)) continue;
@@ -151,7 +156,7 @@ void refuse_existing_run(const RunFolder& run) {
 }
 
 void refuse_foreign_folder(const RunFolder& run) {
-  refuse_nested(run);
+  refuse_inside_run(run.path);
   const std::filesystem::path found = first_existing(run, {"config.yaml", "checkpoints"});
   if (is_run(run)) return;
   const bool foreign_lock = path_exists(run.path / ".lock") && !RunLock::has_mark(run.path, true);
@@ -204,18 +209,6 @@ void check_kinds(const RunFolder& run) {
     if (error && error != std::errc::no_such_file_or_directory)
       throw_io("list", folder, error.value());
   }
-}
-
-std::vector<std::string> files_of(const RunFolder& run) {
-  std::vector<std::string> files{run.config().string(), (run.path / ".lock").string()};
-  for (const std::string& name : names_of_a_run()) files.push_back((run.path / name).string());
-  std::error_code ignored;
-  for (const std::filesystem::path& folder :
-       {run.path / "checkpoints", run.average(), run.path / "tensorboard"}) {
-    for (const auto& entry : std::filesystem::recursive_directory_iterator(folder, ignored))
-      files.push_back(entry.path().string());
-  }
-  return files;
 }
 
 Config read_run_config(const RunFolder& run, const std::vector<std::string>& overrides,

@@ -52,20 +52,21 @@ std::optional<FileDescriptor> find_lock(const std::filesystem::path& run) {
   return open_regular(path, O_RDONLY);
 }
 
-[[noreturn]] void refuse(const std::filesystem::path& run, int descriptor) {
-  throw Error(Exit::locked, "{}: another heed process{} is using this run", run.string(),
-              holder(descriptor));
+[[noreturn]] void refuse(const std::filesystem::path& run, int descriptor,
+                         std::string_view use = "using this run") {
+  throw Error(Exit::locked, "{}: another heed process{} is {}", run.string(), holder(descriptor),
+              use);
 }
 
 }  // namespace
 
-RunLock::RunLock(const std::filesystem::path& run)
+RunLock::RunLock(const std::filesystem::path& run, std::string_view use)
     : path_(run / ".lock"), file_(open_regular(path_, O_RDWR | O_CREAT)) {
   // A run's lock is exclusive. A process that only checks the lock holds a shared lock for a
   // moment; the loop waits until this lock is released.
   for (int tries = 0; try_lock(file_.get(), LOCK_EX) < 0; ++tries) {
     if (errno != EWOULDBLOCK) throw_io("lock", path_, errno);
-    if (try_lock(file_.get(), LOCK_SH) < 0 || tries == 1000) refuse(run, file_.get());
+    if (try_lock(file_.get(), LOCK_SH) < 0 || tries == 1000) refuse(run, file_.get(), use);
     ::flock(file_.get(), LOCK_UN);
     ::usleep(5'000);
   }
@@ -97,10 +98,11 @@ void RunLock::confirm() const {
   const bool exists = ::lstat(path_.c_str(), &named) == 0;
   if (!exists && errno != ENOENT && errno != ENOTDIR) throw_io("examine", path_, errno);
   if (exists && named.st_dev == locked.st_dev && named.st_ino == locked.st_ino) return;
-  throw Error(Exit::io,
-              "{}: the folder or its file .lock was removed or replaced while this process was "
-              "using it; nothing more is written there",
-              path_.parent_path().string());
+  throw Error(
+      Exit::io,
+      "{}: the folder, or its file .lock, was moved, removed or replaced while this process "
+      "was using it; nothing more is written there",
+      path_.parent_path().string());
 }
 
 bool RunLock::has_mark(const std::filesystem::path& run, bool accept_cut) {

@@ -1,6 +1,7 @@
 #pragma once
 /// The lock on a run folder, to which only one process at a time may write.
 #include <filesystem>
+#include <string_view>
 
 #include "autograd/io/files.h"
 
@@ -17,7 +18,8 @@ class RunLock {
   /// Acquires the lock. Throws Error(locked), naming the folder and the holder, if another process
   /// holds it, with the folder unchanged; Error(io) if the file system does not support locks;
   /// Error(bad_input) if `.lock` is not a regular file with one name.
-  explicit RunLock(const std::filesystem::path& run);
+  /// `use` completes the message.
+  explicit RunLock(const std::filesystem::path& run, std::string_view use = "using this run");
   /// Writes heed's mark and the id of this process, and syncs them to disk. The constructor also
   /// writes them, but ignores errors, because a full disk must not prevent resuming.
   void write_mark() const;
