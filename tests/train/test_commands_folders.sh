@@ -43,7 +43,7 @@ printf 'data: {synthetic: {name: copy}}\noptim: {name: adamw}\n' >project/config
 status 0 show project/config.yaml
 checks=$((checks + 1)); grep -q 'decay: matrices' out || fail 'a config beside a folder named checkpoints is read as a run'
 for inside in runs/tiny/best runs/tiny/checkpoints/another runs/tiny/tensorboard/x runs/tiny/average; do
-  for command in "train tiny.yaml" "prune runs/tiny --magnitude 0.5" "sweep tiny.yaml seed=1,2"; do
+  for command in "train tiny.yaml" "prune runs/tiny --share 0.5" "sweep tiny.yaml seed=1,2"; do
     status 2 $command --run $inside
     says "$inside is inside the run $work/runs/tiny: choose another folder with --run"
     absent runs/tiny/tensorboard runs/tiny/checkpoints/another
@@ -148,7 +148,7 @@ trace $2 --input a
 attention $1 --input a
 attention $1 --input a --json
 report $1
-report $1 --csv curves
+report $1 --csv train.loss
 compare $1
 plot positions $2
 generate $1 --input before
@@ -188,8 +188,8 @@ says "--output: standard output is a file of the run $work/runs/tiny"
 checks=$((checks + 1)); sums | cmp -s - sums.before || fail 'an output changed a file of a run, of the config or of another program'
 for _ in 1 2; do                                         # files that users keep in a run folder, and pages
   status 0 generate runs/tiny --input src --output runs/tiny/translations
-  status 0 trace runs/tiny --input a --output runs/tiny/reports/trace.html
   status 0 report runs/tiny
+  status 0 trace runs/tiny --input a --output runs/tiny/reports/trace.html
 done
 
 # ---- standard error cannot be written to --------------------------------------------------------------
@@ -274,6 +274,9 @@ endless() {   # endless RUN: starts a run without end and pauses it after its fi
   "$heed" train tiny.yaml --run "$1" train.steps=100000000 >out 2>err.endless &
   soon "[ -e '$1/last' ]"
   kill -STOP $!
+  while ls -A "$1/checkpoints" | grep -q '^[.]'; do      # in a save, which would report the missing folder
+    kill -CONT $!; sleep 0.01; kill -STOP $!
+  done
 }
 continued() {   # continued WHAT: the run ends with status 4 and names its folder
   kill -CONT $!
