@@ -145,8 +145,8 @@ fault("subprocess: the stream to be discarded reaches the terminal", "train/fetc
       "train:fetching")
 
 fault("run lock: processes that test the lock exclude one another", "train/run/run_lock.cpp",
-      "return try_lock(file.get(), LOCK_SH) < 0 && errno",
-      "return try_lock(file.get(), LOCK_EX) < 0 && errno",
+      "return file && try_lock(file->get(), LOCK_SH) < 0 && errno",
+      "return file && try_lock(file->get(), LOCK_EX) < 0 && errno",
       "train:files_and_folders")
 
 fault("overwriting: damaged metrics of the previous run remain", "train/run/run_folder.cpp",
