@@ -123,6 +123,32 @@ equal 'lines of train.log that a received text has begun' "$(grep -c '^touch own
 holds run/train.log 'cpu: .*; previously x\\ntouch owned\\x1b'
 equal 'escape characters on the terminal' "$(tr -d -c '\033' <err | wc -c | tr -d ' ')" 0
 
+# ---- a list with runs that cannot be read ---------------------------------------------------------------
+mkdir shelf; cp -r original shelf/whole
+cp -r original shelf/loop; ln -sfn best shelf/loop/best
+cp -r original shelf/piped; rm shelf/piped/metrics.jsonl; mkfifo shelf/piped/metrics.jsonl
+cp -r original shelf/wrong; sed -i 's/^task:.*/task: no-such-task/' shelf/wrong/config.yaml
+sed -i 's/"plugins": \[\]/"plugins": [{"file": "x.so"}]/' shelf/wrong/run.json
+cp -r original shelf/spelt; sed -i 's/^task:.*/task: no-such-task/' shelf/spelt/config.yaml; echo '{' >shelf/spelt/run.json
+status 0 runs shelf
+holds out '^shelf/whole +seq2seq +finished' 'shelf/loop .*broken: shelf/loop/best: a link to best' \
+          'shelf/piped .*broken: shelf/piped/metrics.jsonl: not a regular file' \
+          'shelf/wrong .*broken: .*task: .*no-such-task.*perhaps a name from a plugin' 'shelf/spelt .*broken: .*task: .*no-such-task'
+equal 'broken runs that a plugin is named for' "$(grep -c plugin out)" 1
+status 0 runs shelf --json
+if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
+  chmod 755 "$work"; cp "$heed_itself" ./heed; chmod 755 heed
+  mkdir -p shelf/shut shelf/locked; chmod 700 shelf/shut
+  cp original/config.yaml original/.lock shelf/locked; chmod 600 shelf/locked/.lock
+  chmod 600 shelf/spelt/config.yaml
+  if setpriv --reuid 65534 --regid 65534 --clear-groups ./heed runs shelf >out 2>err; then
+    holds out '^shelf/whole +seq2seq +finished' 'shelf/locked .*broken: cannot open shelf/locked/.lock: Permission denied' \
+              'shelf/spelt .*broken: .*Permission denied'
+  else
+    fail 'an unreadable folder ended the list of runs'
+  fi
+fi
+
 # ---- files that are too large to read -----------------------------------------------------------------
 for name in metrics.jsonl outputs.jsonl train.log; do
   received; truncate -s 4T run/$name 2>/dev/null || continue   # a file system without sparse files of this size
