@@ -90,6 +90,26 @@ FileDescriptor open_file(const fs::path& path, int flags) {
   return file;
 }
 
+FileDescriptor open_regular(const fs::path& path, int flags) {
+  // With O_NONBLOCK, open() of a pipe without a reader fails at once (ENXIO).
+  const int all = flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
+  FileDescriptor file(uninterrupted([&] { return ::open(path.c_str(), all, mode_t{0666}); }));
+  struct stat about {};
+  const int error = file.get() < 0 || ::fstat(file.get(), &about) < 0 ? errno : 0;
+  if (error == ELOOP || error == ENXIO || error == EISDIR ||
+      (error == 0 && !S_ISREG(about.st_mode)))
+    throw Error(Exit::bad_input,
+                "{}: a link, folder, pipe or device in place of a regular file: remove it",
+                path.string());
+  if (error != 0) throw_io((flags & O_CREAT) ? "create" : "open", path, error);
+  if ((flags & O_ACCMODE) != O_RDONLY && about.st_nlink > 1)
+    throw Error(Exit::bad_input,
+                "{0}: the file has a second name (a hard link), under which it would change too: "
+                "replace it by a copy (cp {0} COPY && mv COPY {0})",
+                path.string());
+  return file;
+}
+
 void write_all(int descriptor, std::span<const std::byte> bytes, const fs::path& path) {
   while (!bytes.empty()) {
     const ssize_t put =
@@ -180,7 +200,9 @@ std::string read_bytes(const fs::path& path, std::uint64_t limit) {
 // ---- writing --------------------------------------------------------------------------------
 
 FileWriter::FileWriter(fs::path path)
-    : path_(std::move(path)), file_(open_file(path_, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW)) {}
+    : path_(std::move(path)), file_(open_regular(path_, O_WRONLY | O_CREAT)) {
+  set_length(file_.get(), 0, path_);
+}
 
 void FileWriter::write(std::span<const std::byte> bytes) {
   sum_.update(bytes);

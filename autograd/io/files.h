@@ -56,6 +56,12 @@ class FileDescriptor {
 /// open(2); programs that this process executes do not inherit the descriptor.
 FileDescriptor open_file(const std::filesystem::path& path, int flags);
 
+/// As open_file, for the files that heed itself names. Throws Error(bad_input) if the path is a
+/// link, a folder, a pipe or a device, at once and without following it, and for writing also if
+/// the file has a second name (hard link): the bytes of a file elsewhere would change. `flags` must
+/// not contain O_TRUNC, which would empty the file before it is examined.
+FileDescriptor open_regular(const std::filesystem::path& path, int flags);
+
 /// write(2) until everything is written.
 void write_all(int descriptor, std::span<const std::byte> bytes, const std::filesystem::path& path);
 
@@ -99,12 +105,12 @@ class FileReader {
 };
 
 /// The bytes of a regular file. Throws as FileReader does, Error(bad_input) if the file is longer
-/// than `limit` bytes, and Error(io) if memory is exhausted.
-std::string read_bytes(const std::filesystem::path& path, std::uint64_t limit = UINT64_MAX);
+/// than `limit` bytes (default: 1 GiB), and Error(io) if memory is exhausted.
+std::string read_bytes(const std::filesystem::path& path, std::uint64_t limit = 1U << 30);
 
-/// Writes a file sequentially, overwriting an existing one, and computes its size and SHA-256. If
-/// `path` is a symbolic link, the constructor throws. The bytes are on disk when finish() returns;
-/// until then, the file is incomplete.
+/// Writes a file sequentially, overwriting an existing one, and computes its size and SHA-256. The
+/// constructor throws the errors of open_regular. The bytes are on disk when finish() returns; until
+/// then, the file is incomplete.
 class FileWriter {
  public:
   explicit FileWriter(std::filesystem::path path);

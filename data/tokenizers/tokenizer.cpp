@@ -1,6 +1,5 @@
 #include "data/tokenizers/tokenizer.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -76,10 +75,9 @@ std::string tokenizer_file(const std::string& stem, TokenizerKind kind) {
 
 std::filesystem::path Tokenizer::save(const std::filesystem::path& stem) const {
   std::filesystem::path path = tokenizer_file(stem.string(), kind());
-  FileDescriptor file = open_file(path, O_WRONLY | O_CREAT | O_TRUNC);
-  write_all(file.get(), as_bytes(content()), path);
-  sync_file(file.get(), path);  // checkpoints are useless without the tokenizer
-  file.close(path);
+  FileWriter file(path);
+  file.write(content());
+  file.finish();  // synced: checkpoints are useless without the tokenizer
   return path;
 }
 

@@ -209,17 +209,21 @@ def head(check, runs):
 
 
 def full_metrics(check, runs):
-    """Replaces each file that grows during a run with a link to /dev/full."""
+    """Begins runs in which a file that grows has already reached the maximum size of files."""
+    limit = 10_000_000  # more than any other file of the run
     for name in ("metrics.jsonl", "train.log"):
         run = runs.ground.folder("disk-full") / "run"
         run.mkdir()
         (run / ".lock").touch()  # marks a run that has just begun; without it, heed refuses the folder
-        (run / name).symlink_to("/dev/full")
-        why = refusal(runs.ground.run(*runs.train(run), timeout=PATIENCE), run / name, "No space left")
+        with open(run / name, "wb") as file:
+            file.truncate(limit)
+        done = runs.ground.run(*runs.train(run), timeout=PATIENCE,
+                               preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)))
+        why = refusal(done, run / name, "File too large")
         (run / name).unlink()
         tally = Tally()
-        tally.add(f"{name} is /dev/full", why or runs.resumes(run))
-        tally.line(check, f"{name} is /dev/full: exit 4, named, resumes")
+        tally.add(f"{name} cannot grow", why or runs.resumes(run))
+        tally.line(check, f"{name} cannot grow: exit 4, named, resumes")
 
 
 def measure(check, ground):

@@ -42,7 +42,12 @@ mkdir -p project/checkpoints
 printf 'data: {synthetic: {name: copy}}\noptim: {name: adamw}\n' >project/config.yaml
 status 0 show project/config.yaml
 checks=$((checks + 1)); grep -q 'decay: matrices' out || fail 'a config beside a folder named checkpoints is read as a run'
-for inside in runs/tiny/best runs/tiny/checkpoints/another; do
+for inside in runs/tiny/best runs/tiny/checkpoints/another runs/tiny/tensorboard/x runs/tiny/average; do
+  for command in "train tiny.yaml" "prune runs/tiny --share 0.5" "sweep tiny.yaml seed=1,2"; do
+    status 2 $command --run $inside
+    says "$inside is inside the run $work/runs/tiny: choose another folder with --run"
+    absent runs/tiny/tensorboard runs/tiny/checkpoints/another
+  done
   status 2 train tiny.yaml --run $inside --overwrite
   says "$inside is inside the run $work/runs/tiny: choose another folder with --run"
 done
@@ -105,7 +110,7 @@ for name in config.yaml run.json metrics.jsonl tokenizer.vocab last/model.safete
   for command in "generate runs/tiny --input src" "score runs/tiny --source src --target before" \
                  "eval runs/tiny --source src --target before"; do
     status 2 $command --output runs/tiny/$name
-    says "--output: runs/tiny/$name is the same file as"
+    says "--output: runs/tiny/$name is a file of the run"
   done
   checks=$((checks + 1)); cmp -s runs/tiny/$name kept || fail "an output replaced the run's $name"
 done
@@ -126,6 +131,66 @@ status 0 generate runs/tiny --input src --output another  # other files are repl
 status 0 generate runs/tiny --input src --output another
 same another
 rm hard
+
+# ---- outputs of every command: files of runs, of the config and of other programs ----------------------
+cp src before; cp src data.txt; printf 'P5 1 1 255\n\0' >photo.pgm
+sed 's/source: src, target: src/source: data.txt, target: data.txt/' split.yaml >named.yaml
+status 0 train named.yaml --run named
+# sums: prints the names and checksums of all files of the runs
+sums() { find runs named data.txt photo.pgm -type f -exec cksum {} + | sort; }
+outputs() {   # outputs RUN CONFIG: prints a command line for each command with an output
+  cat <<COMMANDS
+show $2
+show $1
+show $1 --json
+trace $1 --input a
+trace $2 --input a
+attention $1 --input a
+attention $1 --input a --json
+report $1
+report $1 --csv train.loss
+compare $1
+plot positions $2
+generate $1 --input before
+score $1 --source before --target before
+eval $1 --source before --target before
+COMMANDS
+}
+sums >sums.before
+outputs runs/tiny tiny.yaml >commands
+while read -r command; do
+  for name in config.yaml run.json metrics.jsonl tokenizer.vocab .lock last/model.safetensors best checkpoints/new \
+              train.log; do
+    for run in runs/tiny named; do                       # the run itself, and another one
+      status 2 $command --output $run/$name
+      says "--output: $run/$name is a file of the run $work/$run: choose another name"
+    done
+  done
+  for name in photo.pgm before; do
+    case "$command $name" in *csv*before | *before*before | show*before | compare*before | *json*before) continue ;; esac
+    case "$command $name" in trace*before) continue ;; esac   # text replaces text
+    status 2 $command --output $name
+    says "--output $name: heed has not written this file, and does not replace it"
+  done
+done <commands
+outputs named named.yaml >commands
+while read -r command; do
+  status 2 $command --output data.txt
+  says '--output: data.txt is the same file as data.txt, which is read'
+done <commands
+status 2 trace runs/tiny --input data.txt --output data.txt    # the name of an image is an input
+says '--output: data.txt is the same file as data.txt, which is read'
+ln -s ../runs/tiny/config.yaml sub/config
+status 2 show tiny.yaml --output sub/config
+says "--output: sub/config is a file of the run $work/runs/tiny"
+"$heed" show tiny.yaml >>runs/tiny/metrics.jsonl 2>err; equal 'exit code of an output appended to metrics' $? 2
+says "--output: standard output is a file of the run $work/runs/tiny"
+checks=$((checks + 1)); sums | cmp -s - sums.before || fail 'an output changed a file of a run, of the config or of another program'
+for _ in 1 2; do                                         # files that users keep in a run folder, and pages
+  status 0 generate runs/tiny --input src --output runs/tiny/translations
+  status 0 report runs/tiny
+  status 0 trace runs/tiny --input a --output runs/tiny/reports/trace.html
+done
 
 # ---- standard error cannot be written to --------------------------------------------------------------
 for command in "train nowhere.yaml" "eval nowhere" "fetch nothing" "score runs/tiny --target src" "trian"; do
@@ -196,6 +261,68 @@ echo '{"step' >mine/metrics.jsonl.damaged                # a resume keeps damage
 status 0 train tiny.yaml --run mine train.steps=2 --overwrite
 absent mine/metrics.jsonl.damaged
 holds mine/notes.txt precious
+
+# ---- a name that is not UTF-8 --------------------------------------------------------------------------
+name=$(printf 'bad\377')
+status 0 train tiny.yaml --run "$name" train.steps=2
+status 0 resume "$name" train.steps=3
+status 0 runs "$name" --json
+status 0 report "$name"
+
+# ---- a folder that is removed or replaced while a run uses it -------------------------------------------
+endless() {   # endless RUN: starts a run without end and pauses it after its first checkpoint
+  "$heed" train tiny.yaml --run "$1" train.steps=100000000 >out 2>err.endless &
+  soon "[ -e '$1/last' ]"
+  kill -STOP $!
+  while ls -A "$1/checkpoints" | grep -q '^[.]'; do      # in a save, which would report the missing folder
+    kill -CONT $!; sleep 0.01; kill -STOP $!
+  done
+}
+continued() {   # continued WHAT: the run ends with status 4 and names its folder
+  kill -CONT $!
+  wait $!
+  equal "exit code of a run $1" $? 4
+  cp err.endless err
+  says 'taken: the folder, or its file .lock, was moved, removed or replaced while this process was using it'
+}
+endless taken
+rm -r taken
+continued 'whose folder was removed'
+absent taken
+endless taken
+rm -r taken
+status 0 train tiny.yaml --run taken
+find taken -type f -exec cksum {} + | sort >sums.before
+continued 'whose folder was made anew'
+checks=$((checks + 1)); find taken -type f -exec cksum {} + | sort | cmp -s - sums.before || fail 'two runs wrote into one folder'
+rm -r taken
+endless taken
+mv taken moved
+continued 'whose folder was moved'
+absent taken
+status 0 eval moved
+
+# ---- a full disk ---------------------------------------------------------------------------------------
+# full ARGS...: runs heed, which can create files, but write nothing into them, and must exit with 4
+full() {
+  checks=$((checks + 1))
+  (trap '' XFSZ; ulimit -f 0; exec "$heed" "$@") 2>&1 >/dev/null | cat >err
+  grep -q 'File too large' err || fail "heed $* on a full disk"
+}
+full train tiny.yaml --run crowded
+equal 'files of a run that could not begin' "$(ls -A crowded)" .lock
+for overwrite in '' --overwrite; do
+  cp -r crowded again
+  status 0 train tiny.yaml --run again $overwrite train.steps=2
+  rm -r again
+done
+cp -r runs/tiny crowded-run
+full train tiny.yaml --run crowded-run --overwrite
+full resume crowded-run train.steps=31
+holds crowded-run/.lock '^heed [0-9]*$'
+equal 'weights of a run that could not be replaced' "$(cksum <crowded-run/last/model.safetensors)" "$(cksum <runs/tiny/last/model.safetensors)"
+rm crowded-run/run.json                                  # only the lock tells that the folder is a run
+status 0 train tiny.yaml --run crowded-run --overwrite train.steps=2
 
 # ---- run.json contains the commit of the folder that heed was started in -----------------------------
 export GIT_CEILING_DIRECTORIES="$work/.."

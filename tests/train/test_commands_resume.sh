@@ -69,7 +69,10 @@ for way in none link empty; do
     empty) rm unmounted/checkpoints; mkdir unmounted/checkpoints ;;
   esac
   status 3 resume unmounted
-  says 'last exists, but there is no checkpoint' 'its disk unmounted?'
+  case $way in
+    link) says 'unmounted/checkpoints: not a folder, but a link' ;;
+    *) says 'last exists, but there is no checkpoint' 'its disk unmounted?' ;;
+  esac
   equal "metrics while checkpoints are missing ($way)" "$(cksum <unmounted/metrics.jsonl)" "$(cksum <kept.jsonl)"
 done
 rmdir unmounted/checkpoints; mv elsewhere unmounted/checkpoints

@@ -64,20 +64,27 @@ holds out 'exact match'
 echo garbage >>failing/001-lr=0.01/metrics.jsonl  # a damaged run does not stop the other runs
 status 1 sweep copy.yaml optim.lr=0.01,1e30 optim.clip_norm=0 optim.name=sgd --run failing
 says '1 of 2  001-lr=0.01  failed: failing/001-lr=0.01/metrics.jsonl:' '2 of 2  002-lr=1e30  failed: status 5'
-"$heed" sweep copy.yaml model.heads=1,2 --run lost train.steps=20000 >out 2>err </dev/null &
-sweep=$!
-soon '[ -e lost/001-heads=1/checkpoints ]'
+lost() { "$heed" sweep copy.yaml model.heads=1,2 --run lost train.steps=20000 </dev/null; }
+trainer() { sed -n 's/^heed \([0-9]*\)$/\1/p' lost/001-heads=1/.lock; }   # the process that trains the first run
+lost >out1 2>err1 &
+soon '[ -e lost/001-heads=1/last ]'
+sweep=$(sed -n 's/^heed //p' lost/.lock)
+find lost -name sweep.json -o -name .lock | sort | xargs cksum >sums
+status 6 sweep copy.yaml model.heads=1,2 --run lost train.steps=20000
+says "lost: another heed process ($sweep) is running a sweep in this folder: wait until it ends, or choose another folder with --run"
+equal 'files that the second sweep changed' "$(find lost -name sweep.json -o -name .lock | sort | xargs cksum | diff - sums)" ''
+kill -9 "$sweep"; wait $!                                # the run continues, and the same command waits for it
+first=$(trainer)
 "$heed" sweep copy.yaml model.heads=1,2 --run lost train.steps=20000 >out2 2>err2 </dev/null &
 second=$!
 soon 'grep -q "001-heads=1  waits for another process that is training it" err2'
+kill -9 "$first"
+soon '[ "$(trainer)" != "$first" ]'
+kill -9 "$(trainer)"
+soon 'grep -q "001-heads=1  failed: killed by SIGKILL" err2'
 kill -TERM $second
 wait $second
-equal 'exit code of a second sweep of the same runs' $? 143
-kill -9 "$(sed -n 's/[^0-9]*\([0-9][0-9]*\).*/\1/p' lost/001-heads=1/.lock)"
-until grep -q '^1 of 2' err || ! kill -0 $sweep 2>/dev/null; do sleep 0.1; done
-says '001-heads=1  failed: killed by SIGKILL'
-kill -TERM $sweep
-wait $sweep
+equal 'exit code of a stopped sweep' $? 143
 
 # ---- on a terminal ----------------------------------------------------------------------------------
 [ -z "$(command -v python3)" ] || python3 - "$heed" <<'END' || fail 'a sweep shows no progress on a terminal'

@@ -15,6 +15,7 @@
 #include <string_view>
 #include <thread>
 
+#include "tests/full_disk.h"
 #include "tests/train/support.h"
 #include "train/run/checkpoint_folder.h"
 #include "train/run/run_folder.h"
@@ -135,6 +136,34 @@ BOOST_AUTO_TEST_CASE(temporary_file_of_a_killed_process_is_replaced) {
   write_file_durably(folder / "file", "whole");
   BOOST_TEST(get(folder / "file") == "whole");
   BOOST_TEST(folder.entries() == 1);
+}
+
+BOOST_AUTO_TEST_CASE(only_a_regular_file_with_one_name_is_opened_for_writing) {
+  const TempFolder folder;
+  put(folder / "thesis", "precious");
+  fs::create_symlink("thesis", folder / "link");
+  fs::create_symlink("nowhere", folder / "dangling");
+  fs::create_directory(folder / "folder");
+  BOOST_REQUIRE(::mkfifo((folder / "pipe").c_str(), 0600) == 0);
+  for (const char* name : {"link", "dangling", "folder", "pipe"}) {
+    for (const int flags : {O_WRONLY, O_RDWR | O_CREAT, O_WRONLY | O_CREAT | O_APPEND, O_RDONLY})
+      HEED_CHECK_ERROR(Exit::bad_input,
+                       (folder / name).string() + ": a link, folder, pipe or device in place",
+                       open_regular(folder / name, flags));
+    HEED_CHECK_ERROR(Exit::bad_input, name, FileWriter(folder / name));
+  }
+  fs::create_hard_link(folder / "thesis", folder / "hard");
+  for (const int flags : {O_WRONLY, O_RDWR | O_CREAT, O_WRONLY | O_CREAT | O_APPEND})
+    HEED_CHECK_ERROR(Exit::bad_input, "hard: the file has a second name (a hard link)",
+                     open_regular(folder / "hard", flags));
+  BOOST_CHECK_NO_THROW(open_regular(folder / "hard", O_RDONLY));
+  HEED_CHECK_ERROR(Exit::bad_input, "a second name", FileWriter(folder / "hard"));
+  BOOST_TEST(get(folder / "thesis") == "precious");
+  BOOST_TEST(folder.entries() == 6);
+  HEED_CHECK_ERROR(Exit::io, "cannot open", open_regular(folder / "none", O_WRONLY));
+  BOOST_CHECK_NO_THROW(open_regular(folder / "new", O_WRONLY | O_CREAT));
+  write_file_durably(folder / "hard", "new");  // a rename replaces one name
+  BOOST_TEST(get(folder / "thesis") == "precious");
 }
 
 BOOST_AUTO_TEST_CASE(full_disk_is_an_io_error) {
@@ -351,6 +380,51 @@ BOOST_AUTO_TEST_CASE(lock_file_written_by_heed_has_a_mark) {
   fs::remove(folder / ".lock");
   { const RunLock lock(folder.path); }
   BOOST_TEST(RunLock::has_mark(folder.path, false));
+}
+
+BOOST_AUTO_TEST_CASE(mark_of_a_lock_survives_a_full_disk) {
+  const TempFolder folder;
+  put(folder / ".lock", "heed 4194304\n");
+  {
+    const FullDisk disk;
+    const RunLock lock(folder.path);  // a full disk does not prevent resuming
+    HEED_CHECK_ERROR(Exit::io, ".lock: File too large", lock.write_mark());
+    BOOST_TEST(RunLock::has_mark(folder.path, false));
+    BOOST_TEST(get(folder / ".lock") == "heed 4194304\n");
+  }
+  { const RunLock lock(folder.path); }
+  BOOST_TEST(get(folder / ".lock") == "heed " + std::to_string(::getpid()) + "\n");
+  for (const bool overwrite : {false, true}) {
+    const RunFolder run{folder / (overwrite ? "replaced" : "new")};
+    {
+      const FullDisk disk;
+      HEED_CHECK_ERROR(Exit::io, ".lock: File too large", lock_new_run(run, overwrite));
+    }
+    BOOST_TEST(RunLock::has_mark(run.path, true));
+    BOOST_CHECK_NO_THROW(refuse_foreign_folder(run));
+    BOOST_CHECK_NO_THROW(refuse_existing_run(run));
+    BOOST_CHECK_NO_THROW(lock_new_run(run, overwrite));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(moved_or_replaced_folder_of_a_lock_is_detected) {
+  const TempFolder folder;
+  fs::create_directory(folder / "run");
+  const RunLock lock(folder / "run");
+  BOOST_CHECK_NO_THROW(lock.confirm());
+  const std::string message =
+      (folder / "run").string() + ": the folder, or its file .lock, was moved, removed or replaced";
+  fs::rename(folder / "run", folder / "moved");
+  HEED_CHECK_ERROR(Exit::io, message, lock.confirm());
+  fs::create_directory(folder / "run");
+  HEED_CHECK_ERROR(Exit::io, message, lock.confirm());
+  const RunLock other(folder / "run");
+  HEED_CHECK_ERROR(Exit::io, message, lock.confirm());
+  BOOST_CHECK_NO_THROW(other.confirm());
+  fs::remove_all(folder / "run");
+  fs::rename(folder / "moved", folder / "run");
+  BOOST_CHECK_NO_THROW(lock.confirm());
+  HEED_CHECK_ERROR(Exit::io, message, other.confirm());
 }
 
 BOOST_AUTO_TEST_CASE(truncated_lock_file_is_recognised_as_free_or_held) {

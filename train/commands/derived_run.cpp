@@ -41,6 +41,7 @@ void write_derived_run(const DerivedRun& run, const TrainedModel& original, cons
   JsonlWriter metrics(run.to.metrics());
   metrics.append(record);
   metrics.sync();
+  lock.confirm();
   // Completes the run.
   begin_run(run.to, config, original.tokenizers, recorded_sums(RunFolder{run.from}), run.command);
 }

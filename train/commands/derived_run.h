@@ -19,8 +19,8 @@ struct DerivedRun {
   std::vector<std::string> command;
 };
 
-/// Throws Error(usage) if the new run's folder is that of the original run, is inside checkpoints/
-/// or average/ of another run, or contains files that must not be replaced (without `overwrite`,
+/// Throws Error(usage) if the new run's folder is that of the original run, is inside another
+/// run, or contains files that must not be replaced (without `overwrite`,
 /// also if it contains a run); Error(locked) if another process is using it.
 void check_destination(const DerivedRun& run);
 

@@ -12,6 +12,7 @@
 #include "train/commands/command_line.h"
 #include "train/commands/output.h"
 #include "train/commands/trained_model.h"
+#include "train/config/fields.h"
 #include "train/distributed/launch.h"
 #include "train/loop/rank_start.h"
 #include "train/results/comparison.h"
@@ -79,13 +80,6 @@ Subject split_subject(const EvalCommand& options, const Task& task) {
   return {name, std::move(split)};
 }
 
-/// The files that may be read to obtain the data to evaluate.
-std::vector<std::string> files_read(const EvalCommand& options, const DataOptions& data) {
-  // All splits: valid and test may be fractions of train.
-  return names_files(options.files) ? files_in({options.files})
-                                    : files_in({data.train, data.valid, data.test});
-}
-
 /// The metrics, what they were measured on, and the weights.
 nlohmann::json record_of(const Evaluation& e, const Subject& subject, const TrainedModel& trained) {
   nlohmann::json record = e.json();
@@ -128,8 +122,8 @@ void refuse_contradictions(const EvalCommand& options, const Config& config, con
   if (options.json && is_standard_output(options.output))
     throw Error(Exit::usage, "--json and the outputs cannot both go to standard output");
   if (!options.output.empty()) {
-    refuse_output_over_input(options.output, files_of({options.run}));
-    refuse_output_over_input(options.output, files_read(options, config.data));
+    check_output(options.output, files_in({options.files}));
+    check_output(options.output, named_files(config));
   }
 }
 

@@ -12,6 +12,7 @@
 #include "train/commands/trained_model.h"
 #include "train/run/run_folder.h"
 #include "train/terminal/run_log.h"
+#include "train/config/fields.h"
 
 namespace heed {
 
@@ -110,10 +111,10 @@ int generate_command(const GenerateCommand& options) {
     throw Error(Exit::usage, "--nbest {}: decode.beam is only {}; add --beam {}", options.nbest,
                 decode.beam, options.nbest);
   }
-  std::vector<std::string> read = files_of({options.run});
+  std::vector<std::string> read = named_files(trained.config);
   if (!options.prompt) read.push_back(options.input);
   if (!options.prefix.empty()) read.push_back(options.prefix);
-  refuse_output_over_input(options.output, read);
+  check_output(options.output, read);
   Team team(trained.config.threads);
   const std::unique_ptr<Generator> generator =
       trained.task->make_generator(trained.with(team), options.seed.value_or(trained.config.seed));

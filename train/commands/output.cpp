@@ -6,6 +6,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <csignal>
@@ -15,6 +16,7 @@
 
 #include "autograd/base/error.h"
 #include "autograd/io/files.h"
+#include "train/run/run_folder.h"
 
 namespace heed {
 
@@ -50,7 +52,7 @@ class Unfinished {
  private:
   void lock(const std::filesystem::path& file) {
     for (struct stat status{};;) {
-      file_ = open_file(file, O_WRONLY | O_CREAT | O_NOFOLLOW);
+      file_ = open_regular(file, O_WRONLY | O_CREAT);
       // All other errors are ignored, such as those of file systems without locks.
       if (::flock(file_.get(), LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK)
         throw Error(Exit::io, "{}: another process is writing this file", file.string());
@@ -143,20 +145,30 @@ bool is_standard_output(const std::string& path) {
   return exists && open_already(path, about) == STDOUT_FILENO;
 }
 
-void refuse_output_over_input(const std::string& output, const std::vector<std::string>& inputs) {
+void check_output(const std::string& output, const std::vector<std::string>& inputs) {
+  if (output.empty()) return;  // the command's default, or refused by write_output
   const auto look = [](const std::string& path, int standard, struct stat& about) {
     const int failed = path == "-" ? ::fstat(standard, &about) : ::stat(path.c_str(), &about);
     return failed == 0 && S_ISREG(about.st_mode);
   };
+  const std::string name = output == "-" ? "standard output" : output;
+  if (const auto run = run_of(output == "-" ? "/dev/stdout" : output))
+    throw Error(Exit::usage, "--output: {} is a file of the run {}: choose another name", name,
+                run->string());
   struct stat written {
   }, read{};
   if (!look(output, STDOUT_FILENO, written)) return;
   for (const std::string& input : inputs) {
     if (!look(input, STDIN_FILENO, read) || !same_file(read, written)) continue;
-    throw Error(Exit::usage, "--output: {} is the same file as {}, which is read",
-                output == "-" ? "standard output" : output,
+    throw Error(Exit::usage, "--output: {} is the same file as {}, which is read", name,
                 input == "-" ? "standard input" : input);
   }
+}
+
+bool is_text(const std::filesystem::path& file) {
+  std::array<char, 8192> head{};
+  const std::size_t size = FileReader(file).read_some(head);
+  return std::ranges::find(head.begin(), head.begin() + size, '\0') == head.begin() + size;
 }
 
 void refuse_other_formats(const std::string& output, const std::string& command,
@@ -167,11 +179,13 @@ void refuse_other_formats(const std::string& output, const std::string& command,
   }
 }
 
-void write_output(const std::string& path, const std::function<void(const Sink&)>& produce) {
+void write_output(const std::string& path, const std::function<void(const Sink&)>& produce,
+                  const std::function<bool(const std::filesystem::path&)>& replaceable) {
   const auto write_to = [&](int number, const std::string& name) {
     produce([&](std::string_view text) { write_all(number, as_bytes(text), name); });
   };
   if (path.empty()) throw Error(Exit::usage, "--output: expected a file name or -");
+  check_output(path, {});
   if (path == "-") return write_to(STDOUT_FILENO, "standard output");
   struct stat about {};
   const bool exists = ::stat(path.c_str(), &about) == 0;
@@ -180,6 +194,11 @@ void write_output(const std::string& path, const std::function<void(const Sink&)
   } else if (exists && !S_ISREG(about.st_mode)) {
     write_special(path, produce);
   } else {
+    if (exists && about.st_size > 0 && !(replaceable ? replaceable(path) : is_text(path)))
+      throw Error(Exit::usage,
+                  "--output {}: heed has not written this file, and does not replace it; remove it "
+                  "or choose another name",
+                  path);
     write_whole_file(behind_links(path), produce);
   }
 }

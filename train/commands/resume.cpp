@@ -21,8 +21,8 @@ struct ResumeCommand {
   bool json = false;
 };
 
-int resume_run(const Config& config, const RunFolder& run, const ResumeCommand& options,
-               RunLog& run_log, World* world) {
+int resume_run(const Config& config, const RunFolder& run, const RunLock& lock,
+               const ResumeCommand& options, RunLog& run_log, World* world) {
   const std::vector<std::string> changed =
       changes_on_resume(read_run_config(run, {}, PluginUse::leave), config);
   for (const std::string& warning : config.warnings) run_log.line("warning: " + warning);
@@ -39,6 +39,7 @@ int resume_run(const Config& config, const RunFolder& run, const ResumeCommand& 
   std::optional<Trainer> trainer;
   make_trainer(trainer, config, run, data, run_log, world);
   log_ranks(world, *trainer, config, run_log);
+  trainer->set_lock(lock);
   trainer->restore();
   for (const std::string& change : changed)
     run_log.line(fmt::format("note: {}; recorded in the run's config.yaml", change));
@@ -72,7 +73,7 @@ int resume_command(const ResumeCommand& options) {
   if (world != nullptr) world->broadcast(write_yaml(config));
   RunLog run_log;
   run_log.log_to(run.log());
-  return logged(run_log, [&] { return resume_run(config, run, options, run_log, world); });
+  return logged(run_log, [&] { return resume_run(config, run, *lock, options, run_log, world); });
 }
 
 }  // namespace

@@ -8,7 +8,7 @@
 #include "train/commands/command_line.h"
 #include "train/commands/output.h"
 #include "train/commands/trained_model.h"
-#include "train/run/run_folder.h"
+#include "train/config/fields.h"
 
 namespace heed {
 
@@ -40,9 +40,8 @@ int score_command(const ScoreCommand& options) {
   const TrainedModel trained = TrainedModel::open(options.run, options.overrides, options.weights);
   if (options.source == "-" && options.target == "-")
     throw Error(Exit::usage, "--source and --target cannot both be standard input");
-  std::vector<std::string> read = files_of({options.run});
-  read.insert(read.end(), {options.source, options.target});
-  refuse_output_over_input(options.output, read);
+  check_output(options.output, {options.source, options.target});
+  check_output(options.output, named_files(trained.config));
   Team team(trained.config.threads);
   std::vector<LineScore> scores;
   write_output(options.output,

@@ -66,6 +66,7 @@ int train_command(const TrainCommand& options) {
   make_trainer(trainer, config, run, data, run_log, world);
   trainer->initialise();
   const RunLock lock = lock_new_run(run, options.overwrite);
+  trainer->set_lock(lock);
   begin_run(run, config, data.tokenizers, data.sums, options.command);
   run_log.log_to(run.log());
   for (const std::string& warning : config.warnings) run_log.log("warning: " + warning);

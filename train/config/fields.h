@@ -106,4 +106,8 @@ void check_config(Config& config, const Config& file, const YamlNode& tree, Prob
 /// "a", "a or b", "a, b or c"
 std::string either(const std::vector<std::string>& words);
 
+/// The files and folders that the config names: plugins, data, tokenizers and runs, and words of
+/// other keys, which may also be the name of a file. No output may replace them.
+std::vector<std::string> named_files(const Config& config);
+
 }  // namespace heed

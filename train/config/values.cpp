@@ -181,4 +181,17 @@ nlohmann::json Field::read(const YamlNode& node) const {
 
 std::string Field::print(const Config& config) const { return yaml_of(get(config)); }
 
+std::vector<std::string> named_files(const Config& config) {
+  std::vector<std::string> paths = config.plugins;
+  for (const Field& field : fields()) {
+    const nlohmann::json value = field.get(config);
+    if (field.kind == FieldKind::text && field.key != "name")
+      paths.push_back(value.get<std::string>());
+    if (field.kind == FieldKind::files)
+      for (const nlohmann::json& path : value) paths.push_back(path.get<std::string>());
+  }
+  std::erase(paths, "");
+  return paths;
+}
+
 }  // namespace heed

@@ -123,6 +123,7 @@ std::optional<std::string> Trainer::limit() {
 // ---- the loop -----------------------------------------------------------------------------------
 
 int Trainer::train() {
+  confirm_folder();
   if (!metrics_) metrics_.emplace(run_, config_, progress_.step);
   replica_.begin(progress_.position);
   if (progress_.step > 0) run_log_.line(resumption_text(progress_, limit(), run_));
@@ -275,6 +276,7 @@ void Trainer::share_weights() {
 
 void Trainer::save(bool on_request) {
   if (last_saved_ == progress_.step) return;
+  confirm_folder();
   const std::vector<CheckpointFile> files = checkpoint_of(replica_, ema_, progress_.step);
   metrics_->sync();
   nlohmann::json state = progress_.json();
@@ -292,7 +294,12 @@ void Trainer::warn_undeleted(const std::vector<std::string>& reasons) {
       run_log_.line("warning: an old checkpoint was not removed: " + reason);
 }
 
+void Trainer::confirm_folder() const {
+  if (lock_ != nullptr) lock_->confirm();
+}
+
 void Trainer::record(const std::string& kind, const nlohmann::json& fields) {
+  confirm_folder();
   nlohmann::json r{{"kind", kind}, {"step", progress_.step}, {"seconds", progress_.seconds}};
   r.update(fields);
   metrics_->append(r);
@@ -301,6 +308,7 @@ void Trainer::record(const std::string& kind, const nlohmann::json& fields) {
 // ---- resuming: the checkpoint, the config, the data and the files must agree --------------------
 
 void Trainer::restore() {
+  confirm_folder();
   checkpoints_.check_links();
   const CheckpointFolder::Newest newest = checkpoints_.newest_valid();
   for (const std::string& skipped : newest.skipped)
@@ -368,6 +376,7 @@ WeightsInfo Trainer::choose_weights() {
     choice.mean = deciding_value(validation_metrics().value(), choice.metric);
     run_log_.line(choice.text());
   }
+  confirm_folder();
   choice.is_mean() ? write_average(run_, state, choice.mean_of_steps, trained_with(run_, config_))
                    : remove_average(run_);
   const std::filesystem::path folder = find_weights(run_, "");
@@ -386,6 +395,7 @@ std::optional<Evaluation> Trainer::final_evaluation() {
   if (split.empty()) return std::nullopt;
   replica_.share_weights();
   Evaluation e = replica_.evaluate(test, {});
+  confirm_folder();
   write_outputs(run_, outputs_of(split, e));
   record(test ? "test" : "final-valid", metrics_of(e, test ? data_.test_lines : data_.valid_lines));
   metrics_->sync();

@@ -6,6 +6,7 @@
 #include "train/loop/run_progress.h"
 #include "train/loop/weight_ema.h"
 #include "train/run/checkpoint_folder.h"
+#include "train/run/run_lock.h"
 #include "train/run/run_metrics.h"
 #include "train/terminal/run_log.h"
 #include "train/terminal/signals.h"
@@ -20,6 +21,9 @@ class Trainer {
   Trainer(const Config& config, const RunFolder& run, const ExperimentData& data, RunLog& run_log,
           World* world = nullptr);
 
+  /// From now on, throws the Error(io) of RunLock::confirm, before anything is written, if the run's
+  /// folder is no longer the one that is locked.
+  void set_lock(const RunLock& lock) { lock_ = &lock; }
   /// Called before a new run: loads the weights of model.init_from, if set.
   void initialise();
   /// Continues from the newest valid checkpoint of the run, or starts at step 0 if the run has
@@ -73,6 +77,7 @@ class Trainer {
   /// Error(non_finite) if a weight or moment is not finite.
   void save(bool on_request = false);
   void record(const std::string& kind, const nlohmann::json& fields);
+  void confirm_folder() const;
   void continue_metrics();  ///< repairs metrics.jsonl and opens it
   /// Points the link `best` at the best checkpoint, or removes the link if there is no best
   /// checkpoint or it is lost.
@@ -82,6 +87,7 @@ class Trainer {
   RunFolder run_;
   const ExperimentData& data_;
   RunLog& run_log_;
+  const RunLock* lock_ = nullptr;
   Replica replica_;
   std::optional<WeightEma> ema_;
   /// The last step of the run according to train.steps or train.epochs, for learning_rate(); 0:

@@ -10,7 +10,7 @@
 namespace heed {
 
 AppendFile::AppendFile(std::filesystem::path path)
-    : path_(std::move(path)), file_(open_file(path_, O_WRONLY | O_CREAT | O_APPEND)) {}
+    : path_(std::move(path)), file_(open_regular(path_, O_WRONLY | O_CREAT | O_APPEND)) {}
 
 void AppendFile::append(std::span<const std::byte> record) {
   const off_t before = ::lseek(file_.get(), 0, SEEK_END);

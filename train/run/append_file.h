@@ -12,7 +12,7 @@ namespace heed {
 /// is killed.
 class AppendFile {
  public:
-  /// Opens the file, or creates it if it is missing. Throws Error(io) if that fails.
+  /// Opens the file, or creates it if it is missing. Throws the errors of open_regular.
   explicit AppendFile(std::filesystem::path path);
   /// Appends a record. If that fails, throws Error(io) after removing, if possible, the part of the
   /// record that was written.

@@ -72,12 +72,14 @@ double seconds_since_1970() {
 
 constexpr std::string_view name_begin = "events.out.tfevents.";
 
-/// The time in the name of an event file; 0 for other names.
+/// The time in the name of an event file; 0 for other names, and for times that are longer than
+/// those of heed's files and would not sort with them.
 std::int64_t time_in(const std::string& name) {
+  constexpr std::int64_t longest = 9'999'999'999;
   std::int64_t time = 0;
   if (name.starts_with(name_begin))
     std::from_chars(name.data() + name_begin.size(), name.data() + name.size(), time);
-  return time;
+  return time > longest ? 0 : time;
 }
 
 std::filesystem::path new_event_file(const std::filesystem::path& folder) {

@@ -37,7 +37,7 @@ struct TaggedScalar {
   double value = 0;  ///< stored as a float
 };
 
-/// Appends events to a new file. Throws the Error(io) of AppendFile.
+/// Appends events to a new file. Throws the errors of AppendFile.
 class EventFile {
  public:
   /// Creates FOLDER/events.out.tfevents.<seconds since 1970>.heed. The name sorts after those of

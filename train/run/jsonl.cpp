@@ -64,7 +64,7 @@ std::int64_t repair_jsonl(const std::filesystem::path& path,
   }
   if (good == text.size()) return 0;
   if (damaged > 0) write_file_durably(path.string() + ".damaged", text);
-  FileDescriptor file = open_file(path, O_WRONLY);
+  FileDescriptor file = open_regular(path, O_WRONLY);
   set_length(file.get(), good, path);
   sync_file(file.get(), path);
   file.close(path);

@@ -2,11 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "autograd/base/error.h"
 #include "autograd/io/files.h"
 #include "autograd/io/formats/json_text.h"
+#include "autograd/io/message_text.h"
 #include "train/run/checkpoint_folder.h"
 #include "train/run/run_lock.h"
 
@@ -30,6 +32,35 @@ std::vector<std::string> names_of_a_run() {
     for (const char* kind : {".model", ".vocab"}) names.push_back(std::string(side) + kind);
   }
   return names;
+}
+
+/// Throws Error(bad_input) unless the entry is missing or of this kind.
+void require_kind(const std::filesystem::path& entry, std::filesystem::file_type kind) {
+  if (!path_exists(entry)) return;
+  std::error_code ignored;
+  const auto found = std::filesystem::symlink_status(entry, ignored).type();
+  if (found == kind || found == std::filesystem::file_type::not_found) return;
+  const char* const expected =
+      kind == std::filesystem::file_type::directory ? "folder" : "regular file";
+  throw Error(Exit::bad_input,
+              "{}: not a {}{}: heed reads and writes nothing through it, because a run folder may "
+              "come from elsewhere; put the {} itself in its place, or remove it",
+              entry.string(), expected,
+              found == std::filesystem::file_type::symlink ? ", but a link" : "", expected);
+}
+
+/// Throws Error(bad_input) unless `last` or `best` is missing, a link to a checkpoint of the run or,
+/// in a copy made without links, a folder.
+void require_checkpoint_link(const std::filesystem::path& entry) {
+  std::error_code error;
+  const std::filesystem::path target = std::filesystem::read_symlink(entry, error);
+  if (error) return require_kind(entry, std::filesystem::file_type::directory);
+  if (target.parent_path() == "checkpoints" && target.filename().string().starts_with("step-"))
+    return;
+  throw Error(Exit::bad_input,
+              "{}: a link to {}, which is no checkpoint of this run: remove the link; heed resume "
+              "makes it again",
+              entry.string(), shown(target.string(), 200));
 }
 
 /// True if the file is the record of a run. Another program may have written a file with this name.
@@ -78,25 +109,30 @@ bool is_run(const RunFolder& run) {
                        : ""));
 }
 
-/// Throws Error(usage) if the folder is, or is inside, checkpoints/ or average/ of another run,
-/// even if the path contains a link.
-void refuse_nested(const RunFolder& run) {
-  std::error_code error;  // reported when the folder is opened
-  const std::filesystem::path folder =
-      std::filesystem::weakly_canonical(std::filesystem::absolute(run.path), error);
-  for (auto part = folder; !error && part != part.root_path(); part = part.parent_path()) {
-    const std::string name = part.filename().string();
-    const std::filesystem::path outer = part.parent_path();
-    if ((name != "checkpoints" && name != "average") || !path_exists(outer / "run.json")) continue;
-    throw Error(Exit::usage, "{} is inside the run {}: choose another folder with --run",
-                run.path.string(), outer.string());
-  }
-}
-
 }  // namespace
 
+std::optional<std::filesystem::path> run_of(const std::filesystem::path& file) {
+  std::error_code error;
+  const std::filesystem::path real =
+      std::filesystem::weakly_canonical(std::filesystem::absolute(file, error), error);
+  std::vector<std::string> names = names_of_a_run();
+  names.insert(names.end(), {"config.yaml", ".lock", "checkpoints"});
+  for (auto part = real; !error && part != part.root_path(); part = part.parent_path()) {
+    if (std::ranges::find(names, part.filename().string()) != names.end() &&
+        is_run({part.parent_path()}))
+      return part.parent_path();
+  }
+  return std::nullopt;
+}
+
+void refuse_inside_run(const std::filesystem::path& folder) {
+  if (const auto outer = run_of(folder))
+    throw Error(Exit::usage, "{} is inside the run {}: choose another folder with --run",
+                folder.string(), outer->string());
+}
+
 void refuse_existing_run(const RunFolder& run) {
-  refuse_nested(run);
+  refuse_inside_run(run.path);
   const std::string folder = run.path.string();
   for (const std::filesystem::path& found : {run.config(), run.path / "checkpoints"}) {
     if (!path_exists(found)) continue;
@@ -120,7 +156,7 @@ void refuse_existing_run(const RunFolder& run) {
 }
 
 void refuse_foreign_folder(const RunFolder& run) {
-  refuse_nested(run);
+  refuse_inside_run(run.path);
   const std::filesystem::path found = first_existing(run, {"config.yaml", "checkpoints"});
   if (is_run(run)) return;
   const bool foreign_lock = path_exists(run.path / ".lock") && !RunLock::has_mark(run.path, true);
@@ -145,35 +181,51 @@ void require_run(const RunFolder& run, const std::vector<std::string>& overrides
               std::filesystem::absolute(run.path).lexically_normal().string());
 }
 
-std::vector<std::string> files_of(const RunFolder& run) {
-  std::vector<std::string> files{run.config().string(), (run.path / ".lock").string()};
-  for (const std::string& name : names_of_a_run()) files.push_back((run.path / name).string());
-  std::error_code ignored;
-  for (const std::filesystem::path& folder :
-       {run.path / "checkpoints", run.average(), run.path / "tensorboard"}) {
-    for (const auto& entry : std::filesystem::recursive_directory_iterator(folder, ignored))
-      files.push_back(entry.path().string());
+void check_kinds(const RunFolder& run) {
+  using std::filesystem::file_type;
+  require_kind(run.config(), file_type::regular);
+  require_kind(run.path / ".lock", file_type::regular);
+  const auto folders = {run.path / "checkpoints", run.average(), run.path / "tensorboard",
+                        run.path / "reports"};
+  for (const std::string& name : names_of_a_run()) {
+    const std::filesystem::path entry = run.path / name;
+    if (name == "best" || name == "last")
+      require_checkpoint_link(entry);
+    else if (std::ranges::find(folders, entry) == folders.end())
+      require_kind(entry, file_type::regular);
   }
-  return files;
+  for (const std::filesystem::path& folder : folders) {
+    require_kind(folder, file_type::directory);
+    std::error_code error;
+    std::filesystem::recursive_directory_iterator at(
+        folder, std::filesystem::directory_options::skip_permission_denied, error);
+    for (const std::filesystem::recursive_directory_iterator end; !error && at != end;
+         at.increment(error)) {
+      std::error_code ignored;
+      if (at->symlink_status(ignored).type() != file_type::directory)
+        require_kind(at->path(), file_type::regular);
+    }
+    // Another process may be removing an old checkpoint.
+    if (error && error != std::errc::no_such_file_or_directory)
+      throw_io("list", folder, error.value());
+  }
 }
 
 Config read_run_config(const RunFolder& run, const std::vector<std::string>& overrides,
                        PluginUse plugins) {
-  std::error_code ignored;
   if (!path_exists(run.config())) {
     throw Error(Exit::usage, "{}: not a run (there is no config.yaml)",
                 std::filesystem::absolute(run.path).lexically_normal().string());
   }
-  if (std::filesystem::is_other(run.config(), ignored)) {  // a pipe: reading might never end
-    throw Error(Exit::bad_input, run.config().string() + ": not a regular file");
-  }
+  check_kinds(run);
   return read_config(run.config().string(), overrides, true, plugins);
 }
 
 std::string available_weights(const RunFolder& run) {
   std::vector<std::string> names;
   for (const char* name : {"average", "best", "last"}) {
-    if (std::filesystem::exists(run.path / name)) names.emplace_back(name);
+    std::error_code ignored;
+    if (std::filesystem::exists(run.path / name, ignored)) names.emplace_back(name);
   }
   for (const std::int64_t step : CheckpointFolder(run.path).steps())
     names.push_back(std::to_string(step));
@@ -181,6 +233,7 @@ std::string available_weights(const RunFolder& run) {
 }
 
 std::filesystem::path find_weights(const RunFolder& run, const std::string& name) {
+  check_kinds(run);
   std::vector<std::filesystem::path> choices;
   if (name.empty()) {
     choices = {run.average(), run.path / "best", run.path / "last"};

@@ -5,6 +5,7 @@
 ///   config.yaml  run.json  train.log  metrics.jsonl  outputs.jsonl  tokenizer.*
 ///   checkpoints/step-…  best  last  average/  tensorboard/
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,19 +26,26 @@ struct RunFolder {
 };
 
 /// Throws Error(usage) if a new run cannot use the folder, because it contains a run or files that
-/// may not belong to one, or is inside checkpoints/ or average/ of another run; the message lists
-/// the alternatives. Throws Error(locked) instead if another process is using the folder.
+/// may not belong to one, or is inside another run; the message lists the alternatives. Throws Error(locked) instead if another process is using the folder.
 void refuse_existing_run(const RunFolder& run);
 /// Throws Error(usage) if the folder contains files named like those of a run, but no run, or if it
-/// is inside checkpoints/ or average/ of another run. Throws Error(locked) instead if another
+/// is inside another run. Throws Error(locked) instead if another
 /// process is using the folder. Accepts a run, even one that another process is using.
 void refuse_foreign_folder(const RunFolder& run);
-/// The files that make up a run, which no output may overwrite.
-std::vector<std::string> files_of(const RunFolder& run);
+/// Throws Error(bad_input), naming the path, if an entry of the folder is not of the kind that heed
+/// makes: files and folders, and the links `last` and `best` to a checkpoint. A folder that was
+/// received from somebody else could otherwise make heed read and write files elsewhere.
+void check_kinds(const RunFolder& run);
+/// The folder of the run, if the path, with its links followed, is that of one of a run's files or
+/// in one of its folders, such as RUN/config.yaml or RUN/checkpoints/x, whether or not it exists.
+/// RUN/reports and files that users keep in the folder do not belong to the run.
+std::optional<std::filesystem::path> run_of(const std::filesystem::path& file);
+/// Throws Error(usage) if a new run or sweep would be in one of the folders of another run.
+void refuse_inside_run(const std::filesystem::path& folder);
 /// Removes a run's files, except the lock, from its folder. The caller must hold the lock.
 void clear_run(const RunFolder& run);
-/// The config of a run folder. Throws Error(usage) if it is missing, Error(bad_input) if it is a
-/// pipe or a device, and the errors of read_config.
+/// The config of a run folder. Throws Error(usage) if it is missing, and the errors of check_kinds
+/// and read_config.
 Config read_run_config(const RunFolder& run, const std::vector<std::string>& overrides = {},
                        PluginUse plugins = PluginUse::load);
 /// Throws the errors of read_run_config, and Error(usage) if the folder contains neither a valid
@@ -48,7 +56,7 @@ void require_run(const RunFolder& run, const std::vector<std::string>& overrides
 std::string available_weights(const RunFolder& run);
 /// The folder of the weights `name`: best, last, average, a step number, or a path. If the name is
 /// empty: the average if it exists, otherwise best, otherwise last. Throws Error(bad_input) if
-/// there are no such weights.
+/// there are no such weights, and the errors of check_kinds.
 std::filesystem::path find_weights(const RunFolder& run, const std::string& name);
 
 // ---- former names, for one release ---------------------------------------------------------

@@ -89,6 +89,12 @@ nlohmann::json read_record(const RunFolder& run) {
   return record;
 }
 
+/// Paths in the record may contain bytes that are not UTF-8; U+FFFD replaces them.
+void write_record(const RunFolder& run, const nlohmann::json& record) {
+  write_file_durably(record_of(run),
+                     record.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
+}
+
 /// The record of the run; nullopt if it is missing or broken, with the reason in `why`.
 std::optional<nlohmann::json> find_record(const RunFolder& run, std::string& why) {
   try {
@@ -147,7 +153,7 @@ void begin_run(const RunFolder& run, const Config& config, const Tokenizers& tok
   record["files"] = files;
   record["command"] = command;
   if (const std::string revision = git_revision(); !revision.empty()) record["revision"] = revision;
-  write_file_durably(record_of(run), record.dump(2) + "\n");
+  write_record(run, record);
   write_file_durably(run.config(), yaml);  // written last: a folder with a config is a run
 }
 
@@ -168,7 +174,7 @@ void adopt_config(const RunFolder& run, Config config, const SplitSums& sums) {
     for (const char* key : {"seed", "shards", "plugins", "teacher", "data"})
       (*record)[key] = now[key];
     (*record)["files"]["config.yaml"] = sha256_hex(yaml);
-    write_file_durably(record_of(run), record->dump(2) + "\n");
+    write_record(run, *record);
   }
   write_file_durably(run.config(), yaml);
 }

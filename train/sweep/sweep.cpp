@@ -22,6 +22,7 @@
 #include "train/config/fields.h"
 #include "train/fetch/subprocess.h"
 #include "train/results/history.h"
+#include "train/run/run_folder.h"
 #include "train/tasks/evaluation.h"
 #include "train/terminal/run_log.h"
 #include "train/terminal/signals.h"
@@ -351,19 +352,27 @@ void require_same(const nlohmann::json& old, const nlohmann::json& now,
 
 }  // namespace
 
-void claim_folder(const SweepOptions& options, const std::vector<SweepMember>& members) {
+RunLock claim_folder(const SweepOptions& options, const std::vector<SweepMember>& members) {
   const nlohmann::json record = record_of(options, members);
   const std::filesystem::path path = options.folder / "sweep.json";
-  std::error_code ignored;
-  if (std::filesystem::exists(path, ignored))
-    return require_same(parse_json(read_bytes(path), path.string()), record, options);
-  if (std::filesystem::exists(options.folder / "config.yaml", ignored))
+  refuse_inside_run(options.folder);
+  if (!path_exists(path) && path_exists(options.folder / "config.yaml"))
     throw Error(Exit::usage,
                 "{} holds a run, so it cannot be the folder of a sweep: "
                 "choose another folder with --run",
                 options.folder.string());
   create_folders(options.folder);
-  write_file_durably(path, record.dump(2) + "\n");
+  RunLock lock(options.folder,
+               "running a sweep in this folder: wait until it ends, or choose another folder with "
+               "--run");
+  if (path_exists(path)) {
+    require_same(parse_json(read_bytes(path), path.string()), record, options);
+  } else {
+    lock.write_mark();
+    write_file_durably(path,
+                       record.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
+  }
+  return lock;
 }
 
 SweepResult run_sweep(const SweepOptions& options, const std::vector<SweepMember>& members) {

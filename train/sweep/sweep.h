@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "train/run/run_lock.h"
 #include "train/sweep/plan.h"
 
 namespace heed {
@@ -26,10 +27,11 @@ struct SweepResult {
   int signal = 0;  ///< signal that stopped the sweep; 0: none
 };
 
-/// Writes sweep.json, which lists the runs of the folder and, for the first run, the settings that
-/// can change results. If the file exists, it must describe the same sweep. Throws Error(usage) if
-/// the folder contains another sweep or a run, or if the config has changed since the sweep began.
-void claim_folder(const SweepOptions& options, const std::vector<SweepMember>& members);
+/// Locks the folder and writes sweep.json, which lists the runs of the folder and, for the first run,
+/// the settings that can change results. If the file exists, it must describe the same sweep. Throws
+/// Error(usage) if the folder contains another sweep or a run or is inside a run, or if the config
+/// has changed since the sweep began; Error(locked) if another process runs a sweep in it.
+RunLock claim_folder(const SweepOptions& options, const std::vector<SweepMember>& members);
 
 /// Trains or continues each run; finished runs remain unchanged. Prints a line when a run ends or
 /// waits for another process. A stop signal is passed on to the runs, which save a checkpoint and

@@ -6,6 +6,8 @@
 #include <cstdio>
 #include <ctime>
 
+#include "autograd/io/message_text.h"
+
 namespace heed {
 
 namespace {
@@ -23,18 +25,19 @@ void RunLog::progress(const ProgressState& state) {
 }
 
 void RunLog::log_to(const std::filesystem::path& file) {
-  log_ = open_file(file, O_WRONLY | O_CREAT | O_APPEND);
+  log_ = open_regular(file, O_WRONLY | O_CREAT | O_APPEND);
   log_path_ = file;
 }
 
 void RunLog::line(const std::string& text) {
-  if (!silent) bar_.note(text);
+  if (!silent) bar_.note(shown(text, SIZE_MAX));
   log(text);
 }
 
 void RunLog::log(const std::string& text) {
   if (log_.get() < 0) return;
-  const std::string line = fmt::format("{:%F %T}  {}\n", fmt::localtime(std::time(nullptr)), text);
+  const std::string line =
+      fmt::format("{:%F %T}  {}\n", fmt::localtime(std::time(nullptr)), shown(text, SIZE_MAX));
   write_all(log_.get(), as_bytes(line), log_path_);
 }
 

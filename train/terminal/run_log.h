@@ -12,9 +12,10 @@ namespace heed {
 /// except rank 0 call it.
 void silence();
 
+/// Text may come from received files: each message is one line, with its control characters escaped.
 class RunLog {
  public:
-  /// Makes line() and log() append to this file. Throws Error(io) if it cannot be opened.
+  /// Makes line() and log() append to this file. Throws the errors of open_regular.
   void log_to(const std::filesystem::path& file);
 
   /// Prints a line and logs it as log() does.

@@ -50,8 +50,8 @@ fault("checkpoints: checkpoints on request count towards keep", "train/run/check
       "train:checkpoint_folder")
 
 fault("run lock: a process that tests the lock stops a starting run", "train/run/run_lock.cpp",
-      "if (try_lock(file_.get(), LOCK_SH) < 0 || tries == 1000) refuse(run, file_.get());",
-      "refuse(run, file_.get());",
+      "if (try_lock(file_.get(), LOCK_SH) < 0 || tries == 1000) refuse(run, file_.get(), use);",
+      "refuse(run, file_.get(), use);",
       "train:files_and_folders")
 
 fault("run lock: an empty file always counts as heed's", "train/run/run_lock.cpp",
@@ -145,8 +145,8 @@ fault("subprocess: the stream to be discarded reaches the terminal", "train/fetc
       "train:fetching")
 
 fault("run lock: processes that test the lock exclude one another", "train/run/run_lock.cpp",
-      "return try_lock(file.get(), LOCK_SH) < 0 && errno",
-      "return try_lock(file.get(), LOCK_EX) < 0 && errno",
+      "return file && try_lock(file->get(), LOCK_SH) < 0 && errno",
+      "return file && try_lock(file->get(), LOCK_EX) < 0 && errno",
       "train:files_and_folders")
 
 fault("overwriting: damaged metrics of the previous run remain", "train/run/run_folder.cpp",

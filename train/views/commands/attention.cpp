@@ -7,7 +7,7 @@
 #include "autograd/base/error.h"
 #include "train/commands/command_line.h"
 #include "train/commands/output.h"
-#include "train/run/run_folder.h"
+#include "train/config/fields.h"
 #include "train/terminal/run_log.h"
 #include "train/views/commands/line.h"
 #include "train/views/commands/view_file.h"
@@ -118,7 +118,8 @@ int attention_command(const AttentionCommand& options) {
     throw Error(
         Exit::usage,
         "--target is for models with an encoder and a decoder; this one reads --input alone");
-  refuse_output_over_input(options.output, files_of({options.run}));
+  check_output(options.output, {options.input});
+  check_output(options.output, named_files(trained.config));
   const std::vector<std::string> layers =
       chosen_layers(*trained.model, trained.config, options.layer, options.head);
   check_figure(options, layers);

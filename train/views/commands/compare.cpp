@@ -2,6 +2,7 @@
 
 #include "train/commands/command_line.h"
 #include "train/commands/output.h"
+#include "train/config/fields.h"
 #include "train/results/comparison.h"
 
 namespace heed {
@@ -18,7 +19,7 @@ int compare_command(const CompareCommand& options) {
   std::vector<RunResult> results;
   for (const std::string& run : run_folders(options.runs)) {
     results.push_back(read_result(run));
-    refuse_output_over_input(options.output, files_of({run}));
+    check_output(options.output, named_files(results.back().config));
   }
   const Comparison comparison(results);
   write_output(options.output, [&](const Sink& sink) {

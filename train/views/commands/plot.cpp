@@ -3,6 +3,7 @@
 #include "autograd/base/error.h"
 #include "train/commands/command_line.h"
 #include "train/commands/output.h"
+#include "train/config/fields.h"
 #include "train/views/commands/view_file.h"
 #include "train/views/report/plots.h"
 
@@ -31,7 +32,8 @@ int plot_command(const PlotCommand& options) {
   if (!names_drawing(output))
     refuse_other_formats(output, "heed plot",
                          "drawings to files whose names end in .svg, .png or .pdf");
-  if (!no_config) refuse_output_over_input(output, {options.config});
+  if (!no_config) check_output(output, {options.config});
+  check_output(output, named_files(config));
   write_view(output, svg_file(arranged(drawings, 2)));
   return 0;
 }

@@ -11,6 +11,7 @@
 #include "train/commands/command_line.h"
 #include "train/commands/output.h"
 #include "train/commands/trained_model.h"
+#include "train/config/fields.h"
 #include "train/run/run_lock.h"
 #include "train/terminal/run_log.h"
 #include "train/views/commands/bench.h"
@@ -166,16 +167,19 @@ ReportExtras extras_of(const ReportCommand& options, const History& history, boo
   return extras;
 }
 
-std::vector<History> read_all(const std::vector<std::string>& runs) {
-  std::vector<History> histories(runs.size());
+std::vector<History> read_all(const ReportCommand& options) {
+  std::vector<History> histories(options.runs.size());
   Team team(0);
-  team.run(std::ssize(runs), [&](std::int64_t i) { histories[i] = read_history(runs[i]); });
+  team.run(std::ssize(histories),
+           [&](std::int64_t i) { histories[i] = read_history(options.runs[i]); });
+  for (const History& history : histories)
+    check_output(options.output, named_files(history.result.config));
   return histories;
 }
 
 /// `folder` is the one in whose reports/ the page is written by default.
 void write_page(const ReportCommand& options, const std::string& folder, bool running) {
-  const std::vector<History> histories = read_all(options.runs);
+  const std::vector<History> histories = read_all(options);
   write_view(options.output.empty() ? report_file(folder, "report.html") : options.output,
              names_drawing(options.output)
                  ? svg_file(arranged(report_curves(histories), 2))
@@ -188,10 +192,9 @@ int report_command(const ReportCommand& named) {
   if (!names_drawing(options.output))
     refuse_other_formats(options.output, "heed report",
                          "a page, or curves to a file whose name ends in .svg, .png or .pdf");
-  for (const std::string& run : options.runs)
-    refuse_output_over_input(options.output, files_of({run}));
+  check_output(options.output, {});
   if (!options.csv.empty()) {
-    const std::string text = curves_csv(read_all(options.runs), options.csv);
+    const std::string text = curves_csv(read_all(options), options.csv);
     write_output(options.output, [&](const Sink& sink) { sink(text); });
     return 0;
   }

@@ -29,17 +29,26 @@ std::string_view name_of(RunState state) { return state_names.at(static_cast<std
 
 // ---- finding ------------------------------------------------------------------------------------
 
+/// A run whose files cannot be examined is listed as broken.
 bool is_run(const std::filesystem::path& folder) {
-  if (!path_exists(folder / "config.yaml") && !path_exists(folder / "run.json")) return false;
-  return path_exists(folder / "checkpoints") || path_exists(folder / "metrics.jsonl") ||
-         RunLock::has_mark(folder, true);
+  std::error_code ignored;  // an unreadable folder is skipped
+  const auto exists = [&](const char* name) {
+    return std::filesystem::exists(std::filesystem::symlink_status(folder / name, ignored));
+  };
+  if (!exists("config.yaml") && !exists("run.json")) return false;
+  if (exists("checkpoints") || exists("metrics.jsonl")) return true;
+  try {
+    return RunLock::has_mark(folder, true);
+  } catch (const Error&) {
+    return true;
+  }
 }
 
 /// Adds the runs up to `deeper` levels below `folder`, and `folder` itself if it is a run. `seen`
 /// contains the visited folders.
 void find_runs(const std::filesystem::path& folder, int deeper, std::set<std::string>& seen,
                std::vector<std::string>& found) {
-  std::error_code error;  // an unreadable folder is skipped
+  std::error_code error;
   const std::filesystem::path real = std::filesystem::canonical(folder, error);
   if (error || !seen.insert(real.string()).second) return;
   if (is_run(folder)) found.push_back(folder.string());
@@ -83,15 +92,26 @@ void set_from_records(RunLine& line, std::vector<nlohmann::json> records) {
   set_results(line.result, std::move(records));
 }
 
+/// Whether run.json lists plugins.
+bool had_plugins(const RunFolder& run) {
+  try {
+    const nlohmann::json record = read_run_json(run);
+    return record.contains("plugins") && !record.at("plugins").empty();
+  } catch (const Error&) {
+    return false;
+  }
+}
+
 Config config_of(const RunFolder& run) {
   try {
     return read_run_config(run, {}, PluginUse::leave);
   } catch (const Error& error) {
-    const nlohmann::json record = read_run_json(run);
-    if (!record.contains("plugins") || record.at("plugins").empty()) throw;
-    throw Error(error.code,
-                "the config needs a plugin, and `heed runs` loads none: see `heed show {}`",
-                run.path.string());
+    if (!had_plugins(run)) throw;
+    const std::string_view message = error.what();
+    throw Error(
+        error.code,
+        "{} (perhaps a name from a plugin, which `heed runs` does not load: see `heed show {}`)",
+        message.substr(0, message.find('\n')), run.path.string());
   }
 }
 
@@ -158,7 +178,8 @@ std::string age(std::int64_t seconds) {
 }  // namespace
 
 std::vector<RunLine> list_runs(const std::string& folder) {
-  if (!std::filesystem::is_directory(folder))
+  std::error_code ignored;
+  if (!std::filesystem::is_directory(folder, ignored))
     throw Error(Exit::usage, "{}: no such folder", folder);
   std::set<std::string> seen;
   std::vector<std::string> found;

@@ -8,6 +8,7 @@
 #include "train/commands/command_line.h"
 #include "train/commands/output.h"
 #include "train/config/config.h"
+#include "train/config/fields.h"
 #include "train/config/plugins.h"
 #include "train/loop/augment.h"
 #include "train/loop/step.h"
@@ -91,18 +92,17 @@ std::string shown_text(const ShowCommand& options, const Config& config) {
 /// overwrite an input.
 Config shown_config(const ShowCommand& options) {
   if (!std::filesystem::is_directory(options.config)) {
-    refuse_output_over_input(options.output, {options.config});
+    check_output(options.output, {options.config});
     return read_config(options.config, options.overrides);
   }
-  const RunFolder run{options.config};
-  refuse_output_over_input(options.output, files_of(run));
-  return read_run_config(run, options.overrides);
+  return read_run_config(RunFolder{options.config}, options.overrides);
 }
 
 std::string drawn_model(const ShowCommand& options) {
   if (options.schema) return json_schema();
   if (options.config == "reference") return reference_yaml();  // printed from the field table
   const Config config = shown_config(options);
+  check_output(options.output, named_files(config));
   for (const std::string& warning : config.warnings) print_message("warning: " + warning);
   return shown_text(options, config);
 }

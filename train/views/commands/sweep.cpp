@@ -53,7 +53,7 @@ int sweep_command(const SweepCommand& options) {
           : options.folder;
   const SweepOptions sweep{options.config, folder, options.jobs, plan.halving};
   const std::vector<SweepMember> members = members_of(plan, options.config);
-  claim_folder(sweep, members);
+  const RunLock lock = claim_folder(sweep, members);
   print_message(fmt::format("heed: sweep in {}, number of runs: {}", folder, members.size()));
   const SweepResult result = run_sweep(sweep, members);
   if (result.signal != 0) {

@@ -5,6 +5,7 @@
 #include "autograd/base/error.h"
 #include "train/commands/command_line.h"
 #include "train/commands/output.h"
+#include "train/config/fields.h"
 #include "train/tasks/model.h"
 #include "train/terminal/run_log.h"
 #include "train/views/commands/line.h"
@@ -63,10 +64,11 @@ int trace_command(const TraceCommand& options) {
   const bool is_run = std::filesystem::is_directory(options.config);
   if (!is_run && !options.weights.empty())
     throw Error(Exit::usage, "--weights is for run folders; " + options.config + " is not one");
-  refuse_output_over_input(options.output, {options.config});
+  check_output(options.output, {options.config, options.input});
   const TrainedModel trained =
       is_run ? TrainedModel::open(options.config, options.overrides, options.weights)
              : untrained(options.config, options.overrides);
+  check_output(options.output, named_files(trained.config));
   if (!options.target.empty() && trained.task->info().architecture == Architecture::decoder)
     throw Error(Exit::usage,
                 "--target is for models that read a source; this one reads --input alone");

@@ -1,7 +1,6 @@
 #include "train/views/commands/view_file.h"
 
 #include <fmt/format.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -30,14 +29,11 @@ constexpr std::string_view png_mark =
     "tEXtSoftware\0made by heed"
     "\xe9\x93\x4c\xf5"sv;
 
-/// Whether a file may be replaced: it is empty, has the style of heed's pages and drawings or ends
-/// with the mark, or it is no regular file.
-bool is_replaceable(const std::string& path) {
+/// Whether heed has made the file: it has the style of heed's pages and drawings or ends with the
+/// mark.
+bool made_by_heed(const std::filesystem::path& path) {
   constexpr std::size_t head = 4096, tail = 64;
   constexpr std::string_view style = ":root{color-scheme:light dark;--ink:";
-  struct stat about {};
-  if (path == "-" || ::stat(path.c_str(), &about) < 0 || !S_ISREG(about.st_mode)) return true;
-  if (is_standard_output(path) || about.st_size == 0) return true;
   const std::string bytes = read_bytes(path);
   if (std::string_view(bytes).substr(0, head).find(style) != std::string_view::npos) return true;
   return bytes.find(mark, bytes.size() - std::min(bytes.size(), tail)) != std::string::npos;
@@ -86,14 +82,10 @@ std::string report_file(const std::string& run, const std::string& name) {
 }
 
 void write_view(const std::string& path, const std::string& content) {
-  if (!is_replaceable(path))
-    throw Error(Exit::usage,
-                "--output {}: heed has not written this file, and does not replace it; remove it "
-                "or choose another name",
-                path);
   const bool converts = names_drawing(path) && !path.ends_with(".svg");
   const std::string bytes = with_mark(converts ? converted(content, path) : content, path);
-  write_output(path, [&](const Sink& sink) { sink(bytes); });
+  write_output(
+      path, [&](const Sink& sink) { sink(bytes); }, made_by_heed);
   if (!is_standard_output(path)) print_message("heed: output written to " + path);
 }
 

@@ -13,7 +13,7 @@ std::string report_file(const std::string& run, const std::string& name);
 /// Writes a page (HTML) or a drawing (SVG), and prints where. If the name ends in .png or .pdf, the
 /// program rsvg-convert of librsvg converts the drawing, in its light colours. Replaces only files
 /// that heed has written, which it recognises by their style or, in PNG and PDF, by a mark. Throws Error(usage)
-/// for any other existing file, for an image format that heed cannot write, and if rsvg-convert is
+/// for any other existing file, for a file of a run, for an image format that heed cannot write, and if rsvg-convert is
 /// missing; Error(io) if writing or converting fails.
 void write_view(const std::string& path, const std::string& content);
 
