@@ -106,6 +106,13 @@ BOOST_AUTO_TEST_CASE(npy_matrix_is_read_and_broken_npy_file_is_refused) {
   refused(npy("<f4", "(2, 2)", f4),
           "the values have 24 bytes, which does not match the shape 2 x 2");
   refused(npy("<f4", "(4611686018427387904, 4)", f4), "which does not match");
+  refused(npy("<f4", "(9223372036854775808, 4)", f4), "an invalid shape (2 dimensions)");
+  refused(npy("<f4", "(-2, 3)", f4), "an invalid shape (2 dimensions)");
+  refused(npy("<f4", "(" + std::string(30'000, '9') + ",)", f4), "an invalid shape (1 dimensions)");
+  std::string many = "1";
+  for (int i = 1; i < 65; ++i) many += ", 1";
+  refused(npy("<f4", "(" + many + ")", f4), "an invalid shape (65 dimensions)");
+  refused(npy("|u1", "(1)", f4), "a .npy file of type");
 }
 
 BOOST_AUTO_TEST_CASE(log_mel_equals_reference) {
