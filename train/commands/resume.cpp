@@ -52,7 +52,8 @@ int resume_command(const ResumeCommand& options) {
     silence();
     require_all(*world, {});
     const std::string yaml = world->broadcast(std::string());
-    return follow(*world, parse_config(yaml, "config.yaml", {}, true));
+    return follow(*world,
+                  together(world, [&] { return parse_config(yaml, "config.yaml", {}, true); }));
   }
   const RunFolder run{options.run};
   std::optional<RunLock> lock;
@@ -68,7 +69,10 @@ int resume_command(const ResumeCommand& options) {
     lock.emplace(run.path);  // locks first, because a run that is being replaced has no config
     return read_run_config(run, options.overrides);
   });
-  if (world != nullptr) world->broadcast(write_yaml(config));
+  if (world != nullptr) {
+    world->broadcast(write_yaml(config));
+    require_all(*world, {});  // the other ranks have read it, and loaded its plugins
+  }
   RunLog run_log;
   run_log.log_to(run.log());
   return logged(run_log, [&] { return resume_run(config, run, options, run_log, world); });

@@ -20,6 +20,7 @@
 #include "autograd/io/files.h"
 #include "autograd/io/formats/json_text.h"
 #include "train/config/fields.h"
+#include "train/config/trusted_plugins.h"
 #include "train/fetch/subprocess.h"
 #include "train/results/history.h"
 #include "train/tasks/evaluation.h"
@@ -169,6 +170,7 @@ class Sweep {
       if (std::filesystem::exists(folder)) words.emplace_back("--overwrite");
       words.insert(words.end(), members_[i].overrides.begin(), members_[i].overrides.end());
     }
+    if (trusts_all_plugins()) words.emplace_back("--trust-plugins");
     if (options_.jobs > 1) {
       const auto processors = static_cast<std::int64_t>(available_processors());
       words.push_back(
