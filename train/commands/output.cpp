@@ -15,6 +15,7 @@
 
 #include "autograd/base/error.h"
 #include "autograd/io/files.h"
+#include "autograd/io/message_text.h"
 
 namespace heed {
 
@@ -169,7 +170,11 @@ void refuse_other_formats(const std::string& output, const std::string& command,
 
 void write_output(const std::string& path, const std::function<void(const Sink&)>& produce) {
   const auto write_to = [&](int number, const std::string& name) {
-    produce([&](std::string_view text) { write_all(number, as_bytes(text), name); });
+    const bool terminal = ::isatty(number) == 1;
+    produce([&](std::string_view text) {
+      terminal ? write_all(number, as_bytes(for_terminal(text)), name)
+               : write_all(number, as_bytes(text), name);
+    });
   };
   if (path.empty()) throw Error(Exit::usage, "--output: expected a file name or -");
   if (path == "-") return write_to(STDOUT_FILENO, "standard output");

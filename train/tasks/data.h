@@ -20,6 +20,8 @@ struct ExperimentData {
   std::string valid_lines, test_lines;
 };
 
+/// The SHA-256 of the encoded samples of a split, which run.json records; "" for an empty split.
+std::string sum_of(const Dataset& data);
 /// The checksum of a split for ExperimentData::valid_lines and test_lines. `encoded`: the same split,
 /// encoded.
 std::string digest_of_lines(const Split& split, const Dataset& encoded);

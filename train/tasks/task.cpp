@@ -41,23 +41,6 @@ std::unique_ptr<Task> make_task(const Config& config) {
   return Tasks::of(config.task)(config);
 }
 
-namespace {
-
-/// SHA-256 of the encoded samples of a split; empty for an empty split.
-std::string digest(const Dataset& data) {
-  if (data.empty()) return "";
-  Sha256 sum;
-  for (const Sequences* side : {&data.source, &data.target}) {
-    sum.update(std::as_bytes(std::span(side->ids)));
-    sum.update(std::as_bytes(std::span(side->offsets)));
-  }
-  sum.update(std::as_bytes(std::span(data.stream)));
-  for (const std::int64_t input : data.input_of) data.inputs->add_to(sum, input);
-  return sum.hex();
-}
-
-}  // namespace
-
 ExperimentData Task::load(const Tokenizers* tokenizers) const {
   const Corpus corpus = read();
   ExperimentData data;
@@ -70,7 +53,7 @@ ExperimentData Task::load(const Tokenizers* tokenizers) const {
   };
   data.valid = evaluated(corpus.valid, "data.valid");
   data.test = evaluated(corpus.test, "data.test");
-  data.sums = {digest(data.train), digest(data.valid), digest(data.test)};
+  data.sums = {sum_of(data.train), sum_of(data.valid), sum_of(data.test)};
   data.valid_lines = digest_of_lines(corpus.valid, data.valid);
   data.test_lines = digest_of_lines(corpus.test, data.test);
   const BatchStream check(data.train, batch_options(config_));  // throws if there are no samples
@@ -376,6 +359,18 @@ std::string Generator::continuation(const std::string&, const TextCallback&) {
 HEED_END
 
 namespace heed {
+
+std::string sum_of(const Dataset& data) {
+  if (data.empty()) return "";
+  Sha256 sum;
+  for (const Sequences* side : {&data.source, &data.target}) {
+    sum.update(std::as_bytes(std::span(side->ids)));
+    sum.update(std::as_bytes(std::span(side->offsets)));
+  }
+  sum.update(std::as_bytes(std::span(data.stream)));
+  for (const std::int64_t input : data.input_of) data.inputs->add_to(sum, input);
+  return sum.hex();
+}
 
 std::string digest_of_lines(const Split& split, const Dataset& encoded) {
   if (split.empty()) return "";

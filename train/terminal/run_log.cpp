@@ -6,13 +6,15 @@
 #include <cstdio>
 #include <ctime>
 
+#include "autograd/io/message_text.h"
+
 namespace heed {
 
 namespace {
 
 bool silent = false;
 
-void print(std::string_view line) { std::fputs(fmt::format("{}\n", line).c_str(), stderr); }
+void print(std::string_view line) { std::fputs((for_terminal(line) + "\n").c_str(), stderr); }
 
 }  // namespace
 
@@ -28,13 +30,14 @@ void RunLog::log_to(const std::filesystem::path& file) {
 }
 
 void RunLog::line(const std::string& text) {
-  if (!silent) bar_.note(text);
+  if (!silent) bar_.note(for_terminal(text));
   log(text);
 }
 
 void RunLog::log(const std::string& text) {
   if (log_.get() < 0) return;
-  const std::string line = fmt::format("{:%F %T}  {}\n", fmt::localtime(std::time(nullptr)), text);
+  const std::string line =
+      fmt::format("{:%F %T}  {}\n", fmt::localtime(std::time(nullptr)), for_terminal(text));
   write_all(log_.get(), as_bytes(line), log_path_);
 }
 
@@ -43,6 +46,8 @@ void print_message(std::string_view line) {
 }
 
 void print_note(std::string_view line) { print_message(fmt::format("heed: {}", line)); }
+
+void print_text(std::string_view text) { fmt::print("{}", for_terminal(text)); }
 
 void print_error(std::string_view line) { print(fmt::format("heed: {}", line)); }
 
