@@ -48,14 +48,15 @@ int resume_run(const Config& config, const RunFolder& run, const ResumeCommand& 
 int resume_command(const ResumeCommand& options) {
   std::signal(SIGUSR1, SIG_IGN);
   World* const world = process_world("resume");
+  const RunFolder run{options.run};
   if (!is_first(world)) {  // only rank 0 uses the run's folder
     silence();
     require_all(*world, {});
     const std::string yaml = world->broadcast(std::string());
-    return follow(*world,
-                  together(world, [&] { return parse_config(yaml, "config.yaml", {}, true); }));
+    return follow(*world, together(world, [&] {
+      return parse_config(yaml, run.config().string(), {}, true);
+    }));
   }
-  const RunFolder run{options.run};
   std::optional<RunLock> lock;
   const Config config = together(world, [&] {
     if (!RunLock::has_mark(run.path, false)) {

@@ -13,6 +13,7 @@
 #include <mutex>
 #include <optional>
 #include <set>
+#include <system_error>
 #include <thread>
 
 #include "autograd/base/error.h"
@@ -114,7 +115,11 @@ class Sweep {
       pass_on(signals_.stop());
     });
     std::vector<std::thread> threads;
-    for (std::int64_t j = 0; j < options_.jobs; ++j) threads.emplace_back(work);
+    try {
+      for (std::int64_t j = 0; j < options_.jobs; ++j) threads.emplace_back(work);
+    } catch (const std::system_error&) {  // too many for the system: fewer runs at a time
+      if (threads.empty()) work();
+    }
     for (std::thread& thread : threads) thread.join();
     ended = true;
     watch.join();
