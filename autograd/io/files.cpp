@@ -2,9 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <linux/magic.h>
 #include <sys/stat.h>
-#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -126,8 +124,8 @@ void sync_folder(const fs::path& folder) {
 
 FileReader::FileReader(const fs::path& path, Kinds kinds) : name_(shown_path(path)) {
   const bool named = kinds != Kinds::files, standard = named && path == "-";
-  // With O_NONBLOCK, open() of a named pipe without a writer returns at once; it is refused below.
-  const int wait = kinds == Kinds::also_devices ? 0 : O_NONBLOCK;
+  // With O_NONBLOCK, open() of a pipe without a writer returns at once; the pipe is refused below.
+  const int wait = named ? 0 : O_NONBLOCK;
   if (!standard) {
     file_ = FileDescriptor(
         uninterrupted([&] { return ::open(path.c_str(), O_RDONLY | O_CLOEXEC | wait); }));
@@ -142,12 +140,6 @@ FileReader::FileReader(const fs::path& path, Kinds kinds) : name_(shown_path(pat
   if (!named && !S_ISREG(about.st_mode)) refuse("not a regular file");
   if (S_ISDIR(about.st_mode)) refuse("is a folder, not a file");
   if (device && !standard && kinds != Kinds::also_devices) refuse("is a device, not a file");
-  if (S_ISFIFO(about.st_mode) && wait != 0 && !standard) {
-    struct statfs system {};
-    if (::fstatfs(descriptor(), &system) < 0) throw cannot_read(path, errno, named);
-    if (system.f_type != PIPEFS_MAGIC) refuse("is a named pipe, which may never have a writer");
-    if (::fcntl(descriptor(), F_SETFL, 0) < 0) throw cannot_read(path, errno, named);
-  }
   if (S_ISREG(about.st_mode)) size_ = about.st_size;
 }
 

@@ -71,8 +71,8 @@ void sync_folder(const std::filesystem::path& folder);
 /// it is not of a permitted kind; reading throws Error(io) if the disk fails.
 class FileReader {
  public:
-  /// The kinds of files that may be read: regular files only; also pipes of the shell (/dev/fd/N)
-  /// and "-" (standard input); or also named pipes and devices. The last two are for files that the user named: a lack of read permission is
+  /// The kinds of files that may be read: regular files only; also pipes and "-" (standard input);
+  /// or also devices. The last two are for files that the user named: a lack of read permission is
   /// then bad_input instead of io.
   enum class Kinds { files, files_and_pipes, also_devices };
 

@@ -1,6 +1,8 @@
 // Feature rows and sound, used in place of text.
 #include "data/inputs/features.h"
 
+#include <sys/stat.h>
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -112,7 +114,9 @@ BOOST_AUTO_TEST_CASE(npy_matrix_is_read_and_broken_npy_file_is_refused) {
   std::string many = "1";
   for (int i = 1; i < 65; ++i) many += ", 1";
   refused(npy("<f4", "(" + many + ")", f4), "an invalid shape (65 dimensions)");
-  refused(npy("|u1", "(1)", f4), "a .npy file of type");
+  const std::string pipe = (dir / "pipe.npy").string();
+  BOOST_REQUIRE_EQUAL(::mkfifo(pipe.c_str(), 0600), 0);
+  expect_error(Exit::bad_input, {pipe, "is a named pipe"}, [&] { read_npy(pipe); });
 }
 
 BOOST_AUTO_TEST_CASE(log_mel_equals_reference) {

@@ -134,6 +134,10 @@ says 'pipe.pgm: is a named pipe'
 status 3 train tiny.yaml --run never data.synthetic.name=none data.train.source=pipe data.train.target=pipe
 says 'pipe: is a named pipe'
 absent never
+for i in 0 1 2 3 4 5 6 7; do echo "a b a"; done >lines
+checks=$((checks + 1))   # a pipe of the shell
+cat lines | "$heed" train tiny.yaml --run piped data.synthetic.name=none data.train.source=/dev/fd/0 data.train.target=lines train.steps=2 2>err ||
+  fail 'a pipe of the shell is refused'
 
 # ---- limits of the system ------------------------------------------------------------------------------------
 limited() {   # limited KIB CODE ARGS...: as status, with a limit of the address space
