@@ -2,6 +2,10 @@
 
 #include <sched.h>
 
+#include <system_error>
+
+#include "autograd/base/error.h"
+
 namespace heed {
 
 std::int64_t available_processors() {
@@ -12,10 +16,24 @@ std::int64_t available_processors() {
 
 Team::Team(std::int64_t threads) {
   const std::int64_t n = threads > 0 ? threads : available_processors();
-  for (std::int64_t i = 1; i < n; ++i) workers_.emplace_back([this] { serve(); });
+  try {
+    for (std::int64_t i = 1; i < n; ++i) workers_.emplace_back([this] { serve(); });
+  } catch (const std::system_error& error) {
+    const std::int64_t running = this->threads();
+    end();
+    throw Error(Exit::io,
+                "{} threads are too many for this system, which runs {} (the number is the key "
+                "threads, by default that of the processors): {}",
+                n, running, error.what());
+  } catch (...) {
+    end();
+    throw;
+  }
 }
 
-Team::~Team() {
+Team::~Team() { end(); }
+
+void Team::end() {
   ending_ = true;
   round_.fetch_add(1);
   round_.notify_all();

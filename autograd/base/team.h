@@ -17,7 +17,8 @@ std::int64_t available_processors();
 
 class Team {
  public:
-  /// threads: the number of threads; 0: one for each processor that this process may run on.
+  /// threads: the number of threads; 0: one for each processor that this process may run on. Throws
+  /// Error(io) if the system cannot start so many.
   explicit Team(std::int64_t threads);
   ~Team();
   Team(const Team&) = delete;
@@ -43,6 +44,7 @@ class Team {
   void run_function(std::int64_t count, const std::function<void(std::int64_t)>& job);
   void work();
   void serve();
+  void end();
 
   std::vector<std::thread> workers_;
   std::atomic<std::uint64_t> round_{0};  ///< incremented when there is work, and on destruction

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
+#include <cstdint>
 #include <vector>
 
 #include "autograd/io/utf8.h"
@@ -32,25 +34,61 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
   return cost.back();
 }
 
+/// Appends a character, or a byte that does not begin a well-formed one, as for_terminal shows it.
+void append_escaped(std::string& out, std::string_view character) {
+  const std::size_t length = utf8_length(character, 0);
+  const auto byte = static_cast<unsigned char>(character[0]);
+  const char32_t code = length == 0 ? byte : utf8_decode(character, 0, length);
+  if (length == 0 || (code < 0x20 && code != '\n' && code != '\t')) {
+    out += fmt::format("\\x{:02x}", byte);
+  } else if ((code >= 0x7F && code <= 0x9F) || (code >= 0x202A && code <= 0x202E) ||
+             (code >= 0x2066 && code <= 0x2069)) {
+    out += fmt::format("\\u{:04x}", static_cast<std::uint32_t>(code));
+  } else {
+    out += character;
+  }
+}
+
 }  // namespace
 
 std::string shown(std::string_view text, std::size_t max_length) {
   std::string out;
   while (!text.empty()) {
-    const std::size_t size = utf8_length(text, 0);
-    const auto byte = static_cast<unsigned char>(text[0]);
-    const std::size_t taken = std::max<std::size_t>(size, 1);
+    const std::size_t taken = std::max<std::size_t>(utf8_length(text, 0), 1);
     if (out.size() + taken > max_length) return out + "...";
-    if (byte == '\n') {
-      out += "\\n";
-    } else if (size == 0 || byte < 0x20 || byte == 0x7F) {
-      out += fmt::format("\\x{:02x}", byte);
+    if (text[0] == '\n' || text[0] == '\t') {
+      out += text[0] == '\n' ? "\\n" : "\\x09";
     } else {
-      out += text.substr(0, size);
+      append_escaped(out, text.substr(0, taken));
     }
     text.remove_prefix(taken);
   }
   return out;
+}
+
+std::string for_terminal(std::string_view text) {
+  std::string out;
+  while (!text.empty()) {
+    const std::size_t taken = std::max<std::size_t>(utf8_length(text, 0), 1);
+    append_escaped(out, text.substr(0, taken));
+    text.remove_prefix(taken);
+  }
+  return out;
+}
+
+std::string csv_cell(std::string_view text) {
+  double number = 0;
+  const char *const begin = text.data() + text.starts_with('+'), *const end =
+                                                                     text.data() + text.size();
+  const auto [stop, error] = std::from_chars(begin, end, number);
+  const bool is_number = error == std::errc() && stop == end && !text.starts_with("+-"),
+             is_formula = !text.empty() && std::string_view("=+-@\t\r").find(text[0]) != text.npos;
+  std::string cell = is_formula && !is_number ? "'" : "";
+  cell += text;
+  if (cell.find_first_of(",;\"\t\r\n") == std::string::npos) return cell;
+  std::string quoted = "\"";
+  for (const char c : cell) quoted += c == '"' ? "\"\"" : std::string(1, c);
+  return quoted + "\"";
 }
 
 std::string excerpt(std::string_view text, std::size_t max_length) {

@@ -58,8 +58,11 @@ OptionErrors feature_errors(const DataOptions& o) {
     errors.push_back({{"data.features.window", "data.features.rate"},
                       fmt::format("a frame of {} ms: expected 16 to 65536 samples, got {:g}",
                                   features.window, window)});
-  if (features.hop * rate < 1000)
-    errors.push_back({{"data.features.hop", "data.features.rate"}, "shorter than a sample"});
+  const double hop = features.hop * rate / 1000;
+  if (hop < 1 || hop > 65536)
+    errors.push_back({{"data.features.hop", "data.features.rate"},
+                      fmt::format("a distance of {} ms: expected 1 to 65536 samples, got {:g}",
+                                  features.hop, hop)});
   return errors;
 }
 

@@ -12,6 +12,7 @@
 #include "autograd/io/files.h"
 #include "autograd/io/lines.h"
 #include "autograd/io/utf8.h"
+#include "data/sources/binary_file.h"
 #include "data/sources/idx.h"
 #include "data/sources/matching.h"
 #include "data/sources/synthetic.h"
@@ -247,6 +248,7 @@ void require_files(const std::vector<NamedFiles>& splits) {
   const auto check = [&](const std::vector<std::string>& paths, const std::string& named_by) {
     for (const std::string& path : paths) {
       std::error_code error;
+      if (named_by.starts_with("data.")) refuse_named_pipe(path);
       if (path == "-" || exists(std::filesystem::status(path, error))) continue;
       if (error != std::errc::no_such_file_or_directory) continue;  // reading reports this error
       const bool relative = std::filesystem::path(path).is_relative();
@@ -279,7 +281,8 @@ std::vector<std::string> text_files(const std::vector<std::string>& names,
     const std::size_t before = all.size();
     std::ranges::copy_if(found, std::back_inserter(all), [](const std::string& path) {
       std::error_code error;
-      return std::filesystem::file_size(path, error) > 0;
+      return std::filesystem::is_regular_file(path, error) &&
+             std::filesystem::file_size(path, error) > 0;
     });
     if (all.size() == before)
       throw Error(Exit::bad_input, "{}: no non-empty file matches {}", origin(split, "text"),

@@ -26,13 +26,15 @@ std::string_view value_of(std::string_view header, std::string_view key) {
   return value.substr(0, value.find_first_of(value.starts_with('(') ? ")" : ",}"));
 }
 
+/// The numbers in the text; one that is out of range becomes -1.
 std::vector<std::int64_t> numbers(std::string_view text) {
   std::vector<std::int64_t> all;
   for (const char *at = text.data(), *const end = at + text.size(); at != end;) {
     std::int64_t n = 0;
     const auto [stop, error] = std::from_chars(at, end, n);
-    if (error == std::errc()) all.push_back(n);
-    at = error == std::errc() ? stop : at + 1;
+    const bool number = error != std::errc::invalid_argument;
+    if (number) all.push_back(error == std::errc() ? n : -1);
+    at = number ? stop : at + 1;
   }
   return all;
 }
@@ -81,6 +83,11 @@ Stored read_stored(const std::string& path, std::size_t (*size_of)(std::string_v
                     shown(stored.type), stored.size == 0 ? "" : " in column-major order", types));
   }
   stored.shape = numbers(value_of(header, "shape"));
+  constexpr std::size_t max_rank = 64;  // of NumPy
+  const bool valid = std::ranges::all_of(stored.shape, [](std::int64_t n) { return n >= 0; });
+  if (!valid || stored.shape.size() > max_rank)
+    refuse_file(path, fmt::format("a .npy file with an invalid shape ({} dimensions)",
+                                  stored.shape.size()));
   return stored;
 }
 

@@ -278,7 +278,7 @@ bool RecordReader::next_object(std::vector<std::string>& values) {
     if (!lines_.next(line_)) return false;
   } while (is_blank(line_));
   begin_ = lines_.number();
-  nlohmann::json object = nlohmann::json::parse(line_, nullptr, false);
+  nlohmann::json object = parse_json_quickly(line_);
   if (object.is_discarded())  // parse_json, which is slower, explains the error
     object = parse_json(line_, fmt::format("{}:{}", name_, begin_));
   if (!object.is_object()) refuse("not a JSON object");

@@ -207,6 +207,12 @@ std::vector<float> log_mel(std::span<const float> samples, const FeatureOptions&
   };
   const std::int64_t window = of_ms(options.window), hop = of_ms(options.hop),
                      bands = options.width;
+  constexpr std::int64_t max_weights = std::int64_t{1} << 24;
+  if (bands * (window / 2 + 1) > max_weights)
+    throw Error(Exit::bad_input,
+                "data.features.width: {} mel bands of frames of {} samples (data.features.window) "
+                "need more than {} weights",
+                bands, window, max_weights);
   const Spectrum spectrum(window);
   const std::vector<double> filters = mel_filters(bands, window, static_cast<double>(options.rate));
   std::vector<float> rows;

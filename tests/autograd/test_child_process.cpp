@@ -4,9 +4,13 @@
 #include <unistd.h>
 
 #include <boost/test/unit_test.hpp>
+#include <chrono>
 #include <csignal>
+#include <cstdlib>
 #include <stdexcept>
 #include <vector>
+
+#include "autograd/base/sanitizers.h"
 
 using namespace heed;
 
@@ -25,6 +29,33 @@ BOOST_AUTO_TEST_CASE(the_first_step_that_a_fault_ends_is_found_and_changes_nothi
     BOOST_TEST(crash->signal == signal);
   }
   BOOST_TEST(calls == 0);
+}
+
+BOOST_AUTO_TEST_CASE(faults_of_the_processor_and_abort_are_found) {
+  volatile int zero = 0;
+  volatile int* nowhere = nullptr;
+  const auto signal_of = [](const auto& fault) {
+    const auto crash = find_crash(1, [&](std::size_t) { fault(); });
+    return crash ? crash->signal : 0;
+  };
+  if constexpr (!address_sanitizer && !thread_sanitizer) {  // they end the process by themselves
+#if defined(__x86_64__)                                     // other processors compute 0
+    BOOST_TEST(signal_of([&] { zero = 1 / zero; }) == SIGFPE);
+#endif
+    BOOST_TEST(signal_of([&] { *nowhere = 1; }) == SIGSEGV);
+  }
+  BOOST_TEST(signal_of([] { std::abort(); }) == SIGABRT);
+}
+
+BOOST_AUTO_TEST_CASE(endless_step_and_exit_end_the_child_without_a_crash) {
+  const auto began = std::chrono::steady_clock::now();
+  volatile bool endless = true;
+  BOOST_TEST(!find_crash(1, [&](std::size_t) {
+                while (endless) {
+                }
+              }).has_value());
+  BOOST_TEST((std::chrono::steady_clock::now() - began >= std::chrono::seconds(1)));
+  BOOST_TEST(!find_crash(1, [](std::size_t) { ::_exit(0); }).has_value());
 }
 
 BOOST_AUTO_TEST_CASE(steps_that_end_and_a_child_that_ends_by_itself_are_no_crash) {

@@ -1,5 +1,6 @@
 #pragma once
 /// The contents of binary files: .npy and IDX.
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -16,9 +17,10 @@ inline std::string npy(const std::string& descr, const std::string& shape,
                        const std::string& values, const std::string& order = "False") {
   std::string header =
       "{'descr': '" + descr + "', 'fortran_order': " + order + ", 'shape': " + shape + ", }";
-  header.resize(118, ' ');
+  header.resize(std::max<std::size_t>(header.size() + 1, 118), ' ');
   header.back() = '\n';
-  return "\x93NUMPY\x01" + std::string(1, '\0') + little(118, 2) + header + values;
+  const auto size = static_cast<std::uint32_t>(header.size());
+  return "\x93NUMPY\x01" + std::string(1, '\0') + little(size, 2) + header + values;
 }
 
 inline std::string idx(std::vector<std::uint32_t> shape, const std::string& values, char type = 8) {

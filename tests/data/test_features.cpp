@@ -1,6 +1,8 @@
 // Feature rows and sound, used in place of text.
 #include "data/inputs/features.h"
 
+#include <sys/stat.h>
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -106,6 +108,15 @@ BOOST_AUTO_TEST_CASE(npy_matrix_is_read_and_broken_npy_file_is_refused) {
   refused(npy("<f4", "(2, 2)", f4),
           "the values have 24 bytes, which does not match the shape 2 x 2");
   refused(npy("<f4", "(4611686018427387904, 4)", f4), "which does not match");
+  refused(npy("<f4", "(9223372036854775808, 4)", f4), "an invalid shape (2 dimensions)");
+  refused(npy("<f4", "(-2, 3)", f4), "an invalid shape (2 dimensions)");
+  refused(npy("<f4", "(" + std::string(30'000, '9') + ",)", f4), "an invalid shape (1 dimensions)");
+  std::string many = "1";
+  for (int i = 1; i < 65; ++i) many += ", 1";
+  refused(npy("<f4", "(" + many + ")", f4), "an invalid shape (65 dimensions)");
+  const std::string pipe = (dir / "pipe.npy").string();
+  BOOST_REQUIRE_EQUAL(::mkfifo(pipe.c_str(), 0600), 0);
+  expect_error(Exit::bad_input, {pipe, "is a named pipe"}, [&] { read_npy(pipe); });
 }
 
 BOOST_AUTO_TEST_CASE(log_mel_equals_reference) {

@@ -46,6 +46,9 @@ equal 'lines of output' "$(lines out)" 3
 status 0 score runs/gate --source lines --target lines
 status 0 train gate.yaml plugins=build/libmine.so --run lm task=lm data.synthetic.name=none data.train.text=gate.yaml data.test.text=gate.yaml
 status 0 generate lm --prompt 'a'
+status 0 quantize runs/gate
+status 0 prune runs/gate --share 0.5 --run pruned
+rm -r pruned
 status 0 train gate.yaml --run parts train.steps=6 threads=1
 status 0 train gate.yaml --run whole train.steps=6 threads=2
 equal 'weights trained on one thread and on two' "$(cksum <parts/last/model.safetensors)" "$(cksum <whole/last/model.safetensors)"
@@ -80,7 +83,9 @@ says 'bleu is only for task'
 # ---- changed, missing and moved libraries ----------------------------------------------------------------
 cp build/libmine.so kept.so
 printf 'x' >>build/libmine.so
-status 0 resume runs/gate train.steps=41
+status 3 resume runs/gate train.steps=41
+says '--trust-plugins'
+status 0 resume runs/gate train.steps=41 --trust-plugins
 says 'plugin build/libmine.so differs from the one that the run was started with'
 status 0 resume runs/gate
 checks=$((checks + 1)); grep -q 'libmine.so differs' err && fail 'an adopted plugin is still reported as a change'
@@ -94,6 +99,64 @@ status 0 resume runs/gate plugins=moved/libmine.so train.steps=42
 says 'plugins is now [moved/libmine.so] (it was [build/libmine.so])'
 status 0 eval runs/gate
 mv moved/libmine.so build
+
+# ---- run folders of strangers ----------------------------------------------------------------------------
+# The folder "received" contains a run and the library that its config names.
+state=$XDG_STATE_HOME
+mkdir received && cp $more/libmarks.so $more/libmarks_f64.so received
+status 0 train gate.yaml plugins=received/libmarks.so model.mixer=attention model.activation=marks.same --run received/run
+checks=$((checks + 1)); [ -e ran ] || fail 'libmarks.so leaves no mark, so the following checks detect nothing'
+sum=$(sha256sum received/libmarks.so)
+equal 'lines of the list of trusted plugins that name libmarks.so' \
+  "$(grep -c "^${sum%% *}  $PWD/received/libmarks.so\$" "$state/heed/trusted")" 1
+status 0 gradcheck received/run/config.yaml --trust-plugins --entries 1
+equal 'lines of the list for libmarks_f64.so' "$(grep -c '/libmarks_f64.so$' "$state/heed/trusted")" 1
+status 0 gradcheck received/run/config.yaml --entries 1
+equal 'lines of the list that are repeated' "$(sort "$state/heed/trusted" | uniq -d)" ''
+cp gate.yaml student.yaml && sed -i '/^plugins/d; s/mixer: mine.gate, activation: mine.squash/activation: relu/' student.yaml
+refused() {   # refused ARGS...: heed refuses these arguments and runs no code of the library
+  rm -f ran
+  status 3 "$@"
+  says '/config.yaml:' 'plugin received/libmarks.so: only the config of a run names it' 'repeat the command with --trust-plugins'
+  absent ran
+}
+XDG_STATE_HOME=$PWD/stranger
+for command in show eval compare report resume quantize 'generate --input lines' 'score --source lines --target lines' \
+  'prune --share 0.5 --run pruned' 'attention --input a' 'trace --input a' 'compare runs/parts'; do
+  # shellcheck disable=SC2086
+  refused ${command%% *} received/run ${command#"${command%% *}"}
+done
+for command in show gradcheck bench 'train --run again' sweep; do
+  # shellcheck disable=SC2086
+  refused ${command%% *} received/run/config.yaml ${command#"${command%% *}"}
+done
+refused train student.yaml --run student train.distill.teacher=received/run
+absent pruned again student received/run-int8 "$XDG_STATE_HOME"
+status 0 runs received
+absent ran
+# What the user names is loaded, listed, and from then on trusted in run folders.
+status 0 show received/run plugins=received/libmarks.so
+status 0 compare received/run
+printf 'x' >>received/libmarks.so
+refused compare received/run
+cp $more/libmarks.so received
+status 0 compare received/run
+mkdir elsewhere && mv received/libmarks.so elsewhere && ln -s ../elsewhere/libmarks.so received
+refused compare received/run   # the same bytes elsewhere: beside other libraries
+rm -r received/libmarks.so elsewhere && cp $more/libmarks.so received
+status 3 gradcheck received/run/config.yaml --entries 1
+says 'plugin received/libmarks_f64.so: only the config of a run names it'
+XDG_STATE_HOME=$PWD/stranger-2
+status 0 compare received/run --trust-plugins
+status 0 train student.yaml --run student train.distill.teacher=received/run
+# Without a list, training continues, and its run folder needs the option.
+XDG_STATE_HOME=$PWD/gate.yaml
+status 0 train gate.yaml plugins=received/libmarks.so model.mixer=attention model.activation=marks.same --run unlisted
+says 'heed: warning: plugin received/libmarks.so cannot be listed as trusted, so commands that read a run with it will need --trust-plugins: ' gate.yaml
+refused resume unlisted train.steps=31
+status 0 resume unlisted train.steps=31 --trust-plugins
+status 0 sweep gate.yaml plugins=received/libmarks.so model.mixer=attention model.activation=marks.same optim.lr=1e-3,3e-3 train.steps=4 --run swept --halving --trust-plugins
+XDG_STATE_HOME=$state
 
 # ---- plugins that are refused ----------------------------------------------------------------------------
 status 2 show gate.yaml 'plugins=[]'

@@ -6,6 +6,7 @@ work=$(mktemp -d "${TMPDIR:-/tmp}/heed-commands-XXXXXX") || exit 1
 trap 'rm -rf "$work"' EXIT
 trap 'exit 1' HUP INT TERM
 cd "$work" || exit 1
+export XDG_STATE_HOME="$work/state"   # the list of trusted plugins
 failures=0
 checks=0
 

@@ -213,7 +213,11 @@ BOOST_AUTO_TEST_CASE(inconsistent_values_are_refused) {
        "exp.yaml:1:70: data.features.window: a frame of 0.5 ms: expected 16 to 65536 samples, got "
        "8"},
       {"data: {synthetic: {name: tones}, input: features, features: {hop: 0.01}}\n",
-       "exp.yaml:1:67: data.features.hop: shorter than a sample"},
+       "exp.yaml:1:67: data.features.hop: a distance of 0.01 ms: expected 1 to 65536 samples, got "
+       "0.16"},
+      {"data: {synthetic: {name: tones}, input: features, features: {hop: 1.0e+18}}\n",
+       "exp.yaml:1:67: data.features.hop: a distance of 1e+18 ms: expected 1 to 65536 samples, got "
+       "1.6e+19"},
       {"task: classify\ndata: {train: {source: a, target: b}, input: image}\nmodel: {kind: swin, "
        "swin: {depths: [1]}}\n",
        "accepted"},

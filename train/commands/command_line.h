@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "train/config/trusted_plugins.h"
+
 namespace heed {
 
 /// What the process of a command does.
@@ -92,13 +94,22 @@ inline CLI::Option* add_flag(CLI::App* command, const char* group, const char* n
   return command->add_flag(name, value, help)->group(group);
 }
 
-/// Adds the arguments key=value, whose help mentions `example`. add_config and add_run first add
-/// the argument CONFIG or RUN.
+/// Adds --trust-plugins, for a command that may read the config of a run.
+inline void add_trust(CLI::App* command) {
+  command
+      ->add_flag_callback("--trust-plugins", trust_all_plugins,
+                          "load and trust the plugins that the config of a run names")
+      ->group(choices);
+}
+
+/// Adds the arguments key=value, whose help mentions `example`, and --trust-plugins. add_config and
+/// add_run first add the argument CONFIG or RUN.
 inline void add_overrides(CLI::App* command, std::vector<std::string>& overrides,
                           const char* example) {
   add_argument(
       command, "OVERRIDE", overrides,
       fmt::format("key=value for each config key to change, such as threads=1 or {}", example));
+  add_trust(command);
 }
 inline void add_config(CLI::App* command, ConfigArguments& options, const char* example) {
   add_argument(command, "CONFIG", options.config, "the experiment, a YAML file")->required();

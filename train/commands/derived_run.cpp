@@ -58,9 +58,9 @@ void report_derived_run(const DerivedRun& run, nlohmann::json record, const std:
   const std::string kind = record.at("kind");
   if (json) {
     record["run"] = run.to.path.string();
-    fmt::print("{}\n", record.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+    print_text(record.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
   } else {
-    fmt::print("{}", text);
+    print_text(text);
   }
   print_message(fmt::format("the {} run is in {}", kind, run.to.path.string()));
 }

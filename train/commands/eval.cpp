@@ -108,8 +108,8 @@ void keep_record(const EvalCommand& options, nlohmann::json record, const std::s
 }
 
 void print_for_people(const Evaluation& e, const Subject& subject) {
-  fmt::print("{}  {}\n", subject.name, e.text());
-  for (const std::string& line : e.details) fmt::print("{}\n", line);
+  print_text(fmt::format("{}  {}\n", subject.name, e.text()));
+  for (const std::string& line : e.details) print_text(line + "\n");
 }
 
 void refuse_contradictions(const EvalCommand& options, const Config& config, const Task& task) {
@@ -208,7 +208,7 @@ int eval_command(const EvalCommand& options) {
   if (!first) return std::isfinite(e.loss()) ? 0 : static_cast<int>(Exit::non_finite);
   const nlohmann::json record = record_of(e, subject, trained);
   if (options.json)
-    fmt::print("{}\n", record.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+    print_text(record.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
   else
     print_for_people(e, subject);
   keep_record(options, record, digest_of_lines(subject.split, data));

@@ -10,9 +10,9 @@
 #include "train/commands/command_line.h"
 #include "train/commands/output.h"
 #include "train/commands/trained_model.h"
+#include "train/config/fields.h"
 #include "train/run/run_folder.h"
 #include "train/terminal/run_log.h"
-#include "train/config/fields.h"
 
 namespace heed {
 

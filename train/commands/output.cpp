@@ -16,6 +16,7 @@
 
 #include "autograd/base/error.h"
 #include "autograd/io/files.h"
+#include "autograd/io/message_text.h"
 #include "train/run/run_folder.h"
 
 namespace heed {
@@ -182,7 +183,11 @@ void refuse_other_formats(const std::string& output, const std::string& command,
 void write_output(const std::string& path, const std::function<void(const Sink&)>& produce,
                   const std::function<bool(const std::filesystem::path&)>& replaceable) {
   const auto write_to = [&](int number, const std::string& name) {
-    produce([&](std::string_view text) { write_all(number, as_bytes(text), name); });
+    const bool terminal = ::isatty(number) == 1;
+    produce([&](std::string_view text) {
+      terminal ? write_all(number, as_bytes(for_terminal(text)), name)
+               : write_all(number, as_bytes(text), name);
+    });
   };
   if (path.empty()) throw Error(Exit::usage, "--output: expected a file name or -");
   check_output(path, {});

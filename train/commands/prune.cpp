@@ -60,8 +60,8 @@ int prune_command(const PruneCommand& options) {
   check_destination(run);
   if (!(options.share >= 0 && options.share <= 1))
     throw Error(Exit::usage, "--share {}: expected a number from 0 to 1", options.share);
-  const Config config = read_run_config(RunFolder{options.run}, {}, PluginUse::leave);
   const TrainedModel trained = TrainedModel::open(options.run, options.overrides, options.weights);
+  const Config config = read_run_config(RunFolder{options.run}, {}, PluginUse::leave);
   if (trained.quantised)
     throw Error(Exit::usage, "{} has int8 weights: prune a run before you quantise it",
                 options.run);

@@ -35,8 +35,8 @@ int quantize_command(const QuantizeCommand& options) {
                        options.overwrite,
                        options.command};
   check_destination(run);
-  Config config = read_run_config(RunFolder{options.run}, {}, PluginUse::leave);
   const TrainedModel original = TrainedModel::open(options.run, {}, options.weights);
+  Config config = original.config;
   if (original.quantised)
     throw Error(Exit::usage, "the weights of {} are already int8", options.run);
   if (info_of(config.task).searches) config.decode.precision = DecodePrecision::int8;
@@ -67,6 +67,7 @@ void add_quantize(CommandLine& line) {
   add_weights(command, options->weights);
   add_new_run(command, *options, "the new run folder (default: RUN-int8)");
   add_json(command, options->json, "a record of the quantisation");
+  add_trust(command);
   command->footer(
       "Matrices become int8 with a float32 scale for each row; vectors remain float32. heed eval\n"
       "and heed generate read the new run like any other. If its task generates text by search or\n"

@@ -50,13 +50,15 @@ int resume_run(const Config& config, const RunFolder& run, const RunLock& lock,
 int resume_command(const ResumeCommand& options) {
   std::signal(SIGUSR1, SIG_IGN);
   World* const world = process_world("resume");
+  const RunFolder run{options.run};
   if (!is_first(world)) {  // only rank 0 uses the run's folder
     silence();
     require_all(*world, {});
     const std::string yaml = world->broadcast(std::string());
-    return follow(*world, parse_config(yaml, "config.yaml", {}, true));
+    return follow(*world, together(world, [&] {
+      return parse_config(yaml, run.config().string(), {}, true);
+    }));
   }
-  const RunFolder run{options.run};
   std::optional<RunLock> lock;
   const Config config = together(world, [&] {
     if (!RunLock::has_mark(run.path, false)) {
@@ -70,7 +72,10 @@ int resume_command(const ResumeCommand& options) {
     lock.emplace(run.path);  // locks first, because a run that is being replaced has no config
     return read_run_config(run, options.overrides);
   });
-  if (world != nullptr) world->broadcast(write_yaml(config));
+  if (world != nullptr) {
+    world->broadcast(write_yaml(config));
+    require_all(*world, {});  // the other ranks have read it, and loaded its plugins
+  }
   RunLog run_log;
   run_log.log_to(run.log());
   return logged(run_log, [&] { return resume_run(config, run, *lock, options, run_log, world); });

@@ -7,6 +7,7 @@
 #include "autograd/base/error.h"
 #include "train/distributed/agreement.h"
 #include "train/loop/rank_start.h"
+#include "train/terminal/run_log.h"
 
 namespace heed {
 
@@ -26,7 +27,7 @@ void print_record(const std::optional<Evaluation>& e, const std::string& split,
   if (e) record["split"] = split;
   record.update(weights.json());
   record["run"] = run.path.string();
-  fmt::print("{}\n", record.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+  print_text(record.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
 }
 
 }  // namespace

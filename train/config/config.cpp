@@ -129,7 +129,7 @@ void read_section(const YamlNode& node, const std::string& section, Config& conf
 /// Loads the plugins that the tree names, before its keys are read, because a plugin may register
 /// the value of a key. If the YAML or an override has an error, throws this error instead, so that
 /// no code of a plugin runs.
-void load_plugins(const YamlNode& tree, const Problems& problems) {
+void load_plugins(const YamlNode& tree, bool of_a_run, const Problems& problems) {
   const YamlEntry* const entry = tree.kind == YamlNode::Kind::map ? tree.find("plugins") : nullptr;
   if (entry == nullptr) return;
   std::vector<std::string> files;
@@ -138,9 +138,11 @@ void load_plugins(const YamlNode& tree, const Problems& problems) {
   } catch (const ValueError&) {  // reported when the key is read
   }
   if (!files.empty()) problems.raise();
+  const PluginOrigin origin =
+      of_a_run && entry->place.source == 0 ? PluginOrigin::run : PluginOrigin::user;
   for (const std::string& file : files) {
     try {
-      load_plugin(file);
+      load_plugin(file, origin);
     } catch (const Error& error) {
       throw Error(error.code, "{}: {}", problems.show(entry->value.place), error.what());
     }
@@ -158,7 +160,7 @@ Config parse_config(std::string_view text, const std::string& file,
   if (!tree) tree.emplace();  // so that errors in the overrides are reported, too
   const YamlNode tree_of_file = overrides.empty() ? YamlNode() : *tree;
   apply_overrides(*tree, overrides, problems);
-  if (plugins == PluginUse::load) load_plugins(*tree, problems);
+  if (plugins == PluginUse::load) load_plugins(*tree, of_a_run, problems);
   Config start;
   for (const Field& field : fields()) {
     if (of_a_run && !field.in_old_runs.is_null() && !tree->place_of(field.key).complete)

@@ -11,6 +11,8 @@
 #include "autograd/io/files.h"
 #include "autograd/io/message_text.h"
 #include "nn/plugin_entry.h"
+#include "train/config/trusted_plugins.h"
+#include "train/terminal/run_log.h"
 
 namespace heed {
 namespace {
@@ -24,6 +26,7 @@ constexpr std::string_view float32_stamp = HEED_PLUGIN_STAMP("float"),
 struct Loaded {
   fs::path place;  ///< absolute path without symbolic links
   Plugin plugin;
+  PluginOrigin origin;
   bool with_float64 = false;
 };
 
@@ -96,8 +99,10 @@ std::string read_library(const std::string& file, const fs::path& place, bool fl
   return bytes;
 }
 
-/// Loads the library and returns its entries in the order of their registration.
-std::vector<const PluginEntry*> open_library(const std::string& file, const fs::path& place) {
+/// Returns the entries of the library in the order of their registration.
+std::vector<const PluginEntry*> entries_of(const std::string& file, const fs::path& place) {
+  // dlopen reads the file again, by its name: a descriptor (/proc/self/fd/N) of the bytes whose sum
+  // is known would hide the library from debuggers and its folder from $ORIGIN.
   // RTLD_LOCAL: two plugins may define the same symbols. RTLD_NOW: dlopen reports undefined
   // symbols.
   void* const library = dlopen(place.c_str(), RTLD_NOW | RTLD_LOCAL);
@@ -115,6 +120,29 @@ std::vector<const PluginEntry*> open_library(const std::string& file, const fs::
   return all;
 }
 
+/// Loads the library, whose SHA-256 is `sum`, and returns its entries.
+std::vector<const PluginEntry*> open_library(const std::string& file, const fs::path& place,
+                                             const std::string& sum, PluginOrigin origin) {
+  const bool trusted = is_trusted_plugin(sum, place);
+  if (!trusted && origin == PluginOrigin::run && !trusts_all_plugins()) {
+    refuse(file,
+           "only the config of a run names it, and it has never been loaded on your behalf. It "
+           "would run with your permissions: examine it, then repeat the command with "
+           "--trust-plugins (docs/PLUGINS.md)");
+  }
+  std::vector<const PluginEntry*> all = entries_of(file, place);
+  if (trusted) return all;
+  try {
+    list_trusted_plugin(sum, place);
+  } catch (const Error& error) {
+    print_note(
+        fmt::format("warning: plugin {} cannot be listed as trusted, so commands that read a run "
+                    "with it will need --trust-plugins: {}",
+                    shown(file, 1000), error.what()));
+  }
+  return all;
+}
+
 std::string described(const PluginEntry& entry) {
   return fmt::format("{} {}", entry.what, entry.name);
 }
@@ -129,11 +157,11 @@ void register_entry(const std::string& file, const PluginEntry& entry) {
 
 }  // namespace
 
-void load_plugin(const std::string& file) {
+void load_plugin(const std::string& file, PluginOrigin origin) {
   const fs::path place = place_of(file);
   if (std::ranges::find(loaded(), place, &Loaded::place) != loaded().end()) return;
   Plugin plugin{file, sha256_hex(read_library(file, place, false)), {}, false};
-  for (const PluginEntry* entry : open_library(file, place)) {
+  for (const PluginEntry* entry : open_library(file, place, plugin.sum, origin)) {
     const std::string name = described(*entry);
     for (const Loaded& earlier : loaded()) {
       if (std::ranges::find(earlier.plugin.names, name) != earlier.plugin.names.end())
@@ -143,7 +171,7 @@ void load_plugin(const std::string& file) {
     plugin.names.push_back(name);
     plugin.in_both_builds |= entry->in_both_builds;
   }
-  loaded().push_back({place, std::move(plugin)});
+  loaded().push_back({place, std::move(plugin), origin});
 }
 
 void load_float64_plugins() {
@@ -160,9 +188,9 @@ void load_float64_plugins() {
               "or compile the same sources with -DHEED_DOUBLE",
               shown(file, 1000)));
     }
-    read_library(file, place, true);
+    const std::string sum = sha256_hex(read_library(file, place, true));
     std::vector<std::string> names;
-    for (const PluginEntry* entry : open_library(file, place)) {
+    for (const PluginEntry* entry : open_library(file, place, sum, library.origin)) {
       register_entry(file, *entry);
       names.push_back(described(*entry));
     }

@@ -14,14 +14,20 @@ struct Plugin {
   bool in_both_builds = false;     ///< true: registers a layer, which gradcheck needs in float64
 };
 
-/// Loads a library unless it is loaded already. Its names become choices of the field table. Throws
-/// Error(bad_input), naming the file, if the library is missing, cannot be loaded, is a float64
-/// build, was built for another version of heed, or registers nothing or a name that is already
-/// registered; Error(io) if it cannot be read.
-void load_plugin(const std::string& file);
+/// Who names a library: the user, in a config of his own or on the command line, or the config of a
+/// run, which may come from a stranger.
+enum class PluginOrigin { user, run };
 
-/// Loads the float64 builds of all plugins with layers: libmine_f64.so beside libmine.so. Throws
-/// the errors of load_plugin, and Error(bad_input) if a build lacks one of the plugin's layers.
+/// Loads a library unless it is loaded already. Its names become choices of the field table. Lists
+/// it as trusted (train/config/trusted_plugins.h), or prints a warning if this fails. Throws
+/// Error(bad_input), naming the file, if the library is missing, cannot be loaded, is a float64
+/// build, was built for another version of heed, registers nothing or a name that is already
+/// registered, or if only a run names it and it is not trusted; Error(io) if it cannot be read.
+void load_plugin(const std::string& file, PluginOrigin origin);
+
+/// Loads the float64 builds of all plugins with layers: libmine_f64.so beside libmine.so, which
+/// have the same origin. Throws the errors of load_plugin, and Error(bad_input) if a build lacks
+/// one of the plugin's layers.
 void load_float64_plugins();
 
 /// The plugins of these files. Throws Error(failed) if one of them has not been loaded.

@@ -14,6 +14,7 @@
 #include <system_error>
 
 #include "autograd/base/error.h"
+#include "autograd/io/message_text.h"
 #include "train/distributed/launch.h"
 #include "train/program/commands.h"
 #include "train/run/blas_choice.h"
@@ -83,15 +84,16 @@ int run(const std::function<int()>& job) {
 
 int main(int argc, char** argv) {
   keep_standard_streams();
+  require_memory_of_blas();
   std::signal(SIGPIPE, SIG_IGN);  // training continues if the reader of its messages exits
   std::signal(SIGXFSZ, SIG_IGN);  // exceeding a file size limit becomes an error of write()
   CLI::App app{"heed trains Transformers from a YAML file, on the CPU.", "heed"};
   app.require_subcommand(1);
   app.set_version_flag("--version", fmt::format("heed {}", version));
   app.failure_message([](const CLI::App*, const CLI::Error& e) {
-    return fmt::format(
+    return for_terminal(fmt::format(
         "heed: {}{}\n(heed --help lists the commands, heed COMMAND --help their options)\n",
-        e.what(), key_hint(e.what()));
+        e.what(), key_hint(e.what())));
   });
   app.footer(
       "See heed COMMAND --help for details. Data goes to standard output, messages to standard "

@@ -7,6 +7,7 @@
 
 #include "autograd/base/error.h"
 #include "autograd/kernels/fast/gemm/blas_kernel.h"
+#include "autograd/kernels/fast/gemm/blas_memory.h"
 #include "train/terminal/run_log.h"
 
 namespace heed {
@@ -39,6 +40,20 @@ std::string blas_kernel_chooser() {
   const kernels::BlasKernel kernel = kernels::blas_kernel();
   if (!kernel.is_requested()) return "OpenBLAS";
   return find_restart().chosen.empty() ? "user" : "heed";
+}
+
+void require_memory_of_blas() {
+  constexpr rlim_t program = rlim_t{64} << 20, stack = rlim_t{8} << 20;
+  const auto threads = static_cast<rlim_t>(kernels::blas_threads_at_start());
+  const rlim_t limit = address_space_limit(),
+               needed = program + threads * (blas_buffer_bytes + stack);
+  if (threads == 0 || limit == RLIM_INFINITY || limit >= needed) return;
+  print_error(
+      fmt::format("the limit of the address space is {} MiB, but OpenBLAS, which starts a thread "
+                  "for each processor, needs {} MiB: raise it (ulimit -v), or set "
+                  "OPENBLAS_NUM_THREADS=1",
+                  limit >> 20, needed >> 20));
+  std::_Exit(static_cast<int>(Exit::io));
 }
 
 void use_best_blas_kernel(char** argv, bool quiet) {

@@ -11,6 +11,11 @@ namespace heed {
 /// otherwise "OpenBLAS".
 std::string blas_kernel_chooser();
 
+/// Ends the process with status 4 if the limit of the address space is too low for the threads that
+/// OpenBLAS has started when it was loaded. They then try for ever to map their buffers, and exit()
+/// would wait for them.
+void require_memory_of_blas();
+
 /// Restarts this program with a better kernel, if there is one, unless the user has chosen a
 /// kernel. Unless `quiet`, prints a note after a restart, and a warning if the kernel of this
 /// process is slow. Throws Error(usage) if the processor cannot run the kernel that the user has

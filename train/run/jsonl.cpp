@@ -36,9 +36,7 @@ std::vector<nlohmann::json> read_jsonl(const std::filesystem::path& path) {
   std::size_t begin = 0;
   for (std::size_t end; (end = text.find('\n', begin)) != std::string::npos; begin = end + 1) {
     const std::string_view line = std::string_view(text).substr(begin, end - begin);
-    // Files are long, so each line is parsed in one pass; parse_json, which explains errors, needs
-    // two.
-    nlohmann::json record = nlohmann::json::parse(line, nullptr, false);
+    nlohmann::json record = parse_json_quickly(line);
     if (record.is_discarded())
       record = parse_json(line, fmt::format("{}:{}", path.string(), records.size() + 1));
     if (!record.is_object())

@@ -13,6 +13,7 @@
 #include <mutex>
 #include <optional>
 #include <set>
+#include <system_error>
 #include <thread>
 
 #include "autograd/base/error.h"
@@ -20,6 +21,7 @@
 #include "autograd/io/files.h"
 #include "autograd/io/formats/json_text.h"
 #include "train/config/fields.h"
+#include "train/config/trusted_plugins.h"
 #include "train/fetch/subprocess.h"
 #include "train/results/history.h"
 #include "train/run/run_folder.h"
@@ -114,7 +116,11 @@ class Sweep {
       pass_on(signals_.stop());
     });
     std::vector<std::thread> threads;
-    for (std::int64_t j = 0; j < options_.jobs; ++j) threads.emplace_back(work);
+    try {
+      for (std::int64_t j = 0; j < options_.jobs; ++j) threads.emplace_back(work);
+    } catch (const std::system_error&) {  // too many for the system: fewer runs at a time
+      if (threads.empty()) work();
+    }
     for (std::thread& thread : threads) thread.join();
     ended = true;
     watch.join();
@@ -170,6 +176,7 @@ class Sweep {
       if (std::filesystem::exists(folder)) words.emplace_back("--overwrite");
       words.insert(words.end(), members_[i].overrides.begin(), members_[i].overrides.end());
     }
+    if (trusts_all_plugins()) words.emplace_back("--trust-plugins");
     if (options_.jobs > 1) {
       const auto processors = static_cast<std::int64_t>(available_processors());
       words.push_back(

@@ -14,7 +14,7 @@ namespace {
 
 bool silent = false;
 
-void print(std::string_view line) { std::fputs(fmt::format("{}\n", line).c_str(), stderr); }
+void print(std::string_view line) { std::fputs((for_terminal(line) + "\n").c_str(), stderr); }
 
 }  // namespace
 
@@ -30,7 +30,7 @@ void RunLog::log_to(const std::filesystem::path& file) {
 }
 
 void RunLog::line(const std::string& text) {
-  if (!silent) bar_.note(shown(text, SIZE_MAX));
+  if (!silent) bar_.note(for_terminal(text));
   log(text);
 }
 
@@ -46,6 +46,8 @@ void print_message(std::string_view line) {
 }
 
 void print_note(std::string_view line) { print_message(fmt::format("heed: {}", line)); }
+
+void print_text(std::string_view text) { fmt::print("{}", for_terminal(text)); }
 
 void print_error(std::string_view line) { print(fmt::format("heed: {}", line)); }
 

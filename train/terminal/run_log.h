@@ -1,5 +1,7 @@
 #pragma once
-/// Messages on stderr. Those of a training run are also logged in its train.log.
+/// Messages on stderr, and text on stdout. Messages of a training run are also logged in its
+/// train.log. Names and texts may come from files of others, so everything is escaped for the
+/// terminal (for_terminal).
 #include <filesystem>
 #include <string>
 
@@ -39,6 +41,8 @@ class RunLog {
 void print_message(std::string_view line);
 /// Prints a line with the prefix "heed: " to stderr.
 void print_note(std::string_view line);
+/// Prints text to stdout. Throws std::system_error if the write fails.
+void print_text(std::string_view text);
 /// Prints an error with the prefix "heed: " to stderr, even after silence().
 void print_error(std::string_view line);
 

@@ -2,11 +2,14 @@
 
 #include <algorithm>
 
+#include "autograd/io/message_text.h"
 #include "autograd/io/utf8.h"
 
 namespace heed {
 
-std::string aligned(const std::vector<std::vector<std::string>>& rows) {
+std::string aligned(std::vector<std::vector<std::string>> rows) {
+  for (auto& row : rows)
+    for (std::string& cell : row) cell = shown(cell, std::string::npos);
   std::vector<std::size_t> widths(rows.empty() ? 0 : rows.front().size());
   const auto counts = [&](const std::vector<std::string>& row, std::size_t i) {
     return i + 1 < row.size() || row.size() == widths.size();

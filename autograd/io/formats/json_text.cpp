@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <set>
 #include <vector>
 
@@ -62,7 +63,28 @@ class Strict {
   std::vector<std::set<std::string>> keys_;  // keys of each object that is still open
 };
 
+/// The maximum number of arrays and objects that are open at the same time.
+int depth_of(std::string_view text) {
+  int depth = 0, level = 0;
+  bool in_string = false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (in_string && c == '\\') ++i;
+    if (c == '"') in_string = !in_string;
+    if (in_string) continue;
+    if (c == '[' || c == '{') depth = std::max(depth, ++level);
+    if (c == ']' || c == '}') --level;
+  }
+  return depth;
+}
+
 }  // namespace
+
+nlohmann::json parse_json_quickly(std::string_view text, int depth) {
+  if (depth_of(text) > depth || text.find('\0') != std::string_view::npos)
+    return nlohmann::json::value_t::discarded;
+  return nlohmann::json::parse(text, nullptr, false);
+}
 
 nlohmann::json parse_json(std::string_view text, const std::string& name, int depth) {
   // The parser treats a NUL as the end of the text and would ignore the rest.

@@ -11,6 +11,10 @@ namespace heed {
 /// message that begins with `name`.
 nlohmann::json parse_json(std::string_view text, const std::string& name, int depth = 32);
 
+/// Parses one JSON value in one pass, for files of many lines: accepts duplicate keys, and returns a
+/// discarded value in place of the other errors, which parse_json explains.
+nlohmann::json parse_json_quickly(std::string_view text, int depth = 32);
+
 /// The value as an integer. Throws json::type_error for a value that is not a number, and for
 /// numbers that are not signed 64-bit integers, which get<std::int64_t>() would cast silently.
 std::int64_t whole_number(const nlohmann::json& value);

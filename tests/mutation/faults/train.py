@@ -235,7 +235,7 @@ fault("rollout: the matrices are multiplied from the first layer to the last",
       "all.row(i)[k] * step.row(k)[j]",
       "training:attention_views")
 
-fault("report: quotes in the CSV are not doubled", "train/views/report/runs/report_page.cpp",
+fault("report: quotes in the CSV are not doubled", "autograd/io/message_text.cpp",
       "c == '\"' ? \"\\\"\\\"\" : std::string(1, c);",
       "c;",
       "train:report")

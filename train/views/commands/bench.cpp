@@ -214,8 +214,8 @@ int bench_command(const BenchCommand& options) {
     fmt::print("{}\n", record.dump());
     return 0;
   }
-  fmt::print("{}: {} parameters, number of measured steps: {}\n", config.name, m.parameters,
-             m.steps.size());
+  print_text(fmt::format("{}: {} parameters, number of measured steps: {}\n", config.name,
+                         m.parameters, m.steps.size()));
   fmt::print("  step        {:10.2f} ms (median)\n  tokens      {:10.0f} per second\n", 1e3 * step,
              tokens / step);
   fmt::print("  model       {:10.4g} GFLOP per step, {:.1f} GFLOP/s\n", model_gflop,

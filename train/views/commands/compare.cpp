@@ -52,6 +52,7 @@ void add_compare(CommandLine& line) {
       ->excludes(latex);
   add_choice(command, results, "--output", options->output, "FILE",
              "output file of the table (default: -, standard output)");
+  add_trust(command);
   command->footer(
       "Runs that differ only in their seed share a row: mean ± standard deviation. The columns\n"
       "are the keys whose values differ, and the metrics on the test data or, if there was no\n"

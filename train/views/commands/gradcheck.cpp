@@ -142,9 +142,9 @@ int gradcheck_command(const GradcheckCommand& options) {
     record["seconds"] = seconds_now() - begin;
     record["sequences"] = batch.sequences();
     record["target_tokens"] = batch.label_count();
-    fmt::print("{}\n", record.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+    print_text(record.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
   } else {
-    fmt::print("{}", table.text());
+    print_text(table.text());
   }
   return table.passed() ? 0 : static_cast<int>(Exit::failed);
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <memory>
+#include <set>
 #include <thread>
 
 #include "autograd/base/error.h"
@@ -13,6 +14,7 @@
 #include "train/commands/trained_model.h"
 #include "train/config/fields.h"
 #include "train/run/run_lock.h"
+#include "train/run/run_record.h"
 #include "train/terminal/run_log.h"
 #include "train/views/commands/bench.h"
 #include "train/views/commands/view_file.h"
@@ -43,14 +45,35 @@ LayerWeights shown_layer(const AttentionMaps& maps) {
   return *chosen;
 }
 
+/// The held-out data of a run, which a page may reveal. Throws Error(bad_input) unless their SHA-256
+/// is that in run.json. The config of a run that comes from a stranger may name any file; but only
+/// someone who has read this file can record its sum.
+Split held_out(const History& history) {
+  const RunFolder run{history.result.folder};
+  const Config& config = history.result.config;
+  const std::unique_ptr<Task> task = make_task(config);
+  const Corpus corpus = task->read();
+  const bool tested = !corpus.test.empty();
+  const Split& split = tested ? corpus.test : corpus.valid;
+  if (split.empty()) throw Error(Exit::bad_input, "the run has no held-out data");
+  const nlohmann::json record = read_run_json(run);
+  const nlohmann::json::json_pointer at(tested ? "/data/test" : "/data/valid");
+  const std::string sum =
+      digest_of_samples(task->encode(split, load_tokenizers(run.path, config), false));
+  if (!record.contains(at) || record.at(at) != sum) {
+    throw Error(Exit::bad_input,
+                "the {} data that config.yaml names are not those of the run (their SHA-256 is not "
+                "that in run.json), so the page does not show them",
+                tested ? "test" : "validation");
+  }
+  return split;
+}
+
 /// Continuations of the beginning of a language model's held-out text, as HTML.
-std::string sample_of(const History& history) {
+std::string sample_of(const History& history, const Split& split) {
   constexpr std::size_t prompt_tokens = 32, text_tokens = 160, max_bytes = 4096;
   const TrainedModel trained = TrainedModel::open(history.result.folder, {}, "");
-  const Corpus corpus = trained.task->read();
-  const bool tested = !corpus.test.empty();
-  const std::string text = (tested ? corpus.test : corpus.valid).text.substr(0, max_bytes);
-  if (text.empty()) throw Error(Exit::bad_input, "the run has no held-out text to continue");
+  const std::string text = split.text.substr(0, max_bytes);
   std::vector<std::int32_t> ids =
       trained.tokenizers.target->encode(text.substr(0, complete_utf8(text)));
   ids.resize(std::min(ids.size(), text_tokens));
@@ -72,8 +95,7 @@ std::string sample_of(const History& history) {
     const std::unique_ptr<Task> task = make_task(config);
     return task->make_generator(trained.with(team), config.seed)->continuation(prompt, {});
   };
-  return fmt::format("<p>The first tokens of the {} text (bold) and their continuations.</p>\n",
-                     tested ? "test" : "validation") +
+  return "<p>The first tokens of the held-out text (bold) and their continuations.</p>\n" +
          shown("Greedy: the most probable token at each step", generated(false)) +
          shown(fmt::format("Sampled, temperature {}, seed {}", trained.config.decode.temperature,
                            trained.config.seed),
@@ -120,15 +142,18 @@ std::string attention_of(const History& history) {
       xml_text(history.result.folder), svg_element(attention_drawing(maps)), entropy);
 }
 
-/// Returns a function that loads the image of a source line and returns nullopt if its file cannot
-/// be read. The function is empty if the sources are not images.
-std::function<std::optional<Image>(const std::string&)> images_of(const History& history) {
+/// Returns a function that loads the image of a source line of `split` and returns nullopt for any
+/// other line, and if the file cannot be read. The function is empty if the sources are not images.
+std::function<std::optional<Image>(const std::string&)> images_of(const History& history,
+                                                                  const Split& split) {
   const Config& config = history.result.config;
   if (info_of(config.data.input).grid == nullptr) return {};
   const auto tokenizers =
       std::make_shared<Tokenizers>(load_tokenizers(history.result.folder, config));
   const std::shared_ptr<Task> task = make_task(config);
-  return [tokenizers, task](const std::string& source) -> std::optional<Image> {
+  const std::set<std::string> lines(split.source.begin(), split.source.end());
+  return [tokenizers, task, lines](const std::string& source) -> std::optional<Image> {
+    if (!lines.contains(source)) return std::nullopt;
     try {
       const Batch batch = task->batch_of_line(*tokenizers, source, "");
       const std::optional<PatchGrid> grid = grid_of(batch.source, task->config());
@@ -153,17 +178,28 @@ ReportExtras extras_of(const ReportCommand& options, const History& history, boo
   ReportExtras extras;
   if (running && options.follow) extras.refresh = static_cast<int>(options.every);
   if (running) return extras;  // the page must be written quickly, and the weights are changing
-  if (!history.outputs.empty())
-    try_part(extras, "attention", [&] { extras.attention = attention_of(history); });
-  if (info_of(history.result.config.task).architecture == Architecture::decoder)
-    try_part(extras, "sample", [&] { extras.sample = sample_of(history); });
-  try_part(extras, "images", [&] { extras.image = images_of(history); });
+  const Config& config = history.result.config;
+  const bool text = config.data.input == InputKind::text;
+  Split split;
+  if (!text || info_of(config.task).architecture == Architecture::decoder) {
+    try_part(extras, "data", [&] {
+      split = held_out(history);
+      if (text) extras.sample = sample_of(history, split);
+      extras.image = images_of(history, split);
+    });
+  }
+  if (!history.outputs.empty()) {
+    try_part(extras, "attention", [&] {
+      const std::string& first = history.outputs.front().source;
+      if (!text && std::ranges::find(split.source, first) == split.source.end())
+        throw Error(Exit::bad_input, "{} is not shown: it is not a line of the run's data", first);
+      extras.attention = attention_of(history);
+    });
+  }
   try_part(extras, "model", [&] {
-    const Config& config = history.result.config;
     extras.model = summarize_model(config, load_tokenizers(history.result.folder, config)).text();
   });
-  if (options.profile)
-    try_part(extras, "time by op", [&] { extras.profile = time_by_op(history.result.config); });
+  if (options.profile) try_part(extras, "time by op", [&] { extras.profile = time_by_op(config); });
   return extras;
 }
 
@@ -241,6 +277,7 @@ void add_report(CommandLine& line) {
   add_flag(command, choices, "--profile", options->profile,
            "measure the time of each op in a step of the first run's config")
       ->excludes(csv);
+  add_trust(command);
   command->parse_complete_callback([options = options, output, csv] {
     if (!csv->empty() && output->empty()) options->output = "-";
   });
@@ -248,7 +285,7 @@ void add_report(CommandLine& line) {
       "The page is self-contained. Runs that differ only in their seed are drawn as one line,\n"
       "their mean, with a band from the minimum to the maximum. Outputs are those of the final\n"
       "evaluation. Attention is shown only if the first run's weights are available, images and\n"
-      "the sample of a language model only if its data are too.\n"
+      "the sample of a language model only if its data are too, and have the SHA-256 in run.json.\n"
       "Examples:\n"
       "  heed report runs/dates\n"
       "  heed report runs/pre-1 runs/pre-2 runs/post-1 runs/post-2 --output norms.html\n"

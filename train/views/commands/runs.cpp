@@ -18,13 +18,12 @@ struct RunsCommand {
 int runs_command(const RunsCommand& options) {
   const std::vector<RunLine> runs = list_runs(options.folder);
   if (options.json) {
-    fmt::print("{}\n",
-               json_of(runs).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+    print_text(json_of(runs).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
   } else if (runs.empty()) {
     print_note(
         fmt::format("{}: no runs in this folder or up to four levels below it", options.folder));
   } else {
-    fmt::print("{}", text_of(runs, std::time(nullptr)));
+    print_text(text_of(runs, std::time(nullptr)));
   }
   return 0;
 }

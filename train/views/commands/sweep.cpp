@@ -33,10 +33,10 @@ void show_results(const SweepCommand& options, const SweepOptions& sweep,
   }
   const Comparison comparison(results);
   if (options.json) {
-    fmt::print("{}\n",
-               comparison.json().dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+    print_text(comparison.json().dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) +
+               "\n");
   } else {
-    fmt::print("{}", comparison.text());
+    print_text(comparison.text());
   }
   write_view(sweep.folder / "report.html", report_page(histories, {}));
 }
@@ -89,6 +89,7 @@ void add_sweep(CommandLine& line) {
   add_choice(command, results, "--run", options->folder, "FOLDER",
              "folder of the runs (default: runs/<name>-sweep)");
   add_json(command, options->json, "the comparison");
+  add_trust(command);
   command->footer(
       "FOLDER contains one run folder per run. The same command continues an interrupted sweep:\n"
       "finished runs remain unchanged, and all others are started or resumed. A failed run does\n"

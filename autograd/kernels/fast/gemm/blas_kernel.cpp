@@ -114,6 +114,10 @@ BlasDiagnosis diagnose_blas_kernel() {
   return diagnose(blas_kernel(), *processor);
 }
 
+std::int64_t blas_threads_at_start() {
+  return openblas_get_parallel() == OPENBLAS_THREAD ? openblas_get_num_threads() - 1 : 0;
+}
+
 void warn_about_blas_kernel() {
   if (blas_kernel_checked.exchange(true)) return;
   const BlasDiagnosis diagnosis = diagnose_blas_kernel();

@@ -3,6 +3,7 @@
 /// processor, and falls back to an old kernel (Prescott, 2004) if the processor is newer than the
 /// library. Which kernels a processor can run depends only on its instruction sets.
 #include <atomic>
+#include <cstdint>
 #include <string>
 
 #include "autograd/base/real.h"
@@ -42,6 +43,10 @@ BlasDiagnosis diagnose(const BlasKernel& kernel, BlasVectors processor);
 /// The diagnosis of this process's kernel; empty on processors other than x86 and if OpenBLAS
 /// contains only one kernel.
 BlasDiagnosis diagnose_blas_kernel();
+
+/// The number of threads that OpenBLAS has started when it was loaded. Each has a buffer
+/// (blas_memory.h). Correct only before the first product.
+std::int64_t blas_threads_at_start();
 
 /// For programs that use heed as a library: if another kernel is better, prints the problem to
 /// stderr, once per process. Prints nothing if blas_kernel_checked is true.

@@ -9,6 +9,7 @@
 #include "autograd/base/shape.h"
 #include "autograd/kernels/fast/gemm/bf16.h"
 #include "autograd/kernels/fast/gemm/blas_kernel.h"
+#include "autograd/kernels/fast/gemm/blas_memory.h"
 #include "autograd/kernels/fast/gemm/packed.h"
 #include "autograd/kernels/fast/gemm/product_log.h"
 
@@ -72,6 +73,7 @@ void gemm(Trans trans_a, Trans trans_b, std::int64_t m, std::int64_t n, std::int
 #else
   const auto product = cblas_sgemm;
 #endif
+  const BlasBuffer buffer;
   product(CblasRowMajor, flag(trans_a), flag(trans_b), static_cast<blasint>(m),
           static_cast<blasint>(n), static_cast<blasint>(k), alpha, a, distance(lda), b,
           distance(ldb), beta, c, distance(ldc));

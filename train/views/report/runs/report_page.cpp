@@ -8,7 +8,6 @@
 #include <filesystem>
 #include <map>
 #include <numeric>
-#include <set>
 
 #include "autograd/base/error.h"
 #include "autograd/io/formats/base64.h"
@@ -483,12 +482,13 @@ class Report {
     for (const std::size_t sample : most_confident_mistakes(first().outputs, 12)) {
       const SampleOutput& mistake = first().outputs[sample];
       const std::optional<Image> image = extras_.image(mistake.source);
-      if (!image) continue;
       shots += fmt::format(
-          "<div><img width=\"96\" height=\"96\" alt=\"\" src=\"data:image/png;base64,{}\">{} "
-          "predicted as {}<br><span class=\"quiet\">{:.3f}</span></div>\n",
-          base64(png_of(*image)), xml_text(mistake.target), xml_text(mistake.output),
-          mistake.probability.value_or(0));
+          "<div>{}{} predicted as {}<br><span class=\"quiet\">{:.3f}</span></div>\n",
+          image ? fmt::format("<img width=\"96\" height=\"96\" alt=\"\" "
+                              "src=\"data:image/png;base64,{}\">",
+                              base64(png_of(*image)))
+                : fmt::format("{} (image not shown)<br>", xml_text(mistake.source)),
+          xml_text(mistake.target), xml_text(mistake.output), mistake.probability.value_or(0));
     }
     if (shots.empty()) return "";
     return "<h3>Most confident mistakes</h3>\n" +
@@ -572,29 +572,6 @@ std::string report_page(const std::vector<History>& histories, const ReportExtra
 
 std::vector<Drawing> report_curves(const std::vector<History>& histories) {
   return Report(histories, {}).main_charts();
-}
-
-std::string curves_csv(const std::vector<History>& histories,
-                       const std::vector<std::string>& names) {
-  std::set<std::string> known;
-  for (const History& h : histories)
-    for (const Curve& curve : h.curves) known.insert(curve.name);
-  std::string text = "run,seed,curve,step,value\n";
-  if (known.empty()) throw Error(Exit::usage, "--csv: the runs have no curves yet");
-  for (const std::string& name : names) {
-    if (!known.contains(name))
-      throw Error(Exit::usage, "--csv {}: no run has such a curve; available: {}", name,
-                  fmt::join(known, ", "));
-    for (const History& h : histories) {
-      const Curve* const curve = h.find(name);
-      if (curve == nullptr) continue;
-      std::string quoted;
-      for (const char c : h.result.folder) quoted += c == '"' ? "\"\"" : std::string(1, c);
-      for (const Point& p : curve->points)
-        text += fmt::format("\"{}\",{},{},{},{}\n", quoted, h.result.config.seed, name, p.x, p.y);
-    }
-  }
-  return text;
 }
 
 }  // namespace heed
