@@ -104,6 +104,7 @@ Dataset tokenize(const Split& split, const Tokenizer& source, const Tokenizer& t
       data.target_lines.push_back(target_lines[i]);
     }
   }
+  if (data.skipped_empty + data.skipped_long == 0) data.target_origins = split.target_origins;
   return data;
 }
 

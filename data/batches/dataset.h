@@ -52,6 +52,7 @@ struct Dataset {
   Sequences target;                       ///< without <s> and </s>, which batches add
   std::vector<std::string> source_lines;  ///< source line of every sample, if requested
   std::vector<std::string> target_lines;
+  Origins target_origins;                    ///< unless samples were left out
   std::optional<Segmentation> segmentation;  ///< requires source_lines and target_lines
   std::optional<Masking> masking;            ///< required by masked_lines()
   std::optional<HiddenSpans> spans;          ///< required by hidden_spans()

@@ -66,15 +66,18 @@ RecordReader open_records(const std::string& path, const ReadOptions& options,
           roles};
 }
 
-/// Adds the values of a table.
+/// Adds the values of a table, and their lines to `origins` unless it is null.
 void add_records(const std::string& path, const ReadOptions& options,
                  const std::vector<ColumnRole>& roles,
-                 const std::vector<std::vector<std::string>*>& into) {
+                 const std::vector<std::vector<std::string>*>& into, Origins* origins = nullptr) {
   RecordReader reader = open_records(path, options, roles);
   std::vector<std::string> values;
   const std::size_t before = into.front()->size();
-  while (reader.next(values))
+  if (origins != nullptr) origins->files.push_back({shown_path(path), before});
+  while (reader.next(values)) {
     for (std::size_t i = 0; i < into.size(); ++i) into[i]->push_back(std::move(values[i]));
+    if (origins != nullptr) origins->files.back().lines.push_back(reader.line());
+  }
   if (into.front()->size() == before)
     throw Error(Exit::bad_input, "{}: no record", shown_path(path));
 }
@@ -107,6 +110,7 @@ void add_classes(const std::string& folder, Split& split) {
     throw Error(Exit::bad_input, "{}: no subfolder; expected a folder for each class",
                 shown_path(folder));
   std::ranges::sort(all, {}, [](const Sample& s) { return std::tie(s.place, s.label, s.file); });
+  split.target_origins.files.push_back({"", split.target.size()});  // folders contain no lines
   for (Sample& sample : all) {
     split.source.push_back(std::move(sample.file));
     split.target.push_back(std::move(sample.label));
@@ -120,7 +124,7 @@ void add_sources(const std::string& path, const ReadOptions& options, bool both,
   if (is_table(path, options)) {
     if (!both) return add_records(path, options, {ColumnRole::source}, {&split.source});
     return add_records(path, options, {ColumnRole::source, ColumnRole::target},
-                       {&split.source, &split.target});
+                       {&split.source, &split.target}, &split.target_origins);
   }
   if (options.input == InputKind::text) return append(read_lines(path), split.source);
   if (path != "-" && IdxFile::is(path)) {
@@ -132,9 +136,12 @@ void add_sources(const std::string& path, const ReadOptions& options, bool both,
   for (const std::string& name : read_lines(path)) split.source.push_back((folder / name).string());
 }
 
-void add_targets(const std::string& path, const ReadOptions& options,
-                 std::vector<std::string>& lines) {
-  if (is_table(path, options)) return add_records(path, options, {ColumnRole::target}, {&lines});
+void add_targets(const std::string& path, const ReadOptions& options, Split& split) {
+  std::vector<std::string>& lines = split.target;
+  Origins& origins = split.target_origins;
+  if (is_table(path, options))
+    return add_records(path, options, {ColumnRole::target}, {&lines}, &origins);
+  origins.files.push_back({shown_path(path), lines.size()});
   if (options.input == InputKind::text || path == "-" || !IdxFile::is(path))
     return append(read_lines(path), lines);
   const IdxFile file = IdxFile::read(path);
@@ -174,7 +181,7 @@ Split read_pairs(const FilesOptions& files, const ReadOptions& options) {
   const bool one_to_one = files.target.size() == files.source.size();
   for (std::size_t i = 0; i < files.target.size(); ++i) {
     const std::size_t before = split.target.size();
-    add_targets(files.target[i], options, split.target);
+    add_targets(files.target[i], options, split);
     if (one_to_one && files.source.size() > 1)
       require_equal_lines(counts[i], {files.source[i]}, split.target.size() - before,
                           {files.target[i]});
@@ -224,6 +231,9 @@ void cut_fractions(Corpus& corpus, double valid, double test) {
       if (!(corpus.train.*side).empty())  // lines of text have no target
         cut_lines(corpus.train.*side, corpus.valid.*side, corpus.test.*side, train_end, valid_end);
     }
+    corpus.valid.target_origins = corpus.test.target_origins = corpus.train.target_origins;
+    corpus.valid.target_origins.omitted = train_end;
+    corpus.test.target_origins.omitted = valid_end;
     return;
   }
   if (train_end < valid_end) corpus.valid.text = text.substr(train_end, valid_end - train_end);
@@ -319,6 +329,16 @@ Split read_texts(const std::vector<std::string>& paths, const ReadOptions& optio
 }
 
 }  // namespace
+
+std::string Origins::of(std::int64_t sample, const std::string& what) const {
+  const std::size_t at = omitted + static_cast<std::size_t>(sample);
+  const auto next = std::ranges::upper_bound(files, at, {}, &File::first);
+  if (next == files.begin() || std::prev(next)->name.empty())
+    return fmt::format("{}: line {}", what, sample + 1);
+  const auto& [name, first, lines] = *std::prev(next);
+  return lines.empty() ? fmt::format("{}:{}", name, at - first + 1)
+                       : fmt::format("{}:{}", name, lines[at - first]);
+}
 
 ReadOptions read_options(const DataOptions& options, Reads reads) {
   return {reads,          options.input,  options.lowercase, options.mixture.prefixes,

@@ -18,6 +18,22 @@ struct MissingFiles : Error {
   std::vector<std::string> paths;
 };
 
+/// The file and the line from which each sample of a split was read, for error messages.
+struct Origins {
+  /// A file and its first sample. `lines`: the line of each sample of a table; empty if each line is
+  /// a sample. A file without a name stands for samples of unknown origin.
+  struct File {
+    std::string name;
+    std::size_t first = 0;
+    std::vector<std::int64_t> lines = {};
+  };
+  std::vector<File> files = {};
+  std::size_t omitted = 0;  ///< number of samples of the files before the first of the split
+
+  /// "labels.txt:5" or, if the origin is unknown, "WHAT: line 5" for sample 4.
+  std::string of(std::int64_t sample, const std::string& what) const;
+};
+
 /// Reads::pairs: line i of `source` belongs to line i of `target`; either line may be empty.
 /// Reads::text: only `text`, line endings included. Reads::lines: only `source`.
 struct Split {
@@ -31,6 +47,7 @@ struct Split {
   std::vector<std::string> target = {};
   std::string text = {};
   std::vector<Part> parts = {};  ///< the parts of a mixture, which cover all lines; else empty
+  Origins target_origins = {};
 
   bool empty() const { return source.empty() && text.empty(); }
 };

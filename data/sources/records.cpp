@@ -302,16 +302,18 @@ bool RecordReader::next_object(std::vector<std::string>& values) {
 
 bool RecordReader::next_sentence(std::vector<std::string>& values) {
   bool first = true;
+  std::int64_t begin = 0;
   while (lines_.next(line_)) {
     begin_ = lines_.number();
     if (is_blank(line_)) {
       if (first) continue;
-      return true;
+      break;
     }
     if (first && is_comment(line_)) continue;
     split_token(line_, cells_);
     if (is_no_token(cells_)) continue;
     check_width();
+    if (first) begin = begin_;
     for (std::size_t i = 0; i < values.size(); ++i) {
       const std::size_t at = values_[i].at.front();
       const std::string& field = cells_[at];
@@ -324,6 +326,7 @@ bool RecordReader::next_sentence(std::vector<std::string>& values) {
     }
     first = false;
   }
+  begin_ = begin;
   return !first;
 }
 

@@ -51,6 +51,8 @@ class RecordReader {
   /// Throws Error(bad_input), with the line, for a broken record, one without a requested value, and
   /// one whose number of columns differs from that of the first.
   bool next(std::vector<std::string>& values);
+  /// The line in which the last record of a table begins.
+  std::int64_t line() const { return begin_; }
   /// Whether the input is a terminal, whose user waits for the answer to each line.
   bool terminal() const { return lines_.terminal(); }
 

@@ -2,6 +2,7 @@
 /// The patterns and score terms that the attention tests use, each with a reference definition. For
 /// each row of these tables, the tests compare fused attention with finite differences, with
 /// composed ops and with step-by-step decoding. A new pattern or term needs a row.
+#include <bit>
 #include <cmath>
 #include <functional>
 #include <string>
@@ -100,14 +101,33 @@ Tensor products_with(const Tensor& q, const Tensor& a, std::int64_t keys, RowOf 
   return reshape(embedding(reshape(all, {rows * distances, 1}), at), {rows, keys});
 }
 
+/// The slopes of ALiBi for all heads, as in the published code (Press et al. 2022): for a power of
+/// two, a geometric sequence whose first term and ratio are 2^(−2^(3 − log2 heads)); otherwise the
+/// slopes for the power of two below, then every second slope for the power of two above.
+inline std::vector<double> alibi_slopes(std::int64_t heads) {
+  const auto below = static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(heads)));
+  std::vector<double> slopes;
+  if (below == heads) {
+    const double ratio = std::pow(2, -std::pow(2, 3 - std::log2(static_cast<double>(heads))));
+    for (std::int64_t h = 0; h < heads; ++h)
+      slopes.push_back(h == 0 ? ratio : slopes.back() * ratio);
+    return slopes;
+  }
+  slopes = alibi_slopes(below);
+  const std::vector<double> above = alibi_slopes(2 * below);
+  for (std::size_t i = 0; std::ssize(slopes) < heads; i += 2) slopes.push_back(above[i]);
+  return slopes;
+}
+
 /// One case for each kind of term. The shapes of the parameters fit the layout.
 inline std::vector<TermCase> term_cases(const HeadLayout& layout) {
   const auto alibi = [](const Tensor&, const Tensor& q, std::int64_t keys, std::int64_t head,
                         std::int64_t heads) {
     Array bias({q.shape()[0], keys});
+    const auto slope = static_cast<real>(alibi_slopes(heads)[static_cast<std::size_t>(head)]);
     for (std::int64_t i = 0; i < bias.rows(); ++i) {
       for (std::int64_t j = 0; j < keys; ++j)
-        bias.row(i)[j] = -Alibi::slope(head, heads) * static_cast<real>(i < j ? j - i : i - j);
+        bias.row(i)[j] = -slope * static_cast<real>(i < j ? j - i : i - j);
     }
     return Tensor(bias);
   };

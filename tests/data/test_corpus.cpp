@@ -180,6 +180,55 @@ BOOST_AUTO_TEST_CASE(lowercase_option_applies_to_all_splits) {
   BOOST_TEST(f.read(Reads::text).train.text == "àb\n");
 }
 
+// Each sample's target contains the place where the test put it.
+BOOST_AUTO_TEST_CASE(origin_of_each_target_is_its_file_and_line) {
+  Files f;
+  const auto path = [&](const std::string& name) { return (f.dir / name).string(); };
+  const std::vector<std::pair<std::string, std::string>> tables{
+      {"a.csv", "source,target\na,a.csv:2\n\n\"b\nb\",a.csv:4\nc,a.csv:6\n"},
+      {"b.jsonl",
+       "\n{\"source\": \"a\", \"target\": \"b.jsonl:2\"}\n\n"
+       "{\"source\": \"b\", \"target\": \"b.jsonl:4\"}\n"},
+      {"c.tsv", "target\tsource\nc.tsv:2\ta\n"},
+      {"d.conll", "\n# text\na d.conll:3\nb x\n\n\nc d.conll:7\nd x\n\ne d.conll:10"}};
+  for (const auto& [name, content] : tables)
+    f.options.train.source.push_back(f.dir.write(name, content));
+  f.options.valid.source = {f.dir.write("lines.source", "a\n\nc\nd\ne\n")};
+  f.options.valid.target = {f.dir.write("e.txt", "e.txt:1\ne.txt:2\n"),
+                            f.dir.write("f.tsv", "id\ttarget\n1\tf.tsv:2\n2\tf.tsv:3\n"),
+                            f.dir.write("g.txt", "g.txt:1\n")};
+  const auto check = [&](const Split& split, std::size_t size) {
+    BOOST_REQUIRE(split.target.size() == size);
+    for (std::size_t i = 0; i < size; ++i)
+      BOOST_TEST(split.target_origins.of(static_cast<std::int64_t>(i), "data") ==
+                 path(split.target[i].substr(0, split.target[i].find(' '))));
+  };
+  check(f.read().train, 9);
+  check(f.read().valid, 5);
+  f.options.valid = {};
+  f.options.valid_fraction = 0.4;
+  f.options.test_fraction = 0.3;
+  const Corpus cut = f.read();
+  check(cut.train, 2);
+  check(cut.valid, 4);
+  check(cut.test, 3);
+}
+
+BOOST_AUTO_TEST_CASE(sample_without_line_is_named_by_its_number) {
+  BOOST_TEST(Origins().of(1, "data.train") == "data.train: line 2");
+  Files f;
+  for (const char* name : {"left 2", "right"}) {
+    create_directories(f.dir / "images" / name);
+    f.dir.write(std::string("images/") + name + "/1.png", "");
+  }
+  f.options.input = InputKind::image;
+  f.options.train.source = {f.dir.write("list.csv", "1.png,up\n"), (f.dir / "images").string()};
+  const Split train = f.read().train;
+  BOOST_TEST(train.target == (Lines{"up", "left 2", "right"}), boost::test_tools::per_element());
+  BOOST_TEST(train.target_origins.of(0, "data.train") == (f.dir / "list.csv").string() + ":1");
+  BOOST_TEST(train.target_origins.of(1, "data.train") == "data.train: line 2");
+}
+
 BOOST_AUTO_TEST_CASE(missing_and_empty_files_and_unequal_line_counts_are_refused) {
   Files f;
   expect_error(Exit::usage, {"data.train.source"}, [&] { f.read(); });

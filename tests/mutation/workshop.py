@@ -30,6 +30,10 @@ TESTS = {
     "commands_resume": "heed",
     "commands_belong": "heed",
     "commands_folders": "heed",
+    "commands_tasks": "heed",
+    "commands_sweep": "heed",
+    "commands_data": "heed",
+    "event_file": "heed",
 }
 SKIPPED = 77  # exit status of a test with a missing dependency, such as PyTorch
 FAILURE = re.compile(r'error: in "([^"]+)"|^FAILED: (.*)')

@@ -80,7 +80,7 @@ says '--prompt is for language models'
 status 2 eval runs/tag --pretokenised
 printf '1 1\n1\n1 2 2 1\n1 1 1 1 1\n' >uneven
 status 3 eval runs/tag --source src --target uneven
-says 'files: line 2 has different numbers of tokens (0) and labels (1)'
+says 'uneven:2: the numbers of tokens (0) and labels (1) differ'
 printf '( )\n' >train.src && printf '1 1 1\n' >train.tgt
 cat >uneven.yaml <<CONFIG
 task: tag
@@ -90,10 +90,10 @@ model: {d_model: 8, heads: 2, d_ff: 8, layers: 1}
 train: {steps: 2}
 CONFIG
 status 3 train uneven.yaml --run never
-says 'data.train: line 1 has different numbers of tokens (2) and labels (3)'
+says 'train.tgt:1: the numbers of tokens (2) and labels (3) differ'
 printf '( )\n\n( )\n' >train.src && printf '1 1\n1 1\n1 1\n' >train.tgt
 status 3 train uneven.yaml --run never
-says 'data.train: line 2 has different numbers of tokens (0) and labels (2)'
+says 'train.tgt:2: the numbers of tokens (0) and labels (2) differ'
 absent never
 
 # ---- mlm, and a classifier initialised with its weights ------------------------------------------------
@@ -157,7 +157,7 @@ status 3 train classify.yaml --run never model.d_ff=64
 says "model.init_from: the weights do not fit this config's model"
 printf 'x\n' >one.src && printf 'yes no\n' >one.tgt
 status 3 eval runs/classify --source one.src --target one.tgt
-says 'line 1 has 2 labels: each line of the target must be one label, without spaces'
+says 'one.tgt:1: 2 labels: each line of the target must be one label, without spaces'
 absent never
 
 # ---- training of a language model ends with a sample -------------------------------------------------

@@ -147,6 +147,10 @@ BOOST_AUTO_TEST_CASE(inconsistent_values_are_refused) {
       {"data: {synthetic: {name: copy}, mixture: {limit: 3}}\n",
        "exp.yaml:1:50: data.mixture.limit: only for task: text2text"},
       {"task: denoise\ndata: {train: {text: t}, max_length: 900}\n", "accepted"},
+      {"task: denoise\ndata: {train: {text: t}, max_length: 2000}\n", "accepted"},  // 100 spans
+      {"task: denoise\ndata: {train: {text: t}, max_length: 2010}\n",
+       "exp.yaml:2:38: data.spans.length: a line of 2010 tokens (data.max_length) may have more than "
+       "100 hidden spans, but there are only 100 sentinels <extra_id_...>"},
       {"task: denoise\ndata: {train: {text: t}, max_length: 900, spans: {length: 1}}\n",
        "exp.yaml:2:59: data.spans.length: a line of 900 tokens (data.max_length) may have more "
        "than 100 hidden spans, but there are only 100 sentinels <extra_id_...>"},

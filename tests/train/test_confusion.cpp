@@ -43,6 +43,15 @@ BOOST_AUTO_TEST_CASE(measures_equal_those_of_scikit_learn) {
   BOOST_TEST(text[6] == "a           2       1       1");
 }
 
+// y_true = [0,0,1,1,1,3], y_pred = [0,2,1,1,0,1]: f1_score(y_true, y_pred, average="macro") of
+// scikit-learn is the mean over the labels 0 to 3 of 1/2, 2/3, 0 and 0.
+BOOST_AUTO_TEST_CASE(macro_f1_includes_labels_that_only_targets_or_only_outputs_contain) {
+  const int right[] = {0, 0, 1, 1, 1, 3}, given[] = {0, 2, 1, 1, 0, 1};
+  Confusion c;
+  for (std::size_t i = 0; i < 6; ++i) c.add(right[i], given[i]);
+  BOOST_TEST(c.macro_f1() == (0.5 + 2.0 / 3) / 4, boost::test_tools::tolerance(1e-15));
+}
+
 BOOST_AUTO_TEST_CASE(label_that_is_never_predicted_correctly_has_f1_0) {
   Confusion c;
   BOOST_TEST(c.macro_f1() == 0);

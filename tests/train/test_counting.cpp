@@ -299,6 +299,25 @@ BOOST_AUTO_TEST_CASE(operands_that_overlap_in_a_step_overlap_in_its_replay) {
 
 // ---- the profile of a step ----------------------------------------------------------------------
 
+// All figures are those of one step, whatever the number of steps that were profiled.
+BOOST_AUTO_TEST_CASE(calls_in_a_profile_are_those_of_one_step) {
+  const std::unique_ptr<Model> model = tagger(small());
+  const std::vector<Batch> shards{batch_of({5, 2}, {}), batch_of({3}, {})};
+  const auto calls = [&](const std::unique_ptr<Model>& of, int steps) {
+    Team team(2);
+    StepProfile profile;
+    for (int i = 0; i < steps; ++i) profile.add(1, *of, shards, i + 1, {}, team);
+    std::map<std::string, std::int64_t> all;
+    for (const StepProfile::Row& row : profile.rows()) all[row.name] = row.calls;
+    return all;
+  };
+  const auto one = calls(model, 1);
+  BOOST_TEST((calls(model, 2) == one));
+  BOOST_TEST((calls(model, 5) == one));
+  // Each of the 2 layers normalises twice, and the stack once more, for each of the 2 shards.
+  BOOST_TEST(one.at("LayerNorm") == 2 * (2 * 2 + 1));
+}
+
 BOOST_AUTO_TEST_CASE(times_in_a_profile_add_up_to_the_time_of_the_step) {
   const std::unique_ptr<Model> model = seq2seq(small());
   const std::vector<Batch> shards{batch_of({5, 2}, {4, 6}), batch_of({3}, {8}), batch_of({1}, {2})};

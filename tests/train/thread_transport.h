@@ -62,12 +62,13 @@ class ThreadTransport final : public Transport {
 };
 
 /// Calls work(world) for each rank: for rank 0 on the calling thread, for each other rank on a new
-/// thread.
-inline void on_ranks(std::int64_t ranks, const std::function<void(World&)>& work) {
+/// thread. The ranks have host names as if they ran on `hosts` hosts (0: one for each rank).
+inline void on_ranks(std::int64_t ranks, const std::function<void(World&)>& work,
+                     std::int64_t hosts = 0) {
   Post post;
   const auto run = [&](std::int64_t rank) {
     World world(std::make_unique<ThreadTransport>(post, rank, ranks),
-                "host " + std::to_string(rank));
+                "host " + std::to_string(hosts > 0 ? rank % hosts : rank));
     work(world);
   };
   std::vector<std::thread> threads;

@@ -170,7 +170,7 @@ class Checker {
     const SpanOptions& spans = config_.data.spans;
     const double max_spans =
         static_cast<double>(config_.data.max_length) * spans.rate / spans.length;
-    if (!task().hides_spans || max_spans + 1 <= static_cast<double>(span_marks)) return;
+    if (!task().hides_spans || max_spans <= static_cast<double>(span_marks)) return;
     add_error(
         {"data.spans.length", "data.spans.rate", "data.max_length"},
         fmt::format(

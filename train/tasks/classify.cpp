@@ -56,8 +56,7 @@ class ClassifyTask final : public LabelTask {
       options.inputs = inputs_of(split.source, what);
       Dataset data = tokenize(split, *tokenizers.source, *tokenizers.target, options, threads());
       data.batching = &labelled();
-      for (std::int64_t i = 0; i < data.size(); ++i)
-        require_one_label(data, i, what, split.target[i]);
+      for (std::int64_t i = 0; i < data.size(); ++i) require_one_label(data, i, what, split);
       if (training) {
         check_longest(data, what);
         note_unknown(data, what);
@@ -73,7 +72,7 @@ class ClassifyTask final : public LabelTask {
     Dataset data;
     data.batching = &labelled();
     for (std::int64_t i = 0; i < first.size(); ++i) {
-      require_one_label(first, i, what, split.target[i]);
+      require_one_label(first, i, what, split);
       const std::int64_t length = first.source.length(i) + second.source.length(i);
       if (training && length == 0) {
         ++data.skipped_empty;
@@ -110,12 +109,12 @@ class ClassifyTask final : public LabelTask {
 
  private:
   static void require_one_label(const Dataset& data, std::int64_t i, const std::string& what,
-                                const std::string& target) {
+                                const Split& split) {
     if (data.target.length(i) == 1) return;
     throw Error(Exit::bad_input,
-                "{}: line {} has {} labels: each line of the target must be one "
-                "label, without spaces; got \"{}\"",
-                what, i + 1, data.target.length(i), shown(target));
+                "{}: {} labels: each line of the target must be one label, without spaces; got "
+                "\"{}\"",
+                split.target_origins.of(i, what), data.target.length(i), shown(split.target[i]));
   }
 
   std::vector<std::int32_t> ids_of(const Tokenizer& tokenizer,

@@ -243,6 +243,17 @@ class DenoiseTask final : public Seq2SeqTask {
   void check_evaluable(const Dataset& data, const std::string& what) const override {
     if (data.size() == 0)
       throw Error(Exit::bad_input, "{}: every line has fewer than two tokens", what);
+    // The number of spans grows with the length, whichever tokens are hidden.
+    const std::int64_t longest = data.source.longest();
+    Random random({.stream = Stream::check});
+    const std::vector<bool> hidden = hidden_tokens(longest, config_.data.spans, random);
+    std::int64_t spans = 0;
+    for (std::size_t i = 1; i < hidden.size(); ++i) spans += hidden[i] && !hidden[i - 1];
+    if (spans > span_marks)
+      throw Error(Exit::bad_input,
+                  "{}: a line of {} tokens has {} hidden spans, but there are only {} sentinels "
+                  "<extra_id_...> (data.spans)",
+                  what, longest, spans, span_marks);
     Seq2SeqTask::check_evaluable(data, what);
   }
 

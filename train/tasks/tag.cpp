@@ -53,10 +53,10 @@ class TagTask final : public LabelTask {
       const std::int64_t rows = data.source_rows(i), labels = data.target.length(i);
       if (rows == labels) continue;
       throw Error(Exit::bad_input,
-                  "{}: line {} has different numbers of {} ({}) and labels ({}): each {} requires "
-                  "one label; with tokenizer.kind: word, {} separated by spaces",
-                  what, i + 1, text ? "tokens" : "rows", rows, labels, text ? "token" : "row",
-                  text ? "both are" : "labels are");
+                  "{}: the numbers of {} ({}) and labels ({}) differ: each {} requires one label; "
+                  "with tokenizer.kind: word, {} separated by spaces",
+                  data.target_origins.of(i, what), text ? "tokens" : "rows", rows, labels,
+                  text ? "token" : "row", text ? "both are" : "labels are");
     }
   }
 };

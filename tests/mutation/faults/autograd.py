@@ -68,6 +68,11 @@ fault("alibi: heads have the slopes of the next power of two", "autograd/ops/mor
       "while (power < heads) power *= 2;",
       "autograd_f64:attention_kinds")
 
+fault("alibi: slopes are powers of e", "autograd/ops/more/attention/alibi.h",
+      "return std::exp2(-8.0 *",
+      "return std::exp(-8.0 *",
+      "autograd_f64:attention_kinds")
+
 fault("decoding: score terms use position 0 for the new row", "autograd/ops/more/attention/attention_step.cpp",
       "term.add({query.sequence, head, layout_.heads, query.first, 1,",
       "term.add({query.sequence, head, layout_.heads, 0, 1,",

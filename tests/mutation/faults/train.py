@@ -325,3 +325,44 @@ fault("data warnings: the share of a split's own lines instead of the repeated o
       "if (repeated <= max_share * bytes) return;",
       "if (repeated < bytes) return;",
       "commands_belong")
+
+fault("text continuation: min_length begins again in each window", "train/decode/search.cpp",
+      "    remaining.min_length -= static_cast<std::int64_t>(text.size() - prompt.size());\n",
+      "",
+      "training:searching_with_models")
+
+fault("labels: macro F1 omits labels that only outputs contain", "train/metrics/confusion.cpp",
+      "for (const Class& c : all) sum += c.f1();\n  return all.empty() ? 0 : sum / static_cast<double>(all.size());",
+      "double n = 0;\n  for (const Class& c : all) {\n    sum += c.f1();\n    n += c.occurrences > 0 ? 1 : 0;\n  }\n"
+      "  return n == 0 ? 0 : sum / n;",
+      "train:confusion")
+
+fault("ranks: processors are shared with ranks on other hosts", "train/distributed/world.cpp",
+      "hosts_[r] == hosts_[rank()] && CPU_COUNT(&both) > 0",
+      "CPU_COUNT(&both) > 0",
+      "training:ranks")
+
+fault("plots: the axes of a map are named the wrong way round", "train/views/report/plots.cpp",
+      "height + 14, columns, height / 2, rows,",
+      "height + 14, rows, height / 2, columns,",
+      "train:plots")
+
+fault("profile: the calls are those of all steps", "train/views/report/step_profile.cpp",
+      "t.calls / std::max<std::int64_t>(added_, 1)",
+      "t.calls",
+      "train:counting")
+
+fault("sweep: halving drops the better half of an odd number of points", "train/sweep/sweep.cpp",
+      "std::size_t k = (order.size() + 1) / 2;",
+      "std::size_t k = order.size() / 2;",
+      "commands_sweep")
+
+fault("init_from: the scales of int8 weights are reported as unused", "train/loop/transfer.cpp",
+      " &&\n        !is_scale(file, view.name))",
+      ")",
+      "commands_tasks")
+
+fault("denoise: evaluation accepts more spans than there are sentinels", "train/tasks/seq2seq.cpp",
+      "if (spans > span_marks)",
+      "if (spans > 2 * span_marks)",
+      "training:text2text")

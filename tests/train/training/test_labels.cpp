@@ -137,7 +137,9 @@ BOOST_AUTO_TEST_CASE(line_with_two_labels_is_refused) {
   for (int i = 0; i < 198; ++i) labels += "no\n";
   put(folder / "valid.tgt", labels);
   HEED_CHECK_ERROR(Exit::bad_input,
-                   "line 2 has 2 labels: each line of the target must be one label, without spaces",
+                   (folder / "valid.tgt").string() +
+                       ":2: 2 labels: each line of the target must be one label, without spaces; "
+                       "got \"no maybe\"",
                    load_data(c));
 }
 
@@ -341,9 +343,10 @@ BOOST_AUTO_TEST_CASE(tagger_learns_the_label_of_each_frame, *boost::unit_test::l
   c.data.valid.target = {(folder / "others.labels").string()};
   put(folder / "others.list", "others0.npy\n");
   put(folder / "others0.npy", matrix_file(3, 3, std::vector<float>(9)));
-  HEED_CHECK_ERROR(Exit::bad_input,
-                   "data.valid: line 1 has different numbers of rows (3) and labels (2)",
-                   load_data(c));
+  HEED_CHECK_ERROR(
+      Exit::bad_input,
+      (folder / "others.labels").string() + ":1: the numbers of rows (3) and labels (2) differ",
+      load_data(c));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -428,6 +428,21 @@ BOOST_AUTO_TEST_CASE(signal_on_one_rank_interrupts_the_jobs_of_all_ranks) {
   BOOST_TEST(signals == 3 * 15);
 }
 
+// The processors that a rank uses by default: those of its host, shared with the ranks there.
+BOOST_AUTO_TEST_CASE(ranks_share_the_processors_of_their_host) {
+  const auto all = static_cast<std::int64_t>(available_processors());
+  for (const auto& [ranks, hosts] : {std::pair(1, 1), {2, 1}, {2, 2}, {3, 3}, {4, 2}, {5, 2}}) {
+    std::vector<std::int64_t> found(static_cast<std::size_t>(ranks));
+    on_ranks(
+        ranks, [&](World& world) { found[world.rank()] = world.processors(); }, hosts);
+    for (int rank = 0; rank < ranks; ++rank) {
+      const int sharing = ranks / hosts + (rank % hosts < ranks % hosts ? 1 : 0);
+      BOOST_TEST(found[rank] == std::max<std::int64_t>(all / sharing, 1),
+                 "rank " << rank << " of " << ranks << " on " << hosts << " hosts");
+    }
+  }
+}
+
 BOOST_AUTO_TEST_CASE(results_reach_every_rank_in_order) {
   std::atomic<int> right = 0;
   on_ranks(3, [&](World& world) {

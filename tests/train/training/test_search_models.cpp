@@ -45,8 +45,9 @@ const Generative& trained_lm() {
   return *model;
 }
 
-/// A language model that predicts all tokens except </s> with equal probability at every position.
-std::unique_ptr<Generative> level_lm() {
+/// A language model that predicts all tokens except </s> with equal probability at every position,
+/// and </s> never or, with `ends`, almost always.
+std::unique_ptr<Generative> level_lm(bool ends = false) {
   ModelOptions o = small_model();
   o.tie_embeddings = false;
   std::unique_ptr<Generative> model = make_language_model(o, vocabulary, 1);
@@ -54,7 +55,7 @@ std::unique_ptr<Generative> level_lm() {
     if (!p.name.starts_with("output.")) continue;
     const std::span<real> values = p.tensor.mutable_value().values();
     std::fill(values.begin(), values.end(), real(0));
-    if (p.name == "output.bias") values[Tokenizer::eos] = -1000;
+    if (p.name == "output.bias") values[Tokenizer::eos] = ends ? 1000 : -1000;
   }
   return model;
 }
@@ -438,6 +439,23 @@ BOOST_AUTO_TEST_CASE(text_continues_beyond_the_context) {
     BOOST_TEST((continue_text(FrozenModel(trained_lm()), prompt, o, 3, 0) == found));
     BOOST_TEST((continue_text(FrozenModel(trained_lm()), prompt, o, 4, 0) != found));
     BOOST_TEST((continue_text(FrozenModel(trained_lm()), prompt, o, 3, 1) != found));
+  }
+}
+
+// The model ends a text as soon as it may: within the context of 8 tokens or after several windows.
+BOOST_AUTO_TEST_CASE(min_length_counts_the_tokens_of_all_windows_of_a_text) {
+  const std::unique_ptr<Generative> model = level_lm(true);
+  for (const Tokens& prompt : {Tokens{}, Tokens{4, 5, 6}, Tokens(11, 4)}) {
+    for (const std::int64_t length : {0, 1, 5, 6, 9, 17, 23, 40}) {
+      for (const bool sample : {false, true}) {
+        DecodeOptions o = options(1);
+        o.sample = sample;
+        o.min_length = length;
+        o.max_length = 30;
+        const Tokens found = continue_text(FrozenModel(*model), prompt, o, 1, 0);
+        BOOST_TEST(std::ssize(found) == std::min<std::int64_t>(length, 30));
+      }
+    }
   }
 }
 

@@ -256,12 +256,12 @@ BOOST_AUTO_TEST_CASE(unequal_numbers_of_tokens_and_labels_are_refused) {
   const Split uneven = tagged({"", "( )", "( ( ) )"}, {"", "1 1", "1 2 1"});
   HEED_CHECK_ERROR(
       Exit::bad_input,
-      "data.train: line 3 has different numbers of tokens (4) and labels (3): each token "
-      "requires one label",
+      "data.train: line 3: the numbers of tokens (4) and labels (3) differ: each token requires "
+      "one label",
       task->encode(uneven, tokenizers, true));
   const Dataset data = task->encode(uneven, tokenizers, false);
   HEED_CHECK_ERROR(Exit::bad_input,
-                   "data.valid: line 3 has different numbers of tokens (4) and labels (3)",
+                   "data.valid: line 3: the numbers of tokens (4) and labels (3) differ",
                    task->check_evaluable(data, "data.valid"));
   Config learned = c;
   learned.model->positions = PositionKind::learned;

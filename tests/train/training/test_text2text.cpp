@@ -113,6 +113,27 @@ BOOST_AUTO_TEST_CASE(denoise_run_is_bitwise_reproducible) {
   check_repeats_bits(c, folder / "run");
 }
 
+// With a rate of 1/2 and spans of 2 tokens, a line has a span for every 4 of its tokens. Evaluation
+// also reads lines longer than data.max_length.
+BOOST_AUTO_TEST_CASE(line_with_more_spans_than_sentinels_is_refused) {
+  const TempFolder folder;
+  Config c = denoise_run(folder, 1);
+  const auto write = [&](int words) {
+    std::string text = "w1 w2 w3\n";
+    for (int i = 0; i < words; ++i) text += fmt::format("w{} ", i % 8);
+    put(folder / "valid", text + "\nw4 w5\n");
+  };
+  write(400);
+  const ExperimentData data = load_data(c);
+  BOOST_TEST(std::ranges::max(make_batch(data.valid, {1}).source.ids) <
+             data.tokenizers.source->size());
+  write(404);
+  HEED_CHECK_ERROR(Exit::bad_input,
+                   "data.valid: a line of 404 tokens has 101 hidden spans, but there are only 100 "
+                   "sentinels <extra_id_...> (data.spans)",
+                   load_data(c));
+}
+
 BOOST_AUTO_TEST_CASE(tokenizer_without_span_marks_is_refused) {
   const TempFolder folder;
   Config c = denoise_run(folder, 1);

@@ -123,13 +123,22 @@ BOOST_AUTO_TEST_CASE(gated_activations_are_drawn_with_both_inputs_equal) {
   for (const std::size_t chart : {2, 3}) line_named(all[chart].body, "geglu");
 }
 
+// The rows of a map are those of its matrix: queries or positions, named along the vertical axis.
 BOOST_AUTO_TEST_CASE(maps_have_axes_and_a_scale) {
-  const std::string mask = plots_of("masks", config_of(), 8)[1].body;
-  for (const char* text : {">query</text>", ">key</text>", ">not read</text>", ">read</text>"})
-    BOOST_TEST(contains(mask, text), text);
-  const std::string encoding = plots_of("positions", config_of(), 8)[0].body;
-  for (const char* text : {">position</text>", ">dimension</text>", ">−1</text>", ">1</text>"})
-    BOOST_TEST(contains(encoding, text), text);
+  const auto check = [](const Drawing& map, const std::string& rows, const std::string& columns,
+                        const std::string& low, const std::string& high) {
+    const auto is_vertical = [&](const std::string& name) {
+      const std::size_t end = map.body.find(">" + name + "</text>");
+      BOOST_REQUIRE(end != std::string::npos);
+      return contains(map.body.substr(0, end).substr(map.body.rfind("<text", end)), "rotate(-90)");
+    };
+    BOOST_TEST((is_vertical(rows) && !is_vertical(columns)), map.body);
+    for (const std::string& text : {low, high})
+      BOOST_TEST(contains(map.body, ">" + text + "</text>"), text);
+  };
+  for (const Drawing& mask : plots_of("masks", config_of(), 8))
+    check(mask, "query", "key", "not read", "read");
+  check(plots_of("positions", config_of(), 8)[0], "position", "dimension", "−1", "1");
 }
 
 BOOST_AUTO_TEST_SUITE_END()
