@@ -24,7 +24,7 @@ struct ExportCommand {
 };
 
 /// Throws Error(usage) unless the folder is new, empty, or an earlier export that may be replaced.
-void check_output(const fs::path& folder, bool overwrite) {
+void require_replaceable(const fs::path& folder, bool overwrite) {
   std::error_code ignored;
   if (!path_exists(folder) || fs::is_empty(folder, ignored)) return;
   const fs::path card = folder / "README.md";
@@ -43,7 +43,7 @@ int export_command(const ExportCommand& options) {
   const fs::path folder = options.output.empty() ? name + "-" + options.format : options.output;
   const ExportFormat& format =
       *std::ranges::find(export_formats(), options.format, &ExportFormat::name);
-  check_output(folder, options.overwrite);
+  require_replaceable(folder, options.overwrite);
   const TrainedModel trained = TrainedModel::open(options.run, {}, options.weights);
   const ExportedModel model{{options.run},
                             trained.config,

@@ -107,13 +107,12 @@ class Verification {
   /// Links, special files, and files that no run contains.
   void check_entries() {
     std::set<fs::path> own{run_.path / "checkpoints", run_.path / "reports"};
-    for (const fs::path file : files_of(run_))
-      if (file.parent_path() == run_.config().parent_path()) own.insert(file);
     for (const std::int64_t step : CheckpointFolder(run_.path).steps())
       own.insert(CheckpointFolder(run_.path).folder_of(step));
     const auto belongs = [&](const fs::path& path, const fs::path& inside, bool file) {
       const fs::path top = *inside.begin();
       if (own.contains(path) || top == "tensorboard" || top == "reports") return true;
+      if (inside == top && run_of(path)) return true;
       return file && inside != top && path.parent_path().filename() != "checkpoints" &&
              own.contains(
                  path.parent_path());  // a file of a checkpoint, whose sum is checked later

@@ -129,7 +129,7 @@ void set_evaluation(RunResult& result) {
       result.where = split;
     } catch (const nlohmann::json::exception& error) {
       throw Error(Exit::bad_input, "{}: not the record of an evaluation: {}", file.string(),
-                  error.what());
+                  plain_reason(error));
     }
     result.record = std::move(record);
   }
@@ -209,7 +209,7 @@ void set_results(RunResult& result, std::vector<nlohmann::json> records) {
       step = at;
     } catch (const nlohmann::json::exception& e) {
       throw Error(Exit::bad_input, "{}: a record without kind or step: {}",
-                  RunFolder{result.folder}.metrics().string(), e.what());
+                  RunFolder{result.folder}.metrics().string(), plain_reason(e));
     }
     result.record = std::move(record);
   }
@@ -253,7 +253,7 @@ std::vector<std::string> run_folders(const std::vector<std::string>& named) {
           all.push_back(path);
       }
     } catch (const nlohmann::json::exception& error) {
-      throw Error(Exit::bad_input, "{}: {}", list.string(), error.what());
+      throw Error(Exit::bad_input, "{}: {}", list.string(), plain_reason(error));
     }
     if (all.size() == before)
       throw Error(Exit::usage, "{}: no run of this sweep has results yet", name);

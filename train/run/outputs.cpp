@@ -1,6 +1,7 @@
 #include "train/run/outputs.h"
 
 #include "autograd/base/error.h"
+#include "autograd/io/formats/json_text.h"
 #include "autograd/io/files.h"
 #include "train/run/jsonl.h"
 
@@ -27,7 +28,7 @@ std::vector<SampleOutput> read_outputs(const RunFolder& run) {
       outputs.push_back(std::move(sample));
     } catch (const nlohmann::json::exception& e) {
       throw Error(Exit::bad_input, "{}:{}: not the output of a sample: {}", run.outputs().string(),
-                  outputs.size() + 1, e.what());
+                  outputs.size() + 1, plain_reason(e));
     }
   }
   return outputs;

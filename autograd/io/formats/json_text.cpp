@@ -12,14 +12,6 @@
 namespace heed {
 namespace {
 
-/// The reason in a message of nlohmann::json, without the error number and the position at its
-/// beginning: "[json.exception…] parse error at line 1, column 5: …". It may quote bytes of the
-/// file, so it is escaped for the terminal.
-std::string plain_reason(const nlohmann::json::exception& error) {
-  const std::string_view text = error.what();
-  return shown(text.substr(text.find(": ") + 2), 500);
-}
-
 /// Checks a text before it becomes a value (nlohmann's SAX interface). A parser callback could do
 /// this too, but the parser would then visit all members of the enclosing object after each object,
 /// which takes time quadratic in their number.
@@ -79,6 +71,13 @@ int depth_of(std::string_view text) {
 }
 
 }  // namespace
+
+std::string plain_reason(const nlohmann::json::exception& error) {
+  std::string_view text = error.what();
+  text.remove_prefix(text.find("] ") + 2);
+  if (text.starts_with("parse error")) text.remove_prefix(text.find(": ") + 2);
+  return shown(text, 500);
+}
 
 nlohmann::json parse_json_quickly(std::string_view text, int depth) {
   if (depth_of(text) > depth || text.find('\0') != std::string_view::npos)

@@ -288,7 +288,7 @@ BOOST_AUTO_TEST_CASE(run_without_test_metrics_has_the_metrics_of_its_last_valida
   HEED_CHECK_ERROR(Exit::bad_input, "metrics.jsonl:2", read_result(run));
   for (const char* record : {"{}", "{\"kind\":\"test\"}"}) {
     put(run + "/metrics.jsonl", std::string(record) + "\n");
-    HEED_CHECK_ERROR(Exit::bad_input, "a record without kind or step", read_result(run));
+    HEED_CHECK_ERROR(Exit::bad_input, "a record without kind or step: key '", read_result(run));
   }
   HEED_CHECK_ERROR(Exit::usage, "", read_result(run + "/none"));
 }
