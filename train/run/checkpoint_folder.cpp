@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -134,6 +135,11 @@ void check_size(const fs::path& path, const FileEntry& entry) {
   if (size != entry.size)
     throw Error(Exit::bad_input, "{}: its size is {} instead of {} bytes", path.string(), size,
                 entry.size);
+  // Files are loaded whole. A sparse file can claim any size, and its checksum would take hours.
+  const std::uint64_t memory = std::uint64_t(::sysconf(_SC_PHYS_PAGES)) * ::sysconf(_SC_PAGESIZE);
+  if (size > memory)
+    throw Error(Exit::bad_input, "{}: its {} bytes exceed the memory of this machine ({})",
+                path.string(), size, memory);
 }
 
 void check_content(const fs::path& path, const FileEntry& entry) {
