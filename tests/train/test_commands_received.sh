@@ -86,7 +86,7 @@ cp -r private/dark private/light
 sed -i 's|"source":"[^"]*"|"source":"private/dark/7.pgm"|' runs/images/outputs.jsonl
 status 0 report runs/images
 equal 'images of files that the config was made to name' "$(images)" 0
-holds runs/images/reports/report.html 'data that config.yaml names are not those of the run'
+holds runs/images/reports/report.html 'data that config.yaml names cannot be read or are not those of the run'
 i=0; while [ $i -lt 60 ]; do echo "the password is $i swordfish"; i=$((i + 1)); done >secret.txt
 tr a-z b-za <secret.txt >text.txt
 sed 's/^data:.*/task: lm\ndata: {train: {text: text.txt}, test: {text: text.txt}}/; s/^name:.*/name: lm/' tiny.yaml >lm.yaml
@@ -94,9 +94,14 @@ status 0 train lm.yaml train.steps=2
 status 0 report runs/lm
 holds runs/lm/reports/report.html 'The first tokens of the held-out text'
 cp secret.txt text.txt
-status 0 report runs/lm
-holds runs/lm/reports/report.html 'data that config.yaml names are not those of the run'
-checks=$((checks + 1)); grep -q swordfish runs/lm/reports/report.html && fail 'the page contains a text that is not the data of the run'
+echo '{"text": "swordfish' >text.jsonl
+for file in text.txt text.jsonl; do   # another text; a file whose error quotes its content
+  sed -i "s/text.txt/$file/" runs/lm/config.yaml
+  rm -f runs/lm/reports/report.html
+  status 0 report runs/lm
+  holds runs/lm/reports/report.html 'data that config.yaml names cannot be read or are not those of the run'
+  checks=$((checks + 1)); grep -q swordfish runs/lm/reports/report.html && fail 'the page contains a text that is not the data of the run'
+done
 
 # ---- nested JSON ---------------------------------------------------------------------------------------------
 deep=$(awk 'BEGIN { for (i = 0; i < 200000; ++i) printf "["; for (i = 0; i < 200000; ++i) printf "]" }')
