@@ -11,6 +11,7 @@
 #include "train/commands/command_line.h"
 #include "train/config/fields.h"
 #include "train/config/problems.h"
+#include "train/config/yaml.h"
 #include "train/run/jsonl.h"
 #include "train/run/run_lock.h"
 #include "train/run/run_record.h"
@@ -30,22 +31,23 @@ struct VerifyCommand {
 /// Text of a foreign folder for a terminal.
 std::string printable(const std::string& text) { return shown(text, 1000); }
 
-/// What `heed verify` finds out about a run folder. It reads files, and neither follows links nor
-/// loads a library.
+/// What `heed verify` finds out about a run folder, which may be hostile: no link is followed, and no
+/// library loaded.
 class Verification {
  public:
   explicit Verification(RunFolder run) : run_(std::move(run)) {
-    check_entries();
+    const std::vector<fs::directory_entry> entries = check_links();
     if (has_links_) {
       notes_.emplace_back("no file was read, because of the links and special files: remove them");
       return;
     }
+    check_names(entries);
     read_config_file();
     attempt([&] {
       for (const std::string& note : check_files(run_)) add(note);
     });
     for (const fs::path& file : {run_.metrics(), run_.outputs(), run_.evaluations()})
-      if (is_regular(file)) attempt([&] { read_jsonl(file); });
+      if (path_exists(file)) attempt([&] { read_jsonl(file); });
     check_weights();
   }
 
@@ -66,20 +68,20 @@ class Verification {
                                    findings_.empty() ? "whole" : "not whole");
     const auto row = [&](const std::string& name, const nlohmann::json& value) {
       const std::string shown_value = value.is_string() ? value.get<std::string>() : value.dump();
-      text += fmt::format("  {:<12}{}\n", name, printable(shown_value));
+      text += fmt::format("  {:<22}{}\n", name, printable(shown_value));
     };
     const nlohmann::json facts = origin();
     for (const auto& [key, value] : facts.items()) row(key, value);
     row("checkpoints", fmt::format("{}", fmt::join(steps_, ", ")));
-    for (const auto& [key, values] : loads_.items())
+    for (const auto& [key, values] : loads_.items()) {
       for (const nlohmann::json& value : values) {
-        if (!value.is_object()) {
+        if (value.is_string())
           row(key, value);
-          continue;
-        }
-        row(key,
-            fmt::format("{} (SHA-256 {})", value.value("file", ""), value.value("sha256", "")));
+        else
+          row(key,
+              fmt::format("{} (SHA-256 {})", value.value("file", ""), value.value("sha256", "")));
       }
+    }
     for (const std::string& note : notes_) text += fmt::format("note: {}\n", printable(note));
     for (const std::string& finding : findings_)
       text += fmt::format("finding: {}\n", printable(finding));
@@ -99,87 +101,107 @@ class Verification {
     }
   }
 
-  static bool is_regular(const fs::path& path) {
-    std::error_code ignored;
-    return fs::is_regular_file(fs::symlink_status(path, ignored));
-  }
-
-  /// Links, special files, and files that no run contains.
-  void check_entries() {
-    std::set<fs::path> own{run_.path / "checkpoints", run_.path / "reports"};
-    for (const std::int64_t step : CheckpointFolder(run_.path).steps())
-      own.insert(CheckpointFolder(run_.path).folder_of(step));
-    const auto belongs = [&](const fs::path& path, const fs::path& inside, bool file) {
-      const fs::path top = *inside.begin();
-      if (own.contains(path) || top == "tensorboard" || top == "reports") return true;
-      if (inside == top && run_of(path)) return true;
-      return file && inside != top && path.parent_path().filename() != "checkpoints" &&
-             own.contains(
-                 path.parent_path());  // a file of a checkpoint, whose sum is checked later
-    };
+  /// Links and special files. Returns the other entries.
+  std::vector<fs::directory_entry> check_links() {
+    std::vector<fs::directory_entry> entries;
     std::error_code error;
     fs::recursive_directory_iterator entry(run_.path, error);
     for (; !error && entry != fs::recursive_directory_iterator(); entry.increment(error)) {
-      const fs::path path = entry->path(), inside = path.lexically_relative(run_.path);
       const fs::file_status status = entry->symlink_status(error);
-      if (fs::is_symlink(status)) {
-        check_link(path, inside);
-      } else if (inside == "best" || inside == "last") {  // a copy made without links
-        attempt([&] { CheckpointFolder(run_.path).check_links(); });
-        entry.disable_recursion_pending();
-      } else if (!fs::is_regular_file(status) && !fs::is_directory(status)) {
-        has_links_ = true;
-        add(fmt::format("{}: neither a file nor a folder", path.string()));
-      } else if (!belongs(path, inside, fs::is_regular_file(status))) {
-        add(fmt::format("{}: heed does not write this {}", path.string(),
-                        fs::is_directory(status) ? "folder" : "file"));
-        entry.disable_recursion_pending();
-      }
+      if (fs::is_symlink(status))
+        check_link(entry->path());
+      else if (fs::is_regular_file(status) || fs::is_directory(status))
+        entries.push_back(*entry);
+      else
+        add_special(entry->path(), "neither a file nor a folder");
     }
     if (error) add(fmt::format("{}: {}", run_.path.string(), error.message()));
+    return entries;
   }
 
-  void check_link(const fs::path& path, const fs::path& inside) {
+  /// Files that no run contains.
+  void check_names(const std::vector<fs::directory_entry>& entries) {
+    attempt([&] { CheckpointFolder(run_.path).check_links(); });  // as in a copy without links
+    std::set<fs::path> own{run_.path / "checkpoints", run_.path / "reports"}, foreign;
+    for (const std::int64_t step : CheckpointFolder(run_.path).steps())
+      own.insert(CheckpointFolder(run_.path).folder_of(step));
+    for (const fs::directory_entry& entry : entries) {
+      const fs::path &path = entry.path(), above = path.parent_path();
+      const fs::path top = *path.lexically_relative(run_.path).begin();
+      const bool free = top == "tensorboard" || top == "reports" || top == "best" || top == "last",
+                 of_checkpoint = entry.is_regular_file() && above != run_.path / "checkpoints" &&
+                                 own.contains(above);  // its sum is checked later
+      const bool of_run = above == run_.path && run_of(path).has_value();
+      if (free || of_run || own.contains(path) || of_checkpoint) continue;
+      if (foreign.insert(path).second && !foreign.contains(above))
+        add(fmt::format("{}: heed does not write this {}", path.string(),
+                        entry.is_directory() ? "folder" : "file"));
+    }
+  }
+
+  void add_special(const fs::path& path, const std::string& what) {
+    has_links_ = true;
+    add(fmt::format("{}: {}", path.string(), what));
+  }
+
+  void check_link(const fs::path& path) {
+    const fs::path inside = path.lexically_relative(run_.path);
     std::error_code error;
     const std::string target = fs::read_symlink(path, error).string();
     const auto step = CheckpointFolder(run_.path).linked(inside.string());
     if ((inside != "best" && inside != "last") || !step ||
-        target != (fs::path("checkpoints") / fs::path(target).filename()).string()) {
-      has_links_ = true;
-      add(fmt::format("{}: a link to {}; a run has only the links best and last, to checkpoints",
-                      path.string(), target));
-      return;
-    }
+        target != (fs::path("checkpoints") / fs::path(target).filename()).string())
+      return add_special(path, fmt::format("a link to {}; a run has only the links best and last, "
+                                           "to checkpoints",
+                                           target));
     if (!fs::is_directory(fs::symlink_status(run_.path / target, error)))
       add(fmt::format("{}: a link to {}, which is missing", path.string(), target));
   }
 
-  /// Reads the config without its plugins. A name that only a plugin registers makes it unreadable;
-  /// its plugins are then those of run.json.
+  /// Reads the config without its plugins. Names that only a plugin registers make it unreadable, so
+  /// the files that it names are read from its YAML.
   void read_config_file() {
     attempt([&] { record_ = read_run_json(run_); });
-    std::vector<std::string> plugins;
+    attempt([&] { list_files(); });
     try {
       config_ = read_run_config(run_, {}, PluginUse::leave);
-      plugins = config_->plugins;
-      for (const FilesOptions* files :
-           {&config_->data.train, &config_->data.valid, &config_->data.test})
-        for (const auto* side : {&files->source, &files->target, &files->text})
-          for (const std::string& file : *side) loads_["data"].push_back(file);
-      if (const std::string& teacher = config_->train.distill.teacher; !teacher.empty())
-        loads_["teacher"].push_back(teacher);
-      if (const std::string& other = config_->train.init_from; !other.empty())
-        loads_["init_from"].push_back(other);
     } catch (const Error& error) {
-      for (const nlohmann::json& plugin : recorded_plugins())
-        plugins.push_back(plugin.value("file", ""));
-      if (plugins.empty()) return add(error.what());
+      if (!loads_.contains("plugins")) return add(error.what());
       notes_.push_back(
           fmt::format("config.yaml is not compared with the weights, because it cannot "
                       "be read without its plugins: {}",
                       one_line(error.what())));
     }
-    for (const std::string& file : plugins) add_plugin(file);
+  }
+
+  /// Lists the files and folders that the config names, by key.
+  void list_files() {
+    Problems problems(run_.config().string(), {});
+    const auto tree = parse_yaml(read_bytes(run_.config(), yaml_max_bytes), 0, problems);
+    const auto list = [&](const std::string& key) {
+      const YamlNode* node = tree ? &*tree : nullptr;
+      for (std::size_t begin = 0; node != nullptr && begin <= key.size();) {
+        const std::size_t end = std::min(key.find('.', begin), key.size());
+        const YamlEntry* const entry = node->kind == YamlNode::Kind::map
+                                           ? node->find(key.substr(begin, end - begin))
+                                           : nullptr;
+        node = entry != nullptr ? &entry->value : nullptr;
+        begin = end + 1;
+      }
+      if (node == nullptr) return;
+      try {
+        const nlohmann::json value = find_field(key)->read(*node);
+        for (const nlohmann::json& file : value.is_array() ? value : nlohmann::json{value})
+          if (file != "") loads_[key].push_back(key == "plugins" ? plugin(file) : file);
+      } catch (const ValueError& error) {
+        add(fmt::format("{}: {}: {}", run_.config().string(), key, error.message));
+      }
+    };
+    list("plugins");
+    for (const char* split : {"train", "valid", "test"})
+      for (const char* side : {"source", "target", "text"})
+        list(fmt::format("data.{}.{}", split, side));
+    for (const char* key : {"train.distill.teacher", "model.init_from"}) list(key);
   }
 
   nlohmann::json recorded_plugins() const {
@@ -192,19 +214,20 @@ class Verification {
     return all;
   }
 
-  void add_plugin(const std::string& file) {
-    std::string sum = "unreadable";
+  /// A library and its SHA-256, compared with those in run.json.
+  nlohmann::json plugin(const std::string& file) {
+    std::string sum;
     try {
       sum = sha256_file(fs::absolute(file));
     } catch (const Error& error) {
       notes_.push_back(fmt::format("plugin {}", error.what()));
+      return {{"file", file}, {"sha256", "unknown"}};
     }
     const nlohmann::json recorded = recorded_plugins();
-    const bool known = std::ranges::any_of(
-        recorded, [&](const nlohmann::json& plugin) { return plugin.at("sha256") == sum; });
-    if (!known && sum != "unreadable")
+    if (std::ranges::none_of(recorded,
+                             [&](const nlohmann::json& p) { return p.at("sha256") == sum; }))
       add(fmt::format("plugin {}: not the library that the run was started with", file));
-    loads_["plugin"].push_back({{"file", file}, {"sha256", sum}});
+    return {{"file", file}, {"sha256", sum}};
   }
 
   void check_weights() {
@@ -213,15 +236,12 @@ class Verification {
       const CheckpointFolder checkpoints(run_.path);
       for (const std::int64_t step : checkpoints.steps()) {
         const fs::path folder = checkpoints.folder_of(step);
-        std::error_code ignored;
-        if (fs::is_symlink(fs::symlink_status(folder, ignored))) continue;  // reported as a link
         steps_.push_back(step);
         attempt([&] { all.push_back(checked(folder, open_checkpoint(folder))); });
       }
       if (steps_.empty()) add(fmt::format("{}: no checkpoint", run_.path.string()));
     });
-    std::error_code ignored;
-    if (fs::is_directory(fs::symlink_status(run_.average(), ignored)))
+    if (path_exists(run_.average()))
       attempt([&] {
         all.push_back(checked(run_.average(), check_file(run_.average(), "model.safetensors")));
       });

@@ -271,9 +271,19 @@ BOOST_AUTO_TEST_CASE(checkpoint_of_another_model_is_refused) {
   run.train(false);
   const std::string before = get(run.paths().metrics());
   run.config.model->d_ff = 24;
-  const std::string message = error_of(Exit::bad_input, [&] { run.train(true); });
+  const auto refusal = [&] { return error_of(Exit::bad_input, [&] { run.train(true); }); };
+  BOOST_TEST(contains(refusal(), "config.yaml: model.d_ff is 24, but the weights in "));
+  const CheckpointFolder checkpoints(run.paths().path);
+  nlohmann::json state = open_checkpoint(checkpoints.folder_of(10)).state;
+  BOOST_TEST(state.erase("trained_with") == 1u);  // as a checkpoint of an earlier version
+  std::vector<CheckpointFile> files;
+  for (const char* name : {"model.safetensors", "training.safetensors"})
+    files.push_back({name, [bytes = get(checkpoints.folder_of(10) / name)](FileWriter& file) {
+                       file.write(bytes);
+                     }});
+  checkpoints.save(10, files, state, true);
   BOOST_TEST(contains(
-      message,
+      refusal(),
       "encoder.layers.0.linear1.weight is F32 [20, 12] in the file, F32 [24, 12] in the model"));
   BOOST_TEST((get(run.paths().metrics()) == before));
 }
