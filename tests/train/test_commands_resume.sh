@@ -123,7 +123,8 @@ if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
 fi
 
 # ---- a lost terminal --------------------------------------------------------------------------------------
-"$heed" train tiny.yaml --run lost train.steps=100000 train.save_every=1000000 train.validate_every=1000000 2>err &
+# Under nohup, SIGHUP is ignored on entry, which a shell cannot undo.
+env --default-signal=HUP "$heed" train tiny.yaml --run lost train.steps=100000 train.save_every=1000000 train.validate_every=1000000 2>err &
 soon 'grep -qs "train step" err'
 kill -HUP $!
 wait $!
