@@ -136,6 +136,8 @@ status 0 eval plain decode.max_length=3 decode.min_length=3
 holds out '^30 of 30 outputs were cut at 3 tokens \(decode.max_length\)$'
 status 0 eval plain decode.max_length=2 decode.beam=1 --json --output outputs
 equal 'outputs that are cut' "$(sed -n 's/.*"cut_outputs":\([0-9]*\).*/\1/p' out)" "$(awk 'length == 2' outputs | wc -l | tr -d ' ')"
+status 0 train tiny.yaml --run plain-cut decode.max_length=3 decode.min_length=3
+says 'note: 30 of 30 outputs were cut at their maximum length (decode.max_length)'
 printf 'a b\nc\n\n' >three-lines
 status 0 generate plain --input three-lines --max-length 2 decode.min_length=2
 says 'note: 2 of 2 outputs were cut at 2 tokens (decode.max_length)'
@@ -163,6 +165,20 @@ warns 'warning: data.valid: 100 % of it' 'data.valid={source: valid.txt, target:
 tail -n 20 all.txt >test.txt
 { head -n 11 train.txt; tail -n 10 all.txt; } >half.txt; { head -n 9 train.txt; tail -n 10 all.txt; } >less.txt
 warns 'warning: data.test: 52 % of it' 'data.test={source: half.txt, target: half.txt}'
+printf '\0\0\10\3\0\0\0\4\0\0\0\2\0\0\0\2abcdefghijklmnop' >images.idx; printf '\0\0\10\1\0\0\0\4\0\1\0\1' >labels.idx
+cp images.idx copied.idx                                  # the names of the samples differ, but not the samples
+cat >images.yaml <<CONFIG
+task: classify
+data: {input: image, image: {height: 2, width: 2, patch: 1}, train: {source: images.idx, target: labels.idx},
+       test: {source: copied.idx, target: labels.idx}}
+model: {d_model: 16, heads: 2, d_ff: 16, layers: 1}
+train: {steps: 1}
+CONFIG
+status 0 train images.yaml --run images
+says 'warning: data.test: 100 % of it'
+printf '\0\0\10\3\0\0\0\4\0\0\0\2\0\0\0\2abcdefghijklmnoq' >copied.idx
+status 0 train images.yaml --run images --overwrite
+quiet warning 'a warning about other images'
 status 0 train files.yaml --run warned --overwrite 'data.test={source: less.txt, target: less.txt}'
 quiet warning 'a warning about test data of which less than half occur in the training data'
 printf 'a ж z\n' >foreign; cat train.txt >>foreign

@@ -85,7 +85,8 @@ void visit_lines(const Split& split, const Visit& visit) {
     visit(split.target.empty() ? split.source[i] : split.source[i] + '\t' + split.target[i]);
 }
 
-void add_repeated(const std::string& name, const Split& train, const Split& judged,
+/// `copy`: the samples of both splits have equal digests, as those of copied images.
+void add_repeated(const std::string& name, const Split& train, const Split& judged, bool copy,
                   Warnings& warnings) {
   if (judged.empty()) return;
   constexpr double max_share = 0.5;
@@ -97,7 +98,7 @@ void add_repeated(const std::string& name, const Split& train, const Split& judg
   double bytes = 0, repeated = 0;
   visit_lines(judged, [&](const std::string& line) {
     bytes += static_cast<double>(line.size());
-    if (lines[line]) repeated += static_cast<double>(line.size());
+    if (copy || lines[line]) repeated += static_cast<double>(line.size());
   });
   if (repeated <= max_share * bytes) return;
   warnings.push_back(fmt::format(
@@ -131,8 +132,9 @@ std::vector<std::string> data_warnings(const Config& config, const Corpus& corpu
   add_unknown("data.test", corpus.test, data.test, data.tokenizers, warnings);
   if (config.data.synthetic.name != SyntheticKind::none)
     return warnings;  // its splits are disjoint
-  add_repeated("data.valid", corpus.train, corpus.valid, warnings);
-  add_repeated("data.test", corpus.train, corpus.test, warnings);
+  const SplitSums& sums = data.sums;
+  add_repeated("data.valid", corpus.train, corpus.valid, sums.valid == sums.train, warnings);
+  add_repeated("data.test", corpus.train, corpus.test, sums.test == sums.train, warnings);
   return warnings;
 }
 
