@@ -21,12 +21,12 @@ namespace {
 
 /// The file's text. If the file is too large, returns just enough of it for parse_yaml to refuse
 /// it.
-std::string read_text_file(const std::string& path) {
+std::string read_text_file(const std::string& path, FileReader::Kinds kinds) {
   constexpr std::size_t byte_order_mark = 3;
   std::string text(yaml_max_bytes + byte_order_mark + 1, '\0');
   std::size_t size = 0;
   try {
-    FileReader file(std::filesystem::absolute(path), FileReader::Kinds::also_devices);
+    FileReader file(std::filesystem::absolute(path), kinds);
     while (const std::size_t read = file.read_some(std::span(text).subspan(size))) size += read;
   } catch (const Error& error) {
     throw Error(error.code == Exit::io ? Exit::io : Exit::usage, "cannot read the config: {}",
@@ -184,7 +184,10 @@ Config read_config(const std::string& path, std::span<const std::string> overrid
   std::error_code ignored;
   of_a_run |= file.filename() == "config.yaml" &&
               std::filesystem::exists(file.parent_path() / "run.json", ignored);
-  return parse_config(read_text_file(path), path, overrides, of_a_run, plugins);
+  // A pipe in a run folder was not made by heed: reading it might never end.
+  const FileReader::Kinds kinds =
+      of_a_run ? FileReader::Kinds::files : FileReader::Kinds::also_devices;
+  return parse_config(read_text_file(path, kinds), path, overrides, of_a_run, plugins);
 }
 
 ModelSizes model_sizes(const Config& config) {

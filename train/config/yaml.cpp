@@ -425,12 +425,12 @@ std::string yaml_text(std::string_view text) {
                      std::string_view("-.0123456789").find(text[0]) == std::string_view::npos &&
                      std::ranges::find(words, word) == words.end();
   if (plain) return std::string(text);
-  std::string quoted = "\"";
+  std::string quoted;
   for (const char c : text) {
     if (c == '"' || c == '\\') quoted += '\\';
-    quoted += c;
+    quoted += c == '\n' ? "\\n" : c == '\t' ? "\\t" : std::string(1, c);
   }
-  return quoted + '"';
+  return '"' + for_terminal(quoted) + '"';  // its \\xNN and \\uNNNN are escapes of YAML, too
 }
 
 }  // namespace heed

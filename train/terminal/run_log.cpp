@@ -14,7 +14,19 @@ namespace {
 
 bool silent = false;
 
-void print(std::string_view line) { std::fputs((for_terminal(line) + "\n").c_str(), stderr); }
+/// The maximum length of a line, in bytes. A value that a received file contains may be of any
+/// length.
+constexpr std::size_t max_line = 4000;
+
+void print(std::string_view text) {
+  std::string all;
+  for (std::size_t begin = 0, end = 0; end != std::string_view::npos; begin = end + 1) {
+    end = text.find('\n', begin);
+    const std::string line = for_terminal(text.substr(begin, end - begin));
+    all += (line.size() <= max_line ? line : excerpt(line, max_line)) + '\n';
+  }
+  std::fputs(all.c_str(), stderr);
+}
 
 }  // namespace
 
@@ -37,7 +49,7 @@ void RunLog::line(const std::string& text) {
 void RunLog::log(const std::string& text) {
   if (log_.get() < 0) return;
   const std::string line =
-      fmt::format("{:%F %T}  {}\n", fmt::localtime(std::time(nullptr)), shown(text, SIZE_MAX));
+      fmt::format("{:%F %T}  {}\n", fmt::localtime(std::time(nullptr)), shown(text, max_line));
   write_all(log_.get(), as_bytes(line), log_path_);
 }
 
