@@ -131,7 +131,7 @@ BOOST_AUTO_TEST_CASE(values_of_wrong_type_are_refused) {
        "\"a\\x09b\""},
       {copy + "name: \"a\\x7fb\"\n",
        "exp.yaml:2:7: name: expected one line without control characters, got the quoted text "
-       "\"a\\x7fb\""},
+       "\"a\\u007fb\""},
       {copy + "name: |\n  two\n  lines\n",
        "exp.yaml:2:7: name: expected one line without control characters, got the quoted text "
        "\"two\\nlines\\n\""},

@@ -54,6 +54,7 @@ void list_trusted_plugin(const std::string& sum, const std::filesystem::path& pl
   const FileDescriptor file = open_file(list, O_RDWR | O_CREAT | O_APPEND | O_NONBLOCK);
   if (uninterrupted([&] { return ::flock(file.get(), LOCK_EX); }) < 0)
     throw_io("lock", list, errno);
+  if (is_trusted_plugin(sum, place)) return;  // another process was faster
   // A writer that was killed may have left the last line without its end.
   char last = '\n';
   const off_t size = ::lseek(file.get(), 0, SEEK_END);

@@ -19,8 +19,8 @@ bool trusts_all_plugins();
 /// read contains nothing.
 bool is_trusted_plugin(const std::string& sum, const std::filesystem::path& place);
 
-/// Adds a line to the list and syncs it to disk; several processes may do this at the same time.
-/// Throws Error(io) with the reason if the list cannot be written.
+/// Adds a line to the list, unless it contains the line, and syncs it to disk; several processes may
+/// do this at the same time. Throws Error(io) with the reason if the list cannot be written.
 void list_trusted_plugin(const std::string& sum, const std::filesystem::path& place);
 
 }  // namespace heed

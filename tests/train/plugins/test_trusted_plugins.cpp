@@ -80,7 +80,7 @@ BOOST_AUTO_TEST_CASE(line_cut_by_a_kill_does_not_affect_the_next) {
   BOOST_TEST(is_trusted_plugin(sum_b, "/lib/b.so"));
 }
 
-BOOST_AUTO_TEST_CASE(processes_that_write_at_the_same_time_lose_no_line) {
+BOOST_AUTO_TEST_CASE(processes_that_write_at_the_same_time_lose_and_repeat_no_line) {
   constexpr int processes = 8, lines = 20;
   const StateFolder state;
   const auto place = [](int p, int i) {
@@ -92,7 +92,10 @@ BOOST_AUTO_TEST_CASE(processes_that_write_at_the_same_time_lose_no_line) {
     BOOST_REQUIRE(child >= 0);
     if (child == 0) {
       try {
-        for (int i = 0; i < lines; ++i) list_trusted_plugin(sum_a, place(p, i));
+        for (int i = 0; i < lines; ++i) {
+          list_trusted_plugin(sum_a, place(p, i));
+          list_trusted_plugin(sum_b, place(0, i));  // the same line in every process
+        }
         std::_Exit(0);
       } catch (const Error&) {
         std::_Exit(1);
@@ -105,9 +108,11 @@ BOOST_AUTO_TEST_CASE(processes_that_write_at_the_same_time_lose_no_line) {
     BOOST_TEST(::waitpid(child, &status, 0) == child);
     BOOST_TEST(status == 0);
   }
-  std::set<std::string> expected, found;
-  for (int p = 0; p < processes; ++p)
-    for (int i = 0; i < lines; ++i) expected.insert(sum_a + "  " + place(p, i));
+  std::multiset<std::string> expected, found;
+  for (int i = 0; i < lines; ++i) {
+    for (int p = 0; p < processes; ++p) expected.insert(sum_a + "  " + place(p, i));
+    expected.insert(sum_b + "  " + place(0, i));
+  }
   std::ifstream list(state.list());
   for (std::string line; std::getline(list, line);) found.insert(line);
   BOOST_TEST(found == expected, boost::test_tools::per_element());
