@@ -166,17 +166,23 @@ if (ulimit -v 4000000 && OPENBLAS_NUM_THREADS=1 "$heed" --version) >/dev/null 2>
   limited 4000000 0 train tiny.yaml --run large threads=2 train.steps=2
   unset OPENBLAS_NUM_THREADS
 fi
+status 0 train tiny.yaml --run with-pipe train.steps=2
+status 0 train tiny.yaml --run "$(printf 'a\033[31m')" train.steps=2
+for form in --latex --markdown; do
+  status 0 compare "$(printf 'a\033[31m')" with-pipe $form
+  equal "control characters in compare $form" "$(tr -d '\n\t -~\200-\377' <out | wc -c)" 0
+done
+
 # A value of any length is cut in messages; a pipe in place of a run's config is not read.
 "$heed" show reference >whole.yaml
 long=$(head -c 100000 /dev/zero | tr '\0' x)
 sed "s/^name:.*/task: $long/" whole.yaml >long.yaml
 status 2 show long.yaml
 equal 'bytes of a message, at most 8192' "$(($(wc -c <err) <= 8192))" 1
-status 0 train tiny.yaml --run piped train.steps=2
-rm piped/config.yaml; mkfifo piped/config.yaml
+rm with-pipe/config.yaml; mkfifo with-pipe/config.yaml
 for command in train show bench gradcheck; do
   checks=$((checks + 1))
-  timeout 60 "$heed" $command piped/config.yaml >out 2>err </dev/null
+  timeout 60 "$heed" $command with-pipe/config.yaml >out 2>err </dev/null
   equal "status of $command with a pipe as a run's config" $? 2
 done
 report

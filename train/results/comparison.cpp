@@ -138,7 +138,7 @@ void set_evaluation(RunResult& result) {
 /// A cell of a table in LaTeX.
 std::string latex_text(std::string_view text) {
   std::string escaped;
-  for (const char c : text) {
+  for (const char c : for_terminal(text)) {
     if (std::string_view("&%$#_{}").find(c) != std::string_view::npos) escaped += '\\';
     if (c == '\\' || c == '~' || c == '^')
       escaped += c == '~'   ? "\\textasciitilde{}"
@@ -393,7 +393,7 @@ std::string Comparison::markdown() const {
     std::vector<std::string> cells;
     for (const std::string& cell : all[i]) {
       std::string escaped;
-      for (const char c : cell) c == '|' ? escaped += "\\|" : escaped += c;
+      for (const char c : for_terminal(cell)) c == '|' ? escaped += "\\|" : escaped += c;
       cells.push_back(std::move(escaped));
     }
     text += fmt::format("| {} |\n", fmt::join(cells, " | "));
