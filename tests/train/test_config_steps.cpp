@@ -1,6 +1,8 @@
 /// Values that follow the number of steps: warmup and averaging.
 #include "tests/train/config_cases.h"
 
+using namespace std::string_literals;
+
 BOOST_AUTO_TEST_SUITE(config_steps)
 
 BOOST_AUTO_TEST_CASE(run_shortened_by_override_has_shorter_warmup) {
