@@ -1,8 +1,11 @@
-#include "data/tokenizers/vocabulary.h"
+#include "data/tokenizers/piece_model.h"
 
 #include <cstdint>
 #include <cstring>
 
+#include <sentencepiece_processor.h>
+
+#include "data/tokenizers/tokenizer.h"
 #include "tests/data/support.h"
 
 using namespace heed;
@@ -78,6 +81,37 @@ BOOST_AUTO_TEST_CASE(character_map_offset_out_of_range_is_refused) {
   const std::string no_nodes(8, '\0'), nodes_beyond("\0\4\0\0abcd", 8);
   for (const std::string& map : {no_nodes, nodes_beyond})
     BOOST_TEST(flaw_in_piece_model(pieces + trainer + field(3, field(2, map))) == broken);
+}
+
+// The library is an independent reader of the same file.
+BOOST_AUTO_TEST_CASE(pieces_are_those_of_the_library) {
+  for (const PieceAlgorithm algorithm : {PieceAlgorithm::unigram, PieceAlgorithm::bpe}) {
+    for (const std::string end : {"", "\n"}) {  // with a newline: a continuous text
+      TokenizerOptions options;
+      options.kind = TokenizerKind::sentencepiece;
+      options.algorithm = algorithm;
+      options.vocab_size = 40;
+      options.specials = {"<mask>"};
+      const std::vector<std::string> lines(20, "low lower lowest new newer newest" + end);
+      const std::string proto = train_tokenizer(options, lines, 1)->content();
+      sentencepiece::SentencePieceProcessor library;
+      BOOST_TEST(library.LoadFromSerializedProto(proto).ok());
+      const PieceModel model = read_piece_model(proto);
+      BOOST_TEST(model.bpe == (algorithm == PieceAlgorithm::bpe));
+      BOOST_TEST(model.character_map.empty() == !end.empty());  // a text is not normalised
+      BOOST_TEST(model.add_dummy_prefix == end.empty());
+      BOOST_TEST(model.remove_extra_whitespaces == end.empty());
+      BOOST_TEST_REQUIRE(std::ssize(model.pieces) == library.GetPieceSize());
+      for (int id = 0; id < library.GetPieceSize(); ++id) {
+        const PieceModel::Piece& piece = model.pieces[static_cast<std::size_t>(id)];
+        BOOST_TEST(piece.text == library.IdToPiece(id));
+        BOOST_TEST(piece.score == library.GetScore(id));
+        BOOST_TEST((piece.type == PieceModel::Type::control) == library.IsControl(id));
+        BOOST_TEST((piece.type == PieceModel::Type::unknown) == library.IsUnknown(id));
+        BOOST_TEST((piece.type == PieceModel::Type::user_defined) == (piece.text == "\n"));
+      }
+    }
+  }
 }
 
 BOOST_AUTO_TEST_SUITE_END()
