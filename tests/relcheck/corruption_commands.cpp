@@ -89,10 +89,11 @@ void measure_best(Measures& measures, const fs::path& run) {
   for (const Damage& damage : damages_of("model.safetensors")) {
     const Copy copy(run);
     CheckpointFolder(copy.path()).link("best", kPartner);
-    damage.make(checkpoint_of(copy.path(), kPartner) / "model.safetensors");
+    const fs::path file = checkpoint_of(copy.path(), kPartner) / "model.safetensors";
+    damage.make(file);
     const Done done = copy.heed({"eval", copy.path().string()});
     count((done.status == 0 || done.status == static_cast<int>(Exit::bad_input)) &&
-              contains(done.output, "best"),
+              (contains(done.output, "best") || contains(done.output, file.string())),
           "eval, best/model.safetensors: " + damage.name, done);
   }
   count.report(measures, "damage: heed eval: damaged best weights named");
@@ -106,9 +107,10 @@ bool same_weights(const fs::path& a, const fs::path& b) {
   return true;
 }
 
-/// resume must fall back, name the skipped checkpoint and end with the same bits.
+/// resume must fall back, name the skipped checkpoint and end with the same bits. A link or a pipe in the place of
+/// a file is no damage, but the work of somebody: resume refuses the folder.
 void measure_resume(Measures& measures, const fs::path& run) {
-  Count warned, same;
+  Count warned, same, refused;
   for (const std::string& file : kCheckpointFiles) {
     for (const Damage& damage : damages_of(file)) {
       const Copy copy(run);
@@ -116,8 +118,17 @@ void measure_resume(Measures& measures, const fs::path& run) {
       const bool folder = file == "state.json" && contains(damage.name, "another");
       const fs::path newest = checkpoint_of(copy.path(), kNewest);
       damage.make(newest / file);
+      const fs::file_type kind = fs::symlink_status(newest / file).type();
       const Done done = copy.heed({"resume", copy.path().string()});
       const std::string how = fmt::format("resume, {}: {}", file, damage.name);
+      if (kind != fs::file_type::regular && kind != fs::file_type::directory &&
+          kind != fs::file_type::not_found) {
+        refused(done.status == static_cast<int>(Exit::bad_input) &&
+                    contains(done.output, (newest / file).string()) &&
+                    fs::symlink_status(newest / file).type() == kind,
+                how, done);
+        continue;
+      }
       warned(done.status == 0 && contains(done.output, "skipped a damaged checkpoint: ") &&
                  contains(done.output, (folder ? newest : newest / file).string()) &&
                  contains(done.output, fmt::format("continuing from step {}", kOlder)),
@@ -127,6 +138,7 @@ void measure_resume(Measures& measures, const fs::path& run) {
   }
   warned.report(measures, "damage: heed resume: named, fell back to the previous checkpoint");
   same.report(measures, "damage: heed resume: the same final weights");
+  refused.report(measures, "damage: heed resume: links and pipes refused, exit 3");
 }
 
 /// If all three checkpoints are damaged, resume must name them all and not begin a new run.
