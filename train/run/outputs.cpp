@@ -1,8 +1,8 @@
 #include "train/run/outputs.h"
 
 #include "autograd/base/error.h"
-#include "autograd/io/formats/json_text.h"
 #include "autograd/io/files.h"
+#include "autograd/io/formats/json_text.h"
 #include "train/run/jsonl.h"
 
 namespace heed {
