@@ -167,12 +167,14 @@ PieceModel read_piece_model(std::string_view proto) {
     if (field.number == 2) {
       each_field(field.bytes, [&](const Field& trainer) {
         if (trainer.number == 3) type = trainer.value;
+        if (trainer.number == 24) model.whitespace_as_suffix = trainer.value != 0;
       });
     }
     if (field.number != 3) return;
     each_field(field.bytes, [&](const Field& normaliser) {
       if (normaliser.number == 2) model.character_map = normaliser.bytes;
       if (normaliser.number == 3) model.add_dummy_prefix = normaliser.value != 0;
+      if (normaliser.number == 5) model.escape_whitespaces = normaliser.value != 0;
       if (normaliser.number == 4) model.remove_extra_whitespaces = normaliser.value != 0;
     });
   });

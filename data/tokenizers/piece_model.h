@@ -19,6 +19,8 @@ struct PieceModel {
   bool bpe = false;              ///< false: unigram model
   std::string character_map;     ///< the normaliser's map (Precompiled in tokenizers); "": identity
   bool add_dummy_prefix = true;  ///< a space precedes the text
+  bool escape_whitespaces = true;        ///< spaces become U+2581
+  bool whitespace_as_suffix = false;     ///< a space belongs to the piece before it
   bool remove_extra_whitespaces = true;  ///< at both ends, and all but one of several spaces
 };
 

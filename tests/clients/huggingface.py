@@ -36,7 +36,8 @@ def outputs(program, run, lines_file, lines, tokenizer, model, pairs):
         ours = heed(program, "generate", run, "--input", lines_file, "decode.beam=1").splitlines()
     else:
         ours = [heed(program, "generate", run, "--prompt", line, "decode.beam=1").rstrip("\n") for line in lines]
-    ids = [model.generate(torch.tensor([tokenizer.encode(line)]))[0] for line in lines]
+    options = {} if pairs else {"max_new_tokens": 24}  # the tests' decode.max_length; the export's limit is the context
+    ids = [model.generate(torch.tensor([tokenizer.encode(line)]), **options)[0] for line in lines]
     return ours, [tokenizer.decode(each, skip_special_tokens=True).rstrip("\n") for each in ids]
 
 

@@ -137,7 +137,7 @@ holds out '^30 of 30 outputs were cut at 3 tokens \(decode.max_length\)$'
 status 0 eval plain decode.max_length=2 decode.beam=1 --json --output outputs
 equal 'outputs that are cut' "$(sed -n 's/.*"cut_outputs":\([0-9]*\).*/\1/p' out)" "$(awk 'length == 2' outputs | wc -l | tr -d ' ')"
 status 0 train tiny.yaml --run plain-cut decode.max_length=3 decode.min_length=3
-says 'note: 30 of 30 outputs were cut at their maximum length (decode.max_length)'
+says 'note: 30 of 30 outputs were cut at their maximum length (decode.max_length, model.max_positions)'
 printf 'a b\nc\n\n' >three-lines
 status 0 generate plain --input three-lines --max-length 2 decode.min_length=2
 says 'note: 2 of 2 outputs were cut at 2 tokens (decode.max_length)'
@@ -218,6 +218,7 @@ warns 'decode.top_p=0.9: has no effect' decode.top_p=0.9
 
 # ---- verify ---------------------------------------------------------------------------------------------------
 status 0 verify runs/tiny
+status 0 verify runs/tiny/                               # as the completion of a shell leaves it
 holds out '^runs/tiny: whole$' '^  version +[0-9]' '^  started +20' '^  command +.*train tiny.yaml' '^  checkpoints +2' '^  task +seq2seq$'
 status 0 verify files --json
 holds out '"whole":true' '"findings":\[\]' '"data.test.source":\["test.txt"\]' '"data.train.target":\["train.txt"\]' '"seed":1'

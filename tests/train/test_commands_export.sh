@@ -27,6 +27,22 @@ mkdir mine && echo years >mine/thesis
 status 2 export runs/lm --to huggingface --output mine --overwrite
 says 'mine exists and is not an export of heed'
 equal 'a folder that is not an export' "$(cat mine/thesis)" years
+mkdir runs/lm-huggingface/.git
+status 2 export runs/lm --to huggingface --overwrite
+says 'runs/lm-huggingface/.git is no file of this export'
+rmdir runs/lm-huggingface/.git
+echo mine >file
+for output in runs/lm/checkpoints/new runs/lm/reports/new file; do
+  status 2 export runs/lm --to huggingface --output $output --overwrite
+done
+says '--output: file is not a folder'
+status 0 export runs/lm/ --to huggingface --output slash/ --weights last
+holds slash/README.md 'Weights: step 2' '^These weights were not evaluated'
+holds slash/generation_config.json '"max_length": 8'
+printf '<unk> of words\n%.0s' 1 2 3 4 5 6 7 8 >words
+status 0 train lm.yaml --run words-run data.train.text=words tokenizer.kind=word
+status 2 export words-run --to huggingface
+says 'the vocabulary contains "<unk>" as a word and as a special piece'
 status 0 quantize runs/lm
 status 0 export runs/lm-int8 --to huggingface --output elsewhere/new --check
 status 0 train lm.yaml --run alibi model.positions=alibi

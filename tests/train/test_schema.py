@@ -21,7 +21,7 @@ except ImportError:
 BEYOND = {
     "compares two keys": r"is not a multiple of|is odd, but|is greater than|is less than|leave nothing|but \w+ ends at step"
                          r"|does not divide|needs an even width|must be greater than"
-                         r"|as many files as target|hidden spans, but|16 to 65536 samples, got|shorter than a sample"
+                         r"|as many files as target|hidden spans, but|to 65536 samples, got|shorter than a sample"
                          r"|three turns need|need an image of at least|needs frames of at least|divisible by \d+, but|blocks in all",
     "depends on several keys": r"missing: nothing to train on|missing, but|use one or the other|needs an end step"
                                r"|needs validation data|nothing ends the run|needs at least 1"
@@ -41,7 +41,7 @@ def main():
     validator = jsonschema.Draft7Validator(schema)
     with tempfile.TemporaryDirectory() as folder:
         file = os.path.join(folder, "cases")
-        subprocess.run([tests, "--run_test=config,config_checks,config_errors,config_yaml"], check=True,
+        subprocess.run([tests, "--run_test=config,config_checks,config_errors,config_steps,config_yaml"], check=True,
                        stdout=subprocess.DEVNULL, env={**os.environ, "HEED_SCHEMA_CASES": file})
         cases = [json.loads(line) for line in open(file, encoding="utf-8")]
 

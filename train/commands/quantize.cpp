@@ -25,9 +25,7 @@ std::int64_t bytes_of(const std::vector<TensorView>& views) {
 }
 
 /// "runs/a/" → "runs/a-int8"
-std::string usual_folder(const std::string& run) {
-  return run.substr(0, run.find_last_not_of('/') + 1) + "-int8";
-}
+std::string usual_folder(const std::string& run) { return without_last_slash(run) + "-int8"; }
 
 int quantize_command(const QuantizeCommand& options) {
   const DerivedRun run{options.run,

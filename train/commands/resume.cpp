@@ -56,7 +56,7 @@ int resume_command(const ResumeCommand& options) {
     require_all(*world, {});
     const std::string yaml = world->broadcast(std::string());
     return follow(*world, together(world, [&] {
-      return parse_config(yaml, run.config().string(), {}, true);
+      return parse_config(yaml, run.config().string(), options.overrides, true);
     }));
   }
   std::optional<RunLock> lock;

@@ -89,9 +89,9 @@ int train_and_test(Trainer& trainer, const RunFolder& run, const ExperimentData&
   if (e) {
     run_log.line(fmt::format("{}  {}", test ? "test" : "valid", e->text()));
     if (const auto cut = e->json().value("cut_outputs", std::int64_t{0}); cut > 0)
-      run_log.line(
-          fmt::format("note: {} of {} outputs were cut at their maximum length (decode.max_length)",
-                      cut, e->outputs.size()));
+      run_log.line(fmt::format(
+          "note: {} of {} outputs were cut at their maximum length (decode.max_length, model.max_positions)",
+          cut, e->outputs.size()));
     show_examples(trainer, test ? data.test : data.valid, *e, run_log);
     if (!std::isfinite(e->loss())) {
       throw Error(Exit::non_finite,

@@ -122,7 +122,8 @@ class Verification {
   /// Files that no run contains.
   void check_names(const std::vector<fs::directory_entry>& entries) {
     attempt([&] { CheckpointFolder(run_.path).check_links(); });  // as in a copy without links
-    std::set<fs::path> own{run_.path / "checkpoints", run_.path / "reports"}, foreign;
+    std::set<fs::path> own{run_.path / "checkpoints", run_.average(), run_.path / "reports"},
+        foreign;
     for (const std::int64_t step : CheckpointFolder(run_.path).steps())
       own.insert(CheckpointFolder(run_.path).folder_of(step));
     for (const fs::directory_entry& entry : entries) {
@@ -133,6 +134,13 @@ class Verification {
                                  own.contains(above);  // its sum is checked later
       const bool of_run = above == run_.path && run_of(path).has_value();
       if (free || of_run || own.contains(path) || of_checkpoint) continue;
+      const std::string name = path.filename().string();
+      if (name.starts_with('.') && (name.ends_with(".tmp") || name.ends_with(".old"))) {
+        notes_.push_back(
+            fmt::format("{}: unfinished, of a process that was killed", path.string()));
+        foreign.insert(path);
+        continue;
+      }
       if (foreign.insert(path).second && !foreign.contains(above))
         add(fmt::format("{}: heed does not write this {}", path.string(),
                         entry.is_directory() ? "folder" : "file"));
@@ -289,16 +297,16 @@ class Verification {
 };
 
 int verify_command(const VerifyCommand& options) {
-  const RunFolder run{options.run};
+  const RunFolder run{without_last_slash(options.run)};
   if (!path_exists(run.config()))
     throw Error(Exit::usage, "{}: not a run (there is no config.yaml)", options.run);
   RunLock::refuse_if_held(run.path);
   const Verification verification(run);
   if (options.json)
-    fmt::print("{}\n",
-               verification.json().dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+    print_text(verification.json().dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) +
+               "\n");
   else
-    fmt::print("{}", verification.text());
+    print_text(verification.text());
   return verification.findings().empty() ? 0 : static_cast<int>(Exit::bad_input);
 }
 

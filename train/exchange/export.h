@@ -18,6 +18,7 @@ struct ExportedModel {
   const Tokenizers& tokenizers;
   Parameters state;     ///< Model::state()
   std::string weights;  ///< which weights of the run, for people
+  bool chosen_by_run;   ///< whether these are the weights that the run has evaluated
 };
 
 struct ExportFormat {

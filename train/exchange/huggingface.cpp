@@ -117,7 +117,8 @@ Json common_generation(const Source& source) {
           {"suppress_tokens", {Tokenizer::unk, Tokenizer::bos}},
           {"do_sample", false},
           {"num_beams", 1},
-          {"max_new_tokens", source.config.decode.max_length}};
+          {"repetition_penalty", source.config.decode.repetition_penalty},
+          {"min_new_tokens", source.config.decode.min_length}};
 }
 
 /// Output logits are products with the unscaled embeddings, so scaled embeddings are a second
@@ -147,6 +148,7 @@ HuggingFaceModel gpt2(const Source& source) {
                      {"resid_pdrop", o.dropout.residual},
                      {"embd_pdrop", o.dropout.residual},
                      {"attn_pdrop", o.dropout.attention}});
+  out.generation_config["max_length"] = o.context;
   add_tied_output(out.parts, out.config, source, "transformer.wte.weight");
   out.parts.push_back(
       position_table(source, "transformer.wpe.weight", "positions.weight", o.context));
@@ -190,6 +192,7 @@ HuggingFaceModel llama(const Source& source) {
        {"attention_bias", true},
        {"mlp_bias", true},
        {"attention_dropout", o.dropout.attention}});
+  out.generation_config["max_length"] = o.context;
   add_tied_output(out.parts, out.config, source, "model.embed_tokens.weight");
   for (std::int64_t i = 0; i < o.decoder_layers; ++i) {
     const std::string own = fmt::format("decoder.layers.{}.", i),
@@ -256,9 +259,11 @@ HuggingFaceModel encoder_decoder(const Source& source, const char* architecture,
                      {"attention_dropout", o.dropout.attention},
                      {"activation_dropout", o.dropout.activation},
                      {"tie_word_embeddings", true}});
-  out.generation_config.update({{"decoder_start_token_id", Tokenizer::bos},
-                                {"forced_eos_token_id", nullptr},
-                                {"encoder_no_repeat_ngram_size", 0}});
+  out.generation_config.update(
+      {{"max_new_tokens", std::min(source.config.decode.max_length, o.max_positions)},
+       {"decoder_start_token_id", Tokenizer::bos},
+       {"forced_eos_token_id", nullptr},
+       {"encoder_no_repeat_ngram_size", 0}});
   out.parts.push_back({.foreign = "model.shared.weight", .own = "embedding.weight"});
   out.parts.push_back(
       {.foreign = "final_logits_bias", .constant = Array::zeros({1, source.vocabulary.target})});
@@ -340,7 +345,7 @@ const std::vector<ModelClass>& classes() {
   return table;
 }
 
-/// "model.norm is post (the class has pre)" for each requirement that the config does not meet.
+/// "model.norm is post (it has pre)" for each requirement that the config does not meet.
 std::vector<std::string> obstacles(const ModelClass& candidate, const nlohmann::json& config) {
   std::vector<std::string> found;
   for (const Requirement& need : candidate.requirements) {

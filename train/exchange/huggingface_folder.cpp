@@ -36,8 +36,8 @@ void write_folder(const ExportedModel& exported, const fs::path& folder) {
   write_json(folder / "tokenizer_config.json",
              tokenizer_config_json(pairs ? config.model->max_positions : config.model->context));
   write_safetensors(folder / "model.safetensors", tensors.views(), {{"format", "pt"}});
-  write_file_durably(folder / "README.md",
-                     model_card(exported.run, config, model.architecture, exported.weights));
+  write_file_durably(folder / "README.md", model_card(exported.run, config, model.architecture,
+                                                      exported.weights, exported.chosen_by_run));
 }
 
 std::vector<std::string> check_folder(const ExportedModel& exported, const fs::path& folder) {

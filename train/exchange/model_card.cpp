@@ -16,7 +16,7 @@ constexpr std::string_view mark = "<!-- written by heed export -->";
 std::string results_table(const RunFolder& run) {
   nlohmann::json last;
   for (const nlohmann::json& record : read_jsonl(run.metrics()))
-    if (record.value("kind", "") == "test") last = record;
+    if (record.contains("kind") && record.at("kind") == "test") last = record;
   std::string rows;
   for (const auto& metric : metric_table) {
     const auto found = last.is_object() ? last.find(std::string(metric.name)) : last.end();
@@ -50,7 +50,7 @@ std::string origin(const RunFolder& run) {
 }  // namespace
 
 std::string model_card(const RunFolder& run, const Config& config, const std::string& architecture,
-                       const std::string& weights) {
+                       const std::string& weights, bool chosen_by_run) {
   return fmt::format(
       "---\nlibrary_name: transformers\nlicense: other\n---\n{}\n\n# {}\n\n"
       "A {} for the task {}, trained from scratch with heed {}. Weights: {}.\n\n"
@@ -60,8 +60,9 @@ std::string model_card(const RunFolder& run, const Config& config, const std::st
       "To be filled in: the licence of these weights, and the terms of the data from which they were "
       "learnt.\n\n"
       "## Config\n\n```yaml\n{}```\n",
-      mark, config.name, architecture, name_of(config.task), version, weights, results_table(run),
-      origin(run), write_effective_yaml(config));
+      mark, config.name, architecture, name_of(config.task), version, weights,
+      chosen_by_run ? results_table(run) : "These weights were not evaluated.\n", origin(run),
+      write_effective_yaml(config));
 }
 
 bool is_model_card(const std::string& text) { return text.find(mark) != std::string::npos; }

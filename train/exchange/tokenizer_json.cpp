@@ -8,7 +8,9 @@
 #include <utility>
 #include <vector>
 
+#include "autograd/base/error.h"
 #include "autograd/io/formats/base64.h"
+#include "autograd/io/message_text.h"
 #include "autograd/io/utf8.h"
 #include "data/tokenizers/piece_model.h"
 
@@ -37,7 +39,15 @@ Json split(const char* pattern, const char* behavior) {
 /// Ids by piece, from the first ordinary piece on, and the specials.
 Json vocabulary_of(const Tokenizer& tokenizer) {
   Json vocabulary = Json::object();
-  for (std::int32_t id = 0; id < tokenizer.size(); ++id) vocabulary[tokenizer.piece(id)] = id;
+  for (std::int32_t id = 0; id < tokenizer.size(); ++id) {
+    const std::string piece = tokenizer.piece(id);
+    if (vocabulary.contains(piece))
+      throw Error(Exit::usage,
+                  "the vocabulary contains \"{}\" as a word and as a special piece, which "
+                  "tokenizer.json cannot express",
+                  shown(piece));
+    vocabulary[piece] = id;
+  }
   return vocabulary;
 }
 
@@ -150,7 +160,25 @@ Json bpe(const PieceModel& model) {
           {"merges", merges(model)}};
 }
 
+/// Throws Error(usage) for a model, made by another program, that tokenizer.json cannot express.
+void require_plain(const PieceModel& model) {
+  const auto refuse = [](const char* what) {
+    throw Error(Exit::usage, "the SentencePiece model {}, which heed cannot export", what);
+  };
+  bool user_defined = false;
+  for (const PieceModel::Piece& piece : model.pieces) {
+    if (piece.type == PieceModel::Type::byte) refuse("represents unknown characters as bytes");
+    if (piece.type == PieceModel::Type::unused) refuse("contains unused pieces");
+    user_defined |= piece.type == PieceModel::Type::user_defined;
+  }
+  if (user_defined && model.add_dummy_prefix)
+    refuse("contains user-defined pieces and begins each text with a space");
+  if (!model.escape_whitespaces) refuse("does not escape spaces");
+  if (model.whitespace_as_suffix) refuse("attaches spaces to the end of words");
+}
+
 Pipeline pieces(const PieceModel& model) {
+  require_plain(model);
   Pipeline pipeline;
   if (!model.character_map.empty()) {
     pipeline.normalisers.push_back(

@@ -106,8 +106,14 @@ Trainer::Trainer(const Config& config, const RunFolder& run, const ExperimentDat
 void Trainer::initialise() {
   if (config_.train.init_from.empty()) return;
   const TransferReport report = transfer_weights(config_.train.init_from, replica_.model());
-  for (const std::string& changed : changed_keys(config_, report.weights))
-    if (changed.starts_with("model.")) run_log_.line("warning: model.init_from: " + changed);
+  // Which parts a model has is visible in the report; other keys change the function of equal parts.
+  constexpr std::array parts{"model.pool",    "model.segments",      "model.tie_embeddings",
+                             "model.context", "model.max_positions", "model.layers"};
+  for (const std::string& changed : changed_keys(config_, report.weights)) {
+    const auto names = [&](const char* part) { return changed.starts_with(part); };
+    if (changed.starts_with("model.") && std::ranges::none_of(parts, names))
+      run_log_.line("warning: model.init_from: " + changed);
+  }
   for (const std::string& line : report.text()) run_log_.line(line);
   if (ema_) ema_->restart();
 }

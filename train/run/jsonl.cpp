@@ -31,7 +31,7 @@ void JsonlWriter::append(const nlohmann::json& record) {
 std::vector<nlohmann::json> read_jsonl(const std::filesystem::path& path) {
   std::error_code ignored;
   if (!std::filesystem::exists(path, ignored)) return {};
-  const std::string text = read_bytes(path);
+  const std::string text = read_bytes(path, UINT64_MAX);  // a long run
   std::vector<nlohmann::json> records;
   std::size_t begin = 0;
   for (std::size_t end; (end = text.find('\n', begin)) != std::string::npos; begin = end + 1) {
@@ -51,7 +51,7 @@ std::int64_t repair_jsonl(const std::filesystem::path& path,
                           const std::function<bool(const nlohmann::json&)>& keep) {
   std::error_code ignored;
   if (!std::filesystem::exists(path, ignored)) return 0;
-  const std::string text = read_bytes(path);
+  const std::string text = read_bytes(path, UINT64_MAX);
   std::size_t good = 0, end = 0;
   std::int64_t number = 1, damaged = 0;
   for (; (end = text.find('\n', good)) != std::string::npos; good = end + 1, ++number) {

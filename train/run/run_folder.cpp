@@ -111,12 +111,17 @@ bool is_run(const RunFolder& run) {
 
 }  // namespace
 
-std::optional<std::filesystem::path> run_of(const std::filesystem::path& file) {
+namespace {
+
+/// The run that has `file` as one of its files or in one of its folders, `with` further ones.
+std::optional<std::filesystem::path> owner(const std::filesystem::path& file,
+                                           std::initializer_list<std::string> with) {
   std::error_code error;
   const std::filesystem::path real =
       std::filesystem::weakly_canonical(std::filesystem::absolute(file, error), error);
   std::vector<std::string> names = names_of_a_run();
   names.insert(names.end(), {"config.yaml", ".lock", "checkpoints"});
+  names.insert(names.end(), with);
   for (auto part = real; !error && part != part.root_path(); part = part.parent_path()) {
     if (std::ranges::find(names, part.filename().string()) != names.end() &&
         is_run({part.parent_path()}))
@@ -125,8 +130,14 @@ std::optional<std::filesystem::path> run_of(const std::filesystem::path& file) {
   return std::nullopt;
 }
 
+}  // namespace
+
+std::optional<std::filesystem::path> run_of(const std::filesystem::path& file) {
+  return owner(file, {});
+}
+
 void refuse_inside_run(const std::filesystem::path& folder) {
-  if (const auto outer = run_of(folder))
+  if (const auto outer = owner(folder, {"reports"}))
     throw Error(Exit::usage, "{} is inside the run {}: choose another folder with --run",
                 folder.string(), outer->string());
 }
@@ -185,8 +196,13 @@ void check_kinds(const RunFolder& run) {
   using std::filesystem::file_type;
   require_kind(run.config(), file_type::regular);
   require_kind(run.path / ".lock", file_type::regular);
-  const auto folders = {run.path / "checkpoints", run.average(), run.path / "tensorboard",
-                        run.path / "reports"};
+  std::vector<std::filesystem::path> folders{run.path / "checkpoints", run.average(),
+                                             run.path / "tensorboard", run.path / "reports"};
+  for (const char* const link : {"best", "last"}) {  // folders in a copy made without links
+    std::error_code none;
+    if (std::filesystem::symlink_status(run.path / link, none).type() == file_type::directory)
+      folders.push_back(run.path / link);
+  }
   for (const std::string& name : names_of_a_run()) {
     const std::filesystem::path entry = run.path / name;
     if (name == "best" || name == "last")
@@ -250,6 +266,11 @@ std::filesystem::path find_weights(const RunFolder& run, const std::string& name
   }
   throw Error(Exit::bad_input, "{}: no weights{}{}", run.path.string(),
               name.empty() ? " yet" : " called " + name, available_weights(run));
+}
+
+std::string without_last_slash(const std::string& folder) {
+  const std::size_t last = folder.find_last_not_of('/');
+  return last == std::string::npos ? folder : folder.substr(0, last + 1);
 }
 
 }  // namespace heed

@@ -40,7 +40,8 @@ void check_kinds(const RunFolder& run);
 /// in one of its folders, such as RUN/config.yaml or RUN/checkpoints/x, whether or not it exists.
 /// RUN/reports and files that users keep in the folder do not belong to the run.
 std::optional<std::filesystem::path> run_of(const std::filesystem::path& file);
-/// Throws Error(usage) if a new run or sweep would be in one of the folders of another run.
+/// Throws Error(usage) if a new run, sweep or export would be in one of the folders that heed writes
+/// in another run, RUN/reports among them.
 void refuse_inside_run(const std::filesystem::path& folder);
 /// Removes a run's files, except the lock, from its folder. The caller must hold the lock.
 void clear_run(const RunFolder& run);
@@ -54,6 +55,8 @@ void require_run(const RunFolder& run, const std::vector<std::string>& overrides
 /// The permitted values of --weights for a message: "; available: best, last, 100, 200"; "" if
 /// there are none.
 std::string available_weights(const RunFolder& run);
+/// "runs/a/", as the completion of a shell leaves it, without its last slashes.
+std::string without_last_slash(const std::string& folder);
 /// The folder of the weights `name`: best, last, average, a step number, or a path. If the name is
 /// empty: the average if it exists, otherwise best, otherwise last. Throws Error(bad_input) if
 /// there are no such weights, and the errors of check_kinds.

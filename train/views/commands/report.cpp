@@ -53,10 +53,11 @@ Split held_out(const History& history) {
   const RunFolder run{history.result.folder};
   const Config& config = history.result.config;
   Split split;
-  bool same = false;
+  bool same = false, none = false;
   try {
     const std::unique_ptr<Task> task = make_task(config);
     Corpus corpus = task->read();
+    none = corpus.test.empty() && corpus.valid.empty();
     const char* const sum_of_run = corpus.test.empty() ? "/data/valid" : "/data/test";
     split = std::move(corpus.test.empty() ? corpus.valid : corpus.test);
     const nlohmann::json record = read_run_json(run);
@@ -67,6 +68,7 @@ Split held_out(const History& history) {
   } catch (const Error& error) {
     print_note(fmt::format("the page does not show data: {}", error.what()));
   }
+  if (none) throw Error(Exit::bad_input, "the run has no held-out data");
   if (!same) {
     throw Error(Exit::bad_input,
                 "the held-out data that config.yaml names cannot be read or are not those of the "
