@@ -17,7 +17,7 @@ import transformers
 def heed(program, *arguments):
     """Runs heed and returns its standard output."""
     return subprocess.run([program, *map(str, arguments)], check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-                          text=True).stdout
+                          text=True, errors="replace").stdout  # byte-level models write any bytes
 
 
 def log_prob(model, source, target):

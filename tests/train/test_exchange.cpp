@@ -155,6 +155,11 @@ BOOST_AUTO_TEST_CASE(tokenizers_have_the_pipeline_of_their_kind) {
   BOOST_TEST(json["post_processor"].is_null());
   BOOST_TEST(json["added_tokens"].size() == 3);
   BOOST_TEST(json["normalizer"].is_null());
+  const auto words = tokenizer_of(TokenizerKind::words, lines);
+  BOOST_TEST(tokenizer_json(*words, {})["model"]["vocab"]["lowest"] ==
+             words->encode("lowest").front());
+  HEED_CHECK_ERROR(Exit::usage, "contains \"<s>\" as a word and as a special piece",
+                   tokenizer_json(*tokenizer_of(TokenizerKind::words, {"a <s> b"}), {}));
   const auto with_end = tokenizer_json(*characters, {.end_token = true, .lowercase = true});
   BOOST_TEST(with_end["post_processor"]["single"][1]["SpecialToken"]["id"] == "</s>");
   BOOST_TEST(with_end["normalizer"]["normalizers"][0]["type"] == "Lowercase");

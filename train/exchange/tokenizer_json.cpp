@@ -59,12 +59,20 @@ Pipeline characters(const Tokenizer& tokenizer) {
   return {{}, split(R"([\s\S])", "Isolated"), word_level(tokenizer), {{"type", "Fuse"}}};
 }
 
+Json replace(const char* from, const char* to) {
+  return {{"type", "Replace"}, {"pattern", {{"String", from}}}, {"content", to}};
+}
+
+/// Words are joined by spaces, except around line breaks. The decoder of WordPiece puts a space
+/// before each word that does not begin with its prefix, here a character that no word contains.
 Pipeline words(const Tokenizer& tokenizer) {
+  const Json join{{"type", "WordPiece"}, {"prefix", std::string(1, '\0')}, {"cleanup", false}};
   return {{},
           {{"type", "Sequence"},
            {"pretokenizers", {split(R"([ \t\r\v\f]+)", "Removed"), split(R"(\n)", "Isolated")}}},
           word_level(tokenizer),
-          nullptr};
+          {{"type", "Sequence"},
+           {"decoders", {join, {{"type", "Fuse"}}, replace(" \n", "\n"), replace("\n ", "\n")}}}};
 }
 
 std::string utf8(std::uint32_t code) {  // at most U+07FF
@@ -195,7 +203,13 @@ Pipeline pieces(const PieceModel& model) {
                        {"prepend_scheme", model.add_dummy_prefix ? "always" : "never"},
                        {"split", false}};
   pipeline.pre_tokenizer = metaspace;
-  pipeline.decoder = metaspace;
+  // Like the library, removes every space at the beginning if it removes extra ones.
+  const std::int64_t spaces = model.remove_extra_whitespaces ? 1'000'000
+                              : model.add_dummy_prefix       ? 1
+                                                             : 0;
+  const Json strip{{"type", "Strip"}, {"content", " "}, {"start", spaces}, {"stop", 0}};
+  pipeline.decoder = {{"type", "Sequence"},
+                      {"decoders", {replace("\u2581", " "), {{"type", "Fuse"}}, strip}}};
   pipeline.model = model.bpe ? bpe(model) : unigram(model);
   for (std::size_t id = 0; id < model.pieces.size(); ++id) {
     if (model.pieces[id].type == PieceModel::Type::user_defined)
