@@ -153,7 +153,7 @@ fi
 for name in metrics.jsonl outputs.jsonl train.log; do
   received; truncate -s 4T run/$name 2>/dev/null || continue   # a file system without sparse files of this size
   status 3 report run
-  says "run/$name: longer than 1073741824 bytes"
+  says "run/$name: longer than "
 done
 received
 state=run/last/state.json

@@ -9,6 +9,9 @@
 namespace heed {
 namespace {
 
+/// The records of some 80 million steps.
+constexpr std::uint64_t max_jsonl_bytes = std::uint64_t{16} << 30;
+
 bool usable(std::string_view line, const std::function<bool(const nlohmann::json&)>& keep) {
   try {
     const nlohmann::json record = parse_json(line, "");
@@ -31,7 +34,7 @@ void JsonlWriter::append(const nlohmann::json& record) {
 std::vector<nlohmann::json> read_jsonl(const std::filesystem::path& path) {
   std::error_code ignored;
   if (!std::filesystem::exists(path, ignored)) return {};
-  const std::string text = read_bytes(path, UINT64_MAX);  // a long run
+  const std::string text = read_bytes(path, max_jsonl_bytes);
   std::vector<nlohmann::json> records;
   std::size_t begin = 0;
   for (std::size_t end; (end = text.find('\n', begin)) != std::string::npos; begin = end + 1) {
@@ -51,7 +54,7 @@ std::int64_t repair_jsonl(const std::filesystem::path& path,
                           const std::function<bool(const nlohmann::json&)>& keep) {
   std::error_code ignored;
   if (!std::filesystem::exists(path, ignored)) return 0;
-  const std::string text = read_bytes(path, UINT64_MAX);
+  const std::string text = read_bytes(path, max_jsonl_bytes);
   std::size_t good = 0, end = 0;
   std::int64_t number = 1, damaged = 0;
   for (; (end = text.find('\n', good)) != std::string::npos; good = end + 1, ++number) {
