@@ -256,7 +256,7 @@ class Case:
     def look_at(self, status, out, err):
         """Status and messages."""
         text = err.decode(errors="surrogateescape")
-        told = out if self.command.startswith("verify") else err  # its findings are its output
+        told = out + err if self.command.startswith("verify") else err  # its findings are its output
         if status is None:
             return
         if status not in STATUSES:
@@ -271,7 +271,7 @@ class Case:
             self.findings.append(f"control character {found[0]!r} in a message: {text[max(0, found.start() - 60):][:120]!r}")
         if re.search("[\udc80-\udcff]", text):
             self.findings.append("a message is not UTF-8")
-        if self.command.split()[0] in ("runs", "compare", "resume", "train", "show", "verify") and "--json" not in self.command:
+        if self.command.split()[0] in ("runs", "compare", "resume", "train", "verify") and "--json" not in self.command:
             if found := UNSAFE.search(out.decode(errors="replace")):
                 self.findings.append(f"control character {found[0]!r} in the output")
         if "--csv" in self.command and re.search(rb'(^|,)"?[=@]', out, re.M):

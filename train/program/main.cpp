@@ -14,6 +14,7 @@
 #include <system_error>
 
 #include "autograd/base/error.h"
+#include "autograd/io/formats/json_text.h"
 #include "autograd/io/message_text.h"
 #include "train/distributed/launch.h"
 #include "train/program/commands.h"
@@ -66,6 +67,9 @@ int run(const std::function<int()>& job) {
     // The message is empty if another rank of a distributed run reports the same error.
     if (*e.what() != '\0') print_error(rank_prefix() + e.what());
     return static_cast<int>(e.code);
+  } catch (const nlohmann::json::exception& e) {
+    print_error(rank_prefix() + "a JSON file contains an unexpected value: " + plain_reason(e));
+    return static_cast<int>(Exit::bad_input);
   } catch (const std::bad_alloc&) {
     print_error(rank_prefix() + "out of memory");
     return static_cast<int>(Exit::io);
