@@ -1,4 +1,4 @@
-"""Run folders of a stranger: each command on mutated folders ends in time, with a permitted status and a message,
+"""Run folders of unknown origin: each command on mutated folders ends in time, with a permitted status and a message,
 writes nothing outside the run, and executes nothing of the stranger's."""
 import collections
 import concurrent.futures

@@ -97,8 +97,9 @@ inline CLI::Option* add_flag(CLI::App* command, const char* group, const char* n
 /// Adds --trust-plugins, for a command that may read the config of a run.
 inline void add_trust(CLI::App* command) {
   command
-      ->add_flag_callback("--trust-plugins", trust_all_plugins,
-                          "load and trust the plugins that the config of a run names")
+      ->add_flag_callback(
+          "--trust-plugins", trust_all_plugins,
+          "load the plugins that the config of a run names, and trust them from now on")
       ->group(choices);
 }
 

@@ -126,7 +126,7 @@ std::vector<const PluginEntry*> open_library(const std::string& file, const fs::
   const bool trusted = is_trusted_plugin(sum, place);
   if (!trusted && origin == PluginOrigin::run && !trusts_all_plugins()) {
     refuse(file,
-           "only the config of a run names it, and it has never been loaded on your behalf. It "
+           "only the config of a run names it, and it is not in your list of trusted plugins. It "
            "would run with your permissions: examine it, then repeat the command with "
            "--trust-plugins (docs/PLUGINS.md)");
   }

@@ -14,8 +14,8 @@ struct Plugin {
   bool in_both_builds = false;     ///< true: registers a layer, which gradcheck needs in float64
 };
 
-/// Who names a library: the user, in a config of his own or on the command line, or the config of a
-/// run, which may come from a stranger.
+/// Who names a library: the user, in a config or on the command line, or the config of a run, whose
+/// origin is unknown.
 enum class PluginOrigin { user, run };
 
 /// Loads a library unless it is loaded already. Its names become choices of the field table. Lists

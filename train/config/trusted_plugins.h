@@ -1,6 +1,6 @@
 #pragma once
-/// The list of plugins that the user trusts: those that he has named in a config of his own or on
-/// the command line, or accepted with --trust-plugins. A run folder may come from a stranger, so a
+/// The list of plugins that the user trusts: those that the user named in a config or on the
+/// command line, or accepted with --trust-plugins. The origin of a run folder is unknown, so a
 /// library that only a run's config names is loaded only if it is listed.
 ///
 /// The list is the file heed/trusted in $XDG_STATE_HOME (by default ~/.local/state). Its lines are
@@ -16,7 +16,7 @@ void trust_all_plugins();
 bool trusts_all_plugins();
 
 /// Whether the library with this SHA-256 at this absolute path is listed. A list that cannot be
-/// read contains nothing.
+/// read counts as empty.
 bool is_trusted_plugin(const std::string& sum, const std::filesystem::path& place);
 
 /// Adds a line to the list, unless it contains the line, and syncs it to disk; several processes may

@@ -58,7 +58,7 @@ std::string model_card(const RunFolder& run, const Config& config, const std::st
       "## Origin\n\n{}\n"
       "## Licence and terms of the data\n\n"
       "To be filled in: the licence of these weights, and the terms of the data from which they were "
-      "learnt.\n\n"
+      "learned.\n\n"
       "## Config\n\n```yaml\n{}```\n",
       mark, config.name, architecture, name_of(config.task), version, weights,
       chosen_by_run ? results_table(run) : "These weights were not evaluated.\n", origin(run),

@@ -76,7 +76,7 @@ class Generator {
   /// as it is final. Throws Error(usage) if the task does not continue prompts.
   virtual std::string continuation(const std::string& prompt, const TextCallback& on_text);
   /// A sentence if outputs so far were cut at their maximum length; otherwise empty. Language models
-  /// continue a text without an end, so theirs do not count.
+  /// generate up to the maximum length, so their outputs do not count.
   virtual std::string cut_outputs() const { return ""; }
 };
 

@@ -34,8 +34,8 @@ class BlasBuffer {
       if (buffer == MAP_FAILED) {
         throw Error(Exit::io,
                     "OpenBLAS needs {} MiB for each thread, and has {} such buffers, but the limit "
-                    "of the address space does not permit another: raise it (ulimit -v), or set "
-                    "the key threads to a lower number",
+                    "of the address space does not permit another: raise it (ulimit -v), or lower "
+                    "the config key threads",
                     blas_buffer_bytes >> 20, mapped_);
       }
       ::munmap(buffer, blas_buffer_bytes);
