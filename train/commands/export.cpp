@@ -19,35 +19,57 @@ namespace {
 namespace fs = std::filesystem;
 
 struct ExportCommand {
-  std::string run, weights, format, output;
+  std::string run, weights, output, precision;
+  std::vector<std::string> formats;
   bool check = false, overwrite = false;
 };
 
-/// The folder without a slash at its end, so that its name can be changed.
-fs::path output_folder(const ExportCommand& options) {
+/// The formats of --to. Throws Error(usage) if a file and a folder, or two files, are among them, or
+/// if one of them lacks the precision.
+std::vector<ExportFormat> chosen_formats(const ExportCommand& options) {
+  std::vector<ExportFormat> chosen;
+  for (const std::string& name : options.formats) {
+    const ExportFormat& format = *std::ranges::find(export_formats(), name, &ExportFormat::name);
+    if (!options.precision.empty() &&
+        std::ranges::find(format.precisions, options.precision) == format.precisions.end())
+      throw Error(Exit::usage, "--to {} has no precision {}: choose {}", name, options.precision,
+                  fmt::join(format.precisions, " or "));
+    if (!format.extension.empty() && options.formats.size() > 1)
+      throw Error(Exit::usage, "--to {} is one file: write it alone", name);
+    chosen.push_back(format);
+  }
+  return chosen;
+}
+
+/// The file or folder to write: without a slash at its end, so that its name can be changed.
+fs::path output_path(const ExportCommand& options, const ExportFormat& format) {
   const std::string run = without_last_slash(options.run);
   if (!options.output.empty()) return fs::path(without_last_slash(options.output));
   if (fs::path(run).filename() == "." || fs::path(run).filename() == "..")
     throw Error(Exit::usage, "--output is missing: {} has no name of its own", run);
-  return fs::path(run + "-" + options.format);
+  return fs::path(format.extension.empty() ? fmt::format("{}-{}", run, format.name)
+                                           : fmt::format("{}{}", run, format.extension));
 }
 
-/// Throws Error(usage) unless the folder is new, empty, or an earlier export that may be replaced.
-void require_replaceable(const fs::path& folder, bool overwrite) {
-  refuse_inside_run(folder);
+/// Throws Error(usage) unless the target is new, empty, or an earlier export that may be replaced.
+void require_replaceable(const fs::path& target, const std::vector<ExportFormat>& formats,
+                         bool overwrite) {
+  const bool folder = formats[0].extension.empty();
+  refuse_inside_run(target);
   std::error_code ignored;
-  if (!path_exists(folder)) return;
-  if (!fs::is_directory(fs::symlink_status(folder, ignored)))
-    throw Error(Exit::usage, "--output: {} is not a folder", folder.string());
-  if (fs::is_empty(folder, ignored)) return;
-  const fs::path card = folder / "README.md";
-  if (!path_exists(card) || !is_model_card(read_bytes(card, 1 << 20)))
+  if (!path_exists(target)) return;
+  const fs::file_status status = fs::symlink_status(target, ignored);
+  if (folder ? !fs::is_directory(status) : !fs::is_regular_file(status))
+    throw Error(Exit::usage, "--output: {} is not a {}", target.string(),
+                folder ? "folder" : "file");
+  if (fs::is_empty(target, ignored)) return;
+  if (std::ranges::none_of(formats, [&](const auto& each) { return each.is_export(target); }))
     throw Error(Exit::usage,
-                "{} exists and is not an export of heed: choose another folder with --output",
-                folder.string());
+                "{} exists and is not an export of heed: choose another name with --output",
+                target.string());
   if (!overwrite)
     throw Error(Exit::usage, "{} already holds an export: replace it with --overwrite",
-                folder.string());
+                target.string());
 }
 
 /// Throws Error(usage) if the folder contains an entry that the new one lacks, such as .git.
@@ -62,25 +84,22 @@ void refuse_other_entries(const fs::path& folder, const fs::path& unfinished) {
   }
 }
 
-/// Writes the export into `unfinished` and, if asked, compares it with the model.
-void write_export(const ExportFormat& format, const ExportedModel& model, const fs::path& folder,
+/// Writes the export to `unfinished` and, if asked, compares it with the model.
+void write_export(const ExportFormat& format, ExportedModel model, const std::string& precision,
                   const fs::path& unfinished, bool check) {
+  model.precision = precision.empty() ? format.precisions[0] : precision;
   format.write(model, unfinished);
-  refuse_other_entries(folder, unfinished);
   if (!check) return;
   const std::vector<std::string> wrong = format.check(model, unfinished);
   if (!wrong.empty())
     throw Error(Exit::failed, "{}: {} differs from the model", unfinished.string(), wrong.front());
   print_message("read back: every tensor equals the model's");
-  print_message("to load it in the client: " +
-                fmt::format(fmt::runtime(format.client), folder.string()));
 }
 
 int export_command(const ExportCommand& options) {
-  const fs::path folder = output_folder(options);
-  const ExportFormat& format =
-      *std::ranges::find(export_formats(), options.format, &ExportFormat::name);
-  require_replaceable(folder, options.overwrite);
+  const std::vector<ExportFormat> formats = chosen_formats(options);
+  const fs::path target = output_path(options, formats[0]);
+  require_replaceable(target, formats, options.overwrite);
   const TrainedModel trained = TrainedModel::open(options.run, {}, options.weights);
   const std::vector<std::int64_t>& steps = trained.weights.steps;
   const ExportedModel model{
@@ -89,26 +108,37 @@ int export_command(const ExportCommand& options) {
       trained.tokenizers,
       trained.model->state(),
       fmt::format("{} {}", steps.size() > 1 ? "the mean of steps" : "step", fmt::join(steps, ", ")),
-      options.weights.empty()};
-  const fs::path unfinished = temporary_name(folder);
+      options.weights.empty(),
+      {}};
+  const fs::path unfinished = temporary_name(target);
   remove_tree(unfinished);
-  create_folders(unfinished);
+  if (formats[0].extension.empty()) create_folders(unfinished);
   try {
-    write_export(format, model, folder, unfinished, options.check);
+    for (const ExportFormat& format : formats)
+      write_export(format, model, options.precision, unfinished, options.check);
+    refuse_other_entries(target, unfinished);
   } catch (...) {
     remove_tree(unfinished);
     throw;
   }
-  remove_tree(folder);
-  rename_durably(unfinished, folder);
-  print_message(fmt::format("the model is in {}", folder.string()));
+  remove_tree(target);
+  rename_durably(unfinished, target);
+  print_message(fmt::format("the model is in {}", target.string()));
+  for (const ExportFormat& format : formats) {
+    if (options.check)
+      print_message("to load it in the client: " +
+                    fmt::format(fmt::runtime(format.client), target.string()));
+  }
   return 0;
 }
 
 std::string format_help() {
   std::string text;
   for (const ExportFormat& format : export_formats())
-    text += fmt::format("  {:<12} {}\n", format.name, format.help);
+    text += fmt::format(
+        "  {:<12} {}\n               {}{}\n", format.name, format.help,
+        fmt::join(format.precisions, ", "),
+        format.extension.empty() ? "" : fmt::format("; one file, RUN{}", format.extension));
   return text;
 }
 
@@ -121,15 +151,26 @@ void add_export(CommandLine& line) {
   add_argument(command, "RUN", options->run, "run folder, such as runs/dates")->required();
   std::vector<std::string> names;
   for (const ExportFormat& format : export_formats()) names.emplace_back(format.name);
-  add_choice(command, choices, "--to", options->format, "FORMAT", "the format, one of those below")
+  add_choice(command, choices, "--to", options->formats, "FORMAT",
+             "one of those below, or several of one folder, with commas")
       ->required()
+      ->delimiter(',')
+      ->allow_extra_args(false)
       ->check(CLI::IsMember(names));
+  CLI::Option* const precision =
+      add_choice(command, choices, "--precision", options->precision, "P",
+                 "the numbers of the weights: float32, float16 or int8, as the format permits");
+  command
+      ->add_flag_callback(
+          "--int8", [options] { options->precision = "int8"; }, "the same as --precision int8")
+      ->group(choices)
+      ->excludes(precision);
   add_weights(command, options->weights);
   add_trust(command);
   add_flag(command, choices, "--check", options->check,
            "read what was written, compare it with the model, and print a command for the client");
-  add_choice(command, results, "--output", options->output, "FOLDER",
-             "the new folder (default: RUN-FORMAT)");
+  add_choice(command, results, "--output", options->output, "PATH",
+             "the new folder or file (default: RUN-FORMAT, or RUN and the extension)");
   add_flag(command, results, "--overwrite", options->overwrite, "replace an earlier export");
   command->footer(
       "Formats:\n" + format_help() +

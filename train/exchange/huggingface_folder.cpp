@@ -48,14 +48,17 @@ std::vector<std::string> check_folder(const ExportedModel& exported, const fs::p
 
 }  // namespace
 
-const std::vector<ExportFormat>& export_formats() {
-  static const std::vector<ExportFormat> formats{
-      {"huggingface",
-       "a folder for the Python library transformers (GPT-2, Llama, Marian, Blenderbot)",
-       write_folder, check_folder,
-       "python3 -c \"import sys, transformers as t; t.AutoTokenizer.from_pretrained(sys.argv[1]); "
-       "t.AutoModel.from_pretrained(sys.argv[1])\" {}"}};
-  return formats;
+ExportFormat huggingface_format() {
+  return {
+      "huggingface",
+      "a folder for the Python library transformers (GPT-2, Llama, Marian, Blenderbot)",
+      "",
+      {"float32"},
+      write_folder,
+      check_folder,
+      has_model_card,
+      "python3 -c \"import sys, transformers as t; t.AutoTokenizer.from_pretrained(sys.argv[1]); "
+      "t.AutoModel.from_pretrained(sys.argv[1])\" {}"};
 }
 
 HEED_END

@@ -67,4 +67,9 @@ std::string model_card(const RunFolder& run, const Config& config, const std::st
 
 bool is_model_card(const std::string& text) { return text.find(mark) != std::string::npos; }
 
+bool has_model_card(const std::filesystem::path& folder) {
+  const std::filesystem::path card = folder / "README.md";
+  return path_exists(card) && is_model_card(read_bytes(card, 1 << 20));
+}
+
 }  // namespace heed

@@ -1,5 +1,6 @@
 #pragma once
 /// A model card: the README.md of a model on a hub, from the records of its run.
+#include <filesystem>
 #include <string>
 
 #include "train/config/config.h"
@@ -15,5 +16,8 @@ std::string model_card(const RunFolder& run, const Config& config, const std::st
 
 /// Whether a file is a model card that heed wrote.
 bool is_model_card(const std::string& text);
+
+/// Whether the README.md of a folder is one.
+bool has_model_card(const std::filesystem::path& folder);
 
 }  // namespace heed

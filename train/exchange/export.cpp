@@ -1,0 +1,10 @@
+#include "train/exchange/export.h"
+
+HEED_BEGIN
+
+const std::vector<ExportFormat>& export_formats() {
+  static const std::vector<ExportFormat> formats{huggingface_format()};
+  return formats;
+}
+
+HEED_END
