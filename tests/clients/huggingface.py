@@ -1,17 +1,30 @@
 """Exports of `--to huggingface` in the library transformers: the number of ids of lines, log-probabilities of given
-outputs and greedy outputs, beside heed's. Runs in the environment that `run` makes.
-
-    huggingface.py HEED LINES TARGETS RUN=EXPORT …
-
-Prints a JSON object for each export. TARGETS are the outputs that an encoder-decoder model scores.
+outputs and greedy outputs, beside heed's. A module of `run`.
 """
 import json
 import pathlib
 import subprocess
-import sys
 
 import torch
 import transformers
+
+transformers.logging.set_verbosity_error()
+transformers.logging.disable_progress_bar()
+VERSIONS = f"transformers {transformers.__version__} torch {torch.__version__}"
+LIMIT = 2e-5
+TOKENIZERS = ("char", "byte", "word", "unigram", "bpe")
+ACTIVATIONS = ("relu", "gelu", "gelu_tanh", "silu", "tanh", "sigmoid")
+WORDS = ("--to", "huggingface")
+PLAIN = {"activation": ACTIVATIONS, "scale_embeddings": ("true", "false"), "tokenizer": TOKENIZERS}
+CASES = {
+    "GPT2LMHeadModel": ("lm", {}, {"positions": ("learned", "sinusoidal", "none"), **PLAIN}, WORDS),
+    "LlamaForCausalLM": ("lm", {"positions": "rotary", "norm_kind": "rms"},
+                         {"activation": ("swiglu", "geglu"), "attention.kv_heads": ("0", "1", "2"),
+                          "rotary_base": ("10000", "500000"), "scale_embeddings": ("true", "false"),
+                          "tokenizer": TOKENIZERS}, WORDS),
+    "MarianMTModel": ("seq2seq", {"norm": "post", "final_norm": "false"},
+                      {"positions": ("sinusoidal", "learned", "none"), **PLAIN}, WORDS),
+    "BlenderbotForConditionalGeneration": ("seq2seq", {}, {"positions": ("learned", "sinusoidal", "none"), **PLAIN}, WORDS)}
 
 
 def heed(program, *arguments):
@@ -41,8 +54,10 @@ def outputs(program, run, lines_file, lines, tokenizer, model, pairs):
     return ours, [tokenizer.decode(each, skip_special_tokens=True).rstrip("\n") for each in ids]
 
 
-def compare(program, lines_file, targets_file, run, export):
+@torch.no_grad()
+def compare(program, lines_file, targets_file, run, export, name):
     """The figures of one export."""
+    torch.set_num_threads(1)
     lines, targets = (pathlib.Path(f).read_text(encoding="utf-8").splitlines() for f in (lines_file, targets_file))
     tokenizer = transformers.AutoTokenizer.from_pretrained(export)
     pairs = json.loads((pathlib.Path(export) / "config.json").read_text()).get("is_encoder_decoder", False)
@@ -60,22 +75,10 @@ def compare(program, lines_file, targets_file, run, export):
     scores = json.loads(heed(program, "score", run, *options, "--json"))
     theirs = [log_prob(model, source, ids) for source, ids in zip(sources, wanted)]
     ours_text, their_text = outputs(program, run, lines_file, lines, tokenizer, model, pairs)
-    return {"run": run, "class": type(model).__name__, "lines": len(lines),
-            "ids": sum(a == b for a, b in zip(lengths, scores["tokens"])),
+    wrong = [str(n) for key in ("missing_keys", "unexpected_keys", "mismatched_keys") for n in about[key]]
+    wrong += [] if type(model).__name__ == name else [type(model).__name__]
+    return {"ids": sum(a == b for a, b in zip(lengths, scores["tokens"])),
             "log_prob": max(abs(a - b) / max(n, 1) for a, b, n in zip(theirs, scores["log_prob"], lengths)),
             "greedy": sum(a == b for a, b in zip(ours_text, their_text)),
             "first_difference": next(([a, b] for a, b in zip(ours_text, their_text) if a != b), None),
-            "loose": [str(n) for key in ("missing_keys", "unexpected_keys", "mismatched_keys") for n in about[key]]}
-
-
-def main():
-    """Compares the exports named on the command line."""
-    torch.set_num_threads(1)
-    program, lines_file, targets_file = sys.argv[1:4]
-    with torch.no_grad():
-        for pair in sys.argv[4:]:
-            print(json.dumps(compare(program, lines_file, targets_file, *pair.split("="))), flush=True)
-
-
-if __name__ == "__main__":
-    main()
+            "wrong": wrong}
