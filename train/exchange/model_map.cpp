@@ -22,8 +22,11 @@ Array computed(const MappedTensor& part, const Array& all) {
   const bool vector = shape.rank() == 1;
   Array out(vector ? Shape{rows} : part.transposed ? Shape{columns, rows} : Shape{rows, columns});
   for (std::int64_t r = 0; r < rows; ++r) {
-    for (std::int64_t c = 0; c < columns; ++c)
-      out.data()[part.transposed ? c * rows + r : r * columns + c] = factor * from[r * columns + c];
+    for (std::int64_t c = 0; c < columns; ++c) {
+      const std::int64_t to = c % part.channels * (columns / part.channels) + c / part.channels;
+      out.data()[part.transposed ? to * rows + r : r * columns + to] =
+          factor * from[r * columns + c];
+    }
   }
   return out;
 }
@@ -49,8 +52,8 @@ ForeignTensors::ForeignTensors(std::span<const MappedTensor> parts,
     if (found == own.end()) fail("[exchange] the model has no tensor {}", part.own);
     unused.erase(part.own);
     const Array& values = found->tensor.value();
-    const bool unchanged =
-        part.first == 0 && part.rows == 0 && !part.transposed && part.factor == 1;
+    const bool unchanged = part.first == 0 && part.rows == 0 && part.channels == 1 &&
+                           !part.transposed && part.factor == 1;
     add(part, unchanged ? values : computed_.emplace_back(computed(part, values)));
   }
   if (!unused.empty()) fail("[exchange] {} is in no part", *unused.begin());

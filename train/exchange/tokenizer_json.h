@@ -8,7 +8,8 @@ namespace heed {
 
 struct TokenizerJsonOptions {
   bool end_token = false;  ///< </s> follows each text, as in the sources of encoder-decoder models
-  bool lowercase = false;  ///< texts are converted to lower case first (data.lowercase)
+  bool start_token = false;  ///< <s> precedes the texts, and </s> follows each, as in BERT
+  bool lowercase = false;    ///< texts are converted to lower case first (data.lowercase)
 };
 
 /// tokenizer.json. The ids of a text equal those of Tokenizer::encode, except for texts that contain
@@ -17,6 +18,6 @@ nlohmann::ordered_json tokenizer_json(const Tokenizer& tokenizer,
                                       const TokenizerJsonOptions& options);
 
 /// tokenizer_config.json. `max_length`: the maximum number of tokens; 0: no limit.
-nlohmann::ordered_json tokenizer_config_json(std::int64_t max_length);
+nlohmann::ordered_json tokenizer_config_json(const Tokenizer& tokenizer, std::int64_t max_length);
 
 }  // namespace heed
