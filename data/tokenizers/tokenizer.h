@@ -1,13 +1,14 @@
 #pragma once
 /// Conversion of text to token ids and back.
 ///
-/// Every kind has the same special ids 0 to 2. The ids of optional further specials
-/// (TokenizerOptions::specials) begin at 3 and are followed by those of the pieces of text.
+/// The vocabularies that heed makes have the special ids 0 to 2. The ids of optional further specials
+/// (TokenizerOptions::specials) begin at 3 and are followed by those of the pieces of text. Those of
+/// other programs may have other special ids (special_ids).
 /// encode() adds neither <s> nor </s>; datasets and batches do. Encoding and decoding are const and
 /// thread-safe.
 ///
 /// Each newline in a continuous text is a separate token, so encoding a text line by line, newlines
-/// included, equals encoding it as a whole.
+/// included, equals encoding it as a whole. (Tokenizers of other programs: separates_lines.)
 #include <cstdint>
 #include <filesystem>
 #include <functional>
@@ -21,14 +22,14 @@
 #include "autograd/base/random.h"
 #include "data/options.h"
 #include "data/sources/corpus.h"
+#include "data/tokenizers/special_ids.h"
 
 namespace heed {
 
 class Tokenizer {
  public:
-  static constexpr std::int32_t unk = 0;  ///< <unk>: text that no piece represents
-  static constexpr std::int32_t bos = 1;  ///< <s>
-  static constexpr std::int32_t eos = 2;  ///< </s>
+  // The special ids of the vocabularies that heed makes.
+  static constexpr std::int32_t unk = 0, bos = 1, eos = 2;
 
   virtual ~Tokenizer() = default;
   virtual TokenizerKind kind() const = 0;
@@ -43,8 +44,15 @@ class Tokenizer {
   /// The id of a special piece ("<unk>", "<s>", "</s>", "<mask>"), if the vocabulary contains it.
   virtual std::optional<std::int32_t> special(std::string_view name) const = 0;
 
-  /// The id of the first piece that is not special.
-  std::int32_t first_ordinary() const;
+  /// The ids of the special pieces that sequences of this vocabulary contain.
+  virtual SpecialIds special_ids() const { return {}; }
+
+  /// The id after the first special pieces, which is that of the first piece of text.
+  virtual std::int32_t first_ordinary() const;
+
+  /// Whether each newline is a separate token. Otherwise tokens may contain several newlines, but
+  /// none that is between two characters that are not spaces.
+  virtual bool separates_lines() const { return true; }
 
   /// The ids of a text. <unk> is the only special that they may contain.
   virtual std::vector<std::int32_t> encode(std::string_view line) const = 0;
@@ -70,7 +78,8 @@ class Tokenizer {
   /// Error(failed) for an id outside [0, size()).
   virtual std::string decode(std::span<const std::int32_t> ids) const = 0;
 
-  /// Writes `<stem>.model` (the format of SentencePiece) or `<stem>.vocab` and returns its path.
+  /// Writes `<stem>.model` (the format of SentencePiece), `<stem>.imported` (data/tokenizers/imported.h)
+  /// or `<stem>.vocab` and returns its path.
   ///
   /// A `.vocab` file is text: line n, from 0, contains the piece of id n. Lines 0 to 2 are <unk>,
   /// <s>, </s>. Further specials follow, each prefixed with \! ("\!<mask>"). Escapes: \\ backslash,
@@ -85,7 +94,7 @@ class Tokenizer {
   void check_id(std::int32_t id) const;
 };
 
-/// The name of a tokenizer's file: STEM.model (sentencepiece) or STEM.vocab.
+/// The name of a tokenizer's file: STEM.model (sentencepiece), STEM.imported or STEM.vocab.
 std::string tokenizer_file(const std::string& stem, TokenizerKind kind);
 
 /// The maximum size of a tokenizer file. (The file of a vocabulary of 250,000 pieces has 5 MB.)

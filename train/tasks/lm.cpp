@@ -20,7 +20,7 @@ class Continuations final : public Generator {
   Continuations(const LoadedModel& trained, const Config& config, std::uint64_t seed)
       : trained_(trained),
         config_(config),
-        model_(trained.model, config.decode.precision),
+        model_(trained.model, config.decode.precision, trained.tokenizers.target->special_ids()),
         seed_(seed) {}
 
   std::vector<std::string> lines(const std::vector<std::string>& input,
@@ -274,7 +274,7 @@ class LanguageModelTask final : public Task {
       ids.insert(ids.end(), line_ids.begin(), line_ids.end());
       scores[i].tokens = static_cast<std::int64_t>(line_ids.size());
       if (prefix == 0 && !ids.empty())
-        ids.insert(ids.begin(), Tokenizer::eos);  // the tokenizer drops newlines
+        ids.insert(ids.begin(), tokenizer.special_ids().eos);  // the tokenizer drops newlines
       for (std::size_t at = std::max<std::size_t>(prefix, 1) - 1; at + 1 < ids.size();
            at += context) {
         const std::size_t n = std::min(context, ids.size() - 1 - at);

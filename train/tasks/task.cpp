@@ -46,6 +46,12 @@ ExperimentData Task::load(const Tokenizers* tokenizers) const {
   const Corpus corpus = read();
   ExperimentData data;
   data.tokenizers = tokenizers != nullptr ? *tokenizers : find_tokenizers(corpus.train);
+  for (const auto& tokenizer : {data.tokenizers.source, data.tokenizers.target}) {
+    if (config_.data.cutoff > 0 && tokenizer->special_ids() != SpecialIds{})
+      throw Error(Exit::usage,
+                  "data.cutoff: requires a tokenizer that heed made; the special ids of this one "
+                  "are not 0, 1 and 2");
+  }
   data.train = encode(corpus.train, data.tokenizers, true);
   const auto evaluated = [&](const Split& split, const std::string& what) {
     Dataset encoded = split.empty() ? Dataset() : encode(split, data.tokenizers, false);
@@ -186,6 +192,7 @@ Dataset Task::encode_hidden(const Split& split, const Tokenizer& tokenizer, bool
   const Dataset lines =
       tokenize(split, tokenizer, tokenizer, {.keep_lines = false, .end_sources = false}, threads());
   Dataset data;
+  data.source_ids = data.target_ids = tokenizer.special_ids();
   for (std::int64_t i = 0; i < lines.size(); ++i) {
     const std::int64_t length = lines.source.length(i);
     const bool empty = length < min_length;
