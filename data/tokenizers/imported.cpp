@@ -230,6 +230,8 @@ class ImportedTokenizer final : public Tokenizer {
                   pieces_.size(), ids_.size);
     pieces_.resize(static_cast<std::size_t>(ids_.size));
     specials_.resize(pieces_.size());
+    if (ids_.starts_text && ids_.special.bos < 0)
+      throw Error(Exit::bad_input, "{}: texts begin with a piece that the vocabulary lacks", from);
     for (const std::int32_t id :
          {ids_.special.unk, ids_.special.bos, ids_.special.eos, ids_.mask}) {
       if (id < -1 || id >= size())
@@ -259,6 +261,9 @@ class ImportedTokenizer final : public Tokenizer {
     return id;
   }
   bool separates_lines() const override { return false; }
+  std::optional<std::int32_t> text_start() const override {
+    return ids_.starts_text ? std::optional(ids_.special.bos) : std::nullopt;
+  }
 
   std::vector<std::int32_t> encode(std::string_view line) const override {
     std::vector<std::int32_t> ids;
@@ -290,11 +295,9 @@ class ImportedTokenizer final : public Tokenizer {
   }
 
   std::string content() const override {
-    const Json header{{"unk", ids_.special.unk},
-                      {"bos", ids_.special.bos},
-                      {"eos", ids_.special.eos},
-                      {"mask", ids_.mask},
-                      {"size", ids_.size}};
+    const Json header{{"unk", ids_.special.unk},         {"bos", ids_.special.bos},
+                      {"eos", ids_.special.eos},         {"mask", ids_.mask},
+                      {"starts_text", ids_.starts_text}, {"size", ids_.size}};
     return header.dump() + "\n" + json_;
   }
 
@@ -435,8 +438,10 @@ std::unique_ptr<Tokenizer> load_imported(const std::filesystem::path& file) {
       fields.refuse(fmt::format("\"{}\" must be a whole number", key));
     return value.get<std::int32_t>();
   };
-  const ImportedIds ids{
-      {number("unk"), number("bos"), number("eos")}, number("mask"), number("size")};
+  const ImportedIds ids{{number("unk"), number("bos"), number("eos")},
+                        number("mask"),
+                        fields.flag("starts_text", false),
+                        number("size")};
   fields.done();
   return make_imported(std::string(json_of_imported(content)), ids, name);
 }

@@ -15,8 +15,9 @@ namespace heed {
 
 struct ImportedIds {
   SpecialIds special{-1, -1, -1};
-  std::int32_t mask = -1;  ///< <mask>; −1: none
-  std::int64_t size = 0;   ///< of the model's vocabulary, which may have ids without a piece
+  std::int32_t mask = -1;    ///< <mask>; −1: none
+  bool starts_text = false;  ///< <s> precedes every text of a language model
+  std::int64_t size = 0;     ///< of the model's vocabulary, which may have ids without a piece
 };
 
 /// A tokenizer from the text of tokenizer.json. `from`, the file, begins messages. Throws

@@ -47,6 +47,9 @@ class Tokenizer {
   /// The ids of the special pieces that sequences of this vocabulary contain.
   virtual SpecialIds special_ids() const { return {}; }
 
+  /// The id that precedes every text which a language model continues or scores.
+  virtual std::optional<std::int32_t> text_start() const { return std::nullopt; }
+
   /// The id after the first special pieces, which is that of the first piece of text.
   virtual std::int32_t first_ordinary() const;
 
@@ -107,6 +110,16 @@ void refuse_large_tokenizer(std::uint64_t bytes);
 /// (SentencePiece's defaults). Throws Error(bad_input), naming the file, if it cannot be read or is
 /// malformed.
 std::unique_ptr<Tokenizer> load_tokenizer(const std::filesystem::path& file, TokenizerKind kind);
+
+/// A tokenizer of kind characters, bytes or words with the given special pieces from id 3 on and the
+/// given pieces of text. Throws Error(bad_input) if load_tokenizer would refuse its file.
+std::unique_ptr<Tokenizer> make_vocabulary(TokenizerKind kind,
+                                           const std::vector<std::string>& specials,
+                                           const std::vector<std::string>& pieces,
+                                           const std::string& from);
+/// A tokenizer of kind sentencepiece from the bytes of a model. Throws Error(bad_input), which begins
+/// with `from`, if load_tokenizer would refuse its file.
+std::unique_ptr<Tokenizer> make_sentencepiece(std::string proto, const std::string& from);
 
 /// Learns a vocabulary from lines: SentencePiece's pieces (unigram model or byte-pair encoding) or
 /// the most frequent words, with at most vocab_size ids; all characters; or the 256 bytes. If a

@@ -49,7 +49,8 @@ std::vector<std::pair<std::string, std::vector<Requirement>>> huggingface_requir
   return all;
 }
 
-HuggingFaceModel huggingface_model(const Config& config, const VocabularySizes& vocabulary) {
+HuggingFaceModel huggingface_model(const Config& config, const VocabularySizes& vocabulary,
+                                   const SpecialIds& ids) {
   nlohmann::json values = config_json(config);
   // As many key heads as query heads is written as 0 in the requirements.
   nlohmann::json& kv_heads = values["model"]["attention"]["kv_heads"];
@@ -58,7 +59,7 @@ HuggingFaceModel huggingface_model(const Config& config, const VocabularySizes& 
   for (const ModelClass& candidate : model_classes()) {
     if (candidate.architecture != info_of(config.task).architecture) continue;
     const std::vector<std::string> found = obstacles(candidate, values);
-    if (found.empty()) return candidate.describe({config, *config.model, vocabulary});
+    if (found.empty()) return candidate.describe({config, *config.model, vocabulary, ids});
     why += fmt::format("\n  {}: {}", candidate.name, fmt::join(found, "; "));
   }
   if (why.empty())

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "autograd/base/error.h"
+#include "data/tokenizers/imported.h"
 #include "nn/options.h"
 #include "train/exchange/export.h"
 #include "train/exchange/huggingface.h"
@@ -15,7 +16,8 @@ namespace {
 namespace fs = std::filesystem;
 
 HuggingFaceModel described(const ExportedModel& exported) {
-  return huggingface_model(exported.config, sizes_of(exported.tokenizers));
+  return huggingface_model(exported.config, sizes_of(exported.tokenizers),
+                           exported.tokenizers.target->special_ids());
 }
 
 void write_json(const fs::path& path, const nlohmann::ordered_json& json) {
@@ -30,11 +32,15 @@ void write_folder(const ExportedModel& exported, const fs::path& folder) {
   const bool pairs = has_encoder(info_of(config.task).architecture);
   write_json(folder / "config.json", model.config);
   write_json(folder / "generation_config.json", model.generation_config);
-  write_json(folder / "tokenizer.json",
-             tokenizer_json(*exported.tokenizers.source,
-                            {.end_token = pairs, .lowercase = config.data.lowercase}));
+  const Tokenizer& tokenizer = *exported.tokenizers.source;
+  if (tokenizer.kind() == TokenizerKind::imported)
+    write_file_durably(folder / "tokenizer.json", json_of_imported(tokenizer.content()));
+  else
+    write_json(folder / "tokenizer.json",
+               tokenizer_json(tokenizer, {.end_token = pairs, .lowercase = config.data.lowercase}));
   write_json(folder / "tokenizer_config.json",
-             tokenizer_config_json(pairs ? config.model->max_positions : config.model->context));
+             tokenizer_config_json(tokenizer,
+                                   pairs ? config.model->max_positions : config.model->context));
   write_safetensors(folder / "model.safetensors", tensors.views(), {{"format", "pt"}});
   write_file_durably(folder / "README.md", model_card(exported.run, config, model.architecture,
                                                       exported.weights, exported.chosen_by_run));

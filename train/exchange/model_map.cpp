@@ -5,6 +5,7 @@
 #include <set>
 
 #include "autograd/base/error.h"
+#include "nn/weights.h"
 
 HEED_BEGIN
 
@@ -26,6 +27,24 @@ Array computed(const MappedTensor& part, const Array& all) {
       out.data()[part.transposed ? c * rows + r : r * columns + c] = factor * from[r * columns + c];
   }
   return out;
+}
+
+/// The rows of heed's tensor that a part is computed from.
+struct OwnRows {
+  Tensor tensor;
+  std::int64_t first, rows, columns;
+
+  real* values() { return tensor.mutable_value().data() + first * columns; }
+};
+
+OwnRows own_rows(const MappedTensor& part, std::span<const NamedTensor> own) {
+  const auto found = std::ranges::find(own, part.own, &NamedTensor::name);
+  if (found == own.end()) fail("[exchange] the model has no tensor {}", part.own);
+  const Shape& shape = found->tensor.shape();
+  const std::int64_t rows = part.rows > 0 ? part.rows : shape[0] - part.first;
+  if (part.first < 0 || part.first + rows > shape[0])
+    fail("[exchange] {} has no rows {} to {}", part.own, part.first, part.first + rows);
+  return {found->tensor, part.first, rows, found->tensor.value().size() / shape[0]};
 }
 
 std::vector<std::int64_t> dimensions(const Shape& shape) {
@@ -54,6 +73,52 @@ ForeignTensors::ForeignTensors(std::span<const MappedTensor> parts,
     add(part, unchanged ? values : computed_.emplace_back(computed(part, values)));
   }
   if (!unused.empty()) fail("[exchange] {} is in no part", *unused.begin());
+}
+
+void set_part(const MappedTensor& part, std::span<const NamedTensor> own, const TensorView& foreign,
+              const std::string& where) {
+  OwnRows to = own_rows(part, own);
+  const bool vector = to.tensor.shape().rank() == 1;
+  std::vector<std::int64_t> shape = part.shape;
+  if (shape.empty()) {
+    shape = {to.rows};
+    if (!vector) shape.insert(part.transposed ? shape.begin() : shape.end(), to.columns);
+  }
+  if (foreign.shape != shape || foreign.dtype < DType::f16 ||
+      (foreign.dtype != DType::f16 && foreign.dtype != DType::bf16 && foreign.dtype != DType::f32 &&
+       foreign.dtype != DType::f64))
+    throw Error(Exit::bad_input, "{}: {} is {}; expected numbers with fractions of shape [{}]",
+                where, part.foreign, foreign.description(), fmt::join(shape, ", "));
+  const auto size = static_cast<std::size_t>(to.rows * to.columns);
+  if (vector || !part.transposed) return copy_values(foreign, {to.values(), size});
+  std::vector<real> turned(size);
+  copy_values(foreign, turned);
+  for (std::int64_t r = 0; r < to.rows; ++r)
+    for (std::int64_t c = 0; c < to.columns; ++c)
+      to.values()[r * to.columns + c] = turned[static_cast<std::size_t>(c * to.rows + r)];
+}
+
+void zero_part(const MappedTensor& part, std::span<const NamedTensor> own) {
+  OwnRows to = own_rows(part, own);
+  std::fill_n(to.values(), to.rows * to.columns, real{0});
+}
+
+bool equals_part(const MappedTensor& part, std::span<const NamedTensor> own,
+                 const TensorView& foreign) {
+  Array values;
+  if (part.own.empty()) {
+    values = *part.constant;
+  } else {
+    const auto found = std::ranges::find(own, part.own, &NamedTensor::name);
+    values = computed(part, found->tensor.value());
+  }
+  if (foreign.size() != values.size() ||
+      (foreign.dtype != DType::f32 && foreign.dtype != DType::f16 && foreign.dtype != DType::bf16 &&
+       foreign.dtype != DType::f64))
+    return false;
+  std::vector<real> theirs(static_cast<std::size_t>(values.size()));
+  copy_values(foreign, theirs);
+  return std::equal(theirs.begin(), theirs.end(), values.data());
 }
 
 void ForeignTensors::add(const MappedTensor& part, const Array& values) {

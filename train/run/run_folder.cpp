@@ -29,7 +29,8 @@ std::vector<std::string> names_of_a_run() {
                                  "average",
                                  "tensorboard"};
   for (const char* side : {"tokenizer", "source", "target"}) {
-    for (const char* kind : {".model", ".vocab"}) names.push_back(std::string(side) + kind);
+    for (const char* kind : {".model", ".vocab", ".imported"})
+      names.push_back(std::string(side) + kind);
   }
   return names;
 }
