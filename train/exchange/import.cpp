@@ -20,18 +20,17 @@ HEED_BEGIN
 namespace {
 
 namespace fs = std::filesystem;
-using Json = nlohmann::json;
 
 /// The element at a dotted key, which is created.
-Json& at_key(Json& object, const std::string& key) {
+ImportJson& at_key(ImportJson& object, const std::string& key) {
   std::string pointer = "/" + key;
   std::ranges::replace(pointer, '.', '/');
-  return object[Json::json_pointer(pointer)];
+  return object[ImportJson::json_pointer(pointer)];
 }
 
 /// An id; −1 for null or a missing key.
-std::int32_t id_at(const Json& foreign, const char* key, const std::string& where) {
-  const Json value = foreign.value(key, Json());
+std::int32_t id_at(const ImportJson& foreign, const char* key, const std::string& where) {
+  const ImportJson value = foreign.value(key, ImportJson());
   if (value.is_null()) return -1;
   if (!value.is_number_integer() || value < 0 || value > most_pieces)
     throw Error(Exit::bad_input, "{}: \"{}\" is {}; heed expects one id", where, key,
@@ -40,25 +39,25 @@ std::int32_t id_at(const Json& foreign, const char* key, const std::string& wher
 }
 
 /// heed's config, without its tokenizer. Completes `foreign` with the values of missing keys.
-Json own_config(const ImportClass& about, Json& foreign, const std::string& where) {
+ImportJson own_config(const ImportClass& about, ImportJson& foreign, const std::string& where) {
   for (const auto& [key, value] : about.defaults.items())
     if (!foreign.contains(key)) foreign[key] = value;
   for (const ImportRule& rule : about.rules)
-    if (foreign.value(rule.foreign, Json()).is_null()) foreign[rule.foreign] = rule.otherwise;
-  Json own = about.own;
+    if (foreign.value(rule.foreign, ImportJson()).is_null()) foreign[rule.foreign] = rule.otherwise;
+  ImportJson own = about.own;
   about.adapt(foreign, own, where);
   for (const ImportRule& rule : about.rules) at_key(own, rule.own) = foreign[rule.foreign];
-  const Json tied = foreign.value("tie_word_embeddings", Json());
+  const ImportJson tied = foreign.value("tie_word_embeddings", ImportJson());
   // An untied output matrix may be that of embeddings that are scaled (MappedTensor::factor).
   if (own["task"] == "lm") own["model"]["scale_embeddings"] = tied == false;
   return own;
 }
 
 /// Throws Error(bad_input) with the messages of a config that is out of range.
-Config parsed(const Json& own, const std::string& where) {
+Config parsed(const ImportJson& own, const std::string& where) {
   try {
-    return parse_config(own.dump(-1, ' ', false, Json::error_handler_t::replace), where, {}, false,
-                        PluginUse::leave);
+    return parse_config(own.dump(-1, ' ', false, ImportJson::error_handler_t::replace), where, {},
+                        false, PluginUse::leave);
   } catch (const Error& e) {
     if (e.code != Exit::usage) throw;
     throw Error(Exit::bad_input, "{}: heed's config of this model is invalid:\n{}", where,
@@ -66,8 +65,8 @@ Config parsed(const Json& own, const std::string& where) {
   }
 }
 
-std::int64_t vocabulary_of(const Json& foreign, const std::string& where) {
-  const Json size = foreign.value("vocab_size", Json());
+std::int64_t vocabulary_of(const ImportJson& foreign, const std::string& where) {
+  const ImportJson size = foreign.value("vocab_size", ImportJson());
   if (size.is_number_unsigned() && size >= 3 && size <= most_pieces)
     return size.get<std::int64_t>();
   throw Error(Exit::bad_input, "{}: \"vocab_size\" is {}; expected a whole number from 3 to {}",
@@ -106,9 +105,9 @@ fs::path plain_file(const fs::path& folder, const std::string& name) {
   return path;
 }
 
-Json read_json(const fs::path& folder, const std::string& name, std::uint64_t limit) {
+ImportJson read_json(const fs::path& folder, const std::string& name, std::uint64_t limit) {
   const fs::path path = plain_file(folder, name);
-  const Json json = parse_json(read_bytes(path, limit), path.string());
+  const ImportJson json = parse_json(read_bytes(path, limit), path.string());
   if (!json.is_object()) throw Error(Exit::bad_input, "{}: expected an object", path.string());
   return json;
 }
@@ -116,10 +115,10 @@ Json read_json(const fs::path& folder, const std::string& name, std::uint64_t li
 ImportedModel import_huggingface(const fs::path& folder) {
   constexpr std::uint64_t limit = 1 << 20;
   const std::string where = (folder / "config.json").string();
-  Json foreign = read_json(folder, "config.json", limit);
+  ImportJson foreign = read_json(folder, "config.json", limit);
   const ImportClass& about = import_class(foreign, where);
   weight_files(folder);  // a folder without weights is refused before its config is read
-  Json own = own_config(about, foreign, where);
+  ImportJson own = own_config(about, foreign, where);
   const bool pairs = own["task"] != "lm";
   const std::int64_t vocabulary = vocabulary_of(foreign, where);
   const ImportedIds ids{
@@ -142,7 +141,7 @@ ImportedModel import_huggingface(const fs::path& folder) {
   const VocabularySizes sizes = sizes_of(imported.tokenizers);
   const HuggingFaceModel described =
       huggingface_model(imported.config, sizes, imported.tokenizers.target->special_ids());
-  require_honoured(about, foreign, Json(described.config), where);
+  require_honoured(about, foreign, ImportJson(described.config), where);
   imported.model = uninitialised(imported.config, sizes, folder);
   import_weights(folder, about, foreign, described.parts, imported.model->state());
   return imported;

@@ -10,8 +10,6 @@ HEED_BEGIN
 
 namespace {
 
-using Json = nlohmann::json;
-
 /// Keys of all classes without effect on the function: names, training, outputs, and the search, whose
 /// options transformers reads from generation_config.json.
 constexpr const char* never_effective[] = {"architectures",
@@ -67,7 +65,7 @@ constexpr const char* never_effective[] = {"architectures",
                                            "sep_token_id"};
 
 /// heed's names of activations, by those of transformers.activations.ACT2FN.
-std::string own_activation(const Json& name, const std::string& where) {
+std::string own_activation(const ImportJson& name, const std::string& where) {
   constexpr std::pair<std::string_view, std::string_view> names[] = {
       {"relu", "relu"},
       {"gelu", "gelu"},
@@ -85,12 +83,12 @@ std::string own_activation(const Json& name, const std::string& where) {
 }
 
 /// The name that a description for export has, so that the two can be compared.
-void rename_activation(Json& value) {
+void rename_activation(ImportJson& value) {
   if (value == "gelu_new" || value == "gelu_fast") value = "gelu_pytorch_tanh";
   if (value == "swish") value = "silu";
 }
 
-bool no_zeros(const Json&, const std::string&) { return false; }
+bool no_zeros(const ImportJson&, const std::string&) { return false; }
 
 ImportClass gpt2_class() {
   return {
@@ -126,10 +124,10 @@ ImportClass gpt2_class() {
                 {"transformer.h.*.attn.masked_bias", ""},
                 {"lm_head.weight", "transformer.wte.weight"}},
       .adapt =
-          [](Json& foreign, Json& own, const std::string& where) {
+          [](ImportJson& foreign, ImportJson& own, const std::string& where) {
             own["model"]["activation"] = own_activation(foreign["activation_function"], where);
             rename_activation(foreign["activation_function"]);
-            Json& inner = foreign["n_inner"];
+            ImportJson& inner = foreign["n_inner"];
             if (inner.is_null() && foreign["n_embd"].is_number_unsigned())
               inner = 4 * foreign["n_embd"].get<std::uint64_t>();
             if (const auto window = foreign.find("n_ctx"); window != foreign.end()) {
@@ -142,15 +140,16 @@ ImportClass gpt2_class() {
 }
 
 /// The base of rotary positions, which transformers 5 writes into "rope_parameters".
-void adapt_rotary(Json& foreign, const std::string& where) {
+void adapt_rotary(ImportJson& foreign, const std::string& where) {
   const auto refuse = [&](const std::string& what) {
     throw Error(Exit::bad_input, "{}: {}, which heed does not have", where, what);
   };
-  const Json scaling = foreign.value("rope_scaling", Json());
+  const ImportJson scaling = foreign.value("rope_scaling", ImportJson());
   if (!scaling.is_null()) refuse(fmt::format("rope_scaling is {}", shown(scaling.dump(), 80)));
   foreign.erase("rope_scaling");
-  Json base = foreign.value("rope_theta", Json());
-  if (const Json parameters = foreign.value("rope_parameters", Json()); !parameters.is_null()) {
+  ImportJson base = foreign.value("rope_theta", ImportJson());
+  if (const ImportJson parameters = foreign.value("rope_parameters", ImportJson());
+      !parameters.is_null()) {
     if (!parameters.is_object()) refuse("rope_parameters is no object");
     for (const auto& [key, value] : parameters.items()) {
       if (key == "rope_theta" && (base.is_null() || base == value))
@@ -197,7 +196,7 @@ ImportClass llama_class() {
           .extra = {{"model.layers.*.self_attn.rotary_emb.inv_freq", ""},
                     {"lm_head.weight", "model.embed_tokens.weight"}},
           .adapt =
-              [](Json& foreign, Json& own, const std::string& where) {
+              [](ImportJson& foreign, ImportJson& own, const std::string& where) {
                 const std::string activation = own_activation(foreign["hidden_act"], where);
                 if (activation != "silu" && activation != "gelu")
                   throw Error(Exit::bad_input, "{}: hidden_act: heed has gates with silu and gelu",
@@ -205,30 +204,31 @@ ImportClass llama_class() {
                 own["model"]["activation"] = activation == "silu" ? "swiglu" : "geglu";
                 rename_activation(foreign["hidden_act"]);
                 adapt_rotary(foreign, where);
-                Json& kv_heads = foreign["num_key_value_heads"];
+                ImportJson& kv_heads = foreign["num_key_value_heads"];
                 if (kv_heads.is_null()) kv_heads = foreign["num_attention_heads"];
-                const Json &width = foreign["hidden_size"], &heads = foreign["num_attention_heads"];
-                if (foreign.value("head_dim", Json()).is_null() && width.is_number_unsigned() &&
-                    heads.is_number_unsigned() && heads != 0)
+                const ImportJson &width = foreign["hidden_size"],
+                                 &heads = foreign["num_attention_heads"];
+                if (foreign.value("head_dim", ImportJson()).is_null() &&
+                    width.is_number_unsigned() && heads.is_number_unsigned() && heads != 0)
                   foreign["head_dim"] = width.get<std::uint64_t>() / heads.get<std::uint64_t>();
                 // A window that does not apply has no effect.
-                if (foreign.value("use_sliding_window", Json()) == false)
+                if (foreign.value("use_sliding_window", ImportJson()) == false)
                   foreign["sliding_window"] = nullptr;
-                for (const Json& type : foreign.value("layer_types", Json::array()))
+                for (const ImportJson& type : foreign.value("layer_types", ImportJson::array()))
                   if (type != "full_attention")
                     throw Error(Exit::bad_input, "{}: layer_types: {} is not full_attention", where,
                                 shown(type.dump(), 60));
-                const bool qwen = foreign.value("model_type", Json()) == "qwen2";
-                if (foreign.value("attention_bias", Json()).is_null())
+                const bool qwen = foreign.value("model_type", ImportJson()) == "qwen2";
+                if (foreign.value("attention_bias", ImportJson()).is_null())
                   foreign["attention_bias"] = qwen;
-                if (foreign.value("mlp_bias", Json()).is_null()) foreign["mlp_bias"] = false;
+                if (foreign.value("mlp_bias", ImportJson()).is_null()) foreign["mlp_bias"] = false;
               },
           // heed's biases of a model without biases are zero. Qwen2 has those of q, k and v only.
           .is_zero =
-              [](const Json& foreign, const std::string& tensor) {
+              [](const ImportJson& foreign, const std::string& tensor) {
                 if (!tensor.ends_with(".bias")) return false;
                 if (tensor.find(".mlp.") != std::string::npos) return foreign["mlp_bias"] == false;
-                const bool qwen = foreign.value("model_type", Json()) == "qwen2";
+                const bool qwen = foreign.value("model_type", ImportJson()) == "qwen2";
                 return foreign["attention_bias"] == false ||
                        (qwen && tensor.ends_with(".o_proj.bias"));
               }};
@@ -238,7 +238,7 @@ ImportClass llama_class() {
 ImportClass bart_class(const char* architecture, const char* norm) {
   const bool marian = std::string_view(norm) == "post";
   return {.architecture = architecture,
-      .aliases = {},
+          .aliases = {},
           .prefix = "model.",
           .own = {{"task", "seq2seq"},
                   {"tokenizer", {{"shared", true}}},
@@ -283,13 +283,13 @@ ImportClass bart_class(const char* architecture, const char* norm) {
                     {"model.decoder.embed_tokens.weight", "model.shared.weight"},
                     {"lm_head.weight", "model.shared.weight"}},
           .adapt =
-              [](Json& foreign, Json& own, const std::string& where) {
+              [](ImportJson& foreign, ImportJson& own, const std::string& where) {
                 own["model"]["activation"] = own_activation(foreign["activation_function"], where);
                 rename_activation(foreign["activation_function"]);
-                if (foreign.value("decoder_vocab_size", Json()).is_null())
+                if (foreign.value("decoder_vocab_size", ImportJson()).is_null())
                   foreign["decoder_vocab_size"] = foreign["vocab_size"];
               },
-          .is_zero = [](const Json&,
+          .is_zero = [](const ImportJson&,
                         const std::string& tensor) { return tensor == "final_logits_bias"; }};
 }
 
@@ -307,8 +307,8 @@ bool contains(const Names& names, const std::string& name) {
 
 }  // namespace
 
-const ImportClass& import_class(const Json& config, const std::string& where) {
-  const Json names = config.value("architectures", Json());
+const ImportClass& import_class(const ImportJson& config, const std::string& where) {
+  const ImportJson names = config.value("architectures", ImportJson());
   const bool one = names.is_array() && names.size() == 1 && names[0].is_string();
   const std::string name = one ? names[0].get<std::string>() : "";
   std::string known;
@@ -321,11 +321,11 @@ const ImportClass& import_class(const Json& config, const std::string& where) {
               shown(names.dump(), 100), known);
 }
 
-void require_honoured(const ImportClass& about, const Json& foreign, const Json& described,
-                      const std::string& where) {
+void require_honoured(const ImportClass& about, const ImportJson& foreign,
+                      const ImportJson& described, const std::string& where) {
   const auto refuse = [&](const std::string& key, const std::string& what) {
     throw Error(Exit::bad_input, "{}: \"{}\" is {}{}", where, shown(key),
-                shown(foreign.value(key, Json()).dump(), 80), what);
+                shown(foreign.value(key, ImportJson()).dump(), 80), what);
   };
   for (const auto& [key, value] : foreign.items()) {
     if (contains(never_effective, key) || contains(about.without_effect, key)) continue;

@@ -12,6 +12,8 @@
 
 HEED_BEGIN
 
+using ImportJson = nlohmann::json;
+
 /// A key of config.json that is the value of one of heed's keys.
 struct ImportRule {
   const char* foreign;

@@ -19,20 +19,19 @@ HEED_BEGIN
 namespace {
 
 namespace fs = std::filesystem;
-using Json = nlohmann::json;
 
 constexpr const char* json_name = "tokenizer.json";
 
 /// The value at a JSON pointer; null if there is none.
-Json value_at(const Json& json, const char* pointer) {
-  const Json::json_pointer at(pointer);
-  return json.contains(at) ? json.at(at) : Json();
+ImportJson value_at(const ImportJson& json, const char* pointer) {
+  const ImportJson::json_pointer at(pointer);
+  return json.contains(at) ? json.at(at) : ImportJson();
 }
 
 // ---- the tokenizers that heed exports: inverses of tokenizer_json ----------------------------------
 
 /// The vocabulary of a model as pieces by id. Throws Error(bad_input) unless the ids are 0 to n − 1.
-std::vector<std::string> pieces_by_id(const Json& vocabulary, const std::string& where) {
+std::vector<std::string> pieces_by_id(const ImportJson& vocabulary, const std::string& where) {
   std::vector<std::string> pieces(vocabulary.is_object() ? vocabulary.size() : 0);
   std::vector<bool> seen(pieces.size());
   for (const auto& [piece, id] : vocabulary.items()) {
@@ -47,10 +46,10 @@ std::vector<std::string> pieces_by_id(const Json& vocabulary, const std::string&
 }
 
 /// The contents of the added tokens that are special, from id 3 on.
-std::vector<std::string> further_specials(const Json& json) {
+std::vector<std::string> further_specials(const ImportJson& json) {
   std::vector<std::string> names;
-  for (const Json& token : value_at(json, "/added_tokens")) {
-    const Json id = value_at(token, "/id"), name = value_at(token, "/content");
+  for (const ImportJson& token : value_at(json, "/added_tokens")) {
+    const ImportJson id = value_at(token, "/id"), name = value_at(token, "/content");
     if (value_at(token, "/special") == true && id.is_number_unsigned() && id == 3 + names.size() &&
         name.is_string())
       names.push_back(name.get<std::string>());
@@ -58,7 +57,7 @@ std::vector<std::string> further_specials(const Json& json) {
   return names;
 }
 
-std::unique_ptr<Tokenizer> plain_vocabulary(TokenizerKind kind, const Json& json,
+std::unique_ptr<Tokenizer> plain_vocabulary(TokenizerKind kind, const ImportJson& json,
                                             const std::string& where) {
   std::vector<std::string> pieces = pieces_by_id(value_at(json, "/model/vocab"), where);
   const std::vector<std::string> specials = further_specials(json);
@@ -78,10 +77,10 @@ std::unique_ptr<Tokenizer> plain_vocabulary(TokenizerKind kind, const Json& json
 
 /// Scores of the pieces of a BPE model, by the rank of the first merge that makes a piece; single
 /// characters follow.
-void set_scores(PieceModel& model, const Json& merges) {
+void set_scores(PieceModel& model, const ImportJson& merges) {
   std::map<std::string, float> scores;
   float next = 0;
-  for (const Json& merge : merges) {
+  for (const ImportJson& merge : merges) {
     if (!merge.is_array() || merge.size() != 2 || !merge[0].is_string() || !merge[1].is_string())
       continue;
     if (scores.emplace(merge[0].get<std::string>() + merge[1].get<std::string>(), next).second)
@@ -94,15 +93,15 @@ void set_scores(PieceModel& model, const Json& merges) {
   }
 }
 
-std::unique_ptr<Tokenizer> pieces_of(const Json& json, const std::string& where) {
+std::unique_ptr<Tokenizer> pieces_of(const ImportJson& json, const std::string& where) {
   PieceModel model;
-  const Json vocabulary = value_at(json, "/model/vocab");
+  const ImportJson vocabulary = value_at(json, "/model/vocab");
   model.bpe = value_at(json, "/model/type") == "BPE";
   if (model.bpe) {
     for (std::string& piece : pieces_by_id(vocabulary, where))
       model.pieces.push_back({.text = std::move(piece)});
   } else {
-    for (const Json& pair : vocabulary) {
+    for (const ImportJson& pair : vocabulary) {
       if (!pair.is_array() || pair.size() != 2 || !pair[0].is_string() || !pair[1].is_number())
         throw Error(Exit::bad_input, "{}: a piece of the vocabulary is no text with a score",
                     where);
@@ -110,8 +109,8 @@ std::unique_ptr<Tokenizer> pieces_of(const Json& json, const std::string& where)
     }
   }
   if (model.pieces.size() < 4) throw Error(Exit::bad_input, "{}: there is no vocabulary", where);
-  for (const Json& token : value_at(json, "/added_tokens")) {
-    const Json id = value_at(token, "/id");
+  for (const ImportJson& token : value_at(json, "/added_tokens")) {
+    const ImportJson id = value_at(token, "/id");
     if (!id.is_number_unsigned() || id >= model.pieces.size()) continue;
     model.pieces[id.get<std::size_t>()].type = id == Tokenizer::unk ? PieceModel::Type::unknown
                                                : value_at(token, "/special") == true
@@ -120,8 +119,8 @@ std::unique_ptr<Tokenizer> pieces_of(const Json& json, const std::string& where)
   }
   if (model.bpe) set_scores(model, value_at(json, "/model/merges"));
   model.remove_extra_whitespaces = false;
-  for (const Json& step : value_at(json, "/normalizer/normalizers")) {
-    const Json map = value_at(step, "/precompiled_charsmap");
+  for (const ImportJson& step : value_at(json, "/normalizer/normalizers")) {
+    const ImportJson map = value_at(step, "/precompiled_charsmap");
     if (map.is_string())
       model.character_map = from_base64(map.get_ref<const std::string&>()).value_or("");
     if (value_at(step, "/type") == "Strip") model.remove_extra_whitespaces = true;
@@ -131,20 +130,21 @@ std::unique_ptr<Tokenizer> pieces_of(const Json& json, const std::string& where)
 }
 
 /// The tokenizer of heed that tokenizer.json looks like; null if it looks like none.
-std::unique_ptr<Tokenizer> own_kind(const Json& json, const std::string& where) {
-  const Json type = value_at(json, "/model/type"), cut = value_at(json, "/pre_tokenizer/type");
+std::unique_ptr<Tokenizer> own_kind(const ImportJson& json, const std::string& where) {
+  const ImportJson type = value_at(json, "/model/type"),
+                   cut = value_at(json, "/pre_tokenizer/type");
   if (type == "WordLevel")
     return plain_vocabulary(cut == "Split" ? TokenizerKind::characters : TokenizerKind::words, json,
                             where);
   if (type == "BPE" && cut == "ByteLevel" && value_at(json, "/pre_tokenizer/use_regex") == false &&
-      value_at(json, "/model/merges") == Json::array())
+      value_at(json, "/model/merges") == ImportJson::array())
     return plain_vocabulary(TokenizerKind::bytes, json, where);
   if (cut == "Metaspace" && (type == "BPE" || type == "Unigram")) return pieces_of(json, where);
   return nullptr;
 }
 
 /// The first place where two values differ, as a JSON pointer.
-std::string first_difference(const Json& a, const Json& b, const std::string& at = "") {
+std::string first_difference(const ImportJson& a, const ImportJson& b, const std::string& at = "") {
   if (a.is_object() && b.is_object()) {
     for (const auto& [key, value] : a.items()) {
       const auto other = b.find(key);
@@ -163,11 +163,11 @@ std::string first_difference(const Json& a, const Json& b, const std::string& at
 
 /// A tokenizer of heed's own kinds, if the file is what heed would write for it. Null if it is not of
 /// such a kind.
-ReadTokenizer read_own(const Json& json, bool pairs, const std::string& where) {
+ReadTokenizer read_own(const ImportJson& json, bool pairs, const std::string& where) {
   ReadTokenizer read{own_kind(json, where)};
   if (!read.tokenizer) return read;
   read.lowercase = value_at(json, "/normalizer/normalizers/0/type") == "Lowercase";
-  const Json written =
+  const ImportJson written =
       tokenizer_json(*read.tokenizer, {.end_token = pairs, .lowercase = read.lowercase});
   if (written == json) return read;
   throw Error(Exit::bad_input, "{}: heed has tokenizers of this kind, but with other values at {}",
@@ -182,18 +182,19 @@ struct Around {
 };
 
 void add_template(JsonFields& step, Around& around) {
-  const Json& single = step.at("single");
-  const Json& tokens = step.at("special_tokens");
+  const ImportJson& single = step.at("single");
+  const ImportJson& tokens = step.at("special_tokens");
   step.at("pair");
   bool text = false;
-  for (const Json& each : single) {
-    const Json name = value_at(each, "/SpecialToken/id");
+  for (const ImportJson& each : single) {
+    const ImportJson name = value_at(each, "/SpecialToken/id");
     if (!name.is_string()) {
       text = true;
       continue;
     }
-    const Json token = tokens.is_object() ? tokens.value(name.get<std::string>(), Json()) : Json();
-    for (const Json& id : value_at(token, "/ids")) {
+    const ImportJson token =
+        tokens.is_object() ? tokens.value(name.get<std::string>(), ImportJson()) : ImportJson();
+    for (const ImportJson& id : value_at(token, "/ids")) {
       if (!id.is_number_unsigned()) step.refuse("an id is no whole number");
       (text ? around.after : around.before).push_back(id.get<std::int64_t>());
     }
@@ -202,18 +203,18 @@ void add_template(JsonFields& step, Around& around) {
 
 /// ["[SEP]", 102], for the processors of BERT and RoBERTa.
 std::int64_t id_of_pair(JsonFields& step, const char* key) {
-  const Json& pair = step.at(key);
+  const ImportJson& pair = step.at(key);
   if (!pair.is_array() || pair.size() != 2 || !pair[1].is_number_unsigned())
     step.refuse(fmt::format("\"{}\" must be a text with its id", key));
   return pair[1].get<std::int64_t>();
 }
 
-void add_around(const Json& processor, const std::string& where, Around& around) {
+void add_around(const ImportJson& processor, const std::string& where, Around& around) {
   if (processor.is_null()) return;
   JsonFields step(processor, where + ": post_processor");
   const std::string type = step.text("type");
   if (type == "Sequence") {
-    for (const Json& each : step.at("processors")) add_around(each, where, around);
+    for (const ImportJson& each : step.at("processors")) add_around(each, where, around);
   } else if (type == "TemplateProcessing") {
     add_template(step, around);
   } else if (type == "BertProcessing" || type == "RobertaProcessing") {
@@ -230,7 +231,7 @@ void add_around(const Json& processor, const std::string& where, Around& around)
 }
 
 /// Throws Error(bad_input) unless the specials around a text are those that heed's tasks add.
-void check_around(const Json& json, ImportedIds& ids, bool pairs, const std::string& where) {
+void check_around(const ImportJson& json, ImportedIds& ids, bool pairs, const std::string& where) {
   Around around;
   add_around(value_at(json, "/post_processor"), where, around);
   using Ids = std::vector<std::int64_t>;
@@ -249,10 +250,10 @@ void check_around(const Json& json, ImportedIds& ids, bool pairs, const std::str
 
 /// tokenizer.json from vocab.json and merges.txt, the files of GPT-2's first tokenizer.
 std::string joined_json(const fs::path& folder) {
-  const Json vocabulary = read_json(folder, "vocab.json", largest_tokenizer);
+  const ImportJson vocabulary = read_json(folder, "vocab.json", largest_tokenizer);
   const fs::path path = plain_file(folder, "merges.txt");
   const std::string text = read_bytes(path, largest_tokenizer);
-  Json merges = Json::array();
+  ImportJson merges = ImportJson::array();
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t end = std::min(text.find('\n', at), text.size());
     std::string line = text.substr(at, end - at);
@@ -260,7 +261,7 @@ std::string joined_json(const fs::path& folder) {
     if (!line.empty() && !(at == 0 && line.starts_with("#version"))) merges.push_back(line);
     at = end + 1;
   }
-  Json added = Json::array();
+  ImportJson added = ImportJson::array();
   if (vocabulary.contains("<|endoftext|>"))
     added.push_back({{"id", vocabulary["<|endoftext|>"]},
                      {"content", "<|endoftext|>"},
@@ -269,11 +270,11 @@ std::string joined_json(const fs::path& folder) {
                      {"rstrip", false},
                      {"normalized", false},
                      {"special", true}});
-  const Json byte_level{{"type", "ByteLevel"},
-                        {"add_prefix_space", false},
-                        {"trim_offsets", true},
-                        {"use_regex", true}};
-  return Json{
+  const ImportJson byte_level{{"type", "ByteLevel"},
+                              {"add_prefix_space", false},
+                              {"trim_offsets", true},
+                              {"use_regex", true}};
+  return ImportJson{
              {"version", "1.0"},
              {"added_tokens", added},
              {"normalizer", nullptr},
@@ -282,16 +283,17 @@ std::string joined_json(const fs::path& folder) {
              {"decoder", byte_level},
              {"model",
               {{"type", "BPE"}, {"vocab", vocabulary}, {"merges", merges}, {"unk_token", nullptr}}}}
-             .dump(2, ' ', false, Json::error_handler_t::replace) +
+             .dump(2, ' ', false, ImportJson::error_handler_t::replace) +
          "\n";
 }
 
-ReadTokenizer read_imported(const std::string& text, const Json& json, ImportedIds ids, bool pairs,
-                            const std::string& where) {
+ReadTokenizer read_imported(const std::string& text, const ImportJson& json, ImportedIds ids,
+                            bool pairs, const std::string& where) {
   check_around(json, ids, pairs, where);
-  const Json unknown = value_at(json, "/model/unk_token");
+  const ImportJson unknown = value_at(json, "/model/unk_token");
   if (unknown.is_string()) {
-    const Json id = value_at(json, "/model/vocab").value(unknown.get<std::string>(), Json());
+    const ImportJson id =
+        value_at(json, "/model/vocab").value(unknown.get<std::string>(), ImportJson());
     if (id.is_number_unsigned() && id < most_pieces) ids.special.unk = id.get<std::int32_t>();
   }
   return {make_imported(text, ids, where)};
@@ -303,7 +305,7 @@ ReadTokenizer import_tokenizer(const fs::path& folder, ImportedIds ids, bool pai
   const std::string where = (folder / json_name).string();
   if (path_exists(folder / json_name)) {
     const std::string text = read_bytes(plain_file(folder, json_name), largest_tokenizer);
-    const Json json = parse_json(text, where);
+    const ImportJson json = parse_json(text, where);
     if (!json.is_object()) throw Error(Exit::bad_input, "{}: expected an object", where);
     ReadTokenizer own = read_own(json, pairs, where);
     return own.tokenizer ? std::move(own) : read_imported(text, json, ids, pairs, where);
