@@ -231,8 +231,10 @@ void check_kinds(const RunFolder& run) {
 Config read_run_config(const RunFolder& run, const std::vector<std::string>& overrides,
                        PluginUse plugins) {
   if (!path_exists(run.config())) {
-    throw Error(Exit::usage, "{}: not a run (there is no config.yaml)",
-                std::filesystem::absolute(run.path).lexically_normal().string());
+    const bool other = path_exists(run.path / "config.json");
+    throw Error(Exit::usage, "{}: not a run (there is no config.yaml{})",
+                std::filesystem::absolute(run.path).lexically_normal().string(),
+                other ? "; heed import makes a run of a folder of transformers" : "");
   }
   check_kinds(run);
   return read_config(run.config().string(), overrides, true, plugins);
