@@ -15,16 +15,34 @@ LIMIT = 2e-5
 TOKENIZERS = ("char", "byte", "word", "unigram", "bpe")
 ACTIVATIONS = ("relu", "gelu", "gelu_tanh", "silu", "tanh", "sigmoid")
 WORDS = ("--to", "huggingface")
-PLAIN = {"activation": ACTIVATIONS, "scale_embeddings": ("true", "false"), "tokenizer": TOKENIZERS}
+TABLES = ("learned", "sinusoidal", "none")
+PLAIN = {"activation": ACTIVATIONS, "scale_embeddings": ("true", "false"), "bias": ("true", "false"), "tokenizer": TOKENIZERS}
+BERT = {"norm": "post", "final_norm": "false", "embedding_norm": "true", "max_positions": "160"}
+IMAGE = {"data.image.height": "12", "data.image.width": "12"}
 CASES = {
-    "GPT2LMHeadModel": ("lm", {}, {"positions": ("learned", "sinusoidal", "none"), **PLAIN}, WORDS),
-    "LlamaForCausalLM": ("lm", {"positions": "rotary", "norm_kind": "rms"},
-                         {"activation": ("swiglu", "geglu"), "attention.kv_heads": ("0", "1", "2"),
-                          "rotary_base": ("10000", "500000"), "scale_embeddings": ("true", "false"),
-                          "tokenizer": TOKENIZERS}, WORDS),
-    "MarianMTModel": ("seq2seq", {"norm": "post", "final_norm": "false"},
-                      {"positions": ("sinusoidal", "learned", "none"), **PLAIN}, WORDS),
-    "BlenderbotForConditionalGeneration": ("seq2seq", {}, {"positions": ("learned", "sinusoidal", "none"), **PLAIN}, WORDS)}
+    "GPT2LMHeadModel": ("lm", {}, {"positions": TABLES, "tie_embeddings": ("true", "false"), "output_bias": ("false",), **PLAIN}, WORDS),
+    "LlamaForCausalLM": ("lm", {"positions": "rotary", "norm_kind": "rms", "output_bias": "false"},
+                         {"activation": ("swiglu", "geglu", "geglu_tanh"), "attention.kv_heads": ("0", "1", "2"),
+                          "rotary_base": ("10000", "500000"), "scale_embeddings": ("true", "false"), "bias": ("true", "false"),
+                          "tie_embeddings": ("true", "false"), "tokenizer": TOKENIZERS}, WORDS),
+    "MarianMTModel": ("seq2seq", {"norm": "post", "final_norm": "false", "max_positions": "160"},
+                      {"positions": TABLES, "output_bias": ("true", "false"), **PLAIN}, WORDS),
+    "BlenderbotForConditionalGeneration": ("seq2seq", {"max_positions": "160"},
+                                           {"positions": TABLES, "output_bias": ("true", "false"), **PLAIN}, WORDS),
+    "T5ForConditionalGeneration": ("seq2seq", {"positions": "relative_t5", "attention.scale": "none", "norm_kind": "rms",
+                                               "bias": "false", "output_bias": "false"},
+                                   {"activation": (*ACTIVATIONS, "swiglu", "geglu", "geglu_tanh"), "tie_output": ("true", "false"),
+                                    "t5_buckets": ("32", "8"), "t5_distance": ("128", "16"), "scale_embeddings": ("true", "false"),
+                                    "tokenizer": TOKENIZERS}, WORDS),
+    "BertForMaskedLM": ("mlm", {**BERT, "head_transform": "true"},
+                        {"positions": TABLES, "segments": ("1", "2"), "output_bias": ("true", "false"),
+                         "tie_embeddings": ("true", "false"), **PLAIN, "tokenizer": ("char", "word")}, WORDS),
+    "BertForTokenClassification": ("tag", BERT, {"positions": TABLES, "segments": ("1", "2"), **PLAIN, "tokenizer": ("word",)}, WORDS),
+    "ViTForImageClassification": ("classify", {**IMAGE, "pool": "first"},
+                                  {"positions": TABLES, "activation": ACTIVATIONS, "data.image.patch": ("2", "4"),
+                                   "data.image.mean": ("0.5", "0.1"), "bias": ("true", "false")}, WORDS),
+    "SwinForImageClassification": ("classify", {**IMAGE, "kind": "swin", "pool": "mean", "swin.depths": "[2, 2]"},
+                                   {"swin.window": ("3", "1"), "data.image.patch": ("2",), "data.image.deviation": ("0.5", "0.2"), "activation": ACTIVATIONS, "bias": ("true", "false")}, WORDS)}
 
 
 def heed(program, *arguments):
@@ -54,16 +72,102 @@ def outputs(program, run, lines_file, lines, tokenizer, model, pairs):
     return ours, [tokenizer.decode(each, skip_special_tokens=True).rstrip("\n") for each in ids]
 
 
+def fill(model, tokenizer, line):
+    """A line whose <mask> is replaced with the model's prediction, which is no special piece."""
+    ids = tokenizer.encode(line)
+    logits = model(torch.tensor([ids])).logits[0]
+    logits[:, [0, 1, 2, tokenizer.mask_token_id]] = -torch.inf
+    best = logits.argmax(-1)
+    filled = [int(b) if i == tokenizer.mask_token_id else i for i, b in zip(ids, best)]
+    return tokenizer.decode(filled, skip_special_tokens=True)
+
+
+def compare_masked(program, lines, run, tokenizer, model):
+    """The figures of a masked language model: the texts that both fill in."""
+    masked = []
+    for number, line in enumerate(lines):
+        words = line.split()
+        words[number % len(words)] = "<mask>"
+        masked.append(" ".join(words))
+    path = pathlib.Path(run) / "reports" / "masked"
+    path.parent.mkdir(exist_ok=True)
+    path.write_text("\n".join(masked) + "\n", encoding="utf-8")
+    ours = heed(program, "generate", run, "--input", path).splitlines()
+    theirs = [fill(model, tokenizer, line) for line in masked]
+    return {"ids": len(lines), "log_prob": 0.0, "greedy": sum(a == b for a, b in zip(ours, theirs)),
+            "first_difference": next(([a, b] for a, b in zip(ours, theirs) if a != b), None)}
+
+
+def compare_labels(program, run, data, inputs, labels, model):
+    """The figures of a classifier: the mean log-probability of the labels, and the predicted ones."""
+    output = pathlib.Path(run) / "reports" / "predicted"
+    output.parent.mkdir(exist_ok=True)
+    figures = json.loads(heed(program, "eval", run, "--json", "--source", data[0], "--target", data[1], "--output", output))
+    names, total, predicted = model.config.label2id, [], []
+    for each, expected in zip(inputs, labels):
+        log_probs = torch.log_softmax(model(each).logits.double(), -1).reshape(-1, len(names))
+        total += [float(row[names[label]]) for row, label in zip(log_probs, expected)]
+        predicted.append(" ".join(model.config.id2label[int(best)] for best in log_probs.argmax(-1)))
+    ours = output.read_text(encoding="utf-8").splitlines()
+    return {"ids": sum(len(expected) == model(each).logits.reshape(-1, len(names)).shape[0] for each, expected in zip(inputs, labels)),
+            "log_prob": abs(figures["loss"] + sum(total) / len(total)), "greedy": sum(a == b for a, b in zip(ours, predicted)),
+            "first_difference": next(([a, b] for a, b in zip(ours, predicted) if a != b), None)}
+
+
+def first_pictures(folder, count):
+    """Files of the first pictures of the training data, and of their labels."""
+    paths = []
+    for name, header, size in (("pictures", 16, 144), ("labels", 8, 1)):
+        content = (folder / name).read_bytes()
+        paths.append(folder / f"first-{name}")
+        paths[-1].write_bytes(content[:4] + count.to_bytes(4, "big") + content[8:header + count * size])
+    return paths
+
+
+def pictures(export, data):
+    """Pictures, prepared as preprocessor_config.json says, and their labels."""
+    about = json.loads((pathlib.Path(export) / "preprocessor_config.json").read_text())
+    pixels = torch.frombuffer(bytearray(data[0].read_bytes()[16:]), dtype=torch.uint8).reshape(-1, 1, 1, 12, 12)
+    values = (pixels * about["rescale_factor"] - about["image_mean"][0]) / about["image_std"][0]
+    return list(values.float()), [[str(label)] for label in data[1].read_bytes()[8:]]
+
+
+def load(export, name):
+    """The model, its tokenizer, and what is wrong with the loading."""
+    model, about = getattr(transformers, name).from_pretrained(export, output_loading_info=True)
+    wrong = [str(n) for key in ("missing_keys", "unexpected_keys", "mismatched_keys") for n in about[key]]
+    declared = json.loads((pathlib.Path(export) / "config.json").read_text())["architectures"]
+    if declared != [name]:
+        wrong.append(f"architectures {declared}")
+    tokenizer = transformers.AutoTokenizer.from_pretrained(export) if (pathlib.Path(export) / "tokenizer.json").exists() else None
+    return model.eval(), tokenizer, wrong
+
+
 @torch.no_grad()
 def compare(program, lines_file, targets_file, run, export, name):
     """The figures of one export."""
     torch.set_num_threads(1)
+    model, tokenizer, wrong = load(export, name)
+    folder = pathlib.Path(lines_file).parent
+    lines = pathlib.Path(lines_file).read_text(encoding="utf-8").splitlines()
+    if tokenizer is None:
+        data = first_pictures(folder, len(lines))
+        return compare_labels(program, run, data, *pictures(export, data), model) | {"wrong": wrong}
+    if name == "BertForMaskedLM":
+        return compare_masked(program, lines, run, tokenizer, model) | {"wrong": wrong}
+    if name == "BertForTokenClassification":
+        tags = [[f"L{len(word)}" for word in line.split()] for line in lines]
+        file = folder / "line-tags"
+        file.write_text("\n".join(map(" ".join, tags)) + "\n")
+        inputs = [torch.tensor([tokenizer.encode(line)]) for line in lines]
+        return compare_labels(program, run, (lines_file, file), inputs, tags, model) | {"wrong": wrong}
+    return compare_generative(program, lines_file, targets_file, run, tokenizer, model) | {"wrong": wrong}
+
+
+def compare_generative(program, lines_file, targets_file, run, tokenizer, model):
+    """The figures of a model that writes text."""
     lines, targets = (pathlib.Path(f).read_text(encoding="utf-8").splitlines() for f in (lines_file, targets_file))
-    tokenizer = transformers.AutoTokenizer.from_pretrained(export)
-    pairs = json.loads((pathlib.Path(export) / "config.json").read_text()).get("is_encoder_decoder", False)
-    loader = transformers.AutoModelForSeq2SeqLM if pairs else transformers.AutoModelForCausalLM
-    model, about = loader.from_pretrained(export, output_loading_info=True)
-    model.eval()
+    pairs = model.config.is_encoder_decoder
     if pairs:
         options = ("--source", lines_file, "--target", targets_file)
         sources, wanted = [[tokenizer.encode(line) for line in side] for side in (lines, targets)]
@@ -75,10 +179,7 @@ def compare(program, lines_file, targets_file, run, export, name):
     scores = json.loads(heed(program, "score", run, *options, "--json"))
     theirs = [log_prob(model, source, ids) for source, ids in zip(sources, wanted)]
     ours_text, their_text = outputs(program, run, lines_file, lines, tokenizer, model, pairs)
-    wrong = [str(n) for key in ("missing_keys", "unexpected_keys", "mismatched_keys") for n in about[key]]
-    wrong += [] if type(model).__name__ == name else [type(model).__name__]
     return {"ids": sum(a == b for a, b in zip(lengths, scores["tokens"])),
             "log_prob": max(abs(a - b) / max(n, 1) for a, b, n in zip(theirs, scores["log_prob"], lengths)),
             "greedy": sum(a == b for a, b in zip(ours_text, their_text)),
-            "first_difference": next(([a, b] for a, b in zip(ours_text, their_text) if a != b), None),
-            "wrong": wrong}
+            "first_difference": next(([a, b] for a, b in zip(ours_text, their_text) if a != b), None)}

@@ -477,7 +477,8 @@ void add_task_conditions(Table& table) {
   needs({"model.context", "model.memory"}, text);
   const auto masks = is(Architecture::encoder_of_tokens);
   needs({"data.mask.rate", "data.mask.whole_words", "data.mask.next_sentence"}, masks);
-  needs({"model.tie_embeddings"},
+  needs({"model.head_transform"}, masks);
+  needs({"model.tie_embeddings", "model.tie_output", "model.output_bias"},
         [&](const TaskInfo& task) { return decodes(task) || masks(task); });
   needs({"model.segments"}, std::not_fn(decodes));
   needs({"model.pool", "model.kind"}, is(Architecture::encoder_of_sequences));

@@ -16,7 +16,9 @@ namespace {
 const std::vector<ModelClass>& model_classes() {
   static const std::vector<ModelClass> all = [] {
     std::vector<ModelClass> classes;
-    for (const auto add : {add_gpt_classes, add_bart_classes}) add(classes);
+    for (const auto add :
+         {add_gpt_classes, add_bart_classes, add_t5_classes, add_bert_classes, add_image_classes})
+      add(classes);
     return classes;
   }();
   return all;
@@ -58,8 +60,11 @@ HuggingFaceModel huggingface_model(const Config& config, const VocabularySizes& 
   std::string why;
   for (const ModelClass& candidate : model_classes()) {
     if (candidate.architecture != info_of(config.task).architecture) continue;
-    const std::vector<std::string> found = obstacles(candidate, values);
-    if (found.empty()) return candidate.describe({config, *config.model, vocabulary, ids});
+    const ModelSource source{config, *config.model, vocabulary, ids};
+    std::vector<std::string> found = obstacles(candidate, values);
+    if (candidate.obstacle != nullptr) found.push_back(candidate.obstacle(source));
+    std::erase(found, "");
+    if (found.empty()) return candidate.describe(source);
     why += fmt::format("\n  {}: {}", candidate.name, fmt::join(found, "; "));
   }
   if (why.empty())

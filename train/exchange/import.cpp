@@ -47,9 +47,11 @@ ImportJson own_config(const ImportClass& about, ImportJson& foreign, const std::
   ImportJson own = about.own;
   about.adapt(foreign, own, where);
   for (const ImportRule& rule : about.rules) at_key(own, rule.own) = foreign[rule.foreign];
-  const ImportJson tied = foreign.value("tie_word_embeddings", ImportJson());
-  // An untied output matrix may be that of embeddings that are scaled (MappedTensor::factor).
-  if (own["task"] == "lm") own["model"]["scale_embeddings"] = tied == false;
+  if (own["task"] == "lm") {
+    own["model"]["tie_embeddings"] = foreign["tie_word_embeddings"] != false;
+    own["model"]["scale_embeddings"] = false;
+    own["model"]["output_bias"] = false;
+  }
   return own;
 }
 
@@ -119,15 +121,18 @@ ImportedModel import_huggingface(const fs::path& folder) {
   const ImportClass& about = import_class(foreign, where);
   weight_files(folder);  // a folder without weights is refused before its config is read
   ImportJson own = own_config(about, foreign, where);
-  const bool pairs = own["task"] != "lm";
+  const TextRole role = own["task"] == "lm"    ? TextRole::continued
+                        : own["task"] == "mlm" ? TextRole::labelled
+                                               : TextRole::source;
   const std::int64_t vocabulary = vocabulary_of(foreign, where);
   const ImportedIds ids{
-      {-1, id_at(foreign, pairs ? "decoder_start_token_id" : "bos_token_id", where),
+      {-1,
+       id_at(foreign, role == TextRole::source ? "decoder_start_token_id" : "bos_token_id", where),
        id_at(foreign, "eos_token_id", where)},
       -1,
       false,
       vocabulary};
-  ReadTokenizer read = import_tokenizer(folder, ids, pairs);
+  ReadTokenizer read = import_tokenizer(folder, ids, role);
   if (read.tokenizer->size() != vocabulary)
     throw Error(Exit::bad_input, "{}: \"vocab_size\" is {}, but the tokenizer has {} pieces", where,
                 vocabulary, read.tokenizer->size());

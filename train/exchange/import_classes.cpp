@@ -164,74 +164,75 @@ void adapt_rotary(ImportJson& foreign, const std::string& where) {
 }
 
 ImportClass llama_class() {
-  return {.architecture = "LlamaForCausalLM",
-          .aliases = {"MistralForCausalLM", "Qwen2ForCausalLM"},
-          .prefix = "model.",
-          .own = {{"task", "lm"},
-                  {"model",
-                   {{"positions", "rotary"},
-                    {"rotary_pairs", "halves"},
-                    {"norm", "pre"},
-                    {"norm_kind", "rms"},
-                    {"dropout", {{"residual", 0}, {"activation", 0}}}}}},
-          .rules = {{"max_position_embeddings", "model.context", 2048},
-                    {"hidden_size", "model.d_model", 4096},
-                    {"intermediate_size", "model.d_ff", 11008},
-                    {"num_hidden_layers", "model.layers.decoder", 32},
-                    {"num_attention_heads", "model.heads", 32},
-                    {"num_key_value_heads", "model.attention.kv_heads", nullptr},
-                    {"rms_norm_eps", "model.norm_eps", 1e-6},
-                    {"rope_theta", "model.rotary_base", 10000.0},
-                    {"attention_dropout", "model.dropout.attention", 0.0}},
-          .defaults = {{"hidden_act", "silu"},
-                       {"bos_token_id", 1},
-                       {"eos_token_id", 2},
-                       {"tie_word_embeddings", false},
-                       {"vocab_size", 32000}},
-          .fixed = {{"attention_bias", {true, false}},
-                    {"mlp_bias", {true, false}},
-                    {"sliding_window", {nullptr}},
-                    {"use_sliding_window", {false}}},
-          .without_effect = {"pretraining_tp", "layer_types", "max_window_layers", "is_decoder"},
-          .extra = {{"model.layers.*.self_attn.rotary_emb.inv_freq", ""},
-                    {"lm_head.weight", "model.embed_tokens.weight"}},
-          .adapt =
-              [](ImportJson& foreign, ImportJson& own, const std::string& where) {
-                const std::string activation = own_activation(foreign["hidden_act"], where);
-                if (activation != "silu" && activation != "gelu")
-                  throw Error(Exit::bad_input, "{}: hidden_act: heed has gates with silu and gelu",
-                              where);
-                own["model"]["activation"] = activation == "silu" ? "swiglu" : "geglu";
-                rename_activation(foreign["hidden_act"]);
-                adapt_rotary(foreign, where);
-                ImportJson& kv_heads = foreign["num_key_value_heads"];
-                if (kv_heads.is_null()) kv_heads = foreign["num_attention_heads"];
-                const ImportJson &width = foreign["hidden_size"],
-                                 &heads = foreign["num_attention_heads"];
-                if (foreign.value("head_dim", ImportJson()).is_null() &&
-                    width.is_number_unsigned() && heads.is_number_unsigned() && heads != 0)
-                  foreign["head_dim"] = width.get<std::uint64_t>() / heads.get<std::uint64_t>();
-                // A window that does not apply has no effect.
-                if (foreign.value("use_sliding_window", ImportJson()) == false)
-                  foreign["sliding_window"] = nullptr;
-                for (const ImportJson& type : foreign.value("layer_types", ImportJson::array()))
-                  if (type != "full_attention")
-                    throw Error(Exit::bad_input, "{}: layer_types: {} is not full_attention", where,
-                                shown(type.dump(), 60));
-                const bool qwen = foreign.value("model_type", ImportJson()) == "qwen2";
-                if (foreign.value("attention_bias", ImportJson()).is_null())
-                  foreign["attention_bias"] = qwen;
-                if (foreign.value("mlp_bias", ImportJson()).is_null()) foreign["mlp_bias"] = false;
-              },
-          // heed's biases of a model without biases are zero. Qwen2 has those of q, k and v only.
-          .is_zero =
-              [](const ImportJson& foreign, const std::string& tensor) {
-                if (!tensor.ends_with(".bias")) return false;
-                if (tensor.find(".mlp.") != std::string::npos) return foreign["mlp_bias"] == false;
-                const bool qwen = foreign.value("model_type", ImportJson()) == "qwen2";
-                return foreign["attention_bias"] == false ||
-                       (qwen && tensor.ends_with(".o_proj.bias"));
-              }};
+  return {
+      .architecture = "LlamaForCausalLM",
+      .aliases = {"MistralForCausalLM", "Qwen2ForCausalLM"},
+      .prefix = "model.",
+      .own = {{"task", "lm"},
+              {"model",
+               {{"positions", "rotary"},
+                {"rotary_pairs", "halves"},
+                {"norm", "pre"},
+                {"norm_kind", "rms"},
+                {"dropout", {{"residual", 0}, {"activation", 0}}}}}},
+      .rules = {{"max_position_embeddings", "model.context", 2048},
+                {"hidden_size", "model.d_model", 4096},
+                {"intermediate_size", "model.d_ff", 11008},
+                {"num_hidden_layers", "model.layers.decoder", 32},
+                {"num_attention_heads", "model.heads", 32},
+                {"num_key_value_heads", "model.attention.kv_heads", nullptr},
+                {"rms_norm_eps", "model.norm_eps", 1e-6},
+                {"rope_theta", "model.rotary_base", 10000.0},
+                {"attention_dropout", "model.dropout.attention", 0.0}},
+      .defaults = {{"hidden_act", "silu"},
+                   {"bos_token_id", 1},
+                   {"eos_token_id", 2},
+                   {"tie_word_embeddings", false},
+                   {"vocab_size", 32000}},
+      .fixed = {{"attention_bias", {true, false}},
+                {"mlp_bias", {true, false}},
+                {"sliding_window", {nullptr}},
+                {"use_sliding_window", {false}}},
+      .without_effect = {"pretraining_tp", "layer_types", "max_window_layers", "is_decoder"},
+      .extra = {{"model.layers.*.self_attn.rotary_emb.inv_freq", ""},
+                {"lm_head.weight", "model.embed_tokens.weight"}},
+      .adapt =
+          [](ImportJson& foreign, ImportJson& own, const std::string& where) {
+            const std::string activation = own_activation(foreign["hidden_act"], where);
+            if (activation != "silu" && activation != "gelu")
+              throw Error(Exit::bad_input, "{}: hidden_act: heed has gates with silu and gelu",
+                          where);
+            own["model"]["activation"] = activation == "silu" ? "swiglu" : "geglu";
+            rename_activation(foreign["hidden_act"]);
+            adapt_rotary(foreign, where);
+            ImportJson& kv_heads = foreign["num_key_value_heads"];
+            if (kv_heads.is_null()) kv_heads = foreign["num_attention_heads"];
+            const ImportJson &width = foreign["hidden_size"],
+                             &heads = foreign["num_attention_heads"];
+            if (foreign.value("head_dim", ImportJson()).is_null() && width.is_number_unsigned() &&
+                heads.is_number_unsigned() && heads != 0)
+              foreign["head_dim"] = width.get<std::uint64_t>() / heads.get<std::uint64_t>();
+            // A window that does not apply has no effect.
+            if (foreign.value("use_sliding_window", ImportJson()) == false)
+              foreign["sliding_window"] = nullptr;
+            for (const ImportJson& type : foreign.value("layer_types", ImportJson::array()))
+              if (type != "full_attention")
+                throw Error(Exit::bad_input, "{}: layer_types: {} is not full_attention", where,
+                            shown(type.dump(), 60));
+            const bool qwen = foreign.value("model_type", ImportJson()) == "qwen2";
+            if (foreign.value("attention_bias", ImportJson()).is_null())
+              foreign["attention_bias"] = qwen;
+            if (foreign.value("mlp_bias", ImportJson()).is_null()) foreign["mlp_bias"] = false;
+            own["model"]["bias"] = foreign["attention_bias"] == true || foreign["mlp_bias"] == true;
+          },
+      // heed's biases are zero where a model has only some. Qwen2 has those of q, k and v.
+      .is_zero =
+          [](const ImportJson& foreign, const std::string& tensor) {
+            if (!tensor.ends_with(".bias")) return false;
+            if (tensor.find(".mlp.") != std::string::npos) return foreign["mlp_bias"] == false;
+            const bool qwen = foreign.value("model_type", ImportJson()) == "qwen2";
+            return foreign["attention_bias"] == false || (qwen && tensor.ends_with(".o_proj.bias"));
+          }};
 }
 
 /// Marian and Blenderbot, which share the config of BART.
@@ -293,10 +294,117 @@ ImportClass bart_class(const char* architecture, const char* norm) {
                         const std::string& tensor) { return tensor == "final_logits_bias"; }};
 }
 
+/// T5 v1.1, whose output matrix is not that of the embeddings.
+ImportClass t5_class() {
+  return {
+      .architecture = "T5ForConditionalGeneration",
+      .aliases = {},
+      .prefix = "",
+      .own = {{"task", "seq2seq"},
+              {"tokenizer", {{"shared", true}}},
+              {"model",
+               {{"positions", "relative_t5"},
+                {"attention", {{"scale", "none"}}},
+                {"norm", "pre"},
+                {"norm_kind", "rms"},
+                {"bias", false},
+                {"tie_output", false},
+                {"scale_embeddings", false}}}},
+      .rules = {{"d_model", "model.d_model", 512},
+                {"d_ff", "model.d_ff", 2048},
+                {"num_layers", "model.layers.encoder", 6},
+                {"num_decoder_layers", "model.layers.decoder", nullptr},
+                {"num_heads", "model.heads", 8},
+                {"relative_attention_num_buckets", "model.t5_buckets", 32},
+                {"relative_attention_max_distance", "model.t5_distance", 128},
+                {"layer_norm_epsilon", "model.norm_eps", 1e-6},
+                {"dropout_rate", "model.dropout", 0.1}},
+      .defaults = {{"d_kv", 64},
+                   {"feed_forward_proj", "relu"},
+                   {"decoder_start_token_id", 0},
+                   {"eos_token_id", 1},
+                   {"is_encoder_decoder", true},
+                   {"tie_word_embeddings", true},
+                   {"vocab_size", 32128}},
+      .fixed = {},
+      .without_effect = {"dense_act_fn", "is_gated_act", "n_positions", "initializer_factor",
+                         "classifier_dropout", "output_past", "bos_token_id", "num_hidden_layers",
+                         "hidden_size", "num_attention_heads", "head_dim", "is_decoder"},
+      .extra = {{"*coder.embed_tokens.weight", "shared.weight"},
+                {"decoder.block.0.layer.1.EncDecAttention.relative_attention_bias.weight", ""}},
+      .adapt =
+          [](ImportJson& foreign, ImportJson& own, const std::string& where) {
+            constexpr std::pair<std::string_view, const char*> names[] = {
+                {"gated-gelu", "geglu_tanh"},
+                {"gated-gelu_new", "geglu_tanh"},
+                {"gated-gelu_python", "geglu"},
+                {"gated-silu", "swiglu"},
+                {"relu", "relu"}};
+            const ImportJson feed_forward = foreign["feed_forward_proj"];
+            for (const auto& [theirs, ours] : names)
+              if (feed_forward == theirs) own["model"]["activation"] = ours;
+            if (!own["model"].contains("activation"))
+              throw Error(Exit::bad_input, "{}: heed does not have the feed_forward_proj {}", where,
+                          shown(feed_forward.dump(), 60));
+            if (feed_forward == "gated-gelu_new") foreign["feed_forward_proj"] = "gated-gelu";
+            ImportJson& layers = foreign["num_decoder_layers"];
+            if (layers.is_null()) layers = foreign["num_layers"];
+          },
+      .is_zero = no_zeros};
+}
+
+/// BERT with its masked-language head. The specials around a text are those of the tokenizer.
+ImportClass bert_class() {
+  return {.architecture = "BertForMaskedLM",
+          .aliases = {},
+          .prefix = "bert.",
+          .own = {{"task", "mlm"},
+                  {"model",
+                   {{"positions", "learned"},
+                    {"norm", "post"},
+                    {"final_norm", false},
+                    {"norm_kind", "layer"},
+                    {"embedding_norm", true},
+                    {"head_transform", true},
+                    {"output_bias", true},
+                    {"scale_embeddings", false},
+                    {"dropout", {{"activation", 0}}}}}},
+          .rules = {{"hidden_size", "model.d_model", 768},
+                    {"intermediate_size", "model.d_ff", 3072},
+                    {"num_hidden_layers", "model.layers.encoder", 12},
+                    {"num_attention_heads", "model.heads", 12},
+                    {"max_position_embeddings", "model.max_positions", 512},
+                    {"layer_norm_eps", "model.norm_eps", 1e-12},
+                    {"hidden_dropout_prob", "model.dropout.residual", 0.1},
+                    {"attention_probs_dropout_prob", "model.dropout.attention", 0.1}},
+          .defaults = {{"hidden_act", "gelu"},
+                       {"type_vocab_size", 2},
+                       {"tie_word_embeddings", true},
+                       {"vocab_size", 30522}},
+          .fixed = {{"position_embedding_type", {"absolute"}},
+                    {"add_cross_attention", {false}},
+                    {"is_decoder", {false}}},
+          .without_effect = {"classifier_dropout", "bos_token_id", "eos_token_id"},
+          .extra = {{"bert.embeddings.position_ids", ""},
+                    {"cls.predictions.decoder.weight", "bert.embeddings.word_embeddings.weight"},
+                    {"cls.predictions.decoder.bias", "cls.predictions.bias"}},
+          .adapt =
+              [](ImportJson& foreign, ImportJson& own, const std::string& where) {
+                own["model"]["activation"] = own_activation(foreign["hidden_act"], where);
+                rename_activation(foreign["hidden_act"]);
+                // Two segment embeddings belong to pairs of lines.
+                own["data"]["mask"]["next_sentence"] = foreign["type_vocab_size"] == 2;
+              },
+          .is_zero = no_zeros};
+}
+
 const std::vector<ImportClass>& all_classes() {
-  static const std::vector<ImportClass> all{
-      gpt2_class(), llama_class(), bart_class("MarianMTModel", "post"),
-      bart_class("BlenderbotForConditionalGeneration", "pre")};
+  static const std::vector<ImportClass> all{gpt2_class(),
+                                            llama_class(),
+                                            bart_class("MarianMTModel", "post"),
+                                            bart_class("BlenderbotForConditionalGeneration", "pre"),
+                                            t5_class(),
+                                            bert_class()};
   return all;
 }
 

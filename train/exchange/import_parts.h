@@ -72,8 +72,12 @@ struct ReadTokenizer {
   std::unique_ptr<Tokenizer> tokenizer;
   bool lowercase = false;  ///< data.lowercase
 };
-/// The tokenizer of the folder. `ids.special.unk` is ignored: the tokenizer has it. `pairs`: each source
-/// ends in </s>, as in encoder-decoder models.
-ReadTokenizer import_tokenizer(const std::filesystem::path& folder, ImportedIds ids, bool pairs);
+/// What a task does with a text, which determines the special pieces around it: a language model
+/// continues it, an encoder-decoder model reads it as its source (… </s>), and an encoder labels it
+/// (<s> … </s>).
+enum class TextRole { continued, source, labelled };
+/// The tokenizer of the folder, which has the id of <unk> and, for TextRole::labelled, those of <s>, </s>
+/// and <mask>.
+ReadTokenizer import_tokenizer(const std::filesystem::path& folder, ImportedIds ids, TextRole role);
 
 HEED_END

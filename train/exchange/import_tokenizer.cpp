@@ -163,12 +163,14 @@ std::string first_difference(const ImportJson& a, const ImportJson& b, const std
 
 /// A tokenizer of heed's own kinds, if the file is what heed would write for it. Null if it is not of
 /// such a kind.
-ReadTokenizer read_own(const ImportJson& json, bool pairs, const std::string& where) {
+ReadTokenizer read_own(const ImportJson& json, TextRole role, const std::string& where) {
   ReadTokenizer read{own_kind(json, where)};
   if (!read.tokenizer) return read;
   read.lowercase = value_at(json, "/normalizer/normalizers/0/type") == "Lowercase";
   const ImportJson written =
-      tokenizer_json(*read.tokenizer, {.end_token = pairs, .lowercase = read.lowercase});
+      tokenizer_json(*read.tokenizer, {.end_token = role == TextRole::source,
+                                       .start_token = role == TextRole::labelled,
+                                       .lowercase = read.lowercase});
   if (written == json) return read;
   throw Error(Exit::bad_input, "{}: heed has tokenizers of this kind, but with other values at {}",
               where, shown(first_difference(json, written), 100));
@@ -231,21 +233,31 @@ void add_around(const ImportJson& processor, const std::string& where, Around& a
 }
 
 /// Throws Error(bad_input) unless the specials around a text are those that heed's tasks add.
-void check_around(const ImportJson& json, ImportedIds& ids, bool pairs, const std::string& where) {
+void check_around(const ImportJson& json, ImportedIds& ids, TextRole role,
+                  const std::string& where) {
   Around around;
   add_around(value_at(json, "/post_processor"), where, around);
   using Ids = std::vector<std::int64_t>;
   const Ids end{ids.special.eos}, start{ids.special.bos};
-  if (pairs && around.before.empty() && around.after == end) return;
-  if (!pairs && around.after.empty() && (around.before.empty() || around.before == start)) {
+  if (role == TextRole::source && around.before.empty() && around.after == end) return;
+  if (role == TextRole::labelled && around.before.size() == 1 && around.after.size() == 1 &&
+      std::max(around.before[0], around.after[0]) < most_pieces) {
+    ids.special.bos = static_cast<std::int32_t>(around.before[0]);
+    ids.special.eos = static_cast<std::int32_t>(around.after[0]);
+    return;
+  }
+  if (role == TextRole::continued && around.after.empty() &&
+      (around.before.empty() || around.before == start)) {
     ids.starts_text = !around.before.empty();
     return;
   }
   throw Error(Exit::bad_input,
               "{}: post_processor: puts the ids [{}] before and [{}] after a text; heed puts {}",
               where, fmt::join(around.before, ", "), fmt::join(around.after, ", "),
-              pairs ? fmt::format("[{}] after it", ids.special.eos)
-                    : fmt::format("nothing, or [{}] before it", ids.special.bos));
+              role == TextRole::source ? fmt::format("[{}] after it", ids.special.eos)
+              : role == TextRole::labelled
+                  ? "one before and one after it"
+                  : fmt::format("nothing, or [{}] before it", ids.special.bos));
 }
 
 /// tokenizer.json from vocab.json and merges.txt, the files of GPT-2's first tokenizer.
@@ -289,7 +301,12 @@ std::string joined_json(const fs::path& folder) {
 
 ReadTokenizer read_imported(const std::string& text, const ImportJson& json, ImportedIds ids,
                             bool pairs, const std::string& where) {
-  check_around(json, ids, pairs, where);
+  check_around(json, ids, role, where);
+  for (const ImportJson& token : value_at(json, "/added_tokens")) {
+    const ImportJson name = value_at(token, "/content"), id = value_at(token, "/id");
+    if ((name == "[MASK]" || name == "<mask>") && id.is_number_unsigned() && id < most_pieces)
+      ids.mask = id.get<std::int32_t>();
+  }
   const ImportJson unknown = value_at(json, "/model/unk_token");
   if (unknown.is_string()) {
     const ImportJson id =
@@ -301,14 +318,14 @@ ReadTokenizer read_imported(const std::string& text, const ImportJson& json, Imp
 
 }  // namespace
 
-ReadTokenizer import_tokenizer(const fs::path& folder, ImportedIds ids, bool pairs) {
+ReadTokenizer import_tokenizer(const fs::path& folder, ImportedIds ids, TextRole role) {
   const std::string where = (folder / json_name).string();
   if (path_exists(folder / json_name)) {
     const std::string text = read_bytes(plain_file(folder, json_name), largest_tokenizer);
     const ImportJson json = parse_json(text, where);
     if (!json.is_object()) throw Error(Exit::bad_input, "{}: expected an object", where);
-    ReadTokenizer own = read_own(json, pairs, where);
-    return own.tokenizer ? std::move(own) : read_imported(text, json, ids, pairs, where);
+    ReadTokenizer own = read_own(json, role, where);
+    return own.tokenizer ? std::move(own) : read_imported(text, json, ids, role, where);
   }
   for (const char* const name : {"tokenizer.model", "spiece.model"}) {
     if (path_exists(folder / name))
@@ -317,7 +334,7 @@ ReadTokenizer import_tokenizer(const fs::path& folder, ImportedIds ids, bool pai
   }
   if (path_exists(folder / "vocab.json") && path_exists(folder / "merges.txt")) {
     const std::string text = joined_json(folder);
-    return read_imported(text, parse_json(text, where), ids, pairs,
+    return read_imported(text, parse_json(text, where), ids, role,
                          (folder / "vocab.json").string());
   }
   throw Error(

@@ -11,6 +11,11 @@ HEED_BEGIN
 
 namespace {
 
+/// The column of the other program's matrix that column c of heed's becomes (MappedTensor::channels).
+std::int64_t foreign_column(const MappedTensor& part, std::int64_t c, std::int64_t columns) {
+  return c % part.channels * (columns / part.channels) + c / part.channels;
+}
+
 /// Rows [first, first + rows) of a matrix or a vector, as the part describes.
 Array computed(const MappedTensor& part, const Array& all) {
   const Shape& shape = all.shape();
@@ -23,8 +28,11 @@ Array computed(const MappedTensor& part, const Array& all) {
   const bool vector = shape.rank() == 1;
   Array out(vector ? Shape{rows} : part.transposed ? Shape{columns, rows} : Shape{rows, columns});
   for (std::int64_t r = 0; r < rows; ++r) {
-    for (std::int64_t c = 0; c < columns; ++c)
-      out.data()[part.transposed ? c * rows + r : r * columns + c] = factor * from[r * columns + c];
+    for (std::int64_t c = 0; c < columns; ++c) {
+      const std::int64_t to = foreign_column(part, c, columns);
+      out.data()[part.transposed ? to * rows + r : r * columns + to] =
+          factor * from[r * columns + c];
+    }
   }
   return out;
 }
@@ -68,8 +76,8 @@ ForeignTensors::ForeignTensors(std::span<const MappedTensor> parts,
     if (found == own.end()) fail("[exchange] the model has no tensor {}", part.own);
     unused.erase(part.own);
     const Array& values = found->tensor.value();
-    const bool unchanged =
-        part.first == 0 && part.rows == 0 && !part.transposed && part.factor == 1;
+    const bool unchanged = part.first == 0 && part.rows == 0 && part.channels == 1 &&
+                           !part.transposed && part.factor == 1;
     add(part, unchanged ? values : computed_.emplace_back(computed(part, values)));
   }
   if (!unused.empty()) fail("[exchange] {} is in no part", *unused.begin());
@@ -90,12 +98,17 @@ void set_part(const MappedTensor& part, std::span<const NamedTensor> own, const 
     throw Error(Exit::bad_input, "{}: {} is {}; expected numbers with fractions of shape [{}]",
                 where, part.foreign, foreign.description(), fmt::join(shape, ", "));
   const auto size = static_cast<std::size_t>(to.rows * to.columns);
-  if (vector || !part.transposed) return copy_values(foreign, {to.values(), size});
-  std::vector<real> turned(size);
-  copy_values(foreign, turned);
-  for (std::int64_t r = 0; r < to.rows; ++r)
-    for (std::int64_t c = 0; c < to.columns; ++c)
-      to.values()[r * to.columns + c] = turned[static_cast<std::size_t>(c * to.rows + r)];
+  if (vector || (!part.transposed && part.channels == 1))
+    return copy_values(foreign, {to.values(), size});
+  std::vector<real> theirs(size);
+  copy_values(foreign, theirs);
+  for (std::int64_t r = 0; r < to.rows; ++r) {
+    for (std::int64_t c = 0; c < to.columns; ++c) {
+      const std::int64_t from = foreign_column(part, c, to.columns);
+      to.values()[r * to.columns + c] = theirs[static_cast<std::size_t>(
+          part.transposed ? from * to.rows + r : r * to.columns + from)];
+    }
+  }
 }
 
 void zero_part(const MappedTensor& part, std::span<const NamedTensor> own) {

@@ -16,9 +16,12 @@ HEED_BEGIN
 /// A tensor `foreign` of another program: rows of one of heed's tensors, or a constant.
 struct MappedTensor {
   std::string foreign;
-  std::string own = {};                  ///< name of heed's tensor; empty: `constant`
-  std::int64_t first = 0;                ///< first row (of a vector: first element)
-  std::int64_t rows = 0;                 ///< number of rows; 0: all
+  std::string own = {};    ///< name of heed's tensor; empty: `constant`
+  std::int64_t first = 0;  ///< first row (of a vector: first element)
+  std::int64_t rows = 0;   ///< number of rows; 0: all
+  /// The columns, in the order of a matrix [columns / channels, channels], are reordered to that of
+  /// its transpose: pixels with channels become channels of pixels.
+  std::int64_t channels = 1;
   bool transposed = false;               ///< [rows, columns] becomes [columns, rows]
   double factor = 1;                     ///< multiplies every element
   std::vector<std::int64_t> shape = {};  ///< shape in the other program, if it differs

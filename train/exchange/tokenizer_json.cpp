@@ -227,15 +227,32 @@ Json added_token(const Tokenizer& tokenizer, std::int32_t id, bool special) {
           {"special", special}};
 }
 
-Json end_token_processor() {
-  const Json sequence{{"Sequence", {{"id", "A"}, {"type_id", 0}}}},
-      end{{"SpecialToken", {{"id", "</s>"}, {"type_id", 0}}}},
-      second{{"Sequence", {{"id", "B"}, {"type_id", 0}}}};
+/// Adds special tokens to a text or a pair of texts.
+Json processor_of(const TokenizerJsonOptions& options) {
+  if (!options.start_token && !options.end_token) return nullptr;
+  const auto token = [](const char* name, int type) -> Json {
+    return {{"SpecialToken", {{"id", name}, {"type_id", type}}}};
+  };
+  const auto text = [](const char* name, int type) -> Json {
+    return {{"Sequence", {{"id", name}, {"type_id", type}}}};
+  };
+  Json single = Json::array(), pair = Json::array(), specials = Json::object();
+  if (options.start_token) {
+    single = {token("<s>", 0), text("A", 0), token("</s>", 0)};
+    pair = {token("<s>", 0), text("A", 0), token("</s>", 0), text("B", 1), token("</s>", 1)};
+  } else {
+    single = {text("A", 0), token("</s>", 0)};
+    pair = {text("A", 0), text("B", 0), token("</s>", 0)};
+  }
+  const auto add_special = [&](const char* name, std::int32_t id) {
+    specials[name] = {{"id", name}, {"ids", {id}}, {"tokens", {name}}};
+  };
+  if (options.start_token) add_special("<s>", Tokenizer::bos);
+  add_special("</s>", Tokenizer::eos);
   return {{"type", "TemplateProcessing"},
-          {"single", {sequence, end}},
-          {"pair", {sequence, second, end}},
-          {"special_tokens",
-           {{"</s>", {{"id", "</s>"}, {"ids", {Tokenizer::eos}}, {"tokens", {"</s>"}}}}}}};
+          {"single", single},
+          {"pair", pair},
+          {"special_tokens", specials}};
 }
 
 }  // namespace
@@ -259,7 +276,7 @@ Json tokenizer_json(const Tokenizer& tokenizer, const TokenizerJsonOptions& opti
                              ? Json(nullptr)
                              : Json{{"type", "Sequence"}, {"normalizers", pipeline.normalisers}}},
           {"pre_tokenizer", pipeline.pre_tokenizer},
-          {"post_processor", options.end_token ? end_token_processor() : Json(nullptr)},
+          {"post_processor", processor_of(options)},
           {"decoder", pipeline.decoder},
           {"model", pipeline.model}};
 }
@@ -272,6 +289,7 @@ Json tokenizer_config_json(const Tokenizer& tokenizer, std::int64_t max_length) 
     if (id >= 0) config[key] = tokenizer.piece(id);
   }
   config["clean_up_tokenization_spaces"] = false;
+  if (const auto mask = tokenizer.special("<mask>")) config["mask_token"] = tokenizer.piece(*mask);
   if (max_length > 0) config["model_max_length"] = max_length;
   return config;
 }

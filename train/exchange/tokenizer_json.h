@@ -8,11 +8,13 @@ namespace heed {
 
 struct TokenizerJsonOptions {
   bool end_token = false;  ///< </s> follows each text, as in the sources of encoder-decoder models
-  bool lowercase = false;  ///< texts are converted to lower case first (data.lowercase)
+  bool start_token = false;  ///< <s> precedes the texts, and </s> follows each, as in BERT
+  bool lowercase = false;    ///< texts are converted to lower case first (data.lowercase)
 };
 
-/// tokenizer.json of a tokenizer that heed made (imported ones contain theirs). The ids of a text equal those of Tokenizer::encode, except for texts that contain
-/// the name of a special piece, such as "</s>", which becomes its id.
+/// tokenizer.json of a tokenizer that heed made (imported ones contain theirs). The ids of a text equal
+/// those of Tokenizer::encode, except for texts that contain the name of a special piece, such as
+/// "</s>", which becomes its id.
 nlohmann::ordered_json tokenizer_json(const Tokenizer& tokenizer,
                                       const TokenizerJsonOptions& options);
 
