@@ -62,7 +62,7 @@ def cases(lines):
     llama = byte_level(lines, llama=True, specials=("<s>", "</s>"), start="<s>")
     qwen = byte_level(lines, llama=True, normalizer=normalizers.NFC())
     pairs = byte_level(lines, specials=("<pad>", "</s>", "<s>"), end="</s>")
-    size = len(gpt.get_vocab())
+    size = max(len(each.get_vocab()) for each in (gpt, llama, qwen, pairs)) + 3  # ids without a piece
     small = {"hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2, "num_attention_heads": 4,
              "max_position_embeddings": 96, "tie_word_embeddings": True, "vocab_size": size}
     bart = {"vocab_size": size, "d_model": 32, "encoder_layers": 2, "decoder_layers": 3, "encoder_attention_heads": 4,
@@ -71,18 +71,22 @@ def cases(lines):
     gpt2 = transformers.GPT2Config(n_embd=32, n_layer=2, n_head=4, n_positions=96, vocab_size=size, bos_token_id=0, eos_token_id=0)
     llama_config = transformers.LlamaConfig(**small, attention_bias=True, mlp_bias=True, num_key_value_heads=2,
                                             bos_token_id=0, eos_token_id=1, rope_theta=50000.0)
-    plain = transformers.LlamaConfig(**small, bos_token_id=0, eos_token_id=1)
+    plain = transformers.LlamaConfig(**small | {"tie_word_embeddings": False}, bos_token_id=0, eos_token_id=1)
+    t5 = transformers.T5Config(vocab_size=size, d_model=32, d_kv=8, d_ff=48, num_layers=2, num_decoder_layers=3, num_heads=4,
+                               feed_forward_proj="gated-gelu", tie_word_embeddings=False, pad_token_id=0, eos_token_id=1,
+                               decoder_start_token_id=2)
     return {
         "gpt2": (gpt, transformers.GPT2LMHeadModel, gpt2, {}, torch.float32),
         "gpt2-shards-bfloat16": (gpt, transformers.GPT2LMHeadModel, gpt2, {"max_shard_size": "40KB"}, torch.bfloat16),
         "llama-biases": (llama, transformers.LlamaForCausalLM, llama_config, {}, torch.float32),
-        "llama-float16": (llama, transformers.LlamaForCausalLM, plain, {}, torch.float16),
+        "llama-untied-float16": (llama, transformers.LlamaForCausalLM, plain, {}, torch.float16),
         "mistral": (qwen, transformers.MistralForCausalLM, transformers.MistralConfig(
             **small, num_key_value_heads=1, sliding_window=None, bos_token_id=0, eos_token_id=0), {}, torch.float32),
         "qwen2": (qwen, transformers.Qwen2ForCausalLM, transformers.Qwen2Config(
             **small, num_key_value_heads=2, bos_token_id=0, eos_token_id=0), {}, torch.float32),
         "marian": (pairs, transformers.MarianMTModel, transformers.MarianConfig(**bart, scale_embedding=True,
                                                                                 activation_function="swish"), {}, torch.float32),
+        "t5": (pairs, transformers.T5ForConditionalGeneration, t5, {}, torch.float32),
         "blenderbot": (pairs, transformers.BlenderbotForConditionalGeneration, transformers.BlenderbotConfig(**bart), {},
                        torch.float32)}
 

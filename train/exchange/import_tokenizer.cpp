@@ -300,7 +300,7 @@ std::string joined_json(const fs::path& folder) {
 }
 
 ReadTokenizer read_imported(const std::string& text, const ImportJson& json, ImportedIds ids,
-                            bool pairs, const std::string& where) {
+                            TextRole role, const std::string& where) {
   check_around(json, ids, role, where);
   for (const ImportJson& token : value_at(json, "/added_tokens")) {
     const ImportJson name = value_at(token, "/content"), id = value_at(token, "/id");
