@@ -42,9 +42,9 @@ struct DerivedFrom {
 void write_derived_run(const DerivedRun& run, const DerivedFrom& original, const Config& config,
                        const nlohmann::json& record,
                        const std::function<void(FileWriter&)>& write_model);
-/// Imports the folder `run.from` of the library transformers (import_huggingface) as a run, and reports
-/// it (import.cpp).
-void import_run(const DerivedRun& run, bool json);
+/// Imports the folder `run.from` of the library transformers (import_huggingface) as a run. Returns its
+/// record: {"kind": "imported", "from": …, "class": "GPT2LMHeadModel", …} (import.cpp).
+nlohmann::json import_run(const DerivedRun& run);
 
 /// The record of the new run: {"kind": "pruned", "from": "runs/a", "weights": …}.
 nlohmann::json record_of(const DerivedRun& run, const TrainedModel& original,

@@ -52,6 +52,13 @@ ImportJson own_config(const ImportClass& about, ImportJson& foreign, const std::
     own["model"]["scale_embeddings"] = false;
     own["model"]["output_bias"] = false;
   }
+  // Lines must fit into the positions, with their special pieces; mlm may read two of them.
+  const ImportJson limit = own["model"].value("max_positions", ImportJson());
+  if (limit.is_number_integer() && limit > 5) {
+    const auto positions = limit.get<std::int64_t>();
+    own["data"]["max_length"] =
+        std::min<std::int64_t>(128, own["task"] == "mlm" ? (positions - 3) / 2 : positions - 1);
+  }
   return own;
 }
 
@@ -103,7 +110,17 @@ fs::path plain_file(const fs::path& folder, const std::string& name) {
       name.find('\0') != std::string::npos)
     throw Error(Exit::bad_input, "{}: \"{}\" is no name of a file in this folder", folder.string(),
                 shown(name, 100));
-  open_regular(path, O_RDONLY);  // refuses links
+  std::error_code ignored;
+  const fs::file_type type = fs::symlink_status(path, ignored).type();
+  if (type == fs::file_type::not_found)
+    throw Error(Exit::bad_input, "{}: no such file", path.string());
+  if (type == fs::file_type::symlink)
+    throw Error(
+        Exit::bad_input,
+        "{}: a link, which heed does not follow, because the folder may come from elsewhere: "
+        "copy the folder with cp -rL",
+        path.string());
+  open_regular(path, O_RDONLY);  // refuses pipes and devices
   return path;
 }
 

@@ -127,6 +127,7 @@ ImportClass gpt2_class() {
           [](ImportJson& foreign, ImportJson& own, const std::string& where) {
             own["model"]["activation"] = own_activation(foreign["activation_function"], where);
             rename_activation(foreign["activation_function"]);
+            own["model"]["max_positions"] = foreign["n_positions"];
             ImportJson& inner = foreign["n_inner"];
             if (inner.is_null() && foreign["n_embd"].is_number_unsigned())
               inner = 4 * foreign["n_embd"].get<std::uint64_t>();
