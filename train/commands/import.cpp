@@ -23,13 +23,19 @@ struct ImportCommand : NewRunArguments {
 int import_command(const ImportCommand& options) {
   const DerivedRun run{options.folder, {options.to}, options.overwrite, options.command};
   check_destination(run);
-  import_run(run, options.json);
+  const nlohmann::json record = import_run(run);
+  const std::string name = record.at("class"), task = record.at("task");
+  report_derived_run(run, record,
+                     fmt::format("{}: task {}, {} parameters, {} tokens\n", name, task,
+                                 record.at("parameters").get<std::int64_t>(),
+                                 record.at("tokens").get<std::int64_t>()),
+                     options.json);
   return 0;
 }
 
 }  // namespace
 
-void import_run(const DerivedRun& run, bool json) {
+nlohmann::json import_run(const DerivedRun& run) {
   const ImportedModel imported = import_huggingface(without_last_slash(run.from));
   const Parameters state = imported.model->state();
   std::int64_t parameters = 0;
@@ -37,15 +43,13 @@ void import_run(const DerivedRun& run, bool json) {
   const nlohmann::json record{{"kind", "imported"},
                               {"from", run.from},
                               {"class", imported.architecture},
-                              {"parameters", parameters}};
+                              {"task", name_of(imported.config.task)},
+                              {"parameters", parameters},
+                              {"tokens", imported.tokenizers.target->size()}};
   write_derived_run(run, {0, imported.tokenizers}, imported.config, record, [&](FileWriter& file) {
     write_safetensors(file, tensor_views(state), {{"format", "pt"}});
   });
-  report_derived_run(
-      run, record,
-      fmt::format("{}: task {}, {} parameters, {} tokens\n", imported.architecture,
-                  name_of(imported.config.task), parameters, imported.tokenizers.target->size()),
-      json);
+  return record;
 }
 
 void add_import(CommandLine& line) {

@@ -13,6 +13,7 @@
 #include "train/loop/rank_start.h"
 #include "train/run/run_lock.h"
 #include "train/run/run_record.h"
+#include "train/terminal/run_log.h"
 
 namespace heed {
 
@@ -50,7 +51,8 @@ void import_initial_weights(Config& config, const TrainCommand& options, const W
   const std::string to = without_last_slash(folder_of(options, config).path.string()) + "-init";
   const DerivedRun run{from, {to}, options.overwrite, options.command};
   check_destination(run);
-  import_run(run, false);
+  import_run(run);
+  print_message(fmt::format("model.init_from: {} is imported into {}", from, to));
   config.train.init_from = to;
 }
 
