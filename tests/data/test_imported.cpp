@@ -147,8 +147,8 @@ BOOST_AUTO_TEST_CASE(values_that_heed_does_not_honour_are_refused_by_name) {
 }
 
 BOOST_AUTO_TEST_CASE(a_pattern_that_takes_too_many_steps_ends_with_an_error) {
-  const Regex slow("(a+)+b", "t.json");
-  const std::string text(60, 'a');
+  const Regex slow("(a|aa)+[bd]", "t.json");
+  const std::string text = std::string(60, 'a') + "c";
   BOOST_CHECK_EXCEPTION(slow.each_part(text, [](std::string_view, bool) {}), Error,
                         [](const Error& e) { return e.code == Exit::bad_input; });
 }
