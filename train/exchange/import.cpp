@@ -153,6 +153,13 @@ ImportedModel import_huggingface(const fs::path& folder) {
   if (read.tokenizer->size() != vocabulary)
     throw Error(Exit::bad_input, "{}: \"vocab_size\" is {}, but the tokenizer has {} pieces", where,
                 vocabulary, read.tokenizer->size());
+  const SpecialIds found = read.tokenizer->special_ids();
+  if (found.eos < 0 || (found.bos < 0 && role != TextRole::continued))
+    throw Error(
+        Exit::bad_input,
+        "{}: the ids that begin and end sequences (eos_token_id, decoder_start_token_id) are "
+        "missing",
+        where);
   own["tokenizer"]["kind"] = name_of(read.tokenizer->kind());
   own["data"]["lowercase"] = read.lowercase;
   own["model"]["init_from"] = fs::absolute(folder).lexically_normal().string();
