@@ -31,7 +31,7 @@ endif()
 include(${CMAKE_CURRENT_LIST_DIR}/heed-targets.cmake)
 include(${CMAKE_CURRENT_LIST_DIR}/heed_add_plugin.cmake)
 # heed::data and the packages that only this library needs.
-heed_find_modules(missing SENTENCEPIECE=sentencepiece PNG=libpng TURBOJPEG=libturbojpeg)
+heed_find_modules(missing SENTENCEPIECE=sentencepiece PCRE2=libpcre2-8 PNG=libpng TURBOJPEG=libturbojpeg)
 if(NOT missing)
   include(${CMAKE_CURRENT_LIST_DIR}/heed-data-targets.cmake)
   set(heed_data_FOUND TRUE)
@@ -125,7 +125,7 @@ set(CPACK_DEBIAN_LIBRARY_PACKAGE_NAME libheed-dev)
 set(CPACK_DEBIAN_LIBRARY_PACKAGE_SECTION libdevel)
 set(CPACK_DEBIAN_LIBRARY_PACKAGE_DEPENDS "g++, pkg-config, libopenblas-dev, libhwy-dev, libfmt-dev, \
 nlohmann-json3-dev, zlib1g-dev, libssl-dev")
-set(CPACK_DEBIAN_LIBRARY_PACKAGE_SUGGESTS "heed, cmake, libboost-test-dev, libsentencepiece-dev, libpng-dev, \
+set(CPACK_DEBIAN_LIBRARY_PACKAGE_SUGGESTS "heed, cmake, libboost-test-dev, libsentencepiece-dev, libpcre2-dev, libpng-dev, \
 libturbojpeg0-dev")
 set(CPACK_COMPONENT_LIBRARY_DESCRIPTION "Autograd, layers and a gradient checker in C++20 (headers and static libraries)")
 foreach(name IN LISTS HEED_MPI)

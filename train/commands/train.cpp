@@ -6,11 +6,14 @@
 
 #include "autograd/base/error.h"
 #include "train/commands/command_line.h"
+#include "train/commands/derived_run.h"
 #include "train/commands/training.h"
 #include "train/distributed/agreement.h"
+#include "train/exchange/import.h"
 #include "train/loop/rank_start.h"
 #include "train/run/run_lock.h"
 #include "train/run/run_record.h"
+#include "train/terminal/run_log.h"
 
 namespace heed {
 
@@ -35,6 +38,24 @@ void check_free(const RunFolder& run, bool overwrite) {
   overwrite ? refuse_foreign_folder(run) : refuse_existing_run(run);
 }
 
+/// If model.init_from is a folder of transformers, imports it as a run beside the new one, which then
+/// has its place.
+void import_initial_weights(Config& config, const TrainCommand& options, const World* world) {
+  const std::string from = config.train.init_from;
+  if (from.empty() || !is_huggingface_folder(from)) return;
+  if (world != nullptr)
+    throw Error(Exit::usage,
+                "model.init_from: {} is a folder of transformers; for several processes, import it "
+                "first: heed import {} --run RUN",
+                from, from);
+  const std::string to = without_last_slash(folder_of(options, config).path.string()) + "-init";
+  const DerivedRun run{from, {to}, options.overwrite, options.command};
+  check_destination(run);
+  import_run(run);
+  print_message(fmt::format("model.init_from: {} is imported into {}", from, to));
+  config.train.init_from = to;
+}
+
 int train_command(const TrainCommand& options) {
   std::signal(SIGUSR1, SIG_IGN);  // ignored until the trainer can save a checkpoint
   World* const world = process_world("train");
@@ -52,7 +73,10 @@ int train_command(const TrainCommand& options) {
                   options.config);
     }
     Config found = read_config(options.config, options.overrides);
-    if (is_first(world)) check_free(folder_of(options, found), options.overwrite);
+    if (is_first(world)) {
+      check_free(folder_of(options, found), options.overwrite);
+      import_initial_weights(found, options, world);
+    }
     return found;
   });
   if (!is_first(world)) return follow(*world, config);

@@ -193,11 +193,12 @@ void add_data(Table& table) {
 
 void add_tokenizer(Table& table) {
   const std::string file = "a file", kind = "tokenizer.kind", shared = "tokenizer.shared";
-  const std::vector<std::string> with_file{"sentencepiece", "char", "word"};
+  const std::vector<std::string> with_file{"sentencepiece", "char", "word", "imported"};
   add(table,
       {
           row(HEED_KEY(tokenizer.kind),
-              "What a token is: a learned piece of a word, a character, a byte, or a word."),
+              "What a token is: a learned piece of a word, a character, a byte, or a word; imported: a "
+              "piece of a word in the vocabulary of a run that heed import made."),
           row(HEED_KEY(tokenizer.algorithm),
               "How pieces are learned: by a unigram language model or by byte-pair encoding.")
               .only(kind, {"sentencepiece"}),

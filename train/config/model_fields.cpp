@@ -175,7 +175,7 @@ void add_model(Table& table) {
           row("model.init_from", HEED_MEMBER(train.init_from),
               "A run whose tokenizer this run uses, and whose weights initialise all tensors with "
               "the same names. If the two runs have different labels, the output projection is "
-              "initialised as in a new run.")
+              "initialised as in a new run. A folder of the library transformers is first imported.")
               .in_words("a run folder"),
           row("model.freeze", HEED_MEMBER(train.freeze),
               "Names of the parameters that training does not change (heed show lists the names); "

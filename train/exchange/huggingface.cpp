@@ -51,7 +51,8 @@ std::vector<std::pair<std::string, std::vector<Requirement>>> huggingface_requir
   return all;
 }
 
-HuggingFaceModel huggingface_model(const Config& config, const VocabularySizes& vocabulary) {
+HuggingFaceModel huggingface_model(const Config& config, const VocabularySizes& vocabulary,
+                                   const SpecialIds& ids) {
   nlohmann::json values = config_json(config);
   // As many key heads as query heads is written as 0 in the requirements.
   nlohmann::json& kv_heads = values["model"]["attention"]["kv_heads"];
@@ -59,7 +60,7 @@ HuggingFaceModel huggingface_model(const Config& config, const VocabularySizes& 
   std::string why;
   for (const ModelClass& candidate : model_classes()) {
     if (candidate.architecture != info_of(config.task).architecture) continue;
-    const ModelSource source{config, *config.model, vocabulary};
+    const ModelSource source{config, *config.model, vocabulary, ids};
     std::vector<std::string> found = obstacles(candidate, values);
     if (candidate.obstacle != nullptr) found.push_back(candidate.obstacle(source));
     std::erase(found, "");

@@ -38,7 +38,7 @@ HuggingFaceModel encoder_decoder(const ModelSource& source, const char* architec
   HuggingFaceModel out{
       architecture, common_config(source, architecture, type), common_generation(source), {}};
   out.config.update({{"is_encoder_decoder", true},
-                     {"decoder_start_token_id", Tokenizer::bos},
+                     {"decoder_start_token_id", source.ids.bos},
                      {"forced_eos_token_id", nullptr},
                      {"d_model", o.d_model},
                      {"encoder_layers", o.encoder_layers},
@@ -56,7 +56,7 @@ HuggingFaceModel encoder_decoder(const ModelSource& source, const char* architec
                      {"tie_word_embeddings", true}});
   out.generation_config.update(
       {{"max_new_tokens", std::min(source.config.decode.max_length, o.max_positions)},
-       {"decoder_start_token_id", Tokenizer::bos},
+       {"decoder_start_token_id", source.ids.bos},
        {"forced_eos_token_id", nullptr},
        {"encoder_no_repeat_ngram_size", 0}});
   out.parts.push_back({.foreign = "model.shared.weight", .own = "embedding.weight"});

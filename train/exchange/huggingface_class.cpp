@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "data/tokenizers/tokenizer.h"
 #include "nn/layers/activations.h"
 #include "nn/layers/positions.h"
 #include "nn/options.h"
@@ -60,23 +59,38 @@ std::string activation_name(const ModelOptions& o) {
   return std::string(found->second);
 }
 
+namespace {
+
+/// null for a piece that the vocabulary lacks.
+Json id_or_null(std::int32_t id) { return id < 0 ? Json(nullptr) : Json(id); }
+
+/// The pieces that heed's search excludes.
+Json suppressed(const SpecialIds& ids) {
+  Json all = Json::array();
+  for (const std::int32_t id : {ids.unk, ids.bos})
+    if (id >= 0 && id != ids.eos) all.push_back(id);
+  return all;
+}
+
+}  // namespace
+
 Json common_config(const ModelSource& source, const char* architecture, const char* type) {
   return {{"architectures", {architecture}},
           {"model_type", type},
           {"dtype", "float32"},
           {"torch_dtype", "float32"},
           {"vocab_size", source.vocabulary.target},
-          {"bos_token_id", Tokenizer::bos},
-          {"eos_token_id", Tokenizer::eos},
-          {"pad_token_id", Tokenizer::eos},  // masks say which tokens are read
+          {"bos_token_id", id_or_null(source.ids.bos)},
+          {"eos_token_id", id_or_null(source.ids.eos)},
+          {"pad_token_id", id_or_null(source.ids.eos)},  // masks say which tokens are read
           {"use_cache", true}};
 }
 
 Json common_generation(const ModelSource& source) {
-  return {{"bos_token_id", Tokenizer::bos},
-          {"eos_token_id", Tokenizer::eos},
-          {"pad_token_id", Tokenizer::eos},
-          {"suppress_tokens", {Tokenizer::unk, Tokenizer::bos}},
+  return {{"bos_token_id", id_or_null(source.ids.bos)},
+          {"eos_token_id", id_or_null(source.ids.eos)},
+          {"pad_token_id", id_or_null(source.ids.eos)},
+          {"suppress_tokens", suppressed(source.ids)},
           {"do_sample", false},
           {"num_beams", 1},
           {"repetition_penalty", source.config.decode.repetition_penalty},

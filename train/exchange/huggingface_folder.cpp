@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "autograd/base/error.h"
+#include "data/tokenizers/imported.h"
 #include "nn/options.h"
 #include "train/exchange/export.h"
 #include "train/exchange/huggingface.h"
@@ -15,7 +16,8 @@ namespace {
 namespace fs = std::filesystem;
 
 HuggingFaceModel described(const ExportedModel& exported) {
-  return huggingface_model(exported.config, sizes_of(exported.tokenizers));
+  return huggingface_model(exported.config, sizes_of(exported.tokenizers),
+                           exported.tokenizers.target->special_ids());
 }
 
 void write_json(const fs::path& path, const nlohmann::ordered_json& json) {
@@ -54,7 +56,10 @@ void write_tokenizer(const ExportedModel& exported, const fs::path& folder) {
       .start_token = architecture == Architecture::encoder_of_tokens ||
                      architecture == Architecture::encoder_of_sequences,
       .lowercase = config.data.lowercase};
-  write_json(folder / "tokenizer.json", tokenizer_json(tokenizer, options));
+  if (tokenizer.kind() == TokenizerKind::imported)
+    write_file_durably(folder / "tokenizer.json", json_of_imported(tokenizer.content()));
+  else
+    write_json(folder / "tokenizer.json", tokenizer_json(tokenizer, options));
   write_json(folder / "tokenizer_config.json",
              tokenizer_config_json(tokenizer, architecture == Architecture::decoder
                                                   ? config.model->context

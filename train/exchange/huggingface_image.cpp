@@ -106,7 +106,7 @@ HuggingFaceModel swin(const ModelSource& source) {
     stage.d_model <<= s;
     stage.heads <<= s;
     stage.d_ff <<= s;
-    const ModelSource narrowed{source.config, stage, source.vocabulary};
+    const ModelSource narrowed{source.config, stage, source.vocabulary, source.ids};
     const std::string own = fmt::format("encoder.stages.{}.", s);
     if (s > 0) {
       const std::string merge = fmt::format("swin.encoder.layers.{}.downsample.", s - 1);

@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include "data/tokenizers/tokenizer.h"
 #include "nn/layers/activations.h"
 #include "nn/options.h"
 #include "train/exchange/huggingface_class.h"
@@ -54,7 +53,7 @@ HuggingFaceModel t5(const ModelSource& source) {
                        common_generation(source),
                        {}};
   out.config.update({{"is_encoder_decoder", true},
-                     {"decoder_start_token_id", Tokenizer::bos},
+                     {"decoder_start_token_id", source.ids.bos},
                      {"d_model", o.d_model},
                      {"d_kv", o.d_model / o.heads},
                      {"d_ff", o.d_ff},
@@ -69,7 +68,7 @@ HuggingFaceModel t5(const ModelSource& source) {
                      {"scale_decoder_outputs", false},
                      {"tie_word_embeddings", false}});
   out.generation_config.update({{"max_new_tokens", source.config.decode.max_length},
-                                {"decoder_start_token_id", Tokenizer::bos},
+                                {"decoder_start_token_id", source.ids.bos},
                                 {"forced_eos_token_id", nullptr}});
   const char* const embeddings = "embedding.weight";
   out.parts.push_back(

@@ -51,4 +51,15 @@ class ForeignTensors {
   std::vector<TensorView> views_;
 };
 
+/// The inverse for one part: copies a tensor of another program, of any floating-point type, into the
+/// part's rows of heed's tensor; its factor must be 1. `where`, the file, begins messages. Throws
+/// Error(bad_input) if the shape or the type does not fit.
+void set_part(const MappedTensor& part, std::span<const NamedTensor> own, const TensorView& foreign,
+              const std::string& where);
+/// Sets the part's rows to zero.
+void zero_part(const MappedTensor& part, std::span<const NamedTensor> own);
+/// Whether a tensor of another program has the values of the part.
+bool equals_part(const MappedTensor& part, std::span<const NamedTensor> own,
+                 const TensorView& foreign);
+
 HEED_END

@@ -12,8 +12,9 @@ struct TokenizerJsonOptions {
   bool lowercase = false;    ///< texts are converted to lower case first (data.lowercase)
 };
 
-/// tokenizer.json. The ids of a text equal those of Tokenizer::encode, except for texts that contain
-/// the name of a special piece, such as "</s>", which becomes its id.
+/// tokenizer.json of a tokenizer that heed made (imported ones contain theirs). The ids of a text equal
+/// those of Tokenizer::encode, except for texts that contain the name of a special piece, such as
+/// "</s>", which becomes its id.
 nlohmann::ordered_json tokenizer_json(const Tokenizer& tokenizer,
                                       const TokenizerJsonOptions& options);
 

@@ -41,10 +41,10 @@ void refuse_itself(const RunFolder& run, const std::string& other, const char* k
     throw Error(Exit::usage, fmt::format("{}: {} is the folder of the run itself", key, other));
 }
 
-/// Throws Error(usage) if the newest checkpoint is that of a pruned or quantised copy of a run.
+/// Throws Error(usage) if the newest checkpoint is that of a pruned, quantised or imported model.
 void refuse_copy(const RunFolder& run, const nlohmann::json& state) {
   const std::string made = state.value("kind", "");
-  if (made != "pruned" && made != "quantised") return;
+  if (made != "pruned" && made != "quantised" && made != "imported") return;
   throw Error(
       Exit::usage,
       fmt::format("{} has no optimizer state: it is a {} copy of {}. To train it further: "

@@ -29,7 +29,8 @@ class Translations final : public Generator {
   Translations(const Task& task, const LoadedModel& trained, std::uint64_t seed)
       : task_(task),
         trained_(trained),
-        model_(trained.model, task.config().decode.precision),
+        model_(trained.model, task.config().decode.precision,
+               trained.tokenizers.target->special_ids()),
         seed_(seed) {}
 
   std::vector<std::string> lines(const std::vector<std::string>& input,
@@ -60,7 +61,7 @@ class Translations final : public Generator {
                   : tokenizer.encode(prepared(request.input[i]));
         if (ids.empty()) continue;
         Task::shorten(ids, task_.line_limit() - 1, number, "translated");  // leaves room for </s>
-        ids.push_back(Tokenizer::eos);
+        ids.push_back(tokenizer.special_ids().eos);
         source.source.push(ids);
       }
       line_of.push_back(i);
@@ -151,7 +152,8 @@ class Seq2SeqTask : public Task {
       options.sample = false;
     }
     const auto begin = std::chrono::steady_clock::now();
-    const FrozenModel frozen(trained.model, options.precision);
+    const FrozenModel frozen(trained.model, options.precision,
+                             trained.tokenizers.target->special_ids());
     std::int64_t cut = 0;
     for (const Hypothesis& h : translate(frozen, data, options, config_.seed, trained.workers())) {
       e.outputs.push_back(trained.tokenizers.target->decode(h.tokens));
@@ -274,8 +276,10 @@ class DenoiseTask final : public Seq2SeqTask {
                       const std::string& output) const override {
     const auto prepare = [&](const std::string& text) { return prepared(text); };
     std::vector<std::int32_t> ids = tokenizers.source->encode_with_specials(line, prepare);
-    ids.push_back(Tokenizer::eos);
     Dataset data;
+    data.source_ids = tokenizers.source->special_ids();
+    data.target_ids = tokenizers.target->special_ids();
+    ids.push_back(data.source_ids.eos);
     data.source.push(ids);
     data.target.push(tokenizers.target->encode_with_specials(output, prepare));
     Seq2SeqTask::check_evaluable(data, "input");

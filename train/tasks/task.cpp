@@ -42,10 +42,31 @@ std::unique_ptr<Task> make_task(const Config& config) {
   return Tasks::of(config.task)(config);
 }
 
+namespace {
+
+/// Throws Error(usage) if a vocabulary of another program lacks the special pieces that the task needs.
+void require_specials(const Config& config, const Tokenizers& tokenizers) {
+  const Architecture architecture = info_of(config.task).architecture;
+  for (const auto& tokenizer : {tokenizers.source, tokenizers.target}) {
+    const SpecialIds ids = tokenizer->special_ids();
+    if (ids.eos < 0 || (ids.bos < 0 && architecture != Architecture::decoder))
+      throw Error(Exit::usage,
+                  "task {}: the tokenizer has no pieces that begin and end its sequences",
+                  name_of(config.task));
+    if (config.data.cutoff > 0 && ids != SpecialIds{})
+      throw Error(Exit::usage,
+                  "data.cutoff: requires a tokenizer that heed made; the special ids of this one "
+                  "are not 0, 1 and 2");
+  }
+}
+
+}  // namespace
+
 ExperimentData Task::load(const Tokenizers* tokenizers) const {
   const Corpus corpus = read();
   ExperimentData data;
   data.tokenizers = tokenizers != nullptr ? *tokenizers : find_tokenizers(corpus.train);
+  require_specials(config_, data.tokenizers);
   data.train = encode(corpus.train, data.tokenizers, true);
   const auto evaluated = [&](const Split& split, const std::string& what) {
     Dataset encoded = split.empty() ? Dataset() : encode(split, data.tokenizers, false);
@@ -186,6 +207,7 @@ Dataset Task::encode_hidden(const Split& split, const Tokenizer& tokenizer, bool
   const Dataset lines =
       tokenize(split, tokenizer, tokenizer, {.keep_lines = false, .end_sources = false}, threads());
   Dataset data;
+  data.source_ids = data.target_ids = tokenizer.special_ids();
   for (std::int64_t i = 0; i < lines.size(); ++i) {
     const std::int64_t length = lines.source.length(i);
     const bool empty = length < min_length;
