@@ -1,5 +1,5 @@
 #pragma once
-/// What the classes of transformers have in common (internal to huggingface*.cpp).
+/// What the descriptions of models for other programs have in common (internal to train/exchange).
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -33,6 +33,10 @@ struct ModelClass {
 /// Each appends the classes of a family.
 void add_gpt_classes(std::vector<ModelClass>& classes);   // GPT-2, Llama
 void add_bart_classes(std::vector<ModelClass>& classes);  // Marian, Blenderbot
+
+/// "model.norm is post (it has pre)" for each requirement that the config does not meet.
+std::vector<std::string> obstacles(const std::vector<Requirement>& requirements,
+                                   const Config& config);
 
 /// Full attention with serial blocks, which all classes need, and `more`.
 std::vector<Requirement> with_common(std::vector<Requirement> more);

@@ -16,9 +16,13 @@ HEED_BEGIN
 /// A tensor `foreign` of another program: rows of one of heed's tensors, or a constant.
 struct MappedTensor {
   std::string foreign;
-  std::string own = {};                  ///< name of heed's tensor; empty: `constant`
-  std::int64_t first = 0;                ///< first row (of a vector: first element)
-  std::int64_t rows = 0;                 ///< number of rows; 0: all
+  std::string own = {};    ///< name of heed's tensor; empty: `constant`
+  std::int64_t first = 0;  ///< first row (of a vector: first element)
+  std::int64_t rows = 0;   ///< number of rows; 0: all
+  /// Groups of `group` rows are reordered: each, seen as a matrix [split, group / split], is
+  /// transposed. With the size of a head and split 2, row i and row i + size/2 of a head become
+  /// neighbours, as rotary positions of adjacent pairs need them; split size/2 is the inverse.
+  std::int64_t group = 0, split = 2;
   bool transposed = false;               ///< [rows, columns] becomes [columns, rows]
   double factor = 1;                     ///< multiplies every element
   std::vector<std::int64_t> shape = {};  ///< shape in the other program, if it differs

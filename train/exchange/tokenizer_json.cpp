@@ -1,7 +1,6 @@
 #include "train/exchange/tokenizer_json.h"
 
 #include <algorithm>
-#include <array>
 #include <numeric>
 #include <string>
 #include <unordered_map>
@@ -75,30 +74,12 @@ Pipeline words(const Tokenizer& tokenizer) {
            {"decoders", {join, {{"type", "Fuse"}}, replace(" \n", "\n"), replace("\n ", "\n")}}}};
 }
 
-std::string utf8(std::uint32_t code) {  // at most U+07FF
-  if (code < 0x80) return {static_cast<char>(code)};
-  return {static_cast<char>(0xC0u | code >> 6), static_cast<char>(0x80u | (code & 0x3Fu))};
-}
-
-/// The character that represents a byte in byte-level BPE (Radford et al. 2019): printable
-/// characters of Latin-1 represent themselves, all other bytes the characters from U+0100 on.
-std::array<std::string, 256> byte_characters() {
-  std::array<std::string, 256> all;
-  std::uint32_t next = 0x100;
-  for (std::uint32_t byte = 0; byte < 256; ++byte) {
-    const bool printable = (byte >= 0x21 && byte <= 0x7E) || (byte >= 0xA1 && byte != 0xAD);
-    all[byte] = utf8(printable ? byte : next++);
-  }
-  return all;
-}
-
 Pipeline raw_bytes(const Tokenizer& tokenizer) {
-  const std::array<std::string, 256> characters = byte_characters();
   Json vocabulary = Json::object();
   const std::int32_t first = tokenizer.first_ordinary();
   for (std::int32_t id = 0; id < tokenizer.size(); ++id) {
     const std::string piece = tokenizer.piece(id);
-    vocabulary[id < first ? piece : characters[static_cast<unsigned char>(piece[0])]] = id;
+    vocabulary[id < first ? piece : byte_character(static_cast<unsigned char>(piece[0]))] = id;
   }
   return {{},
           {{"type", "ByteLevel"},
@@ -254,6 +235,19 @@ Json end_token_processor() {
 }
 
 }  // namespace
+
+std::string byte_character(unsigned char byte) {
+  const auto printable = [](std::uint32_t b) {
+    return (b >= 0x21 && b <= 0x7E) || (b >= 0xA1 && b != 0xAD);
+  };
+  std::uint32_t code = byte;
+  if (!printable(byte)) {
+    code = 0x100;
+    for (std::uint32_t before = 0; before < byte; ++before) code += !printable(before);
+  }
+  if (code < 0x80) return {static_cast<char>(code)};
+  return {static_cast<char>(0xC0U | code >> 6), static_cast<char>(0x80U | (code & 0x3FU))};
+}
 
 Json tokenizer_json(const Tokenizer& tokenizer, const TokenizerJsonOptions& options) {
   Pipeline pipeline = pipeline_of(tokenizer);

@@ -1,6 +1,7 @@
 #pragma once
 /// Tokenizers in the format of the library tokenizers (github.com/huggingface/tokenizers), version 1.0.
 #include <nlohmann/json.hpp>
+#include <string>
 
 #include "data/tokenizers/tokenizer.h"
 
@@ -10,6 +11,10 @@ struct TokenizerJsonOptions {
   bool end_token = false;  ///< </s> follows each text, as in the sources of encoder-decoder models
   bool lowercase = false;  ///< texts are converted to lower case first (data.lowercase)
 };
+
+/// The character that represents a byte in byte-level BPE (Radford et al. 2019): printable
+/// characters of Latin-1 represent themselves, all other bytes the characters from U+0100 on.
+std::string byte_character(unsigned char byte);
 
 /// tokenizer.json. The ids of a text equal those of Tokenizer::encode, except for texts that contain
 /// the name of a special piece, such as "</s>", which becomes its id.
