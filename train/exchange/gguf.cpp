@@ -338,11 +338,12 @@ ExportFormat gguf_format() {
   return {"gguf",
           "a file for llama.cpp and what is built on it (GPT-2, StarCoder 2, GPT-NeoX, MPT, Llama)",
           ".gguf",
+          true,
           {"float32", "float16", "int8"},
           write_gguf,
           check_gguf,
           is_gguf_of_heed,
-          "npx --yes node-llama-cpp complete --model {}"};
+          "npx --yes node-llama-cpp complete --threads 1 --model {}"};
 }
 
 HEED_END

@@ -5,19 +5,17 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <cstring>
 #include <limits>
 #include <set>
 
 #include "autograd/base/error.h"
 #include "autograd/io/files.h"
 #include "autograd/io/message_text.h"
+#include "train/exchange/byte_cursor.h"
 
 namespace heed {
 
 namespace {
-
-static_assert(std::endian::native == std::endian::little, "numbers are written as in memory");
 
 constexpr std::string_view gguf_magic = "GGUF";
 constexpr std::uint32_t gguf_version = 3, gguf_array = 9;
@@ -28,93 +26,61 @@ constexpr std::int64_t gguf_block = 32;  // elements of a block of q8_0
 constexpr std::uint32_t gguf_value_types[] = {4, 6, 7, 8, 8, 6, 5, 0};
 constexpr std::size_t gguf_first_array = 4;  // index in GgufValue
 
-template <class T>
-void append_gguf_number(std::string& out, T value) {
-  out.append(reinterpret_cast<const char*>(&value), sizeof value);
-}
-
 void append_gguf_text(std::string& out, std::string_view text) {
-  append_gguf_number<std::uint64_t>(out, text.size());
+  append_number<std::uint64_t>(out, text.size());
   out += text;
 }
 
 void append_gguf_value(std::string& out, const GgufValue& value) {
-  if (value.index() >= gguf_first_array) append_gguf_number(out, gguf_array);
-  append_gguf_number(out, gguf_value_types[value.index()]);
+  if (value.index() >= gguf_first_array) append_number(out, gguf_array);
+  append_number(out, gguf_value_types[value.index()]);
   std::visit(
       [&](const auto& v) {
         using T = std::decay_t<decltype(v)>;
         if constexpr (std::is_same_v<T, std::string>) {
           append_gguf_text(out, v);
         } else if constexpr (std::is_arithmetic_v<T>) {
-          append_gguf_number(out, v);
+          append_number(out, v);
         } else {
-          append_gguf_number<std::uint64_t>(out, v.size());
+          append_number<std::uint64_t>(out, v.size());
           for (const auto& each : v) {
             if constexpr (std::is_same_v<T, std::vector<std::string>>)
               append_gguf_text(out, each);
             else
-              append_gguf_number(out, each);
+              append_number(out, each);
           }
         }
       },
       value);
 }
 
-/// Takes numbers and texts from the beginning of bytes. Throws Error(bad_input) at their end.
-class GgufCursor {
- public:
-  GgufCursor(std::string_view bytes, std::string name) : left_(bytes), name_(std::move(name)) {}
+std::string gguf_text(ByteCursor& from, std::string_view what) {
+  return std::string(from.take(from.number<std::uint64_t>(what), what));
+}
 
-  [[noreturn]] void fail(const std::string& what) const {
-    throw Error(Exit::bad_input, "{}: {}", name_, what);
-  }
-  std::string_view take(std::uint64_t size, std::string_view what) {
-    if (size > left_.size())
-      fail(fmt::format("{} has {} bytes, but only {} follow (truncated?)", what, size,
-                       left_.size()));
-    const std::string_view taken = left_.substr(0, size);
-    left_.remove_prefix(size);
-    return taken;
-  }
-  template <class T>
-  T number(std::string_view what) {
-    T value;
-    std::memcpy(&value, take(sizeof value, what).data(), sizeof value);
-    return value;
-  }
-  std::string text(std::string_view what) {
-    return std::string(take(number<std::uint64_t>(what), what));
-  }
-  /// A number of entries, each of which has at least `smallest` bytes.
-  std::uint64_t count(std::uint64_t smallest, std::string_view what) {
-    const auto n = number<std::uint64_t>(what);
-    if (n > left_.size() / smallest)
-      fail(fmt::format("{} entries in {}, but only {} bytes follow (truncated?)", n, what,
-                       left_.size()));
-    return n;
-  }
-  std::size_t left() const { return left_.size(); }
-
- private:
-  std::string_view left_;
-  std::string name_;
-};
+/// A number of entries, each of which has at least `smallest` bytes.
+std::uint64_t gguf_count(ByteCursor& from, std::uint64_t smallest, std::string_view what) {
+  const auto n = from.number<std::uint64_t>(what);
+  if (n > from.left() / smallest)
+    from.fail(fmt::format("{} entries in {}, but only {} bytes follow (truncated?)", n, what,
+                          from.left()));
+  return n;
+}
 
 template <class T>
-std::vector<T> gguf_numbers(GgufCursor& from, const std::string& key) {
-  std::vector<T> all(from.count(sizeof(T), key));
+std::vector<T> gguf_numbers(ByteCursor& from, const std::string& key) {
+  std::vector<T> all(gguf_count(from, sizeof(T), key));
   for (T& each : all) each = from.number<T>(key);
   return all;
 }
 
-GgufValue read_gguf_value(GgufCursor& from, const std::string& key) {
+GgufValue read_gguf_value(ByteCursor& from, const std::string& key) {
   auto type = from.number<std::uint32_t>(key);
   const bool array = type == gguf_array;
   if (array) type = from.number<std::uint32_t>(key);
   if (array && type == 8) {
-    std::vector<std::string> texts(from.count(sizeof(std::uint64_t), key));
-    for (std::string& each : texts) each = from.text(key);
+    std::vector<std::string> texts(gguf_count(from, sizeof(std::uint64_t), key));
+    for (std::string& each : texts) each = gguf_text(from, key);
     return texts;
   }
   if (array && type == 6) return gguf_numbers<float>(from, key);
@@ -123,7 +89,7 @@ GgufValue read_gguf_value(GgufCursor& from, const std::string& key) {
   if (!array && type == 4) return from.number<std::uint32_t>(key);
   if (!array && type == 6) return from.number<float>(key);
   if (!array && type == 7) return from.number<std::uint8_t>(key) != 0;
-  if (!array && type == 8) return from.text(key);
+  if (!array && type == 8) return gguf_text(from, key);
   from.fail(fmt::format("{} has the type {}{}, which heed does not read", key,
                         array ? "array of " : "", type));
 }
@@ -133,9 +99,9 @@ struct GgufEntry {
   std::uint64_t begin = 0, size = 0;
 };
 
-GgufEntry read_gguf_entry(GgufCursor& from) {
+GgufEntry read_gguf_entry(ByteCursor& from) {
   GgufEntry entry;
-  entry.tensor.name = from.text("the name of a tensor");
+  entry.tensor.name = gguf_text(from, "the name of a tensor");
   const std::string name = shown(entry.tensor.name, 200);
   const auto rank = from.number<std::uint32_t>(name);
   if (rank == 0 || rank > gguf_max_rank)
@@ -183,16 +149,16 @@ std::string gguf_encode(std::span<const float> values, GgufType type) {
     out.assign(reinterpret_cast<const char*>(values.data()), values.size_bytes());
   } else if (type == GgufType::f16) {
     out.reserve(2 * values.size());
-    for (const float v : values) append_gguf_number(out, to_float16(v));
+    for (const float v : values) append_number(out, to_float16(v));
   } else {
     for (std::size_t begin = 0; begin + gguf_block <= values.size(); begin += gguf_block) {
       const std::span<const float> part = values.subspan(begin, gguf_block);
       float largest = 0;
       for (const float v : part) largest = std::max(largest, std::fabs(v));
       const float factor = largest / 127, inverse = factor > 0 ? 1 / factor : 0;
-      append_gguf_number(out, to_float16(factor));
+      append_number(out, to_float16(factor));
       for (const float v : part)
-        append_gguf_number(out, static_cast<std::int8_t>(std::round(v * inverse)));
+        append_number(out, static_cast<std::int8_t>(std::round(v * inverse)));
     }
   }
   return out;
@@ -212,9 +178,9 @@ std::uint64_t gguf_size(GgufType type, std::span<const std::int64_t> shape) {
 
 std::string gguf_header(const GgufMetadata& metadata, std::span<const GgufTensor> tensors) {
   std::string out(gguf_magic);
-  append_gguf_number(out, gguf_version);
-  append_gguf_number<std::uint64_t>(out, tensors.size());
-  append_gguf_number<std::uint64_t>(out, metadata.size());
+  append_number(out, gguf_version);
+  append_number<std::uint64_t>(out, tensors.size());
+  append_number<std::uint64_t>(out, metadata.size());
   for (const auto& [key, value] : metadata) {
     append_gguf_text(out, key);
     append_gguf_value(out, value);
@@ -222,11 +188,11 @@ std::string gguf_header(const GgufMetadata& metadata, std::span<const GgufTensor
   std::uint64_t at = 0;
   for (const GgufTensor& tensor : tensors) {
     append_gguf_text(out, tensor.name);
-    append_gguf_number(out, static_cast<std::uint32_t>(tensor.shape.size()));
+    append_number(out, static_cast<std::uint32_t>(tensor.shape.size()));
     for (auto extent = tensor.shape.rbegin(); extent != tensor.shape.rend(); ++extent)
-      append_gguf_number(out, static_cast<std::uint64_t>(*extent));
-    append_gguf_number(out, static_cast<std::uint32_t>(tensor.type));
-    append_gguf_number(out, at);
+      append_number(out, static_cast<std::uint64_t>(*extent));
+    append_number(out, static_cast<std::uint32_t>(tensor.type));
+    append_number(out, at);
     at += gguf_aligned(gguf_size(tensor.type, tensor.shape));
   }
   out.resize(gguf_aligned(out.size()), '\0');
@@ -234,17 +200,17 @@ std::string gguf_header(const GgufMetadata& metadata, std::span<const GgufTensor
 }
 
 GgufFile GgufFile::parse(std::string_view bytes, const std::string& name) {
-  GgufCursor from(bytes, name);
+  ByteCursor from(bytes, name);
   if (from.take(gguf_magic.size(), "the name of the format") != gguf_magic)
     from.fail("does not begin with GGUF");
   if (const auto version = from.number<std::uint32_t>("the version"); version != gguf_version)
     from.fail(fmt::format("version {} of GGUF; heed reads version {}", version, gguf_version));
   GgufFile file;
-  const std::uint64_t tensors = from.count(24, "the list of tensors"),
-                      values = from.count(12, "the list of values");
+  const std::uint64_t tensors = gguf_count(from, 24, "the list of tensors"),
+                      values = gguf_count(from, 12, "the list of values");
   std::set<std::string> names;
   for (std::uint64_t i = 0; i < values; ++i) {
-    std::string key = from.text("the name of a value");
+    std::string key = gguf_text(from, "the name of a value");
     if (!names.insert(key).second) from.fail(shown(key, 200) + " occurs twice");
     GgufValue value = read_gguf_value(from, shown(key, 200));
     file.metadata.emplace_back(std::move(key), std::move(value));

@@ -53,6 +53,7 @@ ExportFormat huggingface_format() {
       "huggingface",
       "a folder for the Python library transformers (GPT-2, Llama, Marian, Blenderbot)",
       "",
+      false,
       {"float32"},
       write_folder,
       check_folder,

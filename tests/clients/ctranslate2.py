@@ -1,0 +1,75 @@
+"""Exports of `--to ctranslate2` in CTranslate2: the number of ids of lines, log-probabilities of given outputs and greedy
+outputs, beside heed's. An int8 export must score as CTranslate2's own int8 form of the float32 export does. A module of `run`.
+"""
+import json
+import pathlib
+
+import ctranslate2
+import tokenizers
+
+from clients.huggingface import heed
+
+VERSIONS = f"ctranslate2 {ctranslate2.__version__} tokenizers {tokenizers.__version__}"
+LIMIT = 2e-5
+LIMITS = {"decoder int8": 5e-2, "encoder-decoder int8": 5e-2}
+WORDS = ("--to", "ctranslate2")
+TOKENIZERS = ("char", "byte", "word", "unigram", "bpe")
+BLOCK = {"activation": ("relu", "gelu", "gelu_tanh", "silu", "tanh", "sigmoid", "swiglu", "geglu"), "norm_kind": ("layer", "rms"),
+         "final_norm": ("true", "false"), "scale_embeddings": ("true", "false"), "attention.kv_heads": ("0", "1", "2"),
+         "attention.scale": ("sqrt", "0.4"), "tie_embeddings": ("true", "false"), "tokenizer": TOKENIZERS}
+ROTARY = ("rotary", "rotary rotary_pairs=adjacent", "rotary rotary_base=500000")
+SMALL = {"scale_embeddings": ("true", "false"), "tokenizer": TOKENIZERS}
+CASES = {
+    "decoder": ("lm", {}, {"positions": ("learned", "sinusoidal", *ROTARY, "alibi", "none"), "norm": ("pre", "post"), **BLOCK},
+                WORDS),
+    "decoder of parallel blocks": ("lm", {"block": "parallel"}, {"positions": ("learned", "rotary", "alibi"), **BLOCK}, WORDS),
+    "encoder-decoder": ("seq2seq", {}, {"positions": ("learned", "sinusoidal", *ROTARY, "relative_t5", "none"),
+                                        "norm": ("pre", "post"), "tokenizer.shared": ("true", "false"), **BLOCK}, WORDS),
+    "decoder int8": ("lm", {}, SMALL, (*WORDS, "--int8")),
+    "encoder-decoder int8": ("seq2seq", {}, SMALL, (*WORDS, "--int8"))}
+
+
+def scores_of(model, sources, targets):
+    """The log-probability of each target: a sum, and a list of those of its tokens."""
+    if sources is None:
+        found = [model.score_batch([tokens])[0] for tokens in targets]  # one by one: without padding
+    else:
+        found = [model.score_batch([source], [target])[0] for source, target in zip(sources, targets)]
+    return [each.log_probs for each in found]
+
+
+def compare(program, lines_file, targets_file, run, export, name):
+    """The figures of one export."""
+    lines, targets = (pathlib.Path(f).read_text(encoding="utf-8").splitlines() for f in (lines_file, targets_file))
+    pairs = "encoder" in name
+    make = ctranslate2.Translator if pairs else ctranslate2.Generator
+    model = make(str(export), inter_threads=1, intra_threads=1)
+    source_tokenizer = tokenizers.Tokenizer.from_file(str(export / "tokenizer.json"))
+    second = export / "target_tokenizer.json"
+    tokenizer = tokenizers.Tokenizer.from_file(str(second)) if second.exists() else source_tokenizer
+    prompts = [source_tokenizer.encode(line).tokens for line in lines]
+    greedy = {"beam_size": 1, "disable_unk": True, "suppress_sequences": [["<s>"]]}
+    if pairs:
+        options = ("--source", lines_file, "--target", targets_file)
+        wanted = [tokenizer.encode(line, add_special_tokens=False).tokens for line in targets]
+        found = [model.translate_batch([p], max_decoding_length=24, **greedy)[0].hypotheses[0] for p in prompts]
+        ours = heed(program, "generate", run, "--input", lines_file, "decode.beam=1").splitlines()
+    else:
+        options = ("--target", lines_file)
+        wanted = [(tokenizer.encode("\n").tokens or ["</s>"]) + prompt for prompt in prompts]
+        found = [p + model.generate_batch([p], max_length=24, include_prompt_in_result=False, **greedy)[0].sequences[0]
+                 for p in prompts]
+        ours = [heed(program, "generate", run, "--prompt", line, "decode.beam=1").rstrip("\n") for line in lines]
+    texts = [tokenizer.decode(list(map(tokenizer.token_to_id, tokens))).rstrip("\n") for tokens in found]
+    scores = json.loads(heed(program, "score", run, *options, "--json"))
+    theirs = scores_of(model, prompts if pairs else None, wanted)
+    wrong = []
+    if "int8" in name:
+        heed(program, "export", run, *WORDS, "--output", f"{export}-f32", "--overwrite")
+        converted = make(f"{export}-f32", compute_type="int8", inter_threads=1, intra_threads=1)
+        wrong = [line for line, a, b in zip(lines, theirs, scores_of(converted, prompts if pairs else None, wanted)) if a != b]
+    return {"ids": sum(len(a) == b for a, b in zip(theirs, scores["tokens"])),
+            "log_prob": max(abs(sum(a) - b) / max(len(a), 1) for a, b in zip(theirs, scores["log_prob"])),
+            "greedy": sum(a == b for a, b in zip(texts, ours)),
+            "first_difference": next(([a, b] for a, b in zip(texts, ours) if a != b), None),
+            "wrong": wrong}
