@@ -15,16 +15,17 @@ LIMITS = {"decoder int8": 5e-2, "encoder-decoder int8": 5e-2}
 WORDS = ("--to", "ctranslate2")
 TOKENIZERS = ("char", "byte", "word", "unigram", "bpe")
 BLOCK = {"activation": ("relu", "gelu", "gelu_tanh", "silu", "tanh", "sigmoid", "swiglu", "geglu"), "norm_kind": ("layer", "rms"),
-         "final_norm": ("true", "false"), "scale_embeddings": ("true", "false"), "attention.kv_heads": ("0", "1", "2"),
+         "scale_embeddings": ("true", "false"), "attention.kv_heads": ("0", "1", "2"),
          "attention.scale": ("sqrt", "0.4"), "tie_embeddings": ("true", "false"), "tokenizer": TOKENIZERS}
+NORMS = ("pre", "post", "post final_norm=false")
 ROTARY = ("rotary", "rotary rotary_pairs=adjacent", "rotary rotary_base=500000")
 SMALL = {"scale_embeddings": ("true", "false"), "tokenizer": TOKENIZERS}
 CASES = {
-    "decoder": ("lm", {}, {"positions": ("learned", "sinusoidal", *ROTARY, "alibi", "none"), "norm": ("pre", "post"), **BLOCK},
+    "decoder": ("lm", {}, {"positions": ("learned", "sinusoidal", *ROTARY, "alibi", "none"), "norm": NORMS, **BLOCK},
                 WORDS),
     "decoder of parallel blocks": ("lm", {"block": "parallel"}, {"positions": ("learned", "rotary", "alibi"), **BLOCK}, WORDS),
     "encoder-decoder": ("seq2seq", {}, {"positions": ("learned", "sinusoidal", *ROTARY, "relative_t5", "none"),
-                                        "norm": ("pre", "post"), "tokenizer.shared": ("true", "false"), **BLOCK}, WORDS),
+                                        "norm": NORMS, "tokenizer.shared": ("true", "false"), **BLOCK}, WORDS),
     "decoder int8": ("lm", {}, SMALL, (*WORDS, "--int8")),
     "encoder-decoder int8": ("seq2seq", {}, SMALL, (*WORDS, "--int8"))}
 
