@@ -5,7 +5,7 @@
 #include "nn/options.h"
 #include "tests/train/exchange_support.h"
 #include "tests/train/support.h"
-#include "train/exchange/ctranslate2.h"
+#include "train/exchange/ctranslate2/ctranslate2.h"
 
 using namespace heed;
 using namespace heed::test;

@@ -8,7 +8,7 @@
 #include "nn/options.h"
 #include "tests/train/exchange_support.h"
 #include "tests/train/support.h"
-#include "train/exchange/gguf.h"
+#include "train/exchange/gguf/gguf.h"
 
 using namespace heed;
 using namespace heed::test;
@@ -173,8 +173,7 @@ BOOST_AUTO_TEST_CASE(rows_of_llama_are_in_the_order_of_adjacent_pairs) {
   const std::string adjacent = ", positions: rotary, rotary_pairs: adjacent, activation: gelu_tanh";
   const GgufModel starcoder2 = model_of(adjacent, *tokenizer);
   BOOST_TEST(starcoder2.architecture == "starcoder2");
-  const auto second =
-      make_language_model(*language_model(adjacent).model, tokenizer->size(), 1);
+  const auto second = make_language_model(*language_model(adjacent).model, tokenizer->size(), 1);
   const Parameters other = second->state();
   const ForeignTensors halves(starcoder2.parts, other);
   const Array& in =

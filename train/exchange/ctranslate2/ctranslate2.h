@@ -8,7 +8,7 @@
 
 #include "nn/models/architecture.h"
 #include "train/config/config.h"
-#include "train/exchange/ctranslate2_file.h"
+#include "train/exchange/ctranslate2/ctranslate2_file.h"
 #include "train/exchange/model_map.h"
 
 HEED_BEGIN

@@ -6,7 +6,7 @@
 
 #include "data/tokenizers/tokenizer.h"
 #include "train/config/config.h"
-#include "train/exchange/gguf_file.h"
+#include "train/exchange/gguf/gguf_file.h"
 #include "train/exchange/model_map.h"
 
 HEED_BEGIN

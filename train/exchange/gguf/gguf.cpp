@@ -1,4 +1,4 @@
-#include "train/exchange/gguf.h"
+#include "train/exchange/gguf/gguf.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "train/exchange/ctranslate2_file.h"
+#include "train/exchange/ctranslate2/ctranslate2_file.h"
 
 #include <fmt/format.h>
 

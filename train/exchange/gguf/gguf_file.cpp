@@ -1,4 +1,4 @@
-#include "train/exchange/gguf_file.h"
+#include "train/exchange/gguf/gguf_file.h"
 
 #include <fmt/format.h>
 

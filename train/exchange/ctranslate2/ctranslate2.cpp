@@ -1,4 +1,4 @@
-#include "train/exchange/ctranslate2.h"
+#include "train/exchange/ctranslate2/ctranslate2.h"
 
 #include <fmt/format.h>
 

@@ -2,7 +2,7 @@
 
 #include "autograd/base/error.h"
 #include "train/config/tasks.h"
-#include "train/exchange/ctranslate2.h"
+#include "train/exchange/ctranslate2/ctranslate2.h"
 #include "train/exchange/export.h"
 #include "train/exchange/tokenizer_json.h"
 #include "train/run/version.h"
