@@ -23,7 +23,8 @@ SMALL = {"scale_embeddings": ("true", "false"), "tokenizer": TOKENIZERS}
 CASES = {
     "decoder": ("lm", {}, {"positions": ("learned", "sinusoidal", *ROTARY, "alibi", "none"), "norm": NORMS, **BLOCK},
                 WORDS),
-    "decoder of parallel blocks": ("lm", {"block": "parallel"}, {"positions": ("learned", "rotary", "alibi"), **BLOCK}, WORDS),
+    "decoder of parallel blocks": ("lm", {"block": "parallel"}, {"positions": ("learned", "rotary", "alibi"), **BLOCK,
+                                                                   "activation": ("relu", "swiglu")}, WORDS),
     "encoder-decoder": ("seq2seq", {}, {"positions": ("learned", "sinusoidal", *ROTARY, "relative_t5", "none"),
                                         "norm": NORMS, "tokenizer.shared": ("true", "false"), **BLOCK}, WORDS),
     "decoder int8": ("lm", {}, SMALL, (*WORDS, "--int8")),
