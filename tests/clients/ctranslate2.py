@@ -32,12 +32,20 @@ CASES = {
 
 
 def scores_of(model, sources, targets):
-    """The log-probability of each target: a sum, and a list of those of its tokens."""
+    """The log-probabilities of the tokens of each target; one target at a time, so that none is padded."""
     if sources is None:
-        found = [model.score_batch([tokens])[0] for tokens in targets]  # one by one: without padding
-    else:
-        found = [model.score_batch([source], [target])[0] for source, target in zip(sources, targets)]
-    return [each.log_probs for each in found]
+        return [model.score_batch([tokens])[0].log_probs for tokens in targets]
+    return [model.score_batch([source], [target])[0].log_probs for source, target in zip(sources, targets)]
+
+
+def outputs_of(model, prompts, pairs):
+    """The greedy outputs as pieces, without those that heed's search excludes. A language model continues the prompt."""
+    options = {"beam_size": 1, "disable_unk": True, "suppress_sequences": [["<s>"]]}
+    if pairs:
+        options |= {"max_decoding_length": 24, "min_decoding_length": 0}
+        return [model.translate_batch([prompt], **options)[0].hypotheses[0] for prompt in prompts]
+    options |= {"max_length": 24, "include_prompt_in_result": False}
+    return [prompt + model.generate_batch([prompt], **options)[0].sequences[0] for prompt in prompts]
 
 
 def compare(program, lines_file, targets_file, run, export, name):
@@ -50,26 +58,23 @@ def compare(program, lines_file, targets_file, run, export, name):
     second = export / "target_tokenizer.json"
     tokenizer = tokenizers.Tokenizer.from_file(str(second)) if second.exists() else source_tokenizer
     prompts = [source_tokenizer.encode(line).tokens for line in lines]
-    greedy = {"beam_size": 1, "disable_unk": True, "suppress_sequences": [["<s>"]]}
     if pairs:
         options = ("--source", lines_file, "--target", targets_file)
         wanted = [tokenizer.encode(line, add_special_tokens=False).tokens for line in targets]
-        found = [model.translate_batch([p], max_decoding_length=24, **greedy)[0].hypotheses[0] for p in prompts]
         ours = heed(program, "generate", run, "--input", lines_file, "decode.beam=1").splitlines()
     else:
         options = ("--target", lines_file)
         wanted = [(tokenizer.encode("\n").tokens or ["</s>"]) + prompt for prompt in prompts]
-        found = [p + model.generate_batch([p], max_length=24, include_prompt_in_result=False, **greedy)[0].sequences[0]
-                 for p in prompts]
         ours = [heed(program, "generate", run, "--prompt", line, "decode.beam=1").rstrip("\n") for line in lines]
-    texts = [tokenizer.decode(list(map(tokenizer.token_to_id, tokens))).rstrip("\n") for tokens in found]
     scores = json.loads(heed(program, "score", run, *options, "--json"))
-    theirs = scores_of(model, prompts if pairs else None, wanted)
-    wrong = []
-    if "int8" in name:
+    sources, wrong = prompts if pairs else None, []
+    theirs, found = scores_of(model, sources, wanted), outputs_of(model, prompts, pairs)
+    texts = [tokenizer.decode(list(map(tokenizer.token_to_id, tokens))).rstrip("\n") for tokens in found]
+    if "int8" in name:  # rounded weights may yield another output than heed's, but not than CTranslate2's own
         heed(program, "export", run, *WORDS, "--output", f"{export}-f32", "--overwrite")
         converted = make(f"{export}-f32", compute_type="int8", inter_threads=1, intra_threads=1)
-        wrong = [line for line, a, b in zip(lines, theirs, scores_of(converted, prompts if pairs else None, wanted)) if a != b]
+        wrong = [line for line, a, b in zip(lines, theirs, scores_of(converted, sources, wanted)) if a != b]
+        texts, ours = found, outputs_of(converted, prompts, pairs)
     return {"ids": sum(len(a) == b for a, b in zip(theirs, scores["tokens"])),
             "log_prob": max(abs(sum(a) - b) / max(len(a), 1) for a, b in zip(theirs, scores["log_prob"])),
             "greedy": sum(a == b for a, b in zip(texts, ours)),
