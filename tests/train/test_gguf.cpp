@@ -131,6 +131,10 @@ BOOST_AUTO_TEST_CASE(malformed_files_are_refused) {
                    GgufFile::parse(good + '\0', "f"));
   HEED_CHECK_ERROR(Exit::bad_input, "f: does not begin with GGUF",
                    GgufFile::parse("ggml" + good.substr(4), "f"));
+  std::string moved = good;
+  moved[good.find("half") + 4 + 4 + 8 + 4] = 64;  // after the name: rank, extent, type
+  HEED_CHECK_ERROR(Exit::bad_input, "f: half begins at byte 64 of the elements instead of 32",
+                   GgufFile::parse(moved, "f"));
   const auto header = [](const GgufMetadata& metadata, const std::vector<GgufTensor>& tensors) {
     return gguf_header(metadata, tensors) + std::string(4096, '\0');
   };
