@@ -15,19 +15,19 @@ LIMIT = 5e-3  # llama.cpp reads GELU from a table of float16; its cache, usually
 LIMITS = {"q8_0": 5e-2}  # llama.cpp also rounds the inputs of products to bytes
 TOKENIZERS = ("char", "byte", "unigram", "bpe")
 FILE, HALF, BYTES = (("--to", "gguf", "--precision", p) for p in ("float32", "float16", "int8"))
-COMMON = {"scale_embeddings": ("true", "false"), "attention.kv_heads": ("0", "1", "2"), "tokenizer": TOKENIZERS}
+COMMON = {"scale_embeddings": ("true", "false"), "attention.kv_heads": ("0", "2"), "tokenizer": TOKENIZERS}
 LAYER = {"activation": "gelu_tanh"}
 ROTARY = {"rotary_base": ("10000", "500000"), **COMMON}
 PAIRS = {"rotary_pairs": ("halves", "adjacent"), **ROTARY}
 SMALL = {"scale_embeddings": ("true", "false"), "tokenizer": TOKENIZERS}
 CASES = {
-    "gpt2": ("lm", LAYER, {"positions": ("learned", "sinusoidal", "none"), **COMMON}, FILE),
+    "gpt2": ("lm", LAYER, {"positions": ("learned", "sinusoidal", "none"), **COMMON, "attention.kv_heads": ("0", "1", "2")}, FILE),
     "starcoder2": ("lm", LAYER | {"positions": "rotary"}, PAIRS, FILE),
     "gptneox": ("lm", LAYER | {"positions": "rotary", "block": "parallel"}, ROTARY, FILE),
     "mpt": ("lm", LAYER | {"positions": "alibi"}, COMMON, FILE),
     "llama": ("lm", {"positions": "rotary", "norm_kind": "rms", "activation": "swiglu"}, PAIRS, FILE),
     "float16": ("lm", {"positions": "rotary", "norm_kind": "rms", "activation": "swiglu"}, SMALL, HALF),
-    "q8_0": ("lm", LAYER, {"positions": ("learned", "rotary", "alibi"), **SMALL}, BYTES)}
+    "q8_0": ("lm", LAYER, {"positions": ("learned", "rotary"), **SMALL}, BYTES)}
 # One thread: others would wait for each other in a loop. Loading tokenises a sentence of its own, unless it is stopped.
 SCRIPT = """
 import {getLlama, LlamaModel} from "node-llama-cpp";
