@@ -98,6 +98,7 @@ ExportFormat huggingface_format() {
       "huggingface",
       "a folder for the Python library transformers (GPT-2, Llama, Marian, Blenderbot, T5, BERT, ViT, Swin)",
       "",
+      false,
       {"float32"},
       write_folder,
       check_folder,

@@ -15,6 +15,12 @@ namespace {
 std::int64_t foreign_column(const MappedTensor& part, std::int64_t c, std::int64_t columns) {
   return c % part.channels * (columns / part.channels) + c / part.channels;
 }
+/// The row, counted from part.first, that becomes row r.
+std::int64_t source_row(const MappedTensor& part, std::int64_t r) {
+  if (part.group == 0) return r;
+  const std::int64_t at = r % part.group;
+  return r - at + at % part.split * (part.group / part.split) + at / part.split;
+}
 
 /// Rows [first, first + rows) of a matrix or a vector, as the part describes.
 Array computed(const MappedTensor& part, const Array& all) {
@@ -23,15 +29,18 @@ Array computed(const MappedTensor& part, const Array& all) {
                      rows = part.rows > 0 ? part.rows : shape[0] - part.first;
   if (part.first < 0 || part.first + rows > shape[0])
     fail("[exchange] {} has no rows {} to {}", part.own, part.first, part.first + rows);
-  const real* const from = all.data() + part.first * columns;
+  if (part.group > 0 && (rows % part.group != 0 || part.group % part.split != 0))
+    fail("[exchange] {} rows of {} are no groups of {} in {} parts", rows, part.own, part.group,
+         part.split);
+  const real* const first = all.data() + part.first * columns;
   const auto factor = static_cast<real>(part.factor);
   const bool vector = shape.rank() == 1;
   Array out(vector ? Shape{rows} : part.transposed ? Shape{columns, rows} : Shape{rows, columns});
   for (std::int64_t r = 0; r < rows; ++r) {
+    const real* const from = first + source_row(part, r) * columns;
     for (std::int64_t c = 0; c < columns; ++c) {
       const std::int64_t to = foreign_column(part, c, columns);
-      out.data()[part.transposed ? to * rows + r : r * columns + to] =
-          factor * from[r * columns + c];
+      out.data()[part.transposed ? to * rows + r : r * columns + to] = factor * from[c];
     }
   }
   return out;
@@ -76,8 +85,8 @@ ForeignTensors::ForeignTensors(std::span<const MappedTensor> parts,
     if (found == own.end()) fail("[exchange] the model has no tensor {}", part.own);
     unused.erase(part.own);
     const Array& values = found->tensor.value();
-    const bool unchanged = part.first == 0 && part.rows == 0 && part.channels == 1 &&
-                           !part.transposed && part.factor == 1;
+    const bool unchanged = part.first == 0 && part.rows == 0 && part.group == 0 &&
+                           part.channels == 1 && !part.transposed && part.factor == 1;
     add(part, unchanged ? values : computed_.emplace_back(computed(part, values)));
   }
   if (!unused.empty()) fail("[exchange] {} is in no part", *unused.begin());

@@ -22,6 +22,10 @@ struct MappedTensor {
   /// The columns, in the order of a matrix [columns / channels, channels], are reordered to that of
   /// its transpose: pixels with channels become channels of pixels.
   std::int64_t channels = 1;
+  /// Groups of `group` rows are reordered: each, seen as a matrix [split, group / split], is
+  /// transposed. With the size of a head and split 2, row i and row i + size/2 of a head become
+  /// neighbours, as rotary positions of adjacent pairs need them; split size/2 is the inverse.
+  std::int64_t group = 0, split = 2;
   bool transposed = false;               ///< [rows, columns] becomes [columns, rows]
   double factor = 1;                     ///< multiplies every element
   std::vector<std::int64_t> shape = {};  ///< shape in the other program, if it differs

@@ -1,6 +1,7 @@
 #pragma once
 /// Tokenizers in the format of the library tokenizers (github.com/huggingface/tokenizers), version 1.0.
 #include <nlohmann/json.hpp>
+#include <string>
 
 #include "data/tokenizers/tokenizer.h"
 
