@@ -44,5 +44,6 @@ struct ExportFormat {
 const std::vector<ExportFormat>& export_formats();
 
 ExportFormat huggingface_format();
+ExportFormat onnx_format();
 
 HEED_END

@@ -1,5 +1,5 @@
 #pragma once
-/// What the classes of transformers have in common (internal to huggingface*.cpp).
+/// What the classes of transformers have in common (internal to this folder).
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>

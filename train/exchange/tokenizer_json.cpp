@@ -242,15 +242,36 @@ Json added_token(const Tokenizer& tokenizer, std::int32_t id, bool special) {
           {"special", special}};
 }
 
-Json end_token_processor() {
-  const Json sequence{{"Sequence", {{"id", "A"}, {"type_id", 0}}}},
-      end{{"SpecialToken", {{"id", "</s>"}, {"type_id", 0}}}},
-      second{{"Sequence", {{"id", "B"}, {"type_id", 0}}}};
+/// <s> A </s> and, for two texts, <s> A </s> B </s>, with the tokens that the options ask for.
+Json special_tokens_processor(const TokenizerJsonOptions& options) {
+  if (!options.start_token && !options.end_token) return nullptr;
+  const auto text = [](const char* id) {
+    return Json{{"Sequence", {{"id", id}, {"type_id", 0}}}};
+  };
+  const auto special = [](const char* piece) {
+    return Json{{"SpecialToken", {{"id", piece}, {"type_id", 0}}}};
+  };
+  const auto entry = [](const char* piece, std::int32_t id) {
+    return Json{{"id", piece}, {"ids", {id}}, {"tokens", {piece}}};
+  };
+  Json single = Json::array(), pair, names;
+  if (options.start_token) {
+    single.push_back(special("<s>"));
+    names["<s>"] = entry("<s>", Tokenizer::bos);
+  }
+  single.push_back(text("A"));
+  pair = single;
+  if (options.end_token) {
+    single.push_back(special("</s>"));
+    if (options.start_token) pair.push_back(special("</s>"));
+    names["</s>"] = entry("</s>", Tokenizer::eos);
+  }
+  pair.push_back(text("B"));
+  if (options.end_token) pair.push_back(special("</s>"));
   return {{"type", "TemplateProcessing"},
-          {"single", {sequence, end}},
-          {"pair", {sequence, second, end}},
-          {"special_tokens",
-           {{"</s>", {{"id", "</s>"}, {"ids", {Tokenizer::eos}}, {"tokens", {"</s>"}}}}}}};
+          {"single", single},
+          {"pair", pair},
+          {"special_tokens", names}};
 }
 
 }  // namespace
@@ -274,7 +295,7 @@ Json tokenizer_json(const Tokenizer& tokenizer, const TokenizerJsonOptions& opti
                              ? Json(nullptr)
                              : Json{{"type", "Sequence"}, {"normalizers", pipeline.normalisers}}},
           {"pre_tokenizer", pipeline.pre_tokenizer},
-          {"post_processor", options.end_token ? end_token_processor() : Json(nullptr)},
+          {"post_processor", special_tokens_processor(options)},
           {"decoder", pipeline.decoder},
           {"model", pipeline.model}};
 }
