@@ -50,9 +50,9 @@ CASES = {
               "final_norm": ("true",), "tokenizer": ("char",)}, WORDS)}
 
 
-def heed(program, *arguments):
-    """Runs heed and returns its standard output."""
-    return subprocess.run([program, *map(str, arguments)], check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+def heed(program, folder, *arguments):
+    """Runs heed in a folder and returns its standard output."""
+    return subprocess.run([program, *map(str, arguments)], cwd=folder, check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
                           text=True, errors="replace").stdout  # byte-level models write any bytes
 
 
@@ -130,9 +130,9 @@ def text_inputs(ids):
 def image_inputs(path, export):
     """Pixels as an image processor makes them from a PGM file."""
     settings = json.loads((export / "preprocessor_config.json").read_text())
-    words = pathlib.Path(path).read_text(encoding="ascii").split()
-    width, height = int(words[1]), int(words[2])
-    pixels = numpy.array(words[4:], numpy.float32).reshape(1, 1, height, width) * numpy.float32(settings["rescale_factor"])
+    size = settings["size"]
+    values = numpy.frombuffer(path.read_bytes()[-size["height"] * size["width"]:], numpy.uint8)
+    pixels = values.reshape(1, 1, size["height"], size["width"]) * settings["rescale_factor"]
     return {"pixel_values": ((pixels - settings["image_mean"][0]) / settings["image_std"][0]).astype(numpy.float32)}
 
 
@@ -190,14 +190,14 @@ class Task:
     def scores(self):
         """heed's log-probabilities and numbers of tokens."""
         source = () if self.task == "lm" else ("--source", self.lines_file)
-        return json.loads(heed(self.program, "score", self.run, *source, "--target", self.targets_file, "--json"))
+        return json.loads(heed(self.program, self.folder, "score", self.run, *source, "--target", self.targets_file, "--json"))
 
     def outputs(self):
         """heed's greedy outputs."""
         options = () if self.task in ("classify", "tag", "mlm", "images") else ("decode.beam=1",)
         if self.task == "lm":
-            return [heed(self.program, "generate", self.run, "--prompt", line, *options).rstrip("\n") for line in self.lines]
-        return heed(self.program, "generate", self.run, "--input", self.lines_file, *options).splitlines()
+            return [heed(self.program, self.folder, "generate", self.run, "--prompt", line, *options).rstrip("\n") for line in self.lines]
+        return heed(self.program, self.folder, "generate", self.run, "--input", self.lines_file, *options).splitlines()
 
     def target_ids(self, line):
         """Ids of a target without special tokens."""
