@@ -342,21 +342,20 @@ void OnnxModel::labels() {
 void require_onnx(const Config& config) {
   const ModelOptions& o = *config.model;
   std::vector<std::string> found;
-  const auto refuse = [&](bool is, const std::string& why) {
-    if (is) found.push_back(why);
+  const auto refuse = [&](bool is, const char* key, const auto& value, const char* advice) {
+    if (is) found.push_back(fmt::format("model.{} is {}: {}", key, value, advice));
   };
-  refuse(o.mixer != MixerKind::attention, "model.mixer: only attention is exported");
-  refuse(!is_built_in(o.activation),
-         fmt::format("model.activation is {}, of a plugin: only built-in ones are exported",
-                     name_of(o.activation)));
-  refuse(!is_built_in(config.task), "task: only built-in tasks are exported");
-  refuse(o.attention.pattern == PatternKind::bigbird,
-         "model.attention.pattern is bigbird, whose random blocks depend on the length of a "
-         "sequence: train with window or full");
-  refuse(o.memory > 0, "model.memory: a segment memory is not exported; train with 0");
+  refuse(o.mixer != MixerKind::attention, "mixer", name_of(o.mixer), "train with attention");
+  refuse(!is_built_in(o.activation), "activation", name_of(o.activation),
+         "train with an activation that is not a plugin's");
+  refuse(o.attention.pattern == PatternKind::bigbird, "attention.pattern", "bigbird",
+         "its random blocks depend on the length of a sequence; train with window or full");
+  refuse(o.memory > 0, "memory", o.memory, "train with 0");
   constexpr std::int64_t farthest = 1'000'000;
-  refuse(o.positions == PositionKind::relative_t5 && o.t5_distance > farthest,
-         fmt::format("model.t5_distance is {}: the maximum is {}", o.t5_distance, farthest));
+  refuse(o.positions == PositionKind::relative_t5 && o.t5_distance > farthest, "t5_distance",
+         o.t5_distance, "train with a maximum of 1,000,000");
+  if (!is_built_in(config.task))
+    found.push_back(fmt::format("task {} is a plugin's", name_of(config.task)));
   if (!found.empty())
     throw Error(Exit::usage, "onnx cannot express this model:\n  {}", fmt::join(found, "\n  "));
 }
