@@ -16,7 +16,9 @@ VERSIONS = f"onnxruntime {onnxruntime.__version__} onnx {onnx.__version__}"
 LIMIT = 2e-5
 STEPS = 24  # decode.max_length of the tests
 BOS, EOS = 1, 2
+ROOT = pathlib.Path(__file__).parent
 JAVASCRIPT_LINES = 5
+IN_JAVASCRIPT = set()  # classes that transformers.js has read
 WORDS = ("--to", "onnx", "--int8")
 TOKENIZERS = ("char", "byte", "word", "unigram", "bpe")
 ACTIVATIONS = ("relu", "gelu", "gelu_tanh", "silu", "tanh", "sigmoid", "swiglu", "geglu")
@@ -263,8 +265,31 @@ def of_masked(task, model):
     return None, None, texts, 0.0
 
 
+def node_modules(folder):
+    """Installs transformers.js, without the scripts of its packages, which download more. None without Node.js."""
+    if shutil.which("node") is None or shutil.which("npm") is None:
+        return None
+    if not (folder / "node_modules/@huggingface/transformers").exists():
+        subprocess.run(["npm", "install", "--silent", "--ignore-scripts", "--prefix", folder, "@huggingface/transformers@4"], check=True)
+    return folder / "node_modules"
+
+
+def of_javascript(task, heeds):
+    """Differences of heed's first outputs from those of transformers.js, which has no class for features."""
+    modules = node_modules(task.folder)
+    if task.task == "features" or modules is None:
+        return []
+    lines = task.lines[:JAVASCRIPT_LINES]
+    found = subprocess.run(["node", ROOT / "transformers_js.mjs", modules, task.export, task.task, "fp32"], cwd=task.folder,
+                           input="\n".join(lines), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    if found.returncode != 0:
+        return [f"transformers.js: {found.stderr[-1500:]}"]
+    texts = [text.rstrip("\n") for text in json.loads(found.stdout)]
+    return [f"transformers.js: {text!r}, heed: {own!r}" for text, own in zip(texts, heeds) if text != own]
+
+
 def compare(program, lines_file, _, run, export, name):
-    """The figures of one export."""
+    """The figures of one export. The first of each class is also read by transformers.js."""
     export = pathlib.Path(export)
     task = Task(CASES[name][0], program, lines_file, run, export)
     measure = {"lm": of_language_model, "classify": of_labels, "tag": of_labels, "images": of_labels,
@@ -278,9 +303,11 @@ def compare(program, lines_file, _, run, export, name):
 
     def largest(found):
         return max(abs(a - b) / max(n, 1) for a, b, n in zip(found, scores["log_prob"], lengths))
-    figures = {"ids": sum(a == b for a, b in zip(lengths, scores["tokens"])), "log_prob": largest(log_probs),
+    if name not in IN_JAVASCRIPT:
+        IN_JAVASCRIPT.add(name)
+        wrong += of_javascript(task, heeds)
+    return {"ids": sum(a == b for a, b in zip(lengths, scores["tokens"])), "log_prob": largest(log_probs),
                "greedy": sum(a == b for a, b in zip(heeds, texts)),
                "first_difference": next(([a, b] for a, b in zip(heeds, texts) if a != b), None),
                "int8_log_prob": largest(quantised[0] or [0.0]),
                "int8_greedy": sum(a == b for a, b in zip(heeds, quantised[2])), "wrong": wrong}
-    return figures

@@ -8,8 +8,8 @@
 #include "nn/options.h"
 #include "nn/weights.h"
 #include "tests/train/support.h"
-#include "train/exchange/onnx_config.h"
-#include "train/exchange/onnx_model.h"
+#include "train/exchange/onnx/config.h"
+#include "train/exchange/onnx/model.h"
 
 using namespace heed;
 using namespace heed::test;
@@ -91,8 +91,7 @@ std::vector<std::string> misused_names(const Message& graph, std::set<std::strin
 }
 
 Config config_of(const std::string& task, const std::string& model) {
-  const std::string data =
-      task == "lm" ? "{train: {text: a}}" : "{train: {source: a, target: b}}";
+  const std::string data = task == "lm" ? "{train: {text: a}}" : "{train: {source: a, target: b}}";
   return parse_config("task: " + task + "\ndata: " + data +
                           "\nmodel: {d_model: 8, heads: 4, d_ff: 5, layers: 2" + model + "}\n",
                       "model.yaml");
@@ -110,7 +109,8 @@ struct BuiltModel {
 };
 
 /// The graphs of a model's files by name, with their bytes.
-std::map<std::string, Message> graphs_of(const BuiltModel& built, std::span<const TensorView> views) {
+std::map<std::string, Message> graphs_of(const BuiltModel& built,
+                                         std::span<const TensorView> views) {
   OnnxWeights weights(views);
   std::map<std::string, Message> graphs;
   for (const OnnxPart& part : onnx_parts(built.config, weights))
@@ -161,7 +161,8 @@ BOOST_AUTO_TEST_CASE(a_file_has_the_fields_of_onnx_proto) {
   BOOST_TEST(Message(model.text(8)).text(1).empty());
   BOOST_TEST(Message(model.text(8)).numbers(2).at(0) == 17);  // operator set
   const Message written(model.text(7)), node(written.text(1));
-  BOOST_TEST(node.all(1) == (std::vector<std::string>{"x", "", "w"}), boost::test_tools::per_element());
+  BOOST_TEST(node.all(1) == (std::vector<std::string>{"x", "", "w"}),
+             boost::test_tools::per_element());
   BOOST_TEST(node.text(2) == "y");
   BOOST_TEST(node.text(4) == "Norm");
   const std::vector<std::string> named = node.all(5);
@@ -174,7 +175,8 @@ BOOST_AUTO_TEST_CASE(a_file_has_the_fields_of_onnx_proto) {
   std::memcpy(&number, epsilon.text(2).data(), 4);
   BOOST_TEST(number == 0.25F);
   BOOST_TEST(epsilon.numbers(20).at(0) == 1);
-  BOOST_TEST(perm.numbers(8) == (std::vector<std::uint64_t>{1, 0}), boost::test_tools::per_element());
+  BOOST_TEST(perm.numbers(8) == (std::vector<std::uint64_t>{1, 0}),
+             boost::test_tools::per_element());
   BOOST_TEST(perm.numbers(20).at(0) == 7);
   BOOST_TEST(then_branch.numbers(20).at(0) == 5);
   const Message tensor(written.text(5));
@@ -231,9 +233,9 @@ BOOST_AUTO_TEST_CASE(tensors_of_a_language_model_are_its_weights) {
   }
   std::set<std::string> inputs;
   for (const std::string& input : graphs.at("model").all(11)) inputs.insert(Message(input).text(1));
-  BOOST_TEST(inputs == (std::set<std::string>{"input_ids", "attention_mask", "past_key_values.0.key",
-                                              "past_key_values.0.value", "past_key_values.1.key",
-                                              "past_key_values.1.value"}),
+  BOOST_TEST(inputs == (std::set<std::string>{"input_ids", "attention_mask",
+                                              "past_key_values.0.key", "past_key_values.0.value",
+                                              "past_key_values.1.key", "past_key_values.1.value"}),
              boost::test_tools::per_element());
 }
 
@@ -255,8 +257,7 @@ BOOST_AUTO_TEST_CASE(cross_attention_has_one_branch_per_layer_and_weights_outsid
   // Rows 8 to 23 of the projection make keys and values, rows 0 to 7 queries.
   const auto tensors = tensors_of(decoder);
   const std::string name = "decoder.layers.1.multihead_attn.in_proj_weight";
-  const TensorView& whole =
-      *std::ranges::find(int8.views(), name, &TensorView::name);
+  const TensorView& whole = *std::ranges::find(int8.views(), name, &TensorView::name);
   const std::string all(reinterpret_cast<const char*>(whole.bytes.data()), whole.bytes.size());
   BOOST_TEST(tensors.at(name + "[0:8]").text(9) == all.substr(0, 64));
   BOOST_TEST(tensors.at(name + "[8:24]").text(9) == all.substr(64));

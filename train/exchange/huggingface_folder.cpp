@@ -47,9 +47,9 @@ void write_tokenizers(const ExportedModel& exported, const fs::path& folder) {
   const auto write = [&](const Tokenizer& tokenizer, const fs::path& into,
                          const TokenizerJsonOptions& options) {
     write_json(into / "tokenizer.json", tokenizer_json(tokenizer, options));
-    nlohmann::ordered_json settings = tokenizer_config_json(
-        architecture == Architecture::decoder ? config.model->context
-                                              : config.model->max_positions);
+    nlohmann::ordered_json settings =
+        tokenizer_config_json(architecture == Architecture::decoder ? config.model->context
+                                                                    : config.model->max_positions);
     if (tokenizer.special("<mask>")) settings["mask_token"] = "<mask>";
     write_json(into / "tokenizer_config.json", settings);
   };

@@ -245,9 +245,7 @@ Json added_token(const Tokenizer& tokenizer, std::int32_t id, bool special) {
 /// <s> A </s> and, for two texts, <s> A </s> B </s>, with the tokens that the options ask for.
 Json special_tokens_processor(const TokenizerJsonOptions& options) {
   if (!options.start_token && !options.end_token) return nullptr;
-  const auto text = [](const char* id) {
-    return Json{{"Sequence", {{"id", id}, {"type_id", 0}}}};
-  };
+  const auto text = [](const char* id) { return Json{{"Sequence", {{"id", id}, {"type_id", 0}}}}; };
   const auto special = [](const char* piece) {
     return Json{{"SpecialToken", {{"id", piece}, {"type_id", 0}}}};
   };

@@ -8,8 +8,8 @@ namespace heed {
 
 struct TokenizerJsonOptions {
   bool start_token = false;  ///< <s> precedes each text, as for a classifier
-  bool end_token = false;  ///< </s> follows each text, as in the sources of encoders
-  bool lowercase = false;  ///< texts are converted to lower case first (data.lowercase)
+  bool end_token = false;    ///< </s> follows each text, as in the sources of encoders
+  bool lowercase = false;    ///< texts are converted to lower case first (data.lowercase)
 };
 
 /// tokenizer.json. The ids of a text equal those of Tokenizer::encode, except for texts that contain

@@ -1,6 +1,6 @@
 #pragma once
 /// The graph of a Swin Transformer's encoder (nn/models/swin.h).
-#include "train/exchange/onnx_builder.h"
+#include "train/exchange/onnx/builder.h"
 
 HEED_BEGIN
 

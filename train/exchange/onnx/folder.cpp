@@ -8,8 +8,8 @@
 #include "train/exchange/export.h"
 #include "train/exchange/huggingface_folder.h"
 #include "train/exchange/model_card.h"
-#include "train/exchange/onnx_config.h"
-#include "train/exchange/onnx_model.h"
+#include "train/exchange/onnx/config.h"
+#include "train/exchange/onnx/model.h"
 #include "train/tasks/data.h"
 
 HEED_BEGIN
@@ -27,7 +27,8 @@ void for_each_onnx_file(const ExportedModel& exported, const fs::path& folder, F
       f(folder / "onnx" / (part.name + suffix), part.graph.graph());
   };
   visit(tensor_views(exported.state), ".onnx");
-  if (exported.precision == "int8") visit(QuantisedWeights(exported.state).views(), "_quantized.onnx");
+  if (exported.precision == "int8")
+    visit(QuantisedWeights(exported.state).views(), "_quantized.onnx");
 }
 
 void write_onnx_folder(const ExportedModel& exported, const fs::path& folder) {
@@ -59,17 +60,18 @@ std::vector<std::string> check_onnx_folder(const ExportedModel& exported, const 
 }  // namespace
 
 ExportFormat onnx_format() {
-  return {"onnx",
-          "onnx/*.onnx for ONNX Runtime and transformers.js, and the small files that these read; "
-          "int8: also *_quantized.onnx",
-          "",
-          {"float32", "int8"},
-          write_onnx_folder,
-          check_onnx_folder,
-          has_model_card,
-          "python3 -c \"import glob, sys, onnxruntime as o; [print(f, [i.name for i in "
-          "o.InferenceSession(f).get_inputs()]) for f in glob.glob(sys.argv[1] + '/onnx/*.onnx')]\" "
-          "{}"};
+  return {
+      "onnx",
+      "onnx/*.onnx for ONNX Runtime and transformers.js, and the small files that these read; "
+      "int8: also *_quantized.onnx",
+      "",
+      {"float32", "int8"},
+      write_onnx_folder,
+      check_onnx_folder,
+      has_model_card,
+      "python3 -c \"import glob, sys, onnxruntime as o; [print(f, [i.name for i in "
+      "o.InferenceSession(f).get_inputs()]) for f in glob.glob(sys.argv[1] + '/onnx/*.onnx')]\" "
+      "{}"};
 }
 
 HEED_END

@@ -1,4 +1,4 @@
-#include "train/exchange/onnx_file.h"
+#include "train/exchange/onnx/file.h"
 
 #include <bit>
 #include <limits>
@@ -71,7 +71,8 @@ std::string attribute_message(const OnnxAttribute& attribute) {
   } else if (const auto* const number = std::get_if<float>(&attribute.value)) {
     message.number(attribute_field::number, *number);
     set_type(attribute_type::number);
-  } else if (const auto* const integers = std::get_if<std::vector<std::int64_t>>(&attribute.value)) {
+  } else if (const auto* const integers =
+                 std::get_if<std::vector<std::int64_t>>(&attribute.value)) {
     for (const std::int64_t each : *integers) message.integer(attribute_field::integers, each);
     set_type(attribute_type::integers);
   } else {
@@ -165,10 +166,11 @@ void OnnxGraph::write(const std::string& name,
     size += headers.back().size() + view.bytes.size();
   }
   if (size > largest_message - 4096)
-    throw Error(Exit::usage,
-                "{} would have {:.1f} GB, but a file of ONNX has a maximum of 2 GiB: export a smaller "
-                "model",
-                name, static_cast<double>(size) / 1e9);
+    throw Error(
+        Exit::usage,
+        "{} would have {:.1f} GB, but a file of ONNX has a maximum of 2 GiB: export a smaller "
+        "model",
+        name, static_cast<double>(size) / 1e9);
   ProtobufMessage set, model;
   set.text(operator_set_field::domain, "").integer(operator_set_field::version, operator_set);
   model.integer(model_field::ir_version, ir_version).text(model_field::producer, "heed");
@@ -291,8 +293,7 @@ OnnxFile OnnxFile::parse(std::string bytes, const std::string& name) {
     if (model.number != model_field::operator_set) continue;
     Fields set(model.message(), name);
     while (set.next())
-      known_operators |=
-          set.number == operator_set_field::version && set.value() == operator_set;
+      known_operators |= set.number == operator_set_field::version && set.value() == operator_set;
   }
   if (graph.empty()) model.refuse("the graph");
   if (!known_operators) model.refuse("the operator set");

@@ -1,4 +1,4 @@
-#include "train/exchange/onnx_model.h"
+#include "train/exchange/onnx/model.h"
 
 #include <fmt/format.h>
 
@@ -10,8 +10,8 @@
 #include "nn/layers/patterns.h"
 #include "nn/layers/positions.h"
 #include "train/config/tasks.h"
-#include "train/exchange/onnx_layers.h"
-#include "train/exchange/onnx_swin.h"
+#include "train/exchange/onnx/layers.h"
+#include "train/exchange/onnx/swin.h"
 
 HEED_BEGIN
 
@@ -69,8 +69,8 @@ class OnnxModel {
 /// The number of positions in tables that are computed.
 std::int64_t OnnxModel::limit() const {
   if (info_of(config_.task).architecture == Architecture::decoder) return o_.context;
-  return std::max({o_.max_positions, config_.decode.max_length,
-                   o_.grid_height * o_.grid_width + 1});
+  return std::max(
+      {o_.max_positions, config_.decode.max_length, o_.grid_height * o_.grid_width + 1});
 }
 
 /// Embeddings of ids [batch, length], scaled as the model requires: [batch, length, d].
@@ -87,8 +87,7 @@ OnnxModel::Source OnnxModel::text(const std::string& table) {
                   mask = mask_input("attention_mask", "sequence_length");
   OnnxValue rows = embedded(table, ids);
   if (b_.has("segments.weight")) {  // the number of </s> before a row (Backbone::segments_of)
-    const OnnxValue ends =
-        b_.cast(b_.op("Equal", {ids, b_.integer(Tokenizer::eos)}), DType::i64);
+    const OnnxValue ends = b_.cast(b_.op("Equal", {ids, b_.integer(Tokenizer::eos)}), DType::i64);
     const OnnxValue before = b_.sub(b_.op("CumSum", {ends, b_.integer(1)}), ends);
     rows = b_.add(rows, embedded("segments.weight", b_.clamp(before, 0, o_.segments - 1)));
   }
@@ -117,9 +116,9 @@ OnnxValue OnnxModel::convolved(OnnxValue x, const std::string& layer, OnnxValue&
   }
   const OnnxValue kernel =
       b_.transpose(b_.reshape(weight, {d, std::int64_t{3}, std::int64_t{-1}}), {0, 2, 1});
-  const OnnxValue y = b_.op("Conv", {b_.transpose(x, {0, 2, 1}), kernel, bias},
-                            {{"pads", std::vector<std::int64_t>{1, 1}},
-                             {"strides", std::vector<std::int64_t>{2}}});
+  const OnnxValue y =
+      b_.op("Conv", {b_.transpose(x, {0, 2, 1}), kernel, bias},
+            {{"pads", std::vector<std::int64_t>{1, 1}}, {"strides", std::vector<std::int64_t>{2}}});
   return b_.unary("gelu", b_.transpose(y, {0, 2, 1}));
 }
 
@@ -160,14 +159,15 @@ OnnxModel::Source OnnxModel::features(const std::string& name) {
       rows = convolved(rows, layer, mask);
       continue;
     }
-    const OnnxValue kernel = b_.transpose(
-        b_.reshape(b_.weight(layer + ".weight"),
-                   {o_.d_model, std::int64_t{3}, std::int64_t{3}, std::int64_t{-1}}),
-        {0, 3, 1, 2});
-    const OnnxValue y = b_.op(
-        "Conv", {b_.transpose(in_grid(rows, height, line), {0, 3, 1, 2}), kernel,
-                 b_.weight(layer + ".bias")},
-        {{"pads", std::vector<std::int64_t>{1, 1, 1, 1}}, {"strides", std::vector<std::int64_t>{2, 2}}});
+    const OnnxValue kernel =
+        b_.transpose(b_.reshape(b_.weight(layer + ".weight"),
+                                {o_.d_model, std::int64_t{3}, std::int64_t{3}, std::int64_t{-1}}),
+                     {0, 3, 1, 2});
+    const OnnxValue y = b_.op("Conv",
+                              {b_.transpose(in_grid(rows, height, line), {0, 3, 1, 2}), kernel,
+                               b_.weight(layer + ".bias")},
+                              {{"pads", std::vector<std::int64_t>{1, 1, 1, 1}},
+                               {"strides", std::vector<std::int64_t>{2, 2}}});
     height = (height + 1) / 2;
     line = (line + 1) / 2;
     rows = b_.reshape(b_.unary("gelu", b_.transpose(y, {0, 2, 3, 1})),
@@ -201,8 +201,8 @@ std::function<OnnxKeysAndValues(const OnnxKeysAndValues&, std::int64_t)> OnnxMod
   return [this, side](const OnnxKeysAndValues& fresh, std::int64_t layer) {
     const auto joined = [&](const OnnxValue& values, const char* what) {
       const std::string name = fmt::format("{}.{}{}", layer, side, what);
-      const OnnxValue all = b_.op("Concat", {"past_key_values." + name, values},
-                                  {{"axis", std::int64_t{2}}});
+      const OnnxValue all =
+          b_.op("Concat", {"past_key_values." + name, values}, {{"axis", std::int64_t{2}}});
       b_.output("present." + name, DType::f32, cache_shape("total_sequence_length"), all);
       return all;
     };
@@ -222,12 +222,12 @@ OnnxValue OnnxModel::past_length(const char* side) {
 }
 
 /// The output `logits` of rows [rows, d].
-void OnnxModel::logits(const OnnxValue& rows, const std::string& embedding, const Dimensions& shape) {
+void OnnxModel::logits(const OnnxValue& rows, const std::string& embedding,
+                       const Dimensions& shape) {
   const bool separate = b_.has("output.weight");
-  const OnnxValue all =
-      separate ? b_.linear(rows, "output")
-               : b_.affine(rows, b_.weight(embedding),
-                           b_.has("output.bias") ? b_.weight("output.bias") : "");
+  const OnnxValue all = separate ? b_.linear(rows, "output")
+                                 : b_.affine(rows, b_.weight(embedding),
+                                             b_.has("output.bias") ? b_.weight("output.bias") : "");
   const OnnxValue shaped = shape.size() == 2 ? all : b_.reshape(all, shape);
   Dimensions dimensions = shape;
   dimensions[0] = batch_size;
@@ -253,12 +253,11 @@ void OnnxModel::language_model() {
 
 void OnnxModel::encoder_of_pairs() {
   const bool shared = b_.has("embedding.weight");
-  const Source from = source(shared ? "embedding.weight" : "source_embedding.weight",
-                             "source_input");
+  const Source from =
+      source(shared ? "embedding.weight" : "source_embedding.weight", "source_input");
   const OnnxValue rows = encoded(from, "source_positions");
   const OnnxSequences s = sequences_of(from.rows);
-  b_.output("last_hidden_state", DType::f32,
-            {batch_size, "encoder_sequence_length", o_.d_model},
+  b_.output("last_hidden_state", DType::f32, {batch_size, "encoder_sequence_length", o_.d_model},
             b_.reshape(rows, {s.batch, s.length, o_.d_model}));
 }
 
@@ -307,7 +306,8 @@ void OnnxModel::decoder_of_pairs() {
 }
 
 void OnnxModel::labels() {
-  const bool of_sequences = info_of(config_.task).architecture == Architecture::encoder_of_sequences;
+  const bool of_sequences =
+      info_of(config_.task).architecture == Architecture::encoder_of_sequences;
   Source from;
   OnnxValue rows;
   if (o_.kind == ModelKind::swin) {

@@ -1,11 +1,11 @@
-#include "train/exchange/onnx_swin.h"
+#include "train/exchange/onnx/swin.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "nn/models/swin.h"
-#include "train/exchange/onnx_layers.h"
+#include "train/exchange/onnx/layers.h"
 
 HEED_BEGIN
 
@@ -13,8 +13,8 @@ namespace {
 
 /// Windows of equal size: those at the edges are padded.
 struct PaddedWindows {
-  std::int64_t windows, size;            ///< number of windows and of patches in each
-  std::vector<std::int64_t> patches;     ///< [windows · size], patch of each place; of the padding: 0
+  std::int64_t windows, size;         ///< number of windows and of patches in each
+  std::vector<std::int64_t> patches;  ///< [windows · size], patch of each place; of the padding: 0
   std::vector<std::int64_t> place_of;    ///< place of each patch
   std::vector<std::uint8_t> read;        ///< [windows, 1, 1, size]: no padding
   std::vector<std::int64_t> difference;  ///< [windows, size, size], row of the table of biases
@@ -80,8 +80,8 @@ class Swin {
           order.push_back((y + dy) * width + column + dx);
       }
     }
-    const OnnxValue groups = b_.reshape(b_.gather(x, b_.integers(order), 1),
-                                        {std::int64_t{-1}, 4 * o_.d_model});
+    const OnnxValue groups =
+        b_.reshape(b_.gather(x, b_.integers(order), 1), {std::int64_t{-1}, 4 * o_.d_model});
     const OnnxValue y = b_.linear(b_.norm(o_, groups, name + ".norm"), name + ".projection");
     o_.d_model *= 2;
     o_.d_ff *= 2;
@@ -99,12 +99,14 @@ class Swin {
     options.positions = PositionKind::none;
     OnnxStack stack(b_, options, BlockKind::encoder, "", 0);
     OnnxSequences sequences{b_.integers({-1}), b_.integers({w.size})};  // each window is a sequence
-    const OnnxValue bias = b_.transpose(
-        b_.lookup(name + ".positions.weight", b_.integers(w.difference, {w.windows, w.size, w.size})),
-        {0, 3, 1, 2});
-    const OnnxValue read = b_.op("Expand", {b_.booleans(w.read, {w.windows, 1, 1, w.size}),
-                                            b_.shape_of({b_.size(x, 0), w.windows, std::int64_t{1},
-                                                         std::int64_t{1}, w.size})});
+    const OnnxValue bias =
+        b_.transpose(b_.lookup(name + ".positions.weight",
+                               b_.integers(w.difference, {w.windows, w.size, w.size})),
+                     {0, 3, 1, 2});
+    const OnnxValue read =
+        b_.op("Expand",
+              {b_.booleans(w.read, {w.windows, 1, 1, w.size}),
+               b_.shape_of({b_.size(x, 0), w.windows, std::int64_t{1}, std::int64_t{1}, w.size})});
     sequences.visible =
         b_.reshape(read, {std::int64_t{-1}, std::int64_t{1}, std::int64_t{1}, w.size});
     sequences.bias = [&](const OnnxValue& scores) {
@@ -112,8 +114,8 @@ class Swin {
           b_.reshape(scores, {std::int64_t{-1}, w.windows, o_.heads, w.size, w.size});
       return b_.reshape(b_.add(by_image, bias), {std::int64_t{-1}, o_.heads, w.size, w.size});
     };
-    const OnnxValue rows = b_.reshape(b_.gather(x, b_.integers(w.patches), 1),
-                                      {std::int64_t{-1}, o_.d_model});
+    const OnnxValue rows =
+        b_.reshape(b_.gather(x, b_.integers(w.patches), 1), {std::int64_t{-1}, o_.d_model});
     const OnnxValue y = b_.reshape(stack.block(rows, sequences, name + ".", number),
                                    {std::int64_t{-1}, w.windows * w.size, o_.d_model});
     return b_.gather(y, b_.integers(w.place_of), 1);

@@ -87,7 +87,6 @@ class OnnxFile {
   const std::vector<TensorView>& tensors() const& { return tensors_; }
   const std::vector<TensorView>& tensors() && = delete;
 
-
  private:
   OnnxFile() = default;
 

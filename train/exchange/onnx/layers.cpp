@@ -1,4 +1,4 @@
-#include "train/exchange/onnx_layers.h"
+#include "train/exchange/onnx/layers.h"
 
 #include <fmt/format.h>
 
@@ -150,8 +150,8 @@ OnnxValue OnnxStack::with_terms(OnnxValue scores, const OnnxValue& q, const Onnx
     }
     case PositionKind::relative_xl: {
       const std::int64_t first = causal ? 0 : 1 - limit_, rows = limit_ - first;
-      const OnnxValue encoded = b_.numbers(values_of(sinusoids(first, rows, o_.d_model)),
-                                           {rows, o_.d_model});
+      const OnnxValue encoded =
+          b_.numbers(values_of(sinusoids(first, rows, o_.d_model)), {rows, o_.d_model});
       // The queries contain u; the keys of distances are read by q + v.
       const OnnxValue difference = b_.sub(b_.weight(positions + ".v"), b_.weight(positions + ".u"));
       const double scale =
@@ -191,8 +191,8 @@ OnnxValue OnnxStack::scores(const OnnxValue& q, const OnnxKeysAndValues& kv,
 OnnxValue OnnxStack::weighted(const OnnxValue& weights, const OnnxKeysAndValues& kv,
                               const OnnxSequences& s) {
   if (kv_heads_ == o_.heads) return b_.matmul(weights, kv.values);
-  const OnnxValue groups = b_.reshape(
-      weights, {std::int64_t{0}, kv_heads_, std::int64_t{-1}, b_.size(kv.values, 2)});
+  const OnnxValue groups =
+      b_.reshape(weights, {std::int64_t{0}, kv_heads_, std::int64_t{-1}, b_.size(kv.values, 2)});
   return b_.reshape(b_.matmul(groups, kv.values), {std::int64_t{0}, o_.heads, s.length, size_});
 }
 
@@ -205,12 +205,12 @@ OnnxValue OnnxStack::weights_of(OnnxValue scores, const OnnxValue& visible, bool
   }
   if (!visible.empty()) scores = b_.op("Where", {visible, scores, unread});
   if (self && o_.attention.pattern == PatternKind::topk) {
-    const OnnxValue count = b_.op("Min", {b_.size(scores, keys), b_.integers({o_.attention.top_k})});
+    const OnnxValue count =
+        b_.op("Min", {b_.size(scores, keys), b_.integers({o_.attention.top_k})});
     const OnnxValue largest =
         b_.ops("TopK", {scores, count}, 2, {{"axis", keys}}).back();  // indices
     const OnnxValue none = b_.mul(scores, b_.number(0));
-    const OnnxValue ones =
-        b_.op("Expand", {b_.number(1), b_.op("Shape", {largest})});
+    const OnnxValue ones = b_.op("Expand", {b_.number(1), b_.op("Shape", {largest})});
     const OnnxValue kept = b_.op("ScatterElements", {none, largest, ones}, {{"axis", keys}});
     scores = b_.op("Where", {b_.cast(kept, DType::boolean), scores, unread});
   }
@@ -237,7 +237,8 @@ OnnxValue OnnxStack::self_attention(const OnnxValue& x, const OnnxSequences& s,
   OnnxValue bias;
   if (b_.has(name + ".in_proj_bias")) bias = b_.weight(name + ".in_proj_bias");
   if (b_.has(positions + ".u")) {
-    const OnnxValue zeros = b_.numbers(std::vector<float>(static_cast<std::size_t>(2 * e)), {2 * e});
+    const OnnxValue zeros =
+        b_.numbers(std::vector<float>(static_cast<std::size_t>(2 * e)), {2 * e});
     const OnnxValue u =
         b_.op("Concat", {b_.weight(positions + ".u"), zeros}, {{"axis", std::int64_t{0}}});
     bias = bias.empty() ? u : b_.add(bias, u);
@@ -250,8 +251,8 @@ OnnxValue OnnxStack::self_attention(const OnnxValue& x, const OnnxSequences& s,
     return b_.linear(attend(q, kv, s, s.visible, positions), name + ".out_proj");
   // φ(x) = x + 1 above 0, eˣ below (linear_attention.cpp)
   const auto phi = [&](const OnnxValue& y) {
-    return b_.op("Where", {b_.op("Greater", {y, b_.number(0)}), b_.add(y, b_.number(1)),
-                           b_.op("Exp", {y})});
+    return b_.op("Where",
+                 {b_.op("Greater", {y, b_.number(0)}), b_.add(y, b_.number(1)), b_.op("Exp", {y})});
   };
   OnnxValue weights = scores(phi(q), {phi(kv.keys), kv.values}, s);
   if (!s.visible.empty()) weights = b_.op("Where", {s.visible, weights, b_.number(0)});

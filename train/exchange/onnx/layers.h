@@ -6,7 +6,7 @@
 
 #include "nn/layers/block.h"
 #include "nn/options.h"
-#include "train/exchange/onnx_builder.h"
+#include "train/exchange/onnx/builder.h"
 
 HEED_BEGIN
 
@@ -17,10 +17,12 @@ struct OnnxKeysAndValues {
 
 /// The sequences whose rows a stack computes.
 struct OnnxSequences {
-  OnnxValue batch, length;  ///< number of sequences and of rows of each: [1]
+  OnnxValue batch, length;   ///< number of sequences and of rows of each: [1]
   OnnxValue positions = {};  ///< of the rows: [batch or 1, length]
-  OnnxValue distances = {};  ///< position of the query − position of the key: [batch or 1, length, keys]
-  OnnxValue visible = {};    ///< whether a query reads a key: [batch or 1, 1, length or 1, keys]; empty: all
+  OnnxValue distances =
+      {};  ///< position of the query − position of the key: [batch or 1, length, keys]
+  OnnxValue visible =
+      {};  ///< whether a query reads a key: [batch or 1, 1, length or 1, keys]; empty: all
   /// Adds to the scores [batch, heads, length, keys] of self-attention.
   std::function<OnnxValue(const OnnxValue& scores)> bias = {};
   /// Joins the new keys and values of a layer with its cache.

@@ -5,7 +5,7 @@
 
 #include "nn/models/architecture.h"
 #include "train/config/config.h"
-#include "train/exchange/onnx_builder.h"
+#include "train/exchange/onnx/builder.h"
 
 HEED_BEGIN
 

@@ -11,7 +11,7 @@
 
 #include "autograd/memory/array.h"
 #include "nn/options.h"
-#include "train/exchange/onnx_file.h"
+#include "train/exchange/onnx/file.h"
 
 HEED_BEGIN
 

@@ -1,4 +1,4 @@
-#include "train/exchange/onnx_config.h"
+#include "train/exchange/onnx/config.h"
 
 #include <algorithm>
 
@@ -30,8 +30,7 @@ HuggingFaceModel language_model_config(const ModelSource& source) {
 HuggingFaceModel pairs_config(const ModelSource& source) {
   const ModelOptions& o = source.model;
   const bool images = source.config.data.input == InputKind::image;
-  const char* const name =
-      images ? "VisionEncoderDecoderModel" : "BartForConditionalGeneration";
+  const char* const name = images ? "VisionEncoderDecoderModel" : "BartForConditionalGeneration";
   HuggingFaceModel out{name,
                        common_config(source, name, images ? "vision-encoder-decoder" : "bart"),
                        common_generation(source),

@@ -1,4 +1,4 @@
-#include "train/exchange/onnx_builder.h"
+#include "train/exchange/onnx/builder.h"
 
 #include <fmt/format.h>
 
@@ -37,7 +37,9 @@ std::string OnnxWeights::unused() const { return unused_.empty() ? "" : *unused_
 
 // ---- inputs, outputs and operators -------------------------------------------------------------
 
-OnnxValue OnnxBuilder::fresh(std::string_view type) { return fmt::format("{}_{}", type, values_++); }
+OnnxValue OnnxBuilder::fresh(std::string_view type) {
+  return fmt::format("{}_{}", type, values_++);
+}
 
 OnnxValue OnnxBuilder::input(const std::string& name, DType type,
                              const std::vector<OnnxDimension>& shape) {
@@ -226,12 +228,14 @@ OnnxValue OnnxBuilder::norm(const ModelOptions& o, const OnnxValue& x, const std
   const auto eps = static_cast<float>(o.norm_eps);
   const OnnxValue gain = weight(name + ".weight");
   if (o.norm_kind == NormKind::rms) {
-    const OnnxValue square = op("ReduceMean", {mul(x, x)}, {{"axes", std::vector<std::int64_t>{-1}}});
+    const OnnxValue square =
+        op("ReduceMean", {mul(x, x)}, {{"axes", std::vector<std::int64_t>{-1}}});
     return mul(op("Div", {x, op("Sqrt", {add(square, number(o.norm_eps))})}), gain);
   }
   const OnnxValue bias = weight(name + ".bias");
   if (o.norm_kind == NormKind::layer)
-    return op("LayerNormalization", {x, gain, bias}, {{"axis", std::int64_t{-1}}, {"epsilon", eps}});
+    return op("LayerNormalization", {x, gain, bias},
+              {{"axis", std::int64_t{-1}}, {"epsilon", eps}});
   return op("BatchNormalization",
             {x, gain, bias, weight(name + ".running_mean"), weight(name + ".running_var")},
             {{"epsilon", eps}});
