@@ -23,19 +23,18 @@ WORDS = ("--to", "onnx", "--int8")
 TOKENIZERS = ("char", "byte", "word", "unigram", "bpe")
 ACTIVATIONS = ("relu", "gelu", "gelu_tanh", "silu", "tanh", "sigmoid", "swiglu", "geglu")
 SCHEMES = ("sinusoidal", "learned", "rotary", "alibi", "relative_shaw", "relative_t5", "relative_xl", "none")
-BLOCKS = {"activation": ACTIVATIONS, "norm": ("pre", "post"), "norm_kind": ("layer", "rms"),
-          "block": ("serial", "parallel"), "attention.kv_heads": ("0", "1", "2"), "scale_embeddings": ("true", "false")}
-# What depends on the scheme of positions: keys that only one of them reads.
+# A value may set further keys, which only it allows.
 ATTENTION = {"positions": SCHEMES, "attention.pattern": ("full", "window attention.window=5", "topk attention.top_k=3"),
-             **BLOCKS}
+             "activation": ("relu", "swiglu"), "norm": ("pre", "post"), "norm_kind": ("layer", "rms"), "block": ("serial", "parallel"),
+             "attention.kv_heads": ("0", "1", "2"), "scale_embeddings": ("true", "false")}
 PIXELS = {"activation": ("gelu", "swiglu"), "positions": ("learned", "sinusoidal", "relative_t5"), "norm_kind": ("layer", "rms"),
           "pool": ("first", "mean")}
 CASES = {
     "lm": ("lm", {}, {**ATTENTION, "tie_embeddings": ("true", "false"), "tokenizer": TOKENIZERS}, WORDS),
-    "lm, other maps": ("lm", {}, {"positions": ("rotary rotary_pairs=adjacent", "none", "sinusoidal"),
-                                  "attention.kv_heads": ("0", "2"), "residual": ("true", "false"), "norm": ("pre", "none"),
-                                  "attention.pattern": ("linear", "full attention.map=hard", "window attention.window=4",
-                                                        "full attention.scale=0.3"), "tokenizer": ("char",)}, WORDS),
+    "lm, others": ("lm", {}, {"positions": ("rotary rotary_pairs=adjacent", "none", "sinusoidal"), "activation": ACTIVATIONS,
+                              "attention.kv_heads": ("0", "2"), "residual": ("true", "false"), "norm": ("pre", "none"),
+                              "attention.pattern": ("linear", "full attention.map=hard", "window attention.window=4",
+                                                    "full attention.scale=0.3"), "tokenizer": ("char",)}, WORDS),
     "seq2seq": ("seq2seq", {}, {**ATTENTION, "tie_embeddings": ("true", "false"), "tokenizer": TOKENIZERS}, WORDS),
     "seq2seq, two vocabularies": ("seq2seq", {"tokenizer.shared": "false"}, {
         "positions": ("learned", "rotary"), "tie_embeddings": ("true", "false"), "tokenizer": ("char", "word")}, WORDS),
@@ -43,7 +42,7 @@ CASES = {
                                   "tokenizer": ("char",)}, WORDS),
     "features": ("features", {}, {"positions": ("sinusoidal", "relative_t5"), "norm": ("pre", "post"),
                                   "front_end.kind": ("linear", "conv front_end.layers=2"), "tokenizer": ("char",)}, WORDS),
-    "classify": ("classify", {}, {**ATTENTION, "pool": ("first", "mean"), "segments": ("1", "2"), "tokenizer": TOKENIZERS}, WORDS),
+    "classify": ("classify", {}, {**ATTENTION, "pool": ("first", "mean"), "segments": ("1", "2"), "tokenizer": ("char", "bpe")}, WORDS),
     "tag": ("tag", {}, {**ATTENTION, "norm_kind": ("layer", "rms", "batch"), "norm": ("pre", "post"), "tokenizer": ("word",)}, WORDS),
     "mlm": ("mlm", {}, {**ATTENTION, "tie_embeddings": ("true", "false"), "tokenizer": ("char", "word")}, WORDS),
     "ViT": ("images", {}, {**PIXELS, "tokenizer": ("char",)}, WORDS),
