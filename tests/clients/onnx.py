@@ -14,6 +14,7 @@ import tokenizers
 onnxruntime.set_default_logger_severity(3)
 VERSIONS = f"onnxruntime {onnxruntime.__version__} onnx {onnx.__version__}"
 LIMIT = 2e-5
+MORE = (("int8: equal greedy outputs", "d", "int8_greedy", sum), ("int8: largest difference", ".1e", "int8_log_prob", max))
 STEPS = 24  # decode.max_length of the tests
 BOS, EOS = 1, 2
 ROOT = pathlib.Path(__file__).parent
