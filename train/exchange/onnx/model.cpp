@@ -52,7 +52,7 @@ class OnnxModel {
   Source text(const std::string& table);
   OnnxValue patches();
   Source features(const std::string& name);
-  OnnxValue convolved(OnnxValue x, const std::string& layer, OnnxValue& mask);
+  OnnxValue convolved(const OnnxValue& x, const std::string& layer, std::size_t axes);
   Source source(const std::string& table, const std::string& input);
   OnnxSequences sequences_of(const OnnxValue& rows);
   OnnxValue encoded(const Source& source, const std::string& positions);
@@ -105,21 +105,26 @@ OnnxValue OnnxModel::patches() {
   return b_.reshape(b_.transpose(grid, {0, 2, 4, 3, 5, 1}), {std::int64_t{-1}, gh * gw, p * p * c});
 }
 
-/// gelu(convolution): rows [batch, length, channels] with a kernel of 3 (images: 3 × 3) and a stride of 2
-/// (FrontEnd).
-OnnxValue OnnxModel::convolved(OnnxValue x, const std::string& layer, OnnxValue& mask) {
-  const std::int64_t d = o_.d_model;
-  const OnnxValue weight = b_.weight(layer + ".weight"), bias = b_.weight(layer + ".bias");
-  if (!mask.empty()) {  // rows of the padding are zeros
-    x = b_.mul(x, b_.unsqueeze(b_.cast(mask, DType::f32), {2}));
-    mask = b_.slice(mask, 1, b_.integers({0}), 2);
+/// gelu(convolution): [batch, …, channels] with a kernel of 3 and a stride of 2 along each of `axes`
+/// axes between the first and the last (FrontEnd).
+OnnxValue OnnxModel::convolved(const OnnxValue& x, const std::string& layer, std::size_t axes) {
+  std::vector<OnnxDimension> kernel_shape(axes + 2, std::int64_t{3});
+  kernel_shape.front() = o_.d_model;
+  kernel_shape.back() = std::int64_t{-1};
+  const auto last = static_cast<std::int64_t>(axes) + 1;
+  std::vector<std::int64_t> channels_first{0, last}, channels_last{0};
+  for (std::int64_t axis = 1; axis < last; ++axis) {
+    channels_first.push_back(axis);
+    channels_last.push_back(axis + 1);
   }
+  channels_last.push_back(1);
   const OnnxValue kernel =
-      b_.transpose(b_.reshape(weight, {d, std::int64_t{3}, std::int64_t{-1}}), {0, 2, 1});
+      b_.transpose(b_.reshape(b_.weight(layer + ".weight"), kernel_shape), channels_first);
   const OnnxValue y =
-      b_.op("Conv", {b_.transpose(x, {0, 2, 1}), kernel, bias},
-            {{"pads", std::vector<std::int64_t>{1, 1}}, {"strides", std::vector<std::int64_t>{2}}});
-  return b_.unary("gelu", b_.transpose(y, {0, 2, 1}));
+      b_.op("Conv", {b_.transpose(x, channels_first), kernel, b_.weight(layer + ".bias")},
+            {{"pads", std::vector<std::int64_t>(2 * axes, 1)},
+             {"strides", std::vector<std::int64_t>(axes, 2)}});
+  return b_.unary("gelu", b_.transpose(y, channels_last));
 }
 
 /// A source of feature rows; `name`: the front end's tensors.
@@ -150,29 +155,17 @@ OnnxModel::Source OnnxModel::features(const std::string& name) {
     return {b_.reshape(projected, {s.batch, s.length, o_.d_model}), mask};
   }
   std::int64_t height = o_.grid_height, line = o_.grid_width;
-  const auto in_grid = [&](const OnnxValue& x, std::int64_t h, std::int64_t w) {
-    return b_.reshape(x, {std::int64_t{0}, h, w, std::int64_t{-1}});
-  };
+  if (line > 0) rows = b_.reshape(rows, {std::int64_t{0}, height, line, std::int64_t{-1}});
   for (std::int64_t i = 0; i < o_.front_end.layers; ++i) {
-    const std::string layer = fmt::format("{}.layers.{}", name, i);
-    if (line == 0) {
-      rows = convolved(rows, layer, mask);
-      continue;
+    if (!mask.empty()) {  // rows of the padding are zeros
+      rows = b_.mul(rows, b_.unsqueeze(b_.cast(mask, DType::f32), {2}));
+      mask = b_.slice(mask, 1, b_.integers({0}), 2);
     }
-    const OnnxValue kernel =
-        b_.transpose(b_.reshape(b_.weight(layer + ".weight"),
-                                {o_.d_model, std::int64_t{3}, std::int64_t{3}, std::int64_t{-1}}),
-                     {0, 3, 1, 2});
-    const OnnxValue y = b_.op("Conv",
-                              {b_.transpose(in_grid(rows, height, line), {0, 3, 1, 2}), kernel,
-                               b_.weight(layer + ".bias")},
-                              {{"pads", std::vector<std::int64_t>{1, 1, 1, 1}},
-                               {"strides", std::vector<std::int64_t>{2, 2}}});
+    rows = convolved(rows, fmt::format("{}.layers.{}", name, i), line > 0 ? 2 : 1);
     height = (height + 1) / 2;
     line = (line + 1) / 2;
-    rows = b_.reshape(b_.unary("gelu", b_.transpose(y, {0, 2, 3, 1})),
-                      {std::int64_t{0}, height * line, o_.d_model});
   }
+  if (line > 0) rows = b_.reshape(rows, {std::int64_t{0}, height * line, o_.d_model});
   return {rows, mask};
 }
 
