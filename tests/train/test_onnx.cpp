@@ -3,7 +3,7 @@
 #include <map>
 #include <set>
 
-#include "nn/models/classifier.h"
+#include "nn/layers/activations.h"
 #include "nn/models/model.h"
 #include "nn/options.h"
 #include "nn/weights.h"
@@ -192,6 +192,13 @@ BOOST_AUTO_TEST_CASE(a_file_has_the_fields_of_onnx_proto) {
   const Message output(Message(Message(written.text(12)).text(2)).text(1));
   BOOST_TEST(output.numbers(1).at(0) == 7);  // int64
   BOOST_TEST(output.all(2).empty());         // a shape that is unspecified
+}
+
+BOOST_AUTO_TEST_CASE(every_activation_has_a_formula) {
+  for (const std::string_view name : names_of(Activation{})) {
+    const BuiltModel built("lm", fmt::format(", activation: {}", name));
+    BOOST_TEST(graphs_of(built, tensor_views(built.state)).size() == 1, name);
+  }
 }
 
 BOOST_AUTO_TEST_CASE(every_model_uses_each_name_after_its_definition) {

@@ -161,9 +161,13 @@ OnnxValue OnnxStack::with_terms(OnnxValue scores, const OnnxValue& q, const Onnx
       return distance_keys(b_.add(q, shift), b_.affine(encoded, b_.weight(table), ""), first, rows,
                            scores, s);
     }
-    default:
-      return scores;
+    case PositionKind::sinusoidal:
+    case PositionKind::learned:
+    case PositionKind::rotary:
+    case PositionKind::none:
+      break;
   }
+  return scores;
 }
 
 // ---- attention ---------------------------------------------------------------------------------

@@ -333,6 +333,9 @@ void OnnxModel::labels() {
 }  // namespace
 
 void require_onnx(const Config& config) {
+  static_assert(names_of(PatternKind{}).size() == 5 && names_of(ScoreMap{}).size() == 3 &&
+                    names_of(NormKind{}).size() == 3 && names_of(BlockForm{}).size() == 2,
+                "OnnxStack must compute a new kind, or this function refuse it");
   const ModelOptions& o = *config.model;
   std::vector<std::string> found;
   const auto refuse = [&](bool is, const char* key, const auto& value, const char* advice) {
