@@ -47,5 +47,6 @@ const std::vector<ExportFormat>& export_formats();
 ExportFormat huggingface_format();
 ExportFormat gguf_format();
 ExportFormat ctranslate2_format();
+ExportFormat onnx_format();
 
 HEED_END

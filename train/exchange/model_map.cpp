@@ -1,7 +1,7 @@
 #include "train/exchange/model_map.h"
 
 #include <algorithm>
-#include <cstring>
+#include <map>
 #include <set>
 
 #include "autograd/base/error.h"
@@ -150,17 +150,19 @@ void ForeignTensors::add(const MappedTensor& part, const Array& values) {
        std::as_bytes(std::span(values.data(), static_cast<std::size_t>(values.size())))});
 }
 
-std::vector<std::string> ForeignTensors::differences(const SafetensorsFile& file) const {
+std::vector<std::string> differing_tensors(std::span<const TensorView> expected,
+                                           std::span<const TensorView> found) {
+  std::map<std::string_view, const TensorView*> rest;
+  for (const TensorView& view : found) rest.emplace(view.name, &view);
   std::vector<std::string> names;
-  for (const TensorView& view : views_) {
-    const TensorView* const read = file.find(view.name);
-    if (read == nullptr || read->shape != view.shape || read->dtype != view.dtype ||
-        !std::ranges::equal(read->bytes, view.bytes))
+  for (const TensorView& view : expected) {
+    const auto at = rest.find(view.name);
+    if (at == rest.end() || at->second->shape != view.shape || at->second->dtype != view.dtype ||
+        !std::ranges::equal(at->second->bytes, view.bytes))
       names.push_back(view.name);
+    if (at != rest.end()) rest.erase(at);
   }
-  for (const TensorView& read : file.tensors())
-    if (std::ranges::find(views_, read.name, &TensorView::name) == views_.end())
-      names.push_back(read.name);
+  for (const auto& [name, view] : rest) names.emplace_back(name);
   return names;
 }
 

@@ -44,10 +44,6 @@ class ForeignTensors {
   /// In the order of the parts; valid while this object and the parameters exist.
   const std::vector<TensorView>& views() const { return views_; }
 
-  /// The names of the tensors that the file lacks or that differ in any bit from those of this
-  /// object, and those that only the file contains.
-  std::vector<std::string> differences(const SafetensorsFile& file) const;
-
  private:
   void add(const MappedTensor& part, const Array& values);
 
@@ -65,5 +61,9 @@ void zero_part(const MappedTensor& part, std::span<const NamedTensor> own);
 /// Whether a tensor of another program has the values of the part.
 bool equals_part(const MappedTensor& part, std::span<const NamedTensor> own,
                  const TensorView& foreign);
+/// The names of the expected tensors that are missing or differ in any bit, then those of tensors that are
+/// not expected.
+std::vector<std::string> differing_tensors(std::span<const TensorView> expected,
+                                           std::span<const TensorView> found);
 
 HEED_END
