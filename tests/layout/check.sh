@@ -52,7 +52,7 @@ folders_of() {
     autograd) echo 'base memory kernels . tape ops gradcheck io' ;;
     nn) echo '. layers reference models' ;;
     data) echo '. sources tokenizers batches inputs' ;;
-    train) echo '. essentials terminal distributed config metrics fetch run decode tasks results loop sweep exchange commands views program' ;;
+    train) echo '. essentials terminal distributed config metrics fetch run decode tasks results loop sweep exchange commands views program python' ;;
   esac
 }
 
@@ -93,6 +93,7 @@ only_in() {
   only_in 'sentencepiece' 'data/'
   only_in 'zlib' 'autograd/io/'
   only_in 'png\.h|turbojpeg' 'data/sources/image\.cpp'
+  only_in 'pybind11/' 'train/python/'
 } >>"$violations"
 
 # ---- files ---------------------------------------------------------------------------------------
