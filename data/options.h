@@ -191,6 +191,7 @@ struct SegmentationOptions {
 struct TokenizerOptions {
   TokenizerKind kind = TokenizerKind::sentencepiece;
   PieceAlgorithm algorithm = PieceAlgorithm::unigram;  ///< sentencepiece only
+  bool byte_fallback = false;  ///< sentencepiece: unknown characters become pieces for their bytes
   std::int64_t vocab_size = 8000;  ///< sentencepiece, words: maximum size, special pieces included
   /// Further special pieces such as "<pad>", "<mask>", "<extra_id_0>"; their ids begin at 3.
   std::vector<std::string> specials = {};

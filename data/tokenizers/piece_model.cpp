@@ -1,5 +1,6 @@
 #include "data/tokenizers/piece_model.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <optional>
@@ -217,6 +218,8 @@ std::string write_piece_model(const PieceModel& model) {
   }
   put_number(trainer, 3, model.bpe ? 2 : 1);
   put_number(trainer, 24, model.whitespace_as_suffix ? 1 : 0);
+  const auto is_byte = [](const PieceModel::Piece& p) { return p.type == PieceModel::Type::byte; };
+  put_number(trainer, 35, std::ranges::any_of(model.pieces, is_byte) ? 1 : 0);
   put_bytes(proto, 2, trainer);
   put_bytes(normaliser, 1, model.character_map.empty() ? "identity" : "imported");
   put_bytes(normaliser, 2, model.character_map);

@@ -325,6 +325,7 @@ std::unique_ptr<Tokenizer> train_sentencepiece(const TokenizerOptions& options,
   Arguments arguments{
       {"model_type", options.algorithm == PieceAlgorithm::bpe ? "bpe" : "unigram"},
       {"vocab_size", std::to_string(options.vocab_size)},
+      {"byte_fallback", options.byte_fallback ? "true" : "false"},
       {"hard_vocab_limit", "false"},  // a small corpus may yield a smaller vocabulary
       {"character_coverage", "1.0"},
       {"max_sentence_length", std::to_string(max_learnt_bytes)},

@@ -202,6 +202,9 @@ void add_tokenizer(Table& table) {
           row(HEED_KEY(tokenizer.algorithm),
               "How pieces are learned: by a unigram language model or by byte-pair encoding.")
               .only(kind, {"sentencepiece"}),
+          row(HEED_KEY(tokenizer.byte_fallback),
+              "Characters outside the vocabulary become pieces for their bytes, 256 in all.")
+              .only(kind, {"sentencepiece"}),
           row(HEED_KEY(tokenizer.vocab_size), Range{5, 10 * million},
               "sentencepiece, word: maximum size of the vocabulary, special pieces included."),
           row(HEED_KEY(tokenizer.specials),

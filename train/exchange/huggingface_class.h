@@ -16,7 +16,7 @@ struct ModelSource {
   const Config& config;
   const ModelOptions& model;
   VocabularySizes vocabulary;
-  SpecialIds ids;  ///< of the target's vocabulary
+  SpecialIds ids = {};  ///< of the target's vocabulary
 
   double embedding_factor() const;  ///< of embeddings: √d_model if they are scaled, else 1
   bool output_bias() const;

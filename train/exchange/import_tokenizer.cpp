@@ -117,6 +117,11 @@ std::unique_ptr<Tokenizer> pieces_of(const ImportJson& json, const std::string& 
                                                    ? PieceModel::Type::control
                                                    : PieceModel::Type::user_defined;
   }
+  if (value_at(json, "/model/byte_fallback") == true) {
+    for (PieceModel::Piece& piece : model.pieces)
+      if (piece.text.size() == 6 && piece.text.starts_with("<0x") && piece.text.ends_with('>'))
+        piece.type = PieceModel::Type::byte;
+  }
   if (model.bpe) set_scores(model, value_at(json, "/model/merges"));
   model.remove_extra_whitespaces = false;
   for (const ImportJson& step : value_at(json, "/normalizer/normalizers")) {
@@ -168,8 +173,8 @@ ReadTokenizer read_own(const ImportJson& json, TextRole role, const std::string&
   if (!read.tokenizer) return read;
   read.lowercase = value_at(json, "/normalizer/normalizers/0/type") == "Lowercase";
   const ImportJson written =
-      tokenizer_json(*read.tokenizer, {.end_token = role == TextRole::source,
-                                       .start_token = role == TextRole::labelled,
+      tokenizer_json(*read.tokenizer, {.start_token = role == TextRole::labelled,
+                                       .end_token = role != TextRole::continued,
                                        .lowercase = read.lowercase});
   if (written == json) return read;
   throw Error(Exit::bad_input, "{}: heed has tokenizers of this kind, but with other values at {}",

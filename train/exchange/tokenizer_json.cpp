@@ -105,6 +105,11 @@ Pipeline raw_bytes(const Tokenizer& tokenizer) {
 
 // ---- SentencePiece -----------------------------------------------------------------------------
 
+bool has_bytes(const PieceModel& model) {
+  return std::ranges::find(model.pieces, PieceModel::Type::byte, &PieceModel::Piece::type) !=
+         model.pieces.end();
+}
+
 Json unigram(const PieceModel& pieces) {
   Json vocabulary = Json::array();
   for (const PieceModel::Piece& piece : pieces.pieces)
@@ -112,7 +117,7 @@ Json unigram(const PieceModel& pieces) {
   return {{"type", "Unigram"},
           {"unk_id", Tokenizer::unk},
           {"vocab", vocabulary},
-          {"byte_fallback", false}};
+          {"byte_fallback", has_bytes(pieces)}};
 }
 
 /// SentencePiece merges the two neighbours whose union is the piece with the highest score. The
@@ -146,7 +151,7 @@ Json bpe(const PieceModel& model) {
           {"continuing_subword_prefix", nullptr},
           {"end_of_word_suffix", nullptr},
           {"fuse_unk", true},
-          {"byte_fallback", false},
+          {"byte_fallback", has_bytes(model)},
           {"vocab", vocabulary},
           {"merges", merges(model)}};
 }
@@ -158,7 +163,6 @@ void require_plain(const PieceModel& model) {
   };
   bool user_defined = false;
   for (const PieceModel::Piece& piece : model.pieces) {
-    if (piece.type == PieceModel::Type::byte) refuse("represents unknown characters as bytes");
     if (piece.type == PieceModel::Type::unused) refuse("contains unused pieces");
     user_defined |= piece.type == PieceModel::Type::user_defined;
   }
@@ -191,8 +195,9 @@ Pipeline pieces(const PieceModel& model) {
                               : model.add_dummy_prefix       ? 1
                                                              : 0;
   const Json strip{{"type", "Strip"}, {"content", " "}, {"start", spaces}, {"stop", 0}};
-  pipeline.decoder = {{"type", "Sequence"},
-                      {"decoders", {replace("\u2581", " "), {{"type", "Fuse"}}, strip}}};
+  Json decoders{replace("\u2581", " "), {{"type", "Fuse"}}, strip};
+  if (has_bytes(model)) decoders.insert(decoders.begin() + 1, Json{{"type", "ByteFallback"}});
+  pipeline.decoder = {{"type", "Sequence"}, {"decoders", decoders}};
   pipeline.model = model.bpe ? bpe(model) : unigram(model);
   for (std::size_t id = 0; id < model.pieces.size(); ++id) {
     if (model.pieces[id].type == PieceModel::Type::user_defined)

@@ -64,6 +64,7 @@ ExportFormat onnx_format() {
       "onnx/*.onnx for ONNX Runtime and transformers.js, and the small files that these read; "
       "int8: also *_quantized.onnx",
       "",
+      false,
       {"float32", "int8"},
       write_onnx_folder,
       check_onnx_folder,
