@@ -312,6 +312,10 @@ void OnnxModel::labels() {
   }
   const OnnxSequences s = sequences_of(from.rows);
   if (!of_sequences) {
+    if (b_.has("transform.dense.weight")) {
+      const OnnxValue hidden = b_.linear(rows, "transform.dense");
+      rows = b_.norm(o_, b_.activation(o_.activation, hidden), "transform.norm");
+    }
     logits(rows, "embedding.weight", {s.batch, s.length, std::int64_t{-1}});
     return;
   }
