@@ -168,9 +168,10 @@ struct DataOptions {
   std::int64_t max_length = 128;
 };
 
-enum class TokenizerKind { sentencepiece, characters, bytes, words };
+/// imported: byte-level BPE or WordPiece of another program (data/tokenizers/imported.h).
+enum class TokenizerKind { sentencepiece, characters, bytes, words, imported };
 constexpr auto names_of(TokenizerKind) {
-  return enum_names<TokenizerKind>("sentencepiece", "char", "byte", "word");
+  return enum_names<TokenizerKind>("sentencepiece", "char", "byte", "word", "imported");
 }
 
 /// The algorithm of SentencePiece: a unigram language model (Kudo 2018) or byte-pair encoding

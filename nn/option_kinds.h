@@ -38,6 +38,11 @@ constexpr auto names_of(NormKind) { return enum_names<NormKind>("layer", "rms", 
 enum class InitKind { xavier, normal, none };
 constexpr auto names_of(InitKind) { return enum_names<InitKind, 1>("xavier", "normal"); }
 
+/// Whether the projection to the vocabulary has a bias. auto: if it has a matrix of its own and the
+/// linear layers have biases.
+enum class OutputBias { automatic, no, yes };
+constexpr auto names_of(OutputBias) { return enum_names<OutputBias>("auto", "false", "true"); }
+
 /// The row that represents a sequence: the first row, or the mean of all rows.
 enum class Pool { first, mean };
 constexpr auto names_of(Pool) { return enum_names<Pool>("first", "mean"); }

@@ -78,9 +78,16 @@ struct ModelOptions {
   bool final_norm = true;  ///< a norm after the last block of a stack, unless `norm` is none
   NormKind norm_kind = NormKind::layer;
   double norm_eps = 1e-5;
+  bool bias = true;             ///< the linear layers of attention and feed-forward have biases
+  bool embedding_norm = false;  ///< a norm after the sum of embeddings and positions
   /// Embeddings and output projection share a matrix where they share a vocabulary.
   bool tie_embeddings = true;
+  bool tie_output = true;        ///< with tie_embeddings: the output projection shares it too
   bool scale_embeddings = true;  ///< embeddings are multiplied by √d_model
+  OutputBias output_bias = OutputBias::automatic;
+  /// Labelling::tokens: a linear layer, the activation and a norm before the output projection, as
+  /// in BERT.
+  bool head_transform = false;
   InitKind init = InitKind::xavier;
   double init_std = 0.02;  ///< standard deviation of InitKind::normal
   /// Number of values in a source row of features, which the encoder projects instead of looking up
@@ -101,6 +108,9 @@ struct ModelOptions {
   std::int64_t t5_buckets = 32;     ///< relative_t5: number of buckets, a multiple of 4
   std::int64_t t5_distance = 128;   ///< relative_t5: all distances ≥ this one share a bucket
 };
+
+/// Whether the output projection has the matrix of the embeddings.
+constexpr bool output_is_tied(const ModelOptions& o) { return o.tie_embeddings && o.tie_output; }
 
 /// The number of source rows that the front end reduces to one position of the encoder.
 constexpr std::int64_t rows_per_position(const ModelOptions& o) {

@@ -106,14 +106,15 @@ class PairBatching final : public SequenceBatching {
     const std::int64_t i = draw.sample;
     if (!data.segmentation || !draw.epoch) {
       data.push_source(draw, batch.source);
-      return push_target(data.target[i], batch);
+      return push_target(data.target[i], data.target_ids, batch);
     }
     const Segmentation& segmentation = *data.segmentation;
     std::vector<std::int32_t> source =
         drawn(segmentation, *segmentation.source, data.source_lines[i], draw, 0);
-    source.push_back(Tokenizer::eos);
+    source.push_back(data.source_ids.eos);
     batch.source.push(source);
-    push_target(drawn(segmentation, *segmentation.target, data.target_lines[i], draw, 1), batch);
+    push_target(drawn(segmentation, *segmentation.target, data.target_lines[i], draw, 1),
+                data.target_ids, batch);
   }
 
  private:
@@ -215,11 +216,11 @@ class WindowBatching final : public Batching {
 
 }  // namespace
 
-void push_target(std::span<const std::int32_t> target, Batch& batch) {
-  constexpr std::int32_t begin[] = {Tokenizer::bos};
+void push_target(std::span<const std::int32_t> target, const SpecialIds& special, Batch& batch) {
+  const std::int32_t begin[] = {special.bos};
   batch.target.push(begin, target);
   batch.labels.insert(batch.labels.end(), target.begin(), target.end());
-  batch.labels.push_back(Tokenizer::eos);
+  batch.labels.push_back(special.eos);
 }
 
 Random Draw::random(Stream stream, std::uint32_t part) const {

@@ -7,6 +7,7 @@
 
 #include "data/batches/batch.h"
 #include "data/batches/draw.h"
+#include "data/tokenizers/special_ids.h"
 
 namespace heed {
 
@@ -78,7 +79,7 @@ class SequenceBatching : public Batching {
 const Batching& pairs();
 
 /// Appends <s> y1 … yn to the target of a batch, and y1 … yn </s> to its labels.
-void push_target(std::span<const std::int32_t> target, Batch& batch);
+void push_target(std::span<const std::int32_t> target, const SpecialIds& special, Batch& batch);
 
 /// Windows of `context` tokens of a continuous text. A training epoch begins them at a random shift
 /// and reads them in random order; the tokens before the shift and at the end of the text form

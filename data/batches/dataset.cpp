@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 
 #include "autograd/base/error.h"
 #include "autograd/base/team.h"
@@ -34,6 +35,24 @@ Sequences encode(std::span<const Line> lines, const Tokenizer& tokenizer, int th
   return all;
 }
 
+/// Joins lines whose newline may be part of a longer token: those that do not end, or whose next line
+/// does not begin, with a character and without a space.
+std::vector<std::string_view> separable(std::string_view text,
+                                        const std::vector<std::string_view>& lines) {
+  const auto space = [](char c) { return std::isspace(static_cast<unsigned char>(c)) != 0; };
+  std::vector<std::string_view> joined;
+  std::size_t begin = 0, end = 0;
+  for (const std::string_view line : lines) {
+    end += line.size();
+    const bool apart =
+        line.size() > 1 && !space(line[line.size() - 2]) && end < text.size() && !space(text[end]);
+    if (!apart && end < text.size()) continue;
+    joined.push_back(text.substr(begin, end - begin));
+    begin = end;
+  }
+  return joined;
+}
+
 }  // namespace
 
 std::int64_t Sequences::longest() const {
@@ -45,7 +64,9 @@ std::int64_t Sequences::longest() const {
 Dataset tokenize_text(const std::string& text, const Tokenizer& tokenizer, int threads) {
   Dataset data;
   data.batching = &windows();
-  const auto lines = text_lines(text);
+  data.source_ids = data.target_ids = tokenizer.special_ids();
+  std::vector<std::string_view> lines = text_lines(text);
+  if (!tokenizer.separates_lines()) lines = separable(text, lines);
   data.stream = encode(std::span<const std::string_view>(lines), tokenizer, threads).ids;
   // A word tokenizer omits spaces and maps all unknown words to one id, so the loss cannot be
   // converted to bits per byte.
@@ -67,7 +88,9 @@ Dataset tokenize(const Split& split, const Tokenizer& source, const Tokenizer& t
   const Sequences targets = encode(std::span<const std::string>(target_lines), target, threads);
 
   Dataset data;
-  constexpr std::int32_t end[] = {Tokenizer::eos};
+  data.source_ids = source.special_ids();
+  data.target_ids = target.special_ids();
+  const std::int32_t end[] = {data.source_ids.eos};
   data.inputs = options.inputs;
   std::int64_t end_of_part = 0;
   for (std::int64_t i = 0; i < targets.size(); ++i) {

@@ -56,8 +56,9 @@ struct Dataset {
   std::optional<Segmentation> segmentation;  ///< requires source_lines and target_lines
   std::optional<Masking> masking;            ///< required by masked_lines()
   std::optional<HiddenSpans> spans;          ///< required by hidden_spans()
-  std::vector<Split::Part> parts;  ///< the tasks of a mixture, in the order of their samples
-  MixtureOptions mixture;          ///< determines the number of samples drawn from each part
+  std::vector<Split::Part> parts;     ///< the tasks of a mixture, in the order of their samples
+  MixtureOptions mixture;             ///< determines the number of samples drawn from each part
+  SpecialIds source_ids, target_ids;  ///< of the vocabularies
   /// The number of samples left out because a side is longer than max_length.
   std::int64_t skipped_long = 0;
   /// The number of samples left out because a side is empty or, for span corruption, has one token.

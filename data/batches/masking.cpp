@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "data/batches/dataset.h"
-#include "data/tokenizers/tokenizer.h"
 
 namespace heed {
 namespace {
@@ -23,21 +22,22 @@ class MaskBatching final : public SequenceBatching {
   void add(const Dataset& data, const Draw& draw, Batch& batch) const override {
     const Masking& masking = *data.masking;
     Random random = draw.random(Stream::masking);
-    std::vector<std::int32_t> ids{Tokenizer::bos};
+    const SpecialIds& special = data.source_ids;
+    std::vector<std::int32_t> ids{special.bos};
     const auto append = [&](std::int64_t sample) {
       const auto line = data.source[sample];
       ids.insert(ids.end(), line.begin(), line.end());
-      ids.push_back(Tokenizer::eos);
+      ids.push_back(special.eos);
     };
     append(draw.sample);
     std::int32_t first_label = no_label;
     if (masking.options.next_sentence) {
       const bool follows = masking.followed[draw.sample] && random.below(2) == 0;
       append(follows ? draw.sample + 1 : another(data, draw.sample, random));
-      first_label = follows ? Tokenizer::bos : Tokenizer::eos;
+      first_label = follows ? special.bos : special.eos;
     }
     std::vector<std::int32_t> labels(ids.size(), no_label);
-    hide(masking, random, ids, labels);
+    hide(masking, special, random, ids, labels);
     labels.front() = first_label;
     batch.source.push(ids);
     batch.labels.insert(batch.labels.end(), labels.begin(), labels.end());
@@ -58,10 +58,11 @@ class MaskBatching final : public SequenceBatching {
   }
 
   /// The units that are hidden as a whole: tokens or words.
-  static std::vector<Unit> units(const Masking& masking, std::span<const std::int32_t> ids) {
+  static std::vector<Unit> units(const Masking& masking, const SpecialIds& special,
+                                 std::span<const std::int32_t> ids) {
     std::vector<Unit> all;
     for (std::size_t i = 0; i < ids.size(); ++i) {
-      if (ids[i] == Tokenizer::bos || ids[i] == Tokenizer::eos) continue;
+      if (ids[i] == special.bos || ids[i] == special.eos) continue;
       const bool continues = masking.options.whole_words && !masking.continues.empty() &&
                              masking.continues[static_cast<std::size_t>(ids[i])];
       if (continues && !all.empty() && all.back().end == i)
@@ -72,9 +73,9 @@ class MaskBatching final : public SequenceBatching {
     return all;
   }
 
-  static void hide(const Masking& masking, Random& random, std::span<std::int32_t> ids,
-                   std::span<std::int32_t> labels) {
-    std::vector<Unit> left = units(masking, ids);
+  static void hide(const Masking& masking, const SpecialIds& special, Random& random,
+                   std::span<std::int32_t> ids, std::span<std::int32_t> labels) {
+    std::vector<Unit> left = units(masking, special, ids);
     std::size_t tokens = 0, hidden = 0;
     for (const Unit& s : left) tokens += s.end - s.begin;
     const auto wanted = std::max<std::size_t>(

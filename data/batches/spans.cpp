@@ -56,9 +56,9 @@ class SpanBatching final : public SequenceBatching {
       }
       (hidden[i] ? written : read).push_back(line[i]);
     }
-    read.push_back(Tokenizer::eos);
+    read.push_back(data.source_ids.eos);
     batch.source.push(read);
-    push_target(written, batch);
+    push_target(written, data.target_ids, batch);
   }
 };
 

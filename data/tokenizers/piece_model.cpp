@@ -185,4 +185,46 @@ PieceModel read_piece_model(std::string_view proto) {
   return model;
 }
 
+namespace {
+
+void put_number(std::string& to, std::uint64_t value) {
+  for (; value >= 0x80; value >>= 7) to += static_cast<char>(value | 0x80);
+  to += static_cast<char>(value);
+}
+
+void put_number(std::string& to, std::uint64_t field, std::uint64_t value) {
+  put_number(to, field << 3 | kNumber);
+  put_number(to, value);
+}
+
+void put_bytes(std::string& to, std::uint64_t field, std::string_view bytes) {
+  put_number(to, field << 3 | kBytes);
+  put_number(to, bytes.size());
+  to += bytes;
+}
+
+}  // namespace
+
+std::string write_piece_model(const PieceModel& model) {
+  std::string proto, trainer, normaliser;
+  for (const PieceModel::Piece& piece : model.pieces) {
+    std::string message;
+    put_bytes(message, 1, piece.text);
+    put_number(message, 2 << 3 | kFour);
+    message.append(reinterpret_cast<const char*>(&piece.score), sizeof piece.score);
+    put_number(message, 3, static_cast<std::uint64_t>(piece.type));
+    put_bytes(proto, 1, message);
+  }
+  put_number(trainer, 3, model.bpe ? 2 : 1);
+  put_number(trainer, 24, model.whitespace_as_suffix ? 1 : 0);
+  put_bytes(proto, 2, trainer);
+  put_bytes(normaliser, 1, model.character_map.empty() ? "identity" : "imported");
+  put_bytes(normaliser, 2, model.character_map);
+  put_number(normaliser, 3, model.add_dummy_prefix ? 1 : 0);
+  put_number(normaliser, 4, model.remove_extra_whitespaces ? 1 : 0);
+  put_number(normaliser, 5, model.escape_whitespaces ? 1 : 0);
+  put_bytes(proto, 3, normaliser);
+  return proto;
+}
+
 }  // namespace heed

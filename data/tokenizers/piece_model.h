@@ -28,6 +28,9 @@ struct PieceModel {
 /// its type is neither unigram nor BPE.
 PieceModel read_piece_model(std::string_view proto);
 
+/// The bytes of a model, the inverse of read_piece_model.
+std::string write_piece_model(const PieceModel& model);
+
 /// The error in the file of a SentencePiece model, or "". The library does not check files, but
 /// requires that the protocol buffer is complete and contains pieces without NUL and the
 /// specifications of the trainer and the normaliser, and that the character maps of its normalisers

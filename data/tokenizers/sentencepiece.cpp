@@ -308,7 +308,11 @@ std::vector<const std::string*> sample_lines(std::span<const std::string> lines,
 std::unique_ptr<Tokenizer> load_sentencepiece(const std::filesystem::path& file) {
   std::string proto = read_file(file.string(), largest_tokenizer);
   if (proto.empty()) throw Error(Exit::bad_input, shown_path(file.string()) + ": empty file");
-  return std::make_unique<SentencePieceTokenizer>(std::move(proto), shown_path(file.string()));
+  return make_sentencepiece(std::move(proto), shown_path(file.string()));
+}
+
+std::unique_ptr<Tokenizer> make_sentencepiece(std::string proto, const std::string& from) {
+  return std::make_unique<SentencePieceTokenizer>(std::move(proto), from);
 }
 
 std::unique_ptr<Tokenizer> train_sentencepiece(const TokenizerOptions& options,

@@ -9,6 +9,7 @@
 #include "autograd/io/files.h"
 #include "autograd/io/lines.h"
 #include "autograd/io/message_text.h"
+#include "data/tokenizers/imported.h"
 #include "data/tokenizers/vocabulary.h"
 
 namespace heed {
@@ -70,6 +71,7 @@ std::string Tokenizer::decode_with_specials(std::span<const std::int32_t> ids) c
 }
 
 std::string tokenizer_file(const std::string& stem, TokenizerKind kind) {
+  if (kind == TokenizerKind::imported) return stem + ".imported";
   return stem + (kind == TokenizerKind::sentencepiece ? ".model" : ".vocab");
 }
 
@@ -101,6 +103,7 @@ std::unique_ptr<Tokenizer> load_tokenizer(const std::filesystem::path& file, Tok
   if (std::filesystem::is_other(file, ignored)) {  // a pipe or device: reading might never end
     throw Error(Exit::bad_input, shown_path(file) + ": not a regular file");
   }
+  if (kind == TokenizerKind::imported) return load_imported(file);
   return kind == TokenizerKind::sentencepiece ? load_sentencepiece(file)
                                               : load_vocabulary(file, kind);
 }
@@ -109,6 +112,11 @@ std::unique_ptr<Tokenizer> train_tokenizer(const TokenizerOptions& options,
                                            std::span<const std::string> lines, std::uint64_t seed) {
   if (const std::string wrong = wrong_specials(options.specials); !wrong.empty())
     throw Error(Exit::usage, "tokenizer.specials: " + wrong);
+  if (options.kind == TokenizerKind::imported)
+    throw Error(
+        Exit::usage,
+        "tokenizer.kind: heed does not learn tokenizers of kind imported: name the file of a "
+        "run that heed import made with tokenizer.model, or its run with model.init_from");
   return options.kind == TokenizerKind::sentencepiece ? train_sentencepiece(options, lines, seed)
                                                       : train_vocabulary(options, lines);
 }

@@ -1,13 +1,14 @@
 #pragma once
 /// Conversion of text to token ids and back.
 ///
-/// Every kind has the same special ids 0 to 2. The ids of optional further specials
-/// (TokenizerOptions::specials) begin at 3 and are followed by those of the pieces of text.
+/// The vocabularies that heed makes have the special ids 0 to 2. The ids of optional further specials
+/// (TokenizerOptions::specials) begin at 3 and are followed by those of the pieces of text. Those of
+/// other programs may have other special ids (special_ids).
 /// encode() adds neither <s> nor </s>; datasets and batches do. Encoding and decoding are const and
 /// thread-safe.
 ///
 /// Each newline in a continuous text is a separate token, so encoding a text line by line, newlines
-/// included, equals encoding it as a whole.
+/// included, equals encoding it as a whole. (Tokenizers of other programs: separates_lines.)
 #include <cstdint>
 #include <filesystem>
 #include <functional>
@@ -21,14 +22,14 @@
 #include "autograd/base/random.h"
 #include "data/options.h"
 #include "data/sources/corpus.h"
+#include "data/tokenizers/special_ids.h"
 
 namespace heed {
 
 class Tokenizer {
  public:
-  static constexpr std::int32_t unk = 0;  ///< <unk>: text that no piece represents
-  static constexpr std::int32_t bos = 1;  ///< <s>
-  static constexpr std::int32_t eos = 2;  ///< </s>
+  // The special ids of the vocabularies that heed makes.
+  static constexpr std::int32_t unk = 0, bos = 1, eos = 2;
 
   virtual ~Tokenizer() = default;
   virtual TokenizerKind kind() const = 0;
@@ -43,8 +44,18 @@ class Tokenizer {
   /// The id of a special piece ("<unk>", "<s>", "</s>", "<mask>"), if the vocabulary contains it.
   virtual std::optional<std::int32_t> special(std::string_view name) const = 0;
 
-  /// The id of the first piece that is not special.
-  std::int32_t first_ordinary() const;
+  /// The ids of the special pieces that sequences of this vocabulary contain.
+  virtual SpecialIds special_ids() const { return {}; }
+
+  /// The id that precedes every text which a language model continues or scores.
+  virtual std::optional<std::int32_t> text_start() const { return std::nullopt; }
+
+  /// The id after the first special pieces, which is that of the first piece of text.
+  virtual std::int32_t first_ordinary() const;
+
+  /// Whether each newline is a separate token. Otherwise tokens may contain several newlines, but
+  /// none that is between two characters that are not spaces.
+  virtual bool separates_lines() const { return true; }
 
   /// The ids of a text. <unk> is the only special that they may contain.
   virtual std::vector<std::int32_t> encode(std::string_view line) const = 0;
@@ -70,7 +81,8 @@ class Tokenizer {
   /// Error(failed) for an id outside [0, size()).
   virtual std::string decode(std::span<const std::int32_t> ids) const = 0;
 
-  /// Writes `<stem>.model` (the format of SentencePiece) or `<stem>.vocab` and returns its path.
+  /// Writes `<stem>.model` (the format of SentencePiece), `<stem>.imported` (data/tokenizers/imported.h)
+  /// or `<stem>.vocab` and returns its path.
   ///
   /// A `.vocab` file is text: line n, from 0, contains the piece of id n. Lines 0 to 2 are <unk>,
   /// <s>, </s>. Further specials follow, each prefixed with \! ("\!<mask>"). Escapes: \\ backslash,
@@ -85,7 +97,7 @@ class Tokenizer {
   void check_id(std::int32_t id) const;
 };
 
-/// The name of a tokenizer's file: STEM.model (sentencepiece) or STEM.vocab.
+/// The name of a tokenizer's file: STEM.model (sentencepiece), STEM.imported or STEM.vocab.
 std::string tokenizer_file(const std::string& stem, TokenizerKind kind);
 
 /// The maximum size of a tokenizer file. (The file of a vocabulary of 250,000 pieces has 5 MB.)
@@ -98,6 +110,16 @@ void refuse_large_tokenizer(std::uint64_t bytes);
 /// (SentencePiece's defaults). Throws Error(bad_input), naming the file, if it cannot be read or is
 /// malformed.
 std::unique_ptr<Tokenizer> load_tokenizer(const std::filesystem::path& file, TokenizerKind kind);
+
+/// A tokenizer of kind characters, bytes or words with the given special pieces from id 3 on and the
+/// given pieces of text. Throws Error(bad_input) if load_tokenizer would refuse its file.
+std::unique_ptr<Tokenizer> make_vocabulary(TokenizerKind kind,
+                                           const std::vector<std::string>& specials,
+                                           const std::vector<std::string>& pieces,
+                                           const std::string& from);
+/// A tokenizer of kind sentencepiece from the bytes of a model. Throws Error(bad_input), which begins
+/// with `from`, if load_tokenizer would refuse its file.
+std::unique_ptr<Tokenizer> make_sentencepiece(std::string proto, const std::string& from);
 
 /// Learns a vocabulary from lines: SentencePiece's pieces (unigram model or byte-pair encoding) or
 /// the most frequent words, with at most vocab_size ids; all characters; or the 256 bytes. If a

@@ -195,6 +195,25 @@ bool fits(TokenizerKind kind, const std::string& piece) {
   return count == 1 && (kind == TokenizerKind::bytes || invalid_utf8(piece) == std::string::npos);
 }
 
+/// Calls refuse(id, message), which throws, if the pieces are not those of the kind.
+template <class Refuse>
+std::unique_ptr<Tokenizer> checked(TokenizerKind kind, const std::vector<std::string>& specials,
+                                   std::vector<std::string> pieces, const Refuse& refuse) {
+  const std::size_t first = special_pieces.size() + specials.size();
+  if (!wrong_specials(specials).empty())
+    refuse(first - 1, "the special pieces must be distinct names like <mask>");
+  std::set<std::string> seen;
+  for (std::size_t i = 0; i < pieces.size(); ++i) {
+    if (!fits(kind, pieces[i]))
+      refuse(first + i, "this kind of tokenizer requires a single character, byte or word");
+    if (!seen.insert(pieces[i]).second) refuse(first + i, "duplicate piece");
+  }
+  if (pieces.empty()) refuse(first, "a vocabulary without pieces");
+  if (kind == TokenizerKind::bytes && pieces != all_bytes())
+    refuse(first + pieces.size(), "a byte vocabulary must contain the 256 bytes in order");
+  return std::make_unique<VocabularyTokenizer>(kind, specials, std::move(pieces));
+}
+
 }  // namespace
 
 std::unique_ptr<Tokenizer> train_vocabulary(const TokenizerOptions& options,
@@ -249,26 +268,24 @@ std::unique_ptr<Tokenizer> load_vocabulary(const std::filesystem::path& file, To
       refuse(i, fmt::format("not a vocabulary: expected {}", special_pieces[i]));
     }
   }
-  std::vector<std::string> specials, pieces;
+  std::vector<std::string> specials;
   std::size_t first = special_pieces.size();
   for (; first < lines.size() && lines[first].starts_with(special_mark); ++first)
     specials.push_back(lines[first].substr(special_mark.size()));
-  if (!wrong_specials(specials).empty())
-    refuse(first - 1, "the special pieces must be distinct names like <mask>");
-  std::set<std::string> seen;
-  for (std::size_t i = first; i < lines.size(); ++i) {
-    std::string piece;
-    if (!unescape(lines[i], piece)) refuse(i, "not a piece (empty, or a broken escape)");
-    if (!fits(kind, piece))
-      refuse(i, "this kind of tokenizer requires a single character, byte or word");
-    if (!seen.insert(piece).second) refuse(i, "duplicate piece");
-    pieces.push_back(std::move(piece));
-  }
-  if (pieces.empty()) refuse(lines.size(), "a vocabulary without pieces");
-  if (kind == TokenizerKind::bytes && pieces != all_bytes()) {
-    refuse(lines.size(), "a byte vocabulary must contain the 256 bytes in order");
-  }
-  return std::make_unique<VocabularyTokenizer>(kind, specials, std::move(pieces));
+  std::vector<std::string> pieces(lines.size() - first);
+  for (std::size_t i = first; i < lines.size(); ++i)
+    if (!unescape(lines[i], pieces[i - first]))
+      refuse(i, "not a piece (empty, or a broken escape)");
+  return checked(kind, specials, std::move(pieces), refuse);
+}
+
+std::unique_ptr<Tokenizer> make_vocabulary(TokenizerKind kind,
+                                           const std::vector<std::string>& specials,
+                                           const std::vector<std::string>& pieces,
+                                           const std::string& from) {
+  return checked(kind, specials, pieces, [&](std::size_t id, const std::string& message) {
+    throw Error(Exit::bad_input, "{}: id {}: {}", from, id, message);
+  });
 }
 
 }  // namespace heed

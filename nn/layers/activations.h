@@ -14,14 +14,14 @@ namespace heed {
 /// layer (affine_activation). A gated activation multiplies a function of the first half of that
 /// layer's output by the second half (`gated`). Plugins register further activations.
 #define HEED_ENUMERATOR(name) name,
-enum class Activation : int { HEED_ACTIVATIONS(HEED_ENUMERATOR) swiglu, geglu };
+enum class Activation : int { HEED_ACTIVATIONS(HEED_ENUMERATOR) swiglu, geglu, geglu_tanh };
 #undef HEED_ENUMERATOR
 
 inline OpenNames& open_names(Activation) {
   constexpr auto functions = names_of(UnaryFunction{});
   static OpenNames names("activation", [&] {
     std::vector<std::string_view> all(functions.begin(), functions.begin() + activation_count);
-    all.insert(all.end(), {"swiglu", "geglu"});
+    all.insert(all.end(), {"swiglu", "geglu", "geglu_tanh"});
     return all;
   }());
   return names;
@@ -33,6 +33,7 @@ inline const std::vector<std::string_view>& names_of(Activation f) { return open
 constexpr std::optional<UnaryFunction> gate_of(Activation f) {
   if (f == Activation::swiglu) return UnaryFunction::silu;
   if (f == Activation::geglu) return UnaryFunction::gelu;
+  if (f == Activation::geglu_tanh) return UnaryFunction::gelu_tanh;
   return std::nullopt;
 }
 

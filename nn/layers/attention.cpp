@@ -30,8 +30,8 @@ MultiHeadAttention::MultiHeadAttention(const ModelOptions& options, AttentionSco
   if (kv_heads < 1 || heads % kv_heads != 0)
     fail("[multi_head_attention] {} key heads do not divide {} query heads", kv_heads, heads);
   in_proj_weight = init.matrix(in_rows(), d);
-  in_proj_bias = init.zeros(in_rows());
-  out_proj = Linear(d, d, init);
+  if (options.bias) in_proj_bias = init.zeros(in_rows());
+  out_proj = Linear(d, d, init, options.bias);
   if (which == AttentionScope::encoder_output) return;
   const PatternInfo& kind = info_of(options.attention.pattern);
   linear = !kind.scores;
@@ -40,14 +40,15 @@ MultiHeadAttention::MultiHeadAttention(const ModelOptions& options, AttentionSco
 }
 
 Parameters MultiHeadAttention::parameters() const {
-  Parameters all{{"in_proj_weight", in_proj_weight}, {"in_proj_bias", in_proj_bias}};
+  Parameters all{{"in_proj_weight", in_proj_weight}};
+  if (in_proj_bias.defined()) all.push_back({"in_proj_bias", in_proj_bias});
   append(all, "out_proj", out_proj);
   append(all, "positions", positions);
   return all;
 }
 
 Tensor MultiHeadAttention::queries(const Tensor& x) const {
-  return affine_rows(x, in_proj_weight, positions.projection_bias(in_proj_bias), 0, d);
+  return affine_rows(x, in_proj_weight, positions.projection_bias(in_proj_bias, in_rows()), 0, d);
 }
 Tensor MultiHeadAttention::keys_and_values(const Tensor& x) const {
   return affine_rows(x, in_proj_weight, in_proj_bias, d, in_rows());
@@ -101,7 +102,8 @@ Tensor MultiHeadAttention::whole_sequences(const Tensor& x, const Context& conte
 }
 
 Tensor MultiHeadAttention::rotated_qkv(const Tensor& x, Offsets offsets) const {
-  const Tensor unrotated = affine(x, in_proj_weight, positions.projection_bias(in_proj_bias));
+  const Tensor unrotated =
+      affine(x, in_proj_weight, positions.projection_bias(in_proj_bias, in_rows()));
   return positions.rotated(unrotated, heads + kv_heads, offsets, 0);
 }
 

@@ -17,7 +17,7 @@ HEED_BEGIN
 /// heads.
 struct MultiHeadAttention : Mixer {
   Tensor in_proj_weight;  ///< [d + 2 e, d]: rows of q, then k, then v
-  Tensor in_proj_bias;    ///< [d + 2 e]
+  Tensor in_proj_bias;    ///< [d + 2 e], or undefined
   Linear out_proj;        ///< [d, d]
   std::int64_t d, heads, kv_heads;
   double scale;

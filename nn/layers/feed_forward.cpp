@@ -8,8 +8,9 @@
 HEED_BEGIN
 
 FeedForward::FeedForward(const ModelOptions& options, Init& init)
-    : linear1(options.d_model, (gate_of(options.activation) ? 2 : 1) * options.d_ff, init),
-      linear2(options.d_ff, options.d_model, init),
+    : linear1(options.d_model, (gate_of(options.activation) ? 2 : 1) * options.d_ff, init,
+              options.bias),
+      linear2(options.d_ff, options.d_model, init, options.bias),
       activation(options.activation),
       registered(registered_function(options.activation)),
       dropout_rate(options.dropout.activation) {}

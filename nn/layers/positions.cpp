@@ -242,10 +242,11 @@ LayerPositions::LayerPositions(const ModelOptions& options, bool is_causal, Init
   if (const auto make = info_of(kind).init_layer) make(*this, options, init);
 }
 
-Tensor LayerPositions::projection_bias(const Tensor& bias) const {
+Tensor LayerPositions::projection_bias(const Tensor& bias, std::int64_t rows) const {
   if (!u.defined()) return bias;
-  const Tensor zeros(Array::zeros({bias.shape()[0] - u.shape()[0]}));
-  return add(bias, concat({u, zeros}, 0));
+  const Tensor zeros(Array::zeros({rows - u.shape()[0]}));
+  const Tensor with_u = concat({u, zeros}, 0);
+  return bias.defined() ? add(bias, with_u) : with_u;
 }
 
 Tensor LayerPositions::rotated(const Tensor& x, std::int64_t heads, Offsets offsets,

@@ -130,8 +130,9 @@ struct LayerPositions {
   LayerPositions() = default;
   LayerPositions(const ModelOptions& options, bool is_causal, Init& init);
 
-  /// The bias of the projection to queries, keys and values, with u added to that of the queries.
-  Tensor projection_bias(const Tensor& bias) const;
+  /// The bias [rows] of the projection to queries, keys and values, with u added to that of the
+  /// queries. `bias` and the result may be undefined.
+  Tensor projection_bias(const Tensor& bias, std::int64_t rows) const;
   /// Maps the first `heads` heads of each row of x. Each sequence begins at position `first`. Kinds
   /// other than rotary return x unchanged.
   Tensor rotated(const Tensor& x, std::int64_t heads, Offsets offsets, std::int64_t first) const;

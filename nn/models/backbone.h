@@ -20,6 +20,24 @@ inline Init init_of(const ModelOptions& options, std::uint64_t seed) {
   return Init(seed);
 }
 
+/// The projection to a vocabulary: with the matrix `shared`, if it is defined.
+inline Linear output_layer(const ModelOptions& options, std::int64_t vocabulary,
+                           const Tensor& shared, Init& init) {
+  const bool with_bias =
+      options.output_bias == OutputBias::yes ||
+      (options.output_bias == OutputBias::automatic && options.bias && !shared.defined());
+  Linear output =
+      shared.defined() ? Linear(shared) : Linear(options.d_model, vocabulary, init, with_bias);
+  if (shared.defined() && with_bias) output.bias = init.zeros(vocabulary);
+  return output;
+}
+
+/// The parameters of an output projection, without a shared matrix.
+inline void append_output(Parameters& all, const Linear& output, bool shared) {
+  if (!shared) append(all, "output", output);
+  if (shared && output.bias.defined()) all.push_back({"output.bias", output.bias});
+}
+
 /// The part of a Transformer from token ids or feature rows to hidden rows: embedding or front end,
 /// segment embeddings, positions, dropout and a stack of blocks. A model that shares a table
 /// between backbones or has the parameter names of torch.nn.Transformer constructs and lists the
@@ -31,6 +49,7 @@ struct Backbone {
   std::optional<FrontEnd> input;      ///< input layer for feature rows, in place of the embedding
   std::optional<Embedding> segments;  ///< embeddings of segments (segments_of)
   Positions positions;
+  std::optional<Norm> embedding_norm;  ///< after the sum of embeddings and positions
   double dropout_rate = 0;
   Stack stack;
 
@@ -42,6 +61,7 @@ struct Backbone {
                       : Embedding(vocabulary, options.d_model, options.scale_embeddings, init)),
         input(input_of(options, kind, init)),
         positions(options, kind != BlockKind::encoder, init),
+        embedding_norm(norm_of(options, init)),
         dropout_rate(options.dropout.residual),
         stack(options, kind == BlockKind::encoder ? options.encoder_layers : options.decoder_layers,
               kind, init) {
@@ -53,6 +73,11 @@ struct Backbone {
   static std::optional<FrontEnd> input_of(const ModelOptions& options, BlockKind kind, Init& init) {
     if (!reads_features(options, kind)) return std::nullopt;
     return FrontEnd(options, init);
+  }
+  /// The norm of the embeddings, if the options have it.
+  static std::optional<Norm> norm_of(const ModelOptions& options, Init& init) {
+    if (!options.embedding_norm) return std::nullopt;
+    return Norm(options, init);
   }
   /// The offsets of the hidden rows of each sequence of a side.
   ComputedOffsets row_offsets(Offsets offsets) const {
@@ -71,6 +96,7 @@ struct Backbone {
     inner.offsets = offsets;
     inner.terms = positions.terms;
     x = positions(x, offsets, context.first_position());
+    if (embedding_norm) x = (*embedding_norm)(x, pass);
     return stack(dropout(x, p, pass.next_key()), inner);
   }
   /// n ids → [n, d]
@@ -94,6 +120,7 @@ struct Backbone {
     Parameters all = input_parameters();
     if (segments) append(all, "segments", *segments);
     append(all, "positions", positions);
+    if (embedding_norm) append(all, "embedding_norm", *embedding_norm);
     append(all, "", stack);
     return all;
   }

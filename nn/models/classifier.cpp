@@ -3,7 +3,9 @@
 #include <algorithm>
 
 #include "autograd/ops/basic.h"
+#include "autograd/ops/more/affine_activation.h"
 #include "autograd/ops/more/index.h"
+#include "nn/layers/activations.h"
 #include "nn/models/backbone.h"
 #include "nn/models/swin.h"
 #include "nn/options.h"
@@ -37,13 +39,35 @@ Tensor mean_of_sequences(const Tensor& x, Offsets offsets) {
   return mul(scatter_add(x, sequence_of_row, sequences), Tensor(share));
 }
 
+/// norm(f(x Wᵀ + b)): [rows, d] → [rows, d], before the output projection of BERT (Devlin et al.
+/// 2019, as in its source code).
+struct HeadTransform {
+  Linear dense;
+  Activation activation;
+  Norm norm;
+
+  HeadTransform(const ModelOptions& options, Init& init)
+      : dense(options.d_model, options.d_model, init),
+        activation(options.activation),
+        norm(options, init) {
+    if (gate_of(activation) || registered_function(activation) != nullptr)
+      fail("[classifier] head_transform requires a built-in activation without a gate");
+  }
+  Tensor operator()(const Tensor& x, const Pass& pass) const {
+    return norm(affine_activation(static_cast<UnaryFunction>(activation), x, dense.weight,
+                                  dense.bias, 0, {}),
+                pass);
+  }
+  Parameters parameters() const { return parameters_of("dense", dense, "norm", norm); }
+};
+
 class EncoderClassifier final : public Classifier {
  public:
   EncoderClassifier(const ModelOptions& options, Labelling labelling, std::int64_t vocabulary,
                     std::int64_t labels, std::uint64_t seed)
       : labelling_(labelling),
         pool_(options.pool),
-        tied_(labelling == Labelling::tokens && options.tie_embeddings),
+        tied_(labelling == Labelling::tokens && output_is_tied(options)),
         dropout_rate_(labelling == Labelling::sequences ? options.dropout.residual : 0),
         position_limit_(heed::position_limit(options)) {
     Init init = init_of(options, seed);
@@ -59,7 +83,12 @@ class EncoderClassifier final : public Classifier {
     if (conv_front_end && (labelling != Labelling::sequences || pool_ != Pool::mean))
       fail("[classifier] front end conv requires `pool: mean` and one label per sequence");
     encoder_ = Backbone(options, vocabulary, BlockKind::encoder, init);
-    output_ = tied_ ? Linear(encoder_.embedding.weight) : Linear(options.d_model, labels, init);
+    if (labelling != Labelling::tokens) {
+      output_ = Linear(options.d_model, labels, init);
+      return;
+    }
+    if (options.head_transform) transform_.emplace(options, init);
+    output_ = output_layer(options, labels, tied_ ? encoder_.embedding.weight : Tensor(), init);
   }
 
   Parameters parameters() const override {
@@ -67,8 +96,10 @@ class EncoderClassifier final : public Classifier {
     Parameters all = encoder_.input_parameters();
     if (encoder_.segments) append(all, "segments", *encoder_.segments);
     append(all, "positions", encoder_.positions);
+    if (encoder_.embedding_norm) append(all, "embedding_norm", *encoder_.embedding_norm);
     append(all, "encoder", encoder_.stack);
-    if (!tied_) append(all, "output", output_);
+    if (transform_) append(all, "transform", *transform_);
+    append_output(all, output_, tied_);
     return all;
   }
   std::vector<NamedStatistics> statistics() const override {
@@ -107,7 +138,7 @@ class EncoderClassifier final : public Classifier {
   /// The rows that the model labels: all encoder rows, or one pooled row per sequence.
   Tensor labelled_rows(const ModelInput& input, Pass& pass) const {
     const auto [x, offsets] = encoded(input.source, pass);
-    if (!of_sequences()) return x;
+    if (!of_sequences()) return transform_ ? (*transform_)(x, pass) : x;
     const Tensor pooled = pool_ == Pool::mean
                               ? mean_of_sequences(x, offsets)
                               : index_select(x, std::span(offsets).first(offsets.size() - 1));
@@ -121,6 +152,7 @@ class EncoderClassifier final : public Classifier {
   std::int64_t position_limit_;
   Backbone encoder_;
   std::optional<SwinEncoder> swin_;  ///< used in place of encoder_
+  std::optional<HeadTransform> transform_;
   Linear output_;
 };
 

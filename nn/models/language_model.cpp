@@ -19,18 +19,20 @@ class LanguageModel final : public Generative {
     ModelOptions with_table = options;
     with_table.max_positions = options.context;
     decoder_.positions = Positions(with_table, true, init);
+    decoder_.embedding_norm = Backbone::norm_of(options, init);
     decoder_.dropout_rate = options.dropout.residual;
     decoder_.stack = Stack(options, options.decoder_layers, BlockKind::causal, init);
-    output_ =
-        options.tie_embeddings ? Linear(decoder_.embedding.weight) : Linear(d, vocabulary, init);
+    output_ = output_layer(options, vocabulary,
+                           output_is_tied(options) ? decoder_.embedding.weight : Tensor(), init);
   }
 
   Parameters parameters() const override {
     Parameters all;
     append(all, "embedding", decoder_.embedding);
     append(all, "positions", decoder_.positions);
+    if (decoder_.embedding_norm) append(all, "embedding_norm", *decoder_.embedding_norm);
     append(all, "decoder", decoder_.stack);
-    if (!options_.tie_embeddings) append(all, "output", output_);
+    append_output(all, output_, output_is_tied(options_));
     return all;
   }
   std::optional<SegmentMemory> segment_memory() const override {

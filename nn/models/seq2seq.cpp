@@ -8,8 +8,8 @@ namespace {
 
 /// The Transformer of Vaswani et al. 2017: an encoder, a decoder that reads the encoder output, and
 /// an output projection. Encoder and decoder parameters are named as in torch.nn.Transformer. With
-/// tied embeddings, the output projection is the embedding table of the target. If the vocabulary
-/// is also shared, the source uses the same table (`embedding.weight`).
+/// tied embeddings, the output projection is the embedding table of the target, unless tie_output is
+/// false. If the vocabulary is also shared, the source uses the same table (`embedding.weight`).
 class Seq2Seq final : public Generative {
  public:
   // The order of construction determines the random streams of the parameters (Init).
@@ -29,12 +29,13 @@ class Seq2Seq final : public Generative {
     }
     for (Backbone* const backbone : {&encoder_, &decoder_}) {
       backbone->positions = Positions(options, backbone == &decoder_, init);
+      backbone->embedding_norm = Backbone::norm_of(options, init);
       backbone->dropout_rate = options.dropout.residual;
     }
     encoder_.stack = Stack(options, options.encoder_layers, BlockKind::encoder, init);
     decoder_.stack = Stack(options, options.decoder_layers, BlockKind::decoder, init);
-    output_ = options.tie_embeddings ? Linear(decoder_.embedding.weight)
-                                     : Linear(d, target_vocabulary, init);
+    output_ = output_layer(options, target_vocabulary,
+                           output_is_tied(options) ? decoder_.embedding.weight : Tensor(), init);
   }
 
   Parameters parameters() const override {
@@ -50,9 +51,13 @@ class Seq2Seq final : public Generative {
     }
     append(all, "source_positions", encoder_.positions);
     append(all, "target_positions", decoder_.positions);
+    if (options_.embedding_norm) {
+      append(all, "source_embedding_norm", *encoder_.embedding_norm);
+      append(all, "target_embedding_norm", *decoder_.embedding_norm);
+    }
     append(all, "encoder", encoder_.stack);
     append(all, "decoder", decoder_.stack);
-    if (!options_.tie_embeddings) append(all, "output", output_);
+    append_output(all, output_, output_is_tied(options_));
     return all;
   }
   std::int64_t position_limit() const override { return heed::position_limit(options_); }

@@ -15,21 +15,38 @@ LIMIT = 2e-5
 TOKENIZERS = ("char", "byte", "word", "unigram", "bpe")
 ACTIVATIONS = ("relu", "gelu", "gelu_tanh", "silu", "tanh", "sigmoid")
 WORDS = ("--to", "huggingface")
-PLAIN = {"activation": ACTIVATIONS, "scale_embeddings": ("true", "false"), "tokenizer": TOKENIZERS}
+TABLES = ("learned", "sinusoidal", "none")
+PLAIN = {"activation": ACTIVATIONS, "scale_embeddings": ("true", "false"), "bias": ("true", "false"), "tokenizer": TOKENIZERS}
+BERT = {"norm": "post", "final_norm": "false", "embedding_norm": "true"}
 CASES = {
-    "GPT2LMHeadModel": ("lm", {}, {"positions": ("learned", "sinusoidal", "none"), **PLAIN}, WORDS),
-    "LlamaForCausalLM": ("lm", {"positions": "rotary", "norm_kind": "rms"},
-                         {"activation": ("swiglu", "geglu"), "attention.kv_heads": ("0", "1", "2"),
-                          "rotary_base": ("10000", "500000"), "scale_embeddings": ("true", "false"),
-                          "tokenizer": TOKENIZERS}, WORDS),
+    "GPT2LMHeadModel": ("lm", {}, {"positions": TABLES, "tie_embeddings": ("true", "false"), "output_bias": ("false",), **PLAIN}, WORDS),
+    "LlamaForCausalLM": ("lm", {"positions": "rotary", "norm_kind": "rms", "output_bias": "false"},
+                         {"activation": ("swiglu", "geglu", "geglu_tanh"), "attention.kv_heads": ("0", "1", "2"),
+                          "rotary_base": ("10000", "500000"), "scale_embeddings": ("true", "false"), "bias": ("true", "false"),
+                          "tie_embeddings": ("true", "false"), "tokenizer": TOKENIZERS}, WORDS),
     "MarianMTModel": ("seq2seq", {"norm": "post", "final_norm": "false"},
-                      {"positions": ("sinusoidal", "learned", "none"), **PLAIN}, WORDS),
-    "BlenderbotForConditionalGeneration": ("seq2seq", {}, {"positions": ("learned", "sinusoidal", "none"), **PLAIN}, WORDS)}
+                      {"positions": TABLES, "output_bias": ("true", "false"), **PLAIN}, WORDS),
+    "BlenderbotForConditionalGeneration": ("seq2seq", {},
+                                           {"positions": TABLES, "output_bias": ("true", "false"), **PLAIN}, WORDS),
+    "T5ForConditionalGeneration": ("seq2seq", {"positions": "relative_t5", "attention.scale": "none", "norm_kind": "rms",
+                                               "bias": "false", "output_bias": "false"},
+                                   {"activation": (*ACTIVATIONS, "swiglu", "geglu", "geglu_tanh"), "tie_output": ("true", "false"),
+                                    "t5_buckets": ("32", "8"), "t5_distance": ("128", "20"), "scale_embeddings": ("true", "false"),
+                                    "tokenizer": TOKENIZERS}, WORDS),
+    "BertForMaskedLM": ("mlm", {**BERT, "head_transform": "true"},
+                        {"positions": TABLES, "segments": ("1", "2"), "output_bias": ("true", "false"),
+                         "tie_embeddings": ("true", "false"), **PLAIN, "tokenizer": ("char", "word")}, WORDS),
+    "BertForTokenClassification": ("tag", BERT, {"positions": TABLES, "segments": ("1", "2"), **PLAIN, "tokenizer": ("word",)}, WORDS),
+    "ViTForImageClassification": ("images", {"pool": "first"},
+                                  {"positions": TABLES, "activation": ACTIVATIONS, "data.image.patch": ("2", "4"),
+                                   "data.image.mean": ("0.5", "0.1"), "bias": ("true", "false")}, WORDS),
+    "SwinForImageClassification": ("images", {"kind": "swin", "pool": "mean", "swin.depths": "[2,2]"},
+                                   {"swin.window": ("2", "1"), "data.image.deviation": ("0.5", "0.2"), "activation": ACTIVATIONS, "bias": ("true", "false")}, WORDS)}
 
 
-def heed(program, *arguments):
-    """Runs heed and returns its standard output."""
-    return subprocess.run([program, *map(str, arguments)], check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+def heed(program, *arguments, folder="."):
+    """Runs heed in a folder and returns its standard output."""
+    return subprocess.run([program, *map(str, arguments)], cwd=folder, check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
                           text=True, errors="replace").stdout  # byte-level models write any bytes
 
 
@@ -54,16 +71,82 @@ def outputs(program, run, lines_file, lines, tokenizer, model, pairs):
     return ours, [tokenizer.decode(each, skip_special_tokens=True).rstrip("\n") for each in ids]
 
 
+def fill(model, tokenizer, line):
+    """A line whose <mask> is replaced with the model's prediction, which is no special piece."""
+    ids = tokenizer.encode(line)
+    logits = model(torch.tensor([ids])).logits[0]
+    logits[:, [0, 1, 2, tokenizer.mask_token_id]] = -torch.inf
+    best = logits.argmax(-1)
+    filled = [int(b) if i == tokenizer.mask_token_id else i for i, b in zip(ids, best)]
+    return tokenizer.decode(filled, skip_special_tokens=True)
+
+
+def compare_masked(program, file, run, tokenizer, model):
+    """The figures of a masked language model: the texts that both fill in."""
+    lines = file.read_text(encoding="utf-8").splitlines()
+    ours = heed(program, "generate", run, "--input", file).splitlines()
+    theirs = [fill(model, tokenizer, line) for line in lines]
+    return {"ids": len(lines), "log_prob": 0.0, "greedy": sum(a == b for a, b in zip(ours, theirs)),
+            "first_difference": next(([a, b] for a, b in zip(ours, theirs) if a != b), None)}
+
+
+def compare_labels(program, run, data, inputs, labels, model):
+    """The figures of a classifier: the mean log-probability of the labels, and the predicted ones."""
+    output = pathlib.Path(run) / "reports" / "predicted"
+    output.parent.mkdir(exist_ok=True)
+    figures = json.loads(heed(program, "eval", run, "--json", "--source", data[0], "--target", data[1], "--output", output, folder=data[0].parent))
+    names, total, predicted = model.config.label2id, [], []
+    for each, expected in zip(inputs, labels):
+        log_probs = torch.log_softmax(model(each).logits.double(), -1).reshape(-1, len(names))
+        total += [float(row[names[label]]) for row, label in zip(log_probs, expected)]
+        predicted.append(" ".join(model.config.id2label[int(best)] for best in log_probs.argmax(-1)))
+    ours = output.read_text(encoding="utf-8").splitlines()
+    return {"ids": sum(len(expected) == model(each).logits.reshape(-1, len(names)).shape[0] for each, expected in zip(inputs, labels)),
+            "log_prob": abs(figures["loss"] + sum(total) / len(total)), "greedy": sum(a == b for a, b in zip(ours, predicted)),
+            "first_difference": next(([a, b] for a, b in zip(ours, predicted) if a != b), None)}
+
+
+def pictures(export, paths):
+    """PGM files of 12 × 8 pixels, prepared as preprocessor_config.json says."""
+    about = json.loads((pathlib.Path(export) / "preprocessor_config.json").read_text())
+    for path in paths:
+        pixels = torch.frombuffer(bytearray(path.read_bytes()[-96:]), dtype=torch.uint8).reshape(1, 1, 8, 12)
+        yield ((pixels * about["rescale_factor"] - about["image_mean"][0]) / about["image_std"][0]).float()
+
+
+def load(export, name):
+    """The model, its tokenizer, and what is wrong with the loading."""
+    model, about = getattr(transformers, name).from_pretrained(export, output_loading_info=True)
+    wrong = [str(n) for key in ("missing_keys", "unexpected_keys", "mismatched_keys") for n in about[key]]
+    declared = json.loads((pathlib.Path(export) / "config.json").read_text())["architectures"]
+    if declared != [name]:
+        wrong.append(f"architectures {declared}")
+    tokenizer = transformers.AutoTokenizer.from_pretrained(export) if (pathlib.Path(export) / "tokenizer.json").exists() else None
+    return model.eval(), tokenizer, wrong
+
+
 @torch.no_grad()
 def compare(program, lines_file, targets_file, run, export, name):
     """The figures of one export."""
     torch.set_num_threads(1)
+    model, tokenizer, wrong = load(export, name)
+    folder = pathlib.Path(lines_file).parent
+    task = CASES[name][0]
+    if task in ("images", "tag"):
+        files = folder / f"lines.{task}", folder / f"targets.{task}"
+        lines, labels = (file.read_text(encoding="utf-8").splitlines() for file in files)
+        inputs = list(pictures(export, [folder / line for line in lines])) if task == "images" else \
+            [torch.tensor([tokenizer.encode(line)]) for line in lines]
+        return compare_labels(program, run, files, inputs, [label.split() for label in labels], model) | {"wrong": wrong}
+    if task == "mlm":
+        return compare_masked(program, folder / "lines.mlm", run, tokenizer, model) | {"wrong": wrong}
+    return compare_generative(program, lines_file, targets_file, run, tokenizer, model) | {"wrong": wrong}
+
+
+def compare_generative(program, lines_file, targets_file, run, tokenizer, model):
+    """The figures of a model that writes text."""
     lines, targets = (pathlib.Path(f).read_text(encoding="utf-8").splitlines() for f in (lines_file, targets_file))
-    tokenizer = transformers.AutoTokenizer.from_pretrained(export)
-    pairs = json.loads((pathlib.Path(export) / "config.json").read_text()).get("is_encoder_decoder", False)
-    loader = transformers.AutoModelForSeq2SeqLM if pairs else transformers.AutoModelForCausalLM
-    model, about = loader.from_pretrained(export, output_loading_info=True)
-    model.eval()
+    pairs = model.config.is_encoder_decoder
     if pairs:
         options = ("--source", lines_file, "--target", targets_file)
         sources, wanted = [[tokenizer.encode(line) for line in side] for side in (lines, targets)]
@@ -75,10 +158,7 @@ def compare(program, lines_file, targets_file, run, export, name):
     scores = json.loads(heed(program, "score", run, *options, "--json"))
     theirs = [log_prob(model, source, ids) for source, ids in zip(sources, wanted)]
     ours_text, their_text = outputs(program, run, lines_file, lines, tokenizer, model, pairs)
-    wrong = [str(n) for key in ("missing_keys", "unexpected_keys", "mismatched_keys") for n in about[key]]
-    wrong += [] if type(model).__name__ == name else [type(model).__name__]
     return {"ids": sum(a == b for a, b in zip(lengths, scores["tokens"])),
             "log_prob": max(abs(a - b) / max(n, 1) for a, b, n in zip(theirs, scores["log_prob"], lengths)),
             "greedy": sum(a == b for a, b in zip(ours_text, their_text)),
-            "first_difference": next(([a, b] for a, b in zip(ours_text, their_text) if a != b), None),
-            "wrong": wrong}
+            "first_difference": next(([a, b] for a, b in zip(ours_text, their_text) if a != b), None)}

@@ -187,8 +187,8 @@ BOOST_AUTO_TEST_CASE(blocks_pass_gradcheck) {
   for (const NormPlace place : every<NormPlace>()) {
     for (const BlockForm form : every<BlockForm>()) {
       for (const double dropout : dropouts) {
-        for (const Activation activation :
-             {Activation::relu, Activation::silu, Activation::swiglu, Activation::geglu}) {
+        for (const Activation activation : {Activation::relu, Activation::silu, Activation::swiglu,
+                                            Activation::geglu, Activation::geglu_tanh}) {
           ModelOptions o = small_options();
           o.norm = place;
           o.block = form;

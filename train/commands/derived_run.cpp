@@ -28,22 +28,26 @@ void check_destination(const DerivedRun& run) {
   run.overwrite ? refuse_foreign_folder(run.to) : refuse_existing_run(run.to);
 }
 
-void write_derived_run(const DerivedRun& run, const TrainedModel& original, const Config& config,
+DerivedFrom DerivedFrom::run(const std::string& run, const TrainedModel& original) {
+  const std::vector<std::int64_t>& steps = original.weights.steps;
+  return {steps.empty() ? 0 : *std::ranges::max_element(steps), original.tokenizers,
+          recorded_sums(RunFolder{run})};
+}
+
+void write_derived_run(const DerivedRun& run, const DerivedFrom& original, const Config& config,
                        const nlohmann::json& record,
                        const std::function<void(FileWriter&)>& write_model) {
   const RunLock lock = lock_new_run(run.to, run.overwrite);
   const std::vector<CheckpointFile> files{{"model.safetensors", write_model}};
-  const std::vector<std::int64_t>& steps = original.weights.steps;
-  const std::int64_t step = steps.empty() ? 0 : *std::ranges::max_element(steps);
   nlohmann::json state = record;
-  state["trained_with"] = trained_with(RunFolder{run.from}, config);
-  CheckpointFolder(run.to.path).save(step, files, state, true);
+  original.tokenizers.save(run.to.path);
+  state["trained_with"] = trained_with(run.to, config);
+  CheckpointFolder(run.to.path).save(original.step, files, state, true);
   JsonlWriter metrics(run.to.metrics());
   metrics.append(record);
   metrics.sync();
   lock.confirm();
-  // Completes the run.
-  begin_run(run.to, config, original.tokenizers, recorded_sums(RunFolder{run.from}), run.command);
+  begin_run(run.to, config, original.tokenizers, original.sums, run.command);  // completes the run
 }
 
 nlohmann::json record_of(const DerivedRun& run, const TrainedModel& original,

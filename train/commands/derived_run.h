@@ -24,13 +24,27 @@ struct DerivedRun {
 /// also if it contains a run); Error(locked) if another process is using it.
 void check_destination(const DerivedRun& run);
 
-/// Writes the new run: `config`, the original's tokenizers, run.json with the original's
-/// recorded_sums(), `record` in metrics.jsonl, and one checkpoint without optimizer state. The checkpoint consists of
-/// model.safetensors, which `write_model` writes, and state.json with `record` and trained_with().
-/// Its step is that of the original's weights: the last one if they are an average, 0 if unknown.
-void write_derived_run(const DerivedRun& run, const TrainedModel& original, const Config& config,
+/// What the new run takes over: the step of its checkpoint, the tokenizers, and the checksums of the data
+/// for run.json.
+struct DerivedFrom {
+  std::int64_t step = 0;
+  const Tokenizers& tokenizers;
+  SplitSums sums = {};
+
+  /// From a run: its tokenizers, its recorded_sums(), and the step of its weights: the last one if
+  /// they are an average, 0 if unknown.
+  static DerivedFrom run(const std::string& run, const TrainedModel& original);
+};
+
+/// Writes the new run: `config`, the original's tokenizers, run.json, `record` in metrics.jsonl, and one
+/// checkpoint without optimizer state. The checkpoint consists of model.safetensors, which
+/// `write_model` writes, and state.json with `record` and trained_with().
+void write_derived_run(const DerivedRun& run, const DerivedFrom& original, const Config& config,
                        const nlohmann::json& record,
                        const std::function<void(FileWriter&)>& write_model);
+/// Imports the folder `run.from` of the library transformers (import_huggingface) as a run. Returns its
+/// record: {"kind": "imported", "from": …, "class": "GPT2LMHeadModel", …} (import.cpp).
+nlohmann::json import_run(const DerivedRun& run);
 
 /// The record of the new run: {"kind": "pruned", "from": "runs/a", "weights": …}.
 nlohmann::json record_of(const DerivedRun& run, const TrainedModel& original,

@@ -76,9 +76,10 @@ int prune_command(const PruneCommand& options) {
     record["zero_weights"] = zeros;
     text += fmt::format("zero weights: {}\n", zeros);
   }
-  write_derived_run(run, trained, config, record, [&](FileWriter& file) {
-    write_safetensors(file, tensor_views(trained.model->state()), {{"format", "pt"}});
-  });
+  write_derived_run(
+      run, DerivedFrom::run(options.run, trained), config, record, [&](FileWriter& file) {
+        write_safetensors(file, tensor_views(trained.model->state()), {{"format", "pt"}});
+      });
   report_derived_run(run, record, text, options.json);
   return 0;
 }

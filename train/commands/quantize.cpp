@@ -44,9 +44,10 @@ int quantize_command(const QuantizeCommand& options) {
   const std::int64_t before = bytes_of(tensor_views(state)), after = bytes_of(weights.views());
   record["bytes"] = after;
   record["float32_bytes"] = before;
-  write_derived_run(run, original, config, record, [&](FileWriter& file) {
-    write_safetensors(file, weights.views(), {{"format", "pt"}});
-  });
+  write_derived_run(run, DerivedFrom::run(options.run, original), config, record,
+                    [&](FileWriter& file) {
+                      write_safetensors(file, weights.views(), {{"format", "pt"}});
+                    });
   report_derived_run(
       run, record,
       fmt::format("{} bytes of weights, {:.3f} times the {} bytes in float32\n", after,

@@ -6,18 +6,18 @@
 
 #include "autograd/base/error.h"
 #include "train/commands/command_line.h"
+#include "train/commands/derived_run.h"
 #include "train/commands/training.h"
 #include "train/distributed/agreement.h"
+#include "train/exchange/import.h"
 #include "train/loop/rank_start.h"
 #include "train/run/run_lock.h"
 #include "train/run/run_record.h"
+#include "train/terminal/run_log.h"
 
 namespace heed {
 
 namespace {
-
-/// By default, the run is in runs/<name>.
-struct TrainCommand : ConfigArguments, NewRunArguments {};
 
 /// A number with its noun: "1 thread", "2 threads".
 std::string counted(std::int64_t n, std::string_view noun) {
@@ -35,8 +35,27 @@ void check_free(const RunFolder& run, bool overwrite) {
   overwrite ? refuse_foreign_folder(run) : refuse_existing_run(run);
 }
 
-int train_command(const TrainCommand& options) {
-  std::signal(SIGUSR1, SIG_IGN);  // ignored until the trainer can save a checkpoint
+/// If model.init_from is a folder of transformers, imports it as a run beside the new one, which then
+/// has its place.
+void import_initial_weights(Config& config, const TrainCommand& options, const World* world) {
+  const std::string from = config.train.init_from;
+  if (from.empty() || !is_huggingface_folder(from)) return;
+  if (world != nullptr)
+    throw Error(Exit::usage,
+                "model.init_from: {} is a folder of transformers; for several processes, import it "
+                "first: heed import {} --run RUN",
+                from, from);
+  const std::string to = without_last_slash(folder_of(options, config).path.string()) + "-init";
+  const DerivedRun run{from, {to}, options.overwrite, options.command};
+  check_destination(run);
+  import_run(run);
+  print_message(fmt::format("model.init_from: {} is imported into {}", from, to));
+  config.train.init_from = to;
+}
+
+}  // namespace
+
+TrainedRun train_new_run(const TrainCommand& options) {
   World* const world = process_world("train");
   if (!is_first(world)) silence();
   const Config config = together(world, [&] {
@@ -52,11 +71,14 @@ int train_command(const TrainCommand& options) {
                   options.config);
     }
     Config found = read_config(options.config, options.overrides);
-    if (is_first(world)) check_free(folder_of(options, found), options.overwrite);
+    if (is_first(world)) {
+      check_free(folder_of(options, found), options.overwrite);
+      import_initial_weights(found, options, world);
+    }
     return found;
   });
-  if (!is_first(world)) return follow(*world, config);
   const RunFolder run = folder_of(options, config);
+  if (!is_first(world)) return {follow(*world, config), run};
   RunLog run_log;
   for (const std::string& warning : config.warnings) run_log.line("warning: " + warning);
   // Loads the data and builds the model before creating the run's folder, so that a failure leaves
@@ -80,15 +102,18 @@ int train_command(const TrainCommand& options) {
                            counted(config.train.shards, "shard"), run.path.string()));
   log_ranks(world, *trainer, config, run_log);
   explain_precision(config, run_log);
-  return logged(run_log,
-                [&] { return train_and_test(*trainer, run, data, run_log, options.json); });
+  return {
+      logged(run_log, [&] { return train_and_test(*trainer, run, data, run_log, options.json); }),
+      run};
 }
-
-}  // namespace
 
 void add_train(CommandLine& line) {
   const auto [command, options] = add_command<TrainCommand>(
-      line, "train", Needs::ranks, "train a model and print its final metrics", train_command);
+      line, "train", Needs::ranks, "train a model and print its final metrics",
+      +[](const TrainCommand& given) {
+        std::signal(SIGUSR1, SIG_IGN);  // ignored until the trainer can save a checkpoint
+        return train_new_run(given).status;
+      });
   options->command = line.typed;
   add_config(command, *options, "train.steps=200");
   add_new_run(command, *options, "run folder (default: runs/<name>)");

@@ -97,7 +97,10 @@ class Checker {
     check_split("data.train", config_.data.train);
     check_split("data.valid", config_.data.valid);
     check_split("data.test", config_.data.test);
-    if (synthetic() || any_file(config_.data.train) || config_.bench.sequences > 0) return;
+    // A run that was imported has no data; training without data fails when they are read.
+    if (synthetic() || any_file(config_.data.train) || config_.bench.sequences > 0 ||
+        !config_.train.init_from.empty())
+      return;
     add_error({"data.train", "data.synthetic.name", "task"},
               fmt::format("missing: nothing to train on (give {})",
                           task().reads != Reads::pairs

@@ -193,11 +193,12 @@ void add_data(Table& table) {
 
 void add_tokenizer(Table& table) {
   const std::string file = "a file", kind = "tokenizer.kind", shared = "tokenizer.shared";
-  const std::vector<std::string> with_file{"sentencepiece", "char", "word"};
+  const std::vector<std::string> with_file{"sentencepiece", "char", "word", "imported"};
   add(table,
       {
           row(HEED_KEY(tokenizer.kind),
-              "What a token is: a learned piece of a word, a character, a byte, or a word."),
+              "What a token is: a learned piece of a word, a character, a byte, or a word; imported: a "
+              "piece of a word in the vocabulary of a run that heed import made."),
           row(HEED_KEY(tokenizer.algorithm),
               "How pieces are learned: by a unigram language model or by byte-pair encoding.")
               .only(kind, {"sentencepiece"}),
@@ -476,7 +477,8 @@ void add_task_conditions(Table& table) {
   needs({"model.context", "model.memory"}, text);
   const auto masks = is(Architecture::encoder_of_tokens);
   needs({"data.mask.rate", "data.mask.whole_words", "data.mask.next_sentence"}, masks);
-  needs({"model.tie_embeddings"},
+  needs({"model.head_transform"}, masks);
+  needs({"model.tie_embeddings", "model.tie_output", "model.output_bias"},
         [&](const TaskInfo& task) { return decodes(task) || masks(task); });
   needs({"model.segments"}, std::not_fn(decodes));
   needs({"model.pool", "model.kind"}, is(Architecture::encoder_of_sequences));

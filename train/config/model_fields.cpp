@@ -14,6 +14,8 @@ void add_model(Table& table) {
   const auto patterns = [](bool PatternInfo::*supports) {
     return names_where(pattern_table, supports);
   };
+  constexpr auto functions = names_of(UnaryFunction{});
+  const std::vector<std::string> ungated(functions.begin(), functions.begin() + activation_count);
   add(table,
       {
           row(HEED_MODEL_KEY(kind),
@@ -55,9 +57,9 @@ void add_model(Table& table) {
           row(HEED_MODEL_KEY(dropout.activation), dropout,
               "Rate for the hidden layer of the feed-forward network."),
           row(HEED_MODEL_KEY(activation),
-              "Activation function of the feed-forward network. swiglu and geglu multiply half of "
-              "the first layer's outputs by silu or gelu of the other half: that layer then has 2 "
-              "d_ff outputs."),
+              "Activation function of the feed-forward network. swiglu, geglu and geglu_tanh multiply "
+              "half of the first layer's outputs by silu, gelu or gelu_tanh of the other half: that "
+              "layer then has 2 d_ff outputs."),
           row(HEED_MODEL_KEY(mixer),
               "What mixes the tokens of a sequence in each block: self-attention, a recurrent "
               "layer (bidirectional in an encoder), a gated convolution, or a layer that a plugin "
@@ -128,11 +130,32 @@ void add_model(Table& table) {
           row(HEED_MODEL_KEY(norm_eps), {0.0, 1.0, false, true},
               "Added to the variance (rms: to the mean square) of a norm.")
               .only("model.norm", {"pre", "post"}),
+          row(HEED_MODEL_KEY(bias),
+              "The linear layers of attention and feed-forward have biases. T5 v1.1 and Llama have "
+              "none."),
+          row(HEED_MODEL_KEY(embedding_norm),
+              "A norm after the sum of embeddings and positions, as in BERT.")
+              .only("model.norm", {"pre", "post"})
+              .only("model.norm_kind", {"layer", "rms"})
+              .only("model.kind", {"transformer"}),
           row(HEED_MODEL_KEY(tie_embeddings),
               "Source embedding, target embedding and output projection share one matrix where "
               "they share a vocabulary."),
+          row(HEED_MODEL_KEY(tie_output),
+              "With tie_embeddings, the output projection shares the matrix too. false: as in T5 "
+              "v1.1, only the embeddings share it.")
+              .only("model.tie_embeddings", {"true"}),
           row(HEED_MODEL_KEY(scale_embeddings),
               "Multiply embeddings by the square root of d_model."),
+          row(HEED_MODEL_KEY(output_bias),
+              "The projection to the vocabulary has a bias. auto: if it does not share the matrix of "
+              "the embeddings, and `bias` is true."),
+          row(HEED_MODEL_KEY(head_transform),
+              "A linear layer, the activation and a norm before the projection to the vocabulary, as "
+              "in BERT.")
+              .only("model.activation", ungated)
+              .only("model.norm", {"pre", "post"})
+              .only("model.norm_kind", {"layer", "rms"}),
           row(HEED_MODEL_KEY(init), "How weights are initialised."),
           row(HEED_MODEL_KEY(init_std), positive, "Standard deviation of initial weights.")
               .only("model.init", {"normal"}),
@@ -152,7 +175,7 @@ void add_model(Table& table) {
           row("model.init_from", HEED_MEMBER(train.init_from),
               "A run whose tokenizer this run uses, and whose weights initialise all tensors with "
               "the same names. If the two runs have different labels, the output projection is "
-              "initialised as in a new run.")
+              "initialised as in a new run. A folder of the library transformers is first imported.")
               .in_words("a run folder"),
           row("model.freeze", HEED_MEMBER(train.freeze),
               "Names of the parameters that training does not change (heed show lists the names); "

@@ -26,9 +26,6 @@ constexpr auto better = [](const auto& a, const auto& b) {
   return a.parent != b.parent ? a.parent < b.parent : a.token < b.token;
 };
 
-/// Whether a search excludes this token: <s> and <unk> represent no text.
-bool forbidden(std::int64_t token) { return token == Tokenizer::bos || token == Tokenizer::unk; }
-
 std::int64_t parts_of(std::int64_t whole, std::int64_t size) { return (whole + size - 1) / size; }
 
 /// The number of lines in a batch if `lines` lines are cut into about `batches` batches: fewer if
@@ -108,7 +105,7 @@ void Search::sampled_token(const Array& logits, std::int64_t row,
 /// function does.
 void Search::restrict(real* logits, const Hypothesis& so_far) const {
   if (static_cast<std::int64_t>(so_far.tokens.size()) < options_.min_length)
-    logits[Tokenizer::eos] = -std::numeric_limits<real>::infinity();
+    logits[special_.eos] = -std::numeric_limits<real>::infinity();
   if (options_.repetition_penalty == 1) return;
   const auto penalty = static_cast<real>(options_.repetition_penalty);
   std::vector<std::int32_t> tokens = so_far.tokens;
@@ -167,7 +164,7 @@ std::vector<std::vector<Hypothesis>> Search::run(Decoding& decoding,
       for (const Candidate& c : candidates) {
         Live grown{sentence, live_[c.parent].hypothesis};
         grown.hypothesis.log_prob = c.log_prob;
-        const bool ended = c.token == Tokenizer::eos;
+        const bool ended = c.token == special_.eos;
         if (!ended) grown.hypothesis.tokens.push_back(c.token);
         if (on_token_ && beam == 1 && !ended) on_token_(c.token);
         if (ended || length == limit_) {
@@ -189,8 +186,10 @@ std::vector<std::vector<Hypothesis>> Search::run(Decoding& decoding,
   return std::move(finished_);
 }
 
-FrozenModel::FrozenModel(const Model& frozen, DecodePrecision precision)
-    : model(dynamic_cast<const Generative&>(frozen)), weights(precision == DecodePrecision::int8) {
+FrozenModel::FrozenModel(const Model& frozen, DecodePrecision precision, const SpecialIds& ids)
+    : model(dynamic_cast<const Generative&>(frozen)),
+      special(ids),
+      weights(precision == DecodePrecision::int8) {
   for (const NamedTensor& p : model.parameters()) {
     if (p.tensor.shape().rank() == 2) weights.add(p.tensor.value());
   }
@@ -247,11 +246,11 @@ std::vector<std::vector<Hypothesis>> translate(const FrozenModel& frozen, const 
       for (std::int64_t& key : sample_keys) key += k << 48;
       const std::unique_ptr<Decoding> decoding =
           model.decode(side_view(source), end - begin, options.cached);
-      Search search(options, limit, seed, std::move(sample_keys));
+      Search search(options, limit, seed, std::move(sample_keys), frozen.special);
       search.begin_with(prefixes);
       Found found = search.run(
           *decoding,
-          std::vector<std::int32_t>(static_cast<std::size_t>(end - begin), Tokenizer::bos));
+          std::vector<std::int32_t>(static_cast<std::size_t>(end - begin), frozen.special.bos));
       for (std::size_t i = 0; i < found.size(); ++i) {
         if (std::ssize(found[i]) > request.nbest) found[i].resize(request.nbest);
         std::ranges::move(found[i], std::back_inserter(best[i]));
@@ -285,7 +284,7 @@ std::vector<Hypothesis> continuations(const FrozenModel& frozen,
   const kernels::Bf16Scope scope(options.precision == DecodePrecision::bf16);
   const kernels::PackedScope packed(frozen.weights);
   std::vector<std::int32_t> fed(prompt.begin(), prompt.end());
-  if (fed.empty()) fed.push_back(Tokenizer::eos);
+  if (fed.empty()) fed.push_back(frozen.special.eos);
   const std::int64_t context = frozen.model.position_limit(),
                      limit = std::max<std::int64_t>(options.max_length, 1);
   if (context > 0 && std::ssize(fed) + limit > context + 1)
@@ -293,7 +292,7 @@ std::vector<Hypothesis> continuations(const FrozenModel& frozen,
                 "--nbest: prompt and continuation can exceed the context of {} tokens ({} + "
                 "{}); lower decode.max_length",
                 context, fed.size(), limit);
-  Search search(options, limit, seed, {(number << 20) + std::ssize(prompt)});
+  Search search(options, limit, seed, {(number << 20) + std::ssize(prompt)}, frozen.special);
   return continued(frozen.model, fed, search, options.cached);
 }
 
@@ -316,13 +315,13 @@ std::vector<std::int32_t> continue_text(const FrozenModel& frozen,
       from = text.size() - static_cast<std::size_t>(std::max<std::int64_t>(context / 2, 1));
     }
     std::vector<std::int32_t> fed(text.begin() + static_cast<std::ptrdiff_t>(from), text.end());
-    if (fed.empty()) fed.push_back(Tokenizer::eos);
+    if (fed.empty()) fed.push_back(frozen.special.eos);
     const std::int64_t room = context > 0 ? context - std::ssize(fed) + 1 : left,
                        limit = std::min(left, std::max<std::int64_t>(room, 1));
     DecodeOptions remaining = options;
     remaining.min_length -= static_cast<std::int64_t>(text.size() - prompt.size());
-    Search search(remaining, limit, seed,
-                  {(number << 20) + static_cast<std::int64_t>(text.size())});
+    Search search(remaining, limit, seed, {(number << 20) + static_cast<std::int64_t>(text.size())},
+                  frozen.special);
     search.on_token(on_token);
     const std::vector<std::int32_t> found =
         continued(model, fed, search, options.cached).front().tokens;

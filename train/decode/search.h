@@ -39,8 +39,12 @@ class Search {
   /// `limit`: the maximum number of tokens of a hypothesis; `numbers`: the numbers of the
   /// sentences, which are part of the random keys of sampling.
   Search(const DecodeOptions& options, std::int64_t limit, std::uint64_t seed,
-         std::vector<std::int64_t> numbers)
-      : options_(options), limit_(limit), seed_(seed), numbers_(std::move(numbers)) {}
+         std::vector<std::int64_t> numbers, const SpecialIds& special = {})
+      : options_(options),
+        special_(special),
+        limit_(limit),
+        seed_(seed),
+        numbers_(std::move(numbers)) {}
 
   /// Makes the hypotheses of sentence i begin with prefixes[i], whose tokens contribute to their
   /// log-probabilities.
@@ -74,7 +78,13 @@ class Search {
   /// The next token of the sentence's prefix; none after its end.
   std::optional<std::int32_t> forced_token(const Live& live) const;
 
+  /// Whether the search excludes this token: <s> and <unk> represent no text.
+  bool forbidden(std::int64_t token) const {
+    return token != special_.eos && special_.contains(token);
+  }
+
   DecodeOptions options_;
+  SpecialIds special_;
   std::int64_t limit_;
   std::uint64_t seed_;
   std::vector<std::int64_t> numbers_;
@@ -90,8 +100,10 @@ class Search {
 struct FrozenModel {
   /// Throws std::bad_cast if the model is not Generative. With DecodePrecision::int8, the packed
   /// weights are int8.
-  explicit FrozenModel(const Model& frozen, DecodePrecision precision = DecodePrecision::float32);
+  explicit FrozenModel(const Model& frozen, DecodePrecision precision = DecodePrecision::float32,
+                       const SpecialIds& ids = {});
   const Generative& model;
+  SpecialIds special;  ///< of the vocabulary in which the model writes
   mutable kernels::PackedWeights weights;
 };
 

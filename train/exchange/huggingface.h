@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "data/tokenizers/special_ids.h"
 #include "nn/models/architecture.h"
 #include "train/config/config.h"
 #include "train/exchange/model_map.h"
@@ -27,8 +28,9 @@ struct Requirement {
 /// The classes and their requirements, in the order in which they are tried; for the documentation.
 std::vector<std::pair<std::string, std::vector<Requirement>>> huggingface_requirements();
 
-/// The model of a run as a model of transformers. Throws Error(usage) that lists, for each class of
+/// The model of a run as a model of transformers; `ids` are those of the target's vocabulary. Throws Error(usage) that lists, for each class of
 /// the run's task, the keys whose values the class does not support.
-HuggingFaceModel huggingface_model(const Config& config, const VocabularySizes& vocabulary);
+HuggingFaceModel huggingface_model(const Config& config, const VocabularySizes& vocabulary,
+                                   const SpecialIds& ids = {});
 
 HEED_END

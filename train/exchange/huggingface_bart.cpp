@@ -19,14 +19,14 @@ void add_bart_stack(MappedTensors& parts, const ModelSource& source, bool decode
                                  o.max_positions));
   for (std::int64_t i = 0; i < (decoder ? o.decoder_layers : o.encoder_layers); ++i) {
     const std::string own = fmt::format("{}.layers.{}.", stack, i), foreign = "model." + own;
-    add_attention(parts, source, foreign + "self_attn", own + "self_attn", "out_proj");
+    add_attention(parts, source, foreign + "self_attn", own + "self_attn", {});
     add_norm(parts, source, foreign + "self_attn_layer_norm", own + "norm1");
     if (decoder) {
-      add_attention(parts, source, foreign + "encoder_attn", own + "multihead_attn", "out_proj");
+      add_attention(parts, source, foreign + "encoder_attn", own + "multihead_attn", {});
       add_norm(parts, source, foreign + "encoder_attn_layer_norm", own + "norm2");
     }
-    add_linear(parts, foreign + "fc1", own + "linear1");
-    add_linear(parts, foreign + "fc2", own + "linear2");
+    add_linear(parts, source, foreign + "fc1", own + "linear1", o.d_ff);
+    add_linear(parts, source, foreign + "fc2", own + "linear2", o.d_model);
     add_norm(parts, source, foreign + "final_layer_norm", own + (decoder ? "norm3" : "norm2"));
   }
   if (o.final_norm) add_norm(parts, source, "model." + stack + ".layer_norm", stack + ".norm");
@@ -38,7 +38,7 @@ HuggingFaceModel encoder_decoder(const ModelSource& source, const char* architec
   HuggingFaceModel out{
       architecture, common_config(source, architecture, type), common_generation(source), {}};
   out.config.update({{"is_encoder_decoder", true},
-                     {"decoder_start_token_id", Tokenizer::bos},
+                     {"decoder_start_token_id", source.ids.bos},
                      {"forced_eos_token_id", nullptr},
                      {"d_model", o.d_model},
                      {"encoder_layers", o.encoder_layers},
@@ -56,12 +56,16 @@ HuggingFaceModel encoder_decoder(const ModelSource& source, const char* architec
                      {"tie_word_embeddings", true}});
   out.generation_config.update(
       {{"max_new_tokens", std::min(source.config.decode.max_length, o.max_positions)},
-       {"decoder_start_token_id", Tokenizer::bos},
+       {"decoder_start_token_id", source.ids.bos},
        {"forced_eos_token_id", nullptr},
        {"encoder_no_repeat_ngram_size", 0}});
   out.parts.push_back({.foreign = "model.shared.weight", .own = "embedding.weight"});
-  out.parts.push_back(
-      {.foreign = "final_logits_bias", .constant = Array::zeros({1, source.vocabulary.target})});
+  MappedTensor bias{.foreign = "final_logits_bias", .shape = {1, source.vocabulary.target}};
+  if (source.output_bias())
+    bias.own = "output.bias";
+  else
+    bias.constant = Array::zeros({source.vocabulary.target});
+  out.parts.push_back(bias);
   for (const bool decoder : {false, true}) add_bart_stack(out.parts, source, decoder);
   return out;
 }
@@ -85,6 +89,8 @@ void add_bart_classes(std::vector<ModelClass>& classes) {
   classes.push_back({"MarianMTModel", Architecture::encoder_decoder, marian,
                      with_common({{"data.input", {"text"}},
                                   {"tokenizer.shared", {true}},
+                                  {"model.tie_embeddings", {true}},
+                                  {"model.tie_output", {true}},
                                   {"model.positions", {"sinusoidal", "learned", "none"}},
                                   {"model.norm", {"post"}},
                                   {"model.final_norm", {false}},
@@ -96,6 +102,8 @@ void add_bart_classes(std::vector<ModelClass>& classes) {
                      blenderbot,
                      with_common({{"data.input", {"text"}},
                                   {"tokenizer.shared", {true}},
+                                  {"model.tie_embeddings", {true}},
+                                  {"model.tie_output", {true}},
                                   {"model.positions", {"learned", "sinusoidal", "none"}},
                                   {"model.norm", {"pre"}},
                                   {"model.final_norm", {true}},

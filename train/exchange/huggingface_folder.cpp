@@ -1,5 +1,7 @@
 #include "train/exchange/huggingface_folder.h"
 
+#include "autograd/base/error.h"
+#include "data/tokenizers/imported.h"
 #include "nn/options.h"
 #include "train/config/tasks.h"
 #include "train/exchange/model_card.h"
@@ -13,12 +15,21 @@ namespace {
 namespace fs = std::filesystem;
 
 HuggingFaceModel described(const ExportedModel& exported) {
-  return huggingface_model(exported.config, sizes_of(exported.tokenizers));
+  return huggingface_model(exported.config, sizes_of(exported.tokenizers),
+                           exported.tokenizers.target->special_ids());
 }
 
 void write_json(const fs::path& path, const nlohmann::ordered_json& json) {
   write_file_durably(
       path, json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n");
+}
+
+/// The names of a classifier's labels: id2label and label2id of config.json.
+void add_labels(nlohmann::ordered_json& config, const Tokenizer& labels) {
+  for (std::int32_t id = 0; id < labels.size(); ++id) {
+    config["id2label"][std::to_string(id)] = labels.piece(id);
+    config["label2id"][labels.piece(id)] = id;
+  }
 }
 
 /// Pixels from 0 to 255 become those of Images.
@@ -46,12 +57,14 @@ void write_tokenizers(const ExportedModel& exported, const fs::path& folder) {
   const bool text = config.data.input == InputKind::text, writes = has_decoder(architecture);
   const auto write = [&](const Tokenizer& tokenizer, const fs::path& into,
                          const TokenizerJsonOptions& options) {
-    write_json(into / "tokenizer.json", tokenizer_json(tokenizer, options));
-    nlohmann::ordered_json settings =
-        tokenizer_config_json(architecture == Architecture::decoder ? config.model->context
-                                                                    : config.model->max_positions);
-    if (tokenizer.special("<mask>")) settings["mask_token"] = "<mask>";
-    write_json(into / "tokenizer_config.json", settings);
+    if (tokenizer.kind() == TokenizerKind::imported)
+      write_file_durably(into / "tokenizer.json", json_of_imported(tokenizer.content()));
+    else
+      write_json(into / "tokenizer.json", tokenizer_json(tokenizer, options));
+    write_json(into / "tokenizer_config.json",
+               tokenizer_config_json(tokenizer, architecture == Architecture::decoder
+                                                    ? config.model->context
+                                                    : config.model->max_positions));
   };
   if (text) {
     const bool tags = config.task == TaskKind::tag;
@@ -81,9 +94,12 @@ std::vector<std::string> check_folder(const ExportedModel& exported, const fs::p
 
 }  // namespace
 
-void write_small_files(const ExportedModel& exported, const HuggingFaceModel& model,
+void write_small_files(const ExportedModel& exported, HuggingFaceModel model,
                        const fs::path& folder) {
   const Config& config = exported.config;
+  const Architecture architecture = info_of(config.task).architecture;
+  if (architecture == Architecture::encoder || architecture == Architecture::encoder_of_sequences)
+    add_labels(model.config, *exported.tokenizers.target);
   write_json(folder / "config.json", model.config);
   if (!model.generation_config.is_null())
     write_json(folder / "generation_config.json", model.generation_config);
@@ -97,13 +113,14 @@ void write_small_files(const ExportedModel& exported, const HuggingFaceModel& mo
 ExportFormat huggingface_format() {
   return {
       "huggingface",
-      "a folder for the Python library transformers (GPT-2, Llama, Marian, Blenderbot)",
+      "a folder for the Python library transformers (GPT-2, Llama, Marian, Blenderbot, T5, BERT, ViT, Swin)",
       "",
+      false,
       {"float32"},
       write_folder,
       check_folder,
       has_model_card,
-      "python3 -c \"import sys, transformers as t; t.AutoTokenizer.from_pretrained(sys.argv[1]); "
+      "python3 -c \"import sys, transformers as t; "
       "t.AutoModel.from_pretrained(sys.argv[1])\" {}"};
 }
 

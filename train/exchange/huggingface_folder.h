@@ -8,7 +8,7 @@
 HEED_BEGIN
 
 /// Writes the configs, the tokenizer and the model card.
-void write_small_files(const ExportedModel& exported, const HuggingFaceModel& model,
+void write_small_files(const ExportedModel& exported, HuggingFaceModel model,
                        const std::filesystem::path& folder);
 
 HEED_END

@@ -10,14 +10,17 @@ HEED_BEGIN
 
 namespace {
 
-/// Output logits are products with the unscaled embeddings, so scaled embeddings are a second
-/// matrix.
-void add_tied_output(MappedTensors& parts, Json& config, const ModelSource& source,
-                     const std::string& table) {
+/// The embeddings and the output matrix. Output logits are products with the unscaled embeddings,
+/// so scaled embeddings are a second matrix.
+void add_output(MappedTensors& parts, Json& config, const ModelSource& source,
+                const std::string& table) {
   const double factor = source.embedding_factor();
+  const bool tied = output_is_tied(source.model);
   parts.push_back({.foreign = table, .own = "embedding.weight", .factor = factor});
-  if (factor != 1) parts.push_back({.foreign = "lm_head.weight", .own = "embedding.weight"});
-  config["tie_word_embeddings"] = factor == 1;
+  if (!tied || factor != 1)
+    parts.push_back(
+        {.foreign = "lm_head.weight", .own = tied ? "embedding.weight" : "output.weight"});
+  config["tie_word_embeddings"] = tied && factor == 1;
 }
 
 /// GPT-2 (Radford et al. 2019). Its linear layers store [in, out].
@@ -38,28 +41,32 @@ HuggingFaceModel gpt2(const ModelSource& source) {
                      {"embd_pdrop", o.dropout.residual},
                      {"attn_pdrop", o.dropout.attention}});
   out.generation_config["max_length"] = o.context;
-  add_tied_output(out.parts, out.config, source, "transformer.wte.weight");
+  add_output(out.parts, out.config, source, "transformer.wte.weight");
   out.parts.push_back(
       position_table(source, "transformer.wpe.weight", "positions.weight", o.context));
   for (std::int64_t i = 0; i < o.decoder_layers; ++i) {
     const std::string own = fmt::format("decoder.layers.{}.", i),
                       foreign = fmt::format("transformer.h.{}.", i);
     add_norm(out.parts, source, foreign + "ln_1", own + "norm1");
-    out.parts.push_back({.foreign = foreign + "attn.c_attn.weight",
-                         .own = own + "self_attn.in_proj_weight",
-                         .transposed = true});
-    out.parts.push_back(
-        {.foreign = foreign + "attn.c_attn.bias", .own = own + "self_attn.in_proj_bias"});
-    add_linear(out.parts, foreign + "attn.c_proj", own + "self_attn.out_proj", true);
+    const std::string attention = own + "self_attn.";
+    const LinearPart layers[] = {
+        {foreign + "attn.c_attn", attention + "in_proj_weight", attention + "in_proj_bias", 0,
+         3 * o.d_model},
+        {foreign + "attn.c_proj", attention + "out_proj.weight", attention + "out_proj.bias", 0,
+         o.d_model},
+        {foreign + "mlp.c_fc", own + "linear1.weight", own + "linear1.bias", 0, o.d_ff},
+        {foreign + "mlp.c_proj", own + "linear2.weight", own + "linear2.bias", 0, o.d_model}};
+    for (LinearPart layer : layers) {
+      layer.transposed = true;
+      add_linear(out.parts, source, layer);
+    }
     add_norm(out.parts, source, foreign + "ln_2", own + "norm2");
-    add_linear(out.parts, foreign + "mlp.c_fc", own + "linear1", true);
-    add_linear(out.parts, foreign + "mlp.c_proj", own + "linear2", true);
   }
   add_norm(out.parts, source, "transformer.ln_f", "decoder.norm");
   return out;
 }
 
-/// Llama (Touvron et al. 2023), with biases.
+/// Llama (Touvron et al. 2023).
 HuggingFaceModel llama(const ModelSource& source) {
   const ModelOptions& o = source.model;
   HuggingFaceModel out{"LlamaForCausalLM",
@@ -77,28 +84,22 @@ HuggingFaceModel llama(const ModelSource& source) {
                      {"rms_norm_eps", o.norm_eps},
                      {"rope_theta", o.rotary_base},
                      {"rope_parameters", {{"rope_theta", o.rotary_base}, {"rope_type", "default"}}},
-                     {"attention_bias", true},
-                     {"mlp_bias", true},
+                     {"attention_bias", o.bias},
+                     {"mlp_bias", o.bias},
                      {"attention_dropout", o.dropout.attention}});
   out.generation_config["max_length"] = o.context;
-  add_tied_output(out.parts, out.config, source, "model.embed_tokens.weight");
+  add_output(out.parts, out.config, source, "model.embed_tokens.weight");
   for (std::int64_t i = 0; i < o.decoder_layers; ++i) {
     const std::string own = fmt::format("decoder.layers.{}.", i),
                       foreign = fmt::format("model.layers.{}.", i);
     add_norm(out.parts, source, foreign + "input_layernorm", own + "norm1");
-    add_attention(out.parts, source, foreign + "self_attn", own + "self_attn", "o_proj");
+    add_attention(out.parts, source, foreign + "self_attn", own + "self_attn", {.out = ".o_proj"},
+                  NoBias::absent);
     add_norm(out.parts, source, foreign + "post_attention_layernorm", own + "norm2");
-    for (const char* const kind : {"weight", "bias"}) {  // the gate is the first half of linear1
-      const std::string linear1 = fmt::format("{}linear1.{}", own, kind);
-      out.parts.push_back({.foreign = fmt::format("{}mlp.gate_proj.{}", foreign, kind),
-                           .own = linear1,
-                           .rows = o.d_ff});
-      out.parts.push_back({.foreign = fmt::format("{}mlp.up_proj.{}", foreign, kind),
-                           .own = linear1,
-                           .first = o.d_ff,
-                           .rows = o.d_ff});
-    }
-    add_linear(out.parts, foreign + "mlp.down_proj", own + "linear2");
+    add_gated(out.parts, source, foreign + "mlp.gate_proj", foreign + "mlp.up_proj",
+              own + "linear1", NoBias::absent);
+    add_linear(out.parts, source, foreign + "mlp.down_proj", own + "linear2", o.d_model,
+               NoBias::absent);
   }
   add_norm(out.parts, source, "model.norm", "decoder.norm");
   return out;
@@ -114,15 +115,17 @@ void add_gpt_classes(std::vector<ModelClass>& classes) {
                                   {"model.norm_kind", {"layer"}},
                                   {"model.activation", ungated_activations()},
                                   {"model.attention.kv_heads", {0}},
-                                  {"model.memory", {0}}})});
+                                  {"model.memory", {0}}}),
+                     output_bias_obstacle});
   classes.push_back({"LlamaForCausalLM", Architecture::decoder, llama,
                      with_common({{"model.positions", {"rotary"}},
                                   {"model.rotary_pairs", {"halves"}},
                                   {"model.norm", {"pre"}},
                                   {"model.final_norm", {true}},
                                   {"model.norm_kind", {"rms"}},
-                                  {"model.activation", {"swiglu", "geglu"}},
-                                  {"model.memory", {0}}})});
+                                  {"model.activation", {"swiglu", "geglu", "geglu_tanh"}},
+                                  {"model.memory", {0}}}),
+                     output_bias_obstacle});
 }
 
 HEED_END

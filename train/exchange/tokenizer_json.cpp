@@ -1,7 +1,6 @@
 #include "train/exchange/tokenizer_json.h"
 
 #include <algorithm>
-#include <array>
 #include <numeric>
 #include <string>
 #include <unordered_map>
@@ -13,6 +12,7 @@
 #include "autograd/io/message_text.h"
 #include "autograd/io/utf8.h"
 #include "data/tokenizers/piece_model.h"
+#include "data/tokenizers/word_model.h"
 
 namespace heed {
 
@@ -75,25 +75,8 @@ Pipeline words(const Tokenizer& tokenizer) {
            {"decoders", {join, {{"type", "Fuse"}}, replace(" \n", "\n"), replace("\n ", "\n")}}}};
 }
 
-std::string utf8(std::uint32_t code) {  // at most U+07FF
-  if (code < 0x80) return {static_cast<char>(code)};
-  return {static_cast<char>(0xC0u | code >> 6), static_cast<char>(0x80u | (code & 0x3Fu))};
-}
-
-/// The character that represents a byte in byte-level BPE (Radford et al. 2019): printable
-/// characters of Latin-1 represent themselves, all other bytes the characters from U+0100 on.
-std::array<std::string, 256> byte_characters() {
-  std::array<std::string, 256> all;
-  std::uint32_t next = 0x100;
-  for (std::uint32_t byte = 0; byte < 256; ++byte) {
-    const bool printable = (byte >= 0x21 && byte <= 0x7E) || (byte >= 0xA1 && byte != 0xAD);
-    all[byte] = utf8(printable ? byte : next++);
-  }
-  return all;
-}
-
 Pipeline raw_bytes(const Tokenizer& tokenizer) {
-  const std::array<std::string, 256> characters = byte_characters();
+  const std::vector<std::string>& characters = byte_characters();
   Json vocabulary = Json::object();
   const std::int32_t first = tokenizer.first_ordinary();
   for (std::int32_t id = 0; id < tokenizer.size(); ++id) {
@@ -226,6 +209,8 @@ Pipeline pipeline_of(const Tokenizer& tokenizer) {
       return words(tokenizer);
     case TokenizerKind::bytes:
       return raw_bytes(tokenizer);
+    case TokenizerKind::imported:
+      throw Error(Exit::failed, "[exchange] an imported tokenizer contains its tokenizer.json");
     case TokenizerKind::sentencepiece:
       break;
   }
@@ -242,34 +227,32 @@ Json added_token(const Tokenizer& tokenizer, std::int32_t id, bool special) {
           {"special", special}};
 }
 
-/// <s> A </s> and, for two texts, <s> A </s> B </s>, with the tokens that the options ask for.
-Json special_tokens_processor(const TokenizerJsonOptions& options) {
+/// Adds special tokens to a text or a pair of texts.
+Json processor_of(const TokenizerJsonOptions& options) {
   if (!options.start_token && !options.end_token) return nullptr;
-  const auto text = [](const char* id) { return Json{{"Sequence", {{"id", id}, {"type_id", 0}}}}; };
-  const auto special = [](const char* piece) {
-    return Json{{"SpecialToken", {{"id", piece}, {"type_id", 0}}}};
+  const auto token = [](const char* name, int type) -> Json {
+    return {{"SpecialToken", {{"id", name}, {"type_id", type}}}};
   };
-  const auto entry = [](const char* piece, std::int32_t id) {
-    return Json{{"id", piece}, {"ids", {id}}, {"tokens", {piece}}};
+  const auto text = [](const char* name, int type) -> Json {
+    return {{"Sequence", {{"id", name}, {"type_id", type}}}};
   };
-  Json single = Json::array(), pair, names;
+  Json single = Json::array(), pair = Json::array(), specials = Json::object();
   if (options.start_token) {
-    single.push_back(special("<s>"));
-    names["<s>"] = entry("<s>", Tokenizer::bos);
+    single = {token("<s>", 0), text("A", 0), token("</s>", 0)};
+    pair = {token("<s>", 0), text("A", 0), token("</s>", 0), text("B", 1), token("</s>", 1)};
+  } else {
+    single = {text("A", 0), token("</s>", 0)};
+    pair = {text("A", 0), text("B", 0), token("</s>", 0)};
   }
-  single.push_back(text("A"));
-  pair = single;
-  if (options.end_token) {
-    single.push_back(special("</s>"));
-    if (options.start_token) pair.push_back(special("</s>"));
-    names["</s>"] = entry("</s>", Tokenizer::eos);
-  }
-  pair.push_back(text("B"));
-  if (options.end_token) pair.push_back(special("</s>"));
+  const auto add_special = [&](const char* name, std::int32_t id) {
+    specials[name] = {{"id", name}, {"ids", {id}}, {"tokens", {name}}};
+  };
+  if (options.start_token) add_special("<s>", Tokenizer::bos);
+  add_special("</s>", Tokenizer::eos);
   return {{"type", "TemplateProcessing"},
           {"single", single},
           {"pair", pair},
-          {"special_tokens", names}};
+          {"special_tokens", specials}};
 }
 
 }  // namespace
@@ -293,18 +276,20 @@ Json tokenizer_json(const Tokenizer& tokenizer, const TokenizerJsonOptions& opti
                              ? Json(nullptr)
                              : Json{{"type", "Sequence"}, {"normalizers", pipeline.normalisers}}},
           {"pre_tokenizer", pipeline.pre_tokenizer},
-          {"post_processor", special_tokens_processor(options)},
+          {"post_processor", processor_of(options)},
           {"decoder", pipeline.decoder},
           {"model", pipeline.model}};
 }
 
-Json tokenizer_config_json(std::int64_t max_length) {
-  Json config{{"tokenizer_class", "PreTrainedTokenizerFast"},
-              {"unk_token", "<unk>"},
-              {"bos_token", "<s>"},
-              {"eos_token", "</s>"},
-              {"pad_token", "</s>"},
-              {"clean_up_tokenization_spaces", false}};
+Json tokenizer_config_json(const Tokenizer& tokenizer, std::int64_t max_length) {
+  Json config{{"tokenizer_class", "PreTrainedTokenizerFast"}};
+  const SpecialIds ids = tokenizer.special_ids();
+  for (const auto& [key, id] : {std::pair("unk_token", ids.unk), std::pair("bos_token", ids.bos),
+                                std::pair("eos_token", ids.eos), std::pair("pad_token", ids.eos)}) {
+    if (id >= 0) config[key] = tokenizer.piece(id);
+  }
+  config["clean_up_tokenization_spaces"] = false;
+  if (const auto mask = tokenizer.special("<mask>")) config["mask_token"] = tokenizer.piece(*mask);
   if (max_length > 0) config["model_max_length"] = max_length;
   return config;
 }

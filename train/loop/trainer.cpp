@@ -41,10 +41,10 @@ void refuse_itself(const RunFolder& run, const std::string& other, const char* k
     throw Error(Exit::usage, fmt::format("{}: {} is the folder of the run itself", key, other));
 }
 
-/// Throws Error(usage) if the newest checkpoint is that of a pruned or quantised copy of a run.
+/// Throws Error(usage) if the newest checkpoint is that of a pruned, quantised or imported model.
 void refuse_copy(const RunFolder& run, const nlohmann::json& state) {
   const std::string made = state.value("kind", "");
-  if (made != "pruned" && made != "quantised") return;
+  if (made != "pruned" && made != "quantised" && made != "imported") return;
   throw Error(
       Exit::usage,
       fmt::format("{} has no optimizer state: it is a {} copy of {}. To train it further: "
@@ -107,8 +107,10 @@ void Trainer::initialise() {
   if (config_.train.init_from.empty()) return;
   const TransferReport report = transfer_weights(config_.train.init_from, replica_.model());
   // Which parts a model has is visible in the report; other keys change the function of equal parts.
-  constexpr std::array parts{"model.pool",    "model.segments",      "model.tie_embeddings",
-                             "model.context", "model.max_positions", "model.layers"};
+  constexpr std::array parts{"model.pool",           "model.segments",    "model.tie_embeddings",
+                             "model.tie_output",     "model.output_bias", "model.bias",
+                             "model.embedding_norm", "model.context",     "model.head_transform",
+                             "model.max_positions",  "model.layers"};
   for (const std::string& changed : changed_keys(config_, report.weights)) {
     const auto names = [&](const char* part) { return changed.starts_with(part); };
     if (changed.starts_with("model.") && std::ranges::none_of(parts, names))

@@ -24,6 +24,7 @@ namespace heed {
   COMMAND(prune)               \
   COMMAND(quantize)            \
   COMMAND(export)              \
+  COMMAND(import)              \
   COMMAND(verify)              \
   COMMAND(fetch)               \
   COMMAND(show)                \

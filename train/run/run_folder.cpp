@@ -29,7 +29,8 @@ std::vector<std::string> names_of_a_run() {
                                  "average",
                                  "tensorboard"};
   for (const char* side : {"tokenizer", "source", "target"}) {
-    for (const char* kind : {".model", ".vocab"}) names.push_back(std::string(side) + kind);
+    for (const char* kind : {".model", ".vocab", ".imported"})
+      names.push_back(std::string(side) + kind);
   }
   return names;
 }
@@ -230,8 +231,10 @@ void check_kinds(const RunFolder& run) {
 Config read_run_config(const RunFolder& run, const std::vector<std::string>& overrides,
                        PluginUse plugins) {
   if (!path_exists(run.config())) {
-    throw Error(Exit::usage, "{}: not a run (there is no config.yaml)",
-                std::filesystem::absolute(run.path).lexically_normal().string());
+    const bool other = path_exists(run.path / "config.json");
+    throw Error(Exit::usage, "{}: not a run (there is no config.yaml{})",
+                std::filesystem::absolute(run.path).lexically_normal().string(),
+                other ? "; heed import makes a run of a folder of transformers" : "");
   }
   check_kinds(run);
   return read_config(run.config().string(), overrides, true, plugins);

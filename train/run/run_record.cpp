@@ -116,7 +116,8 @@ std::string text_at(const nlohmann::json& record, const std::string& path) {
 std::vector<std::string> tokenizer_names() {
   std::vector<std::string> names;
   for (const char* side : {"tokenizer", "source", "target"})
-    for (const char* kind : {".model", ".vocab"}) names.push_back(std::string(side) + kind);
+    for (const char* kind : {".model", ".vocab", ".imported"})
+      names.push_back(std::string(side) + kind);
   return names;
 }
 

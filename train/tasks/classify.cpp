@@ -26,12 +26,13 @@ struct Texts {
 };
 
 /// The ids of one or two texts: <s> A </s>, or <s> A </s> B </s>.
-std::vector<std::int32_t> joined(std::span<const std::int32_t> a, std::span<const std::int32_t> b) {
-  std::vector<std::int32_t> ids{Tokenizer::bos};
+std::vector<std::int32_t> joined(std::span<const std::int32_t> a, std::span<const std::int32_t> b,
+                                 const SpecialIds& special) {
+  std::vector<std::int32_t> ids{special.bos};
   for (const auto text : {a, b}) {
     if (text.empty() && ids.size() > 1) break;
     ids.insert(ids.end(), text.begin(), text.end());
-    ids.push_back(Tokenizer::eos);
+    ids.push_back(special.eos);
   }
   return ids;
 }
@@ -82,7 +83,7 @@ class ClassifyTask final : public LabelTask {
         ++data.skipped_long;
         continue;
       }
-      data.source.push(joined(first.source[i], second.source[i]));
+      data.source.push(joined(first.source[i], second.source[i], first.source_ids));
       data.target.push(first.target[i]);
       if (training) continue;
       data.source_lines.push_back(split.source[i]);
@@ -120,7 +121,8 @@ class ClassifyTask final : public LabelTask {
   std::vector<std::int32_t> ids_of(const Tokenizer& tokenizer,
                                    const std::string& line) const override {
     const Texts texts({&line, 1});
-    return joined(tokenizer.encode(texts.first[0]), tokenizer.encode(texts.second[0]));
+    return joined(tokenizer.encode(texts.first[0]), tokenizer.encode(texts.second[0]),
+                  tokenizer.special_ids());
   }
 };
 

@@ -36,7 +36,7 @@ template <class Lines>
 std::string unknown_word(const Lines& lines, const Tokenizer& tokenizer) {
   const auto is_unknown = [&](std::string_view text) {
     const std::vector<std::int32_t> ids = tokenizer.encode(text);
-    return std::ranges::find(ids, Tokenizer::unk) != ids.end();
+    return std::ranges::find(ids, tokenizer.special_ids().unk) != ids.end();
   };
   for (const std::string_view line : lines) {
     if (!is_unknown(line)) continue;
@@ -55,9 +55,10 @@ std::string unknown_word(const Lines& lines, const Tokenizer& tokenizer) {
 template <class Lines>
 void add_unknown(const std::string& key, const Lines& lines, const std::vector<std::int32_t>& ids,
                  const Tokenizer& tokenizer, Warnings& warnings) {
+  const SpecialIds special = tokenizer.special_ids();
   constexpr double max_share = 0.01;  // tokenizers leave out rare characters and words
-  const auto unknown = static_cast<double>(std::ranges::count(ids, Tokenizer::unk)),
-             all = static_cast<double>(std::ssize(ids) - std::ranges::count(ids, Tokenizer::eos));
+  const auto unknown = static_cast<double>(std::ranges::count(ids, special.unk)),
+             all = static_cast<double>(std::ssize(ids) - std::ranges::count(ids, special.eos));
   if (unknown <= max_share * all) return;
   warnings.push_back(fmt::format(
       "{}: the tokenizer does not know {:.1f} % of the tokens, such as \"{}\", so the model cannot "

@@ -20,7 +20,7 @@ class Continuations final : public Generator {
   Continuations(const LoadedModel& trained, const Config& config, std::uint64_t seed)
       : trained_(trained),
         config_(config),
-        model_(trained.model, config.decode.precision),
+        model_(trained.model, config.decode.precision, trained.tokenizers.target->special_ids()),
         seed_(seed) {}
 
   std::vector<std::string> lines(const std::vector<std::string>& input,
@@ -98,8 +98,10 @@ class Continuations final : public Generator {
   Prompt prompt_of(const std::string& line) const {
     const Tokenizer& tokenizer = *trained_.tokenizers.target;
     std::string text = config_.data.lowercase ? lowercase(line) : line;
+    const std::optional<std::int32_t> start = tokenizer.text_start();
     // A newline replaces an empty prompt, because lines of the training text follow a newline.
-    std::vector<std::int32_t> ids = tokenizer.encode(text.empty() ? "\n" : text);
+    std::vector<std::int32_t> ids = tokenizer.encode(text.empty() && !start ? "\n" : text);
+    if (start) ids.insert(ids.begin(), *start);
     return {tokenizer, std::move(text), std::move(ids)};
   }
   static std::string escaped(const std::string& text) {
@@ -251,30 +253,24 @@ class LanguageModelTask final : public Task {
     return batch;
   }
 
-  /// A newline (or </s>, if the tokenizer drops newlines) precedes each line, so that its first
-  /// token is also scored. Lines longer than the context are cut into windows, as in evaluation.
-  std::vector<LineScore> score(const LoadedModel& trained, const std::string& source,
-                               const std::string& target) const override {
-    if (!source.empty()) {
-      throw Error(Exit::usage,
-                  "--source is for tasks that read pairs of lines; a language model scores only "
-                  "--target");
-    }
-    RecordReader reader = read_inputs(target);
-    std::vector<std::string> lines, values;
-    while (reader.next(values)) lines.push_back(std::move(values.front()));
+  /// A newline (or </s>, if the tokenizer drops newlines, or Tokenizer::text_start) precedes each line,
+  /// so that its first token is also scored. Lines longer than the context are cut into windows, as
+  /// in evaluation.
+  std::vector<LineScore> score(const LoadedModel& trained, const Split& split) const override {
+    const std::vector<std::string>& lines = split.target;
     const auto context = static_cast<std::size_t>(model_sizes(config_).context);
     const Tokenizer& tokenizer = *trained.tokenizers.target;
     std::vector<LineScore> scores(lines.size());
     Windows windows;
     for (std::size_t i = 0; i < lines.size(); ++i) {
-      std::vector<std::int32_t> ids = tokenizer.encode("\n");
+      const std::optional<std::int32_t> start = tokenizer.text_start();
+      std::vector<std::int32_t> ids = start ? std::vector{*start} : tokenizer.encode("\n");
       const std::size_t prefix = ids.size();
       const std::vector<std::int32_t> line_ids = tokenizer.encode(prepared(lines[i]));
       ids.insert(ids.end(), line_ids.begin(), line_ids.end());
       scores[i].tokens = static_cast<std::int64_t>(line_ids.size());
       if (prefix == 0 && !ids.empty())
-        ids.insert(ids.begin(), Tokenizer::eos);  // the tokenizer drops newlines
+        ids.insert(ids.begin(), tokenizer.special_ids().eos);  // the tokenizer drops newlines
       for (std::size_t at = std::max<std::size_t>(prefix, 1) - 1; at + 1 < ids.size();
            at += context) {
         const std::size_t n = std::min(context, ids.size() - 1 - at);

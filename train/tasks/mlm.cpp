@@ -44,9 +44,10 @@ Batch read_line(const Config& config, const Tokenizer& tokenizer, const std::str
     throw Error(Exit::bad_input,
                 "a line of {} tokens, plus <s> and </s>, exceeds the model's {} positions",
                 ids.size(), limit);
-  std::vector<std::int32_t> rows{Tokenizer::bos};
+  const SpecialIds special = tokenizer.special_ids();
+  std::vector<std::int32_t> rows{special.bos};
   rows.insert(rows.end(), ids.begin(), ids.end());
-  rows.push_back(Tokenizer::eos);
+  rows.push_back(special.eos);
   Batch batch;
   batch.source.push(rows);
   batch.labels.assign(rows.size(), no_label);
@@ -167,8 +168,7 @@ class MaskedModelTask final : public Task {
     return read_line(config_, *tokenizers.source, line);
   }
 
-  std::vector<LineScore> score(const LoadedModel&, const std::string&,
-                               const std::string&) const override {
+  std::vector<LineScore> score(const LoadedModel&, const Split&) const override {
     throw Error(Exit::usage, "a masked language model defines no probability of a whole line");
   }
 };

@@ -29,7 +29,8 @@ class Translations final : public Generator {
   Translations(const Task& task, const LoadedModel& trained, std::uint64_t seed)
       : task_(task),
         trained_(trained),
-        model_(trained.model, task.config().decode.precision),
+        model_(trained.model, task.config().decode.precision,
+               trained.tokenizers.target->special_ids()),
         seed_(seed) {}
 
   std::vector<std::string> lines(const std::vector<std::string>& input,
@@ -60,7 +61,7 @@ class Translations final : public Generator {
                   : tokenizer.encode(prepared(request.input[i]));
         if (ids.empty()) continue;
         Task::shorten(ids, task_.line_limit() - 1, number, "translated");  // leaves room for </s>
-        ids.push_back(Tokenizer::eos);
+        ids.push_back(tokenizer.special_ids().eos);
         source.source.push(ids);
       }
       line_of.push_back(i);
@@ -151,7 +152,8 @@ class Seq2SeqTask : public Task {
       options.sample = false;
     }
     const auto begin = std::chrono::steady_clock::now();
-    const FrozenModel frozen(trained.model, options.precision);
+    const FrozenModel frozen(trained.model, options.precision,
+                             trained.tokenizers.target->special_ids());
     std::int64_t cut = 0;
     for (const Hypothesis& h : translate(frozen, data, options, config_.seed, trained.workers())) {
       e.outputs.push_back(trained.tokenizers.target->decode(h.tokens));
@@ -179,9 +181,8 @@ class Seq2SeqTask : public Task {
     return make_batch(data, {0});
   }
 
-  std::vector<LineScore> score(const LoadedModel& trained, const std::string& source,
-                               const std::string& target) const override {
-    const Dataset data = encode(read_scored(source, target), trained.tokenizers, false);
+  std::vector<LineScore> score(const LoadedModel& trained, const Split& lines) const override {
+    const Dataset data = encode(lines, trained.tokenizers, false);
     check_evaluable(data, "score");
     const std::vector<double> log_probs =
         score_targets(FrozenModel(trained.model, config_.decode.precision), batches_of(data),
@@ -274,16 +275,17 @@ class DenoiseTask final : public Seq2SeqTask {
                       const std::string& output) const override {
     const auto prepare = [&](const std::string& text) { return prepared(text); };
     std::vector<std::int32_t> ids = tokenizers.source->encode_with_specials(line, prepare);
-    ids.push_back(Tokenizer::eos);
     Dataset data;
+    data.source_ids = tokenizers.source->special_ids();
+    data.target_ids = tokenizers.target->special_ids();
+    ids.push_back(data.source_ids.eos);
     data.source.push(ids);
     data.target.push(tokenizers.target->encode_with_specials(output, prepare));
     Seq2SeqTask::check_evaluable(data, "input");
     return make_batch(data, {0});
   }
 
-  std::vector<LineScore> score(const LoadedModel&, const std::string&,
-                               const std::string&) const override {
+  std::vector<LineScore> score(const LoadedModel&, const Split&) const override {
     throw Error(Exit::usage, "a denoising model defines no probability of a whole line");
   }
 

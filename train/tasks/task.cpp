@@ -42,10 +42,31 @@ std::unique_ptr<Task> make_task(const Config& config) {
   return Tasks::of(config.task)(config);
 }
 
+namespace {
+
+/// Throws Error(usage) if a vocabulary of another program lacks the special pieces that the task needs.
+void require_specials(const Config& config, const Tokenizers& tokenizers) {
+  const Architecture architecture = info_of(config.task).architecture;
+  for (const auto& tokenizer : {tokenizers.source, tokenizers.target}) {
+    const SpecialIds ids = tokenizer->special_ids();
+    if (ids.eos < 0 || (ids.bos < 0 && architecture != Architecture::decoder))
+      throw Error(Exit::usage,
+                  "task {}: the tokenizer has no pieces that begin and end its sequences",
+                  name_of(config.task));
+    if (config.data.cutoff > 0 && ids != SpecialIds{})
+      throw Error(Exit::usage,
+                  "data.cutoff: requires a tokenizer that heed made; the special ids of this one "
+                  "are not 0, 1 and 2");
+  }
+}
+
+}  // namespace
+
 ExperimentData Task::load(const Tokenizers* tokenizers) const {
   const Corpus corpus = read();
   ExperimentData data;
   data.tokenizers = tokenizers != nullptr ? *tokenizers : find_tokenizers(corpus.train);
+  require_specials(config_, data.tokenizers);
   data.train = encode(corpus.train, data.tokenizers, true);
   const auto evaluated = [&](const Split& split, const std::string& what) {
     Dataset encoded = split.empty() ? Dataset() : encode(split, data.tokenizers, false);
@@ -130,11 +151,36 @@ Split Task::read_given(const FilesOptions& files) const {
 }
 
 Split Task::read_scored(const std::string& source, const std::string& target) const {
+  if (info().reads != Reads::pairs) {
+    if (info().reads == Reads::text && !source.empty()) {
+      throw Error(Exit::usage,
+                  "--source is for tasks that read pairs of lines; a language model scores only "
+                  "--target");
+    }
+    RecordReader reader = read_inputs(target);
+    Split lines;
+    for (std::vector<std::string> values; reader.next(values);)
+      lines.target.push_back(std::move(values.front()));
+    return lines;
+  }
   if (source.empty())
     throw Error(Exit::usage, "--source is missing: this model scores targets given their source");
   ReadOptions options = read_options(config_.data, Reads::pairs);
   options.prefixes.clear();
   return read_split({{source}, {target}, {}}, options, "score");
+}
+
+Split Task::scored_lines(std::vector<std::string> source, std::vector<std::string> target) const {
+  const bool pairs = info().reads == Reads::pairs;
+  if (pairs ? source.size() != target.size() : !source.empty()) {
+    throw Error(Exit::usage, "expected {}, got {} sources and {} targets",
+                pairs ? "a source for each target" : "targets without sources", source.size(),
+                target.size());
+  }
+  if (config_.data.input == InputKind::text)
+    for (std::string& line : source) line = prepared(line);
+  for (std::string& line : target) line = prepared(line);
+  return {.source = std::move(source), .target = std::move(target)};
 }
 
 std::string Task::describe(const ExperimentData& data) const {
@@ -186,6 +232,7 @@ Dataset Task::encode_hidden(const Split& split, const Tokenizer& tokenizer, bool
   const Dataset lines =
       tokenize(split, tokenizer, tokenizer, {.keep_lines = false, .end_sources = false}, threads());
   Dataset data;
+  data.source_ids = data.target_ids = tokenizer.special_ids();
   for (std::int64_t i = 0; i < lines.size(); ++i) {
     const std::int64_t length = lines.source.length(i);
     const bool empty = length < min_length;

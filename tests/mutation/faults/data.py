@@ -94,8 +94,8 @@ fault("order: a position just past the end of an epoch is accepted", "data/batch
       "data:batcher")
 
 fault("subword sampling: both sides draw the same random numbers", "data/batches/batching.cpp",
-      "draw, 1), batch);",
-      "draw, 0), batch);",
+      "data.target_lines[i], draw, 1),",
+      "data.target_lines[i], draw, 0),",
       "data:batcher")
 
 fault("subword sampling: every epoch draws the same segmentation", "data/batches/batching.cpp",

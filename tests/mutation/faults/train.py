@@ -85,8 +85,8 @@ fault("sampling: all tokens use the same random number", "train/decode/search.cp
       "training:sampling_tokens")
 
 fault("sampling: every window of a text uses the same random numbers", "train/decode/search.cpp",
-      "{(number << 20) + static_cast<std::int64_t>(text.size())});",
-      "{number << 20});",
+      "{(number << 20) + static_cast<std::int64_t>(text.size())},",
+      "{number << 20},",
       "training:searching_with_models")
 
 fault("sampling: the random numbers depend on the order by length", "train/decode/search.cpp",

@@ -41,7 +41,7 @@ HuggingFaceModel pairs_config(const ModelSource& source) {
                    {"encoder_attention_heads", o.heads},
                    {"decoder_attention_heads", o.heads}};
   out.config.update({{"is_encoder_decoder", true},
-                     {"decoder_start_token_id", Tokenizer::bos},
+                     {"decoder_start_token_id", source.ids.bos},
                      {"forced_eos_token_id", nullptr}});
   if (images) {
     out.config["decoder"] = sizes;
@@ -51,12 +51,12 @@ HuggingFaceModel pairs_config(const ModelSource& source) {
     out.config.update(sizes);
   }
   out.generation_config.update({{"max_new_tokens", source.config.decode.max_length},
-                                {"decoder_start_token_id", Tokenizer::bos},
+                                {"decoder_start_token_id", source.ids.bos},
                                 {"forced_eos_token_id", nullptr}});
   return out;
 }
 
-HuggingFaceModel labels_config(const ModelSource& source, const std::vector<std::string>& labels) {
+HuggingFaceModel labels_config(const ModelSource& source) {
   const InputKind input = source.config.data.input;
   const char *type = "bert", *name = "BertForMaskedLM";
   if (source.config.task == TaskKind::classify)
@@ -70,28 +70,23 @@ HuggingFaceModel labels_config(const ModelSource& source, const std::vector<std:
   }
   HuggingFaceModel out{name, common_config(source, name, type), {}, {}};
   out.config.erase("use_cache");
-  if (source.config.task == TaskKind::mlm) return out;
-  for (std::size_t i = 0; i < labels.size(); ++i) {
-    out.config["id2label"][std::to_string(i)] = labels[i];
-    out.config["label2id"][labels[i]] = i;
-  }
   return out;
 }
 
 }  // namespace
 
 HuggingFaceModel onnx_config(const Config& config, const VocabularySizes& vocabulary,
-                             const std::vector<std::string>& labels) {
+                             const SpecialIds& ids) {
   try {
-    return huggingface_model(config, vocabulary);
+    return huggingface_model(config, vocabulary, ids);
   } catch (const Error& error) {
     if (error.code != Exit::usage) throw;
   }
-  const ModelSource source{config, *config.model, vocabulary};
+  const ModelSource source{config, *config.model, vocabulary, ids};
   const Architecture architecture = info_of(config.task).architecture;
   if (architecture == Architecture::decoder) return language_model_config(source);
   if (architecture == Architecture::encoder_decoder) return pairs_config(source);
-  return labels_config(source, labels);
+  return labels_config(source);
 }
 
 HEED_END

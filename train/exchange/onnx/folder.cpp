@@ -33,10 +33,9 @@ void for_each_onnx_file(const ExportedModel& exported, const fs::path& folder, F
 
 void write_onnx_folder(const ExportedModel& exported, const fs::path& folder) {
   require_onnx(exported.config);
-  std::vector<std::string> labels;
-  const Tokenizer& target = *exported.tokenizers.target;
-  for (std::int32_t id = 0; id < target.size(); ++id) labels.push_back(target.piece(id));
-  write_small_files(exported, onnx_config(exported.config, sizes_of(exported.tokenizers), labels),
+  write_small_files(exported,
+                    onnx_config(exported.config, sizes_of(exported.tokenizers),
+                                exported.tokenizers.target->special_ids()),
                     folder);
   create_folders(folder / "onnx");
   for_each_onnx_file(exported, folder, [](const fs::path& path, const OnnxGraph& graph) {

@@ -324,11 +324,11 @@ OnnxValue OnnxStack::block(const OnnxValue& x, const OnnxSequences& s, const std
 OnnxValue OnnxStack::operator()(const OnnxValue& rows, const OnnxSequences& s,
                                 const std::string& name, std::int64_t layers) {
   OnnxValue x = b_.reshape(positioned(rows, s), {std::int64_t{-1}, o_.d_model});
-  // "source_positions" → "source_embedding_norm"
-  const std::string norm_of_sum =
-      positions_.substr(0, positions_.size() - std::string_view("positions").size()) +
-      "embedding_norm";
-  if (b_.has(norm_of_sum + ".weight")) x = b_.norm(o_, x, norm_of_sum);
+  if (o_.embedding_norm) {  // named as the positions
+    std::string norm = positions_;
+    norm.replace(norm.find("positions"), std::string_view("positions").size(), "embedding_norm");
+    x = b_.norm(o_, x, norm);
+  }
   for (std::int64_t i = 0; i < layers; ++i)
     x = block(x, s, fmt::format("{}.layers.{}.", name, i), i);
   const bool normed = o_.final_norm && o_.norm != NormPlace::none;

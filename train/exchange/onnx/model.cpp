@@ -312,10 +312,9 @@ void OnnxModel::labels() {
   }
   const OnnxSequences s = sequences_of(from.rows);
   if (!of_sequences) {
-    if (b_.has("transform.dense.weight")) {
-      const OnnxValue hidden = b_.linear(rows, "transform.dense");
-      rows = b_.norm(o_, b_.activation(o_.activation, hidden), "transform.norm");
-    }
+    if (b_.has("transform.dense.weight"))
+      rows = b_.norm(o_, b_.activation(o_.activation, b_.linear(rows, "transform.dense")),
+                     "transform.norm");
     logits(rows, "embedding.weight", {s.batch, s.length, std::int64_t{-1}});
     return;
   }

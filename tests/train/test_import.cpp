@@ -1,0 +1,326 @@
+#include <bit>
+#include <boost/test/unit_test.hpp>
+#include <cstring>
+#include <functional>
+#include <deque>
+
+#include "autograd/io/formats/safetensors.h"
+#include "data/tokenizers/imported.h"
+#include "nn/options.h"
+#include "tests/train/support.h"
+#include "train/exchange/export.h"
+#include "train/exchange/huggingface.h"
+#include "train/exchange/import.h"
+#include "train/tasks/model.h"
+
+using namespace heed;
+using namespace heed::test;
+
+BOOST_AUTO_TEST_SUITE(import_folders)
+
+namespace {
+
+using Folder = std::filesystem::path;
+
+const std::vector<std::string> lines{"low lower lowest", "newer new", "wide  wider", "Äh, é!"};
+
+/// A model with initial values and a learned tokenizer, and its export.
+struct Exported {
+  Config config;
+  Tokenizers tokenizers;
+  std::unique_ptr<Model> model;
+
+  explicit Exported(const std::string& yaml) : config(parse_config(yaml, "m.yaml")) {
+    const bool text = info_of(config.task).reads == Reads::text;
+    Split split;
+    (text ? split.target : split.source) = split.target = lines;
+    tokenizers = make_tokenizers(config.tokenizer, split, 1);
+    model = build_model(config, {tokenizers.source->size(), tokenizers.target->size(), true});
+  }
+  void write(const Folder& folder) const {
+    std::filesystem::create_directories(folder);
+    huggingface_format().write(
+        {{folder / "no run"}, config, tokenizers, model->state(), "", false, "float32"}, folder);
+  }
+};
+
+std::string model_yaml(const std::string& task, const std::string& tokenizer,
+                       const std::string& keys) {
+  const std::string data = task == "lm" ? "{text: a}" : "{source: a, target: b}";
+  return "task: " + task + "\ndata: {train: " + data + "}\ntokenizer: {" + tokenizer +
+         "}\nmodel: {d_model: 8, heads: 2, d_ff: 6, layers: {encoder: 1, decoder: 2}, dropout: 0.25, " +
+         keys + "}\n";
+}
+
+const std::string gpt2_keys = "positions: learned, context: 9, scale_embeddings: false";
+
+const Exported& gpt2() {
+  static const Exported model(model_yaml("lm", "kind: char", gpt2_keys));
+  return model;
+}
+
+std::string bytes_of(const Folder& file) { return read_bytes(file); }
+
+nlohmann::json json_of(const Folder& file) { return nlohmann::json::parse(bytes_of(file)); }
+
+/// A copy of the export of a small GPT-2.
+class Gpt2Folder {
+ public:
+  Gpt2Folder() { gpt2().write(path); }
+
+  /// Changes a key of config.json; a discarded value removes it.
+  void set(const std::string& key, const nlohmann::json& value) const {
+    nlohmann::json config = json_of(path / "config.json");
+    config[key] = value;
+    put(path / "config.json", config.dump());
+  }
+  /// Writes the tensors of the file after a change.
+  void rewrite(const std::function<void(std::vector<TensorView>&)>& change) const {
+    const SafetensorsFile file = SafetensorsFile::parse(bytes_of(weights()), "x");
+    std::vector<TensorView> views = file.tensors();
+    change(views);
+    write_safetensors(weights(), views);
+  }
+  Folder weights() const { return path / "model.safetensors"; }
+  void check_refused(const std::string& reason) const {
+    const auto before = std::distance(std::filesystem::directory_iterator(path), {});
+    HEED_CHECK_ERROR(Exit::bad_input, reason, import_huggingface(path));
+    BOOST_TEST(std::distance(std::filesystem::directory_iterator(path), {}) == before);
+  }
+
+  TempFolder temporary;
+  Folder path = temporary / "model";
+};
+
+/// Values as raw bytes of another type.
+template <class T>
+std::string converted(const TensorView& tensor, T (*convert)(float)) {
+  std::string bytes;
+  for (const float value : tensor.values<float>()) {
+    const T number = convert(value);
+    bytes.append(reinterpret_cast<const char*>(&number), sizeof number);
+  }
+  return bytes;
+}
+
+std::uint16_t bf16_of(float value) {  // truncated
+  return static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(value) >> 16);
+}
+
+TensorView& tensor_named(std::vector<TensorView>& views, const std::string& name) {
+  return *std::ranges::find(views, name, &TensorView::name);
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(an_export_that_is_imported_and_exported_again_has_the_same_bytes) {
+  const std::string rotary =
+      "positions: rotary, rotary_base: 500, norm_kind: rms, norm_eps: 1.0e-6, context: 9, ";
+  const std::string pairs = "max_positions: 7, ";
+  const std::vector<std::array<std::string, 3>> cases{
+      {"lm", "kind: char", gpt2_keys + ", activation: gelu_tanh"},
+      {"lm", "kind: byte", "positions: sinusoidal, context: 9"},
+      {"lm", "kind: word", "positions: none, context: 9, activation: tanh"},
+      {"lm", "algorithm: unigram, vocab_size: 40",
+       rotary + "activation: swiglu, attention: {kv_heads: 1}"},
+      {"lm", "algorithm: bpe, vocab_size: 40, specials: [<mask>]",
+       rotary + "activation: geglu, scale_embeddings: false"},
+      {"seq2seq", "algorithm: bpe, vocab_size: 40",
+       pairs + "positions: sinusoidal, norm: post, final_norm: false, activation: silu"},
+      {"seq2seq", "kind: char", pairs + "positions: learned, scale_embeddings: false"},
+      {"seq2seq", "algorithm: unigram, vocab_size: 40, specials: [<a>, <b>]",
+       pairs + "positions: none"}};
+  for (const auto& [task, tokenizer, keys] : cases) {
+    BOOST_TEST_CONTEXT(task << " " << tokenizer << " " << keys) {
+      const TempFolder folder;
+      Exported first(model_yaml(task, tokenizer, keys));
+      first.write(folder / "a");
+      ImportedModel imported = import_huggingface(folder / "a");
+      BOOST_TEST((imported.tokenizers.source->kind() == first.tokenizers.source->kind()));
+      first.config = imported.config;
+      first.tokenizers = imported.tokenizers;
+      first.model = std::move(imported.model);
+      first.write(folder / "b");
+      for (const char* const file :
+           {"config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"})
+        BOOST_TEST((bytes_of(folder / "a" / file) == bytes_of(folder / "b" / file)), file);
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(values_of_two_bytes_and_sharded_files_are_read) {
+  const Gpt2Folder folder;
+  std::deque<std::string> kept;
+  std::vector<TensorView> first, second;
+  folder.rewrite([&](std::vector<TensorView>& views) {
+    for (TensorView& view : views) {
+      kept.push_back(converted(view, bf16_of));
+      view.dtype = DType::bf16;
+      view.bytes = as_bytes(kept.back());
+    }
+    for (const TensorView& view : views) (first.size() < 9 ? first : second).push_back(view);
+    write_safetensors(folder.path / "one.safetensors", first);
+    write_safetensors(folder.path / "two.safetensors", second);
+  });
+  const ImportedModel whole = import_huggingface(folder.path);
+  std::filesystem::remove(folder.weights());
+  nlohmann::json map;
+  for (const TensorView& view : first) map[view.name] = "one.safetensors";
+  for (const TensorView& view : second) map[view.name] = "two.safetensors";
+  put(folder.path / "model.safetensors.index.json",
+      nlohmann::json{{"metadata", nlohmann::json::object()}, {"weight_map", map}}.dump());
+  const ImportedModel sharded = import_huggingface(folder.path);
+  const Parameters own = gpt2().model->state();
+  for (std::size_t p = 0; p < own.size(); ++p) {
+    const Array &a = own[p].tensor.value(), &b = whole.model->state()[p].tensor.value(),
+                &c = sharded.model->state()[p].tensor.value();
+    for (std::int64_t i = 0; i < a.size(); ++i) {
+      BOOST_TEST(b.data()[i] == std::bit_cast<float>(std::uint32_t{bf16_of(a.data()[i])} << 16));
+      BOOST_TEST(c.data()[i] == b.data()[i]);
+    }
+  }
+  BOOST_TEST(own.size() == 2 + 2 * 12 + 2);
+}
+
+BOOST_AUTO_TEST_CASE(names_may_lack_the_prefix_of_the_class) {
+  const Gpt2Folder folder;
+  folder.rewrite([](std::vector<TensorView>& views) {
+    for (TensorView& view : views) view.name = view.name.substr(std::strlen("transformer."));
+  });
+  const ImportedModel imported = import_huggingface(folder.path);
+  BOOST_TEST(imported.model->state()[3].tensor.value().data()[1] ==
+             gpt2().model->state()[3].tensor.value().data()[1]);
+}
+
+BOOST_AUTO_TEST_CASE(keys_that_heed_does_not_honour_are_refused_by_name) {
+  const std::vector<std::tuple<std::string, nlohmann::json, std::string>> cases{
+      {"scale_attn_weights", false, "\"scale_attn_weights\" is false, which heed does not have"},
+      {"quantization_config", {{"bits", 4}}, "\"quantization_config\" is {\"bits\":4}, a key that"},
+      {"embd_pdrop", 0.5, "\"embd_pdrop\" is 0.5; heed has 0.25 here"},
+      {"activation_function", "mish", "heed does not have the activation \"mish\""},
+      {"eos_token_id", {1, 2}, "\"eos_token_id\" is [1,2]; heed expects one id"},
+      {"eos_token_id", 3, "\"eos_token_id\" is 3; heed has 2 here"},
+      {"architectures", {"OPTForCausalLM"}, "\"architectures\" is [\"OPTForCausalLM\"]"},
+      {"architectures", nullptr, "\"architectures\" is null; heed imports one of GPT2LMHeadModel"},
+      {"vocab_size", 100, "\"vocab_size\" is 100, but the tokenizer has"},
+      {"vocab_size", 1e18, "\"vocab_size\" is 1e+18; expected a whole number"},
+      {"n_embd", 1'000'000'000, "heed's config of this model is invalid"},
+      {"n_embd", "8", "heed's config of this model is invalid"},
+      {"n_head", 0, "heed's config of this model is invalid"},
+      {"n_layer", 3, "the tensor transformer.h.2.ln_1.weight is missing"},
+      {"n_layer", 1, "has no tensor transformer.h.1."},
+      {"n_inner", 7, "mlp.c_fc.bias is F32 [6]; expected numbers with fractions of shape [7]"},
+      {"tie_word_embeddings", "no", "\"tie_word_embeddings\" is \"no\"; heed has true here"}};
+  for (const auto& [key, value, reason] : cases) {
+    const Gpt2Folder folder;
+    folder.set(key, value);
+    BOOST_TEST_CONTEXT(key) folder.check_refused(reason);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(config_files_that_are_no_config_are_refused) {
+  const Gpt2Folder folder;
+  const Folder file = folder.path / "config.json";
+  for (const std::string text :
+       {"", "[]", "{\"n_embd\": NaN}", "{\"n_embd\": 1e999}", "{\"a\":1,\"a\":2}"}) {
+    put(file, text);
+    BOOST_TEST_CONTEXT(text) folder.check_refused("config.json");
+  }
+  put(file, std::string(2 << 20, ' '));
+  folder.check_refused("config.json");
+  std::filesystem::remove(file);
+  folder.check_refused("config.json");
+}
+
+BOOST_AUTO_TEST_CASE(links_and_names_outside_the_folder_are_refused) {
+  const TempFolder elsewhere;
+  for (const char* const name : {"config.json", "model.safetensors", "tokenizer.json"}) {
+    const Gpt2Folder folder;
+    std::filesystem::rename(folder.path / name, elsewhere / "file");
+    std::filesystem::create_symlink(elsewhere / "file", folder.path / name);
+    BOOST_TEST_CONTEXT(name) folder.check_refused(name);
+  }
+  const Gpt2Folder folder;
+  std::filesystem::rename(folder.weights(), folder.temporary / "w.safetensors");
+  for (const std::string name : {"../w.safetensors", "/etc/passwd", "..", "", ".hidden"}) {
+    put(folder.path / "model.safetensors.index.json",
+        nlohmann::json{{"weight_map", {{"a", name}}}}.dump());
+    BOOST_TEST_CONTEXT(name) folder.check_refused("is no name of a file in this folder");
+  }
+  put(folder.path / "model.safetensors.index.json",
+      R"({"weight_map": {"a": "missing.safetensors"}})");
+  folder.check_refused("missing.safetensors");
+}
+
+BOOST_AUTO_TEST_CASE(damaged_weights_are_refused) {
+  const auto header = [](const std::string& json) {
+    const std::uint64_t length = json.size();
+    return std::string(reinterpret_cast<const char*>(&length), sizeof length) + json;
+  };
+  const auto tensor = [](const std::string& shape, const std::string& offsets) {
+    return R"({"x":{"dtype":"F32","shape":)" + shape + R"(,"data_offsets":)" + offsets + "}}";
+  };
+  const Gpt2Folder folder;
+  const std::string whole = bytes_of(folder.weights());
+  for (const std::string& bytes :
+       {whole.substr(0, whole.size() - 1), whole.substr(0, 20), whole + "x", std::string("short"),
+        header(tensor("[1000000000,1000000000]", "[0,4]")) + "1234",
+        header(tensor("[4611686018427387904,4]", "[0,0]")),
+        header(R"({"x":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},)"
+               R"("y":{"dtype":"F32","shape":[1],"data_offsets":[2,6]}})") +
+            "123456"}) {
+    put(folder.weights(), bytes);
+    folder.check_refused("model.safetensors");
+  }
+}
+
+BOOST_AUTO_TEST_CASE(tensors_that_do_not_fit_are_refused_by_name) {
+  const std::string bias = "transformer.h.0.mlp.c_proj.bias", table = "transformer.wte.weight";
+  using Change = std::function<void(std::vector<TensorView>&)>;
+  const std::vector<std::pair<Change, std::string>> cases{
+      {[&](auto& views) { tensor_named(views, bias).name = "transformer.h.0.rotary"; },
+       "has no tensor transformer.h.0.rotary"},
+      {[&](auto& views) { std::erase_if(views, [&](auto& v) { return v.name == bias; }); },
+       "the tensor " + bias + " is missing"},
+      {[&](auto& views) {
+         tensor_named(views, bias).shape = {2, 4};
+       },
+       bias + " is F32 [2, 4]; expected numbers with fractions of shape [8]"},
+      {[&](auto& views) { tensor_named(views, bias).dtype = DType::i32; }, bias + " is I32 [8]"},
+      {[&](auto& views) {
+         TensorView copy = tensor_named(views, bias);
+         copy.name = bias.substr(std::strlen("transformer."));
+         views.push_back(copy);
+       },
+       "occurs twice"},
+      {[&](auto& views) {
+         TensorView output = tensor_named(views, table);
+         output.name = "lm_head.weight";
+         static const std::string zeros(output.bytes.size(), '\0');
+         output.bytes = as_bytes(zeros);
+         views.push_back(output);
+       },
+       "lm_head.weight differs from " + table}};
+  for (const auto& [change, reason] : cases) {
+    const Gpt2Folder folder;
+    folder.rewrite(change);
+    BOOST_TEST_CONTEXT(reason) folder.check_refused(reason);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(folders_without_safe_weights_or_tokenizer_are_refused) {
+  const Gpt2Folder folder;
+  std::filesystem::rename(folder.weights(), folder.path / "pytorch_model.bin");
+  folder.check_refused("is a pickled file, which can run code when it is read: convert it");
+  std::filesystem::remove(folder.path / "pytorch_model.bin");
+  folder.check_refused("there are no weights");
+  const Gpt2Folder second;
+  nlohmann::json tokenizer = json_of(second.path / "tokenizer.json");
+  tokenizer["normalizer"] = {{"type", "NFKC"}};
+  put(second.path / "tokenizer.json", tokenizer.dump());
+  second.check_refused("heed has tokenizers of this kind, but with other values at /normalizer");
+  std::filesystem::remove(second.path / "tokenizer.json");
+  second.check_refused("there is no tokenizer");
+}
+
+BOOST_AUTO_TEST_SUITE_END()
