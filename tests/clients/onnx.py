@@ -27,9 +27,8 @@ SCHEMES = ("sinusoidal", "learned", "rotary", "alibi", "relative_shaw", "relativ
 # A value may set further keys, which only it allows.
 ATTENTION = {"positions": SCHEMES, "attention.pattern": ("full", "window attention.window=5", "topk attention.top_k=3"),
              "activation": ("relu", "swiglu"), "norm": ("pre", "post"), "norm_kind": ("layer", "rms"), "block": ("serial", "parallel"),
-             "attention.kv_heads": ("0", "1", "2"), "scale_embeddings": ("true", "false"), "bias": ("true", "false"),
-             "embedding_norm": ("false", "true")}
-OUTPUT = {"tie_embeddings": ("true", "false"), "output_bias": ("auto", "true", "false")}
+             "attention.kv_heads": ("0", "1", "2"), "scale_embeddings": ("true", "false"), "bias": ("true", "false")}
+OUTPUT = {"tie_embeddings": ("true", "false"), "output_bias": ("auto", "true", "false"), "embedding_norm": ("false", "true")}
 PIXELS = {"activation": ("gelu", "swiglu"), "positions": ("learned", "sinusoidal", "relative_t5"), "norm_kind": ("layer", "rms"),
           "pool": ("first", "mean")}
 CASES = {
