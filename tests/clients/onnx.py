@@ -22,21 +22,22 @@ JAVASCRIPT_LINES = 5
 IN_JAVASCRIPT = set()  # classes that transformers.js has read
 WORDS = ("--to", "onnx", "--int8")
 TOKENIZERS = ("char", "byte", "word", "unigram", "bpe")
-ACTIVATIONS = ("relu", "gelu", "gelu_tanh", "silu", "tanh", "sigmoid", "swiglu", "geglu")
+ACTIVATIONS = ("relu", "gelu", "gelu_tanh", "silu", "tanh", "sigmoid", "swiglu", "geglu", "geglu_tanh")
 SCHEMES = ("sinusoidal", "learned", "rotary", "alibi", "relative_shaw", "relative_t5", "relative_xl", "none")
 # A value may set further keys, which only it allows.
 ATTENTION = {"positions": SCHEMES, "attention.pattern": ("full", "window attention.window=5", "topk attention.top_k=3"),
              "activation": ("relu", "swiglu"), "norm": ("pre", "post"), "norm_kind": ("layer", "rms"), "block": ("serial", "parallel"),
-             "attention.kv_heads": ("0", "1", "2"), "scale_embeddings": ("true", "false")}
+             "attention.kv_heads": ("0", "1", "2"), "scale_embeddings": ("true", "false"), "bias": ("true", "false")}
+OUTPUT = {"tie_embeddings": ("true", "false"), "output_bias": ("auto", "true", "false"), "embedding_norm": ("false", "true")}
 PIXELS = {"activation": ("gelu", "swiglu"), "positions": ("learned", "sinusoidal", "relative_t5"), "norm_kind": ("layer", "rms"),
           "pool": ("first", "mean")}
 CASES = {
-    "lm": ("lm", {}, {**ATTENTION, "tie_embeddings": ("true", "false"), "tokenizer": TOKENIZERS}, WORDS),
+    "lm": ("lm", {}, {**ATTENTION, **OUTPUT, "tokenizer": TOKENIZERS}, WORDS),
     "lm, others": ("lm", {}, {"positions": ("rotary rotary_pairs=adjacent", "none", "sinusoidal"), "activation": ACTIVATIONS,
                               "attention.kv_heads": ("0", "2"), "residual": ("true", "false"), "norm": ("pre", "none"),
                               "attention.pattern": ("linear", "full attention.map=hard", "window attention.window=4",
                                                     "full attention.scale=0.3"), "tokenizer": ("char",)}, WORDS),
-    "seq2seq": ("seq2seq", {}, {**ATTENTION, "tie_embeddings": ("true", "false"), "tokenizer": TOKENIZERS}, WORDS),
+    "seq2seq": ("seq2seq", {}, {**ATTENTION, **OUTPUT, "tokenizer": TOKENIZERS}, WORDS),
     "seq2seq, two vocabularies": ("seq2seq", {"tokenizer.shared": "false"}, {
         "positions": ("learned", "rotary"), "tie_embeddings": ("true", "false"), "tokenizer": ("char", "word")}, WORDS),
     "captions": ("captions", {}, {"positions": ("learned", "sinusoidal"), "front_end.kind": ("linear", "conv front_end.layers=1"),
@@ -45,7 +46,8 @@ CASES = {
                                   "front_end.kind": ("linear", "conv front_end.layers=2"), "tokenizer": ("char",)}, WORDS),
     "classify": ("classify", {}, {**ATTENTION, "pool": ("first", "mean"), "segments": ("1", "2"), "tokenizer": ("char", "bpe")}, WORDS),
     "tag": ("tag", {}, {**ATTENTION, "norm_kind": ("layer", "rms", "batch"), "norm": ("pre", "post"), "tokenizer": ("word",)}, WORDS),
-    "mlm": ("mlm", {}, {**ATTENTION, "tie_embeddings": ("true", "false"), "tokenizer": ("char", "word")}, WORDS),
+    "mlm": ("mlm", {}, {**ATTENTION, **OUTPUT, "activation": ("gelu", "tanh"), "head_transform": ("true", "false"),
+                        "tokenizer": ("char", "word")}, WORDS),
     "ViT": ("images", {}, {**PIXELS, "tokenizer": ("char",)}, WORDS),
     "Swin": ("images", {"kind": "swin", "pool": "mean", "swin.window": "2"},
              {"swin.depths": ("[2]", "[1,2]"), "norm": ("pre", "post"), "norm_kind": ("layer", "rms"), "attention.kv_heads": ("0", "2"),

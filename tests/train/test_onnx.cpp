@@ -208,6 +208,7 @@ BOOST_AUTO_TEST_CASE(every_model_uses_each_name_after_its_definition) {
           ", positions: rotary, rotary_pairs: adjacent, block: parallel",
           ", positions: alibi, norm: post, final_norm: false", ", positions: relative_shaw",
           ", positions: relative_t5, norm_kind: rms", ", positions: relative_xl, norm: none",
+          ", positions: relative_xl, bias: false, embedding_norm: true",
           ", activation: swiglu, attention: {pattern: window, window: 2, map: sum}",
           ", attention: {pattern: topk, top_k: 2}", ", attention: {pattern: linear}",
           ", attention: {map: hard}"}) {
