@@ -5,6 +5,7 @@ whose own quantiser must yield the same bytes. A module of `run`.
 import json
 import pathlib
 import subprocess
+import sys
 
 import gguf
 
@@ -76,7 +77,11 @@ def install():
     return json.loads(package.read_text())["version"]
 
 
-VERSIONS = f"node-llama-cpp {install()}"
+try:
+    VERSIONS = f"node-llama-cpp {install()}"
+except (OSError, subprocess.CalledProcessError) as error:
+    print(f"skipped: node-llama-cpp cannot be installed: {error}")
+    sys.exit(77)
 
 
 def wrong_tensors(export):
