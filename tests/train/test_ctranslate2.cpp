@@ -10,6 +10,8 @@
 using namespace heed;
 using namespace heed::test;
 
+BOOST_AUTO_TEST_SUITE(ctranslate2)
+
 namespace {
 
 constexpr VocabularySizes nine_pieces{9, 9, true};
@@ -44,8 +46,6 @@ T attribute_of(const CTranslate2Model& model, const std::string& name) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(ctranslate2)
 
 // The bytes follow ModelSpec._serialize of the Python package, specs/model_spec.py.
 BOOST_AUTO_TEST_CASE(file_has_the_bytes_of_the_converters) {

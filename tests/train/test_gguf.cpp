@@ -13,6 +13,8 @@
 using namespace heed;
 using namespace heed::test;
 
+BOOST_AUTO_TEST_SUITE(gguf)
+
 namespace {
 
 /// The value of a number in binary16, from its definition.
@@ -55,8 +57,6 @@ constexpr const char* llama_keys =
     ", positions: rotary, norm_kind: rms, activation: swiglu, attention: {kv_heads: 1}";
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(gguf)
 
 BOOST_AUTO_TEST_CASE(binary16_is_the_nearest_number) {
   for (std::uint32_t h = 0; h < 0x7C00; ++h) {
