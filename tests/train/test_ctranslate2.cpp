@@ -90,6 +90,10 @@ BOOST_AUTO_TEST_CASE(malformed_files_are_refused) {
   other.replace(other.rfind("a/w"), 3, "c/w");
   HEED_CHECK_ERROR(Exit::bad_input, "f: b/w is an alias of c/w, which is missing", parse(other));
   other = good;
+  other[good.find("a/w") + 4 + 1 + 4] = 4;  // after the name and the rank: the second extent
+  HEED_CHECK_ERROR(Exit::bad_input, "f: a/w of shape [2, 4] and type F32 has 24 bytes",
+                   parse(other));
+  other = good;
   other.replace(other.find("b/w"), 3, "a/w");
   HEED_CHECK_ERROR(Exit::bad_input, "f: a/w occurs twice", parse(other));
 }

@@ -1,8 +1,6 @@
-#include <bit>
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <map>
-#include <random>
 
 #include "nn/models/model.h"
 #include "nn/options.h"
