@@ -63,4 +63,51 @@ absent bigbird-onnx .bigbird-onnx.tmp
 status 2 export runs/lm --to word
 says 'huggingface'
 
+# One file: its name, what --overwrite replaces, and what --check reads
+status 2 export runs/lm --to gguf
+says 'model.activation is relu (it has gelu_tanh)' 'export to huggingface or onnx'
+absent runs/lm.gguf runs/.lm.gguf.tmp
+for kind in char byte sentencepiece; do
+  status 0 train lm.yaml --run runs/$kind model.activation=gelu_tanh tokenizer.kind=$kind tokenizer.vocab_size=20
+  status 0 export runs/$kind --to gguf --check
+  says 'every tensor equals the model' "the model is in runs/$kind.gguf" "--model runs/$kind.gguf"
+done
+cp runs/char.gguf first.gguf
+status 2 export runs/char --to gguf
+says 'runs/char.gguf already holds an export: replace it with --overwrite'
+status 0 export runs/char --to gguf --overwrite
+checks=$((checks + 1)); cmp first.gguf runs/char.gguf || fail 'two exports of a run differ'
+status 2 export runs/char --to gguf --output file --overwrite
+says 'file exists and is not an export of heed'
+status 2 export runs/char --to gguf --output mine
+says 'mine is not a file'
+status 0 export runs/char --to gguf --precision float16 --output half.gguf --check
+status 0 export runs/char --to gguf --int8 --output bytes.gguf --check
+checks=$((checks + 1)); [ "$(wc -c <half.gguf)" -lt "$(wc -c <first.gguf)" ] || fail 'float16 is not smaller'
+status 2 export words-run --to gguf
+says 'tokenizer.kind is word (it has sentencepiece or char or byte)'
+
+# A folder that cannot be shared
+status 0 export alibi --to ctranslate2 --check
+says 'every tensor equals the model' 'the model is in alibi-ctranslate2'
+equal 'files of a decoder' "$(ls alibi-ctranslate2 | tr '\n' ' ')" 'config.json model.bin tokenizer.json vocabulary.json '
+status 0 export alibi --to ctranslate2 --int8 --overwrite --check
+status 2 export alibi --to ctranslate2 --precision float16
+says '--to ctranslate2 has no precision float16: choose float32 or int8'
+status 2 export alibi --to huggingface,ctranslate2
+says '--to ctranslate2 cannot share a folder: write it alone'
+status 2 export runs/lm --to ctranslate2 --output runs/lm-huggingface --overwrite
+says 'runs/lm-huggingface exists and is not an export of heed'
+cat >pairs.yaml <<CONFIG
+task: seq2seq
+data: {train: {source: text, target: text}, valid_fraction: 0.2}
+tokenizer: {kind: word, shared: false}
+model: {d_model: 8, heads: 2, d_ff: 16, layers: 1}
+train: {steps: 2, batch_tokens: 64}
+CONFIG
+status 0 train pairs.yaml
+status 0 export runs/pairs --to ctranslate2 --check
+equal 'files of two vocabularies' "$(ls runs/pairs-ctranslate2 | tr '\n' ' ')" \
+  'config.json model.bin source_vocabulary.json target_tokenizer.json target_vocabulary.json tokenizer.json '
+
 report

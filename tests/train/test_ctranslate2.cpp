@@ -10,6 +10,8 @@
 using namespace heed;
 using namespace heed::test;
 
+BOOST_AUTO_TEST_SUITE(ctranslate2)
+
 namespace {
 
 constexpr VocabularySizes nine_pieces{9, 9, true};
@@ -44,8 +46,6 @@ T attribute_of(const CTranslate2Model& model, const std::string& name) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(ctranslate2)
 
 // The bytes follow ModelSpec._serialize of the Python package, specs/model_spec.py.
 BOOST_AUTO_TEST_CASE(file_has_the_bytes_of_the_converters) {
@@ -89,6 +89,10 @@ BOOST_AUTO_TEST_CASE(malformed_files_are_refused) {
   std::string other = good;
   other.replace(other.rfind("a/w"), 3, "c/w");
   HEED_CHECK_ERROR(Exit::bad_input, "f: b/w is an alias of c/w, which is missing", parse(other));
+  other = good;
+  other[good.find("a/w") + 4 + 1 + 4] = 4;  // after the name and the rank: the second extent
+  HEED_CHECK_ERROR(Exit::bad_input, "f: a/w of shape [2, 4] and type F32 has 24 bytes",
+                   parse(other));
   other = good;
   other.replace(other.find("b/w"), 3, "a/w");
   HEED_CHECK_ERROR(Exit::bad_input, "f: a/w occurs twice", parse(other));

@@ -1,8 +1,6 @@
-#include <bit>
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <map>
-#include <random>
 
 #include "nn/models/model.h"
 #include "nn/options.h"
@@ -12,6 +10,8 @@
 
 using namespace heed;
 using namespace heed::test;
+
+BOOST_AUTO_TEST_SUITE(gguf)
 
 namespace {
 
@@ -55,8 +55,6 @@ constexpr const char* llama_keys =
     ", positions: rotary, norm_kind: rms, activation: swiglu, attention: {kv_heads: 1}";
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(gguf)
 
 BOOST_AUTO_TEST_CASE(binary16_is_the_nearest_number) {
   for (std::uint32_t h = 0; h < 0x7C00; ++h) {
@@ -144,9 +142,10 @@ BOOST_AUTO_TEST_CASE(malformed_files_are_refused) {
       Exit::bad_input, "w has an extent of 1000000000000",
       GgufFile::parse(header({}, {{"w", GgufType::f32, {1'000'000'000'000}, {}}}), "f"));
   constexpr std::int64_t large = 2'000'000'000;
-  HEED_CHECK_ERROR(
-      Exit::bad_input, "w has a type, or a size of rows, that heed does not read",
-      GgufFile::parse(header({}, {{"w", GgufType::f32, {large, large, large}, {}}}), "f"));
+  for (const std::int64_t third : {large, std::int64_t{3}})  // elements, or only bytes, overflow
+    HEED_CHECK_ERROR(
+        Exit::bad_input, "w has a type, or a size of rows, that heed does not read",
+        GgufFile::parse(header({}, {{"w", GgufType::f32, {large, large, third}, {}}}), "f"));
   HEED_CHECK_ERROR(Exit::bad_input, "w has 8000000000 bytes, but only",
                    GgufFile::parse(header({}, {{"w", GgufType::f32, {large}, {}}}), "f"));
 }
@@ -173,19 +172,34 @@ BOOST_AUTO_TEST_CASE(rows_of_llama_are_in_the_order_of_adjacent_pairs) {
   for (std::int64_t r = 0; r < 4; ++r) BOOST_TEST(row("attn_k", r) == own.row(8 + order[r])[0]);
   for (std::int64_t r = 0; r < 4; ++r) BOOST_TEST(row("attn_v", r) == own.row(12 + r)[0]);
 
-  // An architecture with halves, of a model with adjacent pairs: the inverse.
-  const std::string adjacent = ", positions: rotary, rotary_pairs: adjacent, activation: gelu_tanh";
-  const GgufModel starcoder2 = model_of(adjacent, *tokenizer);
-  BOOST_TEST(starcoder2.architecture == "starcoder2");
-  const auto second = make_language_model(*language_model(adjacent).model, tokenizer->size(), 1);
-  const Parameters other = second->state();
-  const ForeignTensors halves(starcoder2.parts, other);
-  const Array& in =
-      std::ranges::find(other, "decoder.layers.0.self_attn.in_proj_weight", &NamedTensor::name)
-          ->tensor.value();
-  const auto q = by_name(halves).at("blk.0.attn_q.weight").values<float>();
-  constexpr std::int64_t inverse[] = {0, 2, 1, 3, 4, 6, 5, 7};  // of size 4: its own inverse
-  for (std::size_t r = 0; r < 8; ++r) BOOST_TEST(q[r * 8] == in.row(inverse[r])[0]);
+  // Heads of eight rows: the order and its inverse, of an architecture with halves and a model with adjacent pairs.
+  const auto first_columns = [&](const char* architecture, const std::string& more) {
+    const Config one_head = parse_config(
+        "task: lm\ndata: {train: {text: a}}\nmodel: {d_model: 8, heads: 1, d_ff: 5, layers: 1, positions: rotary" +
+            more + "}\n",
+        "lm.yaml");
+    const GgufModel described = gguf_model(one_head, *tokenizer);
+    BOOST_TEST(described.architecture == architecture);
+    Parameters parameters = make_language_model(*one_head.model, tokenizer->size(), 1)->state();
+    Array& in = std::ranges::find(parameters, "decoder.layers.0.self_attn.in_proj_weight",
+                                  &NamedTensor::name)
+                    ->tensor.mutable_value();
+    for (std::int64_t r = 0; r < 8; ++r) in.row(r)[0] = static_cast<real>(r);
+    const ForeignTensors all(described.parts, parameters);
+    const auto q = by_name(all).at("blk.0.attn_q.weight").values<float>();
+    std::vector<int> columns;
+    for (std::size_t r = 0; r < 8; ++r) columns.push_back(static_cast<int>(q[r * 8]));
+    return columns;
+  };
+  BOOST_TEST(first_columns("llama", ", norm_kind: rms, activation: swiglu") ==
+                 (std::vector<int>{0, 4, 1, 5, 2, 6, 3, 7}),
+             boost::test_tools::per_element());
+  BOOST_TEST(first_columns("starcoder2", ", rotary_pairs: adjacent, activation: gelu_tanh") ==
+                 (std::vector<int>{0, 2, 4, 6, 1, 3, 5, 7}),
+             boost::test_tools::per_element());
+  BOOST_TEST(first_columns("starcoder2", ", activation: gelu_tanh") ==
+                 (std::vector<int>{0, 1, 2, 3, 4, 5, 6, 7}),
+             boost::test_tools::per_element());
 }
 
 BOOST_AUTO_TEST_CASE(values_describe_model_and_vocabulary) {

@@ -162,7 +162,8 @@ void add_export(CommandLine& line) {
                  "the numbers of the weights: float32, float16 or int8, as the format permits");
   command
       ->add_flag_callback(
-          "--int8", [options] { options->precision = "int8"; }, "the same as --precision int8")
+          "--int8", [options = options] { options->precision = "int8"; },
+          "the same as --precision int8")
       ->group(choices)
       ->excludes(precision);
   add_weights(command, options->weights);

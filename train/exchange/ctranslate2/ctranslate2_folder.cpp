@@ -133,7 +133,7 @@ bool is_ctranslate2_of_heed(const fs::path& folder) {
 
 ExportFormat ctranslate2_format() {
   return {"ctranslate2",
-          "a folder for CTranslate2, which translates and continues text fast on CPUs",
+          "a folder for CTranslate2 (encoder-decoder models and language models)",
           "",
           true,
           {"float32", "int8"},
