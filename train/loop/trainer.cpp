@@ -47,9 +47,9 @@ void refuse_copy(const RunFolder& run, const nlohmann::json& state) {
   if (made != "pruned" && made != "quantised" && made != "imported") return;
   throw Error(
       Exit::usage,
-      fmt::format("{} has no optimizer state: it is a {} copy of {}. To train it further: "
+      fmt::format("{} has no optimizer state: it is a copy of {} ({}). To train it further: "
                   "heed train CONFIG model.init_from={}",
-                  run.path.string(), made, state.value("from", "another run"), run.path.string()));
+                  run.path.string(), state.value("from", "another run"), made, run.path.string()));
 }
 
 /// The first message of a resumed run, which has reached `limit` or, if null, continues.
