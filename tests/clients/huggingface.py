@@ -17,7 +17,7 @@ ACTIVATIONS = ("relu", "gelu", "gelu_tanh", "silu", "tanh", "sigmoid")
 WORDS = ("--to", "huggingface")
 TABLES = ("learned", "sinusoidal", "none")
 PLAIN = {"activation": ACTIVATIONS, "scale_embeddings": ("true", "false"), "bias": ("true", "false"), "tokenizer": TOKENIZERS}
-BERT = {"norm": "post", "final_norm": "false", "embedding_norm": "true", "max_positions": "160"}
+BERT = {"norm": "post", "final_norm": "false", "embedding_norm": "true"}
 IMAGE = {"data.image.height": "12", "data.image.width": "12"}
 CASES = {
     "GPT2LMHeadModel": ("lm", {}, {"positions": TABLES, "tie_embeddings": ("true", "false"), "output_bias": ("false",), **PLAIN}, WORDS),
@@ -25,14 +25,14 @@ CASES = {
                          {"activation": ("swiglu", "geglu", "geglu_tanh"), "attention.kv_heads": ("0", "1", "2"),
                           "rotary_base": ("10000", "500000"), "scale_embeddings": ("true", "false"), "bias": ("true", "false"),
                           "tie_embeddings": ("true", "false"), "tokenizer": TOKENIZERS}, WORDS),
-    "MarianMTModel": ("seq2seq", {"norm": "post", "final_norm": "false", "max_positions": "160"},
+    "MarianMTModel": ("seq2seq", {"norm": "post", "final_norm": "false"},
                       {"positions": TABLES, "output_bias": ("true", "false"), **PLAIN}, WORDS),
-    "BlenderbotForConditionalGeneration": ("seq2seq", {"max_positions": "160"},
+    "BlenderbotForConditionalGeneration": ("seq2seq", {},
                                            {"positions": TABLES, "output_bias": ("true", "false"), **PLAIN}, WORDS),
     "T5ForConditionalGeneration": ("seq2seq", {"positions": "relative_t5", "attention.scale": "none", "norm_kind": "rms",
                                                "bias": "false", "output_bias": "false"},
                                    {"activation": (*ACTIVATIONS, "swiglu", "geglu", "geglu_tanh"), "tie_output": ("true", "false"),
-                                    "t5_buckets": ("32", "8"), "t5_distance": ("128", "16"), "scale_embeddings": ("true", "false"),
+                                    "t5_buckets": ("32", "8"), "t5_distance": ("128", "20"), "scale_embeddings": ("true", "false"),
                                     "tokenizer": TOKENIZERS}, WORDS),
     "BertForMaskedLM": ("mlm", {**BERT, "head_transform": "true"},
                         {"positions": TABLES, "segments": ("1", "2"), "output_bias": ("true", "false"),

@@ -66,7 +66,7 @@ done
 status 0 generate back --prompt ab --max-length 4
 status 0 quantize back
 status 2 resume back
-says 'it is a copy of first (imported)'
+says 'it is an imported copy of first'
 status 2 import first --run back
 says 'back already holds a run'
 status 0 import first --run back --overwrite --json
