@@ -267,7 +267,6 @@ ImportClass bart_class(const char* architecture, const char* norm) {
                        {"decoder_start_token_id", marian ? 58100 : 1},
                        {"eos_token_id", marian ? 0 : 2},
                        {"is_encoder_decoder", true},
-                       {"share_encoder_decoder_embeddings", true},
                        {"tie_word_embeddings", true},
                        {"vocab_size", marian ? 58101 : 8008}},
           .fixed = {{"add_cross_attention", {false, true}},
@@ -289,7 +288,8 @@ ImportClass bart_class(const char* architecture, const char* norm) {
               [](ImportJson& foreign, ImportJson& own, const std::string& where) {
                 own["model"]["activation"] = own_activation(foreign["activation_function"], where);
                 rename_activation(foreign["activation_function"]);
-                if (foreign.value("decoder_vocab_size", ImportJson()).is_null())
+                if (own["model"]["norm"] == "post" &&
+                    foreign.value("decoder_vocab_size", ImportJson()).is_null())
                   foreign["decoder_vocab_size"] = foreign["vocab_size"];
               },
           .is_zero = [](const ImportJson&,
