@@ -31,7 +31,7 @@ struct Exported {
   std::unique_ptr<Model> model;
 
   explicit Exported(const std::string& yaml) : config(parse_config(yaml, "m.yaml")) {
-    const bool text = info_of(config.task).reads == Reads::text;
+    const bool text = info_of(config.task).reads != Reads::pairs;
     Split split;
     (text ? split.target : split.source) = split.target = lines;
     tokenizers = make_tokenizers(config.tokenizer, split, 1);
@@ -46,7 +46,7 @@ struct Exported {
 
 std::string model_yaml(const std::string& task, const std::string& tokenizer,
                        const std::string& keys) {
-  const std::string data = task == "lm" ? "{text: a}" : "{source: a, target: b}";
+  const std::string data = task != "seq2seq" ? "{text: a}" : "{source: a, target: b}";
   return "task: " + task + "\ndata: {train: " + data + "}\ntokenizer: {" + tokenizer +
          "}\nmodel: {d_model: 8, heads: 2, d_ff: 6, layers: {encoder: 1, decoder: 2}, dropout: 0.25, " +
          keys + "}\n";
@@ -127,6 +127,12 @@ BOOST_AUTO_TEST_CASE(an_export_that_is_imported_and_exported_again_has_the_same_
       {"seq2seq", "algorithm: bpe, vocab_size: 40",
        "positions: sinusoidal, norm: post, final_norm: false, activation: silu"},
       {"seq2seq", "kind: char", "max_positions: 130, positions: learned, scale_embeddings: false"},
+      {"seq2seq", "kind: char",
+       "positions: relative_t5, t5_buckets: 8, attention: {scale: none}, norm_kind: rms, bias: false, "
+       "tie_output: false, scale_embeddings: false, activation: geglu_tanh"},
+      {"mlm", "algorithm: unigram, vocab_size: 40, specials: [<mask>]",
+       "positions: learned, max_positions: 300, norm: post, final_norm: false, embedding_norm: true, "
+       "head_transform: true, output_bias: true, scale_embeddings: false, activation: gelu"},
       {"seq2seq", "algorithm: unigram, vocab_size: 40, specials: [<a>, <b>]", "positions: none"}};
   for (const auto& [task, tokenizer, keys] : cases) {
     BOOST_TEST_CONTEXT(task << " " << tokenizer << " " << keys) {
