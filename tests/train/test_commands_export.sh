@@ -65,7 +65,7 @@ for file in config.json model.safetensors tokenizer.json; do
 done
 status 0 generate back --prompt ab --max-length 4
 status 0 quantize back
-status 2 resume back
+status 2 resume back data.train.text=text
 says 'it is an imported copy of first'
 status 2 import first --run back
 says 'back already holds a run'
