@@ -49,13 +49,16 @@ write_basic_package_version_file(${CMAKE_CURRENT_BINARY_DIR}/heed-config-version
 set(CMAKE_SKIP_INSTALL_ALL_DEPENDENCY ON)
 set(built ${heed_libraries} heed_data)
 list(FILTER built EXCLUDE REGEX "^heed_(plugin_)?f(32|64)$")   # interface libraries: nothing to build
-foreach(component IN ITEMS program library)
-  set(targets heed)
-  if(component STREQUAL "library")
-    set(targets ${built})
-  endif()
+set(components program library)
+set(targets_of_program heed)
+set(targets_of_library ${built})
+if(TARGET heed_python)
+  list(APPEND components python)
+  set(targets_of_python heed_python)
+endif()
+foreach(component IN LISTS components)
   install(CODE "execute_process(
-    COMMAND \"${CMAKE_COMMAND}\" --build \"${CMAKE_BINARY_DIR}\" --target ${targets}
+    COMMAND \"${CMAKE_COMMAND}\" --build \"${CMAKE_BINARY_DIR}\" --target ${targets_of_${component}}
     COMMAND_ERROR_IS_FATAL ANY)" COMPONENT ${component})
 endforeach()
 
@@ -103,14 +106,20 @@ install(FILES ${CMAKE_CURRENT_BINARY_DIR}/heed.bash RENAME heed
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/_heed
         DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions COMPONENT program)
 
-# ---- Debian packages: `cpack` makes heed, libheed-dev and, for each MPI, heed-NAME --------------
+# ---- Python module -------------------------------------------------------------------------------
+set(HEED_PYTHON_FOLDER lib/python3/dist-packages CACHE STRING "Folder of the Python module, relative to the prefix")
+if(TARGET heed_python)
+  install(TARGETS heed_python DESTINATION ${HEED_PYTHON_FOLDER} COMPONENT python)
+endif()
+
+# ---- Debian packages: `cpack` makes heed, libheed-dev, python3-heed and, for each MPI, heed-NAME ----
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
 set(CPACK_PACKAGE_CONTACT "the developers of heed <heed@localhost>")
 set(CPACK_PACKAGE_DIRECTORY ${CMAKE_BINARY_DIR}/packages)
 set(CPACK_STRIP_FILES ON)
 set(CPACK_DEB_COMPONENT_INSTALL ON)
-set(CPACK_COMPONENTS_ALL program library ${HEED_MPI})
+set(CPACK_COMPONENTS_ALL ${components} ${HEED_MPI})
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_SECTION science)
 set(CPACK_DEBIAN_PROGRAM_PACKAGE_NAME heed)
@@ -128,6 +137,14 @@ nlohmann-json3-dev, zlib1g-dev, libssl-dev")
 set(CPACK_DEBIAN_LIBRARY_PACKAGE_SUGGESTS "heed, cmake, libboost-test-dev, libsentencepiece-dev, libpcre2-dev, libpng-dev, \
 libturbojpeg0-dev")
 set(CPACK_COMPONENT_LIBRARY_DESCRIPTION "Autograd, layers and a gradient checker in C++20 (headers and static libraries)")
+set(CPACK_DEBIAN_PYTHON_PACKAGE_NAME python3-heed)
+set(CPACK_DEBIAN_PYTHON_PACKAGE_SECTION python)
+set(CPACK_DEBIAN_PYTHON_PACKAGE_SHLIBDEPS ON)
+math(EXPR next "${Python3_VERSION_MINOR} + 1")
+set(CPACK_DEBIAN_PYTHON_PACKAGE_DEPENDS
+    "python3 (>= 3.${Python3_VERSION_MINOR}), python3 (<< 3.${next}), python3-numpy")
+set(CPACK_DEBIAN_PYTHON_PACKAGE_SUGGESTS "heed, python3-ipykernel, librsvg2-bin")
+set(CPACK_COMPONENT_PYTHON_DESCRIPTION "heed as a Python module")
 foreach(name IN LISTS HEED_MPI)
   string(TOUPPER ${name} upper)
   set(CPACK_DEBIAN_${upper}_PACKAGE_NAME heed-${name})

@@ -18,7 +18,6 @@ WORDS = ("--to", "huggingface")
 TABLES = ("learned", "sinusoidal", "none")
 PLAIN = {"activation": ACTIVATIONS, "scale_embeddings": ("true", "false"), "bias": ("true", "false"), "tokenizer": TOKENIZERS}
 BERT = {"norm": "post", "final_norm": "false", "embedding_norm": "true"}
-IMAGE = {"data.image.height": "12", "data.image.width": "12"}
 CASES = {
     "GPT2LMHeadModel": ("lm", {}, {"positions": TABLES, "tie_embeddings": ("true", "false"), "output_bias": ("false",), **PLAIN}, WORDS),
     "LlamaForCausalLM": ("lm", {"positions": "rotary", "norm_kind": "rms", "output_bias": "false"},
@@ -38,16 +37,16 @@ CASES = {
                         {"positions": TABLES, "segments": ("1", "2"), "output_bias": ("true", "false"),
                          "tie_embeddings": ("true", "false"), **PLAIN, "tokenizer": ("char", "word")}, WORDS),
     "BertForTokenClassification": ("tag", BERT, {"positions": TABLES, "segments": ("1", "2"), **PLAIN, "tokenizer": ("word",)}, WORDS),
-    "ViTForImageClassification": ("classify", {**IMAGE, "pool": "first"},
+    "ViTForImageClassification": ("images", {"pool": "first"},
                                   {"positions": TABLES, "activation": ACTIVATIONS, "data.image.patch": ("2", "4"),
                                    "data.image.mean": ("0.5", "0.1"), "bias": ("true", "false")}, WORDS),
-    "SwinForImageClassification": ("classify", {**IMAGE, "kind": "swin", "pool": "mean", "swin.depths": "[2, 2]"},
-                                   {"swin.window": ("3", "1"), "data.image.patch": ("2",), "data.image.deviation": ("0.5", "0.2"), "activation": ACTIVATIONS, "bias": ("true", "false")}, WORDS)}
+    "SwinForImageClassification": ("images", {"kind": "swin", "pool": "mean", "swin.depths": "[2,2]"},
+                                   {"swin.window": ("2", "1"), "data.image.deviation": ("0.5", "0.2"), "activation": ACTIVATIONS, "bias": ("true", "false")}, WORDS)}
 
 
-def heed(program, *arguments):
-    """Runs heed and returns its standard output."""
-    return subprocess.run([program, *map(str, arguments)], check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+def heed(program, *arguments, folder="."):
+    """Runs heed in a folder and returns its standard output."""
+    return subprocess.run([program, *map(str, arguments)], cwd=folder, check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
                           text=True, errors="replace").stdout  # byte-level models write any bytes
 
 
@@ -82,18 +81,11 @@ def fill(model, tokenizer, line):
     return tokenizer.decode(filled, skip_special_tokens=True)
 
 
-def compare_masked(program, lines, run, tokenizer, model):
+def compare_masked(program, file, run, tokenizer, model):
     """The figures of a masked language model: the texts that both fill in."""
-    masked = []
-    for number, line in enumerate(lines):
-        words = line.split()
-        words[number % len(words)] = "<mask>"
-        masked.append(" ".join(words))
-    path = pathlib.Path(run) / "reports" / "masked"
-    path.parent.mkdir(exist_ok=True)
-    path.write_text("\n".join(masked) + "\n", encoding="utf-8")
-    ours = heed(program, "generate", run, "--input", path).splitlines()
-    theirs = [fill(model, tokenizer, line) for line in masked]
+    lines = file.read_text(encoding="utf-8").splitlines()
+    ours = heed(program, "generate", run, "--input", file).splitlines()
+    theirs = [fill(model, tokenizer, line) for line in lines]
     return {"ids": len(lines), "log_prob": 0.0, "greedy": sum(a == b for a, b in zip(ours, theirs)),
             "first_difference": next(([a, b] for a, b in zip(ours, theirs) if a != b), None)}
 
@@ -102,7 +94,7 @@ def compare_labels(program, run, data, inputs, labels, model):
     """The figures of a classifier: the mean log-probability of the labels, and the predicted ones."""
     output = pathlib.Path(run) / "reports" / "predicted"
     output.parent.mkdir(exist_ok=True)
-    figures = json.loads(heed(program, "eval", run, "--json", "--source", data[0], "--target", data[1], "--output", output))
+    figures = json.loads(heed(program, "eval", run, "--json", "--source", data[0], "--target", data[1], "--output", output, folder=data[0].parent))
     names, total, predicted = model.config.label2id, [], []
     for each, expected in zip(inputs, labels):
         log_probs = torch.log_softmax(model(each).logits.double(), -1).reshape(-1, len(names))
@@ -114,22 +106,12 @@ def compare_labels(program, run, data, inputs, labels, model):
             "first_difference": next(([a, b] for a, b in zip(ours, predicted) if a != b), None)}
 
 
-def first_pictures(folder, count):
-    """Files of the first pictures of the training data, and of their labels."""
-    paths = []
-    for name, header, size in (("pictures", 16, 144), ("labels", 8, 1)):
-        content = (folder / name).read_bytes()
-        paths.append(folder / f"first-{name}")
-        paths[-1].write_bytes(content[:4] + count.to_bytes(4, "big") + content[8:header + count * size])
-    return paths
-
-
-def pictures(export, data):
-    """Pictures, prepared as preprocessor_config.json says, and their labels."""
+def pictures(export, paths):
+    """PGM files of 12 × 8 pixels, prepared as preprocessor_config.json says."""
     about = json.loads((pathlib.Path(export) / "preprocessor_config.json").read_text())
-    pixels = torch.frombuffer(bytearray(data[0].read_bytes()[16:]), dtype=torch.uint8).reshape(-1, 1, 1, 12, 12)
-    values = (pixels * about["rescale_factor"] - about["image_mean"][0]) / about["image_std"][0]
-    return list(values.float()), [[str(label)] for label in data[1].read_bytes()[8:]]
+    for path in paths:
+        pixels = torch.frombuffer(bytearray(path.read_bytes()[-96:]), dtype=torch.uint8).reshape(1, 1, 8, 12)
+        yield ((pixels * about["rescale_factor"] - about["image_mean"][0]) / about["image_std"][0]).float()
 
 
 def load(export, name):
@@ -149,18 +131,15 @@ def compare(program, lines_file, targets_file, run, export, name):
     torch.set_num_threads(1)
     model, tokenizer, wrong = load(export, name)
     folder = pathlib.Path(lines_file).parent
-    lines = pathlib.Path(lines_file).read_text(encoding="utf-8").splitlines()
-    if tokenizer is None:
-        data = first_pictures(folder, len(lines))
-        return compare_labels(program, run, data, *pictures(export, data), model) | {"wrong": wrong}
-    if name == "BertForMaskedLM":
-        return compare_masked(program, lines, run, tokenizer, model) | {"wrong": wrong}
-    if name == "BertForTokenClassification":
-        tags = [[f"L{len(word)}" for word in line.split()] for line in lines]
-        file = folder / "line-tags"
-        file.write_text("\n".join(map(" ".join, tags)) + "\n")
-        inputs = [torch.tensor([tokenizer.encode(line)]) for line in lines]
-        return compare_labels(program, run, (lines_file, file), inputs, tags, model) | {"wrong": wrong}
+    task = CASES[name][0]
+    if task in ("images", "tag"):
+        files = folder / f"lines.{task}", folder / f"targets.{task}"
+        lines, labels = (file.read_text(encoding="utf-8").splitlines() for file in files)
+        inputs = list(pictures(export, [folder / line for line in lines])) if task == "images" else \
+            [torch.tensor([tokenizer.encode(line)]) for line in lines]
+        return compare_labels(program, run, files, inputs, [label.split() for label in labels], model) | {"wrong": wrong}
+    if task == "mlm":
+        return compare_masked(program, folder / "lines.mlm", run, tokenizer, model) | {"wrong": wrong}
     return compare_generative(program, lines_file, targets_file, run, tokenizer, model) | {"wrong": wrong}
 
 

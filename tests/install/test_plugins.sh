@@ -53,6 +53,17 @@ status 0 train gate.yaml --run parts train.steps=6 threads=1
 status 0 train gate.yaml --run whole train.steps=6 threads=2
 equal 'weights trained on one thread and on two' "$(cksum <parts/last/model.safetensors)" "$(cksum <whole/last/model.safetensors)"
 
+# The plugin in the installed Python module, if it has been built and Python finds NumPy.
+python() { OPENBLAS_CORETYPE=$kernel PYTHONPATH=$prefix/lib/python3/dist-packages /usr/bin/python3 -c "$1"; }
+kernel=$(sed -n '/"blas_kernel"/,/}/s/.*"name": "\(.*\)".*/\1/p' parts/run.json)   # the program may have restarted with it
+if python 'import numpy, heed' 2>err; then
+  python '
+import heed
+heed.train("gate.yaml", run="by_python", train={"steps": 6})
+assert heed.gradcheck("gate.yaml", entries=1).passed' >out 2>err || fail 'the Python module with a plugin'
+  equal 'weights trained in Python' "$(cksum <by_python/last/model.safetensors)" "$(cksum <parts/last/model.safetensors)"
+fi
+
 # A plugin's task, with the mixer of the first plugin.
 cat >echo.yaml <<CONFIG
 plugins: [$more/libmore.so, build/libmine.so]

@@ -49,6 +49,17 @@ status 0 train lm.yaml --run alibi model.positions=alibi
 status 2 export alibi --to huggingface
 says 'model.positions is alibi (it has learned or sinusoidal or none)' 'model.norm_kind is layer (it has rms)'
 absent alibi-huggingface .alibi-huggingface.tmp
+status 0 export alibi --to onnx --int8 --check
+says 'every tensor equals the model'
+equal 'files of graphs' "$(ls alibi-onnx alibi-onnx/onnx | tr '\n' ' ')" \
+  'alibi-onnx: README.md config.json generation_config.json onnx tokenizer.json tokenizer_config.json  alibi-onnx/onnx: model.onnx model_quantized.onnx '
+status 0 export runs/lm --to huggingface,onnx --output both --check
+equal 'files of two formats' "$(ls both both/onnx | tr '\n' ' ')" \
+  'both: README.md config.json generation_config.json model.safetensors onnx tokenizer.json tokenizer_config.json  both/onnx: model.onnx '
+status 0 train lm.yaml --run bigbird model.attention.pattern=bigbird model.positions=none
+status 2 export bigbird --to onnx
+says 'model.attention.pattern is bigbird' 'train with window or full'
+absent bigbird-onnx .bigbird-onnx.tmp
 status 2 export runs/lm --to word
 says 'huggingface'
 

@@ -1,9 +1,9 @@
 #include <boost/test/unit_test.hpp>
 #include <cmath>
-#include <map>
 
 #include "nn/models/model.h"
 #include "nn/options.h"
+#include "tests/train/exchange_support.h"
 #include "tests/train/support.h"
 #include "train/exchange/huggingface.h"
 #include "train/exchange/model_card.h"
@@ -14,28 +14,7 @@ using namespace heed::test;
 
 namespace {
 
-using TensorsByName = std::map<std::string, TensorView>;
-
-TensorsByName by_name(const ForeignTensors& tensors) {
-  TensorsByName all;
-  for (const TensorView& view : tensors.views()) all.emplace(view.name, view);
-  return all;
-}
-
-Config language_model(const std::string& more) {
-  return parse_config(
-      "task: lm\ndata: {train: {text: a}}\nmodel: {d_model: 8, heads: 2, d_ff: 5, layers: 2, context: 7" +
-          more + "}\n",
-      "lm.yaml");
-}
-
 constexpr VocabularySizes ten_tokens{10, 10, true};
-
-std::unique_ptr<Tokenizer> tokenizer_of(TokenizerKind kind, const std::vector<std::string>& lines) {
-  TokenizerOptions options;
-  options.kind = kind;
-  return train_tokenizer(options, lines, 1);
-}
 
 }  // namespace
 
@@ -43,11 +22,14 @@ BOOST_AUTO_TEST_SUITE(exchange)
 
 BOOST_AUTO_TEST_CASE(mapped_tensors_are_rows_transposed_and_scaled) {
   const Parameters own{{"w", Tensor::variable(Array({{1, 2, 3}, {4, 5, 6}}))},
-                       {"b", Tensor::variable(Array::of({7, 8, 9, 10}))}};
+                       {"b", Tensor::variable(Array::of({7, 8, 9, 10}))},
+                       {"six", Tensor::variable(Array({{1}, {2}, {3}, {4}, {5}, {6}}))}};
   const std::vector<MappedTensor> map{
       {.foreign = "same", .own = "w"},
       {.foreign = "turned", .own = "w", .transposed = true, .factor = 2},
       {.foreign = "row", .own = "w", .first = 1, .rows = 1},
+      {.foreign = "pairs", .own = "b", .group = 4},
+      {.foreign = "parts", .own = "six", .group = 6, .split = 3},
       {.foreign = "middle", .own = "b", .first = 1, .rows = 2, .shape = {1, 2}},
       {.foreign = "zeros", .constant = Array::zeros({2})}};
   const ForeignTensors foreign(map, own);
@@ -66,6 +48,8 @@ BOOST_AUTO_TEST_CASE(mapped_tensors_are_rows_transposed_and_scaled) {
   check("row", {1, 3}, {4, 5, 6});
   check("middle", {1, 2}, {8, 9});
   check("zeros", {2}, {0, 0});
+  check("pairs", {4}, {7, 9, 8, 10});
+  check("parts", {6, 1}, {1, 3, 5, 2, 4, 6});
   HEED_CHECK_ERROR(Exit::failed, "[exchange] b is in no part",
                    ForeignTensors(std::span(map).first(3), own));
   HEED_CHECK_ERROR(
@@ -84,11 +68,14 @@ BOOST_AUTO_TEST_CASE(each_changed_tensor_is_reported) {
   const ForeignTensors foreign(map, own);
   const auto path = folder.path / "file";
   write_safetensors(path, foreign.views());
-  BOOST_TEST(foreign.differences(SafetensorsFile::read(path)).empty());
+  const auto differences = [&] {
+    const SafetensorsFile file = SafetensorsFile::read(path);
+    return differing_tensors(foreign.views(), file.tensors());
+  };
+  BOOST_TEST(differences().empty());
   own[1].tensor.mutable_value().data()[1] = 5;
   const std::vector<std::string> y{"y"};
-  BOOST_TEST(foreign.differences(SafetensorsFile::read(path)) == y,
-             boost::test_tools::per_element());
+  BOOST_TEST(differences() == y, boost::test_tools::per_element());
 }
 
 // The Llama of transformers, computed by the formulas of its paper from the exported tensors alone, is compared with
@@ -163,6 +150,14 @@ BOOST_AUTO_TEST_CASE(tokenizers_have_the_pipeline_of_their_kind) {
   const auto with_end = tokenizer_json(*characters, {.end_token = true, .lowercase = true});
   BOOST_TEST(with_end["post_processor"]["single"][1]["SpecialToken"]["id"] == "</s>");
   BOOST_TEST(with_end["normalizer"]["normalizers"][0]["type"] == "Lowercase");
+  BOOST_TEST(with_end["post_processor"]["pair"].size() == 3);  // A B </s>
+  const auto framed = tokenizer_json(*characters, {.start_token = true, .end_token = true});
+  std::string template_of_pair;  // of a classifier: <s> A </s> B </s>
+  for (const auto& part : framed["post_processor"]["pair"])
+    template_of_pair += part.begin().value()["id"].get<std::string>() + " ";
+  BOOST_TEST(template_of_pair == "<s> A </s> B </s> ");
+  BOOST_TEST(framed["post_processor"]["single"].size() == 3);
+  BOOST_TEST(framed["post_processor"]["special_tokens"]["<s>"]["ids"][0] == Tokenizer::bos);
 
   // Radford et al. 2019: a space is Ġ (U+0120), a newline Ċ (U+010A), and "A" itself.
   const auto bytes = tokenizer_of(TokenizerKind::bytes, lines);

@@ -24,7 +24,7 @@ struct ExportCommand {
   bool check = false, overwrite = false;
 };
 
-/// The formats of --to. Throws Error(usage) if a file and a folder, or two files, are among them, or
+/// The formats of --to. Throws Error(usage) if one of several needs a file or a folder of its own, or
 /// if one of them lacks the precision.
 std::vector<ExportFormat> chosen_formats(const ExportCommand& options) {
   std::vector<ExportFormat> chosen;
@@ -34,8 +34,8 @@ std::vector<ExportFormat> chosen_formats(const ExportCommand& options) {
         std::ranges::find(format.precisions, options.precision) == format.precisions.end())
       throw Error(Exit::usage, "--to {} has no precision {}: choose {}", name, options.precision,
                   fmt::join(format.precisions, " or "));
-    if (!format.extension.empty() && options.formats.size() > 1)
-      throw Error(Exit::usage, "--to {} is one file: write it alone", name);
+    if (format.alone && options.formats.size() > 1)
+      throw Error(Exit::usage, "--to {} cannot share a folder: write it alone", name);
     chosen.push_back(format);
   }
   return chosen;

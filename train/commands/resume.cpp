@@ -15,14 +15,8 @@ namespace heed {
 
 namespace {
 
-struct ResumeCommand {
-  std::string run;
-  std::vector<std::string> overrides;
-  bool json = false;
-};
-
-int resume_run(const Config& config, const RunFolder& run, const RunLock& lock,
-               const ResumeCommand& options, RunLog& run_log, World* world) {
+int continue_run(const Config& config, const RunFolder& run, const RunLock& lock,
+                 const ResumeCommand& options, RunLog& run_log, World* world) {
   const std::vector<std::string> changed =
       changes_on_resume(read_run_config(run, {}, PluginUse::leave), config);
   for (const std::string& warning : config.warnings) run_log.line("warning: " + warning);
@@ -47,8 +41,9 @@ int resume_run(const Config& config, const RunFolder& run, const RunLock& lock,
   return train_and_test(*trainer, run, data, run_log, options.json);
 }
 
-int resume_command(const ResumeCommand& options) {
-  std::signal(SIGUSR1, SIG_IGN);
+}  // namespace
+
+int resume_run(const ResumeCommand& options) {
   World* const world = process_world("resume");
   const RunFolder run{options.run};
   if (!is_first(world)) {  // only rank 0 uses the run's folder
@@ -78,14 +73,16 @@ int resume_command(const ResumeCommand& options) {
   }
   RunLog run_log;
   run_log.log_to(run.log());
-  return logged(run_log, [&] { return resume_run(config, run, *lock, options, run_log, world); });
+  return logged(run_log, [&] { return continue_run(config, run, *lock, options, run_log, world); });
 }
-
-}  // namespace
 
 void add_resume(CommandLine& line) {
   const auto [command, options] = add_command<ResumeCommand>(
-      line, "resume", Needs::ranks, "continue from the newest valid checkpoint", resume_command);
+      line, "resume", Needs::ranks, "continue from the newest valid checkpoint",
+      +[](const ResumeCommand& given) {
+        std::signal(SIGUSR1, SIG_IGN);  // ignored until the trainer can save a checkpoint
+        return resume_run(given);
+      });
   add_run(command, options->run, options->overrides, "train.steps=4000");
   add_json(command, options->json, "the final metrics");
   command->footer(

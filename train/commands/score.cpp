@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "autograd/base/error.h"
@@ -46,15 +45,11 @@ int score_command(const ScoreCommand& options) {
   std::vector<LineScore> scores;
   write_output(options.output,
                [&](const Sink& sink) {  // opens the output first: it may be unwritable
-                 scores = trained.task->score(trained.with(team), options.source, options.target);
+                 scores = trained.task->score(
+                     trained.with(team), trained.task->read_scored(options.source, options.target));
                  sink(listed(scores, trained.weights, options.json));
                });
-  for (std::size_t i = 0; i < scores.size(); ++i) {
-    if (std::isfinite(scores[i].log_prob)) continue;
-    throw Error(Exit::non_finite,
-                "line {}: the log-probability is not finite: the weights in {} are unusable", i + 1,
-                trained.weights.folder.string());
-  }
+  trained.require_finite(scores);
   return 0;
 }
 

@@ -19,9 +19,6 @@ namespace heed {
 
 namespace {
 
-/// By default, the run is in runs/<name>.
-struct TrainCommand : ConfigArguments, NewRunArguments {};
-
 /// A number with its noun: "1 thread", "2 threads".
 std::string counted(std::int64_t n, std::string_view noun) {
   return fmt::format("{} {}{}", n, noun, n == 1 ? "" : "s");
@@ -56,8 +53,9 @@ void import_initial_weights(Config& config, const TrainCommand& options, const W
   config.train.init_from = to;
 }
 
-int train_command(const TrainCommand& options) {
-  std::signal(SIGUSR1, SIG_IGN);  // ignored until the trainer can save a checkpoint
+}  // namespace
+
+TrainedRun train_new_run(const TrainCommand& options) {
   World* const world = process_world("train");
   if (!is_first(world)) silence();
   const Config config = together(world, [&] {
@@ -79,8 +77,8 @@ int train_command(const TrainCommand& options) {
     }
     return found;
   });
-  if (!is_first(world)) return follow(*world, config);
   const RunFolder run = folder_of(options, config);
+  if (!is_first(world)) return {follow(*world, config), run};
   RunLog run_log;
   for (const std::string& warning : config.warnings) run_log.line("warning: " + warning);
   // Loads the data and builds the model before creating the run's folder, so that a failure leaves
@@ -104,15 +102,18 @@ int train_command(const TrainCommand& options) {
                            counted(config.train.shards, "shard"), run.path.string()));
   log_ranks(world, *trainer, config, run_log);
   explain_precision(config, run_log);
-  return logged(run_log,
-                [&] { return train_and_test(*trainer, run, data, run_log, options.json); });
+  return {
+      logged(run_log, [&] { return train_and_test(*trainer, run, data, run_log, options.json); }),
+      run};
 }
-
-}  // namespace
 
 void add_train(CommandLine& line) {
   const auto [command, options] = add_command<TrainCommand>(
-      line, "train", Needs::ranks, "train a model and print its final metrics", train_command);
+      line, "train", Needs::ranks, "train a model and print its final metrics",
+      +[](const TrainCommand& given) {
+        std::signal(SIGUSR1, SIG_IGN);  // ignored until the trainer can save a checkpoint
+        return train_new_run(given).status;
+      });
   options->command = line.typed;
   add_config(command, *options, "train.steps=200");
   add_new_run(command, *options, "run folder (default: runs/<name>)");

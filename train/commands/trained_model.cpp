@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
+
 #include "autograd/base/error.h"
 #include "nn/weights.h"
 #include "train/run/run_record.h"
@@ -61,6 +63,15 @@ TrainedModel TrainedModel::open(const std::string& run, const std::vector<std::s
       load_weights(SafetensorsFile::read(file), trained.model->state(), file.string()).quantised;
   print_note("weights: " + trained.weights.text());
   return trained;
+}
+
+void TrainedModel::require_finite(std::span<const LineScore> scores) const {
+  for (std::size_t i = 0; i < scores.size(); ++i) {
+    if (std::isfinite(scores[i].log_prob)) continue;
+    throw Error(Exit::non_finite,
+                "line {}: the log-probability is not finite: the weights in {} are unusable", i + 1,
+                weights.folder.string());
+  }
 }
 
 HEED_END

@@ -1,6 +1,7 @@
 #pragma once
 /// A run opened to use its model, for example to evaluate or prune it.
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -26,6 +27,8 @@ struct TrainedModel {
                            const std::string& name);
 
   LoadedModel with(Team& team) const { return {*model, tokenizers, team}; }
+  /// Throws Error(non_finite), naming the line, if a log-probability is not finite.
+  void require_finite(std::span<const LineScore> scores) const;
 };
 
 HEED_END

@@ -1,13 +1,31 @@
 #pragma once
-/// What `heed train` and `heed resume` share: from the config to the tested model. `world` is
-/// nullptr for a run of one process.
+/// Training as by `heed train` and `heed resume`, and what both share: from the config to the tested
+/// model. `world` is nullptr for a run of one process.
 #include <functional>
 #include <optional>
 
+#include "train/commands/command_line.h"
 #include "train/distributed/launch.h"
 #include "train/loop/trainer.h"
 
 namespace heed {
+
+/// By default, the run is in runs/<name>.
+struct TrainCommand : ConfigArguments, NewRunArguments {};
+
+struct ResumeCommand {
+  std::string run;
+  std::vector<std::string> overrides;
+  bool json = false;
+};
+
+struct TrainedRun {
+  int status = 0;  ///< that of train_and_test
+  RunFolder run;
+};
+TrainedRun train_new_run(const TrainCommand& options);
+/// Returns the status of train_and_test.
+int resume_run(const ResumeCommand& options);
 
 inline bool is_first(const World* world) { return world == nullptr || world->first(); }
 

@@ -99,12 +99,21 @@ std::string read_library(const std::string& file, const fs::path& place, bool fl
   return bytes;
 }
 
+/// Lets plugins find heed's symbols if heed is itself a library: Python loads its modules with
+/// RTLD_LOCAL. Those of a program are always global.
+void make_symbols_global() {
+  Dl_info heed{};
+  if (dladdr(reinterpret_cast<const void*>(&load_plugin), &heed) != 0)
+    dlopen(heed.dli_fname, RTLD_NOW | RTLD_NOLOAD | RTLD_GLOBAL);
+}
+
 /// Returns the entries of the library in the order of their registration.
 std::vector<const PluginEntry*> entries_of(const std::string& file, const fs::path& place) {
   // dlopen reads the file again, by its name: a descriptor (/proc/self/fd/N) of the bytes whose sum
   // is known would hide the library from debuggers and its folder from $ORIGIN.
   // RTLD_LOCAL: two plugins may define the same symbols. RTLD_NOW: dlopen reports undefined
   // symbols.
+  make_symbols_global();
   void* const library = dlopen(place.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) {
     refuse(file, fmt::format("cannot be loaded: {}", shown(dlerror(), 1000)));

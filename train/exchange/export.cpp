@@ -3,7 +3,8 @@
 HEED_BEGIN
 
 const std::vector<ExportFormat>& export_formats() {
-  static const std::vector<ExportFormat> formats{huggingface_format()};
+  static const std::vector<ExportFormat> formats{huggingface_format(), onnx_format(), gguf_format(),
+                                                 ctranslate2_format()};
   return formats;
 }
 

@@ -27,6 +27,7 @@ struct ExportFormat {
   const char* name;
   const char* help;
   std::string_view extension;  ///< of a format that is one file, such as .gguf; empty: a folder
+  bool alone;                  ///< its files have names of other formats, such as config.json
   std::vector<std::string> precisions;  ///< the first is the default
   /// Writes the file, or files into an existing folder. Throws Error(usage), before any file is
   /// written, if the format cannot express the model.
@@ -44,5 +45,8 @@ struct ExportFormat {
 const std::vector<ExportFormat>& export_formats();
 
 ExportFormat huggingface_format();
+ExportFormat gguf_format();
+ExportFormat ctranslate2_format();
+ExportFormat onnx_format();
 
 HEED_END

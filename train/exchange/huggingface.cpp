@@ -24,25 +24,6 @@ const std::vector<ModelClass>& model_classes() {
   return all;
 }
 
-/// "model.norm is post (it has pre)" for each requirement that the config does not meet.
-std::vector<std::string> obstacles(const ModelClass& candidate, const nlohmann::json& config) {
-  std::vector<std::string> found;
-  for (const Requirement& need : candidate.requirements) {
-    std::string pointer = "/" + need.key;
-    std::ranges::replace(pointer, '.', '/');
-    const nlohmann::json& value = config.at(nlohmann::json::json_pointer(pointer));
-    if (std::ranges::find(need.values, value) != need.values.end()) continue;
-    std::string expected;
-    for (const nlohmann::json& v : need.values)
-      expected +=
-          (expected.empty() ? "" : " or ") + (v.is_string() ? v.get<std::string>() : v.dump());
-    found.push_back(fmt::format("{} is {} (it has {})", need.key,
-                                value.is_string() ? value.get<std::string>() : value.dump(),
-                                expected));
-  }
-  return found;
-}
-
 }  // namespace
 
 std::vector<std::pair<std::string, std::vector<Requirement>>> huggingface_requirements() {
@@ -53,15 +34,11 @@ std::vector<std::pair<std::string, std::vector<Requirement>>> huggingface_requir
 
 HuggingFaceModel huggingface_model(const Config& config, const VocabularySizes& vocabulary,
                                    const SpecialIds& ids) {
-  nlohmann::json values = config_json(config);
-  // As many key heads as query heads is written as 0 in the requirements.
-  nlohmann::json& kv_heads = values["model"]["attention"]["kv_heads"];
-  if (kv_heads == values["model"]["heads"]) kv_heads = 0;
   std::string why;
   for (const ModelClass& candidate : model_classes()) {
     if (candidate.architecture != info_of(config.task).architecture) continue;
     const ModelSource source{config, *config.model, vocabulary, ids};
-    std::vector<std::string> found = obstacles(candidate, values);
+    std::vector<std::string> found = obstacles(candidate.requirements, config);
     if (candidate.obstacle != nullptr) found.push_back(candidate.obstacle(source));
     std::erase(found, "");
     if (found.empty()) return candidate.describe(source);

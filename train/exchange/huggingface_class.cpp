@@ -36,6 +36,29 @@ std::int64_t ModelSource::kv_heads() const {
 
 std::int64_t ModelSource::kv_width() const { return kv_heads() * (model.d_model / model.heads); }
 
+std::vector<std::string> obstacles(const std::vector<Requirement>& requirements,
+                                   const Config& config) {
+  nlohmann::json values = config_json(config);
+  // As many key heads as query heads is written as 0 in the requirements.
+  nlohmann::json& kv_heads = values["model"]["attention"]["kv_heads"];
+  if (kv_heads == values["model"]["heads"]) kv_heads = 0;
+  std::vector<std::string> found;
+  for (const Requirement& need : requirements) {
+    std::string pointer = "/" + need.key;
+    std::ranges::replace(pointer, '.', '/');
+    const nlohmann::json& value = values.at(nlohmann::json::json_pointer(pointer));
+    if (std::ranges::find(need.values, value) != need.values.end()) continue;
+    std::string expected;
+    for (const nlohmann::json& v : need.values)
+      expected +=
+          (expected.empty() ? "" : " or ") + (v.is_string() ? v.get<std::string>() : v.dump());
+    found.push_back(fmt::format("{} is {} (it has {})", need.key,
+                                value.is_string() ? value.get<std::string>() : value.dump(),
+                                expected));
+  }
+  return found;
+}
+
 std::vector<Requirement> with_common(std::vector<Requirement> more) {
   static const std::vector<Requirement> all{
       {"model.kind", {"transformer"}},       {"model.mixer", {"attention"}},
@@ -109,6 +132,8 @@ void add_linear(MappedTensors& parts, const ModelSource& source, const LinearPar
                    .own = part.weight,
                    .first = part.first,
                    .rows = part.first == 0 && !part.partial ? 0 : part.rows,
+                   .group = part.group,
+                   .split = part.split,
                    .transposed = part.transposed});
   if (!source.model.bias && no_bias == NoBias::absent) return;
   MappedTensor bias{.foreign = part.foreign + ".bias"};
@@ -116,6 +141,8 @@ void add_linear(MappedTensors& parts, const ModelSource& source, const LinearPar
     bias.own = part.bias;
     bias.first = part.first;
     bias.rows = parts.back().rows;
+    bias.group = part.group;
+    bias.split = part.split;
   } else {
     bias.constant = Array::zeros({part.rows});
   }

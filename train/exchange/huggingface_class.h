@@ -1,5 +1,5 @@
 #pragma once
-/// What the classes of transformers have in common (internal to huggingface*.cpp).
+/// What the descriptions of models for other programs have in common (internal to train/exchange).
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -41,6 +41,10 @@ void add_t5_classes(std::vector<ModelClass>& classes);    // T5 v1.1
 void add_bert_classes(std::vector<ModelClass>& classes);
 void add_image_classes(std::vector<ModelClass>& classes);  // ViT, Swin
 
+/// "model.norm is post (it has pre)" for each requirement that the config does not meet.
+std::vector<std::string> obstacles(const std::vector<Requirement>& requirements,
+                                   const Config& config);
+
 /// Full attention with serial blocks, which all classes need, and `more`, which precedes it.
 std::vector<Requirement> with_common(std::vector<Requirement> more);
 /// The obstacle of a class whose output projection has no bias.
@@ -60,6 +64,7 @@ struct LinearPart {
   std::string foreign, weight, bias;
   std::int64_t first = 0, rows = 0;
   bool partial = false, transposed = false;
+  std::int64_t group = 0, split = 2;  ///< as in MappedTensor
 };
 /// The bias in a class whose linear layers have none if heed's have none, or are then zeros.
 enum class NoBias { absent, zeros };

@@ -1,10 +1,9 @@
-#include <fmt/format.h>
+#include "train/exchange/huggingface_folder.h"
 
 #include "autograd/base/error.h"
 #include "data/tokenizers/imported.h"
 #include "nn/options.h"
-#include "train/exchange/export.h"
-#include "train/exchange/huggingface.h"
+#include "train/config/tasks.h"
 #include "train/exchange/model_card.h"
 #include "train/exchange/tokenizer_json.h"
 #include "train/tasks/data.h"
@@ -33,71 +32,90 @@ void add_labels(nlohmann::ordered_json& config, const Tokenizer& labels) {
   }
 }
 
-/// How pictures become numbers: (v / 255 − mean) / deviation.
-nlohmann::ordered_json preprocessor(const ImageOptions& image) {
-  const std::vector<double> mean(static_cast<std::size_t>(image.channels), image.mean),
-      deviation(static_cast<std::size_t>(image.channels), image.deviation);
+/// Pixels from 0 to 255 become those of Images.
+nlohmann::ordered_json image_processor(const ImageOptions& o) {
+  const nlohmann::ordered_json size{{"height", o.height}, {"width", o.width}};
+  const auto channels = static_cast<std::size_t>(o.channels);
   return {{"image_processor_type", "ViTImageProcessor"},
-          {"do_resize", true},
-          {"size", {{"height", image.height}, {"width", image.width}}},
+          {"do_convert_rgb", o.channels == 3},
+          {"do_resize", !o.crop},
+          {"size", size},
+          {"resample", 2},
+          {"do_center_crop", o.crop},
+          {"crop_size", size},
           {"do_rescale", true},
           {"rescale_factor", 1.0 / 255},
           {"do_normalize", true},
-          {"image_mean", mean},
-          {"image_std", deviation}};
+          {"image_mean", std::vector<double>(channels, o.mean)},
+          {"image_std", std::vector<double>(channels, o.deviation)}};
 }
 
-void write_tokenizer(const ExportedModel& exported, const fs::path& folder) {
+/// The tokenizer of the texts that the model reads, or else of those that it writes.
+void write_tokenizers(const ExportedModel& exported, const fs::path& folder) {
   const Config& config = exported.config;
-  const Tokenizer& tokenizer = *exported.tokenizers.source;
   const Architecture architecture = info_of(config.task).architecture;
-  const TokenizerJsonOptions options{
-      .end_token = architecture == Architecture::encoder_decoder,
-      .start_token = architecture == Architecture::encoder_of_tokens ||
-                     architecture == Architecture::encoder_of_sequences,
-      .lowercase = config.data.lowercase};
-  if (tokenizer.kind() == TokenizerKind::imported)
-    write_file_durably(folder / "tokenizer.json", json_of_imported(tokenizer.content()));
-  else
-    write_json(folder / "tokenizer.json", tokenizer_json(tokenizer, options));
-  write_json(folder / "tokenizer_config.json",
-             tokenizer_config_json(tokenizer, architecture == Architecture::decoder
-                                                  ? config.model->context
-                                                  : config.model->max_positions));
+  const bool text = config.data.input == InputKind::text, writes = has_decoder(architecture);
+  const auto write = [&](const Tokenizer& tokenizer, const fs::path& into,
+                         const TokenizerJsonOptions& options) {
+    if (tokenizer.kind() == TokenizerKind::imported)
+      write_file_durably(into / "tokenizer.json", json_of_imported(tokenizer.content()));
+    else
+      write_json(into / "tokenizer.json", tokenizer_json(tokenizer, options));
+    write_json(into / "tokenizer_config.json",
+               tokenizer_config_json(tokenizer, architecture == Architecture::decoder
+                                                    ? config.model->context
+                                                    : config.model->max_positions));
+  };
+  if (text) {
+    const bool tags = config.task == TaskKind::tag;
+    write(*exported.tokenizers.source, folder,
+          {.start_token = !writes && !tags,
+           .end_token = has_encoder(architecture) && !tags,
+           .lowercase = config.data.lowercase});
+  }
+  if (!writes || (text && exported.tokenizers.shared())) return;
+  const fs::path into = text ? folder / "target" : folder;
+  create_folders(into);
+  write(*exported.tokenizers.target, into, {.lowercase = config.data.lowercase});
 }
 
 void write_folder(const ExportedModel& exported, const fs::path& folder) {
-  HuggingFaceModel model = described(exported);
+  const HuggingFaceModel model = described(exported);
   const ForeignTensors tensors(model.parts, exported.state);
+  write_small_files(exported, model, folder);
+  write_safetensors(folder / "model.safetensors", tensors.views(), {{"format", "pt"}});
+}
+
+std::vector<std::string> check_folder(const ExportedModel& exported, const fs::path& folder) {
+  const HuggingFaceModel model = described(exported);
+  const SafetensorsFile file = SafetensorsFile::read(folder / "model.safetensors");
+  return differing_tensors(ForeignTensors(model.parts, exported.state).views(), file.tensors());
+}
+
+}  // namespace
+
+void write_small_files(const ExportedModel& exported, HuggingFaceModel model,
+                       const fs::path& folder) {
   const Config& config = exported.config;
   const Architecture architecture = info_of(config.task).architecture;
   if (architecture == Architecture::encoder || architecture == Architecture::encoder_of_sequences)
     add_labels(model.config, *exported.tokenizers.target);
   write_json(folder / "config.json", model.config);
-  if (has_decoder(architecture))
+  if (!model.generation_config.is_null())
     write_json(folder / "generation_config.json", model.generation_config);
-  if (config.data.input == InputKind::text)
-    write_tokenizer(exported, folder);
-  else
-    write_json(folder / "preprocessor_config.json", preprocessor(config.data.image));
-  write_safetensors(folder / "model.safetensors", tensors.views(), {{"format", "pt"}});
+  if (config.data.input == InputKind::image)
+    write_json(folder / "preprocessor_config.json", image_processor(config.data.image));
+  write_tokenizers(exported, folder);
   write_file_durably(folder / "README.md", model_card(exported.run, config, model.architecture,
                                                       exported.weights, exported.chosen_by_run));
 }
-
-std::vector<std::string> check_folder(const ExportedModel& exported, const fs::path& folder) {
-  const HuggingFaceModel model = described(exported);
-  return ForeignTensors(model.parts, exported.state)
-      .differences(SafetensorsFile::read(folder / "model.safetensors"));
-}
-
-}  // namespace
 
 ExportFormat huggingface_format() {
   return {
       "huggingface",
       "a folder for the Python library transformers (GPT-2, Llama, Marian, Blenderbot, T5, BERT, ViT, Swin)",
       "",
+      false,
       {"float32"},
       write_folder,
       check_folder,

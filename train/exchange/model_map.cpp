@@ -1,7 +1,7 @@
 #include "train/exchange/model_map.h"
 
 #include <algorithm>
-#include <cstring>
+#include <map>
 #include <set>
 
 #include "autograd/base/error.h"
@@ -15,6 +15,12 @@ namespace {
 std::int64_t foreign_column(const MappedTensor& part, std::int64_t c, std::int64_t columns) {
   return c % part.channels * (columns / part.channels) + c / part.channels;
 }
+/// The row, counted from part.first, that becomes row r.
+std::int64_t source_row(const MappedTensor& part, std::int64_t r) {
+  if (part.group == 0) return r;
+  const std::int64_t at = r % part.group;
+  return r - at + at % part.split * (part.group / part.split) + at / part.split;
+}
 
 /// Rows [first, first + rows) of a matrix or a vector, as the part describes.
 Array computed(const MappedTensor& part, const Array& all) {
@@ -23,15 +29,18 @@ Array computed(const MappedTensor& part, const Array& all) {
                      rows = part.rows > 0 ? part.rows : shape[0] - part.first;
   if (part.first < 0 || part.first + rows > shape[0])
     fail("[exchange] {} has no rows {} to {}", part.own, part.first, part.first + rows);
-  const real* const from = all.data() + part.first * columns;
+  if (part.group > 0 && (rows % part.group != 0 || part.group % part.split != 0))
+    fail("[exchange] {} rows of {} are no groups of {} in {} parts", rows, part.own, part.group,
+         part.split);
+  const real* const first = all.data() + part.first * columns;
   const auto factor = static_cast<real>(part.factor);
   const bool vector = shape.rank() == 1;
   Array out(vector ? Shape{rows} : part.transposed ? Shape{columns, rows} : Shape{rows, columns});
   for (std::int64_t r = 0; r < rows; ++r) {
+    const real* const from = first + source_row(part, r) * columns;
     for (std::int64_t c = 0; c < columns; ++c) {
       const std::int64_t to = foreign_column(part, c, columns);
-      out.data()[part.transposed ? to * rows + r : r * columns + to] =
-          factor * from[r * columns + c];
+      out.data()[part.transposed ? to * rows + r : r * columns + to] = factor * from[c];
     }
   }
   return out;
@@ -76,8 +85,8 @@ ForeignTensors::ForeignTensors(std::span<const MappedTensor> parts,
     if (found == own.end()) fail("[exchange] the model has no tensor {}", part.own);
     unused.erase(part.own);
     const Array& values = found->tensor.value();
-    const bool unchanged = part.first == 0 && part.rows == 0 && part.channels == 1 &&
-                           !part.transposed && part.factor == 1;
+    const bool unchanged = part.first == 0 && part.rows == 0 && part.group == 0 &&
+                           part.channels == 1 && !part.transposed && part.factor == 1;
     add(part, unchanged ? values : computed_.emplace_back(computed(part, values)));
   }
   if (!unused.empty()) fail("[exchange] {} is in no part", *unused.begin());
@@ -141,17 +150,19 @@ void ForeignTensors::add(const MappedTensor& part, const Array& values) {
        std::as_bytes(std::span(values.data(), static_cast<std::size_t>(values.size())))});
 }
 
-std::vector<std::string> ForeignTensors::differences(const SafetensorsFile& file) const {
+std::vector<std::string> differing_tensors(std::span<const TensorView> expected,
+                                           std::span<const TensorView> found) {
+  std::map<std::string_view, const TensorView*> rest;
+  for (const TensorView& view : found) rest.emplace(view.name, &view);
   std::vector<std::string> names;
-  for (const TensorView& view : views_) {
-    const TensorView* const read = file.find(view.name);
-    if (read == nullptr || read->shape != view.shape || read->dtype != view.dtype ||
-        !std::ranges::equal(read->bytes, view.bytes))
+  for (const TensorView& view : expected) {
+    const auto at = rest.find(view.name);
+    if (at == rest.end() || at->second->shape != view.shape || at->second->dtype != view.dtype ||
+        !std::ranges::equal(at->second->bytes, view.bytes))
       names.push_back(view.name);
+    if (at != rest.end()) rest.erase(at);
   }
-  for (const TensorView& read : file.tensors())
-    if (std::ranges::find(views_, read.name, &TensorView::name) == views_.end())
-      names.push_back(read.name);
+  for (const auto& [name, view] : rest) names.emplace_back(name);
   return names;
 }
 

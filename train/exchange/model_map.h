@@ -22,6 +22,10 @@ struct MappedTensor {
   /// The columns, in the order of a matrix [columns / channels, channels], are reordered to that of
   /// its transpose: pixels with channels become channels of pixels.
   std::int64_t channels = 1;
+  /// Groups of `group` rows are reordered: each, seen as a matrix [split, group / split], is
+  /// transposed. With the size of a head and split 2, row i and row i + size/2 of a head become
+  /// neighbours, as rotary positions of adjacent pairs need them; split size/2 is the inverse.
+  std::int64_t group = 0, split = 2;
   bool transposed = false;               ///< [rows, columns] becomes [columns, rows]
   double factor = 1;                     ///< multiplies every element
   std::vector<std::int64_t> shape = {};  ///< shape in the other program, if it differs
@@ -40,10 +44,6 @@ class ForeignTensors {
   /// In the order of the parts; valid while this object and the parameters exist.
   const std::vector<TensorView>& views() const { return views_; }
 
-  /// The names of the tensors that the file lacks or that differ in any bit from those of this
-  /// object, and those that only the file contains.
-  std::vector<std::string> differences(const SafetensorsFile& file) const;
-
  private:
   void add(const MappedTensor& part, const Array& values);
 
@@ -61,5 +61,9 @@ void zero_part(const MappedTensor& part, std::span<const NamedTensor> own);
 /// Whether a tensor of another program has the values of the part.
 bool equals_part(const MappedTensor& part, std::span<const NamedTensor> own,
                  const TensorView& foreign);
+/// The names of the expected tensors that are missing or differ in any bit, then those of tensors that are
+/// not expected.
+std::vector<std::string> differing_tensors(std::span<const TensorView> expected,
+                                           std::span<const TensorView> found);
 
 HEED_END

@@ -1,14 +1,15 @@
 #pragma once
 /// Tokenizers in the format of the library tokenizers (github.com/huggingface/tokenizers), version 1.0.
 #include <nlohmann/json.hpp>
+#include <string>
 
 #include "data/tokenizers/tokenizer.h"
 
 namespace heed {
 
 struct TokenizerJsonOptions {
-  bool end_token = false;  ///< </s> follows each text, as in the sources of encoder-decoder models
-  bool start_token = false;  ///< <s> precedes the texts, and </s> follows each, as in BERT
+  bool start_token = false;  ///< <s> precedes each text, as for a classifier
+  bool end_token = false;    ///< </s> follows each text, as in the sources of encoders
   bool lowercase = false;    ///< texts are converted to lower case first (data.lowercase)
 };
 

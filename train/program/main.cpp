@@ -8,14 +8,13 @@
 #include <csignal>
 #include <cstdio>
 #include <iostream>
-#include <new>
 #include <sstream>
 #include <string_view>
 #include <system_error>
 
 #include "autograd/base/error.h"
-#include "autograd/io/formats/json_text.h"
 #include "autograd/io/message_text.h"
+#include "train/commands/failure.h"
 #include "train/distributed/launch.h"
 #include "train/program/commands.h"
 #include "train/run/blas_choice.h"
@@ -62,25 +61,15 @@ int run(const std::function<int()>& job) {
       throw std::system_error(errno, std::generic_category(), std::string(no_output));
     }
     return status;
-  } catch (const Error& e) {
-    if (std::string_view(e.what()).starts_with(no_output)) return output_failed(e.what());
-    // The message is empty if another rank of a distributed run reports the same error.
-    if (*e.what() != '\0') print_error(rank_prefix() + e.what());
-    return static_cast<int>(e.code);
-  } catch (const nlohmann::json::exception& e) {
-    print_error(rank_prefix() + "a JSON file contains an unexpected value: " + plain_reason(e));
-    return static_cast<int>(Exit::bad_input);
-  } catch (const std::bad_alloc&) {
-    print_error(rank_prefix() + "out of memory");
-    return static_cast<int>(Exit::io);
-  } catch (const std::system_error& e) {  // thrown by fmt, the file system or threads
-    if (std::ferror(stdout))
-      return output_failed(fmt::format("{}: {}", no_output, e.code().message()));
-    print_error(rank_prefix() + e.what());
-    return static_cast<int>(Exit::io);
   } catch (const std::exception& e) {
-    print_error(rank_prefix() + e.what());
-    return static_cast<int>(Exit::failed);
+    const auto* const system = dynamic_cast<const std::system_error*>(&e);
+    if (system != nullptr && std::ferror(stdout))
+      return output_failed(fmt::format("{}: {}", no_output, system->code().message()));
+    const Error error = error_of(e);
+    if (std::string_view(error.what()).starts_with(no_output)) return output_failed(error.what());
+    // The message is empty if another rank of a distributed run reports the same error.
+    if (*error.what() != '\0') print_error(rank_prefix() + error.what());
+    return static_cast<int>(error.code);
   }
 }
 

@@ -161,9 +161,8 @@ Batch LabelTask::batch_of_line(const Tokenizers& tokenizers, const std::string& 
   return make_batch(data, {0});
 }
 
-std::vector<LineScore> LabelTask::score(const LoadedModel& trained, const std::string& source,
-                                        const std::string& target) const {
-  const Dataset data = encode(read_scored(source, target), trained.tokenizers, false);
+std::vector<LineScore> LabelTask::score(const LoadedModel& trained, const Split& lines) const {
+  const Dataset data = encode(lines, trained.tokenizers, false);
   check_evaluable(data, "score");
   std::vector<LineScore> scores(static_cast<std::size_t>(data.size()));
   trained.team.run(data.size(), [&](std::int64_t i) {

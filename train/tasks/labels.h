@@ -17,8 +17,7 @@ class LabelTask : public Task {
                                             std::uint64_t seed) const override;
   Batch batch_of_line(const Tokenizers& tokenizers, const std::string& line,
                       const std::string& output) const override;
-  std::vector<LineScore> score(const LoadedModel& trained, const std::string& source,
-                               const std::string& target) const override;
+  std::vector<LineScore> score(const LoadedModel& trained, const Split& lines) const override;
 
  protected:
   /// The ids of an unlabelled line of text.

@@ -254,17 +254,10 @@ class LanguageModelTask final : public Task {
   }
 
   /// A newline (or </s>, if the tokenizer drops newlines, or Tokenizer::text_start) precedes each line,
-  /// so that its first token is also scored. Lines longer than the context are cut into windows, as in evaluation.
-  std::vector<LineScore> score(const LoadedModel& trained, const std::string& source,
-                               const std::string& target) const override {
-    if (!source.empty()) {
-      throw Error(Exit::usage,
-                  "--source is for tasks that read pairs of lines; a language model scores only "
-                  "--target");
-    }
-    RecordReader reader = read_inputs(target);
-    std::vector<std::string> lines, values;
-    while (reader.next(values)) lines.push_back(std::move(values.front()));
+  /// so that its first token is also scored. Lines longer than the context are cut into windows, as
+  /// in evaluation.
+  std::vector<LineScore> score(const LoadedModel& trained, const Split& split) const override {
+    const std::vector<std::string>& lines = split.target;
     const auto context = static_cast<std::size_t>(model_sizes(config_).context);
     const Tokenizer& tokenizer = *trained.tokenizers.target;
     std::vector<LineScore> scores(lines.size());

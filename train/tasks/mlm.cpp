@@ -168,8 +168,7 @@ class MaskedModelTask final : public Task {
     return read_line(config_, *tokenizers.source, line);
   }
 
-  std::vector<LineScore> score(const LoadedModel&, const std::string&,
-                               const std::string&) const override {
+  std::vector<LineScore> score(const LoadedModel&, const Split&) const override {
     throw Error(Exit::usage, "a masked language model defines no probability of a whole line");
   }
 };

@@ -181,9 +181,8 @@ class Seq2SeqTask : public Task {
     return make_batch(data, {0});
   }
 
-  std::vector<LineScore> score(const LoadedModel& trained, const std::string& source,
-                               const std::string& target) const override {
-    const Dataset data = encode(read_scored(source, target), trained.tokenizers, false);
+  std::vector<LineScore> score(const LoadedModel& trained, const Split& lines) const override {
+    const Dataset data = encode(lines, trained.tokenizers, false);
     check_evaluable(data, "score");
     const std::vector<double> log_probs =
         score_targets(FrozenModel(trained.model, config_.decode.precision), batches_of(data),
@@ -286,8 +285,7 @@ class DenoiseTask final : public Seq2SeqTask {
     return make_batch(data, {0});
   }
 
-  std::vector<LineScore> score(const LoadedModel&, const std::string&,
-                               const std::string&) const override {
+  std::vector<LineScore> score(const LoadedModel&, const Split&) const override {
     throw Error(Exit::usage, "a denoising model defines no probability of a whole line");
   }
 

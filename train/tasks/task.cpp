@@ -151,11 +151,36 @@ Split Task::read_given(const FilesOptions& files) const {
 }
 
 Split Task::read_scored(const std::string& source, const std::string& target) const {
+  if (info().reads != Reads::pairs) {
+    if (info().reads == Reads::text && !source.empty()) {
+      throw Error(Exit::usage,
+                  "--source is for tasks that read pairs of lines; a language model scores only "
+                  "--target");
+    }
+    RecordReader reader = read_inputs(target);
+    Split lines;
+    for (std::vector<std::string> values; reader.next(values);)
+      lines.target.push_back(std::move(values.front()));
+    return lines;
+  }
   if (source.empty())
     throw Error(Exit::usage, "--source is missing: this model scores targets given their source");
   ReadOptions options = read_options(config_.data, Reads::pairs);
   options.prefixes.clear();
   return read_split({{source}, {target}, {}}, options, "score");
+}
+
+Split Task::scored_lines(std::vector<std::string> source, std::vector<std::string> target) const {
+  const bool pairs = info().reads == Reads::pairs;
+  if (pairs ? source.size() != target.size() : !source.empty()) {
+    throw Error(Exit::usage, "expected {}, got {} sources and {} targets",
+                pairs ? "a source for each target" : "targets without sources", source.size(),
+                target.size());
+  }
+  if (config_.data.input == InputKind::text)
+    for (std::string& line : source) line = prepared(line);
+  for (std::string& line : target) line = prepared(line);
+  return {.source = std::move(source), .target = std::move(target)};
 }
 
 std::string Task::describe(const ExperimentData& data) const {

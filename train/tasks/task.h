@@ -155,14 +155,17 @@ class Task {
   /// the task does not support this, Error(bad_input) if the model cannot process the line.
   virtual Batch batch_of_line(const Tokenizers& tokenizers, const std::string& line,
                               const std::string& output) const;
-  /// The scores of the lines of the file `target`, given the lines of `source` if the task reads
-  /// pairs. Throws Error(usage) if the task does not score such files.
-  virtual std::vector<LineScore> score(const LoadedModel& trained, const std::string& source,
-                                       const std::string& target) const = 0;
+  /// The scores of `lines.target`, given `lines.source` if the task reads pairs (read_scored,
+  /// scored_lines). Throws Error(usage) if the task defines no scores.
+  virtual std::vector<LineScore> score(const LoadedModel& trained, const Split& lines) const = 0;
+  /// Reads lines to score from files. Throws Error(usage) if `source` is missing or if the task reads
+  /// only `target`.
+  Split read_scored(const std::string& source, const std::string& target) const;
+  /// Lines in memory to score. Throws Error(usage) if the task does not read `source`, or if it does
+  /// and the numbers of lines differ.
+  Split scored_lines(std::vector<std::string> source, std::vector<std::string> target) const;
 
  protected:
-  /// Reads the pairs to score. Throws Error(usage) if `source` is empty.
-  Split read_scored(const std::string& source, const std::string& target) const;
   /// A summary such as "data: 50000 pairs, …".
   static std::string describe_pairs(const ExperimentData& data, std::string_view noun);
   /// Up to ten of `size` samples, evenly spaced, with the model's outputs; line_of(i) is the input of

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
@@ -91,7 +92,6 @@ int terminal_width(int descriptor) {
   return known ? size.ws_col : 80;
 }
 
-/// Write errors are ignored, because they must not stop training.
 void write_to_stderr(std::string_view text) {
   while (!text.empty()) {
     const ssize_t written =
@@ -101,7 +101,12 @@ void write_to_stderr(std::string_view text) {
   }
 }
 
+std::atomic<void (*)(std::string_view)> write_function = write_to_stderr;
+
 }  // namespace
+
+void write_message(std::string_view text) { write_function.load()(text); }
+void write_messages_with(void (*write)(std::string_view text)) { write_function = write; }
 
 ProgressStyle detect_style(int descriptor) {
   ProgressStyle style;
@@ -198,7 +203,7 @@ std::string format_plain_line(std::string_view label, const ProgressState& state
 }
 
 ProgressBar::ProgressBar(std::string label)
-    : ProgressBar(std::move(label), detect_style(STDERR_FILENO), write_to_stderr, seconds_now) {
+    : ProgressBar(std::move(label), detect_style(STDERR_FILENO), write_message, seconds_now) {
   watch_width_ = style_.terminal;
 }
 

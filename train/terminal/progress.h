@@ -23,6 +23,12 @@ struct ProgressStyle {
 /// (no-color.org), TERM, LC_ALL, LC_CTYPE and LANG.
 ProgressStyle detect_style(int descriptor);
 
+/// Writes messages or progress to stderr. Write errors are ignored, because they must not stop
+/// training.
+void write_message(std::string_view text);
+/// Makes write_message call `write`, also on other threads. `write` throws nothing.
+void write_messages_with(void (*write)(std::string_view text));
+
 struct ProgressState {
   std::int64_t step = 0;
   std::int64_t total = 0;  ///< 0: unknown

@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <fmt/chrono.h>
 
-#include <cstdio>
 #include <ctime>
 
 #include "autograd/io/message_text.h"
@@ -25,7 +24,7 @@ void print(std::string_view text) {
     const std::string line = for_terminal(text.substr(begin, end - begin));
     all += (line.size() <= max_line ? line : excerpt(line, max_line)) + '\n';
   }
-  std::fputs(all.c_str(), stderr);
+  write_message(all);
 }
 
 }  // namespace

@@ -18,7 +18,8 @@ std::atomic<bool> save_wanted{false};
 static_assert(std::atomic<int>::is_always_lock_free && std::atomic<bool>::is_always_lock_free &&
               std::atomic<std::int64_t>::is_always_lock_free);
 constexpr std::int64_t same_request = 100'000'000;  // nanoseconds
-struct sigaction before_int, before_term, before_hup;
+std::atomic<int> objects{0};
+struct sigaction before_int, before_term, before_hup, before_usr1;
 
 std::int64_t nanoseconds() {
   struct timespec now {};
@@ -38,7 +39,8 @@ void on_signal(int number) {
   std::int64_t first = 0;
   if (stop_time.compare_exchange_strong(first, now)) {
     stop_signal = number;
-  } else if (number != SIGHUP && now - first > same_request) {
+  } else if (SignalRequests::second_ends_process && number != SIGHUP &&
+             now - first > same_request) {
     _exit(128 + number);
   }
 }
@@ -50,6 +52,7 @@ std::string signal_text(int number) {
 }
 
 SignalRequests::SignalRequests() {
+  if (objects++ > 0) return;
   struct sigaction action {};
   action.sa_handler = on_signal;
   action.sa_flags = SA_RESTART;
@@ -59,17 +62,18 @@ SignalRequests::SignalRequests() {
   save_wanted = false;
   sigaction(SIGINT, &action, &before_int);
   sigaction(SIGTERM, &action, &before_term);
-  sigaction(SIGUSR1, &action, nullptr);
+  sigaction(SIGUSR1, &action, &before_usr1);
   sigaction(SIGHUP, nullptr, &before_hup);
   if (before_hup.sa_handler != SIG_IGN)  // SIGHUP is ignored under nohup
     sigaction(SIGHUP, &action, nullptr);
 }
 
 SignalRequests::~SignalRequests() {
+  if (--objects > 0) return;
   sigaction(SIGINT, &before_int, nullptr);
   sigaction(SIGTERM, &before_term, nullptr);
   sigaction(SIGHUP, &before_hup, nullptr);
-  signal(SIGUSR1, SIG_IGN);  // its default action would end the process
+  sigaction(SIGUSR1, &before_usr1, nullptr);
 }
 
 int SignalRequests::stop() const { return stop_signal; }

@@ -68,8 +68,7 @@ class EchoTask final : public Task {
     return std::make_unique<Echoes>(trained);
   }
 
-  std::vector<LineScore> score(const LoadedModel&, const std::string&,
-                               const std::string&) const override {
+  std::vector<LineScore> score(const LoadedModel&, const Split&) const override {
     throw Error(Exit::usage, "the task more.echo defines no scores");
   }
 

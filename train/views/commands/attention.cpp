@@ -9,26 +9,18 @@
 #include "train/commands/output.h"
 #include "train/config/fields.h"
 #include "train/terminal/run_log.h"
+#include "train/views/commands/attention.h"
 #include "train/views/commands/line.h"
 #include "train/views/commands/view_file.h"
-#include "train/views/report/attention/page.h"
 
 namespace heed {
 
 namespace {
 
-struct AttentionCommand : RunArguments {
-  std::string input;  ///< a line of the source; lm: a text
-  /// Encoder-decoder models: the output; empty: the model generates it.
-  std::string target;
-  std::string layer;                 ///< dot-separated parts of layer names; empty: all layers
-  std::optional<std::int64_t> head;  ///< head to show, counted from 0; unset: all
-  std::string output;                ///< empty: reports/attention.html of the run
+struct AttentionCommand : RunArguments, AttentionRequest, FigureRequest {
+  std::string output;  ///< empty: reports/attention.html of the run
   bool json = false;
-  std::string view = "map";           ///< kind of drawing: map, lines, neurons, graph, rollout
-  std::optional<std::int64_t> query;  ///< neurons view: row of the query, from 0; unset: the last
-  std::optional<double> threshold;    ///< graph and rollout views: minimum weight of an edge
-  std::string width;                  ///< width of a drawing on paper: "84mm"; empty: in pixels
+  std::string width;  ///< width of a drawing on paper: "84mm"; empty: in pixels
 };
 
 /// Removes all layers except `layers` and, if `head` is set, all heads except this one.
@@ -52,10 +44,8 @@ double millimetres(const std::string& text) {
   return value;
 }
 
-/// Throws Error(usage) if an option does not fit the view or the output, if one that the view
-/// requires is missing, or if more layers are selected than the view can draw.
-void check_figure(const AttentionCommand& options, const std::vector<std::string>& layers) {
-  const bool drawing = names_drawing(options.output) && !options.json;
+/// Throws Error(usage) if a view or a width is given for an output that is not a drawing.
+void check_drawing(const AttentionCommand& options, bool drawing) {
   for (const auto& [name, given] :
        {std::pair("--view", options.view != "map"), {"--width", !options.width.empty()}}) {
     if (given && !drawing)
@@ -65,7 +55,12 @@ void check_figure(const AttentionCommand& options, const std::vector<std::string
           "contains all views)",
           name);
   }
-  if (!drawing) return;
+}
+
+/// Throws Error(usage) if an option does not fit the view, if one that the view requires is missing,
+/// or if there are more layers than the view can draw.
+void check_figure(const FigureRequest& options, bool one_head,
+                  const std::vector<std::string>& layers) {
   const bool graph = options.view == "graph" || options.view == "rollout";
   const auto stack = [](const std::string& name) { return name.substr(0, name.find(".layers.")); };
   if (graph && std::ranges::any_of(layers, [&](const std::string& name) {
@@ -78,9 +73,9 @@ void check_figure(const AttentionCommand& options, const std::vector<std::string
                 "a drawing contains one layer, but {} are chosen; give --layer with one of {}",
                 layers.size(), fmt::join(layers, ", "));
   }
-  if (options.view == "neurons" && !options.head)
+  if (options.view == "neurons" && !one_head)
     throw Error(Exit::usage, "--view neurons needs --head");
-  if (options.view == "rollout" && options.head)
+  if (options.view == "rollout" && one_head)
     throw Error(Exit::usage, "--view rollout uses the mean of the heads: leave out --head");
   if (options.query && options.view != "neurons")
     throw Error(Exit::usage, "--query is for --view neurons");
@@ -88,62 +83,27 @@ void check_figure(const AttentionCommand& options, const std::vector<std::string
     throw Error(Exit::usage, "--threshold is for --view graph and rollout");
 }
 
-/// The drawing that --view selects. Throws Error(usage) if the row of --query does not exist, or if
-/// the view requires self-attention and the maps contain none.
-std::string figure(const AttentionMaps& maps, const AttentionCommand& options) {
-  const LayerWeights& layer = maps.layers.front();
-  const auto rows = std::ssize(maps.queries(layer));
-  if (options.query.value_or(0) >= rows)
-    throw Error(Exit::usage, "--query {}: expected a number less than {}, the number of rows",
-                *options.query, rows);
-  const bool self = std::ranges::any_of(maps.layers, &LayerWeights::self);
-  if (!self && (options.view == "graph" || options.view == "rollout"))
-    throw Error(Exit::usage, "--view {} draws self-attention, but {} is cross-attention",
-                options.view, layer.name);
-  return svg_file(attention_drawing(maps, {options.view, options.query,
-                                           options.threshold.value_or(FigureOptions().threshold)}),
-                  millimetres(options.width));
-}
-
 int attention_command(const AttentionCommand& options) {
   require_utf8("--input", options.input);
   require_utf8("--target", options.target);
-  if (!options.json && !names_drawing(options.output))
+  const bool drawing = names_drawing(options.output) && !options.json;
+  if (!options.json && !drawing)
     refuse_other_formats(options.output, "heed attention",
                          "a page, or a drawing to a file whose name ends in .svg, .png or .pdf");
   const TrainedModel trained = TrainedModel::open(options.run, options.overrides, options.weights);
-  const Architecture architecture = trained.task->info().architecture;
-  const bool has_target = has_encoder(architecture) && has_decoder(architecture);
-  if (!options.target.empty() && !has_target)
-    throw Error(
-        Exit::usage,
-        "--target is for models with an encoder and a decoder; this one reads --input alone");
   check_output(options.output, {options.input});
   check_output(options.output, named_files(trained.config));
   const std::vector<std::string> layers =
       chosen_layers(*trained.model, trained.config, options.layer, options.head);
-  check_figure(options, layers);
-  millimetres(options.width);
+  check_drawing(options, drawing);
+  if (drawing) check_figure(options, options.head.has_value(), layers);
+  const double width = millimetres(options.width);
   Team team(trained.config.threads);
-  const LoadedModel model = trained.with(team);
-  std::string output = options.target;
-  if (output.empty() && architecture != Architecture::decoder)
-    output =
-        trained.task->make_generator(model, trained.config.seed)->lines({options.input}, 0).front();
-  AttentionMaps maps = attention_maps(
-      model, trained.config,
-      trained.task->batch_of_line(trained.tokenizers, options.input, has_target ? output : ""));
-  const std::string read = tokens_read(trained, options.input);
-  if (!read.empty())
-    print_message(fmt::format("heed: the model reads {} tokens (model.context)", read));
-  select(maps, layers, options.head);
-  if (std::ranges::any_of(maps.layers,
-                          [&](const LayerWeights& layer) { return maps.queries(layer).empty(); }))
-    throw Error(Exit::usage, "--input: a line without tokens has no attention weights");
+  const LineAttention found = attention_of(trained, team, options);
   if (options.json) {
-    nlohmann::json record = json_of(maps);
+    nlohmann::json record = json_of(found.maps);
     record["input"] = options.input;
-    record["output"] = output;
+    record["output"] = found.output;
     record.update(trained.weights.json());
     write_output(options.output, [&](const Sink& sink) {
       sink(record.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
@@ -154,19 +114,65 @@ int attention_command(const AttentionCommand& options) {
   }
   const std::string path =
       options.output.empty() ? report_file(options.run, "attention.html") : options.output;
-  if (names_drawing(path)) {
-    write_view(path, figure(maps, options));
-  } else {
-    PageHead head{fmt::format("Attention of {}", trained.config.name), {{"input", options.input}}};
-    if (!output.empty()) head.lines.emplace_back("output", output);
-    if (!read.empty()) head.lines.emplace_back("tokens", read);
-    head.lines.emplace_back("weights", trained.weights.text());
-    write_view(path, attention_page(maps, head));
-  }
+  write_view(path,
+             drawing
+                 ? svg_file(attention_figure(found.maps, options.head.has_value(), options), width)
+                 : attention_page(found.maps, found.head));
   return 0;
 }
 
 }  // namespace
+
+LineAttention attention_of(const TrainedModel& trained, Team& team,
+                           const AttentionRequest& request) {
+  const Architecture architecture = trained.task->info().architecture;
+  const bool has_target = has_encoder(architecture) && has_decoder(architecture);
+  if (!request.target.empty() && !has_target)
+    throw Error(
+        Exit::usage,
+        "--target is for models with an encoder and a decoder; this one reads --input alone");
+  const std::vector<std::string> layers =
+      chosen_layers(*trained.model, trained.config, request.layer, request.head);
+  const LoadedModel model = trained.with(team);
+  LineAttention found;
+  found.output = request.target;
+  if (found.output.empty() && architecture != Architecture::decoder)
+    found.output =
+        trained.task->make_generator(model, trained.config.seed)->lines({request.input}, 0).front();
+  found.maps = attention_maps(model, trained.config,
+                              trained.task->batch_of_line(trained.tokenizers, request.input,
+                                                          has_target ? found.output : ""));
+  const std::string read = tokens_read(trained, request.input);
+  if (!read.empty())
+    print_message(fmt::format("heed: the model reads {} tokens (model.context)", read));
+  select(found.maps, layers, request.head);
+  if (std::ranges::any_of(found.maps.layers, [&](const LayerWeights& layer) {
+        return found.maps.queries(layer).empty();
+      }))
+    throw Error(Exit::usage, "--input: a line without tokens has no attention weights");
+  found.head = {fmt::format("Attention of {}", trained.config.name), {{"input", request.input}}};
+  if (!found.output.empty()) found.head.lines.emplace_back("output", found.output);
+  if (!read.empty()) found.head.lines.emplace_back("tokens", read);
+  found.head.lines.emplace_back("weights", trained.weights.text());
+  return found;
+}
+
+Drawing attention_figure(const AttentionMaps& maps, bool one_head, const FigureRequest& request) {
+  std::vector<std::string> names;
+  for (const LayerWeights& layer : maps.layers) names.push_back(layer.name);
+  check_figure(request, one_head, names);
+  const LayerWeights& layer = maps.layers.front();
+  const auto rows = std::ssize(maps.queries(layer));
+  if (request.query.value_or(0) >= rows)
+    throw Error(Exit::usage, "--query {}: expected a number less than {}, the number of rows",
+                *request.query, rows);
+  const bool self = std::ranges::any_of(maps.layers, &LayerWeights::self);
+  if (!self && (request.view == "graph" || request.view == "rollout"))
+    throw Error(Exit::usage, "--view {} draws self-attention, but {} is cross-attention",
+                request.view, layer.name);
+  return attention_drawing(
+      maps, {request.view, request.query, request.threshold.value_or(FigureOptions().threshold)});
+}
 
 void add_attention(CommandLine& line) {
   const auto [command, options] = add_command<AttentionCommand>(

@@ -13,6 +13,7 @@
 #include "train/tasks/model.h"
 #include "train/terminal/progress.h"
 #include "train/terminal/run_log.h"
+#include "train/views/commands/gradcheck.h"
 #include "train/views/report/gradcheck_table.h"
 
 #ifndef HEED_DOUBLE
@@ -93,7 +94,8 @@ void add_single_sequence(GradcheckTable& table, const std::function<Tensor()>& l
 /// Checks `entries` entries of every parameter (all entries of small parameters) and, for
 /// parameters whose entries are not all checked, random directions; then a batch of one sequence.
 GradcheckTable checked(const std::function<Tensor()>& loss, const std::function<Tensor()>& single,
-                       const Parameters& parameters, std::int64_t entries) {
+                       const Parameters& parameters, std::int64_t entries,
+                       const std::function<void()>& on_parameter) {
   Parameters large;
   for (const NamedTensor& p : parameters)
     if (p.tensor.size() > entries) large.push_back(p);
@@ -105,6 +107,7 @@ GradcheckTable checked(const std::function<Tensor()>& loss, const std::function<
   options.on_parameter = [&](const ParameterCheck&) {
     ++state.step;
     bar.update(state);
+    on_parameter();
   };
   GradcheckTable table;
   table.add(gradcheck_parameters(loss, parameters, options));
@@ -116,7 +119,19 @@ GradcheckTable checked(const std::function<Tensor()>& loss, const std::function<
 }
 
 int gradcheck_command(const GradcheckCommand& options) {
-  const Config config = read_config(options.config, options.overrides);
+  const GradcheckReport report =
+      gradcheck_of(read_config(options.config, options.overrides), options.entries, [] {});
+  print_text(options.json
+                 ? report.record.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) +
+                       "\n"
+                 : report.text);
+  return report.passed ? 0 : static_cast<int>(Exit::failed);
+}
+
+}  // namespace
+
+GradcheckReport gradcheck_of(const Config& config, std::int64_t entries,
+                             const std::function<void()>& on_parameter) {
   load_float64_plugins();
   check_mixers(config);
   const ExperimentData data = load_data(config);
@@ -136,20 +151,13 @@ int gradcheck_command(const GradcheckCommand& options) {
   const Parameters parameters = model->parameters();
   const GradcheckTable table =
       checked(loss, single, parameters,
-              options.entries > 0 ? options.entries : affordable_entries(loss, parameters.size()));
-  if (options.json) {
-    nlohmann::json record = table.json();
-    record["seconds"] = seconds_now() - begin;
-    record["sequences"] = batch.sequences();
-    record["target_tokens"] = batch.label_count();
-    print_text(record.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
-  } else {
-    print_text(table.text());
-  }
-  return table.passed() ? 0 : static_cast<int>(Exit::failed);
+              entries > 0 ? entries : affordable_entries(loss, parameters.size()), on_parameter);
+  GradcheckReport report{table.passed(), table.text(), table.json()};
+  report.record["seconds"] = seconds_now() - begin;
+  report.record["sequences"] = batch.sequences();
+  report.record["target_tokens"] = batch.label_count();
+  return report;
 }
-
-}  // namespace
 
 void add_gradcheck(CommandLine& line) {
   const auto [command, options] = add_command<GradcheckCommand>(

@@ -17,6 +17,7 @@
 #include "train/run/run_record.h"
 #include "train/terminal/run_log.h"
 #include "train/views/commands/bench.h"
+#include "train/views/commands/report.h"
 #include "train/views/commands/view_file.h"
 #include "train/views/draw/heat_map.h"
 #include "train/views/report/attention/page.h"
@@ -221,13 +222,21 @@ std::vector<History> read_all(const ReportCommand& options) {
   return histories;
 }
 
+std::string page_of(const ReportCommand& options, const std::vector<History>& histories,
+                    bool running) {
+  return report_page(histories, extras_of(options, histories.front(), running));
+}
+
+bool any_is_running(const std::vector<std::string>& runs) {
+  return std::ranges::any_of(runs, [](const std::string& run) { return RunLock::is_held(run); });
+}
+
 /// `folder` is the one in whose reports/ the page is written by default.
 void write_page(const ReportCommand& options, const std::string& folder, bool running) {
   const std::vector<History> histories = read_all(options);
   write_view(options.output.empty() ? report_file(folder, "report.html") : options.output,
-             names_drawing(options.output)
-                 ? svg_file(arranged(report_curves(histories), 2))
-                 : report_page(histories, extras_of(options, histories.front(), running)));
+             names_drawing(options.output) ? svg_file(arranged(report_curves(histories), 2))
+                                           : page_of(options, histories, running));
 }
 
 int report_command(const ReportCommand& named) {
@@ -242,21 +251,24 @@ int report_command(const ReportCommand& named) {
     write_output(options.output, [&](const Sink& sink) { sink(text); });
     return 0;
   }
-  const auto any_is_running = [&] {
-    return std::ranges::any_of(options.runs,
-                               [](const std::string& run) { return RunLock::is_held(run); });
-  };
-  bool running = any_is_running();
+  bool running = any_is_running(options.runs);
   write_page(options, named.runs.front(), running);
   while (options.follow && running) {
     std::this_thread::sleep_for(std::chrono::seconds(options.every));
-    running = any_is_running();  // checked before reading, so the last page is final
+    running = any_is_running(options.runs);  // checked before reading, so the last page is final
     write_page(options, named.runs.front(), running);
   }
   return 0;
 }
 
 }  // namespace
+
+std::string report_of(const std::vector<std::string>& runs, bool profile) {
+  ReportCommand options;
+  options.runs = run_folders(runs);
+  options.profile = profile;
+  return page_of(options, read_all(options), any_is_running(options.runs));
+}
 
 void add_report(CommandLine& line) {
   const auto [command, options] = add_command<ReportCommand>(

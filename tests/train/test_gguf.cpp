@@ -1,0 +1,243 @@
+#include <bit>
+#include <boost/test/unit_test.hpp>
+#include <cmath>
+#include <map>
+#include <random>
+
+#include "nn/models/model.h"
+#include "nn/options.h"
+#include "tests/train/exchange_support.h"
+#include "tests/train/support.h"
+#include "train/exchange/gguf/gguf.h"
+
+using namespace heed;
+using namespace heed::test;
+
+namespace {
+
+/// The value of a number in binary16, from its definition.
+double from_float16(std::uint16_t h) {
+  const int exponent = h >> 10 & 0x1F, fraction = h & 0x3FF;
+  const double size =
+      exponent == 0 ? std::ldexp(fraction, -24) : std::ldexp(1024 + fraction, exponent - 25);
+  return (h & 0x8000) != 0 ? -size : size;
+}
+
+/// A file with each type of value and of tensor.
+std::string small_gguf() {
+  const GgufMetadata metadata{{"number", 7U},
+                              {"real", 0.5F},
+                              {"flag", true},
+                              {"text", "four"},
+                              {"texts", std::vector<std::string>{"a", ""}},
+                              {"reals", std::vector<float>{1, 2}},
+                              {"numbers", std::vector<std::int32_t>{-1}},
+                              {"bytes", std::vector<std::uint8_t>{9, 8, 7}},
+                              {"nothing", std::vector<std::string>()}};
+  const std::vector<float> values(64, 0.25F);
+  std::vector<GgufTensor> tensors{{"plain", GgufType::f32, {2, 3}, {}},
+                                  {"half", GgufType::f16, {5}, {}},
+                                  {"blocks", GgufType::q8_0, {2, 32}, {}}};
+  std::string file = gguf_header(metadata, tensors);
+  for (const auto& [size, type] :
+       {std::pair(6, GgufType::f32), std::pair(5, GgufType::f16), std::pair(64, GgufType::q8_0)}) {
+    file += gguf_encode(std::span(values).first(static_cast<std::size_t>(size)), type);
+    file.resize((file.size() + 31) / 32 * 32, '\0');
+  }
+  return file;
+}
+
+GgufModel model_of(const std::string& more, const Tokenizer& tokenizer) {
+  return gguf_model(language_model(more), tokenizer);
+}
+
+constexpr const char* llama_keys =
+    ", positions: rotary, norm_kind: rms, activation: swiglu, attention: {kv_heads: 1}";
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(gguf)
+
+BOOST_AUTO_TEST_CASE(binary16_is_the_nearest_number) {
+  for (std::uint32_t h = 0; h < 0x7C00; ++h) {
+    const double value = from_float16(static_cast<std::uint16_t>(h)),
+                 next = from_float16(static_cast<std::uint16_t>(h + 1));
+    const auto f = [](double v) { return to_float16(static_cast<float>(v)); };
+    if (f(value) != h || f(-value) != (h | 0x8000U)) BOOST_ERROR("value of " << h);
+    if (h == 0x7BFF) break;  // the next one is infinite
+    const std::uint32_t even = h % 2 == 0 ? h : h + 1;
+    if (f((value + next) / 2) != even) BOOST_ERROR("the middle after " << h);
+    if (f(value * 0.501 + next * 0.499) != h || f(value * 0.499 + next * 0.501) != h + 1)
+      BOOST_ERROR("beside the middle after " << h);
+  }
+  BOOST_TEST(to_float16(65519.0F) == 0x7BFF);
+  BOOST_TEST(to_float16(65520.0F) == 0x7C00);
+  BOOST_TEST(to_float16(-INFINITY) == 0xFC00);
+  BOOST_TEST((to_float16(NAN) & 0x7FFF) > 0x7C00);
+}
+
+BOOST_AUTO_TEST_CASE(blocks_of_q8_0_are_a_factor_and_32_bytes) {
+  std::vector<float> values(64, 0);
+  for (int i = 0; i < 32; ++i) values[static_cast<std::size_t>(i)] = static_cast<float>(i - 16) / 8;
+  const std::string bytes = gguf_encode(values, GgufType::q8_0);
+  BOOST_TEST(bytes.size() == 2 * 34);
+  const auto at = [&](std::size_t i) { return static_cast<std::uint8_t>(bytes[i]); };
+  const double factor = from_float16(static_cast<std::uint16_t>(at(0) | at(1) << 8));
+  BOOST_TEST(std::abs(factor - 2.0 / 127) < 2.0 / 127 / 2048);
+  for (std::size_t i = 0; i < 32; ++i) {
+    const auto number = static_cast<std::int8_t>(bytes[2 + i]);
+    BOOST_TEST(std::abs(number * 2.0 / 127 - values[i]) <= 1.0 / 127 + 1e-6, "element " << i);
+  }
+  BOOST_TEST(static_cast<int>(static_cast<std::int8_t>(bytes[2])) == -127);
+  BOOST_TEST(bytes.substr(34) == std::string(34, '\0'));
+}
+
+// The bytes follow the description of the format, docs/gguf.md of ggml.
+BOOST_AUTO_TEST_CASE(file_has_the_bytes_of_the_specification) {
+  const auto u32 = [](std::uint32_t n) { return std::string(reinterpret_cast<char*>(&n), 4); };
+  const auto u64 = [](std::uint64_t n) { return std::string(reinterpret_cast<char*>(&n), 8); };
+  const std::vector<GgufTensor> tensors{{"w", GgufType::f32, {2, 3}, {}}};
+  std::string expected = "GGUF" + u32(3) + u64(1) + u64(2);
+  expected += u64(1) + "k" + u32(4) + u32(5);
+  expected += u64(1) + "l" + u32(9) + u32(8) + u64(2) + u64(1) + "x" + u64(0);
+  expected += u64(1) + "w" + u32(2) + u64(3) + u64(2) + u32(0) + u64(0);
+  expected.resize(128, '\0');  // 124 bytes, to a multiple of 32
+  BOOST_TEST(gguf_header({{"k", 5U}, {"l", std::vector<std::string>{"x", ""}}}, tensors) ==
+             expected);
+}
+
+BOOST_AUTO_TEST_CASE(values_and_tensors_survive_the_file) {
+  const GgufFile file = GgufFile::parse(small_gguf(), "small");
+  BOOST_TEST(file.metadata.size() == 9);
+  BOOST_TEST(std::get<std::uint32_t>(*file.find("number")) == 7);
+  BOOST_TEST(std::get<float>(*file.find("real")) == 0.5F);
+  BOOST_TEST(std::get<bool>(*file.find("flag")));
+  BOOST_TEST(std::get<std::string>(*file.find("text")) == "four");
+  BOOST_TEST(std::get<std::vector<std::string>>(*file.find("texts")).at(0) == "a");
+  BOOST_TEST(std::get<std::vector<std::int32_t>>(*file.find("numbers")).at(0) == -1);
+  BOOST_TEST(std::get<std::vector<std::uint8_t>>(*file.find("bytes")).at(2) == 7);
+  BOOST_TEST(file.find("other") == nullptr);
+  BOOST_TEST(file.tensors.at(0).shape == (std::vector<std::int64_t>{2, 3}),
+             boost::test_tools::per_element());
+  BOOST_TEST(file.tensors.at(1).bytes.size() == 10);
+  BOOST_TEST(file.tensors.at(2).bytes.substr(2, 2) == "\x7F\x7F");
+}
+
+BOOST_AUTO_TEST_CASE(malformed_files_are_refused) {
+  const std::string good = small_gguf();
+  every_prefix_is_refused(good, [](const std::string& bytes) { GgufFile::parse(bytes, "f"); });
+  damaged_files_do_no_harm(good, [](const std::string& bytes) { GgufFile::parse(bytes, "f"); });
+  HEED_CHECK_ERROR(Exit::bad_input, "f: 1 bytes follow the last tensor",
+                   GgufFile::parse(good + '\0', "f"));
+  HEED_CHECK_ERROR(Exit::bad_input, "f: does not begin with GGUF",
+                   GgufFile::parse("ggml" + good.substr(4), "f"));
+  std::string moved = good;
+  moved[good.find("half") + 4 + 4 + 8 + 4] = 64;  // after the name: rank, extent, type
+  HEED_CHECK_ERROR(Exit::bad_input, "f: half begins at byte 64 of the elements instead of 32",
+                   GgufFile::parse(moved, "f"));
+  const auto header = [](const GgufMetadata& metadata, const std::vector<GgufTensor>& tensors) {
+    return gguf_header(metadata, tensors) + std::string(4096, '\0');
+  };
+  HEED_CHECK_ERROR(Exit::bad_input, "f: a occurs twice",
+                   GgufFile::parse(header({{"a", 1U}, {"a", 2U}}, {}), "f"));
+  HEED_CHECK_ERROR(
+      Exit::bad_input, "w has an extent of 1000000000000",
+      GgufFile::parse(header({}, {{"w", GgufType::f32, {1'000'000'000'000}, {}}}), "f"));
+  constexpr std::int64_t large = 2'000'000'000;
+  HEED_CHECK_ERROR(
+      Exit::bad_input, "w has a type, or a size of rows, that heed does not read",
+      GgufFile::parse(header({}, {{"w", GgufType::f32, {large, large, large}, {}}}), "f"));
+  HEED_CHECK_ERROR(Exit::bad_input, "w has 8000000000 bytes, but only",
+                   GgufFile::parse(header({}, {{"w", GgufType::f32, {large}, {}}}), "f"));
+}
+
+BOOST_AUTO_TEST_CASE(rows_of_llama_are_in_the_order_of_adjacent_pairs) {
+  const auto tokenizer = tokenizer_of(TokenizerKind::characters, {"low lower"});
+  const GgufModel llama = model_of(llama_keys, *tokenizer);
+  BOOST_TEST(llama.architecture == "llama");
+  const Config config = language_model(llama_keys);
+  const auto model = make_language_model(*config.model, tokenizer->size(), 1);
+  const ForeignTensors tensors(llama.parts, model->state());
+  const auto found = by_name(tensors);
+  BOOST_TEST(found.size() == 3 + 2 * 16);
+  const Parameters state = model->state();
+  const Array& own =
+      std::ranges::find(state, "decoder.layers.1.self_attn.in_proj_weight", &NamedTensor::name)
+          ->tensor.value();
+  // Two heads of four rows: 0 and 2, then 1 and 3, are pairs.
+  const auto row = [&](const std::string& name, std::int64_t r) {
+    return found.at("blk.1." + name + ".weight").values<float>()[static_cast<std::size_t>(r * 8)];
+  };
+  constexpr std::int64_t order[] = {0, 2, 1, 3, 4, 6, 5, 7};
+  for (std::int64_t r = 0; r < 8; ++r) BOOST_TEST(row("attn_q", r) == own.row(order[r])[0]);
+  for (std::int64_t r = 0; r < 4; ++r) BOOST_TEST(row("attn_k", r) == own.row(8 + order[r])[0]);
+  for (std::int64_t r = 0; r < 4; ++r) BOOST_TEST(row("attn_v", r) == own.row(12 + r)[0]);
+
+  // An architecture with halves, of a model with adjacent pairs: the inverse.
+  const std::string adjacent = ", positions: rotary, rotary_pairs: adjacent, activation: gelu_tanh";
+  const GgufModel starcoder2 = model_of(adjacent, *tokenizer);
+  BOOST_TEST(starcoder2.architecture == "starcoder2");
+  const auto second = make_language_model(*language_model(adjacent).model, tokenizer->size(), 1);
+  const Parameters other = second->state();
+  const ForeignTensors halves(starcoder2.parts, other);
+  const Array& in =
+      std::ranges::find(other, "decoder.layers.0.self_attn.in_proj_weight", &NamedTensor::name)
+          ->tensor.value();
+  const auto q = by_name(halves).at("blk.0.attn_q.weight").values<float>();
+  constexpr std::int64_t inverse[] = {0, 2, 1, 3, 4, 6, 5, 7};  // of size 4: its own inverse
+  for (std::size_t r = 0; r < 8; ++r) BOOST_TEST(q[r * 8] == in.row(inverse[r])[0]);
+}
+
+BOOST_AUTO_TEST_CASE(values_describe_model_and_vocabulary) {
+  const auto characters = tokenizer_of(TokenizerKind::characters, {"b a"});
+  const GgufModel llama = model_of(llama_keys, *characters);
+  std::map<std::string, GgufValue> values(llama.metadata.begin(), llama.metadata.end());
+  BOOST_TEST(std::get<std::string>(values["general.architecture"]) == "llama");
+  BOOST_TEST(std::get<std::uint32_t>(values["llama.attention.head_count_kv"]) == 1);
+  BOOST_TEST(std::get<std::uint32_t>(values["llama.rope.dimension_count"]) == 4);
+  BOOST_TEST(std::get<std::uint32_t>(values["llama.context_length"]) == 7);
+  BOOST_TEST(std::get<std::string>(values["tokenizer.ggml.model"]) == "t5");
+  const auto& pieces = std::get<std::vector<std::string>>(values["tokenizer.ggml.tokens"]);
+  const auto& types = std::get<std::vector<std::int32_t>>(values["tokenizer.ggml.token_type"]);
+  BOOST_TEST(pieces.at(static_cast<std::size_t>(characters->encode(" ").front())) == "\u2581");
+  BOOST_TEST(pieces.at(static_cast<std::size_t>(characters->encode("b").front())) == "b");
+  BOOST_TEST(types == (std::vector<std::int32_t>{2, 3, 3, 1, 1, 1}),
+             boost::test_tools::per_element());
+
+  const auto bytes = tokenizer_of(TokenizerKind::bytes, {"b a"});
+  const GgufModel mpt = model_of(", positions: alibi, activation: gelu_tanh", *bytes);
+  BOOST_TEST(mpt.architecture == "mpt");
+  values = {mpt.metadata.begin(), mpt.metadata.end()};
+  BOOST_TEST(std::get<float>(values["mpt.attention.max_alibi_bias"]) == 8);
+  BOOST_TEST(std::get<std::string>(values["tokenizer.ggml.model"]) == "gpt2");
+  BOOST_TEST(std::get<std::vector<std::string>>(values["tokenizer.ggml.tokens"]).at(3 + 32) ==
+             "\u0120");
+}
+
+BOOST_AUTO_TEST_CASE(types_of_tensors_follow_the_precision) {
+  const auto type = [](const char* name, std::vector<std::int64_t> shape, const char* precision) {
+    return gguf_type({name, DType::f32, std::move(shape), {}}, precision);
+  };
+  BOOST_CHECK(type("a", {4, 64}, "float32") == GgufType::f32);
+  BOOST_CHECK(type("a", {4, 64}, "float16") == GgufType::f16);
+  BOOST_CHECK(type("a", {4, 64}, "int8") == GgufType::q8_0);
+  BOOST_CHECK(type("a", {64, 40}, "int8") == GgufType::f16);
+  BOOST_CHECK(type("a", {64}, "int8") == GgufType::f32);
+  BOOST_CHECK(type("position_embd.weight", {4, 64}, "int8") == GgufType::f32);
+}
+
+BOOST_AUTO_TEST_CASE(what_llama_cpp_lacks_is_refused_by_key) {
+  const auto tokenizer = tokenizer_of(TokenizerKind::characters, {"ab"});
+  HEED_CHECK_ERROR(Exit::usage, "gpt2: model.activation is gelu (it has gelu_tanh)",
+                   model_of(", positions: learned, activation: gelu", *tokenizer));
+  HEED_CHECK_ERROR(Exit::usage, "export to huggingface or onnx",
+                   model_of(", positions: learned, activation: gelu_tanh, norm: post", *tokenizer));
+  HEED_CHECK_ERROR(
+      Exit::usage, "gguf: task classify is no language model",
+      gguf_model(parse_config("task: classify\ndata: {train: {source: a, target: b}}\n", "c.yaml"),
+                 *tokenizer));
+  HEED_CHECK_ERROR(Exit::usage, "the vocabulary contains the space and U+2581",
+                   model_of(llama_keys, *tokenizer_of(TokenizerKind::characters, {"a \u2581"})));
+}
+
+BOOST_AUTO_TEST_SUITE_END()
