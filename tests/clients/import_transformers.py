@@ -72,9 +72,6 @@ def cases(lines):
     llama_config = transformers.LlamaConfig(**small, attention_bias=True, mlp_bias=True, num_key_value_heads=2,
                                             bos_token_id=0, eos_token_id=1, rope_theta=50000.0)
     plain = transformers.LlamaConfig(**small | {"tie_word_embeddings": False}, bos_token_id=0, eos_token_id=1)
-    t5 = transformers.T5Config(vocab_size=size, d_model=32, d_kv=8, d_ff=48, num_layers=2, num_decoder_layers=3, num_heads=4,
-                               feed_forward_proj="gated-gelu", tie_word_embeddings=False, pad_token_id=0, eos_token_id=1,
-                               decoder_start_token_id=2)
     return {
         "gpt2": (gpt, transformers.GPT2LMHeadModel, gpt2, {}, torch.float32),
         "gpt2-shards-bfloat16": (gpt, transformers.GPT2LMHeadModel, gpt2, {"max_shard_size": "40KB"}, torch.bfloat16),
@@ -86,7 +83,6 @@ def cases(lines):
             **small, num_key_value_heads=2, bos_token_id=0, eos_token_id=0), {}, torch.float32),
         "marian": (pairs, transformers.MarianMTModel, transformers.MarianConfig(**bart, scale_embedding=True,
                                                                                 activation_function="swish"), {}, torch.float32),
-        "t5": (pairs, transformers.T5ForConditionalGeneration, t5, {}, torch.float32),
         "blenderbot": (pairs, transformers.BlenderbotForConditionalGeneration, transformers.BlenderbotConfig(**bart), {},
                        torch.float32)}
 

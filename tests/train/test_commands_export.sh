@@ -109,5 +109,39 @@ status 0 train pairs.yaml
 status 0 export runs/pairs --to ctranslate2 --check
 equal 'files of two vocabularies' "$(ls runs/pairs-ctranslate2 | tr '\n' ' ')" \
   'config.json model.bin source_vocabulary.json target_tokenizer.json target_vocabulary.json tokenizer.json '
+# ---- import: a folder becomes a run with the same function -------------------------------------
+status 0 import first --run back
+equal 'what import prints' "$(cut -d, -f1 out)" 'GPT2LMHeadModel: task lm'
+status 0 score runs/lm --target text --weights last
+cp out score
+status 0 score back --target text
+checks=$((checks + 1)); diff out score || fail 'scores of the imported run differ'
+status 0 export back --to huggingface --output again
+for file in config.json model.safetensors tokenizer.json; do
+  checks=$((checks + 1)); cmp first/$file again/$file || fail "$file of the second export differs"
+done
+status 0 generate back --prompt ab --max-length 4
+status 0 quantize back
+status 2 resume back data.train.text=text
+says 'it is an imported copy of first'
+status 2 import first --run back
+says 'back already holds a run'
+status 0 import first --run back --overwrite --json
+holds out '"class":"GPT2LMHeadModel"' '"kind":"imported"' '"run":"back"'
+sed -i 's/"n_layer": 1/"n_layer": 2/' again/config.json
+status 3 import again --run never
+says 'again: the tensor transformer.h.1.ln_1.weight is missing'
+rm again/config.json && ln -s ../first/config.json again/config.json
+status 3 import again --run never
+says 'again/config.json: a link, which heed does not follow'
+status 3 import nowhere --run never
+says 'nowhere/config.json: no such file'
+absent never
+status 2 show again
+sed 's/context: 8}/context: 8, scale_embeddings: false, tie_embeddings: false, output_bias: false, init_from: first}/' lm.yaml >tuned.yaml
+status 0 train tuned.yaml --run tuned --json
+says 'model.init_from: first is imported into tuned-init' 'transferred: embedding.weight'
+holds out '^\{.*\}$'
+status 2 train tuned.yaml --run tuned2 model.init_from=tuned data.train.text=[] data.valid_fraction=0
 
 report

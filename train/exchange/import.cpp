@@ -58,6 +58,8 @@ ImportJson own_config(const ImportClass& about, ImportJson& foreign, const std::
     const auto positions = limit.get<std::int64_t>();
     own["data"]["max_length"] =
         std::min<std::int64_t>(128, own["task"] == "mlm" ? (positions - 3) / 2 : positions - 1);
+    if (own["task"] == "seq2seq")
+      own["decode"]["max_length"] = std::min<std::int64_t>(128, positions);
   }
   return own;
 }

@@ -267,7 +267,6 @@ ImportClass bart_class(const char* architecture, const char* norm) {
                        {"decoder_start_token_id", marian ? 58100 : 1},
                        {"eos_token_id", marian ? 0 : 2},
                        {"is_encoder_decoder", true},
-                       {"share_encoder_decoder_embeddings", true},
                        {"tie_word_embeddings", true},
                        {"vocab_size", marian ? 58101 : 8008}},
           .fixed = {{"add_cross_attention", {false, true}},
@@ -289,11 +288,13 @@ ImportClass bart_class(const char* architecture, const char* norm) {
               [](ImportJson& foreign, ImportJson& own, const std::string& where) {
                 own["model"]["activation"] = own_activation(foreign["activation_function"], where);
                 rename_activation(foreign["activation_function"]);
-                if (foreign.value("decoder_vocab_size", ImportJson()).is_null())
+                if (own["model"]["norm"] == "post" &&
+                    foreign.value("decoder_vocab_size", ImportJson()).is_null())
                   foreign["decoder_vocab_size"] = foreign["vocab_size"];
               },
           .is_zero = [](const ImportJson&,
-                        const std::string& tensor) { return tensor == "final_logits_bias"; }};
+                        const std::string& tensor) { return tensor == "final_logits_bias"; },
+          .sinusoids = marian};
 }
 
 /// T5 v1.1, whose output matrix is not that of the embeddings.
@@ -348,6 +349,9 @@ ImportClass t5_class() {
             if (!own["model"].contains("activation"))
               throw Error(Exit::bad_input, "{}: heed does not have the feed_forward_proj {}", where,
                           shown(feed_forward.dump(), 60));
+            // Files of transformers 5 say with this key that the output matrix is separate.
+            if (foreign.value("scale_decoder_outputs", ImportJson()) == false)
+              foreign["tie_word_embeddings"] = false;
             if (feed_forward == "gated-gelu_new") foreign["feed_forward_proj"] = "gated-gelu";
             ImportJson& layers = foreign["num_decoder_layers"];
             if (layers.is_null()) layers = foreign["num_layers"];

@@ -44,6 +44,8 @@ struct ImportClass {
   void (*adapt)(nlohmann::json& foreign, nlohmann::json& own, const std::string& where);
   /// Whether a tensor that the file lacks is zero.
   bool (*is_zero)(const nlohmann::json& foreign, const std::string& tensor);
+  /// A table of positions that the file lacks contains sinusoids, as Marian computes them.
+  bool sinusoids = false;
 };
 
 /// The class that config.json names. Throws Error(bad_input) if heed has none.

@@ -312,10 +312,10 @@ ReadTokenizer read_imported(const std::string& text, const ImportJson& json, Imp
     if ((name == "[MASK]" || name == "<mask>") && id.is_number_unsigned() && id < most_pieces)
       ids.mask = id.get<std::int32_t>();
   }
-  const ImportJson unknown = value_at(json, "/model/unk_token");
-  if (unknown.is_string()) {
-    const ImportJson id =
-        value_at(json, "/model/vocab").value(unknown.get<std::string>(), ImportJson());
+  const ImportJson unknown = value_at(json, "/model/unk_token"),
+                   vocabulary = value_at(json, "/model/vocab");
+  if (unknown.is_string() && vocabulary.is_object()) {
+    const ImportJson id = vocabulary.value(unknown.get<std::string>(), ImportJson());
     if (id.is_number_unsigned() && id < most_pieces) ids.special.unk = id.get<std::int32_t>();
   }
   return {make_imported(text, ids, where)};

@@ -2,6 +2,7 @@
 #include <fnmatch.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <set>
 
@@ -18,6 +19,21 @@ namespace fs = std::filesystem;
 
 constexpr const char* one_file = "model.safetensors";
 constexpr const char* index_file = "model.safetensors.index.json";
+
+/// Marian's table of positions (Vaswani et al. 2017, but sines before cosines): [rows, d].
+std::vector<float> sinusoids_in_halves(std::int64_t rows, std::int64_t d) {
+  std::vector<float> table;
+  const std::int64_t sines = (d + 1) / 2;
+  for (std::int64_t p = 0; p < rows; ++p) {
+    for (std::int64_t c = 0; c < d; ++c) {
+      const std::int64_t i = c < sines ? c : c - sines;
+      const double angle = static_cast<double>(p) /
+                           std::pow(10000.0, 2.0 * static_cast<double>(i) / static_cast<double>(d));
+      table.push_back(static_cast<float>(c < sines ? std::sin(angle) : std::cos(angle)));
+    }
+  }
+  return table;
+}
 
 /// Copies tensors into a model, and notes what is left.
 class WeightImport {
@@ -51,6 +67,15 @@ class WeightImport {
     for (const MappedTensor& part : parts_) {
       if (seen_.contains(part.foreign) || (!part.own.empty() && part.factor != 1)) continue;
       if (part.constant.has_value()) continue;  // the class computes it
+      if (about_.sinusoids && part.foreign.ends_with(".embed_positions.weight")) {
+        const Shape& shape =
+            std::ranges::find(state_, part.own, &NamedTensor::name)->tensor.shape();
+        const std::vector<float> table = sinusoids_in_halves(shape[0], shape[1]);
+        set_part(part, state_,
+                 {part.foreign, DType::f32, {shape[0], shape[1]}, std::as_bytes(std::span(table))},
+                 where);
+        continue;
+      }
       if (!about_.is_zero(foreign_, part.foreign))
         throw Error(Exit::bad_input, "{}: the tensor {} is missing", where, part.foreign);
       zero_part(part, state_);

@@ -53,16 +53,17 @@ std::string model_card(const RunFolder& run, const Config& config, const std::st
                        const std::string& weights, bool chosen_by_run) {
   return fmt::format(
       "---\nlibrary_name: transformers\nlicense: other\n---\n{}\n\n# {}\n\n"
-      "A {} for the task {}, trained from scratch with heed {}. Weights: {}.\n\n"
+      "A {} for the task {}, trained {} with heed {}. Weights: {}.\n\n"
       "## Results\n\n{}\n"
       "## Origin\n\n{}\n"
       "## Licence and terms of the data\n\n"
       "To be filled in: the licence of these weights, and the terms of the data from which they were "
       "learned.\n\n"
       "## Config\n\n```yaml\n{}```\n",
-      mark, config.name, architecture, name_of(config.task), version, weights,
-      chosen_by_run ? results_table(run) : "These weights were not evaluated.\n", origin(run),
-      write_effective_yaml(config));
+      mark, config.name, architecture, name_of(config.task),
+      config.train.init_from.empty() ? "from scratch" : "from the weights of another model",
+      version, weights, chosen_by_run ? results_table(run) : "These weights were not evaluated.\n",
+      origin(run), write_effective_yaml(config));
 }
 
 bool is_model_card(const std::string& text) { return text.find(mark) != std::string::npos; }

@@ -45,11 +45,11 @@ void refuse_itself(const RunFolder& run, const std::string& other, const char* k
 void refuse_copy(const RunFolder& run, const nlohmann::json& state) {
   const std::string made = state.value("kind", "");
   if (made != "pruned" && made != "quantised" && made != "imported") return;
-  throw Error(
-      Exit::usage,
-      fmt::format("{} has no optimizer state: it is a {} copy of {}. To train it further: "
-                  "heed train CONFIG model.init_from={}",
-                  run.path.string(), made, state.value("from", "another run"), run.path.string()));
+  throw Error(Exit::usage,
+              fmt::format("{} has no optimizer state: it is {} {} copy of {}. To train it further: "
+                          "heed train CONFIG model.init_from={}",
+                          run.path.string(), made == "imported" ? "an" : "a", made,
+                          state.value("from", "another run"), run.path.string()));
 }
 
 /// The first message of a resumed run, which has reached `limit` or, if null, continues.
