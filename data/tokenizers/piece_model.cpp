@@ -218,6 +218,9 @@ std::string write_piece_model(const PieceModel& model) {
   }
   put_number(trainer, 3, model.bpe ? 2 : 1);
   put_number(trainer, 24, model.whitespace_as_suffix ? 1 : 0);
+  const bool bytes = std::ranges::find(model.pieces, PieceModel::Type::byte,
+                                       &PieceModel::Piece::type) != model.pieces.end();
+  put_number(trainer, 35, bytes ? 1 : 0);  // byte_fallback
   const auto is_byte = [](const PieceModel::Piece& p) { return p.type == PieceModel::Type::byte; };
   put_number(trainer, 35, std::ranges::any_of(model.pieces, is_byte) ? 1 : 0);
   put_bytes(proto, 2, trainer);

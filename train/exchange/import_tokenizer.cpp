@@ -122,6 +122,11 @@ std::unique_ptr<Tokenizer> pieces_of(const ImportJson& json, const std::string& 
       if (piece.text.size() == 6 && piece.text.starts_with("<0x") && piece.text.ends_with('>'))
         piece.type = PieceModel::Type::byte;
   }
+  if (value_at(json, "/model/byte_fallback") == true) {
+    for (PieceModel::Piece& piece : model.pieces)
+      if (piece.text.size() == 6 && piece.text.starts_with("<0x") && piece.text.ends_with('>'))
+        piece.type = PieceModel::Type::byte;
+  }
   if (model.bpe) set_scores(model, value_at(json, "/model/merges"));
   model.remove_extra_whitespaces = false;
   for (const ImportJson& step : value_at(json, "/normalizer/normalizers")) {
