@@ -265,6 +265,7 @@ bool teach_anything(const std::vector<const std::string*>& lines, Arguments argu
                     const std::vector<std::string>& specials) {
   arguments["model_type"] = "bpe";
   arguments["vocab_size"] = std::to_string(100 + specials.size());
+  arguments["byte_fallback"] = "false";
   const std::string letter = "a";
   std::string proto;
   check(train(arguments, {&letter}, proto));

@@ -13,13 +13,15 @@ transformers.logging.disable_progress_bar()
 VERSIONS = f"transformers {transformers.__version__} torch {torch.__version__}"
 LIMIT = 2e-5
 TOKENIZERS = ("char", "byte", "word", "unigram", "bpe")
+BYTES = ("unigram+bytes", "bpe+bytes")
 ACTIVATIONS = ("relu", "gelu", "gelu_tanh", "silu", "tanh", "sigmoid")
 WORDS = ("--to", "huggingface")
 TABLES = ("learned", "sinusoidal", "none")
 PLAIN = {"activation": ACTIVATIONS, "scale_embeddings": ("true", "false"), "bias": ("true", "false"), "tokenizer": TOKENIZERS}
 BERT = {"norm": "post", "final_norm": "false", "embedding_norm": "true"}
 CASES = {
-    "GPT2LMHeadModel": ("lm", {}, {"positions": TABLES, "tie_embeddings": ("true", "false"), "output_bias": ("false",), **PLAIN}, WORDS),
+    "GPT2LMHeadModel": ("lm", {"output_bias": "false"},
+                        {"positions": TABLES, "tie_embeddings": ("true", "false"), **PLAIN, "tokenizer": (*TOKENIZERS, *BYTES)}, WORDS),
     "LlamaForCausalLM": ("lm", {"positions": "rotary", "norm_kind": "rms", "output_bias": "false"},
                          {"activation": ("swiglu", "geglu", "geglu_tanh"), "attention.kv_heads": ("0", "1", "2"),
                           "rotary_base": ("10000", "500000"), "scale_embeddings": ("true", "false"), "bias": ("true", "false"),

@@ -175,6 +175,23 @@ BOOST_AUTO_TEST_CASE(unseen_character_is_encoded_as_unk) {
   BOOST_CHECK_NO_THROW(example().encode("\xFF\xC3("));
 }
 
+BOOST_AUTO_TEST_CASE(unseen_character_is_encoded_as_its_bytes) {
+  for (const PieceAlgorithm algorithm : {PieceAlgorithm::unigram, PieceAlgorithm::bpe}) {
+    TokenizerOptions options;
+    options.algorithm = algorithm;
+    options.vocab_size = 300;
+    options.byte_fallback = true;
+    const auto tokenizer = train_tokenizer(options, std::vector<std::string>(20, "ab ba aab"), 1);
+    std::vector<std::string> pieces;
+    for (const std::int32_t id : tokenizer->encode("é")) pieces.push_back(tokenizer->piece(id));
+    const std::vector<std::string> bytes{"<0xC3>", "<0xA9>"};  // U+00E9 in UTF-8
+    BOOST_REQUIRE(pieces.size() >= 2);
+    pieces.erase(pieces.begin(), pieces.end() - 2);  // a space may precede the text
+    BOOST_TEST(pieces == bytes, boost::test_tools::per_element());
+    BOOST_TEST(tokenizer->decode(tokenizer->encode("ab 🙂 é ba")) == "ab 🙂 é ba");
+  }
+}
+
 BOOST_AUTO_TEST_CASE(learning_from_same_lines_yields_same_file) {
   const TempDir dir;
   for (const char* stem : {"a", "b"}) learn(sentences(400, 1), 64)->save(dir / stem);
