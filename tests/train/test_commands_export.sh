@@ -63,6 +63,14 @@ absent bigbird-onnx .bigbird-onnx.tmp
 status 2 export runs/lm --to word
 says 'huggingface'
 
+# A format that lacks the precision has its own beside one that has it.
+status 0 export runs/lm --to huggingface,onnx --int8 --output mixed --check
+equal 'graphs of both precisions' "$(ls mixed/onnx | tr '\n' ' ')" 'model.onnx model_quantized.onnx '
+holds mixed/config.json '"model_type": "gpt2"'
+checks=$((checks + 1)); [ -s mixed/model.safetensors ] || fail 'there are no weights for transformers'
+status 2 export runs/lm --to huggingface,onnx --precision float16
+says '--to huggingface,onnx: none of them has precision float16'
+
 # One file: its name, what --overwrite replaces, and what --check reads
 status 2 export runs/lm --to gguf
 says 'model.activation is relu (it has gelu_tanh)' 'export to huggingface or onnx'

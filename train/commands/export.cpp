@@ -24,20 +24,28 @@ struct ExportCommand {
   bool check = false, overwrite = false;
 };
 
+bool has_precision(const ExportFormat& format, const std::string& precision) {
+  return precision.empty() ||
+         std::ranges::find(format.precisions, precision) != format.precisions.end();
+}
+
 /// The formats of --to. Throws Error(usage) if one of several needs a file or a folder of its own, or
-/// if one of them lacks the precision.
+/// if all of them lack the precision.
 std::vector<ExportFormat> chosen_formats(const ExportCommand& options) {
   std::vector<ExportFormat> chosen;
   for (const std::string& name : options.formats) {
     const ExportFormat& format = *std::ranges::find(export_formats(), name, &ExportFormat::name);
-    if (!options.precision.empty() &&
-        std::ranges::find(format.precisions, options.precision) == format.precisions.end())
+    if (options.formats.size() == 1 && !has_precision(format, options.precision))
       throw Error(Exit::usage, "--to {} has no precision {}: choose {}", name, options.precision,
                   fmt::join(format.precisions, " or "));
     if (format.alone && options.formats.size() > 1)
       throw Error(Exit::usage, "--to {} cannot share a folder: write it alone", name);
     chosen.push_back(format);
   }
+  const auto has = [&](const auto& each) { return has_precision(each, options.precision); };
+  if (std::ranges::none_of(chosen, has))
+    throw Error(Exit::usage, "--to {}: none of them has precision {}",
+                fmt::join(options.formats, ","), options.precision);
   return chosen;
 }
 
@@ -87,7 +95,8 @@ void refuse_other_entries(const fs::path& folder, const fs::path& unfinished) {
 /// Writes the export to `unfinished` and, if asked, compares it with the model.
 void write_export(const ExportFormat& format, ExportedModel model, const std::string& precision,
                   const fs::path& unfinished, bool check) {
-  model.precision = precision.empty() ? format.precisions[0] : precision;
+  const bool chosen = !precision.empty() && has_precision(format, precision);
+  model.precision = chosen ? precision : format.precisions[0];
   format.write(model, unfinished);
   if (!check) return;
   const std::vector<std::string> wrong = format.check(model, unfinished);

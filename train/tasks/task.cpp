@@ -53,6 +53,12 @@ void require_specials(const Config& config, const Tokenizers& tokenizers) {
       throw Error(Exit::usage,
                   "task {}: the tokenizer has no pieces that begin and end its sequences",
                   name_of(config.task));
+    // Backbone finds the second text of a sequence behind the </s> of heed's own vocabularies.
+    const bool two_texts = config.task == TaskKind::classify || config.data.mask.next_sentence;
+    if (config.model->segments > 1 && two_texts && ids.eos != Tokenizer::eos)
+      throw Error(Exit::usage,
+                  "model.segments: {} segments require a tokenizer that heed made; set it to 1",
+                  config.model->segments);
     if (config.data.cutoff > 0 && ids != SpecialIds{})
       throw Error(Exit::usage,
                   "data.cutoff: requires a tokenizer that heed made; the special ids of this one "
