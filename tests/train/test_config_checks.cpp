@@ -276,7 +276,7 @@ BOOST_AUTO_TEST_CASE(inconsistent_values_are_refused) {
       {copy + "tokenizer: {kind: char, algorithm: bpe}\n",
        "exp.yaml:2:36: tokenizer.algorithm: only for kind: sentencepiece"},
       {copy + "tokenizer: {kind: byte, model: x}\n",
-       "exp.yaml:2:32: tokenizer.model: only for kind: sentencepiece, char or word"},
+       "exp.yaml:2:32: tokenizer.model: only for kind: sentencepiece, char, word or imported"},
       {lm + "tokenizer: {shared: false}\n", "exp.yaml:3:21: tokenizer.shared: " + for_pairs},
       {copy + "model: {context: 64}\n", "exp.yaml:2:18: model.context: " + for_windows},
       {copy + "model: {init_std: 0.1}\n", "exp.yaml:2:19: model.init_std: only for init: normal"},

@@ -247,7 +247,7 @@ BOOST_AUTO_TEST_CASE(unknown_choices_are_refused_with_a_hint) {
                                                 choices_of("data.synthetic.name") +
                                                 ", got \"date\" (did you mean dates?)"},
       {copy + "tokenizer: {kind: bpe}\n",
-       "exp.yaml:2:19: tokenizer.kind: expected one of sentencepiece, char, byte, word, got "
+       "exp.yaml:2:19: tokenizer.kind: expected one of sentencepiece, char, byte, word, imported, got "
        "\"bpe\" (did you mean algorithm: bpe?)"},
       {copy + "train: {early_stopping: {metric: BLEU}}\n",
        "exp.yaml:2:34: train.early_stopping.metric: expected one of " +

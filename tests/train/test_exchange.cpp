@@ -1,6 +1,7 @@
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 
+#include "nn/models/classifier.h"
 #include "nn/models/model.h"
 #include "nn/options.h"
 #include "tests/train/exchange_support.h"
@@ -117,6 +118,52 @@ BOOST_AUTO_TEST_CASE(tensors_have_the_shapes_of_the_class) {
   BOOST_TEST(by_name(transposed).at("transformer.wpe.weight").description() == "F32 [7, 8]");
 }
 
+/// A patch of heed is [y, x, channel], a kernel of a convolution [channel, y, x].
+BOOST_AUTO_TEST_CASE(pixels_with_channels_become_channels_of_pixels) {
+  const Parameters own{{"w", Tensor::variable(Array({{1, 2, 3, 4, 5, 6}, {7, 8, 9, 10, 11, 12}}))}};
+  const std::vector<MappedTensor> map{
+      {.foreign = "kernel", .own = "w", .channels = 2, .shape = {2, 2, 3}}};
+  const ForeignTensors foreign(map, own);
+  const std::span<const float> found = foreign.views()[0].values<float>();
+  const std::vector<float> expected{1, 3, 5, 2, 4, 6, 7, 9, 11, 8, 10, 12};
+  BOOST_TEST(std::vector<float>(found.begin(), found.end()) == expected,
+             boost::test_tools::per_element());
+}
+
+BOOST_AUTO_TEST_CASE(classes_of_images_have_the_shapes_of_their_layers) {
+  const std::string data =
+      "task: classify\n"
+      "data: {input: image, image: {height: 8, width: 8, channels: 3, patch: 2}, train: {source: a, target: b}}\n"
+      "model: {d_model: 8, heads: 2, d_ff: 12, activation: gelu, ";
+  const auto shapes = [](const Config& config) {
+    ModelOptions options = *config.model;
+    options.input_width = 12;
+    options.grid_height = options.grid_width = 4;
+    const auto model = make_classifier(options, Labelling::sequences, 0, 5, 1);
+    const HuggingFaceModel described = huggingface_model(config, {5, 5, false});
+    std::map<std::string, std::string> all;
+    const ForeignTensors tensors(described.parts, model->state());  // throws if one is left out
+    for (const TensorView& view : tensors.views()) all[view.name] = view.description();
+    return all;
+  };
+  auto vit = shapes(parse_config(
+      data + "layers: 1, pool: first, positions: learned, max_positions: 20, bias: false}\n", "v"));
+  BOOST_TEST(vit["vit.embeddings.patch_embeddings.projection.weight"] == "F32 [8, 3, 2, 2]");
+  BOOST_TEST(vit["vit.embeddings.position_embeddings"] == "F32 [1, 17, 8]");  // a class token first
+  BOOST_TEST(vit["vit.embeddings.cls_token"] == "F32 [1, 1, 8]");
+  BOOST_TEST(vit["vit.encoder.layer.0.attention.attention.key.bias"] == "F32 [8]");  // zeros
+  const Config windows =
+      parse_config(data + "kind: swin, pool: mean, swin: {window: 2, depths: [1, 1]}}\n", "s");
+  auto swin = shapes(windows);
+  BOOST_TEST(swin["swin.encoder.layers.0.downsample.reduction.weight"] == "F32 [16, 32]");
+  BOOST_TEST(swin["swin.encoder.layers.1.blocks.0.intermediate.dense.weight"] == "F32 [24, 16]");
+  BOOST_TEST(swin["classifier.weight"] == "F32 [5, 16]");
+  Config wide = windows;
+  wide.model->swin.window = 4;
+  HEED_CHECK_ERROR(Exit::usage, "model.swin.window is 4 (it needs a divisor of 2",
+                   huggingface_model(wide, {5, 5, false}));
+}
+
 BOOST_AUTO_TEST_CASE(a_model_without_a_class_is_refused_by_key) {
   HEED_CHECK_ERROR(
       Exit::usage,
@@ -129,7 +176,7 @@ BOOST_AUTO_TEST_CASE(a_model_without_a_class_is_refused_by_key) {
           ten_tokens));
   const Config labels =
       parse_config("task: classify\ndata: {train: {source: a, target: b}}\n", "c.yaml");
-  HEED_CHECK_ERROR(Exit::usage, "task classify: none of the classes",
+  HEED_CHECK_ERROR(Exit::usage, "ViTForImageClassification: data.input is text (it has image)",
                    huggingface_model(labels, ten_tokens));
 }
 

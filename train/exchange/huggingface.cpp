@@ -39,7 +39,7 @@ HuggingFaceModel huggingface_model(const Config& config, const VocabularySizes& 
     if (candidate.architecture != info_of(config.task).architecture) continue;
     const ModelSource source{config, *config.model, vocabulary, ids};
     std::vector<std::string> found = obstacles(candidate.requirements, config);
-    if (candidate.obstacle != nullptr) found.push_back(candidate.obstacle(source));
+    if (found.empty() && candidate.obstacle != nullptr) found.push_back(candidate.obstacle(source));
     std::erase(found, "");
     if (found.empty()) return candidate.describe(source);
     why += fmt::format("\n  {}: {}", candidate.name, fmt::join(found, "; "));
