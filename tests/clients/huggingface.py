@@ -42,8 +42,8 @@ CASES = {
     "ViTForImageClassification": ("images", {"pool": "first"},
                                   {"positions": TABLES, "activation": ACTIVATIONS, "data.image.patch": ("2", "4"),
                                    "data.image.mean": ("0.5", "0.1"), "bias": ("true", "false")}, WORDS),
-    "SwinForImageClassification": ("images", {"kind": "swin", "pool": "mean", "swin.depths": "[2,2]"},
-                                   {"swin.window": ("2", "1"), "data.image.deviation": ("0.5", "0.2"), "activation": ACTIVATIONS, "bias": ("true", "false")}, WORDS)}
+    "SwinForImageClassification": ("images", {"kind": "swin", "pool": "mean"},
+                                   {"swin.window": ("2 swin.depths=[2]", "1 swin.depths=[2,2]"), "data.image.deviation": ("0.5", "0.2"), "activation": ACTIVATIONS, "bias": ("true", "false")}, WORDS)}
 
 
 def heed(program, *arguments, folder="."):
