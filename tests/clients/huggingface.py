@@ -70,10 +70,11 @@ def outputs(program, run, lines_file, lines, tokenizer, model, pairs):
         ours = [heed(program, "generate", run, "--prompt", line, "decode.beam=1").rstrip("\n") for line in lines]
     options = {} if pairs else {"max_new_tokens": 24}  # the tests' decode.max_length; the export's limit is the context
     ids = [model.generate(torch.tensor([tokenizer.encode(line)]), **options)[0] for line in lines]
-    if "<0x00>" in tokenizer.get_vocab():  # the library also drops the valid bytes around invalid ones: continuations alone
+    if "<0x00>" in tokenizer.get_vocab():  # the library decodes the valid bytes beside an invalid one as U+FFFD, too
         ids = [each[len(tokenizer.encode(line)):] for each, line in zip(ids, lines)]
-        ours = [text.removeprefix(line).lstrip() for text, line in zip(ours, lines)]
-        return ours, [tokenizer.decode(each, skip_special_tokens=True).lstrip() for each in ids]
+        ours = [text.removeprefix(line).strip() for text, line in zip(ours, lines)]
+        theirs = [tokenizer.decode(each, skip_special_tokens=True).strip() for each in ids]
+        return zip(*((len(a), len(b)) if "\ufffd" in b else (a, b) for a, b in zip(ours, theirs)))
     return ours, [tokenizer.decode(each, skip_special_tokens=True).rstrip("\n") for each in ids]
 
 
