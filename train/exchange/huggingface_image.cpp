@@ -31,7 +31,7 @@ HuggingFaceModel image_model(const ModelSource& source, const char* architecture
   return out;
 }
 
-/// The projection of patches, a convolution there: [d, channels, patch, patch].
+/// The projection of patches, which is a convolution in transformers: [d, channels, patch, patch].
 void add_patches(MappedTensors& parts, const ModelSource& source, const std::string& foreign,
                  const std::string& own) {
   const ImageOptions& image = source.config.data.image;

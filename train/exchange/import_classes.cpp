@@ -359,7 +359,7 @@ ImportClass t5_class() {
       .is_zero = no_zeros};
 }
 
-/// BERT with its masked-language head. The specials around a text are those of the tokenizer.
+/// BERT with its masked-language head. The special tokens around a text are those of the tokenizer.
 ImportClass bert_class() {
   return {.architecture = "BertForMaskedLM",
           .aliases = {},

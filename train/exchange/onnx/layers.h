@@ -42,7 +42,7 @@ class OnnxStack {
   /// Sets positions, distances and visible keys. `mask`: which keys are no padding, [batch, keys] of
   /// integers, or empty; `past`: number of keys before the first row, [1], or empty.
   void place(OnnxSequences& sequences, const OnnxValue& mask, const OnnxValue& past);
-  /// Adds vectors of positions to rows [batch, length, d], then applies `layers` blocks and the final norm:
+  /// Adds position vectors to rows [batch, length, d], then applies `layers` blocks and the final norm:
   /// → [batch · length, d]
   OnnxValue operator()(const OnnxValue& rows, const OnnxSequences& sequences,
                        const std::string& name, std::int64_t layers);
