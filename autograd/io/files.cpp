@@ -31,6 +31,19 @@ bool path_exists(const fs::path& path) {
   return fs::exists(status);
 }
 
+void require_kind(const fs::path& entry, fs::file_type kind) {
+  if (!path_exists(entry)) return;
+  std::error_code ignored;
+  const fs::file_type found = fs::symlink_status(entry, ignored).type();
+  if (found == kind || found == fs::file_type::not_found) return;
+  const char* const expected = kind == fs::file_type::directory ? "folder" : "regular file";
+  throw Error(Exit::bad_input,
+              "{}: not a {}{}: heed reads and writes nothing through it, because a run folder may "
+              "come from elsewhere; put the {} itself in its place, or remove it",
+              entry.string(), expected, found == fs::file_type::symlink ? ", but a link" : "",
+              expected);
+}
+
 Exit exit_of_reading(int error, bool named) {
   // fs::file_size fails with ENOTSUP for a pipe.
   constexpr std::array nowhere{ENOENT, ENOTDIR, ELOOP, EISDIR, ENOTSUP};

@@ -168,6 +168,10 @@ std::filesystem::path temporary_name(const std::filesystem::path& path);
 /// be determined.
 bool path_exists(const std::filesystem::path& path);
 
+/// For an entry of a run folder. Throws Error(bad_input) unless the entry is missing or itself, not
+/// by a link, of this kind: `regular` or `directory`.
+void require_kind(const std::filesystem::path& entry, std::filesystem::file_type kind);
+
 /// The exit status for a failed open or stat: bad_input if the path leads to no file, to a folder
 /// or to a pipe; io if the file may be intact and another attempt may succeed. For a file that the
 /// user `named`, a lack of read permission, a name that is too long and a missing device are also

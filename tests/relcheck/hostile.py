@@ -88,12 +88,14 @@ COMPUTES = ("resume RUN", "resume RUN train.steps=6", "resume RUN train.steps=6"
             "prune RUN --share 0.5 --run new", "quantize RUN --run new", "quantize RUN", "train own.yaml --run RUN",
             "train own.yaml --run RUN --overwrite", "train own.yaml --run new model.init_from=RUN",
             "train own.yaml --run new train.distill.teacher=RUN", "train RUN/config.yaml --run new train.steps=4",
+            "export RUN --to huggingface,onnx --output new --check", "export RUN --to ctranslate2 --int8 --output new",
+            "export RUN --to gguf --output new.gguf", "import RUN --run new",
             "sweep own.yaml --run RUN model.heads=1,2", "gradcheck RUN/config.yaml --entries 1", "bench RUN/config.yaml --steps 1")
 # Commands with --output, which is then a file of the run or an input.
 OUTPUTS = ("generate RUN --input lines", "eval RUN", "score RUN --source lines --target lines", "attention RUN --input abc",
            "trace RUN --input abc", "report RUN", "report RUN --csv train.loss", "compare RUN GOOD",
-           "plot schedule RUN/config.yaml")
-CREATED = ("new", "new.txt", "new.html", "new.svg", "run-int8")
+           "plot schedule RUN/config.yaml", "export RUN --to gguf --overwrite", "export RUN --to onnx --overwrite")
+CREATED = ("new", "new.txt", "new.html", "new.svg", "new.gguf", "run-int8")
 
 LIBRARY = r"""
 #include <fcntl.h>

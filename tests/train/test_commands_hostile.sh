@@ -35,7 +35,10 @@ for name in metrics.jsonl train.log run.json config.yaml .lock outputs.jsonl eva
     esac
     # A folder is as harmless within a checkpoint as a missing file: an older checkpoint is used.
     [ $kind = folder ] && case $name in checkpoints/*) continue ;; esac
-    for command in 'resume run train.steps=31' 'eval run' "generate run --input src"; do
+    set -- 'resume run train.steps=31' 'eval run' "generate run --input src"
+    [ "$name $kind" = 'config.yaml link' ] && set -- "$@" 'show run/config.yaml' 'plot schedule run/config.yaml' 'bench run/config.yaml' \
+      'train run/config.yaml --run other' 'sweep run/config.yaml --run other model.heads=1'
+    for command; do
       status 3 $command
       says "run/$name: not a regular file" 'or remove it'
       unharmed "$command with a $kind as $name"

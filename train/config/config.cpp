@@ -184,7 +184,9 @@ Config read_config(const std::string& path, std::span<const std::string> overrid
   std::error_code ignored;
   of_a_run |= file.filename() == "config.yaml" &&
               std::filesystem::exists(file.parent_path() / "run.json", ignored);
-  // A pipe in a run folder was not made by heed: reading it might never end.
+  // A run folder may come from elsewhere. A message would quote a line of the file behind a link,
+  // and a pipe might never end.
+  if (of_a_run) require_kind(file, std::filesystem::file_type::regular);
   const FileReader::Kinds kinds =
       of_a_run ? FileReader::Kinds::files : FileReader::Kinds::also_devices;
   return parse_config(read_text_file(path, kinds), path, overrides, of_a_run, plugins);

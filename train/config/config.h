@@ -55,7 +55,8 @@ enum class PluginUse { load, leave };
 ///
 /// A file named config.yaml beside a run.json, or any file with `of_a_run`, is the config of a run.
 /// It contained every key when it was written. A key that it lacks was therefore added to heed
-/// later, and receives the value that reproduces the earlier behaviour (Field::in_old_runs).
+/// later, and receives the value that reproduces the earlier behaviour (Field::in_old_runs). Throws
+/// Error(bad_input) if it is a link or a pipe (require_kind).
 Config read_config(const std::string& path, std::span<const std::string> overrides = {},
                    bool of_a_run = false, PluginUse plugins = PluginUse::load);
 

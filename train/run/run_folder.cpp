@@ -35,21 +35,6 @@ std::vector<std::string> names_of_a_run() {
   return names;
 }
 
-/// Throws Error(bad_input) unless the entry is missing or of this kind.
-void require_kind(const std::filesystem::path& entry, std::filesystem::file_type kind) {
-  if (!path_exists(entry)) return;
-  std::error_code ignored;
-  const auto found = std::filesystem::symlink_status(entry, ignored).type();
-  if (found == kind || found == std::filesystem::file_type::not_found) return;
-  const char* const expected =
-      kind == std::filesystem::file_type::directory ? "folder" : "regular file";
-  throw Error(Exit::bad_input,
-              "{}: not a {}{}: heed reads and writes nothing through it, because a run folder may "
-              "come from elsewhere; put the {} itself in its place, or remove it",
-              entry.string(), expected,
-              found == std::filesystem::file_type::symlink ? ", but a link" : "", expected);
-}
-
 /// Throws Error(bad_input) unless `last` or `best` is missing, a link to a checkpoint of the run or,
 /// in a copy made without links, a folder.
 void require_checkpoint_link(const std::filesystem::path& entry) {
