@@ -4,7 +4,7 @@
 #include "data/tokenizers/imported.h"
 #include "nn/parameters.h"
 #include "tests/fuzz/target.h"
-#include "train/exchange/huggingface.h"
+#include "train/exchange/huggingface/model.h"
 #include "train/exchange/import.h"
 #include "train/tasks/data.h"
 

@@ -6,7 +6,7 @@
 #include "nn/options.h"
 #include "tests/train/exchange_support.h"
 #include "tests/train/support.h"
-#include "train/exchange/huggingface.h"
+#include "train/exchange/huggingface/model.h"
 #include "train/exchange/model_card.h"
 #include "train/exchange/tokenizer_json.h"
 

@@ -9,7 +9,7 @@
 #include "nn/options.h"
 #include "tests/train/support.h"
 #include "train/exchange/export.h"
-#include "train/exchange/huggingface.h"
+#include "train/exchange/huggingface/model.h"
 #include "train/exchange/import.h"
 #include "train/tasks/model.h"
 
@@ -32,9 +32,14 @@ struct Exported {
 
   explicit Exported(const std::string& yaml) : config(parse_config(yaml, "m.yaml")) {
     const bool text = info_of(config.task).reads != Reads::pairs;
-    Split split;
-    (text ? split.target : split.source) = split.target = lines;
-    tokenizers = make_tokenizers(config.tokenizer, split, 1);
+    if (config.data.input == InputKind::image) {
+      tokenizers.source = tokenizers.target =
+          make_vocabulary(TokenizerKind::words, {}, {"cat", "dog", "a_cow"}, "labels");
+    } else {
+      Split split;
+      (text ? split.target : split.source) = split.target = lines;
+      tokenizers = make_tokenizers(config.tokenizer, split, 1);
+    }
     model = build_model(config, {tokenizers.source->size(), tokenizers.target->size(), true});
   }
   void write(const Folder& folder) const {
@@ -43,6 +48,17 @@ struct Exported {
         {{folder / "no run"}, config, tokenizers, model->state(), "", false, "float32"}, folder);
   }
 };
+
+std::string image_yaml(const std::string& keys) {
+  return "task: classify\n"
+         "data: {input: image, image: {height: 8, width: 16, channels: 3, patch: 2, mean: 0.25, "
+         "deviation: 0.125}, train: {source: a, target: b}}\ntokenizer: {kind: word}\n"
+         "model: {d_model: 8, heads: 2, d_ff: 12, activation: gelu_tanh, dropout: 0.25, " +
+         keys + "}\n";
+}
+const std::string vit_keys =
+    "layers: 2, pool: first, positions: learned, max_positions: 33, norm_eps: 1.0e-6";
+const std::string swin_keys = "kind: swin, pool: mean, swin: {window: 2, depths: [2, 1]}";
 
 std::string model_yaml(const std::string& task, const std::string& tokenizer,
                        const std::string& keys) {
@@ -133,11 +149,13 @@ BOOST_AUTO_TEST_CASE(an_export_that_is_imported_and_exported_again_has_the_same_
       {"mlm", "algorithm: unigram, vocab_size: 40, specials: [<mask>]",
        "positions: learned, max_positions: 300, norm: post, final_norm: false, embedding_norm: true, "
        "head_transform: true, output_bias: true, scale_embeddings: false, activation: gelu"},
-      {"seq2seq", "algorithm: unigram, vocab_size: 40, specials: [<a>, <b>]", "positions: none"}};
+      {"seq2seq", "algorithm: unigram, vocab_size: 40, specials: [<a>, <b>]", "positions: none"},
+      {"classify", "", vit_keys},
+      {"classify", "", swin_keys}};
   for (const auto& [task, tokenizer, keys] : cases) {
     BOOST_TEST_CONTEXT(task << " " << tokenizer << " " << keys) {
       const TempFolder folder;
-      Exported first(model_yaml(task, tokenizer, keys));
+      Exported first(task == "classify" ? image_yaml(keys) : model_yaml(task, tokenizer, keys));
       first.write(folder / "a");
       ImportedModel imported = import_huggingface(folder / "a");
       BOOST_TEST((imported.tokenizers.source->kind() == first.tokenizers.source->kind()));
@@ -145,11 +163,76 @@ BOOST_AUTO_TEST_CASE(an_export_that_is_imported_and_exported_again_has_the_same_
       first.tokenizers = imported.tokenizers;
       first.model = std::move(imported.model);
       first.write(folder / "b");
-      for (const char* const file :
-           {"config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"})
+      std::vector<std::string> files{"config.json", "model.safetensors"};
+      if (task == "classify")
+        files.emplace_back("preprocessor_config.json");
+      else
+        files.insert(files.end(), {"tokenizer.json", "tokenizer_config.json"});
+      for (const std::string& file : files)
         BOOST_TEST((bytes_of(folder / "a" / file) == bytes_of(folder / "b" / file)), file);
     }
   }
+}
+
+/// A classifier of transformers has no special ids, and names with spaces, or two labels with one name.
+BOOST_AUTO_TEST_CASE(labels_without_special_ids_begin_at_row_three) {
+  const TempFolder folder;
+  const Exported vit(image_yaml(vit_keys));
+  vit.write(folder / "a");
+  const Folder weights = folder / "a" / "model.safetensors";
+  const std::string bytes = bytes_of(weights);
+  const SafetensorsFile file = SafetensorsFile::parse(bytes, "x");
+  std::vector<TensorView> views = file.tensors();
+  for (const std::string kind : {"weight", "bias"}) {
+    TensorView& view = tensor_named(views, "classifier." + kind);
+    view.bytes = view.bytes.subspan(view.bytes.size() / 2);  // three of six rows
+    view.shape[0] = 3;
+  }
+  write_safetensors(weights, views);
+  nlohmann::json config = json_of(folder / "a" / "config.json");
+  config["id2label"] = {{"0", "crane"}, {"1", "tabby cat"}, {"2", "crane"}};
+  put(folder / "a" / "config.json", config.dump());
+  const ImportedModel imported = import_huggingface(folder / "a");
+  const Tokenizer& labels = *imported.tokenizers.target;
+  BOOST_TEST(labels.size() == 6);
+  BOOST_TEST(labels.piece(3) == "crane");
+  BOOST_TEST(labels.piece(4) == "tabby_cat");
+  BOOST_TEST(labels.piece(5) == "crane_2");
+  const Parameters before = vit.model->state(), after = imported.model->state();
+  for (std::size_t p = 0; p < before.size(); ++p) {
+    const Array &expected = before[p].tensor.value(), &found = after[p].tensor.value();
+    const bool output = before[p].name.starts_with("output.");
+    const std::int64_t first = output ? expected.size() / 2 : 0;
+    BOOST_TEST((std::equal(expected.data() + first, expected.data() + expected.size(),
+                           found.data() + first)),
+               before[p].name);
+    for (std::int64_t i = 0; i < first; ++i)
+      BOOST_TEST(found.data()[i] == (before[p].name == "output.bias" ? real{-1e4} : real{0}));
+  }
+  nlohmann::json processor = json_of(folder / "a" / "preprocessor_config.json");
+  processor["image_mean"] = {0.5, 0.5, 0.4};
+  put(folder / "a" / "preprocessor_config.json", processor.dump());
+  HEED_CHECK_ERROR(Exit::bad_input, "\"image_mean\" is [0.5,0.5,0.4]; heed reads pixels as",
+                   import_huggingface(folder / "a"));
+  config["id2label"].erase("1");
+  put(folder / "a" / "config.json", config.dump());
+  HEED_CHECK_ERROR(Exit::bad_input, "\"id2label\" has no name of label 1",
+                   import_huggingface(folder / "a"));
+}
+
+BOOST_AUTO_TEST_CASE(windows_that_do_not_divide_the_sides_of_a_stage_are_refused) {
+  const TempFolder folder;
+  Exported(image_yaml(swin_keys)).write(folder / "a");
+  nlohmann::json config = json_of(folder / "a" / "config.json");
+  config["window_size"] = 4;
+  put(folder / "a" / "config.json", config.dump());
+  HEED_CHECK_ERROR(Exit::bad_input, "model.swin.window is 4 (it needs a divisor of 2",
+                   import_huggingface(folder / "a"));
+  config["window_size"] = 2;
+  config["num_heads"] = {2, 2};
+  put(folder / "a" / "config.json", config.dump());
+  HEED_CHECK_ERROR(Exit::bad_input, "\"num_heads\" is [2,2]; heed has [2,4] here",
+                   import_huggingface(folder / "a"));
 }
 
 BOOST_AUTO_TEST_CASE(values_of_two_bytes_and_sharded_files_are_read) {
@@ -201,7 +284,8 @@ BOOST_AUTO_TEST_CASE(keys_that_heed_does_not_honour_are_refused_by_name) {
       {"scale_attn_weights", false, "\"scale_attn_weights\" is false, which heed does not have"},
       {"quantization_config", {{"bits", 4}}, "\"quantization_config\" is {\"bits\":4}, a key that"},
       {"embd_pdrop", 0.5, "\"embd_pdrop\" is 0.5; heed has 0.25 here"},
-      {"activation_function", "mish", "heed does not have the activation \"mish\""},
+      {"activation_function", "mish",
+       "\"activation_function\" is \"mish\", which heed does not have"},
       {"eos_token_id", {1, 2}, "\"eos_token_id\" is [1,2]; heed expects one id"},
       {"eos_token_id", 3, "\"eos_token_id\" is 3; heed has 2 here"},
       {"architectures", {"OPTForCausalLM"}, "\"architectures\" is [\"OPTForCausalLM\"]"},

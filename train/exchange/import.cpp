@@ -4,13 +4,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <set>
 
 #include "autograd/base/error.h"
 #include "autograd/io/formats/json_text.h"
 #include "autograd/io/message_text.h"
 #include "data/tokenizers/word_model.h"
 #include "nn/options.h"
-#include "train/exchange/huggingface.h"
 #include "train/exchange/import_parts.h"
 #include "train/tasks/data.h"
 #include "train/tasks/model.h"
@@ -21,16 +22,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The element at a dotted key, which is created.
-ImportJson& at_key(ImportJson& object, const std::string& key) {
-  std::string pointer = "/" + key;
-  std::ranges::replace(pointer, '.', '/');
-  return object[ImportJson::json_pointer(pointer)];
-}
-
 /// An id; −1 for null or a missing key.
-std::int32_t id_at(const ImportJson& foreign, const char* key, const std::string& where) {
-  const ImportJson value = foreign.value(key, ImportJson());
+std::int32_t id_at(const nlohmann::json& foreign, const char* key, const std::string& where) {
+  const nlohmann::json value = foreign.value(key, nlohmann::json());
   if (value.is_null()) return -1;
   if (!value.is_number_integer() || value < 0 || value > most_pieces)
     throw Error(Exit::bad_input, "{}: \"{}\" is {}; heed expects one id", where, key,
@@ -38,37 +32,22 @@ std::int32_t id_at(const ImportJson& foreign, const char* key, const std::string
   return value.get<std::int32_t>();
 }
 
-/// heed's config, without its tokenizer. Completes `foreign` with the values of missing keys.
-ImportJson own_config(const ImportClass& about, ImportJson& foreign, const std::string& where) {
-  for (const auto& [key, value] : about.defaults.items())
-    if (!foreign.contains(key)) foreign[key] = value;
-  for (const ImportRule& rule : about.rules)
-    if (foreign.value(rule.foreign, ImportJson()).is_null()) foreign[rule.foreign] = rule.otherwise;
-  ImportJson own = about.own;
-  about.adapt(foreign, own, where);
-  for (const ImportRule& rule : about.rules) at_key(own, rule.own) = foreign[rule.foreign];
-  if (own["task"] == "lm") {
-    own["model"]["tie_embeddings"] = foreign["tie_word_embeddings"] != false;
-    own["model"]["scale_embeddings"] = false;
-    own["model"]["output_bias"] = false;
-  }
-  // Lines must fit into the positions, with their special pieces; mlm may read two of them.
-  const ImportJson limit = own["model"].value("max_positions", ImportJson());
-  if (limit.is_number_integer() && limit > 5) {
-    const auto positions = limit.get<std::int64_t>();
-    own["data"]["max_length"] =
-        std::min<std::int64_t>(128, own["task"] == "mlm" ? (positions - 3) / 2 : positions - 1);
-    if (own["task"] == "seq2seq")
-      own["decode"]["max_length"] = std::min<std::int64_t>(128, positions);
-  }
-  return own;
+/// Lines must fit into the positions, with their special pieces; mlm may read two of them.
+void limit_lengths(nlohmann::json& own) {
+  const nlohmann::json limit = own["model"].value("max_positions", nlohmann::json());
+  if (own["task"] == "classify" || !limit.is_number_integer() || limit <= 5) return;
+  const auto positions = limit.get<std::int64_t>();
+  own["data"]["max_length"] =
+      std::min<std::int64_t>(128, own["task"] == "mlm" ? (positions - 3) / 2 : positions - 1);
+  if (own["task"] == "seq2seq")
+    own["decode"]["max_length"] = std::min<std::int64_t>(128, positions);
 }
 
 /// Throws Error(bad_input) with the messages of a config that is out of range.
-Config parsed(const ImportJson& own, const std::string& where) {
+Config parsed(const nlohmann::json& own, const std::string& where) {
   try {
-    return parse_config(own.dump(-1, ' ', false, ImportJson::error_handler_t::replace), where, {},
-                        false, PluginUse::leave);
+    return parse_config(own.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace), where,
+                        {}, false, PluginUse::leave);
   } catch (const Error& e) {
     if (e.code != Exit::usage) throw;
     throw Error(Exit::bad_input, "{}: heed's config of this model is invalid:\n{}", where,
@@ -76,8 +55,8 @@ Config parsed(const ImportJson& own, const std::string& where) {
   }
 }
 
-std::int64_t vocabulary_of(const ImportJson& foreign, const std::string& where) {
-  const ImportJson size = foreign.value("vocab_size", ImportJson());
+std::int64_t vocabulary_of(const nlohmann::json& foreign, const std::string& where) {
+  const nlohmann::json size = foreign.value("vocab_size", nlohmann::json());
   if (size.is_number_unsigned() && size >= 3 && size <= most_pieces)
     return size.get<std::int64_t>();
   throw Error(Exit::bad_input, "{}: \"vocab_size\" is {}; expected a whole number from 3 to {}",
@@ -126,20 +105,18 @@ fs::path plain_file(const fs::path& folder, const std::string& name) {
   return path;
 }
 
-ImportJson read_json(const fs::path& folder, const std::string& name, std::uint64_t limit) {
+nlohmann::json read_json(const fs::path& folder, const std::string& name, std::uint64_t limit) {
   const fs::path path = plain_file(folder, name);
-  const ImportJson json = parse_json(read_bytes(path, limit), path.string());
+  const nlohmann::json json = parse_json(read_bytes(path, limit), path.string());
   if (!json.is_object()) throw Error(Exit::bad_input, "{}: expected an object", path.string());
   return json;
 }
 
-ImportedModel import_huggingface(const fs::path& folder) {
-  constexpr std::uint64_t limit = 1 << 20;
-  const std::string where = (folder / "config.json").string();
-  ImportJson foreign = read_json(folder, "config.json", limit);
-  const ImportClass& about = import_class(foreign, where);
-  weight_files(folder);  // a folder without weights is refused before its config is read
-  ImportJson own = own_config(about, foreign, where);
+namespace {
+
+/// Reads the tokenizer of a class for text into the model and heed's config.
+void import_texts(const fs::path& folder, const nlohmann::json& foreign, nlohmann::json& own,
+                  Tokenizers& tokenizers, const std::string& where) {
   const TextRole role = own["task"] == "lm"    ? TextRole::continued
                         : own["task"] == "mlm" ? TextRole::labelled
                                                : TextRole::source;
@@ -164,17 +141,106 @@ ImportedModel import_huggingface(const fs::path& folder) {
         where);
   own["tokenizer"]["kind"] = name_of(read.tokenizer->kind());
   own["data"]["lowercase"] = read.lowercase;
+  tokenizers.source = tokenizers.target = std::move(read.tokenizer);
+}
+
+/// The labels of a classifier: id2label, whose names become words. Returns the id of the first label, which
+/// is 0 in an export of heed, where the special ids are labels too.
+std::int64_t import_labels(const nlohmann::json& foreign, Tokenizers& tokenizers,
+                           const std::string& where) {
+  const nlohmann::json names = foreign.value("id2label", nlohmann::json());
+  if (!names.is_object() || names.empty() || names.size() > most_pieces)
+    throw Error(Exit::bad_input, "{}: \"id2label\" is missing: the names of the labels", where);
+  std::vector<std::string> labels;
+  std::set<std::string> seen;
+  for (std::size_t id = 0; id < names.size(); ++id) {
+    const auto name = names.find(std::to_string(id));
+    if (name == names.end() || !name->is_string())
+      throw Error(Exit::bad_input, "{}: \"id2label\" has no name of label {}", where, id);
+    std::string word = name->get<std::string>();
+    std::ranges::replace_if(
+        word, [](char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }, '_');
+    if (word.empty() || !seen.insert(word).second) word += fmt::format("_{}", id);
+    labels.push_back(word);
+  }
+  const bool of_heed =
+      labels.size() > 3 && labels[0] == "<unk>" && labels[1] == "<s>" && labels[2] == "</s>";
+  if (of_heed) labels.erase(labels.begin(), labels.begin() + 3);
+  tokenizers.source = tokenizers.target = make_vocabulary(TokenizerKind::words, {}, labels, where);
+  return of_heed ? 0 : 3;
+}
+
+/// The values of pixels, from preprocessor_config.json: one mean and one deviation for all channels.
+void import_pixels(const fs::path& folder, nlohmann::json& own) {
+  const char* const name = "preprocessor_config.json";
+  if (!path_exists(folder / name)) return;
+  const nlohmann::json processor = read_json(folder, name, 1 << 16);
+  const auto refuse = [&](const char* key) {
+    throw Error(
+        Exit::bad_input,
+        "{}: \"{}\" is {}; heed reads pixels as (v / 255 - mean) / deviation, with one mean and one deviation",
+        (folder / name).string(), key, shown(processor.value(key, nlohmann::json()).dump(), 80));
+  };
+  const bool normalised = processor.value("do_normalize", nlohmann::json(true)) != false;
+  for (const bool mean : {true, false}) {
+    const char* const key = mean ? "image_mean" : "image_std";
+    const nlohmann::json all = processor.value(key, nlohmann::json());
+    if (normalised && (!all.is_array() || all.empty() || !all[0].is_number() ||
+                       std::ranges::count(all, all[0]) != static_cast<std::ptrdiff_t>(all.size())))
+      refuse(key);
+    own["data"]["image"][mean ? "mean" : "deviation"] = normalised ? all[0].get<double>()
+                                                        : mean     ? 0.0
+                                                                   : 1.0;
+  }
+  if (processor.value("do_rescale", nlohmann::json(true)) != true) refuse("do_rescale");
+  const nlohmann::json factor = processor.value("rescale_factor", nlohmann::json(1.0 / 255));
+  if (!factor.is_number() || std::abs(factor.get<double>() * 255 - 1) > 1e-6)
+    refuse("rescale_factor");
+}
+
+/// An imported classifier never predicts the special ids, which its class does not have.
+void exclude_special_labels(const Parameters& state) {
+  const auto fill = [&](const char* name, real value) {
+    Tensor rows = std::ranges::find(state, name, &NamedTensor::name)->tensor;
+    std::fill_n(rows.mutable_value().data(), 3 * rows.value().size() / rows.shape()[0], value);
+  };
+  fill("output.weight", 0);
+  fill("output.bias", -1e4);
+}
+
+}  // namespace
+
+ImportedModel import_huggingface(const fs::path& folder) {
+  constexpr std::uint64_t limit = 1 << 20;
+  const std::string where = (folder / "config.json").string();
+  nlohmann::json foreign = read_json(folder, "config.json", limit);
+  const ModelClass& about = imported_class(foreign, where);
+  weight_files(folder);  // a folder without weights is refused before its config is read
+  nlohmann::json own = own_config(about, foreign, where);
+  limit_lengths(own);
+  Tokenizers tokenizers;
+  std::int64_t first_label = 0;
+  if (own["task"] == "classify") {
+    first_label = import_labels(foreign, tokenizers, where);
+    import_pixels(folder, own);
+    own["tokenizer"]["kind"] = name_of(TokenizerKind::words);
+  } else {
+    import_texts(folder, foreign, own, tokenizers, where);
+  }
   own["model"]["init_from"] = fs::absolute(folder).lexically_normal().string();
   own["name"] =
       folder.has_filename() ? folder.filename().string() : folder.parent_path().filename().string();
-  ImportedModel imported{parsed(own, where), {}, {}, about.architecture};
-  imported.tokenizers.source = imported.tokenizers.target = std::move(read.tokenizer);
+  ImportedModel imported{parsed(own, where), std::move(tokenizers), {}, about.name};
   const VocabularySizes sizes = sizes_of(imported.tokenizers);
-  const HuggingFaceModel described =
-      huggingface_model(imported.config, sizes, imported.tokenizers.target->special_ids());
-  require_honoured(about, foreign, ImportJson(described.config), where);
+  const ModelSource source{imported.config, *imported.config.model, sizes,
+                           imported.tokenizers.target->special_ids(), first_label};
+  if (const std::string why = about.obstacle == nullptr ? "" : about.obstacle(source); !why.empty())
+    throw Error(Exit::bad_input, "{}: {}", where, why);
+  require_honoured(about, foreign, nlohmann::json(described(about, source).config), where);
   imported.model = uninitialised(imported.config, sizes, folder);
-  import_weights(folder, about, foreign, described.parts, imported.model->state());
+  const Parameters state = imported.model->state();
+  import_weights(folder, about, foreign, about.parts(source).parts, state);
+  if (first_label > 0) exclude_special_labels(state);
   return imported;
 }
 

@@ -38,7 +38,7 @@ std::vector<float> sinusoids_in_halves(std::int64_t rows, std::int64_t d) {
 /// Copies tensors into a model, and notes what is left.
 class WeightImport {
  public:
-  WeightImport(const ImportClass& about, const nlohmann::json& foreign,
+  WeightImport(const ModelClass& about, const nlohmann::json& foreign,
                std::span<const MappedTensor> parts, const Parameters& state)
       : about_(about), foreign_(foreign), parts_(parts), state_(state) {
     for (const MappedTensor& part : parts) parts_by_name_[part.foreign] = &part;
@@ -76,7 +76,7 @@ class WeightImport {
                  where);
         continue;
       }
-      if (!about_.is_zero(foreign_, part.foreign))
+      if (about_.is_zero == nullptr || !about_.is_zero(foreign_, part.foreign))
         throw Error(Exit::bad_input, "{}: the tensor {} is missing", where, part.foreign);
       zero_part(part, state_);
     }
@@ -126,11 +126,11 @@ class WeightImport {
     const ExtraTensor* const extra = extra_of(tensor.name);
     if (extra == nullptr)
       throw Error(Exit::bad_input, "{}: heed's {} with this config has no tensor {} ({})", where,
-                  about_.architecture, shown(tensor.name, 200), tensor.description());
+                  about_.name, shown(tensor.name, 200), tensor.description());
     compares_ |= *extra->equal != '\0';
   }
 
-  const ImportClass& about_;
+  const ModelClass& about_;
   const nlohmann::json& foreign_;
   std::span<const MappedTensor> parts_;
   const Parameters& state_;
@@ -175,7 +175,7 @@ std::vector<std::string> weight_files(const fs::path& folder) {
               one_file, index_file);
 }
 
-void import_weights(const fs::path& folder, const ImportClass& about, const nlohmann::json& foreign,
+void import_weights(const fs::path& folder, const ModelClass& about, const nlohmann::json& foreign,
                     std::span<const MappedTensor> parts, const Parameters& state) {
   const std::vector<std::string> names = weight_files(folder);
   WeightImport weights(about, foreign, parts, state);

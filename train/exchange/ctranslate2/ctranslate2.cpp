@@ -10,7 +10,7 @@
 #include "nn/layers/positions.h"
 #include "nn/options.h"
 #include "train/config/tasks.h"
-#include "train/exchange/huggingface_class.h"
+#include "train/exchange/model_parts.h"
 
 HEED_BEGIN
 
@@ -57,142 +57,108 @@ const std::vector<CTranslate2Form>& ctranslate2_forms() {
   return forms;
 }
 
-/// Collects the tensors and attributes of a model.
-class CTranslate2Writer {
+/// The tensors and attributes of a stack.
+class CTranslate2Stack {
  public:
-  CTranslate2Writer(const ModelSource& source, CTranslate2Model& model)
-      : source_(source), o_(source.model), model_(model) {}
+  CTranslate2Stack(const ModelSource& source, CTranslate2Model& model, bool decoder, bool cross)
+      : source_(source),
+        o_(source.model),
+        model_(model),
+        stack_(decoder ? "decoder" : "encoder"),
+        scope_(stack_ + "/"),
+        cross_(cross),
+        depth_(decoder ? o_.decoder_layers : o_.encoder_layers) {}
 
-  /// A tensor; the second one with the same elements is an alias.
-  void add(MappedTensor part) {
-    for (const MappedTensor& earlier : model_.parts) {
-      if (!part.own.empty() && earlier.own == part.own && earlier.first == part.first &&
-          earlier.rows == part.rows) {
-        model_.aliases.emplace_back(part.foreign, earlier.foreign);
-        return;
-      }
-    }
-    model_.parts.push_back(std::move(part));
-  }
-
-  void stack(const std::string& name, bool cross, const std::string& embedding,
-             const std::string& positions, std::int64_t depth, std::int64_t max_positions) {
-    const std::string scope = name + "/";
-    attribute(scope + "num_heads", static_cast<std::int16_t>(o_.heads));
-    attribute(scope + "pre_norm", static_cast<std::int8_t>(o_.norm == NormPlace::pre));
-    attribute(scope + "activation", number_of_activation());
-    attribute(scope + "scale_embeddings", static_cast<std::int8_t>(o_.scale_embeddings));
-    if (name == "encoder") attribute(scope + "embeddings_merge", std::int8_t{0});
-    add({.foreign = scope + (name == "encoder" ? "embeddings_0/weight" : "embeddings/weight"),
-         .own = embedding});
+  void add(PartList& list, const std::string& embedding, const std::string& positions,
+           std::int64_t max_positions) {
+    attribute("num_heads", static_cast<std::int16_t>(o_.heads));
+    attribute("pre_norm", static_cast<std::int8_t>(o_.norm == NormPlace::pre));
+    attribute("activation", std::ranges::find(ct2_activations, name_of(o_.activation),
+                                              &std::pair<std::string_view, std::int8_t>::first)
+                                ->second);
+    attribute("scale_embeddings", static_cast<std::int8_t>(o_.scale_embeddings));
+    const bool encoder = stack_ == "encoder";
+    if (encoder) attribute("embeddings_merge", std::int8_t{0});
+    list.add({.foreign = scope_ + (encoder ? "embeddings_0/weight" : "embeddings/weight"),
+              .own = embedding});
     if (o_.positions == PositionKind::alibi) {
-      attribute(scope + "alibi", std::int8_t{1});
-      attribute(scope + "alibi_use_positive_positions", std::int8_t{0});
+      attribute("alibi", std::int8_t{1});
+      attribute("alibi_use_positive_positions", std::int8_t{0});
     }
     if (o_.positions == PositionKind::learned || o_.positions == PositionKind::sinusoidal ||
         o_.positions == PositionKind::none)  // without a table, it would add its own sinusoids
-      add(position_table(source_, scope + "position_encodings/encodings", positions,
-                         max_positions));
-    for (std::int64_t i = 0; i < depth; ++i)
-      layer(fmt::format("{}layer_{}/", scope, i), fmt::format("{}.layers.{}.", name, i), cross,
-            positions);
-    if (o_.final_norm) norm(scope + "layer_norm", name + ".norm");
-  }
-
-  void linear(const std::string& foreign, const std::string& own) {
-    add({.foreign = foreign + "/weight", .own = own + ".weight"});
-    if (o_.bias) add({.foreign = foreign + "/bias", .own = own + ".bias"});
-  }
-
-  void output(const std::string& shared) {
-    add({.foreign = "decoder/projection/weight",
-         .own = output_is_tied(o_) ? shared : "output.weight"});
-    if (source_.output_bias()) add({.foreign = "decoder/projection/bias", .own = "output.bias"});
+      list.positions(scope_ + "position_encodings/encodings", positions, max_positions);
+    list.blocks(scope_ + "layer_{}/", stack_, depth_, names());
+    for (std::int64_t i = 0; i < depth_; ++i) attributes_of_layer(list, i, positions);
+    if (o_.final_norm) list.norm(scope_ + "layer_norm", stack_ + ".norm");
   }
 
  private:
   template <class T>
   void attribute(const std::string& name, T value) {
-    model_.attributes.emplace_back(name, value);
-  }
-  std::int8_t number_of_activation() const {
-    return std::ranges::find(ct2_activations, name_of(o_.activation),
-                             &std::pair<std::string_view, std::int8_t>::first)
-        ->second;
+    model_.attributes.emplace_back(scope_ + name, value);
   }
 
-  void norm(const std::string& foreign, const std::string& own) {
-    add({.foreign = foreign + "/gamma", .own = own + ".weight"});
-    if (o_.norm_kind != NormKind::rms) add({.foreign = foreign + "/beta", .own = own + ".bias"});
-  }
-
-  /// Weight and bias of a linear layer that are rows of another one.
-  void rows(const std::string& foreign, const std::string& own, const std::string& separator,
-            std::int64_t first, std::int64_t count) {
-    for (const char* const kind : {"weight", "bias"}) {
-      if (o_.bias || kind == std::string_view("weight"))
-        add({.foreign = foreign + "/" + kind,
-             .own = own + separator + kind,
-             .first = first,
-             .rows = count});
+  BlockNames names() const {
+    const bool parallel = o_.block == BlockForm::parallel,
+               gated = gate_of(o_.activation).has_value();
+    BlockNames names{.norm1 = parallel ? "shared_layer_norm" : "self_attention/layer_norm",
+                     .self = {.q = "self_attention/linear_0", .out = "self_attention/linear_1"},
+                     .last_norm = parallel ? "" : "ffn/layer_norm",
+                     .gate = "ffn/linear_0",  // the gate is the first half of linear1
+                     .linear1 = gated ? "ffn/linear_0_noact" : "ffn/linear_0",
+                     .linear2 = "ffn/linear_1"};
+    if (cross_) {
+      names.cross_norm = "attention/layer_norm";
+      names.cross = {
+          .q = "attention/linear_0", .k = "attention/linear_1", .out = "attention/linear_2"};
     }
+    return names;
   }
 
-  /// Attributes of every attention layer.
-  void heads(const std::string& scope) {
-    if (source_.kv_heads() != o_.heads)
-      attribute(scope + "num_heads_kv", static_cast<std::int32_t>(source_.kv_heads()));
-    if (o_.attention.scale != 0)
-      attribute(scope + "queries_scale", static_cast<float>(o_.attention.scale));
-  }
-
-  void self_attention(const std::string& scope, const std::string& own,
-                      const std::string& positions) {
-    heads(scope);
-    rows(scope + "linear_0", own, ".in_proj_", 0, 0);
-    linear(scope + "linear_1", own + ".out_proj");
+  void attributes_of_layer(PartList& list, std::int64_t i, const std::string& positions) {
+    const std::string layer = fmt::format("layer_{}/", i), self = layer + "self_attention/";
+    for (const std::string& attention : {self, layer + "attention/"}) {
+      if (attention != self && !cross_) continue;
+      if (source_.kv_heads() != o_.heads)
+        attribute(attention + "num_heads_kv", static_cast<std::int32_t>(source_.kv_heads()));
+      if (o_.attention.scale != 0)
+        attribute(attention + "queries_scale", static_cast<float>(o_.attention.scale));
+    }
     if (o_.positions == PositionKind::rotary) {
-      attribute(scope + "rotary_dim", static_cast<std::int32_t>(o_.d_model / o_.heads));
-      attribute(scope + "rotary_interleave",
+      attribute(self + "rotary_dim", static_cast<std::int32_t>(o_.d_model / o_.heads));
+      attribute(self + "rotary_interleave",
                 static_cast<std::int8_t>(o_.rotary_pairs == RotaryPairs::adjacent));
-      attribute(scope + "rotary_base", static_cast<float>(o_.rotary_base));
+      attribute(self + "rotary_base", static_cast<float>(o_.rotary_base));
     }
     if (o_.positions == PositionKind::relative_t5) {
-      add({.foreign = scope + "relative_attention_bias", .own = positions});
-      attribute(scope + "relative_attention_max_distance",
+      list.add({.foreign = scope_ + self + "relative_attention_bias", .own = positions});
+      attribute(self + "relative_attention_max_distance",
                 static_cast<std::int32_t>(o_.t5_distance));
     }
-  }
-
-  void layer(const std::string& scope, const std::string& own, bool cross,
-             const std::string& positions) {
-    const bool parallel = o_.block == BlockForm::parallel;
-    self_attention(scope + "self_attention/", own + "self_attn", positions);
-    norm(parallel ? scope + "shared_layer_norm" : scope + "self_attention/layer_norm",
-         own + "norm1");
-    if (cross) {
-      const std::string attention = scope + "attention/";
-      heads(attention);
-      rows(attention + "linear_0", own + "multihead_attn", ".in_proj_", 0, o_.d_model);
-      rows(attention + "linear_1", own + "multihead_attn", ".in_proj_", o_.d_model,
-           2 * source_.kv_width());
-      linear(attention + "linear_2", own + "multihead_attn.out_proj");
-      norm(attention + "layer_norm", own + "norm2");
-    }
-    if (!parallel) norm(scope + "ffn/layer_norm", own + (cross ? "norm3" : "norm2"));
-    if (gate_of(o_.activation)) {  // the gate is the first half of linear1
-      rows(scope + "ffn/linear_0", own + "linear1", ".", 0, o_.d_ff);
-      rows(scope + "ffn/linear_0_noact", own + "linear1", ".", o_.d_ff, o_.d_ff);
-    } else {
-      linear(scope + "ffn/linear_0", own + "linear1");
-    }
-    linear(scope + "ffn/linear_1", own + "linear2");
   }
 
   const ModelSource& source_;
   const ModelOptions& o_;
   CTranslate2Model& model_;
+  std::string stack_, scope_;
+  bool cross_;
+  std::int64_t depth_;
 };
+
+/// Moves the parts into the model; the second one with the same elements becomes an alias.
+void add_with_aliases(CTranslate2Model& model, const MappedTensors& parts) {
+  for (const MappedTensor& part : parts) {
+    const auto earlier = std::ranges::find_if(model.parts, [&](const MappedTensor& each) {
+      return !part.own.empty() && each.own == part.own && each.first == part.first &&
+             each.rows == part.rows;
+    });
+    if (earlier == model.parts.end())
+      model.parts.push_back(part);
+    else
+      model.aliases.emplace_back(part.foreign, earlier->foreign);
+  }
+}
 
 CTranslate2Model described_for_ctranslate2(const ModelSource& source, bool pairs) {
   const ModelOptions& o = source.model;
@@ -204,7 +170,9 @@ CTranslate2Model described_for_ctranslate2(const ModelSource& source, bool pairs
                   {"eos_token", "</s>"},
                   {"layer_norm_epsilon", o.norm_eps},
                   {"multi_query_attention", source.kv_heads() != o.heads}};
-  CTranslate2Writer writer(source, model);
+  PartList list(
+      source,
+      {.weight = "/weight", .bias = "/bias", .norm_weight = "/gamma", .norm_bias = "/beta"});
   std::string target = "embedding.weight";
   if (pairs) {
     model.config.update(
@@ -212,12 +180,17 @@ CTranslate2Model described_for_ctranslate2(const ModelSource& source, bool pairs
     const bool one_table = o.tie_embeddings && source.vocabulary.shared &&
                            source.vocabulary.source == source.vocabulary.target;
     if (!one_table) target = "target_embedding.weight";
-    writer.stack("encoder", false, one_table ? target : "source_embedding.weight",
-                 "source_positions.weight", o.encoder_layers, o.max_positions);
+    CTranslate2Stack(source, model, false, false)
+        .add(list, one_table ? target : "source_embedding.weight", "source_positions.weight",
+             o.max_positions);
   }
-  writer.stack("decoder", pairs, target, pairs ? "target_positions.weight" : "positions.weight",
-               o.decoder_layers, pairs ? o.max_positions : o.context);
-  writer.output(target);
+  CTranslate2Stack(source, model, true, pairs)
+      .add(list, target, pairs ? "target_positions.weight" : "positions.weight",
+           pairs ? o.max_positions : o.context);
+  list.add({.foreign = "decoder/projection/weight",
+            .own = output_is_tied(o) ? target : "output.weight"});
+  if (source.output_bias()) list.add({.foreign = "decoder/projection/bias", .own = "output.bias"});
+  add_with_aliases(model, list.parts);
   return model;
 }
 

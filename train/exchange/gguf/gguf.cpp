@@ -12,7 +12,7 @@
 #include "nn/options.h"
 #include "train/config/tasks.h"
 #include "train/exchange/export.h"
-#include "train/exchange/huggingface_class.h"
+#include "train/exchange/model_parts.h"
 #include "train/run/version.h"
 
 HEED_BEGIN
@@ -142,53 +142,28 @@ const std::vector<GgufArchitecture>& gguf_architectures() {
   return table;
 }
 
-/// Rows of in_proj: queries, keys and values, with the rows of a head in the order that the
-/// architecture rotates.
-void add_gguf_projections(MappedTensors& parts, const ModelSource& source,
-                          const GgufArchitecture& architecture, const std::string& foreign,
-                          const std::string& own) {
-  const ModelOptions& o = source.model;
-  const std::int64_t d = o.d_model, e = source.kv_width(), size = d / o.heads;
-  const bool rotary = o.positions == PositionKind::rotary,
-             reordered =
-                 rotary && architecture.adjacent_pairs != (o.rotary_pairs == RotaryPairs::adjacent);
-  const auto add = [&](const char* name, std::int64_t first, std::int64_t rows, bool reorder) {
-    add_linear(parts, source,
-               {foreign + name, own + ".in_proj_weight", own + ".in_proj_bias", first, rows, true,
-                false, reorder ? size : 0, architecture.adjacent_pairs ? 2 : size / 2});
-  };
-  if (architecture.joined) return add("attn_qkv", 0, d + 2 * e, false);
-  add("attn_q", 0, d, reordered);
-  add("attn_k", d, e, reordered);
-  add("attn_v", d + e, e, false);
-}
-
 MappedTensors gguf_parts(const ModelSource& source, const GgufArchitecture& architecture) {
   const ModelOptions& o = source.model;
-  MappedTensors parts;
-  parts.push_back({.foreign = "token_embd.weight",
-                   .own = "embedding.weight",
-                   .factor = source.embedding_factor()});
+  PartList list(source, {.zero_biases = true,
+                         .reorder_pairs = architecture.adjacent_pairs !=
+                                          (o.rotary_pairs == RotaryPairs::adjacent),
+                         .adjacent_pairs = architecture.adjacent_pairs});
+  list.add({.foreign = "token_embd.weight",
+            .own = "embedding.weight",
+            .factor = source.embedding_factor()});
   if (architecture.name == std::string_view("gpt2"))
-    parts.push_back(position_table(source, gguf_positions, "positions.weight", o.context));
-  for (std::int64_t i = 0; i < o.decoder_layers; ++i) {
-    const std::string own = fmt::format("decoder.layers.{}.", i),
-                      foreign = fmt::format("blk.{}.", i);
-    add_norm(parts, source, foreign + "attn_norm", own + "norm1");
-    add_gguf_projections(parts, source, architecture, foreign, own + "self_attn");
-    add_linear(parts, source, foreign + "attn_output", own + "self_attn.out_proj", o.d_model);
-    add_norm(parts, source, foreign + "ffn_norm",  // a parallel block has a single norm
-             own + (o.block == BlockForm::parallel ? "norm1" : "norm2"));
-    if (gate_of(o.activation))
-      add_gated(parts, source, foreign + "ffn_gate", foreign + "ffn_up", own + "linear1",
-                NoBias::zeros);
-    else
-      add_linear(parts, source, foreign + "ffn_up", own + "linear1", o.d_ff);
-    add_linear(parts, source, foreign + "ffn_down", own + "linear2", o.d_model);
-  }
-  add_norm(parts, source, "output_norm", "decoder.norm");
-  parts.push_back({.foreign = "output.weight", .own = "embedding.weight"});
-  return parts;
+    list.positions(gguf_positions, "positions.weight", o.context);
+  BlockNames names{.norm1 = "attn_norm",
+                   .self = {.q = "attn_q", .k = "attn_k", .v = "attn_v", .out = "attn_output"},
+                   .last_norm = "ffn_norm",
+                   .gate = "ffn_gate",
+                   .linear1 = "ffn_up",
+                   .linear2 = "ffn_down"};
+  if (architecture.joined) names.self = {.q = "attn_qkv", .out = "attn_output"};
+  list.blocks("blk.{}.", "decoder", o.decoder_layers, names);
+  list.norm("output_norm", "decoder.norm");
+  list.add({.foreign = "output.weight", .own = "embedding.weight"});
+  return std::move(list.parts);
 }
 
 GgufMetadata gguf_values(const ModelSource& source, const std::string& architecture,

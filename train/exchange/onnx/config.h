@@ -1,7 +1,7 @@
 #pragma once
 /// The small JSON files beside the graphs of ONNX, which transformers.js reads
 /// (huggingface.co/docs/transformers.js).
-#include "train/exchange/huggingface.h"
+#include "train/exchange/huggingface/model.h"
 
 HEED_BEGIN
 

@@ -6,7 +6,7 @@
 #include "nn/options.h"
 #include "nn/weights.h"
 #include "train/exchange/export.h"
-#include "train/exchange/huggingface_folder.h"
+#include "train/exchange/huggingface/folder.h"
 #include "train/exchange/model_card.h"
 #include "train/exchange/onnx/config.h"
 #include "train/exchange/onnx/model.h"

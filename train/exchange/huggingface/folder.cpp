@@ -1,4 +1,4 @@
-#include "train/exchange/huggingface_folder.h"
+#include "train/exchange/huggingface/folder.h"
 
 #include "autograd/base/error.h"
 #include "data/tokenizers/imported.h"

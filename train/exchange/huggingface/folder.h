@@ -3,7 +3,7 @@
 #include <filesystem>
 
 #include "train/exchange/export.h"
-#include "train/exchange/huggingface.h"
+#include "train/exchange/huggingface/model.h"
 
 HEED_BEGIN
 
