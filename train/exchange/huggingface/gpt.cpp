@@ -107,6 +107,7 @@ void complete_llama(const ModelSource& source, HuggingFaceModel& model) {
   complete_language_model(source, model);
   model.config.update(
       {{"head_dim", o.d_model / o.heads},
+       {"num_key_value_heads", source.kv_heads()},
        {"attention_bias", o.bias},
        {"mlp_bias", o.bias},
        {"rope_parameters", {{"rope_theta", o.rotary_base}, {"rope_type", "default"}}}});

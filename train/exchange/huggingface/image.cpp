@@ -104,7 +104,7 @@ ModelClass vit_class() {
   about.type = "vit";
   about.keys.insert(about.keys.end(), {{"patch_size", "data.image.patch", 16},
                                        {"hidden_size", "model.d_model", 768},
-                                       {"num_hidden_layers", "model.layers", 12},
+                                       {"num_hidden_layers", "model.layers.encoder", 12},
                                        {"num_attention_heads", "model.heads", 12},
                                        {"intermediate_size", "model.d_ff", 3072}});
   about.parts = vit_parts;
