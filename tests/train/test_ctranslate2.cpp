@@ -83,7 +83,7 @@ BOOST_AUTO_TEST_CASE(malformed_files_are_refused) {
   const auto parse = [](const std::string& bytes) { CTranslate2File::parse(bytes, "f"); };
   every_prefix_is_refused(good, parse);
   damaged_files_do_no_harm(good, parse);
-  HEED_CHECK_ERROR(Exit::bad_input, "f: 1 bytes follow the last alias", parse(good + 'x'));
+  HEED_CHECK_ERROR(Exit::bad_input, "f: data after the last alias (1 B)", parse(good + 'x'));
   HEED_CHECK_ERROR(Exit::bad_input, "f: version 5 of CTranslate2's format; heed reads version 6",
                    parse('\5' + good.substr(1)));
   std::string other = good;

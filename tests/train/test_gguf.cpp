@@ -125,7 +125,7 @@ BOOST_AUTO_TEST_CASE(malformed_files_are_refused) {
   const std::string good = small_gguf();
   every_prefix_is_refused(good, [](const std::string& bytes) { GgufFile::parse(bytes, "f"); });
   damaged_files_do_no_harm(good, [](const std::string& bytes) { GgufFile::parse(bytes, "f"); });
-  HEED_CHECK_ERROR(Exit::bad_input, "f: 1 bytes follow the last tensor",
+  HEED_CHECK_ERROR(Exit::bad_input, "f: data after the last tensor (1 B)",
                    GgufFile::parse(good + '\0', "f"));
   HEED_CHECK_ERROR(Exit::bad_input, "f: does not begin with GGUF",
                    GgufFile::parse("ggml" + good.substr(4), "f"));

@@ -117,7 +117,7 @@ CTranslate2File CTranslate2File::parse(std::string bytes, const std::string& nam
     require_new(alias);
     file.aliases.emplace_back(std::move(alias), std::move(of));
   }
-  if (from.left() > 0) from.fail(fmt::format("{} bytes follow the last alias", from.left()));
+  if (from.left() > 0) from.fail(fmt::format("data after the last alias ({} B)", from.left()));
   return file;
 }
 

@@ -236,7 +236,7 @@ GgufFile GgufFile::parse(std::string_view bytes, const std::string& name) {
     at += gguf_aligned(entry.size);
     file.tensors.push_back(std::move(entry.tensor));
   }
-  if (from.left() > 0) from.fail(fmt::format("{} bytes follow the last tensor", from.left()));
+  if (from.left() > 0) from.fail(fmt::format("data after the last tensor ({} B)", from.left()));
   return file;
 }
 
