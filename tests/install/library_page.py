@@ -126,4 +126,5 @@ def main():
           f"{sum(lines.values())} of {max_lines} lines")
 
 
-main()
+if __name__ == "__main__":
+    main()
