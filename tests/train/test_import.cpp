@@ -220,6 +220,39 @@ BOOST_AUTO_TEST_CASE(labels_without_special_ids_begin_at_row_three) {
                    import_huggingface(folder / "a"));
 }
 
+/// transformers' class token and bias of patches are two tensors, heed's one.
+BOOST_AUTO_TEST_CASE(position_0_takes_up_what_the_class_token_exceeds_the_bias) {
+  const TempFolder folder;
+  const Exported vit(image_yaml(vit_keys));
+  vit.write(folder / "a");
+  const Folder weights = folder / "a" / "model.safetensors";
+  const std::string bytes = bytes_of(weights);
+  const SafetensorsFile file = SafetensorsFile::parse(bytes, "x");
+  std::vector<TensorView> views = file.tensors();
+  const std::vector<float> token{1, 2, 3, 4, -5, 6, 7, 0.5};
+  TensorView& view = tensor_named(views, "vit.embeddings.cls_token");
+  view.bytes = std::as_bytes(std::span(token));
+  write_safetensors(weights, views);
+  const ImportedModel imported = import_huggingface(folder / "a");
+  const auto values = [](const Model& model, const char* name) {
+    const Parameters all = model.state();
+    return Array(std::ranges::find(all, name, &NamedTensor::name)->tensor.value());
+  };
+  const Array bias = values(*vit.model, "input.bias"),
+              before = values(*vit.model, "positions.weight"),
+              after = values(*imported.model, "positions.weight");
+  BOOST_TEST(
+      (std::equal(bias.data(), bias.data() + 8, values(*imported.model, "input.bias").data())));
+  for (std::int64_t i = 0; i < 8; ++i)
+    BOOST_TEST(after.data()[i] ==
+               before.data()[i] + (token[static_cast<std::size_t>(i)] - bias.data()[i]));
+  BOOST_TEST((std::equal(before.data() + 8, before.data() + before.size(), after.data() + 8)));
+  view.shape = {8};
+  write_safetensors(weights, views);
+  HEED_CHECK_ERROR(Exit::bad_input, "vit.embeddings.cls_token is F32 [8]; expected numbers",
+                   import_huggingface(folder / "a"));
+}
+
 BOOST_AUTO_TEST_CASE(windows_that_do_not_divide_the_sides_of_a_stage_are_refused) {
   const TempFolder folder;
   Exported(image_yaml(swin_keys)).write(folder / "a");

@@ -41,7 +41,13 @@ class WeightImport {
   WeightImport(const ModelClass& about, const nlohmann::json& foreign,
                std::span<const MappedTensor> parts, const Parameters& state)
       : about_(about), foreign_(foreign), parts_(parts), state_(state) {
-    for (const MappedTensor& part : parts) parts_by_name_[part.foreign] = &part;
+    std::set<std::tuple<std::string, std::int64_t, std::int64_t>> rows;
+    for (const MappedTensor& part : parts) {
+      parts_by_name_[part.foreign] = &part;
+      if (part.own.empty() || part.factor != 1 ||
+          !rows.emplace(part.own, part.first, part.rows).second)
+        compared_.insert(part.foreign);
+    }
   }
 
   /// Copies the tensors of a file that are unscaled parts; the others wait for compare().
@@ -55,7 +61,7 @@ class WeightImport {
       if (!seen_.insert(part->foreign).second)
         throw Error(Exit::bad_input, "{}: {} occurs twice in the folder", where,
                     shown(tensor.name, 200));
-      if (part->own.empty() || part->factor != 1)
+      if (compared_.contains(part->foreign))
         compares_ = true;
       else
         set_part(*part, state_, tensor, where);
@@ -65,8 +71,8 @@ class WeightImport {
   /// Sets parts to zero that the files lack. Throws Error(bad_input) if the class requires one.
   void fill(const std::string& where) {
     for (const MappedTensor& part : parts_) {
-      if (seen_.contains(part.foreign) || (!part.own.empty() && part.factor != 1)) continue;
-      if (part.constant.has_value()) continue;  // the class computes it
+      const bool needed = !compared_.contains(part.foreign) || part.foreign == about_.at_position_0;
+      if (seen_.contains(part.foreign) || !needed) continue;  // the class computes it
       if (about_.sinusoids && part.foreign.ends_with(".embed_positions.weight")) {
         const Shape& shape =
             std::ranges::find(state_, part.own, &NamedTensor::name)->tensor.shape();
@@ -87,7 +93,7 @@ class WeightImport {
   void compare(const SafetensorsFile& file, const std::string& where) const {
     for (const TensorView& tensor : file.tensors()) {
       const MappedTensor* part = part_of(tensor.name);
-      if (part != nullptr && !part->own.empty() && part->factor == 1) continue;
+      if (part != nullptr && !compared_.contains(part->foreign)) continue;
       std::string equal;
       if (part == nullptr) {
         equal = extra_of(tensor.name)->equal;
@@ -95,16 +101,36 @@ class WeightImport {
         part = parts_by_name_.at(equal);
       }
       if (equals_part(*part, state_, tensor)) continue;
+      if (part->foreign == about_.at_position_0) {
+        move_difference(*part, tensor, where);
+        continue;
+      }
       throw Error(Exit::bad_input,
                   "{}: {} differs from {}, to which it is equal in the models that heed has", where,
                   shown(tensor.name, 200),
                   !equal.empty()      ? equal
                   : part->own.empty() ? "the constant of its class"
-                                      : "the scaled output matrix");
+                  : part->factor != 1 ? "the scaled output matrix"
+                                      : part->own);
     }
   }
 
  private:
+  /// Adds what the tensor exceeds its part to the first row of the table of positions.
+  void move_difference(const MappedTensor& part, const TensorView& tensor,
+                       const std::string& where) const {
+    const auto values = [&](const std::string& name) {
+      Tensor found = std::ranges::find(state_, name, &NamedTensor::name)->tensor;
+      return found.mutable_value().data();
+    };
+    const real* const bias = values(part.own);
+    const std::vector<real> ours(bias, bias + part.shape.back());
+    set_part(part, state_, tensor, where);  // for a moment
+    real* const positions = values("positions.weight");
+    for (std::size_t i = 0; i < ours.size(); ++i) positions[i] += bias[i] - ours[i];
+    std::ranges::copy(ours, values(part.own));
+  }
+
   /// The part with this name, or with the name that the prefix completes.
   const MappedTensor* part_of(const std::string& name) const {
     for (const std::string& full : {name, about_.prefix + name}) {
@@ -135,6 +161,7 @@ class WeightImport {
   std::span<const MappedTensor> parts_;
   const Parameters& state_;
   std::map<std::string, const MappedTensor*> parts_by_name_;
+  std::set<std::string> compared_;  ///< parts that follow from others
   std::set<std::string> seen_;
   bool compares_ = false;
 };

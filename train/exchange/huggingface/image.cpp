@@ -76,11 +76,11 @@ PartList vit_parts(const ModelSource& source) {
   const ModelOptions& o = source.model;
   const std::int64_t rows = patches_of(source.config.data.image) + 1;
   PartList list(source, {.zero_biases = true});
-  list.add(
-      {.foreign = "vit.embeddings.cls_token", .own = "input.bias", .shape = {1, 1, o.d_model}});
   list.positions("vit.embeddings.position_embeddings", "positions.weight", rows,
                  {1, rows, o.d_model});
   add_patches(list, source, "vit.embeddings.patch_embeddings.projection", "input");
+  list.add(
+      {.foreign = "vit.embeddings.cls_token", .own = "input.bias", .shape = {1, 1, o.d_model}});
   list.blocks("vit.encoder.layer.{}.", "encoder", o.encoder_layers, block_of_images("attention"));
   list.norm("vit.layernorm", "encoder.norm");
   add_classifier(list, source);
@@ -111,6 +111,7 @@ ModelClass vit_class() {
   about.complete = complete_image;
   about.obstacle = vit_obstacle;
   about.prefix = "vit.";
+  about.at_position_0 = "vit.embeddings.cls_token";
   about.without_effect = "encoder_stride pooler_act pooler_output_size num_labels";
   about.adapt = [](nlohmann::json& foreign, nlohmann::json& own, const std::string&) {
     adapt_image(foreign, own);

@@ -56,6 +56,8 @@ struct ModelClass {
   bool (*is_zero)(const nlohmann::json& foreign, const std::string& tensor) = nullptr;
   /// A table of positions that the file lacks contains sinusoids, as Marian computes them.
   bool sinusoids = false;
+  /// A tensor that heed has only as that of another part. Position 0 takes up the difference.
+  const char* at_position_0 = "";
 };
 
 /// Each appends the classes of a family.
