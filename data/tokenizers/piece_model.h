@@ -13,7 +13,9 @@ namespace heed {
 /// imported models contain.
 struct PieceUse {
   bool starts_text = false;  ///< bos precedes every text of a language model
-  std::uint64_t ids = 0;     ///< if not 0, pieces from this number on have no id and become <unk>
+  /// If not 0, the pieces of a text are looked up in a vocabulary of this number of ids; pieces from this
+  /// number on are not in it.
+  std::uint64_t ids = 0;
 };
 
 struct PieceModel {

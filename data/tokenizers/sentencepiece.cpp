@@ -49,6 +49,7 @@ class SentencePieceTokenizer final : public Tokenizer {
     size_ = processor_.GetPieceSize();
     if (const auto use = read_piece_use(proto_)) {
       starts_text_ = use->starts_text;
+      looks_up_ = use->ids > 0;
       if (use->ids > 0 && std::cmp_less(use->ids, size_))
         size_ = static_cast<std::int32_t>(use->ids);
       if (special_.unk < 0 || std::max({special_.unk, special_.bos, special_.eos}) >= size_ ||
@@ -95,9 +96,8 @@ class SentencePieceTokenizer final : public Tokenizer {
     do {
       const std::string_view part = line.substr(0, part_length(line));
       line.remove_prefix(part.size());
-      std::vector<int> ids;
-      check(processor_.Encode({part.data(), part.size()}, &ids));
-      for (const int id : ids) all.push_back(id < size_ ? id : special_.unk);
+      const std::vector<int> ids = ids_of({part.data(), part.size()});
+      all.insert(all.end(), ids.begin(), ids.end());
     } while (!line.empty());
     return all;
   }
@@ -212,13 +212,29 @@ class SentencePieceTokenizer final : public Tokenizer {
     return ids;
   }
 
+  /// Marian looks up the pieces of a text in a vocabulary. It also contains text that the model does not
+  /// know, and lacks some of the model's pieces.
+  std::vector<int> ids_of(absl::string_view part) const {
+    std::vector<int> ids;
+    if (!looks_up_) {
+      check(processor_.Encode(part, &ids));
+      return ids;
+    }
+    std::vector<std::string> pieces;
+    check(processor_.Encode(part, &pieces));
+    for (const std::string& piece : pieces) {
+      const int id = processor_.PieceToId(piece);
+      ids.push_back(id < size_ ? id : special_.unk);
+    }
+    return ids;
+  }
   bool is_special(int id) const { return processor_.IsControl(id) || processor_.IsUnknown(id); }
 
   std::string proto_;  // the file, which save() copies byte for byte
   sentencepiece::SentencePieceProcessor processor_;
   SpecialIds special_;
   std::int32_t size_ = 0, ordinary_ = 0;
-  bool starts_text_ = false;
+  bool starts_text_ = false, looks_up_ = false;
   bool is_bpe_ = false;  // false: unigram model
 };
 

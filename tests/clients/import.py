@@ -64,15 +64,16 @@ def pairs_tokenizer(folder, lines):
     tokenizer = learned.byte_pairs_of(lines, 500, specials=("<pad>", "</s>", "<s>"))
     tokenizer.post_processor = processors.TemplateProcessing(single="$A </s>", special_tokens=[("</s>", 1)])
     tokenizer.save(str(folder / "tokenizer.json"))
+    (folder / "tokenizer_config.json").write_text(json.dumps({"tokenizer_class": "PreTrainedTokenizerFast"}))
     size = tokenizer.get_vocab_size() + 3  # three ids without a piece
-    return {"vocab_size": size, "decoder_vocab_size": size, "pad_token_id": 0, "eos_token_id": 1, "bos_token_id": 2, "decoder_start_token_id": 2}
+    return {"vocab_size": size, "pad_token_id": 0, "eos_token_id": 1, "bos_token_id": 2, "decoder_start_token_id": 2}
 
 
 # Each saves a tokenizer, and returns the keys of config.json that depend on it.
 TOKENIZERS = {
     "GPT-2": learned.byte_pairs(size=500), "vocab.json and merges.txt": learned.byte_pairs(size=500, old_files=True),
     "Llama 3": learned.byte_pairs("Llama 3", size=500, start=True), "Qwen2": learned.byte_pairs("Qwen2", tokenizers.normalizers.NFC(), size=500),
-    "tokenizer.model": learned.llama2(size=500), "spiece.model": learned.t5(size=400), "source.spm and target.spm": learned.marian(size=300),
+    "tokenizer.model": learned.llama2(size=500), "spiece.model": learned.t5(size=1000), "source.spm and target.spm": learned.marian(size=1000),
     "byte pairs": pairs_tokenizer, "vocab.txt": learned.word_pieces(True, size=300, lowercase=True),
     "tokenizer.json": learned.word_pieces(False, size=300, lowercase=False)}
 
@@ -88,6 +89,8 @@ def make(program, folder, name, case, keys):
     dtype, shards, kind = keys.pop("dtype"), keys.pop("shards"), getattr(transformers, name.split("-")[1])
     torch.manual_seed(1)
     model = kind(kind.config_class(**SIZES[kind.__name__] | config | keys))
+    if kind.__name__ == "T5ForConditionalGeneration":  # as in files of v1.1; transformers 5 initialises only v1.0
+        model.lm_head.weight = torch.nn.Parameter(model.shared.weight.clone())
     for parameter in model.parameters():
         if parameter.requires_grad:
             parameter.data.normal_(0, 0.2)
@@ -104,8 +107,7 @@ def log_probs(folder, kind, lines):
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
     found = []
     for line in lines:
-        plain = tokenizer.encode(line, add_special_tokens=False)
-        ids = tokenizer.encode(line)
+        plain, ids = (tokenizer(line, add_special_tokens=special).input_ids for special in (False, True))
         if kind == "BertForMaskedLM":
             rows = torch.tensor(ids).repeat(len(plain), 1)
             at = torch.arange(len(plain))

@@ -160,7 +160,7 @@ def marian(size=3000):
         (folder / "vocab.json").write_text(json.dumps({piece: i for i, piece in enumerate(vocabulary)}))
         (folder / "tokenizer_config.json").write_text(json.dumps({"tokenizer_class": "MarianTokenizer"}))
         pad = len(vocabulary) - 1
-        return {"vocab_size": len(vocabulary), "decoder_vocab_size": len(vocabulary), "pad_token_id": pad, "decoder_start_token_id": pad,
+        return {"vocab_size": len(vocabulary), "pad_token_id": pad, "decoder_start_token_id": pad,
                 "eos_token_id": 0}
     return make
 
