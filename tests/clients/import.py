@@ -8,7 +8,6 @@ import shutil
 import subprocess
 import sys
 
-import tokenizers
 import torch
 import transformers
 from clients import import_tokenizers as learned
@@ -28,9 +27,11 @@ GATED = {"tokenizer": ("Llama 3", "tokenizer.model"), "num_key_value_heads": (4,
          "rope_theta": (10000.0, 500000.0), "dtype": DTYPES, "shards": SHARDS}
 BART = {"activation_function": ("gelu", "relu", "swish"), "scale_embedding": (True, False), "dtype": DTYPES, "shards": SHARDS}
 CASES = {
-    "GPT2LMHeadModel": ("lm", {}, {"tokenizer": ("GPT-2", "vocab.json and merges.txt"), "activation_function": ("gelu_new", "gelu", "relu", "silu"),
+    "GPT2LMHeadModel": ("lm", {}, {"tokenizer": ("GPT-2", "vocab.json and merges.txt"),
+                                   "activation_function": ("gelu_new", "gelu", "relu", "silu"),
                                    "tie_word_embeddings": (True, False), "n_inner": (32, 80), "dtype": DTYPES, "shards": SHARDS}, ()),
-    "LlamaForCausalLM": ("lm", {}, GATED | {"attention_bias": (False, True), "mlp_bias": (False, True), "hidden_act": ("silu", "gelu")}, ()),
+    "LlamaForCausalLM": ("lm", {}, GATED | {"attention_bias": (False, True), "mlp_bias": (False, True),
+                                            "hidden_act": ("silu", "gelu")}, ()),
     "MistralForCausalLM": ("lm", {"sliding_window": None}, GATED, ()),
     "Qwen2ForCausalLM": ("lm", {}, GATED | {"tokenizer": ("Qwen2",)}, ()),
     "MarianMTModel": ("seq2seq", {}, {"tokenizer": ("source.spm and target.spm", "byte pairs")} | BART, ()),
@@ -72,9 +73,9 @@ def pairs_tokenizer(folder, lines):
 # Each saves a tokenizer, and returns the keys of config.json that depend on it.
 TOKENIZERS = {
     "GPT-2": learned.byte_pairs(size=500), "vocab.json and merges.txt": learned.byte_pairs(size=500, old_files=True),
-    "Llama 3": learned.byte_pairs("Llama 3", size=500, start=True), "Qwen2": learned.byte_pairs("Qwen2", tokenizers.normalizers.NFC(), size=500),
-    "tokenizer.model": learned.llama2(size=500), "spiece.model": learned.t5(size=1000), "source.spm and target.spm": learned.marian(size=1000),
-    "byte pairs": pairs_tokenizer, "vocab.txt": learned.word_pieces(True, size=300, lowercase=True),
+    "Llama 3": learned.byte_pairs("Llama 3", size=500, start=True), "Qwen2": learned.byte_pairs("Qwen2", learned.NFC, size=500),
+    "tokenizer.model": learned.llama2(size=500), "spiece.model": learned.t5(size=1000),
+    "source.spm and target.spm": learned.marian(size=1000), "byte pairs": pairs_tokenizer, "vocab.txt": learned.word_pieces(True, size=300, lowercase=True),
     "tokenizer.json": learned.word_pieces(False, size=300, lowercase=False)}
 
 
