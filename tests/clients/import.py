@@ -87,11 +87,9 @@ def make(program, folder, name, case, keys):
     keys = case[1] | keys
     lines = (folder / "source").read_text(encoding="utf-8").splitlines() + learned.make_lines(100, 1)
     config = TOKENIZERS[keys.pop("tokenizer")](origin, lines)
-    dtype, shards, kind = keys.pop("dtype"), keys.pop("shards"), getattr(transformers, name.split("-")[1])
+    dtype, shards, kind = keys.pop("dtype"), keys.pop("shards"), name.split("-")[1]
     torch.manual_seed(1)
-    model = kind(kind.config_class(**SIZES[kind.__name__] | config | keys))
-    if kind.__name__ == "T5ForConditionalGeneration":  # as in files of v1.1; transformers 5 initialises only v1.0
-        model.lm_head.weight = torch.nn.Parameter(model.shared.weight.clone())
+    model = learned.new_model(kind, SIZES[kind] | config | keys)
     for parameter in model.parameters():
         if parameter.requires_grad:
             parameter.data.normal_(0, 0.2)

@@ -71,6 +71,16 @@ def make_lines(number, seed):
     return [line(script) for _ in range(number // len(LETTERS)) for script in LETTERS]
 
 
+def new_model(kind, config):
+    """A model with initial values. The output matrix of T5 is separate, as in files of v1.1, which transformers 5 reads, but does
+    not make."""
+    model_class = getattr(transformers, kind)
+    model = model_class(model_class.config_class(**config))
+    if kind == "T5ForConditionalGeneration":
+        model.lm_head.weight = torch.nn.Parameter(model.shared.weight.clone())
+    return model
+
+
 # ---- learning: each saves the files of a tokenizer, and returns the keys of config.json that depend on it ----
 def byte_pairs_of(lines, size, pattern=None, normalizer=None, specials=("<|endoftext|>",)):
     """A byte-level BPE tokenizer; without a pattern, that of GPT-2."""
@@ -199,8 +209,11 @@ def of_marian(target):
         tokenizer = transformers.MarianTokenizer.from_pretrained(folder)
         if target:
             tokenizer._switch_to_target_mode()
-        return (lambda line: tokenizer.convert_tokens_to_ids(tokenizer._tokenize(line)),
-                lambda ids: tokenizer.spm_target.decode_pieces([tokenizer.decoder[each] for each in ids]).replace("\u2581", " "))
+
+        def decode(ids):
+            text = tokenizer.spm_target.decode_pieces([tokenizer.decoder[each] for each in ids]).replace("\u2581", " ")
+            return text if text.startswith(" \u2047 ") else text.removeprefix(" ")  # U+2047: <unk>
+        return lambda line: tokenizer.convert_tokens_to_ids(tokenizer._tokenize(line)), decode
     return load
 
 
@@ -240,8 +253,7 @@ def differing(heed, program, folder, case, learnt, lines):
     folder.mkdir(parents=True)
     config = make(folder, learnt)
     torch.manual_seed(1)
-    model = getattr(transformers, kind)
-    model(model.config_class(**MODELS[kind] | config)).save_pretrained(folder)
+    new_model(kind, MODELS[kind] | config).save_pretrained(folder)
     run = folder.with_name(folder.name + "-run")
     done = subprocess.run([program, "import", folder, "--run", run, "--overwrite"], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
                           text=True)
