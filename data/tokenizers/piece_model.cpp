@@ -18,6 +18,7 @@ struct Field {
   std::uint64_t value = 0;  ///< of a number
 };
 
+constexpr std::uint64_t use_field = 200;  // PieceUse
 constexpr unsigned kNumber = 0, kEight = 1, kBytes = 2, kFour = 5;
 
 std::optional<std::uint64_t> take_number(std::string_view& from) {
@@ -126,6 +127,8 @@ std::string flaw_in_piece_model(std::string_view proto) {
     if (field->number < 6) found[field->number] = true;
     if (field->number == 1 && !whole_piece(field->bytes))
       return "not a sentencepiece model (one of its pieces is broken)";
+    if (field->number == use_field && !whole_message(field->bytes, 0, [](auto) { return true; }))
+      return "not a sentencepiece model (field 200 is broken)";
     const bool normaliser = field->number == 3 || field->number == 5;  // 5: denormaliser
     if (normaliser && !whole_normaliser(field->bytes))
       return "not a sentencepiece model (its character map is broken)";
@@ -169,6 +172,8 @@ PieceModel read_piece_model(std::string_view proto) {
       each_field(field.bytes, [&](const Field& trainer) {
         if (trainer.number == 3) type = trainer.value;
         if (trainer.number == 24) model.whitespace_as_suffix = trainer.value != 0;
+        if (trainer.number == 46) model.bos = trainer.bytes;
+        if (trainer.number == 47) model.eos = trainer.bytes;
       });
     }
     if (field.number != 3) return;
@@ -183,7 +188,21 @@ PieceModel read_piece_model(std::string_view proto) {
     throw Error(Exit::bad_input,
                 "a sentencepiece model of words or characters; expected unigram or bpe");
   model.bpe = type == bpe;
+  model.use = read_piece_use(proto).value_or(PieceUse());
   return model;
+}
+
+std::optional<PieceUse> read_piece_use(std::string_view proto) {
+  std::optional<PieceUse> use;
+  each_field(proto, [&](const Field& field) {
+    if (field.number != use_field) return;
+    use.emplace();
+    each_field(field.bytes, [&](const Field& of) {
+      if (of.number == 1) use->starts_text = of.value != 0;
+      if (of.number == 2) use->ids = of.value;
+    });
+  });
+  return use;
 }
 
 namespace {
@@ -207,7 +226,7 @@ void put_bytes(std::string& to, std::uint64_t field, std::string_view bytes) {
 }  // namespace
 
 std::string write_piece_model(const PieceModel& model) {
-  std::string proto, trainer, normaliser;
+  std::string proto, trainer, normaliser, use;
   for (const PieceModel::Piece& piece : model.pieces) {
     std::string message;
     put_bytes(message, 1, piece.text);
@@ -221,8 +240,8 @@ std::string write_piece_model(const PieceModel& model) {
   const bool bytes = std::ranges::find(model.pieces, PieceModel::Type::byte,
                                        &PieceModel::Piece::type) != model.pieces.end();
   put_number(trainer, 35, bytes ? 1 : 0);  // byte_fallback
-  const auto is_byte = [](const PieceModel::Piece& p) { return p.type == PieceModel::Type::byte; };
-  put_number(trainer, 35, std::ranges::any_of(model.pieces, is_byte) ? 1 : 0);
+  put_bytes(trainer, 46, model.bos);
+  put_bytes(trainer, 47, model.eos);
   put_bytes(proto, 2, trainer);
   put_bytes(normaliser, 1, model.character_map.empty() ? "identity" : "imported");
   put_bytes(normaliser, 2, model.character_map);
@@ -230,6 +249,9 @@ std::string write_piece_model(const PieceModel& model) {
   put_number(normaliser, 4, model.remove_extra_whitespaces ? 1 : 0);
   put_number(normaliser, 5, model.escape_whitespaces ? 1 : 0);
   put_bytes(proto, 3, normaliser);
+  put_number(use, 1, model.use.starts_text ? 1 : 0);
+  put_number(use, 2, model.use.ids);
+  put_bytes(proto, use_field, use);
   return proto;
 }
 

@@ -45,12 +45,24 @@ class SentencePieceTokenizer final : public Tokenizer {
     if (const std::string flaw = flaw_in_piece_model(proto_); !flaw.empty()) refuse(flaw);
     const auto status = processor_.LoadFromSerializedProto(proto_);
     if (!status.ok()) refuse(fmt::format("not a sentencepiece model ({})", status.message()));
-    if (processor_.unk_id() != unk || processor_.bos_id() != bos || processor_.eos_id() != eos) {
+    special_ = {processor_.unk_id(), processor_.bos_id(), processor_.eos_id()};
+    size_ = processor_.GetPieceSize();
+    if (const auto use = read_piece_use(proto_)) {
+      starts_text_ = use->starts_text;
+      looks_up_ = use->ids > 0;
+      if (use->ids > 0 && std::cmp_less(use->ids, size_))
+        size_ = static_cast<std::int32_t>(use->ids);
+      if (special_.unk < 0 || std::max({special_.unk, special_.bos, special_.eos}) >= size_ ||
+          (starts_text_ && special_.bos < 0))
+        refuse(fmt::format("special ids are <unk> {}, <s> {}, </s> {}, but the ids are 0 to {}",
+                           special_.unk, special_.bos, special_.eos, size_ - 1));
+    } else if (special_ != SpecialIds{}) {
       refuse(
           fmt::format("special ids are <unk> {}, <s> {}, </s> {}; they must be 0, 1, 2 "
                       "(train with --unk_id=0 --bos_id=1 --eos_id=2)",
-                      processor_.unk_id(), processor_.bos_id(), processor_.eos_id()));
+                      special_.unk, special_.bos, special_.eos));
     }
+    while (ordinary_ < size_ && is_special(ordinary_)) ++ordinary_;
     std::vector<std::vector<int>> nbest;
     // Only unigram models support n-best search.
     is_bpe_ = !processor_.NBestEncode("a", 2, &nbest).ok();
@@ -63,14 +75,19 @@ class SentencePieceTokenizer final : public Tokenizer {
   }
 
   TokenizerKind kind() const override { return TokenizerKind::sentencepiece; }
-  std::int64_t size() const override { return processor_.GetPieceSize(); }
+  std::int64_t size() const override { return size_; }
+  SpecialIds special_ids() const override { return special_; }
+  std::optional<std::int32_t> text_start() const override {
+    return starts_text_ ? std::optional(special_.bos) : std::nullopt;
+  }
+  std::int32_t first_ordinary() const override { return ordinary_; }
   std::string piece(std::int32_t id) const override {
     check_id(id);
     return processor_.IdToPiece(id);
   }
   std::optional<std::int32_t> special(std::string_view name) const override {
     const int id = processor_.PieceToId({name.data(), name.size()});
-    const bool known = processor_.IsControl(id) || name == "<unk>";
+    const bool known = id < size_ && (processor_.IsControl(id) || name == "<unk>");
     return known ? std::optional<std::int32_t>(id) : std::nullopt;
   }
 
@@ -79,8 +96,7 @@ class SentencePieceTokenizer final : public Tokenizer {
     do {
       const std::string_view part = line.substr(0, part_length(line));
       line.remove_prefix(part.size());
-      std::vector<int> ids;
-      check(processor_.Encode({part.data(), part.size()}, &ids));
+      const std::vector<int> ids = ids_of({part.data(), part.size()});
       all.insert(all.end(), ids.begin(), ids.end());
     } while (!line.empty());
     return all;
@@ -89,7 +105,11 @@ class SentencePieceTokenizer final : public Tokenizer {
   std::vector<std::int32_t> sample(std::string_view line, const SegmentationOptions& options,
                                    Random& random) const override {
     if (line.size() > max_part_bytes) return encode(line);  // sampling would be too slow
-    return is_bpe_ ? merged(line, options.alpha, random) : one_of_nbest(line, options, random);
+    std::vector<std::int32_t> ids =
+        is_bpe_ ? merged(line, options.alpha, random) : one_of_nbest(line, options, random);
+    std::ranges::replace_if(
+        ids, [&](std::int32_t id) { return id >= size_; }, special_.unk);
+    return ids;
   }
 
   std::string decode(std::span<const std::int32_t> ids) const override {
@@ -154,7 +174,7 @@ class SentencePieceTokenizer final : public Tokenizer {
       const std::size_t end = std::min(text.find(word_mark, begin + 1), text.size());
       for (const std::int32_t id :
            merged_word(std::string_view(text).substr(begin, end - begin), dropout, random))
-        if (id != unk || ids.empty() || ids.back() != unk)
+        if (id != special_.unk || ids.empty() || ids.back() != special_.unk)
           ids.push_back(id);  // as in the library, a run of <unk> becomes one
       begin = end;
     }
@@ -173,7 +193,7 @@ class SentencePieceTokenizer final : public Tokenizer {
       for (std::size_t i = 0; i + 1 < symbols.size(); ++i) {
         const int id =
             processor_.PieceToId({symbols[i].data(), symbols[i].size() + symbols[i + 1].size()});
-        if (id == unk || processor_.IsControl(id) || random.uniform() < dropout) continue;
+        if (id == special_.unk || processor_.IsControl(id) || random.uniform() < dropout) continue;
         const float score = processor_.GetScore(id);
         if (!merging || score > best_score) {
           merging = true;
@@ -192,8 +212,29 @@ class SentencePieceTokenizer final : public Tokenizer {
     return ids;
   }
 
+  /// Marian looks up the pieces of a text in a vocabulary. It also contains text that the model does not
+  /// know, and lacks some of the model's pieces.
+  std::vector<int> ids_of(absl::string_view part) const {
+    std::vector<int> ids;
+    if (!looks_up_) {
+      check(processor_.Encode(part, &ids));
+      return ids;
+    }
+    std::vector<std::string> pieces;
+    check(processor_.Encode(part, &pieces));
+    for (const std::string& piece : pieces) {
+      const int id = processor_.PieceToId(piece);
+      ids.push_back(id < size_ ? id : special_.unk);
+    }
+    return ids;
+  }
+  bool is_special(int id) const { return processor_.IsControl(id) || processor_.IsUnknown(id); }
+
   std::string proto_;  // the file, which save() copies byte for byte
   sentencepiece::SentencePieceProcessor processor_;
+  SpecialIds special_;
+  std::int32_t size_ = 0, ordinary_ = 0;
+  bool starts_text_ = false, looks_up_ = false;
   bool is_bpe_ = false;  // false: unigram model
 };
 

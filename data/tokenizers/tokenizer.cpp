@@ -122,7 +122,7 @@ std::unique_ptr<Tokenizer> train_tokenizer(const TokenizerOptions& options,
 }
 
 std::vector<std::filesystem::path> Tokenizers::save(const std::filesystem::path& folder) const {
-  if (shared()) return {source->save(folder / "tokenizer")};
+  if (source == target) return {source->save(folder / "tokenizer")};
   return {source->save(folder / "source"), target->save(folder / "target")};
 }
 

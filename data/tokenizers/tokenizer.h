@@ -132,12 +132,13 @@ std::unique_ptr<Tokenizer> make_sentencepiece(std::string proto, const std::stri
 std::unique_ptr<Tokenizer> train_tokenizer(const TokenizerOptions& options,
                                            std::span<const std::string> lines, std::uint64_t seed);
 
-/// The tokenizers of a model. Source and target are the same object if the vocabulary is shared, as
-/// it always is in tasks that read text instead of pairs of lines.
+/// The tokenizers of a model. Source and target are usually the same object if the vocabulary is shared,
+/// as it always is in tasks that read text instead of pairs of lines.
 struct Tokenizers {
   std::shared_ptr<const Tokenizer> source, target;
+  bool same_ids = false;  ///< both cut texts differently into pieces of one vocabulary (Marian)
 
-  bool shared() const { return source == target; }
+  bool shared() const { return source == target || same_ids; }
 
   /// Writes `tokenizer.*`, or `source.*` and `target.*`, into a run folder. Returns the paths.
   std::vector<std::filesystem::path> save(const std::filesystem::path& folder) const;

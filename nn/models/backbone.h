@@ -43,11 +43,10 @@ inline void append_output(Parameters& all, const Linear& output, bool shared) {
 /// between backbones or has the parameter names of torch.nn.Transformer constructs and lists the
 /// parts itself.
 struct Backbone {
-  static constexpr std::int32_t end_token = 2;  ///< </s>, in every vocabulary of heed
-
   Embedding embedding;
   std::optional<FrontEnd> input;      ///< input layer for feature rows, in place of the embedding
   std::optional<Embedding> segments;  ///< embeddings of segments (segments_of)
+  bool ends = true;                   ///< the last row of every sequence is </s>
   Positions positions;
   std::optional<Norm> embedding_norm;  ///< after the sum of embeddings and positions
   double dropout_rate = 0;
@@ -130,15 +129,17 @@ struct Backbone {
     return options.input_width > 0 && kind == BlockKind::encoder;
   }
   /// The segment of each row: the number of </s> before it in its sequence, up to the last segment.
-  /// In "<s> A </s> B </s>" (in BERT, "[CLS] A [SEP] B [SEP]"), A is segment 0 and B segment 1.
+  /// In "<s> A </s> B </s>" (in BERT, "[CLS] A [SEP] B [SEP]"), A is segment 0 and B segment 1. The last
+  /// row says which id </s> has; without it, all rows are in segment 0.
   std::vector<std::int32_t> segments_of(std::span<const std::int32_t> ids, Offsets offsets) const {
     const auto last = static_cast<std::int32_t>(segments->weight.shape()[0]) - 1;
     std::vector<std::int32_t> all(ids.size());
-    for (std::size_t s = 0; s + 1 < offsets.size(); ++s) {
+    for (std::size_t s = 0; ends && s + 1 < offsets.size(); ++s) {
       std::int32_t segment = 0;
-      for (std::int32_t row = offsets[s]; row < offsets[s + 1]; ++row) {
-        all[static_cast<std::size_t>(row)] = segment;
-        if (ids[static_cast<std::size_t>(row)] == end_token) segment = std::min(segment + 1, last);
+      const std::int32_t end = offsets[s + 1];
+      for (std::int32_t row = offsets[s]; row < end; ++row) {
+        all[row] = segment;
+        if (ids[row] == ids[end - 1]) segment = std::min(segment + 1, last);
       }
     }
     return all;

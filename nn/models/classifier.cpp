@@ -83,6 +83,7 @@ class EncoderClassifier final : public Classifier {
     if (conv_front_end && (labelling != Labelling::sequences || pool_ != Pool::mean))
       fail("[classifier] front end conv requires `pool: mean` and one label per sequence");
     encoder_ = Backbone(options, vocabulary, BlockKind::encoder, init);
+    encoder_.ends = labelling != Labelling::rows;
     if (labelling != Labelling::tokens) {
       output_ = Linear(options.d_model, labels, init);
       return;

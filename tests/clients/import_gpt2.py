@@ -15,7 +15,11 @@ import time
 
 import torch
 import transformers
-from import_transformers import ROOT, byte_level
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path[0:0] = [str(ROOT / "tests"), str(ROOT / "tests/bench")]
+
+from clients.import_tokenizers import byte_pairs_of  # noqa: E402
 
 transformers.logging.set_verbosity_error()
 transformers.logging.disable_progress_bar()
@@ -23,7 +27,7 @@ transformers.logging.disable_progress_bar()
 
 def save(folder, text):
     """Saves the model, and a tokenizer that is learned from the text; the model has further ids, which stay unused."""
-    tokenizer = byte_level(text.splitlines(keepends=True))
+    tokenizer = byte_pairs_of(text.splitlines(keepends=True), 500)
     torch.manual_seed(1)
     transformers.GPT2LMHeadModel(transformers.GPT2Config(bos_token_id=0, eos_token_id=0)).save_pretrained(folder)
     tokenizer.save(str(folder / "tokenizer.json"))

@@ -11,15 +11,22 @@
 namespace heed::fuzz {
 namespace {
 
-constexpr std::array names{"config.json",   "model.safetensors", "tokenizer.json",
-                           "vocab.json",    "merges.txt",        "model.safetensors.index.json",
-                           "a.safetensors", "spiece.model"};
+constexpr std::array names{
+    "config.json",          "model.safetensors", "tokenizer.json",
+    "vocab.json",           "merges.txt",        "model.safetensors.index.json",
+    "a.safetensors",        "spiece.model",      "tokenizer.model",
+    "source.spm",           "target.spm",        "vocab.txt",
+    "tokenizer_config.json"};
 
 /// What was imported must be a model of the class again, and its tokenizer must encode.
 void require_works(const ImportedModel& imported, const std::filesystem::path& folder) {
-  const Tokenizer& tokenizer = *imported.tokenizers.source;
-  for (const std::int32_t id : tokenizer.encode("It's 1 é\n\xFF!"))
-    require(id >= 0 && id < tokenizer.size(), "ids are in the vocabulary");
+  const Tokenizer& tokenizer = *imported.tokenizers.target;
+  for (const auto& each : {imported.tokenizers.source, imported.tokenizers.target}) {
+    const std::vector<std::int32_t> ids = each->encode("It's 1 é\n\xFF!");
+    for (const std::int32_t id : ids)
+      require(id >= 0 && id < tokenizer.size(), "ids are in the vocabulary");
+    tokenizer.decode(ids);
+  }
   const HuggingFaceModel model =
       huggingface_model(imported.config, sizes_of(imported.tokenizers), tokenizer.special_ids());
   require(model.architecture == imported.architecture, "the class is that of the folder");

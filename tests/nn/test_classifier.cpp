@@ -326,25 +326,30 @@ BOOST_AUTO_TEST_CASE(models_with_feature_input_pass_gradcheck) {
   }
 }
 
-// The rows up to and including the first </s> are in segment 0, all later rows in segment 1.
+// The rows up to and including the first </s>, which here is token 3, are in segment 0, all later rows in
+// segment 1. Sequences of labelled rows have no </s>.
 BOOST_AUTO_TEST_CASE(segment_0_ends_after_first_end_token) {
-  ModelOptions o = small_options();
-  o.segments = 2;
-  const auto model = make_classifier(o, Labelling::rows, vocabulary, labels, 1);
-  randomise(model->parameters());
-  const std::vector<std::int32_t> ids{1, 5, 2, 6, 2, 1, 4, 2}, offsets{0, 5, 8};
-  Tensor table;
-  for (const NamedTensor& t : model->parameters())
-    if (t.name == "segments.weight") table = t.tensor;
-  BOOST_REQUIRE((table.shape() == Shape{2, o.d_model}));
-  Pass pass;
-  const auto logits = [&] { return model->logits({{ids, offsets}, {}, {}}, pass).value(); };
-  const Array before = logits();
-  for (std::int64_t c = 0; c < o.d_model; ++c)
-    table.mutable_value().row(1)[c] += static_cast<real>(1 + c % 3);
-  const Array after = logits();
-  BOOST_TEST(difference(after.sliced(5, 8), before.sliced(5, 8)) == 0);  // no segment 1
-  BOOST_TEST(difference(after.sliced(0, 5), before.sliced(0, 5)) > 1e-3);
+  for (const Labelling labelling : {Labelling::tokens, Labelling::rows}) {
+    ModelOptions o = small_options();
+    o.segments = 2;
+    o.tie_embeddings = false;
+    const auto model = make_classifier(o, labelling, vocabulary, labels, 1);
+    randomise(model->parameters());
+    const std::vector<std::int32_t> ids{1, 2, 3, 6, 3, 1, 2, 3}, offsets{0, 5, 8};
+    Tensor table;
+    for (const NamedTensor& t : model->parameters())
+      if (t.name == "segments.weight") table = t.tensor;
+    BOOST_REQUIRE((table.shape() == Shape{2, o.d_model}));
+    Pass pass;
+    const auto logits = [&] { return model->logits({{ids, offsets}, {}, {}}, pass).value(); };
+    const Array before = logits();
+    for (std::int64_t c = 0; c < o.d_model; ++c)
+      table.mutable_value().row(1)[c] += static_cast<real>(1 + c % 3);
+    const Array after = logits();
+    BOOST_TEST(difference(after.sliced(5, 8), before.sliced(5, 8)) == 0);  // no segment 1
+    BOOST_TEST((difference(after.sliced(0, 5), before.sliced(0, 5)) > 1e-3) ==
+               (labelling == Labelling::tokens));
+  }
 }
 
 BOOST_AUTO_TEST_SUITE_END()

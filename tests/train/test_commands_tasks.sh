@@ -122,7 +122,9 @@ status 0 show mlm.yaml
 holds out '^segments '
 status 0 bench mlm.yaml --steps 2
 status 2 score runs/mlm --source lines --target lines
-says 'defines no probability of a whole line'
+says '--source is for tasks that read pairs of lines'
+status 0 score runs/mlm --target lines
+equal 'number of scored lines' "$(wc -l < out)" "$(wc -l < lines)"
 status 2 train mlm.yaml --run never data.mask.rate=0
 says 'data.mask.rate=0: '
 status 3 train mlm.yaml --run never model.max_positions=5 data.max_length=3

@@ -149,6 +149,9 @@ BOOST_AUTO_TEST_CASE(an_export_that_is_imported_and_exported_again_has_the_same_
       {"mlm", "algorithm: unigram, vocab_size: 40, specials: [<mask>]",
        "positions: learned, max_positions: 300, norm: post, final_norm: false, embedding_norm: true, "
        "head_transform: true, output_bias: true, scale_embeddings: false, activation: gelu"},
+      {"mlm", "kind: word, specials: [<mask>]",
+       "positions: learned, max_positions: 300, norm: post, final_norm: false, embedding_norm: true, "
+       "head_transform: true, output_bias: true, scale_embeddings: false, activation: relu, segments: 2"},
       {"seq2seq", "algorithm: unigram, vocab_size: 40, specials: [<a>, <b>]", "positions: none"},
       {"classify", "", vit_keys},
       {"classify", "", swin_keys}};

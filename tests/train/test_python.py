@@ -156,6 +156,15 @@ class Module(unittest.TestCase):
                 run.score(sources, ["a", "b"])
             self.assertEqual(caught.exception.status, 2)
 
+    def test_ids_are_line_numbers_of_the_vocabulary(self):
+        for target, name in ((False, "source"), (True, "target")):
+            file = pathlib.Path(self.pairs.folder, f"{name}.vocab")
+            pieces = (file if file.exists() else file.with_name("tokenizer.vocab")).read_text().splitlines()
+            self.assertEqual([pieces[i] for i in self.pairs.encode("dAb", target)], ["d", "a", "b"])
+        self.assertEqual(self.pairs.decode(self.pairs.encode("cab", target=True)), "cab")
+        with self.assertRaisesRegex(heed.Error, "token id 1000 is outside the vocabulary"):
+            self.pairs.decode([1000])
+
     def test_attention_equals_that_of_the_program(self):
         expected = json.loads(program("attention", "runs/pairs", "--input", "abcd", "--json"))
         found = self.pairs.attention("abcd")

@@ -63,10 +63,10 @@ void add_import(CommandLine& line) {
   add_json(command, options->json, "a record of the import");
   command->footer(
       "The folder contains config.json, model.safetensors (one file, or several with their index;\n"
-      "float32, float16 or bfloat16) and the tokenizer: tokenizer.json, a SentencePiece model, or\n"
-      "vocab.json and merges.txt. Classes: GPT2LMHeadModel, LlamaForCausalLM (also Mistral and\n"
-      "Qwen2), MarianMTModel, BlenderbotForConditionalGeneration, T5ForConditionalGeneration,\n"
-      "BertForMaskedLM. A key of config.json that heed does not honour is refused by name. The new\n"
+      "float32, float16 or bfloat16) and the tokenizer: tokenizer.json, a SentencePiece model (Marian:\n"
+      "source.spm, target.spm, vocab.json), vocab.json and merges.txt, or vocab.txt. Classes:\n"
+      "GPT2LMHeadModel, LlamaForCausalLM (also Mistral and Qwen2), MarianMTModel,\n"
+      "BlenderbotForConditionalGeneration, T5ForConditionalGeneration, BertForMaskedLM. A key of config.json that heed does not honour is refused by name. The new\n"
       "run is read like any other by generate, eval, score, attention, trace, quantize and export;\n"
       "model.init_from trains from it, or from the folder itself. docs/EXPORT.md has the details.\n"
       "Example:\n"

@@ -72,7 +72,8 @@ void add_score(CommandLine& line) {
       "Prints, for each target line, the natural logarithm of its probability and, after a tab,\n"
       "its number of tokens. For seq2seq and text2text, both include the end token. For tag and\n"
       "classify, the tokens are the labels. For lm, each line is scored as if it followed a\n"
-      "newline, and only the tokens of the line count.\n"
+      "newline, and only the tokens of the line count. For mlm, each token is hidden in turn, and the\n"
+      "score is the sum of the log-probabilities of the hidden tokens (pseudo-log-likelihood).\n"
       "Example:\n"
       "  heed score runs/multi30k-de-en --source test.de --target test.en");
 }

@@ -142,6 +142,8 @@ void import_texts(const fs::path& folder, const nlohmann::json& foreign, nlohman
   own["tokenizer"]["kind"] = name_of(read.tokenizer->kind());
   own["data"]["lowercase"] = read.lowercase;
   tokenizers.source = tokenizers.target = std::move(read.tokenizer);
+  tokenizers.same_ids = read.target != nullptr;
+  if (read.target) tokenizers.target = std::move(read.target);
 }
 
 /// The labels of a classifier: id2label, whose names become words. Returns the id of the first label, which

@@ -31,6 +31,8 @@ std::vector<std::string> weight_files(const std::filesystem::path& folder);
 struct ReadTokenizer {
   std::unique_ptr<Tokenizer> tokenizer;
   bool lowercase = false;  ///< data.lowercase
+  std::unique_ptr<Tokenizer> target =
+      nullptr;  ///< if it differs: the same ids, other pieces of a text
 };
 /// What a task does with a text, which determines the special pieces around it: a language model
 /// continues it, an encoder-decoder model reads it as its source (… </s>), and an encoder labels it
@@ -39,5 +41,22 @@ enum class TextRole { continued, source, labelled };
 /// The tokenizer of the folder, which has the id of <unk> and, for TextRole::labelled, those of <s>, </s>
 /// and <mask>.
 ReadTokenizer import_tokenizer(const std::filesystem::path& folder, ImportedIds ids, TextRole role);
+
+// Parts of import_tokenizer: SentencePiece models.
+
+/// The value at a JSON pointer; null if there is none.
+nlohmann::json value_at(const nlohmann::json& json, const char* pointer);
+/// A vocabulary as pieces by id. Throws Error(bad_input) unless the ids are 0 to n − 1.
+std::vector<std::string> pieces_by_id(const nlohmann::json& vocabulary, const std::string& where);
+/// A tokenizer.json with pieces of SentencePiece, as heed exports it.
+std::unique_ptr<Tokenizer> pieces_of_json(const nlohmann::json& json, const ImportedIds& ids,
+                                          TextRole role, const std::string& where);
+/// The SentencePiece model `name` with the specials and further tokens that the library adds to it, which
+/// tokenizer_config.json and tokenizer.json, if it is no null, say.
+std::unique_ptr<Tokenizer> pieces_of_file(const std::filesystem::path& folder, const char* name,
+                                          const nlohmann::json& json, const ImportedIds& ids,
+                                          TextRole role);
+/// Marian's source.spm, target.spm and vocab.json.
+ReadTokenizer pieces_of_two_files(const std::filesystem::path& folder, const ImportedIds& ids);
 
 HEED_END

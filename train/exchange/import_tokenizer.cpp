@@ -1,15 +1,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
-#include <set>
 
 #include "autograd/base/error.h"
-#include "autograd/io/formats/base64.h"
 #include "autograd/io/formats/json_fields.h"
 #include "autograd/io/formats/json_text.h"
 #include "autograd/io/message_text.h"
-#include "data/tokenizers/piece_model.h"
 #include "data/tokenizers/word_model.h"
 #include "train/exchange/import_parts.h"
 #include "train/exchange/tokenizer_json.h"
@@ -22,28 +18,7 @@ namespace fs = std::filesystem;
 
 constexpr const char* json_name = "tokenizer.json";
 
-/// The value at a JSON pointer; null if there is none.
-ImportJson value_at(const ImportJson& json, const char* pointer) {
-  const ImportJson::json_pointer at(pointer);
-  return json.contains(at) ? json.at(at) : ImportJson();
-}
-
 // ---- the tokenizers that heed exports: inverses of tokenizer_json ----------------------------------
-
-/// The vocabulary of a model as pieces by id. Throws Error(bad_input) unless the ids are 0 to n − 1.
-std::vector<std::string> pieces_by_id(const ImportJson& vocabulary, const std::string& where) {
-  std::vector<std::string> pieces(vocabulary.is_object() ? vocabulary.size() : 0);
-  std::vector<bool> seen(pieces.size());
-  for (const auto& [piece, id] : vocabulary.items()) {
-    if (!id.is_number_unsigned() || id >= pieces.size() || seen[id.get<std::size_t>()])
-      throw Error(Exit::bad_input, "{}: the ids of the vocabulary are not 0 to {}", where,
-                  pieces.size() - 1);
-    seen[id.get<std::size_t>()] = true;
-    pieces[id.get<std::size_t>()] = piece;
-  }
-  if (pieces.size() < 4) throw Error(Exit::bad_input, "{}: there is no vocabulary", where);
-  return pieces;
-}
 
 /// The contents of the added tokens that are special, from id 3 on.
 std::vector<std::string> further_specials(const ImportJson& json) {
@@ -75,72 +50,9 @@ std::unique_ptr<Tokenizer> plain_vocabulary(TokenizerKind kind, const ImportJson
   return make_vocabulary(kind, specials, pieces, where);
 }
 
-/// Scores of the pieces of a BPE model, by the rank of the first merge that makes a piece; single
-/// characters follow.
-void set_scores(PieceModel& model, const ImportJson& merges) {
-  std::map<std::string, float> scores;
-  float next = 0;
-  for (const ImportJson& merge : merges) {
-    if (!merge.is_array() || merge.size() != 2 || !merge[0].is_string() || !merge[1].is_string())
-      continue;
-    if (scores.emplace(merge[0].get<std::string>() + merge[1].get<std::string>(), next).second)
-      --next;
-  }
-  for (PieceModel::Piece& piece : model.pieces) {
-    if (piece.type != PieceModel::Type::normal) continue;
-    const auto found = scores.find(piece.text);
-    piece.score = found != scores.end() ? found->second : next--;
-  }
-}
-
-std::unique_ptr<Tokenizer> pieces_of(const ImportJson& json, const std::string& where) {
-  PieceModel model;
-  const ImportJson vocabulary = value_at(json, "/model/vocab");
-  model.bpe = value_at(json, "/model/type") == "BPE";
-  if (model.bpe) {
-    for (std::string& piece : pieces_by_id(vocabulary, where))
-      model.pieces.push_back({.text = std::move(piece)});
-  } else {
-    for (const ImportJson& pair : vocabulary) {
-      if (!pair.is_array() || pair.size() != 2 || !pair[0].is_string() || !pair[1].is_number())
-        throw Error(Exit::bad_input, "{}: a piece of the vocabulary is no text with a score",
-                    where);
-      model.pieces.push_back({pair[0].get<std::string>(), pair[1].get<float>()});
-    }
-  }
-  if (model.pieces.size() < 4) throw Error(Exit::bad_input, "{}: there is no vocabulary", where);
-  for (const ImportJson& token : value_at(json, "/added_tokens")) {
-    const ImportJson id = value_at(token, "/id");
-    if (!id.is_number_unsigned() || id >= model.pieces.size()) continue;
-    model.pieces[id.get<std::size_t>()].type = id == Tokenizer::unk ? PieceModel::Type::unknown
-                                               : value_at(token, "/special") == true
-                                                   ? PieceModel::Type::control
-                                                   : PieceModel::Type::user_defined;
-  }
-  if (value_at(json, "/model/byte_fallback") == true) {
-    for (PieceModel::Piece& piece : model.pieces)
-      if (piece.text.size() == 6 && piece.text.starts_with("<0x") && piece.text.ends_with('>'))
-        piece.type = PieceModel::Type::byte;
-  }
-  if (value_at(json, "/model/byte_fallback") == true) {
-    for (PieceModel::Piece& piece : model.pieces)
-      if (piece.text.size() == 6 && piece.text.starts_with("<0x") && piece.text.ends_with('>'))
-        piece.type = PieceModel::Type::byte;
-  }
-  if (model.bpe) set_scores(model, value_at(json, "/model/merges"));
-  model.remove_extra_whitespaces = false;
-  for (const ImportJson& step : value_at(json, "/normalizer/normalizers")) {
-    const ImportJson map = value_at(step, "/precompiled_charsmap");
-    if (map.is_string())
-      model.character_map = from_base64(map.get_ref<const std::string&>()).value_or("");
-    if (value_at(step, "/type") == "Strip") model.remove_extra_whitespaces = true;
-  }
-  model.add_dummy_prefix = value_at(json, "/pre_tokenizer/prepend_scheme") == "always";
-  return make_sentencepiece(write_piece_model(model), where);
-}
-
 /// The tokenizer of heed that tokenizer.json looks like; null if it looks like none.
-std::unique_ptr<Tokenizer> own_kind(const ImportJson& json, const std::string& where) {
+std::unique_ptr<Tokenizer> own_kind(const ImportJson& json, const ImportedIds& ids, TextRole role,
+                                    const std::string& where) {
   const ImportJson type = value_at(json, "/model/type"),
                    cut = value_at(json, "/pre_tokenizer/type");
   if (type == "WordLevel")
@@ -149,7 +61,8 @@ std::unique_ptr<Tokenizer> own_kind(const ImportJson& json, const std::string& w
   if (type == "BPE" && cut == "ByteLevel" && value_at(json, "/pre_tokenizer/use_regex") == false &&
       value_at(json, "/model/merges") == ImportJson::array())
     return plain_vocabulary(TokenizerKind::bytes, json, where);
-  if (cut == "Metaspace" && (type == "BPE" || type == "Unigram")) return pieces_of(json, where);
+  if (cut == "Metaspace" && (type == "BPE" || type == "Unigram"))
+    return pieces_of_json(json, ids, role, where);
   return nullptr;
 }
 
@@ -172,9 +85,10 @@ std::string first_difference(const ImportJson& a, const ImportJson& b, const std
 }
 
 /// A tokenizer of heed's own kinds, if the file is what heed would write for it. Null if it is not of
-/// such a kind.
-ReadTokenizer read_own(const ImportJson& json, TextRole role, const std::string& where) {
-  ReadTokenizer read{own_kind(json, where)};
+/// such a kind or, if the folder also contains a SentencePiece model, differs.
+ReadTokenizer read_own(const ImportJson& json, const ImportedIds& ids, TextRole role,
+                       bool has_model, const std::string& where) {
+  ReadTokenizer read{own_kind(json, ids, role, where)};
   if (!read.tokenizer) return read;
   read.lowercase = value_at(json, "/normalizer/normalizers/0/type") == "Lowercase";
   const ImportJson written =
@@ -182,6 +96,7 @@ ReadTokenizer read_own(const ImportJson& json, TextRole role, const std::string&
                                        .end_token = role != TextRole::continued,
                                        .lowercase = read.lowercase});
   if (written == json) return read;
+  if (has_model) return {};
   throw Error(Exit::bad_input, "{}: heed has tokenizers of this kind, but with other values at {}",
               where, shown(first_difference(json, written), 100));
 }
@@ -270,43 +185,103 @@ void check_around(const ImportJson& json, ImportedIds& ids, TextRole role,
                   : fmt::format("nothing, or [{}] before it", ids.special.bos));
 }
 
-/// tokenizer.json from vocab.json and merges.txt, the files of GPT-2's first tokenizer.
-std::string joined_json(const fs::path& folder) {
-  const ImportJson vocabulary = read_json(folder, "vocab.json", largest_tokenizer);
-  const fs::path path = plain_file(folder, "merges.txt");
-  const std::string text = read_bytes(path, largest_tokenizer);
-  ImportJson merges = ImportJson::array();
+/// The lines of a file, without their ends.
+std::vector<std::string> lines_of(const fs::path& folder, const char* name) {
+  const std::string text = read_bytes(plain_file(folder, name), largest_tokenizer);
+  std::vector<std::string> lines;
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t end = std::min(text.find('\n', at), text.size());
-    std::string line = text.substr(at, end - at);
-    if (line.ends_with('\r')) line.pop_back();
-    if (!line.empty() && !(at == 0 && line.starts_with("#version"))) merges.push_back(line);
+    lines.push_back(text.substr(at, end - at));
+    if (lines.back().ends_with('\r')) lines.back().pop_back();
     at = end + 1;
   }
-  ImportJson added = ImportJson::array();
-  if (vocabulary.contains("<|endoftext|>"))
-    added.push_back({{"id", vocabulary["<|endoftext|>"]},
-                     {"content", "<|endoftext|>"},
-                     {"single_word", false},
-                     {"lstrip", false},
-                     {"rstrip", false},
-                     {"normalized", false},
-                     {"special", true}});
+  return lines;
+}
+
+/// tokenizer.json with these special pieces, as far as the vocabulary contains them.
+std::string whole_json(ImportJson parts, const std::vector<std::string>& specials) {
+  parts["version"] = "1.0";
+  parts["added_tokens"] = ImportJson::array();
+  for (const std::string& name : specials) {
+    if (const ImportJson id = parts["model"]["vocab"].value(name, ImportJson()); !id.is_null())
+      parts["added_tokens"].push_back({{"id", id},
+                                       {"content", name},
+                                       {"single_word", false},
+                                       {"lstrip", false},
+                                       {"rstrip", false},
+                                       {"normalized", false},
+                                       {"special", true}});
+  }
+  return parts.dump(2, ' ', false, ImportJson::error_handler_t::replace) + "\n";
+}
+
+/// tokenizer.json from vocab.json and merges.txt, the files of GPT-2's first tokenizer.
+std::string byte_pairs_json(const fs::path& folder) {
+  const ImportJson vocabulary = read_json(folder, "vocab.json", largest_tokenizer);
+  ImportJson merges = ImportJson::array();
+  for (const std::string& line : lines_of(folder, "merges.txt"))
+    if (!line.empty() && !(merges.empty() && line.starts_with("#version"))) merges.push_back(line);
   const ImportJson byte_level{{"type", "ByteLevel"},
                               {"add_prefix_space", false},
                               {"trim_offsets", true},
                               {"use_regex", true}};
-  return ImportJson{
-             {"version", "1.0"},
-             {"added_tokens", added},
-             {"normalizer", nullptr},
-             {"pre_tokenizer", byte_level},
-             {"post_processor", nullptr},
-             {"decoder", byte_level},
-             {"model",
-              {{"type", "BPE"}, {"vocab", vocabulary}, {"merges", merges}, {"unk_token", nullptr}}}}
-             .dump(2, ' ', false, ImportJson::error_handler_t::replace) +
-         "\n";
+  return whole_json(
+      {{"normalizer", nullptr},
+       {"pre_tokenizer", byte_level},
+       {"post_processor", nullptr},
+       {"decoder", byte_level},
+       {"model",
+        {{"type", "BPE"}, {"vocab", vocabulary}, {"merges", merges}, {"unk_token", nullptr}}}},
+      {"<|endoftext|>"});
+}
+
+/// tokenizer.json from vocab.txt and tokenizer_config.json, the files of BERT's first tokenizer.
+std::string word_pieces_json(const fs::path& folder) {
+  constexpr const char* config_name = "tokenizer_config.json";
+  ImportJson vocabulary = ImportJson::object(), config = ImportJson::object();
+  const std::vector<std::string> lines = lines_of(folder, "vocab.txt");
+  for (std::size_t id = 0; id < lines.size(); ++id) vocabulary[lines[id]] = id;
+  if (path_exists(folder / config_name)) config = read_json(folder, config_name, largest_tokenizer);
+  const std::string where = (folder / config_name).string();
+  // Values with which these keys change nothing. A Japanese BERT also has a vocab.txt.
+  const std::pair<const char*, std::vector<ImportJson>> fixed[] = {
+      {"tokenizer_class", {nullptr, "BertTokenizer", "BertTokenizerFast"}},
+      {"do_basic_tokenize", {nullptr, true}},
+      {"never_split", {nullptr, ImportJson::array()}}};
+  for (const auto& [key, values] : fixed)
+    if (const ImportJson value = config.value(key, ImportJson());
+        std::ranges::find(values, value) == values.end())
+      throw Error(Exit::bad_input, "{}: {} is {}, which heed does not have", where, key,
+                  shown(value.dump(), 80));
+  std::vector<std::string> specials;
+  for (const auto& [key, usual] : {std::pair("pad_token", "[PAD]"), std::pair("unk_token", "[UNK]"),
+                                   std::pair("cls_token", "[CLS]"), std::pair("sep_token", "[SEP]"),
+                                   std::pair("mask_token", "[MASK]")}) {
+    const ImportJson token = config.value(key, ImportJson(usual)),
+                     text = token.is_object() ? token.value("content", ImportJson()) : token;
+    if (!text.is_string() || !vocabulary.contains(text.get<std::string>()))
+      throw Error(Exit::bad_input, "{}: {} is {}, which vocab.txt does not contain", where, key,
+                  shown(token.dump(), 80));
+    specials.push_back(text);
+  }
+  const auto pair = [&](std::size_t i) { return ImportJson{specials[i], vocabulary[specials[i]]}; };
+  return whole_json(
+      {{"normalizer",
+        {{"type", "BertNormalizer"},
+         {"clean_text", true},
+         {"handle_chinese_chars", config.value("tokenize_chinese_chars", ImportJson(true))},
+         {"strip_accents", config.value("strip_accents", ImportJson())},
+         {"lowercase", config.value("do_lower_case", ImportJson(true))}}},
+       {"pre_tokenizer", {{"type", "BertPreTokenizer"}}},
+       {"post_processor", {{"type", "BertProcessing"}, {"cls", pair(2)}, {"sep", pair(3)}}},
+       {"decoder", {{"type", "WordPiece"}, {"prefix", "##"}, {"cleanup", true}}},
+       {"model",
+        {{"type", "WordPiece"},
+         {"unk_token", specials[1]},
+         {"continuing_subword_prefix", "##"},
+         {"max_input_chars_per_word", 100},
+         {"vocab", vocabulary}}}},
+      specials);
 }
 
 ReadTokenizer read_imported(const std::string& text, const ImportJson& json, ImportedIds ids,
@@ -329,29 +304,37 @@ ReadTokenizer read_imported(const std::string& text, const ImportJson& json, Imp
 }  // namespace
 
 ReadTokenizer import_tokenizer(const fs::path& folder, ImportedIds ids, TextRole role) {
-  const std::string where = (folder / json_name).string();
-  if (path_exists(folder / json_name)) {
-    const std::string text = read_bytes(plain_file(folder, json_name), largest_tokenizer);
+  const auto has = [&](const char* name) { return path_exists(folder / name); };
+  const auto joined = [&](const std::string& text, const char* name) {
+    const std::string where = (folder / name).string();
+    return read_imported(text, parse_json(text, where), ids, role, where);
+  };
+  const bool marian = has("source.spm") && has("target.spm");
+  const char* const model = has("tokenizer.model") ? "tokenizer.model"
+                            : has("spiece.model")  ? "spiece.model"
+                                                   : nullptr;
+  if (has(json_name)) {
+    const std::string where = (folder / json_name).string(),
+                      text = read_bytes(plain_file(folder, json_name), largest_tokenizer);
     const ImportJson json = parse_json(text, where);
     if (!json.is_object()) throw Error(Exit::bad_input, "{}: expected an object", where);
-    ReadTokenizer own = read_own(json, role, where);
-    return own.tokenizer ? std::move(own) : read_imported(text, json, ids, role, where);
+    const ImportJson type = value_at(json, "/model/type");
+    const bool pieces = type == "Unigram" || value_at(json, "/model/byte_fallback") == true,
+               has_model = pieces && (marian || model != nullptr);
+    ReadTokenizer own = read_own(json, ids, role, has_model, where);
+    if (own.tokenizer) return own;
+    if (!has_model) return read_imported(text, json, ids, role, where);
+    check_around(json, ids, role, where);
+    if (!marian) return {pieces_of_file(folder, model, json, ids, role)};
   }
-  for (const char* const name : {"tokenizer.model", "spiece.model"}) {
-    if (path_exists(folder / name))
-      return {make_sentencepiece(read_bytes(plain_file(folder, name), largest_tokenizer),
-                                 (folder / name).string())};
-  }
-  if (path_exists(folder / "vocab.json") && path_exists(folder / "merges.txt")) {
-    const std::string text = joined_json(folder);
-    return read_imported(text, parse_json(text, where), ids, role,
-                         (folder / "vocab.json").string());
-  }
-  throw Error(
-      Exit::bad_input,
-      "{}: there is no tokenizer: expected tokenizer.json, tokenizer.model, spiece.model, or "
-      "vocab.json and merges.txt",
-      folder.string());
+  if (model != nullptr) return {pieces_of_file(folder, model, {}, ids, role)};
+  if (marian) return pieces_of_two_files(folder, ids);
+  if (has("vocab.json") && has("merges.txt")) return joined(byte_pairs_json(folder), "vocab.json");
+  if (has("vocab.txt")) return joined(word_pieces_json(folder), "vocab.txt");
+  throw Error(Exit::bad_input,
+              "{}: there is no tokenizer: expected tokenizer.json, tokenizer.model, spiece.model, "
+              "source.spm and target.spm, vocab.json and merges.txt, or vocab.txt",
+              folder.string());
 }
 
 HEED_END

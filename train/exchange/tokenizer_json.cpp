@@ -114,8 +114,10 @@ Json unigram(const PieceModel& pieces) {
   Json vocabulary = Json::array();
   for (const PieceModel::Piece& piece : pieces.pieces)
     vocabulary.push_back({piece.text, piece.score});
+  const auto unknown =
+      std::ranges::find(pieces.pieces, PieceModel::Type::unknown, &PieceModel::Piece::type);
   return {{"type", "Unigram"},
-          {"unk_id", Tokenizer::unk},
+          {"unk_id", unknown - pieces.pieces.begin()},
           {"vocab", vocabulary},
           {"byte_fallback", has_bytes(pieces)}};
 }
@@ -219,7 +221,9 @@ Pipeline pipeline_of(const Tokenizer& tokenizer) {
     case TokenizerKind::sentencepiece:
       break;
   }
-  return pieces(read_piece_model(tokenizer.content()));
+  PieceModel model = read_piece_model(tokenizer.content());
+  while (model.pieces.back().type == PieceModel::Type::unused) model.pieces.pop_back();  // holes
+  return pieces(model);
 }
 
 Json added_token(const Tokenizer& tokenizer, std::int32_t id, bool special) {
@@ -233,27 +237,34 @@ Json added_token(const Tokenizer& tokenizer, std::int32_t id, bool special) {
 }
 
 /// Adds special tokens to a text or a pair of texts.
-Json processor_of(const TokenizerJsonOptions& options) {
-  if (!options.start_token && !options.end_token) return nullptr;
-  const auto token = [](const char* name, int type) -> Json {
+Json processor_of(const Tokenizer& tokenizer, const TokenizerJsonOptions& options) {
+  const bool continued = !options.start_token && !options.end_token;
+  if (continued && !tokenizer.text_start()) return nullptr;
+  const SpecialIds ids = tokenizer.special_ids();
+  const std::string start = ids.bos < 0 ? "" : tokenizer.piece(ids.bos),
+                    end = tokenizer.piece(ids.eos);
+  const auto token = [](const std::string& name, int type) -> Json {
     return {{"SpecialToken", {{"id", name}, {"type_id", type}}}};
   };
   const auto text = [](const char* name, int type) -> Json {
     return {{"Sequence", {{"id", name}, {"type_id", type}}}};
   };
   Json single = Json::array(), pair = Json::array(), specials = Json::object();
-  if (options.start_token) {
-    single = {token("<s>", 0), text("A", 0), token("</s>", 0)};
-    pair = {token("<s>", 0), text("A", 0), token("</s>", 0), text("B", 1), token("</s>", 1)};
+  if (continued) {
+    single = {token(start, 0), text("A", 0)};
+    pair = {token(start, 0), text("A", 0), text("B", 0)};
+  } else if (options.start_token) {
+    single = {token(start, 0), text("A", 0), token(end, 0)};
+    pair = {token(start, 0), text("A", 0), token(end, 0), text("B", 1), token(end, 1)};
   } else {
-    single = {text("A", 0), token("</s>", 0)};
-    pair = {text("A", 0), text("B", 0), token("</s>", 0)};
+    single = {text("A", 0), token(end, 0)};
+    pair = {text("A", 0), text("B", 0), token(end, 0)};
   }
-  const auto add_special = [&](const char* name, std::int32_t id) {
+  const auto add_special = [&](const std::string& name, std::int32_t id) {
     specials[name] = {{"id", name}, {"ids", {id}}, {"tokens", {name}}};
   };
-  if (options.start_token) add_special("<s>", Tokenizer::bos);
-  add_special("</s>", Tokenizer::eos);
+  if (continued || options.start_token) add_special(start, ids.bos);
+  if (!continued) add_special(end, ids.eos);
   return {{"type", "TemplateProcessing"},
           {"single", single},
           {"pair", pair},
@@ -269,8 +280,9 @@ Json tokenizer_json(const Tokenizer& tokenizer, const TokenizerJsonOptions& opti
     pipeline.normalisers.insert(pipeline.normalisers.begin(), lowercase);
   }
   Json added = Json::array();
-  for (std::int32_t id = 0; id < tokenizer.first_ordinary(); ++id)
-    added.push_back(added_token(tokenizer, id, true));
+  for (std::int32_t id = 0; id < tokenizer.size(); ++id)
+    if (tokenizer.special(tokenizer.piece(id)) == id)
+      added.push_back(added_token(tokenizer, id, true));
   for (const std::int32_t id : pipeline.user_defined)
     added.push_back(added_token(tokenizer, id, false));
   return {{"version", "1.0"},
@@ -281,7 +293,7 @@ Json tokenizer_json(const Tokenizer& tokenizer, const TokenizerJsonOptions& opti
                              ? Json(nullptr)
                              : Json{{"type", "Sequence"}, {"normalizers", pipeline.normalisers}}},
           {"pre_tokenizer", pipeline.pre_tokenizer},
-          {"post_processor", processor_of(options)},
+          {"post_processor", processor_of(tokenizer, options)},
           {"decoder", pipeline.decoder},
           {"model", pipeline.model}};
 }

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "autograd/base/error.h"
+#include "autograd/io/utf8.h"
 #include "train/commands/failure.h"
 #include "train/commands/trained_model.h"
 #include "train/commands/training.h"
@@ -240,6 +241,15 @@ class Run {
     return py::dict(py::arg("log_prob") = log_probs, py::arg("tokens") = tokens);
   }
 
+  /// Without the special pieces that a task adds.
+  std::vector<std::int32_t> encode(const std::string& line, bool target) const {
+    const auto& tokenizer = target ? trained_.tokenizers.target : trained_.tokenizers.source;
+    return tokenizer->encode(trained_.config.data.lowercase ? lowercase(line) : line);
+  }
+  py::str decode(const std::vector<std::int32_t>& ids) const {
+    return text_of(trained_.tokenizers.target->decode(ids));
+  }
+
   Attention attention(const std::string& line, const std::string& target, const std::string& layer,
                       std::optional<std::int64_t> head) const {
     return computed(trained_.config.threads, [&](Team& team) {
@@ -379,6 +389,8 @@ PYBIND11_MODULE(heed, m) {
       .def("nbest", &Run::nbest, arg("lines"), arg("n"), arg("seed") = py::none())
       .def("continuation", &Run::continuation, arg("prompt"), arg("seed") = py::none())
       .def("score", &Run::score, arg("sources"), arg("targets"))
+      .def("encode", &Run::encode, arg("line"), arg("target") = false)
+      .def("decode", &Run::decode, arg("ids"))
       .def("attention", &Run::attention, arg("line"), arg("target") = "", arg("layer") = "",
            arg("head") = py::none())
       .def("report", &Run::report, arg("profile") = false, WithoutGil())

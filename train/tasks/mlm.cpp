@@ -168,8 +168,24 @@ class MaskedModelTask final : public Task {
     return read_line(config_, *tokenizers.source, line);
   }
 
-  std::vector<LineScore> score(const LoadedModel&, const Split&) const override {
-    throw Error(Exit::usage, "a masked language model defines no probability of a whole line");
+  /// Pseudo-log-likelihoods (Salazar et al., "Masked language model scoring", 2020): the sum of the
+  /// log-probabilities of the tokens of a line, each of which is hidden in turn.
+  std::vector<LineScore> score(const LoadedModel& trained, const Split& lines) const override {
+    const Tokenizer& tokenizer = *trained.tokenizers.source;
+    std::vector<LineScore> scores(lines.target.size());
+    trained.team.run(std::ssize(scores), [&](std::int64_t i) {
+      const NoGrad no_grad;
+      Pass pass;
+      LossCounts counts;
+      const Batch line = read_line(config_, tokenizer, lines.target[i]);
+      for (std::size_t at = 1; at + 1 < line.source.ids.size(); ++at) {
+        Batch hidden = line;
+        hidden.labels[at] = std::exchange(hidden.source.ids[at], mask_of(tokenizer));
+        trained.model.loss(model_input(hidden), {.counts = &counts}, pass);
+      }
+      scores[i] = {0 - counts.nll, counts.tokens};  // `0 -` avoids -0 for an empty line
+    });
+    return scores;
   }
 };
 

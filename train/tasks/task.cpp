@@ -53,12 +53,6 @@ void require_specials(const Config& config, const Tokenizers& tokenizers) {
       throw Error(Exit::usage,
                   "task {}: the tokenizer has no pieces that begin and end its sequences",
                   name_of(config.task));
-    // Backbone finds the second text of a sequence behind the </s> of heed's own vocabularies.
-    const bool two_texts = config.task == TaskKind::classify || config.data.mask.next_sentence;
-    if (config.model->segments > 1 && two_texts && ids.eos != Tokenizer::eos)
-      throw Error(Exit::usage,
-                  "model.segments: {} segments require a tokenizer that heed made; set it to 1",
-                  config.model->segments);
     if (config.data.cutoff > 0 && ids != SpecialIds{})
       throw Error(Exit::usage,
                   "data.cutoff: requires a tokenizer that heed made; the special ids of this one "
@@ -90,6 +84,17 @@ ExperimentData Task::load(const Tokenizers* tokenizers) const {
   return data;
 }
 
+namespace {
+
+/// Two tokenizers of an encoder-decoder model with a shared vocabulary have the same ids.
+Tokenizers with_same_ids(Tokenizers both, const Config& config) {
+  both.same_ids = config.tokenizer.shared && both.source->size() == both.target->size() &&
+                  has_decoder(info_of(config.task).architecture);
+  return both;
+}
+
+}  // namespace
+
 Tokenizers Task::find_tokenizers(const Split& train) const {
   TokenizerOptions options = config_.tokenizer;
   const std::string& run = config_.train.init_from;
@@ -101,11 +106,16 @@ Tokenizers Task::find_tokenizers(const Split& train) const {
                   "model.init_from: {} has a tokenizer of kind {}; set tokenizer.kind to this kind",
                   run, name_of(init_config.tokenizer.kind));
     }
+    if (init_config.tokenizer.shared &&
+        path_exists(std::filesystem::path(run) / tokenizer_file("source", options.kind)))
+      options.shared = false;  // two files with the same ids
     use_tokenizers_of(run, options);
   }
   const bool text = config_.data.input == InputKind::text;
-  return make_tokenizers(options, text ? learned_from(train) : Split{.target = train.target},
-                         config_.seed, print_note, target_kind(config_));
+  return with_same_ids(
+      make_tokenizers(options, text ? learned_from(train) : Split{.target = train.target},
+                      config_.seed, print_note, target_kind(config_)),
+      config_);
 }
 
 void Task::use_tokenizers_of(const std::string& run, TokenizerOptions& options) const {
@@ -461,7 +471,8 @@ TokenizerKind target_kind(const Config& config) {
 }
 
 Tokenizers load_tokenizers(const std::filesystem::path& folder, const Config& config) {
-  return Tokenizers::load(folder, config.tokenizer.kind, target_kind(config));
+  return with_same_ids(Tokenizers::load(folder, config.tokenizer.kind, target_kind(config)),
+                       config);
 }
 
 VocabularySizes sizes_of(const Tokenizers& tokenizers) {

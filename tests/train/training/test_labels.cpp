@@ -176,6 +176,37 @@ BOOST_AUTO_TEST_CASE(mask_is_never_filled_with_a_special_piece) {
   BOOST_TEST((filled.starts_with("a1 ") && filled.ends_with(" a3") && filled.size() > 6u), filled);
 }
 
+BOOST_AUTO_TEST_CASE(score_of_masked_language_model_hides_each_token_in_turn) {
+  const TempFolder folder;
+  Run run(mlm_run(folder, 3), folder / "run");
+  Trainer trainer(run.config, run.paths(), run.data, run.run_log);
+  trainer.train();
+  const Tokenizer& tokenizer = *run.data.tokenizers.source;
+  const auto& model = dynamic_cast<const Classifier&>(trainer.model());
+  const std::vector<std::string> lines{"a1 b1 a7", "", "b3"};
+  const std::vector<LineScore> scores =
+      trainer.task().score(trainer.loaded_model(), {.target = lines});
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    const std::vector<std::int32_t> ids = tokenizer.encode(lines[i]);
+    double expected = 0;
+    for (std::size_t hidden = 0; hidden < ids.size(); ++hidden) {
+      std::vector<std::int32_t> rows{Tokenizer::bos};
+      rows.insert(rows.end(), ids.begin(), ids.end());
+      rows.push_back(Tokenizer::eos);
+      rows[hidden + 1] = tokenizer.special("<mask>").value();
+      const std::vector<std::int32_t> offsets{0, static_cast<std::int32_t>(rows.size())};
+      Pass pass;
+      const Array logits = model.logits({{rows, offsets}, {}, {}}, pass).value();
+      const std::span<const real> z(logits.row(hidden + 1), logits.cols());
+      double sum = 0;
+      for (const real each : z) sum += std::exp(static_cast<double>(each));
+      expected += static_cast<double>(z[ids[hidden]]) - std::log(sum);
+    }
+    BOOST_TEST(scores[i].tokens == std::ssize(ids));
+    BOOST_TEST(std::abs(scores[i].log_prob - expected) < 1e-4, lines[i]);
+  }
+}
+
 BOOST_AUTO_TEST_CASE(masked_language_model_learns_word_pairs, *boost::unit_test::label("learns")) {
   const TempFolder folder;
   Run run(mlm_run(folder, 800), folder / "run");

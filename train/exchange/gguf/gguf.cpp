@@ -193,11 +193,12 @@ GgufMetadata gguf_values(const ModelSource& source, const std::string& architect
   if (o.positions == PositionKind::alibi) add("attention.max_alibi_bias", 8.0F);
   if (o.block == BlockForm::parallel) add("use_parallel_residual", true);
   add_gguf_vocabulary(all, tokenizer);
-  all.emplace_back("tokenizer.ggml.unknown_token_id", number(Tokenizer::unk));
-  all.emplace_back("tokenizer.ggml.bos_token_id", number(Tokenizer::bos));
-  all.emplace_back("tokenizer.ggml.eos_token_id", number(Tokenizer::eos));
-  all.emplace_back("tokenizer.ggml.padding_token_id", number(Tokenizer::eos));
-  all.emplace_back("tokenizer.ggml.add_bos_token", false);
+  const SpecialIds ids = tokenizer.special_ids();
+  all.emplace_back("tokenizer.ggml.unknown_token_id", number(ids.unk));
+  all.emplace_back("tokenizer.ggml.bos_token_id", number(ids.bos));
+  all.emplace_back("tokenizer.ggml.eos_token_id", number(ids.eos));
+  all.emplace_back("tokenizer.ggml.padding_token_id", number(ids.eos));
+  all.emplace_back("tokenizer.ggml.add_bos_token", tokenizer.text_start().has_value());
   all.emplace_back("tokenizer.ggml.add_eos_token", false);
   return all;
 }

@@ -115,6 +115,7 @@ ModelClass masked_class() {
                  {"cls.predictions.decoder.bias", "cls.predictions.bias"}};
   about.adapt = [](nlohmann::json& foreign, nlohmann::json& own, const std::string&) {
     // Two segment embeddings belong to pairs of lines.
+    own["model"]["segments"] = foreign["type_vocab_size"];
     own["data"]["mask"]["next_sentence"] = foreign["type_vocab_size"] == 2;
   };
   return about;

@@ -50,6 +50,21 @@ nlohmann::ordered_json image_processor(const ImageOptions& o) {
           {"image_std", std::vector<double>(channels, o.deviation)}};
 }
 
+/// The files of Marian's tokenizer, of which the library has no other form.
+void write_marian_tokenizer(const Tokenizers& both, const fs::path& folder) {
+  nlohmann::ordered_json vocabulary;
+  for (std::int32_t id = 0; id < both.source->size(); ++id) vocabulary[both.source->piece(id)] = id;
+  write_file_durably(folder / "source.spm", both.source->content());
+  write_file_durably(folder / "target.spm", both.target->content());
+  write_json(folder / "vocab.json", vocabulary);
+  nlohmann::ordered_json config = tokenizer_config_json(*both.source, 0);
+  config["tokenizer_class"] = "MarianTokenizer";
+  config["pad_token"] = config["bos_token"];
+  config.erase("bos_token");
+  config["separate_vocabs"] = false;
+  write_json(folder / "tokenizer_config.json", config);
+}
+
 /// The tokenizer of the texts that the model reads, or else of those that it writes.
 void write_tokenizers(const ExportedModel& exported, const fs::path& folder) {
   const Config& config = exported.config;
@@ -66,6 +81,8 @@ void write_tokenizers(const ExportedModel& exported, const fs::path& folder) {
                                                     ? config.model->context
                                                     : config.model->max_positions));
   };
+  if (exported.tokenizers.same_ids && exported.tokenizers.source != exported.tokenizers.target)
+    return write_marian_tokenizer(exported.tokenizers, folder);
   if (text) {
     const bool tags = config.task == TaskKind::tag;
     write(*exported.tokenizers.source, folder,

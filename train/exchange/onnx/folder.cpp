@@ -33,6 +33,10 @@ void for_each_onnx_file(const ExportedModel& exported, const fs::path& folder, F
 
 void write_onnx_folder(const ExportedModel& exported, const fs::path& folder) {
   require_onnx(exported.config);
+  if (exported.config.model->segments > 1 &&
+      exported.tokenizers.source->special_ids().eos != Tokenizer::eos)
+    throw Error(Exit::usage,
+                "onnx: segments are found by </s>, which has another id in an imported vocabulary");
   write_small_files(exported,
                     onnx_config(exported.config, sizes_of(exported.tokenizers),
                                 exported.tokenizers.target->special_ids()),
