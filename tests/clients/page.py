@@ -21,13 +21,12 @@ LIMIT = 0
 SUFFIX = ".html"
 FIGURES = (("equal greedy outputs", "d", "greedy", sum), ("int8: outputs equal to heed's int8", "d", "int8", sum))
 WORDS = ("--to", "page", "--precision", "float32", "--runtime", "page")
-SCHEMES = ("sinusoidal", "learned", "rotary", "alibi")
 TOKENIZERS = ("unigram", "bpe", "char", "byte", "word")
 CASES = {
-    "seq2seq": ("seq2seq", {}, {"tokenizer": TOKENIZERS, "positions": SCHEMES, "tie_embeddings": ("true", "false")}, WORDS),
-    "seq2seq, two vocabularies": ("seq2seq", {"tokenizer.shared": "false"}, {"tokenizer": ("word", "char"), "positions": SCHEMES[:2]}, WORDS),
-    "lm": ("lm", {}, {"tokenizer": (*TOKENIZERS, "unigram+bytes"), "positions": SCHEMES, "attention.kv_heads": ("0", "2")}, WORDS),
-    "lm, beyond its context": ("lm", {"context": "20"}, {"tokenizer": ("char",), "positions": ("learned", "rotary")}, WORDS),
+    "seq2seq": ("seq2seq", {}, {"tokenizer": TOKENIZERS, "positions": ("sinusoidal", "learned")}, WORDS),
+    "seq2seq, two vocabularies": ("seq2seq", {"tokenizer.shared": "false"}, {"tokenizer": ("word", "char"), "positions": ("sinusoidal",)}, WORDS),
+    "lm": ("lm", {}, {"tokenizer": (*TOKENIZERS, "unigram+bytes"), "positions": ("rotary", "alibi")}, WORDS),
+    "lm, beyond its context": ("lm", {"context": "20"}, {"tokenizer": ("char",), "positions": ("learned", "sinusoidal")}, WORDS),
     "images": ("images", {}, {"positions": ("learned", "sinusoidal"), "pool": ("first", "mean"), "tokenizer": ("char",)}, WORDS)}
 NAME = "\"><img src=x onerror=\"document.title = 'hacked'\"><!--<script>"
 SEARCH = ("decode.beam=1", "decode.precision=float32")  # pages compute in float32 with the integers of int8

@@ -2,15 +2,16 @@
 /// run them (ONNX Runtime Web, tokenizers.js). Each file is a script element that no browser executes: base64 of gzip.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <functional>
 #include <set>
+#include <string_view>
 #include <utility>
 
 #include "autograd/base/error.h"
 #include "autograd/io/sha256.h"
 #include "nn/options.h"
 #include "train/config/tasks.h"
+#include "train/decode/search.h"
 #include "train/exchange/export.h"
 #include "train/exchange/huggingface_folder.h"
 #include "train/exchange/onnx/config.h"
@@ -38,23 +39,20 @@ constexpr RuntimeFile runtime_files[] = {
      "258e46332101335ce8d95aed7745b19ac3b46d37f3e159a89cf894c2ea9b1d3a", true}};
 
 constexpr std::size_t smallest_piece = 4096;
-constexpr std::uint64_t largest_model = 256U
-                                        << 20;  // browsers limit the length of a text to 512 MB
-
-bool is_image_page(const Config& config) { return config.data.input == InputKind::image; }
+constexpr std::uint64_t largest_model = 256U << 20;  // browsers limit a text to 512 MB
 
 /// The kind of page: pairs, continuation or image. Throws Error(usage) if no page shows the task.
 const char* kind_of(const Config& config) {
   const Architecture architecture = info_of(config.task).architecture;
-  const bool text = config.data.input == InputKind::text;
+  const InputKind input = config.data.input;
   if (architecture == Architecture::decoder) return "continuation";
-  if (architecture == Architecture::encoder_decoder && text) return "pairs";
-  if (config.task == TaskKind::classify && is_image_page(config)) return "image";
+  if (architecture == Architecture::encoder_decoder && input == InputKind::text) return "pairs";
+  if (config.task == TaskKind::classify && input == InputKind::image) return "image";
   throw Error(
       Exit::usage,
       "page: task {} with data.input: {} has no page, which translates text (seq2seq, text2text, denoise), "
       "continues it (lm) or classifies images (classify with data.input: image); export to onnx",
-      name_of(config.task), name_of(config.data.input));
+      name_of(config.task), name_of(input));
 }
 
 /// A file of the runtime from the folder in which npm has installed its packages.
@@ -78,15 +76,19 @@ nlohmann::ordered_json settings_of(const ExportedModel& exported, const char* ki
   const Config& config = exported.config;
   std::int64_t numbers = 0;
   for (const NamedTensor& each : exported.state) numbers += each.tensor.value().size();
-  return {{"name", config.name},
-          {"kind", kind},
-          {"about",
-           fmt::format("Task {}: a Transformer with {:.3g} million parameters ({}) of heed, {}",
-                       name_of(config.task), static_cast<double>(numbers) / 1e6, exported.precision,
-                       exported.weights)},
-          {"max_length", config.decode.max_length},
-          {"context", config.model->context},
-          {"first_label", exported.tokenizers.target->first_ordinary()}};
+  const ModelSizes sizes = model_sizes(config);
+  const bool text = std::string_view(kind) == "continuation";
+  return {
+      {"name", config.name},
+      {"kind", kind},
+      {"about",
+       fmt::format(
+           "A Transformer with {:.3g} million parameters ({}), trained with heed. Task: {}; weights: {}.",
+           static_cast<double>(numbers) / 1e6, exported.precision, name_of(config.task),
+           exported.weights)},
+      {"max_length", output_limit(config.decode, text ? 0 : sizes.positions)},
+      {"context", text ? sizes.context : 0},  // 0: no limit
+      {"first_label", exported.tokenizers.target->first_ordinary()}};
 }
 
 /// Calls visit(name, bytes) for each file of the page. A graph is a list of pieces, NAME.json; large tensors
@@ -98,7 +100,7 @@ void for_each_page_file(const ExportedModel& exported,
   const char* const kind = kind_of(config);
   require_onnx(config);
   for (const RuntimeFile& each : runtime_files)
-    if (!each.of_texts || !is_image_page(config))
+    if (!each.of_texts || config.data.input == InputKind::text)
       visit(each.file, runtime_file(exported.runtime, each));
   visit("page.json", settings_of(exported, kind).dump());
   for (const auto& [name, text] :

@@ -49,16 +49,16 @@ h1{font-size:1.6em;line-height:1.2;margin:0}p{margin:.4em 0 1em}.quiet,footer{co
 form{display:grid;gap:1em}label>span,.name{display:block;font-weight:600;margin-bottom:.3em}
 textarea,#output{width:100%;min-height:6em;padding:.7em .8em;border:1px solid var(--line);border-radius:8px;background:var(--field);color:inherit;font:inherit;resize:vertical}
 #output{white-space:pre-wrap;min-height:4em}#output:empty::before{content:"…";color:var(--quiet)}
-.row{display:flex;flex-wrap:wrap;gap:.8em 1.5em;align-items:center}.row label{display:flex;gap:.5em;align-items:center}.row span{margin:0!important;font-weight:400!important}
+.row{display:flex;flex-wrap:wrap;gap:.8em 1.5em;align-items:center}.row label{display:flex;flex-wrap:wrap;gap:.5em;align-items:center}.row span{margin:0!important;font-weight:400!important}
 button,input{font:inherit;padding:.45em 1.1em;border:1px solid var(--line);border-radius:8px;background:var(--field);color:inherit}
 button{cursor:pointer;font-weight:600}button.main{background:var(--accent);border-color:var(--accent);color:var(--on-accent)}button:disabled{opacity:.5;cursor:default}
-input[type=number]{width:6.5em;padding:.45em .6em}input[type=file]{max-width:100%;padding:.3em .5em}
+input[type=number]{width:5.5em;padding:.45em .6em}input[type=file]{max-width:100%;min-width:0;padding:.3em .5em}
 :focus-visible{outline:2px solid var(--accent);outline-offset:2px}
-.draw{display:grid;grid-template-columns:minmax(0,20em) minmax(12em,1fr);gap:1.5em 2em;align-items:start}@media(max-width:36em){.draw{grid-template-columns:1fr}}
+.draw{display:grid;grid-template-columns:minmax(0,20em) minmax(12em,1fr);gap:1.5em 2em;align-items:start}@media(max-width:36em){.draw{grid-template-columns:minmax(0,1fr)}}
 #canvas{display:block;width:100%;border:1px solid var(--line);border-radius:8px;cursor:crosshair;touch-action:none;image-rendering:auto}
-#seen{width:4.5em;border:1px solid var(--line);image-rendering:pixelated}
-#labels{list-style:none;margin:0;padding:0;display:grid;gap:.25em}#labels li{display:grid;grid-template-columns:minmax(2em,max-content) 1fr 3.5em;gap:.6em;align-items:center}
-#labels li:first-child{font-weight:700;font-size:1.15em}#labels i{display:block;height:.65em;min-width:1px;border-radius:3px;background:var(--accent)}#labels b{font:inherit;text-align:right;font-variant-numeric:tabular-nums}
+::file-selector-button{font:inherit;font-size:.9em}#seen{width:4.5em;margin-top:1em;border:1px solid var(--line);image-rendering:pixelated}
+#labels{list-style:none;margin:0;padding:0;display:grid;gap:.25em}#labels li{display:grid;grid-template-columns:minmax(2em,max-content) 1fr 4.5em;gap:.6em;align-items:center}
+#labels li:first-child{font-weight:700}#labels:empty::before{content:"…";color:var(--quiet)}#labels i{display:block;height:.65em;min-width:1px;border-radius:3px;background:var(--accent)}#labels b{font:inherit;text-align:right;white-space:nowrap;font-variant-numeric:tabular-nums}
 footer{margin-top:2.5em;border-top:1px solid var(--line);padding-top:.8em}
 </style>
 <body>
@@ -66,11 +66,12 @@ footer{margin-top:2.5em;border-top:1px solid var(--line);padding-top:.8em}
 <p id="about" class="quiet"></p>
 <p id="status" role="status">Loading the model …</p>
 <form id="text" hidden>
-<label><span id="asks"></span><textarea id="input" autofocus spellcheck="false" title="Ctrl+Enter starts"></textarea></label>
+<label><span id="asks"></span><textarea id="input" autofocus spellcheck="false"></textarea></label>
 <div class="row">
 <button id="start" class="main" disabled></button>
 <label><span>at most</span><input id="limit" type="number" min="1" required><span>tokens</span></label>
-<label id="heat"><span>temperature</span><input id="temperature" type="number" min="0" step="0.1" value="0" title="0: always the most probable token" required></label>
+<label id="heat"><span>temperature</span><input id="temperature" type="number" min="0" step="any" value="0" title="0: always the most probable token" required></label>
+<span class="quiet">start: Ctrl+Enter</span>
 </div>
 <div><span id="gives" class="name"></span><div id="output" role="log" tabindex="0" aria-labelledby="gives"></div></div>
 </form>
@@ -79,9 +80,9 @@ footer{margin-top:2.5em;border-top:1px solid var(--line);padding-top:.8em}
 <div><span class="name">Draw with the mouse or a finger</span><canvas id="canvas"></canvas></div>
 <div><span class="name">Labels and their probabilities</span><ol id="labels" aria-live="polite"></ol><p class="quiet"><canvas id="seen"></canvas><br>what the model reads</p></div>
 </div>
-<div class="row"><button id="clear" type="button">Clear</button><label><span>or an image:</span><input id="file" type="file" accept="image/*"></label></div>
+<div class="row"><button id="clear" type="button">Clear</button><label><input id="centre" type="checkbox" checked><span>centre the drawing</span></label><label><span>or an image:</span><input id="file" type="file" accept="image/*"></label></div>
 </form>
-<footer>Model and program are in this file, which loads and sends nothing. It contains ONNX Runtime Web (© Microsoft Corporation, MIT licence) and tokenizers.js (© Hugging Face, Apache licence 2.0).</footer>
+<footer>Model and program are in this file, which loads and sends nothing. It contains ONNX Runtime Web (© Microsoft Corporation, MIT licence)<span id="tokenizers"> and tokenizers.js (© Hugging Face, Apache licence 2.0)</span>.</footer>
 <noscript>The model needs JavaScript.</noscript>
 )html";
 
@@ -102,6 +103,7 @@ const module = async name => import(URL.createObjectURL(new Blob([await bytes(na
 const page = await json('page.json');
 document.title = element('title').textContent = page.name;
 element('about').textContent = page.about;
+element('tokenizers').hidden = page.kind === 'image';
 const ort = await module('ort.wasm.bundle.min.mjs');
 ort.env.wasm.numThreads = 1;
 ort.env.wasm.wasmBinary = await bytes('ort-wasm-simd-threaded.wasm');
@@ -218,12 +220,14 @@ async function image() {
   const model = await session('model'), processor = await json('preprocessor_config.json');
   const {id2label} = await json('config.json');
   const reads = {willReadFrequently: true}, {size: {width, height}, image_mean: [mean], image_std: [deviation], do_convert_rgb: colour} = processor;
-  const canvas = element('canvas'), pen = canvas.getContext('2d', reads), seen = element('seen');
+  const canvas = element('canvas'), pen = canvas.getContext('2d', reads), seen = element('seen'), small = seen.getContext('2d', reads);
   const zoom = Math.max(1, Math.floor(320 / Math.max(width, height))), channels = colour ? 3 : 1;
   [canvas.width, canvas.height, seen.width, seen.height] = [width * zoom, height * zoom, width, height];
-  const [paper, ink] = mean > 0.5 ? ['#fff', '#000'] : ['#000', '#fff'];  // as in the training data
+  const grey = value => `rgb(${value},${value},${value})`, [paper, ink] = mean > 0.5 ? [255, 0] : [0, 255];  // as in the training data
 
-  // What the model reads: each pixel is the mean of a square of the canvas, rounded to eight bits.
+  // What the model reads: each pixel is the mean of a square of the canvas, rounded to eight bits. A drawing is moved by whole
+  // pixels until its centre of mass is in the middle, as in MNIST.
+  let content = 'nothing';  // or a drawing, or a file
   const reduced = () => {
     const from = pen.getImageData(0, 0, canvas.width, canvas.height).data, to = new ImageData(width, height);
     const sums = new Float64Array(width * height * 4);
@@ -234,29 +238,37 @@ async function image() {
     if (!colour)
       for (let i = 0; i < sums.length; i += 4)
         to.data.fill(Math.round(0.299 * to.data[i] + 0.587 * to.data[i + 1] + 0.114 * to.data[i + 2]), i, i + 3);
-    return to;
+    const inks = Array.from({length: width * height}, (_, i) => Math.abs(to.data[4 * i] - paper));
+    const mass = inks.reduce((a, b) => a + b), centred = mass > 0 && content === 'a drawing' && element('centre').checked;
+    const shift = (size, place) =>
+      centred ? Math.round((size - 1) / 2 - inks.reduce((sum, ink, i) => sum + ink * place(i), 0) / mass) : 0;
+    small.fillStyle = grey(paper);
+    small.fillRect(0, 0, width, height);
+    small.putImageData(to, shift(width, i => i % width), shift(height, i => Math.floor(i / width)));
+    return small.getImageData(0, 0, width, height);
   };
 
-  const classify = async () => {
-    const pixels = reduced(), area = width * height;
-    seen.getContext('2d', reads).putImageData(pixels, 0, 0);
-    const values = Float32Array.from({length: channels * area}, (_, i) =>
-      (pixels.data[i % area * 4 + Math.floor(i / area)] / 255 - mean) / deviation);
-    const before = performance.now();
+  // The ten most probable labels, each with its probability.
+  const probabilities = async pixels => {
+    const values = Float32Array.from({length: channels * width * height}, (_, i) =>
+      (pixels.data[i % (width * height) * 4 + Math.floor(i / (width * height))] / 255 - mean) / deviation);
     const {logits} = await model.run({pixel_values: new ort.Tensor('float32', values, [1, channels, height, width])});
     const scores = logits.data.slice(page.first_label), top = scores[largest(scores)];
-    const weights = scores.map(score => Math.exp(score - top)), sum = weights.reduce((a, b) => a + b, 0);
-    const order = [...weights.keys()].sort((a, b) => weights[b] - weights[a]).slice(0, 10);
-    element('labels').replaceChildren(...order.map(i => {
-      const row = document.createElement('li'), parts = ['span', 'i', 'b'].map(tag => document.createElement(tag));
-      parts[0].textContent = id2label[i + page.first_label];
-      parts[1].style.width = `${100 * weights[i] / sum}%`;
-      parts[2].textContent = `${(100 * weights[i] / sum).toFixed(1)} %`;
-      row.append(...parts);
-      return row;
-    }));
+    const weights = Array.from(scores, score => Math.exp(score - top)), sum = weights.reduce((a, b) => a + b);
+    return weights.map((weight, i) => [id2label[i + page.first_label], weight / sum]).sort((a, b) => b[1] - a[1]).slice(0, 10);
+  };
+  const row = ([label, share]) => {
+    const item = document.createElement('li'), [name, bar, number] = ['span', 'i', 'b'].map(tag => document.createElement(tag));
+    [name.textContent, bar.style.width, number.textContent] = [label, `${100 * share}%`, `${(100 * share).toFixed(1)} %`];
+    item.append(name, bar, number);
+    return item;
+  };
+  const classify = async () => {
+    const pixels = reduced(), began = performance.now();
+    const found = content === 'nothing' ? [] : await probabilities(pixels);
+    element('labels').replaceChildren(...(content === 'nothing' ? [] : found.map(row)));
     element('labels').ariaBusy = waiting;
-    say(`classified in ${(performance.now() - before).toFixed(0)} ms`);
+    say(content === 'nothing' ? 'Ready' : `classified in ${(performance.now() - began).toFixed(0)} ms`);
   };
 
   // One classification at a time; while one runs, the next begins with the newest drawing.
@@ -266,28 +278,33 @@ async function image() {
     waiting = element('labels').ariaBusy = true;
   };
   const clear = () => {
-    pen.fillStyle = paper;
+    pen.fillStyle = grey(paper);
     pen.fillRect(0, 0, canvas.width, canvas.height);
-    Object.assign(pen, {strokeStyle: ink, lineWidth: Math.min(canvas.width, canvas.height) / 12, lineCap: 'round', lineJoin: 'round'});
+    content = 'nothing';
+    Object.assign(pen, {strokeStyle: grey(ink), lineWidth: Math.min(canvas.width, canvas.height) / 12, lineCap: 'round', lineJoin: 'round'});
     changed();
   };
   const place = event => [event.offsetX * canvas.width / canvas.clientWidth, event.offsetY * canvas.height / canvas.clientHeight];
   canvas.onpointerdown = event => {
     canvas.setPointerCapture(event.pointerId);
     pen.beginPath();
-    pen.moveTo(...place(event));
+    const [x, y] = place(event);
+    pen.moveTo(x - 0.1, y);  // so that a click draws a dot
     canvas.onpointermove(event);
   };
   canvas.onpointermove = event => {
     if (!canvas.hasPointerCapture(event.pointerId)) return;
     pen.lineTo(...place(event));
     pen.stroke();
+    content = 'a drawing';
     changed();
   };
   element('clear').onclick = clear;
+  element('centre').onchange = changed;
   element('file').onchange = async () => {
     clear();
     pen.drawImage(await createImageBitmap(element('file').files[0]), 0, 0, canvas.width, canvas.height);
+    content = 'a file';
     changed();
   };
   clear();
