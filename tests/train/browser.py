@@ -83,13 +83,17 @@ class Browser:
             self.events.append(answer)
 
     def open(self, path, scheme):
-        """Loads a file in a colour scheme, "light" or "dark"; returns its errors and warnings, one string each."""
+        """Loads a file, or an address http://…, in a colour scheme, "light" or "dark"; returns wrong()."""
         self.events = []
         self.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
-        self.call("Page.navigate", url="file://" + os.path.abspath(path))
+        self.call("Page.navigate", url=str(path) if "://" in str(path) else "file://" + os.path.abspath(path))
         while not any(event.get("method") == "Page.loadEventFired" for event in self.events):
             self.events.append(self.receive())
         self.evaluate("new Promise(done => requestAnimationFrame(() => setTimeout(done, 0)))")
+        return self.wrong()
+
+    def wrong(self):
+        """Errors, warnings and requests of the page since it was opened, one string each."""
         wrong = []
         for event in self.events:
             method, about = event.get("method"), event.get("params", {})
@@ -104,7 +108,7 @@ class Browser:
                 wrong.append("a request failed: " + about["errorText"])
             elif method == "Network.requestWillBeSent":
                 url = about["request"]["url"]
-                if not url.startswith("data:") and about.get("type") != "Document":
+                if not url.startswith(("data:", "blob:")) and about.get("type") != "Document":
                     wrong.append("the page requests " + url[:200])
         return wrong
 

@@ -117,6 +117,36 @@ status 0 train pairs.yaml
 status 0 export runs/pairs --to ctranslate2 --check
 equal 'files of two vocabularies' "$(ls runs/pairs-ctranslate2 | tr '\n' ' ')" \
   'config.json model.bin source_vocabulary.json target_tokenizer.json target_vocabulary.json tokenizer.json '
+
+# A page, which contains programs that only npm has: what is refused without them
+status 2 export runs/lm --to page
+says '--to page contains programs of npm' 'npm install --prefix FOLDER onnxruntime-web@1.30.0 @huggingface/tokenizers@0.2.0'
+status 2 export runs/lm --to gguf --runtime programs
+says '--runtime: --to gguf contains no programs'
+status 3 export runs/lm --to page --runtime programs
+says 'programs/node_modules/onnxruntime-web/dist/ort.wasm.bundle.min.mjs: no such file' \
+  'npm install --prefix programs onnxruntime-web@1.30.0'
+mkdir -p programs/node_modules/onnxruntime-web/dist
+echo 'alert(1)' >programs/node_modules/onnxruntime-web/dist/ort.wasm.bundle.min.mjs
+status 3 export runs/lm --to page --runtime programs
+says 'ort.wasm.bundle.min.mjs: not the file of onnxruntime-web 1.30.0' \
+  "SHA-256 $(echo 'alert(1)' | sha256sum | cut -c1-64), expected 11e64bd8" 'npm install --prefix programs'
+status 2 export bigbird --to page --runtime programs
+says 'model.attention.pattern is bigbird'
+yes 'label' | head -n 12 >labels
+sed '/^tokenizer/d; s/lm/classify/; s/train: {text: text}/train: {source: text, target: labels}/; s/, context: 8//' lm.yaml >classify.yaml
+status 0 train classify.yaml model.positions=sinusoidal
+status 2 export runs/classify --to page --runtime programs
+says 'task classify with data.input: text has no page' 'export to onnx'
+absent runs/lm.html runs/.lm.html.tmp runs/classify.html runs/.classify.html.tmp
+printf '<!DOCTYPE html>\n<html lang="en">\n<meta charset="utf-8">\n<meta name="generator" content="heed export --to page">\n' >old.html
+status 2 export runs/lm --to page --runtime programs --output old.html
+says 'old.html already holds an export: replace it with --overwrite'
+status 2 export runs/lm --to page --runtime programs --output file --overwrite
+says 'file exists and is not an export of heed'
+status 2 export runs/lm --to page,onnx --runtime programs
+says '--to page cannot share a folder: write it alone'
+
 # ---- import: a folder becomes a run with the same function -------------------------------------
 status 0 import first --run back
 equal 'what import prints' "$(cut -d, -f1 out)" 'GPT2LMHeadModel: task lm'

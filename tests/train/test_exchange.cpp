@@ -8,6 +8,7 @@
 #include "tests/train/support.h"
 #include "train/exchange/huggingface/model.h"
 #include "train/exchange/model_card.h"
+#include "train/exchange/page/template.h"
 #include "train/exchange/tokenizer_json.h"
 
 using namespace heed;
@@ -178,6 +179,24 @@ BOOST_AUTO_TEST_CASE(a_model_without_a_class_is_refused_by_key) {
       parse_config("task: classify\ndata: {train: {source: a, target: b}}\n", "c.yaml");
   HEED_CHECK_ERROR(Exit::usage, "ViTForImageClassification: data.input is text (it has image)",
                    huggingface_model(labels, ten_tokens));
+}
+
+BOOST_AUTO_TEST_CASE(files_of_a_page_are_read_back) {
+  const std::string bytes = std::string("</script>\0\xff", 11) + std::string(9000, 'x');
+  const std::string page = std::string(page_start) + page_element("a.json", "[1]") +
+                           page_element("a", bytes) + std::string(page_end);
+  BOOST_TEST(page_file(page, "a.json").value() == "[1]");
+  BOOST_TEST((page_file(page, "a").value() == bytes));
+  BOOST_TEST(!page_file(page, "b").has_value());
+  const std::size_t at = page.find("data-file=\"a\"");
+  const auto with = [&](std::size_t offset, char c) {
+    std::string changed = page;
+    changed[at + offset] = c;
+    return changed;
+  };
+  BOOST_TEST(!page_file(with(20, '<'), "a").has_value());
+  HEED_CHECK_ERROR(Exit::bad_input,
+                   "a: ", page_file(with(40, page[at + 40] == 'A' ? 'B' : 'A'), "a"));
 }
 
 BOOST_AUTO_TEST_CASE(tokenizers_have_the_pipeline_of_their_kind) {

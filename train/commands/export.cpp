@@ -19,7 +19,7 @@ namespace {
 namespace fs = std::filesystem;
 
 struct ExportCommand {
-  std::string run, weights, output, precision;
+  std::string run, weights, output, precision, runtime;
   std::vector<std::string> formats;
   bool check = false, overwrite = false;
 };
@@ -43,6 +43,14 @@ std::vector<ExportFormat> chosen_formats(const ExportCommand& options) {
     chosen.push_back(format);
   }
   const auto has = [&](const auto& each) { return has_precision(each, options.precision); };
+  if (chosen[0].runtime != nullptr && options.runtime.empty())
+    throw Error(Exit::usage,
+                "--to {} contains programs of npm: install them (npm install --prefix FOLDER {}), "
+                "then name the folder with --runtime FOLDER",
+                chosen[0].name, chosen[0].runtime);
+  if (chosen[0].runtime == nullptr && !options.runtime.empty())
+    throw Error(Exit::usage, "--runtime: --to {} contains no programs",
+                fmt::join(options.formats, ","));
   if (std::ranges::none_of(chosen, has))
     throw Error(Exit::usage, "--to {}: none of them has precision {}",
                 fmt::join(options.formats, ","), options.precision);
@@ -118,7 +126,8 @@ int export_command(const ExportCommand& options) {
       trained.model->state(),
       fmt::format("{} {}", steps.size() > 1 ? "the mean of steps" : "step", fmt::join(steps, ", ")),
       options.weights.empty(),
-      {}};
+      {},
+      options.runtime};
   const fs::path unfinished = temporary_name(target);
   remove_tree(unfinished);
   if (formats[0].extension.empty()) create_folders(unfinished);
@@ -179,6 +188,8 @@ void add_export(CommandLine& line) {
   add_trust(command);
   add_flag(command, choices, "--check", options->check,
            "read what was written, compare it with the model, and print a command for the client");
+  add_choice(command, choices, "--runtime", options->runtime, "FOLDER",
+             "for --to page: where npm has installed the programs that the page contains");
   add_choice(command, results, "--output", options->output, "PATH",
              "the new folder or file (default: RUN-FORMAT, or RUN and the extension)");
   add_flag(command, results, "--overwrite", options->overwrite, "replace an earlier export");

@@ -17,10 +17,11 @@ struct ExportedModel {
   RunFolder run;
   const Config& config;
   const Tokenizers& tokenizers;
-  Parameters state;       ///< Model::state()
-  std::string weights;    ///< which weights of the run, for people
-  bool chosen_by_run;     ///< whether these are the weights that the run has evaluated
-  std::string precision;  ///< of the numbers: one of ExportFormat::precisions
+  Parameters state;               ///< Model::state()
+  std::string weights;            ///< which weights of the run, for people
+  bool chosen_by_run;             ///< whether these are the weights that the run has evaluated
+  std::string precision;          ///< of the numbers: one of ExportFormat::precisions
+  std::filesystem::path runtime;  ///< --runtime: where npm has installed the programs of a page
 };
 
 struct ExportFormat {
@@ -39,6 +40,7 @@ struct ExportFormat {
   bool (*is_export)(const std::filesystem::path& target);
   /// A command that reads the target {} in the other program.
   const char* client;
+  const char* runtime = nullptr;  ///< packages of npm that it contains, from ExportedModel::runtime
 };
 
 /// All formats, in the order of the help. Those that are a folder may be written into one folder.
@@ -48,5 +50,6 @@ ExportFormat huggingface_format();
 ExportFormat gguf_format();
 ExportFormat ctranslate2_format();
 ExportFormat onnx_format();
+ExportFormat page_format();
 
 HEED_END

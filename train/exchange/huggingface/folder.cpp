@@ -19,9 +19,10 @@ HuggingFaceModel described(const ExportedModel& exported) {
                            exported.tokenizers.target->special_ids());
 }
 
-void write_json(const fs::path& path, const nlohmann::ordered_json& json) {
-  write_file_durably(
-      path, json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n");
+using SmallFiles = std::vector<std::pair<std::string, std::string>>;
+
+std::string text_of(const nlohmann::ordered_json& json) {
+  return json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 
 /// The names of a classifier's labels: id2label and label2id of config.json.
@@ -66,34 +67,33 @@ void write_marian_tokenizer(const Tokenizers& both, const fs::path& folder) {
 }
 
 /// The tokenizer of the texts that the model reads, or else of those that it writes.
-void write_tokenizers(const ExportedModel& exported, const fs::path& folder) {
+void add_tokenizers(SmallFiles& files, const ExportedModel& exported) {
   const Config& config = exported.config;
   const Architecture architecture = info_of(config.task).architecture;
   const bool text = config.data.input == InputKind::text, writes = has_decoder(architecture);
-  const auto write = [&](const Tokenizer& tokenizer, const fs::path& into,
-                         const TokenizerJsonOptions& options) {
-    if (tokenizer.kind() == TokenizerKind::imported)
-      write_file_durably(into / "tokenizer.json", json_of_imported(tokenizer.content()));
-    else
-      write_json(into / "tokenizer.json", tokenizer_json(tokenizer, options));
-    write_json(into / "tokenizer_config.json",
-               tokenizer_config_json(tokenizer, architecture == Architecture::decoder
-                                                    ? config.model->context
-                                                    : config.model->max_positions));
+  const auto add = [&](const Tokenizer& tokenizer, const std::string& folder,
+                       const TokenizerJsonOptions& options) {
+    files.emplace_back(folder + "tokenizer.json",
+                       tokenizer.kind() == TokenizerKind::imported
+                           ? json_of_imported(tokenizer.content())
+                           : text_of(tokenizer_json(tokenizer, options)));
+    files.emplace_back(
+        folder + "tokenizer_config.json",
+        text_of(tokenizer_config_json(tokenizer, architecture == Architecture::decoder
+                                                     ? config.model->context
+                                                     : config.model->max_positions)));
   };
   if (exported.tokenizers.same_ids && exported.tokenizers.source != exported.tokenizers.target)
     return write_marian_tokenizer(exported.tokenizers, folder);
   if (text) {
     const bool tags = config.task == TaskKind::tag;
-    write(*exported.tokenizers.source, folder,
-          {.start_token = !writes && !tags,
-           .end_token = has_encoder(architecture) && !tags,
-           .lowercase = config.data.lowercase});
+    add(*exported.tokenizers.source, "",
+        {.start_token = !writes && !tags,
+         .end_token = has_encoder(architecture) && !tags,
+         .lowercase = config.data.lowercase});
   }
   if (!writes || (text && exported.tokenizers.shared())) return;
-  const fs::path into = text ? folder / "target" : folder;
-  create_folders(into);
-  write(*exported.tokenizers.target, into, {.lowercase = config.data.lowercase});
+  add(*exported.tokenizers.target, text ? "target/" : "", {.lowercase = config.data.lowercase});
 }
 
 void write_folder(const ExportedModel& exported, const fs::path& folder) {
@@ -111,20 +111,29 @@ std::vector<std::string> check_folder(const ExportedModel& exported, const fs::p
 
 }  // namespace
 
-void write_small_files(const ExportedModel& exported, HuggingFaceModel model,
-                       const fs::path& folder) {
+SmallFiles small_files(const ExportedModel& exported, HuggingFaceModel model) {
   const Config& config = exported.config;
   const Architecture architecture = info_of(config.task).architecture;
   if (architecture == Architecture::encoder || architecture == Architecture::encoder_of_sequences)
     add_labels(model.config, *exported.tokenizers.target);
-  write_json(folder / "config.json", model.config);
+  SmallFiles files{{"config.json", text_of(model.config)}};
   if (!model.generation_config.is_null())
-    write_json(folder / "generation_config.json", model.generation_config);
+    files.emplace_back("generation_config.json", text_of(model.generation_config));
   if (config.data.input == InputKind::image)
-    write_json(folder / "preprocessor_config.json", image_processor(config.data.image));
-  write_tokenizers(exported, folder);
-  write_file_durably(folder / "README.md", model_card(exported.run, config, model.architecture,
-                                                      exported.weights, exported.chosen_by_run));
+    files.emplace_back("preprocessor_config.json", text_of(image_processor(config.data.image)));
+  add_tokenizers(files, exported);
+  return files;
+}
+
+void write_small_files(const ExportedModel& exported, const HuggingFaceModel& model,
+                       const fs::path& folder) {
+  for (const auto& [name, text] : small_files(exported, model)) {
+    create_folders((folder / name).parent_path());
+    write_file_durably(folder / name, text);
+  }
+  write_file_durably(folder / "README.md",
+                     model_card(exported.run, exported.config, model.architecture, exported.weights,
+                                exported.chosen_by_run));
 }
 
 ExportFormat huggingface_format() {

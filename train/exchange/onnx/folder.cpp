@@ -1,10 +1,6 @@
 #include <fmt/format.h>
 
-#include <optional>
-
 #include "autograd/base/error.h"
-#include "nn/options.h"
-#include "nn/weights.h"
 #include "train/exchange/export.h"
 #include "train/exchange/huggingface/folder.h"
 #include "train/exchange/model_card.h"
@@ -20,15 +16,14 @@ namespace fs = std::filesystem;
 
 /// Calls f(path, graph) for each file of ONNX; clients look for them in the subfolder onnx.
 template <class F>
-void for_each_onnx_file(const ExportedModel& exported, const fs::path& folder, F f) {
-  const auto visit = [&](std::span<const TensorView> views, const char* suffix) {
-    OnnxWeights weights(views);
-    for (const OnnxPart& part : onnx_parts(exported.config, weights))
-      f(folder / "onnx" / (part.name + suffix), part.graph.graph());
-  };
-  visit(tensor_views(exported.state), ".onnx");
-  if (exported.precision == "int8")
-    visit(QuantisedWeights(exported.state).views(), "_quantized.onnx");
+void for_each_path(const ExportedModel& exported, const fs::path& folder, F f) {
+  for (const bool int8 : {false, true}) {
+    if (int8 && exported.precision != "int8") continue;
+    for_each_onnx_file(exported.config, exported.state, int8,
+                       [&](const std::string& name, const OnnxGraph& graph) {
+                         f(folder / "onnx" / (name + (int8 ? "_quantized.onnx" : ".onnx")), graph);
+                       });
+  }
 }
 
 void write_onnx_folder(const ExportedModel& exported, const fs::path& folder) {
@@ -42,7 +37,7 @@ void write_onnx_folder(const ExportedModel& exported, const fs::path& folder) {
                                 exported.tokenizers.target->special_ids()),
                     folder);
   create_folders(folder / "onnx");
-  for_each_onnx_file(exported, folder, [](const fs::path& path, const OnnxGraph& graph) {
+  for_each_path(exported, folder, [](const fs::path& path, const OnnxGraph& graph) {
     write_file_durably(path, [&](FileWriter& file) {
       graph.write(path.filename().string(),
                   [&](std::span<const std::byte> bytes) { file.write(bytes); });
@@ -52,7 +47,7 @@ void write_onnx_folder(const ExportedModel& exported, const fs::path& folder) {
 
 std::vector<std::string> check_onnx_folder(const ExportedModel& exported, const fs::path& folder) {
   std::vector<std::string> wrong;
-  for_each_onnx_file(exported, folder, [&](const fs::path& path, const OnnxGraph& graph) {
+  for_each_path(exported, folder, [&](const fs::path& path, const OnnxGraph& graph) {
     const OnnxFile file = OnnxFile::read(path);
     for (const std::string& name : differing_tensors(graph.tensors(), file.tensors()))
       wrong.push_back(path.filename().string() + ": " + name);

@@ -9,6 +9,7 @@
 #include "data/tokenizers/tokenizer.h"
 #include "nn/layers/patterns.h"
 #include "nn/layers/positions.h"
+#include "nn/weights.h"
 #include "train/config/tasks.h"
 #include "train/exchange/onnx/layers.h"
 #include "train/exchange/onnx/swin.h"
@@ -378,6 +379,18 @@ std::deque<OnnxPart> onnx_parts(const Config& config, OnnxWeights& weights) {
   if (const std::string unused = weights.unused(); !unused.empty())
     fail("[onnx] {} is in no graph", unused);
   return parts;
+}
+
+void for_each_onnx_file(const Config& config, std::span<const NamedTensor> state, bool int8,
+                        const std::function<void(const std::string&, const OnnxGraph&)>& visit) {
+  const auto visit_parts = [&](std::span<const TensorView> views) {
+    OnnxWeights weights(views);
+    for (const OnnxPart& part : onnx_parts(config, weights)) visit(part.name, part.graph.graph());
+  };
+  if (int8)
+    visit_parts(QuantisedWeights(state).views());
+  else
+    visit_parts(tensor_views(state));
 }
 
 HEED_END

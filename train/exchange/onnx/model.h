@@ -1,6 +1,7 @@
 #pragma once
 /// The graphs of ONNX that compute what a run's model computes.
 #include <deque>
+#include <functional>
 #include <string>
 
 #include "nn/models/architecture.h"
@@ -22,6 +23,11 @@ struct OnnxPart {
 /// decoder: encoder_model, decoder_model_merged. Throws Error(usage) that lists the keys whose values
 /// cannot be expressed, and Error(failed) if a tensor is in no graph.
 std::deque<OnnxPart> onnx_parts(const Config& config, OnnxWeights& weights);
+
+/// Calls visit(name, graph) for each file of a model with the weights `state`: in float32, or in int8 as
+/// after `heed quantize`. Throws as onnx_parts and QuantisedWeights do.
+void for_each_onnx_file(const Config& config, std::span<const NamedTensor> state, bool int8,
+                        const std::function<void(const std::string&, const OnnxGraph&)>& visit);
 
 /// Throws Error(usage) as onnx_parts does, without weights.
 void require_onnx(const Config& config);
