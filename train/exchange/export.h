@@ -21,7 +21,7 @@ struct ExportedModel {
   std::string weights;            ///< which weights of the run, for people
   bool chosen_by_run;             ///< whether these are the weights that the run has evaluated
   std::string precision;          ///< of the numbers: one of ExportFormat::precisions
-  std::filesystem::path runtime;  ///< --runtime: where npm has installed the programs of a page
+  std::filesystem::path runtime = {};  ///< --runtime: where npm has installed the programs of a page
 };
 
 struct ExportFormat {

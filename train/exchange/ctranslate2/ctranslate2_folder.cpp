@@ -100,9 +100,9 @@ void write_ctranslate2_folder(const ExportedModel& exported, const fs::path& fol
   }
   const Tokenizer& target = *exported.tokenizers.target;
   const SpecialIds ids = target.special_ids();
-  for (const auto& [key, id] : {std::pair("unk_token", ids.unk), std::pair("bos_token", ids.bos),
-                                std::pair("eos_token", ids.eos),
-                                std::pair("decoder_start_token", ids.bos)})
+  for (const auto& [key, id] :
+       {std::pair("unk_token", ids.unk), std::pair("bos_token", ids.bos),
+        std::pair("eos_token", ids.eos), std::pair("decoder_start_token", ids.bos)})
     if (id >= 0 && model.config.contains(key)) model.config[key] = target.piece(id);
   model.config[ct2_origin] = version;
   write_ct2_json(folder / "config.json", model.config);

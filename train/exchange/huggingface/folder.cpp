@@ -14,7 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-HuggingFaceModel described(const ExportedModel& exported) {
+HuggingFaceModel model_of(const ExportedModel& exported) {
   return huggingface_model(exported.config, sizes_of(exported.tokenizers),
                            exported.tokenizers.target->special_ids());
 }
@@ -52,18 +52,18 @@ nlohmann::ordered_json image_processor(const ImageOptions& o) {
 }
 
 /// The files of Marian's tokenizer, of which the library has no other form.
-void write_marian_tokenizer(const Tokenizers& both, const fs::path& folder) {
+void add_marian_tokenizer(SmallFiles& files, const Tokenizers& both) {
   nlohmann::ordered_json vocabulary;
   for (std::int32_t id = 0; id < both.source->size(); ++id) vocabulary[both.source->piece(id)] = id;
-  write_file_durably(folder / "source.spm", both.source->content());
-  write_file_durably(folder / "target.spm", both.target->content());
-  write_json(folder / "vocab.json", vocabulary);
+  files.emplace_back("source.spm", both.source->content());
+  files.emplace_back("target.spm", both.target->content());
+  files.emplace_back("vocab.json", text_of(vocabulary));
   nlohmann::ordered_json config = tokenizer_config_json(*both.source, 0);
   config["tokenizer_class"] = "MarianTokenizer";
   config["pad_token"] = config["bos_token"];
   config.erase("bos_token");
   config["separate_vocabs"] = false;
-  write_json(folder / "tokenizer_config.json", config);
+  files.emplace_back("tokenizer_config.json", text_of(config));
 }
 
 /// The tokenizer of the texts that the model reads, or else of those that it writes.
@@ -84,7 +84,7 @@ void add_tokenizers(SmallFiles& files, const ExportedModel& exported) {
                                                      : config.model->max_positions)));
   };
   if (exported.tokenizers.same_ids && exported.tokenizers.source != exported.tokenizers.target)
-    return write_marian_tokenizer(exported.tokenizers, folder);
+    return add_marian_tokenizer(files, exported.tokenizers);
   if (text) {
     const bool tags = config.task == TaskKind::tag;
     add(*exported.tokenizers.source, "",
@@ -97,14 +97,14 @@ void add_tokenizers(SmallFiles& files, const ExportedModel& exported) {
 }
 
 void write_folder(const ExportedModel& exported, const fs::path& folder) {
-  const HuggingFaceModel model = described(exported);
+  const HuggingFaceModel model = model_of(exported);
   const ForeignTensors tensors(model.parts, exported.state);
   write_small_files(exported, model, folder);
   write_safetensors(folder / "model.safetensors", tensors.views(), {{"format", "pt"}});
 }
 
 std::vector<std::string> check_folder(const ExportedModel& exported, const fs::path& folder) {
-  const HuggingFaceModel model = described(exported);
+  const HuggingFaceModel model = model_of(exported);
   const SafetensorsFile file = SafetensorsFile::read(folder / "model.safetensors");
   return differing_tensors(ForeignTensors(model.parts, exported.state).views(), file.tensors());
 }

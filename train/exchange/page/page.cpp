@@ -13,7 +13,7 @@
 #include "train/config/tasks.h"
 #include "train/decode/search.h"
 #include "train/exchange/export.h"
-#include "train/exchange/huggingface_folder.h"
+#include "train/exchange/huggingface/folder.h"
 #include "train/exchange/onnx/config.h"
 #include "train/exchange/onnx/model.h"
 #include "train/exchange/page/template.h"
