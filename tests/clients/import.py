@@ -74,7 +74,7 @@ def pairs_tokenizer(folder, lines):
 TOKENIZERS = {
     "GPT-2": learned.byte_pairs(size=500), "vocab.json and merges.txt": learned.byte_pairs(size=500, old_files=True),
     "Llama 3": learned.byte_pairs("Llama 3", size=500, start=True), "Qwen2": learned.byte_pairs("Qwen2", learned.NFC, size=500),
-    "tokenizer.model": learned.llama2(size=500), "spiece.model": learned.t5(size=1000),
+    "tokenizer.model": learned.llama2(size=1200), "spiece.model": learned.t5(size=1000),
     "source.spm and target.spm": learned.marian(size=1000), "byte pairs": pairs_tokenizer, "vocab.txt": learned.word_pieces(True, size=300, lowercase=True),
     "tokenizer.json": learned.word_pieces(False, size=300, lowercase=False)}
 
