@@ -40,7 +40,7 @@ CASES = {
         "tokenizer": ("spiece.model",), "feed_forward_proj": ("gated-gelu", "gated-silu", "relu"), "num_decoder_layers": (2, 3),
         "relative_attention_num_buckets": (32, 8), "relative_attention_max_distance": (128, 20), "dtype": DTYPES, "shards": SHARDS}, ()),
     "BertForMaskedLM": ("mlm", {}, {"tokenizer": ("vocab.txt", "tokenizer.json"), "hidden_act": ("gelu", "relu", "gelu_new"),
-                                    "type_vocab_size": (2, 1), "dtype": DTYPES, "shards": SHARDS}, ())}
+                                    "type_vocab_size": (2, 3), "dtype": DTYPES, "shards": SHARDS}, ())}
 SIZES = {"BertForMaskedLM": {"hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2, "num_attention_heads": 4,
                              "max_position_embeddings": 160},
          "GPT2LMHeadModel": {"n_embd": 32, "n_layer": 2, "n_head": 4, "n_positions": 96},
