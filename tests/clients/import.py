@@ -40,7 +40,7 @@ CASES = {
         "tokenizer": ("spiece.model",), "feed_forward_proj": ("gated-gelu", "gated-silu", "relu"), "num_decoder_layers": (2, 3),
         "relative_attention_num_buckets": (32, 8), "relative_attention_max_distance": (128, 20), "dtype": DTYPES, "shards": SHARDS}, ()),
     "BertForMaskedLM": ("mlm", {}, {"tokenizer": ("vocab.txt", "tokenizer.json"), "hidden_act": ("gelu", "relu", "gelu_new"),
-                                    "type_vocab_size": (2, 1), "dtype": DTYPES, "shards": SHARDS}, ())}
+                                    "type_vocab_size": (2, 3), "dtype": DTYPES, "shards": SHARDS}, ())}
 SIZES = {"BertForMaskedLM": {"hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2, "num_attention_heads": 4,
                              "max_position_embeddings": 160},
          "GPT2LMHeadModel": {"n_embd": 32, "n_layer": 2, "n_head": 4, "n_positions": 96},
@@ -74,7 +74,7 @@ def pairs_tokenizer(folder, lines):
 TOKENIZERS = {
     "GPT-2": learned.byte_pairs(size=500), "vocab.json and merges.txt": learned.byte_pairs(size=500, old_files=True),
     "Llama 3": learned.byte_pairs("Llama 3", size=500, start=True), "Qwen2": learned.byte_pairs("Qwen2", learned.NFC, size=500),
-    "tokenizer.model": learned.llama2(size=500), "spiece.model": learned.t5(size=1000),
+    "tokenizer.model": learned.llama2(size=1200), "spiece.model": learned.t5(size=1000),
     "source.spm and target.spm": learned.marian(size=1000), "byte pairs": pairs_tokenizer, "vocab.txt": learned.word_pieces(True, size=300, lowercase=True),
     "tokenizer.json": learned.word_pieces(False, size=300, lowercase=False)}
 

@@ -19,7 +19,8 @@ using Ids = std::vector<std::int32_t>;
 using Folder = std::filesystem::path;
 using Type = PieceModel::Type;
 
-const std::vector<std::string> texts{"", "ab", "a ab  c", "abcab b", "x abba xx", "  ab ", "<a> c"};
+const std::vector<std::string> texts{"",          "ab",    "a ab  c", "abcab b",
+                                     "x abba xx", "  ab ", "<a> c",   "bb ca"};
 
 PieceModel::Piece special(const std::string& name) {
   return {name, 0, name == "<unk>" ? Type::unknown : Type::control};
