@@ -4,8 +4,10 @@ images beside heed's. A module of `run`.
 import functools
 import http.server
 import json
+import math
 import pathlib
 import random
+import re
 import shutil
 import subprocess
 import sys
@@ -24,7 +26,7 @@ WORDS = ("--to", "page", "--precision", "float32", "--runtime", "page")
 TOKENIZERS = ("unigram", "bpe", "char", "byte", "word")
 CASES = {
     "seq2seq": ("seq2seq", {}, {"tokenizer": TOKENIZERS, "positions": ("sinusoidal", "learned")}, WORDS),
-    "seq2seq, two vocabularies": ("seq2seq", {"tokenizer.shared": "false"}, {"tokenizer": ("word", "char"), "positions": ("sinusoidal",)}, WORDS),
+    "seq2seq, two vocabularies": ("seq2seq", {"tokenizer.shared": "false", "data.train.target": "tags"}, {"tokenizer": ("word", "char"), "positions": ("sinusoidal",)}, WORDS),
     "lm": ("lm", {}, {"tokenizer": (*TOKENIZERS, "unigram+bytes"), "positions": ("rotary", "alibi")}, WORDS),
     "lm, beyond its context": ("lm", {"context": "20"}, {"tokenizer": ("char",), "positions": ("learned", "sinusoidal")}, WORDS),
     "images": ("images", {}, {"positions": ("learned", "sinusoidal"), "pool": ("first", "mean"), "tokenizer": ("char",)}, WORDS)}
@@ -92,11 +94,11 @@ class Page:
         return self.label()
 
     def label(self):
-        """The most probable label, and what the model reads: size and grey pixels."""
+        """The most probable label, its probability in percent, and what the model reads: size and grey pixels."""
         self.wait("document.getElementById('labels').ariaBusy === 'false'")
         pixels = "(c => [c.width, c.height, [...c.getContext('2d').getImageData(0, 0, c.width, c.height).data].filter((_, i) => i % 4 === 0)])"
-        label = self.browser.evaluate("document.querySelector('#labels li span').textContent")
-        return label, self.browser.evaluate(pixels + "(document.getElementById('seen'))")
+        label, share = self.browser.evaluate("['span', 'b'].map(tag => document.querySelector(`#labels li ${tag}`).textContent)")
+        return label, float(share.rstrip(" %")), self.browser.evaluate(pixels + "(document.getElementById('seen'))")
 
 
 def heed(program, folder, *arguments):
@@ -114,32 +116,47 @@ def strokes(seed):
     return [[(draw.uniform(0.05, 0.95), draw.uniform(0.05, 0.95)) for _ in range(draw.randint(2, 5))] for _ in range(draw.randint(1, 3))]
 
 
+def drawings(program, folder, run, page, count):
+    """Labels of random drawings in the page and in heed, and which probabilities differ."""
+    drawn = [page.draw(strokes(i)) for i in range(count)]
+    for i, (_, _, (width, height, pixels)) in enumerate(drawn):
+        (folder / f"data/drawn-{i}.pgm").write_bytes(b"P5 %d %d 255\n" % (width, height) + bytes(pixels))
+    (folder / "drawn").write_text("".join(f"data/drawn-{i}.pgm\n" for i in range(count)))
+    (folder / "named").write_text("".join(f"{label}\n" for label, _, _ in drawn))
+    scores = json.loads(heed(program, folder, "score", run, "--source", "drawn", "--target", "named", "--json"))["log_prob"]
+    wrong = [f"{label}: {share} % in the page, {100 * math.exp(score)} % in heed"
+             for (label, share, _), score in zip(drawn, scores) if abs(share - 100 * math.exp(score)) > 0.06]
+    return [label for label, _, _ in drawn], heed(program, folder, "generate", run, "--input", "drawn").splitlines(), wrong
+
+
 def equal_outputs(program, folder, task, run, url):
     """The number of lines whose outputs in the page equal heed's, the first difference, and errors of the page."""
     lines = (folder / f"lines.{task}").read_text(encoding="utf-8").splitlines()
+    wrong = []
     with Page(url) as page:
         if task == "images":
-            drawn = [page.draw(strokes(i)) for i in range(len(lines))]
-            for i, (_, (width, height, pixels)) in enumerate(drawn):
-                (folder / f"data/drawn-{i}.pgm").write_bytes(b"P5 %d %d 255\n" % (width, height) + bytes(pixels))
-            (folder / "drawn").write_text("".join(f"data/drawn-{i}.pgm\n" for i in range(len(lines))))
-            found, wanted = [label for label, _ in drawn], heed(program, folder, "generate", run, "--input", "drawn").splitlines()
+            found, wanted, wrong = drawings(program, folder, run, page, len(lines))
         elif task == "lm":
             found = [page.output(line).rstrip("\n") for line in lines]
             wanted = [heed(program, folder, "generate", run, "--prompt", line, *SEARCH).rstrip("\n") for line in lines]
         else:
             found = page.output("\n".join(lines)).split("\n")
             wanted = heed(program, folder, "generate", run, "--input", f"lines.{task}", *SEARCH).splitlines()
-        wrong = page.wrong + page.browser.wrong()
+        wrong += page.wrong + page.browser.wrong()
     different = [pair for pair in zip(found, wanted) if pair[0] != pair[1]]
     return len(lines) - len(different) - abs(len(found) - len(wanted)), different[:1], wrong
 
 
+class Files(http.server.SimpleHTTPRequestHandler):
+    """A server of files that prints nothing."""
+
+    def log_message(self, *_):
+        pass
+
+
 def from_localhost(program, folder, task, run, page):
     """Compares a page that a server of this computer sends."""
-    handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory=folder)
-    handler.log_message = handler.func.log_message = lambda *_: None
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Files, directory=folder))
     threading.Thread(target=server.serve_forever, daemon=True).start()
     try:
         return equal_outputs(program, folder, task, run, f"http://127.0.0.1:{server.server_port}/{page.name}")
@@ -147,9 +164,12 @@ def from_localhost(program, folder, task, run, page):
         server.shutdown()
 
 
-def hostile(program, folder, name):
+def hostile(program, folder, run):
     """What is wrong with the page of a run whose name is markup."""
-    heed(program, folder, "train", f"{name}.yaml", "--run", "hostile", "--overwrite", "train.steps=1", "name=" + json.dumps(NAME))
+    shutil.rmtree(folder / "hostile", ignore_errors=True)
+    shutil.copytree(run, folder / "hostile", symlinks=True)
+    config = folder / "hostile/config.yaml"
+    config.write_text(re.sub(r"^name: .*", lambda _: "name: " + json.dumps(NAME), config.read_text(), flags=re.M))
     heed(program, folder, "export", "hostile", *WORDS, "--output", "hostile.html", "--overwrite")
     if "hacked" in (folder / "hostile.html").read_text():
         return ["the name of a run is in the markup of its page"]
@@ -168,6 +188,6 @@ def compare(program, lines_file, _, run, export, name):
     measure = equal_outputs if name in TESTED else from_localhost
     equal, first_int8, wrong_int8 = measure(program, folder, task, int8, small)
     if name == "seq2seq" and name not in TESTED:
-        wrong += hostile(program, folder, run.name)
+        wrong += hostile(program, folder, run)
     TESTED.add(name)
     return {"greedy": greedy, "int8_equal": equal, "wrong": wrong + wrong_int8, "first_difference": first, "first_int8": first_int8}

@@ -45,7 +45,8 @@ struct Exported {
   void write(const Folder& folder) const {
     std::filesystem::create_directories(folder);
     huggingface_format().write(
-        {{folder / "no run"}, config, tokenizers, model->state(), "", false, "float32"}, folder);
+        {{folder / "no run"}, config, tokenizers, model->state(), "", false, "float32", {}},
+        folder);
   }
 };
 

@@ -253,9 +253,9 @@ async function image() {
     const values = Float32Array.from({length: channels * width * height}, (_, i) =>
       (pixels.data[i % (width * height) * 4 + Math.floor(i / (width * height))] / 255 - mean) / deviation);
     const {logits} = await model.run({pixel_values: new ort.Tensor('float32', values, [1, channels, height, width])});
-    const scores = logits.data.slice(page.first_label), top = scores[largest(scores)];
+    const scores = logits.data, top = scores[largest(scores)];
     const weights = Array.from(scores, score => Math.exp(score - top)), sum = weights.reduce((a, b) => a + b);
-    return weights.map((weight, i) => [id2label[i + page.first_label], weight / sum]).sort((a, b) => b[1] - a[1]).slice(0, 10);
+    return weights.map((weight, i) => [id2label[i], weight / sum]).slice(page.first_label).sort((a, b) => b[1] - a[1]).slice(0, 10);
   };
   const row = ([label, share]) => {
     const item = document.createElement('li'), [name, bar, number] = ['span', 'i', 'b'].map(tag => document.createElement(tag));
