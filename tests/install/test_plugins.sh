@@ -142,6 +142,15 @@ for command in show gradcheck bench 'train --run again' sweep; do
   refused ${command%% *} received/run/config.yaml ${command#"${command%% *}"}
 done
 refused train student.yaml --run student train.distill.teacher=received/run
+# The stranger decides which of the other files there are.
+mv received/run/run.json kept.json
+ln -s run.json received/run/run.json
+refused bench received/run/config.yaml
+rm received/run/run.json
+refused bench received/run/config.yaml
+rm -f received/run/.lock
+refused bench received/run/config.yaml
+mv kept.json received/run/run.json
 absent pruned again student received/run-int8 "$XDG_STATE_HOME"
 status 0 runs received
 absent ran

@@ -181,9 +181,9 @@ Config parse_config(std::string_view text, const std::string& file,
 Config read_config(const std::string& path, std::span<const std::string> overrides, bool of_a_run,
                    PluginUse plugins) {
   const std::filesystem::path file(path);
-  std::error_code ignored;
-  of_a_run |= file.filename() == "config.yaml" &&
-              std::filesystem::exists(file.parent_path() / "run.json", ignored);
+  // Whoever made the folder may have left out a file, or made it a link to nothing.
+  for (const char* const of_run : {"run.json", ".lock", "checkpoints"})
+    of_a_run |= file.filename() == "config.yaml" && path_exists(file.parent_path() / of_run);
   // A run folder may come from elsewhere. A message would quote a line of the file behind a link,
   // and a pipe might never end.
   if (of_a_run) require_kind(file, std::filesystem::file_type::regular);

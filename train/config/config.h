@@ -53,7 +53,8 @@ enum class PluginUse { load, leave };
 /// Error(Exit::usage) with one line per error, or if the file is missing, may not be read or is a
 /// folder. Throws Error(Exit::io) if the disk fails, and the errors of load_plugin.
 ///
-/// A file named config.yaml beside a run.json, or any file with `of_a_run`, is the config of a run.
+/// A file named config.yaml beside a run.json, a .lock or checkpoints, or any file with `of_a_run`, is
+/// the config of a run.
 /// It contained every key when it was written. A key that it lacks was therefore added to heed
 /// later, and receives the value that reproduces the earlier behaviour (Field::in_old_runs). Throws
 /// Error(bad_input) if it is a link or a pipe (require_kind).
