@@ -17,7 +17,7 @@ transformers.logging.set_verbosity_error()
 transformers.logging.disable_progress_bar()
 VERSIONS = f"transformers {transformers.__version__} torch {torch.__version__}"
 LIMIT = 2e-6
-COLUMNS = (("lines with equal ids", "d", "ids", sum),
+COLUMNS = (("equal numbers of ids", "d", "ids", sum),
            ("largest difference of log-probabilities, per token", ".1e", "log_prob", max),
            ("the same of the export, in transformers", ".1e", "again", max),
            ("second exports with the same bytes", "d", "same", sum))

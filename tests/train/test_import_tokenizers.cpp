@@ -197,6 +197,12 @@ BOOST_AUTO_TEST_CASE(pieces_of_llama_begin_texts_with_a_special_piece) {
                   "cannot add the token \"<x>\" with the id 8")})
     HEED_CHECK_ERROR(Exit::bad_input, reason, read(config));
   put(folder / "tokenizer_config.json", "{}");
+  std::string words = write_piece_model(model);
+  words += "\x12\x02\x18\x03";  // model_type: word
+  put(folder / "tokenizer.model", words);
+  check_pieces_refused(folder.path, ids, TextRole::continued,
+                       (folder / "tokenizer.model").string() + ": a sentencepiece model of words");
+  put(folder / "tokenizer.model", write_piece_model(model));
   check_pieces_refused(folder.path, ids_of({-1, 3, 2}, 8), TextRole::continued,
                        "the id 3 of config.json is that of no special piece");
   check_pieces_refused(folder.path, ids_of({-1, 1, 2}, 7), TextRole::continued,

@@ -42,7 +42,11 @@ PieceModel read_file_of_pieces(const fs::path& folder, const char* name) {
                     where = (folder / name).string();
   const std::string flaw = flaw_in_piece_model(proto);
   if (!flaw.empty()) throw Error(Exit::bad_input, "{}: {}", where, flaw);
-  return read_piece_model(proto);
+  try {
+    return read_piece_model(proto);
+  } catch (const Error& e) {
+    throw Error(e.code, "{}: {}", where, e.what());
+  }
 }
 
 /// The tokenizer of a model of the folder, whose config.json has other special ids than the

@@ -168,7 +168,7 @@ Split Task::read_given(const FilesOptions& files) const {
 
 Split Task::read_scored(const std::string& source, const std::string& target) const {
   if (info().reads != Reads::pairs) {
-    if (info().reads == Reads::text && !source.empty()) {
+    if (!source.empty()) {
       throw Error(Exit::usage,
                   "--source is for tasks that read pairs of lines; a language model scores only "
                   "--target");

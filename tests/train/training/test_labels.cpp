@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "nn/layers/positions.h"
+#include "nn/models/classifier.h"
 #include "tests/data/files.h"
 #include "tests/train/trainer_support.h"
 #include "train/loop/transfer.h"
