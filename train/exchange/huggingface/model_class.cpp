@@ -183,9 +183,11 @@ nlohmann::json own_value(const ClassKey& key, nlohmann::json& foreign, const std
 
 nlohmann::json own_config(const ModelClass& about, nlohmann::json& foreign,
                           const std::string& where) {
-  for (const ClassKey& key : about.keys)
-    if (foreign.value(key.foreign, nlohmann::json()).is_null())
+  for (const ClassKey& key : about.keys) {
+    const auto found = foreign.find(key.foreign);
+    if (found == foreign.end() || (found->is_null() && *key.own != '\0'))
       foreign[key.foreign] = key.otherwise;
+  }
   nlohmann::json own;
   for (const Requirement& need : about.requirements)
     own[pointer_to(need.key)] = need.values.front();
