@@ -11,6 +11,7 @@ import sys
 import torch
 import transformers
 from clients import import_tokenizers as learned
+from clients.huggingface import pictures
 from tokenizers import processors
 
 transformers.logging.set_verbosity_error()
@@ -26,6 +27,7 @@ SHARDS = ("10GB", "30KB")
 GATED = {"tokenizer": ("Llama 3", "tokenizer.model"), "num_key_value_heads": (4, 1, 2), "tie_word_embeddings": (True, False),
          "rope_theta": (10000.0, 500000.0), "dtype": DTYPES, "shards": SHARDS}
 BART = {"activation_function": ("gelu", "relu", "swish"), "scale_embedding": (True, False), "dtype": DTYPES, "shards": SHARDS}
+IMAGES = {"hidden_act": ("gelu", "relu", "gelu_new"), "dtype": DTYPES, "shards": SHARDS}
 CASES = {
     "GPT2LMHeadModel": ("lm", {}, {"tokenizer": ("GPT-2", "vocab.json and merges.txt"),
                                    "activation_function": ("gelu_new", "gelu", "relu", "silu"),
@@ -39,12 +41,19 @@ CASES = {
     "T5ForConditionalGeneration": ("seq2seq", {"tie_word_embeddings": False}, {
         "tokenizer": ("spiece.model",), "feed_forward_proj": ("gated-gelu", "gated-silu", "relu"), "num_decoder_layers": (2, 3),
         "relative_attention_num_buckets": (32, 8), "relative_attention_max_distance": (128, 20), "dtype": DTYPES, "shards": SHARDS}, ()),
+    "ViTForImageClassification": ("images", {"image_mean": 0.4, "image_std": 0.3}, IMAGES | {"patch_size": (2, 4)}, ()),
+    "SwinForImageClassification": ("images", {"image_mean": 0.5, "image_std": 0.5, "patch_size": 2}, IMAGES | {
+        "window_size": (1, 2), "mlp_ratio": (2.0, 1.5)}, ()),
     "BertForMaskedLM": ("mlm", {}, {"tokenizer": ("vocab.txt", "tokenizer.json"), "hidden_act": ("gelu", "relu", "gelu_new"),
                                     "type_vocab_size": (2, 3), "dtype": DTYPES, "shards": SHARDS}, ())}
 SIZES = {"BertForMaskedLM": {"hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2, "num_attention_heads": 4,
                              "max_position_embeddings": 160},
          "GPT2LMHeadModel": {"n_embd": 32, "n_layer": 2, "n_head": 4, "n_positions": 96},
          "T5ForConditionalGeneration": {"d_model": 32, "d_kv": 8, "d_ff": 48, "num_layers": 2, "num_heads": 4}}
+PICTURES = {"image_size": (8, 12), "num_channels": 1, "id2label": {0: "animal", 1: "other"}, "label2id": {"animal": 0, "other": 1}}
+SIZES |= {"ViTForImageClassification": PICTURES | {"hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2,
+                                                   "num_attention_heads": 4},
+          "SwinForImageClassification": PICTURES | {"embed_dim": 16, "depths": (2,), "num_heads": (2,)}}
 SIZES |= dict.fromkeys(("LlamaForCausalLM", "MistralForCausalLM", "Qwen2ForCausalLM"), {
     "hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2, "num_attention_heads": 4, "max_position_embeddings": 96})
 SIZES |= dict.fromkeys(("MarianMTModel", "BlenderbotForConditionalGeneration"), {
@@ -52,9 +61,9 @@ SIZES |= dict.fromkeys(("MarianMTModel", "BlenderbotForConditionalGeneration"), 
     "encoder_ffn_dim": 48, "decoder_ffn_dim": 48, "max_position_embeddings": 160, "forced_eos_token_id": None})
 
 
-def heed(program, *arguments):
+def heed(program, *arguments, folder=None):
     """Runs heed and returns its standard output."""
-    done = subprocess.run([program, *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace")
+    done = subprocess.run([program, *map(str, arguments)], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace")
     if done.returncode != 0:
         sys.exit(f"heed {' '.join(map(str, arguments))}: {done.stderr}")
     return done.stdout
@@ -79,14 +88,26 @@ TOKENIZERS = {
     "tokenizer.json": learned.word_pieces(False, size=300, lowercase=False)}
 
 
+def save_processor(folder, keys):
+    """Saves how images are read. Removes its keys from those of the model."""
+    about = {key: [keys.pop(key)] for key in ("image_mean", "image_std")}
+    (folder / "preprocessor_config.json").write_text(json.dumps(about | {
+        "image_processor_type": "ViTImageProcessor", "do_normalize": True, "do_rescale": True, "rescale_factor": 1 / 255,
+        "do_resize": True, "resample": 2, "size": {"height": 8, "width": 12}}))
+    return {}
+
+
 def make(program, folder, name, case, keys):
     """Saves, imports and exports a model."""
     origin, run, export = (folder / f"{name}{what}" for what in ("-origin", "", "-export"))
     shutil.rmtree(origin, ignore_errors=True)
     origin.mkdir()
     keys = case[1] | keys
-    lines = (folder / "source").read_text(encoding="utf-8").splitlines() + learned.make_lines(100, 1)
-    config = TOKENIZERS[keys.pop("tokenizer")](origin, lines)
+    if case[0] == "images":
+        config = save_processor(origin, keys)
+    else:
+        lines = (folder / "source").read_text(encoding="utf-8").splitlines() + learned.make_lines(100, 1)
+        config = TOKENIZERS[keys.pop("tokenizer")](origin, lines)
     dtype, shards, kind = keys.pop("dtype"), keys.pop("shards"), name.split("-")[1]
     torch.manual_seed(1)
     model = learned.new_model(kind, SIZES[kind] | config | keys)
@@ -97,6 +118,16 @@ def make(program, folder, name, case, keys):
     heed(program, "import", origin, "--run", run, "--overwrite")
     heed(program, "export", run, "--to", "huggingface", "--output", export, "--overwrite", "--check")
     return run, export
+
+
+def log_probs_of_labels(folder, kind, files):
+    """The log-probabilities of the label of each image, as transformers computes them."""
+    model = getattr(transformers, kind).from_pretrained(folder, dtype=torch.float32).eval()
+    images, labels = (file.read_text().split() for file in files)
+    ids = [model.config.label2id[label] for label in labels]
+    logits = torch.cat([model(image).logits for image in pictures(folder, [files[0].parent / name for name in images])])
+    found = torch.log_softmax(logits.double(), -1)[range(len(ids)), ids]
+    return [(1, float(each)) for each in found]
 
 
 def log_probs(folder, kind, lines):
@@ -128,9 +159,15 @@ def compare(program, lines_file, _, run, export, name):
     """The figures of one model."""
     torch.set_num_threads(1)
     lines = pathlib.Path(lines_file).read_text(encoding="utf-8").splitlines()
+    folders = run.with_name(run.name + "-origin"), export
     source = ("--source", lines_file) if CASES[name][0] == "seq2seq" else ()
-    ours = json.loads(heed(program, "score", run, *source, "--target", lines_file, "--json"))
-    theirs, again = (log_probs(folder, name, lines) for folder in (run.with_name(run.name + "-origin"), export))
+    if CASES[name][0] == "images":
+        files = [run.parent / f"{side}.images" for side in ("lines", "targets")]
+        source, lines_file = ("--source", files[0]), files[1]
+        theirs, again = (log_probs_of_labels(folder, name, files) for folder in folders)
+    else:
+        theirs, again = (log_probs(folder, name, lines) for folder in folders)
+    ours = json.loads(heed(program, "score", run, *source, "--target", lines_file, "--json", folder=run.parent))
     second_run, second = (run.with_name(run.name + what) for what in ("-run2", "-export2"))
     heed(program, "import", export, "--run", second_run, "--overwrite")
     heed(program, "export", second_run, "--to", "huggingface", "--output", second, "--overwrite")
