@@ -138,6 +138,10 @@ sed '/^tokenizer/d; s/lm/classify/; s/train: {text: text}/train: {source: text, 
 status 0 train classify.yaml model.positions=sinusoidal
 status 2 export runs/classify --to page --runtime programs
 says 'task classify with data.input: text has no page' 'export to onnx'
+sed 's/task: lm/task: denoise/; s/, context: 8//' lm.yaml >denoise.yaml
+status 0 train denoise.yaml model.positions=sinusoidal
+status 2 export runs/denoise --to page --runtime programs
+says 'task denoise with data.input: text has no page'
 absent runs/lm.html runs/.lm.html.tmp runs/classify.html runs/.classify.html.tmp
 printf '<!DOCTYPE html>\n<html lang="en">\n<meta charset="utf-8">\n<meta name="generator" content="heed export --to page">\n' >old.html
 status 2 export runs/lm --to page --runtime programs --output old.html

@@ -43,16 +43,17 @@ constexpr std::uint64_t largest_model = 256U << 20;  // browsers limit a text to
 
 /// The kind of page: pairs, continuation or image. Throws Error(usage) if no page shows the task.
 const char* kind_of(const Config& config) {
-  const Architecture architecture = info_of(config.task).architecture;
+  const TaskKind task = config.task;
   const InputKind input = config.data.input;
-  if (architecture == Architecture::decoder) return "continuation";
-  if (architecture == Architecture::encoder_decoder && input == InputKind::text) return "pairs";
-  if (config.task == TaskKind::classify && input == InputKind::image) return "image";
+  if (task == TaskKind::lm) return "continuation";
+  if ((task == TaskKind::seq2seq || task == TaskKind::text2text) && input == InputKind::text)
+    return "pairs";
+  if (task == TaskKind::classify && input == InputKind::image) return "image";
   throw Error(
       Exit::usage,
-      "page: task {} with data.input: {} has no page, which translates text (seq2seq, text2text, denoise), "
+      "page: task {} with data.input: {} has no page, which translates text (seq2seq, text2text), "
       "continues it (lm) or classifies images (classify with data.input: image); export to onnx",
-      name_of(config.task), name_of(input));
+      name_of(task), name_of(input));
 }
 
 /// A file of the runtime from the folder in which npm has installed its packages.

@@ -125,6 +125,13 @@ async function text() {
   const encoder = pairs && await session('encoder_model');
   const decoder = await session(pairs ? 'decoder_model_merged' : 'model');
   const {eos_token_id: end, suppress_tokens: never, decoder_start_token_id: begin} = await json('generation_config.json');
+  // tokenizers.js has no pieces for bytes in a unigram vocabulary: an unknown piece becomes those of its bytes.
+  const unknown = source.token_to_id('<0x00>') === undefined ? null : source.token_to_id('<unk>');
+  const byte = value => source.token_to_id(`<0x${value.toString(16).toUpperCase().padStart(2, '0')}>`);
+  const encode = text => {
+    const {ids, tokens} = source.encode(text);
+    return ids.flatMap((id, i) => id === unknown ? Array.from(new TextEncoder().encode(tokens[i]), byte) : id);
+  };
   const decode = ids => ids.length ? target.decode(ids, {skip_special_tokens: true, clean_up_tokenization_spaces: false}) : '';
 
   const empty = () => Object.fromEntries(decoder.inputMetadata.filter(({name}) => name.startsWith('past')).map(({name, shape}) =>
@@ -160,11 +167,11 @@ async function text() {
   // A line of a source is a sequence. A language model continues the whole text.
   async function* outputs(input, temperature) {
     if (!pairs) {
-      const ids = source.encode(input).ids, given = ids.length ? ids : source.encode('\n').ids;
+      const ids = encode(input), given = ids.length ? ids : encode('\n');
       return yield {ids: [...ids], more: tokens(given.length ? given : [end], {}, temperature)};
     }
     for (const line of input.split('\n')) {
-      const input_ids = source.encode(line).ids, mask = ones(input_ids);
+      const input_ids = encode(line), mask = ones(input_ids);
       const {last_hidden_state} = line.trim() ? await encoder.run({input_ids: int64(input_ids), attention_mask: mask}) : {};
       const encoded = {encoder_hidden_states: last_hidden_state, encoder_attention_mask: mask};
       yield {ids: [], more: last_hidden_state ? tokens([begin], encoded, temperature) : []};
