@@ -183,6 +183,6 @@ rm with-pipe/config.yaml; mkfifo with-pipe/config.yaml
 for command in train show bench gradcheck; do
   checks=$((checks + 1))
   timeout 60 "$heed" $command with-pipe/config.yaml >out 2>err </dev/null
-  equal "status of $command with a pipe as a run's config" $? 2
+  equal "status of $command with a pipe as a run's config" $? 3
 done
 report

@@ -129,7 +129,7 @@ void read_section(const YamlNode& node, const std::string& section, Config& conf
 /// Loads the plugins that the tree names, before its keys are read, because a plugin may register
 /// the value of a key. If the YAML or an override has an error, throws this error instead, so that
 /// no code of a plugin runs.
-void load_plugins(const YamlNode& tree, bool of_a_run, const Problems& problems) {
+void load_plugins(const YamlNode& tree, bool only_trusted, const Problems& problems) {
   const YamlEntry* const entry = tree.kind == YamlNode::Kind::map ? tree.find("plugins") : nullptr;
   if (entry == nullptr) return;
   std::vector<std::string> files;
@@ -139,7 +139,7 @@ void load_plugins(const YamlNode& tree, bool of_a_run, const Problems& problems)
   }
   if (!files.empty()) problems.raise();
   const PluginOrigin origin =
-      of_a_run && entry->place.source == 0 ? PluginOrigin::run : PluginOrigin::user;
+      only_trusted && entry->place.source == 0 ? PluginOrigin::run : PluginOrigin::user;
   for (const std::string& file : files) {
     try {
       load_plugin(file, origin);
@@ -160,7 +160,8 @@ Config parse_config(std::string_view text, const std::string& file,
   if (!tree) tree.emplace();  // so that errors in the overrides are reported, too
   const YamlNode tree_of_file = overrides.empty() ? YamlNode() : *tree;
   apply_overrides(*tree, overrides, problems);
-  if (plugins == PluginUse::load) load_plugins(*tree, of_a_run, problems);
+  if (plugins != PluginUse::leave)
+    load_plugins(*tree, of_a_run || plugins == PluginUse::load_trusted, problems);
   Config start;
   for (const Field& field : fields()) {
     if (of_a_run && !field.in_old_runs.is_null() && !tree->place_of(field.key).complete)
@@ -181,14 +182,17 @@ Config parse_config(std::string_view text, const std::string& file,
 Config read_config(const std::string& path, std::span<const std::string> overrides, bool of_a_run,
                    PluginUse plugins) {
   const std::filesystem::path file(path);
-  // Whoever made the folder may have left out a file, or made it a link to nothing.
-  for (const char* const of_run : {"run.json", ".lock", "checkpoints"})
-    of_a_run |= file.filename() == "config.yaml" && path_exists(file.parent_path() / of_run);
-  // A run folder may come from elsewhere. A message would quote a line of the file behind a link,
-  // and a pipe might never end.
-  if (of_a_run) require_kind(file, std::filesystem::file_type::regular);
+  const auto beside = [&](const char* name) {
+    return file.filename() == "config.yaml" && path_exists(file.parent_path() / name);
+  };
+  of_a_run |= beside("run.json") || beside(".lock");
+  // A run folder may come from elsewhere, and its maker may have left out these files. A message would
+  // quote a line of the file behind a link, and a pipe might never end.
+  const bool received = of_a_run || beside("checkpoints");
+  if (received) require_kind(file, std::filesystem::file_type::regular);
+  if (received && plugins == PluginUse::load) plugins = PluginUse::load_trusted;
   const FileReader::Kinds kinds =
-      of_a_run ? FileReader::Kinds::files : FileReader::Kinds::also_devices;
+      received ? FileReader::Kinds::files : FileReader::Kinds::also_devices;
   return parse_config(read_text_file(path, kinds), path, overrides, of_a_run, plugins);
 }
 

@@ -45,19 +45,21 @@ struct Config {
 };
 
 /// Whether reading a config loads its plugins. `leave` is for listing runs, and for a config whose
-/// plugins, or plugins that register the same names, have already been loaded.
-enum class PluginUse { load, leave };
+/// plugins, or plugins that register the same names, have already been loaded. `load_trusted`: those that
+/// the file names, and not an override, only if the user trusts them, as for the config of a run.
+enum class PluginUse { load, load_trusted, leave };
 
 /// Reads the file, applies the overrides (`train.steps=200`, `model.layers={encoder: 2, decoder:
 /// 4}`; a later override of a key replaces an earlier one) and checks the result. Throws
 /// Error(Exit::usage) with one line per error, or if the file is missing, may not be read or is a
 /// folder. Throws Error(Exit::io) if the disk fails, and the errors of load_plugin.
 ///
-/// A file named config.yaml beside a run.json, a .lock or checkpoints, or any file with `of_a_run`, is
-/// the config of a run.
-/// It contained every key when it was written. A key that it lacks was therefore added to heed
-/// later, and receives the value that reproduces the earlier behaviour (Field::in_old_runs). Throws
-/// Error(bad_input) if it is a link or a pipe (require_kind).
+/// A file named config.yaml beside a run.json or a .lock, or any file with `of_a_run`, is the config of
+/// a run. It contained every key when it was written. A key that it lacks was therefore added to heed
+/// later, and receives the value that reproduces the earlier behaviour (Field::in_old_runs).
+///
+/// Throws Error(bad_input) if the config of a run, or a config.yaml beside `checkpoints`, is a link or a
+/// pipe (require_kind). The plugins of these need the user's trust.
 Config read_config(const std::string& path, std::span<const std::string> overrides = {},
                    bool of_a_run = false, PluginUse plugins = PluginUse::load);
 
