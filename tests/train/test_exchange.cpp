@@ -6,6 +6,7 @@
 #include "nn/options.h"
 #include "tests/train/exchange_support.h"
 #include "tests/train/support.h"
+#include "train/exchange/export.h"
 #include "train/exchange/huggingface/model.h"
 #include "train/exchange/model_card.h"
 #include "train/exchange/page/template.h"
@@ -163,6 +164,14 @@ BOOST_AUTO_TEST_CASE(classes_of_images_have_the_shapes_of_their_layers) {
   wide.model->swin.window = 4;
   HEED_CHECK_ERROR(Exit::usage, "model.swin.window is 4 (it needs a divisor of 2",
                    huggingface_model(wide, {5, 5, false}));
+}
+
+BOOST_AUTO_TEST_CASE(a_path_in_a_printed_command_is_one_word) {
+  BOOST_TEST(shell_word("runs/dates-onnx") == "runs/dates-onnx");
+  BOOST_TEST(shell_word("-x") == "./-x");
+  BOOST_TEST(shell_word("a b") == "'a b'");
+  BOOST_TEST(shell_word("a'); print(1) #$(x)") == "'a'\\''); print(1) #$(x)'");
+  BOOST_TEST(shell_word("") == "''");
 }
 
 BOOST_AUTO_TEST_CASE(a_model_without_a_class_is_refused_by_key) {

@@ -220,8 +220,44 @@ BOOST_AUTO_TEST_CASE(labels_without_special_ids_begin_at_row_three) {
                    import_huggingface(folder / "a"));
   config["id2label"].erase("1");
   put(folder / "a" / "config.json", config.dump());
-  HEED_CHECK_ERROR(Exit::bad_input, "\"id2label\" has no name of label 1",
+  HEED_CHECK_ERROR(Exit::bad_input, "\"id2label\" has no name for label 1",
                    import_huggingface(folder / "a"));
+}
+
+/// Files of the hub have keys and tensors that the class does not read.
+BOOST_AUTO_TEST_CASE(what_a_class_does_not_read_is_no_obstacle) {
+  const TempFolder folder;
+  Exported(model_yaml("seq2seq", "kind: char", "norm: post, final_norm: false, positions: learned"))
+      .write(folder / "marian");
+  nlohmann::json marian = json_of(folder / "marian" / "config.json");
+  marian["normalize_before"] = marian["add_final_layer_norm"] = false;
+  put(folder / "marian" / "config.json", marian.dump());
+  BOOST_TEST(import_huggingface(folder / "marian").architecture == "MarianMTModel");
+  Exported(model_yaml("mlm", "kind: char, specials: [<mask>]",
+                      "positions: learned, norm: post, final_norm: false, embedding_norm: true, "
+                      "head_transform: true, output_bias: true, scale_embeddings: false"))
+      .write(folder / "bert");
+  const Folder weights = folder / "bert" / "model.safetensors";
+  const std::string bytes = bytes_of(weights);
+  const SafetensorsFile file = SafetensorsFile::parse(bytes, "x");
+  std::vector<TensorView> views = file.tensors();
+  const std::vector<float> values(16, 1);
+  views.push_back(
+      {"bert.pooler.dense.bias", DType::f32, {8}, std::as_bytes(std::span(values).first(8))});
+  views.push_back(
+      {"cls.seq_relationship.weight", DType::f32, {2, 8}, std::as_bytes(std::span(values))});
+  write_safetensors(weights, views);
+  BOOST_TEST(import_huggingface(folder / "bert").architecture == "BertForMaskedLM");
+  Exported(image_yaml(vit_keys)).write(folder / "vit");
+  nlohmann::json vit = json_of(folder / "vit" / "config.json");
+  vit.erase("id2label");
+  put(folder / "vit" / "config.json", vit.dump());
+  HEED_CHECK_ERROR(Exit::bad_input, "expected numbers with fractions of shape [2",
+                   import_huggingface(folder / "vit"));  // two labels, LABEL_0 and LABEL_1
+  vit["id2label"] = {"a", "b"};
+  put(folder / "vit" / "config.json", vit.dump());
+  HEED_CHECK_ERROR(Exit::bad_input, "expected the names of the labels by their ids",
+                   import_huggingface(folder / "vit"));
 }
 
 /// transformers' class token and bias of patches are two tensors, heed's one.

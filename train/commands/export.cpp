@@ -144,8 +144,8 @@ int export_command(const ExportCommand& options) {
   print_message(fmt::format("the model is in {}", target.string()));
   for (const ExportFormat& format : formats) {
     if (options.check)
-      print_message("to load it in the client: " +
-                    fmt::format(fmt::runtime(format.client), target.string()));
+      print_message("to load it: " +
+                    fmt::format(fmt::runtime(format.client), shell_word(target.string())));
   }
   return 0;
 }

@@ -17,11 +17,12 @@ struct ExportedModel {
   RunFolder run;
   const Config& config;
   const Tokenizers& tokenizers;
-  Parameters state;               ///< Model::state()
-  std::string weights;            ///< which weights of the run, for people
-  bool chosen_by_run;             ///< whether these are the weights that the run has evaluated
-  std::string precision;          ///< of the numbers: one of ExportFormat::precisions
-  std::filesystem::path runtime = {};  ///< --runtime: where npm has installed the programs of a page
+  Parameters state;       ///< Model::state()
+  std::string weights;    ///< which weights of the run, for people
+  bool chosen_by_run;     ///< whether these are the weights that the run has evaluated
+  std::string precision;  ///< of the numbers: one of ExportFormat::precisions
+  std::filesystem::path runtime =
+      {};  ///< --runtime: where npm has installed the programs of a page
 };
 
 struct ExportFormat {
@@ -42,6 +43,9 @@ struct ExportFormat {
   const char* client;
   const char* runtime = nullptr;  ///< packages of npm that it contains, from ExportedModel::runtime
 };
+
+/// A path as one word of a shell, for a command that heed prints.
+std::string shell_word(const std::string& path);
 
 /// All formats, in the order of the help. Those that are a folder may be written into one folder.
 const std::vector<ExportFormat>& export_formats();

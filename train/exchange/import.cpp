@@ -150,15 +150,18 @@ void import_texts(const fs::path& folder, const nlohmann::json& foreign, nlohman
 /// is 0 in an export of heed, where the special ids are labels too.
 std::int64_t import_labels(const nlohmann::json& foreign, Tokenizers& tokenizers,
                            const std::string& where) {
-  const nlohmann::json names = foreign.value("id2label", nlohmann::json());
+  const nlohmann::json library{{"0", "LABEL_0"}, {"1", "LABEL_1"}};  // if a file names none
+  const nlohmann::json names = foreign.value("id2label", library);
   if (!names.is_object() || names.empty() || names.size() > most_pieces)
-    throw Error(Exit::bad_input, "{}: \"id2label\" is missing: the names of the labels", where);
+    throw Error(Exit::bad_input,
+                "{}: \"id2label\" is {}; expected the names of the labels by their ids", where,
+                shown(names.dump(), 80));
   std::vector<std::string> labels;
   std::set<std::string> seen;
   for (std::size_t id = 0; id < names.size(); ++id) {
     const auto name = names.find(std::to_string(id));
     if (name == names.end() || !name->is_string())
-      throw Error(Exit::bad_input, "{}: \"id2label\" has no name of label {}", where, id);
+      throw Error(Exit::bad_input, "{}: \"id2label\" has no name for label {}", where, id);
     std::string word = name->get<std::string>();
     std::ranges::replace_if(
         word, [](char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }, '_');

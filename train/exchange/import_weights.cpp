@@ -9,6 +9,7 @@
 #include "autograd/base/error.h"
 #include "autograd/io/formats/json_fields.h"
 #include "autograd/io/message_text.h"
+#include "train/exchange/export.h"
 #include "train/exchange/import_parts.h"
 
 HEED_BEGIN
@@ -193,10 +194,10 @@ std::vector<std::string> weight_files(const fs::path& folder) {
     if (extension != ".bin" && extension != ".pt" && extension != ".pth") continue;
     throw Error(Exit::bad_input,
                 "{} is a pickled file, which can run code when it is read: convert it, in a folder "
-                "that you trust, with python3 -c \"import transformers as t; "
-                "m = t.AutoModel.from_pretrained('{}'); getattr(t, m.config.architectures[0])"
-                ".from_pretrained('{}').save_pretrained('NEW FOLDER')\"",
-                entry.path().string(), folder.string(), folder.string());
+                "that you trust, with python3 -c \"import sys, transformers as t; a = sys.argv; "
+                "m = t.AutoModel.from_pretrained(a[1]); getattr(t, m.config.architectures[0])"
+                ".from_pretrained(a[1]).save_pretrained(a[2])\" {} NEW-FOLDER",
+                entry.path().string(), shell_word(folder.string()));
   }
   throw Error(Exit::bad_input, "{}: there are no weights: expected {} or {}", folder.string(),
               one_file, index_file);

@@ -50,6 +50,9 @@ void complete_bart(const ModelSource& source, HuggingFaceModel& model) {
 /// sum, and Blenderbot (Roller et al. 2021), with the norm before. They share the config of BART.
 ModelClass bart_class(bool marian) {
   const int heads = marian ? 16 : 32, d_ff = marian ? 4096 : 10240;
+  // Keys of old files, which transformers does not read: Marian's say what BART's would mean.
+  const std::vector<Json> of_old_files =
+      marian ? std::vector<Json>{true, false} : std::vector<Json>{true};
   return {.name = marian ? "MarianMTModel" : "BlenderbotForConditionalGeneration",
           .type = marian ? "marian" : "blenderbot",
           .architecture = Architecture::encoder_decoder,
@@ -88,8 +91,8 @@ ModelClass bart_class(bool marian) {
           .prefix = "model.",
           .own = {{"task", "seq2seq"}, {"model", {{"output_bias", true}}}},
           .fixed = {{"add_cross_attention", {false, true}},
-                    {"normalize_before", {true}},  // Blenderbot, in old files
-                    {"add_final_layer_norm", {true}},
+                    {"normalize_before", of_old_files},
+                    {"add_final_layer_norm", of_old_files},
                     {"normalize_embedding", {false}},
                     {"static_position_embeddings", {marian}},
                     {"extra_pos_embeddings", {0}},

@@ -111,6 +111,8 @@ ModelClass masked_class() {
       {"model",
        {{"output_bias", true}, {"scale_embeddings", false}, {"dropout", {{"activation", 0}}}}}};
   about.extra = {{"bert.embeddings.position_ids", ""},
+                 {"bert.pooler.dense.*", ""},  // of heads that this class does not have
+                 {"cls.seq_relationship.*", ""},
                  {"cls.predictions.decoder.weight", "bert.embeddings.word_embeddings.weight"},
                  {"cls.predictions.decoder.bias", "cls.predictions.bias"}};
   about.adapt = [](nlohmann::json& foreign, nlohmann::json& own, const std::string&) {
