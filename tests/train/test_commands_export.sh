@@ -184,6 +184,19 @@ sed 's/context: 8}/context: 8, scale_embeddings: false, tie_embeddings: false, o
 status 0 train tuned.yaml --run tuned --json
 says 'model.init_from: first is imported into tuned-init' 'transferred: embedding.weight'
 holds out '^\{.*\}$'
+# A refused call leaves the import, which the next one uses. Another folder of this name is never replaced.
+status 2 train tuned.yaml --run again-tuned model.freeze=nothing
+status 0 train tuned.yaml --run again-tuned
+says 'model.init_from: first has been imported into again-tuned-init; --overwrite imports it again'
+status 0 train tuned.yaml --run again-tuned --overwrite
+says 'model.init_from: first is imported into again-tuned-init'
+cp -r runs/lm other-init; cksum other-init/config.yaml >sum.before
+status 2 train tuned.yaml --run other --overwrite
+says 'model.init_from: first would be imported into other-init, which exists and is something else' 'move it away'
+mkdir foreign-init; echo mine >foreign-init/notes
+status 2 train tuned.yaml --run foreign
+equal 'a run beside' "$(cksum other-init/config.yaml)" "$(cat sum.before)"
+equal 'files of the user' "$(ls -A foreign-init)" notes
 status 2 train tuned.yaml --run tuned2 model.init_from=tuned data.train.text=[] data.valid_fraction=0
 
 report

@@ -11,6 +11,7 @@
 #include "train/distributed/agreement.h"
 #include "train/exchange/import.h"
 #include "train/loop/rank_start.h"
+#include "train/results/comparison.h"
 #include "train/run/run_lock.h"
 #include "train/run/run_record.h"
 #include "train/terminal/run_log.h"
@@ -35,6 +36,13 @@ void check_free(const RunFolder& run, bool overwrite) {
   overwrite ? refuse_foreign_folder(run) : refuse_existing_run(run);
 }
 
+bool is_import_of(const RunFolder& run, const std::string& from) {
+  if (!path_exists(run.metrics())) return false;
+  const std::vector<nlohmann::json> records = read_metrics(run);
+  return !records.empty() && records[0].value("kind", "") == "imported" &&
+         records[0].value("from", "") == from;
+}
+
 /// If model.init_from is a folder of transformers, imports it as a run beside the new one, which then
 /// has its place.
 void import_initial_weights(Config& config, const TrainCommand& options, const World* world) {
@@ -46,11 +54,25 @@ void import_initial_weights(Config& config, const TrainCommand& options, const W
                 "first: heed import {} --run RUN",
                 from, from);
   const std::string to = without_last_slash(folder_of(options, config).path.string()) + "-init";
+  config.train.init_from = to;
+  if (path_exists(to)) {
+    if (!is_import_of({to}, from))
+      throw Error(
+          Exit::usage,
+          "model.init_from: {} would be imported into {}, which exists and is something else: "
+          "choose another folder with --run, or move it away",
+          from, to);
+    // An earlier call, which may have been refused for another reason, has imported it.
+    if (!options.overwrite) {
+      print_message(fmt::format(
+          "model.init_from: {} has been imported into {}; --overwrite imports it again", from, to));
+      return;
+    }
+  }
   const DerivedRun run{from, {to}, options.overwrite, options.command};
   check_destination(run);
   import_run(run);
   print_message(fmt::format("model.init_from: {} is imported into {}", from, to));
-  config.train.init_from = to;
 }
 
 }  // namespace
