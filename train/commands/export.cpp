@@ -129,6 +129,7 @@ int export_command(const ExportCommand& options) {
       {},
       options.runtime};
   const fs::path unfinished = temporary_name(target);
+  if (target.has_parent_path()) create_folders(target.parent_path());
   remove_tree(unfinished);
   if (formats[0].extension.empty()) create_folders(unfinished);
   try {
