@@ -29,7 +29,7 @@ says 'mine exists and is not an export of heed'
 equal 'a folder that is not an export' "$(cat mine/thesis)" years
 mkdir runs/lm-huggingface/.git
 status 2 export runs/lm --to huggingface --overwrite
-says 'runs/lm-huggingface/.git is no file of this export'
+says 'runs/lm-huggingface/.git is not a file of this export'
 rmdir runs/lm-huggingface/.git
 echo mine >file
 for output in runs/lm/checkpoints/new runs/lm/reports/new file; do
@@ -103,7 +103,7 @@ status 0 export alibi --to ctranslate2 --int8 --overwrite --check
 status 2 export alibi --to ctranslate2 --precision float16
 says '--to ctranslate2 has no precision float16: choose float32 or int8'
 status 2 export alibi --to huggingface,ctranslate2
-says '--to ctranslate2 cannot share a folder: write it alone'
+says '--to ctranslate2 cannot share a folder: export it separately'
 status 2 export runs/lm --to ctranslate2 --output runs/lm-huggingface --overwrite
 says 'runs/lm-huggingface exists and is not an export of heed'
 cat >pairs.yaml <<CONFIG
@@ -120,9 +120,9 @@ equal 'files of two vocabularies' "$(ls runs/pairs-ctranslate2 | tr '\n' ' ')" \
 
 # A page, which contains programs that only npm has: what is refused without them
 status 2 export runs/lm --to page
-says '--to page contains programs of npm' 'npm install --prefix FOLDER onnxruntime-web@1.30.0 @huggingface/tokenizers@0.2.0'
+says '--to page contains programs from npm' 'npm install --prefix FOLDER onnxruntime-web@1.30.0 @huggingface/tokenizers@0.2.0'
 status 2 export runs/lm --to gguf --runtime programs
-says '--runtime: --to gguf contains no programs'
+says '--runtime is only for --to page, not for --to gguf'
 status 3 export runs/lm --to page --runtime programs
 says 'programs/node_modules/onnxruntime-web/dist/ort.wasm.bundle.min.mjs: no such file' \
   'npm install --prefix programs onnxruntime-web@1.30.0'
@@ -149,7 +149,7 @@ says 'old.html already holds an export: replace it with --overwrite'
 status 2 export runs/lm --to page --runtime programs --output file --overwrite
 says 'file exists and is not an export of heed'
 status 2 export runs/lm --to page,onnx --runtime programs
-says '--to page cannot share a folder: write it alone'
+says '--to page cannot share a folder: export it separately'
 
 # ---- import: a folder becomes a run with the same function -------------------------------------
 status 0 import first --run back

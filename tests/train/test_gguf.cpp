@@ -247,7 +247,7 @@ BOOST_AUTO_TEST_CASE(what_llama_cpp_lacks_is_refused_by_key) {
   HEED_CHECK_ERROR(Exit::usage, "export to huggingface or onnx",
                    model_of(", positions: learned, activation: gelu_tanh, norm: post", *tokenizer));
   HEED_CHECK_ERROR(
-      Exit::usage, "gguf: task classify is no language model",
+      Exit::usage, "gguf: task classify is not a language model",
       gguf_model(parse_config("task: classify\ndata: {train: {source: a, target: b}}\n", "c.yaml"),
                  *tokenizer));
   HEED_CHECK_ERROR(Exit::usage, "the vocabulary contains the space and U+2581",

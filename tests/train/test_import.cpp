@@ -252,7 +252,7 @@ BOOST_AUTO_TEST_CASE(what_a_class_does_not_read_is_no_obstacle) {
   nlohmann::json vit = json_of(folder / "vit" / "config.json");
   vit.erase("id2label");
   put(folder / "vit" / "config.json", vit.dump());
-  HEED_CHECK_ERROR(Exit::bad_input, "expected numbers with fractions of shape [2",
+  HEED_CHECK_ERROR(Exit::bad_input, "expected floating-point numbers of shape [2",
                    import_huggingface(folder / "vit"));  // two labels, LABEL_0 and LABEL_1
   vit["id2label"] = {"a", "b"};
   put(folder / "vit" / "config.json", vit.dump());
@@ -289,7 +289,7 @@ BOOST_AUTO_TEST_CASE(position_0_takes_up_what_the_class_token_exceeds_the_bias) 
   BOOST_TEST((std::equal(before.data() + 8, before.data() + before.size(), after.data() + 8)));
   view.shape = {8};
   write_safetensors(weights, views);
-  HEED_CHECK_ERROR(Exit::bad_input, "vit.embeddings.cls_token is F32 [8]; expected numbers",
+  HEED_CHECK_ERROR(Exit::bad_input, "vit.embeddings.cls_token is F32 [8]; expected floating-point numbers",
                    import_huggingface(folder / "a"));
 }
 
@@ -354,11 +354,11 @@ BOOST_AUTO_TEST_CASE(names_may_lack_the_prefix_of_the_class) {
 
 BOOST_AUTO_TEST_CASE(keys_that_heed_does_not_honour_are_refused_by_name) {
   const std::vector<std::tuple<std::string, nlohmann::json, std::string>> cases{
-      {"scale_attn_weights", false, "\"scale_attn_weights\" is false, which heed does not have"},
+      {"scale_attn_weights", false, "\"scale_attn_weights\" is false, which heed does not support"},
       {"quantization_config", {{"bits", 4}}, "\"quantization_config\" is {\"bits\":4}, a key that"},
       {"embd_pdrop", 0.5, "\"embd_pdrop\" is 0.5; heed has 0.25 here"},
       {"activation_function", "mish",
-       "\"activation_function\" is \"mish\", which heed does not have"},
+       "\"activation_function\" is \"mish\", which heed does not support"},
       {"eos_token_id", {1, 2}, "\"eos_token_id\" is [1,2]; heed expects one id"},
       {"eos_token_id", 3, "\"eos_token_id\" is 3; heed has 2 here"},
       {"architectures", {"OPTForCausalLM"}, "\"architectures\" is [\"OPTForCausalLM\"]"},
@@ -370,7 +370,7 @@ BOOST_AUTO_TEST_CASE(keys_that_heed_does_not_honour_are_refused_by_name) {
       {"n_head", 0, "heed's config of this model is invalid"},
       {"n_layer", 3, "the tensor transformer.h.2.ln_1.weight is missing"},
       {"n_layer", 1, "has no tensor transformer.h.1."},
-      {"n_inner", 7, "mlp.c_fc.bias is F32 [6]; expected numbers with fractions of shape [7]"},
+      {"n_inner", 7, "mlp.c_fc.bias is F32 [6]; expected floating-point numbers of shape [7]"},
       {"tie_word_embeddings", "no", "\"tie_word_embeddings\" is \"no\"; heed has true here"}};
   for (const auto& [key, value, reason] : cases) {
     const Gpt2Folder folder;
@@ -406,7 +406,7 @@ BOOST_AUTO_TEST_CASE(links_and_names_outside_the_folder_are_refused) {
   for (const std::string name : {"../w.safetensors", "/etc/passwd", "..", "", ".hidden"}) {
     put(folder.path / "model.safetensors.index.json",
         nlohmann::json{{"weight_map", {{"a", name}}}}.dump());
-    BOOST_TEST_CONTEXT(name) folder.check_refused("is no name of a file in this folder");
+    BOOST_TEST_CONTEXT(name) folder.check_refused("is not the name of a file in this folder");
   }
   put(folder.path / "model.safetensors.index.json",
       R"({"weight_map": {"a": "missing.safetensors"}})");
@@ -446,7 +446,7 @@ BOOST_AUTO_TEST_CASE(tensors_that_do_not_fit_are_refused_by_name) {
       {[&](auto& views) {
          tensor_named(views, bias).shape = {2, 4};
        },
-       bias + " is F32 [2, 4]; expected numbers with fractions of shape [8]"},
+       bias + " is F32 [2, 4]; expected floating-point numbers of shape [8]"},
       {[&](auto& views) { tensor_named(views, bias).dtype = DType::i32; }, bias + " is I32 [8]"},
       {[&](auto& views) {
          TensorView copy = tensor_named(views, bias);

@@ -39,17 +39,18 @@ std::vector<ExportFormat> chosen_formats(const ExportCommand& options) {
       throw Error(Exit::usage, "--to {} has no precision {}: choose {}", name, options.precision,
                   fmt::join(format.precisions, " or "));
     if (format.alone && options.formats.size() > 1)
-      throw Error(Exit::usage, "--to {} cannot share a folder: write it alone", name);
+      throw Error(Exit::usage, "--to {} cannot share a folder: export it separately", name);
     chosen.push_back(format);
   }
   const auto has = [&](const auto& each) { return has_precision(each, options.precision); };
   if (chosen[0].runtime != nullptr && options.runtime.empty())
-    throw Error(Exit::usage,
-                "--to {} contains programs of npm: install them (npm install --prefix FOLDER {}), "
-                "then name the folder with --runtime FOLDER",
-                chosen[0].name, chosen[0].runtime);
+    throw Error(
+        Exit::usage,
+        "--to {} contains programs from npm: install them (npm install --prefix FOLDER {}), "
+        "then name the folder with --runtime FOLDER",
+        chosen[0].name, chosen[0].runtime);
   if (chosen[0].runtime == nullptr && !options.runtime.empty())
-    throw Error(Exit::usage, "--runtime: --to {} contains no programs",
+    throw Error(Exit::usage, "--runtime is only for --to page, not for --to {}",
                 fmt::join(options.formats, ","));
   if (std::ranges::none_of(chosen, has))
     throw Error(Exit::usage, "--to {}: none of them has precision {}",
@@ -94,7 +95,7 @@ void refuse_other_entries(const fs::path& folder, const fs::path& unfinished) {
   for (const auto& entry : fs::directory_iterator(folder, ignored)) {
     if (path_exists(unfinished / entry.path().filename())) continue;
     throw Error(Exit::usage,
-                "{} is no file of this export, and --overwrite would remove it: choose another "
+                "{} is not a file of this export, and --overwrite would remove it: choose another "
                 "folder with --output, or move it away",
                 entry.path().string());
   }

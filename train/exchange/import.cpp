@@ -89,8 +89,8 @@ fs::path plain_file(const fs::path& folder, const std::string& name) {
   const fs::path path = folder / name;
   if (name.empty() || name.front() == '.' || name.find('/') != std::string::npos ||
       name.find('\0') != std::string::npos)
-    throw Error(Exit::bad_input, "{}: \"{}\" is no name of a file in this folder", folder.string(),
-                shown(name, 100));
+    throw Error(Exit::bad_input, "{}: \"{}\" is not the name of a file in this folder",
+                folder.string(), shown(name, 100));
   std::error_code ignored;
   const fs::file_type type = fs::symlink_status(path, ignored).type();
   if (type == fs::file_type::not_found)

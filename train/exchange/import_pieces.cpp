@@ -126,7 +126,7 @@ std::unique_ptr<Tokenizer> pieces_of_json(const ImportJson& json, const Imported
   } else {
     for (const ImportJson& pair : vocabulary) {
       if (!pair.is_array() || pair.size() != 2 || !pair[0].is_string() || !pair[1].is_number())
-        throw Error(Exit::bad_input, "{}: a piece of the vocabulary is no text with a score",
+        throw Error(Exit::bad_input, "{}: a piece of the vocabulary is not a text with a score",
                     where);
       model.pieces.push_back({pair[0].get<std::string>(), pair[1].get<float>()});
     }
@@ -202,7 +202,7 @@ std::unique_ptr<Tokenizer> pieces_of_file(const fs::path& folder, const char* na
   if (llama) {
     for (const char* const key : {"add_eos_token", "add_prefix_space"})
       if (config.value(key, ImportJson()) == (std::string_view(key) == "add_eos_token"))
-        throw Error(Exit::bad_input, "{}: {} is {}, which heed does not have", where, key,
+        throw Error(Exit::bad_input, "{}: {} is {}, which heed does not support", where, key,
                     config[key].dump());
   }
   model.use.starts_text = json.is_null()
@@ -219,7 +219,7 @@ ReadTokenizer pieces_of_two_files(const fs::path& folder, const ImportedIds& ids
   for (const std::string& piece : vocabulary)
     if (piece.starts_with(">>") && piece.ends_with("<<"))
       throw Error(Exit::bad_input,
-                  "{}: {} begins lines of a target language, which heed does not have", where,
+                  "{}: {} begins lines of a target language, which heed does not support", where,
                   shown(piece, 60));
   const auto read = [&](const char* name) {
     PieceModel file = read_file_of_pieces(folder, name), model = file;

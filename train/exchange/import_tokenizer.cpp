@@ -122,7 +122,7 @@ void add_template(JsonFields& step, Around& around) {
     const ImportJson token =
         tokens.is_object() ? tokens.value(name.get<std::string>(), ImportJson()) : ImportJson();
     for (const ImportJson& id : value_at(token, "/ids")) {
-      if (!id.is_number_unsigned()) step.refuse("an id is no whole number");
+      if (!id.is_number_unsigned()) step.refuse("an id is not a whole number");
       (text ? around.after : around.before).push_back(id.get<std::int64_t>());
     }
   }
@@ -251,7 +251,7 @@ std::string word_pieces_json(const fs::path& folder) {
   for (const auto& [key, values] : fixed)
     if (const ImportJson value = config.value(key, ImportJson());
         std::ranges::find(values, value) == values.end())
-      throw Error(Exit::bad_input, "{}: {} is {}, which heed does not have", where, key,
+      throw Error(Exit::bad_input, "{}: {} is {}, which heed does not support", where, key,
                   shown(value.dump(), 80));
   std::vector<std::string> specials;
   for (const auto& [key, usual] : {std::pair("pad_token", "[PAD]"), std::pair("unk_token", "[UNK]"),

@@ -182,7 +182,7 @@ std::vector<std::string> weight_files(const fs::path& folder) {
       fields.refuse("\"weight_map\" must be an object with the file of each tensor");
     std::set<std::string> files;
     for (const auto& [tensor, file] : map.items()) {
-      if (!file.is_string()) fields.refuse("\"weight_map\": a file is no string");
+      if (!file.is_string()) fields.refuse("\"weight_map\": a file is not a string");
       files.insert(file.get<std::string>());
     }
     for (const std::string& file : files) plain_file(folder, file);

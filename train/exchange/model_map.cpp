@@ -30,7 +30,7 @@ Array computed(const MappedTensor& part, const Array& all) {
   if (part.first < 0 || part.first + rows > shape[0])
     fail("[exchange] {} has no rows {} to {}", part.own, part.first, part.first + rows);
   if (part.group > 0 && (rows % part.group != 0 || part.group % part.split != 0))
-    fail("[exchange] {} rows of {} are no groups of {} in {} parts", rows, part.own, part.group,
+    fail("[exchange] {} rows of {} are not groups of {} in {} parts", rows, part.own, part.group,
          part.split);
   const real* const first = all.data() + part.first * columns;
   const auto factor = static_cast<real>(part.factor);
@@ -104,7 +104,7 @@ void set_part(const MappedTensor& part, std::span<const NamedTensor> own, const 
   if (foreign.shape != shape || foreign.dtype < DType::f16 ||
       (foreign.dtype != DType::f16 && foreign.dtype != DType::bf16 && foreign.dtype != DType::f32 &&
        foreign.dtype != DType::f64))
-    throw Error(Exit::bad_input, "{}: {} is {}; expected numbers with fractions of shape [{}]",
+    throw Error(Exit::bad_input, "{}: {} is {}; expected floating-point numbers of shape [{}]",
                 where, part.foreign, foreign.description(), fmt::join(shape, ", "));
   const auto size = static_cast<std::size_t>(to.rows * to.columns);
   if (vector || (!part.transposed && part.channels == 1))

@@ -207,7 +207,7 @@ GgufMetadata gguf_values(const ModelSource& source, const std::string& architect
 
 GgufModel gguf_model(const Config& config, const Tokenizer& tokenizer) {
   if (info_of(config.task).architecture != Architecture::decoder)
-    throw Error(Exit::usage, "gguf: task {} is no language model; export to huggingface or onnx",
+    throw Error(Exit::usage, "gguf: task {} is not a language model; export to huggingface or onnx",
                 name_of(config.task));
   std::string why;
   for (const GgufArchitecture& candidate : gguf_architectures()) {

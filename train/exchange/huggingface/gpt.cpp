@@ -116,7 +116,7 @@ void complete_llama(const ModelSource& source, HuggingFaceModel& model) {
 /// The base of rotary positions, which transformers 5 writes into "rope_parameters".
 void adapt_rotary(nlohmann::json& foreign, const std::string& where) {
   const auto refuse = [&](const std::string& what) {
-    throw Error(Exit::bad_input, "{}: {}, which heed does not have", where, what);
+    throw Error(Exit::bad_input, "{}: {}, which heed does not support", where, what);
   };
   const nlohmann::json scaling = foreign.value("rope_scaling", nlohmann::json());
   if (!scaling.is_null()) refuse(fmt::format("rope_scaling is {}", shown(scaling.dump(), 80)));
@@ -124,7 +124,7 @@ void adapt_rotary(nlohmann::json& foreign, const std::string& where) {
   nlohmann::json base = foreign.value("rope_theta", nlohmann::json());
   if (const nlohmann::json parameters = foreign.value("rope_parameters", nlohmann::json());
       !parameters.is_null()) {
-    if (!parameters.is_object()) refuse("rope_parameters is no object");
+    if (!parameters.is_object()) refuse("rope_parameters is not an object");
     for (const auto& [key, value] : parameters.items()) {
       if (key == "rope_theta" && (base.is_null() || base == value))
         base = value;

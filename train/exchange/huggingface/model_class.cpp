@@ -172,7 +172,7 @@ nlohmann::json own_value(const ClassKey& key, nlohmann::json& foreign, const std
   const auto meaning = std::ranges::find_if(
       *key.names, [&](const auto& pair) { return value == std::string(pair.second); });
   if (meaning == key.names->end())
-    refuse_key(foreign, key.foreign, where, ", which heed does not have");
+    refuse_key(foreign, key.foreign, where, ", which heed does not support");
   const auto first = std::ranges::find_if(
       *key.names, [&](const auto& pair) { return pair.first == meaning->first; });
   value = std::string(first->second);
@@ -206,7 +206,7 @@ void require_honoured(const ModelClass& about, const nlohmann::json& foreign,
         std::ranges::find_if(about.fixed, [&key = key](const auto& f) { return key == f.first; });
     if (fixed != about.fixed.end()) {
       if (std::ranges::find(fixed->second, Json(value)) == fixed->second.end())
-        refuse_key(foreign, key, where, ", which heed does not have");
+        refuse_key(foreign, key, where, ", which heed does not support");
       continue;
     }
     const auto own = described.find(key);
