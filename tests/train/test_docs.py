@@ -1,5 +1,6 @@
 """test_docs.py HEED ROOT: the commands of the pages are commands of heed. Checks each command line in a block of code and in
-`backticks`: the command exists, its help names the options, the config exists, and `heed show` accepts the overrides."""
+`backticks`: the command exists, its help names the options, the config exists, and `heed show` accepts the overrides. A command
+in a block `console` prints what the page says; tests/install/library_page.py does the same for docs/LIBRARY.md."""
 import functools
 import glob
 import os
@@ -9,6 +10,9 @@ import subprocess
 import sys
 
 HEED, ROOT = os.path.abspath(sys.argv[1]), sys.argv[2]
+sys.path.insert(0, os.path.join(ROOT, "tests/install"))
+from library_page import commands_of, matches  # noqa: E402
+
 PAGES = ["README.md", "CONTRIBUTING.md", *sorted(glob.glob("docs/**/*.md", root_dir=ROOT, recursive=True))]
 OF_A_CONFIG = {"train", "show", "bench", "gradcheck", "trace", "plot"}  # sweep: its overrides are lists of values
 failures, checked = [], 0
@@ -70,10 +74,20 @@ def check(page, line):
             failures.append(f"{page}: heed {line}: {shown.stderr.strip()}")
 
 
+def check_output(page, command, expected):
+    printed = heed(*shlex.split(command)[1:])
+    if printed.returncode != 0 or not matches(expected, printed.stdout.rstrip().splitlines()):
+        failures.append(f"{page}: {command}: printed\n{printed.stdout}{printed.stderr}")
+
+
 for page in PAGES:
     with open(os.path.join(ROOT, page), encoding="utf-8") as file:
-        for line in command_lines(file.read()):
-            check(page, line)
+        text = file.read()
+    for line in command_lines(text):
+        check(page, line)
+    if page != "docs/LIBRARY.md":
+        for command, expected in commands_of(text):
+            check_output(page, command, expected)
 if checked < 100:
     failures.append(f"only {checked} commands were found")
 print("\n".join(failures) or f"{checked} commands, no failure")
