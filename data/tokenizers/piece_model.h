@@ -12,9 +12,9 @@ namespace heed {
 /// heed's extension of the format (field 200 of the message, in the range for other programs), which
 /// imported models contain.
 struct PieceUse {
-  bool starts_text = false;  ///< bos precedes every text of a language model
-  /// If not 0, the pieces of a text are looked up in a vocabulary of this number of ids; pieces from this
-  /// number on are not in it.
+  bool starts_text = false;  ///< a language model reads bos before every text
+  /// The size of the vocabulary in which the pieces of a text are looked up; 0: they are not looked up.
+  /// Pieces of the model beyond this size become <unk>.
   std::uint64_t ids = 0;
 };
 

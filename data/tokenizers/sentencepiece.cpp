@@ -212,8 +212,8 @@ class SentencePieceTokenizer final : public Tokenizer {
     return ids;
   }
 
-  /// Marian looks up the pieces of a text in a vocabulary. It also contains text that the model does not
-  /// know, and lacks some of the model's pieces.
+  /// Marian's vocabulary contains texts that the model does not know, and lacks some of the model's
+  /// pieces. Each piece of a text is therefore looked up by its text.
   std::vector<int> ids_of(absl::string_view part) const {
     std::vector<int> ids;
     if (!looks_up_) {

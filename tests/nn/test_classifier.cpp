@@ -327,7 +327,7 @@ BOOST_AUTO_TEST_CASE(models_with_feature_input_pass_gradcheck) {
 }
 
 // The rows up to and including the first </s>, which here is token 3, are in segment 0, all later rows in
-// segment 1. Sequences of labelled rows have no </s>.
+// segment 1. A sequence in which each row has a label contains no </s>.
 BOOST_AUTO_TEST_CASE(segment_0_ends_after_first_end_token) {
   for (const Labelling labelling : {Labelling::tokens, Labelling::rows}) {
     ModelOptions o = small_options();

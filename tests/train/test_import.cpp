@@ -178,7 +178,7 @@ BOOST_AUTO_TEST_CASE(an_export_that_is_imported_and_exported_again_has_the_same_
   }
 }
 
-/// A classifier of transformers has no special ids, and names with spaces, or two labels with one name.
+/// A classifier of transformers has no special ids; its labels may contain spaces or share a name.
 BOOST_AUTO_TEST_CASE(labels_without_special_ids_begin_at_row_three) {
   const TempFolder folder;
   const Exported vit(image_yaml(vit_keys));
@@ -260,7 +260,7 @@ BOOST_AUTO_TEST_CASE(what_a_class_does_not_read_is_no_obstacle) {
                    import_huggingface(folder / "vit"));
 }
 
-/// transformers' class token and bias of patches are two tensors, heed's one.
+/// The class token and the bias of the patches are two tensors in transformers and one in heed.
 BOOST_AUTO_TEST_CASE(position_0_takes_up_what_the_class_token_exceeds_the_bias) {
   const TempFolder folder;
   const Exported vit(image_yaml(vit_keys));
@@ -289,7 +289,8 @@ BOOST_AUTO_TEST_CASE(position_0_takes_up_what_the_class_token_exceeds_the_bias) 
   BOOST_TEST((std::equal(before.data() + 8, before.data() + before.size(), after.data() + 8)));
   view.shape = {8};
   write_safetensors(weights, views);
-  HEED_CHECK_ERROR(Exit::bad_input, "vit.embeddings.cls_token is F32 [8]; expected floating-point numbers",
+  HEED_CHECK_ERROR(Exit::bad_input,
+                   "vit.embeddings.cls_token is F32 [8]; expected floating-point numbers",
                    import_huggingface(folder / "a"));
 }
 

@@ -146,7 +146,7 @@ void import_texts(const fs::path& folder, const nlohmann::json& foreign, nlohman
   if (read.target) tokenizers.target = std::move(read.target);
 }
 
-/// The labels of a classifier: id2label, whose names become words. Returns the id of the first label, which
+/// Reads id2label; each name becomes one word. Returns the id of the first label, which
 /// is 0 in an export of heed, where the special ids are labels too.
 std::int64_t import_labels(const nlohmann::json& foreign, Tokenizers& tokenizers,
                            const std::string& where) {

@@ -12,8 +12,6 @@
 
 HEED_BEGIN
 
-using ImportJson = nlohmann::json;
-
 /// A regular file of the folder. Throws Error(bad_input) for a name that is not plain, and for links,
 /// pipes and missing files.
 std::filesystem::path plain_file(const std::filesystem::path& folder, const std::string& name);
@@ -48,11 +46,11 @@ ReadTokenizer import_tokenizer(const std::filesystem::path& folder, ImportedIds 
 nlohmann::json value_at(const nlohmann::json& json, const char* pointer);
 /// A vocabulary as pieces by id. Throws Error(bad_input) unless the ids are 0 to n − 1.
 std::vector<std::string> pieces_by_id(const nlohmann::json& vocabulary, const std::string& where);
-/// A tokenizer.json with pieces of SentencePiece, as heed exports it.
+/// Reads a tokenizer.json with SentencePiece pieces, as heed exports it.
 std::unique_ptr<Tokenizer> pieces_of_json(const nlohmann::json& json, const ImportedIds& ids,
                                           TextRole role, const std::string& where);
 /// The SentencePiece model `name` with the specials and further tokens that the library adds to it, which
-/// tokenizer_config.json and tokenizer.json, if it is no null, say.
+/// tokenizer_config.json and, unless it is null, tokenizer.json list.
 std::unique_ptr<Tokenizer> pieces_of_file(const std::filesystem::path& folder, const char* name,
                                           const nlohmann::json& json, const ImportedIds& ids,
                                           TextRole role);

@@ -21,10 +21,10 @@ using Type = PieceModel::Type;
 
 /// Scores of the pieces of a BPE model, by the rank of the first merge that makes a piece; single
 /// characters follow.
-void set_scores(PieceModel& model, const ImportJson& merges) {
+void set_scores(PieceModel& model, const nlohmann::json& merges) {
   std::map<std::string, float> scores;
   float next = 0;
-  for (const ImportJson& merge : merges) {
+  for (const nlohmann::json& merge : merges) {
     if (!merge.is_array() || merge.size() != 2 || !merge[0].is_string() || !merge[1].is_string())
       continue;
     if (scores.emplace(merge[0].get<std::string>() + merge[1].get<std::string>(), next).second)
@@ -76,12 +76,13 @@ std::unique_ptr<Tokenizer> finished(PieceModel model, const ImportedIds& ids,
 
 /// Appends the tokens that the library adds to the pieces of a file. Of the names of tokens in a text,
 /// heed reads none, so all must be special ones.
-void add_tokens(PieceModel& model, const ImportJson& tokens, const std::string& where) {
-  std::map<std::size_t, ImportJson> by_id;
-  for (const ImportJson& token : tokens)
-    if (const ImportJson id = value_at(token, "/id"); id.is_number_unsigned()) by_id[id] = token;
+void add_tokens(PieceModel& model, const nlohmann::json& tokens, const std::string& where) {
+  std::map<std::size_t, nlohmann::json> by_id;
+  for (const nlohmann::json& token : tokens)
+    if (const nlohmann::json id = value_at(token, "/id"); id.is_number_unsigned())
+      by_id[id] = token;
   for (const auto& [id, token] : by_id) {
-    const ImportJson text = value_at(token, "/content");
+    const nlohmann::json text = value_at(token, "/content");
     const bool has = id < model.pieces.size();
     if (!text.is_string() || id > model.pieces.size() || (has && model.pieces[id].text != text) ||
         (!has && value_at(token, "/special") != true))
@@ -94,12 +95,12 @@ void add_tokens(PieceModel& model, const ImportJson& tokens, const std::string& 
 
 }  // namespace
 
-ImportJson value_at(const ImportJson& json, const char* pointer) {
-  const ImportJson::json_pointer at(pointer);
-  return json.contains(at) ? json.at(at) : ImportJson();
+nlohmann::json value_at(const nlohmann::json& json, const char* pointer) {
+  const nlohmann::json::json_pointer at(pointer);
+  return json.contains(at) ? json.at(at) : nlohmann::json();
 }
 
-std::vector<std::string> pieces_by_id(const ImportJson& vocabulary, const std::string& where) {
+std::vector<std::string> pieces_by_id(const nlohmann::json& vocabulary, const std::string& where) {
   std::vector<std::string> pieces(vocabulary.is_object() ? vocabulary.size() : 0);
   std::vector<bool> seen(pieces.size());
   for (const auto& [piece, id] : vocabulary.items()) {
@@ -113,18 +114,18 @@ std::vector<std::string> pieces_by_id(const ImportJson& vocabulary, const std::s
   return pieces;
 }
 
-std::unique_ptr<Tokenizer> pieces_of_json(const ImportJson& json, const ImportedIds& ids,
+std::unique_ptr<Tokenizer> pieces_of_json(const nlohmann::json& json, const ImportedIds& ids,
                                           TextRole role, const std::string& where) {
   PieceModel model;
-  const ImportJson vocabulary = value_at(json, "/model/vocab");
+  const nlohmann::json vocabulary = value_at(json, "/model/vocab");
   model.bpe = value_at(json, "/model/type") == "BPE";
-  ImportJson unknown = value_at(json, "/model/unk_id");
+  nlohmann::json unknown = value_at(json, "/model/unk_id");
   if (model.bpe) {
     for (std::string& piece : pieces_by_id(vocabulary, where))
       model.pieces.push_back({.text = std::move(piece)});
-    unknown = vocabulary.value("<unk>", ImportJson());
+    unknown = vocabulary.value("<unk>", nlohmann::json());
   } else {
-    for (const ImportJson& pair : vocabulary) {
+    for (const nlohmann::json& pair : vocabulary) {
       if (!pair.is_array() || pair.size() != 2 || !pair[0].is_string() || !pair[1].is_number())
         throw Error(Exit::bad_input, "{}: a piece of the vocabulary is not a text with a score",
                     where);
@@ -132,8 +133,8 @@ std::unique_ptr<Tokenizer> pieces_of_json(const ImportJson& json, const Imported
     }
   }
   if (model.pieces.size() < 4) throw Error(Exit::bad_input, "{}: there is no vocabulary", where);
-  for (const ImportJson& token : value_at(json, "/added_tokens")) {
-    const ImportJson id = value_at(token, "/id");
+  for (const nlohmann::json& token : value_at(json, "/added_tokens")) {
+    const nlohmann::json id = value_at(token, "/id");
     if (!id.is_number_unsigned() || id >= model.pieces.size()) continue;
     model.pieces[id.get<std::size_t>()].type = id == unknown ? Type::unknown
                                                : value_at(token, "/special") == true
@@ -147,8 +148,8 @@ std::unique_ptr<Tokenizer> pieces_of_json(const ImportJson& json, const Imported
   }
   if (model.bpe) set_scores(model, value_at(json, "/model/merges"));
   model.remove_extra_whitespaces = false;
-  for (const ImportJson& step : value_at(json, "/normalizer/normalizers")) {
-    const ImportJson map = value_at(step, "/precompiled_charsmap");
+  for (const nlohmann::json& step : value_at(json, "/normalizer/normalizers")) {
+    const nlohmann::json map = value_at(step, "/precompiled_charsmap");
     if (map.is_string())
       model.character_map = from_base64(map.get_ref<const std::string&>()).value_or("");
     if (value_at(step, "/type") == "Strip") model.remove_extra_whitespaces = true;
@@ -160,15 +161,15 @@ std::unique_ptr<Tokenizer> pieces_of_json(const ImportJson& json, const Imported
 }
 
 std::unique_ptr<Tokenizer> pieces_of_file(const fs::path& folder, const char* name,
-                                          const ImportJson& json, const ImportedIds& ids,
+                                          const nlohmann::json& json, const ImportedIds& ids,
                                           TextRole role) {
   constexpr const char* config_name = "tokenizer_config.json";
   const std::string where = (folder / config_name).string();
   PieceModel model = read_file_of_pieces(folder, name);
-  const ImportJson config = path_exists(folder / config_name)
-                                ? read_json(folder, config_name, largest_tokenizer)
-                                : ImportJson::object();
-  const ImportJson kind = config.value("tokenizer_class", ImportJson());
+  const nlohmann::json config = path_exists(folder / config_name)
+                                    ? read_json(folder, config_name, largest_tokenizer)
+                                    : nlohmann::json::object();
+  const nlohmann::json kind = config.value("tokenizer_class", nlohmann::json());
   const bool any =
                  kind.is_null() || kind == "PreTrainedTokenizerFast" || kind == "TokenizersBackend",
              llama = kind == "LlamaTokenizer" || kind == "LlamaTokenizerFast" ||
@@ -180,9 +181,9 @@ std::unique_ptr<Tokenizer> pieces_of_file(const fs::path& folder, const char* na
                 "{}: tokenizer_class is {}; heed reads SentencePiece models of LlamaTokenizer and "
                 "T5Tokenizer",
                 where, shown(kind.dump(), 60));
-  ImportJson tokens = value_at(json, "/added_tokens");
+  nlohmann::json tokens = value_at(json, "/added_tokens");
   if (tokens.is_null()) {
-    const ImportJson added = config.value("added_tokens_decoder", ImportJson());
+    const nlohmann::json added = config.value("added_tokens_decoder", nlohmann::json());
     for (const auto& [id, token] : added.items()) {
       if (!token.is_object()) continue;
       tokens.push_back(token);
@@ -190,7 +191,7 @@ std::unique_ptr<Tokenizer> pieces_of_file(const fs::path& folder, const char* na
     }
   }
   if (t5 && tokens.is_null()) {  // <extra_id_0> is the last one
-    const ImportJson further = config.value("extra_ids", ImportJson(100));
+    const nlohmann::json further = config.value("extra_ids", nlohmann::json(100));
     const std::size_t first = model.pieces.size(),
                       number = further.is_number_unsigned() ? further.get<std::size_t>() : 0;
     for (std::size_t i = std::min<std::size_t>(number, 10'000); i-- > 0;)
@@ -201,13 +202,13 @@ std::unique_ptr<Tokenizer> pieces_of_file(const fs::path& folder, const char* na
   add_tokens(model, tokens, where);
   if (llama) {
     for (const char* const key : {"add_eos_token", "add_prefix_space"})
-      if (config.value(key, ImportJson()) == (std::string_view(key) == "add_eos_token"))
+      if (config.value(key, nlohmann::json()) == (std::string_view(key) == "add_eos_token"))
         throw Error(Exit::bad_input, "{}: {} is {}, which heed does not support", where, key,
                     config[key].dump());
   }
   model.use.starts_text = json.is_null()
                               ? llama && role == TextRole::continued &&
-                                    config.value("add_bos_token", ImportJson(true)) != false
+                                    config.value("add_bos_token", nlohmann::json(true)) != false
                               : ids.starts_text;
   return finished(std::move(model), ids, (folder / name).string());
 }

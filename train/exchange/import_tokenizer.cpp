@@ -21,10 +21,10 @@ constexpr const char* json_name = "tokenizer.json";
 // ---- the tokenizers that heed exports: inverses of tokenizer_json ----------------------------------
 
 /// The contents of the added tokens that are special, from id 3 on.
-std::vector<std::string> further_specials(const ImportJson& json) {
+std::vector<std::string> further_specials(const nlohmann::json& json) {
   std::vector<std::string> names;
-  for (const ImportJson& token : value_at(json, "/added_tokens")) {
-    const ImportJson id = value_at(token, "/id"), name = value_at(token, "/content");
+  for (const nlohmann::json& token : value_at(json, "/added_tokens")) {
+    const nlohmann::json id = value_at(token, "/id"), name = value_at(token, "/content");
     if (value_at(token, "/special") == true && id.is_number_unsigned() && id == 3 + names.size() &&
         name.is_string())
       names.push_back(name.get<std::string>());
@@ -32,7 +32,7 @@ std::vector<std::string> further_specials(const ImportJson& json) {
   return names;
 }
 
-std::unique_ptr<Tokenizer> plain_vocabulary(TokenizerKind kind, const ImportJson& json,
+std::unique_ptr<Tokenizer> plain_vocabulary(TokenizerKind kind, const nlohmann::json& json,
                                             const std::string& where) {
   std::vector<std::string> pieces = pieces_by_id(value_at(json, "/model/vocab"), where);
   const std::vector<std::string> specials = further_specials(json);
@@ -51,15 +51,15 @@ std::unique_ptr<Tokenizer> plain_vocabulary(TokenizerKind kind, const ImportJson
 }
 
 /// The tokenizer of heed that tokenizer.json looks like; null if it looks like none.
-std::unique_ptr<Tokenizer> own_kind(const ImportJson& json, const ImportedIds& ids, TextRole role,
-                                    const std::string& where) {
-  const ImportJson type = value_at(json, "/model/type"),
-                   cut = value_at(json, "/pre_tokenizer/type");
+std::unique_ptr<Tokenizer> own_kind(const nlohmann::json& json, const ImportedIds& ids,
+                                    TextRole role, const std::string& where) {
+  const nlohmann::json type = value_at(json, "/model/type"),
+                       cut = value_at(json, "/pre_tokenizer/type");
   if (type == "WordLevel")
     return plain_vocabulary(cut == "Split" ? TokenizerKind::characters : TokenizerKind::words, json,
                             where);
   if (type == "BPE" && cut == "ByteLevel" && value_at(json, "/pre_tokenizer/use_regex") == false &&
-      value_at(json, "/model/merges") == ImportJson::array())
+      value_at(json, "/model/merges") == nlohmann::json::array())
     return plain_vocabulary(TokenizerKind::bytes, json, where);
   if (cut == "Metaspace" && (type == "BPE" || type == "Unigram"))
     return pieces_of_json(json, ids, role, where);
@@ -67,7 +67,8 @@ std::unique_ptr<Tokenizer> own_kind(const ImportJson& json, const ImportedIds& i
 }
 
 /// The first place where two values differ, as a JSON pointer.
-std::string first_difference(const ImportJson& a, const ImportJson& b, const std::string& at = "") {
+std::string first_difference(const nlohmann::json& a, const nlohmann::json& b,
+                             const std::string& at = "") {
   if (a.is_object() && b.is_object()) {
     for (const auto& [key, value] : a.items()) {
       const auto other = b.find(key);
@@ -84,14 +85,14 @@ std::string first_difference(const ImportJson& a, const ImportJson& b, const std
   return at;
 }
 
-/// A tokenizer of heed's own kinds, if the file is what heed would write for it. Null if it is not of
-/// such a kind or, if the folder also contains a SentencePiece model, differs.
-ReadTokenizer read_own(const ImportJson& json, const ImportedIds& ids, TextRole role,
+/// A tokenizer of heed's own kinds, if the file is what heed would write for it. Null for other
+/// kinds and, if the folder also contains a SentencePiece model, for a file that differs.
+ReadTokenizer read_own(const nlohmann::json& json, const ImportedIds& ids, TextRole role,
                        bool has_model, const std::string& where) {
   ReadTokenizer read{own_kind(json, ids, role, where)};
   if (!read.tokenizer) return read;
   read.lowercase = value_at(json, "/normalizer/normalizers/0/type") == "Lowercase";
-  const ImportJson written =
+  const nlohmann::json written =
       tokenizer_json(*read.tokenizer, {.start_token = role == TextRole::labelled,
                                        .end_token = role != TextRole::continued,
                                        .lowercase = read.lowercase});
@@ -109,19 +110,20 @@ struct Around {
 };
 
 void add_template(JsonFields& step, Around& around) {
-  const ImportJson& single = step.at("single");
-  const ImportJson& tokens = step.at("special_tokens");
+  const nlohmann::json& single = step.at("single");
+  const nlohmann::json& tokens = step.at("special_tokens");
   step.at("pair");
   bool text = false;
-  for (const ImportJson& each : single) {
-    const ImportJson name = value_at(each, "/SpecialToken/id");
+  for (const nlohmann::json& each : single) {
+    const nlohmann::json name = value_at(each, "/SpecialToken/id");
     if (!name.is_string()) {
       text = true;
       continue;
     }
-    const ImportJson token =
-        tokens.is_object() ? tokens.value(name.get<std::string>(), ImportJson()) : ImportJson();
-    for (const ImportJson& id : value_at(token, "/ids")) {
+    const nlohmann::json token = tokens.is_object()
+                                     ? tokens.value(name.get<std::string>(), nlohmann::json())
+                                     : nlohmann::json();
+    for (const nlohmann::json& id : value_at(token, "/ids")) {
       if (!id.is_number_unsigned()) step.refuse("an id is not a whole number");
       (text ? around.after : around.before).push_back(id.get<std::int64_t>());
     }
@@ -130,18 +132,18 @@ void add_template(JsonFields& step, Around& around) {
 
 /// ["[SEP]", 102], for the processors of BERT and RoBERTa.
 std::int64_t id_of_pair(JsonFields& step, const char* key) {
-  const ImportJson& pair = step.at(key);
+  const nlohmann::json& pair = step.at(key);
   if (!pair.is_array() || pair.size() != 2 || !pair[1].is_number_unsigned())
     step.refuse(fmt::format("\"{}\" must be a text with its id", key));
   return pair[1].get<std::int64_t>();
 }
 
-void add_around(const ImportJson& processor, const std::string& where, Around& around) {
+void add_around(const nlohmann::json& processor, const std::string& where, Around& around) {
   if (processor.is_null()) return;
   JsonFields step(processor, where + ": post_processor");
   const std::string type = step.text("type");
   if (type == "Sequence") {
-    for (const ImportJson& each : step.at("processors")) add_around(each, where, around);
+    for (const nlohmann::json& each : step.at("processors")) add_around(each, where, around);
   } else if (type == "TemplateProcessing") {
     add_template(step, around);
   } else if (type == "BertProcessing" || type == "RobertaProcessing") {
@@ -158,7 +160,7 @@ void add_around(const ImportJson& processor, const std::string& where, Around& a
 }
 
 /// Throws Error(bad_input) unless the specials around a text are those that heed's tasks add.
-void check_around(const ImportJson& json, ImportedIds& ids, TextRole role,
+void check_around(const nlohmann::json& json, ImportedIds& ids, TextRole role,
                   const std::string& where) {
   Around around;
   add_around(value_at(json, "/post_processor"), where, around);
@@ -199,11 +201,12 @@ std::vector<std::string> lines_of(const fs::path& folder, const char* name) {
 }
 
 /// tokenizer.json with these special pieces, as far as the vocabulary contains them.
-std::string whole_json(ImportJson parts, const std::vector<std::string>& specials) {
+std::string whole_json(nlohmann::json parts, const std::vector<std::string>& specials) {
   parts["version"] = "1.0";
-  parts["added_tokens"] = ImportJson::array();
+  parts["added_tokens"] = nlohmann::json::array();
   for (const std::string& name : specials) {
-    if (const ImportJson id = parts["model"]["vocab"].value(name, ImportJson()); !id.is_null())
+    if (const nlohmann::json id = parts["model"]["vocab"].value(name, nlohmann::json());
+        !id.is_null())
       parts["added_tokens"].push_back({{"id", id},
                                        {"content", name},
                                        {"single_word", false},
@@ -212,19 +215,19 @@ std::string whole_json(ImportJson parts, const std::vector<std::string>& special
                                        {"normalized", false},
                                        {"special", true}});
   }
-  return parts.dump(2, ' ', false, ImportJson::error_handler_t::replace) + "\n";
+  return parts.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
 /// tokenizer.json from vocab.json and merges.txt, the files of GPT-2's first tokenizer.
 std::string byte_pairs_json(const fs::path& folder) {
-  const ImportJson vocabulary = read_json(folder, "vocab.json", largest_tokenizer);
-  ImportJson merges = ImportJson::array();
+  const nlohmann::json vocabulary = read_json(folder, "vocab.json", largest_tokenizer);
+  nlohmann::json merges = nlohmann::json::array();
   for (const std::string& line : lines_of(folder, "merges.txt"))
     if (!line.empty() && !(merges.empty() && line.starts_with("#version"))) merges.push_back(line);
-  const ImportJson byte_level{{"type", "ByteLevel"},
-                              {"add_prefix_space", false},
-                              {"trim_offsets", true},
-                              {"use_regex", true}};
+  const nlohmann::json byte_level{{"type", "ByteLevel"},
+                                  {"add_prefix_space", false},
+                                  {"trim_offsets", true},
+                                  {"use_regex", true}};
   return whole_json(
       {{"normalizer", nullptr},
        {"pre_tokenizer", byte_level},
@@ -238,18 +241,18 @@ std::string byte_pairs_json(const fs::path& folder) {
 /// tokenizer.json from vocab.txt and tokenizer_config.json, the files of BERT's first tokenizer.
 std::string word_pieces_json(const fs::path& folder) {
   constexpr const char* config_name = "tokenizer_config.json";
-  ImportJson vocabulary = ImportJson::object(), config = ImportJson::object();
+  nlohmann::json vocabulary = nlohmann::json::object(), config = nlohmann::json::object();
   const std::vector<std::string> lines = lines_of(folder, "vocab.txt");
   for (std::size_t id = 0; id < lines.size(); ++id) vocabulary[lines[id]] = id;
   if (path_exists(folder / config_name)) config = read_json(folder, config_name, largest_tokenizer);
   const std::string where = (folder / config_name).string();
   // Values with which these keys change nothing. A Japanese BERT also has a vocab.txt.
-  const std::pair<const char*, std::vector<ImportJson>> fixed[] = {
+  const std::pair<const char*, std::vector<nlohmann::json>> fixed[] = {
       {"tokenizer_class", {nullptr, "BertTokenizer", "BertTokenizerFast"}},
       {"do_basic_tokenize", {nullptr, true}},
-      {"never_split", {nullptr, ImportJson::array()}}};
+      {"never_split", {nullptr, nlohmann::json::array()}}};
   for (const auto& [key, values] : fixed)
-    if (const ImportJson value = config.value(key, ImportJson());
+    if (const nlohmann::json value = config.value(key, nlohmann::json());
         std::ranges::find(values, value) == values.end())
       throw Error(Exit::bad_input, "{}: {} is {}, which heed does not support", where, key,
                   shown(value.dump(), 80));
@@ -257,21 +260,24 @@ std::string word_pieces_json(const fs::path& folder) {
   for (const auto& [key, usual] : {std::pair("pad_token", "[PAD]"), std::pair("unk_token", "[UNK]"),
                                    std::pair("cls_token", "[CLS]"), std::pair("sep_token", "[SEP]"),
                                    std::pair("mask_token", "[MASK]")}) {
-    const ImportJson token = config.value(key, ImportJson(usual)),
-                     text = token.is_object() ? token.value("content", ImportJson()) : token;
+    const nlohmann::json token = config.value(key, nlohmann::json(usual)),
+                         text =
+                             token.is_object() ? token.value("content", nlohmann::json()) : token;
     if (!text.is_string() || !vocabulary.contains(text.get<std::string>()))
       throw Error(Exit::bad_input, "{}: {} is {}, which vocab.txt does not contain", where, key,
                   shown(token.dump(), 80));
     specials.push_back(text);
   }
-  const auto pair = [&](std::size_t i) { return ImportJson{specials[i], vocabulary[specials[i]]}; };
+  const auto pair = [&](std::size_t i) {
+    return nlohmann::json{specials[i], vocabulary[specials[i]]};
+  };
   return whole_json(
       {{"normalizer",
         {{"type", "BertNormalizer"},
          {"clean_text", true},
-         {"handle_chinese_chars", config.value("tokenize_chinese_chars", ImportJson(true))},
-         {"strip_accents", config.value("strip_accents", ImportJson())},
-         {"lowercase", config.value("do_lower_case", ImportJson(true))}}},
+         {"handle_chinese_chars", config.value("tokenize_chinese_chars", nlohmann::json(true))},
+         {"strip_accents", config.value("strip_accents", nlohmann::json())},
+         {"lowercase", config.value("do_lower_case", nlohmann::json(true))}}},
        {"pre_tokenizer", {{"type", "BertPreTokenizer"}}},
        {"post_processor", {{"type", "BertProcessing"}, {"cls", pair(2)}, {"sep", pair(3)}}},
        {"decoder", {{"type", "WordPiece"}, {"prefix", "##"}, {"cleanup", true}}},
@@ -284,18 +290,18 @@ std::string word_pieces_json(const fs::path& folder) {
       specials);
 }
 
-ReadTokenizer read_imported(const std::string& text, const ImportJson& json, ImportedIds ids,
+ReadTokenizer read_imported(const std::string& text, const nlohmann::json& json, ImportedIds ids,
                             TextRole role, const std::string& where) {
   check_around(json, ids, role, where);
-  for (const ImportJson& token : value_at(json, "/added_tokens")) {
-    const ImportJson name = value_at(token, "/content"), id = value_at(token, "/id");
+  for (const nlohmann::json& token : value_at(json, "/added_tokens")) {
+    const nlohmann::json name = value_at(token, "/content"), id = value_at(token, "/id");
     if ((name == "[MASK]" || name == "<mask>") && id.is_number_unsigned() && id < most_pieces)
       ids.mask = id.get<std::int32_t>();
   }
-  const ImportJson unknown = value_at(json, "/model/unk_token"),
-                   vocabulary = value_at(json, "/model/vocab");
+  const nlohmann::json unknown = value_at(json, "/model/unk_token"),
+                       vocabulary = value_at(json, "/model/vocab");
   if (unknown.is_string() && vocabulary.is_object()) {
-    const ImportJson id = vocabulary.value(unknown.get<std::string>(), ImportJson());
+    const nlohmann::json id = vocabulary.value(unknown.get<std::string>(), nlohmann::json());
     if (id.is_number_unsigned() && id < most_pieces) ids.special.unk = id.get<std::int32_t>();
   }
   return {make_imported(text, ids, where)};
@@ -316,9 +322,9 @@ ReadTokenizer import_tokenizer(const fs::path& folder, ImportedIds ids, TextRole
   if (has(json_name)) {
     const std::string where = (folder / json_name).string(),
                       text = read_bytes(plain_file(folder, json_name), largest_tokenizer);
-    const ImportJson json = parse_json(text, where);
+    const nlohmann::json json = parse_json(text, where);
     if (!json.is_object()) throw Error(Exit::bad_input, "{}: expected an object", where);
-    const ImportJson type = value_at(json, "/model/type");
+    const nlohmann::json type = value_at(json, "/model/type");
     const bool pieces = type == "Unigram" || value_at(json, "/model/byte_fallback") == true,
                has_model = pieces && (marian || model != nullptr);
     ReadTokenizer own = read_own(json, ids, role, has_model, where);

@@ -62,7 +62,7 @@ struct BlockNames {
 struct PartConventions {
   bool transposed = false;      ///< linear layers are [in, out]
   bool zero_biases = false;     ///< a model without biases is one with biases of zero
-  bool reorder_pairs = false;   ///< the pairs of rotary positions are the other ones
+  bool reorder_pairs = false;   ///< rotary positions pair other rows than in heed
   bool adjacent_pairs = false;  ///< with reorder_pairs: they are adjacent
   const char *weight = ".weight", *bias = ".bias", *norm_weight = ".weight", *norm_bias = ".bias";
 };
@@ -78,7 +78,7 @@ class PartList {
   void linear(const std::string& foreign, const std::string& own, std::int64_t rows);
   /// The weight of a norm, and its bias if it has one.
   void norm(const std::string& foreign, const std::string& own);
-  /// A block; the width is that of the options.
+  /// The norms, projections and linear layers of one block.
   void block(const std::string& foreign, const std::string& own, const BlockNames& names);
   /// Blocks 0 to depth − 1; `{}` in the prefix is the number. `stack`: encoder or decoder.
   void blocks(const std::string& prefix, const std::string& stack, std::int64_t depth,

@@ -86,7 +86,7 @@ ExperimentData Task::load(const Tokenizers* tokenizers) const {
 
 namespace {
 
-/// Two tokenizers of an encoder-decoder model with a shared vocabulary have the same ids.
+/// Marks the two tokenizers of an encoder-decoder model with a shared vocabulary: they assign the same ids.
 Tokenizers with_same_ids(Tokenizers both, const Config& config) {
   both.same_ids = config.tokenizer.shared && both.source->size() == both.target->size() &&
                   has_decoder(info_of(config.task).architecture);

@@ -11,13 +11,15 @@ HEED_BEGIN
 
 using Json = nlohmann::ordered_json;
 
-/// Names of one thing here and there. The first name there is written, any is read.
+/// Pairs of heed's name and a name in transformers. Export writes the first name of a value; import reads
+/// any of them.
 using NamePairs = std::vector<std::pair<std::string_view, std::string_view>>;
 
 /// A key of config.json that has the value of one of heed's keys.
 struct ClassKey {
   const char* foreign;
-  const char* own;      ///< such as model.d_model; "": a key that import needs in another way
+  const char*
+      own;  ///< such as model.d_model; "": a key that has no counterpart in heed, with a default for import
   Json otherwise = {};  ///< the value of the class if a file lacks the key
   const NamePairs* names = nullptr;
 };
@@ -50,13 +52,14 @@ struct ModelClass {
   const char* without_effect =
       "";  ///< keys that do not change the function, with spaces between them
   std::vector<ExtraTensor> extra = {};
-  /// Rewrites values that the class expresses in several ways. `where` begins messages.
+  /// Normalises values that a file may express in several ways. `where` begins messages.
   void (*adapt)(nlohmann::json& foreign, nlohmann::json& own, const std::string& where) = nullptr;
   /// Whether a tensor that the file lacks is zero.
   bool (*is_zero)(const nlohmann::json& foreign, const std::string& tensor) = nullptr;
   /// A table of positions that the file lacks contains sinusoids, as Marian computes them.
   bool sinusoids = false;
-  /// A tensor that heed has only as that of another part. Position 0 takes up the difference.
+  /// A tensor that heed's model shares with another part. Its difference from that part is added to row 0 of
+  /// the table of positions.
   const char* at_position_0 = "";
 };
 
@@ -74,7 +77,7 @@ extern const NamePairs activation_names, gate_names;
 std::string output_bias_obstacle(const ModelSource& source);
 /// Adds the ids that begin an output to both configs of an encoder-decoder class.
 void complete_pairs(const ModelSource& source, HuggingFaceModel& model);
-/// Whether the output matrix is the table of embeddings. Logits are products with the unscaled
+/// Whether the output matrix is the embedding table. Logits are products with the unscaled
 /// embeddings, so a scaled table is a second matrix.
 bool output_is_table(const ModelSource& source);
 void add_table_and_output(PartList& list, const ModelSource& source, const std::string& table,
@@ -83,7 +86,7 @@ void add_table_and_output(PartList& list, const ModelSource& source, const std::
 /// The model as one of the class, whether or not the class computes it, without parts.
 HuggingFaceModel described(const ModelClass& about, const ModelSource& source);
 
-/// The class of a config.json. Throws Error(bad_input) if heed imports none of the name.
+/// The class of a config.json. Throws Error(bad_input) if heed imports no class of this name.
 const ModelClass& imported_class(const nlohmann::json& config, const std::string& where);
 /// heed's config without tokenizer and data. Completes `foreign` with the values of missing keys.
 nlohmann::json own_config(const ModelClass& about, nlohmann::json& foreign,

@@ -25,7 +25,7 @@ struct OnnxPart {
 std::deque<OnnxPart> onnx_parts(const Config& config, OnnxWeights& weights);
 
 /// Calls visit(name, graph) for each file of a model with the weights `state`: in float32, or in int8 as
-/// after `heed quantize`. Throws as onnx_parts and QuantisedWeights do.
+/// after `heed quantize`. Throws the errors of onnx_parts and QuantisedWeights.
 void for_each_onnx_file(const Config& config, std::span<const NamedTensor> state, bool int8,
                         const std::function<void(const std::string&, const OnnxGraph&)>& visit);
 
