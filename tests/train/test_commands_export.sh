@@ -199,6 +199,8 @@ equal 'a run beside' "$(cksum other-init/config.yaml)" "$(cat sum.before)"
 equal 'files of the user' "$(ls -A foreign-init)" notes
 status 2 train tuned.yaml --run tuned2 model.init_from=tuned data.train.text=[] data.valid_fraction=0
 
+status 2 export runs/lm --to gguf --output new/folder/lm.gguf
+absent new
 status 0 export runs/char --to gguf --output new/folder/lm.gguf
 says 'the model is in new/folder/lm.gguf'
 

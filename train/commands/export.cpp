@@ -130,7 +130,9 @@ int export_command(const ExportCommand& options) {
       {},
       options.runtime};
   const fs::path unfinished = temporary_name(target);
-  if (target.has_parent_path()) create_folders(target.parent_path());
+  fs::path existing = fs::absolute(target).parent_path();
+  while (!path_exists(existing)) existing = existing.parent_path();
+  create_folders(fs::absolute(target).parent_path());
   remove_tree(unfinished);
   if (formats[0].extension.empty()) create_folders(unfinished);
   try {
@@ -139,6 +141,10 @@ int export_command(const ExportCommand& options) {
     refuse_other_entries(target, unfinished);
   } catch (...) {
     remove_tree(unfinished);
+    std::error_code not_empty;  // removes the folders made above
+    for (fs::path made = fs::absolute(target).parent_path();
+         made != existing && fs::remove(made, not_empty);)
+      made = made.parent_path();
     throw;
   }
   remove_tree(target);
