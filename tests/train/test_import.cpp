@@ -2,16 +2,9 @@
 #include <boost/test/unit_test.hpp>
 #include <cstring>
 #include <deque>
-#include <functional>
 
-#include "autograd/io/formats/safetensors.h"
 #include "data/tokenizers/imported.h"
-#include "nn/options.h"
-#include "tests/train/support.h"
-#include "train/exchange/export.h"
-#include "train/exchange/huggingface/model.h"
-#include "train/exchange/import.h"
-#include "train/tasks/model.h"
+#include "tests/train/import_support.h"
 
 using namespace heed;
 using namespace heed::test;
@@ -20,74 +13,11 @@ BOOST_AUTO_TEST_SUITE(import_folders)
 
 namespace {
 
-using Folder = std::filesystem::path;
-
-const std::vector<std::string> lines{"low lower lowest", "newer new", "wide  wider", "Äh, é!"};
-
-/// A model with initial values and a learned tokenizer, and its export.
-struct Exported {
-  Config config;
-  Tokenizers tokenizers;
-  std::unique_ptr<Model> model;
-
-  explicit Exported(const std::string& yaml) : config(parse_config(yaml, "m.yaml")) {
-    const bool text = info_of(config.task).reads != Reads::pairs;
-    if (config.data.input == InputKind::image) {
-      tokenizers.source = tokenizers.target =
-          make_vocabulary(TokenizerKind::words, {}, {"cat", "dog", "a_cow"}, "labels");
-    } else {
-      Split split;
-      (text ? split.target : split.source) = split.target = lines;
-      tokenizers = make_tokenizers(config.tokenizer, split, 1);
-    }
-    model = build_model(config, {tokenizers.source->size(), tokenizers.target->size(), true});
-  }
-  void write(const Folder& folder) const {
-    std::filesystem::create_directories(folder);
-    huggingface_format().write(
-        {{folder / "no run"}, config, tokenizers, model->state(), "", false, "float32", {}},
-        folder);
-  }
-};
-
-std::string image_yaml(const std::string& keys) {
-  return "task: classify\n"
-         "data: {input: image, image: {height: 8, width: 16, channels: 3, patch: 2, mean: 0.25, "
-         "deviation: 0.125}, train: {source: a, target: b}}\ntokenizer: {kind: word}\n"
-         "model: {d_model: 8, heads: 2, d_ff: 12, activation: gelu_tanh, dropout: 0.25, " +
-         keys + "}\n";
-}
-const std::string vit_keys =
-    "layers: 2, pool: first, positions: learned, max_positions: 33, norm_eps: 1.0e-6";
-const std::string swin_keys = "kind: swin, pool: mean, swin: {window: 2, depths: [2, 1]}";
-
-std::string model_yaml(const std::string& task, const std::string& tokenizer,
-                       const std::string& keys) {
-  const std::string data = task != "seq2seq" ? "{text: a}" : "{source: a, target: b}";
-  return "task: " + task + "\ndata: {train: " + data + "}\ntokenizer: {" + tokenizer +
-         "}\nmodel: {d_model: 8, heads: 2, d_ff: 6, layers: {encoder: 1, decoder: 2}, dropout: 0.25, " +
-         keys + "}\n";
-}
-
 const std::string gpt2_keys = "positions: learned, context: 9, scale_embeddings: false";
 
 const Exported& gpt2() {
   static const Exported model(model_yaml("lm", "kind: char", gpt2_keys));
   return model;
-}
-
-std::string bytes_of(const Folder& file) { return read_bytes(file); }
-
-nlohmann::json json_of(const Folder& file) { return nlohmann::json::parse(bytes_of(file)); }
-
-/// Changes the tensors of a file.
-void rewrite_tensors(const Folder& weights,
-                     const std::function<void(std::vector<TensorView>&)>& change) {
-  const std::string bytes = bytes_of(weights);
-  const SafetensorsFile file = SafetensorsFile::parse(bytes, "x");
-  std::vector<TensorView> views = file.tensors();
-  change(views);
-  write_safetensors(weights, views);
 }
 
 /// A copy of the export of a small GPT-2.
@@ -128,10 +58,6 @@ std::string converted(const TensorView& tensor, T (*convert)(float)) {
 
 std::uint16_t bf16_of(float value) {  // truncated
   return static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(value) >> 16);
-}
-
-TensorView& tensor_named(std::vector<TensorView>& views, const std::string& name) {
-  return *std::ranges::find(views, name, &TensorView::name);
 }
 
 }  // namespace
@@ -185,59 +111,6 @@ BOOST_AUTO_TEST_CASE(an_export_that_is_imported_and_exported_again_has_the_same_
         BOOST_TEST((bytes_of(folder / "a" / file) == bytes_of(folder / "b" / file)), file);
     }
   }
-}
-
-/// A classifier of transformers has no special ids; its labels may contain spaces or share a name.
-BOOST_AUTO_TEST_CASE(labels_without_special_ids_begin_at_row_three) {
-  const TempFolder folder;
-  const Exported vit(image_yaml(vit_keys));
-  vit.write(folder / "a");
-  rewrite_tensors(folder / "a" / "model.safetensors", [](std::vector<TensorView>& views) {
-    for (const std::string kind : {"weight", "bias"}) {
-      TensorView& view = tensor_named(views, "classifier." + kind);
-      view.bytes = view.bytes.subspan(view.bytes.size() / 2);  // three of six rows
-      view.shape[0] = 3;
-    }
-  });
-  nlohmann::json config = json_of(folder / "a" / "config.json");
-  config["id2label"] = {{"0", "crane"}, {"1", "tabby cat"}, {"2", "</s>"}};
-  put(folder / "a" / "config.json", config.dump());
-  BOOST_TEST(import_huggingface(folder / "a").tokenizers.target->piece(5) == "</s>_2");
-  config["id2label"]["2"] = "crane";
-  put(folder / "a" / "config.json", config.dump());
-  const ImportedModel imported = import_huggingface(folder / "a");
-  const Tokenizer& labels = *imported.tokenizers.target;
-  BOOST_TEST(labels.size() == 6);
-  BOOST_TEST(labels.piece(3) == "crane");
-  BOOST_TEST(labels.piece(4) == "tabby_cat");
-  BOOST_TEST(labels.piece(5) == "crane_2");
-  const Parameters before = vit.model->state(), after = imported.model->state();
-  for (std::size_t p = 0; p < before.size(); ++p) {
-    const Array &expected = before[p].tensor.value(), &found = after[p].tensor.value();
-    const bool output = before[p].name.starts_with("output.");
-    const std::int64_t first = output ? expected.size() / 2 : 0;
-    BOOST_TEST((std::equal(expected.data() + first, expected.data() + expected.size(),
-                           found.data() + first)),
-               before[p].name);
-    for (std::int64_t i = 0; i < first; ++i)
-      BOOST_TEST(found.data()[i] == (before[p].name == "output.bias" ? real{-1e4} : real{0}));
-  }
-  nlohmann::json processor = json_of(folder / "a" / "preprocessor_config.json");
-  processor["image_mean"] = {0.5, 0.5, 0.4};
-  put(folder / "a" / "preprocessor_config.json", processor.dump());
-  HEED_CHECK_ERROR(Exit::bad_input, "\"image_mean\" is [0.5,0.5,0.4]; heed reads pixels as",
-                   import_huggingface(folder / "a"));
-  std::filesystem::remove(folder / "a" / "preprocessor_config.json");
-  const ImportedModel without = import_huggingface(folder / "a");
-  BOOST_TEST(without.note.find(
-                 "preprocessor_config.json is missing: pixels are read as (v / 255 - 0.5) / 0.5") !=
-             std::string::npos);
-  BOOST_TEST(without.config.data.image.mean == 0.5);
-  BOOST_TEST(without.config.data.image.deviation == 0.5);
-  config["id2label"].erase("1");
-  put(folder / "a" / "config.json", config.dump());
-  HEED_CHECK_ERROR(Exit::bad_input, "\"id2label\" has no name for label 1",
-                   import_huggingface(folder / "a"));
 }
 
 /// Files of the hub have keys and tensors that the class does not read.
@@ -300,55 +173,6 @@ BOOST_AUTO_TEST_CASE(gains_and_biases_of_norms_may_have_their_former_names) {
   BOOST_TEST(sum == 36);
 }
 
-/// The class token and the bias of the patches are two tensors in transformers and one in heed.
-BOOST_AUTO_TEST_CASE(position_0_takes_up_what_the_class_token_exceeds_the_bias) {
-  const TempFolder folder;
-  const Exported vit(image_yaml(vit_keys));
-  vit.write(folder / "a");
-  const Folder weights = folder / "a" / "model.safetensors";
-  const std::string bytes = bytes_of(weights);
-  const SafetensorsFile file = SafetensorsFile::parse(bytes, "x");
-  std::vector<TensorView> views = file.tensors();
-  const std::vector<float> token{1, 2, 3, 4, -5, 6, 7, 0.5};
-  TensorView& view = tensor_named(views, "vit.embeddings.cls_token");
-  view.bytes = std::as_bytes(std::span(token));
-  write_safetensors(weights, views);
-  const ImportedModel imported = import_huggingface(folder / "a");
-  const auto values = [](const Model& model, const char* name) {
-    const Parameters all = model.state();
-    return Array(std::ranges::find(all, name, &NamedTensor::name)->tensor.value());
-  };
-  const Array bias = values(*vit.model, "input.bias"),
-              before = values(*vit.model, "positions.weight"),
-              after = values(*imported.model, "positions.weight");
-  BOOST_TEST(
-      (std::equal(bias.data(), bias.data() + 8, values(*imported.model, "input.bias").data())));
-  for (std::int64_t i = 0; i < 8; ++i)
-    BOOST_TEST(after.data()[i] ==
-               before.data()[i] + (token[static_cast<std::size_t>(i)] - bias.data()[i]));
-  BOOST_TEST((std::equal(before.data() + 8, before.data() + before.size(), after.data() + 8)));
-  view.shape = {8};
-  write_safetensors(weights, views);
-  HEED_CHECK_ERROR(Exit::bad_input,
-                   "vit.embeddings.cls_token is F32 [8]; expected floating-point numbers",
-                   import_huggingface(folder / "a"));
-}
-
-BOOST_AUTO_TEST_CASE(windows_that_do_not_divide_the_sides_of_a_stage_are_refused) {
-  const TempFolder folder;
-  Exported(image_yaml(swin_keys)).write(folder / "a");
-  nlohmann::json config = json_of(folder / "a" / "config.json");
-  config["window_size"] = 4;
-  put(folder / "a" / "config.json", config.dump());
-  HEED_CHECK_ERROR(Exit::bad_input, "model.swin.window is 4 (it needs a divisor of 2",
-                   import_huggingface(folder / "a"));
-  config["window_size"] = 2;
-  config["num_heads"] = {2, 2};
-  put(folder / "a" / "config.json", config.dump());
-  HEED_CHECK_ERROR(Exit::bad_input, "\"num_heads\" is [2,2]; heed has [2,4] here",
-                   import_huggingface(folder / "a"));
-}
-
 BOOST_AUTO_TEST_CASE(values_of_two_bytes_and_sharded_files_are_read) {
   const Gpt2Folder folder;
   std::deque<std::string> kept;
@@ -400,7 +224,7 @@ BOOST_AUTO_TEST_CASE(keys_that_heed_does_not_honour_are_refused_by_name) {
       {"embd_pdrop", 0.5, "\"embd_pdrop\" is 0.5; heed has 0.25 here"},
       {"activation_function", "mish",
        "\"activation_function\" is \"mish\", which heed does not support"},
-      {"eos_token_id", {1, 2}, "\"eos_token_id\" is [1,2]; heed expects one id"},
+      {"eos_token_id", {1, 2}, "\"eos_token_id\" is [1,2]; heed expects one id of at most"},
       {"eos_token_id", 3, "\"eos_token_id\" is 3; heed has 2 here"},
       {"architectures", {"OPTForCausalLM"}, "\"architectures\" is [\"OPTForCausalLM\"]"},
       {"architectures", nullptr, "\"architectures\" is null; heed imports one of GPT2LMHeadModel"},
@@ -410,7 +234,8 @@ BOOST_AUTO_TEST_CASE(keys_that_heed_does_not_honour_are_refused_by_name) {
       {"n_inner", -1, "(in config.json, model.d_ff is \"n_inner\")"},
       {"model_type", "llama",
        "\"model_type\" is \"llama\", but that of GPT2LMHeadModel is \"gpt2\""},
-      {"n_embd", "8", "heed's config of this model is invalid"},
+      {"n_embd", "8", "\"n_embd\" is \"8\"; expected a whole number"},
+      {"n_embd", 8.5, "\"n_embd\" is 8.5; expected a whole number"},
       {"n_head", 0, "heed's config of this model is invalid"},
       {"n_layer", 3, "the tensor transformer.h.2.ln_1.weight is missing"},
       {"n_layer", 1, "has no tensor transformer.h.1."},
@@ -420,6 +245,87 @@ BOOST_AUTO_TEST_CASE(keys_that_heed_does_not_honour_are_refused_by_name) {
     const Gpt2Folder folder;
     folder.set(key, value);
     BOOST_TEST_CONTEXT(key) folder.check_refused(reason);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(values_that_the_class_reads_otherwise_than_heed_are_refused) {
+  const std::string t5 =
+      model_yaml("seq2seq", "kind: char",
+                 "positions: relative_t5, attention: {scale: none}, norm_kind: rms, bias: false, "
+                 "tie_output: false, scale_embeddings: false, activation: geglu_tanh");
+  check_key(t5, "dense_act_fn", "gelu",
+            "\"dense_act_fn\" is \"gelu\", but feed_forward_proj is \"gated-gelu\"");
+  check_key(t5, "is_gated_act", false, "\"is_gated_act\" is false");
+  // In Swin, the norms of the patches and of the merging layers have an epsilon of their own.
+  check_key(image_yaml(swin_keys), "layer_norm_eps", 1e-3, "model.norm_eps is 0.001 (it has 1e-5)");
+  check_key(image_yaml(swin_keys), "num_heads", {2, 4, 8}, "\"num_heads\" is [2,4,8]");
+  HEED_CHECK_ERROR(Exit::usage, "it does not shift windows in stage 1, whose patches are 8 by 4",
+                   Exported(image_yaml("kind: swin, pool: mean, swin: {window: 4, depths: [2]}"))
+                       .write(TempFolder() / "a"));
+}
+
+BOOST_AUTO_TEST_CASE(missing_keys_of_a_class_have_its_own_values) {
+  const std::string rotary = model_yaml(
+      "lm", "kind: char",
+      "positions: rotary, norm_kind: rms, norm_eps: 1.0e-6, context: 9, activation: swiglu, bias: false, "
+      "tie_embeddings: false, scale_embeddings: false");
+  const TempFolder folder;
+  Exported(rotary).write(folder / "a");
+  const nlohmann::json llama = json_of(folder / "a" / "config.json");
+  const auto imported = [&](const char* name, const char* type, const std::string& without,
+                            const nlohmann::json& more) {
+    nlohmann::json config = llama;
+    config.erase(without);
+    config.update({{"architectures", {name}}, {"model_type", type}});
+    if (!more.is_null()) config.update(more);
+    put(folder / "a" / "config.json", config.dump());
+    return import_huggingface(folder / "a");
+  };
+  const std::string context = "max_position_embeddings";
+  BOOST_TEST(imported("LlamaForCausalLM", "llama", context, {}).config.model->context == 2048);
+  BOOST_TEST(imported("Qwen2ForCausalLM", "qwen2", context, {{"attention_bias", false}})
+                 .config.model->context == 32768);
+  const char* const mistral = "MistralForCausalLM";
+  BOOST_TEST(
+      imported(mistral, "mistral", context, {{"sliding_window", nullptr}}).config.model->context ==
+      131072);
+  BOOST_TEST(imported(mistral, "mistral", "none", {}).config.model->context == 9);
+  BOOST_TEST(imported(mistral, "mistral", "none", {{"sliding_window", 9}}).config.model->context ==
+             9);
+  HEED_CHECK_ERROR(Exit::bad_input, "\"sliding_window\" is 4096, which heed does not support",
+                   imported(mistral, "mistral", context, {}));
+  HEED_CHECK_ERROR(Exit::bad_input, "\"sliding_window\" is 8,",
+                   imported(mistral, "mistral", "none", {{"sliding_window", 8}}));
+  // A bias that the class does not have is ignored by the library and would be used by heed.
+  static const std::vector<float> ones(8, 1);
+  rewrite_tensors(folder / "a" / "model.safetensors", [](std::vector<TensorView>& views) {
+    views.push_back(
+        {"model.layers.0.self_attn.o_proj.bias", DType::f32, {8}, std::as_bytes(std::span(ones))});
+  });
+  for (const auto& [name, type] :
+       {std::pair("LlamaForCausalLM", "llama"), {"Qwen2ForCausalLM", "qwen2"}})
+    HEED_CHECK_ERROR(
+        Exit::bad_input, "has no tensor model.layers.0.self_attn.o_proj.bias",
+        imported(name, type, "none", {{"mlp_bias", true}, {"attention_bias", nullptr}}));
+  HEED_CHECK_ERROR(
+      Exit::bad_input, "rope_theta is 10000.0, but 500.0 in rope_parameters",
+      imported("LlamaForCausalLM", "llama", "none",
+               {{"rope_theta", 10000.0}, {"rope_parameters", {{"rope_theta", 500.0}}}}));
+  HEED_CHECK_ERROR(Exit::bad_input, "rope_parameters: rope_type is \"linear\"",
+                   imported("LlamaForCausalLM", "llama", "none",
+                            {{"rope_parameters", {{"factor", 2.0}, {"rope_type", "linear"}}}}));
+}
+
+BOOST_AUTO_TEST_CASE(any_folder_gives_the_run_a_name) {
+  const Gpt2Folder folder;
+  for (const auto& [name, expected] :
+       {std::pair<std::string, std::string>("my 'model", "my--model"),
+        {".hid", "hid"},
+        {"-dash", "dash"},
+        {std::string(200, 'n'), std::string(100, 'n')}}) {
+    std::filesystem::copy(folder.path, folder.temporary / name);
+    BOOST_TEST(import_huggingface(folder.temporary / name).config.name == expected);
+    BOOST_TEST(import_huggingface(folder.temporary / name / ".").config.name == expected);
   }
 }
 

@@ -133,6 +133,8 @@ BOOST_AUTO_TEST_CASE(a_tokenizer_config_that_contradicts_tokenizer_json_is_refus
           {"type", "BertProcessing"}, {"cls", {"[CLS]", 2}}, {"sep", {"[SEP]", 3}}};
     put(folder / "tokenizer.json", tokenizer.dump());
     put(folder / "tokenizer_config.json", config);
+    put(folder / "config.json",
+        role == TextRole::labelled ? R"({"model_type":"bert"})" : R"({"model_type":"gpt2"})");
     const ImportedIds ids =
         ids_of({-1, -1, role == TextRole::continued ? 0 : -1}, (*found)["size"].get<int>());
     if (reason.empty())
@@ -140,22 +142,40 @@ BOOST_AUTO_TEST_CASE(a_tokenizer_config_that_contradicts_tokenizer_json_is_refus
     else
       check_pieces_refused(folder.path, ids, role, reason);
   };
-  for (const auto& [config, reason] :
-       {std::pair(R"({"do_lower_case": true, "tokenize_chinese_chars": true, "strip_accents": null,
+  for (
+      const auto& [config, reason] :
+      {std::pair(R"({"do_lower_case": true, "tokenize_chinese_chars": true, "strip_accents": null,
                       "added_tokens_decoder": {"4": {"content": "[MASK]"}}})",
-                  ""),
-        std::pair(R"({"do_lower_case": false})", "do_lower_case is false, but lowercase in"),
-        std::pair(R"({"strip_accents": true})", "strip_accents is true, but strip_accents in"),
-        std::pair(R"({"tokenize_chinese_chars": false})", "but handle_chinese_chars in"),
-        std::pair(R"({"added_tokens_decoder": {"4": {"content": "[X]"}}})",
-                  "\"[X]\" with the id 4 is not in tokenizer.json"),
-        std::pair(R"({"added_tokens_decoder": {"3": {"content": "[MASK]"}}})",
-                  "\"[MASK]\" with the id 3 is not"),
-        std::pair(R"({"added_tokens_decoder": 3)", "tokenizer_config.json")})
+                 ""),
+       std::pair(
+           R"({"do_lower_case": false})",
+           "BertTokenizer has do_lower_case false at /normalizer/lowercase, but tokenizer.json has true"),
+       std::pair(R"({"strip_accents": true})", "BertTokenizer has strip_accents true at"),
+       std::pair(R"({"tokenize_chinese_chars": false})",
+                 "has tokenize_chinese_chars false at /normalizer/handle_chinese_chars"),
+       std::pair(R"({"added_tokens_decoder": {"4": {"content": "[X]"}}})",
+                 "\"[X]\" with the id 4 is not in tokenizer.json"),
+       std::pair(R"({"added_tokens_decoder": {"3": {"content": "[MASK]"}}})",
+                 "\"[MASK]\" with the id 3 is not"),
+       std::pair(R"({"added_tokens_decoder": {"4": {"content": "[MASK]", "lstrip": true}}})",
+                 "the added token \"[MASK]\" has other flags"),
+       std::pair(R"({"added_tokens_decoder": [3]})", "added_tokens_decoder is not an object"),
+       std::pair(R"({"tokenizer_class": "RobertaTokenizerFast"})",
+                 "tokenizer_class is RobertaTokenizer; beside tokenizer.json, heed knows"),
+       std::pair(R"({"tokenizer_class": "GPT2Tokenizer"})",
+                 "GPT2Tokenizer has \"BPE\" at /model/type, but tokenizer.json has \"WordPiece\""),
+       std::pair(R"({"tokenizer_class": "PreTrainedTokenizerFast", "do_lower_case": false})", ""),
+       std::pair(R"({"added_tokens_decoder": 3)", "tokenizer_config.json")})
     check("bert-uncased", config, TextRole::labelled, reason);
   check("gpt2", R"({"add_prefix_space": false})", TextRole::continued, "");
   check("gpt2", R"({"add_prefix_space": true})", TextRole::continued,
-        "add_prefix_space is true, but add_prefix_space in tokenizer.json is false");
+        "GPT2Tokenizer has add_prefix_space true at /pre_tokenizer/add_prefix_space");
+  check("prefix", R"({"add_prefix_space": true})", TextRole::continued, "");
+  check("prefix", "{}", TextRole::continued,
+        "GPT2Tokenizer has false at /pre_tokenizer/add_prefix_space");
+  check("qwen2", R"({"tokenizer_class": "PreTrainedTokenizerFast"})", TextRole::continued, "");
+  check("llama3", R"({"tokenizer_class": "Qwen2Tokenizer"})", TextRole::continued,
+        "Qwen2Tokenizer has");
 }
 
 BOOST_AUTO_TEST_CASE(vocab_json_and_merges_are_those_of_gpt2_only) {
@@ -187,12 +207,17 @@ BOOST_AUTO_TEST_CASE(vocab_json_and_merges_are_those_of_gpt2_only) {
       BOOST_TEST((prefixed->encode(line) == plain->encode(" " + line)), "line " << i);
   }
   for (const auto& [config, reason] :
-       {std::pair(R"({"tokenizer_class": "RobertaTokenizer"})", "tokenizer_class is \"Roberta"),
+       {std::pair(R"({"tokenizer_class": "RobertaTokenizer"})",
+                  "are read as those of GPT2Tokenizer only, not of RobertaTokenizer"),
         std::pair(R"({"add_bos_token": true})", "add_bos_token is true")})
     HEED_CHECK_ERROR(Exit::bad_input, reason, read(config));
   put(folder / "config.json", R"({"model_type": "qwen2"})");
-  HEED_CHECK_ERROR(Exit::bad_input, "are read as GPT-2's tokenizer only", read("{}"));
+  HEED_CHECK_ERROR(Exit::bad_input, "only, not of Qwen2Tokenizer", read("{}"));
   BOOST_TEST(read(R"({"tokenizer_class": "GPT2TokenizerFast"})")->size() == ids.size);
+  put(folder / "added_tokens.json", R"({"<tool>": 500})");
+  HEED_CHECK_ERROR(Exit::bad_input,
+                   "the added token \"<tool>\" with the id 500 is not in tokenizer.json",
+                   read(R"({"tokenizer_class": "GPT2TokenizerFast"})"));
 }
 
 BOOST_AUTO_TEST_CASE(pieces_of_t5_have_its_ids_and_further_tokens) {

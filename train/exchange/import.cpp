@@ -28,8 +28,8 @@ std::int32_t id_at(const nlohmann::json& foreign, const char* key, const std::st
   const nlohmann::json value = foreign.value(key, nlohmann::json());
   if (value.is_null()) return -1;
   if (!value.is_number_integer() || value < 0 || value > most_pieces)
-    throw Error(Exit::bad_input, "{}: \"{}\" is {}; heed expects one id", where, key,
-                shown(value.dump(), 60));
+    throw Error(Exit::bad_input, "{}: \"{}\" is {}; heed expects one id of at most {}", where, key,
+                shown(value.dump(), 60), most_pieces);
   return value.get<std::int32_t>();
 }
 
@@ -200,16 +200,41 @@ std::int64_t import_labels(const nlohmann::json& foreign, Tokenizers& tokenizers
   return of_heed ? 0 : 3;
 }
 
+/// Throws Error(bad_input) for a processor that changes pixels in a way that heed does not have. heed
+/// neither resizes nor crops images.
+void require_known_processor(const nlohmann::json& processor, const std::string& where) {
+  constexpr std::string_view
+      classes =
+          " ViTImageProcessor ViTImageProcessorFast ViTFeatureExtractor ViTImageProcessorPil ",
+      without_effect =
+          " do_resize size resample do_center_crop crop_size do_convert_rgb default_to_square do_pad pad_size "
+          "size_divisor data_format input_data_format device return_tensors disable_grouping processor_class "
+          "_processor_class _valid_processor_keys image_mean image_std do_normalize do_rescale rescale_factor ";
+  for (const auto& [key, value] : processor.items()) {
+    const bool of_class = key == "image_processor_type" || key == "feature_extractor_type";
+    const std::string word = of_class && value.is_string() ? value.get<std::string>() : key;
+    if ((of_class ? classes : without_effect).find(fmt::format(" {} ", word)) ==
+        std::string_view::npos)
+      throw Error(Exit::bad_input, "{}: \"{}\" is {}, which heed does not know", where,
+                  shown(key, 60), shown(value.dump(), 60));
+  }
+}
+
 /// The values of pixels, from preprocessor_config.json: one mean and one deviation for all channels.
 /// Returns a note for the user; "" if the folder has this file.
 std::string import_pixels(const fs::path& folder, nlohmann::json& own) {
-  const char* const name = "preprocessor_config.json";
-  if (!path_exists(folder / name))
+  const char* name = "preprocessor_config.json";
+  const char* const shared_name = "processor_config.json";  // of several processors
+  if (!path_exists(folder / name) && !path_exists(folder / shared_name))
     return fmt::format(
         "{} is missing: pixels are read as (v / 255 - 0.5) / 0.5; train and evaluate with other "
         "values through data.image.mean and data.image.deviation",
         (folder / name).string());
-  const nlohmann::json processor = read_json(folder, name, 1 << 16);
+  if (!path_exists(folder / name)) name = shared_name;
+  nlohmann::json processor = read_json(folder, name, 1 << 16);
+  if (name == shared_name) processor = processor.value("image_processor", nlohmann::json::object());
+  require_known_processor(processor, (folder / name).string());
+  const nlohmann::json channels = own["data"]["image"].value("channels", nlohmann::json());
   const auto refuse = [&](const char* key) {
     throw Error(
         Exit::bad_input,
@@ -221,6 +246,7 @@ std::string import_pixels(const fs::path& folder, nlohmann::json& own) {
     const char* const key = mean ? "image_mean" : "image_std";
     const nlohmann::json all = processor.value(key, nlohmann::json());
     if (normalised && (!all.is_array() || all.empty() || !all[0].is_number() ||
+                       (all.size() > 1 && channels != all.size()) ||
                        std::ranges::count(all, all[0]) != static_cast<std::ptrdiff_t>(all.size())))
       refuse(key);
     own["data"]["image"][mean ? "mean" : "deviation"] = normalised ? all[0].get<double>()
@@ -232,6 +258,18 @@ std::string import_pixels(const fs::path& folder, nlohmann::json& own) {
   if (!factor.is_number() || std::abs(factor.get<double>() * 255 - 1) > 1e-6)
     refuse("rescale_factor");
   return "";
+}
+
+/// The last part of the path, as far as it can be the name of a folder of runs.
+std::string run_name(const fs::path& folder) {
+  fs::path path = fs::absolute(folder).lexically_normal();
+  if (!path.has_filename()) path = path.parent_path();
+  std::string name;
+  for (const char c : path.filename().string())
+    name += std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '.' || c == '_' ? c : '-';
+  name = name.substr(0, 100);
+  const std::size_t first = name.find_first_not_of(".-");
+  return first == std::string::npos ? "imported" : name.substr(first);
 }
 
 /// An imported classifier never predicts the special ids, which its class does not have.
@@ -274,8 +312,7 @@ ImportedModel import_huggingface(const fs::path& folder) {
     import_texts(folder, foreign, own, tokenizers, where);
   }
   own["model"]["init_from"] = fs::absolute(folder).lexically_normal().string();
-  own["name"] =
-      folder.has_filename() ? folder.filename().string() : folder.parent_path().filename().string();
+  own["name"] = run_name(folder);
   ImportedModel imported{parsed(about, own, where), std::move(tokenizers), {}, about.name, note};
   const VocabularySizes sizes = sizes_of(imported.tokenizers);
   const ModelSource source{imported.config, *imported.config.model, sizes,

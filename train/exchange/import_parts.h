@@ -40,15 +40,35 @@ enum class TextRole { continued, source, labelled };
 /// and <mask>.
 ReadTokenizer import_tokenizer(const std::filesystem::path& folder, ImportedIds ids, TextRole role);
 
-// Parts of import_tokenizer: SentencePiece models.
+// Parts of import_tokenizer: tokenizer_config.json.
 
 inline constexpr const char* tokenizer_config_name = "tokenizer_config.json";
 
-/// Keys of tokenizer_config.json with the values that heed supports; null: the key may be missing.
+/// Keys with the values that heed supports; null: the key may be missing.
 using FixedValues = std::vector<std::pair<const char*, std::vector<nlohmann::json>>>;
 /// Throws Error(bad_input) for another value.
 void require_fixed(const nlohmann::json& config, const FixedValues& fixed,
                    const std::string& where);
+
+/// What a folder says about its tokenizer beside the vocabulary. Versions of the library differ in
+/// whether they follow this or tokenizer.json, so both must agree.
+struct TokenizerConfig {
+  nlohmann::json json;     ///< an object; empty without a file
+  std::string where;       ///< of the file
+  std::string model_type;  ///< that of config.json
+
+  /// tokenizer_class without "Fast"; if it is missing, the class of the model; "" for classes that
+  /// compute nothing of their own.
+  std::string class_name() const;
+  /// Throws Error(bad_input) if a token that the configuration adds is not in tokenizer.json.
+  void require_tokens_in(const nlohmann::json& tokenizer) const;
+  /// Throws Error(bad_input) if the class computes other rules than those of tokenizer.json.
+  void require_class_of(const nlohmann::json& tokenizer) const;
+};
+/// Reads tokenizer_config.json and added_tokens.json, whose tokens it adds to added_tokens_decoder.
+TokenizerConfig read_tokenizer_config(const std::filesystem::path& folder);
+
+// Parts of import_tokenizer: SentencePiece models.
 
 /// The value at a JSON pointer; null if there is none.
 nlohmann::json value_at(const nlohmann::json& json, const char* pointer);

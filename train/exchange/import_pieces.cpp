@@ -95,15 +95,6 @@ void add_tokens(PieceModel& model, const nlohmann::json& tokens, const std::stri
 
 }  // namespace
 
-void require_fixed(const nlohmann::json& config, const FixedValues& fixed,
-                   const std::string& where) {
-  for (const auto& [key, values] : fixed)
-    if (const nlohmann::json value = config.value(key, nlohmann::json());
-        std::ranges::find(values, value) == values.end())
-      throw Error(Exit::bad_input, "{}: {} is {}, which heed does not support", where, key,
-                  shown(value.dump(), 80));
-}
-
 nlohmann::json value_at(const nlohmann::json& json, const char* pointer) {
   const nlohmann::json::json_pointer at(pointer);
   return json.contains(at) ? json.at(at) : nlohmann::json();

@@ -64,7 +64,7 @@ class WeightImport {
   void copy(const SafetensorsFile& file, const std::string& where) {
     for (const TensorView& tensor : file.tensors()) {
       const MappedTensor* const part = part_of(tensor.name);
-      if (part == nullptr) {
+      if (part == nullptr || lacks(*part)) {
         require_known(tensor, where);
         continue;
       }
@@ -92,7 +92,7 @@ class WeightImport {
                  where);
         continue;
       }
-      if (about_.is_zero == nullptr || !about_.is_zero(foreign_, part.foreign))
+      if (!lacks(part) && (about_.is_zero == nullptr || !about_.is_zero(foreign_, part.foreign)))
         throw Error(Exit::bad_input, "{}: the tensor {} is missing", where, part.foreign);
       zero_part(part, state_);
     }
@@ -150,6 +150,10 @@ class WeightImport {
     return nullptr;
   }
 
+  bool lacks(const MappedTensor& part) const {
+    return about_.lacks != nullptr && about_.lacks(foreign_, part.foreign);
+  }
+
   const ExtraTensor* extra_of(const std::string& name) const {
     for (const ExtraTensor& extra : about_.extra) {
       for (const std::string& full : {name, about_.prefix + name})
@@ -201,12 +205,14 @@ std::vector<std::string> weight_files(const fs::path& folder) {
   for (const auto& entry : fs::directory_iterator(folder, ignored)) {
     const std::string extension = entry.path().extension().string();
     if (extension != ".bin" && extension != ".pt" && extension != ".pth") continue;
-    throw Error(Exit::bad_input,
-                "{} is a pickled file, which can run code when it is read: convert it, in a folder "
-                "that you trust, with python3 -c \"import sys, transformers as t; a = sys.argv; "
-                "m = t.AutoModel.from_pretrained(a[1]); getattr(t, m.config.architectures[0])"
-                ".from_pretrained(a[1]).save_pretrained(a[2])\" {} NEW-FOLDER",
-                entry.path().string(), shell_word(folder.string()));
+    throw Error(
+        Exit::bad_input,
+        "{} is a pickled file, which can run code when it is read: convert it, in a folder "
+        "that you trust, with python3 -c \"import sys, transformers as t; a = sys.argv; "
+        "c = t.AutoConfig.from_pretrained(a[1]); getattr(t, c.architectures[0])"
+        ".from_pretrained(a[1]).save_pretrained(a[2])\" {} NEW-FOLDER, and copy the files of "
+        "the tokenizer or the image processor to NEW-FOLDER",
+        entry.path().string(), shell_word(folder.string()));
   }
   throw Error(Exit::bad_input, "{}: there are no weights: expected {} or {}", folder.string(),
               one_file, index_file);

@@ -59,39 +59,42 @@ PartList tagging_parts(const ModelSource& source) {
 }
 
 ModelClass bert_class() {
-  return {.name = "BertForTokenClassification",
-          .type = "bert",
-          .architecture = Architecture::encoder,
-          .requirements = with_common({{"data.input", {"text"}},
-                                       {"model.embedding_norm", {true}},
-                                       {"model.positions", {"learned", "sinusoidal", "none"}},
-                                       {"model.norm", {"post"}},
-                                       {"model.final_norm", {false}},
-                                       {"model.norm_kind", {"layer"}},
-                                       {"model.activation", ungated_activations()},
-                                       {"model.attention.kv_heads", {0}}}),
-          .keys = {{"hidden_size", "model.d_model", 768},
-                   {"num_hidden_layers", "model.layers.encoder", 12},
-                   {"num_attention_heads", "model.heads", 12},
-                   {"intermediate_size", "model.d_ff", 3072},
-                   {"hidden_act", "model.activation", "gelu", &activation_names},
-                   {"max_position_embeddings", "model.max_positions", 512},
-                   {"layer_norm_eps", "model.norm_eps", 1e-12},
-                   {"hidden_dropout_prob", "model.dropout.residual", 0.1},
-                   {"attention_probs_dropout_prob", "model.dropout.attention", 0.1},
-                   {"type_vocab_size", "", 2},
-                   {"tie_word_embeddings", "", true},
-                   {"vocab_size", "", 30522}},
-          .parts = tagging_parts,
-          .complete =
-              [](const ModelSource& source, HuggingFaceModel& model) {
-                model.config["type_vocab_size"] = source.model.segments;
-                model.config.erase("use_cache");
-              },
-          .fixed = {{"position_embedding_type", {"absolute"}},
-                    {"add_cross_attention", {false}},
-                    {"is_decoder", {false}}},
-          .without_effect = "classifier_dropout bos_token_id eos_token_id"};
+  return {
+      .name = "BertForTokenClassification",
+      .type = "bert",
+      .architecture = Architecture::encoder,
+      .requirements = with_common({{"data.input", {"text"}},
+                                   {"model.embedding_norm", {true}},
+                                   {"model.positions", {"learned", "sinusoidal", "none"}},
+                                   {"model.norm", {"post"}},
+                                   {"model.final_norm", {false}},
+                                   {"model.norm_kind", {"layer"}},
+                                   {"model.activation", ungated_activations()},
+                                   {"model.attention.kv_heads", {0}}}),
+      .keys = {{"hidden_size", "model.d_model", 768},
+               {"num_hidden_layers", "model.layers.encoder", 12},
+               {"num_attention_heads", "model.heads", 12},
+               {"intermediate_size", "model.d_ff", 3072},
+               {"hidden_act", "model.activation", "gelu", &activation_names},
+               {"max_position_embeddings", "model.max_positions", 512},
+               {"layer_norm_eps", "model.norm_eps", 1e-12},
+               {"hidden_dropout_prob", "model.dropout.residual", 0.1},
+               {"attention_probs_dropout_prob", "model.dropout.attention", 0.1},
+               {"type_vocab_size", "", 2},
+               {"tie_word_embeddings", "", true},
+               {"vocab_size", "", 30522}},
+      .parts = tagging_parts,
+      .complete =
+          [](const ModelSource& source, HuggingFaceModel& model) {
+            model.config["type_vocab_size"] = source.model.segments;
+            model.config.erase("use_cache");
+          },
+      .fixed = {{"position_embedding_type", {"absolute"}},
+                {"add_cross_attention", {false}},
+                {"is_decoder", {false}}},
+      .without_effect =
+          "classifier_dropout bos_token_id eos_token_id directionality pooler_fc_size pooler_num_attention_heads "
+          "pooler_num_fc_layers pooler_size_per_head pooler_type"};
 }
 
 /// BERT with its masked-language head. The special tokens around a text are those of the tokenizer.

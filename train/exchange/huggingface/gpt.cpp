@@ -119,17 +119,25 @@ void adapt_rotary(nlohmann::json& foreign, const std::string& where) {
     throw Error(Exit::bad_input, "{}: {}, which heed does not support", where, what);
   };
   const nlohmann::json scaling = foreign.value("rope_scaling", nlohmann::json());
-  if (!scaling.is_null()) refuse(fmt::format("rope_scaling is {}", shown(scaling.dump(), 80)));
+  if (!scaling.is_null() && scaling != nlohmann::json{{"rope_type", "default"}} &&
+      scaling != nlohmann::json{{"type", "default"}})
+    refuse(fmt::format("rope_scaling is {}", shown(scaling.dump(), 80)));
   foreign.erase("rope_scaling");
   nlohmann::json base = foreign.value("rope_theta", nlohmann::json());
   if (const nlohmann::json parameters = foreign.value("rope_parameters", nlohmann::json());
       !parameters.is_null()) {
     if (!parameters.is_object()) refuse("rope_parameters is not an object");
+    if (const nlohmann::json type = parameters.value("rope_type", nlohmann::json("default"));
+        type != "default")
+      refuse(fmt::format("rope_parameters: rope_type is {}", shown(type.dump(), 80)));
     for (const auto& [key, value] : parameters.items()) {
-      if (key == "rope_theta" && (base.is_null() || base == value))
-        base = value;
-      else if (key != "rope_type" || value != "default")
+      if (key == "rope_type") continue;
+      if (key != "rope_theta")
         refuse(fmt::format("rope_parameters: {} is {}", shown(key), shown(value.dump(), 80)));
+      if (!base.is_null() && base != value)
+        throw Error(Exit::bad_input, "{}: rope_theta is {}, but {} in rope_parameters", where,
+                    shown(base.dump(), 80), shown(value.dump(), 80));
+      base = value;
     }
   }
   if (base.is_null()) base = 10000.0;
@@ -150,8 +158,10 @@ void adapt_llama(nlohmann::json& foreign, nlohmann::json& own, const std::string
   if (foreign.value("head_dim", nlohmann::json()).is_null() && width.is_number_unsigned() &&
       heads.is_number_unsigned() && heads != 0)
     foreign["head_dim"] = width.get<std::uint64_t>() / heads.get<std::uint64_t>();
-  // A window that does not apply has no effect.
-  if (foreign.value("use_sliding_window", nlohmann::json()) == false)
+  // A window has no effect if it does not apply or contains all positions.
+  const nlohmann::json window = foreign.value("sliding_window", nlohmann::json());
+  if (foreign.value("use_sliding_window", nlohmann::json()) == false ||
+      (window.is_number() && window >= foreign["max_position_embeddings"]))
     foreign["sliding_window"] = nullptr;
   for (const nlohmann::json& type : foreign.value("layer_types", nlohmann::json::array()))
     if (type != "full_attention")
@@ -165,51 +175,66 @@ void adapt_llama(nlohmann::json& foreign, nlohmann::json& own, const std::string
 
 /// Llama (Touvron et al. 2023).
 ModelClass llama_class() {
-  return {.name = "LlamaForCausalLM",
-          .type = "llama",
-          .architecture = Architecture::decoder,
-          .requirements = with_common({{"model.positions", {"rotary"}},
-                                       {"model.rotary_pairs", {"halves"}},
-                                       {"model.norm", {"pre"}},
-                                       {"model.final_norm", {true}},
-                                       {"model.norm_kind", {"rms"}},
-                                       {"model.activation", {"swiglu", "geglu", "geglu_tanh"}},
-                                       {"model.memory", {0}}}),
-          .keys = {{"hidden_size", "model.d_model", 4096},
-                   {"intermediate_size", "model.d_ff", 11008},
-                   {"num_hidden_layers", "model.layers.decoder", 32},
-                   {"num_attention_heads", "model.heads", 32},
-                   {"num_key_value_heads", "model.attention.kv_heads"},
-                   {"hidden_act", "model.activation", "silu", &gate_names},
-                   {"max_position_embeddings", "model.context", 2048},
-                   {"rms_norm_eps", "model.norm_eps", 1e-6},
-                   {"rope_theta", "model.rotary_base"},
-                   {"attention_dropout", "model.dropout.attention", 0.0},
-                   {"bos_token_id", "", 1},
-                   {"eos_token_id", "", 2},
-                   {"tie_word_embeddings", "", false},
-                   {"vocab_size", "", 32000}},
-          .parts = llama_parts,
-          .complete = complete_llama,
-          .obstacle = output_bias_obstacle,
-          .prefix = "model.",
-          .aliases = {"MistralForCausalLM", "Qwen2ForCausalLM"},
-          .own = {{"model", {{"dropout", {{"residual", 0}, {"activation", 0}}}}}},
-          .fixed = {{"attention_bias", {true, false}},
-                    {"mlp_bias", {true, false}},
-                    {"sliding_window", {nullptr}},
-                    {"use_sliding_window", {false}}},
-          .without_effect = "pretraining_tp layer_types max_window_layers is_decoder",
-          .extra = {{"model.layers.*.self_attn.rotary_emb.inv_freq", ""},
-                    {"lm_head.weight", "model.embed_tokens.weight"}},
-          .adapt = adapt_llama,
-          // heed's biases are zero where a model has only some. Qwen2 has those of q, k and v.
-          .is_zero = [](const nlohmann::json& foreign, const std::string& tensor) {
-            if (!tensor.ends_with(".bias")) return false;
-            if (tensor.find(".mlp.") != std::string::npos) return foreign["mlp_bias"] == false;
-            return foreign["attention_bias"] == false ||
-                   (is_qwen2(foreign) && tensor.ends_with(".o_proj.bias"));
-          }};
+  return {
+      .name = "LlamaForCausalLM",
+      .type = "llama",
+      .architecture = Architecture::decoder,
+      .requirements = with_common({{"model.positions", {"rotary"}},
+                                   {"model.rotary_pairs", {"halves"}},
+                                   {"model.norm", {"pre"}},
+                                   {"model.final_norm", {true}},
+                                   {"model.norm_kind", {"rms"}},
+                                   {"model.activation", {"swiglu", "geglu", "geglu_tanh"}},
+                                   {"model.memory", {0}}}),
+      .keys = {{"hidden_size", "model.d_model", 4096},
+               {"intermediate_size", "model.d_ff", 11008},
+               {"num_hidden_layers", "model.layers.decoder", 32},
+               {"num_attention_heads", "model.heads", 32},
+               {"num_key_value_heads", "model.attention.kv_heads"},
+               {"hidden_act", "model.activation", "silu", &gate_names},
+               {"max_position_embeddings", "model.context", 2048},
+               {"rms_norm_eps", "model.norm_eps", 1e-6},
+               {"rope_theta", "model.rotary_base"},
+               {"attention_dropout", "model.dropout.attention", 0.0},
+               {"bos_token_id", "", 1},
+               {"eos_token_id", "", 2},
+               {"tie_word_embeddings", "", false},
+               {"vocab_size", "", 32000}},
+      .parts = llama_parts,
+      .complete = complete_llama,
+      .obstacle = output_bias_obstacle,
+      .prefix = "model.",
+      .aliases = {{"MistralForCausalLM",
+                   {{"intermediate_size", 14336},
+                    {"num_key_value_heads", 8},
+                    {"max_position_embeddings", 131072},
+                    {"sliding_window", 4096}}},
+                  {"Qwen2ForCausalLM",
+                   {{"vocab_size", 151936},
+                    {"intermediate_size", 22016},
+                    {"num_key_value_heads", 32},
+                    {"max_position_embeddings", 32768},
+                    {"use_sliding_window", false},
+                    {"bos_token_id", nullptr},
+                    {"eos_token_id", nullptr}}}},
+      .own = {{"model", {{"dropout", {{"residual", 0}, {"activation", 0}}}}}},
+      .fixed = {{"attention_bias", {true, false}},
+                {"mlp_bias", {true, false}},
+                {"sliding_window", {nullptr}},
+                {"rope_interleaved", {false}},
+                {"use_mrope", {false}},
+                {"use_sliding_window", {false}}},
+      .without_effect = "pretraining_tp layer_types max_window_layers is_decoder is_llama_config",
+      .extra = {{"model.layers.*.self_attn.rotary_emb.inv_freq", ""},
+                {"lm_head.weight", "model.embed_tokens.weight"}},
+      .adapt = adapt_llama,
+      // heed's biases are zero where a model has only some. Qwen2 has those of q, k and v.
+      .lacks = [](const nlohmann::json& foreign, const std::string& tensor) {
+        if (!tensor.ends_with(".bias")) return false;
+        if (tensor.find(".mlp.") != std::string::npos) return foreign["mlp_bias"] == false;
+        return foreign["attention_bias"] == false ||
+               (is_qwen2(foreign) && tensor.ends_with(".o_proj.bias"));
+      }};
 }
 
 }  // namespace

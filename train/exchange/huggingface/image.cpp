@@ -64,8 +64,10 @@ void complete_image(const ModelSource& source, HuggingFaceModel& model) {
       image.height == image.width ? Json(image.height) : Json({image.height, image.width});
 }
 
-void adapt_image(const nlohmann::json& foreign, nlohmann::json& own) {
-  const nlohmann::json& size = foreign["image_size"];
+void adapt_image(nlohmann::json& foreign, nlohmann::json& own) {
+  nlohmann::json& size = foreign["image_size"];
+  if (size.is_array() && size.size() == 2 && size[0] == size[1])
+    size = nlohmann::json(size[0]);  // as export writes it
   const bool list = size.is_array() && size.size() == 2;
   own["data"]["image"]["height"] = list ? size[0] : size;
   own["data"]["image"]["width"] = list ? size[1] : size;
@@ -174,7 +176,15 @@ void complete_swin(const ModelSource& source, HuggingFaceModel& model) {
 std::string swin_obstacle(const ModelSource& source) {
   const ModelOptions& o = source.model;
   const ImageOptions& image = source.config.data.image;
+  // The class has this epsilon in the norms of the patches and of the merging layers, whatever its key.
+  if (o.norm_eps != 1e-5) return fmt::format("model.norm_eps is {} (it has 1e-5)", o.norm_eps);
   for (std::size_t s = 0; s < o.swin.depths.size(); ++s) {
+    const auto [shorter, longer] =
+        std::minmax({(image.height / image.patch) >> s, (image.width / image.patch) >> s});
+    if (shorter <= o.swin.window && longer > o.swin.window && o.swin.depths[s] > 1)
+      return fmt::format(
+          "model.swin.window is {} (it does not shift windows in stage {}, whose patches are {} by {})",
+          o.swin.window, s + 1, longer, shorter);
     for (const std::int64_t side : {image.height / image.patch, image.width / image.patch}) {
       if ((side >> s) % o.swin.window != 0)
         return fmt::format(

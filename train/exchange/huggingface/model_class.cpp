@@ -39,7 +39,7 @@ constexpr std::string_view never_effective =
     "num_return_sequences output_scores return_dict_in_generate "
     "forced_bos_token_id forced_eos_token_id remove_invalid_values "
     "exponential_decay_length_penalty suppress_tokens begin_suppress_tokens "
-    "sep_token_id";
+    "sep_token_id _num_labels";
 
 bool contains_word(std::string_view words, std::string_view word) {
   return fmt::format(" {} ", words).find(fmt::format(" {} ", word)) != std::string::npos;
@@ -162,7 +162,7 @@ const ModelClass& imported_class(const nlohmann::json& config, const std::string
   for (const ModelClass& each : model_classes()) {
     if (each.prefix == nullptr) continue;
     known.emplace_back(each.name);
-    known.insert(known.end(), each.aliases.begin(), each.aliases.end());
+    for (const ClassAlias& alias : each.aliases) known.emplace_back(alias.name);
     if (std::ranges::find(known, name) == known.end()) continue;
     const std::string type = type_of(each, name);
     if (const nlohmann::json given = config.value("model_type", nlohmann::json(type));
@@ -187,6 +187,8 @@ namespace {
 /// compared.
 nlohmann::json own_value(const ClassKey& key, nlohmann::json& foreign, const std::string& where) {
   nlohmann::json& value = foreign[key.foreign];
+  if (key.otherwise.is_number_integer() && !value.is_number_integer())
+    refuse_key(foreign, key.foreign, where, "; expected a whole number");
   if (key.names == nullptr) return value;
   const auto meaning = std::ranges::find_if(
       *key.names, [&](const auto& pair) { return value == std::string(pair.second); });
@@ -202,6 +204,11 @@ nlohmann::json own_value(const ClassKey& key, nlohmann::json& foreign, const std
 
 nlohmann::json own_config(const ModelClass& about, nlohmann::json& foreign,
                           const std::string& where) {
+  for (const ClassAlias& alias : about.aliases) {
+    if (foreign["architectures"][0] != alias.name) continue;
+    for (const auto& [key, value] : alias.defaults.items())
+      if (!foreign.contains(key)) foreign[key] = value;
+  }
   for (const ClassKey& key : about.keys) {
     const auto found = foreign.find(key.foreign);
     if (found == foreign.end() || (found->is_null() && *key.own != '\0'))
@@ -228,6 +235,7 @@ void require_honoured(const ModelClass& about, const nlohmann::json& foreign,
         refuse_key(foreign, key, where, ", which heed does not support");
       continue;
     }
+    if (key == "pruned_heads" && value.empty()) continue;
     const auto own = described.find(key);
     if (own == described.end()) refuse_key(foreign, key, where, ", a key that heed does not know");
     if (*own != value)

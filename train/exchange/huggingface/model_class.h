@@ -30,6 +30,12 @@ struct ExtraTensor {
   const char* equal;    ///< the part that it repeats; "": a constant of the class without effect
 };
 
+/// A further class with the tensors of another.
+struct ClassAlias {
+  const char* name;
+  nlohmann::json defaults;  ///< the values of keys that a file lacks, where they differ
+};
+
 struct ModelClass {
   const char *name = "", *type = "";
   Architecture architecture;
@@ -44,9 +50,9 @@ struct ModelClass {
   std::string (*obstacle)(const ModelSource&) = nullptr;
 
   // ---- import; a class without `prefix` is only exported ----
-  const char* prefix = nullptr;           ///< of the names of tensors, which some files omit
-  std::vector<const char*> aliases = {};  ///< further classes with the same tensors
-  nlohmann::json own = {};                ///< further keys of heed, by their sections
+  const char* prefix = nullptr;  ///< of the names of tensors, which some files omit
+  std::vector<ClassAlias> aliases = {};
+  nlohmann::json own = {};  ///< further keys of heed, by their sections
   std::vector<std::pair<const char*, std::vector<Json>>> fixed =
       {};  ///< keys with the values that heed has
   const char* without_effect =
@@ -56,6 +62,8 @@ struct ModelClass {
   void (*adapt)(nlohmann::json& foreign, nlohmann::json& own, const std::string& where) = nullptr;
   /// Whether a tensor that the file lacks is zero.
   bool (*is_zero)(const nlohmann::json& foreign, const std::string& tensor) = nullptr;
+  /// Whether the class has no tensor of this name. It is zero in heed; a file that has it is refused.
+  bool (*lacks)(const nlohmann::json& foreign, const std::string& tensor) = nullptr;
   /// A table of positions that the file lacks contains sinusoids, as Marian computes them.
   bool sinusoids = false;
   /// A tensor that heed's model shares with another part. Its difference from that part is added to row 0 of

@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include "autograd/base/error.h"
+#include "autograd/io/message_text.h"
 #include "nn/layers/activations.h"
 #include "nn/options.h"
 #include "train/exchange/huggingface/model_class.h"
@@ -62,7 +64,22 @@ void complete_t5(const ModelSource& source, HuggingFaceModel& model) {
   model.generation_config["max_new_tokens"] = source.config.decode.max_length;
 }
 
-void adapt_t5(nlohmann::json& foreign, nlohmann::json&, const std::string&) {
+/// The library computes these keys from feed_forward_proj, unless the file has them.
+void require_computed(const nlohmann::json& foreign, const std::string& where) {
+  const nlohmann::json& given = foreign["feed_forward_proj"];
+  std::string name = given.is_string() ? given.get<std::string>() : "";
+  const bool gated = name.starts_with("gated-");
+  if (gated) name.erase(0, 6);
+  if (gated && name == "gelu") name = "gelu_new";
+  for (const auto& [key, value] :
+       {std::pair<const char*, nlohmann::json>("dense_act_fn", name), {"is_gated_act", gated}})
+    if (foreign.contains(key) && foreign[key] != value)
+      throw Error(Exit::bad_input, "{}: \"{}\" is {}, but feed_forward_proj is {}", where, key,
+                  shown(foreign[key].dump(), 60), shown(given.dump(), 60));
+}
+
+void adapt_t5(nlohmann::json& foreign, nlohmann::json&, const std::string& where) {
+  require_computed(foreign, where);
   // Files of transformers 5 say with this key that the output matrix is separate.
   if (foreign.value("scale_decoder_outputs", nlohmann::json()) == false)
     foreign["tie_word_embeddings"] = false;
