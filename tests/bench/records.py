@@ -36,7 +36,7 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PAGES = ("README.md", "docs/MECHANISMS.md", "docs/MODELS.md", "docs/BENCHMARKS.md", "docs/CLUSTER.md",
          "docs/EXPORT.md")
-COURSE = "docs/course/[0-9][0-9]-*/*.md"  # also pages with tables and comparisons
+COURSE = "docs/course/[0-9][0-9]-*/en.md"  # further pages; docs/course/check.py compares the Chinese ones with them
 COMPARISON = re.compile(r"\b(better|worse|help(s|ed|ing)?|hurt(s|ing)?|improv\w+|outperform\w*|faster|slower)\b", re.I)
 MEASURED = {"commit": "commit {}", "date": "{}", "processor": "{}", "cores": "{} cores", "kernel": "BLAS kernel {}",
             "precision": "{}", "conditions": "{}"}
