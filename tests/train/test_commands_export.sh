@@ -31,6 +31,16 @@ mkdir runs/lm-huggingface/.git
 status 2 export runs/lm --to huggingface --overwrite
 says 'runs/lm-huggingface/.git is not a file of this export'
 rmdir runs/lm-huggingface/.git
+mkdir runs/.lm-huggingface.tmp && echo years >runs/.lm-huggingface.tmp/thesis
+status 2 export runs/lm --to huggingface --overwrite
+says 'runs/.lm-huggingface.tmp exists, and heed would write the export under this name'
+equal 'a folder of the user' "$(cat runs/.lm-huggingface.tmp/thesis)" years
+mv runs/.lm-huggingface.tmp/thesis runs/.lm-huggingface.tmp/.heed-export  # as a killed export leaves it
+status 0 export runs/lm --to huggingface --overwrite
+absent runs/.lm-huggingface.tmp
+ln -s first link
+status 2 export runs/lm --to huggingface --output link --overwrite
+says '--output: link is a link, which heed does not replace'
 echo mine >file
 for output in runs/lm/checkpoints/new runs/lm/reports/new file; do
   status 2 export runs/lm --to huggingface --output $output --overwrite
@@ -170,6 +180,23 @@ status 2 import first --run back
 says 'back already holds a run'
 status 0 import first --run back --overwrite --json
 holds out '"class":"GPT2LMHeadModel"' '"kind":"imported"' '"run":"back"'
+# A disk that fills while an import replaces a run leaves the run as it was.
+mkdir back/reports && echo kept >back/reports/notes
+find back -type f -exec cksum {} + | grep -v '/\.lock$' | sort >sums.before
+checks=$((checks + 1))
+(trap '' XFSZ; ulimit -f 4; exec "$heed" import first --run back --overwrite) >out 2>err
+equal 'import on a full disk' $? 4
+says 'File too large'
+find back -type f -exec cksum {} + | grep -v '/\.lock$' | sort >sums.after
+equal 'a run that could not be replaced' "$(cat sums.after)" "$(cat sums.before)"
+mkdir -p back/.new.tmp/checkpoints && echo cut >back/.new.tmp/config.yaml  # as a killed import leaves it
+sed -i 's/"layer_norm_epsilon": 1e-05/"layer_norm_epsilon": 0.25/' first/config.json
+status 0 import first --run back --overwrite
+holds back/config.yaml 'norm_eps: 0.25'
+equal 'a file that does not belong to a run' "$(cat back/reports/notes)" kept
+absent back/.new.tmp
+status 0 verify back
+status 0 generate back --prompt ab --max-length 4
 sed -i 's/"n_layer": 1/"n_layer": 2/' again/config.json
 status 3 import again --run never
 says 'again: the tensor transformer.h.1.ln_1.weight is missing'
@@ -177,7 +204,7 @@ rm again/config.json && ln -s ../first/config.json again/config.json
 status 3 import again --run never
 says 'again/config.json: a link, which heed does not follow'
 status 3 import nowhere --run never
-says 'nowhere/config.json: no such file'
+says 'nowhere: no such folder; heed reads models that are on this machine'
 absent never
 status 2 show again
 sed 's/context: 8}/context: 8, scale_embeddings: false, tie_embeddings: false, output_bias: false, init_from: first}/' lm.yaml >tuned.yaml

@@ -80,6 +80,16 @@ std::string bytes_of(const Folder& file) { return read_bytes(file); }
 
 nlohmann::json json_of(const Folder& file) { return nlohmann::json::parse(bytes_of(file)); }
 
+/// Changes the tensors of a file.
+void rewrite_tensors(const Folder& weights,
+                     const std::function<void(std::vector<TensorView>&)>& change) {
+  const std::string bytes = bytes_of(weights);
+  const SafetensorsFile file = SafetensorsFile::parse(bytes, "x");
+  std::vector<TensorView> views = file.tensors();
+  change(views);
+  write_safetensors(weights, views);
+}
+
 /// A copy of the export of a small GPT-2.
 class Gpt2Folder {
  public:
@@ -91,12 +101,8 @@ class Gpt2Folder {
     config[key] = value;
     put(path / "config.json", config.dump());
   }
-  /// Writes the tensors of the file after a change.
   void rewrite(const std::function<void(std::vector<TensorView>&)>& change) const {
-    const SafetensorsFile file = SafetensorsFile::parse(bytes_of(weights()), "x");
-    std::vector<TensorView> views = file.tensors();
-    change(views);
-    write_safetensors(weights(), views);
+    rewrite_tensors(weights(), change);
   }
   Folder weights() const { return path / "model.safetensors"; }
   void check_refused(const std::string& reason) const {
@@ -153,6 +159,9 @@ BOOST_AUTO_TEST_CASE(an_export_that_is_imported_and_exported_again_has_the_same_
       {"mlm", "kind: word, specials: [<mask>]",
        "positions: learned, max_positions: 300, norm: post, final_norm: false, embedding_norm: true, "
        "head_transform: true, output_bias: true, scale_embeddings: false, activation: relu, segments: 2"},
+      {"mlm", "kind: word, specials: [<mask>]",
+       "positions: learned, max_positions: 300, norm: post, final_norm: false, embedding_norm: true, "
+       "head_transform: true, output_bias: true"},
       {"seq2seq", "algorithm: unigram, vocab_size: 40, specials: [<a>, <b>]", "positions: none"},
       {"classify", "", vit_keys},
       {"classify", "", swin_keys}};
@@ -183,18 +192,18 @@ BOOST_AUTO_TEST_CASE(labels_without_special_ids_begin_at_row_three) {
   const TempFolder folder;
   const Exported vit(image_yaml(vit_keys));
   vit.write(folder / "a");
-  const Folder weights = folder / "a" / "model.safetensors";
-  const std::string bytes = bytes_of(weights);
-  const SafetensorsFile file = SafetensorsFile::parse(bytes, "x");
-  std::vector<TensorView> views = file.tensors();
-  for (const std::string kind : {"weight", "bias"}) {
-    TensorView& view = tensor_named(views, "classifier." + kind);
-    view.bytes = view.bytes.subspan(view.bytes.size() / 2);  // three of six rows
-    view.shape[0] = 3;
-  }
-  write_safetensors(weights, views);
+  rewrite_tensors(folder / "a" / "model.safetensors", [](std::vector<TensorView>& views) {
+    for (const std::string kind : {"weight", "bias"}) {
+      TensorView& view = tensor_named(views, "classifier." + kind);
+      view.bytes = view.bytes.subspan(view.bytes.size() / 2);  // three of six rows
+      view.shape[0] = 3;
+    }
+  });
   nlohmann::json config = json_of(folder / "a" / "config.json");
-  config["id2label"] = {{"0", "crane"}, {"1", "tabby cat"}, {"2", "crane"}};
+  config["id2label"] = {{"0", "crane"}, {"1", "tabby cat"}, {"2", "</s>"}};
+  put(folder / "a" / "config.json", config.dump());
+  BOOST_TEST(import_huggingface(folder / "a").tokenizers.target->piece(5) == "</s>_2");
+  config["id2label"]["2"] = "crane";
   put(folder / "a" / "config.json", config.dump());
   const ImportedModel imported = import_huggingface(folder / "a");
   const Tokenizer& labels = *imported.tokenizers.target;
@@ -218,6 +227,13 @@ BOOST_AUTO_TEST_CASE(labels_without_special_ids_begin_at_row_three) {
   put(folder / "a" / "preprocessor_config.json", processor.dump());
   HEED_CHECK_ERROR(Exit::bad_input, "\"image_mean\" is [0.5,0.5,0.4]; heed reads pixels as",
                    import_huggingface(folder / "a"));
+  std::filesystem::remove(folder / "a" / "preprocessor_config.json");
+  const ImportedModel without = import_huggingface(folder / "a");
+  BOOST_TEST(without.note.find(
+                 "preprocessor_config.json is missing: pixels are read as (v / 255 - 0.5) / 0.5") !=
+             std::string::npos);
+  BOOST_TEST(without.config.data.image.mean == 0.5);
+  BOOST_TEST(without.config.data.image.deviation == 0.5);
   config["id2label"].erase("1");
   put(folder / "a" / "config.json", config.dump());
   HEED_CHECK_ERROR(Exit::bad_input, "\"id2label\" has no name for label 1",
@@ -237,16 +253,13 @@ BOOST_AUTO_TEST_CASE(what_a_class_does_not_read_is_no_obstacle) {
                       "positions: learned, norm: post, final_norm: false, embedding_norm: true, "
                       "head_transform: true, output_bias: true, scale_embeddings: false"))
       .write(folder / "bert");
-  const Folder weights = folder / "bert" / "model.safetensors";
-  const std::string bytes = bytes_of(weights);
-  const SafetensorsFile file = SafetensorsFile::parse(bytes, "x");
-  std::vector<TensorView> views = file.tensors();
   const std::vector<float> values(16, 1);
-  views.push_back(
-      {"bert.pooler.dense.bias", DType::f32, {8}, std::as_bytes(std::span(values).first(8))});
-  views.push_back(
-      {"cls.seq_relationship.weight", DType::f32, {2, 8}, std::as_bytes(std::span(values))});
-  write_safetensors(weights, views);
+  rewrite_tensors(folder / "bert" / "model.safetensors", [&](std::vector<TensorView>& views) {
+    views.push_back(
+        {"bert.pooler.dense.bias", DType::f32, {8}, std::as_bytes(std::span(values).first(8))});
+    views.push_back(
+        {"cls.seq_relationship.weight", DType::f32, {2, 8}, std::as_bytes(std::span(values))});
+  });
   BOOST_TEST(import_huggingface(folder / "bert").architecture == "BertForMaskedLM");
   Exported(image_yaml(vit_keys)).write(folder / "vit");
   nlohmann::json vit = json_of(folder / "vit" / "config.json");
@@ -258,6 +271,33 @@ BOOST_AUTO_TEST_CASE(what_a_class_does_not_read_is_no_obstacle) {
   put(folder / "vit" / "config.json", vit.dump());
   HEED_CHECK_ERROR(Exit::bad_input, "expected the names of the labels by their ids",
                    import_huggingface(folder / "vit"));
+}
+
+BOOST_AUTO_TEST_CASE(gains_and_biases_of_norms_may_have_their_former_names) {
+  const TempFolder folder;
+  const Exported bert(
+      model_yaml("mlm", "kind: char, specials: [<mask>]",
+                 "positions: learned, norm: post, final_norm: false, embedding_norm: true, "
+                 "head_transform: true, output_bias: true, scale_embeddings: false"));
+  bert.write(folder / "a");
+  int renamed = 0;
+  std::deque<std::vector<float>> values;  // those of a new model are 1 and 0
+  rewrite_tensors(folder / "a" / "model.safetensors", [&](std::vector<TensorView>& views) {
+    for (TensorView& view : views) {
+      const std::size_t at = view.name.find("LayerNorm.");
+      if (at == std::string::npos) continue;
+      view.name.replace(at + 10, std::string::npos,
+                        view.name.ends_with("weight") ? "gamma" : "beta");
+      values.emplace_back(8, static_cast<float>(++renamed));
+      view.bytes = std::as_bytes(std::span(values.back()));
+    }
+  });
+  BOOST_TEST(renamed == 8);  // of the embeddings, twice of the layer, of the head
+  double sum = 0;
+  for (const NamedTensor& tensor : import_huggingface(folder / "a").model->state()) {
+    if (tensor.name.find("norm") != std::string::npos) sum += tensor.tensor.value().data()[7];
+  }
+  BOOST_TEST(sum == 36);
 }
 
 /// The class token and the bias of the patches are two tensors in transformers and one in heed.
@@ -366,7 +406,10 @@ BOOST_AUTO_TEST_CASE(keys_that_heed_does_not_honour_are_refused_by_name) {
       {"architectures", nullptr, "\"architectures\" is null; heed imports one of GPT2LMHeadModel"},
       {"vocab_size", 100, "\"vocab_size\" is 100, but the tokenizer has"},
       {"vocab_size", 1e18, "\"vocab_size\" is 1e+18; expected a whole number"},
-      {"n_embd", 1'000'000'000, "heed's config of this model is invalid"},
+      {"n_embd", 1'000'000'000, "invalid:\nmodel.d_model"},
+      {"n_inner", -1, "(in config.json, model.d_ff is \"n_inner\")"},
+      {"model_type", "llama",
+       "\"model_type\" is \"llama\", but that of GPT2LMHeadModel is \"gpt2\""},
       {"n_embd", "8", "heed's config of this model is invalid"},
       {"n_head", 0, "heed's config of this model is invalid"},
       {"n_layer", 3, "the tensor transformer.h.2.ln_1.weight is missing"},
@@ -437,7 +480,8 @@ BOOST_AUTO_TEST_CASE(damaged_weights_are_refused) {
 }
 
 BOOST_AUTO_TEST_CASE(tensors_that_do_not_fit_are_refused_by_name) {
-  const std::string bias = "transformer.h.0.mlp.c_proj.bias", table = "transformer.wte.weight";
+  const std::string bias = "transformer.h.0.mlp.c_proj.bias",
+                    matrix = "transformer.h.0.mlp.c_proj.weight", table = "transformer.wte.weight";
   using Change = std::function<void(std::vector<TensorView>&)>;
   const std::vector<std::pair<Change, std::string>> cases{
       {[&](auto& views) { tensor_named(views, bias).name = "transformer.h.0.rotary"; },
@@ -449,6 +493,22 @@ BOOST_AUTO_TEST_CASE(tensors_that_do_not_fit_are_refused_by_name) {
        },
        bias + " is F32 [2, 4]; expected floating-point numbers of shape [8]"},
       {[&](auto& views) { tensor_named(views, bias).dtype = DType::i32; }, bias + " is I32 [8]"},
+      {[&](auto& views) {
+         static const std::vector<float> values{0, 0, 0, 0, 0, 0, 0, NAN};
+         tensor_named(views, bias).bytes = std::as_bytes(std::span(values));
+       },
+       bias + " (F32 [8]) contains nan as a number of 32 bits, in place 7"},
+      {[&](auto& views) {
+         static const std::vector<double> values{0, 0, -1e300, 0, 0, 0, 0, 0};
+         tensor_named(views, bias).dtype = DType::f64;
+         tensor_named(views, bias).bytes = std::as_bytes(std::span(values));
+       },
+       bias + " (F64 [8]) contains -inf as a number of 32 bits, in place 2"},
+      {[&](auto& views) {
+         static const std::vector<float> values(8 * 6, INFINITY);  // a matrix that is transposed
+         tensor_named(views, matrix).bytes = std::as_bytes(std::span(values));
+       },
+       matrix + " (F32 [6, 8]) contains inf"},
       {[&](auto& views) {
          TensorView copy = tensor_named(views, bias);
          copy.name = bias.substr(std::strlen("transformer."));
@@ -483,6 +543,11 @@ BOOST_AUTO_TEST_CASE(folders_without_safe_weights_or_tokenizer_are_refused) {
   second.check_refused("heed has tokenizers of this kind, but with other values at /normalizer");
   std::filesystem::remove(second.path / "tokenizer.json");
   second.check_refused("there is no tokenizer");
+  HEED_CHECK_ERROR(Exit::bad_input,
+                   "gone: no such folder; heed reads models that are on this machine",
+                   import_huggingface(second.path / "gone"));
+  std::filesystem::rename(second.path / "config.json", second.path / "config.yaml");
+  second.check_refused("a run of heed, which needs no import");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -118,6 +118,83 @@ BOOST_AUTO_TEST_CASE(rules_beside_vocab_txt_that_heed_does_not_have_are_refused)
   BOOST_TEST(import_tokenizer(folder.path, ids, TextRole::labelled).tokenizer->size() == 6);
 }
 
+BOOST_AUTO_TEST_CASE(a_tokenizer_config_that_contradicts_tokenizer_json_is_refused) {
+  const nlohmann::json golden =
+      nlohmann::json::parse(get(HEED_SOURCE_DIR "/tests/data/imported_golden.json"));
+  const auto check = [&](const std::string& name, const std::string& config, TextRole role,
+                         const std::string& reason) {
+    const auto& cases = golden["cases"];
+    const auto found =
+        std::ranges::find_if(cases, [&](const auto& each) { return each["name"] == name; });
+    const TempFolder folder;
+    nlohmann::json tokenizer = (*found)["tokenizer"];
+    if (role == TextRole::labelled)
+      tokenizer["post_processor"] = {
+          {"type", "BertProcessing"}, {"cls", {"[CLS]", 2}}, {"sep", {"[SEP]", 3}}};
+    put(folder / "tokenizer.json", tokenizer.dump());
+    put(folder / "tokenizer_config.json", config);
+    const ImportedIds ids =
+        ids_of({-1, -1, role == TextRole::continued ? 0 : -1}, (*found)["size"].get<int>());
+    if (reason.empty())
+      BOOST_TEST(import_tokenizer(folder.path, ids, role).tokenizer->size() == ids.size);
+    else
+      check_pieces_refused(folder.path, ids, role, reason);
+  };
+  for (const auto& [config, reason] :
+       {std::pair(R"({"do_lower_case": true, "tokenize_chinese_chars": true, "strip_accents": null,
+                      "added_tokens_decoder": {"4": {"content": "[MASK]"}}})",
+                  ""),
+        std::pair(R"({"do_lower_case": false})", "do_lower_case is false, but lowercase in"),
+        std::pair(R"({"strip_accents": true})", "strip_accents is true, but strip_accents in"),
+        std::pair(R"({"tokenize_chinese_chars": false})", "but handle_chinese_chars in"),
+        std::pair(R"({"added_tokens_decoder": {"4": {"content": "[X]"}}})",
+                  "\"[X]\" with the id 4 is not in tokenizer.json"),
+        std::pair(R"({"added_tokens_decoder": {"3": {"content": "[MASK]"}}})",
+                  "\"[MASK]\" with the id 3 is not"),
+        std::pair(R"({"added_tokens_decoder": 3)", "tokenizer_config.json")})
+    check("bert-uncased", config, TextRole::labelled, reason);
+  check("gpt2", R"({"add_prefix_space": false})", TextRole::continued, "");
+  check("gpt2", R"({"add_prefix_space": true})", TextRole::continued,
+        "add_prefix_space is true, but add_prefix_space in tokenizer.json is false");
+}
+
+BOOST_AUTO_TEST_CASE(vocab_json_and_merges_are_those_of_gpt2_only) {
+  const nlohmann::json golden =
+      nlohmann::json::parse(get(HEED_SOURCE_DIR "/tests/data/imported_golden.json"));
+  const auto& cases = golden["cases"];
+  const auto gpt2 =
+      std::ranges::find_if(cases, [](const auto& each) { return each["name"] == "gpt2"; });
+  const nlohmann::json& model = (*gpt2)["tokenizer"]["model"];
+  const TempFolder folder;
+  put(folder / "vocab.json", model["vocab"].dump());
+  std::string merges = "#version: 0.2\n";
+  for (const auto& merge : model["merges"])
+    merges += merge.is_string()
+                  ? merge.get<std::string>() + "\n"
+                  : merge[0].get<std::string>() + " " + merge[1].get<std::string>() + "\n";
+  put(folder / "merges.txt", merges);
+  put(folder / "config.json", R"({"model_type": "gpt2"})");
+  const ImportedIds ids = ids_of({-1, -1, 0}, (*gpt2)["size"].get<int>());
+  const auto read = [&](const std::string& config) {
+    put(folder / "tokenizer_config.json", config);
+    return import_tokenizer(folder.path, ids, TextRole::continued).tokenizer;
+  };
+  const auto plain = read("{}"), prefixed = read(R"({"add_prefix_space": true})");
+  for (std::size_t i = 0; i < golden["lines"].size(); ++i) {
+    const std::string line = golden["lines"][i];
+    BOOST_TEST((plain->encode(line) == (*gpt2)["ids"][i].get<Ids>()), "line " << i);
+    if (!line.empty() && line[0] > ' ' && line[0] < 127)
+      BOOST_TEST((prefixed->encode(line) == plain->encode(" " + line)), "line " << i);
+  }
+  for (const auto& [config, reason] :
+       {std::pair(R"({"tokenizer_class": "RobertaTokenizer"})", "tokenizer_class is \"Roberta"),
+        std::pair(R"({"add_bos_token": true})", "add_bos_token is true")})
+    HEED_CHECK_ERROR(Exit::bad_input, reason, read(config));
+  put(folder / "config.json", R"({"model_type": "qwen2"})");
+  HEED_CHECK_ERROR(Exit::bad_input, "are read as GPT-2's tokenizer only", read("{}"));
+  BOOST_TEST(read(R"({"tokenizer_class": "GPT2TokenizerFast"})")->size() == ids.size);
+}
+
 BOOST_AUTO_TEST_CASE(pieces_of_t5_have_its_ids_and_further_tokens) {
   const T5Folder folder;
   const auto tokenizer = folder.read().tokenizer;

@@ -34,20 +34,46 @@ DerivedFrom DerivedFrom::run(const std::string& run, const TrainedModel& origina
           recorded_sums(RunFolder{run})};
 }
 
-void write_derived_run(const DerivedRun& run, const DerivedFrom& original, const Config& config,
-                       const nlohmann::json& record,
-                       const std::function<void(FileWriter&)>& write_model) {
-  const RunLock lock = lock_new_run(run.to, run.overwrite);
+namespace {
+
+/// Writes the files of the run to the folder. `lock` is that of the folder or of the one around it.
+void write_files(const RunFolder& to, const RunLock& lock, const DerivedRun& run,
+                 const DerivedFrom& original, const Config& config, const nlohmann::json& record,
+                 const std::function<void(FileWriter&)>& write_model) {
   const std::vector<CheckpointFile> files{{"model.safetensors", write_model}};
   nlohmann::json state = record;
-  original.tokenizers.save(run.to.path);
-  state["trained_with"] = trained_with(run.to, config);
-  CheckpointFolder(run.to.path).save(original.step, files, state, true);
-  JsonlWriter metrics(run.to.metrics());
+  original.tokenizers.save(to.path);
+  state["trained_with"] = trained_with(to, config);
+  CheckpointFolder(to.path).save(original.step, files, state, true);
+  JsonlWriter metrics(to.metrics());
   metrics.append(record);
   metrics.sync();
   lock.confirm();
-  begin_run(run.to, config, original.tokenizers, original.sums, run.command);  // completes the run
+  begin_run(to, config, original.tokenizers, original.sums, run.command);  // completes the run
+}
+
+}  // namespace
+
+void write_derived_run(const DerivedRun& run, const DerivedFrom& original, const Config& config,
+                       const nlohmann::json& record,
+                       const std::function<void(FileWriter&)>& write_model) {
+  if (!run.overwrite || !path_exists(run.to.config())) {
+    const RunLock lock = lock_new_run(run.to, run.overwrite);
+    return write_files(run.to, lock, run, original, config, record, write_model);
+  }
+  // The existing run remains until the new one is complete: writing can fail, as on a full disk.
+  const RunLock lock(run.to.path);
+  check_kinds(run.to);
+  const RunFolder unfinished{run.to.replacement()};
+  remove_tree(unfinished.path);
+  create_folders(unfinished.path);
+  try {
+    write_files(unfinished, lock, run, original, config, record, write_model);
+  } catch (...) {
+    static_cast<void>(remove_tree_if_allowed(unfinished.path));
+    throw;
+  }
+  replace_run(run.to);
 }
 
 nlohmann::json record_of(const DerivedRun& run, const TrainedModel& original,

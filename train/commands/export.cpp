@@ -18,6 +18,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
+/// A file in the folder of an export that is not yet complete.
+constexpr const char* unfinished_mark = ".heed-export";
+
 struct ExportCommand {
   std::string run, weights, output, precision, runtime;
   std::vector<std::string> formats;
@@ -72,10 +75,14 @@ fs::path output_path(const ExportCommand& options, const ExportFormat& format) {
 void require_replaceable(const fs::path& target, const std::vector<ExportFormat>& formats,
                          bool overwrite) {
   const bool folder = formats[0].extension.empty();
-  refuse_inside_run(target);
+  refuse_inside_run(target, "--output");
   std::error_code ignored;
   if (!path_exists(target)) return;
   const fs::file_status status = fs::symlink_status(target, ignored);
+  if (fs::is_symlink(status))
+    throw Error(Exit::usage,
+                "--output: {} is a link, which heed does not replace: name another path",
+                target.string());
   if (folder ? !fs::is_directory(status) : !fs::is_regular_file(status))
     throw Error(Exit::usage, "--output: {} is not a {}", target.string(),
                 folder ? "folder" : "file");
@@ -99,6 +106,29 @@ void refuse_other_entries(const fs::path& folder, const fs::path& unfinished) {
                 "folder with --output, or move it away",
                 entry.path().string());
   }
+}
+
+/// Removes what a killed process has left of an export. Throws Error(usage) for anything else.
+void remove_unfinished(const fs::path& unfinished, bool folder) {
+  if (!path_exists(unfinished)) return;
+  std::error_code ignored;
+  const fs::file_status status = fs::symlink_status(unfinished, ignored);
+  const bool own =
+      folder ? fs::is_directory(status) &&
+                   (path_exists(unfinished / unfinished_mark) || fs::is_empty(unfinished, ignored))
+             : fs::is_regular_file(status);
+  if (!own)
+    throw Error(Exit::usage,
+                "{} exists, and heed would write the export under this name before it is complete: "
+                "rename it, or choose another name with --output",
+                unfinished.string());
+  remove_tree(unfinished);
+}
+
+/// Creates the folder of an export that is not yet complete.
+void create_unfinished(const fs::path& folder) {
+  create_folders(folder);
+  FileWriter(folder / unfinished_mark).finish();
 }
 
 /// Writes the export to `unfinished` and, if asked, compares it with the model.
@@ -130,14 +160,16 @@ int export_command(const ExportCommand& options) {
       {},
       options.runtime};
   const fs::path unfinished = temporary_name(target);
+  const bool in_folder = formats[0].extension.empty();
   fs::path existing = fs::absolute(target).parent_path();
   while (!path_exists(existing)) existing = existing.parent_path();
   create_folders(fs::absolute(target).parent_path());
-  remove_tree(unfinished);
-  if (formats[0].extension.empty()) create_folders(unfinished);
+  remove_unfinished(unfinished, in_folder);
+  if (in_folder) create_unfinished(unfinished);
   try {
     for (const ExportFormat& format : formats)
       write_export(format, model, options.precision, unfinished, options.check);
+    if (in_folder) remove_tree(unfinished / unfinished_mark);
     refuse_other_entries(target, unfinished);
   } catch (...) {
     remove_tree(unfinished);

@@ -10,6 +10,7 @@
 #include "train/commands/command_line.h"
 #include "train/commands/derived_run.h"
 #include "train/run/run_record.h"
+#include "train/terminal/run_log.h"
 
 namespace heed {
 
@@ -37,6 +38,7 @@ int import_command(const ImportCommand& options) {
 
 nlohmann::json import_run(const DerivedRun& run) {
   const ImportedModel imported = import_huggingface(without_last_slash(run.from));
+  if (!imported.note.empty()) print_message(imported.note);
   const Parameters state = imported.model->state();
   std::int64_t parameters = 0;
   for (const NamedTensor& p : imported.model->parameters()) parameters += p.tensor.value().size();

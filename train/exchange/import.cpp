@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <set>
 
@@ -43,15 +44,35 @@ void limit_lengths(nlohmann::json& own) {
     own["decode"]["max_length"] = std::min<std::int64_t>(128, positions);
 }
 
+/// The message of an invalid config without its places, which are those of no file, and with the names
+/// that the keys have in config.json.
+std::string with_foreign_names(const ModelClass& about, std::string message,
+                               const std::string& where) {
+  for (std::size_t at = 0; (at = message.find(where + ":", at)) != std::string::npos;) {
+    const std::size_t after = message.find_first_not_of("0123456789: ", at + where.size());
+    message.erase(at, std::min(after, message.size()) - at);
+  }
+  std::vector<std::string> names;
+  for (const ClassKey& key : about.keys) {
+    const std::size_t at = *key.own == '\0' ? std::string::npos : message.find(key.own);
+    if (at == std::string::npos) continue;
+    const std::size_t after = at + std::string_view(key.own).size();
+    if (after == message.size() || std::isalnum(static_cast<unsigned char>(message[after])) == 0)
+      names.push_back(fmt::format("{} is \"{}\"", key.own, key.foreign));
+  }
+  return names.empty() ? message
+                       : fmt::format("{}\n(in config.json, {})", message, fmt::join(names, ", "));
+}
+
 /// Throws Error(bad_input) with the messages of a config that is out of range.
-Config parsed(const nlohmann::json& own, const std::string& where) {
+Config parsed(const ModelClass& about, const nlohmann::json& own, const std::string& where) {
   try {
     return parse_config(own.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace), where,
                         {}, false, PluginUse::leave);
   } catch (const Error& e) {
     if (e.code != Exit::usage) throw;
     throw Error(Exit::bad_input, "{}: heed's config of this model is invalid:\n{}", where,
-                e.what());
+                with_foreign_names(about, e.what(), where));
   }
 }
 
@@ -156,8 +177,14 @@ std::int64_t import_labels(const nlohmann::json& foreign, Tokenizers& tokenizers
     throw Error(Exit::bad_input,
                 "{}: \"id2label\" is {}; expected the names of the labels by their ids", where,
                 shown(names.dump(), 80));
+  const auto is_named = [&](const char* id, const char* name) {
+    return names.value(id, nlohmann::json()) == name;
+  };
+  const bool of_heed =
+      names.size() > 3 && is_named("0", "<unk>") && is_named("1", "<s>") && is_named("2", "</s>");
   std::vector<std::string> labels;
   std::set<std::string> seen;
+  if (!of_heed) seen = {"<unk>", "<s>", "</s>"};
   for (std::size_t id = 0; id < names.size(); ++id) {
     const auto name = names.find(std::to_string(id));
     if (name == names.end() || !name->is_string())
@@ -168,17 +195,20 @@ std::int64_t import_labels(const nlohmann::json& foreign, Tokenizers& tokenizers
     if (word.empty() || !seen.insert(word).second) word += fmt::format("_{}", id);
     labels.push_back(word);
   }
-  const bool of_heed =
-      labels.size() > 3 && labels[0] == "<unk>" && labels[1] == "<s>" && labels[2] == "</s>";
   if (of_heed) labels.erase(labels.begin(), labels.begin() + 3);
   tokenizers.source = tokenizers.target = make_vocabulary(TokenizerKind::words, {}, labels, where);
   return of_heed ? 0 : 3;
 }
 
 /// The values of pixels, from preprocessor_config.json: one mean and one deviation for all channels.
-void import_pixels(const fs::path& folder, nlohmann::json& own) {
+/// Returns a note for the user; "" if the folder has this file.
+std::string import_pixels(const fs::path& folder, nlohmann::json& own) {
   const char* const name = "preprocessor_config.json";
-  if (!path_exists(folder / name)) return;
+  if (!path_exists(folder / name))
+    return fmt::format(
+        "{} is missing: pixels are read as (v / 255 - 0.5) / 0.5; train and evaluate with other "
+        "values through data.image.mean and data.image.deviation",
+        (folder / name).string());
   const nlohmann::json processor = read_json(folder, name, 1 << 16);
   const auto refuse = [&](const char* key) {
     throw Error(
@@ -201,6 +231,7 @@ void import_pixels(const fs::path& folder, nlohmann::json& own) {
   const nlohmann::json factor = processor.value("rescale_factor", nlohmann::json(1.0 / 255));
   if (!factor.is_number() || std::abs(factor.get<double>() * 255 - 1) > 1e-6)
     refuse("rescale_factor");
+  return "";
 }
 
 /// An imported classifier never predicts the special ids, which its class does not have.
@@ -217,6 +248,15 @@ void exclude_special_labels(const Parameters& state) {
 
 ImportedModel import_huggingface(const fs::path& folder) {
   constexpr std::uint64_t limit = 1 << 20;
+  std::error_code ignored;
+  if (!fs::is_directory(folder, ignored))
+    throw Error(
+        Exit::bad_input,
+        "{}: no such folder; heed reads models that are on this machine: download one first, as "
+        "with `hf download NAME --local-dir FOLDER`",
+        folder.string());
+  if (path_exists(folder / "config.yaml") && !path_exists(folder / "config.json"))
+    throw Error(Exit::bad_input, "{}: a run of heed, which needs no import", folder.string());
   const std::string where = (folder / "config.json").string();
   nlohmann::json foreign = read_json(folder, "config.json", limit);
   const ModelClass& about = imported_class(foreign, where);
@@ -225,9 +265,10 @@ ImportedModel import_huggingface(const fs::path& folder) {
   limit_lengths(own);
   Tokenizers tokenizers;
   std::int64_t first_label = 0;
+  std::string note;
   if (own["task"] == "classify") {
     first_label = import_labels(foreign, tokenizers, where);
-    import_pixels(folder, own);
+    note = import_pixels(folder, own);
     own["tokenizer"]["kind"] = name_of(TokenizerKind::words);
   } else {
     import_texts(folder, foreign, own, tokenizers, where);
@@ -235,7 +276,7 @@ ImportedModel import_huggingface(const fs::path& folder) {
   own["model"]["init_from"] = fs::absolute(folder).lexically_normal().string();
   own["name"] =
       folder.has_filename() ? folder.filename().string() : folder.parent_path().filename().string();
-  ImportedModel imported{parsed(own, where), std::move(tokenizers), {}, about.name};
+  ImportedModel imported{parsed(about, own, where), std::move(tokenizers), {}, about.name, note};
   const VocabularySizes sizes = sizes_of(imported.tokenizers);
   const ModelSource source{imported.config, *imported.config.model, sizes,
                            imported.tokenizers.target->special_ids(), first_label};

@@ -16,6 +16,7 @@ struct ImportedModel {
   Tokenizers tokenizers;
   std::unique_ptr<Model> model;
   std::string architecture;  ///< name of the class, such as GPT2LMHeadModel
+  std::string note;          ///< what the user should know of the model; usually empty
 };
 
 /// Whether the folder contains a config.json and no run.

@@ -42,6 +42,14 @@ ReadTokenizer import_tokenizer(const std::filesystem::path& folder, ImportedIds 
 
 // Parts of import_tokenizer: SentencePiece models.
 
+inline constexpr const char* tokenizer_config_name = "tokenizer_config.json";
+
+/// Keys of tokenizer_config.json with the values that heed supports; null: the key may be missing.
+using FixedValues = std::vector<std::pair<const char*, std::vector<nlohmann::json>>>;
+/// Throws Error(bad_input) for another value.
+void require_fixed(const nlohmann::json& config, const FixedValues& fixed,
+                   const std::string& where);
+
 /// The value at a JSON pointer; null if there is none.
 nlohmann::json value_at(const nlohmann::json& json, const char* pointer);
 /// A vocabulary as pieces by id. Throws Error(bad_input) unless the ids are 0 to n − 1.
@@ -50,10 +58,10 @@ std::vector<std::string> pieces_by_id(const nlohmann::json& vocabulary, const st
 std::unique_ptr<Tokenizer> pieces_of_json(const nlohmann::json& json, const ImportedIds& ids,
                                           TextRole role, const std::string& where);
 /// The SentencePiece model `name` with the specials and further tokens that the library adds to it, which
-/// tokenizer_config.json and, unless it is null, tokenizer.json list.
+/// tokenizer_config.json, `config`, and, unless it is null, tokenizer.json list.
 std::unique_ptr<Tokenizer> pieces_of_file(const std::filesystem::path& folder, const char* name,
-                                          const nlohmann::json& json, const ImportedIds& ids,
-                                          TextRole role);
+                                          const nlohmann::json& config, const nlohmann::json& json,
+                                          const ImportedIds& ids, TextRole role);
 /// Marian's source.spm, target.spm and vocab.json.
 ReadTokenizer pieces_of_two_files(const std::filesystem::path& folder, const ImportedIds& ids);
 

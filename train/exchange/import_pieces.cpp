@@ -95,6 +95,15 @@ void add_tokens(PieceModel& model, const nlohmann::json& tokens, const std::stri
 
 }  // namespace
 
+void require_fixed(const nlohmann::json& config, const FixedValues& fixed,
+                   const std::string& where) {
+  for (const auto& [key, values] : fixed)
+    if (const nlohmann::json value = config.value(key, nlohmann::json());
+        std::ranges::find(values, value) == values.end())
+      throw Error(Exit::bad_input, "{}: {} is {}, which heed does not support", where, key,
+                  shown(value.dump(), 80));
+}
+
 nlohmann::json value_at(const nlohmann::json& json, const char* pointer) {
   const nlohmann::json::json_pointer at(pointer);
   return json.contains(at) ? json.at(at) : nlohmann::json();
@@ -161,14 +170,10 @@ std::unique_ptr<Tokenizer> pieces_of_json(const nlohmann::json& json, const Impo
 }
 
 std::unique_ptr<Tokenizer> pieces_of_file(const fs::path& folder, const char* name,
-                                          const nlohmann::json& json, const ImportedIds& ids,
-                                          TextRole role) {
-  constexpr const char* config_name = "tokenizer_config.json";
-  const std::string where = (folder / config_name).string();
+                                          const nlohmann::json& config, const nlohmann::json& json,
+                                          const ImportedIds& ids, TextRole role) {
+  const std::string where = (folder / tokenizer_config_name).string();
   PieceModel model = read_file_of_pieces(folder, name);
-  const nlohmann::json config = path_exists(folder / config_name)
-                                    ? read_json(folder, config_name, largest_tokenizer)
-                                    : nlohmann::json::object();
   const nlohmann::json kind = config.value("tokenizer_class", nlohmann::json());
   const bool any =
                  kind.is_null() || kind == "PreTrainedTokenizerFast" || kind == "TokenizersBackend",
@@ -200,12 +205,8 @@ std::unique_ptr<Tokenizer> pieces_of_file(const fs::path& folder, const char* na
                         {"special", true}});
   }
   add_tokens(model, tokens, where);
-  if (llama) {
-    for (const char* const key : {"add_eos_token", "add_prefix_space"})
-      if (config.value(key, nlohmann::json()) == (std::string_view(key) == "add_eos_token"))
-        throw Error(Exit::bad_input, "{}: {} is {}, which heed does not support", where, key,
-                    config[key].dump());
-  }
+  require_fixed(config, {{"add_prefix_space", {nullptr, true}}}, where);
+  if (llama) require_fixed(config, {{"add_eos_token", {nullptr, false}}}, where);
   model.use.starts_text = json.is_null()
                               ? llama && role == TextRole::continued &&
                                     config.value("add_bos_token", nlohmann::json(true)) != false

@@ -218,16 +218,31 @@ std::string whole_json(nlohmann::json parts, const std::vector<std::string>& spe
   return parts.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
-/// tokenizer.json from vocab.json and merges.txt, the files of GPT-2's first tokenizer.
-std::string byte_pairs_json(const fs::path& folder) {
+/// tokenizer.json from vocab.json and merges.txt, the files of GPT-2's first tokenizer. Other classes
+/// have files of these names, but cut a text differently or add special pieces.
+std::string byte_pairs_json(const fs::path& folder, const nlohmann::json& config) {
+  const nlohmann::json model = read_json(folder, "config.json", 1 << 20);
+  if (config.contains("tokenizer_class"))
+    require_fixed(config, {{"tokenizer_class", {"GPT2Tokenizer", "GPT2TokenizerFast"}}},
+                  (folder / tokenizer_config_name).string());
+  else if (model.value("model_type", nlohmann::json()) != "gpt2")
+    throw Error(
+        Exit::bad_input,
+        "{}: vocab.json and merges.txt are read as GPT-2's tokenizer only; for others, write "
+        "tokenizer.json with the library tokenizers",
+        folder.string());
+  require_fixed(config,
+                {{"add_bos_token", {nullptr, false}}, {"add_prefix_space", {nullptr, true, false}}},
+                (folder / tokenizer_config_name).string());
   const nlohmann::json vocabulary = read_json(folder, "vocab.json", largest_tokenizer);
   nlohmann::json merges = nlohmann::json::array();
   for (const std::string& line : lines_of(folder, "merges.txt"))
     if (!line.empty() && !(merges.empty() && line.starts_with("#version"))) merges.push_back(line);
-  const nlohmann::json byte_level{{"type", "ByteLevel"},
-                                  {"add_prefix_space", false},
-                                  {"trim_offsets", true},
-                                  {"use_regex", true}};
+  const nlohmann::json byte_level{
+      {"type", "ByteLevel"},
+      {"add_prefix_space", config.value("add_prefix_space", nlohmann::json()) == true},
+      {"trim_offsets", true},
+      {"use_regex", true}};
   return whole_json(
       {{"normalizer", nullptr},
        {"pre_tokenizer", byte_level},
@@ -239,23 +254,17 @@ std::string byte_pairs_json(const fs::path& folder) {
 }
 
 /// tokenizer.json from vocab.txt and tokenizer_config.json, the files of BERT's first tokenizer.
-std::string word_pieces_json(const fs::path& folder) {
-  constexpr const char* config_name = "tokenizer_config.json";
-  nlohmann::json vocabulary = nlohmann::json::object(), config = nlohmann::json::object();
+std::string word_pieces_json(const fs::path& folder, const nlohmann::json& config) {
+  nlohmann::json vocabulary = nlohmann::json::object();
   const std::vector<std::string> lines = lines_of(folder, "vocab.txt");
   for (std::size_t id = 0; id < lines.size(); ++id) vocabulary[lines[id]] = id;
-  if (path_exists(folder / config_name)) config = read_json(folder, config_name, largest_tokenizer);
-  const std::string where = (folder / config_name).string();
-  // Values with which these keys change nothing. A Japanese BERT also has a vocab.txt.
-  const std::pair<const char*, std::vector<nlohmann::json>> fixed[] = {
-      {"tokenizer_class", {nullptr, "BertTokenizer", "BertTokenizerFast"}},
-      {"do_basic_tokenize", {nullptr, true}},
-      {"never_split", {nullptr, nlohmann::json::array()}}};
-  for (const auto& [key, values] : fixed)
-    if (const nlohmann::json value = config.value(key, nlohmann::json());
-        std::ranges::find(values, value) == values.end())
-      throw Error(Exit::bad_input, "{}: {} is {}, which heed does not support", where, key,
-                  shown(value.dump(), 80));
+  const std::string where = (folder / tokenizer_config_name).string();
+  // A Japanese BERT also has a vocab.txt.
+  require_fixed(config,
+                {{"tokenizer_class", {nullptr, "BertTokenizer", "BertTokenizerFast"}},
+                 {"do_basic_tokenize", {nullptr, true}},
+                 {"never_split", {nullptr, nlohmann::json::array()}}},
+                where);
   std::vector<std::string> specials;
   for (const auto& [key, usual] : {std::pair("pad_token", "[PAD]"), std::pair("unk_token", "[UNK]"),
                                    std::pair("cls_token", "[CLS]"), std::pair("sep_token", "[SEP]"),
@@ -290,6 +299,51 @@ std::string word_pieces_json(const fs::path& folder) {
       specials);
 }
 
+// ---- tokenizer_config.json -------------------------------------------------------------------------
+
+/// The step of this type in a normalizer or pre_tokenizer; null if it has none.
+nlohmann::json step_of_type(const nlohmann::json& step, const char* type) {
+  if (value_at(step, "/type") == type) return step;
+  for (const char* const steps : {"/normalizers", "/pretokenizers"})
+    for (const nlohmann::json& each : value_at(step, steps))
+      if (nlohmann::json found = step_of_type(each, type); !found.is_null()) return found;
+  return {};
+}
+
+/// Throws Error(bad_input) if tokenizer_config.json contradicts tokenizer.json: which of them the library
+/// follows depends on its version.
+void require_agreement(const nlohmann::json& config, const nlohmann::json& json,
+                       const std::string& where) {
+  const nlohmann::json bert = step_of_type(value_at(json, "/normalizer"), "BertNormalizer"),
+                       bytes = step_of_type(value_at(json, "/pre_tokenizer"), "ByteLevel");
+  for (const auto& [key, step, name] : {std::tuple("do_lower_case", &bert, "lowercase"),
+                                        {"strip_accents", &bert, "strip_accents"},
+                                        {"tokenize_chinese_chars", &bert, "handle_chinese_chars"},
+                                        {"add_prefix_space", &bytes, "add_prefix_space"}}) {
+    if (step->is_null() || !config.contains(key)) continue;
+    const nlohmann::json there = step->value(name, nlohmann::json());
+    if (config[key] != there)
+      throw Error(Exit::bad_input, "{}: {} is {}, but {} in tokenizer.json is {}", where, key,
+                  shown(config[key].dump(), 60), name, shown(there.dump(), 60));
+  }
+  const nlohmann::json tokens = value_at(json, "/added_tokens"),
+                       vocabulary = value_at(json, "/model/vocab"),
+                       added = config.value("added_tokens_decoder", nlohmann::json::object());
+  for (const auto& [id, token] : added.items()) {
+    const nlohmann::json content = value_at(token, "/content");
+    const auto is_it = [&, &id = id](const nlohmann::json& each) {
+      return value_at(each, "/content") == content && value_at(each, "/id").dump() == id;
+    };
+    if (std::ranges::any_of(tokens, is_it) ||
+        (content.is_string() && vocabulary.is_object() &&
+         vocabulary.value(content.get<std::string>(), nlohmann::json()).dump() == id))
+      continue;
+    throw Error(Exit::bad_input,
+                "{}: added_tokens_decoder: {} with the id {} is not in tokenizer.json", where,
+                shown(content.dump(), 60), shown(id, 20));
+  }
+}
+
 ReadTokenizer read_imported(const std::string& text, const nlohmann::json& json, ImportedIds ids,
                             TextRole role, const std::string& where) {
   check_around(json, ids, role, where);
@@ -311,9 +365,15 @@ ReadTokenizer read_imported(const std::string& text, const nlohmann::json& json,
 
 ReadTokenizer import_tokenizer(const fs::path& folder, ImportedIds ids, TextRole role) {
   const auto has = [&](const char* name) { return path_exists(folder / name); };
+  const std::string config_path = (folder / tokenizer_config_name).string();
+  const nlohmann::json config = has(tokenizer_config_name)
+                                    ? read_json(folder, tokenizer_config_name, largest_tokenizer)
+                                    : nlohmann::json::object();
   const auto joined = [&](const std::string& text, const char* name) {
     const std::string where = (folder / name).string();
-    return read_imported(text, parse_json(text, where), ids, role, where);
+    const nlohmann::json json = parse_json(text, where);
+    require_agreement(config, json, config_path);
+    return read_imported(text, json, ids, role, where);
   };
   const bool marian = has("source.spm") && has("target.spm");
   const char* const model = has("tokenizer.model") ? "tokenizer.model"
@@ -324,6 +384,7 @@ ReadTokenizer import_tokenizer(const fs::path& folder, ImportedIds ids, TextRole
                       text = read_bytes(plain_file(folder, json_name), largest_tokenizer);
     const nlohmann::json json = parse_json(text, where);
     if (!json.is_object()) throw Error(Exit::bad_input, "{}: expected an object", where);
+    require_agreement(config, json, config_path);
     const nlohmann::json type = value_at(json, "/model/type");
     const bool pieces = type == "Unigram" || value_at(json, "/model/byte_fallback") == true,
                has_model = pieces && (marian || model != nullptr);
@@ -331,12 +392,13 @@ ReadTokenizer import_tokenizer(const fs::path& folder, ImportedIds ids, TextRole
     if (own.tokenizer) return own;
     if (!has_model) return read_imported(text, json, ids, role, where);
     check_around(json, ids, role, where);
-    if (!marian) return {pieces_of_file(folder, model, json, ids, role)};
+    if (!marian) return {pieces_of_file(folder, model, config, json, ids, role)};
   }
-  if (model != nullptr) return {pieces_of_file(folder, model, {}, ids, role)};
+  if (model != nullptr) return {pieces_of_file(folder, model, config, {}, ids, role)};
   if (marian) return pieces_of_two_files(folder, ids);
-  if (has("vocab.json") && has("merges.txt")) return joined(byte_pairs_json(folder), "vocab.json");
-  if (has("vocab.txt")) return joined(word_pieces_json(folder), "vocab.txt");
+  if (has("vocab.json") && has("merges.txt"))
+    return joined(byte_pairs_json(folder, config), "vocab.json");
+  if (has("vocab.txt")) return joined(word_pieces_json(folder, config), "vocab.txt");
   throw Error(Exit::bad_input,
               "{}: there is no tokenizer: expected tokenizer.json, tokenizer.model, spiece.model, "
               "source.spm and target.spm, vocab.json and merges.txt, or vocab.txt",

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <map>
 #include <set>
 
@@ -34,6 +35,14 @@ std::vector<float> sinusoids_in_halves(std::int64_t rows, std::int64_t d) {
     }
   }
   return table;
+}
+
+/// Files of 2018 and 2019 name the gain and bias of a layer norm gamma and beta.
+std::string current_name(std::string name) {
+  for (const auto& [old, now] :
+       {std::pair("LayerNorm.gamma", "LayerNorm.weight"), {"LayerNorm.beta", "LayerNorm.bias"}})
+    if (name.ends_with(old)) name.replace(name.size() - std::strlen(old), std::string::npos, now);
+  return name;
 }
 
 /// Copies tensors into a model, and notes what is left.
@@ -135,7 +144,7 @@ class WeightImport {
   /// The part with this name, or with the name that the prefix completes.
   const MappedTensor* part_of(const std::string& name) const {
     for (const std::string& full : {name, about_.prefix + name}) {
-      const auto found = parts_by_name_.find(full);
+      const auto found = parts_by_name_.find(current_name(full));
       if (found != parts_by_name_.end()) return found->second;
     }
     return nullptr;

@@ -1,6 +1,7 @@
 #include "train/exchange/model_map.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <set>
 
@@ -70,6 +71,15 @@ std::vector<std::int64_t> dimensions(const Shape& shape) {
   return all;
 }
 
+/// A number of 64 bits can also be infinite because it exceeds those of 32.
+void require_finite(std::span<const real> values, const MappedTensor& part,
+                    const TensorView& foreign, const std::string& where) {
+  const auto wrong = std::ranges::find_if(values, [](real value) { return !std::isfinite(value); });
+  if (wrong != values.end())
+    throw Error(Exit::bad_input, "{}: {} ({}) contains {} as a number of 32 bits, in place {}",
+                where, part.foreign, foreign.description(), *wrong, wrong - values.begin());
+}
+
 }  // namespace
 
 ForeignTensors::ForeignTensors(std::span<const MappedTensor> parts,
@@ -107,10 +117,13 @@ void set_part(const MappedTensor& part, std::span<const NamedTensor> own, const 
     throw Error(Exit::bad_input, "{}: {} is {}; expected floating-point numbers of shape [{}]",
                 where, part.foreign, foreign.description(), fmt::join(shape, ", "));
   const auto size = static_cast<std::size_t>(to.rows * to.columns);
-  if (vector || (!part.transposed && part.channels == 1))
-    return copy_values(foreign, {to.values(), size});
+  if (vector || (!part.transposed && part.channels == 1)) {
+    copy_values(foreign, {to.values(), size});
+    return require_finite({to.values(), size}, part, foreign, where);
+  }
   std::vector<real> theirs(size);
   copy_values(foreign, theirs);
+  require_finite(theirs, part, foreign, where);
   for (std::int64_t r = 0; r < to.rows; ++r) {
     for (std::int64_t c = 0; c < to.columns; ++c) {
       const std::int64_t from = foreign_column(part, c, to.columns);

@@ -53,7 +53,7 @@ class ForeignTensors {
 
 /// The inverse for one part: copies a tensor of another program, of any floating-point type, into the
 /// part's rows of heed's tensor; its factor must be 1. `where`, the file, begins messages. Throws
-/// Error(bad_input) if the shape or the type does not fit.
+/// Error(bad_input) if the shape or the type does not fit, or a value is not finite.
 void set_part(const MappedTensor& part, std::span<const NamedTensor> own, const TensorView& foreign,
               const std::string& where);
 /// Sets the part's rows to zero.

@@ -291,7 +291,8 @@ void Trainer::save(bool on_request) {
   state["trained_with"] = trained_with(run_, config_);
   if (on_request) state["on_request"] = true;
   checkpoints_.save(progress_.step, files, state,
-                    progress_.best && progress_.best_step == progress_.step);
+                    progress_.best && progress_.best_step == progress_.step,
+                    [&] { confirm_folder(); });
   warn_undeleted(checkpoints_.prune(std::max(config_.train.keep, config_.train.average)));
   last_saved_ = progress_.step;
 }

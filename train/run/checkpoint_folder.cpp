@@ -248,12 +248,16 @@ std::string remove_folder(const fs::path& folder) {
 }
 
 fs::path CheckpointFolder::save(std::int64_t step, std::span<const CheckpointFile> files,
-                                const nlohmann::json& state, bool is_best) const {
+                                const nlohmann::json& state, bool is_best,
+                                const std::function<void()>& confirm) const {
   fs::path folder = folder_of(step);
   create_folders(folder.parent_path());
   write_files(folder, step, files, state);
+  confirm();
   link("last", step);
-  if (is_best) link("best", step);
+  if (!is_best) return folder;
+  confirm();
+  link("best", step);
   return folder;
 }
 

@@ -45,9 +45,11 @@ class CheckpointFolder {
 
   /// Writes a checkpoint, replacing one of the same step, and points `last` at it (and `best` if
   /// `is_best`). Returns its folder. The caller must hold the RunLock. Throws Error(io) if writing
-  /// fails, with the earlier checkpoints unchanged, and the errors of link().
-  std::filesystem::path save(std::int64_t step, std::span<const CheckpointFile> files,
-                             const nlohmann::json& state, bool is_best = false) const;
+  /// fails, with the earlier checkpoints unchanged, and the errors of link(). Calls `confirm` before each
+  /// link: another run may have replaced the folder while the checkpoint was written.
+  std::filesystem::path save(
+      std::int64_t step, std::span<const CheckpointFile> files, const nlohmann::json& state,
+      bool is_best = false, const std::function<void()>& confirm = [] {}) const;
 
   /// Throws Error(bad_input) if "last" or "best" is a folder instead of a link.
   void check_links() const;

@@ -122,10 +122,10 @@ std::optional<std::filesystem::path> run_of(const std::filesystem::path& file) {
   return owner(file, {});
 }
 
-void refuse_inside_run(const std::filesystem::path& folder) {
+void refuse_inside_run(const std::filesystem::path& folder, std::string_view option) {
   if (const auto outer = owner(folder, {"reports"}))
-    throw Error(Exit::usage, "{} is inside the run {}: choose another folder with --run",
-                folder.string(), outer->string());
+    throw Error(Exit::usage, "{} is inside the run {}: choose another folder with {}",
+                folder.string(), outer->string(), option);
 }
 
 void refuse_existing_run(const RunFolder& run) {
@@ -161,12 +161,32 @@ void refuse_foreign_folder(const RunFolder& run) {
   refuse_foreign(run, found.empty() ? run.path / ".lock" : found);
 }
 
-void clear_run(const RunFolder& run) {
+namespace {
+
+void remove_files(const RunFolder& run) {
   // The config is removed first and durably: without it, the folder is not a run.
   remove_tree(run.config());
   sync_folder(run.path);
   for (const std::string& name : names_of_a_run()) remove_tree(run.path / name);
   remove_tree(run.path / "checkpoints");  // removed last: refuse_existing_run checks it
+}
+
+}  // namespace
+
+void clear_run(const RunFolder& run) {
+  remove_tree(run.replacement());
+  remove_files(run);
+}
+
+void replace_run(const RunFolder& run) {
+  remove_files(run);
+  std::vector<std::string> names = names_of_a_run();
+  names.insert(names.end(), {"checkpoints", "config.yaml"});  // a folder with a config is a run
+  for (const std::string& name : names) {
+    if (path_exists(run.replacement() / name))
+      rename_durably(run.replacement() / name, run.path / name);
+  }
+  remove_tree(run.replacement());
 }
 
 void require_run(const RunFolder& run, const std::vector<std::string>& overrides) {

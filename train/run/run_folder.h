@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "train/config/config.h"
@@ -23,6 +24,8 @@ struct RunFolder {
   std::filesystem::path evaluations() const { return path / "evaluations.jsonl"; }
   std::filesystem::path log() const { return path / "train.log"; }
   std::filesystem::path average() const { return path / "average"; }
+  /// The folder in which a run is written that replaces this one when it is complete.
+  std::filesystem::path replacement() const { return path / ".new.tmp"; }
 };
 
 /// Throws Error(usage) if a new run cannot use the folder, because it contains a run or files that
@@ -41,10 +44,13 @@ void check_kinds(const RunFolder& run);
 /// RUN/reports and files that users keep in the folder do not belong to the run.
 std::optional<std::filesystem::path> run_of(const std::filesystem::path& file);
 /// Throws Error(usage) if a new run, sweep or export would be in one of the folders that heed writes
-/// in another run, RUN/reports among them.
-void refuse_inside_run(const std::filesystem::path& folder);
+/// in another run, RUN/reports among them. `option` is the one that chooses the folder.
+void refuse_inside_run(const std::filesystem::path& folder, std::string_view option = "--run");
 /// Removes a run's files, except the lock, from its folder. The caller must hold the lock.
 void clear_run(const RunFolder& run);
+/// Replaces a run's files, except the lock, with those of its replacement(). The caller must hold the
+/// lock.
+void replace_run(const RunFolder& run);
 /// The config of a run folder. Throws Error(usage) if it is missing, and the errors of check_kinds
 /// and read_config.
 Config read_run_config(const RunFolder& run, const std::vector<std::string>& overrides = {},

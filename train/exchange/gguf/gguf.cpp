@@ -27,7 +27,7 @@ constexpr const char* gguf_origin = "heed.version";  // only files of heed have 
 // ---- vocabularies ------------------------------------------------------------------------------
 
 [[noreturn]] void refuse_for_gguf(std::string_view what) {
-  throw Error(Exit::usage, "gguf: {}; export to huggingface or onnx", what);
+  throw Error(Exit::usage, "gguf: {}; export to onnx or huggingface", what);
 }
 
 /// Pieces with scores and types; the numbers of the types are those of SentencePiece.
@@ -207,7 +207,7 @@ GgufMetadata gguf_values(const ModelSource& source, const std::string& architect
 
 GgufModel gguf_model(const Config& config, const Tokenizer& tokenizer) {
   if (info_of(config.task).architecture != Architecture::decoder)
-    throw Error(Exit::usage, "gguf: task {} is not a language model; export to huggingface or onnx",
+    throw Error(Exit::usage, "gguf: task {} is not a language model; export to onnx or huggingface",
                 name_of(config.task));
   std::string why;
   for (const GgufArchitecture& candidate : gguf_architectures()) {

@@ -116,6 +116,8 @@ ModelClass masked_class() {
                  {"cls.predictions.decoder.weight", "bert.embeddings.word_embeddings.weight"},
                  {"cls.predictions.decoder.bias", "cls.predictions.bias"}};
   about.adapt = [](nlohmann::json& foreign, nlohmann::json& own, const std::string&) {
+    // The output matrix of a model with scaled embeddings is not the table of the file.
+    own["model"]["tie_embeddings"] = foreign["tie_word_embeddings"] != false;
     // Two segment embeddings belong to pairs of lines.
     own["model"]["segments"] = foreign["type_vocab_size"];
     own["data"]["mask"]["next_sentence"] = foreign["type_vocab_size"] == 2;

@@ -146,8 +146,8 @@ ExportFormat huggingface_format() {
       write_folder,
       check_folder,
       has_model_card,
-      "python3 -c \"import sys, transformers as t; "
-      "t.AutoModel.from_pretrained(sys.argv[1])\" {}"};
+      "python3 -c \"import sys, transformers as t; c = t.AutoConfig.from_pretrained(sys.argv[1]); "
+      "getattr(t, c.architectures[0]).from_pretrained(sys.argv[1])\" {}"};
 }
 
 HEED_END

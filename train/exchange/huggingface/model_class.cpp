@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 
 #include "autograd/base/error.h"
 #include "autograd/io/message_text.h"
@@ -141,6 +142,18 @@ HuggingFaceModel described(const ModelClass& about, const ModelSource& source) {
   return model;
 }
 
+namespace {
+
+/// "model_type" of a class: an alias, such as Qwen2ForCausalLM, has its own, qwen2.
+std::string type_of(const ModelClass& about, const std::string& name) {
+  if (name == about.name) return about.type;
+  std::string type = name.substr(0, name.find("For"));
+  std::ranges::transform(type, type.begin(), [](unsigned char c) { return std::tolower(c); });
+  return type;
+}
+
+}  // namespace
+
 const ModelClass& imported_class(const nlohmann::json& config, const std::string& where) {
   const nlohmann::json names = config.value("architectures", nlohmann::json());
   const bool one = names.is_array() && names.size() == 1 && names[0].is_string();
@@ -150,7 +163,13 @@ const ModelClass& imported_class(const nlohmann::json& config, const std::string
     if (each.prefix == nullptr) continue;
     known.emplace_back(each.name);
     known.insert(known.end(), each.aliases.begin(), each.aliases.end());
-    if (std::ranges::find(known, name) != known.end()) return each;
+    if (std::ranges::find(known, name) == known.end()) continue;
+    const std::string type = type_of(each, name);
+    if (const nlohmann::json given = config.value("model_type", nlohmann::json(type));
+        given != type)
+      throw Error(Exit::bad_input, "{}: \"model_type\" is {}, but that of {} is \"{}\"", where,
+                  shown(given.dump(), 60), name, type);
+    return each;
   }
   throw Error(Exit::bad_input, "{}: \"architectures\" is {}; heed imports one of {}", where,
               shown(names.dump(), 100), fmt::join(known, ", "));
