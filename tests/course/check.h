@@ -66,7 +66,7 @@ inline void require(bool holds, const std::string& sentence) {
 
 /// |a − b| ≤ tolerance · max(1, |b|); a NaN is close to nothing, an infinity to itself.
 inline bool close(double a, double b, double tolerance) {
-  return a == b || std::abs(a - b) <= tolerance * std::max(1.0, std::abs(b));
+  return a == b || (std::isfinite(b) && std::abs(a - b) <= tolerance * std::max(1.0, std::abs(b)));
 }
 
 inline bool close(const Array& a, const Array& b, double tolerance) {
