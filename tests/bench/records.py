@@ -314,7 +314,8 @@ class Results:
     def comparison_problems(self, paragraph):
         """What is wrong with the comparisons of a paragraph, as sentences."""
         stated = re.findall(r"<!--\s*record\s+(.*?)\s*-->", paragraph, re.S)
-        words = " ".join(re.sub(r"<!--.*?-->|`[^`]*`", "", paragraph, flags=re.S).split())
+        other = r'<!--.*?-->|`[^`]*`|"[^"]*"(?=,\s\d{4})'  # comments, code and titles: "title", year
+        words = " ".join(re.sub(other, "", paragraph, flags=re.S).split())
         word = COMPARISON.search(words)
         if word and not any("|" in comparison for comparison in stated):
             yield f'"{word[0]}" without a record: <!-- record NAME#KEY | COLUMN | ROW > ROW -->'
