@@ -41,6 +41,17 @@ void append_values(std::vector<Mistake>& mistakes, const Array& right) {
     mistakes.push_back({finite, with_values(right, 0, number)});
 }
 
+void require_numbers(const std::string& what, const Array& x, const std::string& cause) {
+  for (const double value : x.values())
+    require(!std::isnan(value), fmt::format("{} contains NaN: {}", what, cause));
+}
+void require_mask(const std::string& what, const Array& mask, const Array& right,
+                  std::vector<Mistake> mistakes) {
+  append_values(mistakes, right);
+  require_numbers(what, mask, "0 · (−∞) is NaN; choose between 0 and −∞ instead of multiplying");
+  require_same(what, mask, right, mistakes);
+}
+
 Lengths lengths(Draw& draw, std::int64_t n) {
   return {draw.extent(2, 1, n - 2), n, draw.extent(n - 1, 2, n - 1)};
 }
@@ -77,8 +88,7 @@ void causal(Draw& draw) {
        with([](auto i, auto j) { return j >= i; })},
       {"a query reads only the later tokens", with([](auto i, auto j) { return j > i; })},
       {"a query reads only its own token", with([](auto i, auto j) { return j == i; })}};
-  append_values(mistakes, right);
-  require_same(fmt::format("causal({})", n), chapter5::causal(n), right, mistakes);
+  require_mask(fmt::format("causal({})", n), chapter5::causal(n), right, mistakes);
 }
 
 void padding(Draw& draw) {
@@ -97,8 +107,7 @@ void padding(Draw& draw) {
        mask_of(right.shape(), [&](std::int64_t b, std::int64_t, std::int64_t j) {
          return j >= n - at(some, b);
        })}};
-  append_values(mistakes, right);
-  require_same(fmt::format("padding({{{}}}, {}), with the axes sequence, head, query and key,",
+  require_mask(fmt::format("padding({{{}}}, {}), with the axes sequence, head, query and key,",
                            fmt::join(some, ", "), n),
                chapter5::padding(some, n), right, mistakes);
 }
@@ -121,8 +130,7 @@ void decoder_mask(Draw& draw) {
        with([&](std::int64_t b, std::int64_t i, std::int64_t j) {
          return j <= i && i < at(some, b);
        })}};
-  append_values(mistakes, right);
-  require_same(fmt::format("decoder_mask({{{}}}, {}), with the axes sequence, head, query and key,",
+  require_mask(fmt::format("decoder_mask({{{}}}, {}), with the axes sequence, head, query and key,",
                            fmt::join(some, ", "), n),
                chapter5::decoder_mask(some, n), right, mistakes);
 }
@@ -148,8 +156,7 @@ void packed(Draw& draw) {
                                  with([&](auto i, auto j) { return same(i, j) && j < i; })},
                                 {"a query reads the later tokens instead of the earlier ones",
                                  with([&](auto i, auto j) { return same(i, j) && j >= i; })}};
-  append_values(mistakes, right);
-  require_same(fmt::format("packed({{{}}})", fmt::join(some, ", ")), chapter5::packed(some), right,
+  require_mask(fmt::format("packed({{{}}})", fmt::join(some, ", ")), chapter5::packed(some), right,
                mistakes);
 }
 
@@ -168,8 +175,8 @@ void partly_masked_row(Draw& draw) {
   z.row(0)[1] = z.row(1)[0] = z.row(1)[n - 1] = hidden;
   for (std::int64_t i = 1; i < n; ++i) z.row(2)[i] = hidden;
   const Array y = weights(z), right = heed::softmax(z).value();
-  for (const double value : y.values())
-    require(!std::isnan(value), "weights_of_row of a row with one or more finite scores has a NaN");
+  require_numbers("weights_of_row with some scores −∞", y,
+                  "subtract the largest score, which is finite, before exp");
   Array equal(z.shape());
   for (std::int64_t i = 0; i < z.size(); ++i)
     equal.data()[i] = z.data()[i] == hidden ? 0 : z.data()[i];
@@ -181,10 +188,8 @@ void partly_masked_row(Draw& draw) {
 void fully_masked_row(Draw& draw) {
   const std::int64_t n = draw.extent(4, 2, 8);
   const Array y = weights(Array::full({1, n}, hidden));
-  for (const double value : y.values())
-    require(!std::isnan(value),
-            "weights_of_row of a row of −∞ only gives NaN: its maximum is −∞ and −∞ − (−∞) is NaN; "
-            "expected zeros");
+  require_numbers("weights_of_row of a row of −∞ only", y,
+                  "its maximum is −∞, and −∞ − (−∞) is NaN; expected zeros");
   require_same("weights_of_row of a row of −∞ only", y, Array::zeros({1, n}),
                {{"a row that sees nothing reads all keys alike; expected zeros",
                  Array::full({1, n}, 1 / static_cast<double>(n))},
@@ -253,6 +258,8 @@ void gradient_of_empty_row(Draw& draw) {
   };
   const Tensor a = Tensor::variable(q), b = Tensor::variable(k), c = Tensor::variable(v);
   const Tensor y = f(a, b, c);
+  require_numbers("the output of a query that reads nothing", y.value(),
+                  "its weights sum to 0, so do not divide by their sum; expected zeros");
   require_same("the output of a query that reads nothing", y.value().sliced(1, 2),
                Array::zeros({1, v.cols()}));
   const Gradients g = backward(y, draw.normal(y.shape()));
