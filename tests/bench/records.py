@@ -36,6 +36,7 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PAGES = ("README.md", "docs/MECHANISMS.md", "docs/MODELS.md", "docs/BENCHMARKS.md", "docs/CLUSTER.md",
          "docs/EXPORT.md")
+COURSE = "docs/course/[0-9][0-9]-*/en.md"  # further pages; docs/course/check.py compares the Chinese ones with them
 COMPARISON = re.compile(r"\b(better|worse|help(s|ed|ing)?|hurt(s|ing)?|improv\w+|outperform\w*|faster|slower)\b", re.I)
 MEASURED = {"commit": "commit {}", "date": "{}", "processor": "{}", "cores": "{} cores", "kernel": "BLAS kernel {}",
             "precision": "{}", "conditions": "{}"}
@@ -259,6 +260,7 @@ class Results:
 
     def __init__(self, root):
         self.root, self.records, self.named, self.violations = root, {}, set(), []
+        self.pages = [*PAGES, *sorted(str(path.relative_to(root)) for path in root.glob(COURSE))]
         for path in sorted((root / "docs/results").glob("*.json")):
             try:
                 record = json.loads(path.read_text(encoding="utf-8"))
@@ -279,7 +281,7 @@ class Results:
         return name in self.records and key in self.records[name]["tables"]
 
     def update(self):
-        for page in PAGES:
+        for page in self.pages:
             path = self.root / page
             text = path.read_text(encoding="utf-8")
             new = BLOCK.sub(lambda m: self.block(m[1], m[2]) if self.has(m[1], m[2]) else m[0], text)
@@ -287,7 +289,7 @@ class Results:
                 path.write_text(new, encoding="utf-8")
 
     def check(self):
-        for page in PAGES:
+        for page in self.pages:
             text = (self.root / page).read_text(encoding="utf-8")
             say = lambda at, message: self.violations.append(f"{page}:{text.count(chr(10), 0, at) + 1}: {message}")
             for m in BLOCK.finditer(text):
@@ -312,7 +314,8 @@ class Results:
     def comparison_problems(self, paragraph):
         """What is wrong with the comparisons of a paragraph, as sentences."""
         stated = re.findall(r"<!--\s*record\s+(.*?)\s*-->", paragraph, re.S)
-        words = " ".join(re.sub(r"<!--.*?-->|`[^`]*`", "", paragraph, flags=re.S).split())
+        other = r'<!--.*?-->|`[^`]*`|"[^"]*"(?=,\s\d{4})'  # comments, code and titles: "title", year
+        words = " ".join(re.sub(other, "", paragraph, flags=re.S).split())
         word = COMPARISON.search(words)
         if word and not any("|" in comparison for comparison in stated):
             yield f'"{word[0]}" without a record: <!-- record NAME#KEY | COLUMN | ROW > ROW -->'

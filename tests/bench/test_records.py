@@ -75,6 +75,13 @@ class Pages(unittest.TestCase):
         self.assertEqual(self.check(update=False), ["docs/MODELS.md:3: the table differs from its record, x.json: run "
                                                     "tests/bench/records.py --update"])
 
+    def test_chapter_of_the_course_is_checked(self):
+        chapter = self.root / "docs/course/01-x/en.md"
+        chapter.parent.mkdir(parents=True)
+        chapter.write_text("The high one is better.\n")
+        self.assertEqual(self.check(), ['docs/course/01-x/en.md:1: "better" without a record: '
+                                        "<!-- record NAME#KEY | COLUMN | ROW > ROW -->"])
+
     def test_unknown_origin_is_shown(self):
         record = copy.deepcopy(RECORD)
         record["measured"] |= {"commit": None, "kernel": None}

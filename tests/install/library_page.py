@@ -4,7 +4,8 @@
 
 The page's blocks, by the words after the three backquotes:
 
-    cpp FILE, cmake FILE   appended to FILE, with an empty line between two blocks of one file
+    cpp FILE, cmake FILE, python FILE
+                           appended to FILE, with an empty line between two blocks of one file
     console                lines that begin with "$ " are commands, other lines their output, in which … matches any
                            text and a line that consists of … matches any lines
 
@@ -27,7 +28,7 @@ ANY = "…"
 
 def blocks(page):
     """Yields (kind, file or "", text) of each block with a language."""
-    for found in re.finditer(r"^```(cpp|cmake|console) ?(\S*)\n(.*?)^```$", page, re.DOTALL | re.MULTILINE):
+    for found in re.finditer(r"^```(cpp|cmake|python|console) ?(\S*)\n(.*?)^```$", page, re.DOTALL | re.MULTILINE):
         yield found[1], found[2], found[3]
 
 

@@ -52,7 +52,7 @@ folders_of() {
     autograd) echo 'base memory kernels . tape ops gradcheck io' ;;
     nn) echo '. layers reference models' ;;
     data) echo '. sources tokenizers batches inputs' ;;
-    train) echo '. essentials terminal distributed config metrics fetch run decode tasks results loop sweep exchange commands views program python' ;;
+    train) echo '. essentials terminal distributed config metrics fetch run decode tasks results loop sweep exchange course commands views program python' ;;
   esac
 }
 
@@ -120,7 +120,7 @@ done >>"$violations"
 # ---- tests mirror the modules ----------------------------------------------------------------------
 for folder in tests/*/; do
   folder=$(basename "$folder")
-  case " $modules golden fuzz relcheck mutation bench mpi install clients layout launcher " in
+  case " $modules golden fuzz relcheck mutation bench mpi install clients layout launcher course " in
     *" $folder "*) ;;
     *) echo "tests/$folder: neither a module nor a known kind of test" ;;
   esac

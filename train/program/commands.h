@@ -34,6 +34,7 @@ namespace heed {
   COMMAND(report)              \
   COMMAND(plot)                \
   COMMAND(runs)                \
+  COMMAND(course)              \
   COMMAND(help)                \
   COMMAND(completion)          \
   COMMAND(complete)            \

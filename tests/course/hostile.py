@@ -1,0 +1,30 @@
+"""Submissions that try to pass a check without being right: a name, code at the top of the exercise, and what the
+sentence of the failed check contains."""
+
+# Lines as the child process of a check writes them, with a guessed word instead of the secret one.
+FAKE = r"""
+struct Fake {
+  Fake() {
+    for (const int descriptor : {1, 2, 3}) {
+      const char* const lines =
+          "{\"case\":[\"values\",\"all\"]}\n{\"begin\":0}\n{\"end\":0,\"failure\":\"\"}\n{\"done\":true}\n"
+          "0123456789abcdef0123456789abcdef{\"done\":true}\n";
+      if (write(descriptor, lines, __builtin_strlen(lines)) < 0) continue;
+    }
+    _exit(0);
+  }
+} fake;
+"""
+
+HOSTILE = [
+    ("exits_at_start", "struct Leaver { Leaver() { std::exit(0); } } leaver;", "exit status 0"),
+    ("endless", "struct Waiter { Waiter() { for (volatile int i = 0;; i = i + 1) {} } } waiter;",
+     "of processor time"),
+    ("hundred_gigabytes",
+     "struct Eater { Eater() { std::vector<char> all(100'000'000'000, 1); } } eater;", "signal 6"),
+    ("printed_result", 'extern "C" long write(int, const void*, unsigned long);\nextern "C" void _exit(int);\n' + FAKE,
+     "exit status 0"),
+    ("exits_in_a_case", "inline int leave() { std::exit(0); }\n#define add(a, b) add(a, b, int = leave())", "exit status 0"),
+    ("sleeps", 'extern "C" unsigned sleep(unsigned);\nstruct Sleeper { Sleeper() { for (;;) sleep(1000); } } sleeper;',
+     "stopped after"),
+]
