@@ -24,7 +24,11 @@ HOSTILE = [
      "struct Eater { Eater() { std::vector<char> all(100'000'000'000, 1); } } eater;", "signal 6"),
     ("printed_result", 'extern "C" long write(int, const void*, unsigned long);\nextern "C" void _exit(int);\n' + FAKE,
      "exit status 0"),
-    ("exits_in_a_case", "inline int leave() { std::exit(0); }\n#define add(a, b) add(a, b, int = leave())", "exit status 0"),
+    ("exits_in_a_case", "#define push_back(entry) push_back((std::exit(0), entry))", "exit status 0"),
+]
+
+# These take as long as a check may take on the clock.
+SLOW = [
     ("sleeps", 'extern "C" unsigned sleep(unsigned);\nstruct Sleeper { Sleeper() { for (;;) sleep(1000); } } sleeper;',
      "stopped after"),
 ]

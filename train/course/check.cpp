@@ -141,7 +141,7 @@ void run(const fs::path& library, std::uint64_t key, double seconds, CheckResult
   const double most = 2 * seconds + 1;
   const LimitedResult run = run_limited(
       {"/proc/self/exe", "course", "run", library.string()}, fmt::format("{} {}\n", secret, key),
-      {.seconds = 2 * most + 4, .processor_seconds = most, .bytes = sanitized ? 0 : run_bytes});
+      {.seconds = 8 * most + 6, .processor_seconds = most, .bytes = sanitized ? 0 : run_bytes});
   result.run_seconds = run.seconds;
   result.processor_seconds = run.processor_seconds;
   read_report(run, secret, seconds, result);
