@@ -88,10 +88,11 @@ def bug_job(course, number, bug):
     return [str(number), bug["name"], name.split(":")[0], sentence]
 
 
-def hostile_job(course, solution, name, code, text):
-    """A submission that contains the code and the solution must not pass."""
+def hostile_job(course, solution, name, find, replace, text):
+    """The solution with this change must not pass."""
+    expect(find in solution, f"hostile submission {name}: the solution does not contain {find}")
     file = course.folder / f"{name}.h"
-    file.write_text(solution.replace("namespace chapter1 {", code + "\nnamespace chapter1 {", 1))
+    file.write_text(solution.replace(find, replace, 1))
     status, results = course.check(1, "--exercise", file)
     sentence = failure_of(results)[1]
     expect(status == 1 and text in sentence, f"hostile submission {name}: status {status}: {sentence}")
