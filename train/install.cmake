@@ -89,6 +89,9 @@ install(CODE [[
 
 # ---- program -------------------------------------------------------------------------------------
 install(TARGETS heed COMPONENT program)
+# The files of `heed course`: without the tests of the course itself.
+install(DIRECTORY tests/course/ DESTINATION ${CMAKE_INSTALL_DATADIR}/heed/course COMPONENT program
+        FILES_MATCHING PATTERN "*.h" PATTERN check.cpp PATTERN my_test.cpp PATTERN chapter.json PATTERN "bugs/*.txt")
 foreach(name IN LISTS HEED_MPI)
   install(TARGETS heed_mpi_${name} DESTINATION ${CMAKE_INSTALL_LIBDIR}/heed COMPONENT ${name})
 endforeach()

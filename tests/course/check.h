@@ -96,6 +96,8 @@ inline std::string index_text(const Shape& shape, std::int64_t i) {
 
 /// ": every value is 2 times the expected one", if one factor explains all differences.
 inline std::string common_factor(const Array& values, const Array& expected) {
+  if (std::ranges::all_of(values.values(), [](double v) { return v == 0; }))
+    return ": all values are 0";
   double factor = 0;
   for (std::int64_t i = 0; i < values.size(); ++i) {
     if (std::abs(expected.data()[i]) < 1e-6) continue;

@@ -1,5 +1,5 @@
-"""Submissions that try to pass a check without being right: a name, code at the top of the exercise, and what the
-sentence of the failed check contains."""
+"""Submissions that try to pass the check of chapter 1 without being right: a name, a text of the solution and what takes its
+place, and what the sentence of the failed check contains."""
 
 # Lines as the child process of a check writes them, with a guessed word instead of the secret one.
 FAKE = r"""
@@ -16,15 +16,29 @@ struct Fake {
 } fake;
 """
 
+BEGIN = "namespace chapter1 {"
+APPEND = "entries.push_back(entry);"
+
+
+def at_start(code):
+    return BEGIN, code + "\n" + BEGIN
+
+
 HOSTILE = [
-    ("exits_at_start", "struct Leaver { Leaver() { std::exit(0); } } leaver;", "exit status 0"),
-    ("endless", "struct Waiter { Waiter() { for (volatile int i = 0;; i = i + 1) {} } } waiter;",
+    ("exits_at_start", *at_start("struct Leaver { Leaver() { std::exit(0); } } leaver;"), "exit status 0"),
+    ("endless", *at_start("struct Waiter { Waiter() { for (volatile int i = 0;; i = i + 1) {} } } waiter;"),
      "of processor time"),
     ("hundred_gigabytes",
-     "struct Eater { Eater() { std::vector<char> all(100'000'000'000, 1); } } eater;", "signal 6"),
-    ("printed_result", 'extern "C" long write(int, const void*, unsigned long);\nextern "C" void _exit(int);\n' + FAKE,
+     *at_start("struct Eater { Eater() { std::vector<char> all(100'000'000'000, 1); } } eater;"), "more memory"),
+    ("hundred_gigabytes_in_a_case", APPEND, "std::vector<char> all(100'000'000'000, 1);", "more memory"),
+    ("endless_case", APPEND, "for (volatile int i = 0;; i = i + 1) {}", "of processor time"),
+    ("printed_result", *at_start('extern "C" long write(int, const void*, unsigned long);\nextern "C" void _exit(int);\n' + FAKE),
      "exit status 0"),
-    ("exits_in_a_case", "inline int leave() { std::exit(0); }\n#define add(a, b) add(a, b, int = leave())", "exit status 0"),
-    ("sleeps", 'extern "C" unsigned sleep(unsigned);\nstruct Sleeper { Sleeper() { for (;;) sleep(1000); } } sleeper;',
+    ("exits_in_a_case", APPEND, "std::exit(0);", "exit status 0"),
+]
+
+# These take as long as a check may take on the clock.
+SLOW = [
+    ("sleeps", *at_start('extern "C" unsigned sleep(unsigned);\nstruct Sleeper { Sleeper() { for (;;) sleep(1000); } } sleeper;'),
      "stopped after"),
 ]

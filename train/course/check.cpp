@@ -74,9 +74,9 @@ std::string compile(const CourseFiles& course, const fs::path& folder, const fs:
   }
   arguments.insert(arguments.end(), {source.string(), "-o", library.string()});
   const LimitedResult compiled = run_limited(
-      arguments, "", {.seconds = 120, .processor_seconds = 60, .bytes = compiler_bytes});
+      arguments, "", {.seconds = 300, .processor_seconds = 60, .bytes = compiler_bytes});
   result.compile_seconds = compiled.seconds;
-  if (compiled.out_of_time) return "compiling was stopped after 60 s";
+  if (compiled.out_of_time) return "compiling was stopped after 60 s of processor time";
   if (compiled.signal == 0 && compiled.status == 0) return "";
   result.details = for_terminal(first_lines(compiled.errors, 20));
   return "it does not compile: " + for_terminal(first_error(compiled.errors));
@@ -84,6 +84,9 @@ std::string compile(const CourseFiles& course, const fs::path& folder, const fs:
 
 /// How the child process ended, for a child that did not report that it is done.
 std::string ending(const LimitedResult& run, double seconds) {
+  if (run.errors.find("std::bad_alloc") != std::string::npos)
+    return fmt::format("the exercise needs more memory than a check may use ({} GB)",
+                       run_bytes >> 30);
   if (run.out_of_time)
     return fmt::format(
         "stopped after {:.1f} s of processor time (allowed: {:g} s): an endless loop?",
@@ -141,7 +144,7 @@ void run(const fs::path& library, std::uint64_t key, double seconds, CheckResult
   const double most = 2 * seconds + 1;
   const LimitedResult run = run_limited(
       {"/proc/self/exe", "course", "run", library.string()}, fmt::format("{} {}\n", secret, key),
-      {.seconds = 2 * most + 4, .processor_seconds = most, .bytes = sanitized ? 0 : run_bytes});
+      {.seconds = 8 * most + 6, .processor_seconds = most, .bytes = sanitized ? 0 : run_bytes});
   result.run_seconds = run.seconds;
   result.processor_seconds = run.processor_seconds;
   read_report(run, secret, seconds, result);

@@ -76,7 +76,8 @@ void read_twice(Draw& draw) {
       "x · x + x", [](Tape& t, std::size_t a, std::size_t) { return t.add(t.multiply(a, a), a); },
       x, 3, 2 * x + 1, 0,
       {{"a later contribution overwrites an earlier one instead of being added", {x, 0}},
-       {"a later contribution overwrites an earlier one instead of being added", {1, 0}},
+       {"only the newest entry gives a contribution: walk from the newest entry to the oldest",
+        {1, 0}},
        {"the contribution of only one use is counted", {x + 1, 0}}});
 }
 

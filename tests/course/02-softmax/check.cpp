@@ -7,8 +7,6 @@ using namespace heed::course;
 
 namespace {
 
-constexpr const char* sum_is_wrong = "the rows do not sum to 1: divide by the sum of the row";
-
 Array softmax_of(const Array& x, double temperature = 1) {
   return chapter2::softmax(x, temperature).value();
 }
@@ -85,7 +83,7 @@ void rows_sum_to_one(Draw& draw) {
       require(y.row(r)[i] >= 0, "softmax returns a negative number");
       sum += y.row(r)[i];
     }
-    require(close(sum, 1, exact), sum_is_wrong);
+    require_close(fmt::format("the sum of row {} of a softmax", r), sum, 1);
   }
 }
 

@@ -77,27 +77,29 @@ void gradients_of_square(Draw& draw) {
                     draw.normal({n, n}));
 }
 
-void entropies(Draw& draw) {
-  const std::int64_t n = draw.extent(6, 4, 8);
-  require_close("the mean entropy of equal weights",
-                chapter3::mean_entropy(Array::full({3, n}, 1 / static_cast<double>(n))),
-                std::log(static_cast<double>(n)));
-  const Array one({{1, 0, 0}, {0, 0, 1}});
-  const double none = chapter3::mean_entropy(one);
-  require(std::isfinite(none), "the mean entropy of weights 0 and 1 is not finite: 0 ln 0 is 0");
-  require_close("the mean entropy of weights 0 and 1", none, 0);
-  const Array a = softmax(draw.normal({draw.extent(4, 2, 6), n})).value();
+/// Compares mean_entropy(weights) with its definition and names known mistakes.
+void require_entropy(const std::string& what, const Array& weights) {
   double sum = 0;
-  for (const double w : a.values()) sum -= w * std::log(w);
-  const double right = sum / static_cast<double>(a.rows()), value = chapter3::mean_entropy(a);
+  for (const double w : weights.values()) sum -= w > 0 ? w * std::log(w) : 0;
+  const double right = sum / static_cast<double>(weights.rows()),
+               value = chapter3::mean_entropy(weights);
   std::string cause;
+  if (!std::isfinite(value)) cause = ": 0 ln 0 is 0";
   if (close(value, sum, exact)) cause = ": this is the sum over the rows instead of their mean";
   if (close(value, -right, exact)) cause = ": the sign is wrong";
   if (close(value, right / std::log(2.0), exact)) cause = ": this is in bits, expected nats";
-  if (close(value, sum / static_cast<double>(a.size()), exact))
+  if (close(value, sum / static_cast<double>(weights.size()), exact))
     cause = ": this is the mean over all weights instead of the rows";
   require(close(value, right, exact),
-          fmt::format("the mean entropy is {:.12g}, expected {:.12g}{}", value, right, cause));
+          fmt::format("the mean entropy of {} is {:.12g}, expected {:.12g}{}", what, value, right,
+                      cause));
+}
+
+void entropies(Draw& draw) {
+  const std::int64_t n = draw.extent(6, 4, 8);
+  require_entropy("random weights", softmax(draw.normal({draw.extent(4, 2, 6), n})).value());
+  require_entropy("equal weights", Array::full({3, n}, 1 / static_cast<double>(n)));
+  require_entropy("weights 0 and 1", Array({{1, 0, 0}, {0, 0, 1}}));
 }
 
 void entropy_over_width(Draw& draw) {
