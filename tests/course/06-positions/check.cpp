@@ -31,6 +31,11 @@ void frequencies(Draw& draw) {
   for (std::int64_t i = 0; i < d / 2; ++i) {
     const double value = chapter6::frequency(i, d), x = static_cast<double>(i), right = theta(x, d);
     std::string cause;
+    if (i > 0) {
+      const double base = std::pow(value, -static_cast<double>(d) / (2 * x));
+      if (std::abs(base - std::round(base)) < 1e-6)
+        cause = fmt::format(": the base is {:.0f} instead of 10000", base);
+    }
     if (close(value, 1, exact)) cause = ": 2i/d is computed as a quotient of integers, which is 0";
     if (close(value, 1 / right, exact))
       cause = ": this is 10000^(2i/d), the divisor of the position instead of its reciprocal";
@@ -165,9 +170,12 @@ void shifted_encodings(Draw& draw) {
        {std::int64_t{0}, std::int64_t{1}, draw.extent(-7, -9, -2), draw.extent(25, 2, 29)}) {
     const Array m = chapter6::shift_matrix(k, d);
     for (const std::int64_t p : {std::int64_t{9}, draw.extent(30, 10, 30)})
-      require_same(fmt::format("shift_matrix({}, {}) PE({})", k, d, p),
-                   matmul(pe.sliced(p, p + 1), m, false, true).value(),
-                   pe.sliced(p + k, p + k + 1));
+      require_same(
+          fmt::format("shift_matrix({}, {}) PE({})", k, d, p),
+          matmul(pe.sliced(p, p + 1), m, false, true).value(), pe.sliced(p + k, p + k + 1),
+          {{"the sign of k has no effect",
+            pe.sliced(std::max(p - k, std::int64_t{0}), std::max(p - k, std::int64_t{0}) + 1)},
+           {"this is the encoding of the position itself", pe.sliced(p, p + 1)}});
   }
 }
 
@@ -264,7 +272,8 @@ std::vector<Mistake> wrong_rotations(const Array& x, std::int64_t first, double 
                   [](double a, double b, double t) {
                     return std::array{a * std::cos(t), b * std::cos(t)};
                   })},
-      {"the rows are not rotated: row r has position first + r", x}};
+      {"the rows are not rotated: row r has position first + r", x},
+      {"this is zero: nothing is written or added", Array::zeros(x.shape())}};
   if (first != 0) {
     known.push_back({"every row has the position of the first",
                      with_pairs(

@@ -285,6 +285,11 @@ std::vector<Mistake> wrong_layers(const Tensor& x, const Layer& w) {
          const Tensor y = n1 + attended(n1, w), n2 = norm2(y, w);
          return (n2 + fed(n2, w)).value();
        }()},
+      {"the normalised rows are added to Sub(x); pre norm is x + Sub(LN(x))",
+       [&] {
+         const Tensor y = n1 + attended(x, w);
+         return (norm2(y, w) + fed(y, w)).value();
+       }()},
       {"the feed-forward layer reads x instead of the result of attention",
        norm2(x + fed(x, w), w).value()},
       {"the feed-forward layer reads x instead of the result of attention",
