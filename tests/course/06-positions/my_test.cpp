@@ -7,5 +7,6 @@
 bool my_test() {
   // Position 0: all angles are 0.
   const heed::Array pe = chapter6::positional_encoding(1, 4);
-  return pe.at({0, 0}) == 0 && pe.at({0, 1}) == 1 && std::abs(chapter6::frequency(0, 4) - 1) < 1e-12;
+  return pe.at({0, 0}) == 0 && pe.at({0, 1}) == 1 &&
+         std::abs(chapter6::frequency(0, 4) - 1) < 1e-12;
 }
