@@ -208,6 +208,12 @@ std::vector<Variant> variants() {
          v = beta2 * v + g * g;
          w -= lr * corrected_step(t, m, v);
        }},
+      {"the corrected m is stored as the moment, so that it is corrected again in the next step",
+       [](int t, double lr, double g, double& w, double& m, double& v) {
+         moments(g, m, v);
+         m /= part(beta1, t);
+         w -= lr * m / (std::sqrt(v / part(beta2, t)) + eps);
+       }},
       {"the corrected moments are stored, so that they are corrected again in the next step",
        [](int t, double lr, double g, double& w, double& m, double& v) {
          moments(g, m, v);
@@ -361,11 +367,11 @@ void own_moments(Draw& draw) {
     of_one.step(one, {g}, 0.1);
     of_two.step(two, {h}, 0.1);
   }
-  require_same("the first of two parameters", both[0], one[0]);
-  require_same(
-      "the second of two parameters, updated together with another, (t counts the steps, not "
-      "the parameters)",
-      both[1], two[0]);
+  const std::string together =
+      "of two parameters, compared with an Adam of its own (t counts the "
+      "steps, not the parameters),";
+  require_same("the first " + together, both[0], one[0]);
+  require_same("the second " + together, both[1], two[0]);
 }
 
 void shape_of_schedule(Draw& draw) {
