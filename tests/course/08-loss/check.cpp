@@ -223,7 +223,7 @@ void calibration_errors(Draw& draw) {
           fmt::format("the calibration error in {} bins is {:.12g}, expected {:.12g}{}", bins,
                       value, right, cause));
   const Array certain({{1, 0}, {1, 0}, {0, 1}, {0, 1}});
-  require_close("the calibration error of four rows with p = 1, one of them wrong,",
+  require_close("the calibration error of four rows with p = 1 (the last bin), one of them wrong,",
                 chapter8::calibration_error(certain, {0, 0, 1, 0}, 10), 0.25);
 }
 

@@ -33,16 +33,17 @@ void rates(Draw& draw) {
     const double late = std::pow(s, -0.5), early = s * std::pow(warm, -1.5),
                  root = std::pow(width, -0.5);
     const std::vector<std::pair<double, const char*>> known{
+        {root * late,
+         "the warmup has no effect: the branch for the first steps is step · warmup^−3/2"},
+        {root * std::min(std::pow(s - 1, -0.5), (s - 1) * std::pow(warm, -1.5)),
+         "this is the rate of the step before; steps are counted from 1, and step 1 is the first"},
         {root * std::max(late, early), "this is the larger of the two branches"},
         {std::min(late, early), "the factor d^−½ is missing"},
         {std::sqrt(width) * std::min(late, early), "the factor is √d instead of 1/√d"},
         {std::min(late, early) / width, "the factor is 1/d instead of 1/√d"},
-        {root * std::min(late, s * std::pow(warm, -0.5)),
-         "the exponent of warmup is −3/2, not −1/2"},
         {root * std::min(late, s / warm), "the exponent of warmup is −3/2, not −1"},
         {std::min(1.0, s / warm), integers},
         {root * std::min(1.0, s / warm), "there is no decay after the warmup, s^−½"},
-        {root * late, "the warmup is missing"},
         {root * early, "there is no decay after the warmup, s^−½"},
         {std::min(late, early) * std::sqrt(warm), "this is a rate with peak 1, not (d w)^−½"},
         {root * std::min(1 / s, early), "the decay is 1/s instead of s^−½"}};
@@ -182,7 +183,11 @@ std::vector<Variant> variants() {
                 }),
       last_line("the moments are corrected with β instead of βᵗ",
                 [](int, double m, double v) { return corrected_step(1, m, v); }),
-      last_line("the step is counted after the update: βᵗ has the t of the next step",
+      last_line("m is corrected with β instead of βᵗ",
+                [](int t, double m, double v) {
+                  return m / part(beta1, 1) / (std::sqrt(v / part(beta2, t)) + eps);
+                }),
+      last_line("βᵗ has the t of the next step",
                 [](int t, double m, double v) { return corrected_step(t + 1, m, v); }),
       last_line("the weight moves along the gradient instead of against it",
                 [](int t, double m, double v) { return -corrected_step(t, m, v); }),
@@ -259,12 +264,18 @@ void steps(Draw& draw, int count) {
   const Array start = draw.normal({n});
   std::vector<Array> gradients;
   for (int s = 0; s < count; ++s) gradients.push_back(draw.normal({n}));
+  const Array result = after_exercise(start, gradients);
+  for (const double w : result.values())
+    require(std::isfinite(w),
+            fmt::format("the weight after {} of Adam is {}: is t still 0 in the first "
+                        "update? Then 1 − βᵗ is 0; the first step has t = 1",
+                        count == 1 ? "one step" : "five steps", w));
   std::vector<Mistake> known{{"the weights have not changed", start}};
   for (const Variant& variant : variants())
     known.push_back({variant.sentence, after(variant, start, gradients)});
   require_same(count == 1 ? "the weight after one step of Adam"
                           : fmt::format("the weight after {} steps of Adam", count),
-               after_exercise(start, gradients), after_reference(start, gradients), known);
+               result, after_reference(start, gradients), known);
 }
 
 void first_step(Draw& draw) { steps(draw, 1); }
