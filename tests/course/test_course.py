@@ -4,7 +4,7 @@
 Usage: test_course.py HEED [--chapter N] [--long]
 
 For each chapter: the solution passes, also with a hidden key; the starter fails and names the function that is not
-written; planted bugs are caught with their message (two of each chapter, with --long all); the student's test template
+written; planted bugs are caught with their message (one of each chapter, with --long all); the student's test template
 passes on the solution. Then: submissions that try to pass without being right do not. Prints a table of times.
 """
 import argparse
@@ -63,7 +63,7 @@ def chapter_job(course, chapter, solutions, starters, every):
     solution = solutions / folder / "exercise.h"
     status, cold = course.check(number, "--exercise", solution)
     expect(status == 0 and cold["score"] == len(cold["tests"]), f"{folder}: the solution fails: {failure_of(cold)}")
-    _, warm = course.check(number, "--exercise", solution)
+    warm = course.check(number, "--exercise", solution)[1] if every else {"extra_data": {}}
     for key in ("one", "two", "three") if every else ("one",):
         status, hidden = course.check(number, "--exercise", solution, "--hidden", key)
         expect(status == 0, f"{folder}: the solution fails with the key {key}: {failure_of(hidden)}")
@@ -73,8 +73,8 @@ def chapter_job(course, chapter, solutions, starters, every):
     expect(status == 1 and sentence.endswith("is not written yet"), f"{folder}: the starter: {name}: {sentence}")
     elapsed = time.monotonic() - began
     times = [cold["extra_data"], warm["extra_data"]]
-    return [folder, *(f"{t.get('compile_seconds', 0):.2f}" for t in times),
-            *(f"{t.get('run_seconds', 0):.2f}" for t in times), f"{elapsed:.2f}"]
+    return [folder, *(f"{t[key]:.2f}" if key in t else "-" for key in ("compile_seconds", "run_seconds") for t in times),
+            f"{elapsed:.2f}"]
 
 
 def bug_job(course, number, bug):
@@ -195,7 +195,7 @@ def main():
             expect(done.returncode == 0, f"bugs of chapter {c['number']}: {done.stderr}")
             every = json.loads(done.stdout or '{"bugs": []}')["bugs"]
             expect(len(every) >= 6, f"chapter {c['number']} has {len(every)} planted bugs, expected at least 6")
-            some = every if options.long or options.chapter else every[:2]
+            some = every if options.long or options.chapter else every[:1]
             bugs += [pool.submit(bug_job, course, c["number"], bug) for bug in some]
         if not options.chapter:
             tape = (folder / "01-tape/exercise.h").read_text()
