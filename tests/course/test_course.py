@@ -2,10 +2,12 @@
 """Checks the exercises of the course through `heed course`.
 
 Usage: test_course.py HEED [--chapter N] [--long]
+       test_course.py HEED --times [--record NAME]
 
 For each chapter: the solution passes, also with a hidden key; the starter fails and names the function that is not
 written; planted bugs are caught with their message (one of each chapter, with --long all); the student's test template
-passes on the solution. Then: submissions that try to pass without being right do not. Prints a table of times.
+passes on the solution. Then: submissions that try to pass without being right do not. Prints a table of times. With --times, only
+measures what it takes to grade a submission: each solution three times, one after another.
 """
 import argparse
 import concurrent.futures
@@ -13,12 +15,14 @@ import json
 import os
 import pathlib
 import re
+import resource
 import subprocess
 import sys
 import tempfile
 import time
 
-sys.path.insert(0, str(pathlib.Path(__file__).parent))
+sys.path[:0] = [str(pathlib.Path(__file__).parent), str(pathlib.Path(__file__).parents[1] / "bench")]
+import records  # noqa: E402
 from hostile import HOSTILE, SLOW  # noqa: E402
 
 HERE = pathlib.Path(__file__).parent
@@ -164,6 +168,30 @@ def check_own_test(course):
     expect(done.returncode == 0, f"a strict test misses mistakes: {done.stdout}")
 
 
+def measure_times(course, chapters, record):
+    """What grading a submission takes: the clock of its check, of the compiler and of the cases, and processor time."""
+    rows = []
+    for c in chapters:
+        found = []
+        for _ in range(3):
+            began, before = time.monotonic(), resource.getrusage(resource.RUSAGE_CHILDREN)
+            status, results = course.check(c["number"], "--exercise", course.folder / c["folder"] / "exercise.h")
+            after = resource.getrusage(resource.RUSAGE_CHILDREN)
+            expect(status == 0, f"{c['folder']}: the solution fails: {failure_of(results)}")
+            extra = results["extra_data"]
+            found.append((time.monotonic() - began, extra["compile_seconds"], extra["run_seconds"],
+                          after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime))
+        median = [sorted(each)[1] for each in zip(*found)]
+        rows.append([f"{c['number']}. {c['title']}", found[0][0], *median])
+        print(rows[-1][0], *(f"{figure:.2f}" for figure in rows[-1][1:]), flush=True)
+    heads = ("first check, s", "check, s", "compiler, s", "cases, s", "processor time, s")
+    columns = [*records.texts("chapter"), *(records.column(head, ".2f") for head in heads)]
+    if record:
+        records.write(record, {"commands": ["tests/course/test_course.py HEED --times"],
+                               "measured": records.machine() | {"kernel": None, "precision": "float64", "conditions": None},
+                               "rounds": 3, "tables": {"submission": records.table(columns, rows)}})
+
+
 def print_table(rows):
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
     for row in rows:
@@ -175,6 +203,8 @@ def main():
     parser.add_argument("heed")
     parser.add_argument("--chapter", help="check only this chapter, and not the commands")
     parser.add_argument("--long", action="store_true", help="all planted bugs and more keys")
+    parser.add_argument("--times", action="store_true", help="only the time that grading takes")
+    parser.add_argument("--record", help="with --times: the name of the record")
     options = parser.parse_args()
     program = os.path.abspath(options.heed)
     began = time.monotonic()
@@ -187,6 +217,9 @@ def main():
         if options.chapter:
             chapters = [c for c in chapters if str(c["number"]) == options.chapter]
         expect(chapters, f"no chapter {options.chapter}")
+        if options.times:
+            measure_times(course, chapters, options.record)
+            return 1 if failures else 0
         jobs = [pool.submit(chapter_job, course, c, folder, folder / "starters", options.long) for c in chapters]
         bugs = []
         for c in chapters:
