@@ -59,8 +59,9 @@ inline void require_online(const std::string& what, const Array& scores, const A
   const OnlineSoftmax state = online(scores, values, tile);
   for (std::int64_t r = 0; r < scores.rows(); ++r) {
     const double largest = *std::max_element(scores.row(r), scores.row(r) + scores.cols());
-    require_close(fmt::format("{}: largest[{}] after the last tile", what, r),
-                  state.largest[static_cast<std::size_t>(r)], largest);
+    require_close(
+        fmt::format("{}: largest[{}], the maximum of all scores after the last tile,", what, r),
+        state.largest[static_cast<std::size_t>(r)], largest);
   }
   const std::string all = fmt::format("{}, tiles of {}: result()", what, tile);
   std::vector<Mistake> mistakes{
@@ -83,8 +84,8 @@ inline void require_online(const std::string& what, const Array& scores, const A
     const double largest = state.largest[static_cast<std::size_t>(r)];
     double sum = 0;
     for (std::int64_t j = 0; j < scores.cols(); ++j) sum += std::exp(scores.row(r)[j] - largest);
-    require_close(fmt::format("{}: log_sum_exp({})", what, r), state.log_sum_exp(r),
-                  largest + std::log(sum));
+    require_close(fmt::format("{}: log_sum_exp({}), which is largest + ln(sum),", what, r),
+                  state.log_sum_exp(r), largest + std::log(sum));
   }
 }
 
