@@ -120,6 +120,22 @@ BOOST_AUTO_TEST_CASE(formula_equals_that_of_the_benchmark_scripts) {
   BOOST_TEST(3 * forward_flops(m, 8000, offsets, offsets) == 94623498240.0);
 }
 
+BOOST_AUTO_TEST_CASE(attention_costs_as_much_as_the_rest_of_a_layer_at_six_times_its_width) {
+  ModelOptions m = small(8, 2);
+  m.d_ff = 4 * m.d_model;
+  m.decoder_layers = 1;
+  const auto d = static_cast<double>(m.d_model);
+  for (const std::int32_t n : {12, 48, 96}) {
+    const Batch batch = batch_of({}, {n});
+    const double layer = forward_only(*make_language_model(m, vocabulary, 1), batch).model -
+                         2 * n * d * vocabulary;  // without the output
+    const double quadratic = 4 * d * n * n;       // q kᵀ and p v
+    BOOST_TEST(layer - quadratic == 24 * n * d * d);
+    BOOST_TEST((quadratic == layer - quadratic) == (n == 48));
+    BOOST_TEST((quadratic > layer - quadratic) == (n > 48));
+  }
+}
+
 // ---- counting ---------------------------------------------------------------------------------
 
 BOOST_AUTO_TEST_CASE(model_flops_of_training_are_three_times_the_formula) {
