@@ -208,6 +208,7 @@ mixture='mixture: {prefixes: ["p: ", "q: "]}, valid_fraction: 0, max_length: 50,
 warns 'warning: data.train: part "q" of the mixture has no line' task=text2text "data={train: {source: [train.txt, none], target: [train.txt, none]}, $mixture}"
 warns 'warning: data.train: part "p" of the mixture is left out, because each of its 1 lines is empty or too long: raise data.max_length (50)' \
   task=text2text "data={train: {source: [long, train.txt], target: [long, train.txt]}, $mixture}"
+warns 'warning: data.valid: 10 of 10 targets have more than 2 tokens (decode.max_length), so their outputs are cut: raise' decode.max_length=2
 warns 'train.rdrop=1: without dropout, both passes of a step are equal: set model.dropout, or train.rdrop to 0' train.rdrop=1
 status 0 train files.yaml --run warned --overwrite train.rdrop=1 model.dropout.attention=0.1
 quiet warning 'a warning about rdrop with dropout'

@@ -121,6 +121,21 @@ void add_single_label(const Config& config, const ExperimentData& data, Warnings
       excerpt(data.tokenizers.target->piece(labels.front()), 40)));
 }
 
+void add_long_targets(const Config& config, const std::string& split, const Dataset& encoded,
+                      Warnings& warnings) {
+  constexpr double max_share = 0.01;
+  if (info_of(config.task).architecture != Architecture::encoder_decoder) return;
+  const Sequences& targets = encoded.target;
+  std::int64_t longer = 0;
+  for (std::int64_t i = 0; i < targets.size(); ++i)
+    longer += targets.length(i) > config.decode.max_length ? 1 : 0;
+  if (static_cast<double>(longer) <= max_share * static_cast<double>(targets.size())) return;
+  warnings.push_back(fmt::format(
+      "{}: {} of {} targets have more than {} tokens (decode.max_length), so their outputs are cut: "
+      "raise decode.max_length; the longest target has {} tokens",
+      split, longer, targets.size(), config.decode.max_length, targets.longest()));
+}
+
 }  // namespace
 
 std::vector<std::string> data_warnings(const Config& config, const Corpus& corpus,
@@ -131,6 +146,8 @@ std::vector<std::string> data_warnings(const Config& config, const Corpus& corpu
   add_unknown("data.train", corpus.train, data.train, data.tokenizers, warnings);
   add_unknown("data.valid", corpus.valid, data.valid, data.tokenizers, warnings);
   add_unknown("data.test", corpus.test, data.test, data.tokenizers, warnings);
+  add_long_targets(config, "data.valid", data.valid, warnings);
+  add_long_targets(config, "data.test", data.test, warnings);
   if (config.data.synthetic.name != SyntheticKind::none)
     return warnings;  // its splits are disjoint
   const SplitSums& sums = data.sums;
