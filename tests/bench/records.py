@@ -58,11 +58,16 @@ def table(columns, rows, exceptions=None):
 
 
 def machine():
-    """What this machine and this folder contribute to `measured`."""
-    git = subprocess.run(["git", "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"], cwd=ROOT,
-                         stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    """What this machine and this folder contribute to `measured`. "-dirty" marks a commit whose files were changed, other
+    than records."""
+    def git(*words):
+        return subprocess.run(["git", *words], cwd=ROOT, text=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False)
+
+    commit = git("describe", "--always", "--abbrev=40", "--exclude=*").stdout.strip()
+    if commit and git("diff", "--quiet", "HEAD", "--", ".", ":(exclude)docs/results").returncode != 0:
+        commit += "-dirty"
     names = re.findall(r"model name\s*: (.*)", pathlib.Path("/proc/cpuinfo").read_text())
-    return {"commit": git.stdout.strip() or None, "date": datetime.date.today().isoformat(),
+    return {"commit": commit or None, "date": datetime.date.today().isoformat(),
             "processor": names[0] if names else None, "cores": len(os.sched_getaffinity(0))}
 
 
