@@ -91,10 +91,18 @@ class Markdown:
         return re.sub(r"formula(\d{6})end", lambda m: rendered[int(m[1])], made)
 
 
+SIGNS = {"langle": "⟨", "rangle": "⟩", "partial": "∂", "sum": "Σ", "cdot": "·", "odot": "⊙", "sqrt": "√", "infty": "∞", "to": "→",
+         "ge": "≥", "le": "≤", "ln": "ln ", "pm": "±", "varepsilon": "ε", "delta": "δ", "theta": "θ", "times": "×", "lVert": "‖",
+         "rVert": "‖", "in": "∈", "ldots": "…"}
+
+
 def plain(block):
-    """The words of a block, for the search."""
-    text = re.sub(r"^> \[!\w+\]\n|^[#>|\-\s]+", "", block.text, flags=re.M)
-    return re.sub(r"\s+", " ", re.sub(r"[*`|\\]|\]\([^)]*\)|\[", "", text)).strip()
+    """The words of a block, for the search; of a formula, its letters and signs."""
+    def signs(formula):
+        return re.sub(r"\\([A-Za-z]+) ?|[{}\\]", lambda m: SIGNS.get(m[1], "") if m[1] else "", formula[1])
+    text = re.sub(r"^> \[!\w+\]\n|^\|[-|:]+\|$|^(#+|>|[-*]|\d+\.) ?", "", pages.FORMULA.sub(signs, block.text), flags=re.M)
+    text = pages.LINK.sub(lambda m: m[2], text)
+    return re.sub(r"\s+", " ", re.sub(r"\*\*?([^*\n]+)\*\*?", r"\1", text).replace("`", "").replace("|", " ")).strip()
 
 
 class Site:
@@ -141,8 +149,7 @@ class Site:
             texts = [markdown.block(a, 0)] + ([markdown.block(b, 1)] if both else [])
             inner = "\n\n".join(f'<div class="{language}" lang="{language}">\n\n{text}\n\n</div>'
                                 for language, text in zip(("en", "zh"), texts)) if both else texts[0]
-            kind = "code" if a.kind == "formula" else a.kind.split()[0]
-            parts.append(f'<div class="b {kind}" id="b{i}">\n\n{inner}\n\n</div>')
+            parts.append(f'<div class="b" id="b{i}">\n\n{inner}\n\n</div>')
             if a.kind == "heading 2":
                 sections.append((i, a.text.lstrip("# "), (b or a).text.lstrip("# ")))
             if a.prose and i != 1:
@@ -160,8 +167,10 @@ class Site:
             path = (page.parent / found[1]).resolve()
             name = "-".join(path.relative_to(self.root / "docs").parts)
             shutil.copy(path, self.output / "images" / name)
-            return f'<img src="images/{name}"'
-        return re.sub(r'<img src="([^":]+)"', image, re.sub(r'<a\s+href="([^"]*)"[^>]*>(.*?)</a>', link, text, flags=re.S))
+            return f'<a href="images/{name}"><img src="images/{name}"{found[2]}></a>'
+        breakable = lambda m: "<code>" + re.sub("([_/])", r"\1<wbr>", m[1]) + "</code>"
+        text = re.sub(r"<code>([^<]*)</code>", breakable, text)
+        return re.sub(r'<img src="([^":]+)"([^>]*)>', image, re.sub(r'<a\s+href="([^"]*)"[^>]*>(.*?)</a>', link, text, flags=re.S))
 
     def target(self, page, href, label):
         """The address in the site of what a page links; None: not part of it."""
