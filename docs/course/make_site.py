@@ -105,6 +105,14 @@ def plain(block):
     return re.sub(r"\s+", " ", re.sub(r"\*\*?([^*\n]+)\*\*?", r"\1", text).replace("`", "").replace("|", " ")).strip()
 
 
+def paired(found):
+    """The blocks of a page with both languages, where a paragraph that begins with a Chinese character renders the one before."""
+    chinese = lambda block: block.kind == "paragraph" and re.match("[\u3400-\u9fff]", block.text)
+    others = [b if chinese(b) else None for b in found[1:]] + [None]
+    both = [(a, b) for a, b in zip(found, others) if not chinese(a)]
+    return [a for a, _ in both], [b for _, b in both]
+
+
 class Site:
     def __init__(self, root, output):
         self.root, self.output, self.sources, self.index = root, output, {}, []
@@ -138,7 +146,7 @@ class Site:
 
     def make_page(self, number, name, one, two):
         english = pages.blocks(one.read_text(encoding="utf-8"))
-        chinese = pages.blocks(two.read_text(encoding="utf-8")) if two else [None] * len(english)
+        english, chinese = (english, pages.blocks(two.read_text(encoding="utf-8"))) if two else paired(english)
         if len(english) != len(chinese):
             raise SystemExit(f"{two}: not the blocks of {one}: run docs/course/check.py")
         markdown, parts, sections = Markdown(), [], []
@@ -169,7 +177,7 @@ class Site:
             shutil.copy(path, self.output / "images" / name)
             return f'<a href="images/{name}"><img src="images/{name}"{found[2]}></a>'
         breakable = lambda m: "<code>" + re.sub("([_/])", r"\1<wbr>", m[1]) + "</code>"
-        text = re.sub(r"<code>([^<]*)</code>", breakable, text)
+        text = re.sub(r"(?<!<pre>)<code>([^<]*)</code>", breakable, text)
         return re.sub(r'<img src="([^":]+)"([^>]*)>', image, re.sub(r'<a\s+href="([^"]*)"[^>]*>(.*?)</a>', link, text, flags=re.S))
 
     def target(self, page, href, label):
