@@ -207,7 +207,7 @@ class Site:
         to = self.output / self.sources[path]
         to.parent.mkdir(parents=True, exist_ok=True)
         up = "../" * self.sources[path].count("/")
-        lines = "\n".join(f'<span class="line" id="L{i}"><a href="#L{i}">{i:>4}</a>  {html.escape(line)}</span>' for i, line in
+        lines = "".join(f'<span class="line" id="L{i}"><a href="#L{i}">{i:>4}</a>  {html.escape(line)}\n</span>' for i, line in
                           enumerate(path.read_text(encoding="utf-8").rstrip("\n").split("\n"), 1))
         name = path.relative_to(self.root)
         to.write_text(head(str(name), up) + f'<main class="file"><h1><code>{name}</code></h1><pre>{lines}</pre></main>\n',
