@@ -23,7 +23,9 @@ COURSE = "docs/course"
 BOX = {"WARNING": ("A common mistake", "常见错误"), "NOTE": ("Note", "说明"), "TIP": ("Tip", "提示")}
 RENDER = """const katex = require(process.argv[1]);
 const all = JSON.parse(require('fs').readFileSync(0, 'utf8'));
-process.stdout.write(JSON.stringify(all.map(f => katex.renderToString(f.tex, {displayMode: f.display, strict: 'error'}))));"""
+process.stdout.write(JSON.stringify(all.map(f => {
+  try { return [katex.renderToString(f.tex, {displayMode: f.display, strict: 'error'})]; } catch (e) { return [null, e.message]; }
+})));"""
 
 
 def require_programs():
@@ -79,16 +81,19 @@ class Markdown:
             return f'<div class="box {block.info.lower()}">\n\n<p class="title">{title}</p>\n\n{inner}\n\n</div>'
         return text
 
-    def render(self, text):
-        """HTML of Markdown, with its formulas."""
+    def render(self, page, text):
+        """HTML of the Markdown of a page, with its formulas."""
         made = subprocess.run(["pandoc", "-f", "gfm-tex_math_dollars", "-t", "html", "--wrap=preserve"], input=text, text=True,
                               capture_output=True, check=True).stdout
         rendered = json.loads(subprocess.run(["node", "-e", RENDER, str(KATEX / "katex.min.js")], input=json.dumps(self.formulas),
                                              text=True, capture_output=True, check=True).stdout) if self.formulas else []
+        wrong = [f"{formula['tex'].strip()}\n{result[1]}" for formula, result in zip(self.formulas, rendered) if result[0] is None]
+        if wrong:
+            raise SystemExit("\n".join([f"{page}: KaTeX refuses a formula", *wrong]))
         made = re.sub(r"(?<=formula\d{6}end)[ \n](?=[\u3000-\u303f\uff00-\uffef）])", "", made)  # GitHub needs these spaces
         made = re.sub(r"(?<=[\u3000-\u303f\uff00-\uffef（])[ \n](?=formula\d{6}end)", "", made)
         made = re.sub(r"(?<=end)\n(?=[\u3000-\u9fff])", "", made)
-        return re.sub(r"formula(\d{6})end", lambda m: rendered[int(m[1])], made)
+        return re.sub(r"formula(\d{6})end", lambda m: rendered[int(m[1])][0], made)
 
 
 SIGNS = {"langle": "⟨", "rangle": "⟩", "partial": "∂", "sum": "Σ", "cdot": "·", "odot": "⊙", "sqrt": "√", "infty": "∞", "to": "→",
@@ -162,7 +167,7 @@ class Site:
                 sections.append((i, a.text.lstrip("# "), (b or a).text.lstrip("# ")))
             if a.prose and i != 1:
                 self.index.append([name, i, sections[-1][0] if sections else 0, plain(a), plain(b) if b else ""])
-        body = self.relinked(one, markdown.render("\n\n".join(parts)))
+        body = self.relinked(one, markdown.render(one, "\n\n".join(parts)))
         (self.output / name).write_text(self.frame(number, name, sections, body), encoding="utf-8")
 
     # ---- links ----
