@@ -27,7 +27,7 @@ COURSE = "docs/course"
 SECTIONS = (  # of each chapter, in this order; further ones may stand between them
     "Why", "The formula", "Backward", "In heed", "Experiment", "Common mistakes", "Exercise", "Questions", "Sources",
 )
-PAGE_SECTIONS = ("Why", "The formula", "Config", "Picture", "Experiment", "Sources")  # of the short pages, 00 and from 11 on
+PAGE_SECTIONS = ("Why", "The formula", "Config", "Experiment", "Sources")  # of the short pages, 00 and from 11 on
 CJK = "\u3400-\u9fff"
 ANY = "…"
 

@@ -193,6 +193,19 @@ class Pages(unittest.TestCase):
             self.change(page, "plot twice", "plot thrice")
         self.expect("no such plot")
 
+    def test_short_page_has_its_own_sections(self):
+        folder = self.root / "docs/course/11-thrice"
+        folder.mkdir()
+        text = "\n\n".join(["# 11. Thrice", *(f"## {head}" for head in check.PAGE_SECTIONS)]) + "\n"
+        for language in ("en", "zh"):
+            (folder / f"{language}.md").write_text(text)
+        self.change("docs/course/README.md", "# C\n", "# C\n\n[en](11-thrice/en.md) [zh](11-thrice/zh.md)\n")
+        self.update()
+        self.assertEqual(self.violations(), [])
+        self.change("docs/course/11-thrice/en.md", "## Config", "## Setting")
+        self.update()
+        self.assertIn("its sections are Why, The formula, Setting", " ".join(self.violations()))
+
     def test_image_without_origin_is_reported(self):
         for page in (self.english, self.chinese):
             self.change(page, "<!-- drawn by: heed plot twice -->\n", "")
