@@ -23,7 +23,9 @@ COURSE = "docs/course"
 BOX = {"WARNING": ("A common mistake", "常见错误"), "NOTE": ("Note", "说明"), "TIP": ("Tip", "提示")}
 RENDER = """const katex = require(process.argv[1]);
 const all = JSON.parse(require('fs').readFileSync(0, 'utf8'));
-process.stdout.write(JSON.stringify(all.map(f => katex.renderToString(f.tex, {displayMode: f.display, strict: 'error'}))));"""
+process.stdout.write(JSON.stringify(all.map(f => {
+  try { return [katex.renderToString(f.tex, {displayMode: f.display, strict: 'error'})]; } catch (e) { return [null, e.message]; }
+})));"""
 
 
 def require_programs():
@@ -79,22 +81,41 @@ class Markdown:
             return f'<div class="box {block.info.lower()}">\n\n<p class="title">{title}</p>\n\n{inner}\n\n</div>'
         return text
 
-    def render(self, text):
-        """HTML of Markdown, with its formulas."""
+    def render(self, page, text):
+        """HTML of the Markdown of a page, with its formulas."""
         made = subprocess.run(["pandoc", "-f", "gfm-tex_math_dollars", "-t", "html", "--wrap=preserve"], input=text, text=True,
                               capture_output=True, check=True).stdout
         rendered = json.loads(subprocess.run(["node", "-e", RENDER, str(KATEX / "katex.min.js")], input=json.dumps(self.formulas),
                                              text=True, capture_output=True, check=True).stdout) if self.formulas else []
+        wrong = [f"{formula['tex'].strip()}\n{result[1]}" for formula, result in zip(self.formulas, rendered) if result[0] is None]
+        if wrong:
+            raise SystemExit("\n".join([f"{page}: KaTeX refuses a formula", *wrong]))
         made = re.sub(r"(?<=formula\d{6}end)[ \n](?=[\u3000-\u303f\uff00-\uffef）])", "", made)  # GitHub needs these spaces
         made = re.sub(r"(?<=[\u3000-\u303f\uff00-\uffef（])[ \n](?=formula\d{6}end)", "", made)
         made = re.sub(r"(?<=end)\n(?=[\u3000-\u9fff])", "", made)
-        return re.sub(r"formula(\d{6})end", lambda m: rendered[int(m[1])], made)
+        return re.sub(r"formula(\d{6})end", lambda m: rendered[int(m[1])][0], made)
+
+
+SIGNS = {"langle": "⟨", "rangle": "⟩", "partial": "∂", "sum": "Σ", "cdot": "·", "odot": "⊙", "sqrt": "√", "infty": "∞", "to": "→",
+         "ge": "≥", "le": "≤", "ln": "ln ", "pm": "±", "varepsilon": "ε", "delta": "δ", "theta": "θ", "times": "×", "lVert": "‖",
+         "rVert": "‖", "in": "∈", "ldots": "…"}
 
 
 def plain(block):
-    """The words of a block, for the search."""
-    text = re.sub(r"^> \[!\w+\]\n|^[#>|\-\s]+", "", block.text, flags=re.M)
-    return re.sub(r"\s+", " ", re.sub(r"[*`|\\]|\]\([^)]*\)|\[", "", text)).strip()
+    """The words of a block, for the search; of a formula, its letters and signs."""
+    def signs(formula):
+        return re.sub(r"\\([A-Za-z]+) ?|[{}\\]", lambda m: SIGNS.get(m[1], "") if m[1] else "", formula[1])
+    text = re.sub(r"^> \[!\w+\]\n|^\|[-|:]+\|$|^(#+|>|[-*]|\d+\.) ?", "", pages.FORMULA.sub(signs, block.text), flags=re.M)
+    text = pages.LINK.sub(lambda m: m[2], text)
+    return re.sub(r"\s+", " ", re.sub(r"\*\*?([^*\n]+)\*\*?", r"\1", text).replace("`", "").replace("|", " ")).strip()
+
+
+def paired(found):
+    """The blocks of a page with both languages, where a paragraph that begins with a Chinese character renders the one before."""
+    chinese = lambda block: block.kind == "paragraph" and re.match("[\u3400-\u9fff]", block.text)
+    others = [b if chinese(b) else None for b in found[1:]] + [None]
+    both = [(a, b) for a, b in zip(found, others) if not chinese(a)]
+    return [a for a, _ in both], [b for _, b in both]
 
 
 class Site:
@@ -130,7 +151,7 @@ class Site:
 
     def make_page(self, number, name, one, two):
         english = pages.blocks(one.read_text(encoding="utf-8"))
-        chinese = pages.blocks(two.read_text(encoding="utf-8")) if two else [None] * len(english)
+        english, chinese = (english, pages.blocks(two.read_text(encoding="utf-8"))) if two else paired(english)
         if len(english) != len(chinese):
             raise SystemExit(f"{two}: not the blocks of {one}: run docs/course/check.py")
         markdown, parts, sections = Markdown(), [], []
@@ -141,13 +162,12 @@ class Site:
             texts = [markdown.block(a, 0)] + ([markdown.block(b, 1)] if both else [])
             inner = "\n\n".join(f'<div class="{language}" lang="{language}">\n\n{text}\n\n</div>'
                                 for language, text in zip(("en", "zh"), texts)) if both else texts[0]
-            kind = "code" if a.kind == "formula" else a.kind.split()[0]
-            parts.append(f'<div class="b {kind}" id="b{i}">\n\n{inner}\n\n</div>')
+            parts.append(f'<div class="b" id="b{i}">\n\n{inner}\n\n</div>')
             if a.kind == "heading 2":
                 sections.append((i, a.text.lstrip("# "), (b or a).text.lstrip("# ")))
             if a.prose and i != 1:
                 self.index.append([name, i, sections[-1][0] if sections else 0, plain(a), plain(b) if b else ""])
-        body = self.relinked(one, markdown.render("\n\n".join(parts)))
+        body = self.relinked(one, markdown.render(one, "\n\n".join(parts)))
         (self.output / name).write_text(self.frame(number, name, sections, body), encoding="utf-8")
 
     # ---- links ----
@@ -160,8 +180,10 @@ class Site:
             path = (page.parent / found[1]).resolve()
             name = "-".join(path.relative_to(self.root / "docs").parts)
             shutil.copy(path, self.output / "images" / name)
-            return f'<img src="images/{name}"'
-        return re.sub(r'<img src="([^":]+)"', image, re.sub(r'<a\s+href="([^"]*)"[^>]*>(.*?)</a>', link, text, flags=re.S))
+            return f'<a href="images/{name}"><img src="images/{name}"{found[2]}></a>'
+        breakable = lambda m: "<code>" + re.sub("([_/])", r"\1<wbr>", m[1]) + "</code>"
+        text = re.sub(r"(?<!<pre>)<code>([^<]*)</code>", breakable, text)
+        return re.sub(r'<img src="([^":]+)"([^>]*)>', image, re.sub(r'<a\s+href="([^"]*)"[^>]*>(.*?)</a>', link, text, flags=re.S))
 
     def target(self, page, href, label):
         """The address in the site of what a page links; None: not part of it."""
@@ -190,7 +212,7 @@ class Site:
         to = self.output / self.sources[path]
         to.parent.mkdir(parents=True, exist_ok=True)
         up = "../" * self.sources[path].count("/")
-        lines = "\n".join(f'<span class="line" id="L{i}"><a href="#L{i}">{i:>4}</a>  {html.escape(line)}</span>' for i, line in
+        lines = "".join(f'<span class="line" id="L{i}"><a href="#L{i}">{i:>4}</a>  {html.escape(line)}\n</span>' for i, line in
                           enumerate(path.read_text(encoding="utf-8").rstrip("\n").split("\n"), 1))
         name = path.relative_to(self.root)
         to.write_text(head(str(name), up) + f'<main class="file"><h1><code>{name}</code></h1><pre>{lines}</pre></main>\n',

@@ -1,5 +1,6 @@
 """test_course_pages.py COURSE: docs/course/check.py reports each kind of violation, and --update renews what follows."""
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -193,6 +194,19 @@ class Pages(unittest.TestCase):
             self.change(page, "plot twice", "plot thrice")
         self.expect("no such plot")
 
+    def test_short_page_has_its_own_sections(self):
+        folder = self.root / "docs/course/11-thrice"
+        folder.mkdir()
+        text = "\n\n".join(["# 11. Thrice", *(f"## {head}" for head in check.PAGE_SECTIONS)]) + "\n"
+        for language in ("en", "zh"):
+            (folder / f"{language}.md").write_text(text)
+        self.change("docs/course/README.md", "# C\n", "# C\n\n[en](11-thrice/en.md) [zh](11-thrice/zh.md)\n")
+        self.update()
+        self.assertEqual(self.violations(), [])
+        self.change("docs/course/11-thrice/en.md", "## Config", "## Setting")
+        self.update()
+        self.assertIn("its sections are Why, The formula, Setting", " ".join(self.violations()))
+
     def test_image_without_origin_is_reported(self):
         for page in (self.english, self.chinese):
             self.change(page, "<!-- drawn by: heed plot twice -->\n", "")
@@ -237,6 +251,20 @@ class Pages(unittest.TestCase):
         (self.root / self.chinese).unlink()
         (self.root / "docs/course/README.md").write_text("# C\n")
         self.expect("zh.md: missing", "no link to 01-twice/en.md", "no link to 01-twice/zh.md")
+
+
+class Names(unittest.TestCase):
+    def test_table_of_hugging_faces_names_equals_the_lists_of_the_exchange(self):
+        sources = (COURSE.parents[1] / "train/exchange/huggingface").glob("*.cpp")
+        pairs = {pair for path in sources for pair in re.findall(r'\{"(\w+)", "([\w.]+)"', path.read_text())}
+        rows = [re.split(r" *\| *", line)[1:-1] for line in (COURSE / "24-names/en.md").read_text().splitlines()
+                if line.startswith("| `model.")]
+        self.assertGreater(len(rows), 5)
+        for own, *foreign in rows:
+            prefixes = re.findall(r"`([\w.]+)`", own)
+            for name in re.findall(r"`(\w+)`", " ".join(foreign)):
+                self.assertTrue(any((name, key) in pairs or (name, key + ".encoder") in pairs or (name, key + ".decoder") in pairs
+                                    for key in prefixes), f"{name} is not the name of {own}")
 
 
 if __name__ == "__main__":

@@ -5,14 +5,16 @@ const keep = (key, value) => { try { localStorage[key] = value; } catch (e) { /*
 // The block at the top of the window keeps its place when the language changes.
 function topBlock() {
   const header = document.querySelector('header').offsetHeight;
-  return [...document.querySelectorAll('.b')].find(b => b.getBoundingClientRect().bottom > header + 1);
+  return [...document.querySelectorAll('.b')].find(b => b.getBoundingClientRect().bottom > header + 24);
 }
 function setLanguage(lang, remember) {
   const block = remember ? topBlock() : null, before = block && block.getBoundingClientRect().top;
   root.dataset.lang = lang;
   root.lang = lang === 'zh' ? 'zh' : 'en';
   for (const b of document.querySelectorAll('#language button')) b.setAttribute('aria-pressed', b.dataset.lang === lang);
-  if (block && window.scrollY > 0) window.scrollBy(0, block.getBoundingClientRect().top - before);
+  const restore = () => { if (block && window.scrollY > 0) window.scrollBy(0, block.getBoundingClientRect().top - before); };
+  restore();
+  requestAnimationFrame(restore);  // fonts of the other language may change heights
   if (remember) keep('lang', lang);
 }
 for (const b of document.querySelectorAll('#language button')) b.onclick = () => setLanguage(b.dataset.lang, true);
