@@ -120,7 +120,7 @@ done >>"$violations"
 # ---- tests mirror the modules ----------------------------------------------------------------------
 for folder in tests/*/; do
   folder=$(basename "$folder")
-  case " $modules golden fuzz relcheck mutation bench mpi install clients layout launcher " in
+  case " $modules golden fuzz relcheck mutation bench mpi install clients layout launcher course " in
     *" $folder "*) ;;
     *) echo "tests/$folder: neither a module nor a known kind of test" ;;
   esac
