@@ -40,8 +40,8 @@ fault("best: higher perplexity counts as better", "train/config/tasks.h",
       "training:trainer")
 
 fault("checkpoints: `best` always points to the last one", "train/run/checkpoint_folder.cpp",
-      'if (is_best) link("best", step);',
-      'if (is_best || step > 0) link("best", step);',
+      'if (!is_best) return folder;',
+      'if (!is_best && step == 0) return folder;',
       "train:checkpoint_folder")
 
 fault("checkpoints: checkpoints on request count towards keep", "train/run/checkpoint_folder.cpp",
