@@ -66,9 +66,49 @@ void output(Draw& draw) {
                attention(x.q, x.k, x.v).output.value(), mistakes);
 }
 
+/// The gradient of q of a backward that takes the scores' cotangent as `dscores`.
+bool is_gradient_of_q(const Inputs& x, const Array& dq, const Array& dscores) {
+  return close(dq, scale(matmul(dscores, x.k), 1 / root(x.q.cols())).value(), 1e-9);
+}
+
+/// Names a mistake in dS, if the gradient of q shows one; "" otherwise.
+std::string mistake_in_scores(const Inputs& x, const Array& dy) {
+  const Tensor q = Tensor::variable(x.q), k = Tensor::variable(x.k), v = Tensor::variable(x.v);
+  const Array dq = backward(chapter3::attend(q, k, v), dy)[q];
+  const Array a = attention(x.q, x.k, x.v).weights.value();
+  const Array da = matmul(dy, x.v, false, true).value(),
+              product = mul(Tensor(a), Tensor(da)).value();
+  if (is_gradient_of_q(x, dq, product))
+    return ": in dS, the row sum ⟨dA, A⟩ is not subtracted from dA";
+  Array columns(a.shape()), whole(a.shape());
+  double all = 0;
+  for (const double each : product.values()) all += each;
+  for (std::int64_t r = 0; r < a.rows(); ++r) {
+    for (std::int64_t c = 0; c < a.cols(); ++c) {
+      double sum = 0;
+      for (std::int64_t i = 0; i < a.rows(); ++i) sum += product.at({i, c});
+      columns.row(r)[c] = a.at({r, c}) * (da.at({r, c}) - sum);
+      whole.row(r)[c] = a.at({r, c}) * (da.at({r, c}) - all);
+    }
+  }
+  if (is_gradient_of_q(x, dq, columns))
+    return ": in dS, ⟨dA, A⟩ is summed over a column instead of a row";
+  if (is_gradient_of_q(x, dq, whole))
+    return ": in dS, ⟨dA, A⟩ is summed over all rows instead of one";
+  if (is_gradient_of_q(x, dq, da)) return ": dS is dA; the backward of the softmax is missing";
+  return "";
+}
+
 void gradients(Draw& draw) {
   const Inputs x = inputs(draw);
-  require_gradients({"q", "k", "v"}, chapter3::attend, x.q, x.k, x.v);
+  try {
+    require_gradients({"q", "k", "v"}, chapter3::attend, x.q, x.k, x.v);
+  } catch (const Error& wrong) {
+    std::string sentence = wrong.what();
+    if (sentence.find("gradient of q") != std::string::npos)
+      sentence += mistake_in_scores(x, draw.normal({x.q.rows(), x.v.cols()}));
+    fail("{}", sentence);
+  }
 }
 
 void gradients_of_square(Draw& draw) {

@@ -38,7 +38,7 @@ inline double score_factor(const Array& q, Scaled scaled) {
   // --- end exercise
 }
 
-/// The weights A. chapter2::softmax gives the softmax of each row.
+/// The weights A. `chapter2::softmax(scores).value()` is the softmax of each row.
 inline Array weights_of(const Array& q, const Array& k, Scaled scaled = Scaled::yes) {
   // --- begin exercise weights_of: the scores, then their softmax
   const Array scores = times(product(q, k, false, true), score_factor(q, scaled));

@@ -38,7 +38,8 @@ void rates(Draw& draw) {
         {root * std::min(std::pow(s - 1, -0.5), (s - 1) * std::pow(warm, -1.5)),
          "this is the rate of the step before; steps are counted from 1, and step 1 is the first"},
         {root * std::max(late, early), "this is the larger of the two branches"},
-        {std::min(late, early), "the factor d^−½ is missing"},
+        {std::min(late, early),
+         "the factor d^−½ is missing (or is 1, if -1 / 2 is a division of integers)"},
         {std::sqrt(width) * std::min(late, early), "the factor is √d instead of 1/√d"},
         {std::min(late, early) / width, "the factor is 1/d instead of 1/√d"},
         {root * std::min(late, s / warm), "the exponent of warmup is −3/2, not −1"},
@@ -265,11 +266,14 @@ void steps(Draw& draw, int count) {
   std::vector<Array> gradients;
   for (int s = 0; s < count; ++s) gradients.push_back(draw.normal({n}));
   const Array result = after_exercise(start, gradients);
+  const bool some = std::ranges::any_of(result.values(), [](double w) { return std::isfinite(w); });
   for (const double w : result.values())
     require(std::isfinite(w),
-            fmt::format("the weight after {} of Adam is {}: is t still 0 in the first "
-                        "update? Then 1 − βᵗ is 0; the first step has t = 1",
-                        count == 1 ? "one step" : "five steps", w));
+            fmt::format("the weight after {} of Adam is {}: {}",
+                        count == 1 ? "one step" : "five steps", w,
+                        some ? "is v negative under the root? v averages g², which is not negative"
+                             : "is t still 0 in the first update? Then 1 − βᵗ is 0; the first step "
+                               "has t = 1"));
   std::vector<Mistake> known{{"the weights have not changed", start}};
   for (const Variant& variant : variants())
     known.push_back({variant.sentence, after(variant, start, gradients)});
