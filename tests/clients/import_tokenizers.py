@@ -107,6 +107,7 @@ def byte_pairs(pattern=None, normalizer=None, size=4000, old_files=False, start=
             (folder / "tokenizer_config.json").write_text(json.dumps({"tokenizer_class": "GPT2Tokenizer"}))
         else:
             tokenizer.save(str(folder / "tokenizer.json"))
+            (folder / "tokenizer_config.json").write_text(json.dumps({"tokenizer_class": "PreTrainedTokenizerFast"}))
         return {"vocab_size": tokenizer.get_vocab_size(), "bos_token_id": 0, "eos_token_id": 0}
     return make
 
