@@ -38,6 +38,11 @@ std::vector<Mistake> wrong_weights(const Inputs& x) {
            softmax(scores(x.q, x.k, 1 / root(x.q.rows()))).value()},
           {"the softmax runs over the queries (columns) instead of the keys of each query (rows)",
            columns(scores(x.q, x.k, 1 / root(d)))},
+          {"all weights are 1/n, so the scores are multiplied by 0: in C++, 1 / d is a division of "
+           "integers",
+           softmax(scores(x.q, x.k, 0)).value()},
+          {"the factor 1/√d is applied after the softmax instead of before it",
+           scale(softmax(scores(x.q, x.k, 1)), 1 / root(d)).value()},
           {"these are the scores: the softmax is missing", scores(x.q, x.k, 1 / root(d))}};
 }
 
@@ -66,49 +71,46 @@ void output(Draw& draw) {
                attention(x.q, x.k, x.v).output.value(), mistakes);
 }
 
-/// The gradient of q of a backward that takes the scores' cotangent as `dscores`.
-bool is_gradient_of_q(const Inputs& x, const Array& dq, const Array& dscores) {
-  return close(dq, scale(matmul(dscores, x.k), 1 / root(x.q.cols())).value(), 1e-9);
+/// dS by known mistakes, from the weights P and dP.
+std::vector<Mistake> wrong_score_gradients(const Array& p, const Array& dp) {
+  const Array terms = mul(p, dp).value(), over_queries = Array::full({p.rows(), 1}, 1),
+              over_keys = Array::full({p.cols(), 1}, 1);
+  const auto of_rows = [&](const Array& x) {  // each row filled with its sum
+    return matmul(matmul(x, over_keys), over_keys, false, true).value();
+  };
+  const Array of_columns = matmul(over_queries, matmul(over_queries, terms, true, false)).value();
+  return {
+      {"the row sum Σ_l dP_il P_il is missing", terms},
+      {"the sum Σ dP P runs over the queries (columns) instead of the keys of each query (rows)",
+       mul(p, sub(dp, of_columns)).value()},
+      {"the row sum is Σ_l dP_il, without the weights P_il", mul(p, sub(dp, of_rows(dp))).value()},
+      {"the row sum Σ_l dP_il P_il is not multiplied by P_ij", sub(terms, of_rows(terms)).value()},
+      {"dS is dP: the backward of the softmax is missing", dp}};
 }
 
-/// Names a mistake in dS, if the gradient of q shows one; "" otherwise.
-std::string mistake_in_scores(const Inputs& x, const Array& dy) {
+/// Names a known mistake in dS. dV does not depend on it, so dQ and dK show it.
+void require_score_gradients(const Inputs& x, const Array& d_o) {
   const Tensor q = Tensor::variable(x.q), k = Tensor::variable(x.k), v = Tensor::variable(x.v);
-  const Array dq = backward(chapter3::attend(q, k, v), dy)[q];
-  const Array a = attention(x.q, x.k, x.v).weights.value();
-  const Array da = matmul(dy, x.v, false, true).value(),
-              product = mul(Tensor(a), Tensor(da)).value();
-  if (is_gradient_of_q(x, dq, product))
-    return ": in dS, the row sum ⟨dA, A⟩ is not subtracted from dA";
-  Array columns(a.shape()), whole(a.shape());
-  double all = 0;
-  for (const double each : product.values()) all += each;
-  for (std::int64_t r = 0; r < a.rows(); ++r) {
-    for (std::int64_t c = 0; c < a.cols(); ++c) {
-      double sum = 0;
-      for (std::int64_t i = 0; i < a.rows(); ++i) sum += product.at({i, c});
-      columns.row(r)[c] = a.at({r, c}) * (da.at({r, c}) - sum);
-      whole.row(r)[c] = a.at({r, c}) * (da.at({r, c}) - all);
-    }
+  const Gradients g = backward(chapter3::attend(q, k, v), d_o);
+  const Array p = softmax(scores(x.q, x.k, 1 / root(x.q.cols()))).value();
+  const Array dq = g[q], dk = g[k];
+  if (!close(g[v], matmul(p, d_o, true, false).value(), 1e-9)) return;
+  for (const Mistake& wrong : wrong_score_gradients(p, matmul(d_o, x.v, false, true).value())) {
+    const double factor = 1 / root(x.q.cols());
+    const bool of_q = close(dq, scale(matmul(wrong.values, x.k), factor).value(), 1e-9),
+               of_k =
+                   close(dk, scale(matmul(wrong.values, x.q, true, false), factor).value(), 1e-9);
+    require(!of_q && !of_k,
+            fmt::format("the gradient of {} is wrong and that of v is right, so the mistake is in "
+                        "dS: {}",
+                        of_q ? "q" : "k", wrong.sentence));
   }
-  if (is_gradient_of_q(x, dq, columns))
-    return ": in dS, ⟨dA, A⟩ is summed over a column instead of a row";
-  if (is_gradient_of_q(x, dq, whole))
-    return ": in dS, ⟨dA, A⟩ is summed over all rows instead of one";
-  if (is_gradient_of_q(x, dq, da)) return ": dS is dA; the backward of the softmax is missing";
-  return "";
 }
 
 void gradients(Draw& draw) {
   const Inputs x = inputs(draw);
-  try {
-    require_gradients({"q", "k", "v"}, chapter3::attend, x.q, x.k, x.v);
-  } catch (const Error& wrong) {
-    std::string sentence = wrong.what();
-    if (sentence.find("gradient of q") != std::string::npos)
-      sentence += mistake_in_scores(x, draw.normal({x.q.rows(), x.v.cols()}));
-    fail("{}", sentence);
-  }
+  require_score_gradients(x, draw.normal({x.q.rows(), x.v.cols()}));
+  require_gradients({"q", "k", "v"}, chapter3::attend, x.q, x.k, x.v);
 }
 
 void gradients_of_square(Draw& draw) {

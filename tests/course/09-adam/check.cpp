@@ -34,18 +34,21 @@ void rates(Draw& draw) {
                  root = std::pow(width, -0.5);
     const std::vector<std::pair<double, const char*>> known{
         {root * late,
-         "the warmup has no effect: the branch for the first steps is step · warmup^−3/2"},
+         "the warmup has no effect: the branch for the first steps is step · warmup^−3/2 (in C++, -3 / 2 is -1)"},
         {root * std::min(std::pow(s - 1, -0.5), (s - 1) * std::pow(warm, -1.5)),
          "this is the rate of the step before; steps are counted from 1, and step 1 is the first"},
-        {root * std::max(late, early), "this is the larger of the two branches"},
+        {root * std::max(late, early),
+         "this is the larger of the two branches, or the decay s^−½ is missing (in C++, -1 / 2 is 0)"},
         {std::min(late, early),
-         "the factor d^−½ is missing (or is 1, if -1 / 2 is a division of integers)"},
+         "the factor d^−½ is missing (or -1 / 2 is a division of integers, which is 0)"},
         {std::sqrt(width) * std::min(late, early), "the factor is √d instead of 1/√d"},
         {std::min(late, early) / width, "the factor is 1/d instead of 1/√d"},
-        {root * std::min(late, s / warm), "the exponent of warmup is −3/2, not −1"},
+        {root * std::min(late, s / warm),
+         "the exponent of warmup is −3/2, not −1 (or -3 / 2 is a division of integers, which is -1)"},
         {std::min(1.0, s / warm), integers},
         {root * std::min(1.0, s / warm), "there is no decay after the warmup, s^−½"},
-        {root * early, "there is no decay after the warmup, s^−½"},
+        {root * early,
+         "there is no decay after the warmup, s^−½ (or -1 / 2 is a division of integers, which is 0)"},
         {std::min(late, early) * std::sqrt(warm), "this is a rate with peak 1, not (d w)^−½"},
         {root * std::min(1 / s, early), "the decay is 1/s instead of s^−½"}};
     std::string cause;
@@ -152,6 +155,16 @@ Variant last_line(const std::string& sentence, double (*step)(int t, double m, d
           }};
 }
 
+/// Variants in which the β of the moments, or those of their corrections, are others.
+Variant with_betas(const std::string& sentence, double of_m, double of_v, double correction_of_m,
+                   double correction_of_v) {
+  return {sentence, [=](int t, double lr, double g, double& w, double& m, double& v) {
+            moments(g, m, v, of_m, of_v);
+            w -=
+                lr * m / part(correction_of_m, t) / (std::sqrt(v / part(correction_of_v, t)) + eps);
+          }};
+}
+
 double corrected_step(int t, double m, double v) {
   return m / part(beta1, t) / (std::sqrt(v / part(beta2, t)) + eps);
 }
@@ -197,12 +210,14 @@ std::vector<Variant> variants() {
          moments(g, m, v);
          w -= lr * g / (std::sqrt(v / part(beta2, t)) + eps);
        }},
-      {"the two β are exchanged",
-       [](int t, double lr, double g, double& w, double& m, double& v) {
-         moments(g, m, v, beta2, beta1);
-         w -= lr * m / part(beta2, t) / (std::sqrt(v / part(beta1, t)) + eps);
-       }},
-      {"v is a mean of g instead of g²",
+      with_betas("the two β are exchanged", beta2, beta1, beta2, beta1),
+      with_betas("m is computed with β₂ instead of β₁", beta2, beta2, beta1, beta2),
+      with_betas("m is computed and corrected with β₂ instead of β₁", beta2, beta2, beta2, beta2),
+      with_betas("m is corrected with β₂ instead of β₁", beta1, beta2, beta2, beta2),
+      with_betas("v is computed with β₁ instead of β₂", beta1, beta1, beta1, beta2),
+      with_betas("v is computed and corrected with β₁ instead of β₂", beta1, beta1, beta1, beta1),
+      with_betas("v is corrected with β₁ instead of β₂", beta1, beta2, beta1, beta1),
+      {"v is a mean of |g| instead of g²",
        [](int t, double lr, double g, double& w, double& m, double& v) {
          m = beta1 * m + (1 - beta1) * g;
          v = beta2 * v + (1 - beta2) * std::abs(g);
@@ -242,6 +257,19 @@ Array after(const Variant& variant, const Array& start, const std::vector<Array>
   return w;
 }
 
+/// The weights if t also counts the entries.
+Array after_counting_entries(const Array& start, const std::vector<Array>& gradients) {
+  Array w = start.clone(), m = Array::zeros(w.shape()), v = Array::zeros(w.shape());
+  int t = 0;
+  for (std::size_t s = 0; s < gradients.size(); ++s)
+    for (std::int64_t i = 0; i < w.size(); ++i) {
+      moments(gradients[s].data()[i], m.data()[i], v.data()[i]);
+      w.data()[i] -=
+          0.1 / static_cast<double>(s + 1) * corrected_step(++t, m.data()[i], v.data()[i]);
+    }
+  return w;
+}
+
 Array after_reference(const Array& start, const std::vector<Array>& gradients) {
   const Tensor w = Tensor::variable(start.clone());
   reference::Adam adam({{"w", w}});
@@ -260,21 +288,42 @@ Array after_exercise(const Array& start, const std::vector<Array>& gradients,
   return w[0];
 }
 
+/// What makes weights NaN: a root of a negative v, or t = 0. The first gradients have both signs.
+std::string cause_of_nan(const Array& result, const Array& start,
+                         const std::vector<Array>& gradients) {
+  const Variant without_square{"", [](int t, double lr, double g, double& w, double& m, double& v) {
+                                 m = beta1 * m + (1 - beta1) * g;
+                                 v = beta2 * v + (1 - beta2) * g;
+                                 w -= lr * corrected_step(t, m, v);
+                               }};
+  const Array expected = after(without_square, start, gradients);
+  bool same = true, all = true;
+  for (std::int64_t i = 0; i < result.size(); ++i) {
+    const double w = result.data()[i], e = expected.data()[i];
+    same = same && (std::isnan(e) ? std::isnan(w) : close(w, e, 1e-9));
+    all = all && !std::isfinite(w);
+  }
+  if (same) return "v is a mean of g instead of g², so a negative number is under the root";
+  if (all) return "is t still 0 in the first update? Then 1 − βᵗ is 0; the first step has t = 1";
+  return "is a negative number under the root?";
+}
+
 void steps(Draw& draw, int count) {
   const std::int64_t n = draw.extent(4, 3, 6);
   const Array start = draw.normal({n});
   std::vector<Array> gradients;
   for (int s = 0; s < count; ++s) gradients.push_back(draw.normal({n}));
+  double* const first = gradients[0].data();
+  first[0] = std::abs(first[0]), first[1] = -std::abs(first[1]);
   const Array result = after_exercise(start, gradients);
-  const bool some = std::ranges::any_of(result.values(), [](double w) { return std::isfinite(w); });
   for (const double w : result.values())
-    require(std::isfinite(w),
-            fmt::format("the weight after {} of Adam is {}: {}",
-                        count == 1 ? "one step" : "five steps", w,
-                        some ? "is v negative under the root? v averages g², which is not negative"
-                             : "is t still 0 in the first update? Then 1 − βᵗ is 0; the first step "
-                               "has t = 1"));
-  std::vector<Mistake> known{{"the weights have not changed", start}};
+    require(std::isfinite(w), fmt::format("the weight after {} of Adam is {}: {}",
+                                          count == 1 ? "one step" : "five steps", w,
+                                          cause_of_nan(result, start, gradients)));
+  std::vector<Mistake> known{
+      {"the weights have not changed", start},
+      {"t counts the entries of the parameters instead of the steps: ++t belongs before the loops",
+       after_counting_entries(start, gradients)}};
   for (const Variant& variant : variants())
     known.push_back({variant.sentence, after(variant, start, gradients)});
   require_same(count == 1 ? "the weight after one step of Adam"
