@@ -47,14 +47,22 @@ void temperatures(Draw& draw) {
 void large_scores(Draw& draw) {
   const double far = draw.number(800, 1200);
   const Array x({{far, 0, far}, {-far, -far, -far - 1}});
-  const Array y = softmax_of(x);
-  for (const double value : y.values())
-    require(
-        std::isfinite(value),
-        fmt::format("softmax of [{0:.0f}, 0, {0:.0f}] contains {1}: exp overflows or the sum is 0; "
-                    "subtract the row's maximum first",
-                    far, value));
-  require_same("softmax of large scores", y, reference(x));
+  for (const double t : {1.0, 0.5, 4.0}) {
+    const Array y = softmax_of(x, t);
+    for (std::int64_t r = 0; r < 2; ++r) {
+      for (std::int64_t i = 0; i < 3; ++i)
+        require(
+            std::isfinite(y.at({r, i})),
+            fmt::format("softmax of [{:.0f}] with T = {} contains {}: exp overflows or the sum is "
+                        "0; {}",
+                        fmt::join(x.row(r), x.row(r) + 3, ", "), t, y.at({r, i}),
+                        r == 1 ? "these scores are all negative: the maximum must start at −∞ or "
+                                 "at the first score, not at 0"
+                        : t == 1 ? "subtract the row's maximum first"
+                                 : "subtract the maximum of x / T, not of x"));
+    }
+    require_same(fmt::format("softmax of large scores with T = {}", t), y, reference(x, t));
+  }
 }
 
 void gradient(Draw& draw) {
