@@ -23,7 +23,7 @@ import time
 
 sys.path[:0] = [str(pathlib.Path(__file__).parent), str(pathlib.Path(__file__).parents[1] / "bench")]
 import records  # noqa: E402
-from hostile import HOSTILE, SLOW  # noqa: E402
+from hostile import APPEND, HOSTILE, SLOW  # noqa: E402
 
 HERE = pathlib.Path(__file__).parent
 failures = []
@@ -128,9 +128,35 @@ def check_student(course, chapters):
     expect(done.returncode == 2 and "heed course start DIR" in done.stderr, f"outside of a folder: {done.stderr}")
 
 
+def check_printed(course, mine, exercise, cases):
+    """A failed check shows what the exercise printed; the number of cases is that of a check that passes."""
+    before = exercise.read_text()
+    prints = 'for (int i = 0; i < 30; ++i) std::cout << "line " << i << " \\33[1m" << std::endl;'
+    expect(APPEND in before, f"the solution does not contain {APPEND}")
+    exercise.write_text('#include <iostream>\n' + before.replace(APPEND, prints + ' std::printf("last"); heed::fail("mine");', 1))
+    done = course.run("check", "1", cwd=mine)
+    lines = done.stdout.splitlines()
+    expect(done.returncode == 1 and "          mine" in lines, f"a check that prints: {done.stdout}")
+    expect("  | last" in lines and "  | line 11 \\x1b[1m" in lines and not any("line 10" in line for line in lines),
+           f"what an exercise prints: {done.stdout}")
+    expect(f" of {cases} passed (" in lines[-1], f"the number of cases, expected {cases}: {done.stdout}")
+    listed = json.loads(course.run("check", "1", "--json", cwd=mine).stdout)
+    expect("line 11" not in json.dumps(listed), "the results contain what the exercise printed")
+    exercise.write_text(before)
+
+
 def check_answers(course, number):
     """A round of bugs: files without answers, and the check of answers."""
     mine = course.folder / "mine"
+    done = course.run("bugs", number, "--student", "4711", cwd=mine)
+    expect(done.returncode == 2 and "must pass first" in done.stderr and not (mine / "bugs").exists(),
+           f"bugs of a chapter that has not passed: {done.stderr}")
+    exercise = mine / "01-tape/exercise.h"
+    exercise.write_text((course.folder / "01-tape/exercise.h").read_text())
+    done = course.run("check", number, cwd=mine)
+    cases = re.search(r"(\d+) of \1 passed", done.stdout)
+    expect(done.returncode == 0 and cases, f"the solution in a student's folder: {done.stdout}")
+    check_printed(course, mine, exercise, cases[1] if cases else "")
     done = course.run("bugs", number, "--student", "4711", cwd=mine)
     expect(done.returncode == 0, f"bugs: {done.stderr}")
     files = sorted((mine / f"bugs/{number}").iterdir())
@@ -141,12 +167,12 @@ def check_answers(course, number):
         bug = by_text[file.read_text()]
         right, line = f"{i}={bug['last']}:{bug['name']}", bug["last"] + 1
         other = next(b["name"] for b in every if b["name"] != bug["name"])
-        for answer, status in ((right, 0), (f"{i}={line}:{bug['name']}", 1), (f"{i}={bug['first']}:{other}", 1)):
+        for answer, status in ((right, 0), (right.replace("=", ".h=", 1), 0), (f"{i}={line}:{bug['name']}", 1), (f"{i}={bug['first']}:{other}", 1)):
             done = course.run("bugs", number, "--student", "4711", "--answer", answer, cwd=mine)
             expect(done.returncode == status, f"answer {answer}: {done.returncode}: {done.stdout}{done.stderr}")
     drawn = set()
     for student in range(8):
-        course.run("bugs", number, "--student", student, cwd=mine)
+        course.run("bugs", number, "--student", student, "--solved", cwd=mine)
         drawn.add(tuple(f.read_text() for f in files))
     expect(len(drawn) > 1, "every student receives the same bugs")
     done = course.run("bugs", number, "--student", "4711", "--answer", "x", cwd=mine)

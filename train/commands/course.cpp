@@ -28,7 +28,7 @@ struct CourseCommand {
   std::string action, argument;
   std::string hidden, exercise, student;
   std::vector<std::string> answers;
-  bool json = false, solutions = false, every = false;
+  bool json = false, solutions = false, every = false, solved = false;
 };
 
 struct Course {
@@ -101,6 +101,14 @@ nlohmann::json gradescope(const Chapter& chapter, const CheckResult& result) {
             {"processor_seconds", result.processor_seconds}}}};
 }
 
+/// What the exercise printed, apart from what the check says.
+std::string printed_text(const CheckResult& result) {
+  if (result.printed.empty() || result.failure() == nullptr) return "";
+  std::string text = "  ---- printed by the exercise (at most its last 20 lines) ----\n";
+  for (const std::string& line : result.printed) text += "  | " + line + "\n";
+  return text + "  ----\n";
+}
+
 void print_result(const Chapter& chapter, const CheckResult& result) {
   std::string text;
   for (const CheckedCase& c : result.cases) {
@@ -108,9 +116,12 @@ void print_result(const Chapter& chapter, const CheckResult& result) {
     if (c.outcome == Outcome::failed)
       text += fmt::format("  FAILED  {}: {}\n          {}\n", c.stage, c.name, c.sentence);
   }
-  text +=
-      fmt::format("{}: {} of {} passed (compiled in {:.1f} s, ran {:.2f} s)\n", chapter.folder,
-                  result.passed(), result.cases.size(), result.compile_seconds, result.run_seconds);
+  text += printed_text(result);
+  text += result.has_run()
+              ? fmt::format("{}: {} of {} passed (compiled in {:.1f} s, ran {:.2f} s)\n",
+                            chapter.folder, result.passed(), result.cases.size(),
+                            result.compile_seconds, result.run_seconds)
+              : fmt::format("{}: not run\n", chapter.folder);
   print_text(text);
 }
 
@@ -142,7 +153,7 @@ std::string causes_of(const Chapter& chapter) {
   return aligned(rows);
 }
 
-/// An answer FILE=LINE:CAUSE.
+/// An answer FILE=LINE:CAUSE; FILE is 1 or 1.h.
 struct Answer {
   std::size_t file = 0;
   int line = 0;
@@ -153,6 +164,7 @@ Answer parsed_answer(const std::string& text, std::size_t files) {
   Answer answer;
   const char* const end = text.data() + text.size();
   auto read = std::from_chars(text.data(), end, answer.file);
+  if (read.ec == std::errc() && std::string_view(read.ptr, end).starts_with(".h")) read.ptr += 2;
   if (read.ec == std::errc() && read.ptr != end && *read.ptr == '=') {
     read = std::from_chars(read.ptr + 1, end, answer.line);
     if (read.ec == std::errc() && read.ptr != end && *read.ptr == ':') answer.cause = read.ptr + 1;
@@ -208,7 +220,8 @@ int write_every_bug(const Chapter& chapter, const CourseCommand& options, const 
 int bugs(const CourseCommand& options) {
   const Course course;
   const Chapter& chapter = chapter_named(course.chapters, options.argument);
-  const fs::path folder = StudentFolder::find().path() / "bugs" / std::to_string(chapter.number);
+  const StudentFolder student = StudentFolder::find();
+  const fs::path folder = student.path() / "bugs" / std::to_string(chapter.number);
   if (options.student.empty() && !options.every)
     throw Error(Exit::usage, "heed course bugs: --student ID is missing: the bugs depend on it");
   if (options.every) {
@@ -217,6 +230,12 @@ int bugs(const CourseCommand& options) {
   }
   const std::vector<Bug> drawn = bugs_for(chapter, options.student, bugs_of_a_round);
   if (!options.answers.empty()) return answer_bugs(chapter, options, drawn);
+  if (!options.solved && !student.has_passed(chapter))
+    throw Error(
+        Exit::usage,
+        "heed course bugs {0}: faulty solutions show almost the whole solution, so `heed course "
+        "check {0}` must pass first; --solved writes them before that, for lecturers",
+        chapter.number);
   create_folders(folder);
   for (std::size_t i = 0; i < drawn.size(); ++i)
     write_file_durably(folder / fmt::format("{}.h", i + 1), drawn[i].header);
@@ -288,7 +307,7 @@ int test(const CourseCommand& options) {
     print_text(aligned(rows) + fmt::format("{}/my_test.cpp: finds {} of {} mistakes\n",
                                            chapter.folder, found, bugs));
   } else {
-    print_text(fmt::format("{}/my_test.cpp {}\n", chapter.folder, refused));
+    print_text(fmt::format("{}/my_test.cpp {}\n{}", chapter.folder, refused, printed_text(right)));
     if (!right.details.empty()) print_message(right.details);
   }
   return good ? 0 : static_cast<int>(Exit::failed);
@@ -337,14 +356,17 @@ void add_course(CommandLine& line) {
   add_flag(command, choices, "--solutions", options->solutions,
            "start with the solutions instead of the exercises");
   add_flag(command, choices, "--every", options->every,
-           "write all bugs of the chapter under their names");
+           "write all bugs of the chapter under their names: they give the answers away");
+  add_flag(command, choices, "--solved", options->solved,
+           "bugs: write them although check has not passed in this folder");
   add_json(command, options->json, "the result (check, test: as Gradescope's results.json)");
   command->footer(
       "start DIR creates a folder with the exercises of all chapters; the other commands run in\n"
       "that folder. list shows the chapters and the state of each. check N compiles exercise.h of\n"
       "chapter N, compares it with heed and stops at the first mistake; the exit status is 0 if all\n"
-      "passed. bugs N --student ID writes faulty solutions; with --answer, it checks answers. test N\n"
-      "runs my_test.cpp on the solution and on all faulty ones.\n"
+      "passed. What the exercise prints (std::cout, std::cerr) is shown with its failure. After a chapter\n"
+      "has passed, bugs N --student ID writes faulty solutions; with --answer, it checks answers.\n"
+      "test N runs my_test.cpp on the solution and on all faulty ones.\n"
       "A check runs the exercise in a child process with limits on time and memory; it does not\n"
       "keep it from reading and writing files: check the work of others in a container.\n"
       "Examples:\n"

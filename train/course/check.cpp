@@ -55,6 +55,21 @@ std::string first_lines(const std::string& text, int count) {
   return text.substr(0, end);
 }
 
+/// The last lines of a program's output, for a terminal.
+std::vector<std::string> last_lines(std::string_view output, std::size_t count) {
+  constexpr std::size_t longest = 200;
+  if (output.ends_with('\n')) output.remove_suffix(1);
+  std::vector<std::string> lines;
+  while (!output.empty() && lines.size() < count) {
+    const std::size_t begin = output.rfind('\n') + 1;  // npos + 1 is 0
+    const std::string_view line = output.substr(begin);
+    lines.push_back(for_terminal(line.substr(0, longest)) + (line.size() > longest ? "…" : ""));
+    output = output.substr(0, begin == 0 ? 0 : begin - 1);
+  }
+  std::ranges::reverse(lines);
+  return lines;
+}
+
 std::string compiler() {
   const char* const chosen = std::getenv("CXX");
   return chosen != nullptr && *chosen != '\0' ? chosen : "c++";
@@ -147,6 +162,7 @@ void run(const fs::path& library, std::uint64_t key, double seconds, CheckResult
       {.seconds = 8 * most + 6, .processor_seconds = most, .bytes = sanitized ? 0 : run_bytes});
   result.run_seconds = run.seconds;
   result.processor_seconds = run.processor_seconds;
+  result.printed = last_lines(run.errors, 20);
   read_report(run, secret, seconds, result);
 }
 
@@ -162,6 +178,10 @@ std::int64_t CheckResult::passed() const {
 }
 bool CheckResult::all_passed() const {
   return !cases.empty() && passed() == static_cast<std::int64_t>(cases.size());
+}
+bool CheckResult::has_run() const {
+  const CheckedCase* const failed = failure();
+  return failed == nullptr || (failed->stage != "rules" && failed->stage != "compile");
 }
 const CheckedCase* CheckResult::failure() const {
   const auto failed = std::ranges::find(cases, Outcome::failed, &CheckedCase::outcome);
@@ -188,12 +208,15 @@ CheckResult check_exercise(const CourseFiles& course, const Chapter& chapter,
   add(result, "compile", "compiles", error);
   if (!error.empty()) return result;
   run(library, key, chapter.seconds, result);
-  if (result.failure() == nullptr) {
-    add(result, "budgets", fmt::format("takes at most {:g} s of processor time", chapter.seconds),
-        result.processor_seconds <= chapter.seconds
-            ? ""
-            : fmt::format("the run takes {:.2f} s of processor time, allowed are {:g} s",
-                          result.processor_seconds, chapter.seconds));
+  const bool stopped = result.failure() != nullptr;
+  add(result, "budgets", fmt::format("takes at most {:g} s of processor time", chapter.seconds),
+      result.processor_seconds <= chapter.seconds
+          ? ""
+          : fmt::format("the run takes {:.2f} s of processor time, allowed are {:g} s",
+                        result.processor_seconds, chapter.seconds));
+  if (stopped) {
+    result.cases.back().outcome = Outcome::not_reached;
+    result.cases.back().sentence.clear();
   }
   return result;
 }

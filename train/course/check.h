@@ -23,12 +23,17 @@ struct CheckedCase {
 struct CheckResult {
   std::vector<CheckedCase> cases;  ///< in order; the check stops at the first that fails
   std::string details;             ///< the compiler's messages, if it failed
-  double compile_seconds = 0;      ///< on the clock
-  double run_seconds = 0;          ///< on the clock
-  double processor_seconds = 0;    ///< of the run
+  /// The last 20 lines that the code under test printed within its first MB, escaped and cut to 200
+  /// bytes each. They never affect the outcome of a case.
+  std::vector<std::string> printed;
+  double compile_seconds = 0;    ///< on the clock
+  double run_seconds = 0;        ///< on the clock
+  double processor_seconds = 0;  ///< of the run
 
   std::int64_t passed() const;
   bool all_passed() const;
+  /// Whether the cases of the chapter are known: the exercise keeps the rules and compiles.
+  bool has_run() const;
   const CheckedCase* failure() const;  ///< the case that failed; nullptr if all passed
 };
 

@@ -65,12 +65,11 @@ std::vector<char*> environment() {
 [[noreturn]] void become(const std::vector<char*>& argv, const std::vector<char*>& variables,
                          const std::array<int, 3>& ends, const ProcessLimits& limits) {
   ::setpgid(0, 0);
-  const int nothing = ::open("/dev/null", O_WRONLY);
   // Copies above the standard numbers first, so that no dup2 closes a descriptor that is still needed.
   std::array<int, 3> copies{};
   for (std::size_t i = 0; i < ends.size(); ++i) copies[i] = ::fcntl(ends[i], F_DUPFD_CLOEXEC, 10);
   ::dup2(copies[0], STDIN_FILENO);
-  ::dup2(nothing, STDOUT_FILENO);
+  ::dup2(copies[1], STDOUT_FILENO);
   ::dup2(copies[1], STDERR_FILENO);
   ::dup2(copies[2], report_descriptor);
   ::signal(SIGPIPE, SIG_DFL);

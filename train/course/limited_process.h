@@ -18,11 +18,11 @@ struct LimitedResult {
   bool out_of_time = false;      ///< one of the two limits on time was reached
   double seconds = 0;            ///< on the clock
   double processor_seconds = 0;  ///< of the program and the children that it waited for
-  std::string errors;            ///< the beginning of its standard error
+  std::string errors;            ///< the beginning of its standard output and error, 1 MB
   std::string report;            ///< what it wrote to descriptor `report_descriptor`
 };
 
-/// The descriptor on which the program may report to the caller. Its standard output is discarded.
+/// The descriptor on which the program may report to the caller.
 inline constexpr int report_descriptor = 3;
 
 /// Runs the program, found in PATH, with `input` as its standard input, and waits for it. Matrix

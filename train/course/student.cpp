@@ -25,8 +25,28 @@ Each folder is a chapter. Its `exercise.h` is yours to complete: search for "To 
     heed course list             the chapters, and what you have passed
     heed course check 1          checks chapter 1; stops at the first mistake and names it
     heed course bugs 1 --student ID
-                                 writes faulty solutions into bugs/: find the line and the cause
+                                 after your exercise has passed: writes faulty solutions into bugs/;
+                                 find the line and the cause
     heed course test 1           runs 01-tape/my_test.cpp, your own test, on faulty solutions
+
+To see a value, print it (`std::cout << x << "\n"` also takes an Array and a Tensor): a check that fails
+shows the last 20 lines.
+
+## Array and Tensor
+
+A row-major array of doubles, and a value on the tape; namespace heed, `autograd/memory/array.h` and
+`autograd/tensor.h`.
+
+    Array x({2, 3});              2 rows, 3 columns, not initialised; also Array::zeros({2, 3}),
+                                  Array({{1, 2}, {3, 4}}) from rows, Array::of({1, 2}) from a list
+    x.shape()[0], x.rows(), x.cols(), x.size()
+    x.at({1, 2})                  an entry, checked; to read and to write
+    x.row(1)[2], x.data()[5]      the same entry by pointers, unchecked; x.row(1) has x.cols() entries
+    Array y = x;                  shares the values: writing to y changes x; x.clone() is a copy
+    Tensor w = Tensor::variable(x);   a variable, whose gradient is computed; Tensor(x) is a constant
+    w.value()                     its Array; ops such as heed::matmul(a, b) take and return Tensors
+    Gradients g = heed::backward(y, dy);   of ⟨dy, y⟩; backward(y) if y is one number
+    g[w]                          the gradient of the variable w, an Array in its shape
 
 `cmake -S . -B build && cmake --build build` compiles all exercises, for editors that read
 `build/compile_commands.json`; `ctest --test-dir build` runs all checks.
@@ -50,7 +70,8 @@ foreach(exercise IN LISTS exercises)
   add_library(${{name}} OBJECT ${{CMAKE_CURRENT_BINARY_DIR}}/${{name}}.cpp)
   target_include_directories(${{name}} PRIVATE ${{headers}})
   target_compile_definitions(${{name}} PRIVATE HEED_DOUBLE)
-  target_compile_options(${{name}} PRIVATE -Wall -Wextra)
+  # A starter does not use its parameters and saved values yet.
+  target_compile_options(${{name}} PRIVATE -Wall -Wextra -Wno-unused-parameter -Wno-unused-variable)
   add_test(NAME ${{name}} COMMAND ${{HEED}} course check ${{name}}
            WORKING_DIRECTORY ${{CMAKE_CURRENT_SOURCE_DIR}})
 endforeach()
@@ -78,6 +99,13 @@ Json read_record(const fs::path& folder) {
   if (!record.is_object() || !record.contains("checks") || !record["checks"].is_object())
     throw Error(Exit::bad_input, "{}: expected an object with the key checks", shown_path(file));
   return record;
+}
+
+/// Whether a check of the chapter has passed. Records of older programs contain the last check only.
+bool passed_in(const Json& record, const Chapter& chapter) {
+  const auto entry = record["checks"].find(chapter.folder);
+  if (entry == record["checks"].end()) return false;
+  return entry->value("has_passed", !entry->contains("failure"));
 }
 
 }  // namespace
@@ -124,13 +152,19 @@ fs::path StudentFolder::exercise(const Chapter& chapter) const {
 void StudentFolder::record(const Chapter& chapter, const Exercise& exercise,
                            const CheckResult& result) const {
   Json record = read_record(path_);
+  const bool before = passed_in(record, chapter);
   Json& entry = record["checks"][chapter.folder];
   entry = {{"passed", result.passed()},
-           {"cases", result.cases.size()},
-           {"sha256", sha256_hex(exercise.text)}};
+           {"cases", result.has_run() ? result.cases.size() : 0},
+           {"sha256", sha256_hex(exercise.text)},
+           {"has_passed", before || result.all_passed()}};
   if (const CheckedCase* const failure = result.failure())
     entry["failure"] = fmt::format("{}: {}", failure->stage, failure->sentence);
   write_file_durably(path_ / record_name, record.dump(2) + "\n");
+}
+
+bool StudentFolder::has_passed(const Chapter& chapter) const {
+  return passed_in(read_record(path_), chapter);
 }
 
 std::string StudentFolder::state(const Chapter& chapter) const {
@@ -143,8 +177,10 @@ std::string StudentFolder::state(const Chapter& chapter) const {
   const std::string changed =
       entry.at("sha256") == sha256_hex(text) ? "" : " (before the last change)";
   if (!entry.contains("failure")) return "passed" + changed;
-  return fmt::format("{} of {} passed{}; {}", entry.at("passed").get<int>(),
-                     entry.at("cases").get<int>(), changed,
+  const int cases = entry.at("cases").get<int>();
+  const std::string passed =
+      cases == 0 ? "not run" : fmt::format("{} of {} passed", entry.at("passed").get<int>(), cases);
+  return fmt::format("{}{}; {}", passed, changed,
                      excerpt(entry.at("failure").get<std::string>(), 60));
 }
 
