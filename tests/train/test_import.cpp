@@ -302,11 +302,10 @@ BOOST_AUTO_TEST_CASE(missing_keys_of_a_class_have_its_own_values) {
     views.push_back(
         {"model.layers.0.self_attn.o_proj.bias", DType::f32, {8}, std::as_bytes(std::span(ones))});
   });
-  for (const auto& [name, type] :
-       {std::pair("LlamaForCausalLM", "llama"), {"Qwen2ForCausalLM", "qwen2"}})
-    HEED_CHECK_ERROR(
-        Exit::bad_input, "has no tensor model.layers.0.self_attn.o_proj.bias",
-        imported(name, type, "none", {{"mlp_bias", true}, {"attention_bias", nullptr}}));
+  for (const auto& each : {std::pair("LlamaForCausalLM", "llama"), {"Qwen2ForCausalLM", "qwen2"}})
+    HEED_CHECK_ERROR(Exit::bad_input, "has no tensor model.layers.0.self_attn.o_proj.bias",
+                     imported(each.first, each.second, "none",
+                              {{"mlp_bias", true}, {"attention_bias", nullptr}}));
   HEED_CHECK_ERROR(
       Exit::bad_input, "rope_theta is 10000.0, but 500.0 in rope_parameters",
       imported("LlamaForCausalLM", "llama", "none",

@@ -206,11 +206,11 @@ BOOST_AUTO_TEST_CASE(vocab_json_and_merges_are_those_of_gpt2_only) {
     if (!line.empty() && line[0] > ' ' && line[0] < 127)
       BOOST_TEST((prefixed->encode(line) == plain->encode(" " + line)), "line " << i);
   }
-  for (const auto& [config, reason] :
+  for (const auto& wrong :
        {std::pair(R"({"tokenizer_class": "RobertaTokenizer"})",
                   "are read as those of GPT2Tokenizer only, not of RobertaTokenizer"),
         std::pair(R"({"add_bos_token": true})", "add_bos_token is true")})
-    HEED_CHECK_ERROR(Exit::bad_input, reason, read(config));
+    HEED_CHECK_ERROR(Exit::bad_input, wrong.second, read(wrong.first));
   put(folder / "config.json", R"({"model_type": "qwen2"})");
   HEED_CHECK_ERROR(Exit::bad_input, "only, not of Qwen2Tokenizer", read("{}"));
   BOOST_TEST(read(R"({"tokenizer_class": "GPT2TokenizerFast"})")->size() == ids.size);
@@ -290,14 +290,14 @@ BOOST_AUTO_TEST_CASE(pieces_of_llama_begin_texts_with_a_special_piece) {
   BOOST_TEST(json["post_processor"]["single"][0]["SpecialToken"]["id"] == "<s>");
   BOOST_TEST(
       !read(R"({"add_bos_token": false, "tokenizer_class": "LlamaTokenizerFast"})")->text_start());
-  for (const auto& [config, reason] :
+  for (const auto& wrong :
        {std::pair(R"({"add_eos_token": true})", "add_eos_token is true"),
         std::pair(R"({"add_prefix_space": false})", "add_prefix_space is false"),
         std::pair(R"({"tokenizer_class": "AlbertTokenizer"})",
                   "tokenizer_class is \"AlbertTokenizer\""),
         std::pair(R"({"added_tokens_decoder": {"8": {"content": "<x>", "special": false}}})",
                   "cannot add the token \"<x>\" with the id 8")})
-    HEED_CHECK_ERROR(Exit::bad_input, reason, read(config));
+    HEED_CHECK_ERROR(Exit::bad_input, wrong.second, read(wrong.first));
   put(folder / "tokenizer_config.json", "{}");
   std::string words = write_piece_model(model);
   words += "\x12\x02\x18\x03";  // model_type: word
