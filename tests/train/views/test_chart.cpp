@@ -56,6 +56,16 @@ BOOST_AUTO_TEST_CASE(logarithmic_scale_has_ticks_at_decades) {
     BOOST_TEST(narrow.find(tick) != std::string::npos, tick);
 }
 
+BOOST_AUTO_TEST_CASE(ticks_of_tiny_values_differ_from_zero) {
+  Chart chart = with({{-1, 0}, {0, 1e-14}, {1, 1e-6}});
+  BOOST_TEST(count(drawn(chart).body, ">0<") == 2);  // one on each axis
+  chart.log_y = true;
+  const std::string body = drawn(chart).body;
+  BOOST_TEST(body.find(">1e-14<") != std::string::npos);
+  BOOST_TEST(count(body, ">0<") == 1);  // that of the x axis
+  BOOST_TEST(body.find(">-0<") == std::string::npos);
+}
+
 BOOST_AUTO_TEST_CASE(line_breaks_at_nonfinite_points) {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   BOOST_TEST(path_of_line(drawn(with({{0, 0}, {1, nan}, {2, 1}}))) == "M0 190m-3 0h6M400 0m-3 0h6");

@@ -28,8 +28,10 @@ BOOST_AUTO_TEST_CASE(every_plot_contains_values) {
       BOOST_TEST(!contains(drawing.body, "nan"), name);
     }
   }
-  BOOST_TEST(contains(error_of(Exit::usage, [] { plots_of("mask", config_of(), 32); }),
-                      "available: positions, schedule, softmax, masks, activations"));
+  BOOST_TEST(
+      contains(error_of(Exit::usage, [] { plots_of("mask", config_of(), 32); }),
+               "available: positions, schedule, softmax, masks, activations, gradcheck, scores, "
+               "loss, tiles, beam"));
 }
 
 // The two lines of inner products coincide where both are defined: PE(p) · PE(p + k) depends only

@@ -53,7 +53,7 @@ class Scale {
       if (nice * power >= rough) step = nice * power;
     std::vector<double> all;
     for (double k = std::ceil(low_ / step - 1e-9); k * step <= high_ + 1e-9 * step; ++k)
-      all.push_back(k * step);
+      all.push_back(k * step + 0.0);  // turns −0 into 0
     return all;
   }
   std::vector<double> log_ticks() const {
@@ -77,10 +77,9 @@ class Scale {
   double low_ = 0, high_ = 1;
 };
 
-/// The label of a tick: "0.05", "20k", "3M", "1e-07".
+/// The label of a tick: "0", "0.05", "20k", "3M", "1e-07".
 std::string tick_text(double value) {
   const double size = std::abs(value);
-  if (size < 1e-12) return "0";
   if (size >= 1e6 && size < 1e12) return fmt::format("{:.4g}M", value / 1e6);
   if (size >= 1e4 && size < 1e6) return fmt::format("{:.4g}k", value / 1e3);
   return fmt::format("{:.4g}", value);

@@ -19,6 +19,7 @@
 #include "optim/schedule.h"
 #include "train/views/draw/chart.h"
 #include "train/views/draw/heat_map.h"
+#include "train/views/report/course_plots.h"
 
 namespace heed {
 
@@ -183,51 +184,6 @@ std::vector<Drawing> schedule_plots(const Config& config, std::int64_t) {
   return {drawn(chosen), drawn(all)};
 }
 
-// ---- softmax ------------------------------------------------------------------------------------
-
-std::vector<double> softmax_of(const std::vector<double>& scores, double temperature) {
-  std::vector<double> weights;
-  double sum = 0;
-  for (const double s : scores) {
-    weights.push_back(std::exp((s - scores.front()) / temperature));
-    sum += weights.back();
-  }
-  for (double& w : weights) w /= sum;
-  return weights;
-}
-
-std::vector<Drawing> softmax_plots(const Config&, std::int64_t) {
-  const std::vector<double> scores{3, 2, 1, 0, -1};  // the first is the largest
-  Chart bars{.title = "softmax of the scores 3, 2, 1, 0, −1 at temperature T",
-             .x_label = "score",
-             .y_low = 0,
-             .y_high = 1};
-  Chart entropy{.title = "entropy of the softmax weights, nats (at most ln 5)",
-                .x_label = "T",
-                .log_x = true,
-                .y_low = 0};
-  constexpr std::array temperatures{0.25, 0.5, 1.0, 2.0, 8.0};
-  for (std::size_t t = 0; t < temperatures.size(); ++t) {
-    const std::vector<double> weights = softmax_of(scores, temperatures[t]);
-    for (std::size_t i = 0; i < scores.size(); ++i) {
-      const double left = static_cast<double>(i) + 0.1 + 0.16 * static_cast<double>(t);
-      bars.bars.push_back({static_cast<int>(t), left, left + 0.16, weights[i],
-                           fmt::format("T = {}: {:.4f}", temperatures[t], weights[i])});
-    }
-    bars.legend.emplace_back(static_cast<int>(t), fmt::format("T = {}", temperatures[t]));
-  }
-  for (std::size_t i = 0; i < scores.size(); ++i)
-    bars.x_ticks.push_back({static_cast<double>(i) + 0.5, fmt::format("{}", scores[i])});
-  Line line{"", 0, false, {}};
-  for (double t = 0.05; t <= 50; t *= 1.05) {
-    double h = 0;
-    for (const double w : softmax_of(scores, t)) h -= w > 0 ? w * std::log(w) : 0;
-    line.points.push_back({t, h});
-  }
-  entropy.lines.push_back(std::move(line));
-  return {drawn(bars), drawn(entropy)};
-}
-
 // ---- masks --------------------------------------------------------------------------------------
 
 HeatMap mask_of(const Pattern& pattern, std::int64_t length) {
@@ -288,12 +244,24 @@ std::vector<Drawing> activation_plots(const Config&, std::int64_t) {
 }
 
 using Plots = std::vector<Drawing> (*)(const Config&, std::int64_t);
-constexpr std::array<std::pair<std::string_view, Plots>, 5> families{{
+
+/// A drawing that depends on no config.
+template <std::vector<Drawing> (*plots)()>
+std::vector<Drawing> fixed(const Config&, std::int64_t) {
+  return plots();
+}
+
+constexpr std::array<std::pair<std::string_view, Plots>, 10> families{{
     {"positions", position_plots},
     {"schedule", schedule_plots},
-    {"softmax", softmax_plots},
+    {"softmax", fixed<softmax_plots>},
     {"masks", mask_plots},
     {"activations", activation_plots},
+    {"gradcheck", fixed<gradcheck_plots>},
+    {"scores", fixed<score_plots>},
+    {"loss", fixed<loss_plots>},
+    {"tiles", fixed<tile_plots>},
+    {"beam", fixed<beam_plots>},
 }};
 
 }  // namespace

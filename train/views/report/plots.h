@@ -1,5 +1,5 @@
 #pragma once
-/// Plots that require only a config: positions, schedules, softmax, masks and activations.
+/// Plots that require only a config, and fixed drawings of the course.
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,6 +16,11 @@ namespace heed {
 ///   softmax      weights and entropy as functions of the temperature
 ///   masks        the keys that each query reads, with the patterns full, window and bigbird
 ///   activations  values and derivatives; gated activations f(a) · b with a = b = x
+///   gradcheck    the error of the central difference and of five points over the step
+///   scores       two keys and a query in the plane, and the weights as a vector changes
+///   loss         targets with and without label smoothing, and p − q
+///   tiles        maximum, sum and output of online softmax after each tile
+///   beam         the tree of a beam search; the probability of its result over the width
 /// `length`: number of positions in the plots `positions` and `masks`.
 std::vector<Drawing> plots_of(std::string_view name, const Config& config, std::int64_t length);
 
