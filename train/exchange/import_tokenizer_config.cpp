@@ -1,5 +1,5 @@
 #include <algorithm>
-#include <tuple>
+#include <array>
 
 #include "autograd/base/error.h"
 #include "autograd/io/message_text.h"

@@ -158,7 +158,7 @@ void v_curve(Draw& draw) {
                       "larger steps truncation, for smaller ones rounding decides",
                       steps[best]));
   require(errors.back() > 1e3 * errors[best],
-          "the error does not grow for small steps, although rounding does");
+          "the error does not grow for small steps, although the effect of rounding does");
 }
 
 void in_time(Draw& draw) {

@@ -55,7 +55,7 @@ inline Array shift_matrix(std::int64_t k, std::int64_t d) {
 
 /// ⟨PE(p), PE(p + k)⟩, which depends on k alone. d is even.
 inline double inner_product(std::int64_t k, std::int64_t d) {
-  // --- begin exercise inner_product: one term for each pair, without p
+  // --- begin exercise inner_product: the sum over the pairs, which does not depend on p
   double sum = 0;
   for (std::int64_t i = 0; i < d / 2; ++i)
     sum += std::cos(static_cast<double>(k) * frequency(i, d));
