@@ -111,7 +111,7 @@ class Measurements:
 def without_record(arguments):
     """The arguments of a command that change its figures."""
     kept = list(arguments)
-    for option in ("--record", "--heed", "--runs", "--build", "--svg", "--csv", "--jobs"):
+    for option in ("--record", "--heed", "--torch", "--runs", "--build", "--svg", "--csv", "--jobs"):
         if option in kept:
             at = kept.index(option)
             del kept[at:at + 2]

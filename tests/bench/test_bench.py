@@ -24,8 +24,8 @@ torch.set_num_threads(1)
 class Flops(unittest.TestCase):
     def counted(self, workload):
         """The matrix FLOPs of one step that PyTorch's profiler counts."""
-        torch_step.OPTIONS = type("Options", (), {"dropout": "none", "attention": "baddbmm",
-                                                  "precision": "float32"})
+        torch_step.OPTIONS = type("Options", (), {"dropout": "none", "attention": "baddbmm", "adam": "foreach",
+                                                  "compile": False, "precision": "float32"})
         step = torch_step.trainer(workload)
         with torch.profiler.profile(record_shapes=True, with_flops=True) as profile:
             step()
@@ -49,7 +49,7 @@ class Compare(unittest.TestCase):
             heed.chmod(0o755)
             return subprocess.run(
                 [sys.executable, "-B", HERE / "compare", "nmt-toy", "--rounds", "2", "--threads", "1",
-                 "--heed", heed, "--json", "--", "--steps", "2", "--warmup", "1", "--dropout", "bytes"],
+                 "--heed", heed, "--torch", sys.executable, "--json", "--", "--steps", "2", "--warmup", "1", "--dropout", "bytes"],
                 capture_output=True, text=True, env={**os.environ, "OMP_NUM_THREADS": "1"})
 
     def report(self, gflop):
@@ -68,6 +68,28 @@ class Compare(unittest.TestCase):
         done = self.compare(self.report(1.1 * WORKLOADS["nmt-toy"].flops() / 1e9))
         self.assertEqual(done.returncode, 1)
         self.assertIn("the workloads differ", done.stderr)
+
+    def test_the_fastest_way_of_pytorch_is_compared(self):
+        gflop = WORKLOADS["nmt-toy"].flops() / 1e9
+        # A Python whose PyTorch takes 5 ms with SDPA, 9 ms otherwise, and prints its options.
+        report = json.dumps({"step_ms": 1000, "gflop_per_step": gflop})
+        torch = ('case "$*" in *sdpa*) ms=5;; *) ms=9;; esac\n'
+                 f"""echo "$@" >>"$0.log"; echo '{report}' | sed "s/1000/$ms/\"""")
+        with tempfile.TemporaryDirectory() as folder:
+            folder = pathlib.Path(folder)
+            programs = {"heed": f"echo '{json.dumps(self.report(gflop))}'", "torch": torch}
+            for name, text in programs.items():
+                (folder / name).write_text("#!/bin/sh\n" + text + "\n")
+                (folder / name).chmod(0o755)
+            done = subprocess.run([sys.executable, "-B", HERE / "compare", "nmt-toy", "--rounds", "2", "--precision", "bf16", "--json",
+                                   "--heed", folder / "heed", "--torch", folder / "torch"], capture_output=True, text=True)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            result = json.loads(done.stdout)["workloads"][0]
+            self.assertEqual((result["way"], result["ratios"]), ("SDPA, fused", [2.5, 2.5]))
+            calls = (folder / "torch.log").read_text().splitlines()
+            self.assertEqual(len(calls), 6)  # four ways, two rounds
+            self.assertTrue(all("--precision bf16" in call for call in calls))
+            self.assertTrue(all(call.endswith("--adam fused --attention sdpa") for call in calls[4:]), calls)
 
     def test_failing_program_is_reported(self):
         done = self.compare({}, code=3)

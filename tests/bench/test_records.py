@@ -311,9 +311,9 @@ test $calls -ne 2 -a $calls -ne 3 -o -e {folder}/stopped$calls || {{
     def test_compare_computes_ratios_by_round(self):
         compare = program("compare")
         reports = lambda *times: [{"step_ms": time, "gflops": 2, "gemm_share": 0.5, "peak_rss_mb": 6} for time in times]
-        table = compare.table({"nmt-toy": (reports(1, 2, 4), reports(6, 2, 8))})
+        table = compare.table({"nmt-toy": (reports(1, 2, 4), reports(6, 2, 8))}, {"nmt-toy": "eager"})
         self.assertEqual(records.rendered(table)[2],
-                         "| nmt-toy | 2.0 | 6.0 | 2.0 | 2.0 | 0.50 | 6 | 6 | 2.00 (1.00–6.00) |")
+                         "| nmt-toy | eager | 2.0 | 6.0 | 2.0 | 2.0 | 0.50 | 6 | 6 | 2.00 (1.00–6.00) |")
 
 
 FAKE = """#!/bin/sh

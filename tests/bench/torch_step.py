@@ -1,12 +1,13 @@
 #!/usr/bin/python3
 """Times optimised PyTorch training steps on a CPU with the shapes of configs/bench/.
 
-    torch_step.py WORKLOAD [--steps N] [--threads N] [--dropout plain|bytes] …
+    torch_step.py WORKLOAD [--steps N] [--threads N] [--attention baddbmm|sdpa] [--adam foreach|fused] [--compile] …
 
 Prints one JSON object: step_ms (median), tokens_per_s, gflop_per_step, gflops, peak_rss_mb. The model
-is optimised for PyTorch 1.13 on CPUs: time-first layout, so that the heads are views; one product for
-q, k, v; baddbmm, which scales and masks; foreach Adam. The program restarts itself with OpenBLAS's
-OpenMP build, and configures malloc to keep freed memory.
+is optimised for PyTorch on CPUs: time-first layout, so that the heads are views; one product for
+q, k, v; baddbmm, which scales and masks. It runs with PyTorch 1.13 of Debian, which restarts itself with
+OpenBLAS's OpenMP build, and with that of PyPI, which brings MKL and oneDNN; --adam fused and --compile need the latter.
+malloc is configured to keep freed memory.
 """
 import argparse
 import json
@@ -28,7 +29,9 @@ def restart_under(threads, isa):
     wanted = {"OMP_NUM_THREADS": str(threads), "ATEN_CPU_CAPABILITY": isa,
               "MALLOC_TRIM_THRESHOLD_": str(1 << 40), "MALLOC_MMAP_THRESHOLD_": str(1 << 40),
               "MALLOC_TOP_PAD_": str(1 << 28)}
-    if os.path.isdir(OPENBLAS):
+    if sys.prefix != sys.base_prefix:
+        pass  # PyPI's PyTorch has its own BLAS
+    elif os.path.isdir(OPENBLAS):
         wanted["LD_LIBRARY_PATH"] = OPENBLAS
     elif "LD_LIBRARY_PATH" not in os.environ:
         wanted["LD_LIBRARY_PATH"] = ""
@@ -41,12 +44,15 @@ def arguments():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("workload", choices=WORKLOADS)
     parser.add_argument("--steps", type=int, default=0,
-                        help="number of timed steps; 0 (default): 5 to 200, for about 10 seconds")
+                        help="number of timed steps; 0 (default): 5 to 200, for about `--seconds`")
+    parser.add_argument("--seconds", type=float, default=10)
     parser.add_argument("--warmup", type=int, default=3)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--isa", choices=("avx2", "avx512"), default="avx512",
                         help="instruction set of PyTorch's loops")
     parser.add_argument("--attention", choices=("baddbmm", "sdpa"), default="baddbmm")
+    parser.add_argument("--adam", choices=("foreach", "fused"), default="foreach")
+    parser.add_argument("--compile", action="store_true", help="compile the model and its loss with torch.compile")
     parser.add_argument("--dropout", choices=("plain", "bytes", "none"), default="plain",
                         help="bytes: draws eight mask values with one random number, unlike PyTorch's dropout")
     parser.add_argument("--precision", choices=("float32", "bf16"), default="float32",
@@ -90,6 +96,12 @@ def dropout(x):
     return BytesDropout.apply(x) if OPTIONS.dropout == "bytes" else F.dropout(x, DROPOUT, True)
 
 
+def sdpa(q, k, v, mask, p):
+    if not hasattr(F, "scaled_dot_product_attention"):  # PyTorch 1.13
+        return F._scaled_dot_product_attention(q, k, v, mask, p, False, False)[0]
+    return F.scaled_dot_product_attention(q, k, v, attn_mask=mask if mask is None else mask.to(q.dtype), dropout_p=p)
+
+
 class Attention(nn.Module):
     def __init__(self, d, heads):
         super().__init__()
@@ -113,7 +125,7 @@ class Attention(nn.Module):
 
     def attend(self, q, k, v, mask):
         if OPTIONS.attention == "sdpa":
-            return F._scaled_dot_product_attention(q, k, v, mask, DROPOUT, False, False)[0]
+            return sdpa(q, k, v, mask, DROPOUT if OPTIONS.dropout != "none" else 0.0)
         scores = (torch.baddbmm(mask, q, k.transpose(1, 2), alpha=self.scale) if mask is not None else
                   torch.baddbmm(q.new_empty(1, 1, 1), q, k.transpose(1, 2), beta=0, alpha=self.scale))
         return torch.bmm(dropout(F.softmax(scores, -1)), v)
@@ -228,7 +240,7 @@ def trainer(w):
     torch.manual_seed(1)
     model = Model(w).train()
     weights = list(model.parameters())
-    optimizer = torch.optim.Adam(weights, lr=1e-4, betas=(0.9, 0.98), eps=1e-9, foreach=True)
+    optimizer = torch.optim.Adam(weights, lr=1e-4, betas=(0.9, 0.98), eps=1e-9, **{OPTIONS.adam: True})
     source, target_in, target_out = torch.randint(0, w.vocab, (3, w.length, w.batch))
     if w.kind == BERT:
         target_out = target_out.flatten()[::7]
@@ -236,12 +248,16 @@ def trainer(w):
         target_in, target_out = torch.rand(w.length, w.batch, w.patch), target_out[0]
         target_in[0] = 0
 
-    def step():
-        optimizer.zero_grad(set_to_none=True)
+    def loss_of(source, target_in, target_out):
         with torch.autocast("cpu", torch.bfloat16, enabled=OPTIONS.precision == "bf16"):
             logits = model(source, target_in)
-        loss = F.cross_entropy(logits.float().flatten(0, -2), target_out.flatten(),
-                               label_smoothing=SMOOTHING)
+        return F.cross_entropy(logits.float().flatten(0, -2), target_out.flatten(), label_smoothing=SMOOTHING)
+
+    forward = torch.compile(loss_of) if OPTIONS.compile else loss_of
+
+    def step():
+        optimizer.zero_grad(set_to_none=True)
+        loss = forward(source, target_in, target_out)
         loss.backward()
         clip([weight.grad for weight in weights])
         optimizer.step()
@@ -261,7 +277,7 @@ def main():
     torch.set_num_threads(OPTIONS.threads)
     step = trainer(w)
     warm = [timed(step) for _ in range(max(1, OPTIONS.warmup))]
-    steps = OPTIONS.steps or min(200, max(5, round(10.0 / warm[-1])))
+    steps = OPTIONS.steps or min(200, max(5, round(OPTIONS.seconds / warm[-1])))
     seconds = statistics.median(timed(step) for _ in range(steps))
     gflop = w.flops() / 1e9
     print(json.dumps({
@@ -269,7 +285,7 @@ def main():
         "gflop_per_step": gflop, "gflops": gflop / seconds, "steps": steps,
         "peak_rss_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
         "torch": torch.__version__, "threads": OPTIONS.threads, "isa": OPTIONS.isa,
-        "attention": OPTIONS.attention, "dropout": OPTIONS.dropout,
+        "attention": OPTIONS.attention, "adam": OPTIONS.adam, "compile": OPTIONS.compile, "dropout": OPTIONS.dropout,
         "precision": OPTIONS.precision}))
     if OPTIONS.profile:
         with torch.profiler.profile() as profile:
