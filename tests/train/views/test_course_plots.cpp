@@ -250,4 +250,26 @@ BOOST_AUTO_TEST_CASE(a_beam_keeps_the_two_most_probable_prefixes_of_each_step) {
   BOOST_TEST(rings == 4);  // <s>, a, aa and aaa
 }
 
+// After step t, t rows have been projected with a cache, and 1 + 2 + … + t without.
+BOOST_AUTO_TEST_CASE(a_cache_makes_the_projected_rows_linear_in_the_steps) {
+  std::vector<double> read, kept, without;
+  for (int t = 1; t <= 12; ++t) {
+    read.push_back(t);
+    kept.push_back(t - 1);
+    without.push_back(t * (t + 1) / 2.0);
+  }
+  const std::vector<Drawing> charts = cache_plots();
+  const auto check = [](const Drawing& chart, const std::string& name,
+                        const std::vector<double>& rows,
+                        double unit) { check_bars(bars_of(chart, name), rows, unit); };
+  const double step = bars_of(charts[0], "new: projected in this step").at(0),
+               total = bars_of(charts[1], "without").at(0);
+  BOOST_TEST(step > 12);
+  BOOST_TEST(total > 2);
+  check(charts[0], "new: projected in this step", read, height / std::round(height / step));
+  check(charts[0], "kept in the cache", kept, height / std::round(height / step));
+  check(charts[1], "with the cache", read, height / std::round(height / total));
+  check(charts[1], "without", without, height / std::round(height / total));
+}
+
 BOOST_AUTO_TEST_SUITE_END()
