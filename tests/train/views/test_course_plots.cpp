@@ -134,8 +134,8 @@ BOOST_AUTO_TEST_CASE(weights_are_sigmoids_of_the_difference_of_two_scores) {
   BOOST_TEST(contains(all[0].body, fmt::format("L{:.2f} {:.2f}\"", 50 + 150 * qx, 165 - 150 * qy)));
 }
 
-// Ratios of probabilities are exponentials of differences of logits. Targets and gradients are
-// those of the chapter's table.
+// Ratios of probabilities are exponentials of differences of logits. Targets are 1 − ε + ε/5 for the
+// right class and ε/5 for the others.
 BOOST_AUTO_TEST_CASE(targets_and_gradients_are_drawn_at_their_values) {
   const std::vector<Drawing> all = loss_plots();
   const std::vector<double> p = bars_of(all[0], "p");

@@ -1,5 +1,5 @@
 #pragma once
-/// Drawings of the course: fixed small examples, most of which the chapters also compute as text.
+/// Drawings of the course: fixed small examples.
 #include <vector>
 
 #include "train/views/draw/svg.h"
