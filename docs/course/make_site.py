@@ -118,6 +118,12 @@ def paired(found):
     return [a for a, _ in both], [b for _, b in both]
 
 
+def languages(text):
+    """The English and the Chinese part of "title · 标题"; any other text is for both."""
+    found = re.fullmatch("(.*?) · ([^ ]*[\u3400-\u9fff].*)", text.strip())
+    return [found[1], found[2]] if found else [text, text]
+
+
 class Site:
     def __init__(self, root, output):
         self.root, self.output, self.sources, self.index = root, output, {}, []
@@ -126,13 +132,14 @@ class Site:
         self.list = [("index.html", course / "README.md", None)]
         self.list += [(f"{p.name}.html", p / "en.md", p / "zh.md" if (p / "zh.md").exists() else None) for p in chapters]
         self.list += [("lecturers.html", course / "lecturers.md", None)] if (course / "lecturers.md").exists() else []
+        self.pairs = {path for _, one, two in self.list if two for path in (one, two)}  # pages with a file for each language
         self.page_of = {path: name for name, *paths in self.list for path in paths if path}
         self.titles = {name: self.title(one, two) for name, one, two in self.list}
 
     def title(self, *paths):
         texts = [next(b.text.lstrip("# ") for b in pages.blocks(p.read_text(encoding="utf-8")) if b.kind == "heading 1")
                  for p in paths if p]
-        return (texts * 2)[:2]
+        return texts if len(texts) == 2 else languages(texts[0])
 
     def make(self):
         for folder in ("images", "sources", "katex/fonts"):
@@ -164,17 +171,21 @@ class Site:
                                 for language, text in zip(("en", "zh"), texts)) if both else texts[0]
             parts.append(f'<div class="b" id="b{i}">\n\n{inner}\n\n</div>')
             if a.kind == "heading 2":
-                sections.append((i, a.text.lstrip("# "), (b or a).text.lstrip("# ")))
+                sections.append((i, *([a.text.lstrip("# "), b.text.lstrip("# ")] if b else languages(a.text.lstrip("# ")))))
             if a.prose and i != 1:
                 self.index.append([name, i, sections[-1][0] if sections else 0, plain(a), plain(b) if b else ""])
         body = self.relinked(one, markdown.render(one, "\n\n".join(parts)))
+        if not two:  # both languages in one file
+            body = re.sub(r"(<(h1|h2|th)\b[^>]*>)(.*?)(</\2>)", lambda m: m[1] + self.both(languages(m[3])) + m[4], body, flags=re.S)
         (self.output / name).write_text(self.frame(number, name, sections, body), encoding="utf-8")
 
     # ---- links ----
     def relinked(self, page, text):
         def link(found):
             to = self.target(page, html.unescape(found[1]), html.unescape(re.sub(r"<[^>]*>", "", found[2])))
-            return f'<a href="{html.escape(to)}">{found[2]}</a>' if to else found[2]
+            language = re.search(r"/(en|zh)\.md$", found[1])  # in a file with both, a link to either shows in its language
+            shown = f' class="{language[1]}" lang="{language[1]}"' if language and page not in self.pairs else ""
+            return f'<a href="{html.escape(to)}"{shown}>{found[2]}</a>' if to else found[2]
 
         def image(found):
             path = (page.parent / found[1]).resolve()
@@ -237,7 +248,7 @@ class Site:
                   '<span class="choice" id="language"><button data-lang="en">EN</button><button data-lang="zh">中文</button>'
                   '<button data-lang="both" title="both, side by side">EN｜中</button></span>'
                   '<button id="theme" aria-label="light or dark">◐</button></header>\n<div id="results" hidden></div>\n'
-                + f'<nav id="chapters"><ul>{chapters}</ul></nav>\n<main>\n{body}\n<div class="ways">{"".join(ways)}</div>\n'
+                + f'<nav id="chapters"><ul>{chapters}</ul></nav>\n<main{" class=index" if number == 0 else ""}>\n{body}\n<div class="ways">{"".join(ways)}</div>\n'
                   '<footer>Text: <a href="https://creativecommons.org/licenses/by/4.0/">CC BY 4.0</a>. Code: MIT.</footer></main>\n'
                   '<script src="search.js"></script>\n<script src="site.js"></script>\n')
 

@@ -157,7 +157,7 @@ says 'no-such-run'
 status 0 report runs/copy-sweep/001-norm=pre-seed=1 --profile --output profile.html
 holds profile.html '<h2>Time by op</h2>'
 status 0 report runs/copy-sweep/001-norm=pre-seed=1 --follow --output followed.html
-for what in positions schedule softmax masks activations gradcheck scores loss tiles beam; do
+for what in positions schedule softmax masks activations layers gradcheck scores loss tiles beam cache; do
   status 0 plot $what
   holds $what.svg '^<svg' '</svg>$'
 done

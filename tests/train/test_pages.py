@@ -50,6 +50,8 @@ PAGES = {
     "loss.svg": "plot loss",
     "tiles.svg": "plot tiles",
     "beam.svg": "plot beam",
+    "layers.svg": "plot layers",
+    "cache.svg": "plot cache",
     "hostile-report.html": "report {hostile}",
     "hostile-attention.html": "attention {hostile} --input {token} --target {token}",
     "hostile-attention.svg": "attention {hostile} --input {token} --target {token} --layer encoder.layers.0",

@@ -134,8 +134,8 @@ BOOST_AUTO_TEST_CASE(weights_are_sigmoids_of_the_difference_of_two_scores) {
   BOOST_TEST(contains(all[0].body, fmt::format("L{:.2f} {:.2f}\"", 50 + 150 * qx, 165 - 150 * qy)));
 }
 
-// Ratios of probabilities are exponentials of differences of logits. Targets and gradients are
-// those of the chapter's table.
+// Ratios of probabilities are exponentials of differences of logits. Targets are 1 − ε + ε/5 for the
+// right class and ε/5 for the others.
 BOOST_AUTO_TEST_CASE(targets_and_gradients_are_drawn_at_their_values) {
   const std::vector<Drawing> all = loss_plots();
   const std::vector<double> p = bars_of(all[0], "p");
@@ -248,6 +248,28 @@ BOOST_AUTO_TEST_CASE(a_beam_keeps_the_two_most_probable_prefixes_of_each_step) {
   std::size_t rings = 0;
   for (std::size_t at = 0; (at = tree.find("r=\"6.5\"", at)) != std::string::npos; ++at) ++rings;
   BOOST_TEST(rings == 4);  // <s>, a, aa and aaa
+}
+
+// After step t, t rows have been projected with a cache, and 1 + 2 + … + t without.
+BOOST_AUTO_TEST_CASE(a_cache_makes_the_projected_rows_linear_in_the_steps) {
+  std::vector<double> read, kept, without;
+  for (int t = 1; t <= 12; ++t) {
+    read.push_back(t);
+    kept.push_back(t - 1);
+    without.push_back(t * (t + 1) / 2.0);
+  }
+  const std::vector<Drawing> charts = cache_plots();
+  const auto check = [](const Drawing& chart, const std::string& name,
+                        const std::vector<double>& rows,
+                        double unit) { check_bars(bars_of(chart, name), rows, unit); };
+  const double step = bars_of(charts[0], "new: projected in this step").at(0),
+               total = bars_of(charts[1], "without").at(0);
+  BOOST_TEST(step > 12);
+  BOOST_TEST(total > 2);
+  check(charts[0], "new: projected in this step", read, height / std::round(height / step));
+  check(charts[0], "kept in the cache", kept, height / std::round(height / step));
+  check(charts[1], "with the cache", read, height / std::round(height / total));
+  check(charts[1], "without", without, height / std::round(height / total));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -1,6 +1,7 @@
 // `heed plot`: every drawing contains values, and known values are drawn correctly.
 #include <array>
 #include <cmath>
+#include <sstream>
 
 #include "tests/train/support.h"
 #include "train/views/report/plots.h"
@@ -30,8 +31,8 @@ BOOST_AUTO_TEST_CASE(every_plot_contains_values) {
   }
   BOOST_TEST(
       contains(error_of(Exit::usage, [] { plots_of("mask", config_of(), 32); }),
-               "available: positions, schedule, softmax, masks, activations, gradcheck, scores, "
-               "loss, tiles, beam"));
+               "available: positions, schedule, softmax, masks, activations, layers, gradcheck, "
+               "scores, loss, tiles, beam, cache"));
 }
 
 // The two lines of inner products coincide where both are defined: PE(p) · PE(p + k) depends only
@@ -141,6 +142,28 @@ BOOST_AUTO_TEST_CASE(maps_have_axes_and_a_scale) {
   for (const Drawing& mask : plots_of("masks", config_of(), 8))
     check(mask, "query", "key", "not read", "read");
   check(plots_of("positions", config_of(), 8)[0], "position", "dimension", "−1", "1");
+}
+
+// With pre norm the gradients fall from the first layer of a decoder to the last, with post norm they
+// rise (Xiong et al., "On Layer Normalization in the Transformer Architecture", 2020). Both charts
+// begin at 0, and the last layer has the norm 1.
+BOOST_AUTO_TEST_CASE(gradients_fall_over_the_layers_with_pre_norm_and_rise_with_post_norm) {
+  const std::string model = "model: {d_model: 32, heads: 4, d_ff: 128, layers: 8}\n";
+  const std::vector<Drawing> all = plots_of("layers", config_of(model), 8);
+  BOOST_REQUIRE(all.size() == 2);
+  const auto heights = [](const Drawing& chart) {
+    std::string path = line_named(chart.body, "decoder");
+    for (char& c : path) c = c == 'M' || c == 'L' || c == '"' ? ' ' : c;
+    std::istringstream in(path.substr(path.find("d= ") + 3));
+    std::vector<double> result;
+    for (double x = 0, y = 0; in >> x >> y;) result.push_back(190 - y);
+    return result;
+  };
+  const std::vector<double> pre = heights(all[0]), post = heights(all[1]);
+  BOOST_REQUIRE(pre.size() == 8);
+  BOOST_REQUIRE(post.size() == 8);
+  BOOST_TEST(pre.front() > 1.2 * pre.back());
+  BOOST_TEST(2 * post.front() < post.back());
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -43,11 +43,13 @@ int plot_command(const PlotCommand& options) {
 void add_plot(CommandLine& line) {
   const auto [command, options] = add_command<PlotCommand>(
       line, "plot", Needs::files,
-      "drawings of positions, schedules, softmax, masks, activations and examples of the course",
+      "drawings of positions, schedules, softmax, masks, activations, layers and examples of the "
+      "course",
       plot_command);
-  add_argument(command, "WHAT", options->what,
-               "positions, schedule, softmax, masks, activations, or examples of the course that "
-               "read no config: gradcheck, scores, loss, tiles, beam")
+  add_argument(
+      command, "WHAT", options->what,
+      "positions, schedule, softmax, masks, activations, layers, or examples of the course "
+      "that read no config: gradcheck, scores, loss, tiles, beam, cache")
       ->required()
       ->check(CLI::IsMember(plot_names()));
   add_argument(command, "CONFIG", options->config, "a config (default: the defaults of all keys)");

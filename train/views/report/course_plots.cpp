@@ -510,4 +510,33 @@ std::vector<Drawing> beam_plots() {
   return {beam_tree(2), drawn(chart)};
 }
 
+// ---- cache --------------------------------------------------------------------------------------
+
+std::vector<Drawing> cache_plots() {
+  constexpr std::size_t steps = 12;
+  std::vector<double> all, kept, with, without;  // rows, after each step
+  std::vector<std::string> texts;
+  for (std::size_t t = 1; t <= steps; ++t) {
+    const auto rows = static_cast<double>(t);
+    all.push_back(rows);
+    kept.push_back(rows - 1);
+    with.push_back(rows);
+    without.push_back((without.empty() ? 0 : without.back()) + rows);
+    texts.push_back(fmt::format("{}", t));
+  }
+  Chart step{.title = "keys and values that a step reads, in each layer",
+             .x_label = "step",
+             .y_low = 0,
+             .x_ticks = middle_ticks(texts)};
+  add_bars(step, "new: projected in this step", all, 0, 1, 1);
+  add_bars(step, "kept in the cache", kept, 0, 1, 0);  // covers the kept part
+  Chart total{.title = "rows projected to keys and values so far",
+              .x_label = "step",
+              .y_low = 0,
+              .x_ticks = middle_ticks(texts)};
+  add_bars(total, "with the cache", with, 0, 2, 0);
+  add_bars(total, "without", without, 1, 2, 1);
+  return {drawn(step), drawn(total)};
+}
+
 }  // namespace heed

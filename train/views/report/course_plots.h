@@ -1,5 +1,5 @@
 #pragma once
-/// Drawings of the course: fixed small examples, most of which the chapters also compute as text.
+/// Drawings of the course: fixed small examples.
 #include <vector>
 
 #include "train/views/draw/svg.h"
@@ -18,5 +18,7 @@ std::vector<Drawing> loss_plots();
 std::vector<Drawing> tile_plots();
 /// The tree of a beam search of width 2, and the probability of the result over the width.
 std::vector<Drawing> beam_plots();
+/// Rows that a decoder projects to keys and values, with a cache and without.
+std::vector<Drawing> cache_plots();
 
 }  // namespace heed

@@ -6,17 +6,23 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <map>
+#include <memory>
 #include <numbers>
 
 #include "autograd/base/error.h"
 #include "autograd/io/utf8.h"
 #include "autograd/ops/more/attention/alibi.h"
 #include "autograd/ops/more/attention/distance_bias.h"
+#include "nn/layer_name.h"
 #include "nn/layers/activations.h"
 #include "nn/layers/patterns.h"
 #include "nn/layers/positions.h"
 #include "nn/options.h"
 #include "optim/schedule.h"
+#include "train/loop/step.h"
+#include "train/tasks/model.h"
+#include "train/tasks/task.h"
 #include "train/views/draw/chart.h"
 #include "train/views/draw/heat_map.h"
 #include "train/views/report/course_plots.h"
@@ -243,6 +249,60 @@ std::vector<Drawing> activation_plots(const Config&, std::int64_t) {
   return {drawn(values), drawn(slopes), drawn(gated), drawn(gated_slopes)};
 }
 
+// ---- layers -------------------------------------------------------------------------------------
+
+/// The gradient norm of each layer of each stack at the first step, by the name of the stack, such as
+/// "encoder", for a batch of random sequences.
+std::map<std::string, std::vector<double>> norms_by_layer(const Config& config,
+                                                          std::int64_t length) {
+  constexpr std::int64_t sequences = 32, vocabulary = 32;
+  const VocabularySizes sizes{vocabulary, vocabulary};
+  const std::unique_ptr<Model> model = build_to_train(config, sizes);
+  Random random({config.seed, Stream::init, 1, 0});
+  const Batch batch =
+      make_task(config)->random_batch(sequences, length, length, sizes, [&](std::int64_t known) {
+        return static_cast<std::int32_t>(random.below(static_cast<std::uint32_t>(known)));
+      });
+  const Gradients gradients = shard_gradients(
+      *model, batch, 0, 1, static_cast<double>(sequences * length), step_options(config), nullptr);
+  std::map<std::string, std::vector<double>> norms;
+  std::string last;
+  for (const NamedTensor& p : model->parameters()) {
+    const std::string layer = layer_of(p.name);
+    const std::size_t stack = layer.find(".layers.");
+    if (stack == std::string::npos) continue;
+    std::vector<double>& squares = norms[layer.substr(0, stack)];
+    if (layer != last) squares.push_back(0);  // the parameters of a layer follow one another
+    last = layer;
+    const Array gradient = gradients[p.tensor];
+    squares.back() += dot(gradient.data(), gradient.data(), gradient.size());
+  }
+  for (auto& [stack, values] : norms)
+    for (double& value : values) value = std::sqrt(value);
+  return norms;
+}
+
+/// A chart for pre and for post norm. Values are rounded, so that rounding errors of the processor
+/// do not change the drawing.
+std::vector<Drawing> layer_plots(const Config& config, std::int64_t length) {
+  std::vector<Drawing> all;
+  for (const NormPlace place : {NormPlace::pre, NormPlace::post}) {
+    Config changed = config;
+    changed.model->norm = place;
+    Chart chart{
+        .title = fmt::format("{} norm: gradient norm by layer; last layer: 1", name_of(place)),
+        .x_label = "layer",
+        .y_low = 0};
+    for (const auto& [stack, norms] : norms_by_layer(changed, length)) {
+      chart.lines.push_back(
+          curve(stack, static_cast<int>(chart.lines.size()), std::ssize(norms),
+                [&](std::int64_t i) { return std::round(100 * norms[i] / norms.back()) / 100; }));
+    }
+    all.push_back(drawn(chart));
+  }
+  return all;
+}
+
 using Plots = std::vector<Drawing> (*)(const Config&, std::int64_t);
 
 /// A drawing that depends on no config.
@@ -251,17 +311,19 @@ std::vector<Drawing> fixed(const Config&, std::int64_t) {
   return plots();
 }
 
-constexpr std::array<std::pair<std::string_view, Plots>, 10> families{{
+constexpr std::array<std::pair<std::string_view, Plots>, 12> families{{
     {"positions", position_plots},
     {"schedule", schedule_plots},
     {"softmax", fixed<softmax_plots>},
     {"masks", mask_plots},
     {"activations", activation_plots},
+    {"layers", layer_plots},
     {"gradcheck", fixed<gradcheck_plots>},
     {"scores", fixed<score_plots>},
     {"loss", fixed<loss_plots>},
     {"tiles", fixed<tile_plots>},
     {"beam", fixed<beam_plots>},
+    {"cache", fixed<cache_plots>},
 }};
 
 }  // namespace
