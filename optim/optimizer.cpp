@@ -48,8 +48,8 @@ Optimizer::Optimizer(const OptimOptions& options, std::vector<NamedTensor> param
     owned_.push_back({range.begin - place, range.end - place});
     place += n;
     const Shape shape = range.size() == n ? p.tensor.shape() : Shape{range.size()};
-    first_.push_back(Array::zeros(shape));
-    if (options_.name != OptimizerKind::sgd) second_.push_back(Array::zeros(shape));
+    first_.emplace_back(options_.moments, true, shape);
+    if (options_.name != OptimizerKind::sgd) second_.emplace_back(options_.moments, false, shape);
   }
 }
 
@@ -74,18 +74,34 @@ double Optimizer::decay_of(std::size_t parameter) const {
 
 bool Optimizer::update(std::size_t parameter, std::int64_t begin, std::int64_t end,
                        const real* gradient) {
-  real* const w = parameters_[parameter].tensor.mutable_value().data() + begin;
-  const std::int64_t at = begin - owned_[parameter].begin;  // index in the moments
-  real* const first = first_[parameter].data() + at;
-  const std::int64_t n = end - begin;
-  if (options_.name == OptimizerKind::sgd) {
-    return kernels::sgd(static_cast<real>(adam_.lr), static_cast<real>(options_.momentum),
-                        static_cast<real>(decay_of(parameter)), static_cast<real>(adam_.grad_scale),
-                        gradient + begin, w, first, n);
-  }
+  real* const w = parameters_[parameter].tensor.mutable_value().data() + owned_[parameter].begin;
+  const real* const g = gradient + owned_[parameter].begin;
   kernels::AdamStep adam = adam_;
   adam.decay = decay_of(parameter);
-  return kernels::adam(adam, gradient + begin, w, first, second_[parameter].data() + at, n);
+  const bool sgd = options_.name == OptimizerKind::sgd;
+  // Another one for every parameter and step.
+  const auto key =
+      static_cast<std::uint32_t>(steps_ * 0x9E3779B1) + static_cast<std::uint32_t>(parameter);
+  bool finite = true;
+  real first[Moment::chunk_values], second[Moment::chunk_values];
+  std::int64_t chunk = end - begin;
+  if (options_.moments != MomentKind::float32) chunk = Moment::chunk_values;
+  const std::int64_t last = end - owned_[parameter].begin;  // indices in the moments
+  for (std::int64_t i = begin - owned_[parameter].begin; i < last; i += chunk) {
+    const std::int64_t to = std::min(i + chunk, last);
+    real* const m = first_[parameter].read(i, to, first);
+    if (sgd) {
+      finite &= kernels::sgd(static_cast<real>(adam.lr), static_cast<real>(options_.momentum),
+                             static_cast<real>(adam.decay), static_cast<real>(adam.grad_scale),
+                             g + i, w + i, m, to - i);
+    } else {
+      real* const v = second_[parameter].read(i, to, second);
+      finite &= kernels::adam(adam, g + i, w + i, m, v, to - i);
+      second_[parameter].write(i, to, v, key);
+    }
+    first_[parameter].write(i, to, m, key);
+  }
+  return finite;
 }
 
 void Optimizer::step(const std::vector<Array>& gradients, double lr, double grad_scale) {
@@ -159,10 +175,18 @@ std::vector<NamedTensor> Optimizer::state() const {
   std::vector<NamedTensor> all;
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
     const bool sgd = options_.name == OptimizerKind::sgd;
-    all.push_back({(sgd ? "momentum." : "m.") + parameters_[i].name, Tensor(first_[i])});
-    if (!sgd) all.push_back({"v." + parameters_[i].name, Tensor(second_[i])});
+    all.push_back({(sgd ? "momentum." : "m.") + parameters_[i].name, Tensor(first_[i].values())});
+    if (!sgd) all.push_back({"v." + parameters_[i].name, Tensor(second_[i].values())});
   }
   return all;
+}
+
+void Optimizer::set_state(const std::vector<NamedTensor>& state) {
+  auto next = state.begin();
+  for (std::size_t i = 0; i < parameters_.size(); ++i) {
+    first_[i].set((next++)->tensor.value());
+    if (options_.name != OptimizerKind::sgd) second_[i].set((next++)->tensor.value());
+  }
 }
 
 HEED_END

@@ -10,6 +10,7 @@
 
 #include "autograd/kernels/fast/update.h"
 #include "autograd/tensor.h"
+#include "optim/moments.h"
 #include "optim/options.h"
 #include "optim/pieces.h"
 
@@ -48,8 +49,9 @@ class Optimizer {
   void begin_step(double lr, double grad_scale);
   /// Updates values [begin, end) of a parameter, which must lie in owned(parameter); `gradient`
   /// points to the gradient of the parameter's first value. Disjoint ranges are independent:
-  /// threads may share the work without changing the result. Returns whether the values were finite
-  /// before the update.
+  /// threads may share the work without changing the result. Unless the moments are float32, `begin`
+  /// and `end` must be a multiple of kernels::block_values from the beginning of owned(parameter),
+  /// or its end. Returns whether the values were finite before the update.
   bool update(std::size_t parameter, std::int64_t begin, std::int64_t end, const real* gradient);
   /// A full step on this thread. The gradients are in the order of the parameters; an undefined one
   /// counts as zero. Throws Error(failed) if their number or a shape differs from the parameters',
@@ -58,9 +60,12 @@ class Optimizer {
 
   const std::vector<NamedTensor>& parameters() const { return parameters_; }
   /// Moments by name ("m.<parameter>" and "v.<parameter>"; for sgd, "momentum.<parameter>"), for
-  /// checkpoints. They share the optimizer's values. The moments of a partly owned parameter are
-  /// vectors that contain only the moments of the owned values.
+  /// checkpoints: the values in use or, unless they are float32, copies. The moments of a partly
+  /// owned parameter are vectors that contain only the moments of the owned values.
   std::vector<NamedTensor> state() const;
+  /// Sets the moments to these values, in the order of state(). Moments that state() has returned
+  /// do not change in any kind of numbers.
+  void set_state(const std::vector<NamedTensor>& state);
   /// The range of a parameter's values that have moments.
   ValueRange owned(std::size_t parameter) const { return owned_[parameter]; }
   std::int64_t steps() const { return steps_; }
@@ -79,7 +84,7 @@ class Optimizer {
   std::vector<NamedTensor> parameters_;
   std::vector<ValueRange> owned_;  ///< the owned range of each parameter
   /// m and v of the owned values; SGD stores its momentum in first_.
-  std::vector<Array> first_, second_;
+  std::vector<Moment> first_, second_;
   std::int64_t steps_ = 0;
   kernels::AdamStep adam_{};
 };

@@ -19,6 +19,11 @@ constexpr auto names_of(DecayedParameters) {
   return enum_names<DecayedParameters>("matrices", "all");
 }
 
+/// The numbers that an optimizer keeps its moments in: 4, 2 or 1 bytes per value. The smaller ones
+/// are rounded stochastically (autograd/kernels/fast/compact.h).
+enum class MomentKind { float32, bf16, float8 };
+constexpr auto names_of(MomentKind) { return enum_names<MomentKind>("float32", "bf16", "float8"); }
+
 enum class ScheduleKind { noam, inverse_sqrt, cosine, linear, constant };
 constexpr auto names_of(ScheduleKind) {
   return enum_names<ScheduleKind>("noam", "inverse_sqrt", "cosine", "linear", "constant");
@@ -42,7 +47,8 @@ struct OptimOptions {
   double eps = 1.0e-9;
   double weight_decay = 0.0;  ///< adamw: decoupled; sgd: L2; adam: none
   DecayedParameters decay = DecayedParameters::matrices;
-  double momentum = 0.9;   ///< sgd only
+  double momentum = 0.9;  ///< sgd only
+  MomentKind moments = MomentKind::float32;
   double clip_norm = 1.0;  ///< maximum global norm of the gradients; 0: no clipping
   ScheduleOptions schedule = {};
 };

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "autograd/base/clock.h"
+#include "autograd/kernels/fast/gemm/product_log.h"
 #include "autograd/tape/observer.h"
 #include "autograd/tape/profile.h"
 
@@ -41,23 +42,38 @@ void require_unchanged(const SavedValues& all) {
   }
 }
 
-/// Times one call of forward or backward, excluding the ops that run within it.
+double executed_flops() {
+  const kernels::ProductLog* const log = kernels::ProductLog::active;
+  return log == nullptr ? 0 : log->executed();
+}
+
+/// Times one call of forward or backward and counts its FLOPs and bytes, excluding the ops that run
+/// within it.
 class OpTimer {
  public:
   OpTimer(const std::type_info& type, bool forward) : type_(type), forward_(forward) {
     if (ProfileOps::active == nullptr) return;
     outer_ = std::exchange(innermost, this);
     begin_ = seconds_now();
+    first_flop_ = executed_flops();
   }
   ~OpTimer() {
     if (ProfileOps::active == nullptr) return;
     const double total = seconds_now() - begin_, seconds = total - nested_;
-    if (outer_ != nullptr) outer_->nested_ += total;
+    const double flops = executed_flops() - first_flop_;
+    if (outer_ != nullptr) {
+      outer_->nested_ += total;
+      outer_->nested_flops_ += flops;
+    }
     innermost = outer_;
     OpTime& time = (*ProfileOps::active)[op_name(type_)];
     (forward_ ? time.forward : time.backward) += seconds;
     time.calls += forward_ ? 1 : 0;
+    time.flops += flops - nested_flops_;
+    time.bytes += sizeof(real) * static_cast<double>(values_);
   }
+  /// Counts values that are read or written.
+  void count(std::int64_t values) { values_ += values; }
   OpTimer(const OpTimer&) = delete;
   OpTimer& operator=(const OpTimer&) = delete;
 
@@ -65,6 +81,8 @@ class OpTimer {
   const std::type_info& type_;
   bool forward_;
   double begin_ = 0, nested_ = 0;  ///< start time; seconds that belong to nested ops
+  double first_flop_ = 0, nested_flops_ = 0;
+  std::int64_t values_ = 0;
   OpTimer* outer_ = nullptr;
 
   static inline thread_local OpTimer* innermost = nullptr;
@@ -115,7 +133,12 @@ class Hook final : public TapeHook {
     state->timer.emplace(call.op, true);
   }
   void finish(OpCall& call, std::span<const Array> results, Node* node) override {
-    if (call.state != nullptr) state_of(call)->timer.reset();
+    if (call.state != nullptr) {
+      OpTimer& timer = *state_of(call)->timer;
+      for (const Array* value : call.values) timer.count(value->size());
+      for (const Array& result : results) timer.count(result.size());
+      state_of(call)->timer.reset();
+    }
     if (OpObserver::active != nullptr) OpObserver::active->finish(call, results, node);
     if (node == nullptr) return;
     SavedValues saved = saved_values(call, state_of(call)->owners, results);
@@ -128,7 +151,9 @@ class Hook final : public TapeHook {
   void backward(Node& node, const Array& dy, std::span<const Grad> dx) override {
     if (node.notes != nullptr) require_unchanged(node.notes->saved);
     {
-      const OpTimer timer(node.op(), false);
+      OpTimer timer(node.op(), false);
+      timer.count(dy.size());
+      for (const Grad& d : dx) timer.count(d ? 2 * d.shape().size() : 0);
       if (OpObserver::active != nullptr) {
         OpObserver::active->run_backward(node, dy, dx);
       } else {

@@ -315,6 +315,25 @@ test $calls -ne 2 -a $calls -ne 3 -o -e {folder}/stopped$calls || {{
         self.assertEqual(records.rendered(table)[2],
                          "| nmt-toy | eager | 2.0 | 6.0 | 2.0 | 2.0 | 0.50 | 6 | 6 | 2.00 (1.00–6.00) |")
 
+    def test_two_records_of_speed_are_compared_by_their_ranges(self):
+        speed = program("record")
+        report = lambda ms: {"step_ms": ms, "gflops": 2, "gemm_share": 0.9, "peak_rss_mb": 6, "first_step_ms": 9}
+        tables = [speed.table({("nmt-toy", "float32"): [report(ms) for ms in a], ("nmt-toy", "bf16"): [report(ms) for ms in b]})
+                  for a, b in (((3, 2, 4), (5, 5, 6)), ((3, 3, 5), (8, 7, 7)))]
+        with tempfile.TemporaryDirectory() as folder:
+            names = [f"{folder}/{name}.json" for name in ("old", "new")]
+            for name, table in zip(names, tables):
+                records.write(name, {"commands": None, "measured": MEASURED, "rounds": 3, "tables": {"steps": table}})
+            lines, slower = speed.comparison(*names)
+            self.assertEqual([line.split() for line in lines[1:]], [["nmt-toy", "bf16", "5.0", "7.0", "1.40", "slower"],
+                                                                    ["nmt-toy", "float32", "3.0", "3.0", "1.00"]])
+            self.assertTrue(slower)
+            self.assertFalse(speed.comparison(names[0], names[0])[1])
+            records.write(names[1], {"commands": None, "measured": MEASURED | {"processor": "Q"}, "rounds": 3,
+                                     "tables": {"steps": tables[1]}})
+            with self.assertRaisesRegex(Exception, "measure both on one machine"):
+                speed.comparison(*names)
+
 
 FAKE = """#!/bin/sh
 # A heed whose weights are those of its seed: train CONFIG --run RUN KEY …

@@ -343,12 +343,20 @@ BOOST_AUTO_TEST_CASE(times_in_a_profile_add_up_to_the_time_of_the_step) {
   for (const double seconds : {0.25, 0.75})
     products = profile.add(seconds, *model, shards, 1, {}, team);
   BOOST_TEST(profile.step_seconds() == 0.5);
-  double sum = 0;
+  double sum = 0, flops = 0;
   std::int64_t affine_calls = 0;
   for (const StepProfile::Row& row : profile.rows()) {
     sum += row.seconds;
+    flops += row.flops;
     if (row.name == "Affine") affine_calls = row.calls;
+    // Forward reads x, gain and bias and writes y; backward reads the cotangent, x, gain and bias and
+    // writes their gradients. Five norms of the encoder have its 11 rows, ten of the decoder its 20.
+    if (row.name == "LayerNorm")
+      BOOST_TEST(row.bytes == 4 * 12 * (5 * (5 * 11 + 6 * 3) + 10 * (5 * 20 + 6 * 3)));
   }
+  double executed = 0;
+  for (const ShardProducts& p : products) executed += p.flops.executed;
+  BOOST_TEST(flops == executed);
   BOOST_TEST(std::abs(sum - 0.5) < 1e-12);
   BOOST_TEST(affine_calls > 0);
   BOOST_TEST(affine_calls % 3 == 0);  // each shard makes the same calls

@@ -8,6 +8,7 @@
 #include "nn/weights.h"
 #include "train/run/run_record.h"
 #include "train/tasks/model.h"
+#include "train/tasks/precision.h"
 #include "train/terminal/run_log.h"
 
 HEED_BEGIN

@@ -7,6 +7,7 @@
 #include "autograd/base/error.h"
 #include "train/distributed/agreement.h"
 #include "train/loop/rank_start.h"
+#include "train/tasks/precision.h"
 #include "train/terminal/run_log.h"
 
 namespace heed {

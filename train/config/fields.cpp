@@ -48,8 +48,7 @@ void add_data(Table& table) {
                         "Input lines, UTF-8; .gz files are decompressed. Line i corresponds to "
                         "line i of target.",
                     target = "Output lines.",
-                    text_help =
-                        "Running text. A pattern such as src/**/*.py names all matching files.",
+                    text_help = "Running text; a pattern such as src/**/*.py names all files.",
                     as_in_train = "As in train.", column = "a column or a list of columns";
   const std::string name = "data.synthetic.name";
   add(table,
@@ -265,6 +264,8 @@ void add_optim(Table& table) {
           row(HEED_KEY(optim.momentum), fraction,
               "Factor by which each step multiplies the momentum before it adds the gradient.")
               .only(name, {"sgd"}),
+          row(HEED_KEY(optim.moments),
+              "Type of the moments: 4, 2 or 1 bytes per value; bf16 and float8 round at random."),
           row(HEED_KEY(optim.clip_norm), not_negative,
               "Maximum norm of all gradients together; larger gradients are scaled down to it. "
               "0: no clipping."),

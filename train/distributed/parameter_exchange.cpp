@@ -118,9 +118,8 @@ void ParameterExchange::gather_weights() {
   }
 }
 
-void ParameterExchange::move_moments(const Optimizer& optimizer, std::vector<NamedTensor>& whole,
-                                     bool collect) {
-  std::vector<NamedTensor> local = optimizer.state();
+void ParameterExchange::move_moments(std::vector<NamedTensor>& local,
+                                     std::vector<NamedTensor>& whole, bool collect) {
   const std::size_t kinds = local.size() / parameters_.size();  // 2: m and v; 1: momentum
   const auto move = [&](std::size_t i, std::int64_t owner, ValueRange values) {
     real* const local_values = local[i].tensor.mutable_value().data();
@@ -154,18 +153,20 @@ void ParameterExchange::move_moments(const Optimizer& optimizer, std::vector<Nam
 
 std::vector<NamedTensor> ParameterExchange::gather_moments(const Optimizer& optimizer) {
   std::vector<NamedTensor> whole;
-  const std::vector<NamedTensor> local = optimizer.state();
+  std::vector<NamedTensor> local = optimizer.state();
   for (std::size_t i = 0; world_.first() && i < local.size(); ++i) {
     const NamedTensor& parameter = parameters_[i / (local.size() / parameters_.size())];
     whole.push_back({local[i].name, Tensor(Array::zeros(parameter.tensor.shape()))});
   }
-  move_moments(optimizer, whole, true);
+  move_moments(local, whole, true);
   return whole;
 }
 
 void ParameterExchange::scatter_moments(std::vector<NamedTensor>& whole,
-                                        const Optimizer& optimizer) {
-  move_moments(optimizer, whole, false);
+                                        Optimizer& optimizer) {
+  std::vector<NamedTensor> local = optimizer.state();
+  move_moments(local, whole, false);
+  optimizer.set_state(local);
 }
 
 HEED_END

@@ -43,8 +43,8 @@ class ParameterExchange {
   /// Returns all moments on rank 0, in tensors of the parameters' shapes, and an empty list on the
   /// other ranks.
   std::vector<NamedTensor> gather_moments(const Optimizer& optimizer);
-  /// Copies the moments in rank 0's `whole` to their owners, into the tensors of optimizer.state().
-  void scatter_moments(std::vector<NamedTensor>& whole, const Optimizer& optimizer);
+  /// Sets the moments of each rank's optimizer from those in rank 0's `whole`.
+  void scatter_moments(std::vector<NamedTensor>& whole, Optimizer& optimizer);
 
  private:
   Part owned_by(std::int64_t rank) const { return {bounds_[rank], bounds_[rank + 1]}; }
@@ -52,9 +52,9 @@ class ParameterExchange {
   /// The pieces of a rank in one round.
   Part chunk(std::int64_t rank, std::int64_t round) const;
   std::int64_t rounds() const;
-  /// Copies moments from the owners to rank 0's `whole` (if `collect`), or from `whole` to the
-  /// owners.
-  void move_moments(const Optimizer& optimizer, std::vector<NamedTensor>& whole, bool collect);
+  /// Copies moments from the owners' `local` to rank 0's `whole` (if `collect`), or from `whole` to
+  /// `local`.
+  void move_moments(std::vector<NamedTensor>& local, std::vector<NamedTensor>& whole, bool collect);
 
   World& world_;
   std::vector<NamedTensor> parameters_;

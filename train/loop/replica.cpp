@@ -126,7 +126,10 @@ std::vector<NamedTensor> Replica::moments() {
 }
 
 void Replica::set_moments(std::vector<NamedTensor>& moments) {
-  if (!exchange_) return;
+  if (!exchange_) {
+    optimizer_.set_state(moments);
+    return;
+  }
   broadcast_order({.kind = Order::spread});
   exchange_->scatter_moments(moments, optimizer_);
 }

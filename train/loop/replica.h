@@ -38,7 +38,8 @@ class Replica {
   Evaluation evaluate(bool test, const EvaluationRequest& request, bool interruptible = false);
   /// The stop signal that another rank has received, or 0.
   int remote_stop_signal() const { return world_ != nullptr ? world_->stop() : 0; }
-  /// All moments of the optimizer: the tensors in use or, in a distributed run, copies.
+  /// All moments of the optimizer: the tensors in use, or copies in a distributed run or if they are
+  /// not float32.
   std::vector<NamedTensor> moments();
   /// Sets the moments of all ranks to the values of these tensors, which moments() has returned.
   void set_moments(std::vector<NamedTensor>& moments);

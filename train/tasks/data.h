@@ -43,8 +43,4 @@ VocabularySizes sizes_of(const Tokenizers& tokenizers);
 /// The options for cutting training data into batches.
 BatchOptions batch_options(const Config& config);
 
-/// A note for the user if the key requests bf16 and this machine does not support it; otherwise
-/// empty.
-std::string bf16_note(bool requested, std::string_view key);
-
 }  // namespace heed

@@ -10,6 +10,7 @@
 
 #include "autograd/base/error.h"
 #include "nn/options.h"
+#include "optim/moments.h"
 
 HEED_BEGIN
 
@@ -52,7 +53,8 @@ MinMemory min_memory(const Config& config, const Model& model) {
   MinMemory e;
   e.program = 12e6;
   e.weights = e.gradients = values * sizeof(float);
-  e.moments = e.weights * (sgd ? 1 : 2) + (config.train.ema > 0 ? e.weights : 0);
+  e.moments = values * Moment::bytes_per_value(config.optim.moments) * (sgd ? 1 : 2) +
+              (config.train.ema > 0 ? e.weights : 0);
   return e;
 }
 

@@ -8,7 +8,6 @@
 #include "autograd/base/error.h"
 #include "autograd/io/sha256.h"
 #include "autograd/io/utf8.h"
-#include "autograd/kernels/fast/gemm/bf16.h"
 #include "data/inputs/input_info.h"
 #include "data/sources/corpus.h"
 #include "nn/options.h"
@@ -487,13 +486,6 @@ BatchOptions batch_options(const Config& config) {
   options.lanes = config.model->memory > 0;
   options.seed = config.seed;
   return options;
-}
-
-std::string bf16_note(bool requested, std::string_view key) {
-  if (!requested) return "";  // returns before bf16_obstacle() loads oneDNN
-  const std::string& obstacle = kernels::bf16_obstacle();
-  if (obstacle.empty()) return "";
-  return fmt::format("note: {} is bf16, but {}; using float32 instead", key, obstacle);
 }
 
 }  // namespace heed

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 
@@ -12,12 +13,14 @@
 #include "autograd/kernels/gemm.h"
 #include "autograd/memory/arena.h"
 #include "data/batches/batcher.h"
+#include "optim/moments.h"
 #include "train/commands/command_line.h"
 #include "train/loop/step.h"
 #include "train/loop/teacher.h"
 #include "train/loop/transfer.h"
 #include "train/run/blas_choice.h"
 #include "train/tasks/model.h"
+#include "train/tasks/precision.h"
 #include "train/tasks/task.h"
 #include "train/tasks/token_cost.h"
 #include "train/terminal/run_log.h"
@@ -32,6 +35,7 @@ namespace {
 struct BenchCommand : ConfigArguments {
   /// Number of steps to measure; 0: 5 to 400, as many as fit in about 10 s.
   std::int64_t steps = 0;
+  bool precisions = false;  ///< compare float32 and bf16
 };
 
 /// Seconds since this process started.
@@ -78,7 +82,38 @@ struct Measured {
   std::int64_t allocations = 0;  ///< number of system allocations for arrays in all measured steps
   std::int64_t parameters = 0;
   StepProfile profile;
+  StepProfile::Roof roof;
 };
+
+/// Bytes per second, read and written, of copies between arrays that are larger than caches. The
+/// best of five rounds, on the threads of the team.
+double copy_rate(Team& team) {
+  constexpr std::int64_t values = 1 << 24, rounds = 5;  // 64 MB
+  struct Pair {
+    Array from = Array::zeros({values}), to = Array::zeros({values});
+  };
+  std::vector<Pair> pairs(static_cast<std::size_t>(team.threads()));
+  double best = 0;
+  for (int i = 0; i < rounds; ++i) {
+    const double start = seconds_now();
+    team.run(team.threads(), [&](std::int64_t t) {
+      Pair& pair = pairs[static_cast<std::size_t>(t)];
+      std::copy_n(pair.from.data(), values, pair.to.data());
+    });
+    const double bytes = 2.0 * sizeof(real) * values * static_cast<double>(pairs.size());
+    best = std::max(best, bytes / (seconds_now() - start));
+  }
+  return best;
+}
+
+/// The bytes that a step reads and writes for each parameter outside forward and backward: the
+/// gradient of each shard, their sum (written, read for its norm, read by the update), the weight,
+/// and the moments.
+double update_bytes(const Config& config, double parameters) {
+  const double moments = config.optim.name == OptimizerKind::sgd ? 1 : 2;
+  return parameters * (4 * static_cast<double>(config.train.shards) + 3 * 4 + 2 * 4 +
+                       2 * moments * Moment::bytes_per_value(config.optim.moments));
+}
 
 /// Trains a model, one measured step at a time.
 class Bench {
@@ -107,6 +142,7 @@ class Bench {
     step_.emplace(*model_, *optimizer_, team_, options_);
   }
 
+  double copy_rate() { return heed::copy_rate(team_); }
   std::int64_t parameters() const {
     std::int64_t values = 0;
     for (const NamedTensor& p : model_->parameters()) values += p.tensor.size();
@@ -184,11 +220,52 @@ Measured measure(const Config& config, std::int64_t wanted_steps) {
   m.peak_rss_mb = static_cast<double>(usage.ru_maxrss) / 1024 +
                   static_cast<double>(std::max<std::int64_t>(m.peak_bytes - warm.peak_bytes, 0)) /
                       static_cast<double>(1 << 20);
+  m.profile.count_update(update_bytes(config, static_cast<double>(m.parameters)));
+  m.roof = {m.flops.executed / static_cast<double>(m.steps.size()) / median(m.replays),
+            bench.copy_rate()};
   return m;
+}
+
+/// Measures a config in float32 and in bf16, alternating, in two turns each.
+int compare_precisions(const Config& given, const BenchCommand& options) {
+  if (const std::string& obstacle = kernels::bf16_obstacle(); !obstacle.empty())
+    throw Error(Exit::failed, "--precisions compares float32 and bf16, but {}", obstacle);
+  constexpr Precision precisions[] = {Precision::float32, Precision::bf16};
+  std::map<Precision, std::vector<double>> steps;
+  std::map<Precision, double> gflops;
+  for (const int turn : {0, 1}) {
+    for (const Precision precision : precisions) {
+      Config config = given;
+      config.train.precision = precision;
+      const Measured m = measure(config, options.steps > 0 ? options.steps : 5);
+      steps[precision].insert(steps[precision].end(), m.steps.begin(), m.steps.end());
+      const double executed = m.flops.executed / static_cast<double>(m.steps.size()) / 1e9;
+      gflops[precision] = std::max(gflops[precision], executed / median(m.replays));
+      if (turn == 0 && precision == Precision::float32)
+        print_message("heed: measuring in both precisions, twice");
+    }
+  }
+  const auto ms = [&](Precision p) { return 1e3 * median(steps[p]); };
+  const double ratio = ms(Precision::float32) / ms(Precision::bf16);
+  if (options.json) {
+    nlohmann::json record{{"times_as_fast", ratio}};
+    for (const Precision p : precisions)
+      record[std::string(name_of(p))] = {{"step_ms", ms(p)}, {"gemm_gflops", gflops[p]}};
+    fmt::print("{}\n", record.dump());
+    return 0;
+  }
+  print_text(
+      fmt::format("  {:<10} {:>10} {:>28}\n", "precision", "step, ms", "products alone, GFLOP/s"));
+  for (const Precision p : precisions)
+    fmt::print("  {:<10} {:>10.2f} {:>28.1f}\n", name_of(p), ms(p), gflops[p]);
+  fmt::print("\nbf16 is {:.2f} times as fast on this machine: train.precision={}\n", ratio,
+             name_of(ratio > 1 ? Precision::bf16 : Precision::float32));
+  return 0;
 }
 
 int bench_command(const BenchCommand& options) {
   const Config config = read_config(options.config, options.overrides);
+  if (options.precisions) return compare_precisions(config, options);
   const Measured m = measure(config, options.steps);
   const auto steps = static_cast<double>(m.steps.size());
   const double step = median(m.steps), products = median(m.replays), share = products / step,
@@ -209,7 +286,8 @@ int bench_command(const BenchCommand& options) {
                               {"blas_kernel_chosen_by", blas_kernel_chooser()},
                               {"steps", m.steps.size()},
                               {"params", m.parameters},
-                              {"profile", m.profile.json()}};
+                              {"copy_gb_per_s", 1e-9 * m.roof.bytes},
+                              {"profile", m.profile.json(m.roof)}};
   if (options.json) {
     fmt::print("{}\n", record.dump());
     return 0;
@@ -229,13 +307,16 @@ int bench_command(const BenchCommand& options) {
   fmt::print("  memory      {:10.1f} MB at the peak; {:.2f} allocations per step\n", m.peak_rss_mb,
              record["allocations_per_step"].get<double>());
   fmt::print("  first step  {:10.1f} ms from the start of the process to the end of the step\n\n{}",
-             m.first_step_ms, m.profile.table());
+             m.first_step_ms, m.profile.table(m.roof));
   return 0;
 }
 
 }  // namespace
 
-std::string time_by_op(const Config& config) { return measure(config, 5).profile.table(); }
+std::string time_by_op(const Config& config) {
+  const Measured m = measure(config, 5);
+  return m.profile.table(m.roof);
+}
 
 void add_bench(CommandLine& line) {
   const auto [command, options] = add_command<BenchCommand>(
@@ -246,6 +327,8 @@ void add_bench(CommandLine& line) {
   add_choice(command, choices, "--steps", options->steps, "N",
              "number of steps to measure (default: 5 to 400, as many as fit in about 10 s)")
       ->check(CLI::Range(1, 1'000'000));
+  add_flag(command, choices, "--precisions", options->precisions,
+           "compare steps in float32 and in bf16, of 10 steps each unless --steps is given");
   add_json(command, options->json, "the metrics");
   command->footer("Example:\n  heed bench configs/bench/nmt-small.yaml threads=2");
 }

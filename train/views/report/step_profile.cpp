@@ -42,6 +42,8 @@ std::vector<ShardProducts> StepProfile::add(double step_seconds, const Model& mo
       sum.forward += time.forward;
       sum.backward += time.backward;
       sum.calls += time.calls;
+      sum.flops += time.flops;
+      sum.bytes += time.bytes;
     }
   }
   return products;
@@ -53,34 +55,49 @@ std::vector<StepProfile::Row> StepProfile::rows() const {
   double in_ops = 0;
   for (const auto& [name, t] : ops_) {
     rows.push_back({name, t.calls / std::max<std::int64_t>(added_, 1), share * t.forward,
-                    share * t.backward, share * (t.forward + t.backward)});
+                    share * t.backward, share * (t.forward + t.backward), t.flops / count(),
+                    t.bytes / count()});
     in_ops += t.forward + t.backward;
   }
   std::sort(rows.begin(), rows.end(),
             [](const Row& a, const Row& b) { return a.seconds > b.seconds; });
   rows.push_back({"between the ops", 0, 0, 0, share * (working_ - in_ops)});
   rows.push_back({"idle threads", 0, 0, 0, phases_ / count() - share * working_});
-  rows.push_back({"gradient sums, update", 0, 0, 0, step_seconds() - phases_ / count()});
+  rows.push_back(
+      {"gradient sums, update", 0, 0, 0, step_seconds() - phases_ / count(), 0, update_bytes_});
   return rows;
 }
 
-std::string StepProfile::table() const {
+double StepProfile::roof_seconds(const Row& row, const Roof& roof) {
+  return std::max(row.flops / roof.flops, row.bytes / roof.bytes);
+}
+
+std::string StepProfile::table(const Roof& roof) const {
   std::string text = fmt::format(
-      "  mean time of a step: {:.2f} ms on {} thread{}\n  {:<24}{:>7}{:>13}{:>14}{:>10}{:>8}\n",
-      1e3 * step_seconds(), threads_, threads_ == 1 ? "" : "s", "op", "calls", "forward ms",
-      "backward ms", "both ms", "share");
+      "  mean time of a step: {:.2f} ms on {} thread{}\n"
+      "  the roof: {:.0f} GFLOP/s, the rate of the products alone; {:.1f} GB/s, that of copying in "
+      "memory\n  {:<24}{:>7}{:>13}{:>14}{:>10}{:>8}{:>9}{:>8}{:>9}\n",
+      1e3 * step_seconds(), threads_, threads_ == 1 ? "" : "s", 1e-9 * roof.flops,
+      1e-9 * roof.bytes, "op", "calls", "forward ms", "backward ms", "both ms", "share", "GFLOP/s",
+      "GB/s", "of roof");
   for (const Row& row : rows()) {
     const bool op = row.calls > 0;
-    text += fmt::format("  {:<24}{:>7}{:>13}{:>14}{:>10.3f}{:>7.1f}%\n", row.name,
+    const double g = row.seconds > 0 ? 1e-9 / row.seconds : 0;
+    text += fmt::format("  {:<24}{:>7}{:>13}{:>14}{:>10.3f}{:>7.1f}%{:>9}{:>8}{:>9}\n", row.name,
                         op ? fmt::format("{}", row.calls) : "",
                         op ? fmt::format("{:.3f}", 1e3 * row.forward) : "",
                         op ? fmt::format("{:.3f}", 1e3 * row.backward) : "", 1e3 * row.seconds,
-                        100 * row.seconds / step_seconds());
+                        100 * row.seconds / step_seconds(),
+                        row.flops > 0 ? fmt::format("{:.0f}", g * row.flops) : "",
+                        row.bytes > 0 ? fmt::format("{:.1f}", g * row.bytes) : "",
+                        row.bytes > 0 && row.seconds > 0
+                            ? fmt::format("{:.2f}", roof_seconds(row, roof) / row.seconds)
+                            : "");
   }
   return text;
 }
 
-nlohmann::json StepProfile::json() const {
+nlohmann::json StepProfile::json(const Roof& roof) const {
   nlohmann::json list = nlohmann::json::array();
   for (const Row& row : rows()) {
     nlohmann::json entry{{"name", row.name}, {"ms", 1e3 * row.seconds}};
@@ -88,6 +105,11 @@ nlohmann::json StepProfile::json() const {
       entry["calls"] = row.calls;
       entry["forward_ms"] = 1e3 * row.forward;
       entry["backward_ms"] = 1e3 * row.backward;
+    }
+    if (row.bytes > 0) {
+      entry["gflop"] = 1e-9 * row.flops;
+      entry["gb"] = 1e-9 * row.bytes;
+      entry["roof_ms"] = 1e3 * roof_seconds(row, roof);
     }
     list.push_back(entry);
   }

@@ -36,13 +36,22 @@ class StepProfile {
     std::int64_t calls = 0;
     double forward = 0, backward = 0;  ///< time in seconds, divided by the number of threads
     double seconds = 0;                ///< contribution to step_seconds()
+    double flops = 0, bytes = 0;       ///< of all threads (autograd/tape/profile.h)
   };
   /// The ops, the most expensive first; then the time outside ops. The sum of `seconds` is
   /// step_seconds().
   std::vector<Row> rows() const;
+  /// What the machine can do on the threads of the team: FLOPs of the step's products and bytes
+  /// copied in memory, per second. An op cannot take less than roof_seconds().
+  struct Roof {
+    double flops = 0, bytes = 0;
+  };
+  static double roof_seconds(const Row& row, const Roof& roof);
+  /// The bytes that gradient sums and the update read and write in a step.
+  void count_update(double bytes) { update_bytes_ = bytes; }
   double step_seconds() const { return std::max(steps_, phases_) / count(); }
-  std::string table() const;
-  nlohmann::json json() const;
+  std::string table(const Roof& roof) const;
+  nlohmann::json json(const Roof& roof) const;
 
  private:
   double count() const { return static_cast<double>(added_ > 0 ? added_ : 1); }
@@ -51,7 +60,8 @@ class StepProfile {
   double steps_ = 0;    ///< duration of all steps, in seconds
   double phases_ = 0;   ///< duration of forward and backward of the repeated steps, in seconds
   double working_ = 0;  ///< time spent on shards, in seconds, summed over threads and steps
-  OpTimes ops_;         ///< times summed over threads and steps
+  double update_bytes_ = 0;
+  OpTimes ops_;  ///< times summed over threads and steps
 };
 
 HEED_END

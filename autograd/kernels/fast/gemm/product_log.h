@@ -55,6 +55,8 @@ class ProductLog {
     if (products_ != nullptr) products_->push_back(product);
   }
 
+  double executed() const { return flops_.executed; }
+
   constinit static inline thread_local ProductLog* active = nullptr;
 
  private:
