@@ -3,6 +3,7 @@
 //     node decoding_client.mjs FILE.gguf PROMPT LENGTH THREADS
 //
 // Prints a JSON object of the second time: the numbers of tokens, the seconds of all, and those until the first token.
+import fs from "node:fs";
 import {getLlama, LlamaModel} from "node-llama-cpp";
 const [file, prompt, length, threads] = process.argv.slice(2);
 LlamaModel.prototype.getWarnings = () => [];  // they tokenise a sentence that the vocabulary may lack
@@ -23,5 +24,5 @@ for (let time = 0; time < 2; ++time) {
 }
 console.log(JSON.stringify({load_seconds: (loaded - begin) / 1000, input_tokens: ids.length, output_tokens: tokens,
                             seconds: (performance.now() - start) / 1000, first_token_seconds: (first - start) / 1000,
-                            system: llama.systemInfo}));
+                            version: `node-llama-cpp ${JSON.parse(fs.readFileSync("node_modules/node-llama-cpp/package.json")).version}`}));
 process.exit(0);

@@ -28,10 +28,17 @@ class Continuations final : public Generator {
                                  std::int64_t first) override {
     std::vector<std::string> all(input.size());
     std::vector<GenerationSpeed> speeds(input.size());
-    trained_.team.run(std::ssize(input), [&](std::int64_t i) {
+    // The threads share the products of a single line. Of several lines, each continues some.
+    Team* const team = input.size() == 1 ? &trained_.team : nullptr;
+    const auto continue_line = [&](std::int64_t i) {
       const Prompt prompt = prompt_of(input[i]);
-      all[i] = escaped(prompt.with(continued(prompt, first + i, {}, speeds[i])));
-    });
+      all[i] = escaped(prompt.with(continued(prompt, first + i, {}, team, speeds[i])));
+    };
+    if (team != nullptr) {
+      continue_line(0);
+    } else {
+      trained_.team.run(std::ssize(input), continue_line);
+    }
     speeds_.insert(speeds_.end(), speeds.begin(), speeds.end());
     return all;
   }
@@ -70,13 +77,13 @@ class Continuations final : public Generator {
       printed = std::max(printed, end);
     };
     GenerationSpeed& speed = speeds_.emplace_back();
-    if (!on_text) return prompt.with(continued(prompt, 0, {}, speed));
+    if (!on_text) return prompt.with(continued(prompt, 0, {}, &trained_.team, speed));
     print_new(false);
     const auto on_token = [&](std::int32_t token) {
       more.push_back(token);
       print_new(false);
     };
-    const std::vector<std::int32_t> all = continued(prompt, 0, on_token, speed);
+    const std::vector<std::int32_t> all = continued(prompt, 0, on_token, &trained_.team, speed);
     more = all;  // a search with a beam wider than one returns its tokens only at the end
     print_new(true);
     return prompt.with(all);
@@ -100,7 +107,7 @@ class Continuations final : public Generator {
   };
   /// The continuation of prompt `number`; sets `speed`.
   std::vector<std::int32_t> continued(const Prompt& prompt, std::int64_t number,
-                                      const std::function<void(std::int32_t)>& on_token,
+                                      const std::function<void(std::int32_t)>& on_token, Team* team,
                                       GenerationSpeed& speed) const {
     const double begin = seconds_now();
     const auto note_first = [&](std::int32_t token) {
@@ -108,7 +115,7 @@ class Continuations final : public Generator {
       if (on_token) on_token(token);
     };
     std::vector<std::int32_t> more =
-        continue_text(model_, prompt.ids, config_.decode, seed_, number, note_first);
+        continue_text(model_, prompt.ids, config_.decode, seed_, number, note_first, team);
     speed.seconds = seconds_now() - begin;
     speed.input_tokens = std::ssize(prompt.ids);
     speed.output_tokens = std::ssize(more);
