@@ -75,9 +75,9 @@ status 2 train tag.yaml --run never decode.beam=3
 says 'decode.beam=3: only for task: seq2seq, lm'
 status 2 train tag.yaml --run never train.best=bleu
 says 'train.best=bleu: bleu is only for task: seq2seq'
-status 2 generate runs/tag --prompt '('
 status 2 generate runs/tag --input src --speed speed
 says '--speed is for tasks whose outputs are searched or sampled, not tag'
+status 2 generate runs/tag --prompt '('
 says '--prompt is for language models'
 status 2 eval runs/tag --pretokenised
 printf '1 1\n1\n1 2 2 1\n1 1 1 1 1\n' >uneven

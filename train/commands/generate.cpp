@@ -137,7 +137,8 @@ int generate_command(const GenerateCommand& options) {
     if (!trained.task->info().searches)
       throw Error(Exit::usage, "--speed is for tasks whose outputs are searched or sampled, not {}",
                   trained.task->info().name);
-    read.push_back(options.output);
+    if (options.speed == options.output)
+      throw Error(Exit::usage, "--speed and --output name the same file: {}", options.speed);
     check_output(options.speed, read);
   }
   Team team(trained.config.threads);
