@@ -56,9 +56,27 @@ void Team::work() {
   }
 }
 
+namespace {
+
+/// Waits until the value is no longer `old`: at first in a loop, because the system takes longer to
+/// wake a thread than many rounds take.
+template <class T>
+void wait_while(const std::atomic<T>& value, T old) {
+  constexpr int attempts = 2000;  // some 50 µs
+  for (int i = 0; i < attempts; ++i) {
+    if (value.load() != old) return;
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#endif
+  }
+  value.wait(old);
+}
+
+}  // namespace
+
 void Team::serve() {
   for (std::uint64_t seen = 0;;) {
-    round_.wait(seen);
+    wait_while(round_, seen);
     seen = round_.load();
     if (ending_) return;
     work();
@@ -76,7 +94,7 @@ void Team::run_function(std::int64_t count, const std::function<void(std::int64_
     round_.fetch_add(1);
     round_.notify_all();
     work();
-    for (std::int64_t left = busy_.load(); left != 0; left = busy_.load()) busy_.wait(left);
+    for (std::int64_t left = busy_.load(); left != 0; left = busy_.load()) wait_while(busy_, left);
   } else {
     work();
   }

@@ -210,7 +210,7 @@ BOOST_AUTO_TEST_CASE(gemm_uses_int8_weights_within_a_packed_scope) {
     return c;
   };
   for_each_set([&](const std::string&) {
-    kernels::PackedWeights weights(true);
+    kernels::PackedWeights weights(kernels::PackedType::int8);
     weights.add(b);
     const kernels::PackedScope scope(weights);
     check_same(of(b.data(), s.n), twin(a, whole, s));
@@ -220,7 +220,7 @@ BOOST_AUTO_TEST_CASE(gemm_uses_int8_weights_within_a_packed_scope) {
 
 BOOST_AUTO_TEST_CASE(rows_longer_than_the_maximum_are_not_quantised) {
   const Array b(Shape{1, kernels::max_int8_row + 1}), longest(Shape{1, b.cols() - 1});
-  kernels::PackedWeights weights(true);
+  kernels::PackedWeights weights(kernels::PackedType::int8);
   weights.add(b);
   weights.add(longest);
   const kernels::PackedMatrix* const packed = weights.find(b.data(), 1, b.cols());

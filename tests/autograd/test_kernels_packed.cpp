@@ -1,6 +1,9 @@
+#include <atomic>
 #include <barrier>
+#include <bit>
 #include <thread>
 
+#include "autograd/kernels/fast/gemm/bf16.h"
 #include "autograd/kernels/fast/gemm/packed.h"
 #include "autograd/kernels/gemm.h"
 #include "kernel_testing.h"
@@ -10,6 +13,7 @@ using namespace heed::testing;
 
 BOOST_AUTO_TEST_SUITE(kernels_packed)
 using kernels::PackedScope;
+using kernels::PackedType;
 using kernels::PackedWeights;
 using kernels::Trans;
 namespace plain = kernels::plain;
@@ -38,6 +42,17 @@ std::vector<real> product(const Array& a, const real* b, std::int64_t n) {
   return c;
 }
 
+/// The values as bf16 weights contain them: rounded, except in a float64 build.
+std::vector<real> as_bf16(std::vector<real> values) {
+#ifndef HEED_DOUBLE
+  std::vector<std::uint16_t> upper(values.size());
+  plain::to_bf16(values.data(), upper.data(), std::ssize(values));
+  for (std::size_t i = 0; i < values.size(); ++i)
+    values[i] = std::bit_cast<float>(std::uint32_t{upper[i]} << 16);
+#endif
+  return values;
+}
+
 bool has_layout() { return kernels::packed_size(1, 1) > 0; }
 
 }  // namespace
@@ -62,6 +77,44 @@ BOOST_AUTO_TEST_CASE(packed_products_of_many_sizes_equal_the_scalar_reference_bi
       check_same(c.values(), twin(a.data(), b.data(), s));
     }
   });
+}
+
+BOOST_AUTO_TEST_CASE(products_with_bf16_weights_equal_the_scalar_reference_of_rounded_weights) {
+  for_each_target([](const std::string&) {
+    if (!has_layout()) return;
+    for (const Sizes& s :
+         std::vector<Sizes>{{1, 33, 17}, {2, 16, 300}, {13, 65, 600}, {1, 8, 1025}}) {
+      const std::vector<real> a = normal_values(s.m * s.k, 1, 1),
+                              b = normal_values(s.n * s.k, 1, 2);
+      Guarded c(std::vector<real>(static_cast<std::size_t>(s.m * s.n), not_a_number));
+      kernels::PackedMatrix(b.data(), s.n, s.k, PackedType::bf16).multiply(a.data(), s.m, c.data());
+      BOOST_TEST_CONTEXT(s.m << " x " << s.n << " x " << s.k)
+      check_same(c.values(), twin(a.data(), as_bf16(b).data(), s));
+    }
+  });
+}
+
+BOOST_AUTO_TEST_CASE(threads_of_a_team_share_a_product_without_changing_its_bits) {
+  if (!has_layout()) return;
+  Team team(4);
+  std::atomic<int> jobs = 0;
+  team.interrupt_when([&] { return ++jobs < 0; });  // counts the jobs and interrupts none
+  for (const PackedType type : {PackedType::real, PackedType::bf16, PackedType::int8}) {
+    if (type == PackedType::int8 && sizeof(real) == 8) continue;  // the scalar reference
+    for (const Sizes& s : std::vector<Sizes>{{1, 701, 800}, {30, 97, 1000}, {300, 70, 40}}) {
+      const Array a = matrix(s.m, s.k, 1), b = matrix(s.n, s.k, 2);
+      PackedWeights weights(type);
+      weights.add(b);
+      const auto multiply = [&](Team* sharing) {
+        const PackedScope scope(weights, sharing);
+        return product(a, b.data(), s.n);
+      };
+      const std::vector<real> alone = multiply(nullptr);
+      jobs = 0;
+      check_same(multiply(&team), alone);
+      BOOST_TEST(jobs > 1);
+    }
+  }
 }
 
 BOOST_AUTO_TEST_CASE(nan_and_infinity_in_an_operand_affect_only_their_row_and_column) {

@@ -99,11 +99,11 @@ class Measurements:
                 file.write(json.dumps(self.reports[-1]) + "\n")
         return self.reports[-1]
 
-    def write(self, tables, repeats, precision="float32"):
+    def write(self, tables, repeats, precision="float32", conditions=None):
         """Writes the record; `repeats` are its rounds or its seeds."""
         if self.name:
             kernels = sorted({r["blas"].split(" MAX_THREADS")[0].split()[-1] for r in self.reports if "blas" in r})
-            facts = {"kernel": ", ".join(kernels) or None, "precision": precision, "conditions": None}
+            facts = {"kernel": ", ".join(kernels) or None, "precision": precision, "conditions": conditions}
             write(self.name, {"commands": [self.command], "measured": self.measured | facts, **repeats, "tables": tables})
             self.path.unlink()
 
@@ -111,7 +111,7 @@ class Measurements:
 def without_record(arguments):
     """The arguments of a command that change its figures."""
     kept = list(arguments)
-    for option in ("--record", "--heed", "--torch", "--runs", "--build", "--svg", "--csv", "--jobs"):
+    for option in ("--record", "--heed", "--torch", "--runs", "--build", "--svg", "--csv", "--jobs", "--clients"):
         if option in kept:
             at = kept.index(option)
             del kept[at:at + 2]

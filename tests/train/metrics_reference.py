@@ -164,4 +164,5 @@ def main():
     print(json.dumps(golden, ensure_ascii=True, indent=0))
 
 
-main()
+if __name__ == "__main__":
+    main()

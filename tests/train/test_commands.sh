@@ -145,6 +145,13 @@ status 0 generate runs/tiny --input many --beam 1 decode.precision=bf16
 equal 'lines of output for 300 lines, with decode.precision=bf16' "$(lines out)" 300
 status 0 generate runs/tiny --input many --beam 1 --chunk 7
 cmp -s out plain || fail 'translations depend on --chunk'
+cp out plain
+status 0 generate runs/tiny --input many --beam 1 --chunk 150 --speed speed
+cmp -s out plain || fail '--speed changes the output'
+equal 'speeds of two chunks' "$(lines speed)" 2
+holds speed '"input_tokens":[1-9][0-9]*,"output_tokens":[1-9][0-9]*,"seconds":[0-9]'
+status 2 generate runs/tiny --input many --output same --speed same
+says '--speed and --output name the same file'
 status 0 generate runs/tiny --input many --temperature 1.5 --top-k 3 --seed 5
 cp out drawn
 status 0 generate runs/tiny --input many --temperature 1.5 --top-k 3 --seed 5 threads=1
@@ -282,6 +289,10 @@ holds out '"split":"valid"' '"bits_per_byte":' '"loss":'
 printf 'abc\n\nabd 1 abc abd 2 abc abd 3\n' >prompts
 status 0 generate lm --input prompts
 equal 'lines for three prompts' "$(lines out)" 3
+status 0 generate lm --input prompts --speed speed --max-length 5
+equal 'speeds of three prompts' "$(lines speed)" 3
+equal 'tokens of the prompts' "$(sed 's/.*"input_tokens":\([0-9]*\).*/\1/' speed | tr '\n' ' ')" '3 1 25 '
+holds speed '"first_token_seconds":[0-9]' '"output_tokens":5,'
 holds out '^abc.' '^abd 1 abc abd 2 abc abd 3.'
 status 0 generate lm --prompt 'abc abd' --seed 3
 holds out '^abc abd'

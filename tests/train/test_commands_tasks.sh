@@ -75,6 +75,8 @@ status 2 train tag.yaml --run never decode.beam=3
 says 'decode.beam=3: only for task: seq2seq, lm'
 status 2 train tag.yaml --run never train.best=bleu
 says 'train.best=bleu: bleu is only for task: seq2seq'
+status 2 generate runs/tag --input src --speed speed
+says '--speed is for tasks whose outputs are searched or sampled, not tag'
 status 2 generate runs/tag --prompt '('
 says '--prompt is for language models'
 status 2 eval runs/tag --pretokenised

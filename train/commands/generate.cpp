@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <charconv>
+#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "autograd/base/error.h"
@@ -26,6 +27,7 @@ struct GenerateCommand : RunArguments {
   std::string input = "-", output = "-";
   std::optional<std::string> prompt;  ///< lm: the text to continue, instead of lines of input
   std::optional<std::uint64_t> seed;  ///< seed of sampling; unset: the config's seed
+  std::string speed;                  ///< file for the speeds as JSON lines; empty: none
   std::string prefix;                 ///< file whose line i begins output i; empty: none
   std::int64_t nbest = 0;  ///< number of outputs per line, with scores; 0: one, without a score
   std::int64_t chunk = 0;  ///< number of lines read per chunk; 0: 1 at a terminal, else 2048
@@ -101,6 +103,22 @@ void continue_prompt(Generator& generator, const std::string& prompt, std::int64
   if (!generator.continuation(prompt, sink).ends_with('\n')) sink("\n");
 }
 
+/// A line of --speed, a JSON object.
+std::string speed_line(const GenerationSpeed& speed) {
+  nlohmann::json record{{"input_tokens", speed.input_tokens},
+                        {"output_tokens", speed.output_tokens},
+                        {"seconds", speed.seconds}};
+  if (speed.first_token_seconds) record["first_token_seconds"] = *speed.first_token_seconds;
+  return record.dump() + "\n";
+}
+
+void write_speeds(Generator& generator, const std::string& file) {
+  if (file.empty()) return;
+  write_output(file, [&](const Sink& sink) {
+    for (const GenerationSpeed& speed : generator.take_speeds()) sink(speed_line(speed));
+  });
+}
+
 int generate_command(const GenerateCommand& options) {
   if (options.prompt && invalid_utf8(*options.prompt) != std::string::npos) {
     throw Error(Exit::bad_input, "--prompt: invalid UTF-8");
@@ -115,6 +133,14 @@ int generate_command(const GenerateCommand& options) {
   if (!options.prompt) read.push_back(options.input);
   if (!options.prefix.empty()) read.push_back(options.prefix);
   check_output(options.output, read);
+  if (!options.speed.empty()) {
+    if (!trained.task->info().searches)
+      throw Error(Exit::usage, "--speed is for tasks whose outputs are searched or sampled, not {}",
+                  trained.task->info().name);
+    if (options.speed == options.output)
+      throw Error(Exit::usage, "--speed and --output name the same file: {}", options.speed);
+    check_output(options.speed, read);
+  }
   Team team(trained.config.threads);
   const std::unique_ptr<Generator> generator =
       trained.task->make_generator(trained.with(team), options.seed.value_or(trained.config.seed));
@@ -122,11 +148,13 @@ int generate_command(const GenerateCommand& options) {
     write_output(options.output, [&](const Sink& sink) {
       continue_prompt(*generator, *options.prompt, options.nbest, sink);
     });
+    write_speeds(*generator, options.speed);
     return 0;
   }
   RecordReader reader = trained.task->read_inputs(options.input);  // before output is created
   write_output(options.output,
                [&](const Sink& sink) { generate_lines(*generator, reader, options, sink); });
+  write_speeds(*generator, options.speed);
   if (const std::string cut = generator->cut_outputs(); !cut.empty()) print_note("note: " + cut);
   return 0;
 }
@@ -217,6 +245,8 @@ void add_generate(CommandLine& line) {
       ->check(CLI::Range(1, 1'000'000));
   add_choice(command, results, "--output", options->output, "FILE",
              "output file (default: -, standard output)");
+  add_choice(command, results, "--speed", options->speed, "FILE",
+             "also write the numbers of tokens and the seconds that they took, as JSON lines");
   command->footer(
       "Without --nbest, each line of input produces one line of output. A language model prints\n"
       "the line, which is the prompt, and its continuation, with newlines as \\n; an empty prompt\n"
@@ -227,6 +257,10 @@ void add_generate(CommandLine& line) {
       "--sample. --nbest prints the N best hypotheses of the beam, or N samples; SCORE is the\n"
       "log-probability divided by the length penalty. With --prompt and --beam 1 or --sample,\n"
       "text is printed token by token.\n"
+      "--speed writes an object for each chunk of lines or, for a language model, for each prompt:\n"
+      "input_tokens, output_tokens (without the end token), seconds (of decoding, without loading\n"
+      "and tokenisation) and, for a language model with a beam of one, first_token_seconds: the part\n"
+      "in which it reads the prompt. The first object includes the packing of the weights.\n"
       "Examples:\n"
       "  echo '3 March 2021' | heed generate runs/dates\n"
       "  heed generate runs/multi30k-de-en --input test.de.gz --output test.en --beam 10\n"

@@ -189,7 +189,9 @@ std::vector<std::vector<Hypothesis>> Search::run(Decoding& decoding,
 FrozenModel::FrozenModel(const Model& frozen, DecodePrecision precision, const SpecialIds& ids)
     : model(dynamic_cast<const Generative&>(frozen)),
       special(ids),
-      weights(precision == DecodePrecision::int8) {
+      weights(precision == DecodePrecision::int8   ? kernels::PackedType::int8
+              : precision == DecodePrecision::bf16 ? kernels::PackedType::bf16
+                                                   : kernels::PackedType::real) {
   for (const NamedTensor& p : model.parameters()) {
     if (p.tensor.shape().rank() == 2) weights.add(p.tensor.value());
   }
@@ -300,10 +302,11 @@ std::vector<std::int32_t> continue_text(const FrozenModel& frozen,
                                         std::span<const std::int32_t> prompt,
                                         const DecodeOptions& options, std::uint64_t seed,
                                         std::int64_t number,
-                                        const std::function<void(std::int32_t)>& on_token) {
+                                        const std::function<void(std::int32_t)>& on_token,
+                                        Team* team) {
   const Generative& model = frozen.model;
   const kernels::Bf16Scope scope(options.precision == DecodePrecision::bf16);
-  const kernels::PackedScope packed(frozen.weights);
+  const kernels::PackedScope packed(frozen.weights, team);
   std::vector<std::int32_t> text(prompt.begin(), prompt.end());
   const std::int64_t context = model.position_limit();
   std::int64_t left = std::max<std::int64_t>(options.max_length, 1);

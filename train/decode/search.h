@@ -95,11 +95,11 @@ class Search {
 };
 
 /// A model whose weights do not change during this object's lifetime, so decoding packs them once
-/// for all steps. The packed weights need as much memory as the weights (int8: a quarter of it).
+/// for all steps. The packed weights need as much memory as the weights (bf16: half of it, int8: a
+/// quarter).
 /// The model must outlive this object.
 struct FrozenModel {
-  /// Throws std::bad_cast if the model is not Generative. With DecodePrecision::int8, the packed
-  /// weights are int8.
+  /// Throws std::bad_cast if the model is not Generative. The packed weights have this precision.
   explicit FrozenModel(const Model& frozen, DecodePrecision precision = DecodePrecision::float32,
                        const SpecialIds& ids = {});
   const Generative& model;
@@ -145,12 +145,14 @@ std::vector<Hypothesis> translate(const FrozenModel& frozen, const Dataset& data
 /// replaced by </s>. When the text exceeds the model's context, decoding continues from its last
 /// context / 2 tokens. The model reads the prompt in one pass. With a beam of one, as in sampling,
 /// `on_token` receives each token as soon as it is final. Returns the continuation. `number`, the
-/// number of the prompt, is part of the random keys of sampling.
+/// number of the prompt, is part of the random keys of sampling. If `team` is not null, its threads,
+/// which must be idle, share the products; this does not change the result.
 std::vector<std::int32_t> continue_text(const FrozenModel& frozen,
                                         std::span<const std::int32_t> prompt,
                                         const DecodeOptions& options, std::uint64_t seed,
                                         std::int64_t number,
-                                        const std::function<void(std::int32_t)>& on_token = {});
+                                        const std::function<void(std::int32_t)>& on_token = {},
+                                        Team* team = nullptr);
 /// The hypotheses of a continuation by descending score: 1 to `beam` or, when sampling, 1. The
 /// first is the result of continue_text. Throws Error(usage) if prompt and continuation can exceed
 /// the model's context.

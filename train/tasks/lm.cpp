@@ -5,6 +5,7 @@
 #include <bit>
 #include <cmath>
 
+#include "autograd/base/clock.h"
 #include "autograd/base/error.h"
 #include "autograd/io/lines.h"
 #include "autograd/io/utf8.h"
@@ -26,11 +27,19 @@ class Continuations final : public Generator {
   std::vector<std::string> lines(const std::vector<std::string>& input,
                                  std::int64_t first) override {
     std::vector<std::string> all(input.size());
-    trained_.team.run(std::ssize(input), [&](std::int64_t i) {
+    std::vector<GenerationSpeed> speeds(input.size());
+    // The threads share the products of a single line. Of several lines, each continues some.
+    Team* const team = input.size() == 1 ? &trained_.team : nullptr;
+    const auto continue_line = [&](std::int64_t i) {
       const Prompt prompt = prompt_of(input[i]);
-      all[i] =
-          escaped(prompt.with(continue_text(model_, prompt.ids, config_.decode, seed_, first + i)));
-    });
+      all[i] = escaped(prompt.with(continued(prompt, first + i, {}, team, speeds[i])));
+    };
+    if (team != nullptr) {
+      continue_line(0);
+    } else {
+      trained_.team.run(std::ssize(input), continue_line);
+    }
+    speeds_.insert(speeds_.end(), speeds.begin(), speeds.end());
     return all;
   }
 
@@ -67,13 +76,14 @@ class Continuations final : public Generator {
       if (end > printed) on_text(std::string_view(text).substr(printed, end - printed));
       printed = std::max(printed, end);
     };
-    if (!on_text) return prompt.with(continue_text(model_, prompt.ids, config_.decode, seed_, 0));
+    GenerationSpeed& speed = speeds_.emplace_back();
+    if (!on_text) return prompt.with(continued(prompt, 0, {}, &trained_.team, speed));
     print_new(false);
-    const std::vector<std::int32_t> all =
-        continue_text(model_, prompt.ids, config_.decode, seed_, 0, [&](std::int32_t token) {
-          more.push_back(token);
-          print_new(false);
-        });
+    const auto on_token = [&](std::int32_t token) {
+      more.push_back(token);
+      print_new(false);
+    };
+    const std::vector<std::int32_t> all = continued(prompt, 0, on_token, &trained_.team, speed);
     more = all;  // a search with a beam wider than one returns its tokens only at the end
     print_new(true);
     return prompt.with(all);
@@ -95,6 +105,22 @@ class Continuations final : public Generator {
                                                                   : decoded.substr(prefix.size()));
     }
   };
+  /// The continuation of prompt `number`; sets `speed`.
+  std::vector<std::int32_t> continued(const Prompt& prompt, std::int64_t number,
+                                      const std::function<void(std::int32_t)>& on_token, Team* team,
+                                      GenerationSpeed& speed) const {
+    const double begin = seconds_now();
+    const auto note_first = [&](std::int32_t token) {
+      if (!speed.first_token_seconds) speed.first_token_seconds = seconds_now() - begin;
+      if (on_token) on_token(token);
+    };
+    std::vector<std::int32_t> more =
+        continue_text(model_, prompt.ids, config_.decode, seed_, number, note_first, team);
+    speed.seconds = seconds_now() - begin;
+    speed.input_tokens = std::ssize(prompt.ids);
+    speed.output_tokens = std::ssize(more);
+    return more;
+  }
   Prompt prompt_of(const std::string& line) const {
     const Tokenizer& tokenizer = *trained_.tokenizers.target;
     std::string text = config_.data.lowercase ? lowercase(line) : line;

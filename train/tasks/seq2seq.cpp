@@ -2,8 +2,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 
+#include "autograd/base/clock.h"
 #include "autograd/base/error.h"
 #include "autograd/io/utf8.h"
 #include "train/decode/model_input.h"
@@ -75,9 +75,12 @@ class Translations final : public Generator {
                     "decode.max_length (--max-length)",
                     number + 1, prefixes.back().size(), limit);
     }
+    const double begin = seconds_now();
     const std::vector<std::vector<Hypothesis>> found =
         translate(model_, source, task_.config().decode, seed_, trained_.team,
                   {numbers, prefixes, request.nbest, batches()});
+    GenerationSpeed speed{.seconds = seconds_now() - begin};
+    for (std::int64_t i = 0; i < source.size(); ++i) speed.input_tokens += source.source_rows(i);
     std::vector<std::vector<GeneratedText>> all(
         request.input.size(), {GeneratedText{}});  // an empty line's output is empty
     for (std::size_t k = 0; k < found.size(); ++k) {
@@ -85,12 +88,14 @@ class Translations final : public Generator {
       for (const Hypothesis& h : found[k]) {
         ++outputs_;
         cut_ += h.cut ? 1 : 0;
+        speed.output_tokens += std::ssize(h.tokens);
         const Tokenizer& tokenizer = *trained_.tokenizers.target;
         all[line_of[k]].push_back({one_line(marks ? tokenizer.decode_with_specials(h.tokens)
                                                   : tokenizer.decode(h.tokens)),
                                    h.score});
       }
     }
+    speeds_.push_back(speed);
     return all;
   }
 
@@ -151,7 +156,7 @@ class Seq2SeqTask : public Task {
       options.beam = 1;
       options.sample = false;
     }
-    const auto begin = std::chrono::steady_clock::now();
+    const double begin = seconds_now();
     const FrozenModel frozen(trained.model, options.precision,
                              trained.tokenizers.target->special_ids());
     std::int64_t cut = 0;
@@ -159,11 +164,11 @@ class Seq2SeqTask : public Task {
       e.outputs.push_back(trained.tokenizers.target->decode(h.tokens));
       cut += h.cut ? 1 : 0;
     }
-    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+    const double took = seconds_now() - begin;
     e.notes["beam"] = options.beam;
     e.notes["cut_outputs"] = cut;
     if (cut > 0) e.details.push_back(cut_text(cut, std::ssize(e.outputs), config_));
-    if (!e.outputs.empty()) e.notes["decode_seconds"] = took.count();
+    if (!e.outputs.empty()) e.notes["decode_seconds"] = took;
     judge(e, data.target_lines, request.pretokenised);
     judge_parts(e, data);
     return e;

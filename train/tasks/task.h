@@ -8,6 +8,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "autograd/base/team.h"
@@ -49,6 +50,16 @@ struct GeneratedText {
   double score = 0;
 };
 
+/// The tokens of one prompt, or of a chunk of lines that are decoded together, and the time that
+/// they took. Tokenisation is excluded.
+struct GenerationSpeed {
+  std::int64_t input_tokens = 0, output_tokens = 0;  ///< output_tokens: without </s>
+  double seconds = 0;
+  /// Language models, with a beam of one: the part of `seconds` until the first output token, in
+  /// which the model reads the prompt.
+  std::optional<double> first_token_seconds = std::nullopt;
+};
+
 struct GenerationRequest {
   std::span<const std::string> input;
   std::span<const std::string> prefixes = {};  ///< the beginning of each line's outputs
@@ -78,6 +89,12 @@ class Generator {
   /// A sentence if outputs so far were cut at their maximum length; otherwise empty. Language models
   /// generate up to the maximum length, so their outputs do not count.
   virtual std::string cut_outputs() const { return ""; }
+  /// The speeds measured since the last call; only tasks that search or sample their outputs
+  /// measure them.
+  std::vector<GenerationSpeed> take_speeds() { return std::exchange(speeds_, {}); }
+
+ protected:
+  std::vector<GenerationSpeed> speeds_;
 };
 
 class Task {

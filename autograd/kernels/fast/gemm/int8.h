@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "autograd/base/team.h"
 #include "autograd/memory/block.h"
 
 HEED_BEGIN
@@ -46,8 +47,8 @@ struct Int8Weights {
   Int8Weights() = default;
   Int8Weights(const real* b, std::int64_t n, std::int64_t k);
   /// C = A Bᵀ: A is [m, k], C [m, n], both row-major without gaps. The rows of A are quantised
-  /// first.
-  void multiply(const real* a, std::int64_t m, real* c) const;
+  /// first. `team`: as in PackedScope (packed.h).
+  void multiply(const real* a, std::int64_t m, real* c, Team* team = nullptr) const;
 };
 
 namespace plain {

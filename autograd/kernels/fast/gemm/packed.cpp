@@ -8,6 +8,10 @@
 #include <limits>
 #include <numeric>
 
+#include "autograd/kernels/fast/gemm/bf16.h"
+
+#include <hwy/cache_control.h>
+
 #define HWY_WANT_AVX3_DL  // AVX-512 with instructions for sums of int8 products
 #include "autograd/kernels/fast/simd/targets.h"
 
@@ -61,15 +65,42 @@ HWY_INLINE void some_rows(std::int64_t rows, const Block& block) {
   }
 }
 
-/// Multiplies `rows` rows of A by every panel of B: block_of(column, width) describes the product
-/// with the panel of which `width` rows are columns of C, from `column` on.
+/// Multiplies `rows` rows of A by the panels of B that are columns [begin, end) of C:
+/// block_of(column, width) describes the product with the panel of which `width` rows are columns
+/// of C, from `column` on.
 template <class BlockOf>
-HWY_INLINE void each_panel(std::int64_t rows, std::int64_t n, const BlockOf& block_of) {
-  for (std::int64_t column = 0; column < n; column += panel_width) {
-    auto block = block_of(column, std::min(panel_width, n - column));
+HWY_INLINE void each_panel(std::int64_t rows, std::int64_t begin, std::int64_t end,
+                           const BlockOf& block_of) {
+  for (std::int64_t column = begin; column < end; column += panel_width) {
+    auto block = block_of(column, std::min(panel_width, end - column));
     std::int64_t i = 0;
     for (; i + tall <= rows; i += tall, block = block.below(tall)) tile<tall>(block);
     some_rows<tall - 1>(rows - i, block);
+  }
+}
+
+/// Calls part(begin, end) for ranges of whole panels that make up the n columns of C: one for each
+/// thread of the team, fewer if the product is so small that a thread would start too late to help.
+template <class Part>
+void each_part(Team* team, std::int64_t m, std::int64_t n, std::int64_t k, const Part& part) {
+  constexpr std::int64_t min_products = std::int64_t{1} << 18;
+  const std::int64_t panels = (n + panel_width - 1) / panel_width,
+                     parts = team == nullptr
+                                 ? 1
+                                 : std::min({team->threads(), panels,
+                                             std::max<std::int64_t>(m * n * k / min_products, 1)});
+  if (parts == 1) return part(0, n);
+  team->run(parts, [&](std::int64_t i) {
+    part(panels * i / parts * panel_width, std::min(n, panels * (i + 1) / parts * panel_width));
+  });
+}
+
+/// Prefetches what a tile of few rows reads next from memory, which limits its speed.
+template <int rows, std::int64_t group, class T>
+HWY_INLINE void fetch_ahead(const T* panel) {
+  constexpr std::int64_t ahead = 4096 / sizeof(T), line = 64 / sizeof(T);
+  if constexpr (rows <= 2) {
+    for (std::int64_t i = 0; i < group * panel_width; i += line) hwy::Prefetch(panel + ahead + i);
   }
 }
 
@@ -93,11 +124,25 @@ void pack(const real* b, std::int64_t n, std::int64_t k, real* panels) {
   pack_panels<1>(b, n, k, panels);
 }
 
+HWY_INLINE Vector load_weights(const real* panel) { return hn::LoadU(Tag(), panel); }
+#ifndef HEED_DOUBLE
+void pack_bf16(const std::uint16_t* b, std::int64_t n, std::int64_t k, std::uint16_t* panels) {
+  pack_panels<1>(b, n, k, panels);
+}
+/// The bits of bf16 are the upper half of those of float.
+HWY_INLINE Vector load_weights(const std::uint16_t* panel) {
+  const hn::RebindToUnsigned<Tag> bits;
+  const hn::Rebind<std::uint16_t, Tag> halves;
+  return hn::BitCast(Tag(), hn::ShiftLeft<16>(hn::PromoteTo(bits, hn::LoadU(halves, panel))));
+}
+#endif
+
 /// One step of C (+)= A Bᵀ: a block of A times the part of a panel of B with the same depth.
+template <class T>
 struct PackedBlock {
   const real* a;
   std::int64_t lda;
-  const real* panel;
+  const T* panel;
   std::int64_t depth;
   real* c;
   std::int64_t ldc, width;
@@ -109,8 +154,8 @@ struct PackedBlock {
 };
 
 /// Computes the first `rows` rows of a block.
-template <int rows>
-HWY_INLINE void tile(const PackedBlock& it) {
+template <int rows, class T>
+HWY_INLINE void tile(const PackedBlock<T>& it) {
   const bool whole = it.width == panel_width;
   Vector left[rows], right[rows];
   // If the block is narrower than a panel: one row of the block of C, padded to a whole panel.
@@ -122,9 +167,10 @@ HWY_INLINE void tile(const PackedBlock& it) {
     left[r] = it.add ? hn::LoadU(Tag(), whole ? c : part) : set(0);
     right[r] = it.add ? hn::LoadU(Tag(), (whole ? c : part) + lanes) : set(0);
   }
-  const real* b = it.panel;
+  const T* b = it.panel;
   for (std::int64_t p = 0; p < it.depth; ++p, b += panel_width) {
-    const Vector b0 = hn::LoadU(Tag(), b), b1 = hn::LoadU(Tag(), b + lanes);
+    fetch_ahead<rows, 1>(b);
+    const Vector b0 = load_weights(b), b1 = load_weights(b + lanes);
 #pragma GCC unroll 12
     for (int r = 0; r < rows; ++r) {
       const Vector a = set(it.a[r * it.lda + p]);
@@ -136,30 +182,50 @@ HWY_INLINE void tile(const PackedBlock& it) {
   for (int r = 0; r < rows; ++r) store_row(left[r], right[r], it.c + r * it.ldc, it.width);
 }
 
-void multiply_packed(const real* a, const real* panels, std::int64_t m, std::int64_t n,
-                     std::int64_t k, real* c) {
-  for (std::int64_t top = 0; top < m; top += block_rows) {
-    for (std::int64_t from = 0; from < k; from += block_depth) {
-      const std::int64_t depth = std::min(block_depth, k - from);
-      each_panel(std::min(block_rows, m - top), n,
-                 [&](std::int64_t column, std::int64_t width) HWY_ATTR {
-                   return PackedBlock{a + top * k + from,
-                                      k,
-                                      panels + column * k + from * panel_width,
-                                      depth,
-                                      c + top * n + column,
-                                      n,
-                                      width,
-                                      from > 0};
-                 });
+template <class T>
+HWY_INLINE void multiply_panels(const real* a, const T* panels, std::int64_t m, std::int64_t n,
+                                std::int64_t k, real* c, Team* team) {
+  // A single tile of rows reads a panel only once, so it reads whole panels, in the order of memory.
+  const std::int64_t deep = m <= tall ? k : block_depth;
+  each_part(team, m, n, k, [&](std::int64_t begin, std::int64_t end) HWY_ATTR {
+    for (std::int64_t top = 0; top < m; top += block_rows) {
+      for (std::int64_t from = 0; from < k; from += deep) {
+        const std::int64_t depth = std::min(deep, k - from);
+        each_panel(std::min(block_rows, m - top), begin, end,
+                   [&](std::int64_t column, std::int64_t width) HWY_ATTR {
+                     return PackedBlock<T>{a + top * k + from,
+                                           k,
+                                           panels + column * k + from * panel_width,
+                                           depth,
+                                           c + top * n + column,
+                                           n,
+                                           width,
+                                           from > 0};
+                   });
+      }
     }
-  }
+  });
 }
+
+void multiply_packed(const real* a, const real* panels, std::int64_t m, std::int64_t n,
+                     std::int64_t k, real* c, Team* team) {
+  multiply_panels(a, panels, m, n, k, c, team);
+}
+#ifndef HEED_DOUBLE
+void multiply_bf16(const real* a, const std::uint16_t* panels, std::int64_t m, std::int64_t n,
+                   std::int64_t k, real* c, Team* team) {
+  multiply_panels(a, panels, m, n, k, c, team);
+}
+#endif
 
 #else
 std::int64_t packed_size(std::int64_t, std::int64_t) { return 0; }
 void pack(const real*, std::int64_t, std::int64_t, real*) {}
-void multiply_packed(const real*, const real*, std::int64_t, std::int64_t, std::int64_t, real*) {}
+void multiply_packed(const real*, const real*, std::int64_t, std::int64_t, std::int64_t, real*,
+                     Team*) {}
+void pack_bf16(const std::uint16_t*, std::int64_t, std::int64_t, std::uint16_t*) {}
+void multiply_bf16(const real*, const std::uint16_t*, std::int64_t, std::int64_t, std::int64_t,
+                   real*, Team*) {}
 #endif
 
 // ---- int8 ----------------------------------------------------------------------------------
@@ -257,6 +323,7 @@ HWY_INLINE void tile(const Int8Block& it) {
   for (int r = 0; r < rows; ++r) left[r] = start0, right[r] = start1;
   const std::int8_t* b = it.panel;
   for (std::int64_t g = 0; g < it.groups; ++g, b += panel_width * group) {
+    fetch_ahead<rows, group>(b);
 #pragma GCC unroll 12
     for (int r = 0; r < rows; ++r) {
       std::int32_t together;
@@ -278,7 +345,7 @@ HWY_INLINE void tile(const Int8Block& it) {
   }
 }
 
-void multiply_int8(const real* a, const Int8Weights& b, std::int64_t m, real* c) {
+void multiply_int8(const real* a, const Int8Weights& b, std::int64_t m, real* c, Team* team) {
   const std::int64_t lda = round_up(b.k, lanes), depth = round_up(b.k, group),
                      buffered = std::min(block_rows, m);
   Int8Weights::Values<Number> numbers(static_cast<std::size_t>(buffered * lda));
@@ -288,7 +355,7 @@ void multiply_int8(const real* a, const Int8Weights& b, std::int64_t m, real* c)
     for (std::int64_t r = 0; r < rows; ++r)
       scales[static_cast<std::size_t>(r)] =
           quantise_row(a + (top + r) * b.k, b.k, numbers.data() + r * lda);
-    each_panel(rows, b.n, [&](std::int64_t column, std::int64_t width) HWY_ATTR {
+    const auto block_of = [&](std::int64_t column, std::int64_t width) HWY_ATTR {
       return Int8Block{numbers.data(),
                        lda,
                        scales.data(),
@@ -299,6 +366,9 @@ void multiply_int8(const real* a, const Int8Weights& b, std::int64_t m, real* c)
                        c + top * b.n + column,
                        b.n,
                        width};
+    };
+    each_part(team, rows, b.n, b.k, [&](std::int64_t begin, std::int64_t end) HWY_ATTR {
+      each_panel(rows, begin, end, block_of);
     });
   }
 }
@@ -308,7 +378,7 @@ void lay_out(const std::int8_t* q, const float* scales, Int8Weights& into) {
   into.panels.assign(q, q + into.n * into.k);
   into.scales.assign(scales, scales + into.n);
 }
-void multiply_int8(const real* a, const Int8Weights& b, std::int64_t m, real* c) {
+void multiply_int8(const real* a, const Int8Weights& b, std::int64_t m, real* c, Team*) {
   plain::multiply_int8(a, b.panels.data(), b.scales.data(), m, b.n, b.k, c);
 }
 #endif
@@ -323,6 +393,10 @@ namespace kernels {
 HWY_EXPORT(packed_size);
 HWY_EXPORT(pack);
 HWY_EXPORT(multiply_packed);
+#ifndef HEED_DOUBLE
+HWY_EXPORT(pack_bf16);
+HWY_EXPORT(multiply_bf16);
+#endif
 HWY_EXPORT(lay_out);
 HWY_EXPORT(multiply_int8);
 
@@ -366,30 +440,45 @@ Int8Weights::Int8Weights(const real* b, std::int64_t n_, std::int64_t k_) : n(n_
   HWY_DYNAMIC_DISPATCH(lay_out)(q.data(), row_scales.data(), *this);
 }
 
-void Int8Weights::multiply(const real* a, std::int64_t m, real* c) const {
-  HWY_DYNAMIC_DISPATCH(multiply_int8)(a, *this, m, c);
+void Int8Weights::multiply(const real* a, std::int64_t m, real* c, Team* team) const {
+  HWY_DYNAMIC_DISPATCH(multiply_int8)(a, *this, m, c, team);
 }
 
 namespace {
 
 thread_local PackedWeights* weights_here = nullptr;
+thread_local Team* team_here = nullptr;
 
 }  // namespace
 
 void PackedWeights::add(const Array& matrix) { matrices_[matrix.data()] = matrix; }
 
-PackedMatrix::PackedMatrix(const real* b, std::int64_t n_, std::int64_t k_, bool as_int8)
+PackedMatrix::PackedMatrix(const real* b, std::int64_t n_, std::int64_t k_, PackedType type)
     : n(n_), k(k_) {
-  if (as_int8) {
+  if (type == PackedType::int8) {
     int8 = Int8Weights(b, n, k);
-  } else {
-    panels = Array({packed_size(n, k)});
-    pack(b, n, k, panels.data());
+    return;
   }
+#ifndef HEED_DOUBLE
+  if (type == PackedType::bf16) {
+    decltype(bf16) rounded(static_cast<std::size_t>(n * k));
+    to_bf16(b, rounded.data(), n * k);
+    bf16.resize(static_cast<std::size_t>(packed_size(n, k)));
+    HWY_DYNAMIC_DISPATCH(pack_bf16)(rounded.data(), n, k, bf16.data());
+    return;
+  }
+#endif
+  panels = Array({packed_size(n, k)});
+  pack(b, n, k, panels.data());
 }
 
 void PackedMatrix::multiply(const real* a, std::int64_t m, real* c) const {
-  panels.defined() ? multiply_packed(a, panels.data(), m, n, k, c) : int8.multiply(a, m, c);
+  if (panels.defined()) return multiply_packed(a, panels.data(), m, n, k, c, team_here);
+#ifndef HEED_DOUBLE
+  if (!bf16.empty())
+    return HWY_DYNAMIC_DISPATCH(multiply_bf16)(a, bf16.data(), m, n, k, c, team_here);
+#endif
+  int8.multiply(a, m, c, team_here);
 }
 
 const PackedMatrix* PackedWeights::find(const real* rows, std::int64_t n, std::int64_t k) {
@@ -398,18 +487,19 @@ const PackedMatrix* PackedWeights::find(const real* rows, std::int64_t n, std::i
   const Array& matrix = std::prev(after)->second;
   const std::int64_t offset = rows - matrix.data();
   if (matrix.cols() != k || offset % k != 0 || offset / k + n > matrix.rows()) return nullptr;
-  const bool as_int8 = int8_ && k <= max_int8_row;
-  if (!as_int8 && packed_size(n, k) == 0) return nullptr;
+  const PackedType type = type_ == PackedType::int8 && k > max_int8_row ? PackedType::real : type_;
+  if (type != PackedType::int8 && packed_size(n, k) == 0) return nullptr;
   Packed* packed = nullptr;
   {
     const std::scoped_lock lock(mutex_);
     packed = &packed_[{rows, n}];
   }
-  std::call_once(packed->once, [&] { packed->matrix = PackedMatrix(rows, n, k, as_int8); });
+  std::call_once(packed->once, [&] { packed->matrix = PackedMatrix(rows, n, k, type); });
   return &packed->matrix;
 }
 
-PackedScope::PackedScope(PackedWeights& weights) : scope_(weights_here, &weights) {}
+PackedScope::PackedScope(PackedWeights& weights, Team* team)
+    : scope_(weights_here, &weights), team_(team_here, team) {}
 
 const PackedMatrix* find_packed(const real* b, std::int64_t n, std::int64_t k) {
   return weights_here == nullptr ? nullptr : weights_here->find(b, n, k);
@@ -422,8 +512,8 @@ void pack(const real* b, std::int64_t n, std::int64_t k, real* panels) {
   HWY_DYNAMIC_DISPATCH(pack)(b, n, k, panels);
 }
 void multiply_packed(const real* a, const real* panels, std::int64_t m, std::int64_t n,
-                     std::int64_t k, real* c) {
-  HWY_DYNAMIC_DISPATCH(multiply_packed)(a, panels, m, n, k, c);
+                     std::int64_t k, real* c, Team* team) {
+  HWY_DYNAMIC_DISPATCH(multiply_packed)(a, panels, m, n, k, c, team);
 }
 
 namespace plain {
