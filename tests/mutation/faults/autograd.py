@@ -387,6 +387,6 @@ fault("log_sum_exp: +inf yields NaN", "autograd/ops/more/reduce.cpp",
       "autograd_f64:ops")
 
 fault("profile: an op contains the time of ops two levels below", "autograd/tape/hook.cpp",
-      "if (outer_ != nullptr) outer_->nested_ += total;",
-      "if (outer_ != nullptr) outer_->nested_ += seconds;",
+      "outer_->nested_ += total;",
+      "outer_->nested_ += seconds;",
       "autograd_f64:recomputation")

@@ -96,8 +96,8 @@ fault("adam: weights decay as with adamw", "optim/optimizer.cpp",
       "optim_f64:optimizers")
 
 fault("adam: second moments are read from the parameter's beginning", "optim/optimizer.cpp",
-      "second_[parameter].data() + at, n);",
-      "second_[parameter].data(), n);",
+      "second_[parameter].read(i, to, second)",
+      "second_[parameter].read(0, to - i, second)",
       "optim_f64:optimizers")
 
 fault("schedule: cosine rises again after its end", "optim/schedule.h",
@@ -192,3 +192,18 @@ fault("Transformer-XL: u is added to the query of the distances, too", "nn/layer
       "sub(p.v, p.u)",
       "p.v",
       "nn_f64:position_claims")
+
+fault("moments: bf16 rounds to the nearest value", "autograd/kernels/fast/compact.cpp",
+      "hn::Add(load(x + i), noise(rounding, i))",
+      "hn::Add(load(x + i), set(0x8000))",
+      "optim_f64:moments")
+
+fault("moments: a block's largest value may round beyond its exponent", "autograd/kernels/fast/compact.cpp",
+      "(largest + digit) >> 23, 40u",
+      "largest >> 23, 40u",
+      "optim_f64:moments")
+
+fault("moments: every step rounds with the same numbers", "optim/moments.cpp",
+      "mixed(2 * key + (with_sign_ ? 1 : 0))",
+      "mixed(with_sign_ ? 1 : 0)",
+      "optim_f64:moments")

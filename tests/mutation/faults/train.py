@@ -200,8 +200,8 @@ fault("ranks: a rank adds subtrees that begin on another rank", "train/distribut
       "training:ranks")
 
 fault("ranks: every rank reads its moments at the wrong offset", "optim/optimizer.cpp",
-      "const std::int64_t at = begin - owned_[parameter].begin;",
-      "const std::int64_t at = begin;",
+      "real* const m = first_[parameter].read(i, to, first);",
+      "real* const m = first_[parameter].read(i + owned_[parameter].begin, to + owned_[parameter].begin, first);",
       "training:ranks")
 
 fault("ranks: the running means of batch norm stay on rank 0", "train/loop/trainer.cpp",
