@@ -48,7 +48,7 @@ void add_data(Table& table) {
                         "Input lines, UTF-8; .gz files are decompressed. Line i corresponds to "
                         "line i of target.",
                     target = "Output lines.",
-                    text_help = "Running text; a pattern such as src/**/*.py names all files.",
+                    text_help = "Running text; src/**/*.py, for example, names all such files.",
                     as_in_train = "As in train.", column = "a column or a list of columns";
   const std::string name = "data.synthetic.name";
   add(table,
