@@ -68,7 +68,7 @@ HWY_INLINE std::uint32_t exponent_of(const float* x) {
 
 template <bool with_sign>
 HWY_INLINE void store_block(const float* x, std::uint8_t* codes, std::uint8_t& exponent,
-                         const Rounding& rounding) {
+                            const Rounding& rounding) {
   constexpr std::uint32_t k = with_sign ? 15 : 31, lowest = one - (k << 23);
   const std::uint32_t e = exponent_of(x);
   exponent = static_cast<std::uint8_t>(e);
@@ -110,7 +110,7 @@ HWY_INLINE void load_block(const std::uint8_t* codes, std::uint8_t exponent, flo
 }
 
 void store_blocks(bool with_sign, const float* x, std::uint8_t* codes, std::uint8_t* exponents,
-               std::int64_t n, const Rounding& rounding) {
+                  std::int64_t n, const Rounding& rounding) {
   for (std::int64_t b = 0; b < n; b += block_values) {
     Rounding at = rounding;
     at.first += static_cast<std::uint32_t>(b);
@@ -149,7 +149,7 @@ void load_bf16(const std::uint16_t* codes, float* x, std::int64_t n) {
   HWY_DYNAMIC_DISPATCH(load_bf16)(codes, x, n);
 }
 void store_blocks(bool with_sign, const float* x, std::uint8_t* codes, std::uint8_t* exponents,
-               std::int64_t n, const Rounding& rounding) {
+                  std::int64_t n, const Rounding& rounding) {
   HWY_DYNAMIC_DISPATCH(store_blocks)(with_sign, x, codes, exponents, n, rounding);
 }
 void load_blocks(bool with_sign, const std::uint8_t* codes, const std::uint8_t* exponents, float* x,
