@@ -47,7 +47,7 @@ struct Tape {
 
   /// e^a
   std::size_t exp(std::size_t a) {
-    // --- begin exercise exp: append an entry with e^a, its input and its derivative
+    // --- begin exercise exp: append an entry with e^a (std::exp), its input and its derivative
     const double y = std::exp(value(a));
     return append({y, {a}, {y}});
     // --- end exercise

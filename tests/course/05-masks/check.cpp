@@ -43,7 +43,9 @@ void append_values(std::vector<Mistake>& mistakes, const Array& right) {
 
 void require_numbers(const std::string& what, const Array& x, const std::string& cause) {
   for (const double value : x.values())
-    require(!std::isnan(value), fmt::format("{} contains NaN: {}", what, cause));
+    require(!std::isnan(value),
+            fmt::format("{} contains NaN: {}", what,
+                        PoisonNewBlocks::is_poison(value) ? not_written : cause));
 }
 void require_mask(const std::string& what, const Array& mask, const Array& right,
                   std::vector<Mistake> mistakes) {

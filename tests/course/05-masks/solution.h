@@ -53,7 +53,7 @@ inline Array padding(const Lengths& lengths, std::int64_t n) {
 
 /// For the decoder: a query reads neither later tokens nor padding. [batch, 1, n, n]
 inline Array decoder_mask(const Lengths& lengths, std::int64_t n) {
-  // --- begin exercise decoder_mask: both masks; heed::add broadcasts
+  // --- begin exercise decoder_mask: both masks; heed::add broadcasts, and its .value() is an Array
   return heed::add(causal(n), padding(lengths, n)).value();
   // --- end exercise
 }
@@ -117,7 +117,7 @@ inline Tensor masked_softmax(const Tensor& x, const Array& mask) {
 /// Attention with a mask that broadcasts to the scores: q [..., m, w], k [..., n, w], v [..., n, e]
 /// → [..., m, e].
 inline Tensor masked_attend(const Tensor& q, const Tensor& k, const Tensor& v, const Array& mask) {
-  // --- begin exercise masked_attend: heed::matmul, heed::scale and masked_softmax
+  // --- begin exercise masked_attend: heed::matmul, heed::scale and masked_softmax; w is q.shape()[-1]
   const double factor = 1 / std::sqrt(static_cast<double>(q.shape()[-1]));
   const Tensor scores = heed::scale(heed::matmul(q, k, false, true), factor);
   return heed::matmul(masked_softmax(scores, mask), v);
