@@ -225,6 +225,13 @@ void calibration_errors(Draw& draw) {
   const Array certain({{1, 0}, {1, 0}, {0, 1}, {0, 1}});
   require_close("the calibration error of four rows with p = 1 (the last bin), one of them wrong,",
                 chapter8::calibration_error(certain, {0, 0, 1, 0}, 10), 0.25);
+  const Array padded({{1, 0}, {1, 0}, {0, 1}, {0, 1}, {0.3, 0.7}});
+  const double with_padding =
+      chapter8::calibration_error(padded, {0, 0, 1, 0, heed::ignored_target}, 10);
+  require(close(with_padding, 0.25, exact),
+          fmt::format("the calibration error of these four rows and one of padding is {:.12g}, "
+                      "expected 0.25: padding is neither right nor wrong; leave it out, also of N",
+                      with_padding));
 }
 
 void gradient_of_one_row(Draw& draw) {

@@ -50,7 +50,7 @@ inline double loss_of_row(const double* z, const double* q, std::int64_t n) {
 
 /// The gradient of loss_of_row with respect to z.
 inline void gradient_of_row(const double* z, const double* q, std::int64_t n, double* dz) {
-  // --- begin exercise gradient_of_row: p − q; chapter2::softmax_of_row gives p
+  // --- begin exercise gradient_of_row: p − q; chapter2::softmax_of_row(z, 1, n, dz) gives p
   chapter2::softmax_of_row(z, 1, n, dz);
   for (std::int64_t j = 0; j < n; ++j) dz[j] -= q[j];
   // --- end exercise
@@ -118,20 +118,21 @@ inline double perplexity(const Array& logits, const Targets& targets) {
 }
 
 /// The expected calibration error of probabilities p [rows, classes]. A row's confidence is its
-/// largest p, and it is right if that is the p of its target. The rows fall into `bins` intervals
-/// [b/bins, (b + 1)/bins) of the confidence; a confidence of 1 belongs to the last. The error is
+/// largest p, and it is right if that is the p of its target. The N rows that have a target fall into
+/// `bins` intervals [b/bins, (b + 1)/bins) of the confidence; a confidence of 1 belongs to the last:
 ///   Σ_b n_b / N |share of right rows in b − mean confidence in b|,   n_b: the number of rows in b
 inline double calibration_error(const Array& p, const Targets& targets, int bins) {
   // --- begin exercise calibration_error: for each bin the sum of (1 if right, else 0) − confidence
   std::vector<double> difference(static_cast<std::size_t>(bins), 0.0);
   for (std::int64_t r = 0; r < p.rows(); ++r) {
+    if (targets[static_cast<std::size_t>(r)] == heed::ignored_target) continue;
     const double* const best = std::max_element(p.row(r), p.row(r) + p.cols());
     const bool right = best - p.row(r) == targets[static_cast<std::size_t>(r)];
     const int bin = std::min(static_cast<int>(*best * bins), bins - 1);
     difference[static_cast<std::size_t>(bin)] += (right ? 1 : 0) - *best;
   }
   double error = 0;
-  for (const double d : difference) error += std::abs(d) / static_cast<double>(p.rows());
+  for (const double d : difference) error += std::abs(d) / static_cast<double>(counted(targets));
   return error;
   // --- end exercise
 }
