@@ -247,6 +247,13 @@ void cached_rows(Draw& draw) {
          attended(layer, bare(x.sliced(t, t + 1), 0), bare(x.sliced(0, t + 1), 1),
                   bare(x.sliced(0, t + 1), 2), factor)}};
     if (t > 0) {
+      mistakes.push_back({"the keys of the cache are rows of x: append their projection by W_K",
+                          attended(layer, newest, x.sliced(0, t + 1), v.sliced(0, t + 1), factor)});
+      mistakes.push_back({"the values of the cache are rows of x: append their projection by W_V",
+                          attended(layer, newest, k.sliced(0, t + 1), x.sliced(0, t + 1), factor)});
+      mistakes.push_back(
+          {"the query is projected by the rows of W_K instead of W_Q",
+           attended(layer, k.sliced(t, t + 1), k.sliced(0, t + 1), v.sliced(0, t + 1), factor)});
       mistakes.push_back(
           {"the heads are split by a reshape to [heads, rows, d / heads] alone, which mixes "
            "rows: reshape to [rows, heads, d / heads], then transpose",

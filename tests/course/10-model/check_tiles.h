@@ -1,5 +1,7 @@
 #pragma once
 // The cases of chapter 10 on attention in tiles, for check.cpp.
+#include <numeric>
+
 #include "autograd/memory/arena.h"
 #include "check.h"
 #include "exercise.h"
@@ -84,8 +86,14 @@ inline void require_online(const std::string& what, const Array& scores, const A
     const double largest = state.largest[static_cast<std::size_t>(r)];
     double sum = 0;
     for (std::int64_t j = 0; j < scores.cols(); ++j) sum += std::exp(scores.row(r)[j] - largest);
-    require_close(fmt::format("{}: log_sum_exp({}), which is largest + ln(sum),", what, r),
-                  state.log_sum_exp(r), largest + std::log(sum));
+    const double lse = state.log_sum_exp(r), right = largest + std::log(sum);
+    std::string cause;
+    if (close(lse, std::log(sum), exact)) cause = ": this is ln(sum); largest is missing";
+    if (close(lse, largest + sum, exact)) cause = ": this is largest + sum, without the logarithm";
+    require(close(lse, right, exact),
+            fmt::format("{}: log_sum_exp({}), which is largest + ln(sum), is {:.12g}, expected "
+                        "{:.12g}{}",
+                        what, r, lse, right, cause));
   }
 }
 
@@ -163,8 +171,38 @@ inline void attention_values(Draw& draw) {
                  attention(q, k, v).output.value());
 }
 
+/// Refuses gradients that known mistakes of tile_backward give. gradcheck judges all others.
+inline void require_no_known_mistake(const Array& q, const Array& k, const Array& v,
+                                     std::int64_t tile, const Array& dy) {
+  const Tensor tq = Tensor::variable(q), tk = Tensor::variable(k), tv = Tensor::variable(v);
+  const Gradients g = backward(chapter10::attend_in_tiles(tq, tk, tv, tile), dy);
+  const double factor = 1 / std::sqrt(static_cast<double>(q.cols()));
+  const Array p = softmax(scale(matmul(q, k, false, true), factor)).value();
+  const Array dp = matmul(dy, v, false, true).value();
+  const Array ds_without_d = mul(p, dp).value();
+  Array ds = ds_without_d.clone();
+  for (std::int64_t r = 0; r < ds.rows(); ++r) {
+    const double along = std::accumulate(ds.row(r), ds.row(r) + ds.cols(), 0.0);
+    for (std::int64_t j = 0; j < ds.cols(); ++j) ds.row(r)[j] -= p.row(r)[j] * along;
+  }
+  const auto dq_of = [&](const Array& scores, std::int64_t first) {
+    return scale(matmul(columns(scores, first, k.rows()), k.sliced(first, k.rows())), factor)
+        .value();
+  };
+  const std::int64_t last = (k.rows() - 1) / tile * tile;
+  require(!close(g[tq], dq_of(ds_without_d, 0), 1e-9),
+          "the gradient of q is that of dS = P ⊙ dO Vᵀ: D_i = ⟨dO_i, O_i⟩ is not subtracted");
+  require(
+      last == 0 || !close(g[tq], dq_of(ds, last), 1e-9),
+      "the gradient of q is that of the last tile: a tile adds to gq, it does not overwrite it");
+  require(!close(g[tv], matmul(ds, dy, true, false).value(), 1e-9),
+          "the gradient of v is dSᵀ dO, but it is Pᵀ dO");
+}
+
 inline void gradients(Draw& draw) {
   const std::int64_t n = draw.extent(5, 4, 6), d = draw.extent(4, 4, 5);
+  const Array q = draw.normal({3, d}), k = draw.normal({n, d}), v = draw.normal({n, 2});
+  require_no_known_mistake(q, k, v, 2, draw.normal({3, 2}));
   for (const std::int64_t tile : {2, 100}) {
     try {
       require_gradients(
