@@ -120,8 +120,14 @@ def paired(found):
 
 def languages(text):
     """The English and the Chinese part of "title · 标题"; any other text is for both."""
-    found = re.fullmatch("(.*?) · ([^ ]*[\u3400-\u9fff].*)", text.strip())
+    found = re.fullmatch("(.*?) · ([^ ]*[\u3400-\u9fff].*)", text.strip(), re.S)
     return [found[1], found[2]] if found else [text, text]
+
+
+def cell(inner):
+    """The HTML of a table's cell, "text · 文字" as an element for each language."""
+    english, chinese = languages(inner)
+    return inner if english == chinese else f'<span class="en" lang="en">{english}</span><span class="zh" lang="zh">{chinese}</span>'
 
 
 class Site:
@@ -177,6 +183,7 @@ class Site:
         body = self.relinked(one, markdown.render(one, "\n\n".join(parts)))
         if not two:  # both languages in one file
             body = re.sub(r"(<(h1|h2|th)\b[^>]*>)(.*?)(</\2>)", lambda m: m[1] + self.both(languages(m[3])) + m[4], body, flags=re.S)
+            body = re.sub(r"(<td\b[^>]*>)(.*?)(</td>)", lambda m: m[1] + cell(m[2]) + m[3], body, flags=re.S)
         (self.output / name).write_text(self.frame(number, name, sections, body), encoding="utf-8")
 
     # ---- links ----
