@@ -13,7 +13,8 @@ std::int64_t padded(std::int64_t n) {
   return (n + kernels::block_values - 1) / kernels::block_values * kernels::block_values;
 }
 
-/// Where to put the floats that become, or come from, the values of `buffer`: there, if these are floats.
+/// The memory for a buffer's values as floats: the buffer itself in the float build, otherwise
+/// `chunk`.
 [[maybe_unused]] float* floats_in(float* buffer, Chunk&) { return buffer; }
 [[maybe_unused]] float* floats_in(double*, Chunk& chunk) { return chunk.data(); }
 
@@ -26,8 +27,8 @@ std::uint32_t mixed(std::uint32_t h) {
 
 }  // namespace
 
-Moment::Moment(MomentKind kind, bool with_sign, const Shape& shape)
-    : kind_(kind), with_sign_(with_sign), shape_(shape) {
+Moment::Moment(MomentKind kind, bool with_sign, const Shape& shape, std::int64_t first)
+    : kind_(kind), with_sign_(with_sign), first_(first), shape_(shape) {
   const auto n = static_cast<std::size_t>(padded(shape.size()));
   switch (kind) {
     case MomentKind::float32:
@@ -71,12 +72,12 @@ void Moment::write(std::int64_t begin, std::int64_t end, real* values, std::uint
     std::transform(values, values + n, all, [](real x) { return static_cast<float>(x); });
   std::fill(all + n, all + padded(n), 0.0F);
   const kernels::Rounding rounding{mixed(2 * key + (with_sign_ ? 1 : 0)),
-                                   static_cast<std::uint32_t>(begin)};
+                                   static_cast<std::uint32_t>(first_ + begin)};
   if (kind_ == MomentKind::bf16) {
     kernels::store_bf16(all, halves_.data() + begin, padded(n), rounding);
   } else {
     kernels::store_blocks(with_sign_, all, bytes_.data() + begin,
-                       exponents_.data() + begin / kernels::block_values, padded(n), rounding);
+                          exponents_.data() + begin / kernels::block_values, padded(n), rounding);
   }
 }
 

@@ -12,8 +12,10 @@ HEED_BEGIN
 
 class Moment {
  public:
-  /// All zero. `with_sign`: whether values may be negative.
-  Moment(MomentKind kind, bool with_sign, const Shape& shape);
+  /// All zero. `with_sign`: whether values may be negative. `first`: the index of the first value in
+  /// the parameter, a multiple of kernels::block_values, so that the values of a part of a parameter
+  /// are rounded as in the whole.
+  Moment(MomentKind kind, bool with_sign, const Shape& shape, std::int64_t first = 0);
 
   /// A block of float8 has an exponent besides its values.
   static constexpr double bytes_per_value(MomentKind kind) {
@@ -22,18 +24,20 @@ class Moment {
                                        : 1 + 1.0 / kernels::block_values;
   }
 
-  /// The values; with MomentKind::float32 in the array in use, otherwise in a copy.
+  /// The values: the array in use if they are float32, otherwise a copy.
   Array values() const;
-  /// Copies the values from an array of the same shape. Values of values() do not change.
+  /// Copies the values from an array of the same shape. Values that values() has returned are stored
+  /// exactly.
   void set(const Array& values);
 
-  /// Number of values in a buffer; a multiple of the length of a block.
+  /// Number of values in a buffer, a multiple of kernels::block_values.
   static constexpr std::int64_t chunk_values = 1024;
-  /// The values [begin, end), at most chunk_values: in the array in use, or read into `buffer`.
-  /// `begin` must be a multiple of kernels::block_values, and so must `end`, unless it is the end.
+  /// Returns the values [begin, end), at most chunk_values: a pointer into the array in use if they
+  /// are float32, otherwise `buffer`, which receives them. `begin` and `end` must be multiples of
+  /// kernels::block_values; `end` may also be the number of values.
   real* read(std::int64_t begin, std::int64_t end, real* buffer);
-  /// Stores values that read() has returned and that have changed since. `key` selects the random
-  /// numbers of the rounding; any number, such as that of the step, selects others.
+  /// Stores the values that read() has returned, after the caller has changed them. Each `key`
+  /// selects other random numbers for the rounding.
   void write(std::int64_t begin, std::int64_t end, real* values, std::uint32_t key);
 
  private:
@@ -42,6 +46,7 @@ class Moment {
 
   MomentKind kind_;
   bool with_sign_;
+  std::int64_t first_;
   Shape shape_;
   Array array_;  ///< float32
   template <class T>

@@ -48,8 +48,10 @@ Optimizer::Optimizer(const OptimOptions& options, std::vector<NamedTensor> param
     owned_.push_back({range.begin - place, range.end - place});
     place += n;
     const Shape shape = range.size() == n ? p.tensor.shape() : Shape{range.size()};
-    first_.emplace_back(options_.moments, true, shape);
-    if (options_.name != OptimizerKind::sgd) second_.emplace_back(options_.moments, false, shape);
+    const std::int64_t first = owned_.back().begin;
+    first_.emplace_back(options_.moments, true, shape, first);
+    if (options_.name != OptimizerKind::sgd)
+      second_.emplace_back(options_.moments, false, shape, first);
   }
 }
 
@@ -79,7 +81,7 @@ bool Optimizer::update(std::size_t parameter, std::int64_t begin, std::int64_t e
   kernels::AdamStep adam = adam_;
   adam.decay = decay_of(parameter);
   const bool sgd = options_.name == OptimizerKind::sgd;
-  // Another one for every parameter and step.
+  // Differs between parameters and between steps.
   const auto key =
       static_cast<std::uint32_t>(steps_ * 0x9E3779B1) + static_cast<std::uint32_t>(parameter);
   bool finite = true;

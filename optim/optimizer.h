@@ -63,8 +63,8 @@ class Optimizer {
   /// checkpoints: the values in use or, unless they are float32, copies. The moments of a partly
   /// owned parameter are vectors that contain only the moments of the owned values.
   std::vector<NamedTensor> state() const;
-  /// Sets the moments to these values, in the order of state(). Moments that state() has returned
-  /// do not change in any kind of numbers.
+  /// Sets the moments to these values, in the order of state(). Values that state() has returned are
+  /// stored exactly.
   void set_state(const std::vector<NamedTensor>& state);
   /// The range of a parameter's values that have moments.
   ValueRange owned(std::size_t parameter) const { return owned_[parameter]; }

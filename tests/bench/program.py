@@ -1,4 +1,4 @@
-"""Programs that print a JSON object."""
+"""Runs programs, by default in heed's folder."""
 import json
 import pathlib
 import subprocess
@@ -10,15 +10,23 @@ class Failure(Exception):
     pass
 
 
-def run(command):
-    """Runs a program in heed's folder and returns the JSON object that it prints."""
+def output(command, quiet=False, cwd=ROOT):
+    """The standard output of a program. Its messages go to the terminal or, if `quiet`, into the Failure."""
+    command = list(map(str, command))
     try:
-        done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
+        done = subprocess.run(command, cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.PIPE if quiet else None,
+                              text=True, errors="replace")
     except OSError as error:
         raise Failure(f"{command[0]}: {error.strerror}")
     if done.returncode != 0:
-        raise Failure(f"{' '.join(map(str, command))}: exit code {done.returncode}")
-    try:  # a report may span several lines
-        return json.loads(done.stdout[done.stdout.index("{"):])
+        raise Failure(f"{' '.join(command)}: exit code {done.returncode}" + (f"\n{done.stderr}" if quiet else ""))
+    return done.stdout
+
+
+def report(command, quiet=False):
+    """The JSON object that a program prints, possibly in several lines."""
+    text = output(command, quiet)
+    try:
+        return json.loads(text[text.index("{"):])
     except ValueError:
         raise Failure(f"{' '.join(map(str, command))}: no JSON object on stdout")

@@ -271,6 +271,16 @@ status 0 show tiny.yaml --json 'bench={sequences: 16, source_length: 7, target_l
 equal 'GFLOP of show and bench' "$(number gflop_per_step)" "$counted"
 status 0 bench tiny.yaml --steps 3
 holds out 'tokens .* per second' '^  products .* ms alone' '^  blas +OpenBLAS' '^  Affine ' '^  gradient sums, update '
+status 0 bench tiny.yaml --steps 1 train.precision=bf16
+if grep -q 'using float32 instead' err; then
+  status 1 bench tiny.yaml --precisions
+  holds err 'compares float32 and bf16, but '
+else
+  status 0 bench tiny.yaml --precisions --steps 2 --json
+  holds out '"times_as_fast":' '"float32":[{]' '"bf16":[{]' '"gemm_gflops":' '"step_ms":'
+  status 0 bench tiny.yaml --precisions --steps 2
+  holds out '^  float32 ' '^  bf16 ' 'bf16 is [0-9.]+ times as fast on this machine: train.precision='
+fi
 
 # ---- a language model -----------------------------------------------------------------------------
 awk 'BEGIN { for (i = 0; i < 400; i++) print "abc abd " (i % 7) }' >text

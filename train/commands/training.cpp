@@ -56,7 +56,7 @@ void log_ranks(World* world, Trainer& trainer, const Config& config, RunLog& run
 
 void explain_precision(const Config& config, RunLog& run_log) {
   for (const std::string& note :
-       {bf16_note(config.train.precision == Precision::bf16, "train.precision"),
+       {training_precision_note(config.train.precision),
         bf16_note(config.decode.precision == DecodePrecision::bf16, "decode.precision")}) {
     if (!note.empty()) run_log.line(note);
   }

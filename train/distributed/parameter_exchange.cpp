@@ -162,8 +162,7 @@ std::vector<NamedTensor> ParameterExchange::gather_moments(const Optimizer& opti
   return whole;
 }
 
-void ParameterExchange::scatter_moments(std::vector<NamedTensor>& whole,
-                                        Optimizer& optimizer) {
+void ParameterExchange::scatter_moments(std::vector<NamedTensor>& whole, Optimizer& optimizer) {
   std::vector<NamedTensor> local = optimizer.state();
   move_moments(local, whole, false);
   optimizer.set_state(local);

@@ -29,19 +29,25 @@ ProductRates product_rates() {
   return {rate(false), rate(true)};
 }
 
-std::string slow_bf16_note(const ProductRates& rates, std::string_view key) {
-  if (rates.bf16 >= rates.float32) return "";
-  return fmt::format(
-      "note: {} is bf16, but this processor multiplies more slowly in bf16 than in float32: {:.0f} GFLOP/s "
-      "instead of {:.0f}; heed bench CONFIG --precisions compares steps in both",
-      key, rates.bf16, rates.float32);
-}
-
 std::string bf16_note(bool requested, std::string_view key) {
   if (!requested) return "";  // returns before bf16_obstacle() loads oneDNN
   const std::string& obstacle = kernels::bf16_obstacle();
-  if (obstacle.empty()) return slow_bf16_note(product_rates(), key);
+  if (obstacle.empty()) return "";
   return fmt::format("note: {} is bf16, but {}; using float32 instead", key, obstacle);
+}
+
+std::string slow_bf16_note(const ProductRates& rates) {
+  if (rates.bf16 >= rates.float32) return "";
+  return fmt::format(
+      "note: train.precision is bf16, but products in bf16 are slower than in float32 on this "
+      "processor ({:.0f} and {:.0f} GFLOP/s); compare the steps with heed bench CONFIG --precisions",
+      rates.bf16, rates.float32);
+}
+
+std::string training_precision_note(Precision precision) {
+  const bool bf16 = precision == Precision::bf16;
+  const std::string note = bf16_note(bf16, "train.precision");
+  return bf16 && note.empty() ? slow_bf16_note(product_rates()) : note;
 }
 
 }  // namespace heed

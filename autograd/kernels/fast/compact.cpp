@@ -23,7 +23,9 @@ using ByteTag = hn::Rebind<std::uint8_t, FloatTag>;
 using Words = hn::Vec<WordTag>;
 constexpr std::int64_t lanes = static_cast<std::int64_t>(hn::MaxLanes(FloatTag()));
 
-constexpr std::uint32_t one = 127u << 23, digit = 1u << 20;  // 1.0f; the lowest kept digit
+constexpr std::uint32_t one = 127u << 23,
+                        digit = 1u
+                                << 20;  // the bits of 1.0f; the lowest fraction bit that is stored
 
 HWY_INLINE Words set(std::uint32_t x) { return hn::Set(WordTag(), x); }
 HWY_INLINE hn::Vec<FloatTag> floats(Words bits) { return hn::BitCast(FloatTag(), bits); }
@@ -55,15 +57,15 @@ void load_bf16(const std::uint16_t* codes, float* x, std::int64_t n) {
   }
 }
 
-/// The exponent of a block, as in the bits of a float. Its limits keep the factors below and all
-/// values normal.
+/// The biased exponent of a block, as in the bits of a float. It is clamped so that 2^E, 2^−E and all
+/// values that the block can represent are normal numbers.
 HWY_INLINE std::uint32_t exponent_of(const float* x) {
   Words top = set(0);
   for (std::int64_t i = 0; i < block_values; i += lanes)
     top = hn::Max(top, hn::And(load(x + i), set(0x7FFFFFFF)));
   const std::uint32_t largest = hn::GetLane(hn::MaxOfLanes(WordTag(), top));
-  return std::clamp((largest + digit) >> 23, 40u,
-                    253u);  // the next value after 1.875 · 2^E is 2^(E + 1)
+  // The largest value that keeps the exponent is 1.875 · 2^E.
+  return std::clamp((largest + digit - 1) >> 23, 40u, 253u);
 }
 
 template <bool with_sign>

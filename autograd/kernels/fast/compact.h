@@ -1,19 +1,18 @@
 #pragma once
-/// Floats in two bytes or one, with stochastic rounding, for values that many small changes
-/// accumulate in, such as an optimizer's moments: a value between two neighbours becomes the upper
-/// one with the probability that makes its expectation exact, so changes smaller than the distance
-/// of neighbours are not lost (Gupta et al., "Deep Learning with Limited Numerical Precision",
-/// 2015).
+/// Floats in two bytes or in one, with stochastic rounding: a value between two neighbours becomes
+/// the upper one with the probability that makes its expectation exact (Gupta et al., "Deep Learning
+/// with Limited Numerical Precision", 2015). So the moments of an optimizer, which change by small
+/// amounts, also change when an amount is smaller than the distance between neighbours.
 ///
-/// Two bytes: bfloat16, the upper half of a float.
-/// One byte: blocks of 64 values share an exponent, and each has an exponent below it and three
-/// digits, as in the microscaling formats of the Open Compute Project (version 1.0, 2023), which
-/// have blocks of 32. A code c of a block with exponent E and K exponents is the value
+/// Two bytes: bfloat16, the upper 16 bits of a float.
+/// One byte: 64 values form a block and share an exponent. Each has an exponent relative to it and
+/// three fraction bits, as in the microscaling formats of the Open Compute Project (version 1.0,
+/// 2023), whose blocks have 32 values. In a block with exponent E, code c has the value
 ///   2^(E − K + 1) (c / 8)                          for c < 8
-///   2^(E − K + c div 8) (1 + (c mod 8) / 8)        for c ≥ 8,
-/// where K = 15 and the highest bit is the sign (`with_sign`), or K = 31 and no value is negative.
-/// E is the smallest for which all values of the block are at most 1.875 · 2^E. If all are such
-/// values already, they do not change.
+///   2^(E − K + c div 8) (1 + (c mod 8) / 8)        for c ≥ 8.
+/// With a sign, which is the highest bit, K = 15; without, K = 31, and no value may be negative.
+/// E is the smallest exponent for which all values of the block are at most 1.875 · 2^E. Values that
+/// this format represents are stored exactly.
 #include <cstdint>
 
 #include "autograd/base/real.h"
@@ -23,19 +22,19 @@ namespace kernels {
 
 constexpr std::int64_t block_values = 64;
 
-/// The rounding of the values first, first + 1, … of an array: 16 bits from a hash of `key` and the
-/// place of a value, so it depends neither on the order of calls nor on threads. Similar keys must not
-/// follow one another.
+/// Selects the random numbers that round the values first, first + 1, … of an array: 16 bits for each
+/// value, from a hash of `key` and the index of the value, so they do not depend on threads or on the
+/// order of calls. The hash is weak: keys must be hashes themselves, not consecutive numbers.
 struct Rounding {
   std::uint32_t key = 0, first = 0;
 };
 
-/// Stores n finite values, a multiple of 64.
+/// Stores n finite values; n must be a multiple of block_values.
 void store_bf16(const float* x, std::uint16_t* codes, std::int64_t n, const Rounding& rounding);
 void load_bf16(const std::uint16_t* codes, float* x, std::int64_t n);
-/// As above; `exponents` has one number for each block.
+/// As above; `exponents` has an element for each block.
 void store_blocks(bool with_sign, const float* x, std::uint8_t* codes, std::uint8_t* exponents,
-               std::int64_t n, const Rounding& rounding);
+                  std::int64_t n, const Rounding& rounding);
 void load_blocks(bool with_sign, const std::uint8_t* codes, const std::uint8_t* exponents, float* x,
                  std::int64_t n);
 

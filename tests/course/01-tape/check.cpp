@@ -211,8 +211,8 @@ void repeatable(Draw& draw) {
   require_close("the gradient of x · x in a second call of gradients", tape.gradients(y)[a], first);
 }
 
-/// A walk that follows each path takes 2²⁵ steps where one visit of each entry takes 26, and 2⁶⁰ for
-/// the second tape, which would end the whole check.
+/// A walk that follows every path takes 2²⁵ steps on the first tape, where one visit of each entry
+/// takes 26. On the second tape it would take 2⁶⁰ steps and reach the time limit of the check.
 void one_walk(Draw&) {
   for (const int additions : {25, 60}) {
     Tape tape;

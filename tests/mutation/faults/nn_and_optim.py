@@ -199,9 +199,19 @@ fault("moments: bf16 rounds to the nearest value", "autograd/kernels/fast/compac
       "optim_f64:moments")
 
 fault("moments: a block's largest value may round beyond its exponent", "autograd/kernels/fast/compact.cpp",
-      "(largest + digit) >> 23, 40u",
+      "(largest + digit - 1) >> 23, 40u",
       "largest >> 23, 40u",
       "optim_f64:moments")
+
+fault("moments: a block changes when it is stored again", "autograd/kernels/fast/compact.cpp",
+      "(largest + digit - 1) >> 23, 40u",
+      "(largest + digit) >> 23, 40u",
+      "optim_f64:moments")
+
+fault("moments: a rank rounds by the place in its part", "optim/moments.cpp",
+      "static_cast<std::uint32_t>(first_ + begin)}",
+      "static_cast<std::uint32_t>(begin)}",
+      "training:ranks")
 
 fault("moments: every step rounds with the same numbers", "optim/moments.cpp",
       "mixed(2 * key + (with_sign_ ? 1 : 0))",

@@ -106,6 +106,9 @@ std::vector<std::pair<std::string, Config>> models(const std::string& text) {
   wide.model->d_ff = 20000;  // matrices are divided among ranks, and their exchange among rounds
   wide.train.steps = 10;
   all.emplace_back("wide", wide);
+  Config compact = wide;
+  compact.optim.moments = MomentKind::float8;
+  all.emplace_back("compact moments", compact);
   Config momentum = c;
   momentum.optim.name = OptimizerKind::sgd;
   momentum.train.average = 2;

@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "tests/train/support.h"
+#include "train/results/point.h"
 #include "train/views/report/course_plots.h"
 
 using namespace heed;

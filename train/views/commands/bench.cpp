@@ -233,7 +233,8 @@ int compare_precisions(const Config& given, const BenchCommand& options) {
   constexpr Precision precisions[] = {Precision::float32, Precision::bf16};
   std::map<Precision, std::vector<double>> steps;
   std::map<Precision, double> gflops;
-  for (const int turn : {0, 1}) {
+  print_message("heed: measuring in float32 and bf16, twice each");
+  for (int turn = 0; turn < 2; ++turn) {
     for (const Precision precision : precisions) {
       Config config = given;
       config.train.precision = precision;
@@ -241,8 +242,6 @@ int compare_precisions(const Config& given, const BenchCommand& options) {
       steps[precision].insert(steps[precision].end(), m.steps.begin(), m.steps.end());
       const double executed = m.flops.executed / static_cast<double>(m.steps.size()) / 1e9;
       gflops[precision] = std::max(gflops[precision], executed / median(m.replays));
-      if (turn == 0 && precision == Precision::float32)
-        print_message("heed: measuring in both precisions, twice");
     }
   }
   const auto ms = [&](Precision p) { return 1e3 * median(steps[p]); };
@@ -328,7 +327,7 @@ void add_bench(CommandLine& line) {
              "number of steps to measure (default: 5 to 400, as many as fit in about 10 s)")
       ->check(CLI::Range(1, 1'000'000));
   add_flag(command, choices, "--precisions", options->precisions,
-           "compare steps in float32 and in bf16, of 10 steps each unless --steps is given");
+           "compare float32 and bf16, in 10 steps each unless --steps is given");
   add_json(command, options->json, "the metrics");
   command->footer("Example:\n  heed bench configs/bench/nmt-small.yaml threads=2");
 }

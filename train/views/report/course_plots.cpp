@@ -448,8 +448,8 @@ std::vector<std::vector<double>> rows_of(const std::vector<std::vector<Prefix>>&
   return rows;
 }
 
-/// The tree, from left to right: kept prefixes in blue, dropped ones in grey, a ring around those
-/// of greedy search.
+/// The tree of a beam search, from left to right. Kept prefixes are blue and dropped ones grey; a
+/// ring marks those of greedy search.
 Drawing beam_tree(std::size_t width) {
   constexpr std::array<double, beam_steps + 1> lefts{14, 78, 172, 332}, texts{26, 40, 106, 112};
   constexpr double top = 56, row_height = 19;

@@ -41,11 +41,12 @@ class StepProfile {
   /// The ops, the most expensive first; then the time outside ops. The sum of `seconds` is
   /// step_seconds().
   std::vector<Row> rows() const;
-  /// What the machine can do on the threads of the team: FLOPs of the step's products and bytes
-  /// copied in memory, per second. An op cannot take less than roof_seconds().
+  /// The rates that the machine reaches on the team's threads: FLOPs per second of the step's products,
+  /// and bytes per second, read and written, of copies in memory.
   struct Roof {
     double flops = 0, bytes = 0;
   };
+  /// The least time of an op at these rates. An op whose values are in cache can be faster.
   static double roof_seconds(const Row& row, const Roof& roof);
   /// The bytes that gradient sums and the update read and write in a step.
   void count_update(double bytes) { update_bytes_ = bytes; }

@@ -129,7 +129,7 @@ HWY_INLINE Vector load_weights(const real* panel) { return hn::LoadU(Tag(), pane
 void pack_bf16(const std::uint16_t* b, std::int64_t n, std::int64_t k, std::uint16_t* panels) {
   pack_panels<1>(b, n, k, panels);
 }
-/// The bits of bf16 are the upper half of those of float.
+/// A bf16 number has the upper 16 bits of the float with the same value.
 HWY_INLINE Vector load_weights(const std::uint16_t* panel) {
   const hn::RebindToUnsigned<Tag> bits;
   const hn::Rebind<std::uint16_t, Tag> halves;
