@@ -195,7 +195,7 @@ fault("Transformer-XL: u is added to the query of the distances, too", "nn/layer
 
 fault("moments: bf16 rounds to the nearest value", "autograd/kernels/fast/compact.cpp",
       "hn::Add(load(x + i), noise(rounding, i))",
-      "hn::Add(load(x + i), set(0x8000))",
+      "hn::Add(load(x + i), hn::Or(hn::And(noise(rounding, i), set(0)), set(0x8000)))",
       "optim_f64:moments")
 
 fault("moments: a block's largest value may round beyond its exponent", "autograd/kernels/fast/compact.cpp",
@@ -215,5 +215,5 @@ fault("moments: a rank rounds by the place in its part", "optim/moments.cpp",
 
 fault("moments: every step rounds with the same numbers", "optim/moments.cpp",
       "mixed(2 * key + (with_sign_ ? 1 : 0))",
-      "mixed(with_sign_ ? 1 : 0)",
+      "mixed(0 * key + (with_sign_ ? 1 : 0))",
       "optim_f64:moments")
