@@ -12,6 +12,7 @@ enum class Trans : bool { no, yes };
 
 /// C = alpha op(A) op(B) + beta C, all row-major; op(A) is m x k, op(B) is k x n, C is m x n.
 /// lda, ldb, ldc are the strides of the stored rows. With beta = 0, C is never read.
+/// heed computes large products itself (fast/gemm/product.h) and leaves small ones to BLAS.
 /// In a Bf16Scope (bf16.h), the operands of large products are rounded to bfloat16; in a
 /// PackedScope (packed.h), weights are packed once, optionally in int8 (int8.h). A ProductLog
 /// (product_log.h) counts the FLOPs of the products.

@@ -142,7 +142,8 @@ BOOST_AUTO_TEST_CASE(int8_products_are_close_to_the_products_of_unquantised_oper
   const Sizes s{20, 30, 256};
   const std::vector<real> a = values(s.m, s.k, 1), b = values(s.n, s.k, 2), c = product(a, b, s);
   std::vector<real> exact(c.size());
-  plain::multiply(a.data(), b.data(), s.m, s.n, s.k, exact.data());
+  plain::multiply(kernels::Trans::no, kernels::Trans::yes, s.m, s.n, s.k, 1, a.data(), s.k,
+                  b.data(), s.k, 0, exact.data(), s.n);
   // The standard deviation of the values is 16, that of the errors 0.2.
   for (std::size_t i = 0; i < c.size(); ++i)
     BOOST_TEST(std::abs(double{c[i]} - double{exact[i]}) < 1.0);

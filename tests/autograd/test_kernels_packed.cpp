@@ -26,7 +26,7 @@ struct Sizes {
 
 std::vector<real> twin(const real* a, const real* b, const Sizes& s) {
   std::vector<real> c(static_cast<std::size_t>(s.m * s.n));
-  plain::multiply(a, b, s.m, s.n, s.k, c.data());
+  plain::multiply(Trans::no, Trans::yes, s.m, s.n, s.k, 1, a, s.k, b, s.k, 0, c.data(), s.n);
   return c;
 }
 

@@ -11,6 +11,7 @@
 #include "autograd/kernels/fast/gemm/blas_kernel.h"
 #include "autograd/kernels/fast/gemm/blas_memory.h"
 #include "autograd/kernels/fast/gemm/packed.h"
+#include "autograd/kernels/fast/gemm/product.h"
 #include "autograd/kernels/fast/gemm/product_log.h"
 
 HEED_BEGIN
@@ -55,13 +56,12 @@ void gemm(Trans trans_a, Trans trans_b, std::int64_t m, std::int64_t n, std::int
                         beta == 0 && lda == k && ldb == k && ldc == n;
   const PackedMatrix* const packed = packable ? find_packed(b, n, k) : nullptr;
   if (ProductLog::active != nullptr) {
-    ProductLog::active->add({trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc,
-                             bf16                ? Multiplier::bf16
-                             : packed != nullptr ? Multiplier::packed
-                                                 : Multiplier::blas});
+    ProductLog::active->add({trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc});
   }
   if (bf16) return gemm_bf16(trans_a, trans_b, m, n, k, a, lda, b, ldb, beta == 1, c, ldc);
   if (packed != nullptr) return packed->multiply(a, m, c);
+  if (has_product(m, n, k))
+    return multiply(trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
   // BLAS uses blasint for sizes and requires row strides of at least 1.
   if (std::max({m, n, k, lda, ldb, ldc}) > std::numeric_limits<blasint>::max())
     fail("[gemm] too many rows or columns for BLAS: {} x {} times {} x {}", m, k, k, n);

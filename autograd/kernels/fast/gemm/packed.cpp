@@ -10,8 +10,6 @@
 
 #include "autograd/kernels/fast/gemm/bf16.h"
 
-#include <hwy/cache_control.h>
-
 #define HWY_WANT_AVX3_DL  // AVX-512 with instructions for sums of int8 products
 #include "autograd/kernels/fast/simd/targets.h"
 
@@ -19,25 +17,13 @@
 #define HWY_TARGET_INCLUDE "autograd/kernels/fast/gemm/packed.cpp"
 #include "hwy/foreach_target.h"
 // These headers must follow foreach_target:
+#include "autograd/kernels/fast/gemm/tiles-inl.h"
 #include "autograd/kernels/fast/simd/lanes-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 HEED_BEGIN
 namespace kernels::HWY_NAMESPACE {
 #if HEED_SIMD
-
-// ---- the frame of products C = A Bᵀ, whatever the type of the numbers ----------------------
-
-// A tile of C remains in registers throughout the loop over the depth of a block: `tall` rows of
-// two vectors, with room for two vectors of B and one value of A (Goto and van de Geijn 2008,
-// "Anatomy of High-Performance Matrix Multiplication", section 6).
-constexpr std::int64_t panel_width = 2 * lanes;
-constexpr int tall = HWY_TARGET == HWY_AVX2 ? 6 : 12;  // there are 16 or 32 registers
-constexpr std::int64_t block_rows = 21 * 12;           // a block of A remains in the L2 cache
-
-constexpr std::int64_t round_up(std::int64_t n, std::int64_t unit) {
-  return (n + unit - 1) / unit * unit;
-}
 
 /// Lays out B [n, k] in panels of panel_width rows: for each group of `group` columns, these columns
 /// of the first row, of the second, …. Zeros fill the last panel and the last group.
@@ -56,27 +42,14 @@ void pack_panels(const T* b, std::int64_t n, std::int64_t k, T* panels) {
   }
 }
 
-/// tile<rows>(block), where the number of rows is known only at run time.
-template <int max_rows, class Block>
-HWY_INLINE void some_rows(std::int64_t rows, const Block& block) {
-  if constexpr (max_rows > 0) {
-    if (rows == max_rows) return tile<max_rows>(block);
-    some_rows<max_rows - 1>(rows, block);
-  }
-}
-
 /// Multiplies `rows` rows of A by the panels of B that are columns [begin, end) of C:
 /// block_of(column, width) describes the product with the panel of which `width` rows are columns
 /// of C, from `column` on.
 template <class BlockOf>
 HWY_INLINE void each_panel(std::int64_t rows, std::int64_t begin, std::int64_t end,
                            const BlockOf& block_of) {
-  for (std::int64_t column = begin; column < end; column += panel_width) {
-    auto block = block_of(column, std::min(panel_width, end - column));
-    std::int64_t i = 0;
-    for (; i + tall <= rows; i += tall, block = block.below(tall)) tile<tall>(block);
-    some_rows<tall - 1>(rows - i, block);
-  }
+  for (std::int64_t column = begin; column < end; column += panel_width)
+    each_tile(rows, block_of(column, std::min(panel_width, end - column)));
 }
 
 /// Calls part(begin, end) for ranges of whole panels that make up the n columns of C: one for each
@@ -95,113 +68,46 @@ void each_part(Team* team, std::int64_t m, std::int64_t n, std::int64_t k, const
   });
 }
 
-/// Prefetches what a tile of few rows reads next from memory, which limits its speed.
-template <int rows, std::int64_t group, class T>
-HWY_INLINE void fetch_ahead(const T* panel) {
-  constexpr std::int64_t ahead = 4096 / sizeof(T), line = 64 / sizeof(T);
-  if constexpr (rows <= 2) {
-    for (std::int64_t i = 0; i < group * panel_width; i += line) hwy::Prefetch(panel + ahead + i);
-  }
-}
+// ---- real numbers and bf16 -----------------------------------------------------------------
 
-/// Stores a row of a tile in a row of C that has `width` columns in this panel.
-HWY_INLINE void store_row(Vector left, Vector right, real* c, std::int64_t width) {
-  HWY_ALIGN real part[panel_width];
-  real* const to = width == panel_width ? c : part;
-  hn::StoreU(left, Tag(), to);
-  hn::StoreU(right, Tag(), to + lanes);
-  if (width != panel_width) std::copy_n(part, width, c);
-}
-
-// ---- real numbers --------------------------------------------------------------------------
-
-// A panel of B of this depth remains in the L1 cache.
-constexpr std::int64_t block_depth = 256;
-
-std::int64_t packed_size(std::int64_t n, std::int64_t k) { return round_up(n, panel_width) * k; }
-
-void pack(const real* b, std::int64_t n, std::int64_t k, real* panels) {
-  pack_panels<1>(b, n, k, panels);
-}
-
-HWY_INLINE Vector load_weights(const real* panel) { return hn::LoadU(Tag(), panel); }
 #ifndef HEED_DOUBLE
 void pack_bf16(const std::uint16_t* b, std::int64_t n, std::int64_t k, std::uint16_t* panels) {
   pack_panels<1>(b, n, k, panels);
 }
-/// A bf16 number has the upper 16 bits of the float with the same value.
-HWY_INLINE Vector load_weights(const std::uint16_t* panel) {
-  const hn::RebindToUnsigned<Tag> bits;
-  const hn::Rebind<std::uint16_t, Tag> halves;
-  return hn::BitCast(Tag(), hn::ShiftLeft<16>(hn::PromoteTo(bits, hn::LoadU(halves, panel))));
-}
 #endif
-
-/// One step of C (+)= A Bᵀ: a block of A times the part of a panel of B with the same depth.
-template <class T>
-struct PackedBlock {
-  const real* a;
-  std::int64_t lda;
-  const T* panel;
-  std::int64_t depth;
-  real* c;
-  std::int64_t ldc, width;
-  bool add;
-
-  HWY_INLINE PackedBlock below(std::int64_t rows) const {
-    return {a + rows * lda, lda, panel, depth, c + rows * ldc, ldc, width, add};
-  }
-};
-
-/// Computes the first `rows` rows of a block.
-template <int rows, class T>
-HWY_INLINE void tile(const PackedBlock<T>& it) {
-  const bool whole = it.width == panel_width;
-  Vector left[rows], right[rows];
-  // If the block is narrower than a panel: one row of the block of C, padded to a whole panel.
-  HWY_ALIGN real part[panel_width] = {};
-#pragma GCC unroll 12
-  for (int r = 0; r < rows; ++r) {
-    const real* const c = it.c + r * it.ldc;
-    if (it.add && !whole) std::copy_n(c, it.width, part);
-    left[r] = it.add ? hn::LoadU(Tag(), whole ? c : part) : set(0);
-    right[r] = it.add ? hn::LoadU(Tag(), (whole ? c : part) + lanes) : set(0);
-  }
-  const T* b = it.panel;
-  for (std::int64_t p = 0; p < it.depth; ++p, b += panel_width) {
-    fetch_ahead<rows, 1>(b);
-    const Vector b0 = load_weights(b), b1 = load_weights(b + lanes);
-#pragma GCC unroll 12
-    for (int r = 0; r < rows; ++r) {
-      const Vector a = set(it.a[r * it.lda + p]);
-      left[r] = hn::MulAdd(a, b0, left[r]);
-      right[r] = hn::MulAdd(a, b1, right[r]);
-    }
-  }
-#pragma GCC unroll 12
-  for (int r = 0; r < rows; ++r) store_row(left[r], right[r], it.c + r * it.ldc, it.width);
-}
 
 template <class T>
 HWY_INLINE void multiply_panels(const real* a, const T* panels, std::int64_t m, std::int64_t n,
                                 std::int64_t k, real* c, Team* team) {
-  // A single tile of rows reads a panel only once, so it reads whole panels, in the order of memory.
-  const std::int64_t deep = m <= tall ? k : block_depth;
   each_part(team, m, n, k, [&](std::int64_t begin, std::int64_t end) HWY_ATTR {
+    const auto block_of = [&](std::int64_t top, std::int64_t from, std::int64_t column,
+                              std::int64_t width) HWY_ATTR {
+      const real* const rows = a + top * k + from;
+      return RealBlock<T>{rows,
+                          k,
+                          1,
+                          tall * k,
+                          panels + column * k + from * panel_width,
+                          std::min(chain_length, k - from),
+                          1,
+                          c + top * n + column,
+                          n,
+                          width,
+                          from > 0,
+                          Ahead{rows}};
+    };
+    if (m <= tall) {  // each panel is read only once: in the order of memory
+      for (std::int64_t column = begin; column < end; column += panel_width) {
+        for (std::int64_t from = 0; from < k; from += chain_length)
+          each_tile(m, block_of(0, from, column, std::min(panel_width, end - column)));
+      }
+      return;
+    }
     for (std::int64_t top = 0; top < m; top += block_rows) {
-      for (std::int64_t from = 0; from < k; from += deep) {
-        const std::int64_t depth = std::min(deep, k - from);
+      for (std::int64_t from = 0; from < k; from += chain_length) {
         each_panel(std::min(block_rows, m - top), begin, end,
-                   [&](std::int64_t column, std::int64_t width) HWY_ATTR {
-                     return PackedBlock<T>{a + top * k + from,
-                                           k,
-                                           panels + column * k + from * panel_width,
-                                           depth,
-                                           c + top * n + column,
-                                           n,
-                                           width,
-                                           from > 0};
-                   });
+                   [&](std::int64_t column, std::int64_t width)
+                       HWY_ATTR { return block_of(top, from, column, width); });
       }
     }
   });
@@ -219,8 +125,6 @@ void multiply_bf16(const real* a, const std::uint16_t* panels, std::int64_t m, s
 #endif
 
 #else
-std::int64_t packed_size(std::int64_t, std::int64_t) { return 0; }
-void pack(const real*, std::int64_t, std::int64_t, real*) {}
 void multiply_packed(const real*, const real*, std::int64_t, std::int64_t, std::int64_t, real*,
                      Team*) {}
 void pack_bf16(const std::uint16_t*, std::int64_t, std::int64_t, std::uint16_t*) {}
@@ -306,9 +210,9 @@ struct Int8Block {
   real* c;
   std::int64_t ldc, width;
 
-  HWY_INLINE Int8Block below(std::int64_t rows) const {
+  HWY_INLINE Int8Block below() const {
     Int8Block it = *this;
-    it.a += rows * lda, it.a_scales += rows, it.c += rows * ldc;
+    it.a += tall * lda, it.a_scales += tall, it.c += tall * ldc;
     return it;
   }
 };
@@ -390,8 +294,6 @@ HWY_AFTER_NAMESPACE();
 HEED_BEGIN
 namespace kernels {
 
-HWY_EXPORT(packed_size);
-HWY_EXPORT(pack);
 HWY_EXPORT(multiply_packed);
 #ifndef HEED_DOUBLE
 HWY_EXPORT(pack_bf16);
@@ -505,29 +407,12 @@ const PackedMatrix* find_packed(const real* b, std::int64_t n, std::int64_t k) {
   return weights_here == nullptr ? nullptr : weights_here->find(b, n, k);
 }
 
-std::int64_t packed_size(std::int64_t n, std::int64_t k) {
-  return HWY_DYNAMIC_DISPATCH(packed_size)(n, k);
-}
-void pack(const real* b, std::int64_t n, std::int64_t k, real* panels) {
-  HWY_DYNAMIC_DISPATCH(pack)(b, n, k, panels);
-}
 void multiply_packed(const real* a, const real* panels, std::int64_t m, std::int64_t n,
                      std::int64_t k, real* c, Team* team) {
   HWY_DYNAMIC_DISPATCH(multiply_packed)(a, panels, m, n, k, c, team);
 }
 
 namespace plain {
-void multiply(const real* a, const real* b, std::int64_t m, std::int64_t n, std::int64_t k,
-              real* c) {
-  for (std::int64_t i = 0; i < m; ++i) {
-    for (std::int64_t j = 0; j < n; ++j) {
-      real sum = 0;
-      for (std::int64_t p = 0; p < k; ++p) sum = std::fma(a[i * k + p], b[j * k + p], sum);
-      c[i * n + j] = sum;
-    }
-  }
-}
-
 void multiply_int8(const real* a, const std::int8_t* b, const float* scales, std::int64_t m,
                    std::int64_t n, std::int64_t k, real* c) {
   std::vector<std::int8_t> row(static_cast<std::size_t>(k));

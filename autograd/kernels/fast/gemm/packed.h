@@ -11,6 +11,7 @@
 #include "autograd/base/scoped_value.h"
 #include "autograd/base/team.h"
 #include "autograd/kernels/fast/gemm/int8.h"
+#include "autograd/kernels/fast/gemm/product.h"
 #include "autograd/memory/array.h"
 
 HEED_BEGIN
@@ -76,21 +77,9 @@ class PackedScope {
 /// The packed layout of B [n, k] that gemm uses on this thread, or nullptr.
 const PackedMatrix* find_packed(const real* b, std::int64_t n, std::int64_t k);
 
-/// The number of values in the packed layout of [n, k], including zeros that fill the last panel,
-/// or 0 if this processor has no packed layout.
-std::int64_t packed_size(std::int64_t n, std::int64_t k);
-/// B as consecutive panels of w rows, where w depends on the vector width: panel p contains, for
-/// each of the k columns of B, that column's values in rows [p w, (p + 1) w).
-void pack(const real* b, std::int64_t n, std::int64_t k, real* panels);
 /// C = A Bᵀ: A is [m, k] and C [m, n], both row-major without gaps; `panels` contains B [n, k],
-/// packed; k > 0. Each value of C is one chain of fused multiply-adds in the order of k,
-/// independent of m, the vector width and the number of threads. `team`: as in PackedScope.
+/// packed; k > 0. The bits are those of the same product by gemm (product.h). `team`: as in PackedScope.
 void multiply_packed(const real* a, const real* panels, std::int64_t m, std::int64_t n,
                      std::int64_t k, real* c, Team* team = nullptr);
-namespace plain {
-void multiply(const real* a, const real* b, std::int64_t m, std::int64_t n, std::int64_t k,
-              real* c);
-}
-
 }  // namespace kernels
 HEED_END

@@ -16,9 +16,6 @@
 HEED_BEGIN
 namespace kernels {
 
-/// The code that multiplies: BLAS, oneDNN in bf16 (bf16.h), or heed with packed weights (packed.h).
-enum class Multiplier { blas, bf16, packed };
-
 /// A product as gemm executes it: C = alpha op(A) op(B) + beta C.
 struct Product {
   Trans trans_a, trans_b;
@@ -31,7 +28,6 @@ struct Product {
   real beta;
   real* c;
   std::int64_t ldc;
-  Multiplier multiplier;
 
   double flops() const {
     return 2.0 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);

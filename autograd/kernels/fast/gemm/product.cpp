@@ -1,0 +1,259 @@
+#include "autograd/kernels/fast/gemm/product.h"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "autograd/memory/block.h"
+
+#include "autograd/kernels/fast/simd/targets.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "autograd/kernels/fast/gemm/product.cpp"
+#include "hwy/foreach_target.h"
+// These headers must follow foreach_target:
+#include "autograd/kernels/fast/gemm/tiles-inl.h"
+#include "autograd/kernels/fast/simd/lanes-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+HEED_BEGIN
+namespace kernels::HWY_NAMESPACE {
+#if HEED_SIMD
+
+// ---- panels of B ---------------------------------------------------------------------------
+
+constexpr std::int64_t line = 64 / sizeof(real);  // a cache line
+
+/// Rows r, r + square, r + 2 square, … of b, `square` values of each, as the blocks of 16 bytes of
+/// a vector.
+constexpr std::int64_t square = 16 / sizeof(real);
+template <class D>
+HWY_INLINE hn::Vec<D> load_rows(D, const real* b, std::int64_t ldb) {
+  constexpr auto size = static_cast<std::int64_t>(hn::MaxLanes(D()));
+  if constexpr (size == square) {
+    return hn::LoadU(D(), b);
+  } else {
+    constexpr hn::Half<D> half;
+    return hn::Combine(D(), load_rows(half, b + size / 2 * ldb, ldb), load_rows(half, b, ldb));
+  }
+}
+
+/// Transposes `square` columns of `lanes` rows of b: writes a vector for each column.
+HWY_INLINE void transpose(const real* b, std::int64_t ldb, real* panel) {
+  const Vector v0 = load_rows(Tag(), b, ldb), v1 = load_rows(Tag(), b + ldb, ldb);
+#ifdef HEED_DOUBLE
+  hn::StoreU(hn::InterleaveLower(Tag(), v0, v1), Tag(), panel);
+  hn::StoreU(hn::InterleaveUpper(Tag(), v0, v1), Tag(), panel + panel_width);
+#else
+  const hn::RepartitionToWide<hn::RebindToUnsigned<Tag>> pairs;
+  const Vector v2 = load_rows(Tag(), b + 2 * ldb, ldb), v3 = load_rows(Tag(), b + 3 * ldb, ldb);
+  const auto low01 = hn::BitCast(pairs, hn::InterleaveLower(Tag(), v0, v1)),
+             low23 = hn::BitCast(pairs, hn::InterleaveLower(Tag(), v2, v3)),
+             high01 = hn::BitCast(pairs, hn::InterleaveUpper(Tag(), v0, v1)),
+             high23 = hn::BitCast(pairs, hn::InterleaveUpper(Tag(), v2, v3));
+  const auto store = [&](auto column, std::int64_t i) HWY_ATTR {
+    hn::StoreU(hn::BitCast(Tag(), column), Tag(), panel + i * panel_width);
+  };
+  store(hn::InterleaveLower(pairs, low01, low23), 0);
+  store(hn::InterleaveUpper(pairs, low01, low23), 1);
+  store(hn::InterleaveLower(pairs, high01, high23), 2);
+  store(hn::InterleaveUpper(pairs, high01, high23), 3);
+#endif
+}
+
+/// Packs `width` columns of B, `depth` rows of them. Zeros fill a panel of less width.
+void pack_columns(const real* b, std::int64_t ldb, std::int64_t width, std::int64_t depth,
+                  real* panel) {
+  const auto pack = [&](const auto& left, const auto& right) HWY_ATTR {
+    for (std::int64_t p = 0; p < depth; ++p, b += ldb, panel += panel_width) {
+      hn::StoreU(left.load(b), Tag(), panel);
+      hn::StoreU(right.load(b + lanes), Tag(), panel + lanes);
+    }
+  };
+  if (width == panel_width) return pack(Whole<Tag>(), Whole<Tag>());
+  pack(Part<Tag>(std::min(width, lanes)), Part<Tag>(std::max<std::int64_t>(width - lanes, 0)));
+}
+
+/// The same for columns of Bᵀ, which are rows of B.
+void pack_rows_of_b(const real* b, std::int64_t ldb, std::int64_t width, std::int64_t depth,
+                    real* panel) {
+  std::int64_t p = 0;
+  if (width == panel_width) {
+    for (; p + line <= depth; p += line) {
+      for (std::int64_t j = 0; j < panel_width; j += lanes) {
+        for (std::int64_t q = p; q < p + line; q += square)
+          transpose(b + j * ldb + q, ldb, panel + q * panel_width + j);
+      }
+    }
+  } else {
+    std::fill_n(panel, depth * panel_width, real(0));
+  }
+  for (std::int64_t j = 0; j < width; ++j) {
+    for (std::int64_t q = p; q < depth; ++q) panel[q * panel_width + j] = b[j * ldb + q];
+  }
+}
+
+std::int64_t packed_size(std::int64_t n, std::int64_t k) { return round_up(n, panel_width) * k; }
+
+void pack(const real* b, std::int64_t n, std::int64_t k, real* panels) {
+  for (std::int64_t row = 0; row < n; row += panel_width)
+    pack_rows_of_b(b + row * k, k, std::min(panel_width, n - row), k, panels + row * k);
+}
+
+// ---- products ------------------------------------------------------------------------------
+
+/// A block of op(A), as tiles read it.
+struct Rows {
+  const real* at;
+  std::int64_t row_stride, column_stride, tile_stride;
+};
+
+/// A stride that is no power of two: with those of 4 KiB and more, the values that a tile reads
+/// would compete for the same lines of the L1 cache.
+constexpr std::int64_t copied_stride = chain_length + line;
+
+/// Copies a block of A, of which a is the first value.
+Rows copy_rows(const real* a, std::int64_t lda, std::int64_t rows, std::int64_t depth, real* to) {
+  for (std::int64_t row = 0; row < rows; ++row)
+    std::copy_n(a + row * lda, depth, to + row * copied_stride);
+  return {to, copied_stride, 1, tall * copied_stride};
+}
+
+/// Packs a block of Aᵀ in tiles: the values of each column together, which are far apart in A.
+Rows pack_rows(const real* a, std::int64_t lda, std::int64_t rows, std::int64_t depth, real* to) {
+  for (std::int64_t row = 0; row < rows; row += tall) {
+    real* tile = to + row * depth;
+    const real* from = a + row;
+    if (row + tall <= rows) {
+      for (std::int64_t p = 0; p < depth; ++p, from += lda, tile += tall)
+        std::copy_n(from, tall, tile);
+    } else {
+      for (std::int64_t p = 0; p < depth; ++p, from += lda, tile += tall)
+        std::copy_n(from, rows - row, tile);
+    }
+  }
+  return {to, 1, tall, tall * depth};
+}
+
+/// A block of op(A) for a product with n columns: in place if a copy would cost more than it saves.
+Rows rows_for(std::int64_t n, Trans trans, const real* a, std::int64_t lda, std::int64_t rows,
+              std::int64_t depth) {
+  constexpr std::int64_t enough = 256;
+  const bool transposed = trans == Trans::yes;
+  if (n < enough) return transposed ? Rows{a, 1, lda, tall} : Rows{a, lda, 1, tall * lda};
+  thread_local std::vector<real, BlockAllocator<real>> copy(
+      static_cast<std::size_t>(block_rows * copied_stride));
+  return (transposed ? pack_rows : copy_rows)(a, lda, rows, depth, copy.data());
+}
+
+/// What two tiles prefetch: the next panel of op(B), of which b is the first value.
+Ahead next_panel(Trans trans, const real* b, std::int64_t ldb, std::int64_t depth) {
+  constexpr std::int64_t parts = 16;  // as in tile
+  if (trans == Trans::no) return {b, ldb, depth / parts * ldb, lanes};
+  return {b, line, ldb, panel_width > parts ? parts * ldb : 0};
+}
+
+void multiply(Trans trans_a, Trans trans_b, std::int64_t m, std::int64_t n, std::int64_t k,
+              real alpha, const real* a, std::int64_t lda, const real* b, std::int64_t ldb,
+              bool add, real* c, std::int64_t ldc) {
+  thread_local std::vector<real, BlockAllocator<real>> panel(
+      static_cast<std::size_t>(panel_width * chain_length));
+  const std::int64_t blocks = (m + block_rows - 1) / block_rows,
+                     block = round_up((m + blocks - 1) / blocks, tall);
+  for (std::int64_t top = 0; top < m; top += block) {
+    const std::int64_t rows = std::min(block, m - top);
+    for (std::int64_t from = 0; from < k; from += chain_length) {
+      const std::int64_t depth = std::min(chain_length, k - from);
+      const Rows left =
+          rows_for(n, trans_a, trans_a == Trans::yes ? a + from * lda + top : a + top * lda + from,
+                   lda, rows, depth);
+      for (std::int64_t column = 0; column < n; column += panel_width) {
+        const auto b_at = [&](std::int64_t j) {
+          return trans_b == Trans::no ? b + from * ldb + j : b + j * ldb + from;
+        };
+        const std::int64_t width = std::min(panel_width, n - column), next = column + panel_width;
+        (trans_b == Trans::no ? pack_columns : pack_rows_of_b)(b_at(column), ldb, width, depth,
+                                                               panel.data());
+        const Ahead ahead = next + panel_width <= n ? next_panel(trans_b, b_at(next), ldb, depth)
+                                                    : Ahead{panel.data()};
+        each_tile(rows,
+                  RealBlock<real>{left.at, left.row_stride, left.column_stride, left.tile_stride,
+                                  panel.data(), depth, alpha, c + top * ldc + column, ldc, width,
+                                  add || from > 0, ahead});
+      }
+    }
+  }
+}
+
+bool has_product(std::int64_t m, std::int64_t n, std::int64_t k) {
+  constexpr std::int64_t enough = std::int64_t{1} << 20;
+  return m >= 4 && n >= 128 && m * n * k >= enough;
+}
+
+#else
+bool has_product(std::int64_t, std::int64_t, std::int64_t) { return false; }
+void multiply(Trans, Trans, std::int64_t, std::int64_t, std::int64_t, real, const real*,
+              std::int64_t, const real*, std::int64_t, bool, real*, std::int64_t) {}
+std::int64_t packed_size(std::int64_t, std::int64_t) { return 0; }
+void pack(const real*, std::int64_t, std::int64_t, real*) {}
+#endif
+}  // namespace kernels::HWY_NAMESPACE
+HEED_END
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+HEED_BEGIN
+namespace kernels {
+
+HWY_EXPORT(has_product);
+HWY_EXPORT(multiply);
+HWY_EXPORT(packed_size);
+HWY_EXPORT(pack);
+
+bool has_product(std::int64_t m, std::int64_t n, std::int64_t k) {
+  return HWY_DYNAMIC_DISPATCH(has_product)(m, n, k);
+}
+
+void multiply(Trans trans_a, Trans trans_b, std::int64_t m, std::int64_t n, std::int64_t k,
+              real alpha, const real* a, std::int64_t lda, const real* b, std::int64_t ldb,
+              real beta, real* c, std::int64_t ldc) {
+  if (beta != 0 && beta != 1) {
+    for (std::int64_t i = 0; i < m; ++i) {
+      for (std::int64_t j = 0; j < n; ++j) c[i * ldc + j] *= beta;
+    }
+  }
+  HWY_DYNAMIC_DISPATCH(multiply)
+  (trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, beta != 0, c, ldc);
+}
+
+std::int64_t packed_size(std::int64_t n, std::int64_t k) {
+  return HWY_DYNAMIC_DISPATCH(packed_size)(n, k);
+}
+void pack(const real* b, std::int64_t n, std::int64_t k, real* panels) {
+  HWY_DYNAMIC_DISPATCH(pack)(b, n, k, panels);
+}
+
+namespace plain {
+void multiply(Trans trans_a, Trans trans_b, std::int64_t m, std::int64_t n, std::int64_t k,
+              real alpha, const real* a, std::int64_t lda, const real* b, std::int64_t ldb,
+              real beta, real* c, std::int64_t ldc) {
+  for (std::int64_t i = 0; i < m; ++i) {
+    for (std::int64_t j = 0; j < n; ++j) {
+      real value = beta == 0 ? real(0) : beta * c[i * ldc + j];
+      for (std::int64_t from = 0; from < k; from += chain_length) {
+        real chain = 0;
+        for (std::int64_t p = from; p < std::min(k, from + chain_length); ++p) {
+          chain = std::fma(trans_a == Trans::no ? a[i * lda + p] : a[p * lda + i],
+                           trans_b == Trans::no ? b[p * ldb + j] : b[j * ldb + p], chain);
+        }
+        value = beta == 0 && from == 0 ? alpha * chain : std::fma(alpha, chain, value);
+      }
+      c[i * ldc + j] = value;
+    }
+  }
+}
+}  // namespace plain
+
+}  // namespace kernels
+HEED_END
+#endif
