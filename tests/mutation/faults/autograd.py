@@ -261,10 +261,25 @@ fault("adam: eps is added inside the square root", "autograd/kernels/fast/update
       "const Vector size = hn::Mul(hn::Sqrt(hn::Add(vi, eps)), root2);",
       "kernels_f64:kernels_update")
 
-fault("packed weights: a narrow last panel loses earlier sums", "autograd/kernels/fast/gemm/packed.cpp",
-      "if (it.add && !whole) std::copy_n(c, it.width, part);",
+fault("products: a narrow last panel loses earlier sums", "autograd/kernels/fast/gemm/tiles-inl.h",
+      "if (!whole) std::copy_n(c, it.width, padded);",
       "",
       "kernels_f64:kernels_packed")
+
+fault("products: each chain of a value replaces the one before", "autograd/kernels/fast/gemm/product.cpp",
+      "add || from > 0",
+      "add",
+      "kernels_f64:kernels_product")
+
+fault("products: alpha does not scale what is added to C", "autograd/kernels/fast/gemm/tiles-inl.h",
+      "left[r] = hn::MulAdd(alpha, left[r], hn::LoadU(Tag(), before));",
+      "left[r] = hn::Add(left[r], hn::LoadU(Tag(), before));",
+      "kernels_f32:kernels_product")
+
+fault("products: blocks of rows after the first read the first", "autograd/kernels/fast/gemm/product.cpp",
+      "a + top * lda + from",
+      "a + from",
+      "kernels_f32:kernels_product")
 
 fault("int8: scales are rounded down", "autograd/kernels/fast/gemm/packed.cpp",
       "(std::bit_cast<std::uint32_t>(scale) + dropped) & ~dropped",
