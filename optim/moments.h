@@ -14,7 +14,7 @@ class Moment {
  public:
   /// All zero. `with_sign`: whether values may be negative. `first`: the index of the first value in
   /// the parameter, a multiple of kernels::block_values, so that the values of a part of a parameter
-  /// are rounded as in the whole.
+  /// are rounded as they would be in the whole parameter.
   Moment(MomentKind kind, bool with_sign, const Shape& shape, std::int64_t first = 0);
 
   /// A block of float8 has an exponent besides its values.

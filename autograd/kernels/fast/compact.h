@@ -1,8 +1,8 @@
 #pragma once
 /// Floats in two bytes or in one, with stochastic rounding: a value between two neighbours becomes
 /// the upper one with the probability that makes its expectation exact (Gupta et al., "Deep Learning
-/// with Limited Numerical Precision", 2015). So the moments of an optimizer, which change by small
-/// amounts, also change when an amount is smaller than the distance between neighbours.
+/// with Limited Numerical Precision", 2015). An optimizer changes its moments by small amounts;
+/// on average they change correctly even if an amount is smaller than the distance between neighbours.
 ///
 /// Two bytes: bfloat16, the upper 16 bits of a float.
 /// One byte: 64 values form a block and share an exponent. Each has an exponent relative to it and
@@ -12,7 +12,7 @@
 ///   2^(E − K + c div 8) (1 + (c mod 8) / 8)        for c ≥ 8.
 /// With a sign, which is the highest bit, K = 15; without, K = 31, and no value may be negative.
 /// E is the smallest exponent for which all values of the block are at most 1.875 · 2^E. Values that
-/// this format represents are stored exactly.
+/// the format can represent are stored exactly.
 #include <cstdint>
 
 #include "autograd/base/real.h"

@@ -42,7 +42,7 @@ class StepProfile {
   /// step_seconds().
   std::vector<Row> rows() const;
   /// The rates that the machine reaches on the team's threads: FLOPs per second of the step's products,
-  /// and bytes per second, read and written, of copies in memory.
+  /// and the bytes per second that copying in memory reads and writes.
   struct Roof {
     double flops = 0, bytes = 0;
   };

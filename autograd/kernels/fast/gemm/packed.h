@@ -1,6 +1,6 @@
 #pragma once
 /// Products with weights that are constant over many calls, as in decoding. The weights are packed
-/// once, in the order in which the product reads them, whereas BLAS packs them at each call. This
+/// once, in the order in which the product reads them, whereas gemm otherwise packs them at each call. This
 /// doubles the memory of the weights. In bf16 they need only half more, quantised to int8 (int8.h) a
 /// quarter.
 #include <cstdint>
@@ -78,7 +78,7 @@ class PackedScope {
 const PackedMatrix* find_packed(const real* b, std::int64_t n, std::int64_t k);
 
 /// C = A Bᵀ: A is [m, k] and C [m, n], both row-major without gaps; `panels` contains B [n, k],
-/// packed; k > 0. The bits are those of the same product by gemm (product.h). `team`: as in PackedScope.
+/// packed; k > 0. The bits are those of multiply (product.h). `team`: as in PackedScope.
 void multiply_packed(const real* a, const real* panels, std::int64_t m, std::int64_t n,
                      std::int64_t k, real* c, Team* team = nullptr);
 }  // namespace kernels

@@ -61,7 +61,8 @@ HWY_INLINE void transpose(const real* b, std::int64_t ldb, real* panel) {
 #endif
 }
 
-/// Packs `width` columns of B, `depth` rows of them. Zeros fill a panel of less width.
+/// Packs the first `depth` rows of `width` columns of B into a panel. Zeros fill the rest of the
+/// panel.
 void pack_columns(const real* b, std::int64_t ldb, std::int64_t width, std::int64_t depth,
                   real* panel) {
   const auto pack = [&](const auto& left, const auto& right) HWY_ATTR {
@@ -74,7 +75,7 @@ void pack_columns(const real* b, std::int64_t ldb, std::int64_t width, std::int6
   pack(Part<Tag>(std::min(width, lanes)), Part<Tag>(std::max<std::int64_t>(width - lanes, 0)));
 }
 
-/// The same for columns of Bᵀ, which are rows of B.
+/// Packs columns of Bᵀ, which are rows of B, in the same way.
 void pack_rows_of_b(const real* b, std::int64_t ldb, std::int64_t width, std::int64_t depth,
                     real* panel) {
   std::int64_t p = 0;
@@ -108,8 +109,8 @@ struct Rows {
   std::int64_t row_stride, column_stride, tile_stride;
 };
 
-/// A stride that is no power of two: with those of 4 KiB and more, the values that a tile reads
-/// would compete for the same lines of the L1 cache.
+/// A stride that is not a power of two. At multiples of 4 KiB, all rows of a tile would fall into
+/// the same set of the L1 cache and displace each other.
 constexpr std::int64_t copied_stride = chain_length + line;
 
 /// Copies a block of A, of which a is the first value.
@@ -119,7 +120,8 @@ Rows copy_rows(const real* a, std::int64_t lda, std::int64_t rows, std::int64_t 
   return {to, copied_stride, 1, tall * copied_stride};
 }
 
-/// Packs a block of Aᵀ in tiles: the values of each column together, which are far apart in A.
+/// Packs a block of Aᵀ tile by tile. The values of a column of a tile become adjacent; in A they are
+/// in different pages of memory from those of the next column.
 Rows pack_rows(const real* a, std::int64_t lda, std::int64_t rows, std::int64_t depth, real* to) {
   for (std::int64_t row = 0; row < rows; row += tall) {
     real* tile = to + row * depth;
@@ -135,8 +137,9 @@ Rows pack_rows(const real* a, std::int64_t lda, std::int64_t rows, std::int64_t 
   return {to, 1, tall, tall * depth};
 }
 
-/// A block of op(A) for a product with n columns: in place if a copy would cost more than it saves.
-Rows rows_for(std::int64_t n, Trans trans, const real* a, std::int64_t lda, std::int64_t rows,
+/// A block of op(A) for a product with n columns: a copy, or A itself if few columns would reuse the
+/// copy.
+Rows block_of(std::int64_t n, Trans trans, const real* a, std::int64_t lda, std::int64_t rows,
               std::int64_t depth) {
   constexpr std::int64_t enough = 256;
   const bool transposed = trans == Trans::yes;
@@ -148,9 +151,8 @@ Rows rows_for(std::int64_t n, Trans trans, const real* a, std::int64_t lda, std:
 
 /// What two tiles prefetch: the next panel of op(B), of which b is the first value.
 Ahead next_panel(Trans trans, const real* b, std::int64_t ldb, std::int64_t depth) {
-  constexpr std::int64_t parts = 16;  // as in tile
-  if (trans == Trans::no) return {b, ldb, depth / parts * ldb, lanes};
-  return {b, line, ldb, panel_width > parts ? parts * ldb : 0};
+  if (trans == Trans::no) return {b, ldb, depth / ahead_parts * ldb, lanes};
+  return {b, line, ldb, panel_width > ahead_parts ? ahead_parts * ldb : 0};
 }
 
 void multiply(Trans trans_a, Trans trans_b, std::int64_t m, std::int64_t n, std::int64_t k,
@@ -165,7 +167,7 @@ void multiply(Trans trans_a, Trans trans_b, std::int64_t m, std::int64_t n, std:
     for (std::int64_t from = 0; from < k; from += chain_length) {
       const std::int64_t depth = std::min(chain_length, k - from);
       const Rows left =
-          rows_for(n, trans_a, trans_a == Trans::yes ? a + from * lda + top : a + top * lda + from,
+          block_of(n, trans_a, trans_a == Trans::yes ? a + from * lda + top : a + top * lda + from,
                    lda, rows, depth);
       for (std::int64_t column = 0; column < n; column += panel_width) {
         const auto b_at = [&](std::int64_t j) {

@@ -1,13 +1,13 @@
 #pragma once
-/// Matrix products of heed's own, for processors with vectorised fused multiply-add. Each value of
+/// heed's own matrix products, for processors with vectorised fused multiply-add. Each value of
 /// C is the sum of chains of chain_length fused multiply-adds, in the order of k:
 ///   C[i, j] = beta C[i, j] + alpha s₀ + alpha s₁ + …,   sₜ = Σ A[i, p] B[p, j],
 /// where sₜ has the t-th chain_length indices p, and alpha sₜ is added with one rounding. The bits of
 /// a value depend only on row i of A and column j of B, not on the other sizes, the vector width or
-/// the processor; those of BLAS depend on all of them. BLAS computes the products that are so small
-/// that packing B would cost more than it saves.
+/// the processor; those of BLAS depend on all of them. BLAS computes products that are too small
+/// to repay the packing of B.
 /// Sources: Goto and van de Geijn 2008, "Anatomy of High-Performance Matrix Multiplication"; the
-/// orders of loops in Van Zee and van de Geijn 2015, "BLIS", section 4.
+/// order of loops: Van Zee and van de Geijn 2015, "BLIS", section 4.
 #include <cstdint>
 
 #include "autograd/kernels/gemm.h"
@@ -15,10 +15,11 @@
 HEED_BEGIN
 namespace kernels {
 
-/// The number of products that are added in one chain.
+/// The number of multiply-adds in a chain.
 constexpr std::int64_t chain_length = 512;
 
-/// Whether multiply computes a product of these sizes; depends on the processor only as above.
+/// Whether multiply computes a product of these sizes. Always false on processors without vectorised
+/// fused multiply-add; otherwise it depends on the sizes alone.
 bool has_product(std::int64_t m, std::int64_t n, std::int64_t k);
 /// gemm (kernels/gemm.h) for such products: m, n and k are positive.
 void multiply(Trans trans_a, Trans trans_b, std::int64_t m, std::int64_t n, std::int64_t k,
@@ -32,7 +33,7 @@ std::int64_t packed_size(std::int64_t n, std::int64_t k);
 void pack(const real* b, std::int64_t n, std::int64_t k, real* panels);
 
 namespace plain {
-/// The reference: the same bits from a loop.
+/// The reference: a loop with the same bits.
 void multiply(Trans trans_a, Trans trans_b, std::int64_t m, std::int64_t n, std::int64_t k,
               real alpha, const real* a, std::int64_t lda, const real* b, std::int64_t ldb,
               real beta, real* c, std::int64_t ldc);

@@ -31,9 +31,11 @@ constexpr std::int64_t round_up(std::int64_t n, std::int64_t unit) {
   return (n + unit - 1) / unit * unit;
 }
 
-/// Addresses to prefetch into the L2 cache, one per column of A: `inner` values apart, and after
-/// each sixteenth of the columns `outer` values after the previous sixteenth. The next tile
-/// prefetches those `again` values later, and the tiles after it none.
+constexpr std::int64_t ahead_parts = 16;
+/// Addresses that a tile prefetches into the L2 cache, one for each column of A. The columns form
+/// ahead_parts parts: the addresses of a part are `inner` values apart, and the parts begin `outer`
+/// values apart. The next tile prefetches the addresses that are `again` values higher, and later
+/// tiles prefetch nothing more.
 struct Ahead {
   const real* at;
   std::int64_t inner = 0, outer = 0, again = 0;
@@ -152,7 +154,6 @@ HWY_INLINE void add_products(const Column<rows>& a, const T* b, Vector (&left)[r
 /// prefetched lines have arrived.
 template <int rows, class T>
 HWY_INLINE void tile(const RealBlock<T>& it) {
-  constexpr std::int64_t parts = 16;
   Vector left[rows], right[rows];
 #pragma GCC unroll 12
   for (int r = 0; r < rows; ++r) {
@@ -163,8 +164,8 @@ HWY_INLINE void tile(const RealBlock<T>& it) {
   Column<rows> a(it.a, it.row_stride);
   const T* b = it.panel;
   const real* ahead = it.ahead.at;
-  const std::int64_t each = it.depth / parts;
-  for (std::int64_t part = 0; part < parts; ++part, ahead += it.ahead.outer) {
+  const std::int64_t each = it.depth / ahead_parts;
+  for (std::int64_t part = 0; part < ahead_parts; ++part, ahead += it.ahead.outer) {
     const real* next = ahead;
     for (std::int64_t p = 0; p < each; ++p, b += panel_width) {
       prefetch_into_l2(next);
@@ -173,7 +174,7 @@ HWY_INLINE void tile(const RealBlock<T>& it) {
       a.advance(it.column_stride);
     }
   }
-  for (std::int64_t p = parts * each; p < it.depth; ++p, b += panel_width) {
+  for (std::int64_t p = ahead_parts * each; p < it.depth; ++p, b += panel_width) {
     add_products<rows>(a, b, left, right);
     a.advance(it.column_stride);
   }
