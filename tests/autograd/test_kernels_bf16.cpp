@@ -1,6 +1,7 @@
 // bfloat16: checks the bits of rounded values, and compares products in bf16 with products of
 // rounded operands in double.
 #include <bit>
+#include <cmath>
 #include <cstring>
 
 #include "autograd/kernels/fast/gemm/bf16.h"
@@ -65,64 +66,133 @@ float widened(std::uint16_t half) {
   return std::bit_cast<float>(static_cast<std::uint32_t>(half) << 16);
 }
 
-/// A matrix whose rows begin `distance` values apart, with arbitrary values between them.
-std::vector<real> matrix(std::int64_t rows, std::int64_t distance, std::uint64_t seed) {
-  return normal_values(rows * distance, 1, seed);
-}
+/// A product whose operands' rows begin a few values apart, with arbitrary values between them.
+struct Case {
+  Trans ta, tb;
+  std::int64_t m, n, k;
+  std::int64_t lda = (ta == Trans::yes ? m : k) + 3, ldb = (tb == Trans::yes ? k : n) + 5,
+               ldc = n + 7;
+  // The last row has no gap after it, which a product may not read.
+  std::vector<real> a = normal_values((ta == Trans::yes ? k : m) * lda - 3, 1, 1),
+                    b = normal_values((tb == Trans::yes ? n : k) * ldb - 5, 1, 2),
+                    before = normal_values(m * ldc - 7, 1, 3);
 
-/// Entry (i, j) of the product of the rounded operands, summed in double.
-double entry(Trans ta, Trans tb, std::int64_t k, const std::vector<real>& a, std::int64_t lda,
-             const std::vector<real>& b, std::int64_t ldb, std::int64_t i, std::int64_t j) {
-  double sum = 0;
-  for (std::int64_t l = 0; l < k; ++l) {
-    const real x = a[static_cast<std::size_t>(ta == Trans::yes ? l * lda + i : i * lda + l)];
-    const real y = b[static_cast<std::size_t>(tb == Trans::yes ? j * ldb + l : l * ldb + j)];
-    sum += double{widened(rounded(x))} * double{widened(rounded(y))};
+  std::vector<real> product(kernels::Bf16Unit unit, bool add) const {
+    std::vector<real> c = before;
+    kernels::gemm_bf16(unit, ta, tb, m, n, k, a.data(), lda, b.data(), ldb, add, c.data(), ldc);
+    return c;
   }
-  return sum;
-}
-
-void check_product(Trans ta, Trans tb, real beta) {
-  const std::int64_t m = 200, n = 170, k = 150;
-  const std::int64_t lda = (ta == Trans::yes ? m : k) + 3, ldb = (tb == Trans::yes ? k : n) + 5,
-                     ldc = n + 7;
-  const std::vector<real> a = matrix(ta == Trans::yes ? k : m, lda, 1),
-                          b = matrix(tb == Trans::yes ? n : k, ldb, 2), before = matrix(m, ldc, 3);
-  std::vector<real> c = before, again = before;
-  {
-    const kernels::Bf16Scope scope(true);
-    kernels::gemm(ta, tb, m, n, k, 1, a.data(), lda, b.data(), ldb, beta, c.data(), ldc);
-    kernels::gemm(ta, tb, m, n, k, 1, a.data(), lda, b.data(), ldb, beta, again.data(), ldc);
-  }
-  BOOST_TEST(std::memcmp(c.data(), again.data(), c.size() * sizeof(real)) == 0);
-  double worst = 0;
-  for (std::int64_t i = 0; i < m; ++i) {
-    for (std::int64_t j = 0; j < ldc; ++j) {
-      const auto at = static_cast<std::size_t>(i * ldc + j);
-      if (j >= n) {
-        BOOST_REQUIRE(c[at] == before[at]);  // memory outside C is unchanged
-        continue;
-      }
-      const double right = entry(ta, tb, k, a, lda, b, ldb, i, j) + double{beta} * before[at];
-      worst = std::max(worst, std::abs(c[at] - right));
+  /// C[i, j], summed in double.
+  double entry(std::int64_t i, std::int64_t j, bool add) const {
+    double sum = add ? double{before[static_cast<std::size_t>(i * ldc + j)]} : 0;
+    for (std::int64_t l = 0; l < k; ++l) {
+      const real x = a[static_cast<std::size_t>(ta == Trans::yes ? l * lda + i : i * lda + l)];
+      const real y = b[static_cast<std::size_t>(tb == Trans::yes ? j * ldb + l : l * ldb + j)];
+      sum += double{widened(rounded(x))} * double{widened(rounded(y))};
     }
+    return sum;
   }
-  // Sums of 150 terms in float are more accurate than this. Products of unrounded operands would
-  // differ by about 0.1.
-  BOOST_TEST(worst < 1e-4);
+};
+
+void check_product(const Case& x, kernels::Bf16Unit unit, bool add) {
+  const std::vector<real> c = x.product(unit, add);
+  double worst = 0;
+  for (std::int64_t at = 0; at < static_cast<std::int64_t>(c.size()); ++at) {
+    const std::int64_t i = at / x.ldc, j = at % x.ldc;
+    if (j < x.n)
+      worst = std::max(worst, std::abs(c[static_cast<std::size_t>(at)] - x.entry(i, j, add)));
+    else  // memory outside C is unchanged
+      BOOST_REQUIRE(c[static_cast<std::size_t>(at)] == x.before[static_cast<std::size_t>(at)]);
+  }
+  // The error of sums in float. Products of unrounded operands would differ by about 0.003 √k.
+  BOOST_TEST(worst < 1e-6 * static_cast<double>(x.k + 3));
+}
+
+/// Calls f for each unit that this processor has.
+template <class F>
+void for_each_unit(const F& f) {
+  using enum kernels::Bf16Unit;
+  for (const kernels::Bf16Unit unit : {fma, pairs, tiles}) {
+    if (!kernels::has_bf16_unit(unit)) {
+      BOOST_TEST_MESSAGE("not tested on this processor: " << kernels::name_of(unit));
+      continue;
+    }
+    BOOST_TEST_CONTEXT(kernels::name_of(unit)) { f(unit); }
+  }
 }
 
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(bf16_products_equal_products_of_rounded_operands) {
-  if (!kernels::bf16_obstacle().empty()) {
-    BOOST_TEST_MESSAGE("bf16 products are not tested: " << kernels::bf16_obstacle());
-    return;
-  }
-  for (const Trans ta : {Trans::no, Trans::yes}) {
-    for (const Trans tb : {Trans::no, Trans::yes}) {
-      for (const real beta : {real(0), real(1)}) check_product(ta, tb, beta);
+  for_each_unit([](kernels::Bf16Unit unit) {
+    for (const Trans ta : {Trans::no, Trans::yes}) {
+      for (const Trans tb : {Trans::no, Trans::yes}) {
+        for (const bool add : {false, true}) {
+          check_product({ta, tb, 200, 170, 150}, unit, add);
+          check_product({ta, tb, 33, 47, 1061}, unit, add);  // several chains, the last one odd
+        }
+      }
     }
+    for (const std::int64_t size : {1, 2, 15, 16, 17, 31, 32, 33, 48}) {
+      check_product({Trans::no, Trans::no, size, 40, 50}, unit, false);
+      check_product({Trans::yes, Trans::yes, 40, size, 50}, unit, true);
+      check_product({Trans::no, Trans::yes, 40, 50, size}, unit, false);
+      check_product({Trans::yes, Trans::no, 40, 50, size}, unit, false);
+    }
+    check_product({Trans::no, Trans::yes, 2100, 35, 20}, unit, true);    // two blocks of rows
+    check_product({Trans::yes, Trans::no, 1200, 1100, 9}, unit, false);  // two blocks of columns
+  });
+}
+
+BOOST_AUTO_TEST_CASE(a_row_of_c_has_the_same_bits_in_a_bf16_product_of_fewer_rows_or_columns) {
+  for_each_unit([](kernels::Bf16Unit unit) {
+    const Case whole{Trans::no, Trans::no, 70, 90, 700};
+    const std::vector<real> c = whole.product(unit, false);
+    for (const std::int64_t top : {0, 1, 40}) {
+      Case part{Trans::no, Trans::no, 29, 61, 700};
+      std::copy_n(whole.a.begin() + top * whole.lda, part.a.size(), part.a.begin());
+      for (std::int64_t l = 0; l < part.k; ++l)
+        std::copy_n(whole.b.begin() + l * whole.ldb, part.n, part.b.begin() + l * part.ldb);
+      const std::vector<real> some = part.product(unit, false);
+      for (std::int64_t i = 0; i < part.m; ++i) {
+        BOOST_REQUIRE(std::memcmp(&some[static_cast<std::size_t>(i * part.ldc)],
+                                  &c[static_cast<std::size_t>((top + i) * whole.ldc)],
+                                  static_cast<std::size_t>(part.n) * sizeof(real)) == 0);
+      }
+    }
+  });
+}
+
+BOOST_AUTO_TEST_CASE(a_nan_or_infinity_remains_in_its_row_and_column_of_a_bf16_product) {
+  for_each_unit([](kernels::Bf16Unit unit) {
+    for (const real special : {Limits::quiet_NaN(), Limits::infinity()}) {
+      Case x{Trans::no, Trans::yes, 40, 50, 45};
+      x.a[static_cast<std::size_t>(39 * x.lda + 44)] = special;
+      x.b[static_cast<std::size_t>(7 * x.ldb + 3)] = special;
+      const std::vector<real> c = x.product(unit, false);
+      for (std::int64_t i = 0; i < x.m; ++i) {
+        for (std::int64_t j = 0; j < x.n; ++j) {
+          BOOST_REQUIRE_EQUAL(std::isfinite(c[static_cast<std::size_t>(i * x.ldc + j)]),
+                              i != 39 && j != 7);
+        }
+      }
+    }
+  });
+}
+
+BOOST_AUTO_TEST_CASE(gemm_uses_the_fastest_unit_for_large_products_in_a_scope) {
+  if (!kernels::bf16_obstacle().empty()) return;
+  using enum kernels::Bf16Unit;
+  const kernels::Bf16Unit unit = kernels::bf16_unit();
+  BOOST_TEST(kernels::has_bf16_unit(unit));
+  BOOST_TEST((!kernels::has_bf16_unit(tiles) || unit == tiles));
+  const Case x{Trans::yes, Trans::no, 170, 180, 150};
+  for (const bool add : {false, true}) {
+    std::vector<real> c = x.before;
+    const kernels::Bf16Scope scope(true);
+    kernels::gemm(x.ta, x.tb, x.m, x.n, x.k, 1, x.a.data(), x.lda, x.b.data(), x.ldb, real(add),
+                  c.data(), x.ldc);
+    BOOST_TEST((c == x.product(unit, add)));
   }
 }
 

@@ -316,8 +316,8 @@ void add_train(Table& table) {
               "thread, and then summed (gradient accumulation). More shards need less memory. The "
               "result's bits depend on this number."),
           row(HEED_KEY(train.precision),
-              "Type of the operands of matrix products in training. bf16 requires oneDNN and a "
-              "processor with bf16 instructions; without them, float32 is used."),
+              "Type of the operands of large matrix products in training. bf16 is faster on "
+              "processors with instructions for it, and as fast as float32 on others."),
           row(HEED_KEY(train.recompute),
               "Gradient checkpointing: keep only the input of each block and recompute the rest in "
               "the backward pass. Needs less memory and about a third more time; the result has "

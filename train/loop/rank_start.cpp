@@ -58,7 +58,8 @@ std::vector<Fact> facts_of(const Config& config) {
   if (config.train.precision == Precision::bf16 ||
       config.decode.precision == DecodePrecision::bf16) {
     const std::string& obstacle = kernels::bf16_obstacle();
-    facts.push_back({"bf16", obstacle.empty() ? "available" : obstacle});
+    facts.push_back(
+        {"bf16", obstacle.empty() ? std::string(name_of(kernels::bf16_unit())) : obstacle});
   }
   return facts;
 }

@@ -30,7 +30,7 @@ ProductRates product_rates() {
 }
 
 std::string bf16_note(bool requested, std::string_view key) {
-  if (!requested) return "";  // returns before bf16_obstacle() loads oneDNN
+  if (!requested) return "";
   const std::string& obstacle = kernels::bf16_obstacle();
   if (obstacle.empty()) return "";
   return fmt::format("note: {} is bf16, but {}; using float32 instead", key, obstacle);

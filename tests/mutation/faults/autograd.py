@@ -301,9 +301,24 @@ fault("int8: all rows have the scale of the first row", "autograd/kernels/fast/g
       "real(scales[0] * static_cast<float>(*q++))",
       "kernels_f32:kernels_int8", "nn_f64:weights_in_files")
 
-fault("bf16: adding and overwriting products share a primitive", "autograd/kernels/fast/gemm/gemm_bf16.cpp",
-      "const std::size_t kind = 4 * accumulate",
-      "const std::size_t kind = 2 * accumulate",
+fault("bf16: a product in chains keeps only the last chain", "autograd/kernels/fast/gemm/product_bf16.cpp",
+      "add || from > 0});",
+      "add});",
+      "kernels_f32:kernels_bf16")
+
+fault("bf16: an odd number of rows of B has no last row", "autograd/kernels/fast/gemm/product_bf16.cpp",
+      "2 * i < depth ? mask",
+      "2 * i + 1 < depth ? mask",
+      "kernels_f32:kernels_bf16")
+
+fault("bf16: the second block of columns reads the packed rows of the first rows", "autograd/kernels/fast/gemm/product_bf16.cpp",
+      "Pairs* const packed = rows_of_a.data() + row * pairs;",
+      "Pairs* const packed = rows_of_a.data() + row % 1008 * pairs;",
+      "kernels_f32:kernels_bf16")
+
+fault("bf16: B is not rounded where products are fused multiply-adds", "autograd/kernels/fast/gemm/product.cpp",
+      "if (round) round_values(panel.data(), depth * panel_width);",
+      "",
       "kernels_f32:kernels_bf16")
 
 # ---- autograd/gradcheck ---------------------------------------------------------------------------

@@ -24,13 +24,8 @@ void to_bf16(const float* x, std::uint16_t* y, std::int64_t n) {
   const auto width = static_cast<std::int64_t>(hn::MaxLanes(floats));
   std::int64_t i = 0;
   for (; i + width <= n; i += width) {
-    const auto v = hn::LoadU(floats, x + i);
-    const auto u = hn::BitCast(bits, v);
-    const auto odd = hn::And(hn::ShiftRight<16>(u), hn::Set(bits, 1));
-    const auto rounded = hn::Add(u, hn::Add(odd, hn::Set(bits, 0x7FFF)));
-    const auto quiet = hn::Or(u, hn::Set(bits, 0x400000));
     const auto upper =
-        hn::ShiftRight<16>(hn::IfThenElse(hn::RebindMask(bits, hn::IsNaN(v)), quiet, rounded));
+        hn::ShiftRight<16>(hn::BitCast(bits, round_to_bf16(hn::LoadU(floats, x + i))));
     const auto narrow =
         hn::DemoteTo(Halves(), hn::BitCast(hn::RebindToSigned<Bits>(), upper));  // all < 2^16
     hn::StoreU(narrow, Halves(), y + i);

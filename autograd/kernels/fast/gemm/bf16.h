@@ -1,9 +1,9 @@
 #pragma once
 /// Matrix products of operands rounded to bfloat16 (8 bits of exponent, 7 of fraction) with sums in
-/// float: about twice as fast as products in float. They require a processor with bf16 instructions
-/// and the library oneDNN, which computes the products and is loaded on first use.
+/// float. They are faster than products in float on processors with instructions for them.
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "autograd/base/scoped_value.h"
 #include "autograd/kernels/gemm.h"
@@ -13,6 +13,21 @@ namespace kernels {
 
 /// The reason why this program cannot use bf16 on this machine; empty if it can.
 const std::string& bf16_obstacle();
+
+/// What multiplies numbers in bf16. The units sum in different orders, so their results differ in
+/// the last bits.
+enum class Bf16Unit {
+  fma,    ///< fused multiply-adds of the rounded operands in float, as fast as products in float
+  pairs,  ///< AVX-512's dot products of pairs
+  tiles   ///< the matrix unit (AMX)
+};
+/// Whether this processor has the unit.
+bool has_bf16_unit(Bf16Unit unit);
+/// The unit that gemm uses, which depends on the processor alone: the fastest one. Intel's
+/// processors execute half as many dot products of pairs as fused multiply-adds and therefore do not
+/// use them; AMD's execute as many.
+Bf16Unit bf16_unit();
+std::string_view name_of(Bf16Unit unit);
 
 /// While an instance is alive, and if `enabled` and bf16 is available, gemm on this thread uses
 /// bf16 where that is faster: for large products with alpha 1 and beta 0 or 1.
@@ -26,10 +41,11 @@ class Bf16Scope {
 
 /// True if gemm currently uses bf16 on this thread for a product with these arguments.
 bool supports_bf16(std::int64_t m, std::int64_t n, std::int64_t k, real alpha, real beta);
-/// C = op(A) op(B) or, if `accumulate`, C += op(A) op(B); shapes and strides as in gemm.
-void gemm_bf16(Trans trans_a, Trans trans_b, std::int64_t m, std::int64_t n, std::int64_t k,
-               const real* a, std::int64_t lda, const real* b, std::int64_t ldb, bool accumulate,
-               real* c, std::int64_t ldc);
+/// C = op(A) op(B) or, if `add`, C += op(A) op(B) with a unit that this processor has; shapes and
+/// strides as in gemm.
+void gemm_bf16(Bf16Unit unit, Trans trans_a, Trans trans_b, std::int64_t m, std::int64_t n,
+               std::int64_t k, const real* a, std::int64_t lda, const real* b, std::int64_t ldb,
+               bool add, real* c, std::int64_t ldc);
 
 /// y[i] contains the bits of x[i] rounded to bfloat16 (nearest, ties to even); NaN remains NaN.
 void to_bf16(const float* x, std::uint16_t* y, std::int64_t n);

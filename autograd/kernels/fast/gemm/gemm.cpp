@@ -58,7 +58,9 @@ void gemm(Trans trans_a, Trans trans_b, std::int64_t m, std::int64_t n, std::int
   if (ProductLog::active != nullptr) {
     ProductLog::active->add({trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc});
   }
-  if (bf16) return gemm_bf16(trans_a, trans_b, m, n, k, a, lda, b, ldb, beta == 1, c, ldc);
+  if (bf16) {
+    return gemm_bf16(bf16_unit(), trans_a, trans_b, m, n, k, a, lda, b, ldb, beta == 1, c, ldc);
+  }
   if (packed != nullptr) return packed->multiply(a, m, c);
   if (has_product(m, n, k))
     return multiply(trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);

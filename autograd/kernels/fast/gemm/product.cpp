@@ -137,16 +137,26 @@ Rows pack_rows(const real* a, std::int64_t lda, std::int64_t rows, std::int64_t 
   return {to, 1, tall, tall * depth};
 }
 
+/// Rounds n values, a multiple of the vector's, to bf16.
+void round_values([[maybe_unused]] real* x, [[maybe_unused]] std::int64_t n) {
+#ifndef HEED_DOUBLE
+  for (real* const end = x + n; x < end; x += lanes)
+    hn::StoreU(round_to_bf16(hn::LoadU(Tag(), x)), Tag(), x);
+#endif
+}
+
 /// A block of op(A) for a product with n columns: a copy, or A itself if few columns would reuse the
-/// copy.
+/// copy and no values are to be rounded.
 Rows block_of(std::int64_t n, Trans trans, const real* a, std::int64_t lda, std::int64_t rows,
-              std::int64_t depth) {
+              std::int64_t depth, bool round) {
   constexpr std::int64_t enough = 256;
   const bool transposed = trans == Trans::yes;
-  if (n < enough) return transposed ? Rows{a, 1, lda, tall} : Rows{a, lda, 1, tall * lda};
+  if (n < enough && !round) return transposed ? Rows{a, 1, lda, tall} : Rows{a, lda, 1, tall * lda};
   thread_local std::vector<real, BlockAllocator<real>> copy(
       static_cast<std::size_t>(block_rows * copied_stride));
-  return (transposed ? pack_rows : copy_rows)(a, lda, rows, depth, copy.data());
+  const Rows block = (transposed ? pack_rows : copy_rows)(a, lda, rows, depth, copy.data());
+  if (round) round_values(copy.data(), round_up(rows, tall) * copied_stride);
+  return block;
 }
 
 /// What two tiles prefetch: the next panel of op(B), of which b is the first value.
@@ -157,7 +167,7 @@ Ahead next_panel(Trans trans, const real* b, std::int64_t ldb, std::int64_t dept
 
 void multiply(Trans trans_a, Trans trans_b, std::int64_t m, std::int64_t n, std::int64_t k,
               real alpha, const real* a, std::int64_t lda, const real* b, std::int64_t ldb,
-              bool add, real* c, std::int64_t ldc) {
+              bool add, bool round, real* c, std::int64_t ldc) {
   thread_local std::vector<real, BlockAllocator<real>> panel(
       static_cast<std::size_t>(panel_width * chain_length));
   const std::int64_t blocks = (m + block_rows - 1) / block_rows,
@@ -168,7 +178,7 @@ void multiply(Trans trans_a, Trans trans_b, std::int64_t m, std::int64_t n, std:
       const std::int64_t depth = std::min(chain_length, k - from);
       const Rows left =
           block_of(n, trans_a, trans_a == Trans::yes ? a + from * lda + top : a + top * lda + from,
-                   lda, rows, depth);
+                   lda, rows, depth, round);
       for (std::int64_t column = 0; column < n; column += panel_width) {
         const auto b_at = [&](std::int64_t j) {
           return trans_b == Trans::no ? b + from * ldb + j : b + j * ldb + from;
@@ -176,6 +186,7 @@ void multiply(Trans trans_a, Trans trans_b, std::int64_t m, std::int64_t n, std:
         const std::int64_t width = std::min(panel_width, n - column), next = column + panel_width;
         (trans_b == Trans::no ? pack_columns : pack_rows_of_b)(b_at(column), ldb, width, depth,
                                                                panel.data());
+        if (round) round_values(panel.data(), depth * panel_width);
         const Ahead ahead = next + panel_width <= n ? next_panel(trans_b, b_at(next), ldb, depth)
                                                     : Ahead{panel.data()};
         each_tile(rows,
@@ -195,7 +206,7 @@ bool has_product(std::int64_t m, std::int64_t n, std::int64_t k) {
 #else
 bool has_product(std::int64_t, std::int64_t, std::int64_t) { return false; }
 void multiply(Trans, Trans, std::int64_t, std::int64_t, std::int64_t, real, const real*,
-              std::int64_t, const real*, std::int64_t, bool, real*, std::int64_t) {}
+              std::int64_t, const real*, std::int64_t, bool, bool, real*, std::int64_t) {}
 std::int64_t packed_size(std::int64_t, std::int64_t) { return 0; }
 void pack(const real*, std::int64_t, std::int64_t, real*) {}
 #endif
@@ -225,7 +236,14 @@ void multiply(Trans trans_a, Trans trans_b, std::int64_t m, std::int64_t n, std:
     }
   }
   HWY_DYNAMIC_DISPATCH(multiply)
-  (trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, beta != 0, c, ldc);
+  (trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, beta != 0, false, c, ldc);
+}
+
+void multiply_rounded(Trans trans_a, Trans trans_b, std::int64_t m, std::int64_t n, std::int64_t k,
+                      const real* a, std::int64_t lda, const real* b, std::int64_t ldb, bool add,
+                      real* c, std::int64_t ldc) {
+  HWY_DYNAMIC_DISPATCH(multiply)
+  (trans_a, trans_b, m, n, k, 1, a, lda, b, ldb, add, true, c, ldc);
 }
 
 std::int64_t packed_size(std::int64_t n, std::int64_t k) {

@@ -25,6 +25,11 @@ bool has_product(std::int64_t m, std::int64_t n, std::int64_t k);
 void multiply(Trans trans_a, Trans trans_b, std::int64_t m, std::int64_t n, std::int64_t k,
               real alpha, const real* a, std::int64_t lda, const real* b, std::int64_t ldb,
               real beta, real* c, std::int64_t ldc);
+/// The same product of operands rounded to bf16, with alpha 1 and beta 1 (`add`) or 0; m, n and k need
+/// not be large. Not in the float64 build.
+void multiply_rounded(Trans trans_a, Trans trans_b, std::int64_t m, std::int64_t n, std::int64_t k,
+                      const real* a, std::int64_t lda, const real* b, std::int64_t ldb, bool add,
+                      real* c, std::int64_t ldc);
 /// The number of values in the packed layout of B [n, k], including zeros that fill the last panel,
 /// or 0 if this processor has no packed layout.
 std::int64_t packed_size(std::int64_t n, std::int64_t k);

@@ -52,6 +52,19 @@ HWY_INLINE Wide widen(hn::Vec<NarrowTag> v) { return hn::PromoteTo(WideTag(), v)
 HWY_INLINE hn::Vec<NarrowTag> narrow(Wide v) { return hn::DemoteTo(NarrowTag(), v); }
 #endif
 
+/// Floats rounded to bf16 (nearest, ties to even): their lower 16 bits are 0. NaN remains NaN.
+template <class V>
+HWY_INLINE V round_to_bf16(V v) {
+  const hn::DFromV<V> floats;
+  const hn::RebindToUnsigned<hn::DFromV<V>> bits;
+  const auto u = hn::BitCast(bits, v);
+  const auto odd = hn::And(hn::ShiftRight<16>(u), hn::Set(bits, 1));
+  const auto rounded = hn::Add(u, hn::Add(odd, hn::Set(bits, 0x7FFF)));
+  const auto quiet = hn::Or(u, hn::Set(bits, 0x400000));
+  const auto chosen = hn::IfThenElse(hn::RebindMask(bits, hn::IsNaN(v)), quiet, rounded);
+  return hn::BitCast(floats, hn::And(chosen, hn::Set(bits, 0xFFFF0000)));
+}
+
 /// Access to a whole vector (Whole) and to the partial one at the end of a loop (Part): lanes
 /// beyond the end are read as 0 (or as `rest`) and never written.
 template <class D>
