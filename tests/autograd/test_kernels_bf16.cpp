@@ -163,6 +163,21 @@ BOOST_AUTO_TEST_CASE(a_row_of_c_has_the_same_bits_in_a_bf16_product_of_fewer_row
   });
 }
 
+BOOST_AUTO_TEST_CASE(a_large_gradient_of_weights_has_the_same_bits_at_any_address) {
+  // At an address that is a multiple of 64 bytes, it is written past the caches.
+  for_each_unit([](kernels::Bf16Unit unit) {
+    const Case x{Trans::yes, Trans::no, 1030, 528, 40};
+    Array memory({x.m * x.n + 1});
+    const auto product = [&](real* c) {
+      std::fill_n(c, x.m * x.n, not_a_number);
+      kernels::gemm_bf16(unit, x.ta, x.tb, x.m, x.n, x.k, x.a.data(), x.lda, x.b.data(), x.ldb,
+                         false, c, x.n);
+      return std::vector<real>(c, c + x.m * x.n);
+    };
+    BOOST_TEST((product(memory.data()) == product(memory.data() + 1)));
+  });
+}
+
 BOOST_AUTO_TEST_CASE(a_nan_or_infinity_remains_in_its_row_and_column_of_a_bf16_product) {
   for_each_unit([](kernels::Bf16Unit unit) {
     for (const real special : {Limits::quiet_NaN(), Limits::infinity()}) {

@@ -100,8 +100,9 @@ LossCounts distilled_chunk_loss(Array& logits, Array& taught, const std::int32_t
 /// chunk.
 /// Shapes: x: [rows, in], W: [classes, in], b: [classes] or none
 struct ProjectedCrossEntropy {
-  /// Approximate number of logits per chunk, unless it corresponds to fewer than 64 or more than
-  /// 4096 rows: enough to keep gemm busy, few enough to fit in the last-level cache.
+  /// Approximate number of logits per chunk, unless it corresponds to fewer than 256 or more than
+  /// 4096 rows: few enough to fit in the last-level cache, and enough rows that the weights and their
+  /// gradient, which each chunk reads, cost less memory traffic than the logits would outside the cache.
   static constexpr std::int64_t chunk_values = std::int64_t{1} << 21;
 
   std::span<const std::int32_t> targets;
@@ -124,7 +125,7 @@ struct ProjectedCrossEntropy {
     if (needs_weight) dweight = rows == 0 ? Array::zeros(weight.shape()) : Array(weight.shape());
     if (needs_bias) dbias = Array::zeros(bias.shape());
     const std::int64_t chunk =
-        std::clamp<std::int64_t>(chunk_values / std::max<std::int64_t>(classes, 1), 64, 4096) /
+        std::clamp<std::int64_t>(chunk_values / std::max<std::int64_t>(classes, 1), 256, 4096) /
         times;
     LossCounts total;
     for (std::int64_t begin = 0; begin < rows; begin += chunk) {

@@ -316,6 +316,11 @@ fault("bf16: the second block of columns reads the packed rows of the first rows
       "Pairs* const packed = rows_of_a.data() + row % 1008 * pairs;",
       "kernels_f32:kernels_bf16")
 
+fault("bf16: a streamed row of C has the left half twice", "autograd/kernels/fast/gemm/product_bf16.cpp",
+      "if (stream && first + lanes <= columns) return _mm512_stream_ps(at, values);",
+      "if (stream && first + lanes <= columns) return _mm512_stream_ps(at - first % 32, values);",
+      "kernels_f32:kernels_bf16")
+
 fault("bf16: B is not rounded where products are fused multiply-adds", "autograd/kernels/fast/gemm/product.cpp",
       "if (round) round_values(panel.data(), depth * panel_width);",
       "",

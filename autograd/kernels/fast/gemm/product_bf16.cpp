@@ -167,6 +167,17 @@ struct Part {
   float* c;
   std::int64_t ldc, rows, columns;
   bool add;
+  bool stream;  ///< write past the caches (streams_result)
+
+  /// Stores columns [first, first + 16) of a row, of which those below `columns` exist.
+  void store(std::int64_t row, std::int64_t first, __m512 values) const {
+    float* const at = c + row * ldc + first;
+    if (stream && first + lanes <= columns) return _mm512_stream_ps(at, values);
+    _mm512_mask_storeu_ps(at, first_lanes(columns - first), values);
+  }
+  __m512 load(std::int64_t row, std::int64_t first) const {
+    return _mm512_maskz_loadu_ps(first_lanes(columns - first), c + row * ldc + first);
+  }
 };
 
 /// Dot products of pairs: sums of 12 rows and 32 columns remain in registers.
@@ -190,17 +201,15 @@ struct DotProducts {
         }
       }
     }
-    const __mmask16 mask_left = first_lanes(part.columns),
-                    mask_right = first_lanes(part.columns - lanes);
 #pragma GCC unroll 12
     for (int row = 0; row < rows; ++row) {
       if (row >= part.rows) break;
-      const auto store = [&](float* c, __mmask16 mask, __m512 sum) {
-        if (part.add) sum = _mm512_add_ps(_mm512_maskz_loadu_ps(mask, c), sum);
-        _mm512_mask_storeu_ps(c, mask, sum);
-      };
-      store(part.c + row * part.ldc, mask_left, left[row]);
-      store(part.c + row * part.ldc + lanes, mask_right, right[row]);
+      if (part.add) {
+        left[row] = _mm512_add_ps(part.load(row, 0), left[row]);
+        right[row] = _mm512_add_ps(part.load(row, lanes), right[row]);
+      }
+      part.store(row, 0, left[row]);
+      part.store(row, lanes, right[row]);
     }
   }
 };
@@ -223,16 +232,19 @@ struct Tiles {
   Tiles& operator=(const Tiles&) = delete;
 
   static void multiply(const Pairs* a, const Pairs* b, std::int64_t pairs, const Part& part) {
-    if (part.rows >= rows && part.columns >= panel_width)
+    if (part.rows >= rows && part.columns >= panel_width && !part.stream)
       return multiply_whole(a, b, pairs, part.c, part.ldc, part.add);
-    float whole[rows * panel_width];
-    const std::int64_t height = std::min(part.rows, rows),
-                       width = std::min(part.columns, panel_width);
-    for (std::int64_t r = 0; part.add && r < height; ++r)
-      std::copy_n(part.c + r * part.ldc, width, whole + r * panel_width);
+    alignas(64) float whole[rows * panel_width];
+    const std::int64_t height = std::min(part.rows, rows);
+    for (std::int64_t r = 0; part.add && r < height; ++r) {
+      _mm512_store_ps(whole + r * panel_width, part.load(r, 0));
+      _mm512_store_ps(whole + r * panel_width + lanes, part.load(r, lanes));
+    }
     multiply_whole(a, b, pairs, whole, panel_width, part.add);
-    for (std::int64_t r = 0; r < height; ++r)
-      std::copy_n(whole + r * panel_width, width, part.c + r * part.ldc);
+    for (std::int64_t r = 0; r < height; ++r) {
+      part.store(r, 0, _mm512_load_ps(whole + r * panel_width));
+      part.store(r, lanes, _mm512_load_ps(whole + r * panel_width + lanes));
+    }
   }
 
  private:
@@ -272,6 +284,18 @@ struct Tiles {
   }
 };
 
+/// Whether a product that overwrites C is to write it past the caches, which saves reading the lines
+/// of C first: if A is transposed, C is the gradient of weights, which the optimiser reads much
+/// later. Only if C is larger than an L2 cache, aligned to 64 bytes and the sum of one chain.
+bool streams_result(bool transposed_a, std::int64_t m, std::int64_t n, std::int64_t k,
+                    const float* c, std::int64_t ldc) {
+  constexpr std::size_t line = 64;
+  constexpr std::int64_t enough = std::int64_t{1} << 19;
+  return transposed_a && k <= chain_length && m * n >= enough &&
+         static_cast<std::size_t>(ldc) * sizeof(float) % line == 0 &&
+         reinterpret_cast<std::uintptr_t>(c) % line == 0;
+}
+
 /// A block of B remains in the L2 cache, and the rows of A that multiply it in the L1 cache.
 template <class Unit>
 void multiply(const Lines& a, const Lines& b, std::int64_t m, std::int64_t n, std::int64_t k,
@@ -281,6 +305,7 @@ void multiply(const Lines& a, const Lines& b, std::int64_t m, std::int64_t n, st
   thread_local Buffer rows_of_a(static_cast<std::size_t>(block_rows * most_pairs)),
       columns_of_b(static_cast<std::size_t>(block_columns * most_pairs));
   [[maybe_unused]] const Unit unit;
+  const bool stream = !add && streams_result(!a.adjacent_numbers, m, n, k, c, ldc);
   for (std::int64_t top = 0; top < m; top += block_rows) {
     const std::int64_t rows = std::min(block_rows, m - top);
     for (std::int64_t from = 0; from < k; from += chain_length) {
@@ -299,12 +324,13 @@ void multiply(const Lines& a, const Lines& b, std::int64_t m, std::int64_t n, st
           for (std::int64_t column = 0; column < columns; column += panel_width) {
             Unit::multiply(packed, columns_of_b.data() + column * pairs, pairs,
                            {c + (top + row) * ldc + left + column, ldc, rows - row,
-                            columns - column, add || from > 0});
+                            columns - column, add || from > 0, stream});
           }
         }
       }
     }
   }
+  if (stream) _mm_sfence();
 }
 
 }  // namespace
