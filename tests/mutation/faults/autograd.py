@@ -302,8 +302,8 @@ fault("int8: all rows have the scale of the first row", "autograd/kernels/fast/g
       "kernels_f32:kernels_int8", "nn_f64:weights_in_files")
 
 fault("bf16: a product in chains keeps only the last chain", "autograd/kernels/fast/gemm/product_bf16.cpp",
-      "add || from > 0});",
-      "add});",
+      "add || from > 0, stream});",
+      "add, stream});",
       "kernels_f32:kernels_bf16")
 
 fault("bf16: an odd number of rows of B has no last row", "autograd/kernels/fast/gemm/product_bf16.cpp",
