@@ -237,7 +237,7 @@ class Claims(unittest.TestCase):
 
     def test_experiments_write_the_tables_of_their_records(self):
         claims = program("claims")
-        claims.heed = self.heed
+        claims.trained.heed = self.heed
         claims.beginning_of_multi30k = claims.write_pairs = lambda *arguments: []
         for name, experiment in claims.EXPERIMENTS.items():
             with self.subTest(name), tempfile.TemporaryDirectory() as folder:

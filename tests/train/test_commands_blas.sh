@@ -40,6 +40,11 @@ holds out "\"blas\":\"OpenBLAS .* $best " '"blas_kernel_chosen_by":"heed"'
 echo 'a b' | "$heed" generate runs/unknown --input - >piped 2>err || fail 'generate fails to read a pipe after a restart'
 equal 'lines of output for one line of input, after a restart' "$(lines piped)" 1
 says "$line"
+"$heed" train tiny.yaml --run runs/named train.steps=1000000 >out 2>err &
+for _ in $(seq 100); do [ -s runs/named/train.log ] && break; sleep 0.1; done
+equal 'the name of the process after a restart' "$(cat /proc/$!/comm)" heed
+kill $!
+wait
 status 0 sweep tiny.yaml train.steps=2 --seeds 2 --run runs/sweep
 equal 'the kernel of the first run of a sweep' "$(kernel_of runs/sweep/001-seed=1)" "$best"
 for command in 'plot schedule' 'runs runs' 'completion bash' 'complete heed tr' man 'help train' 'compare runs/calm runs/unknown'; do

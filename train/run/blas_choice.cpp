@@ -1,8 +1,10 @@
 #include "train/run/blas_choice.h"
 
 #include <fmt/format.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdlib>
 
 #include "autograd/base/error.h"
@@ -61,6 +63,8 @@ void use_best_blas_kernel(char** argv, bool quiet) {
   const kernels::BlasKernel kernel = kernels::blas_kernel();
   const kernels::BlasDiagnosis diagnosis = kernels::diagnose_blas_kernel();
   const Restart restart = find_restart();
+  if (!restart.chosen.empty())  // otherwise ps shows the name of the link, "exe"
+    ::prctl(PR_SET_NAME, program_invocation_short_name);
   if (diagnosis.crashes) throw Error(Exit::usage, diagnosis.problem);
   if (!diagnosis.better.empty() && restart.chosen.empty()) {
     ::setenv("OPENBLAS_CORETYPE", diagnosis.better.c_str(), 1);
