@@ -11,7 +11,6 @@
 #include "autograd/io/files.h"
 #include "autograd/io/sha256.h"
 #include "autograd/io/temporary_folder.h"
-#include "autograd/kernels/fast/gemm/bf16.h"
 #include "autograd/kernels/fast/reduce.h"
 #include "autograd/kernels/gemm.h"
 #include "train/config/fields.h"
@@ -55,12 +54,7 @@ std::vector<Fact> facts_of(const Config& config) {
     if (field.key != "name" && field.key != "threads" && !field.key.starts_with("distributed."))
       facts.push_back({field.key, field.print(config)});
   }
-  if (config.train.precision == Precision::bf16 ||
-      config.decode.precision == DecodePrecision::bf16) {
-    const std::string& obstacle = kernels::bf16_obstacle();
-    facts.push_back(
-        {"bf16", obstacle.empty() ? std::string(name_of(kernels::bf16_unit())) : obstacle});
-  }
+  if (const std::string unit = bf16_unit_of(config); !unit.empty()) facts.push_back({"bf16", unit});
   return facts;
 }
 

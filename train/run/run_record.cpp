@@ -15,6 +15,7 @@
 #include "autograd/io/files.h"
 #include "autograd/io/formats/json_text.h"
 #include "autograd/io/utf8.h"
+#include "autograd/kernels/fast/gemm/bf16.h"
 #include "autograd/kernels/fast/gemm/blas_kernel.h"
 #include "autograd/kernels/gemm.h"
 #include "train/config/fields.h"
@@ -62,6 +63,7 @@ nlohmann::json describe(const Config& config, const SplitSums& sums) {
           {"blas", kernels::blas_name()},
           {"blas_kernel",
            {{"name", kernels::blas_kernel().name}, {"chosen_by", blas_kernel_chooser()}}},
+          {"bf16_unit", bf16_unit_of(config)},
           {"plugins", describe_plugins(config)},
           {"teacher", teacher_sum(config)},
           {"data", {{"train", sums.train}, {"valid", sums.valid}, {"test", sums.test}}}};
@@ -272,6 +274,13 @@ std::vector<std::string> changed_plugins(const RunFolder& run, const Config& con
   return changed;
 }
 
+std::string bf16_unit_of(const Config& config) {
+  if (config.train.precision != Precision::bf16 && config.decode.precision != DecodePrecision::bf16)
+    return "";
+  const std::string& obstacle = kernels::bf16_obstacle();
+  return obstacle.empty() ? std::string(name_of(kernels::bf16_unit())) : obstacle;
+}
+
 std::vector<std::string> environment_changes(const RunFolder& run, const Config& config,
                                              const SplitSums& sums) {
   std::string why;
@@ -279,7 +288,7 @@ std::vector<std::string> environment_changes(const RunFolder& run, const Config&
   if (!record) return {};
   const nlohmann::json now = describe(config, sums);
   std::vector<std::string> changed = changed_plugins(run, config);
-  for (const char* key : {"version", "compiler", "flags", "cpu", "blas"}) {
+  for (const char* key : {"version", "compiler", "flags", "cpu", "blas", "bf16_unit"}) {
     const std::string path = fmt::format("/{}", key);
     const std::string before = text_at(*record, path), current = text_at(now, path);
     if (!before.empty() && before != current)

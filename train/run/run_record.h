@@ -23,8 +23,12 @@ nlohmann::json read_run_json(const RunFolder& run);
 /// The SHA-256 of the teacher's weights (train.distill.teacher); "" without a teacher.
 std::string teacher_sum(const Config& config);
 
+/// What multiplies in bf16 in a run of this config: the unit, on which the last bits depend, or the
+/// reason why float32 is used instead. Empty if the config does not use bf16.
+std::string bf16_unit_of(const Config& config);
+
 /// Writes the tokenizers, run.json and config.yaml of a new run. run.json describes the program
-/// (version, compiler, flags, BLAS), the machine, the seed, the command and the git revision (if
+/// (version, compiler, flags, BLAS, bf16), the machine, the seed, the command and the git revision (if
 /// there is one). It also contains the SHA-256 of config.yaml, of the tokenizers' files, of the
 /// plugins, of the teacher's weights, and of each split (SplitSums).
 void begin_run(const RunFolder& run, const Config& config, const Tokenizers& tokenizers,

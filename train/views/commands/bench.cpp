@@ -19,6 +19,7 @@
 #include "train/loop/teacher.h"
 #include "train/loop/transfer.h"
 #include "train/run/blas_choice.h"
+#include "train/run/run_record.h"
 #include "train/tasks/model.h"
 #include "train/tasks/precision.h"
 #include "train/tasks/task.h"
@@ -283,6 +284,7 @@ int bench_command(const BenchCommand& options) {
                               {"first_step_ms", m.first_step_ms},
                               {"blas", kernels::blas_name()},
                               {"blas_kernel_chosen_by", blas_kernel_chooser()},
+                              {"bf16_unit", bf16_unit_of(config)},
                               {"steps", m.steps.size()},
                               {"params", m.parameters},
                               {"copy_gb_per_s", 1e-9 * m.roof.bytes},
@@ -303,6 +305,8 @@ int bench_command(const BenchCommand& options) {
       1e3 * products, 100 * share, executed_gflop, executed_gflop / products);
   fmt::print("  blas         {} (kernel chosen by {})\n", kernels::blas_name(),
              blas_kernel_chooser());
+  if (const std::string unit = bf16_unit_of(config); !unit.empty())
+    fmt::print("  bf16         {}\n", unit);
   fmt::print("  memory      {:10.1f} MB at the peak; {:.2f} allocations per step\n", m.peak_rss_mb,
              record["allocations_per_step"].get<double>());
   fmt::print("  first step  {:10.1f} ms from the start of the process to the end of the step\n\n{}",
