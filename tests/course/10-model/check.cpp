@@ -457,7 +457,7 @@ void steps_in_budget(Draw&) {
     return counted.executed;
   };
   double first = 0, last = 0;
-  require_within("400 cached steps", 1.5, [&] {
+  require_within("400 cached steps", 0.6, [&] {
     for (int step = 1; step <= 400; ++step) (step == 100 ? first : last) = flops(step);
   });
   constexpr double allowed = 300 * 4 * d;
