@@ -159,8 +159,8 @@ void require_gradients(const std::vector<std::string>& names, const F& f, const 
   if (!result.passed()) fail("{}", gradient_sentence(result));
 }
 
-/// Requires that f() takes at most so many seconds of processor time, times `slow_machine`: a
-/// throttled or shared processor needs that much more.
+/// Requires that f() takes at most so many seconds of processor time, times `slow_machine`,
+/// because a throttled or shared processor takes longer.
 template <class F>
 void require_within(const std::string& what, double seconds, const F& f) {
   constexpr double slow_machine = 2.5;

@@ -100,9 +100,9 @@ LossCounts distilled_chunk_loss(Array& logits, Array& taught, const std::int32_t
 /// chunk.
 /// Shapes: x: [rows, in], W: [classes, in], b: [classes] or none
 struct ProjectedCrossEntropy {
-  /// Approximate number of logits per chunk, unless it corresponds to fewer than 256 or more than
-  /// 4096 rows: few enough to fit in the last-level cache, and enough rows that the weights and their
-  /// gradient, which each chunk reads, cost less memory traffic than the logits would outside the cache.
+  /// Approximate number of logits per chunk, few enough to fit in the last-level cache. A chunk has at
+  /// most 4096 rows, and at least 256, even if its logits then exceed the cache, because each chunk
+  /// reads the weights and reads and writes their gradient.
   static constexpr std::int64_t chunk_values = std::int64_t{1} << 21;
 
   std::span<const std::int32_t> targets;

@@ -131,7 +131,7 @@ std::vector<std::pair<std::string, Config>> models(const std::string& text) {
   tag.model->norm_kind = NormKind::batch;
   all.emplace_back("batch norm", tag);
   Config bf16 = c;
-  bf16.train.precision = Precision::bf16;  // float32 if the processor lacks bf16
+  bf16.train.precision = Precision::bf16;  // float32 without vectorised multiply-add
   all.emplace_back("bf16", bf16);
   return all;
 }

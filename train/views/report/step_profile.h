@@ -42,7 +42,7 @@ class StepProfile {
   /// step_seconds().
   std::vector<Row> rows() const;
   /// The rates that the machine reaches on the team's threads: FLOPs per second of the step's products,
-  /// and the bytes per second that copying in memory reads and writes.
+  /// and bytes read and written per second by a copy in memory.
   struct Roof {
     double flops = 0, bytes = 0;
   };

@@ -14,8 +14,8 @@ namespace kernels {
 /// The reason why this program cannot use bf16 on this machine; empty if it can.
 const std::string& bf16_obstacle();
 
-/// What multiplies numbers in bf16. The units sum in different orders, so their results differ in
-/// the last bits.
+/// The instructions that multiply numbers in bf16. They sum in different orders, so their results
+/// differ in the last bits.
 enum class Bf16Unit {
   fma,    ///< fused multiply-adds of the rounded operands in float, as fast as products in float
   pairs,  ///< AVX-512's dot products of pairs
@@ -30,7 +30,7 @@ Bf16Unit bf16_unit();
 std::string_view name_of(Bf16Unit unit);
 
 /// While an instance is alive, and if `enabled` and bf16 is available, gemm on this thread uses
-/// bf16 where that is faster: for large products with alpha 1 and beta 0 or 1.
+/// bf16 for large products with alpha 1 and beta 0 or 1.
 class Bf16Scope {
  public:
   explicit Bf16Scope(bool enabled);
@@ -41,8 +41,8 @@ class Bf16Scope {
 
 /// True if gemm currently uses bf16 on this thread for a product with these arguments.
 bool supports_bf16(std::int64_t m, std::int64_t n, std::int64_t k, real alpha, real beta);
-/// C = op(A) op(B) or, if `add`, C += op(A) op(B) with a unit that this processor has; shapes and
-/// strides as in gemm.
+/// C = op(A) op(B) or, if `add`, C += op(A) op(B) where the processor has the unit. Shapes and
+/// strides are as in gemm.
 void gemm_bf16(Bf16Unit unit, Trans trans_a, Trans trans_b, std::int64_t m, std::int64_t n,
                std::int64_t k, const real* a, std::int64_t lda, const real* b, std::int64_t ldb,
                bool add, real* c, std::int64_t ldc);

@@ -11,7 +11,7 @@ namespace kernels {
 namespace {
 
 thread_local bool enabled_here = false;
-/// Minimum number of multiplications: below it, rounding the operands costs more than bf16 saves.
+/// Minimum number of multiplications; smaller products remain in float32.
 constexpr std::int64_t min_work = std::int64_t{1} << 22;
 constexpr std::int64_t min_extent = 16;
 

@@ -1,6 +1,6 @@
 #pragma once
 /// Products with weights that are constant over many calls, as in decoding. The weights are packed
-/// once, in the order in which the product reads them, whereas gemm otherwise packs them at each call. This
+/// once, in the order in which the product reads them; gemm otherwise packs them at each call. This
 /// doubles the memory of the weights. In bf16 they need only half more, quantised to int8 (int8.h) a
 /// quarter.
 #include <cstdint>

@@ -110,7 +110,7 @@ struct Rows {
 };
 
 /// A stride that is not a power of two. At multiples of 4 KiB, all rows of a tile would fall into
-/// the same set of the L1 cache and displace each other.
+/// the same set of the L1 cache and evict one another.
 constexpr std::int64_t copied_stride = chain_length + line;
 
 /// Copies a block of A, of which a is the first value.
@@ -137,7 +137,7 @@ Rows pack_rows(const real* a, std::int64_t lda, std::int64_t rows, std::int64_t 
   return {to, 1, tall, tall * depth};
 }
 
-/// Rounds n values, a multiple of the vector's, to bf16.
+/// Rounds n values to bf16; n is a multiple of `lanes`.
 void round_values([[maybe_unused]] real* x, [[maybe_unused]] std::int64_t n) {
 #ifndef HEED_DOUBLE
   for (real* const end = x + n; x < end; x += lanes)

@@ -18,6 +18,11 @@ namespace kernels {
 /// The number of multiply-adds in a chain.
 constexpr std::int64_t chain_length = 512;
 
+/// The smallest multiple of `unit` that is at least n.
+constexpr std::int64_t round_up(std::int64_t n, std::int64_t unit) {
+  return (n + unit - 1) / unit * unit;
+}
+
 /// Whether multiply computes a product of these sizes. Always false on processors without vectorised
 /// fused multiply-add; otherwise it depends on the sizes alone.
 bool has_product(std::int64_t m, std::int64_t n, std::int64_t k);
@@ -38,7 +43,7 @@ std::int64_t packed_size(std::int64_t n, std::int64_t k);
 void pack(const real* b, std::int64_t n, std::int64_t k, real* panels);
 
 namespace plain {
-/// The reference: a loop with the same bits.
+/// The reference: a loop that computes the same bits.
 void multiply(Trans trans_a, Trans trans_b, std::int64_t m, std::int64_t n, std::int64_t k,
               real alpha, const real* a, std::int64_t lda, const real* b, std::int64_t ldb,
               real beta, real* c, std::int64_t ldc);

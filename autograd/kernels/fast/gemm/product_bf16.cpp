@@ -112,7 +112,7 @@ void read_pairs(const float* x, std::int64_t stride, std::int64_t lines, std::in
 /// Transposes a matrix of 16 by 16 pairs.
 void transpose(__m512i (&v)[lanes]) {
   __m512i t[lanes];
-  for (int i = 0; i < 16; i += 4) {  // each 4 by 4 block of a row of blocks
+  for (int i = 0; i < 16; i += 4) {  // transposes the blocks of 4 by 4 pairs
     const __m512i low01 = _mm512_unpacklo_epi32(v[i], v[i + 1]),
                   high01 = _mm512_unpackhi_epi32(v[i], v[i + 1]),
                   low23 = _mm512_unpacklo_epi32(v[i + 2], v[i + 3]),
@@ -123,7 +123,7 @@ void transpose(__m512i (&v)[lanes]) {
     t[i + 3] = _mm512_unpackhi_epi64(high01, high23);
   }
   constexpr int even = 0x88, odd = 0xDD;  // blocks 0 and 2, or 1 and 3, of both operands
-  for (int i = 0; i < 4; ++i) {           // the 4 by 4 matrix of blocks
+  for (int i = 0; i < 4; ++i) {           // transposes the 4 by 4 blocks themselves
     const __m512i even01 = _mm512_shuffle_i32x4(t[i], t[i + 4], even),
                   odd01 = _mm512_shuffle_i32x4(t[i], t[i + 4], odd),
                   even23 = _mm512_shuffle_i32x4(t[i + 8], t[i + 12], even),
@@ -133,10 +133,6 @@ void transpose(__m512i (&v)[lanes]) {
     v[i + 8] = _mm512_shuffle_i32x4(even01, even23, odd);
     v[i + 12] = _mm512_shuffle_i32x4(odd01, odd23, odd);
   }
-}
-
-constexpr std::int64_t round_up(std::int64_t n, std::int64_t unit) {
-  return (n + unit - 1) / unit * unit;
 }
 
 /// The packed layout: groups of `group` lines; in a group, blocks of 16 pairs of each line; in a
@@ -285,7 +281,7 @@ struct Tiles {
 };
 
 /// Whether a product that overwrites C is to write it past the caches, which saves reading the lines
-/// of C first: if A is transposed, C is the gradient of weights, which the optimiser reads much
+/// of C first: if A is transposed, C is the gradient of weights, which the optimizer reads much
 /// later. Only if C is larger than an L2 cache, aligned to 64 bytes and the sum of one chain.
 bool streams_result(bool transposed_a, std::int64_t m, std::int64_t n, std::int64_t k,
                     const float* c, std::int64_t ldc) {
@@ -296,7 +292,8 @@ bool streams_result(bool transposed_a, std::int64_t m, std::int64_t n, std::int6
          reinterpret_cast<std::uintptr_t>(c) % line == 0;
 }
 
-/// A block of B remains in the L2 cache, and the rows of A that multiply it in the L1 cache.
+/// A block of B remains in the L2 cache, and the rows of A by which it is multiplied remain in the L1
+/// cache.
 template <class Unit>
 void multiply(const Lines& a, const Lines& b, std::int64_t m, std::int64_t n, std::int64_t k,
               bool add, float* c, std::int64_t ldc) {

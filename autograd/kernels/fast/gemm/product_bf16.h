@@ -14,7 +14,7 @@ HEED_BEGIN
 namespace kernels {
 
 /// Whether this processor and operating system have the unit, which is not Bf16Unit::fma. The first
-/// question about Bf16Unit::tiles requests the permission to use them from the operating system.
+/// call with Bf16Unit::tiles asks the operating system for permission to use them.
 bool has_bf16_instructions(Bf16Unit unit);
 
 /// gemm_bf16 (bf16.h) with such a unit. The bits of a value of C depend only on the unit, on row i of

@@ -27,14 +27,10 @@ constexpr int tall = HWY_TARGET == HWY_AVX2 ? 6 : 12;
 // The rows of A that meet each panel: with chain_length columns they remain in the L2 cache.
 constexpr std::int64_t block_rows = std::int64_t{22} * tall;
 
-constexpr std::int64_t round_up(std::int64_t n, std::int64_t unit) {
-  return (n + unit - 1) / unit * unit;
-}
-
 constexpr std::int64_t ahead_parts = 16;
-/// Addresses that a tile prefetches into the L2 cache, one for each column of A. The columns form
-/// ahead_parts parts: the addresses of a part are `inner` values apart, and the parts begin `outer`
-/// values apart. The next tile prefetches the addresses that are `again` values higher, and later
+/// Addresses that a tile prefetches into the L2 cache, one for each column of A. The columns are
+/// divided into ahead_parts groups: addresses within a group are `inner` values apart, and groups
+/// begin `outer` values apart. The next tile prefetches the addresses that are `again` values higher, and later
 /// tiles prefetch nothing more.
 struct Ahead {
   const real* at;
