@@ -14,6 +14,12 @@
 #include "autograd/kernels/fast/gemm/product.h"
 #include "autograd/memory/block.h"
 
+// GCC 12 warns of the undefined vectors that its own intrinsics pass (GCC bug 105593).
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic ignored "-Wuninitialized"
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#endif
+
 HEED_BEGIN
 namespace kernels {
 
