@@ -318,7 +318,8 @@ test $calls -ne 2 -a $calls -ne 3 -o -e {folder}/stopped$calls || {{
     def test_two_records_of_speed_are_compared_by_their_ranges(self):
         speed = program("record")
         report = lambda ms: {"step_ms": ms, "gflops": 2, "gemm_share": 0.9, "peak_rss_mb": 6, "first_step_ms": 9}
-        tables = [speed.table({("nmt-toy", "float32"): [report(ms) for ms in a], ("nmt-toy", "bf16"): [report(ms) for ms in b]})
+        tables = [speed.table({("nmt-toy", "float32"): [report(ms) for ms in a], ("nmt-toy", "bf16"): [report(ms) for ms in b]},
+                              "train.precision")
                   for a, b in (((3, 2, 4), (5, 5, 6)), ((3, 3, 5), (8, 7, 7)))]
         with tempfile.TemporaryDirectory() as folder:
             names = [f"{folder}/{name}.json" for name in ("old", "new")]
