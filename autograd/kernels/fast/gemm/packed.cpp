@@ -93,8 +93,7 @@ HWY_INLINE void multiply_panels(const real* a, const T* panels, std::int64_t m, 
                           c + top * n + column,
                           n,
                           width,
-                          from > 0,
-                          Ahead{rows}};
+                          from > 0};
     };
     if (m <= tall) {  // each panel is read only once: in the order of memory
       for (std::int64_t column = begin; column < end; column += panel_width) {

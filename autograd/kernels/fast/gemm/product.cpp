@@ -4,6 +4,7 @@
 #include <cmath>
 #include <vector>
 
+#include "autograd/kernels/fast/gemm/blocks.h"
 #include "autograd/memory/block.h"
 
 #include "autograd/kernels/fast/simd/targets.h"
@@ -103,38 +104,40 @@ void pack(const real* b, std::int64_t n, std::int64_t k, real* panels) {
 
 // ---- products ------------------------------------------------------------------------------
 
-/// A block of op(A), as tiles read it.
+/// A tile of op(A), as `tile` reads it.
 struct Rows {
   const real* at;
-  std::int64_t row_stride, column_stride, tile_stride;
+  std::int64_t row_stride, column_stride;
 };
 
 /// A stride that is not a power of two. At multiples of 4 KiB, all rows of a tile would fall into
 /// the same set of the L1 cache and evict one another.
 constexpr std::int64_t copied_stride = chain_length + line;
 
-/// Copies a block of A, of which a is the first value.
-Rows copy_rows(const real* a, std::int64_t lda, std::int64_t rows, std::int64_t depth, real* to) {
+/// Copies rows of a block of A, of which a is the first value.
+void copy_rows(const real* a, std::int64_t lda, std::int64_t rows, std::int64_t depth, real* to) {
   for (std::int64_t row = 0; row < rows; ++row)
     std::copy_n(a + row * lda, depth, to + row * copied_stride);
-  return {to, copied_stride, 1, tall * copied_stride};
 }
 
-/// Packs a block of Aᵀ tile by tile. The values of a column of a tile become adjacent; in A they are
-/// in different pages of memory from those of the next column.
-Rows pack_rows(const real* a, std::int64_t lda, std::int64_t rows, std::int64_t depth, real* to) {
-  for (std::int64_t row = 0; row < rows; row += tall) {
-    real* tile = to + row * depth;
-    const real* from = a + row;
-    if (row + tall <= rows) {
-      for (std::int64_t p = 0; p < depth; ++p, from += lda, tile += tall)
-        std::copy_n(from, tall, tile);
-    } else {
-      for (std::int64_t p = 0; p < depth; ++p, from += lda, tile += tall)
-        std::copy_n(from, rows - row, tile);
+/// Packs rows of a block of Aᵀ: the values of a column of a tile become adjacent; in A they are in
+/// different pages of memory from those of the next column. All tiles read a few columns before the
+/// next columns, so that each cache line of A is fetched once.
+void pack_rows(const real* a, std::int64_t lda, std::int64_t rows, std::int64_t depth, real* to) {
+  for (std::int64_t first = 0; first < depth; first += line) {
+    for (std::int64_t row = 0; row < rows; row += tall) {
+      const std::int64_t height = std::min<std::int64_t>(tall, rows - row);
+      real* const tile = to + row * copied_stride;
+      for (std::int64_t p = first; p < std::min(depth, first + line); ++p) {
+        const real* const from = a + p * lda + row;
+        if (height == tall) {
+          std::copy_n(from, tall, tile + p * tall);
+        } else {
+          std::copy_n(from, height, tile + p * tall);
+        }
+      }
     }
   }
-  return {to, 1, tall, tall * depth};
 }
 
 /// Rounds n values to bf16; n is a multiple of `lanes`.
@@ -145,57 +148,56 @@ void round_values([[maybe_unused]] real* x, [[maybe_unused]] std::int64_t n) {
 #endif
 }
 
-/// A block of op(A) for a product with n columns: a copy, or A itself if few columns would reuse the
-/// copy and no values are to be rounded.
-Rows block_of(std::int64_t n, Trans trans, const real* a, std::int64_t lda, std::int64_t rows,
-              std::int64_t depth, bool round) {
-  constexpr std::int64_t enough = 256;
-  const bool transposed = trans == Trans::yes;
-  if (n < enough && !round) return transposed ? Rows{a, 1, lda, tall} : Rows{a, lda, 1, tall * lda};
-  thread_local std::vector<real, BlockAllocator<real>> copy(
-      static_cast<std::size_t>(block_rows * copied_stride));
-  const Rows block = (transposed ? pack_rows : copy_rows)(a, lda, rows, depth, copy.data());
-  if (round) round_values(copy.data(), round_up(rows, tall) * copied_stride);
-  return block;
-}
-
-/// What two tiles prefetch: the next panel of op(B), of which b is the first value.
-Ahead next_panel(Trans trans, const real* b, std::int64_t ldb, std::int64_t depth) {
-  if (trans == Trans::no) return {b, ldb, depth / ahead_parts * ldb, lanes};
-  return {b, line, ldb, panel_width > ahead_parts ? ahead_parts * ldb : 0};
-}
-
 void multiply(Trans trans_a, Trans trans_b, std::int64_t m, std::int64_t n, std::int64_t k,
               real alpha, const real* a, std::int64_t lda, const real* b, std::int64_t ldb,
               bool add, bool round, real* c, std::int64_t ldc) {
-  thread_local std::vector<real, BlockAllocator<real>> panel(
-      static_cast<std::size_t>(panel_width * chain_length));
-  const std::int64_t blocks = (m + block_rows - 1) / block_rows,
-                     block = round_up((m + blocks - 1) / blocks, tall);
-  for (std::int64_t top = 0; top < m; top += block) {
-    const std::int64_t rows = std::min(block, m - top);
-    for (std::int64_t from = 0; from < k; from += chain_length) {
-      const std::int64_t depth = std::min(chain_length, k - from);
-      const Rows left =
-          block_of(n, trans_a, trans_a == Trans::yes ? a + from * lda + top : a + top * lda + from,
-                   lda, rows, depth, round);
-      for (std::int64_t column = 0; column < n; column += panel_width) {
-        const auto b_at = [&](std::int64_t j) {
-          return trans_b == Trans::no ? b + from * ldb + j : b + j * ldb + from;
-        };
-        const std::int64_t width = std::min(panel_width, n - column), next = column + panel_width;
-        (trans_b == Trans::no ? pack_columns : pack_rows_of_b)(b_at(column), ldb, width, depth,
-                                                               panel.data());
-        if (round) round_values(panel.data(), depth * panel_width);
-        const Ahead ahead = next + panel_width <= n ? next_panel(trans_b, b_at(next), ldb, depth)
-                                                    : Ahead{panel.data()};
-        each_tile(rows,
-                  RealBlock<real>{left.at, left.row_stride, left.column_stride, left.tile_stride,
-                                  panel.data(), depth, alpha, c + top * ldc + column, ldc, width,
-                                  add || from > 0, ahead});
+  // With chain_length values each, the columns of a block of B fill 512 KB. Four tiles of Aᵀ read whole
+  // cache lines.
+  constexpr BlockSizes size{88 * tall, 16 * line, 4 * tall, tall, panel_width};
+  using Buffer = std::vector<real, BlockAllocator<real>>;
+  thread_local Buffer rows_of_a(static_cast<std::size_t>(size.rows * copied_stride)),
+      columns_of_b(static_cast<std::size_t>(size.columns * chain_length));
+  const bool across = trans_a == Trans::yes;
+  const auto a_at = [&](const Blocks& at, std::int64_t row) {
+    return across ? a + at.from * lda + at.top + row : a + (at.top + row) * lda + at.from;
+  };
+  // Few columns do not repay a copy of A.
+  constexpr std::int64_t enough = 256;
+  const bool copies = n >= enough || round;
+  const auto pack_a = [&](const Blocks& at, std::int64_t row, std::int64_t rows) {
+    if (!copies) return;
+    real* const to = rows_of_a.data() + row * copied_stride;
+    (across ? pack_rows : copy_rows)(a_at(at, row), lda, rows, at.depth, to);
+    if (round) round_values(to, round_up(rows, tall) * copied_stride);
+  };
+  const auto rows_at = [&](const Blocks& at, std::int64_t row) {
+    if (!copies) return across ? Rows{a_at(at, row), 1, lda} : Rows{a_at(at, row), lda, 1};
+    const real* const copy = rows_of_a.data() + row * copied_stride;
+    return across ? Rows{copy, 1, tall} : Rows{copy, copied_stride, 1};
+  };
+  const auto pack_b = [&](const Blocks& at, std::int64_t columns) {
+    for (std::int64_t column = 0; column < columns; column += panel_width) {
+      const std::int64_t j = at.left + column, width = std::min(panel_width, columns - column);
+      real* const panel = columns_of_b.data() + column * at.depth;
+      if (trans_b == Trans::no) {
+        pack_columns(b + at.from * ldb + j, ldb, width, at.depth, panel);
+      } else {
+        pack_rows_of_b(b + j * ldb + at.from, ldb, width, at.depth, panel);
       }
+      if (round) round_values(panel, at.depth * panel_width);
     }
-  }
+  };
+  each_tile_of_product(
+      size, m, n, k, pack_a, pack_b,
+      [&](const Blocks& at, std::int64_t row, std::int64_t rows, std::int64_t column,
+          std::int64_t columns) HWY_ATTR {
+        const Rows left = rows_at(at, row);
+        some_rows<tall>(std::min<std::int64_t>(tall, rows),
+                        RealBlock<real>{left.at, left.row_stride, left.column_stride, 0,
+                                        columns_of_b.data() + column * at.depth, at.depth, alpha,
+                                        c + (at.top + row) * ldc + at.left + column, ldc,
+                                        std::min(panel_width, columns), add || at.from > 0});
+      });
 }
 
 bool has_product(std::int64_t m, std::int64_t n, std::int64_t k) {

@@ -6,8 +6,7 @@
 /// a value depend only on row i of A and column j of B, not on the other sizes, the vector width or
 /// the processor; those of BLAS depend on all of them. BLAS computes products that are too small
 /// to repay the packing of B.
-/// Sources: Goto and van de Geijn 2008, "Anatomy of High-Performance Matrix Multiplication"; the
-/// order of loops: Van Zee and van de Geijn 2015, "BLIS", section 4.
+/// Order of the loops and sources: blocks.h.
 #include <cstdint>
 
 #include "autograd/kernels/gemm.h"

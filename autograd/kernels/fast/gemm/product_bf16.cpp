@@ -11,7 +11,7 @@
 #include <atomic>
 #include <vector>
 
-#include "autograd/kernels/fast/gemm/product.h"
+#include "autograd/kernels/fast/gemm/blocks.h"
 #include "autograd/memory/block.h"
 
 // GCC 12 warns of the undefined vectors that its own intrinsics pass (GCC bug 105593).
@@ -61,8 +61,6 @@ namespace {
 constexpr std::int64_t lanes = 16;        // pairs in a vector; rows of an AMX tile
 constexpr std::int64_t step = 2 * lanes;  // numbers in a vector
 constexpr std::int64_t panel_width = 2 * lanes;
-// With chain_length numbers each, the lines of a block of A fill 2 MB and those of a block of B 1 MB.
-constexpr std::int64_t block_rows = 2016, block_columns = 1024;
 
 using Pairs = std::uint32_t;
 
@@ -298,41 +296,36 @@ bool streams_result(bool transposed_a, std::int64_t m, std::int64_t n, std::int6
          reinterpret_cast<std::uintptr_t>(c) % line == 0;
 }
 
-/// A block of B remains in the L2 cache, and the rows of A by which it is multiplied remain in the L1
-/// cache.
 template <class Unit>
 void multiply(const Lines& a, const Lines& b, std::int64_t m, std::int64_t n, std::int64_t k,
               bool add, float* c, std::int64_t ldc) {
+  // With chain_length numbers each, the rows of a block of A fill 2 MB, and the columns of a block of B
+  // fill 1 MB.
+  constexpr BlockSizes size{2016, 1024, Unit::rows, Unit::rows, panel_width};
   using Buffer = std::vector<Pairs, BlockAllocator<Pairs>>;
   constexpr std::int64_t most_pairs = chain_length / 2;
-  thread_local Buffer rows_of_a(static_cast<std::size_t>(block_rows * most_pairs)),
-      columns_of_b(static_cast<std::size_t>(block_columns * most_pairs));
+  thread_local Buffer rows_of_a(static_cast<std::size_t>(size.rows * most_pairs)),
+      columns_of_b(static_cast<std::size_t>(size.columns * most_pairs));
   [[maybe_unused]] const Unit unit;
   const bool stream = !add && streams_result(!a.adjacent_numbers, m, n, k, c, ldc);
-  for (std::int64_t top = 0; top < m; top += block_rows) {
-    const std::int64_t rows = std::min(block_rows, m - top);
-    for (std::int64_t from = 0; from < k; from += chain_length) {
-      const std::int64_t depth = std::min(chain_length, k - from),
-                         pairs = round_up(depth, step) / 2;
-      for (std::int64_t left = 0; left < n; left += block_columns) {
-        const std::int64_t columns = std::min(block_columns, n - left);
-        pack<lanes, true>({b.at(left, from), b.stride, b.adjacent_numbers}, columns, depth,
+  const auto pairs = [](const Blocks& at) { return round_up(at.depth, step) / 2; };
+  each_tile_of_product(
+      size, m, n, k,
+      [&](const Blocks& at, std::int64_t row, std::int64_t rows) {
+        pack<Unit::group, false>({a.at(at.top + row, at.from), a.stride, a.adjacent_numbers}, rows,
+                                 at.depth, rows_of_a.data() + row * pairs(at));
+      },
+      [&](const Blocks& at, std::int64_t columns) {
+        pack<lanes, true>({b.at(at.left, at.from), b.stride, b.adjacent_numbers}, columns, at.depth,
                           columns_of_b.data());
-        for (std::int64_t row = 0; row < rows; row += Unit::rows) {
-          Pairs* const packed = rows_of_a.data() + row * pairs;
-          if (left == 0) {
-            pack<Unit::group, false>({a.at(top + row, from), a.stride, a.adjacent_numbers},
-                                     std::min(Unit::rows, rows - row), depth, packed);
-          }
-          for (std::int64_t column = 0; column < columns; column += panel_width) {
-            Unit::multiply(packed, columns_of_b.data() + column * pairs, pairs,
-                           {c + (top + row) * ldc + left + column, ldc, rows - row,
-                            columns - column, add || from > 0, stream});
-          }
-        }
-      }
-    }
-  }
+      },
+      [&](const Blocks& at, std::int64_t row, std::int64_t rows, std::int64_t column,
+          std::int64_t columns) {
+        Unit::multiply(rows_of_a.data() + row * pairs(at), columns_of_b.data() + column * pairs(at),
+                       pairs(at),
+                       {c + (at.top + row) * ldc + at.left + column, ldc, rows, columns,
+                        add || at.from > 0, stream});
+      });
   if (stream) _mm_sfence();
 }
 

@@ -24,22 +24,8 @@ namespace kernels::HWY_NAMESPACE {
 // registers, of which there are 16 or 32 in all.
 constexpr std::int64_t panel_width = 2 * lanes;
 constexpr int tall = HWY_TARGET == HWY_AVX2 ? 6 : 12;
-// The rows of A that meet each panel: with chain_length columns they remain in the L2 cache.
+// The rows of packed products that meet each panel.
 constexpr std::int64_t block_rows = std::int64_t{22} * tall;
-
-constexpr std::int64_t ahead_parts = 16;
-/// Addresses that a tile prefetches into the L2 cache, one for each column of A. The columns are
-/// divided into ahead_parts groups: addresses within a group are `inner` values apart, and groups
-/// begin `outer` values apart. The next tile prefetches the addresses that are `again` values higher, and later
-/// tiles prefetch nothing more.
-struct Ahead {
-  const real* at;
-  std::int64_t inner = 0, outer = 0, again = 0;
-
-  HWY_INLINE Ahead below() const {
-    return again == 0 ? Ahead{at} : Ahead{at + again, inner, outer, 0};
-  }
-};
 
 HWY_INLINE void prefetch_into_l2(const void* address) {
   constexpr int reading = 0, l2 = 2;
@@ -94,11 +80,10 @@ struct RealBlock {
   real* c;
   std::int64_t ldc, width;
   bool add;
-  Ahead ahead;
 
   HWY_INLINE RealBlock below() const {
     RealBlock it = *this;
-    it.a += tile_stride, it.c += tall * ldc, it.ahead = ahead.below();
+    it.a += tile_stride, it.c += tall * ldc;
     return it;
   }
 };
@@ -159,18 +144,7 @@ HWY_INLINE void tile(const RealBlock<T>& it) {
   }
   Column<rows> a(it.a, it.row_stride);
   const T* b = it.panel;
-  const real* ahead = it.ahead.at;
-  const std::int64_t each = it.depth / ahead_parts;
-  for (std::int64_t part = 0; part < ahead_parts; ++part, ahead += it.ahead.outer) {
-    const real* next = ahead;
-    for (std::int64_t p = 0; p < each; ++p, b += panel_width) {
-      prefetch_into_l2(next);
-      next += it.ahead.inner;
-      add_products<rows>(a, b, left, right);
-      a.advance(it.column_stride);
-    }
-  }
-  for (std::int64_t p = ahead_parts * each; p < it.depth; ++p, b += panel_width) {
+  for (std::int64_t p = 0; p < it.depth; ++p, b += panel_width) {
     add_products<rows>(a, b, left, right);
     a.advance(it.column_stride);
   }
