@@ -267,7 +267,7 @@ fault("products: a narrow last panel loses earlier sums", "autograd/kernels/fast
       "kernels_f64:kernels_packed")
 
 fault("products: each chain of a value replaces the one before", "autograd/kernels/fast/gemm/product.cpp",
-      "add || from > 0",
+      "add || at.from > 0",
       "add",
       "kernels_f64:kernels_product")
 
@@ -277,8 +277,13 @@ fault("products: alpha does not scale what is added to C", "autograd/kernels/fas
       "kernels_f32:kernels_product")
 
 fault("products: blocks of rows after the first read the first", "autograd/kernels/fast/gemm/product.cpp",
-      "a + top * lda + from",
-      "a + from",
+      "a + (at.top + row) * lda + at.from",
+      "a + row * lda + at.from",
+      "kernels_f32:kernels_product")
+
+fault("products: rows of A are packed for the first chain only", "autograd/kernels/fast/gemm/blocks.h",
+      "if (left == 0 && row",
+      "if (left == 0 && from == 0 && row",
       "kernels_f32:kernels_product")
 
 fault("int8: scales are rounded down", "autograd/kernels/fast/gemm/packed.cpp",
@@ -302,7 +307,7 @@ fault("int8: all rows have the scale of the first row", "autograd/kernels/fast/g
       "kernels_f32:kernels_int8", "nn_f64:weights_in_files")
 
 fault("bf16: a product in chains keeps only the last chain", "autograd/kernels/fast/gemm/product_bf16.cpp",
-      "add || from > 0, stream});",
+      "add || at.from > 0, stream});",
       "add, stream});",
       "kernels_f32:kernels_bf16")
 
@@ -312,8 +317,8 @@ fault("bf16: an odd number of rows of B has no last row", "autograd/kernels/fast
       "kernels_f32:kernels_bf16")
 
 fault("bf16: the second block of columns reads the packed rows of the first rows", "autograd/kernels/fast/gemm/product_bf16.cpp",
-      "Pairs* const packed = rows_of_a.data() + row * pairs;",
-      "Pairs* const packed = rows_of_a.data() + row % 1008 * pairs;",
+      "Unit::multiply(rows_of_a.data() + row * pairs(at),",
+      "Unit::multiply(rows_of_a.data() + row % 1008 * pairs(at),",
       "kernels_f32:kernels_bf16")
 
 fault("bf16: a streamed row of C has the left half twice", "autograd/kernels/fast/gemm/product_bf16.cpp",
@@ -322,7 +327,7 @@ fault("bf16: a streamed row of C has the left half twice", "autograd/kernels/fas
       "kernels_f32:kernels_bf16")
 
 fault("bf16: B is not rounded where products are fused multiply-adds", "autograd/kernels/fast/gemm/product.cpp",
-      "if (round) round_values(panel.data(), depth * panel_width);",
+      "if (round) round_values(panel, at.depth * panel_width);",
       "",
       "kernels_f32:kernels_bf16")
 
