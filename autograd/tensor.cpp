@@ -21,9 +21,8 @@ NodeRef::NodeRef(const NodeRef& other) : node_(other.node_) {
 NodeRef::~NodeRef() {
   if (node_ == nullptr || node_->references_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
   // A node may hold the last reference to its input, and so on along a chain of any length. To
-  // avoid recursion, a node that loses its last reference while another node is being destroyed
-  // waits in a list. (A list of plain pointers also works when static objects are destroyed at
-  // program exit.)
+  // avoid recursion, a node that loses its last reference during another's destruction waits in a
+  // list (of plain pointers, which also works for static objects at program exit).
   thread_local Node* to_destroy = nullptr;
   thread_local bool destroying = false;
   node_->next_to_destroy_ = to_destroy;
@@ -103,9 +102,8 @@ const Shape& Grad::shape() const {
 
 void Grad::add(Array g) const {
   if (slot_ == nullptr) return;
-  if (g.shape() != *shape_) {
+  if (g.shape() != *shape_)
     fail("expected a gradient of shape {} for input {}, got shape {}", *shape_, input_, g.shape());
-  }
   if (!slot_->defined()) {
     *slot_ = std::move(g);
   } else if (slot_->unique()) {
@@ -156,17 +154,24 @@ namespace {
 template <class T>
 using PooledVector = std::vector<T, BlockAllocator<T>>;
 
-/// y and all nodes that it depends on, newest first.
-PooledVector<Node*> newest_first(Node* y) {
-  PooledVector<Node*> found{y};
+/// y and all nodes that it depends on, in the order of backward: newest first, but each variable
+/// directly after the last op that adds to its gradient.
+PooledVector<Node*> order_of_backward(Node* y) {
+  PooledVector<Node*> ops{y}, order;
   std::unordered_set<Node*, std::hash<Node*>, std::equal_to<>, BlockAllocator<Node*>> seen{y};
-  for (std::size_t i = 0; i < found.size(); ++i) {
-    for (const NodeRef& input : found[i]->inputs()) {
-      if (input && seen.insert(input.get()).second) found.push_back(input.get());
+  const auto add_new = [&](Node* node, bool leaf, PooledVector<Node*>& to) {
+    for (const NodeRef& x : node->inputs()) {
+      if (x && x->leaf() == leaf && seen.insert(x.get()).second) to.push_back(x.get());
     }
+  };
+  for (std::size_t i = 0; i < ops.size(); ++i) add_new(ops[i], false, ops);
+  std::sort(ops.begin(), ops.end(), [](Node* a, Node* b) { return a->order() < b->order(); });
+  for (Node* op : ops) {
+    add_new(op, true, order);
+    order.push_back(op);
   }
-  std::sort(found.begin(), found.end(), [](Node* a, Node* b) { return a->order() > b->order(); });
-  return found;
+  std::reverse(order.begin(), order.end());
+  return order;
 }
 
 Array initial_cotangent(const Tensor& y, Array given) {
@@ -203,7 +208,8 @@ void consume(Node& node) {
 
 }  // namespace
 
-Gradients backward(const Tensor& y, Array cotangent, bool keep_graph, Gradients partial) {
+Gradients backward(const Tensor& y, Array cotangent, bool keep_graph, Gradients partial,
+                   const OnGradient& on_gradient) {
   if (!y.defined()) fail("[backward] the result is an undefined tensor");
   if (!y.needs_grad()) fail("[backward] the result depends on no variable");
   Gradients gradients = std::move(partial);
@@ -211,18 +217,18 @@ Gradients backward(const Tensor& y, Array cotangent, bool keep_graph, Gradients 
   Gradients::ByNode slots = std::exchange(gradients.by_leaf_, {});
   Grad(&slots[y.node().get()], &y.shape(), 0).add(initial_cotangent(y, std::move(cotangent)));
   PooledVector<Grad> dx;
-  for (Node* node : newest_first(y.node().get())) {
+  for (Node* node : order_of_backward(y.node().get())) {
     const auto slot = slots.find(node);
-    if (slot == slots.end()) continue;
     if (node->leaf()) {
       if (node == y.node().get()) gradients.leaves_.push_back(y.node());
-      gradients.by_leaf_.emplace(node, std::move(slot->second));
+      if (on_gradient)
+        on_gradient(*node, std::move(slot->second));
+      else
+        gradients.by_leaf_.emplace(node, std::move(slot->second));
       continue;
     }
     if (node->consumed)
-      fail(
-          "[backward] backward has already run on this graph; pass keep_graph = true the first "
-          "time");
+      fail("[backward] backward has already run on this graph; set keep_graph the first time");
     // Zeros if no op has added to it.
     const Array dy = slot->second.defined() ? std::move(slot->second) : Array::zeros(node->shape());
     slots.erase(slot);
@@ -230,11 +236,10 @@ Gradients backward(const Tensor& y, Array cotangent, bool keep_graph, Gradients 
     for (const NodeRef& input : node->inputs()) {
       if (!input) {
         dx.push_back(Grad::not_required(dx.size()));
-      } else {
-        // Addresses of map values are stable.
-        dx.emplace_back(&slots[input.get()], &input->shape(), dx.size());
-        if (input->leaf()) gradients.leaves_.push_back(input);
+        continue;
       }
+      dx.emplace_back(&slots[input.get()], &input->shape(), dx.size());  // map values do not move
+      if (input->leaf()) gradients.leaves_.push_back(input);
     }
     run_node(*node, dy, dx);
     if (!keep_graph) consume(*node);

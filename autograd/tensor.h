@@ -14,6 +14,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <iosfwd>
 #include <span>
 #include <string>
@@ -168,6 +169,9 @@ struct NamedTensor {
 /// for the result of a recorded op.
 std::ostream& operator<<(std::ostream& out, const Tensor& x);
 
+/// Receives the gradient of a variable, or an undefined Array if no op has added to it.
+using OnGradient = std::function<void(const Node& variable, Array gradient)>;
+
 /// The gradients of a loss with respect to the variables from which it was computed.
 class Gradients {
  public:
@@ -187,7 +191,7 @@ class Gradients {
   void begin(const Tensor& x, Array partial_sum);
 
  private:
-  friend Gradients backward(const Tensor&, Array, bool, Gradients);
+  friend Gradients backward(const Tensor&, Array, bool, Gradients, const OnGradient&);
   using ByNode = std::unordered_map<const Node*, Array, std::hash<const Node*>, std::equal_to<>,
                                     BlockAllocator<std::pair<const Node* const, Array>>>;
   const Node* leaf_of(const Tensor& x) const;
@@ -201,9 +205,10 @@ class Gradients {
 /// y's shape (PyTorch: grad_outputs). It may be omitted if y has size 1; it is then 1. The
 /// saved values of the graph are freed during the pass, so a graph can be used only once, unless
 /// `keep_graph` is set. The result contains the gradients in `partial` plus those of this pass.
+/// `on_gradient` receives each gradient as soon as it is complete; the result then contains none.
 /// Throws if y is undefined or depends on no variable.
 Gradients backward(const Tensor& y, Array cotangent = {}, bool keep_graph = false,
-                   Gradients partial = {});
+                   Gradients partial = {}, const OnGradient& on_gradient = {});
 
 /// While an instance is alive, this thread's ops are not recorded.
 class NoGrad {

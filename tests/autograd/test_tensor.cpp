@@ -2,6 +2,8 @@
 
 #include <boost/test/unit_test.hpp>
 #include <cmath>
+#include <functional>
+#include <map>
 #include <thread>
 #include <vector>
 
@@ -41,6 +43,18 @@ Tensor chain(const Tensor& x, int length) {
   for (int i = 0; i < length; ++i) y = i % 2 == 0 ? scale(y, 2) : scale(y, real(0.5));
   return y;
 }
+
+/// The identity, with a backward defined by the test.
+struct Given {
+  std::function<void(const Array& dy, const Grad& dx)> df;
+  Array forward(const Array& x) { return x.clone(); }
+  void backward(const Array& dy, Grad dx) const { df(dy, dx); }
+};
+struct GivenPair {
+  void (*df)(const Array& dy, const Grad& da, const Grad& db) = nullptr;
+  Array forward(const Array& a, const Array&) { return a.clone(); }
+  void backward(const Array& dy, Grad da, Grad db) const { df(dy, da, db); }
+};
 
 }  // namespace
 
@@ -162,6 +176,54 @@ BOOST_AUTO_TEST_CASE(the_operands_of_an_addition_do_not_share_a_gradient) {
   BOOST_TEST(same(g[b], array_of({2}, {1, 1})));
 }
 
+BOOST_AUTO_TEST_CASE(on_gradient_receives_each_complete_gradient_directly_after_its_last_use) {
+  const Tensor first = variable({2}, {3, 5}), both = variable({2}, {2, 7});
+  const Tensor last = variable({2}, {1, 4}), not_used = variable({2}, {6, 8});
+  std::vector<const Node*> received;
+  const auto record = [&](const Tensor& x) {  // an identity whose backward records its turn
+    return apply(Given{[&received](const Array& dy, const Grad& dx) {
+                   received.push_back(nullptr);
+                   dx.add(dy);
+                 }},
+                 x);
+  };
+  const Tensor h = record(mul(mul(first, first), both));
+  const Tensor without_gradient = apply(Given{[](const Array&, const Grad&) {}}, not_used);
+  const Tensor loss = sum(add(mul(record(mul(h, both)), last), without_gradient));
+  const Gradients expected = backward(loss, {}, true);
+  received.clear();
+  std::map<const Node*, Array> gradients;
+  const Gradients rest =
+      backward(loss, {}, false, {}, [&](const Node& variable, const Array& gradient) {
+        received.push_back(&variable);
+        BOOST_TEST(gradients.emplace(&variable, gradient).second);
+      });
+  BOOST_TEST(gradients.size() == 4);
+  for (const Tensor& x : {first, both, last}) {
+    BOOST_TEST(same(gradients[x.node().get()], expected[x]));
+    BOOST_TEST(!rest.depends_on(x));
+  }
+  BOOST_TEST(!gradients[not_used.node().get()].defined());
+  const std::vector<const Node*> order{last.node().get(), nullptr,           not_used.node().get(),
+                                       nullptr,           both.node().get(), first.node().get()};
+  BOOST_TEST(received == order);
+}
+
+BOOST_AUTO_TEST_CASE(on_gradient_receives_partial_sums_and_the_loss_itself) {
+  const Tensor x = variable({2}, {3, 5}), other = variable({2}, {1, 1});
+  Gradients partial;
+  partial.begin(x, array_of({2}, {10, 20}));
+  partial.begin(other, array_of({2}, {30, 40}));
+  Array of_x;
+  const auto keep = [&](const Node&, const Array& gradient) { of_x = gradient; };
+  const Gradients rest = backward(sum(mul(x, x)), {}, false, std::move(partial), keep);
+  BOOST_TEST(same(of_x, array_of({2}, {16, 30})));
+  BOOST_TEST(!rest.depends_on(x));
+  BOOST_TEST(same(rest[other], array_of({2}, {30, 40})));  // the loss does not depend on it
+  backward(x, array_of({2}, {1, 2}), false, {}, keep);
+  BOOST_TEST(same(of_x, array_of({2}, {1, 2})));
+}
+
 BOOST_AUTO_TEST_CASE(backward_does_not_change_the_given_cotangent) {
   const Tensor x = variable({2}, {1, 2});
   const Array cotangent = array_of({2}, {5, 7});
@@ -259,18 +321,6 @@ BOOST_AUTO_TEST_CASE(backward_refuses_invalid_losses_and_cotangents) {
   const Gradients g = backward(sum(y), {}, true);
   EXPECT_FAIL(g[y], "expected a variable, got the result of an op");
 }
-
-/// The identity, with a backward defined by the test.
-struct Given {
-  void (*df)(const Array& dy, const Grad& dx) = nullptr;
-  Array forward(const Array& x) { return x.clone(); }
-  void backward(const Array& dy, Grad dx) const { df(dy, dx); }
-};
-struct GivenPair {
-  void (*df)(const Array& dy, const Grad& da, const Grad& db) = nullptr;
-  Array forward(const Array& a, const Array&) { return a.clone(); }
-  void backward(const Array& dy, Grad da, Grad db) const { df(dy, da, db); }
-};
 
 BOOST_AUTO_TEST_CASE(errors_in_the_backward_of_an_op_name_the_op_and_the_input) {
   const Tensor x = variable({2}, {1, 2}), constant = Array::full({2}, 1);

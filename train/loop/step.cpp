@@ -37,6 +37,12 @@ std::optional<std::int64_t> sample_of(const Batch& shard, const NonFinite& found
   return shard.samples[std::ranges::upper_bound(offsets, found.row) - offsets.begin() - 1];
 }
 
+/// Sets all entries to false, without an allocation if the table has had this size before.
+void clear(std::vector<std::vector<bool>>& table, std::size_t rows, std::size_t columns) {
+  table.resize(rows);
+  for (std::vector<bool>& row : table) row.assign(columns, false);
+}
+
 std::string samples_of(const Batch& shard) {
   constexpr std::size_t shown = 20;
   const std::size_t n = shard.samples.size();
@@ -107,8 +113,9 @@ Gradients shard_gradients(const Model& model, const Batch& shard, std::int64_t n
   const kernels::Bf16Scope scope(options.bf16);
   const std::optional<Batch> changed = augmented(shard, number, step, options);
   const Batch& augmented_shard = changed ? *changed : shard;
-  return backward(
-      shard_loss(model, augmented_shard, number, step, divisor, options, counts, context));
+  const Tensor loss =
+      shard_loss(model, augmented_shard, number, step, divisor, options, counts, context);
+  return backward(loss, {}, false, {}, context.on_gradient);
 }
 
 TrainStep::TrainStep(const Model& model, Optimizer& optimizer, Team& team,
@@ -121,7 +128,15 @@ TrainStep::TrainStep(const Model& model, Optimizer& optimizer, Team& team,
       options_(options),
       exchange_(exchange),
       pieces_(pieces_of(optimizer.parameters())) {
-  for (const NamedTensor& p : optimizer_.parameters()) layers_.push_back(layer_of(p.name));
+  for (const NamedTensor& p : optimizer_.parameters()) {
+    index_of_.emplace(p.tensor.node().get(), layers_.size());
+    layers_.push_back(layer_of(p.name));
+  }
+  pieces_of_parameter_.resize(layers_.size());
+  for (std::int64_t i = 0; i < std::ssize(pieces_); ++i) {
+    Part& part = pieces_of_parameter_[pieces_[static_cast<std::size_t>(i)].parameter];
+    part = {part.size() == 0 ? i : part.begin, i + 1};
+  }
   squares_.resize(pieces_.size());
 }
 
@@ -134,7 +149,9 @@ StepResult TrainStep::run(std::span<const Batch> shards, std::int64_t step, doub
   for (GradientList& list : gradients_) list.resize(optimizer_.parameters().size());
   drop_gradients();  // frees the gradients of an interrupted step
   counts_.assign(shards.size(), LossCounts{});
-  half_ready_.assign(shards.size(), false);
+  clear(complete_, shards.size(), layers_.size());
+  clear(half_ready_, layers_.size(), shards.size());
+  summed_.assign(layers_.size(), 0);
   local_shards_ = {0, std::ssize(shards)};
   if (exchange_ != nullptr)
     local_shards_ =
@@ -144,7 +161,9 @@ StepResult TrainStep::run(std::span<const Batch> shards, std::int64_t step, doub
   const LaneList lanes = lanes_of(shards, memory_);
   const auto run_shard = [&](std::int64_t i, AllReduce* all_reduce) {
     forward_backward(shards[i], {lanes[i], all_reduce}, i, step, static_cast<double>(tokens));
-    merge_into_tree(static_cast<std::size_t>(i));
+    for (std::size_t p = 0; p < layers_.size(); ++p) {
+      if (!complete_[i][p]) merge_into_tree(static_cast<std::size_t>(i), p);
+    }
   };
   if (statistics_.empty()) {
     team_.run(local_shards_.size(),
@@ -243,18 +262,23 @@ void TrainStep::forward_backward(const Batch& shard, const ShardContext& context
                                  std::int64_t number, std::int64_t step, double divisor) {
   if (shard.label_count() == 0 && context.all_reduce == nullptr) return;
   const auto i = static_cast<std::size_t>(number);
-  Gradients gradients =
-      shard_gradients(model_, shard, number, step, divisor, options_, &counts_[i], context);
-  for (std::size_t p = 0; p < optimizer_.parameters().size(); ++p) {
-    gradients_[i][p] = gradients.take(optimizer_.parameters()[p].tensor);
-  }
+  const OnGradient on_gradient = [this, i](const Node& variable, Array gradient) {
+    const auto p = index_of_.find(&variable);
+    if (p == index_of_.end()) return;  // not a parameter that is trained
+    gradients_[i][p->second] = std::move(gradient);
+    complete_[i][p->second] = true;
+    merge_into_tree(i, p->second);
+  };
+  shard_gradients(model_, shard, number, step, divisor, options_, &counts_[i],
+                  {context.lanes, context.all_reduce, on_gradient});
 }
 
-void TrainStep::merge_into_tree(std::size_t i) {
+void TrainStep::merge_into_tree(std::size_t i, std::size_t parameter) {
   const std::size_t count = gradients_.size();
   // The sum of 2 · width shards is computed from two halves of `width` shards; the right half may
   // have fewer.
-  for (std::size_t width = 1; 2 * width < count; width *= 2) {
+  for (std::size_t width = 1; width < count; width *= 2) {
+    const bool root = 2 * width >= count;
     const std::size_t left = i / (2 * width) * (2 * width), right = left + width;
     if (!local_shards_.has(static_cast<std::int64_t>(left)) ||
         std::min(right + width, count) > static_cast<std::size_t>(local_shards_.end))
@@ -263,26 +287,48 @@ void TrainStep::merge_into_tree(std::size_t i) {
     if (right >= count) continue;  // no right half: the left half is already the sum
     {
       const std::lock_guard lock(tree_mutex_);
-      half_ready_[right] = !half_ready_[right];
-      if (half_ready_[right]) return;  // the thread that completes the second half continues
+      std::vector<bool>& half_ready = half_ready_[parameter];
+      half_ready[right] = !half_ready[right];
+      if (half_ready[right]) return;  // the thread that completes the second half continues
     }
-    add_to(left, right);
+    if (!root) add_to(left, right, parameter);
   }
+  // All threads together compute the totals of large parameters in sum_shards().
+  constexpr std::int64_t most_values = std::int64_t{1} << 23;
+  if (exchange_ == nullptr && optimizer_.parameters()[parameter].tensor.size() <= most_values)
+    sum_parameter(parameter);
 }
 
-void TrainStep::add_to(std::size_t left, std::size_t right) {
-  for (std::size_t p = 0; p < optimizer_.parameters().size(); ++p) {
-    Array &sum = gradients_[left][p], &part = gradients_[right][p];
-    if (!part.defined()) continue;
-    if (!sum.defined()) {
-      sum = std::move(part);
-      continue;
-    }
-    if (!sum.unique()) sum = sum.clone();
-    const real* const parts[] = {sum.data(), part.data()};
-    kernels::tree_sum(parts, 2, sum.data(), sum.size());
-    part = Array();
+void TrainStep::add_to(std::size_t left, std::size_t right, std::size_t parameter) {
+  Array &sum = gradients_[left][parameter], &part = gradients_[right][parameter];
+  if (!part.defined()) return;
+  if (!sum.defined()) {
+    sum = std::move(part);
+    return;
   }
+  if (!sum.unique()) sum = sum.clone();
+  const real* const parts[] = {sum.data(), part.data()};
+  kernels::tree_sum(parts, 2, sum.data(), sum.size());
+  part = Array();
+}
+
+void TrainStep::sum_parameter(std::size_t parameter) {
+  total_of(parameter);
+  const std::vector<real*, BlockAllocator<real*>> none(gradients_.size());
+  const Part pieces = pieces_of_parameter_[parameter];
+  for (std::int64_t i = pieces.begin; i < pieces.end; ++i) sum_piece(i, 0, none);
+  for (std::size_t shard = 1; shard < gradients_.size(); ++shard)
+    gradients_[shard][parameter] = Array();
+  summed_[parameter] = 1;
+}
+
+Array& TrainStep::total_of(std::size_t parameter) {
+  Array& sum = total()[parameter];
+  // −0, because −0 + x is bitwise equal to x for every number x.
+  if (!sum.defined())
+    sum = Array::full(optimizer_.parameters()[parameter].tensor.shape(), real(-0.0));
+  if (!sum.unique()) sum = sum.clone();
+  return sum;
 }
 
 Part TrainStep::local_pieces() const {
@@ -302,15 +348,8 @@ void TrainStep::for_pieces(Part pieces, const Job& job) {
 double TrainStep::sum_shards() {
   if (local_shards_.begin == std::ssize(gradients_))
     local_shards_ = {0, 0};  // this rank has pieces, but no shards
-  // A parameter without a gradient in total() needs an array for the sum. It is filled with −0,
-  // because −0 + x is bitwise equal to x for every number x.
-  GradientList& sums = total();
-  for (std::int64_t i = local_pieces().begin; i < local_pieces().end; ++i) {
-    Array& sum = sums[pieces_[i].parameter];
-    if (!sum.defined())
-      sum = Array::full(optimizer_.parameters()[pieces_[i].parameter].tensor.shape(), real(-0.0));
-    if (!sum.unique()) sum = sum.clone();
-  }
+  for (std::int64_t i = local_pieces().begin; i < local_pieces().end; ++i)
+    total_of(pieces_[static_cast<std::size_t>(i)].parameter);
   if (exchange_ == nullptr) {
     const std::vector<real*, BlockAllocator<real*>> none(gradients_.size());
     sum_pieces(local_pieces(), none);
@@ -328,21 +367,25 @@ double TrainStep::sum_shards() {
 void TrainStep::sum_pieces(Part pieces, std::span<real* const> received) {
   const std::int64_t place = pieces_[pieces.begin].place;
   for_pieces(pieces, [&](std::int64_t i) {
-    const Piece& piece = pieces_[i];
-    std::vector<const real*, BlockAllocator<const real*>> parts(gradients_.size());
-    for (std::size_t s = 0; s < gradients_.size(); ++s) {
-      const Array& g = gradients_[s][piece.parameter];
-      parts[s] = received[s] != nullptr ? received[s] + (piece.place - place)
-                 : g.defined()          ? g.data() + piece.begin
-                                        : nullptr;
-    }
-    real* const piece_total = total()[piece.parameter].data() + piece.begin;
-    // The result of tree_sum may overwrite the first part, but no other.
-    real* const sum = received[0] != nullptr ? received[0] + (piece.place - place) : piece_total;
-    kernels::tree_sum(parts.data(), std::ssize(parts), sum, piece.size());
-    squares_[i] = kernels::sum_squares(sum, piece.size());
-    if (sum != piece_total) std::copy_n(sum, piece.size(), piece_total);
+    if (!summed_[pieces_[i].parameter]) sum_piece(i, place, received);
   });
+}
+
+void TrainStep::sum_piece(std::int64_t i, std::int64_t place, std::span<real* const> received) {
+  const Piece& piece = pieces_[i];
+  std::vector<const real*, BlockAllocator<const real*>> parts(gradients_.size());
+  for (std::size_t s = 0; s < gradients_.size(); ++s) {
+    const Array& g = gradients_[s][piece.parameter];
+    parts[s] = received[s] != nullptr ? received[s] + (piece.place - place)
+               : g.defined()          ? g.data() + piece.begin
+                                      : nullptr;
+  }
+  real* const piece_total = total()[piece.parameter].data() + piece.begin;
+  // The result of tree_sum may overwrite the first part, but no other.
+  real* const sum = received[0] != nullptr ? received[0] + (piece.place - place) : piece_total;
+  kernels::tree_sum(parts.data(), std::ssize(parts), sum, piece.size());
+  squares_[i] = kernels::sum_squares(sum, piece.size());
+  if (sum != piece_total) std::copy_n(sum, piece.size(), piece_total);
 }
 
 void TrainStep::share_counts() {

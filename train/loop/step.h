@@ -8,6 +8,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "autograd/base/team.h"
@@ -48,6 +49,7 @@ struct StepResult {
 struct ShardContext {
   Lanes lanes = {};                 ///< lanes of a segment memory
   AllReduce* all_reduce = nullptr;  ///< sums the statistics of batch norm
+  OnGradient on_gradient = {};      ///< receives the gradients during backward
 };
 
 /// The gradients of one shard, or their sums over several shards, in the order of the parameters.
@@ -86,17 +88,22 @@ class TrainStep {
                            std::int64_t step, double loss, double gradient_norm);
   std::string cause(std::span<const Batch> shards, std::span<const Lanes> lanes,
                     std::int64_t step) const;
-  /// Called when the gradients of shard i are complete. Computes the sums of the tree whose
-  /// operands are ready, except the root and sums over several ranks, so that few sets of gradients
-  /// exist at a time.
-  void merge_into_tree(std::size_t i);
-  void add_to(std::size_t left, std::size_t right);
-  /// Computes the remaining sums of the tree, together with the other ranks. Returns the squared
+  /// Called when shard i has computed the gradient of a parameter, or has none. Computes the sums of
+  /// the parameter's tree whose operands are ready, except sums over several ranks, so that few
+  /// gradients exist at a time.
+  void merge_into_tree(std::size_t i, std::size_t parameter);
+  void add_to(std::size_t left, std::size_t right, std::size_t parameter);
+  /// Computes the total of a parameter whose gradients of all shards are complete.
+  void sum_parameter(std::size_t parameter);
+  /// Computes the remaining sums of the trees, together with the other ranks. Returns the squared
   /// norm of the total.
   double sum_shards();
+  /// The array that receives the total of a parameter; −0 if no shard of this rank has a gradient.
+  Array& total_of(std::size_t parameter);
   /// Computes these pieces of the total and the sum of squares of each, with `received` as in
   /// ParameterExchange::Add.
   void sum_pieces(Part pieces, std::span<real* const> received);
+  void sum_piece(std::int64_t piece, std::int64_t place, std::span<real* const> received);
   /// Copies the counts of all shards and the sums of squares of all pieces to every rank.
   void share_counts();
   /// The list that receives the sums of this rank's pieces.
@@ -120,10 +127,15 @@ class TrainStep {
   ParameterExchange* exchange_;
   Part local_shards_;  ///< the shards of this rank
   std::vector<Piece> pieces_;
-  std::vector<std::string> layers_;      ///< layer of each parameter
+  std::vector<std::string> layers_;                        ///< layer of each parameter
+  std::unordered_map<const Node*, std::size_t> index_of_;  ///< number of each parameter
+  std::vector<Part> pieces_of_parameter_;
   std::vector<GradientList> gradients_;  ///< gradients of each shard; total() receives their sum
-  /// Index: the first shard of a right half. Value: exactly one of the two halves is ready.
-  std::vector<bool> half_ready_;
+  std::vector<std::vector<bool>> complete_;  ///< parameters of each shard that are in the tree
+  std::vector<char> summed_;                 ///< parameters whose total is computed
+  /// For each parameter; index: the first shard of a right half. Value: exactly one of the two
+  /// halves is ready.
+  std::vector<std::vector<bool>> half_ready_;
   std::mutex tree_mutex_;
   std::vector<LossCounts> counts_;  ///< loss counts of each shard
   std::vector<double> squares_;     ///< sum of squares of each piece of the total gradient
