@@ -129,7 +129,7 @@ def killed_chain(ground, kind, run, aim, tally):
 def killed_runs(check, ground):
     """Kills runs until the numbers of kills, in total and of each kind, suffice; on a busy machine, more kills miss
     their target."""
-    wanted = 2000 if ground.long else 100
+    wanted = 2000 if ground.long else 40
     wanted_of = {"kills": wanted, "in a save": 0.4 * wanted, "starting": 0.05 * wanted}
     reference, aims = {}, {}
     for kind in KINDS:
@@ -203,7 +203,7 @@ def killed_while_replacing(check, ground):
     undisturbed run."""
     reference = outcome(ground.train("seq2seq", "reference"))
     older = ground.train("seq2seq", "older", "seed=6")
-    rounds = 100 if ground.long else 10
+    rounds = 100 if ground.long else 4
     good = 0
     for _ in range(rounds):
         run = copy_run(older, "replaced")

@@ -111,7 +111,7 @@ AttentionMaps maps_of(Trainer& trainer, const std::string& line, const std::stri
 BOOST_AUTO_TEST_CASE(cross_attention_concentrates_on_the_named_shape,
                      *boost::unit_test::label("learns")) {
   const TempFolder folder;
-  Run run(captions_run(2500), folder / "run");
+  Run run(captions_run(1200), folder / "run");
   Trainer trainer(run.config, run.paths(), run.data, run.run_log);
   BOOST_TEST(trainer.train() == 0);
   Shares shares;
