@@ -35,10 +35,11 @@ HOSTILE = [
     ("printed_result", *at_start('extern "C" long write(int, const void*, unsigned long);\nextern "C" void _exit(int);\n' + FAKE),
      "exit status 0"),
     ("exits_in_a_case", APPEND, "std::exit(0);", "exit status 0"),
+    ("divides_by_zero", APPEND, "volatile int zero = 0; entries.resize(5 / zero);", "a division of integers by zero"),
 ]
 
 # These take as long as a check may take on the clock.
 SLOW = [
     ("sleeps", *at_start('extern "C" unsigned sleep(unsigned);\nstruct Sleeper { Sleeper() { for (;;) sleep(1000); } } sleeper;'),
-     "stopped after"),
+     "does the exercise sleep"),
 ]

@@ -254,7 +254,7 @@ def resume_run(run, what, ranks=1):
 def stop_and_continue():
     """SIGTERM to the launcher saves and ends the run. It continues on 3 ranks, is stopped again, and continues on one."""
     # Open MPI's launcher kills ranks that take longer (docs/CLUSTER.md), as on a machine under load.
-    process = begin("stopped", 2, options=["--mca", "odls_base_sigkill_timeout", "10"])
+    process = begin("stopped", 2, options=["--mca", "odls_base_sigkill_timeout", "4"])
     process.send_signal(signal.SIGTERM)
     status, text = end_of(process, "SIGTERM to the launcher")
     if mpi == "openmpi":  # MPICH's launcher may exit with status 0

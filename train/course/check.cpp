@@ -102,14 +102,22 @@ std::string ending(const LimitedResult& run, double seconds) {
   if (run.errors.find("std::bad_alloc") != std::string::npos)
     return fmt::format("the exercise needs more memory than a check may use ({} GB)",
                        run_bytes >> 30);
+  if (run.out_of_time && run.processor_seconds < seconds)
+    return fmt::format(
+        "stopped after {:.0f} s on the clock, of which {:.1f} s of processor time: does the exercise "
+        "sleep, or wait for input?",
+        run.seconds, run.processor_seconds);
   if (run.out_of_time)
     return fmt::format(
         "stopped after {:.1f} s of processor time (allowed: {:g} s): an endless loop?",
         run.processor_seconds, seconds);
   if (run.signal != 0) {
-    const bool deep = run.signal == SIGSEGV;
+    const char* cause = "";
+    if (run.signal == SIGSEGV) cause = ": a bad index or pointer, or a recursion that is too deep?";
+    if (run.signal == SIGFPE) cause = ": a division of integers by zero?";
+    if (run.signal == SIGABRT) cause = ": an assertion, or memory that was freed twice?";
     return fmt::format("the program ended by signal {} ({}){}", run.signal, ::strsignal(run.signal),
-                       deep ? ": a bad index or pointer, or a recursion that is too deep?" : "");
+                       cause);
   }
   return fmt::format(
       "the program ended with exit status {} before the check was done: does the "

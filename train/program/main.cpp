@@ -83,10 +83,13 @@ int main(int argc, char** argv) {
   CLI::App app{"heed trains Transformers from a YAML file, on the CPU.", "heed"};
   app.require_subcommand(1);
   app.set_version_flag("--version", fmt::format("heed {}", version));
-  app.failure_message([](const CLI::App*, const CLI::Error& e) {
-    return for_terminal(fmt::format(
-        "heed: {}{}\n(heed --help lists the commands, heed COMMAND --help their options)\n",
-        e.what(), key_hint(e.what())));
+  app.failure_message([](const CLI::App* used, const CLI::Error& e) {
+    const std::vector<CLI::App*> command = used->get_subcommands();
+    const std::string hint =
+        command.empty()
+            ? "heed --help lists the commands, heed COMMAND --help their options"
+            : fmt::format("heed {} --help explains the command", command.front()->get_name());
+    return for_terminal(fmt::format("heed: {}{}\n({})\n", e.what(), key_hint(e.what()), hint));
   });
   app.footer(
       "See heed COMMAND --help for details. Data goes to standard output, messages to standard "
