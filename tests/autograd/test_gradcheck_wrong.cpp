@@ -173,6 +173,29 @@ BOOST_AUTO_TEST_CASE(a_gradient_not_summed_over_a_broadcast_is_named) {
   EXPECT_WRONG(gradcheck(averaged, normal({4, 3}), normal({3})), "1/4");
 }
 
+/// a ⊙ b of equal shapes, whose backward is right for the rank of the given inputs only.
+struct ProductOfRank {
+  int rank = 0;
+  Array x, y;
+  Array forward(const Array& a, const Array& b) {
+    if (a.shape() != b.shape()) fail("the shapes differ");
+    x = a;
+    y = b;
+    return value(mul(a, b));
+  }
+  void backward(const Array& dy, Grad da, Grad db) const {
+    if (da) da.add(value(mul(dy, y)));
+    if (db) db.add(value(scale(mul(dy, x), dy.shape().rank() == rank ? 1 : 2)));
+  }
+};
+
+BOOST_AUTO_TEST_CASE(a_gradient_that_is_wrong_for_another_rank_of_all_inputs_is_found) {
+  const auto product = [](const Tensor& a, const Tensor& b) {
+    return apply(ProductOfRank{2, {}, {}}, a, b);
+  };
+  EXPECT_WRONG(gradcheck(product, normal({3, 4}), normal({3, 4}, 2)), "with inputs of shapes [2, 3, 4], [2, 3, 4]");
+}
+
 BOOST_AUTO_TEST_CASE(an_overwritten_gradient_is_named) {
   const auto two_uses = planted(
       [](const Array& x) {

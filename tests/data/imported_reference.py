@@ -17,7 +17,8 @@ LINES = ["", " ", "\n\n x", "Hello, world!", "  two  spaces  ", "It's we've THEY
          "Привет, мир! Ёлка й", "שָׁלוֹם עולם", "مَرْحَبًا بالعالم ١٢٣", "नमस्ते दुनिया क़ क्षेत्र", "สวัสดีชาวโลก น้ำ", "你好，世界。漢字 豈 更",
          "こんにちは カ\u3099 ガ ｶﾞ", "안녕하세요 \u1112\u1161\u11ab", "🙂👍🏽👨‍👩‍👧 ☃\ufe0f", "a\u0328\u0301 a\u0301\u0328 \u0344 \u0f73",
          "tab\there\r\nnew\u0085line\u2028\u00a0\u3000end", "a_b-c/d\\e@f#g$h%i^j&k*l(m)n+o=p~q`r|s<t>u", "x\u200by\u00adz\ufeff\ufffd\u0007",
-         "wouldn't do not say ' quoted ' , right ?", "antidisestablishmentarianism" * 5, "fox and John's lazy dog"]
+         "wouldn't do not say ' quoted ' , right ?", "antidisestablishmentarianism" * 5, "fox and John's lazy dog",
+         "мир" * 20]  # fewer than 100 characters, but more than 100 bytes
 
 
 def train(tokenizer, trainer, decoder):

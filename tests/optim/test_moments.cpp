@@ -209,6 +209,33 @@ BOOST_AUTO_TEST_CASE(ranges_of_whole_blocks_and_restored_moments_give_the_same_b
   }
 }
 
+BOOST_AUTO_TEST_CASE(an_optimizer_of_a_part_rounds_moments_as_the_whole_does) {
+  constexpr std::int64_t size = 70 * 53 + 5, cut = 2048;
+  for (const MomentKind kind : compact) {
+    for (const OptimizerKind name : {OptimizerKind::adam, OptimizerKind::sgd}) {
+      Parameters whole = some_parameters(), left = some_parameters(), right = some_parameters();
+      Optimizer a(options_of(name, kind), whole), b(options_of(name, kind), left, {0, cut}),
+          c(options_of(name, kind), right, {cut, size});
+      for (std::uint32_t t = 1; t <= 8; ++t) {
+        const std::vector<Array> gradients{normal({70, 53}, 10 * t), normal({5}, 10 * t + 1)};
+        a.step(gradients, 0.01, 0.5);
+        for (Optimizer* part : {&b, &c}) {
+          part->begin_step(0.01, 0.5);
+          for (std::size_t p = 0; p < 2; ++p) {
+            const ValueRange own = part->owned(p);
+            if (own.size() > 0) part->update(p, own.begin, own.end, gradients[p].data());
+          }
+        }
+      }
+      for (std::int64_t i = 0; i < 70 * 53; ++i) {
+        const Parameters& owner = i < cut ? left : right;
+        BOOST_REQUIRE(whole[0].tensor.value().data()[i] == owner[0].tensor.value().data()[i]);
+      }
+      BOOST_TEST(same_bits(whole[1].tensor.value(), right[1].tensor.value()));
+    }
+  }
+}
+
 BOOST_AUTO_TEST_SUITE_END()
 
 HEED_END
