@@ -83,7 +83,8 @@ def check_outputs(page, text):
         return
     with tempfile.TemporaryDirectory() as folder:
         for name in os.listdir(ROOT):
-            os.symlink(os.path.join(os.path.abspath(ROOT), name), os.path.join(folder, name))
+            if name != "runs":  # the commands make their own
+                os.symlink(os.path.join(os.path.abspath(ROOT), name), os.path.join(folder, name))
         for kind, name, content in blocks(text):
             if kind == "python" and name:
                 with open(os.path.join(folder, name), "a", encoding="utf-8") as file:

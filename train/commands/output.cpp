@@ -32,6 +32,7 @@ bool same_file(const struct stat& a, const struct stat& b) {
 class Unfinished {
  public:
   explicit Unfinished(const std::filesystem::path& file) {
+    const Blocked until_handled;  // a signal between the two would leave the file behind
     lock(file);
     path = ::strdup(file.c_str());
     for (std::size_t i = 0; i < ending.size(); ++i) {
@@ -51,6 +52,21 @@ class Unfinished {
   Unfinished& operator=(const Unfinished&) = delete;
 
  private:
+  static constexpr std::array<int, 3> ending{SIGINT, SIGTERM, SIGHUP};
+  /// Delays these signals to this thread.
+  struct Blocked {
+    Blocked() {
+      sigset_t signals;
+      sigemptyset(&signals);
+      for (const int number : ending) sigaddset(&signals, number);
+      ::pthread_sigmask(SIG_BLOCK, &signals, &before);
+    }
+    ~Blocked() { ::pthread_sigmask(SIG_SETMASK, &before, nullptr); }
+    Blocked(const Blocked&) = delete;
+    Blocked& operator=(const Blocked&) = delete;
+    sigset_t before{};
+  };
+
   void lock(const std::filesystem::path& file) {
     for (struct stat status{};;) {
       file_ = open_regular(file, O_WRONLY | O_CREAT);
@@ -69,7 +85,6 @@ class Unfinished {
     ::raise(number);
   }
 
-  static constexpr std::array<int, 3> ending{SIGINT, SIGTERM, SIGHUP};
   static inline char* path = nullptr;
   static inline struct stat ours {};
   FileDescriptor file_;
