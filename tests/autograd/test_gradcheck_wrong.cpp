@@ -193,7 +193,8 @@ BOOST_AUTO_TEST_CASE(a_gradient_that_is_wrong_for_another_rank_of_all_inputs_is_
   const auto product = [](const Tensor& a, const Tensor& b) {
     return apply(ProductOfRank{2, {}, {}}, a, b);
   };
-  EXPECT_WRONG(gradcheck(product, normal({3, 4}), normal({3, 4}, 2)), "with inputs of shapes [2, 3, 4], [2, 3, 4]");
+  EXPECT_WRONG(gradcheck(product, normal({3, 4}), normal({3, 4}, 2)),
+               "with inputs of shapes [2, 3, 4], [2, 3, 4]");
 }
 
 BOOST_AUTO_TEST_CASE(an_overwritten_gradient_is_named) {
