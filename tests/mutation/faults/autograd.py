@@ -430,3 +430,18 @@ fault("profile: an op contains the time of ops two levels below", "autograd/tape
       "outer_->nested_ += total;",
       "outer_->nested_ += seconds;",
       "autograd_f64:recomputation")
+
+fault("distillation compares every chunk of rows after the first with the teacher's first rows", "autograd/ops/more/cross_entropy.cpp",
+      "logits_of(teacher->x.row(begin), n, teacher->weight, teacher->bias)",
+      "logits_of(teacher->x.row(0), n, teacher->weight, teacher->bias)",
+      "autograd_f64", "nn_f64", "train")
+
+fault("gradcheck no longer tries a further first axis on all inputs at once, only on the first input", "autograd/gradcheck/variants.cpp",
+      "for (const std::size_t count : std::set<std::size_t>{1, inputs.size()}) {",
+      "for (const std::size_t count : std::set<std::size_t>{1}) {",
+      "autograd_f64")
+
+fault("the cached table of rotary angles ignores the base: a second model with another rotary_base on the thread uses the first one's angles", "autograd/ops/more/attention/rotary.cpp",
+      "  thread_local double kept_base = 0;\n  if (!kept.defined() || kept.cols() != size || kept_base != base || kept.rows() < positions) {\n    kept = turns(std::max<std::int64_t>(2 * positions, 128), size, base);\n    kept_base = base;\n  }\n",
+      "  if (!kept.defined() || kept.cols() != size || kept.rows() < positions)\n    kept = turns(std::max<std::int64_t>(2 * positions, 128), size, base);\n",
+      "autograd_f64", "nn_f64")

@@ -117,3 +117,18 @@ fault("dates: only the 11th ends in -th among the days 11 to 13", "data/sources/
       "11 <= day && day <= 13;",
       "day == 11;",
       "data:dates")
+
+fault("WordPiece counts bytes instead of characters against max_input_chars_per_word, so long words in other scripts become [UNK]", "data/tokenizers/word_model.cpp",
+      "if (character_count(word) > longest_) return unknown();",
+      "if (word.size() > longest_) return unknown();",
+      "data", "commands_received")
+
+fault("CoNLL files that are not CoNLL-U lose all tokens that begin with a digit and contain a hyphen or a period (dates, decimals)", "data/sources/records.cpp",
+      "return fields.size() == 10 && '0' <= first[0] && first[0] <= '9' &&",
+      "return '0' <= first[0] && first[0] <= '9' &&",
+      "data", "commands_data")
+
+fault("next-sentence pairs labelled \"does not follow\" may contain the following line", "data/batches/masking.cpp",
+      "    const std::int64_t next = (sample + 1) % n;\n    return (next + 1 + random.below(n - 1)) % n;\n",
+      "    return (sample + 1 + random.below(n - 1)) % n;\n",
+      "data")

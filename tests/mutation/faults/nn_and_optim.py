@@ -217,3 +217,23 @@ fault("moments: every step rounds with the same numbers", "optim/moments.cpp",
       "mixed(2 * key + (with_sign_ ? 1 : 0))",
       "mixed(0 * key + (with_sign_ ? 1 : 0))",
       "optim_f64:moments")
+
+fault("segment memory longer than a segment keeps the oldest instead of the newest tokens of earlier segments", "nn/segment_memory.cpp",
+      "to = std::copy_n(this->lane(layer, lane) + (length_ - old) * width_, old * width_, to);",
+      "to = std::copy_n(this->lane(layer, lane), old * width_, to);",
+      "nn_f64", "training")
+
+fault("decoding with a front end that shortens sequences: encoder rows of all parts after the first (2,048 source rows) are read at the wrong place", "nn/models/generative.cpp",
+      "const std::int32_t first = all_parts.offsets.back();",
+      "const std::int32_t first = offsets[begin];",
+      "nn_f64", "train")
+
+fault("bf16 and float8 second moments of a parameter that is split between ranks are rounded differently than in one process", "optim/optimizer.cpp",
+      "second_.emplace_back(options_.moments, false, shape, first);",
+      "second_.emplace_back(options_.moments, false, shape);",
+      "optim_f64", "mpi_openmpi")
+
+fault("automatic warmup ignores optim.schedule.steps, so a schedule that ends before the run may consist of warmup only", "optim/schedule.h",
+      "for (const std::int64_t end : {total_steps, schedule.steps})",
+      "for (const std::int64_t end : {total_steps})",
+      "optim_f64", "train", "command_parts")

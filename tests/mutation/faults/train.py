@@ -366,3 +366,53 @@ fault("denoise: evaluation accepts more spans than there are sentinels", "train/
       "if (spans > span_marks)",
       "if (spans > 2 * span_marks)",
       "training:text2text")
+
+fault("corpus chrF counts the n-grams of outputs whose reference is too short to have any of this order (sacreBLEU does not)", "train/metrics/chrf.cpp",
+      "  if (counts.reference == 0) return counts;\n",
+      "",
+      "train")
+
+fault("resume counts skipped (non-finite) steps as optimizer steps, so Adam's bias correction and train.ema differ from the undisturbed run", "train/loop/trainer.cpp",
+      "replica_.optimizer().set_steps(progress_.step - progress_.skipped);",
+      "replica_.optimizer().set_steps(progress_.step);",
+      "train", "training", "commands_resume")
+
+fault("train.ema set on resume of a run without it: the means start from the random initial weights instead of the checkpoint's", "train/loop/checkpoint_content.cpp",
+      "  if (ema && !averaged) ema->restart();\n",
+      "",
+      "train", "training", "commands_resume")
+
+fault("the random keys of sampled translations come from the wrong lines: a line's sample depends on the lengths of its neighbours", "train/decode/search.cpp",
+      "keys.push_back(request.numbers.empty() ? place : request.numbers[place]);",
+      "keys.push_back(request.numbers.empty() ? place : request.numbers[i]);",
+      "train", "commands_tasks")
+
+fault("compare and report show a later heed eval of the validation split in place of the test result", "train/results/comparison.cpp",
+      "if (!usual || (split == \"valid\" && result.where == \"test\")) continue;",
+      "if (!usual) continue;",
+      "train", "commands", "commands_belong")
+
+fault("sweep --halving ends cosine and linear schedules with the first round, so later rounds train at the minimum rate", "train/sweep/sweep.cpp",
+      "words.push_back(fmt::format(\"optim.schedule.steps={}\", round.all));",
+      "words.push_back(fmt::format(\"optim.schedule.steps={}\", round.steps));",
+      "commands_sweep", "train")
+
+fault("distributed run with model.memory: the ranks exchange the old memory, so rank 0's checkpoint has zeros in the lanes of other ranks", "train/loop/step.cpp",
+      "    memory_->advance();\n    if (exchange_ != nullptr) share_memory(*memory_, shards, exchange_->world());\n",
+      "    if (exchange_ != nullptr) share_memory(*memory_, shards, exchange_->world());\n    memory_->advance();\n",
+      "training", "mpi_openmpi")
+
+fault("export to Hugging Face exchanges height and width of images that are not square", "train/exchange/huggingface/image.cpp",
+      "Json({image.height, image.width})",
+      "Json({image.width, image.height})",
+      "commands_export", "train")
+
+fault("the report's expected calibration error weights all ten bins equally instead of by their samples", "train/views/report/runs/output_charts.cpp",
+      "error += std::abs(g.right - g.probability) / static_cast<double>(outputs.size());",
+      "error += std::abs(g.right - g.probability) / g.count / groups;",
+      "train", "commands_tasks")
+
+fault("an override of one key of a section given as a single value (model.layers: 3, model.layers.encoder=2) resets the other keys to their defaults", "train/config/overrides.cpp",
+      "    for (const std::string& name : names_in(key)) map.entries.push_back({name, node.place, node});\n",
+      "",
+      "train", "command_parts", "commands_sweep")
