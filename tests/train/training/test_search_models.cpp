@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <set>
 
 #include "nn/layers/positions.h"
@@ -160,6 +161,27 @@ BOOST_AUTO_TEST_CASE(outputs_with_and_without_a_cache_are_equal) {
   BOOST_TEST(continue_text(FrozenModel(trained_lm()), prompt, greedy, 1, 0) ==
                  continue_text(FrozenModel(trained_lm()), prompt, plain, 1, 0),
              boost::test_tools::per_element());
+}
+
+BOOST_AUTO_TEST_CASE(samples_depend_on_the_numbers_of_their_lines,
+                     *boost::unit_test::label("learns")) {
+  const Dataset data = reversals(40, 6);
+  Team team(2);
+  const FrozenModel frozen(trained_seq2seq());
+  DecodeOptions o = options(1);
+  o.sample = true;
+  const auto drawn = [&](std::int64_t first) {
+    std::vector<std::int64_t> numbers(40);
+    std::iota(numbers.begin(), numbers.end(), first);
+    return translate(frozen, data, o, 1, team, numbers);
+  };
+  const auto own = translate(frozen, data, o, 1, team), numbered = drawn(0), others = drawn(1);
+  std::size_t different = 0;
+  for (std::size_t i = 0; i < own.size(); ++i) {
+    BOOST_TEST(own[i].tokens == numbered[i].tokens, boost::test_tools::per_element());
+    different += own[i].tokens != others[i].tokens;
+  }
+  BOOST_TEST(different > 0);
 }
 
 BOOST_AUTO_TEST_CASE(best_of_nbest_equals_the_single_output, *boost::unit_test::label("learns")) {
