@@ -238,7 +238,7 @@ Gradients backward(const Tensor& y, Array cotangent, bool keep_graph, Gradients 
         dx.push_back(Grad::not_required(dx.size()));
         continue;
       }
-      dx.emplace_back(&slots[input.get()], &input->shape(), dx.size());  // map values do not move
+      dx.emplace_back(&slots[input.get()], &input->shape(), dx.size());  // stable addresses
       if (input->leaf()) gradients.leaves_.push_back(input);
     }
     run_node(*node, dy, dx);

@@ -169,7 +169,7 @@ struct NamedTensor {
 /// for the result of a recorded op.
 std::ostream& operator<<(std::ostream& out, const Tensor& x);
 
-/// Receives the gradient of a variable, or an undefined Array if no op has added to it.
+/// Called with a variable and its gradient, which is undefined if no op has added to it.
 using OnGradient = std::function<void(const Node& variable, Array gradient)>;
 
 /// The gradients of a loss with respect to the variables from which it was computed.
@@ -205,7 +205,7 @@ class Gradients {
 /// y's shape (PyTorch: grad_outputs). It may be omitted if y has size 1; it is then 1. The
 /// saved values of the graph are freed during the pass, so a graph can be used only once, unless
 /// `keep_graph` is set. The result contains the gradients in `partial` plus those of this pass.
-/// `on_gradient` receives each gradient as soon as it is complete; the result then contains none.
+/// If given, `on_gradient` is called with each gradient once it is complete, and the result omits it.
 /// Throws if y is undefined or depends on no variable.
 Gradients backward(const Tensor& y, Array cotangent = {}, bool keep_graph = false,
                    Gradients partial = {}, const OnGradient& on_gradient = {});

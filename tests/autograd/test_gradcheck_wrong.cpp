@@ -173,7 +173,7 @@ BOOST_AUTO_TEST_CASE(a_gradient_not_summed_over_a_broadcast_is_named) {
   EXPECT_WRONG(gradcheck(averaged, normal({4, 3}), normal({3})), "1/4");
 }
 
-/// a ⊙ b of equal shapes, whose backward is right for the rank of the given inputs only.
+/// a ⊙ b for equal shapes. The gradient of b is correct only for inputs of one rank.
 struct ProductOfRank {
   int rank = 0;
   Array x, y;

@@ -180,7 +180,7 @@ BOOST_AUTO_TEST_CASE(on_gradient_receives_each_complete_gradient_directly_after_
   const Tensor first = variable({2}, {3, 5}), both = variable({2}, {2, 7});
   const Tensor last = variable({2}, {1, 4}), not_used = variable({2}, {6, 8});
   std::vector<const Node*> received;
-  const auto record = [&](const Tensor& x) {  // an identity whose backward records its turn
+  const auto record = [&](const Tensor& x) {  // the identity; its backward appends nullptr
     return apply(Given{[&received](const Array& dy, const Grad& dx) {
                    received.push_back(nullptr);
                    dx.add(dy);

@@ -209,7 +209,7 @@ BOOST_AUTO_TEST_CASE(ranges_of_whole_blocks_and_restored_moments_give_the_same_b
   }
 }
 
-BOOST_AUTO_TEST_CASE(an_optimizer_of_a_part_rounds_moments_as_the_whole_does) {
+BOOST_AUTO_TEST_CASE(partial_optimizers_round_moments_like_a_full_optimizer) {
   constexpr std::int64_t size = 70 * 53 + 5, cut = 2048;
   for (const MomentKind kind : compact) {
     for (const OptimizerKind name : {OptimizerKind::adam, OptimizerKind::sgd}) {

@@ -32,7 +32,9 @@ bool same_file(const struct stat& a, const struct stat& b) {
 class Unfinished {
  public:
   explicit Unfinished(const std::filesystem::path& file) {
-    const Blocked until_handled;  // a signal between the two would leave the file behind
+    // A signal between the creation of the file and the registration of the handlers would leave
+    // the file behind.
+    const Blocked signals_blocked;
     lock(file);
     path = ::strdup(file.c_str());
     for (std::size_t i = 0; i < ending.size(); ++i) {
@@ -53,7 +55,7 @@ class Unfinished {
 
  private:
   static constexpr std::array<int, 3> ending{SIGINT, SIGTERM, SIGHUP};
-  /// Delays these signals to this thread.
+  /// Blocks the signals in `ending` in this thread during its lifetime.
   struct Blocked {
     Blocked() {
       sigset_t signals;

@@ -37,7 +37,7 @@ std::optional<std::int64_t> sample_of(const Batch& shard, const NonFinite& found
   return shard.samples[std::ranges::upper_bound(offsets, found.row) - offsets.begin() - 1];
 }
 
-/// Sets all entries to false, without an allocation if the table has had this size before.
+/// Resizes the table and sets all entries to false. Allocates only if the table grows.
 void clear(std::vector<std::vector<bool>>& table, std::size_t rows, std::size_t columns) {
   table.resize(rows);
   for (std::vector<bool>& row : table) row.assign(columns, false);
@@ -293,7 +293,7 @@ void TrainStep::merge_into_tree(std::size_t i, std::size_t parameter) {
     }
     if (!root) add_to(left, right, parameter);
   }
-  // All threads together compute the totals of large parameters in sum_shards().
+  // sum_shards() computes the totals of larger parameters, divided among all threads.
   constexpr std::int64_t most_values = std::int64_t{1} << 23;
   if (exchange_ == nullptr && optimizer_.parameters()[parameter].tensor.size() <= most_values)
     sum_parameter(parameter);

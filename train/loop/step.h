@@ -93,12 +93,12 @@ class TrainStep {
   /// gradients exist at a time.
   void merge_into_tree(std::size_t i, std::size_t parameter);
   void add_to(std::size_t left, std::size_t right, std::size_t parameter);
-  /// Computes the total of a parameter whose gradients of all shards are complete.
+  /// Computes the total gradient of a parameter after all shards have computed theirs.
   void sum_parameter(std::size_t parameter);
-  /// Computes the remaining sums of the trees, together with the other ranks. Returns the squared
+  /// Computes the remaining sums, together with the other ranks. Returns the squared
   /// norm of the total.
   double sum_shards();
-  /// The array that receives the total of a parameter; −0 if no shard of this rank has a gradient.
+  /// The array for the total gradient of a parameter, filled with −0 if this rank has no gradient.
   Array& total_of(std::size_t parameter);
   /// Computes these pieces of the total and the sum of squares of each, with `received` as in
   /// ParameterExchange::Add.
@@ -127,12 +127,12 @@ class TrainStep {
   ParameterExchange* exchange_;
   Part local_shards_;  ///< the shards of this rank
   std::vector<Piece> pieces_;
-  std::vector<std::string> layers_;                        ///< layer of each parameter
-  std::unordered_map<const Node*, std::size_t> index_of_;  ///< number of each parameter
+  std::vector<std::string> layers_;                        ///< the layer of each parameter
+  std::unordered_map<const Node*, std::size_t> index_of_;  ///< the index of each parameter
   std::vector<Part> pieces_of_parameter_;
   std::vector<GradientList> gradients_;  ///< gradients of each shard; total() receives their sum
-  std::vector<std::vector<bool>> complete_;  ///< parameters of each shard that are in the tree
-  std::vector<char> summed_;                 ///< parameters whose total is computed
+  std::vector<std::vector<bool>> complete_;  ///< by shard and parameter: backward has finished
+  std::vector<char> summed_;                 ///< whether a parameter's total is complete
   /// For each parameter; index: the first shard of a right half. Value: exactly one of the two
   /// halves is ready.
   std::vector<std::vector<bool>> half_ready_;

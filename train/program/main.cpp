@@ -88,7 +88,7 @@ int main(int argc, char** argv) {
     const std::string hint =
         command.empty()
             ? "heed --help lists the commands, heed COMMAND --help their options"
-            : fmt::format("heed {} --help explains the command", command.front()->get_name());
+            : fmt::format("heed {} --help describes the command", command.front()->get_name());
     return for_terminal(fmt::format("heed: {}{}\n({})\n", e.what(), key_hint(e.what()), hint));
   });
   app.footer(

@@ -163,8 +163,7 @@ BOOST_AUTO_TEST_CASE(outputs_with_and_without_a_cache_are_equal) {
              boost::test_tools::per_element());
 }
 
-BOOST_AUTO_TEST_CASE(samples_depend_on_the_numbers_of_their_lines,
-                     *boost::unit_test::label("learns")) {
+BOOST_AUTO_TEST_CASE(samples_depend_on_line_numbers, *boost::unit_test::label("learns")) {
   const Dataset data = reversals(40, 6);
   Team team(2);
   const FrozenModel frozen(trained_seq2seq());
