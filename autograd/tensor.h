@@ -205,7 +205,7 @@ class Gradients {
 /// y's shape (PyTorch: grad_outputs). It may be omitted if y has size 1; it is then 1. The
 /// saved values of the graph are freed during the pass, so a graph can be used only once, unless
 /// `keep_graph` is set. The result contains the gradients in `partial` plus those of this pass.
-/// If given, `on_gradient` is called with each gradient once it is complete, and the result omits it.
+/// If given, `on_gradient` is called with each gradient once it is complete; the result omits it.
 /// Throws if y is undefined or depends on no variable.
 Gradients backward(const Tensor& y, Array cotangent = {}, bool keep_graph = false,
                    Gradients partial = {}, const OnGradient& on_gradient = {});
