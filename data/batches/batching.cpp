@@ -266,7 +266,10 @@ std::vector<SampleGroup> SequenceBatching::cut(const Dataset& data, const Sample
 std::vector<SampleGroup> SequenceBatching::epoch(const Dataset& data, const BatchOptions& options,
                                                  std::int64_t epoch) const {
   const SampleGroup order = samples_of_epoch(data, options, epoch);
-  SampleGroup chunk;
+  struct Sample {
+    std::int64_t target, source, index;
+  };
+  std::vector<Sample> chunk;
   std::vector<SampleGroup> groups;
   std::int64_t filled = 0;
   const bool count = options.batch_sequences > 0;
@@ -275,17 +278,17 @@ std::vector<SampleGroup> SequenceBatching::epoch(const Dataset& data, const Batc
   const auto flush = [&] {
     // Sorts by target length, then by source length. The sort is stable, so ties keep the shuffled
     // order.
-    std::ranges::stable_sort(chunk, {}, [&](std::int64_t i) {
-      const Rows of = rows(data, i);
-      return std::pair(of.target, of.source);
-    });
-    for (SampleGroup& group : cut(data, chunk, options)) groups.push_back(std::move(group));
+    std::ranges::stable_sort(
+        chunk, {}, [](const Sample& sample) { return std::pair(sample.target, sample.source); });
+    SampleGroup sorted;
+    for (const Sample& sample : chunk) sorted.push_back(sample.index);
+    for (SampleGroup& group : cut(data, sorted, options)) groups.push_back(std::move(group));
     chunk.clear();
     filled = 0;
   };
   for (const std::int64_t i : order) {
-    chunk.push_back(i);
     const Rows of = rows(data, i);
+    chunk.push_back({of.target, of.source, i});
     filled += count ? 1 : std::max(of.source, of.target);
     if (filled >= room) flush();
   }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <set>
 
 #include "autograd/base/error.h"
@@ -181,7 +182,7 @@ std::unique_ptr<Tokenizer> learn(const TokenizerOptions& options,
 
 }  // namespace
 
-Tokenizers make_tokenizers(const TokenizerOptions& options, const Split& train, std::uint64_t seed,
+Tokenizers make_tokenizers(const TokenizerOptions& options, Split train, std::uint64_t seed,
                            const std::function<void(const std::string&)>& on_message,
                            std::optional<TokenizerKind> target) {
   const bool text = !train.text.empty();
@@ -194,9 +195,9 @@ Tokenizers make_tokenizers(const TokenizerOptions& options, const Split& train, 
   if (options.shared || text) {
     std::vector<std::string> lines;
     if (options.model.empty()) {
-      lines = train.source;
+      lines = std::move(train.source);
       for (const std::string_view line : text_lines(train.text)) lines.emplace_back(line);
-      lines.insert(lines.end(), train.target.begin(), train.target.end());
+      std::ranges::move(train.target, std::back_inserter(lines));
       // A newline marks a continuous text (see train_tokenizer), so a text of one line needs one.
       if (text && !lines.back().ends_with('\n')) lines.back() += '\n';
     }

@@ -156,7 +156,7 @@ std::string wrong_specials(std::span<const std::string> names);
 /// options.kind). `on_message` receives a line when SentencePiece begins to learn, which can take
 /// minutes, and a line if its vocabulary is smaller than requested. Throws as train_tokenizer and
 /// load_tokenizer do, and Error(usage) if a loaded vocabulary lacks one of `options.specials`.
-Tokenizers make_tokenizers(const TokenizerOptions& options, const Split& train, std::uint64_t seed,
+Tokenizers make_tokenizers(const TokenizerOptions& options, Split train, std::uint64_t seed,
                            const std::function<void(const std::string&)>& on_message = {},
                            std::optional<TokenizerKind> target = std::nullopt);
 

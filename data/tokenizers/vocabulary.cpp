@@ -223,15 +223,21 @@ std::unique_ptr<Tokenizer> train_vocabulary(const TokenizerOptions& options,
   };
   if (options.kind == TokenizerKind::bytes) return tokenizer_of(all_bytes());
   std::unordered_map<std::string, std::int64_t, StringHash, std::equal_to<>> counts;
+  std::array<std::int64_t, 128> single{};  // counts of ASCII characters, without a lookup
   for (const auto& line : lines) {
     each_piece(options.kind, line, [&](std::string_view piece) {
-      if (const auto known = counts.find(piece); known != counts.end()) {
+      const auto first = static_cast<unsigned char>(piece[0]);
+      if (piece.size() == 1 && first < single.size()) {
+        ++single[first];
+      } else if (const auto known = counts.find(piece); known != counts.end()) {
         ++known->second;
       } else if (invalid_utf8(piece) == std::string_view::npos) {
         counts.emplace(piece, 1);
       }
     });
   }
+  for (std::size_t c = 0; c < single.size(); ++c)
+    if (single[c] > 0) counts.emplace(std::string(1, static_cast<char>(c)), single[c]);
   if (counts.empty()) throw Error(Exit::bad_input, "tokenizer: there is no text to learn from");
 
   std::vector<std::pair<std::string, std::int64_t>> sorted(counts.begin(), counts.end());

@@ -93,13 +93,11 @@ class ClassifyTask final : public LabelTask {
     return data;
   }
 
-  Split learned_from(const Split& split) const override {
-    Split parts;
-    Texts texts(split.source);
-    parts.source = std::move(texts.first);
+  Split learned_from(Split train) const override {
+    Texts texts(train.source);
+    Split parts{.source = std::move(texts.first), .target = std::move(train.target)};
     for (std::string& line : texts.second)
       if (!line.empty()) parts.source.push_back(std::move(line));
-    parts.target = split.target;
     return parts;
   }
 

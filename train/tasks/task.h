@@ -120,7 +120,7 @@ class Task {
   /// not read files of this kind.
   Split read_given(const FilesOptions& files) const;
   /// The text that tokenizers are trained on.
-  virtual Split learned_from(const Split& train) const { return train; }
+  virtual Split learned_from(Split train) const { return train; }
   /// Encodes a split as token ids. Training skips samples that it cannot use. Evaluation uses every
   /// line, except lines without tokens (mlm) or with fewer than two tokens (denoise).
   virtual Dataset encode(const Split& split, const Tokenizers& tokenizers, bool training) const = 0;
