@@ -258,6 +258,22 @@ BOOST_AUTO_TEST_CASE(directional_checks_of_a_model_need_fewer_than_300_calls) {
   BOOST_TEST(calls < 300);
 }
 
+BOOST_AUTO_TEST_CASE(the_directions_of_a_check_differ) {
+  // A gradient that is wrong in two entries only, by opposite amounts: the slope along a direction tells
+  // how wrong, and each direction gives another answer.
+  const auto skewed = planted([](const Array& x) { return x; },
+                              [](const Array&, const Array&, const Array& dy) {
+                                Array dx = dy.clone();
+                                dx.values()[0] += 1, dx.values()[1] -= 1;
+                                return dx;
+                              });
+  const GradcheckResult result = gradcheck({.directions = 4}, skewed, normal({6}));
+  const std::vector<GradcheckEntry>& worst = result.parameters[0].worst;
+  BOOST_REQUIRE(worst.size() >= 2u);
+  for (std::size_t i = 1; i < worst.size(); ++i)
+    BOOST_TEST(std::abs(worst[i].analytic - worst[0].analytic) > 1e-6);
+}
+
 BOOST_AUTO_TEST_CASE(directional_checks_find_the_wrong_parameter) {
   Perceptron model;
   const auto third =

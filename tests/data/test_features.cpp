@@ -179,6 +179,11 @@ BOOST_AUTO_TEST_CASE(feature_rows_are_stacked_and_normalised_frames) {
     BOOST_TEST(std::abs(values[k] + std::sqrt(1.5F)) < 1e-4F);
     BOOST_TEST(std::abs(values[2 + k]) < 1e-6F);
   }
+  // The zeros that complete the last row count neither in the mean nor in the deviation.
+  const Features both(lines, {.width = 2, .stack = 2, .normalise = true}, false, "data", 1);
+  std::vector<float> completed = values;
+  completed.resize(8);
+  BOOST_TEST((pushed(both, 1).features == completed));
   const auto refused = [](const std::vector<std::string>& of,
                           std::initializer_list<std::string_view> why) {
     expect_error(Exit::bad_input, why, [&] { Features(of, {.width = 3}, false, "data.train", 1); });

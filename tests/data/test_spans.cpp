@@ -170,6 +170,9 @@ BOOST_AUTO_TEST_CASE(parts_are_drawn_by_limited_size_and_temperature) {
   BOOST_TEST((of_parts(counts(parts({.temperature = 1000}), 0)) == std::array{140, 140, 140}));
   // With temperature 2, parts are drawn in proportion to the square roots 17.3, 10 and 4.5.
   BOOST_TEST((of_parts(counts(parts({.temperature = 2}), 0)) == std::array{229, 132, 59}));
+  // The limit comes first: square roots of 100, 100 and 20.
+  BOOST_TEST(
+      (of_parts(counts(parts({.limit = 100, .temperature = 2}), 0)) == std::array{172, 171, 77}));
 }
 
 BOOST_AUTO_TEST_CASE(epochs_draw_different_samples_of_large_part) {

@@ -2,6 +2,7 @@
 // mistakes that check_mixer detects. The built-in mixers pass the same checks.
 #include "autograd/gradcheck.h"
 #include "nn/layers/attention.h"
+#include "nn/layers/convolution.h"
 #include "nn/layers/feed_forward.h"
 #include "nn/layers/mixer_check.h"
 #include "tests/autograd/expect.h"
@@ -154,6 +155,43 @@ BOOST_AUTO_TEST_CASE(mixer_parameters_have_mixer_prefix) {
   BOOST_TEST(names[2].starts_with("multihead_attn."));
   const TransformerBlock attention(small_options(), BlockKind::decoder, same);
   BOOST_TEST(attention.parameters()[0].name == "self_attn.in_proj_weight");
+}
+
+// Compared with plain loops. An even window has one more row before the current one than after it.
+BOOST_AUTO_TEST_CASE(gated_convolution_reads_the_rows_of_its_window) {
+  const std::vector<std::int32_t> offsets{0, 6, 6, 8};
+  for (const AttentionScope scope : {AttentionScope::all, AttentionScope::past}) {
+    for (const std::int64_t width : {1, 2, 3, 4, 5}) {
+      ModelOptions o = small_options();
+      o.conv_width = width;
+      const std::int64_t d = o.d_model, after = scope == AttentionScope::past ? 0 : (width - 1) / 2;
+      Init init = test_init();
+      const GatedConvolution layer(o, scope, init);
+      randomise(layer.parameters());
+      const Array x = normal({8, d}, 5);
+      Pass pass;
+      const Array y = layer(x, Context{offsets, nullptr, pass}).value();
+      const auto product = [&](std::int64_t row, std::int64_t first, std::int64_t last,
+                               std::int64_t output) {
+        double sum = layer.conv.bias.value().data()[output];
+        for (std::int64_t j = 0; j < width; ++j) {
+          const std::int64_t from = row + after - (width - 1) + j;
+          if (from < first || from >= last) continue;
+          for (std::int64_t k = 0; k < d; ++k)
+            sum += layer.conv.weight.value().row(output)[j * d + k] * x.row(from)[k];
+        }
+        return sum;
+      };
+      for (const auto& [first, last] : {std::pair(0, 6), {6, 8}}) {
+        for (std::int64_t row = first; row < last; ++row) {
+          for (std::int64_t c = 0; c < d; ++c) {
+            const double gate = 1 / (1 + std::exp(-product(row, first, last, d + c)));
+            BOOST_TEST(std::abs(y.row(row)[c] - product(row, first, last, c) * gate) < 1e-12);
+          }
+        }
+      }
+    }
+  }
 }
 
 BOOST_AUTO_TEST_CASE(model_with_registered_mixer_and_activation_passes_gradcheck) {

@@ -184,6 +184,32 @@ BOOST_AUTO_TEST_CASE(attention_in_windows_equals_masked_attention_on_whole_image
   }
 }
 
+// Only the longer side of an image limits its windows.
+BOOST_AUTO_TEST_CASE(windows_are_as_long_as_configured_in_an_image_that_is_less_high) {
+  ModelOptions o = two_stages();
+  o.grid_height = 2, o.grid_width = 8;
+  o.swin = {7, {1}};
+  Init init(3);
+  const SwinEncoder encoder(o, init);
+  randomise(encoder.parameters());
+  const Parameters weights = encoder.parameters();
+  const auto table =
+      std::ranges::find(weights, "stages.0.layers.0.positions.weight", &NamedTensor::name);
+  BOOST_REQUIRE((table != weights.end()));
+  BOOST_TEST(table->tensor.value().rows() == 13 * 13);
+  const auto first_row = [&](std::int64_t changed) {
+    Patches patches(1, o);
+    for (std::int64_t k = 0; k < patches.width; ++k)
+      patches.values[changed * patches.width + k] += static_cast<float>(k);
+    Pass pass;
+    return encoder(patches.view(), pass).value().row(0)[0];
+  };
+  // Column 7 is the first of the second window.
+  BOOST_TEST(first_row(6) != first_row(7));
+  BOOST_TEST(first_row(8 + 6) != first_row(7));
+  BOOST_TEST(first_row(8 + 7) == first_row(7));
+}
+
 BOOST_AUTO_TEST_CASE(shifted_windows_at_edges_are_smaller) {
   const Windowed whole = cut_into_windows(4, 4, 2, 0), shifted = cut_into_windows(4, 4, 2, 1);
   BOOST_TEST((whole.grid->offsets == std::vector<std::int32_t>{0, 4, 8, 12, 16}));

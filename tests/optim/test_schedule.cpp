@@ -38,7 +38,8 @@ BOOST_AUTO_TEST_CASE(the_learning_rate_peaks_at_the_end_of_warmup) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(automatic_warmup_is_a_tenth_of_the_run_and_at_most_1000_steps) {
+BOOST_AUTO_TEST_CASE(
+    automatic_warmup_is_a_tenth_of_the_run_or_its_schedule_and_at_most_1000_steps) {
   constexpr std::int64_t automatic = ScheduleOptions::automatic;
   const std::pair<std::int64_t, std::int64_t> expected[] = {
       {10, 1}, {100, 10}, {2005, 200}, {10'000, 1000}, {1'000'000, 1000}, {0, 1000}};
@@ -54,6 +55,7 @@ BOOST_AUTO_TEST_CASE(automatic_warmup_is_a_tenth_of_the_run_and_at_most_1000_ste
     ends.schedule.steps = 500;
     BOOST_TEST(warmup_steps(ends.schedule, 10'000) == 50);
     BOOST_TEST(warmup_steps(ends.schedule, 0) == 50);
+    BOOST_TEST(warmup_steps(ends.schedule, 200) == 20);  // the run ends before its schedule
     const bool root = kind == ScheduleKind::noam || kind == ScheduleKind::inverse_sqrt;
     BOOST_TEST(warmup_steps(options(kind, automatic).schedule, 9) == (root ? 1 : 0));
   }

@@ -159,6 +159,20 @@ BOOST_AUTO_TEST_CASE(attributes_follow_the_config) {
   BOOST_TEST(part("linear_0_noact/weight").first == 5);
 }
 
+BOOST_AUTO_TEST_CASE(every_attention_of_a_translation_model_has_the_options_of_the_config) {
+  const CTranslate2Model model =
+      ctranslate2_model(translation_model(", attention: {kv_heads: 1, scale: 0.5}"), nine_pieces);
+  for (const std::string layer : {"encoder/layer_0/", "decoder/layer_0/", "decoder/layer_1/"}) {
+    for (const std::string kind : {"self_attention/", "attention/"}) {
+      if (layer.starts_with("encoder") && kind == "attention/") continue;
+      BOOST_TEST_CONTEXT(layer + kind) {
+        BOOST_TEST(attribute_of<float>(model, layer + kind + "queries_scale") == 0.5F);
+        BOOST_TEST(attribute_of<std::int32_t>(model, layer + kind + "num_heads_kv") == 1);
+      }
+    }
+  }
+}
+
 BOOST_AUTO_TEST_CASE(what_ctranslate2_lacks_is_refused_by_key) {
   HEED_CHECK_ERROR(Exit::usage,
                    "encoder-decoder: model.positions is alibi (it has learned or sinusoidal or "

@@ -445,3 +445,19 @@ fault("the cached table of rotary angles ignores the base: a second model with a
       "  thread_local double kept_base = 0;\n  if (!kept.defined() || kept.cols() != size || kept_base != base || kept.rows() < positions) {\n    kept = turns(std::max<std::int64_t>(2 * positions, 128), size, base);\n    kept_base = base;\n  }\n",
       "  if (!kept.defined() || kept.cols() != size || kept.rows() < positions)\n    kept = turns(std::max<std::int64_t>(2 * positions, 128), size, base);\n",
       "autograd_f64", "nn_f64")
+
+fault("gradcheck examines one random direction however many are requested", "autograd/gradcheck/gradcheck.cpp",
+      "    Random random({options.seed, Stream::check, 2 + static_cast<std::uint64_t>(k), number});",
+      "    Random random({options.seed, Stream::check, 2, number});",
+      "autograd_f64")
+
+fault("later chunks of a distilled loss imitate the teacher's rows of the first chunk", "autograd/ops/more/cross_entropy.cpp",
+      "        Array taught = logits_of(teacher->x.row(begin), n, teacher->weight, teacher->bias);",
+      "        Array taught = logits_of(teacher->x.data(), n, teacher->weight, teacher->bias);",
+      "autograd_f64")
+
+fault("blocks of float8 moments share the random bits of their rounding", "autograd/kernels/fast/compact.cpp",
+      "    Rounding at = rounding;\n"
+      "    at.first += static_cast<std::uint32_t>(b);\n",
+      "    const Rounding& at = rounding;\n",
+      "optim_f64")

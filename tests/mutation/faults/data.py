@@ -132,3 +132,20 @@ fault("next-sentence pairs labelled \"does not follow\" may contain the followin
       "    const std::int64_t next = (sample + 1) % n;\n    return (next + 1 + random.below(n - 1)) % n;\n",
       "    return (sample + 1 + random.below(n - 1)) % n;\n",
       "data")
+
+fault("the padding of stacked features counts in their mean and deviation", "data/inputs/features.cpp",
+      "    if (options.normalise) normalise(all[i], options.width);\n"
+      "    all[i].resize((all[i].size() + width_ - 1) / width_ * width_);\n",
+      "    all[i].resize((all[i].size() + width_ - 1) / width_ * width_);\n"
+      "    if (options.normalise) normalise(all[i], options.width);\n",
+      "data")
+
+fault("the limit of a mixture applies after its temperature", "data/batches/batching.cpp",
+      "    auto size = static_cast<double>(part.size);\n"
+      "    if (data.mixture.limit > 0) size = std::min(size, static_cast<double>(data.mixture.limit));\n"
+      "    rates.push_back(size > 0 ? std::pow(size, 1 / data.mixture.temperature) : 0);\n",
+      "    const auto size = static_cast<double>(part.size);\n"
+      "    double rate = size > 0 ? std::pow(size, 1 / data.mixture.temperature) : 0;\n"
+      "    if (data.mixture.limit > 0) rate = std::min(rate, static_cast<double>(data.mixture.limit));\n"
+      "    rates.push_back(rate);\n",
+      "data")

@@ -237,3 +237,33 @@ fault("automatic warmup ignores optim.schedule.steps, so a schedule that ends be
       "for (const std::int64_t end : {total_steps, schedule.steps})",
       "for (const std::int64_t end : {total_steps})",
       "optim_f64", "train", "command_parts")
+
+fault("automatic warmup ignores a run that is shorter than its schedule", "optim/schedule.h",
+      "  for (const std::int64_t end : {total_steps, schedule.steps})\n"
+      "    if (end > 0) warmup = std::min(warmup, end / 10);\n",
+      "  const std::int64_t end = schedule.steps > 0 ? schedule.steps : total_steps;\n"
+      "  if (end > 0) warmup = std::min(warmup, end / 10);\n",
+      "optim_f64")
+
+fault("moments are rounded with the same noise in each step", "optim/optimizer.cpp",
+      "  // Differs between parameters and between steps.\n"
+      "  const auto key =\n"
+      "      static_cast<std::uint32_t>(steps_ * 0x9E3779B1) + static_cast<std::uint32_t>(parameter);",
+      "  // Differs between parameters.\n"
+      "  const auto key = static_cast<std::uint32_t>((parameter + 1) * 0x9E3779B1);",
+      "optim_f64")
+
+fault("the cached sinusoids of a wider model serve a narrower one", "nn/layers/positions.cpp",
+      "  if (!cached.defined() || cached.cols() != d || cached.rows() < n)",
+      "  if (!cached.defined() || cached.cols() < d || cached.rows() < n)",
+      "training", "nn_f64")
+
+fault("the shorter side of a grid limits the windows of Swin", "nn/models/swin.cpp",
+      "  const std::int64_t side = std::min(options.swin.window, std::max(height, width));",
+      "  const std::int64_t side = std::min(options.swin.window, std::min(height, width));",
+      "nn_f64:swin")
+
+fault("the window of a convolution of even width is one row late in an encoder", "nn/layers/convolution.cpp",
+      "      before(scope == AttentionScope::past ? width - 1 : width / 2) {}",
+      "      before(scope == AttentionScope::past ? width - 1 : (width - 1) / 2) {}",
+      "nn_f64:mixers")

@@ -416,3 +416,74 @@ fault("an override of one key of a section given as a single value (model.layers
       "    for (const std::string& name : names_in(key)) map.entries.push_back({name, node.place, node});\n",
       "",
       "train", "command_parts", "commands_sweep")
+
+fault("q8_0 of a GGUF file is chosen by the number of values, not by the length of rows", "train/exchange/gguf/gguf_file.cpp",
+      "  return type == GgufType::q8_0 && !shape.empty() && shape.back() % gguf_block == 0",
+      "  return type == GgufType::q8_0 && !shape.empty() && elements % gguf_block == 0",
+      "train")
+
+fault("cross-attention is exported to CTranslate2 without its scale", "train/exchange/ctranslate2/ctranslate2.cpp",
+      "      if (o_.attention.scale != 0)\n",
+      "      if (o_.attention.scale != 0 && attention == self)\n",
+      "train")
+
+fault("decode.min_length counts anew after the context has moved", "train/decode/search.cpp",
+      "    remaining.min_length -= static_cast<std::int64_t>(text.size() - prompt.size());\n",
+      "",
+      "training")
+
+fault("the number of consecutive skipped steps is not in the checkpoint", "train/loop/run_progress.cpp",
+      "  visit(\"/skipped_in_a_row\", p.consecutive_skips, false);\n",
+      "",
+      "training")
+
+fault("a resumed TensorBoard session discards the step of the checkpoint", "train/run/run_metrics.cpp",
+      "  events_.emplace(run.path / \"tensorboard\", step + 1);",
+      "  events_.emplace(run.path / \"tensorboard\", step);",
+      "event_file")
+
+fault("runs with different seeds on different files are compared", "train/results/comparison.cpp",
+      "      const bool generated = run->config.data.synthetic.name != SyntheticKind::none;\n"
+      "      const std::uint64_t seed = generated ? run->config.seed : 0;\n",
+      "      const std::uint64_t seed = run->config.seed;\n",
+      "command_parts", "train")
+
+fault("both copies of a sequence in R-Drop have the same cutoff", "train/loop/augment.cpp",
+      "  if (options.rdrop > 0) {\n"
+      "    repeat(batch.source);\n"
+      "    repeat(batch.target);\n"
+      "    repeat(batch.samples);\n"
+      "  }\n"
+      "  if (options.cutoff > 0) {\n"
+      "    Random random({.seed = options.seed,\n"
+      "                   .stream = Stream::cutoff,\n"
+      "                   .index = static_cast<std::uint64_t>(step),\n"
+      "                   .part = static_cast<std::uint32_t>(number)});\n"
+      "    cut(batch.source, options.cutoff, random);\n"
+      "    cut(batch.target, options.cutoff, random);\n"
+      "  }\n",
+      "  if (options.cutoff > 0) {\n"
+      "    Random random({.seed = options.seed,\n"
+      "                   .stream = Stream::cutoff,\n"
+      "                   .index = static_cast<std::uint64_t>(step),\n"
+      "                   .part = static_cast<std::uint32_t>(number)});\n"
+      "    cut(batch.source, options.cutoff, random);\n"
+      "    cut(batch.target, options.cutoff, random);\n"
+      "  }\n"
+      "  if (options.rdrop > 0) {\n"
+      "    repeat(batch.source);\n"
+      "    repeat(batch.target);\n"
+      "    repeat(batch.samples);\n"
+      "  }\n",
+      "training")
+
+fault("exact match of a tagger counts empty lines", "train/tasks/labels.cpp",
+      "    if (found.empty()) continue;\n"
+      "    const auto right = data.target[i];\n"
+      "    for (std::size_t k = 0; k < right.size(); ++k) confusion.add(right[k], found[k]);\n"
+      "    ++lines;\n",
+      "    ++lines;\n"
+      "    if (found.empty()) continue;\n"
+      "    const auto right = data.target[i];\n"
+      "    for (std::size_t k = 0; k < right.size(); ++k) confusion.add(right[k], found[k]);\n",
+      "commands_tasks")
