@@ -200,7 +200,8 @@ Split Task::scored_lines(std::vector<std::string> source, std::vector<std::strin
 
 std::string Task::describe(const ExperimentData& data) const {
   const bool pairs = info().architecture == Architecture::encoder_decoder;
-  return describe_pairs(data, pairs && info().reads == Reads::pairs ? "pairs" : "lines");
+  const char* const noun = config_.data.input == InputKind::text ? "lines" : "inputs";
+  return describe_pairs(data, pairs && info().reads == Reads::pairs ? "pairs" : noun);
 }
 
 std::string Task::describe_pairs(const ExperimentData& data, std::string_view noun) {
