@@ -159,6 +159,7 @@ experiment images_folder classify "$image, train: {source: images}" ''
 experiment images_list classify "$image, train: {source: list.csv}" ''
 experiment images_named classify "$image, train: {source: named.csv}, columns: {source: file, target: class}" ''
 trains images_lines images_folder images_list images_named
+says ' inputs, '
 status 0 eval runs/images_lines --source list --target list.labels --json
 of_lines=$(number loss)
 for source in images list.csv; do
