@@ -12,6 +12,7 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -83,10 +84,20 @@ inline bool same(real a, real b) {
   return (a == b && std::signbit(a) == std::signbit(b)) || (std::isnan(a) && std::isnan(b));
 }
 
+/// The first n values of the sequence that `seed` names, times `size`. Sequences are kept, because drawing
+/// takes longer than most kernels.
 inline std::vector<real> normal_values(std::int64_t n, double size, std::uint64_t seed) {
-  Random random(RandomKey{.seed = seed});
+  struct Sequence {
+    Random random;
+    std::vector<double> values = {};
+  };
+  static std::map<std::uint64_t, Sequence> sequences;
+  Sequence& drawn =
+      sequences.try_emplace(seed, Sequence{Random(RandomKey{.seed = seed})}).first->second;
+  while (std::ssize(drawn.values) < n) drawn.values.push_back(drawn.random.normal());
   std::vector<real> x(static_cast<std::size_t>(n));
-  for (real& v : x) v = static_cast<real>(size * random.normal());
+  std::transform(drawn.values.begin(), drawn.values.begin() + n, x.begin(),
+                 [size](double value) { return static_cast<real>(size * value); });
   return x;
 }
 
