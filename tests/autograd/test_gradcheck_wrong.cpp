@@ -197,6 +197,33 @@ BOOST_AUTO_TEST_CASE(a_gradient_that_is_wrong_for_another_rank_of_all_inputs_is_
                "with inputs of shapes [2, 3, 4], [2, 3, 4]");
 }
 
+/// Each row of x times a vector. The gradient of the vector is correct only if x is a matrix.
+struct RowsTimesVector {
+  Array x, v;
+  Array forward(const Array& rows, const Array& vector) {
+    if (vector.shape().rank() != 1) fail("not a vector");
+    x = rows;
+    v = vector;
+    return value(mul(rows, vector));
+  }
+  void backward(const Array& dy, Grad dx, Grad dv) const {
+    if (dx) dx.add(value(mul(dy, v)));
+    if (!dv) return;
+    Array sum = Array::zeros(v.shape());
+    for (std::int64_t i = 0; i < x.size(); ++i)
+      sum.data()[i % v.size()] += (x.shape().rank() == 2 ? 1 : 2) * dy.data()[i] * x.data()[i];
+    dv.add(sum);
+  }
+};
+
+BOOST_AUTO_TEST_CASE(a_gradient_that_is_wrong_for_another_rank_of_the_first_input_is_found) {
+  const auto product = [](const Tensor& a, const Tensor& b) {
+    return apply(RowsTimesVector(), a, b);
+  };
+  EXPECT_WRONG(gradcheck(product, normal({3, 4}), normal({4}, 2)),
+               "with inputs of shapes [2, 3, 4], [4]");
+}
+
 BOOST_AUTO_TEST_CASE(an_overwritten_gradient_is_named) {
   const auto two_uses = planted(
       [](const Array& x) {

@@ -41,6 +41,7 @@ TESTS = {
     "pages": "heed",
     "mpi_openmpi": "heed_mpi_delays_openmpi",  # which depends on heed
     "mpi_hosts": "heed",
+    "course": "heed",
 }
 SKIPPED = 77  # exit status of a test with a missing dependency, such as PyTorch
 FAILURE = re.compile(r'error: in "([^"]+)"|^FAILED: (.*)')

@@ -461,3 +461,20 @@ fault("blocks of float8 moments share the random bits of their rounding", "autog
       "    at.first += static_cast<std::uint32_t>(b);\n",
       "    const Rounding& at = rounding;\n",
       "optim_f64")
+
+fault("in causal BigBird attention the random blocks are drawn among all blocks of keys, and draws of later blocks are thrown away, so early queries read fewer random blocks and the pattern depends on how many keys exist", "autograd/ops/more/attention/bigbird.cpp",
+      "random.below(static_cast<std::uint32_t>(last + 1))",
+      "random.below(static_cast<std::uint32_t>(count))",
+      "autograd_f64:attention_kinds")
+
+fault("top_k no longer breaks ties by index, so equal values come in the arbitrary order of the partial sort", "autograd/ops/more/index.cpp",
+      "                      [row](std::int32_t a, std::int32_t b) {\n"
+      "                        return above(row[a], row[b]) || (!above(row[b], row[a]) && a < b);\n"
+      "                      });\n",
+      "                      [row](std::int32_t a, std::int32_t b) { return above(row[a], row[b]); });\n",
+      "autograd_f64:ops")
+
+fault("gradcheck tries a further first axis on all inputs together only, no longer on the first input alone", "autograd/gradcheck/variants.cpp",
+      "std::set<std::size_t>{1, inputs.size()}",
+      "std::set<std::size_t>{inputs.size()}",
+      "autograd_f64")

@@ -149,3 +149,18 @@ fault("the limit of a mixture applies after its temperature", "data/batches/batc
       "    if (data.mixture.limit > 0) rate = std::min(rate, static_cast<double>(data.mixture.limit));\n"
       "    rates.push_back(rate);\n",
       "data")
+
+fault("in a CoNLL file a line that begins with '# ' is taken as a comment also within a sentence, so a token '#' separated from its tag by a space disappears", "data/sources/records.cpp",
+      "    if (first && is_comment(line_)) continue;\n",
+      "    if (is_comment(line_)) continue;\n",
+      "data:records")
+
+fault("the padding byte after a RIFF chunk of odd size is not skipped", "data/sources/sound.cpp",
+      "    at = begin + size + size % 2;\n",
+      "    at = begin + size;\n",
+      "data:features")
+
+fault("the random horizontal place of a training crop is drawn from the spare rows instead of the spare columns", "data/inputs/images.cpp",
+      "    if (spare_x > 0) left = below(spare_x + 1);\n",
+      "    if (spare_x > 0) left = below(spare_y + 1);\n",
+      "data:images")

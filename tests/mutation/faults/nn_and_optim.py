@@ -267,3 +267,18 @@ fault("the window of a convolution of even width is one row late in an encoder",
       "      before(scope == AttentionScope::past ? width - 1 : width / 2) {}",
       "      before(scope == AttentionScope::past ? width - 1 : (width - 1) / 2) {}",
       "nn_f64:mixers")
+
+fault("when a compact moment is stored, the unused tail of its last block is not set to zero, so stale values there decide the block's common exponent", "optim/moments.cpp",
+      "  std::fill(all + n, all + padded(n), 0.0F);\n",
+      "",
+      "optim_f64")
+
+fault("when the segment memory is full, it keeps the oldest of the remembered tokens instead of the newest ones beside the new segment", "nn/segment_memory.cpp",
+      "this->lane(layer, lane) + (length_ - old) * width_, old * width_, to);",
+      "this->lane(layer, lane), old * width_, to);",
+      "nn_f64:segment_memory")
+
+fault("with train.recompute the state of the pass is not moved past a block's dropouts, so every block of a stack draws the same dropout masks", "nn/layers/block.cpp",
+      "  context.pass = *after;\n",
+      "",
+      "nn_f64:recomputed_blocks")

@@ -487,3 +487,55 @@ fault("exact match of a tagger counts empty lines", "train/tasks/labels.cpp",
       "    const auto right = data.target[i];\n"
       "    for (std::size_t k = 0; k < right.size(); ++k) confusion.add(right[k], found[k]);\n",
       "commands_tasks")
+
+fault("for orders for which the reference line is too short, the n-grams of the output line are counted in the precision", "train/metrics/chrf.cpp",
+      "  if (counts.reference == 0) return counts;\n"
+      "  counts.hypothesis = static_cast<std::int64_t>(ngrams(hypothesis));\n",
+      "  counts.hypothesis = static_cast<std::int64_t>(ngrams(hypothesis));\n"
+      "  if (counts.reference == 0) return counts;\n",
+      "train:chrf")
+
+fault("the checkpoint that lies exactly at the beginning of the last fifth of a run is left out of the mean", "train/run/average.cpp",
+      "std::ssize(sources) < count && steps.back() >= first;",
+      "std::ssize(sources) < count && steps.back() > first;",
+      "training:trainer")
+
+fault("the section of a key is cut at the last point of the whole override, so a value with a decimal point loses its key and its whole part in the folder's name", "train/sweep/plan.cpp",
+      "const std::size_t equals = override.find('='), dot = override.rfind('.', equals);",
+      "const std::size_t dot = override.rfind('.');",
+      "train:sweep")
+
+fault("A teacher whose sound features are normalised otherwise than the student's is accepted", "train/loop/teacher.cpp",
+      "\"data.features.hop\",   \"data.features.normalise\"};",
+      "\"data.features.hop\"};",
+      "training:distillation")
+
+fault("the importance of heads is measured on the first sequences in order of length instead of on evenly spaced ones", "train/loop/pruning.cpp",
+      "some.push_back(std::move(all[i * n / wanted]));",
+      "some.push_back(std::move(all[i]));",
+      "training:pruning")
+
+fault("only the first line of a block comment is ignored: from its second line on, a comment of an exercise is read as code", "train/course/rules.cpp",
+      "      if (in != In::block) in = In::code;\n",
+      "      in = In::code;\n",
+      "course")
+
+fault("with fewer shards than ranks, the empty parts come first, so rank 0 may have no shard", "train/distributed/parts.h",
+      "return (count * r + ranks - 1) / ranks;",
+      "return count * r / ranks;",
+      "training")
+
+fault("on import, rope_theta inside rope_parameters is checked but not used; the base stays 10,000 unless the file also has the old key", "train/exchange/huggingface/gpt.cpp",
+      "      base = value;\n",
+      "",
+      "train")
+
+fault("an override of one key of a section that the config sets by a single value drops that value for the other keys", "train/config/overrides.cpp",
+      "    for (const std::string& name : names_in(key)) map.entries.push_back({name, node.place, node});\n",
+      "",
+      "train")
+
+fault("the interval that a report calls 95 % leaves out 5 % of the bootstrap values at each end", "train/views/report/runs/bootstrap.cpp",
+      "  const std::size_t cut = values.size() / 40;  // 2.5 % at each end\n",
+      "  const std::size_t cut = values.size() / 20;  // 5 % of the values\n",
+      "train")

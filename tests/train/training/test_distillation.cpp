@@ -78,6 +78,28 @@ BOOST_AUTO_TEST_CASE(incompatible_teacher_is_refused) {
   c.train.distill.teacher = (folder / "teacher").string();
   c.data.lowercase = true;
   refused("has data.lowercase: false, but this run has true");
+  // Each option that determines the rows of an input must be that of the teacher.
+  const std::pair<const char*, void (*)(DataOptions&)> changes[] = {
+      {"image.height", [](DataOptions& o) { o.image.height *= 2; }},
+      {"image.width", [](DataOptions& o) { o.image.width *= 2; }},
+      {"image.channels", [](DataOptions& o) { o.image.channels = 3; }},
+      {"image.patch", [](DataOptions& o) { o.image.patch = 7; }},
+      {"image.mean", [](DataOptions& o) { o.image.mean = 0.25; }},
+      {"image.deviation", [](DataOptions& o) { o.image.deviation = 0.25; }},
+      {"video.frames", [](DataOptions& o) { o.video.frames *= 2; }},
+      {"video.tubelet", [](DataOptions& o) { o.video.tubelet = 4; }},
+      {"features.width", [](DataOptions& o) { o.features.width *= 2; }},
+      {"features.stack", [](DataOptions& o) { o.features.stack = 3; }},
+      {"features.normalise", [](DataOptions& o) { o.features.normalise = true; }},
+      {"features.rate", [](DataOptions& o) { o.features.rate /= 2; }},
+      {"features.window", [](DataOptions& o) { o.features.window *= 2; }},
+      {"features.hop", [](DataOptions& o) { o.features.hop *= 2; }}};
+  for (const auto& [key, change] : changes) {
+    c = first->config;
+    c.train.distill.teacher = (folder / "teacher").string();
+    change(c.data);
+    refused(fmt::format("has data.{}: ", key));
+  }
   c = first->config;
   c.train.distill.teacher = (folder / "teacher").string();
   HEED_CHECK_ERROR(Exit::usage, "teacher is the folder of the run itself",
