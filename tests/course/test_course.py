@@ -119,6 +119,14 @@ def check_student(course, chapters):
     expect((mine / "01-tape/exercise.h").read_text() == "mine", "start overwrites an exercise")
     done = course.run("check", "1", cwd=mine)
     expect(done.returncode == 1 and "does not compile: exercise.h:1:1: error" in done.stdout, done.stdout)
+    # Comments and strings may name what the chapter forbids, on each of their lines; code may not.
+    quoted = '/* a Tensor\n   as heed::backward reads it,\n   a Tensor */\nconst char* const name = "Tensor \\" Tensor"; // Tensor\n'
+    (mine / "01-tape/exercise.h").write_text(quoted + "mine")
+    done = course.run("check", "1", cwd=mine)
+    expect(done.returncode == 1 and "does not compile: exercise.h:5:1: error" in done.stdout, f"a comment: {done.stdout}")
+    (mine / "01-tape/exercise.h").write_text(quoted + "inline Tensor twice(const Tensor& x);\n")
+    done = course.run("check", "1", cwd=mine)
+    expect("exercise.h:5: uses Tensor, which this chapter asks you to write" in done.stdout, f"a forbidden name: {done.stdout}")
     (mine / "01-tape/exercise.h").write_text('#include "autograd/ops/basic.h"\n')
     done = course.run("check", "1", cwd=mine)
     expect("exercise.h:1: includes" in done.stdout, f"a forbidden include: {done.stdout}")
