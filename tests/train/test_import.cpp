@@ -296,6 +296,16 @@ BOOST_AUTO_TEST_CASE(missing_keys_of_a_class_have_its_own_values) {
                    imported(mistral, "mistral", context, {}));
   HEED_CHECK_ERROR(Exit::bad_input, "\"sliding_window\" is 8,",
                    imported(mistral, "mistral", "none", {{"sliding_window", 8}}));
+  // The base of rotary positions, where transformers 4 and 5 write it.
+  const auto base = [&](const nlohmann::json& before, const nlohmann::json& now) {
+    return imported("LlamaForCausalLM", "llama", context,
+                    {{"rope_theta", before}, {"rope_parameters", now}})
+        .config.model->rotary_base;
+  };
+  BOOST_TEST(base(nullptr, {{"rope_theta", 250.0}, {"rope_type", "default"}}) == 250);
+  BOOST_TEST(base(nullptr, {{"rope_theta", 250.0}}) == 250);
+  BOOST_TEST(base(300.0, nullptr) == 300);
+  BOOST_TEST(base(nullptr, nullptr) == 10000);
   // A bias that the class does not have is ignored by the library and would be used by heed.
   static const std::vector<float> ones(8, 1);
   rewrite_tensors(folder / "a" / "model.safetensors", [](std::vector<TensorView>& views) {
