@@ -84,8 +84,8 @@ inline bool same(real a, real b) {
   return (a == b && std::signbit(a) == std::signbit(b)) || (std::isnan(a) && std::isnan(b));
 }
 
-/// The first n values of the sequence that `seed` names, times `size`. Sequences are kept, because drawing
-/// takes longer than most kernels.
+/// The first n values of the normal sequence of `seed`, times `size`. Cached: drawing them takes
+/// longer than most kernels.
 inline std::vector<real> normal_values(std::int64_t n, double size, std::uint64_t seed) {
   struct Sequence {
     Random random;

@@ -258,9 +258,8 @@ BOOST_AUTO_TEST_CASE(directional_checks_of_a_model_need_fewer_than_300_calls) {
   BOOST_TEST(calls < 300);
 }
 
-BOOST_AUTO_TEST_CASE(the_directions_of_a_check_differ) {
-  // A gradient that is wrong in two entries only, by opposite amounts: the slope along a direction tells
-  // how wrong, and each direction gives another answer.
+BOOST_AUTO_TEST_CASE(directions_of_a_check_differ) {
+  // The gradient is wrong in two entries, so the slopes along different directions differ.
   const auto skewed = planted([](const Array& x) { return x; },
                               [](const Array&, const Array&, const Array& dy) {
                                 Array dx = dy.clone();

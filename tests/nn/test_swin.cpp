@@ -184,8 +184,8 @@ BOOST_AUTO_TEST_CASE(attention_in_windows_equals_masked_attention_on_whole_image
   }
 }
 
-// Only the longer side of an image limits its windows.
-BOOST_AUTO_TEST_CASE(windows_are_as_long_as_configured_in_an_image_that_is_less_high) {
+// The shorter side of an image does not limit the width of its windows.
+BOOST_AUTO_TEST_CASE(windows_of_a_wide_image_have_the_configured_width) {
   ModelOptions o = two_stages();
   o.grid_height = 2, o.grid_width = 8;
   o.swin = {7, {1}};

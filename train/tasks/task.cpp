@@ -199,9 +199,9 @@ Split Task::scored_lines(std::vector<std::string> source, std::vector<std::strin
 }
 
 std::string Task::describe(const ExperimentData& data) const {
-  const bool pairs = info().architecture == Architecture::encoder_decoder;
-  const char* const noun = config_.data.input == InputKind::text ? "lines" : "inputs";
-  return describe_pairs(data, pairs && info().reads == Reads::pairs ? "pairs" : noun);
+  if (info().architecture == Architecture::encoder_decoder && info().reads == Reads::pairs)
+    return describe_pairs(data, "pairs");
+  return describe_pairs(data, config_.data.input == InputKind::text ? "lines" : "inputs");
 }
 
 std::string Task::describe_pairs(const ExperimentData& data, std::string_view noun) {

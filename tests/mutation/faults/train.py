@@ -367,11 +367,6 @@ fault("denoise: evaluation accepts more spans than there are sentinels", "train/
       "if (spans > 2 * span_marks)",
       "training:text2text")
 
-fault("corpus chrF counts the n-grams of outputs whose reference is too short to have any of this order (sacreBLEU does not)", "train/metrics/chrf.cpp",
-      "  if (counts.reference == 0) return counts;\n",
-      "",
-      "train")
-
 fault("resume counts skipped (non-finite) steps as optimizer steps, so Adam's bias correction and train.ema differ from the undisturbed run", "train/loop/trainer.cpp",
       "replica_.optimizer().set_steps(progress_.step - progress_.skipped);",
       "replica_.optimizer().set_steps(progress_.step);",
@@ -426,11 +421,6 @@ fault("cross-attention is exported to CTranslate2 without its scale", "train/exc
       "      if (o_.attention.scale != 0)\n",
       "      if (o_.attention.scale != 0 && attention == self)\n",
       "train")
-
-fault("decode.min_length counts anew after the context has moved", "train/decode/search.cpp",
-      "    remaining.min_length -= static_cast<std::int64_t>(text.size() - prompt.size());\n",
-      "",
-      "training")
 
 fault("the number of consecutive skipped steps is not in the checkpoint", "train/loop/run_progress.cpp",
       "  visit(\"/skipped_in_a_row\", p.consecutive_skips, false);\n",
@@ -527,11 +517,6 @@ fault("with fewer shards than ranks, the empty parts come first, so rank 0 may h
 
 fault("on import, rope_theta inside rope_parameters is checked but not used; the base stays 10,000 unless the file also has the old key", "train/exchange/huggingface/gpt.cpp",
       "      base = value;\n",
-      "",
-      "train")
-
-fault("an override of one key of a section that the config sets by a single value drops that value for the other keys", "train/config/overrides.cpp",
-      "    for (const std::string& name : names_in(key)) map.entries.push_back({name, node.place, node});\n",
       "",
       "train")
 

@@ -78,7 +78,7 @@ BOOST_AUTO_TEST_CASE(incompatible_teacher_is_refused) {
   c.train.distill.teacher = (folder / "teacher").string();
   c.data.lowercase = true;
   refused("has data.lowercase: false, but this run has true");
-  // Each option that determines the rows of an input must be that of the teacher.
+  // Options that determine the input rows must have the same values for student and teacher.
   const std::pair<const char*, void (*)(DataOptions&)> changes[] = {
       {"image.height", [](DataOptions& o) { o.image.height *= 2; }},
       {"image.width", [](DataOptions& o) { o.image.width *= 2; }},
