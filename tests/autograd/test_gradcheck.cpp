@@ -241,6 +241,10 @@ BOOST_AUTO_TEST_CASE(a_check_with_every_entry_at_a_kink_fails) {
                                                                 : 0; });
   EXPECT_WRONG(gradcheck(absolute, Array::zeros({3})),
                "all checked entries or directions are at kinks");
+  for (const GradcheckOptions& options : {GradcheckOptions{.max_entries = 2}, {.directions = 2}})
+    EXPECT_WRONG(gradcheck(
+                     options, [](const Tensor& x) { return relu(x); }, Array::zeros({3})),
+                 "all checked entries or directions are at kinks");
 }
 
 BOOST_AUTO_TEST_CASE(directional_checks_of_a_model_need_fewer_than_300_calls) {

@@ -64,6 +64,57 @@ BOOST_AUTO_TEST_CASE(fused_attention_equals_composed_ops) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(every_map_applies_to_self_and_cross_attention) {
+  const std::int64_t d = 12, heads = 3, width = d / heads, rows = 5, sources = 7;
+  const Array x = normal({rows, d}, 1), encoded = normal({sources, d}, 2);
+  const std::vector<std::int32_t> offsets{0, rows}, ends{0, sources};
+  const EncoderOutput output{Tensor(encoded), ends};
+  Pass pass;
+  for (const ScoreMap map : {ScoreMap::softmax, ScoreMap::sum, ScoreMap::hard})
+    for (const AttentionScope scope :
+         {AttentionScope::all, AttentionScope::past, AttentionScope::encoder_output}) {
+      Init init = test_init();
+      ModelOptions o = small_options();
+      o.d_model = d;
+      o.heads = heads;
+      o.attention.map = map;
+      const MultiHeadAttention layer(o, scope, init);
+      randomise(layer.parameters());
+      const Array& y = scope == AttentionScope::encoder_output ? encoded : x;
+      const auto projected = [&](const Array& of, std::int64_t row, std::int64_t column) {
+        real sum = layer.in_proj_bias.value().data()[column];
+        for (std::int64_t c = 0; c < d; ++c)
+          sum += of.data()[row * d + c] * layer.in_proj_weight.value().data()[column * d + c];
+        return sum;
+      };
+      Array joined = Array::zeros({rows, d});
+      for (std::int64_t i = 0; i < rows; ++i)
+        for (std::int64_t head = 0; head < heads; ++head) {
+          const std::int64_t keys = scope == AttentionScope::past ? i + 1 : y.shape()[0];
+          std::vector<real> p;
+          for (std::int64_t j = 0; j < keys; ++j) {
+            real score = 0;
+            for (std::int64_t c = head * width; c < (head + 1) * width; ++c)
+              score += projected(x, i, c) * projected(y, j, d + c);
+            p.push_back(score / std::sqrt(static_cast<real>(width)));
+          }
+          const real largest = std::ranges::max(p);
+          for (real& s : p)
+            s = map == ScoreMap::softmax ? std::exp(s - largest)
+                : map == ScoreMap::hard  ? static_cast<real>(s == largest)
+                                         : s;
+          const real sum = std::accumulate(p.begin(), p.end(), real(0));
+          for (std::int64_t c = head * width; c < (head + 1) * width; ++c)
+            for (std::int64_t j = 0; j < keys; ++j)
+              joined.data()[i * d + c] += p[j] / sum * projected(y, j, 2 * d + c);
+        }
+      const Array expected = layer.out_proj(Tensor(joined)).value(),
+                  found = layer(Tensor(x), {offsets, &output, pass}).value();
+      BOOST_TEST_CONTEXT(name_of(map))
+      BOOST_TEST(difference(found, expected) < 1e-9);
+    }
+}
+
 BOOST_AUTO_TEST_CASE(fused_attention_with_large_scores_equals_composed_ops) {
   Init init = test_init();
   const MultiHeadAttention layer = attention_of(6, 2, AttentionScope::past, 0, init);

@@ -170,6 +170,24 @@ BOOST_AUTO_TEST_CASE(position_beyond_learned_table_is_refused) {
   BOOST_CHECK_THROW(logits_of(*model, Pairs({4}, {5}, 11)), Error);
 }
 
+BOOST_AUTO_TEST_CASE(learned_positions_of_language_model_cover_its_context) {
+  ModelOptions o = two_layers();
+  o.positions = PositionKind::learned;
+  o.max_positions = 4;
+  o.context = 6;
+  const std::unique_ptr<Generative> model = make_language_model(o, 11, 1);
+  BOOST_TEST(model->position_limit() == 6);
+  const auto logits = [&](std::int32_t length) {
+    Pairs text({}, {length}, 11);
+    text.source_offsets.clear();
+    return logits_of(*model, text);
+  };
+  BOOST_TEST(logits(6).shape()[0] == 6);
+  BOOST_CHECK_THROW(logits(7), Error);
+  for (const NamedTensor& p : model->parameters())
+    if (p.name.starts_with("positions.")) BOOST_TEST(p.tensor.shape()[0] == 6);
+}
+
 BOOST_AUTO_TEST_CASE(empty_sequences_do_not_affect_other_sequences) {
   const std::unique_ptr<Generative> model = make_seq2seq(two_layers(), 11, 11, true, 1);
   randomise(model->parameters());
