@@ -1,5 +1,6 @@
 // Moments in fewer bytes than a float: their values, their rounding, and the optimizers that keep them.
 #include <cmath>
+#include <limits>
 #include <set>
 #include <string>
 
@@ -234,6 +235,20 @@ BOOST_AUTO_TEST_CASE(partial_optimizers_round_moments_like_a_full_optimizer) {
       BOOST_TEST(same_bits(whole[1].tensor.value(), right[1].tensor.value()));
     }
   }
+}
+
+BOOST_AUTO_TEST_CASE(update_tells_whether_every_value_was_finite) {
+  constexpr std::int64_t size = 70 * 53;
+  for (const MomentKind kind : {MomentKind::float32, MomentKind::bf16, MomentKind::float8})
+    for (const OptimizerKind name : {OptimizerKind::adam, OptimizerKind::sgd})
+      for (const std::int64_t at : {std::int64_t{-1}, std::int64_t{5}, size / 2, size - 1}) {
+        Parameters parameters = some_parameters();
+        if (at >= 0)
+          parameters[0].tensor.mutable_value().data()[at] = std::numeric_limits<real>::infinity();
+        Optimizer optimizer(options_of(name, kind), parameters);
+        optimizer.begin_step(0.01, 1);
+        BOOST_TEST(optimizer.update(0, 0, size, normal({70, 53}, 3).data()) == (at < 0));
+      }
 }
 
 BOOST_AUTO_TEST_SUITE_END()
