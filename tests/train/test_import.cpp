@@ -113,6 +113,31 @@ BOOST_AUTO_TEST_CASE(an_export_that_is_imported_and_exported_again_has_the_same_
   }
 }
 
+BOOST_AUTO_TEST_CASE(exported_embedding_tables_contain_the_factor_of_scaled_embeddings) {
+  const std::array<std::pair<std::string, std::string>, 2> tables{
+      {{"embedding.weight", "bert.embeddings.word_embeddings.weight"},
+       {"segments.weight", "bert.embeddings.token_type_embeddings.weight"}}};
+  for (const bool scaled : {false, true}) {
+    const TempFolder folder;
+    const Exported model(model_yaml(
+        "mlm", "kind: word, specials: [<mask>]",
+        fmt::format("positions: learned, norm: post, final_norm: false, embedding_norm: true, "
+                    "head_transform: true, segments: 2, scale_embeddings: {}",
+                    scaled)));
+    model.write(folder / "bert");
+    const SafetensorsFile file = SafetensorsFile::read(folder / "bert" / "model.safetensors");
+    const double factor = scaled ? std::sqrt(8.0) : 1;  // d_model is 8
+    for (const auto& [own, foreign] : tables) {
+      const Parameters all = model.model->parameters();
+      const auto table = std::ranges::find(all, own, &NamedTensor::name);
+      BOOST_REQUIRE(table != all.end());
+      const auto values = file.find(foreign)->values<float>();
+      for (std::int64_t i = 0; i < table->tensor.size(); ++i)
+        BOOST_TEST(std::abs(values[i] - factor * table->tensor.value().data()[i]) < 1e-6);
+    }
+  }
+}
+
 /// Files of the hub have keys and tensors that the class does not read.
 BOOST_AUTO_TEST_CASE(what_a_class_does_not_read_is_no_obstacle) {
   const TempFolder folder;

@@ -478,3 +478,36 @@ fault("gradcheck tries a further first axis on all inputs together only, no long
       "std::set<std::size_t>{1, inputs.size()}",
       "std::set<std::size_t>{inputs.size()}",
       "autograd_f64")
+
+fault("in the backward of linear attention, the gradient of a key head that several query heads share is overwritten by each of them, so only that of the last query head remains", "autograd/ops/more/attention/linear_attention.cpp",
+      "          row[k_column(head) + c] += dk.row(r)[c] *",
+      "          row[k_column(head) + c] = dk.row(r)[c] *",
+      "autograd_f64:attention_kinds")
+
+fault("in the backward of batch norm, each shard adds the gradients of gain and bias of the whole batch instead of those of its own rows", "autograd/ops/more/norm.cpp",
+      """    if (dbias) dbias.add(own(0));
+    if (dgain) dgain.add(own(n));
+    rank.sum(sums);
+""",
+      """    rank.sum(sums);
+    if (dbias) dbias.add(own(0));
+    if (dgain) dgain.add(own(n));
+""",
+      "training:tasks")
+
+fault("the buckets of T5's relative positions always grow up to a distance of 128, whatever the farthest distance is", "autograd/ops/more/attention/distance_bias.h",
+      "                         std::log(static_cast<double>(farthest) / static_cast<double>(exact));",
+      "                         std::log(128.0 / static_cast<double>(exact));",
+      "autograd_f64:attention_kinds")
+
+fault("SGD applies the factor of gradient clipping to the weight decay too", "autograd/kernels/fast/update.cpp",
+      """    const Vector step = hn::MulAdd(io.load(g + i), set(grad_scale), hn::Mul(set(decay), wi));
+""",
+      """    const Vector step = hn::Mul(set(grad_scale), hn::MulAdd(set(decay), wi, io.load(g + i)));
+""",
+      "optim_f64:optimizers")
+
+fault("a tensor is rejected only if all its entries are at kinks, not if all the entries that were checked are: with max_entries or directions it passes although nothing was compared", "autograd/gradcheck/gradcheck.cpp",
+      "  if (c.kinks == c.checked) {",
+      "  if (c.kinks == c.entries) {",
+      "autograd_f64:gradcheck_suite")

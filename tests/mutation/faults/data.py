@@ -164,3 +164,29 @@ fault("the random horizontal place of a training crop is drawn from the spare ro
       "    if (spare_x > 0) left = below(spare_x + 1);\n",
       "    if (spare_x > 0) left = below(spare_y + 1);\n",
       "data:images")
+
+fault("the first batch of an epoch counts as a continuation of the last batch of the epoch before", "data/batches/batching.cpp",
+      "starts.front() > first;",
+      "starts.front() >= first;",
+      "data:batcher")
+
+fault("an uncased BERT tokenizer whose file leaves strip_accents open keeps the accents", "data/tokenizers/imported.cpp",
+      """                if (step.flag("strip_accents", lowers)) changes.emplace_back(without_accents);
+""",
+      """                if (step.flag("strip_accents", false)) changes.emplace_back(without_accents);
+""",
+      "data:imported_tokenizers")
+
+fault("generated sounds are assigned to the splits by their whole line instead of by their digits, so the digits of test sounds also occur in training", "data/sources/synthetic.cpp",
+      """      const std::uint64_t key = hash(digits);
+      return {tones_of(digits, random.below(1U << 30)), std::move(digits), key};
+""",
+      """      std::string line = tones_of(digits, random.below(1U << 30));
+      return {.source = std::move(line), .target = std::move(digits)};
+""",
+      "data:features")
+
+fault("in span corruption, the numbers of hidden tokens and of spans are rounded down instead of to the nearest whole number", "data/batches/spans.cpp",
+      "return std::max<std::int64_t>(1, std::llround(x));",
+      "return std::max<std::int64_t>(1, static_cast<std::int64_t>(x));",
+      "data:spans")

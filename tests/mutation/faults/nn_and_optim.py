@@ -282,3 +282,46 @@ fault("with train.recompute the state of the pass is not moved past a block's dr
       "  context.pass = *after;\n",
       "",
       "nn_f64:recomputed_blocks")
+
+fault("the </s> between two texts of a line already has the segment of the second text", "nn/models/backbone.h",
+      """        all[row] = segment;
+        if (ids[row] == ids[end - 1]) segment = std::min(segment + 1, last);
+""",
+      """        if (ids[row] == ids[end - 1]) segment = std::min(segment + 1, last);
+        all[row] = segment;
+""",
+      "nn_f64:classifier")
+
+fault("cross-attention always uses softmax, whatever model.attention.map is", "nn/layers/attention.cpp",
+      """                           .pattern = pattern,
+                           .map = map};
+  if (scope == AttentionScope::encoder_output) return options;
+""",
+      """                           .pattern = pattern};
+  if (scope == AttentionScope::encoder_output) return options;
+  options.map = map;
+""",
+      "nn_f64:attention_layers")
+
+fault("whether loaded weights are int8 is decided by the last tensor of the model alone", "nn/weights.cpp",
+      """      found.names.quantised |= scaled;
+""",
+      """      found.names.quantised = scaled;
+""",
+      "nn_f64:weights")
+
+fault("a language model with learned positions has a table of max_positions rows instead of one row for each position of its context", "nn/models/language_model.cpp",
+      """    with_table.max_positions = options.context;
+""",
+      "",
+      "nn_f64:properties")
+
+fault("with compact moments, the optimizer reports whether the weights of the last chunk of 1,024 values were finite, not whether all were", "optim/optimizer.cpp",
+      "      finite &= kernels::adam(adam,",
+      "      finite = kernels::adam(adam,",
+      "optim_f64:moments")
+
+fault("the cosine schedule begins at lr + min_lr instead of at lr", "optim/schedule.h",
+      "             (options.lr - schedule.min_lr) * 0.5 * (1 + std::cos(std::numbers::pi * done));",
+      "             options.lr * 0.5 * (1 + std::cos(std::numbers::pi * done));",
+      "optim_f64:golden")

@@ -524,3 +524,50 @@ fault("the interval that a report calls 95 % leaves out 5 % of the bootstrap val
       "  const std::size_t cut = values.size() / 40;  // 2.5 % at each end\n",
       "  const std::size_t cut = values.size() / 20;  // 5 % of the values\n",
       "train")
+
+fault("the repetition penalty is applied once for each occurrence of a token in the output instead of once for each token", "train/decode/search.cpp",
+      """  std::vector<std::int32_t> tokens = so_far.tokens;
+  std::ranges::sort(tokens);
+  tokens.erase(std::unique(tokens.begin(), tokens.end()), tokens.end());
+  for (const std::int32_t t : tokens)
+""",
+      """  for (const std::int32_t t : so_far.tokens)
+""",
+      "training:searching")
+
+fault("old checkpoints are removed down to train.keep even if train.average needs more of them", "train/loop/trainer.cpp",
+      "checkpoints_.prune(std::max(config_.train.keep, config_.train.average))",
+      "checkpoints_.prune(config_.train.keep)",
+      "training:trainer")
+
+fault("the export of a BERT with segments does not scale the segment vectors, although heed multiplies them by the square root of d_model like the words", "train/exchange/huggingface/bert.cpp",
+      """    segments.factor = factor;
+""",
+      "",
+      "train:import_folders")
+
+fault("a single value on the command line of heed sweep no longer replaces the list of values that the config's section sweep has for the key", "train/sweep/plan.cpp",
+      """    std::erase_if(plan.axes, [&](const SweepAxis& axis) { return axis.key == key; });
+    if (values.size() < 2) {
+      plan.overrides.push_back(argument);
+    } else {
+""",
+      """    if (values.size() < 2) {
+      plan.overrides.push_back(argument);
+    } else {
+      std::erase_if(plan.axes, [&](const SweepAxis& axis) { return axis.key == key; });
+""",
+      "train:sweep")
+
+fault("the p-value of the paired bootstrap compares the differences themselves, not their deviation from the mean, with the observed difference", "train/views/report/runs/bootstrap.cpp",
+      """  double mean = 0;
+  for (std::size_t i = 0; i < n; ++i) mean += (second[i] - first[i]) / static_cast<double>(n);
+  std::size_t as_large = 0;
+  for (std::size_t i = 0; i < n; ++i)
+    as_large += std::abs(second[i] - first[i] - mean) >= std::abs(difference) ? 1 : 0;
+""",
+      """  std::size_t as_large = 0;
+  for (std::size_t i = 0; i < n; ++i)
+    as_large += std::abs(second[i] - first[i]) >= std::abs(difference) ? 1 : 0;
+""",
+      "train:bootstrap")
