@@ -65,8 +65,12 @@ BOOST_AUTO_TEST_CASE(fused_attention_equals_composed_ops) {
 }
 
 BOOST_AUTO_TEST_CASE(every_map_applies_to_self_and_cross_attention) {
-  const std::int64_t d = 12, heads = 3, width = d / heads, rows = 5, sources = 7;
-  const Array x = normal({rows, d}, 1), encoded = normal({sources, d}, 2);
+  const std::int64_t d = 12, heads = 3, width = d / heads, rows = 6, sources = 8;
+  const auto twice = [](const Array& half) {
+    return concat({Tensor(half), Tensor(half)}, 0).value();
+  };
+  // Equal rows have equal scores, of which the map hard takes the first.
+  const Array x = twice(normal({rows / 2, d}, 1)), encoded = twice(normal({sources / 2, d}, 2));
   const std::vector<std::int32_t> offsets{0, rows}, ends{0, sources};
   const EncoderOutput output{Tensor(encoded), ends};
   Pass pass;
@@ -98,11 +102,15 @@ BOOST_AUTO_TEST_CASE(every_map_applies_to_self_and_cross_attention) {
               score += projected(x, i, c) * projected(y, j, d + c);
             p.push_back(score / std::sqrt(static_cast<real>(width)));
           }
-          const real largest = std::ranges::max(p);
-          for (real& s : p)
-            s = map == ScoreMap::softmax ? std::exp(s - largest)
-                : map == ScoreMap::hard  ? static_cast<real>(s == largest)
-                                         : s;
+          const auto first = std::ranges::max_element(p);
+          const real largest = *first;
+          if (map == ScoreMap::softmax)
+            for (real& s : p) s = std::exp(s - largest);
+          if (map == ScoreMap::hard) {
+            const auto at = first - p.begin();
+            p.assign(p.size(), 0);
+            p[at] = 1;
+          }
           const real sum = std::accumulate(p.begin(), p.end(), real(0));
           for (std::int64_t c = head * width; c < (head + 1) * width; ++c)
             for (std::int64_t j = 0; j < keys; ++j)
