@@ -92,6 +92,23 @@ BOOST_AUTO_TEST_CASE(each_epoch_draws_new_segmentations) {
   for (const auto& [sample, segmentations] : seen) BOOST_TEST(segmentations.size() > 1u);
   // Sampled segmentation affects neither evaluation nor lines that it would make too long.
   BOOST_TEST((evaluation_batches(data, {.batch_tokens = 200}) == usual));
+  // The longest segmentation of the epoch is used if it has max_length tokens, but not if it has more.
+  BatchStream unlimited(data, {.batch_tokens = 200});
+  const std::vector<Batch> sampled = epoch(unlimited);
+  const auto first_epoch = [&] {
+    BatchStream limited(data, {.batch_tokens = 200});
+    return epoch(limited);
+  };
+  std::int64_t longest = 0;
+  for (const Batch& b : sampled) {
+    for (const Side* side : {&b.source, &b.target})
+      for (std::int64_t i = 0; i < b.sequences(); ++i)
+        longest = std::max<std::int64_t>(longest, side->offsets[i + 1] - side->offsets[i] - 1);
+  }
+  data.segmentation->max_length = longest;
+  BOOST_TEST((first_epoch() == sampled));
+  data.segmentation->max_length = longest - 1;
+  BOOST_TEST((first_epoch() != sampled));
   data.segmentation->max_length = 1;
   BatchStream short_lines(data, {.batch_tokens = 200});
   for (const Batch& b : epoch(short_lines)) check_batch(b, data);

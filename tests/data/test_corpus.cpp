@@ -178,6 +178,12 @@ BOOST_AUTO_TEST_CASE(lowercase_option_applies_to_all_splits) {
   f.options.train = {.source = {}, .target = {}, .text = {f.dir.write("x", "ÀB\n")}};
   f.options.test = {};
   BOOST_TEST(f.read(Reads::text).train.text == "àb\n");
+  f.options.train = {.source = {f.dir.write("list.csv", "A.png,Cat\nB/C.PNG,DOG\n")}};
+  f.options.input = InputKind::image;  // the names of files keep their letters
+  const Split images = f.read().train;
+  BOOST_TEST(images.source == (Lines{(f.dir / "A.png").string(), (f.dir / "B/C.PNG").string()}),
+             boost::test_tools::per_element());
+  BOOST_TEST(images.target == (Lines{"cat", "dog"}), boost::test_tools::per_element());
 }
 
 // Each sample's target contains the place where the test put it.

@@ -56,6 +56,29 @@ BOOST_AUTO_TEST_CASE(training_skips_and_counts_empty_and_long_lines) {
   BOOST_TEST(all.target_lines[2] == "b b b b");
 }
 
+BOOST_AUTO_TEST_CASE(max_length_limits_inputs_whose_numbers_of_rows_differ) {
+  struct Rows : Inputs {
+    bool fixed;
+    explicit Rows(bool f) : fixed(f) {}
+    std::int64_t rows(std::int64_t input) const override { return fixed ? 9 : 3 + input; }
+    bool fixed_rows() const override { return fixed; }
+    void push(std::int64_t, const Draw&, Side&) const override {}
+    void add_to(Sha256&, std::int64_t) const override {}
+  };
+  const Split of_inputs{.source = {"x", "y", "z"}, .target = {"a", "b a", "a b c a a"}, .text = {}};
+  TokenizeOptions options{.training = true, .max_length = 4};
+  options.inputs = std::make_shared<Rows>(false);  // 3, 4 and 5 rows
+  const Dataset sounds = tokenize(of_inputs, words(), words(), options);
+  BOOST_TEST(sounds.input_of == (std::vector<std::int64_t>{0, 1}),
+             boost::test_tools::per_element());
+  BOOST_TEST(sounds.skipped_long == 1);
+  options.inputs = std::make_shared<Rows>(true);
+  const Dataset images = tokenize(of_inputs, words(), words(), options);
+  BOOST_REQUIRE(
+      (images.input_of == std::vector<std::int64_t>{0, 1}));  // the third target is too long
+  BOOST_TEST(images.source_rows(1) == 9);
+}
+
 BOOST_AUTO_TEST_CASE(sources_without_targets_have_empty_targets) {
   const Dataset data = tokenize({.source = {"a", "b"}, .target = {}, .text = {}}, words(), words());
   BOOST_TEST(data.size() == 2);

@@ -61,9 +61,35 @@ BOOST_AUTO_TEST_CASE(wav_samples_of_each_format_are_read) {
   BOOST_TEST((read(wav(1, 1, 32, 8000, little(0xC0000000, 4))) == Floats{-0.5}));
   BOOST_TEST((read(wav(3, 1, 32, 8000, bytes_of<float>({0.125F}))) == Floats{0.125}));
   BOOST_TEST((read(wav(1, 2, 16, 8000, little(0x4000, 2) + little(0x2000, 2))) == Floats{0.375}));
+  // Frames of two channels: the mean of each frame.
+  BOOST_TEST((read(wav(1, 2, 24, 8000,
+                       little(0x400000, 3) + little(0x200000, 3) + little(0xC00000, 3) +
+                           little(0x400000, 3) + little(0, 3) + little(0x800000, 3))) ==
+              Floats{0.375, 0, -0.5}));
   // A chunk of odd length and its padding precede the samples.
   BOOST_TEST((read(wav(1, 1, 16, 8000, little(0x4000, 2), "LIST" + little(3, 4) + "abc" + '\0')) ==
               Floats{0.5}));
+}
+
+// The format of WAVE_FORMAT_EXTENSIBLE is in the first two bytes of a GUID.
+BOOST_AUTO_TEST_CASE(extensible_wav_has_the_format_of_its_guid) {
+  const TempDir dir;
+  const auto read = [&](std::uint32_t kind, std::uint32_t bits, const std::string& data) {
+    const std::string format = little(0xFFFE, 2) + little(1, 2) + little(8000, 4) +
+                               little(1000 * bits, 4) + little(bits / 8, 2) + little(bits, 2) +
+                               little(22, 2) + little(bits, 2) + little(4, 4) + little(kind, 2) +
+                               std::string("\0\0\0\0\x10\0\x80\0\0\xAA\0\x38\x9B\x71", 14);
+    const std::string chunks = "WAVEfmt " + little(40, 4) + format + "data" +
+                               little(static_cast<std::uint32_t>(data.size()), 4) + data;
+    return read_wav(
+        dir.write("a.wav", "RIFF" + little(static_cast<std::uint32_t>(chunks.size()), 4) + chunks),
+        8000);
+  };
+  using Floats = std::vector<float>;
+  BOOST_TEST((read(1, 24, little(0x200000, 3) + little(0x800000, 3)) == Floats{0.25, -1}));
+  BOOST_TEST((read(1, 32, little(0xC0000000, 4)) == Floats{-0.5}));
+  BOOST_TEST((read(3, 32, bytes_of<float>({0.125F, -2})) == Floats{0.125, -2}));
+  expect_error(Exit::bad_input, {"a WAV file of format 85"}, [&] { read(85, 16, ""); });
 }
 
 BOOST_AUTO_TEST_CASE(broken_wav_is_refused) {

@@ -270,6 +270,30 @@ BOOST_AUTO_TEST_CASE(augmented_images_are_the_reflected_shifted_crops) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(evaluation_crops_the_centre_of_an_image_that_is_not_a_square) {
+  const TempDir dir;
+  const std::vector<std::string> lines{dir.write("p", pnm(counting(4, 9, 1)))};
+  const auto cropped = [&](std::int64_t height, std::int64_t width) {
+    const ImageOptions o{.height = height,
+                         .width = width,
+                         .patch = 1,
+                         .crop = true,
+                         .mean = 0,
+                         .deviation = 1.0 / 255};
+    return rows_of(Images(lines, o, false, "data", 1), 0).features;
+  };
+  const std::vector<float> found = cropped(2, 5);  // from row 1 and column 2 on
+  for (std::int64_t y = 0; y < 2; ++y) {
+    for (std::int64_t x = 0; x < 5; ++x)
+      BOOST_CHECK_SMALL(found[y * 5 + x] - static_cast<float>((1 + y) * 9 + 2 + x), 1e-3F);
+  }
+  for (const auto& [height, width] : {std::pair(3, 10), {5, 5}})  // one of the sides is too short
+    expect_error(Exit::bad_input,
+                 {"the image has 4 x 9 pixels (height x width), but data.image requires ",
+                  fmt::format("{} x {}", height, width)},
+                 [&] { cropped(height, width); });
+}
+
 BOOST_AUTO_TEST_CASE(image_splits_are_read_from_idx_files_and_lists) {
   const TempDir dir;
   const std::string images = idx({3, 2, 2}, bytes_of(counting(3, 4, 1))),
@@ -285,6 +309,17 @@ BOOST_AUTO_TEST_CASE(image_splits_are_read_from_idx_files_and_lists) {
                      {.height = 2, .width = 2, .patch = 2, .mean = 0, .deviation = 1.0 / 255},
                      false, "data", 1);
   BOOST_CHECK_SMALL(rows_of(album, 2).features[3] - 11.0f, 1e-4f);
+  const std::vector<std::string> coloured{
+      dir.write("c", idx({2, 2, 3, 3}, bytes_of(counting(4, 9, 1)))) + "#1"};
+  const Side pixels = rows_of(
+      Images(
+          coloured,
+          {.height = 2, .width = 3, .channels = 3, .patch = 1, .mean = 0, .deviation = 1.0 / 255},
+          false, "data", 1),
+      0);
+  BOOST_REQUIRE((pixels.width == 3 && pixels.rows() == 6));
+  for (std::size_t i = 0; i < 18; ++i)
+    BOOST_CHECK_SMALL(pixels.features[i] - static_cast<float>(18 + i), 1e-3F);
   split.source.push_back(files.source[0] + "#3");
   expect_error(
       Exit::bad_input,

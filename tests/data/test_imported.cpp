@@ -146,6 +146,112 @@ BOOST_AUTO_TEST_CASE(values_that_heed_does_not_honour_are_refused_by_name) {
   check_refused(gpt2["tokenizer"], ids, "at most 2000000 are allowed");
 }
 
+namespace {
+
+/// Byte pairs with the pieces a, b, c, ab, abc, ? and " ab", of which only ab is the result of a merge.
+Json byte_pairs() {
+  return {
+      {"version", "1.0"},
+      {"added_tokens", Json::array()},
+      {"pre_tokenizer",
+       {{"type", "ByteLevel"},
+        {"add_prefix_space", false},
+        {"trim_offsets", true},
+        {"use_regex", true}}},
+      {"decoder", {{"type", "ByteLevel"}}},
+      {"model",
+       {{"type", "BPE"},
+        {"vocab", {{"a", 0}, {"b", 1}, {"c", 2}, {"ab", 3}, {"abc", 4}, {"?", 5}, {"\u0120ab", 8}}},
+        {"merges", Json::array({"a b"})}}}};
+}
+
+/// WordPiece without merges of words; the normalizer is to be set.
+Json word_pieces(const std::vector<std::string>& pieces, const Json& normalizer) {
+  Json vocabulary;
+  for (const std::string& piece : pieces) vocabulary[piece] = vocabulary.size();
+  return {{"version", "1.0"},
+          {"normalizer", normalizer},
+          {"pre_tokenizer", {{"type", "BertPreTokenizer"}}},
+          {"decoder", {{"type", "WordPiece"}, {"prefix", "##"}, {"cleanup", true}}},
+          {"model",
+           {{"type", "WordPiece"},
+            {"unk_token", "[UNK]"},
+            {"continuing_subword_prefix", "##"},
+            {"vocab", vocabulary}}}};
+}
+
+void check_ids(const Json& tokenizer, const std::string& text, const Ids& expected) {
+  ImportedIds ids;
+  ids.size = 20;
+  BOOST_TEST_CONTEXT(tokenizer.dump() << ": " << text)
+  BOOST_TEST(made(tokenizer, ids)->encode(text) == expected, boost::test_tools::per_element());
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(options_of_byte_pairs_have_their_meaning) {
+  Json tokenizer = byte_pairs();
+  check_ids(tokenizer, "abc", {3, 2});
+  tokenizer["model"]["ignore_merges"] = true;  // a word that is a piece needs no merges
+  check_ids(tokenizer, "abc", {4});
+  check_ids(tokenizer, "abcc ab", {3, 2, 2, 8});
+  tokenizer = byte_pairs();
+  check_ids(tokenizer, "axxb", {3});  // bytes without an id are omitted
+  tokenizer["model"]["unk_token"] = "?";
+  check_ids(tokenizer, "xaxxbx", {5, 0, 5, 5, 1, 5});
+  tokenizer["model"]["fuse_unk"] = true;
+  check_ids(tokenizer, "xaxxbx", {5, 0, 5, 1, 5});
+}
+
+BOOST_AUTO_TEST_CASE(parts_of_a_text_between_matches_are_words) {
+  Json tokenizer = byte_pairs();
+  tokenizer["model"]["unk_token"] = "?";
+  Json byte_level = tokenizer["pre_tokenizer"], split{{"type", "Split"},
+                                                      {"pattern", {{"String", "."}}},
+                                                      {"behavior", "Isolated"},
+                                                      {"invert", false}};
+  byte_level["use_regex"] = false;
+  const auto cut = [&](const std::string& behavior) {
+    split["behavior"] = behavior;
+    tokenizer["pre_tokenizer"] = {{"type", "Sequence"}, {"pretokenizers", {split, byte_level}}};
+    return tokenizer;
+  };
+  check_ids(cut("Isolated"), "a.b.ab", {0, 5, 1, 5, 3});
+  check_ids(cut("Removed"), "a.b.ab", {0, 1, 3});
+  split["pattern"] = {{"Regex", "[.b]"}};
+  check_ids(cut("Removed"), "a.b.ac", {0, 0, 2});
+}
+
+BOOST_AUTO_TEST_CASE(the_longest_added_token_at_a_place_is_found) {
+  for (const bool long_first : {false, true}) {
+    Json tokenizer = byte_pairs(),
+         added{{{"id", 6}, {"content", "ca"}}, {{"id", 7}, {"content", "cab"}}};
+    if (long_first) std::swap(added[0], added[1]);
+    tokenizer["added_tokens"] = added;
+    check_ids(tokenizer, "acabbcac", {0, 7, 1, 6, 2});
+  }
+}
+
+BOOST_AUTO_TEST_CASE(each_step_of_a_normalizer_can_be_left_out) {
+  const std::vector<std::string> pieces{"[UNK]", "你", "好", "##好",   "a",
+                                        "##b",   "E",  "e",  "e\u0301"};
+  const auto check = [&](const char* key, const std::string& text, const Ids& with,
+                         const Ids& without) {
+    Json bert{{"type", "BertNormalizer"}, {"lowercase", false}};
+    for (const bool does : {true, false}) {
+      bert[key] = does;
+      check_ids(word_pieces(pieces, bert), text, does ? with : without);
+    }
+  };
+  check("handle_chinese_chars", "你好 a", {1, 2, 4}, {1, 3, 4});
+  check("clean_text", "a\u0007b a", {4, 5, 4}, {0, 4});
+  check("strip_accents", "É a", {6, 4}, {0, 4});
+  check("lowercase", "E", {7}, {6});
+  const Json steps{{{"type", "NFD"}}, {{"type", "Lowercase"}}};
+  check_ids(word_pieces(pieces, {{"type", "Sequence"}, {"normalizers", steps}}), "É E", {8, 7});
+  check_ids(word_pieces(pieces, steps[1]), "É E", {0, 7});
+}
+
 BOOST_AUTO_TEST_CASE(a_pattern_that_takes_too_many_steps_ends_with_an_error) {
   const Regex slow("(a|aa)+[bd]", "t.json");
   const std::string text = std::string(60, 'a') + "c";

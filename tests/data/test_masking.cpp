@@ -121,6 +121,42 @@ BOOST_AUTO_TEST_CASE(whole_words_are_hidden_together) {
   }
 }
 
+// Each line begins with a piece that continues a word, but the word before it is in the other line.
+BOOST_AUTO_TEST_CASE(words_do_not_extend_across_the_end_of_the_first_line) {
+  Dataset data = lines(400, {.rate = 0.3, .whole_words = true, .next_sentence = true});
+  for (std::int32_t id = 0; id < vocabulary; ++id)
+    data.masking->continues.push_back(id >= first && (id - first) % 5 != 2);
+  for (const Batch& b : batches_of(data, 0)) {
+    for (std::int64_t i = 0; i < b.sequences(); ++i) {
+      const auto ids = b.source.part(i, i + 1).ids;
+      const auto label = b.labels.begin() + b.source.offsets[i];
+      for (const std::size_t end : {21, 42})
+        BOOST_REQUIRE((ids[end] == Tokenizer::eos && label[end] == no_label));
+      const auto hidden = 42 - std::count(label + 1, label + 43, no_label);
+      BOOST_REQUIRE((hidden > 8 && hidden <= 12));  // 12 is 30 % of both lines
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(random_tokens_are_each_ordinary_piece_equally_often) {
+  Dataset data = lines(3000, {});
+  data.masking->vocabulary = first + 5;
+  for (std::int32_t& id : data.source.ids) id = first + id % 5;
+  std::map<std::int32_t, int> counts;
+  int replaced = 0;
+  for (const Batch& b : batches_of(data, 0)) {
+    for (std::size_t row = 0; row < b.labels.size(); ++row) {
+      const std::int32_t id = b.source.ids[row];
+      if (b.labels[row] == no_label || id == mask || id == b.labels[row]) continue;
+      ++counts[id];
+      ++replaced;
+    }
+  }
+  BOOST_TEST(counts.size() == 5u);
+  for (std::int32_t id = first; id < first + 5; ++id)  // 5 standard deviations
+    BOOST_TEST(std::abs(counts[id] - replaced / 5.0) < 5 * std::sqrt(0.16 * replaced));
+}
+
 BOOST_AUTO_TEST_CASE(half_of_second_lines_follow_their_first_line) {
   const Dataset data = lines(3000, {.next_sentence = true});
   std::int64_t follows = 0, all = 0;

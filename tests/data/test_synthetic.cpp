@@ -1,6 +1,7 @@
 #include "data/sources/synthetic.h"
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <set>
 #include <sstream>
@@ -269,6 +270,34 @@ BOOST_AUTO_TEST_CASE(mixture_contains_pairs_of_each_task_with_its_name_as_prefix
   }
   BOOST_REQUIRE(all.test.parts.size() == 2u);
   BOOST_TEST((all.test.parts[1].name == "addition" && all.test.parts[1].size == 200));
+}
+
+BOOST_AUTO_TEST_CASE(drawings_and_motion_use_the_whole_of_an_image_that_is_not_a_square) {
+  using Numbers = std::array<std::int64_t, 2>;  // of a row and of a column
+  for (const auto& size : {Numbers{16, 40}, Numbers{40, 16}}) {
+    const ImageOptions image{.height = size[0], .width = size[1], .channels = 3};
+    Numbers last{}, corner{};
+    SyntheticOptions o{.name = SyntheticKind::captions, .train = 500, .valid = 5, .test = 5};
+    each_pair(synthetic_corpus(o, 3, image), [&](const std::string& source, const std::string&) {
+      for (const std::string& shape : split_at(source.substr(source.find(':') + 1), ';')) {
+        const auto words = split_at(shape, ' ');  // colour, kind, left, top, size
+        const std::int64_t side = std::stoll(words.at(4));
+        for (const std::size_t axis : {0, 1}) {
+          const std::int64_t begin = std::stoll(words[3 - axis]);
+          BOOST_REQUIRE(begin >= 0);
+          last[axis] = std::max(last[axis], begin + side);
+        }
+      }
+    });
+    BOOST_TEST((last == size));
+    o.name = SyntheticKind::motion;
+    each_pair(synthetic_corpus(o, 3, image), [&](const std::string& source, const std::string&) {
+      const auto words = split_at(source.substr(source.find(':') + 1), ' ');  // left, top, size
+      for (const std::size_t axis : {0, 1})
+        corner[axis] = std::max<std::int64_t>(corner[axis], std::stoll(words[1 - axis]));
+    });
+    BOOST_TEST((corner == Numbers{size[0] - 1, size[1] - 1}));
+  }
 }
 
 BOOST_AUTO_TEST_CASE(synthetic_task_with_too_few_different_lines_is_refused) {

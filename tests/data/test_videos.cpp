@@ -120,6 +120,9 @@ BOOST_AUTO_TEST_CASE(idx_items_are_read_as_videos) {
   const Videos all(split.source, o, video, false, "data", 1);
   BOOST_TEST((numbers(rows_of(all, 2)) ==
               std::vector<std::vector<int>>{{16, 17, 18, 19}, {20, 21, 22, 23}}));
+  const std::vector<std::string> wide{dir.write("w", idx({3, 2, 1, 3}, counting(18))) + "#1"};
+  BOOST_TEST((numbers(rows_of(Videos(wide, plain(1, 3, 1), video, false, "data", 1), 0)) ==
+              std::vector<std::vector<int>>{{6}, {7}, {8}, {9}, {10}, {11}}));
   split.source.push_back(files.source[0] + "#3");
   expect_error(Exit::bad_input,
                {"data: line 4: ",
