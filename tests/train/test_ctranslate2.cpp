@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 
@@ -142,7 +144,7 @@ BOOST_AUTO_TEST_CASE(attributes_follow_the_config) {
   const CTranslate2Model model = ctranslate2_model(
       language_model(
           ", positions: rotary, rotary_pairs: adjacent, activation: geglu, norm_eps: 1e-4, "
-          "attention: {kv_heads: 1, scale: 0.5}"),
+          "attention: {kv_heads: 1, scale: 0.5}, rotary_base: 500"),
       nine_pieces);
   BOOST_TEST(model.specification == "TransformerDecoderSpec");
   const std::string attention = "decoder/layer_1/self_attention/";
@@ -157,6 +159,49 @@ BOOST_AUTO_TEST_CASE(attributes_follow_the_config) {
   };
   BOOST_TEST(part("linear_0/weight").first == 0);  // the gate
   BOOST_TEST(part("linear_0_noact/weight").first == 5);
+  BOOST_TEST(attribute_of<float>(model, attention + "rotary_base") == 500);
+  BOOST_TEST(model.config["multi_query_attention"] == true);
+
+  const CTranslate2Model alibi = ctranslate2_model(
+      language_model(", positions: alibi, norm: post, scale_embeddings: false, activation: silu"),
+      nine_pieces);
+  BOOST_TEST(attribute_of<std::int8_t>(alibi, "decoder/alibi") == 1);
+  BOOST_TEST(attribute_of<std::int8_t>(alibi, "decoder/pre_norm") == 0);
+  BOOST_TEST(attribute_of<std::int8_t>(alibi, "decoder/scale_embeddings") == 0);
+  BOOST_TEST(attribute_of<std::int8_t>(alibi, "decoder/activation") == 2);
+  BOOST_TEST(alibi.config["multi_query_attention"] == false);
+}
+
+BOOST_AUTO_TEST_CASE(positions_of_each_stack_are_those_of_the_config) {
+  // A language model has a row for each position of its context, both stacks of a translation model
+  // have one for each of max_positions.
+  for (const char* scheme : {"sinusoidal", "none"}) {
+    const std::string positions = fmt::format(", positions: {}", scheme);
+    const Config text = language_model(positions),
+                 pairs = translation_model(positions + ", max_positions: 12");
+    const auto rows = [&](const Config& config, const std::string& stack) {
+      const CTranslate2Model model = ctranslate2_model(config, nine_pieces);
+      const auto own = make_model(info_of(config.task).architecture, *config.model, nine_pieces, 1);
+      const ForeignTensors tensors(model.parts, own->state());
+      return by_name(tensors).at(stack + "/position_encodings/encodings").description();
+    };
+    BOOST_TEST(rows(text, "decoder") == "F32 [7, 8]");
+    BOOST_TEST(rows(pairs, "encoder") == "F32 [12, 8]");
+    BOOST_TEST(rows(pairs, "decoder") == "F32 [12, 8]");
+  }
+  const CTranslate2Model t5 = ctranslate2_model(
+      translation_model(", positions: relative_t5, t5_distance: 50"), nine_pieces);
+  for (const std::string stack : {"encoder", "decoder"}) {
+    for (const int layer : {0, 1})
+      BOOST_TEST(attribute_of<std::int32_t>(
+                     t5, fmt::format("{}/layer_{}/self_attention/relative_attention_max_distance",
+                                     stack, layer)) == 50);
+    const std::string table = stack + "/layer_0/self_attention/relative_attention_bias";
+    const auto part = std::ranges::find(t5.parts, table, &MappedTensor::foreign);
+    BOOST_REQUIRE(part != t5.parts.end());
+    BOOST_TEST(part->own ==
+               (stack == "encoder" ? "source_positions.weight" : "target_positions.weight"));
+  }
 }
 
 BOOST_AUTO_TEST_CASE(every_attention_of_a_translation_model_has_the_options_of_the_config) {

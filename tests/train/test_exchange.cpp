@@ -1,3 +1,4 @@
+#include <array>
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 
@@ -118,6 +119,153 @@ BOOST_AUTO_TEST_CASE(tensors_have_the_shapes_of_the_class) {
   BOOST_TEST(by_name(transposed).at("transformer.h.1.attn.c_attn.weight").description() ==
              "F32 [8, 24]");
   BOOST_TEST(by_name(transposed).at("transformer.wpe.weight").description() == "F32 [7, 8]");
+}
+
+// Each tensor of heed has different values, so that a part under the name of another one is found.
+BOOST_AUTO_TEST_CASE(parts_of_joined_matrices_have_the_names_of_the_class) {
+  struct Part {
+    std::string foreign, own;
+    std::int64_t first = 0;
+    bool transposed = false;
+  };
+  const auto attention = [](const std::string& foreign, const std::string& own,
+                            const std::array<const char*, 4>& names, std::int64_t keys = 8) {
+    const std::string in = own + ".in_proj_weight";
+    return std::vector<Part>{{foreign + names[0] + ".weight", in, 0},
+                             {foreign + names[1] + ".weight", in, 8},
+                             {foreign + names[2] + ".weight", in, 8 + keys},
+                             {foreign + names[3] + ".weight", own + ".out_proj.weight"}};
+  };
+  const auto check = [&](const std::string& architecture, const Config& config,
+                         const std::vector<std::vector<Part>>& lists) {
+    const HuggingFaceModel described = huggingface_model(config, ten_tokens);
+    BOOST_REQUIRE(described.architecture == architecture);
+    const auto model = make_model(info_of(config.task).architecture, *config.model, ten_tokens, 1);
+    const Parameters state = model->state();
+    float next = 0;
+    for (const NamedTensor& tensor : state) {
+      Tensor values = tensor.tensor;
+      for (real& value : values.mutable_value().values()) value = next++;
+    }
+    const ForeignTensors tensors(described.parts, state);
+    const auto found = by_name(tensors);
+    for (const std::vector<Part>& list : lists) {
+      for (const Part& part : list) {
+        BOOST_TEST_CONTEXT(architecture << ": " << part.foreign) {
+          const Array& own = std::ranges::find(state, part.own, &NamedTensor::name)->tensor.value();
+          const std::span<const float> values = found.at(part.foreign).values<float>();
+          const std::int64_t columns = own.size() / own.shape()[0],
+                             rows = std::ssize(values) / columns;
+          for (std::int64_t r = 0; r < rows; ++r) {
+            for (std::int64_t c = 0; c < columns; ++c)
+              BOOST_REQUIRE(values[part.transposed ? c * rows + r : r * columns + c] ==
+                            own.data()[(part.first + r) * columns + c]);
+          }
+        }
+      }
+    }
+  };
+  const auto pairs = [](const std::string& keys) {
+    return parse_config(
+        "task: seq2seq\ndata: {train: {source: a, target: b}}\n"
+        "model: {d_model: 8, heads: 2, d_ff: 5, layers: {encoder: 1, decoder: 2}, " +
+            keys + "}\n",
+        "s.yaml");
+  };
+  const auto image = [](const std::string& keys) {
+    return parse_config(
+        "task: classify\ndata: {input: image, image: {height: 8, width: 16, channels: 3, patch: 2}, "
+        "train: {source: a, target: b}}\n"
+        "model: {d_model: 8, heads: 2, d_ff: 12, activation: gelu, " +
+            keys + "}\n",
+        "i.yaml");
+  };
+  check("LlamaForCausalLM",
+        language_model(
+            ", positions: rotary, norm_kind: rms, activation: geglu, attention: {kv_heads: 1}"),
+        {attention("model.layers.1.self_attn.", "decoder.layers.1.self_attn",
+                   {"q_proj", "k_proj", "v_proj", "o_proj"}, 4),
+         {{"model.layers.1.mlp.gate_proj.weight", "decoder.layers.1.linear1.weight"},
+          {"model.layers.1.mlp.up_proj.weight", "decoder.layers.1.linear1.weight", 5},
+          {"model.layers.1.mlp.down_proj.weight", "decoder.layers.1.linear2.weight"},
+          {"model.layers.1.input_layernorm.weight", "decoder.layers.1.norm1.weight"},
+          {"model.layers.1.post_attention_layernorm.weight", "decoder.layers.1.norm2.weight"},
+          {"model.norm.weight", "decoder.norm.weight"}}});
+  check("GPT2LMHeadModel", language_model(", positions: learned, scale_embeddings: false"),
+        {{{"transformer.h.1.attn.c_attn.weight", "decoder.layers.1.self_attn.in_proj_weight", 0,
+           true},
+          {"transformer.h.1.attn.c_proj.weight", "decoder.layers.1.self_attn.out_proj.weight", 0,
+           true},
+          {"transformer.h.1.mlp.c_fc.weight", "decoder.layers.1.linear1.weight", 0, true},
+          {"transformer.h.1.mlp.c_proj.weight", "decoder.layers.1.linear2.weight", 0, true},
+          {"transformer.h.1.ln_1.bias", "decoder.layers.1.norm1.bias"},
+          {"transformer.h.1.ln_2.bias", "decoder.layers.1.norm2.bias"},
+          {"transformer.wpe.weight", "positions.weight"}}});
+  const std::array<const char*, 4> of_bart{"q_proj", "k_proj", "v_proj", "out_proj"};
+  const std::string layer = "model.decoder.layers.1.", own = "decoder.layers.1.";
+  const std::vector<std::vector<Part>> bart{
+      attention("model.encoder.layers.0.self_attn.", "encoder.layers.0.self_attn", of_bart),
+      attention(layer + "self_attn.", own + "self_attn", of_bart),
+      attention(layer + "encoder_attn.", own + "multihead_attn", of_bart),
+      {{"model.encoder.embed_positions.weight", "source_positions.weight"},
+       {"model.decoder.embed_positions.weight", "target_positions.weight"},
+       {layer + "self_attn_layer_norm.bias", own + "norm1.bias"},
+       {layer + "encoder_attn_layer_norm.bias", own + "norm2.bias"},
+       {layer + "final_layer_norm.weight", own + "norm3.weight"},
+       {layer + "fc1.weight", own + "linear1.weight"},
+       {layer + "fc2.weight", own + "linear2.weight"}}};
+  check("MarianMTModel", pairs("positions: learned, norm: post, final_norm: false"), bart);
+  check("BlenderbotForConditionalGeneration", pairs("positions: learned"), bart);
+  const std::array<const char*, 4> of_t5{"q", "k", "v", "o"};
+  check("T5ForConditionalGeneration",
+        pairs("positions: relative_t5, attention: {scale: none}, norm_kind: rms, bias: false, "
+              "tie_output: false, activation: geglu_tanh"),
+        {attention("encoder.block.0.layer.0.SelfAttention.", "encoder.layers.0.self_attn", of_t5),
+         attention("decoder.block.1.layer.0.SelfAttention.", own + "self_attn", of_t5),
+         attention("decoder.block.1.layer.1.EncDecAttention.", own + "multihead_attn", of_t5),
+         {{"encoder.block.0.layer.1.DenseReluDense.wi_0.weight", "encoder.layers.0.linear1.weight"},
+          {"decoder.block.1.layer.2.DenseReluDense.wi_0.weight", own + "linear1.weight"},
+          {"decoder.block.1.layer.2.DenseReluDense.wi_1.weight", own + "linear1.weight", 5},
+          {"decoder.block.1.layer.1.layer_norm.weight", own + "norm2.weight"},
+          {"decoder.block.1.layer.2.layer_norm.weight", own + "norm3.weight"},
+          {"decoder.block.0.layer.0.SelfAttention.relative_attention_bias.weight",
+           "target_positions.weight"},
+          {"lm_head.weight", "output.weight"}}});
+  const std::string bert = "bert.encoder.layer.1.", encoder = "encoder.layers.1.";
+  check("BertForMaskedLM",
+        parse_config(
+            "task: mlm\ndata: {train: {text: a}}\n"
+            "model: {d_model: 8, heads: 2, d_ff: 5, layers: 2, positions: learned, norm: post, "
+            "final_norm: false, embedding_norm: true, head_transform: true, output_bias: true, "
+            "scale_embeddings: false, segments: 2}\n",
+            "b.yaml"),
+        {attention(bert + "attention.", encoder + "self_attn",
+                   {"self.query", "self.key", "self.value", "output.dense"}),
+         {{bert + "attention.output.LayerNorm.weight", encoder + "norm1.weight"},
+          {bert + "output.LayerNorm.weight", encoder + "norm2.weight"},
+          {bert + "intermediate.dense.weight", encoder + "linear1.weight"},
+          {"bert.embeddings.LayerNorm.bias", "embedding_norm.bias"},
+          {"bert.embeddings.token_type_embeddings.weight", "segments.weight"},
+          {"cls.predictions.transform.dense.weight", "transform.dense.weight"},
+          {"cls.predictions.transform.LayerNorm.bias", "transform.norm.bias"}}});
+  check("ViTForImageClassification",
+        image("layers: 2, pool: first, positions: learned, max_positions: 33"),
+        {attention("vit.encoder.layer.1.attention.", encoder + "self_attn",
+                   {"attention.query", "attention.key", "attention.value", "output.dense"}),
+         {{"vit.encoder.layer.1.layernorm_before.weight", encoder + "norm1.weight"},
+          {"vit.encoder.layer.1.layernorm_after.weight", encoder + "norm2.weight"},
+          {"vit.encoder.layer.1.intermediate.dense.weight", encoder + "linear1.weight"}}});
+  check(
+      "SwinForImageClassification",
+      image("kind: swin, pool: mean, swin: {window: 2, depths: [2, 1]}"),
+      {attention("swin.encoder.layers.0.blocks.1.attention.", "encoder.stages.0.layers.1.self_attn",
+                 {"self.query", "self.key", "self.value", "output.dense"}),
+       {{"swin.encoder.layers.0.blocks.1.layernorm_after.weight",
+         "encoder.stages.0.layers.1.norm2.weight"},
+        {"swin.encoder.layers.0.blocks.1.attention.self.relative_position_bias_table",
+         "encoder.stages.0.layers.1.positions.weight"},
+        {"swin.encoder.layers.0.downsample.reduction.weight",
+         "encoder.stages.1.merge.projection.weight"}}});
 }
 
 /// A patch of heed is [y, x, channel], a kernel of a convolution [channel, y, x].

@@ -1,7 +1,10 @@
+#include <fmt/format.h>
+
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <map>
 
+#include "data/tokenizers/piece_model.h"
 #include "nn/models/model.h"
 #include "nn/options.h"
 #include "tests/train/exchange_support.h"
@@ -160,6 +163,11 @@ BOOST_AUTO_TEST_CASE(rows_of_llama_are_in_the_order_of_adjacent_pairs) {
   const auto found = by_name(tensors);
   BOOST_TEST(found.size() == 3 + 2 * 16);
   const Parameters state = model->state();
+  // llama.cpp does not scale embeddings, and its output matrix is not that of the embeddings.
+  const float table = state.front().tensor.value().data()[7];
+  BOOST_TEST(state.front().name == "embedding.weight");
+  BOOST_TEST(found.at("output.weight").values<float>()[7] == table);
+  BOOST_TEST(found.at("token_embd.weight").values<float>()[7] == table * std::sqrt(8.0F));
   const Array& own =
       std::ranges::find(state, "decoder.layers.1.self_attn.in_proj_weight", &NamedTensor::name)
           ->tensor.value();
@@ -204,12 +212,25 @@ BOOST_AUTO_TEST_CASE(rows_of_llama_are_in_the_order_of_adjacent_pairs) {
 
 BOOST_AUTO_TEST_CASE(values_describe_model_and_vocabulary) {
   const auto characters = tokenizer_of(TokenizerKind::characters, {"b a"});
-  const GgufModel llama = model_of(llama_keys, *characters);
+  const GgufModel llama =
+      model_of(llama_keys + std::string(", rotary_base: 500, norm_eps: 1.0e-3"), *characters);
   std::map<std::string, GgufValue> values(llama.metadata.begin(), llama.metadata.end());
   BOOST_TEST(std::get<std::string>(values["general.architecture"]) == "llama");
   BOOST_TEST(std::get<std::uint32_t>(values["llama.attention.head_count_kv"]) == 1);
   BOOST_TEST(std::get<std::uint32_t>(values["llama.rope.dimension_count"]) == 4);
   BOOST_TEST(std::get<std::uint32_t>(values["llama.context_length"]) == 7);
+  BOOST_TEST(std::get<std::uint32_t>(values["llama.embedding_length"]) == 8);
+  BOOST_TEST(std::get<std::uint32_t>(values["llama.feed_forward_length"]) == 5);
+  BOOST_TEST(std::get<std::uint32_t>(values["llama.block_count"]) == 2);
+  BOOST_TEST(std::get<std::uint32_t>(values["llama.attention.head_count"]) == 2);
+  BOOST_TEST(std::get<std::uint32_t>(values["llama.vocab_size"]) == 6);
+  BOOST_TEST(std::get<float>(values["llama.rope.freq_base"]) == 500);
+  BOOST_TEST(std::get<float>(values["llama.attention.layer_norm_rms_epsilon"]) == 1e-3F);
+  for (const auto& [name, id] : {std::pair("unknown", 0), {"bos", 1}, {"eos", 2}})
+    BOOST_TEST(std::get<std::uint32_t>(values[fmt::format("tokenizer.ggml.{}_token_id", name)]) ==
+               static_cast<std::uint32_t>(id));
+  BOOST_TEST(!std::get<bool>(values["tokenizer.ggml.add_bos_token"]));
+  BOOST_TEST(!std::get<bool>(values["tokenizer.ggml.add_space_prefix"]));
   BOOST_TEST(std::get<std::string>(values["tokenizer.ggml.model"]) == "t5");
   const auto& pieces = std::get<std::vector<std::string>>(values["tokenizer.ggml.tokens"]);
   const auto& types = std::get<std::vector<std::int32_t>>(values["tokenizer.ggml.token_type"]);
@@ -226,6 +247,32 @@ BOOST_AUTO_TEST_CASE(values_describe_model_and_vocabulary) {
   BOOST_TEST(std::get<std::string>(values["tokenizer.ggml.model"]) == "gpt2");
   BOOST_TEST(std::get<std::vector<std::string>>(values["tokenizer.ggml.tokens"]).at(3 + 32) ==
              "\u0120");
+
+  TokenizerOptions unigram;
+  unigram.vocab_size = 30;
+  const auto learned =
+      train_tokenizer(unigram, std::vector<std::string>(20, "low lower lowest new newer"), 1);
+  const GgufModel neox = model_of(
+      ", positions: rotary, rotary_base: 300, block: parallel, activation: gelu_tanh, norm_eps: 1.0e-3",
+      *learned);
+  BOOST_TEST(neox.architecture == "gptneox");
+  values = {neox.metadata.begin(), neox.metadata.end()};
+  BOOST_TEST(std::get<bool>(values["gptneox.use_parallel_residual"]));
+  BOOST_TEST(std::get<float>(values["gptneox.attention.layer_norm_epsilon"]) == 1e-3F);
+  BOOST_TEST(std::get<float>(values["gptneox.rope.freq_base"]) == 300);
+  BOOST_TEST(std::get<std::string>(values["tokenizer.ggml.model"]) == "t5");
+  BOOST_TEST(std::get<bool>(values["tokenizer.ggml.add_space_prefix"]));
+  BOOST_TEST(std::get<bool>(values["tokenizer.ggml.remove_extra_whitespaces"]));
+  const PieceModel own = read_piece_model(learned->content());
+  for (std::size_t id = 0; id < own.pieces.size(); ++id) {
+    const auto& [text, score, kind] = own.pieces[id];
+    BOOST_TEST(std::get<std::vector<std::string>>(values["tokenizer.ggml.tokens"]).at(id) == text);
+    BOOST_TEST(std::get<std::vector<float>>(values["tokenizer.ggml.scores"]).at(id) == score);
+    BOOST_TEST(std::get<std::vector<std::int32_t>>(values["tokenizer.ggml.token_type"]).at(id) ==
+               (id == 0  ? 2
+                : id < 3 ? 3
+                         : 1));
+  }
 }
 
 BOOST_AUTO_TEST_CASE(types_of_tensors_follow_the_precision) {

@@ -1,5 +1,6 @@
 #include <bit>
 #include <boost/test/unit_test.hpp>
+#include <cmath>
 #include <cstring>
 #include <deque>
 
@@ -169,6 +170,33 @@ BOOST_AUTO_TEST_CASE(what_a_class_does_not_read_is_no_obstacle) {
   put(folder / "vit" / "config.json", vit.dump());
   HEED_CHECK_ERROR(Exit::bad_input, "expected the names of the labels by their ids",
                    import_huggingface(folder / "vit"));
+}
+
+// Files of Marian may lack the positions of Vaswani et al. 2017, whose sines precede the cosines.
+BOOST_AUTO_TEST_CASE(positions_that_marian_computes_are_sines_before_cosines) {
+  const TempFolder folder;
+  Exported(model_yaml("seq2seq", "kind: char",
+                      "norm: post, final_norm: false, positions: learned, max_positions: 30"))
+      .write(folder / "a");
+  rewrite_tensors(folder / "a" / "model.safetensors", [](std::vector<TensorView>& views) {
+    const auto removed = std::erase_if(views, [](const TensorView& view) {
+      return view.name.find("embed_positions") != std::string::npos;
+    });
+    BOOST_TEST(removed == 2);
+  });
+  const ImportedModel imported = import_huggingface(folder / "a");
+  for (const char* name : {"source_positions.weight", "target_positions.weight"}) {
+    const Parameters state = imported.model->state();
+    const Array& table = std::ranges::find(state, name, &NamedTensor::name)->tensor.value();
+    BOOST_REQUIRE((table.rows() == 30 && table.cols() == 8));
+    for (std::int64_t p = 0; p < 30; ++p) {
+      for (std::int64_t i = 0; i < 4; ++i) {
+        const double angle = static_cast<double>(p) * std::pow(10, -static_cast<double>(i));
+        BOOST_CHECK_SMALL(double{table.row(p)[i]} - std::sin(angle), 1e-5);
+        BOOST_CHECK_SMALL(double{table.row(p)[4 + i]} - std::cos(angle), 1e-5);
+      }
+    }
+  }
 }
 
 BOOST_AUTO_TEST_CASE(gains_and_biases_of_norms_may_have_their_former_names) {

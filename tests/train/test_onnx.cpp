@@ -1,4 +1,5 @@
 #include <boost/test/unit_test.hpp>
+#include <cmath>
 #include <cstring>
 #include <map>
 #include <set>
@@ -245,6 +246,46 @@ BOOST_AUTO_TEST_CASE(tensors_of_a_language_model_are_its_weights) {
                                               "past_key_values.0.key", "past_key_values.0.value",
                                               "past_key_values.1.key", "past_key_values.1.value"}),
              boost::test_tools::per_element());
+}
+
+BOOST_AUTO_TEST_CASE(numbers_of_the_config_are_constants_of_the_graph) {
+  const std::string keys =
+      ", positions: rotary, norm_eps: 1.0e-3, attention: {scale: 0.3, kv_heads: 2}";
+  const auto numbers_of = [](const Message& graph) {
+    std::multiset<float> all;
+    for (const auto& [name, tensor] : tensors_of(graph)) {
+      if (tensor.numbers(2).at(0) != 1 || tensor.text(9).size() != 4) continue;
+      float number = 0;
+      std::memcpy(&number, tensor.text(9).data(), 4);
+      all.insert(number);
+    }
+    return all;
+  };
+  for (const std::string task : {"lm", "seq2seq", "tag"}) {
+    for (const bool rms : {false, true}) {
+      const BuiltModel built(task, keys + (rms ? ", norm_kind: rms" : ""));
+      for (const auto& [name, graph] : graphs_of(built, tensor_views(built.state))) {
+        const std::multiset<float> numbers = numbers_of(graph);
+        BOOST_TEST(numbers.contains(0.3F), task << ' ' << name);             // of the scores
+        BOOST_TEST(numbers.contains(std::sqrt(8.0F)), task << ' ' << name);  // of the embeddings
+        BOOST_TEST(numbers.contains(1e-3F) == rms, task << ' ' << name);
+        std::size_t norms = 0;
+        for (const std::string& bytes : graph.all(1)) {
+          const Message node(bytes);
+          if (node.text(4) != "LayerNormalization") continue;
+          ++norms;
+          for (const std::string& attribute : node.all(5)) {
+            if (Message(attribute).text(1) != "epsilon") continue;
+            float epsilon = 0;
+            std::memcpy(&epsilon, Message(attribute).text(2).data(), 4);
+            BOOST_TEST(epsilon == 1e-3F, task << ' ' << name);
+          }
+        }
+        const bool cross = name == "decoder_model_merged";
+        BOOST_TEST(norms == (rms ? 0U : cross ? 7U : 5U), task << ' ' << name);
+      }
+    }
+  }
 }
 
 BOOST_AUTO_TEST_CASE(cross_attention_has_one_branch_per_layer_and_weights_outside_it) {
