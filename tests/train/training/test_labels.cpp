@@ -131,6 +131,30 @@ BOOST_AUTO_TEST_CASE(classifier_run_is_bitwise_reproducible) {
   check_repeats_bits(c, folder / "run");
 }
 
+BOOST_AUTO_TEST_CASE(max_length_limits_the_two_texts_of_a_line_together) {
+  const TempFolder folder;
+  Config c = classify_run(folder, 1);
+  c.data.max_length = 4;
+  const Run run(c, folder / "run");
+  const Split lines{.source = {"red blue\tred green", "red red blue\tred green", "red", "\tred",
+                               "\t", "blue blue\tred red red"},
+                    .target = {"yes", "no", "no", "yes", "no", "no"}};
+  const auto task = make_task(c);
+  const Dataset train = task->encode(lines, run.data.tokenizers, true),
+                all = task->encode(lines, run.data.tokenizers, false);
+  BOOST_TEST((train.size() == 3 && train.skipped_long == 2 && train.skipped_empty == 1));
+  BOOST_TEST(all.size() == 6);
+  const auto ids = [](const Dataset& data, std::int64_t i) {
+    return std::vector<std::int32_t>(data.source[i].begin(), data.source[i].end());
+  };
+  const std::int32_t red = run.data.tokenizers.source->encode("red")[0],
+                     blue = run.data.tokenizers.source->encode("blue")[0];
+  BOOST_TEST(ids(all, 5) == (std::vector<std::int32_t>{1, blue, blue, 2, red, red, red, 2}),
+             boost::test_tools::per_element());
+  BOOST_TEST(ids(train, 1) == (std::vector<std::int32_t>{1, red, 2}),
+             boost::test_tools::per_element());
+}
+
 BOOST_AUTO_TEST_CASE(line_with_two_labels_is_refused) {
   const TempFolder folder;
   const Config c = classify_run(folder, 1);
@@ -205,6 +229,26 @@ BOOST_AUTO_TEST_CASE(score_of_masked_language_model_hides_each_token_in_turn) {
     }
     BOOST_TEST(scores[i].tokens == std::ssize(ids));
     BOOST_TEST(std::abs(scores[i].log_prob - expected) < 1e-4, lines[i]);
+  }
+}
+
+// An empty line ends a document. A line that is left out because of its length does not follow either.
+BOOST_AUTO_TEST_CASE(lines_follow_within_a_document_only) {
+  const TempFolder folder;
+  Config c = mlm_run(folder, 1);
+  const Run run(c, folder / "run");
+  c.data.max_length = 3;
+  const Split lines{
+      .source = {"a1", "b1 a2 b2", "", "a3", "a1 a2 a3 a4", "a4", "b4", "", "", "a5"}};
+  for (const bool training : {true, false}) {
+    const Dataset data = make_task(c)->encode(lines, run.data.tokenizers, training);
+    const std::vector<bool> follows = data.masking->followed;
+    const std::vector<bool> expected =
+        training ? std::vector<bool>{true, false, false, true, false, false}
+                 : std::vector<bool>{true, false, true, true, true, false, false};
+    BOOST_TEST(follows == expected, boost::test_tools::per_element());
+    BOOST_TEST(data.skipped_long == (training ? 1 : 0));
+    BOOST_TEST(data.size() == std::ssize(expected));
   }
 }
 

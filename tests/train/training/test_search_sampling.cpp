@@ -121,6 +121,19 @@ BOOST_AUTO_TEST_CASE(top_p_keeps_the_smallest_set_of_tokens_whose_probability_re
   check_shares(draw(o), {{3, 0.4}, {4, 0.25}});
 }
 
+BOOST_AUTO_TEST_CASE(top_p_counts_probabilities_at_the_given_temperature) {
+  DecodeOptions o = sampling();
+  o.temperature = 2;  // shares of the square roots: 0.30, 0.24, 0.21, 0.15, 0.11
+  o.top_p = 0.6;
+  check_shares(draw(o), {{3, std::sqrt(0.4)}, {4, std::sqrt(0.25)}, {5, std::sqrt(0.2)}});
+  o.temperature = 0.5;  // shares of the squares: 0.58, 0.23, 0.15, 0.04, 0.01
+  o.top_p = 0.57;
+  check_shares(draw(o), {{3, 1}});
+  o.top_k = 2;  // of the first two: 0.72, 0.28
+  o.top_p = 0.7;
+  check_shares(draw(o), {{3, 1}});
+}
+
 BOOST_AUTO_TEST_CASE(draws_depend_only_on_seed_and_sentence_number) {
   const auto tokens = [](const std::vector<Hypothesis>& drawn, std::int64_t from = 0) {
     Tokens all;

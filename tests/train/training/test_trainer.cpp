@@ -106,6 +106,39 @@ Config echo_run(const TempFolder& folder, std::int64_t memory, std::int64_t step
   return c;
 }
 
+// A newline precedes a line. A line longer than the context is scored in windows, each of which begins
+// with the last token of the previous one.
+BOOST_AUTO_TEST_CASE(score_of_a_line_is_the_sum_over_its_windows) {
+  const TempFolder folder;
+  Config c = echo_run(folder, 0, 3);
+  put(folder / "text", get(folder / "text") + "\n");
+  Run run(c, folder / "run");
+  Trainer trainer(run.config, run.paths(), run.data, run.run_log);
+  trainer.train();
+  std::vector<std::string> lines;
+  for (const std::size_t length : {0, 1, 7, 8, 9, 16, 21})
+    lines.push_back(get(folder / "text").substr(3 * length, length));
+  const auto scores = trainer.task().score(trainer.loaded_model(), {.target = lines});
+  const auto& model = dynamic_cast<const Generative&>(trainer.model());
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    const std::vector<std::int32_t> ids = run.data.tokenizers.target->encode("\n" + lines[i]);
+    double expected = 0;
+    for (std::size_t next = 1; next < ids.size(); ++next) {
+      const std::size_t begin = (next - 1) / 8 * 8;
+      const std::vector<std::int32_t> read(ids.begin() + begin, ids.begin() + next),
+          offsets{0, static_cast<std::int32_t>(read.size())};
+      Pass pass;
+      const Array logits = model.logits({{}, {read, offsets}}, pass).value();
+      const std::span<const real> z(logits.row(logits.rows() - 1), logits.cols());
+      double sum = 0;
+      for (const real each : z) sum += std::exp(double{each});
+      expected += double{z[ids[next]]} - std::log(sum);
+    }
+    BOOST_TEST(scores[i].tokens == std::ssize(lines[i]));
+    BOOST_TEST(std::abs(scores[i].log_prob - expected) < 1e-3, "line " << i);
+  }
+}
+
 BOOST_AUTO_TEST_CASE(segment_memory_is_used_and_saved, *boost::unit_test::label("learns")) {
   const TempFolder folder;
   const auto perplexity = [&](const Run& run) {
