@@ -174,6 +174,31 @@ BOOST_AUTO_TEST_CASE(the_scale_option_replaces_the_default_scale_of_the_scores) 
            tolerance));
 }
 
+BOOST_AUTO_TEST_CASE(the_scale_option_applies_to_relative_keys_and_all_gradients) {
+  const std::int64_t n = 140, size = 4;  // several blocks of queries
+  const Ids offsets{0, static_cast<std::int32_t>(n)};
+  const Tensor q = Tensor::variable(random_array({n, size}, 1)),
+               k = Tensor::variable(random_array({n, size}, 2)),
+               v = Tensor::variable(random_array({n, size}, 3)),
+               keys = Tensor::variable(random_array({5, size}, 4)),
+               shift = Tensor::variable(random_array({size}, 5));
+  const auto with = [&](real factor, const Tensor& w) {
+    return AttentionOptions{.scale = factor,
+                            .pattern = causal_pattern(),
+                            .terms = {std::make_shared<RelativeKeys>(keys, -2, w)}};
+  };
+  const Tensor kv = concat({k, v}, 1);
+  // A scale of 1 instead of 1/√4 is equivalent to twice the query and the shift.
+  const AttentionOptions scaled = with(1, shift), plain = with(0, scale(shift, 2));
+  const Tensor found = cross_attention(q, kv, offsets, offsets, scaled),
+               expected = cross_attention(scale(q, 2), kv, offsets, offsets, plain);
+  BOOST_TEST(same(found.value(), expected.value(), 10 * tolerance));
+  const Array dy = random_array({n, size}, 6);
+  const Gradients g = backward(found, dy, true), h = backward(expected, dy);
+  for (const Tensor& x : {q, k, v, keys, shift}) BOOST_TEST(same(g[x], h[x], 1000 * tolerance));
+  check_steps(scaled, q.value(), k.value(), v.value(), found.value());
+}
+
 BOOST_AUTO_TEST_CASE(fused_attention_equals_composed_ops) {
   for_each_case({0, 7, 7, 8, 19}, [](const Case& c) { c.check_twin(); });
 }

@@ -311,6 +311,24 @@ BOOST_AUTO_TEST_CASE(max_entries_limits_the_number_of_checked_entries) {
   BOOST_TEST(says(result.report(), "7 of 100 entries"));
 }
 
+BOOST_AUTO_TEST_CASE(the_seed_selects_the_checked_entries) {
+  const auto wrong_at_3 = planted([](const Array& x) { return x; },
+                                  [](const Array&, const Array&, const Array& dy) {
+                                    Array dx = dy.clone();
+                                    dx.values()[3] += 1;
+                                    return dx;
+                                  });
+  const Tensor x = Tensor::variable(normal({10}));
+  int found = 0;  // half of the entries are checked, so about half of the checks find the wrong one
+  for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+    const GradcheckResult result = gradcheck_parameters([&] { return wrong_at_3(x); }, {{"x", x}},
+                                                        {.seed = seed, .max_entries = 5});
+    BOOST_TEST(result.parameters[0].checked == 5);
+    found += result.parameters[0].wrong > 0;
+  }
+  BOOST_TEST((found >= 10 && found <= 30));
+}
+
 BOOST_AUTO_TEST_CASE(on_parameter_receives_each_result_and_stop_at_first_ends_the_check) {
   std::vector<std::string> reported;
   GradcheckOptions options;

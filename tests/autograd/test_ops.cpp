@@ -438,7 +438,8 @@ BOOST_AUTO_TEST_CASE(rdrop_cross_entropy_equals_composed_ops) {
   const Tensor x = Tensor::variable(random_array({2 * targets, in}, 1)),
                weight = Tensor::variable(random_array({classes, in}, 2)),
                bias = Tensor::variable(random_array({classes}, 3));
-  LossCounts counts;
+  std::vector<double> each, first_each, second_each;
+  LossCounts counts{.each = &each}, first{.each = &first_each}, second{.each = &second_each};
   const Tensor fused = rdrop_cross_entropy(x, weight, bias, once, real(0.1), 3, 7, &counts);
   const Tensor logits = affine(x, weight, bias), log_probs = log_softmax(logits);
   const Tensor log_p = slice(log_probs, 0, 0, targets),
@@ -450,6 +451,14 @@ BOOST_AUTO_TEST_CASE(rdrop_cross_entropy_equals_composed_ops) {
   BOOST_TEST(same(fused.value(), composed.value(), tolerance));
   BOOST_CHECK_CLOSE(counts.loss / 7, double{fused.item()}, 1e-3);
   BOOST_TEST(counts.tokens == targets);
+  cross_entropy(slice(logits, 0, 0, targets), once, 0, 1, &first);
+  cross_entropy(slice(logits, 0, targets, 2 * targets), once, 0, 1, &second);
+  BOOST_TEST(counts.correct == first.correct);
+  BOOST_TEST(first.correct != second.correct);
+  BOOST_CHECK_CLOSE(counts.nll, (first.nll + second.nll) / 2, 1e-3);
+  BOOST_REQUIRE(each.size() == first_each.size());
+  for (std::size_t i = 0; i < each.size(); ++i)
+    BOOST_TEST(std::abs(each[i] - (first_each[i] + second_each[i]) / 2) < 1e-4);
   const Gradients a = backward(fused), b = backward(composed);
   for (const Tensor& p : {x, weight, bias}) BOOST_TEST(same(a[p], b[p], tolerance));
   EXPECT_FAIL(rdrop_cross_entropy(x, weight, bias, twice, 0, 1, 1),
@@ -465,19 +474,27 @@ BOOST_AUTO_TEST_CASE(distilled_cross_entropy_equals_composed_ops) {
                weight = Tensor::variable(random_array({classes, in}, 2)),
                bias = Tensor::variable(random_array({classes}, 3));
   const real share = real(0.3), t = 2;
-  const TeacherLogits teacher{
-      random_array({rows, 4}, 4), random_array({classes, 4}, 5), {}, share, t};
-  LossCounts counts;
+  const TeacherLogits teacher{random_array({rows, 4}, 4), random_array({classes, 4}, 5),
+                              random_array({classes}, 6), share, t};
+  std::vector<double> each, plain_each;
+  LossCounts counts{.each = &each}, plain{.each = &plain_each};
   const Tensor fused =
       distilled_cross_entropy(x, weight, bias, targets, real(0.1), teacher, 7, &counts);
   const Tensor logits = affine(x, weight, bias), log_p = log_softmax(scale(logits, 1 / t)),
-               log_q = log_softmax(scale(affine(Tensor(teacher.x), Tensor(teacher.weight)), 1 / t)),
+               log_q = log_softmax(scale(
+                   affine(Tensor(teacher.x), Tensor(teacher.weight), Tensor(teacher.bias)), 1 / t)),
                divergence = sum(exp(log_q) * (log_q - log_p));
-  const Tensor composed = scale(cross_entropy(logits, targets, real(0.1), 7), 1 - share) +
+  const Tensor composed = scale(cross_entropy(logits, targets, real(0.1), 7, &plain), 1 - share) +
                           scale(divergence, share * t * t / 7);
   const double tolerance = sizeof(real) == 8 ? 1e-9 : 0.05;
   BOOST_TEST(same(fused.value(), composed.value(), tolerance));
   BOOST_CHECK_CLOSE(counts.loss / 7, double{fused.item()}, 1e-3);
+  BOOST_TEST(counts.tokens == rows);
+  BOOST_TEST(counts.correct == plain.correct);
+  BOOST_CHECK_CLOSE(counts.nll, plain.nll, 1e-3);
+  BOOST_REQUIRE(each.size() == plain_each.size());
+  for (std::size_t i = 0; i < each.size(); ++i)
+    BOOST_TEST(std::abs(each[i] - plain_each[i]) < 1e-4);
   const Gradients a = backward(fused), b = backward(composed);
   for (const Tensor& p : {x, weight, bias}) BOOST_TEST(same(a[p], b[p], tolerance));
   TeacherLogits other = teacher;
@@ -485,7 +502,7 @@ BOOST_AUTO_TEST_CASE(distilled_cross_entropy_equals_composed_ops) {
   EXPECT_FAIL(
       distilled_cross_entropy(x, weight, bias, targets, 0, other, 1),
       "[distilled_cross_entropy] expected teacher logits of 4100 rows and 3 classes, got x [3, 4], "
-      "weight [3, 4] and bias []");
+      "weight [3, 4] and bias [3]");
   other = teacher;
   other.temperature = 0;
   EXPECT_FAIL(distilled_cross_entropy(x, weight, bias, targets, 0, other, 1),

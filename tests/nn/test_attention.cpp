@@ -1,6 +1,7 @@
 // Fused attention in a layer, compared with its definition, which is composed of simple ops.
 #include "nn/layers/attention.h"
 
+#include "autograd/ops/more/attention/mask.h"
 #include "nn/reference/transformer.h"
 #include "tests/nn/support.h"
 
@@ -64,8 +65,8 @@ BOOST_AUTO_TEST_CASE(fused_attention_equals_composed_ops) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(every_map_applies_to_self_and_cross_attention) {
-  const std::int64_t d = 12, heads = 3, width = d / heads, rows = 6, sources = 8;
+BOOST_AUTO_TEST_CASE(every_map_scale_and_number_of_key_heads_applies_to_self_and_cross_attention) {
+  const std::int64_t d = 12, heads = 4, width = d / heads, rows = 6, sources = 8;
   const auto twice = [](const Array& half) {
     return concat({Tensor(half), Tensor(half)}, 0).value();
   };
@@ -75,52 +76,85 @@ BOOST_AUTO_TEST_CASE(every_map_applies_to_self_and_cross_attention) {
   const EncoderOutput output{Tensor(encoded), ends};
   Pass pass;
   for (const ScoreMap map : {ScoreMap::softmax, ScoreMap::sum, ScoreMap::hard})
-    for (const AttentionScope scope :
-         {AttentionScope::all, AttentionScope::past, AttentionScope::encoder_output}) {
-      Init init = test_init();
-      ModelOptions o = small_options();
-      o.d_model = d;
-      o.heads = heads;
-      o.attention.map = map;
-      const MultiHeadAttention layer(o, scope, init);
-      randomise(layer.parameters());
-      const Array& y = scope == AttentionScope::encoder_output ? encoded : x;
-      const auto projected = [&](const Array& of, std::int64_t row, std::int64_t column) {
-        real sum = layer.in_proj_bias.value().data()[column];
-        for (std::int64_t c = 0; c < d; ++c)
-          sum += of.data()[row * d + c] * layer.in_proj_weight.value().data()[column * d + c];
-        return sum;
-      };
-      Array joined = Array::zeros({rows, d});
-      for (std::int64_t i = 0; i < rows; ++i)
-        for (std::int64_t head = 0; head < heads; ++head) {
-          const std::int64_t keys = scope == AttentionScope::past ? i + 1 : y.shape()[0];
-          std::vector<real> p;
-          for (std::int64_t j = 0; j < keys; ++j) {
-            real score = 0;
-            for (std::int64_t c = head * width; c < (head + 1) * width; ++c)
-              score += projected(x, i, c) * projected(y, j, d + c);
-            p.push_back(score / std::sqrt(static_cast<real>(width)));
+    for (const auto& [given_scale, key_heads] : {std::pair(0.0, 4), {0.7, 4}, {0.0, 2}, {0.7, 1}})
+      for (const AttentionScope scope :
+           {AttentionScope::all, AttentionScope::past, AttentionScope::encoder_output}) {
+        Init init = test_init();
+        ModelOptions o = small_options();
+        o.d_model = d;
+        o.heads = heads;
+        o.attention.map = map;
+        o.attention.scale = given_scale;
+        o.attention.kv_heads = key_heads == heads ? 0 : key_heads;
+        const MultiHeadAttention layer(o, scope, init);
+        randomise(layer.parameters());
+        const double factor = given_scale > 0 ? given_scale : 1 / std::sqrt(double(width));
+        const Array& y = scope == AttentionScope::encoder_output ? encoded : x;
+        const auto projected = [&](const Array& of, std::int64_t row, std::int64_t column) {
+          real sum = layer.in_proj_bias.value().data()[column];
+          for (std::int64_t c = 0; c < d; ++c)
+            sum += of.data()[row * d + c] * layer.in_proj_weight.value().data()[column * d + c];
+          return sum;
+        };
+        Array joined = Array::zeros({rows, d});
+        for (std::int64_t i = 0; i < rows; ++i)
+          for (std::int64_t head = 0; head < heads; ++head) {
+            const std::int64_t keys = scope == AttentionScope::past ? i + 1 : y.shape()[0],
+                               query = head * width, key = d + head / (heads / key_heads) * width,
+                               value = key + key_heads * width;
+            std::vector<real> p;
+            for (std::int64_t j = 0; j < keys; ++j) {
+              real score = 0;
+              for (std::int64_t c = 0; c < width; ++c)
+                score += projected(x, i, query + c) * projected(y, j, key + c);
+              p.push_back(factor * score);
+            }
+            const auto first = std::ranges::max_element(p);
+            const real largest = *first;
+            if (map == ScoreMap::softmax)
+              for (real& s : p) s = std::exp(s - largest);
+            if (map == ScoreMap::hard) {
+              const auto at = first - p.begin();
+              p.assign(p.size(), 0);
+              p[at] = 1;
+            }
+            const real sum = std::accumulate(p.begin(), p.end(), real(0));
+            for (std::int64_t c = 0; c < width; ++c)
+              for (std::int64_t j = 0; j < keys; ++j)
+                joined.data()[i * d + query + c] += p[j] / sum * projected(y, j, value + c);
           }
-          const auto first = std::ranges::max_element(p);
-          const real largest = *first;
-          if (map == ScoreMap::softmax)
-            for (real& s : p) s = std::exp(s - largest);
-          if (map == ScoreMap::hard) {
-            const auto at = first - p.begin();
-            p.assign(p.size(), 0);
-            p[at] = 1;
-          }
-          const real sum = std::accumulate(p.begin(), p.end(), real(0));
-          for (std::int64_t c = head * width; c < (head + 1) * width; ++c)
-            for (std::int64_t j = 0; j < keys; ++j)
-              joined.data()[i * d + c] += p[j] / sum * projected(y, j, 2 * d + c);
-        }
-      const Array expected = layer.out_proj(Tensor(joined)).value(),
-                  found = layer(Tensor(x), {offsets, &output, pass}).value();
-      BOOST_TEST_CONTEXT(name_of(map))
-      BOOST_TEST(difference(found, expected) < 1e-9);
-    }
+        const Array expected = layer.out_proj(Tensor(joined)).value(),
+                    found = layer(Tensor(x), {offsets, &output, pass}).value();
+        BOOST_TEST_CONTEXT(name_of(map)
+                           << ", scale " << given_scale << ", key heads: " << key_heads)
+        BOOST_TEST(difference(found, expected) < 1e-9);
+      }
+}
+
+BOOST_AUTO_TEST_CASE(pattern_of_the_context_applies_to_self_attention_only) {
+  constexpr std::int64_t rows = 9, d = 6;
+  const std::vector<std::int32_t> offsets{0, 4, rows};
+  const Tensor x(normal({rows, d}, 1));
+  const EncoderOutput encoded{Tensor(normal({rows, d}, 2)), offsets};
+  for (const AttentionScope scope :
+       {AttentionScope::all, AttentionScope::past, AttentionScope::encoder_output}) {
+    Init init = test_init();
+    const MultiHeadAttention layer = attention_of(d, 2, scope, 0, init);
+    randomise(layer.parameters());
+    Pass pass;
+    Context context{offsets, &encoded, pass};
+    const Array without = layer(x, context).value();
+    // With a single key, the output is the projection of its value.
+    context.pattern = mask_pattern([](auto, auto query, auto key) { return query == key; });
+    const Array with = layer(x, context).value(),
+                values = layer
+                             .out_proj(affine_rows(x, layer.in_proj_weight, layer.in_proj_bias,
+                                                   2 * d, 3 * d))
+                             .value();
+    const bool cross = scope == AttentionScope::encoder_output;
+    BOOST_TEST(difference(with, cross ? without : values) < 1e-13);
+    BOOST_TEST(difference(without, values) > 1e-3);
+  }
 }
 
 BOOST_AUTO_TEST_CASE(fused_attention_with_large_scores_equals_composed_ops) {

@@ -74,6 +74,24 @@ bool zero(const Array& x) {
   return std::all_of(x.values().begin(), x.values().end(), [](real v) { return v == 0; });
 }
 
+/// Checks that, in a block of this kind, row i of n depends on row j exactly if reads(i, j).
+template <class Reads>
+void check_reads(const ModelOptions& o, BlockKind kind, std::int64_t n, Reads reads) {
+  const std::vector<std::int32_t> offsets{0, static_cast<std::int32_t>(n)};
+  Init init = test_init();
+  const Stack stack(o, 1, kind, init);
+  randomise(stack.parameters());
+  for (std::int64_t i = 0; i < n; ++i) {
+    const Tensor x = Tensor::variable(normal({n, o.d_model}, 1));
+    Pass pass;
+    Array dy = Array::zeros({n, o.d_model});
+    dy.row(i)[0] = 1;
+    const Array dx = backward(stack(x, {offsets, nullptr, pass}), dy)[x];
+    for (std::int64_t j = 0; j < n; ++j)
+      BOOST_TEST(zero(dx.sliced(j, j + 1)) != reads(i, j), "row " << i << ", token " << j);
+  }
+}
+
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(models_with_every_attention_kind_pass_gradcheck) {
@@ -170,23 +188,25 @@ BOOST_AUTO_TEST_CASE(training_with_every_attention_kind_halves_loss,
 BOOST_AUTO_TEST_CASE(row_depends_exactly_on_tokens_within_window) {
   ModelOptions o = small_options();
   o.attention = {PatternKind::window, 3};
-  const std::int64_t n = 9;
-  const std::vector<std::int32_t> offsets{0, static_cast<std::int32_t>(n)};
   for (const BlockKind kind : {BlockKind::encoder, BlockKind::causal}) {
-    Init init = test_init();
-    const Stack stack(o, 1, kind, init);
-    randomise(stack.parameters());
-    for (std::int64_t i = 0; i < n; ++i) {
-      const Tensor x = Tensor::variable(normal({n, o.d_model}, 1));
-      Pass pass;
-      Array dy = Array::zeros({n, o.d_model});
-      dy.row(i)[0] = 1;
-      const Array dx = backward(stack(x, {offsets, nullptr, pass}), dy)[x];
-      const std::int64_t ahead = kind == BlockKind::encoder ? 2 : 0;
-      for (std::int64_t j = 0; j < n; ++j)
-        BOOST_TEST(zero(dx.sliced(j, j + 1)) == (j < i - 2 || j > i + ahead),
-                   "row " << i << ", token " << j);
-    }
+    check_reads(o, kind, 9, [&](std::int64_t i, std::int64_t j) {
+      return j >= i - 2 && j <= i + (kind == BlockKind::encoder ? 2 : 0);
+    });
+  }
+}
+
+BOOST_AUTO_TEST_CASE(row_depends_exactly_on_tokens_of_its_global_and_adjacent_blocks) {
+  ModelOptions o = small_options();
+  o.attention = {.pattern = PatternKind::bigbird,
+                 .block = 3,
+                 .global_blocks = 1,
+                 .side_blocks = 2,
+                 .random_blocks = 0};
+  for (const BlockKind kind : {BlockKind::encoder, BlockKind::causal}) {
+    check_reads(o, kind, 17, [&](std::int64_t i, std::int64_t j) {
+      const bool near = i / 3 < 1 || j / 3 < 1 || std::abs(i / 3 - j / 3) <= 2;
+      return near && (kind == BlockKind::encoder || j <= i);
+    });
   }
 }
 

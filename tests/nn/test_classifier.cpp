@@ -109,19 +109,23 @@ BOOST_AUTO_TEST_CASE(batch_norm_in_evaluation_uses_running_means) {
 }
 
 // running += 0.1 (batch − running), with the variance Σ (x − mean)² / (n − 1), as in PyTorch. The
-// variance of a single row counts as 0.
-BOOST_AUTO_TEST_CASE(running_statistics_of_batch_norm_equal_their_definition) {
+// variance of a single row counts as 0. Training normalises with Σ (x − mean)² / n, evaluation with
+// the running statistics.
+BOOST_AUTO_TEST_CASE(outputs_and_running_statistics_of_batch_norm_equal_their_definition) {
   ModelOptions o = small_options();
   o.norm_kind = NormKind::batch;
+  o.norm_eps = 0.03;
   Init init(1);
   const Norm norm(o, init);
+  randomise(norm.parameters());
   std::vector<double> mean(o.d_model, 0), variance(o.d_model, 1);
   for (const std::int64_t rows : {5, 3, 1, 2}) {
     const Array x = normal({rows, o.d_model}, static_cast<std::uint32_t>(rows));
     const auto n = static_cast<double>(rows);
-    Pass pass{true, 5, 17, 0};
-    norm(Tensor(x), pass);
+    Pass pass{true, 5, 17, 0}, evaluation;
+    const Array in_training = norm(Tensor(x), pass).value();
     norm.statistics->update_running();
+    const Array in_evaluation = norm(Tensor(x), evaluation).value();
     for (std::int64_t c = 0; c < o.d_model; ++c) {
       double sum = 0, squares = 0;
       for (std::int64_t r = 0; r < rows; ++r) sum += x.row(r)[c];
@@ -130,6 +134,17 @@ BOOST_AUTO_TEST_CASE(running_statistics_of_batch_norm_equal_their_definition) {
       variance[c] = 0.9 * variance[c] + 0.1 * (rows > 1 ? squares / (n - 1) : 0);
       BOOST_TEST(std::abs(norm.statistics->running_mean.value().data()[c] - mean[c]) < 1e-14);
       BOOST_TEST(std::abs(norm.statistics->running_var.value().data()[c] - variance[c]) < 1e-14);
+      const auto normalised = [&](double value, double centre, double spread) {
+        return (value - centre) / std::sqrt(spread + 0.03) * norm.weight.value().data()[c] +
+               norm.bias.value().data()[c];
+      };
+      for (std::int64_t r = 0; r < rows; ++r) {
+        const double value = x.row(r)[c];
+        BOOST_TEST(std::abs(in_training.row(r)[c] - normalised(value, sum / n, squares / n)) <
+                   1e-13);
+        BOOST_TEST(std::abs(in_evaluation.row(r)[c] - normalised(value, mean[c], variance[c])) <
+                   1e-13);
+      }
     }
   }
 }
@@ -349,6 +364,34 @@ BOOST_AUTO_TEST_CASE(segment_0_ends_after_first_end_token) {
     BOOST_TEST(difference(after.sliced(5, 8), before.sliced(5, 8)) == 0);  // no segment 1
     BOOST_TEST((difference(after.sliced(0, 5), before.sliced(0, 5)) > 1e-3) ==
                (labelling == Labelling::tokens));
+  }
+}
+
+// Without blocks, the logits of a row depend on its own segment only.
+BOOST_AUTO_TEST_CASE(each_text_up_to_the_last_segment_has_a_segment_of_its_own) {
+  ModelOptions o = small_options();
+  o.segments = 3;
+  o.encoder_layers = 0;
+  const auto model = make_classifier(o, Labelling::tokens, vocabulary, vocabulary, 1);
+  randomise(model->parameters());
+  const std::vector<std::int32_t> ids{1, 3, 2, 6, 3, 3, 1, 3, 5, 3}, offsets{0, 8, 10},
+      expected{0, 0, 1, 1, 1, 2, 2, 2, 0, 0};
+  Tensor table;
+  for (const NamedTensor& t : model->parameters())
+    if (t.name == "segments.weight") table = t.tensor;
+  BOOST_REQUIRE((table.shape() == Shape{3, o.d_model}));
+  Pass pass;
+  const auto logits = [&] { return model->logits({{ids, offsets}, {}, {}}, pass).value(); };
+  for (std::int32_t segment = 0; segment < 3; ++segment) {
+    const Array before = logits();
+    for (std::int64_t c = 0; c < o.d_model; ++c)
+      table.mutable_value().row(segment)[c] += static_cast<real>(1 + c % 3);
+    const Array after = logits();
+    for (std::int64_t row = 0; row < 10; ++row) {
+      const bool changed = !same_bits(before.sliced(row, row + 1), after.sliced(row, row + 1));
+      BOOST_TEST(changed == (expected[static_cast<std::size_t>(row)] == segment),
+                 "segment " << segment << ", row " << row);
+    }
   }
 }
 

@@ -1,5 +1,7 @@
 // Dropout masks are a function of (seed, step, shard, index of the dropout in the pass) and drop
 // values at the configured rate.
+#include "nn/models/classifier.h"
+#include "nn/models/swin.h"
 #include "tests/nn/support.h"
 
 HEED_BEGIN
@@ -136,6 +138,45 @@ BOOST_AUTO_TEST_CASE(residual_dropout_has_configured_rate_and_preserves_mean) {
     BOOST_TEST(std::abs(static_cast<double>(remaining) - expected) < 4 * spread,
                "p " << p << ": " << remaining << " values remain");
   }
+}
+
+// Without blocks and final norm, the rows of a model are those of its input layer.
+BOOST_AUTO_TEST_CASE(residual_dropout_drops_values_of_embeddings) {
+  ModelOptions o = with_dropout(0);
+  o.dropout.residual = 0.4;
+  o.encoder_layers = o.decoder_layers = 0;
+  o.norm = NormPlace::none;
+  const auto check = [](const std::string& name, const auto& rows_in) {
+    Pass training{true, 5, 17, 2}, keys = training, evaluation;
+    const Tensor all(rows_in(evaluation)), found(rows_in(training));
+    BOOST_TEST(difference(found.value(), dropout(all, 0.4, keys.next_key()).value()) < 1e-14, name);
+  };
+  const Pairs pairs({4, 3}, {3, 5}, 11);
+  const auto check_decoder = [&](const std::string& name, const Generative& model) {
+    check(name, [&](Pass& pass) {
+      return model.decoder_rows(pairs.target_in, {pairs.target_offsets, nullptr, pass}).value();
+    });
+  };
+  const auto translator = make_seq2seq(o, 11, 11, true, 1);
+  check("encoder",
+        [&](Pass& pass) { return translator->encode(pairs.source_side(), pass).rows.value(); });
+  check_decoder("decoder", *translator);
+  check_decoder("language model", *make_language_model(o, 11, 1));
+  const auto tagger = make_classifier(o, Labelling::rows, 11, 5, 1);
+  check("classifier", [&](Pass& pass) {
+    return tagger->deferred_logits({pairs.source_side(), {}, {}}, pass).rows.value();
+  });
+  o.kind = ModelKind::swin;
+  o.input_width = 3;
+  o.grid_height = 2;
+  o.grid_width = 4;
+  o.swin = {2, {0}};
+  Init init = test_init();
+  const SwinEncoder swin(o, init);
+  const Array random = normal({16, 3}, 1);
+  const std::vector<float> patches(random.values().begin(), random.values().end());
+  const std::vector<std::int32_t> images{0, 8, 16};
+  check("swin", [&](Pass& pass) { return swin({{}, images, patches, 3}, pass).value(); });
 }
 
 BOOST_AUTO_TEST_CASE(attention_and_feed_forward_dropout_preserve_mean) {

@@ -5,6 +5,7 @@
 #include "autograd/ops/more/attention/rotary.h"
 #include "nn/layers/attention.h"
 #include "nn/layers/positions.h"
+#include "nn/models/classifier.h"
 #include "tests/autograd/expect.h"
 #include "tests/nn/support.h"
 
@@ -31,6 +32,63 @@ Array rotated(const Tensor& head, std::int64_t positions, RotaryPairs pairs, dou
   return rotary(broadcast_to(head, {positions, size}), positions_of_rows,
                 {.size = size, .columns = size, .pairs = pairs, .base = base})
       .value();
+}
+
+/// Compares self-attention with the formulas of these positions: the score of query i and key j is
+/// (q_i + u) · k_j + (q_i + v) · r_(i − j).
+/// relative_xl: r is a projection of the sinusoids (Dai et al. 2019, section 3.3, equation d).
+/// relative_shaw: r is a trained vector for each distance up to a maximum, and u = v = 0 (Shaw et al.
+/// 2018, equation 4).
+void check_scores(PositionKind kind) {
+  constexpr std::int64_t n = 7, d = 6, heads = 2, size = d / heads, farthest = 2;
+  for (const AttentionScope scope : {AttentionScope::all, AttentionScope::past}) {
+    const bool past = scope == AttentionScope::past, shaw = kind == PositionKind::relative_shaw;
+    ModelOptions o = small_options();
+    o.positions = kind;
+    o.shaw_distance = farthest;
+    Init init = test_init();
+    const MultiHeadAttention layer(o, scope, init);
+    randomise(layer.parameters());
+    const Tensor x(normal({n, d}, 1));
+    const std::vector<std::int32_t> offsets{0, n};
+    Pass pass;
+    const Array found = layer(x, {offsets, nullptr, pass}).value();
+    const auto projected = [&](std::int64_t from) {
+      return affine_rows(x, layer.in_proj_weight, layer.in_proj_bias, from, from + d).value();
+    };
+    const LayerPositions& positions = layer.positions;
+    const Array q = projected(0), k = projected(d), v = projected(2 * d), none = Array::zeros({d});
+    const real* const at_key = shaw ? none.data() : positions.u.value().data();
+    const real* const at_distance = shaw ? none.data() : positions.v.value().data();
+    const auto distance_key = [&](std::int64_t distance) {
+      if (!shaw) return affine(Tensor(sinusoids(distance, 1, d)), positions.weight).value();
+      const std::int64_t row = std::clamp(distance, -farthest, farthest) + (past ? 0 : farthest);
+      return positions.weight.value().sliced(row, row + 1);
+    };
+    Array mixed = Array::zeros({n, d});
+    for (std::int64_t i = 0; i < n; ++i) {
+      const std::int64_t keys = past ? i + 1 : n;
+      for (std::int64_t first = 0; first < d; first += size) {
+        std::vector<double> weights;
+        double sum = 0;
+        for (std::int64_t j = 0; j < keys; ++j) {
+          const Array r = distance_key(i - j);
+          double score = 0;
+          for (std::int64_t c = first; c < first + size; ++c)
+            score += (q.row(i)[c] + at_key[c]) * k.row(j)[c] +
+                     (q.row(i)[c] + at_distance[c]) * r.data()[c];
+          weights.push_back(std::exp(score / std::sqrt(double{size})));
+          sum += weights.back();
+        }
+        for (std::int64_t j = 0; j < keys; ++j) {
+          for (std::int64_t c = first; c < first + size; ++c)
+            mixed.row(i)[c] += weights[static_cast<std::size_t>(j)] / sum * v.row(j)[c];
+        }
+      }
+    }
+    BOOST_TEST(difference(found, layer.out_proj(Tensor(mixed)).value()) < 1e-12,
+               name_of(kind) << (past ? ", causal" : ""));
+  }
 }
 
 }  // namespace
@@ -147,47 +205,39 @@ BOOST_AUTO_TEST_CASE(rotary_pair_orders_differ_by_column_permutation) {
   }
 }
 
-// Equation (d) of section 3.3 of Dai et al. 2019: the score of query i and key j is
-// (q_i + u) · k_j + (q_i + v) · r_(i − j), where r is a projection of the sinusoids.
 BOOST_AUTO_TEST_CASE(scores_of_relative_xl_equal_their_definition) {
-  constexpr std::int64_t n = 5, d = 6, heads = 2, size = d / heads;
+  check_scores(PositionKind::relative_xl);
+}
+
+BOOST_AUTO_TEST_CASE(scores_of_relative_shaw_equal_their_definition) {
+  check_scores(PositionKind::relative_shaw);
+}
+
+// Of 8 buckets, an encoder uses the last four for later keys; row 5 is that of the next key. In a
+// causal stack, it is that of keys farther away than in these sequences.
+BOOST_AUTO_TEST_CASE(only_encoders_read_the_biases_of_later_keys) {
   ModelOptions o = small_options();
-  o.positions = PositionKind::relative_xl;
-  Init init = test_init();
-  const MultiHeadAttention layer(o, AttentionScope::past, init);
-  randomise(layer.parameters());
-  const Tensor x(normal({n, d}, 1));
-  const std::vector<std::int32_t> offsets{0, n};
-  Pass pass;
-  const Array found = layer(x, {offsets, nullptr, pass}).value();
-  const auto projected = [&](std::int64_t from) {
-    return affine_rows(x, layer.in_proj_weight, layer.in_proj_bias, from, from + d).value();
+  o.positions = PositionKind::relative_t5;
+  o.t5_buckets = 8;
+  o.t5_distance = 6;
+  const Pairs pairs({3, 3}, {3, 3}, 7);
+  const SideView target{pairs.target_in, pairs.target_offsets};
+  const auto reads = [](const Model& model, const std::string& name, const ModelInput& input) {
+    randomise(model.parameters());
+    Pass pass;
+    const auto rows = [&] { return model.deferred_logits(input, pass).rows.value(); };
+    const Array before = rows();
+    for (NamedTensor& p : model.parameters())
+      if (p.name == name) p.tensor.mutable_value().row(5)[1] += 1;
+    return difference(rows(), before) > 1e-6;
   };
-  const LayerPositions& positions = layer.positions;
-  const Array q = projected(0), k = projected(d), v = projected(2 * d),
-              r = affine(Tensor(sinusoids(0, n, d)), positions.weight).value();
-  const real *const at_key = positions.u.value().data(), *const at_distance =
-                                                             positions.v.value().data();
-  Array mixed = Array::zeros({n, d});
-  for (std::int64_t i = 0; i < n; ++i) {
-    for (std::int64_t first = 0; first < d; first += size) {
-      std::vector<double> weights;
-      double sum = 0;
-      for (std::int64_t j = 0; j <= i; ++j) {
-        double score = 0;
-        for (std::int64_t c = first; c < first + size; ++c)
-          score += (q.row(i)[c] + at_key[c]) * k.row(j)[c] +
-                   (q.row(i)[c] + at_distance[c]) * r.row(i - j)[c];
-        weights.push_back(std::exp(score / std::sqrt(double{size})));
-        sum += weights.back();
-      }
-      for (std::int64_t j = 0; j <= i; ++j) {
-        for (std::int64_t c = first; c < first + size; ++c)
-          mixed.row(i)[c] += weights[j] / sum * v.row(j)[c];
-      }
-    }
-  }
-  BOOST_TEST(difference(found, layer.out_proj(Tensor(mixed)).value()) < 1e-12);
+  const auto translator = make_seq2seq(o, 7, 7, true, 1);
+  const ModelInput both{pairs.source_side(), target};
+  BOOST_TEST(reads(*translator, "source_positions.weight", both));
+  BOOST_TEST(!reads(*translator, "target_positions.weight", both));
+  BOOST_TEST(reads(*make_classifier(o, Labelling::rows, 7, 5, 1), "positions.weight",
+                   {pairs.source_side(), {}}));
+  BOOST_TEST(!reads(*make_language_model(o, 7, 1), "positions.weight", {{}, target}));
 }
 
 BOOST_AUTO_TEST_CASE(wrong_rotary_arguments_are_refused) {

@@ -50,16 +50,28 @@ BOOST_AUTO_TEST_CASE(later_token_does_not_change_earlier_rows) {
 }
 
 BOOST_AUTO_TEST_CASE(every_source_token_affects_every_target_row) {
-  const std::unique_ptr<Generative> model = make_seq2seq(two_layers(), 11, 11, true, 1);
-  randomise(model->parameters());
-  const Pairs pairs({5}, {4}, 11);
-  const Array before = logits_of(*model, pairs);
-  for (std::size_t i = 0; i < pairs.source.size(); ++i) {
-    Pairs modified = pairs;
-    modified.source[i] = (modified.source[i] + 1) % 11;
-    const Array after = logits_of(*model, modified);
-    for (std::int64_t r = 0; r < 4; ++r)
-      BOOST_TEST(!same_bits(before.sliced(r, r + 1), after.sliced(r, r + 1)));
+  for (const PatternKind pattern : every<PatternKind>()) {
+    ModelOptions o = two_layers();
+    // A token of a sparse pattern reads its own key only; cross-attention reads all keys.
+    o.attention = {.pattern = pattern,
+                   .window = 1,
+                   .block = 1,
+                   .global_blocks = 0,
+                   .side_blocks = 0,
+                   .random_blocks = 0,
+                   .top_k = 1};
+    const std::unique_ptr<Generative> model = make_seq2seq(o, 11, 11, true, 1);
+    randomise(model->parameters());
+    const Pairs pairs({5}, {4}, 11);
+    const Array before = logits_of(*model, pairs);
+    for (std::size_t i = 0; i < pairs.source.size(); ++i) {
+      Pairs modified = pairs;
+      modified.source[i] = (modified.source[i] + 1) % 11;
+      const Array after = logits_of(*model, modified);
+      for (std::int64_t r = 0; r < 4; ++r)
+        BOOST_TEST(!same_bits(before.sliced(r, r + 1), after.sliced(r, r + 1)),
+                   name_of(pattern) << ", source token " << i << ", target row " << r);
+    }
   }
 }
 
@@ -103,6 +115,55 @@ BOOST_AUTO_TEST_CASE(losses_of_sequences_add_up_to_loss_of_batch) {
   BOOST_TEST(whole.tokens == 14);
   BOOST_TEST(whole.tokens == parts.tokens);
   BOOST_TEST(whole.correct == parts.correct);
+}
+
+// Serial: each part has a residual connection. Parallel: the sum of all parts has one.
+BOOST_AUTO_TEST_CASE(blocks_equal_the_formulas_of_their_residual_connections) {
+  const std::vector<std::int32_t> offsets = offsets_of({3, 2}), ends = offsets_of({1, 4});
+  const Tensor x(normal({5, 6}, 1));
+  const EncoderOutput encoded{Tensor(normal({5, 6}, 2)), ends};
+  Pass pass;
+  const Context context{offsets, &encoded, pass};
+  for (const NormPlace place : every<NormPlace>()) {
+    for (const BlockForm form : every<BlockForm>()) {
+      for (const bool residual : {true, false}) {
+        for (const BlockKind kind : {BlockKind::encoder, BlockKind::decoder}) {
+          ModelOptions o = small_options();
+          o.norm = place;
+          o.block = form;
+          o.residual = residual;
+          Init init = test_init();
+          const TransformerBlock block(o, kind, init);
+          randomise(block.parameters());
+          const auto around = [&](const Residual& one, const Tensor& rows, const auto& part) {
+            const Tensor change = part(place == NormPlace::pre ? (*one.norm)(rows, pass) : rows),
+                         total = residual ? rows + change : change;
+            return place == NormPlace::post ? (*one.norm)(total, pass) : total;
+          };
+          const auto mix = [&](const Tensor& rows) { return (*block.mixer)(rows, context); };
+          const auto cross = [&](const Tensor& rows) {
+            return (*block.cross_attention)(rows, context);
+          };
+          const auto feed = [&](const Tensor& rows) { return block.feed_forward(rows, pass); };
+          const bool decoder = kind == BlockKind::decoder;
+          Tensor y = x;
+          if (form == BlockForm::parallel) {
+            y = around(block.around_mixer, y, [&](const Tensor& rows) {
+              const Tensor sum = mix(rows) + feed(rows);
+              return decoder ? sum + cross(rows) : sum;
+            });
+          } else {
+            y = around(block.around_mixer, y, mix);
+            if (decoder) y = around(*block.around_cross, y, cross);
+            y = around(*block.around_feed_forward, y, feed);
+          }
+          BOOST_TEST(difference(block(x, context).value(), y.value()) < 1e-13,
+                     name_of(place) << ", " << name_of(form) << (residual ? "" : ", no residual")
+                                    << (decoder ? ", decoder" : ""));
+        }
+      }
+    }
+  }
 }
 
 BOOST_AUTO_TEST_CASE(encoder_without_positions_is_permutation_equivariant) {

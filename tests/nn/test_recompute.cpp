@@ -1,4 +1,5 @@
 // Recomputing blocks in backward gives the same results, bit for bit, as storing their values.
+#include "autograd/ops/more/attention/prefix.h"
 #include "tests/nn/support.h"
 
 HEED_BEGIN
@@ -39,6 +40,27 @@ BOOST_AUTO_TEST_CASE(recomputing_blocks_gives_bitwise_equal_gradients) {
       }
     }
   }
+}
+
+BOOST_AUTO_TEST_CASE(recomputed_blocks_use_the_pattern_of_their_context) {
+  const ModelOptions o = small_options();
+  Init init = test_init();
+  const Stack stack(o, 2, BlockKind::causal, init);
+  randomise(stack.parameters());
+  const std::vector<std::int32_t> offsets = offsets_of({3, 5});
+  const Tensor x = Tensor::variable(normal({8, o.d_model}, 1));
+  const auto run = [&](bool recompute, const PatternPtr& pattern) {
+    Pass pass{.recompute = recompute};
+    Context context{offsets, nullptr, pass};
+    context.pattern = pattern;
+    const Tensor y = stack(x, context);
+    return std::pair(y.value(), backward(y, normal(y.shape(), 2))[x]);
+  };
+  const PatternPtr prefix = prefix_pattern({2, 4});
+  const auto stored = run(false, prefix), again = run(true, prefix), causal = run(true, nullptr);
+  BOOST_TEST(same_bits(stored.first, again.first));
+  BOOST_TEST(same_bits(stored.second, again.second));
+  BOOST_TEST(difference(causal.first, again.first) > 1e-3);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

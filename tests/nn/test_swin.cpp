@@ -135,6 +135,7 @@ Tensor rows(const Tensor& x, const std::vector<std::int32_t>& ids) { return inde
 BOOST_AUTO_TEST_CASE(attention_in_windows_equals_masked_attention_on_whole_images) {
   for (const std::int64_t side : {2, 3, 4}) {
     ModelOptions o = two_stages(side);
+    o.swin.depths = {3, 1};
     o.attention.kv_heads = side == 3 ? 1 : 0;
     const std::int64_t h = o.grid_height, w = o.grid_width;
     Init init(7);
@@ -163,6 +164,7 @@ BOOST_AUTO_TEST_CASE(attention_in_windows_equals_masked_attention_on_whole_image
     Tensor x = first(input(rows_of_features(patches.view())), pass);
     x = dense_block(o, weights, "stages.0.layers.0", x, {h, w, side, 0});
     x = dense_block(o, weights, "stages.0.layers.1", x, {h, w, side, side / 2});
+    x = dense_block(o, weights, "stages.0.layers.2", x, {h, w, side, 0});
     std::vector<std::int32_t> corners[4];
     for (std::int64_t image = 0; image < 2; ++image) {
       for (std::int64_t y = 0; y < h; y += 2) {

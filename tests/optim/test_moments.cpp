@@ -178,6 +178,33 @@ BOOST_AUTO_TEST_CASE(moments_in_fewer_bytes_follow_those_in_float32) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(momentum_in_fewer_bytes_follows_that_in_float32) {
+  for (const auto& [kind, limit] :
+       {std::pair{MomentKind::bf16, 0.02}, {MomentKind::float8, 0.25}}) {
+    Parameters parameters = some_parameters(), others = some_parameters();
+    Optimizer exact(options_of(OptimizerKind::sgd, MomentKind::float32), parameters),
+        optimizer(options_of(OptimizerKind::sgd, kind), others);
+    const Array before = parameters[0].tensor.value().clone();
+    for (std::uint32_t t = 1; t <= 20; ++t) {
+      const std::vector<Array> gradients{normal({70, 53}, 10 * t), normal({5}, 10 * t + 1)};
+      exact.step(gradients, 0.01);
+      optimizer.step(gradients, 0.01);
+    }
+    double apart = 0, size = 0, apart_weights = 0, moved = 0;
+    const Array m = exact.state()[0].tensor.value(), found = optimizer.state()[0].tensor.value();
+    for (std::int64_t i = 0; i < m.size(); ++i) {
+      apart += std::abs(found.data()[i] - m.data()[i]);
+      size += std::abs(m.data()[i]);
+      const double w = parameters[0].tensor.value().data()[i];
+      apart_weights += std::abs(others[0].tensor.value().data()[i] - w);
+      moved += std::abs(w - before.data()[i]);
+    }
+    BOOST_TEST(apart > 0);
+    BOOST_TEST(apart < limit * size);
+    BOOST_TEST(apart_weights < limit * moved);
+  }
+}
+
 BOOST_AUTO_TEST_CASE(ranges_of_whole_blocks_and_restored_moments_give_the_same_bits) {
   for (const MomentKind kind : compact) {
     for (const OptimizerKind name : {OptimizerKind::adam, OptimizerKind::sgd}) {
