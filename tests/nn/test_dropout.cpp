@@ -41,9 +41,13 @@ BOOST_AUTO_TEST_CASE(dropout_masks_depend_only_on_seed_step_and_shard) {
 BOOST_AUTO_TEST_CASE(each_dropout_rate_affects_only_its_layer) {
   const std::vector<std::int32_t> offsets{0, 4, 9};
   const Tensor x(normal({9, 6}, 1));
-  for (double DropoutRates::*const rate :
-       {&DropoutRates::residual, &DropoutRates::attention, &DropoutRates::activation}) {
+  for (const auto& [rate, function] : std::vector<std::pair<double DropoutRates::*, Activation>>{
+           {&DropoutRates::residual, Activation::relu},
+           {&DropoutRates::attention, Activation::relu},
+           {&DropoutRates::activation, Activation::relu},
+           {&DropoutRates::activation, Activation::swiglu}}) {
     ModelOptions o = with_dropout(0);
+    o.activation = function;
     o.dropout.*rate = 0.5;
     Init init = test_init();
     const TransformerBlock encoder(o, BlockKind::encoder, init);

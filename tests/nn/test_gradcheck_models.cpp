@@ -216,7 +216,8 @@ BOOST_AUTO_TEST_CASE(head_transform_embedding_norm_and_output_bias_equal_their_f
   o.norm = NormPlace::post;
   o.norm_eps = 0.01;
   o.activation = Activation::tanh;
-  o.positions = PositionKind::none;
+  o.positions = PositionKind::learned;
+  o.max_positions = 7;
   o.embedding_norm = o.head_transform = true;
   o.output_bias = OutputBias::yes;
   const auto model = make_classifier(o, Labelling::tokens, 7, 7, 1);
@@ -234,8 +235,12 @@ BOOST_AUTO_TEST_CASE(head_transform_embedding_norm_and_output_bias_equal_their_f
         mul(div(centred, sqrt(add(variance, Tensor(Array::full({1}, 0.01))))), p(name + ".weight")),
         p(name + ".bias"));
   };
+  std::vector<std::int32_t> places;
+  for (std::size_t s = 0; s + 1 < pairs.source_offsets.size(); ++s)
+    for (std::int32_t i = pairs.source_offsets[s]; i < pairs.source_offsets[s + 1]; ++i)
+      places.push_back(i - pairs.source_offsets[s]);
   Tensor x = scale(index_select(p("embedding.weight"), pairs.source), std::sqrt(6.0));
-  x = norm(x, "embedding_norm");
+  x = norm(add(x, index_select(p("positions.weight"), places)), "embedding_norm");
   x = norm(
       tanh(add(matmul(x, p("transform.dense.weight"), false, true), p("transform.dense.bias"))),
       "transform.norm");

@@ -177,8 +177,9 @@ BOOST_AUTO_TEST_CASE(positions_of_each_stack_are_those_of_the_config) {
   // have one for each of max_positions.
   for (const char* scheme : {"sinusoidal", "none"}) {
     const std::string positions = fmt::format(", positions: {}", scheme);
-    const Config text = language_model(positions),
-                 pairs = translation_model(positions + ", max_positions: 12");
+    const Config text = language_model(positions);
+    Config pairs = translation_model(positions);
+    pairs.model->max_positions = 12;
     const auto rows = [&](const Config& config, const std::string& stack) {
       const CTranslate2Model model = ctranslate2_model(config, nine_pieces);
       const auto own = make_model(info_of(config.task).architecture, *config.model, nine_pieces, 1);

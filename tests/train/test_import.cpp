@@ -176,7 +176,7 @@ BOOST_AUTO_TEST_CASE(what_a_class_does_not_read_is_no_obstacle) {
 BOOST_AUTO_TEST_CASE(positions_that_marian_computes_are_sines_before_cosines) {
   const TempFolder folder;
   Exported(model_yaml("seq2seq", "kind: char",
-                      "norm: post, final_norm: false, positions: learned, max_positions: 30"))
+                      "norm: post, final_norm: false, positions: learned, max_positions: 130"))
       .write(folder / "a");
   rewrite_tensors(folder / "a" / "model.safetensors", [](std::vector<TensorView>& views) {
     const auto removed = std::erase_if(views, [](const TensorView& view) {
@@ -188,8 +188,8 @@ BOOST_AUTO_TEST_CASE(positions_that_marian_computes_are_sines_before_cosines) {
   for (const char* name : {"source_positions.weight", "target_positions.weight"}) {
     const Parameters state = imported.model->state();
     const Array& table = std::ranges::find(state, name, &NamedTensor::name)->tensor.value();
-    BOOST_REQUIRE((table.rows() == 30 && table.cols() == 8));
-    for (std::int64_t p = 0; p < 30; ++p) {
+    BOOST_REQUIRE((table.rows() == 130 && table.cols() == 8));
+    for (std::int64_t p = 0; p < 130; ++p) {
       for (std::int64_t i = 0; i < 4; ++i) {
         const double angle = static_cast<double>(p) * std::pow(10, -static_cast<double>(i));
         BOOST_CHECK_SMALL(double{table.row(p)[i]} - std::sin(angle), 1e-5);

@@ -511,3 +511,52 @@ fault("a tensor is rejected only if all its entries are at kinks, not if all the
       "  if (c.kinks == c.checked) {",
       "  if (c.kinks == c.entries) {",
       "autograd_f64:gradcheck_suite")
+
+fault("relative keys are multiplied by 1/sqrt(size) even if attention has another scale", "autograd/ops/more/attention/fused_attention.cpp",
+      "q.stride,     layout.size,   scale};",
+      """q.stride,     layout.size,
+                       real(1) / std::sqrt(static_cast<real>(layout.size))};""",
+      "autograd_f64")
+
+fault("the gradient of relative keys has the factor 1/sqrt(size) even if attention has another scale", "autograd/ops/more/attention/relative_keys.cpp",
+      "gemm(Trans::yes, Trans::no, all.count, size, block.rows, block.scale, g.data(), all.count,",
+      "gemm(Trans::yes, Trans::no, all.count, size, block.rows, 1 / std::sqrt(static_cast<real>(size)), g.data(), all.count,",
+      "autograd_f64")
+
+fault("in decoding steps, relative keys are multiplied by 1/sqrt(size) even if attention has another scale", "autograd/ops/more/attention/attention_step.cpp",
+      """                options_.scale_for(layout_)},
+""",
+      """                real(1) / std::sqrt(static_cast<real>(layout_.size))},
+""",
+      "autograd_f64")
+
+fault("distillation ignores the bias of the teacher's output layer", "autograd/ops/more/cross_entropy.cpp",
+      "logits_of(teacher->x.row(begin), n, teacher->weight, teacher->bias);",
+      "logits_of(teacher->x.row(begin), n, teacher->weight, Array());",
+      "autograd_f64")
+
+fault("r-Drop counts a target as correct once for each of its two rows", "autograd/ops/more/cross_entropy.cpp",
+      "counts.correct += k == 0 && row.correct ? 1 : 0;",
+      "counts.correct += row.correct ? 1 : 0;",
+      "autograd_f64")
+
+fault("the nll that distillation reports includes label smoothing", "autograd/ops/more/cross_entropy.cpp",
+      """    counts.nll += row.nll;
+    counts.correct += row.correct ? 1 : 0;
+    ++counts.tokens;
+    if (each""",
+      """    counts.nll += row.loss;
+    counts.correct += row.correct ? 1 : 0;
+    ++counts.tokens;
+    if (each""",
+      "autograd_f64")
+
+fault("with max_entries, gradcheck checks the same entries for every seed", "autograd/gradcheck/gradcheck.cpp",
+      "choose(x.size(), count, options.seed, number)",
+      "choose(x.size(), count, 1, number)",
+      "autograd_f64")
+
+fault("with max_entries, an entry that is drawn twice is not replaced by another, so fewer entries are checked", "autograd/gradcheck/gradcheck.cpp",
+      "if (!chosen.insert(pick).second) chosen.insert(i);",
+      "chosen.insert(pick);",
+      "autograd_f64")

@@ -325,3 +325,107 @@ fault("the cosine schedule begins at lr + min_lr instead of at lr", "optim/sched
       "             (options.lr - schedule.min_lr) * 0.5 * (1 + std::cos(std::numbers::pi * done));",
       "             options.lr * 0.5 * (1 + std::cos(std::numbers::pi * done));",
       "optim_f64:golden")
+
+fault("cross-attention reads only the keys of the pattern of self-attention (window, BigBird) instead of all rows of its encoder sequence", "nn/layers/attention.cpp",
+      """      pattern(which == AttentionScope::encoder_output
+                  ? full_pattern()
+                  : make_pattern(options.attention, which == AttentionScope::past)) {""",
+      "      pattern(make_pattern(options.attention, which == AttentionScope::past)) {",
+      "nn_f64")
+
+fault("the pattern of a context, which replaces that of self-attention, also replaces that of cross-attention", "nn/layers/attention.cpp",
+      """  if (scope == AttentionScope::encoder_output) return options;
+  if (context.pattern != nullptr) options.pattern = context.pattern;
+""",
+      """  if (context.pattern != nullptr) options.pattern = context.pattern;
+  if (scope == AttentionScope::encoder_output) return options;
+""",
+      "nn_f64")
+
+fault("with recomputation, a block ignores the pattern of its context", "nn/layers/block.cpp",
+      """    inner.pattern = pattern;
+""",
+      """    static_cast<void>(pattern);
+""",
+      "nn_f64")
+
+fault("a language model has no dropout of its embeddings", "nn/models/language_model.cpp",
+      """    decoder_.dropout_rate = options.dropout.residual;
+""",
+      "",
+      "nn_f64")
+
+fault("of an encoder-decoder model, only the decoder has dropout of its embeddings", "nn/models/seq2seq.cpp",
+      """      backbone->dropout_rate = options.dropout.residual;
+""",
+      """      if (backbone == &decoder_) backbone->dropout_rate = options.dropout.residual;
+""",
+      "nn_f64")
+
+fault("the dropout after the patch embedding of Swin has the rate of the feed-forward layers", "nn/models/swin.cpp",
+      "      dropout_rate_(options.dropout.residual),",
+      "      dropout_rate_(options.dropout.activation),",
+      "nn_f64")
+
+fault("cross-attention always has the scale 1/sqrt(size), whatever model.attention.scale is", "nn/layers/attention.cpp",
+      "      scale(options.attention.scale),",
+      "      scale(which == AttentionScope::encoder_output ? 0 : options.attention.scale),",
+      "nn_f64")
+
+fault("cross-attention has as many key heads as query heads, whatever model.attention.kv_heads is", "nn/layers/attention.cpp",
+      "      kv_heads(options.attention.kv_heads == 0 ? heads : options.attention.kv_heads),",
+      """      kv_heads(options.attention.kv_heads == 0 || which == AttentionScope::encoder_output
+                   ? heads
+                   : options.attention.kv_heads),""",
+      "nn_f64")
+
+fault("every text after the first has the last segment, so a model with three segments does not distinguish the second text from the third", "nn/models/backbone.h",
+      "if (ids[row] == ids[end - 1]) segment = std::min(segment + 1, last);",
+      "if (ids[row] == ids[end - 1]) segment = last;",
+      "nn_f64")
+
+fault("in a stage of Swin, all blocks after the first have shifted windows, not every second one", "nn/models/swin.cpp",
+      "cut_into_windows(height, width, side, i % 2 == 0 ? 0 : side / 2),",
+      "cut_into_windows(height, width, side, i == 0 ? 0 : side / 2),",
+      "nn_f64")
+
+fault("in an encoder with relative_shaw, the first row of the table belongs to the distance 1 - rows instead of -shaw_distance, so that all keys up to the query share the last vector", "nn/layers/positions.cpp",
+      "p.causal ? 0 : -(distances / 2));",
+      "p.causal ? 0 : 1 - distances);",
+      "nn_f64")
+
+fault("a classifier with relative_t5 has the buckets of a causal stack: all later keys share the bias of distance 0", "nn/models/backbone.h",
+      "positions(options, kind != BlockKind::encoder, init),",
+      "positions(options, true, init),",
+      "nn_f64")
+
+fault("the encoder of an encoder-decoder model with relative_t5 has the buckets of a causal stack", "nn/models/seq2seq.cpp",
+      "Positions(options, backbone == &decoder_, init);",
+      "Positions(options, true, init);",
+      "nn_f64")
+
+fault("in a parallel decoder block, cross-attention reads the rows before the norm", "nn/layers/block.cpp",
+      "add(mix(rows), cross(rows)) : mix(rows);",
+      "add(mix(rows), cross(x)) : mix(rows);",
+      "nn_f64")
+
+fault("with moments in fewer bytes, SGD does not store its momentum", "optim/optimizer.cpp",
+      """      second_[parameter].write(i, to, v, key);
+    }
+    first_[parameter].write(i, to, m, key);
+""",
+      """      second_[parameter].write(i, to, v, key);
+      first_[parameter].write(i, to, m, key);
+    }
+""",
+      "optim_f64")
+
+fault("of a model with BigBird, the numbers of adjacent and of random blocks are exchanged", "nn/layers/patterns.h",
+      "{a.block, a.global_blocks, a.side_blocks, a.random_blocks, causal});",
+      "{a.block, a.global_blocks, a.random_blocks, a.side_blocks, causal});",
+      "nn_f64")
+
+fault("batch norm in evaluation uses the default epsilon, whatever model.norm_eps is", "nn/layers/norm.cpp",
+      "{statistics->running_mean.value(), statistics->running_var.value(), 0}, eps);",
+      "{statistics->running_mean.value(), statistics->running_var.value(), 0});",
+      "nn_f64")
