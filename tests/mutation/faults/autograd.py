@@ -560,3 +560,41 @@ fault("with max_entries, an entry that is drawn twice is not replaced by another
       "if (!chosen.insert(pick).second) chosen.insert(i);",
       "chosen.insert(pick);",
       "autograd_f64")
+
+fault("stack counts a negative axis from the end of the parts' axes instead of the result's, so axis -1 joins the tensors along the last axis but one", "autograd/ops/more/shape.cpp",
+      """  if (axis < 0) axis += shape.rank() + 1;
+""",
+      """  if (axis < 0) axis += shape.rank();
+""",
+      "autograd_f64:op_table_suite")
+
+fault("when einsum multiplies two operands, it keeps only the letters of the result and of the next operand, and sums over letters that only a later operand needs", "autograd/ops/more/einsum.cpp",
+      """    for (std::size_t k = i + 1; k < all.size(); ++k) needed += all[k].letters;
+""",
+      """    if (i + 1 < all.size()) needed += all[i + 1].letters;
+""",
+      "autograd_f64:ops")
+
+fault("the score map hard gives weight 1 to every key with the largest score instead of to the first of them", "autograd/kernels/fast/score_map.h",
+      """  real* const largest = std::max_element(weights, weights + n);
+  std::fill(weights, weights + n, real(0));
+  *largest = 1;
+""",
+      """  const real largest = *std::max_element(weights, weights + n);
+  for (std::int64_t j = 0; j < n; ++j) weights[j] = weights[j] == largest ? real(1) : real(0);
+""",
+      "nn_f64:attention_layers")
+
+fault("at a kink gradcheck accepts values from the left slope up to the right slope only, so a right gradient at a kink where the slope falls is reported as wrong", "autograd/gradcheck/gradcheck.cpp",
+      """    const auto [low, high] = std::minmax(slope.left, slope.right);
+""",
+      """    const double low = slope.left, high = slope.right;
+""",
+      "autograd_f64:gradcheck_suite")
+
+fault("a result that an op has saved for backward (exp, softmax, tanh, …) is not watched, so a change of its values through mutable_value before backward is not refused", "autograd/tape/hook.cpp",
+      """    if (!is_view && result.owners() > 1)
+""",
+      """    if (!is_view && result.owners() > 2)
+""",
+      "autograd_f64")

@@ -287,3 +287,33 @@ fault("the normaliser of BERT removes control characters although clean_text is 
       """step.flag("clean_text", true);
                 changes.emplace_back(without_controls);""",
       "data")
+
+fault("without data.columns, a side is read from whichever of its two usual columns comes first in the file instead of from the preferred one", "data/sources/records.cpp",
+      """  const auto found = std::ranges::find_first_of(value.columns, names);
+  if (found == value.columns.end()) refuse_columns(value, names);
+""",
+      """  const auto found = std::ranges::find_first_of(names, value.columns);
+  if (found == names.end()) refuse_columns(value, names);
+""",
+      "data:records")
+
+fault("a wildcard also matches names that begin with a dot, and folders of classes include hidden files and folders", "data/sources/matching.cpp",
+      """    if (fnmatch(pattern.c_str(), name.c_str(), FNM_PERIOD) == 0) found.push_back(folder / name);
+""",
+      """    if (fnmatch(pattern.c_str(), name.c_str(), 0) == 0) found.push_back(folder / name);
+""",
+      "data:corpus")
+
+fault("the random token that replaces a hidden token is drawn from the first ids, special pieces included, and never from the last ids of the vocabulary", "data/batches/masking.cpp",
+      """    return masking.first + static_cast<std::int32_t>(random.below(
+""",
+      """    return static_cast<std::int32_t>(random.below(
+""",
+      "data")
+
+fault("training skips pairs of exactly data.max_length tokens instead of only longer ones", "data/batches/dataset.cpp",
+      """      if (options.max_length > 0 && longer > options.max_length) {
+""",
+      """      if (options.max_length > 0 && longer >= options.max_length) {
+""",
+      "data:dataset")

@@ -429,3 +429,45 @@ fault("batch norm in evaluation uses the default epsilon, whatever model.norm_ep
       "{statistics->running_mean.value(), statistics->running_var.value(), 0}, eps);",
       "{statistics->running_mean.value(), statistics->running_var.value(), 0});",
       "nn_f64")
+
+fault("the norm of the embeddings is applied before the vectors of the positions are added instead of to their sum", "nn/models/backbone.h",
+      """    x = positions(x, offsets, context.first_position());
+    if (embedding_norm) x = (*embedding_norm)(x, pass);
+""",
+      """    if (embedding_norm) x = (*embedding_norm)(x, pass);
+    x = positions(x, offsets, context.first_position());
+""",
+      "nn_f64")
+
+fault("the feed-forward layer with a gated activation (swiglu, geglu, geglu_tanh) has no dropout of its hidden values", "nn/layers/feed_forward.cpp",
+      """    return dropout(gated(*gate, linear1(x)), p, pass.next_key());
+""",
+      """    return gated(*gate, linear1(x));
+""",
+      "nn_f64:dropout_in_layers")
+
+fault("in a decoder the table of relative_shaw has shaw_distance rows instead of shaw_distance + 1, so the distance shaw_distance - 1 already shares the key of all greater ones", "nn/layers/positions.cpp",
+      """init.table(p.causal ? farthest + 1 : 2 * farthest + 1, o.d_model);
+""",
+      """init.table(p.causal ? farthest : 2 * farthest + 1, o.d_model);
+""",
+      "nn_f64")
+
+fault("with output_bias: auto, a projection to the vocabulary that has its own matrix has a bias even if model.bias is false", "nn/models/backbone.h",
+      """      (options.output_bias == OutputBias::automatic && options.bias && !shared.defined());
+""",
+      """      (options.output_bias == OutputBias::automatic && !shared.defined());
+""",
+      "train:import_folders")
+
+fault("optimizer::step uses the learning rate of the step before, so the first step of a run with warmup has the rate 0", "optim/optimizer.cpp",
+      "learning_rate(options_, steps_ + 1, schedule.steps)",
+      "learning_rate(options_, steps_, schedule.steps)",
+      "optim_f64:optimizers")
+
+fault("a clip_norm of 0 scales all gradients to 0 instead of leaving them unclipped", "optim/clip.h",
+      """  if (max_norm <= 0 || !std::isfinite(norm)) return 1.0;
+""",
+      """  if (max_norm < 0 || !std::isfinite(norm)) return 1.0;
+""",
+      "optim_f64:optimizers")

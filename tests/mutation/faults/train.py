@@ -571,3 +571,36 @@ fault("the p-value of the paired bootstrap compares the differences themselves, 
     as_large += std::abs(second[i] - first[i]) >= std::abs(difference) ? 1 : 0;
 """,
       "train:bootstrap")
+
+fault("ROUGE-1 and ROUGE-2 count every occurrence of a matching n-gram of the output, however rarely the reference contains it", "train/metrics/rouge.cpp",
+      """common += std::min(count, found->second);
+""",
+      """common += count;
+""",
+      "train:rouge")
+
+fault("sampling with top_p leaves out the token with which the sum of probabilities reaches top_p", "train/decode/search.cpp",
+      """(n == 0 || kept < options_.top_p * all)) kept += weight[n++];
+""",
+      """(n == 0 || kept + weight[n] <= options_.top_p * all)) kept += weight[n++];
+""",
+      "training:sampling_tokens")
+
+fault("when a run is resumed, the records of metrics.jsonl of the step of the checkpoint are removed too, although the resumed run does not write them again", "train/run/run_metrics.cpp",
+      "    return at <= step && !(validation_due",
+      "    return at < step && !(validation_due",
+      "training")
+
+fault("the name gated-gelu of T5's feed_forward_proj means the exact GELU instead of the tanh formula, on import and on export", "train/exchange/huggingface/t5.cpp",
+      """const NamePairs t5_activations{{"geglu_tanh", "gated-gelu"},
+""",
+      """const NamePairs t5_activations{{"geglu", "gated-gelu"},
+""",
+      "train")
+
+fault("heed sweep --seeds N uses the seeds 1 to N instead of N consecutive seeds from the config's seed on", "train/sweep/plan.cpp",
+      """        varied.push_back(fmt::format("seed={}", seed + static_cast<std::uint64_t>(s)));
+""",
+      """        varied.push_back(fmt::format("seed={}", 1 + s));
+""",
+      "train:sweep")
