@@ -287,11 +287,11 @@ BOOST_AUTO_TEST_CASE(evaluation_crops_the_centre_of_an_image_that_is_not_a_squar
     for (std::int64_t x = 0; x < 5; ++x)
       BOOST_CHECK_SMALL(found[y * 5 + x] - static_cast<float>((1 + y) * 9 + 2 + x), 1e-3F);
   }
-  for (const auto& [height, width] : {std::pair(3, 10), {5, 5}})  // one of the sides is too short
+  for (const auto& sides : {std::pair(3, 10), {5, 5}})  // one of the sides is too short
     expect_error(Exit::bad_input,
                  {"the image has 4 x 9 pixels (height x width), but data.image requires ",
-                  fmt::format("{} x {}", height, width)},
-                 [&] { cropped(height, width); });
+                  fmt::format("{} x {}", sides.first, sides.second)},
+                 [&] { cropped(sides.first, sides.second); });
 }
 
 BOOST_AUTO_TEST_CASE(image_splits_are_read_from_idx_files_and_lists) {
