@@ -214,3 +214,88 @@ fault("the name gated-gelu of T5's feed_forward_proj means the exact GELU instea
       """const NamePairs t5_activations{{"geglu", "gated-gelu"},
 """,
       "train")
+
+fault("export and import of Llama exchange the names of the projections of keys and values, so a round trip still yields the same bytes", "train/exchange/huggingface/gpt.cpp",
+      ".self = {\"self_attn.q_proj\", \"self_attn.k_proj\", \"self_attn.v_proj\", \"self_attn.o_proj\"},",
+      ".self = {\"self_attn.q_proj\", \"self_attn.v_proj\", \"self_attn.k_proj\", \"self_attn.o_proj\"},",
+      "train")
+
+fault("export and import of T5 exchange the gate and the other half of the gated feed-forward layer", "train/exchange/huggingface/t5.cpp",
+      """                   .gate = dense + "wi_0",
+                   .linear1 = dense + (gated ? "wi_1" : "wi"),""",
+      """                   .gate = dense + "wi_1",
+                   .linear1 = dense + (gated ? "wi_0" : "wi"),""",
+      "train")
+
+fault("export and import of Marian and Blenderbot exchange the norms of self-attention and cross-attention", "train/exchange/huggingface/bart.cpp",
+      "names.cross_norm = \"encoder_attn_layer_norm\";",
+      """names.norm1 = "encoder_attn_layer_norm";
+      names.cross_norm = "self_attn_layer_norm";""",
+      "train")
+
+fault("a GGUF file always says that the base of the rotary positions is 10,000", "train/exchange/gguf/gguf.cpp",
+      "add(\"rope.freq_base\", static_cast<float>(o.rotary_base));",
+      "add(\"rope.freq_base\", 10000.0F);",
+      "train")
+
+fault("a GGUF file says that the feed-forward layer has four times the width of the model", "train/exchange/gguf/gguf.cpp",
+      "add(\"feed_forward_length\", number(o.d_ff));",
+      "add(\"feed_forward_length\", number(4 * o.d_model));",
+      "train")
+
+fault("the embeddings of a GGUF file are not scaled, although heed multiplies them by the square root of d_model", "train/exchange/gguf/gguf.cpp",
+      """            .own = "embedding.weight",
+            .factor = source.embedding_factor()});""",
+      "            .own = \"embedding.weight\"});",
+      "train")
+
+fault("a language model exported to CTranslate2 has a table of max_positions instead of context rows for computed positions", "train/exchange/ctranslate2/ctranslate2.cpp",
+      "pairs ? o.max_positions : o.context);",
+      "o.max_positions);",
+      "train")
+
+fault("CTranslate2 is not told the base of the rotary positions and uses 10,000", "train/exchange/ctranslate2/ctranslate2.cpp",
+      """      attribute(self + "rotary_base", static_cast<float>(o_.rotary_base));
+""",
+      "",
+      "train")
+
+fault("the farthest distance of T5's relative positions is exported to CTranslate2 as the number of buckets", "train/exchange/ctranslate2/ctranslate2.cpp",
+      "static_cast<std::int32_t>(o_.t5_distance));",
+      "static_cast<std::int32_t>(o_.t5_buckets));",
+      "train")
+
+fault("the positions of a Marian model whose files have none get frequencies in which sines and cosines alternate", "train/exchange/import_weights.cpp",
+      "const std::int64_t i = c < sines ? c : c - sines;",
+      "const std::int64_t i = c / 2;",
+      "train")
+
+fault("the layer norms of an ONNX graph have the default epsilon, 1e-5, whatever model.norm_eps is", "train/exchange/onnx/builder.cpp",
+      "{{\"axis\", std::int64_t{-1}}, {\"epsilon\", eps}});",
+      "{{\"axis\", std::int64_t{-1}}});",
+      "train")
+
+fault("in an ONNX graph, the scores are divided by the square root of the head size whatever model.attention.scale is", "train/exchange/onnx/layers.cpp",
+      """  const double scale =
+      o_.attention.scale != 0 ? o_.attention.scale : 1 / std::sqrt(static_cast<double>(size_));
+  q = b_.mul""",
+      """  const double scale = 1 / std::sqrt(static_cast<double>(size_));
+  q = b_.mul""",
+      "train")
+
+fault("top_p counts the probabilities before the temperature", "train/decode/search.cpp",
+      """  const double all = std::accumulate(weight.begin(), weight.end(), 0.0);
+  double kept = 0;
+  std::size_t n = 0;
+  while (n < weight.size() && (n == 0 || kept < options_.top_p * all)) kept += weight[n++];
+""",
+      """  const auto plain = [&](std::int32_t t) { return std::exp(double{z[t]} - double{z[order[0]]}); };
+  double all = 0, share = 0, kept = 0;
+  for (const std::int32_t t : order) all += plain(t);
+  std::size_t n = 0;
+  while (n < weight.size() && (n == 0 || share < options_.top_p * all)) {
+    share += plain(order[n]);
+    kept += weight[n++];
+  }
+""",
+      "training")

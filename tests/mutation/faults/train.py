@@ -390,3 +390,19 @@ fault("heed sweep --seeds N uses the seeds 1 to N instead of N consecutive seeds
       """        varied.push_back(fmt::format("seed={}", 1 + s));
 """,
       "train:sweep")
+
+fault("the score of a line longer than the context is that of its last window", "train/tasks/lm.cpp",
+      "scores[windows.lines[w]].log_prob += log_probs[w];",
+      "scores[windows.lines[w]].log_prob = log_probs[w];",
+      "training")
+
+fault("a line of two texts is left out if the longer text exceeds data.max_length, not if both together do", "train/tasks/classify.cpp",
+      "if (training && length > config_.data.max_length) {",
+      """if (training && std::max(first.source.length(i), second.source.length(i)) >
+                          config_.data.max_length) {""",
+      "training")
+
+fault("with next sentences, a line follows the last one of the document before it, and a line behind one that was left out", "train/tasks/mlm.cpp",
+      "masking.followed.push_back(k + 1 < kept.size() && kept[k + 1] == kept[k] + 1);",
+      "masking.followed.push_back(k + 1 < kept.size());",
+      "training")
