@@ -84,7 +84,7 @@ inline bool same(real a, real b) {
   return (a == b && std::signbit(a) == std::signbit(b)) || (std::isnan(a) && std::isnan(b));
 }
 
-/// The first n values of the normal sequence of `seed`, times `size`. Cached: drawing them takes
+/// The first n values of the normal sequence of `seed`, times `size`; cached, because drawing them takes
 /// longer than most kernels.
 inline std::vector<real> normal_values(std::int64_t n, double size, std::uint64_t seed) {
   struct Sequence {

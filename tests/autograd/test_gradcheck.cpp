@@ -183,7 +183,7 @@ BOOST_AUTO_TEST_CASE(kinks_are_reported_and_pass_with_a_subgradient) {
   const auto absolute =
       elementwise([](real v) { return std::abs(v); }, [](real v) { return v < 0 ? -1 : 1; });
   BOOST_TEST(gradcheck(absolute, array_of({2}, {0, 1})).parameters[0].kinks == 1);
-  // The slope falls from 1 to −1; a right gradient lies between them.
+  // The slope falls from 1 to −1; a correct gradient lies between these values.
   const auto falling = elementwise([](real v) { return -std::abs(v); },
                                    [](real v) { return v < 0 ? real(1) : real(-0.5); });
   const GradcheckResult fallen = gradcheck(falling, array_of({2}, {0, -1}));

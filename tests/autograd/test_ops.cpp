@@ -104,7 +104,7 @@ BOOST_AUTO_TEST_CASE(einsum_equals_composed_ops) {
   const Tensor a = random_array({2, 3, 4}, 1), b = random_array({2, 5, 4}, 2);
   BOOST_TEST(same(einsum("bij,bkj->bik", {a, b}).value(), matmul(a, b, false, true).value(), tiny));
   BOOST_TEST(same(einsum(" bij -> jb ", {a}).value(), transpose(sum(a, 1)).value(), tiny));
-  // The last operand has a letter of the first.
+  // The last operand shares a letter with the first.
   const Tensor c[] = {random_array({2, 3}, 3), random_array({3, 4}, 4), random_array({4, 5}, 5),
                       random_array({5, 2}, 6)};
   const Tensor product = matmul(matmul(c[0], c[1]), c[2]);

@@ -148,7 +148,7 @@ BOOST_AUTO_TEST_CASE(values_that_heed_does_not_honour_are_refused_by_name) {
 
 namespace {
 
-/// Byte pairs with the pieces a, b, c, ab, abc, ? and " ab", of which only ab is the result of a merge.
+/// A byte-pair tokenizer with the pieces a, b, c, ab, abc, ? and " ab"; only ab results from a merge.
 Json byte_pairs() {
   return {
       {"version", "1.0"},
@@ -165,7 +165,7 @@ Json byte_pairs() {
         {"merges", Json::array({"a b"})}}}};
 }
 
-/// WordPiece without merges of words; the normalizer is to be set.
+/// A WordPiece tokenizer with these pieces and this normalizer.
 Json word_pieces(const std::vector<std::string>& pieces, const Json& normalizer) {
   Json vocabulary;
   for (const std::string& piece : pieces) vocabulary[piece] = vocabulary.size();
@@ -189,7 +189,7 @@ void check_ids(const Json& tokenizer, const std::string& text, const Ids& expect
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(options_of_byte_pairs_have_their_meaning) {
+BOOST_AUTO_TEST_CASE(ignore_merges_unk_token_and_fuse_unk_determine_the_ids_of_byte_pairs) {
   Json tokenizer = byte_pairs();
   check_ids(tokenizer, "abc", {3, 2});
   tokenizer["model"]["ignore_merges"] = true;  // a word that is a piece needs no merges
@@ -222,7 +222,7 @@ BOOST_AUTO_TEST_CASE(parts_of_a_text_between_matches_are_words) {
   check_ids(cut("Removed"), "a.b.ac", {0, 0, 2});
 }
 
-BOOST_AUTO_TEST_CASE(the_longest_added_token_at_a_place_is_found) {
+BOOST_AUTO_TEST_CASE(longest_added_token_at_a_position_is_matched) {
   for (const bool long_first : {false, true}) {
     Json tokenizer = byte_pairs(),
          added{{{"id", 6}, {"content", "ca"}}, {{"id", 7}, {"content", "cab"}}};

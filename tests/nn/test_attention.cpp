@@ -70,7 +70,7 @@ BOOST_AUTO_TEST_CASE(every_map_scale_and_number_of_key_heads_applies_to_self_and
   const auto twice = [](const Array& half) {
     return concat({Tensor(half), Tensor(half)}, 0).value();
   };
-  // Equal rows have equal scores, of which the map hard takes the first.
+  // Equal rows have equal scores; the map hard selects the first of them.
   const Array x = twice(normal({rows / 2, d}, 1)), encoded = twice(normal({sources / 2, d}, 2));
   const std::vector<std::int32_t> offsets{0, rows}, ends{0, sources};
   const EncoderOutput output{Tensor(encoded), ends};

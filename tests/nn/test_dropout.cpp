@@ -144,7 +144,7 @@ BOOST_AUTO_TEST_CASE(residual_dropout_has_configured_rate_and_preserves_mean) {
   }
 }
 
-// Without blocks and final norm, the rows of a model are those of its input layer.
+// Without blocks and a final norm, the output of a model is that of its input layer.
 BOOST_AUTO_TEST_CASE(residual_dropout_drops_values_of_embeddings) {
   ModelOptions o = with_dropout(0);
   o.dropout.residual = 0.4;

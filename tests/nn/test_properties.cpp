@@ -52,7 +52,7 @@ BOOST_AUTO_TEST_CASE(later_token_does_not_change_earlier_rows) {
 BOOST_AUTO_TEST_CASE(every_source_token_affects_every_target_row) {
   for (const PatternKind pattern : every<PatternKind>()) {
     ModelOptions o = two_layers();
-    // A token of a sparse pattern reads its own key only; cross-attention reads all keys.
+    // With a sparse pattern, each token reads its own key only; cross-attention reads all keys.
     o.attention = {.pattern = pattern,
                    .window = 1,
                    .block = 1,

@@ -178,7 +178,7 @@ BOOST_AUTO_TEST_CASE(moments_in_fewer_bytes_follow_those_in_float32) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(momentum_in_fewer_bytes_follows_that_in_float32) {
+BOOST_AUTO_TEST_CASE(compact_momentum_stays_close_to_momentum_in_float32) {
   for (const auto& [kind, limit] :
        {std::pair{MomentKind::bf16, 0.02}, {MomentKind::float8, 0.25}}) {
     Parameters parameters = some_parameters(), others = some_parameters();
@@ -264,7 +264,7 @@ BOOST_AUTO_TEST_CASE(partial_optimizers_round_moments_like_a_full_optimizer) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(update_tells_whether_every_value_was_finite) {
+BOOST_AUTO_TEST_CASE(update_reports_whether_all_values_were_finite) {
   constexpr std::int64_t size = 70 * 53;
   for (const MomentKind kind : {MomentKind::float32, MomentKind::bf16, MomentKind::float8})
     for (const OptimizerKind name : {OptimizerKind::adam, OptimizerKind::sgd})

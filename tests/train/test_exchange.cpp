@@ -121,8 +121,8 @@ BOOST_AUTO_TEST_CASE(tensors_have_the_shapes_of_the_class) {
   BOOST_TEST(by_name(transposed).at("transformer.wpe.weight").description() == "F32 [7, 8]");
 }
 
-// Each tensor of heed has different values, so that a part under the name of another one is found.
-BOOST_AUTO_TEST_CASE(parts_of_joined_matrices_have_the_names_of_the_class) {
+// All tensors of the model have different values, so a part with the name of another one is detected.
+BOOST_AUTO_TEST_CASE(parts_of_joined_matrices_have_the_names_of_the_exported_class) {
   struct Part {
     std::string foreign, own;
     std::int64_t first = 0;

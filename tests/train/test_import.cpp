@@ -172,7 +172,7 @@ BOOST_AUTO_TEST_CASE(what_a_class_does_not_read_is_no_obstacle) {
                    import_huggingface(folder / "vit"));
 }
 
-// Files of Marian may lack the positions of Vaswani et al. 2017, whose sines precede the cosines.
+// Marian files may omit sinusoidal positions (Vaswani et al. 2017); all sines precede the cosines.
 BOOST_AUTO_TEST_CASE(positions_that_marian_computes_are_sines_before_cosines) {
   const TempFolder folder;
   Exported(model_yaml("seq2seq", "kind: char",

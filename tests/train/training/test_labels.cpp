@@ -232,7 +232,7 @@ BOOST_AUTO_TEST_CASE(score_of_masked_language_model_hides_each_token_in_turn) {
   }
 }
 
-// An empty line ends a document. A line that is left out because of its length does not follow either.
+// An empty line ends a document, and so does a line that is skipped because of its length.
 BOOST_AUTO_TEST_CASE(lines_follow_within_a_document_only) {
   const TempFolder folder;
   Config c = mlm_run(folder, 1);
