@@ -109,6 +109,7 @@ void Search::restrict(real* logits, const Hypothesis& so_far) const {
   if (options_.repetition_penalty == 1) return;
   const auto penalty = static_cast<real>(options_.repetition_penalty);
   std::vector<std::int32_t> tokens = so_far.tokens;
+  tokens.insert(tokens.end(), earlier_.begin(), earlier_.end());
   std::ranges::sort(tokens);
   tokens.erase(std::unique(tokens.begin(), tokens.end()), tokens.end());
   for (const std::int32_t t : tokens)
@@ -325,6 +326,7 @@ std::vector<std::int32_t> continue_text(const FrozenModel& frozen,
     remaining.min_length -= static_cast<std::int64_t>(text.size() - prompt.size());
     Search search(remaining, limit, seed, {(number << 20) + static_cast<std::int64_t>(text.size())},
                   frozen.special);
+    search.follow(std::span(text).subspan(prompt.size()));
     search.on_token(on_token);
     const std::vector<std::int32_t> found =
         continued(model, fed, search, options.cached).front().tokens;

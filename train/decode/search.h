@@ -51,6 +51,10 @@ class Search {
   void begin_with(std::vector<std::vector<std::int32_t>> prefixes) {
     prefixes_ = std::move(prefixes);
   }
+  /// Makes the repetition penalty also apply to these tokens, an earlier part of the output.
+  void follow(std::span<const std::int32_t> earlier) {
+    earlier_.assign(earlier.begin(), earlier.end());
+  }
   /// Sets a callback that receives each token as soon as it is final; requires one sentence. A
   /// search with a beam wider than one never calls it; sampling always has a beam of one.
   void on_token(std::function<void(std::int32_t)> callback) { on_token_ = std::move(callback); }
@@ -91,6 +95,7 @@ class Search {
   std::vector<Live> live_;
   std::vector<std::vector<Hypothesis>> finished_;  // finished hypotheses of each sentence
   std::vector<std::vector<std::int32_t>> prefixes_;
+  std::vector<std::int32_t> earlier_;
   std::function<void(std::int32_t)> on_token_;
 };
 

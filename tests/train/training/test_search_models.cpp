@@ -269,6 +269,45 @@ BOOST_AUTO_TEST_CASE(best_continuation_equals_the_output_of_continue_text) {
   BOOST_TEST((reported == text));
 }
 
+// The model has random weights, so that the first token and the random keys matter.
+BOOST_AUTO_TEST_CASE(empty_prompt_stands_for_the_end_of_the_text_before) {
+  ModelOptions o = small_model();
+  o.init = InitKind::normal;
+  o.init_std = 0.6;
+  const std::unique_ptr<Generative> model = make_language_model(o, vocabulary, 3);
+  const FrozenModel frozen(*model);
+  DecodeOptions d = options(1);
+  d.min_length = d.max_length = 5;
+  const Array after_end = forced_logits(*model, {}, {Tokenizer::eos}),
+              after_begin = forced_logits(*model, {}, {Tokenizer::bos});
+  const auto best = [](const Array& logits) {
+    return static_cast<std::int32_t>(std::max_element(logits.row(0) + 3, logits.row(1)) -
+                                     logits.row(0));
+  };
+  BOOST_REQUIRE(best(after_end) != best(after_begin));
+  BOOST_TEST(continue_text(frozen, {}, d, 1, 0)[0] == best(after_end));
+  BOOST_TEST(continuations(frozen, {}, d, 1, 0)[0].tokens[0] == best(after_end));
+  d.sample = true;
+  for (std::int64_t number = 0; number < 20; ++number)
+    BOOST_TEST(continuations(frozen, {}, d, 1, number)[0].tokens ==
+                   continue_text(frozen, {}, d, 1, number),
+               boost::test_tools::per_element());
+}
+
+// The last token of a continuation is not read, so a text may exceed the context of 8 tokens by one.
+BOOST_AUTO_TEST_CASE(hypotheses_of_a_continuation_may_fill_the_context) {
+  const std::unique_ptr<Generative> model = level_lm();
+  DecodeOptions o = options(2);
+  for (const std::int64_t prompt : {0, 1, 3, 8}) {
+    const Tokens text(static_cast<std::size_t>(prompt), 4);
+    o.max_length = 9 - std::max<std::int64_t>(prompt, 1);
+    BOOST_TEST(std::ssize(continuations(FrozenModel(*model), text, o, 1, 0)[0].tokens) ==
+               o.max_length);
+    ++o.max_length;
+    BOOST_CHECK_THROW(continuations(FrozenModel(*model), text, o, 1, 0), Error);
+  }
+}
+
 BOOST_AUTO_TEST_CASE(sampled_translations_are_independent_of_the_batch) {
   const Dataset data = reversals(40, 6);
   DecodeOptions a = options(1), b = options(1, 3);
@@ -493,6 +532,80 @@ BOOST_AUTO_TEST_CASE(windows_of_a_sampled_text_draw_different_random_numbers) {
     std::size_t equal = 0;
     for (std::size_t i = lag; i < text.size(); ++i) equal += text[i] == text[i - lag] ? 1 : 0;
     BOOST_TEST(equal < 100u, "lag " << lag << ": " << equal);  // about 40 of 400 by chance
+  }
+}
+
+namespace {
+
+/// A model that notes how many hypotheses each step decodes.
+class NotedModel final : public Generative {
+ public:
+  explicit NotedModel(const Generative& model) : model_(model) {}
+
+  Parameters parameters() const override { return model_.parameters(); }
+  std::int64_t position_limit() const override { return model_.position_limit(); }
+  EncoderOutput encode(const SideView& source, Pass& pass) const override {
+    return model_.encode(source, pass);
+  }
+  Tensor decoder_rows(std::span<const std::int32_t> ids, const Context& context) const override {
+    const auto width = static_cast<std::int64_t>(ids.size());
+    if (ids[0] == Tokenizer::bos) lines.push_back(width);
+    widest = std::max(widest, width);
+    return model_.decoder_rows(ids, context);
+  }
+  const Linear& output() const override { return model_.output(); }
+
+  mutable std::vector<std::int64_t> lines;  ///< of each batch
+  mutable std::int64_t widest = 0;
+
+ private:
+  const Generative& model_;
+};
+
+}  // namespace
+
+// A hypothesis is a line of a beam; each line of a sampled output is one hypothesis.
+BOOST_AUTO_TEST_CASE(batches_have_at_least_32_hypotheses_and_at_most_the_limit) {
+  const Dataset data = reversals(60, 5);
+  const std::unique_ptr<Generative> model = small_seq2seq();
+  struct Case {
+    std::int64_t beam, limit, batches;
+    bool sample;
+    std::vector<std::int64_t> lines;
+  };
+  for (const Case& each : {Case{1, 512, 4, false, {30, 30}},
+                           {4, 512, 4, false, {15, 15, 15, 15}},
+                           {4, 512, 20, false, {8, 8, 8, 8, 8, 8, 8, 4}},
+                           {4, 40, 1, false, {10, 10, 10, 10, 10, 10}},
+                           {5, 20, 1, true, {20, 20, 20}},
+                           {5, 512, 4, true, {30, 30}}}) {
+    const NotedModel noted(*model);
+    DecodeOptions o = options(each.beam, each.limit);
+    o.sample = each.sample;
+    o.max_length = 3;
+    Team team(1);
+    translate(FrozenModel(noted), data, o, 1, team, {}, each.batches);
+    BOOST_TEST(noted.lines == each.lines, boost::test_tools::per_element());
+    BOOST_TEST(noted.widest <= each.limit);
+  }
+}
+
+// Every token has a lower logit than the one before, so each is generated once before any repeats: a
+// text of ten tokens needs two windows of the context of 8.
+BOOST_AUTO_TEST_CASE(repetition_penalty_concerns_the_tokens_of_all_windows_of_a_text) {
+  const std::unique_ptr<Generative> model = level_lm();
+  for (NamedTensor& p : model->parameters()) {
+    if (p.name != "output.bias") continue;
+    const std::span<real> bias = p.tensor.mutable_value().values();
+    for (std::size_t t = 3; t < bias.size(); ++t) bias[t] = static_cast<real>(30 - t);
+  }
+  DecodeOptions o = options(1);
+  o.repetition_penalty = 100;
+  o.max_length = 10;
+  for (const Tokens& prompt : {Tokens{}, Tokens{4, 5, 6}, Tokens(11, 4)}) {
+    const Tokens found = continue_text(FrozenModel(*model), prompt, o, 1, 0);
+    BOOST_TEST(found == (Tokens{3, 4, 5, 6, 7, 8, 9, 10, 11, 12}),
+               boost::test_tools::per_element());
   }
 }
 
